@@ -1,0 +1,300 @@
+/**
+ * The only reader of the environment. Every variable stands in `VARIABLES` with what it means; `docs/operating.md`
+ * shows the same table, and a test holds the two together.
+ */
+import { isIP } from 'node:net';
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { parseTrustedProxies } from './http/caller-address.ts';
+import type { UpstreamDefinition } from './upstreams/define.ts';
+import type { UpstreamConfig } from './upstreams/http.ts';
+import { UPSTREAM_NAMES, UPSTREAMS, type UpstreamName } from './upstreams/index.ts';
+
+export interface Variable {
+  name: string;
+  describe: string;
+  /** What holds when it is not set, as it would be written; null: nothing. */
+  fallback: string | null;
+  secret?: true;
+}
+
+const whole = (minimum: number, maximum: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, 'must be a whole number')
+    .transform(Number)
+    .pipe(z.number().min(minimum).max(maximum));
+const flag = z.enum(['true', 'false']).transform((value) => value === 'true');
+const url = z.url({ protocol: /^https?$/ }).transform((value) => value.replace(/\/$/, ''));
+
+const SCHEMA = {
+  FAREBOX_MODE: z.enum(['development', 'production']),
+  HOST: z
+    .string()
+    .refine((value) => isIP(value) !== 0 || value === 'localhost', 'must be an address to listen on'),
+  PORT: whole(0, 65_535),
+  PUBLIC_URL: url,
+  FAREBOX_DATA_DIR: z.string().transform((value) => resolve(value)),
+  DATABASE_URL: z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgres://'),
+  DATABASE_MAX_CONNECTIONS: whole(2, 200),
+  FAREBOX_SECRET: z.string().min(32, 'must have at least 32 characters'),
+  TRUSTED_PROXIES: z.string().transform((value, context) => {
+    try {
+      return parseTrustedProxies(value);
+    } catch {
+      context.addIssue({ code: 'custom', message: 'must be addresses or CIDR ranges, comma-separated' });
+      return z.NEVER;
+    }
+  }),
+  TRIAL_ALLOW_INTERNAL: flag,
+  RATE_LIMIT_PER_ADDRESS: whole(1, 100_000_000),
+  RATE_LIMIT_PER_KEY: whole(1, 100_000_000),
+  MAX_CONCURRENT_CALLS: whole(1, 100_000),
+  MAX_CONCURRENT_CALLS_PER_KEY: whole(1, 100_000),
+  ANSWER_TTL_HOURS: whole(24, 24 * 30),
+  RECONCILE_INTERVAL_MS: whole(100, 600_000),
+  DRAIN_TIMEOUT_MS: whole(1_000, 600_000),
+  METRICS_TOKEN: z.string().min(16, 'must have at least 16 characters'),
+  CONTACT_EMAIL: z.email(),
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
+  FAREBOX_UPSTREAMS: z.enum(['sandbox', 'live']),
+  FAREBOX_SANDBOX_PARTS: z.string(),
+};
+type VariableName = keyof typeof SCHEMA;
+
+const FIXED: Record<VariableName, Omit<Variable, 'name'>> = {
+  FAREBOX_MODE: {
+    describe:
+      '`production` refuses sandbox parts, weak secrets and unknown variables, and answers with fewer words',
+    fallback: 'development',
+  },
+  HOST: { describe: 'Address to listen on', fallback: '127.0.0.1' },
+  PORT: { describe: 'Port to listen on; 0 takes a free one', fallback: '8402' },
+  PUBLIC_URL: {
+    describe:
+      'The address callers use, as it stands in every document. Required in production, there with https',
+    fallback: null,
+  },
+  FAREBOX_DATA_DIR: { describe: 'Folder for everything that must outlive a restart', fallback: '.farebox' },
+  DATABASE_URL: {
+    describe: 'PostgreSQL 15 or newer; without it one is started below `FAREBOX_DATA_DIR`',
+    fallback: null,
+    secret: true,
+  },
+  DATABASE_MAX_CONNECTIONS: { describe: 'Connections this process may open', fallback: '10' },
+  FAREBOX_SECRET: {
+    describe: 'Key for the HMACs that stand in for addresses. Same on all replicas; at least 32 characters',
+    fallback: null,
+    secret: true,
+  },
+  TRUSTED_PROXIES: {
+    describe:
+      'Whose `Forwarded` and `X-Forwarded-For` are believed: addresses, CIDR ranges, `loopback`, `private`',
+    fallback: '',
+  },
+  TRIAL_ALLOW_INTERNAL: {
+    describe: 'Whether callers from internal addresses may take a trial',
+    fallback: 'false',
+  },
+  RATE_LIMIT_PER_ADDRESS: { describe: 'Requests a minute from one address, per process', fallback: '1000' },
+  RATE_LIMIT_PER_KEY: { describe: 'Paid requests a minute with one key, per process', fallback: '1000' },
+  MAX_CONCURRENT_CALLS: { describe: 'Paid calls running at once, per process', fallback: '1000' },
+  MAX_CONCURRENT_CALLS_PER_KEY: {
+    describe: 'Paid calls of one key running at once, per process',
+    fallback: '100',
+  },
+  ANSWER_TTL_HOURS: { describe: 'How long a bought answer can be asked for again', fallback: '48' },
+  RECONCILE_INTERVAL_MS: { describe: 'How often unfinished calls are looked for', fallback: '5000' },
+  DRAIN_TIMEOUT_MS: { describe: 'How long running calls may take to end after SIGTERM', fallback: '30000' },
+  METRICS_TOKEN: {
+    describe: 'Bearer token for `/metrics`. Without it only internal addresses may read them',
+    fallback: null,
+    secret: true,
+  },
+  CONTACT_EMAIL: { describe: 'Where callers reach you; stands in `/openapi.json`', fallback: null },
+  LOG_LEVEL: {
+    describe: 'Least severe level that is logged; every paid call is one line at `info`',
+    fallback: 'info',
+  },
+  FAREBOX_UPSTREAMS: {
+    describe: '`npm start` only: `live` sends requests of keyless upstreams to their real addresses',
+    fallback: 'sandbox',
+  },
+  FAREBOX_SANDBOX_PARTS: { describe: 'Set by `npm start`: the sandbox parts it started', fallback: '' },
+};
+
+/** `AI_BASE_URL` is a name of its own in the field; the others are `UPSTREAM_<NAME>_…`. */
+function upstreamPrefix(name: UpstreamName): string {
+  return name === 'ai' ? 'AI' : `UPSTREAM_${name.toUpperCase()}`;
+}
+
+/** The variable that holds an upstream's address. */
+export function upstreamBaseUrlVariable(name: UpstreamName): string {
+  return `${upstreamPrefix(name)}_BASE_URL`;
+}
+
+function upstreamVariables(name: UpstreamName): Variable[] {
+  const definition: UpstreamDefinition<never> = UPSTREAMS[name] as unknown as UpstreamDefinition<never>;
+  const variables: Variable[] = [
+    {
+      name: upstreamBaseUrlVariable(name),
+      describe: `Address of ${definition.title}`,
+      fallback: definition.baseUrl,
+    },
+  ];
+  if (definition.key !== 'none') {
+    variables.push({
+      name: `${upstreamPrefix(name)}_API_KEY`,
+      describe: `Key for ${definition.title}${definition.key === 'required' ? ', which needs one' : ', if you have one'}`,
+      fallback: null,
+      secret: true,
+    });
+  }
+  for (const [setting, { describe }] of Object.entries(definition.settings ?? {})) {
+    variables.push({ name: setting, describe, fallback: null });
+  }
+  return variables;
+}
+
+/** Every variable there is, in the order of the documentation's table. */
+export const VARIABLES: readonly Variable[] = [
+  ...Object.entries(FIXED).map(([name, rest]) => ({ name, ...rest })),
+  ...UPSTREAM_NAMES.flatMap(upstreamVariables),
+];
+
+export interface Config {
+  production: boolean;
+  host: string;
+  port: number;
+  /** Null: known only once the port is, as `http://host:port`. */
+  publicUrl: string | null;
+  dataDir: string;
+  databaseUrl: string | null;
+  databaseMaxConnections: number;
+  secret: string;
+  trustedProxies: ReturnType<typeof parseTrustedProxies>;
+  trialAllowInternal: boolean;
+  rateLimitPerAddress: number;
+  rateLimitPerKey: number;
+  maxConcurrentCalls: number;
+  maxConcurrentCallsPerKey: number;
+  answerTtlMs: number;
+  reconcileIntervalMs: number;
+  drainTimeoutMs: number;
+  metricsToken: string | null;
+  contactEmail: string | null;
+  logLevel: string;
+  upstreams: Record<UpstreamName, UpstreamConfig>;
+}
+
+/** Everything that is wrong with the environment, a line each. */
+export class ConfigError extends Error {
+  readonly problems: readonly string[];
+  constructor(problems: readonly string[]) {
+    super(`the configuration is wrong:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`);
+    this.name = 'ConfigError';
+    this.problems = problems;
+  }
+}
+
+/** Prefixes under which a name that we do not know is a mistake rather than somebody else's variable. */
+const OWN_PREFIXES = [
+  'FAREBOX_',
+  'UPSTREAM_',
+  'TRIAL_',
+  'RATE_LIMIT_',
+  'MAX_CONCURRENT_',
+  'AI_',
+  'DATABASE_',
+  'TRUSTED_',
+];
+
+/**
+ * Reads the configuration.
+ *
+ * @param environment such as `process.env`; an empty value counts as not set
+ * @throws ConfigError with everything that is wrong, not just the first thing
+ */
+export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
+  const problems: string[] = [];
+  const set = (name: string) => (environment[name] === '' ? undefined : environment[name]);
+
+  function read<Name extends VariableName>(name: Name): z.output<(typeof SCHEMA)[Name]> | null {
+    const value = set(name) ?? FIXED[name].fallback;
+    if (value === null) return null;
+    const parsed = SCHEMA[name].safeParse(value);
+    if (parsed.success) return parsed.data as z.output<(typeof SCHEMA)[Name]>;
+    problems.push(`${name}: ${parsed.error.issues[0]?.message ?? 'is invalid'}`);
+    return null;
+  }
+  /** As `read`, for variables that have a value unless that value is wrong, which is reported. */
+  function need<Name extends VariableName>(name: Name): z.output<(typeof SCHEMA)[Name]> {
+    return read(name) as z.output<(typeof SCHEMA)[Name]>;
+  }
+
+  const production = read('FAREBOX_MODE') === 'production';
+  const known = new Set(VARIABLES.map(({ name }) => name));
+  for (const name of Object.keys(environment)) {
+    if (!known.has(name) && OWN_PREFIXES.some((prefix) => name.startsWith(prefix)) && production) {
+      problems.push(`${name}: there is no such variable`);
+    }
+  }
+
+  const publicUrl = read('PUBLIC_URL');
+  const secret = read('FAREBOX_SECRET');
+  if (secret === null && set('FAREBOX_SECRET') === undefined) problems.push('FAREBOX_SECRET: must be set');
+  if (production) {
+    if (publicUrl === null) problems.push('PUBLIC_URL: must be set in production');
+    else if (!publicUrl.startsWith('https://'))
+      problems.push('PUBLIC_URL: must begin with https:// in production');
+    if (secret !== null && new Set(secret).size < 12)
+      problems.push('FAREBOX_SECRET: is too regular to be a secret');
+    if (need('TRIAL_ALLOW_INTERNAL')) problems.push('TRIAL_ALLOW_INTERNAL: must not be true in production');
+    const parts = need('FAREBOX_SANDBOX_PARTS');
+    if (parts !== '')
+      problems.push(`FAREBOX_SANDBOX_PARTS: sandbox parts (${parts}) cannot serve in production`);
+  }
+
+  const upstreams = {} as Record<UpstreamName, UpstreamConfig>;
+  for (const name of UPSTREAM_NAMES) {
+    const definition = UPSTREAMS[name] as unknown as UpstreamDefinition<never>;
+    const address = set(upstreamBaseUrlVariable(name)) ?? definition.baseUrl;
+    const parsed = address === null ? null : url.safeParse(address);
+    if (parsed?.success === false)
+      problems.push(`${upstreamBaseUrlVariable(name)}: must be an http(s) address`);
+    upstreams[name] = {
+      baseUrl: parsed?.success === true ? parsed.data : null,
+      apiKey: definition.key === 'none' ? undefined : set(`${upstreamPrefix(name)}_API_KEY`),
+      settings: Object.fromEntries(
+        Object.keys(definition.settings ?? {}).map((setting) => [setting, set(setting)]),
+      ),
+    };
+  }
+
+  const config: Config = {
+    production,
+    host: need('HOST'),
+    port: need('PORT'),
+    publicUrl,
+    dataDir: need('FAREBOX_DATA_DIR'),
+    databaseUrl: read('DATABASE_URL'),
+    databaseMaxConnections: need('DATABASE_MAX_CONNECTIONS'),
+    secret: secret ?? '',
+    trustedProxies: need('TRUSTED_PROXIES'),
+    trialAllowInternal: need('TRIAL_ALLOW_INTERNAL'),
+    rateLimitPerAddress: need('RATE_LIMIT_PER_ADDRESS'),
+    rateLimitPerKey: need('RATE_LIMIT_PER_KEY'),
+    maxConcurrentCalls: need('MAX_CONCURRENT_CALLS'),
+    maxConcurrentCallsPerKey: need('MAX_CONCURRENT_CALLS_PER_KEY'),
+    answerTtlMs: need('ANSWER_TTL_HOURS') * 3_600_000,
+    reconcileIntervalMs: need('RECONCILE_INTERVAL_MS'),
+    drainTimeoutMs: need('DRAIN_TIMEOUT_MS'),
+    metricsToken: read('METRICS_TOKEN'),
+    contactEmail: read('CONTACT_EMAIL'),
+    logLevel: need('LOG_LEVEL'),
+    upstreams,
+  };
+  read('FAREBOX_UPSTREAMS');
+  if (problems.length > 0) throw new ConfigError(problems);
+  return config;
+}

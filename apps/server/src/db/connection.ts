@@ -1,0 +1,41 @@
+import postgres from 'postgres';
+
+export type Database = postgres.Sql<{ bigint: bigint }>;
+/** A transaction that somebody else commits. */
+export type Transaction = postgres.TransactionSql<{ bigint: bigint }>;
+
+/** Group commits have connections of their own: warm ones, which nobody else keeps busy. */
+export const COMMIT_CONNECTIONS = 2;
+
+/** The two ways to the database. */
+export interface Pools {
+  /** For everything but group commits. */
+  sql: Database;
+  /** For group commits alone. */
+  commits: Database;
+}
+
+/** Opens both pools. @param maxConnections of the two together */
+export function connectPools(url: string, maxConnections: number): Pools {
+  return {
+    sql: connectDatabase(url, Math.max(1, maxConnections - COMMIT_CONNECTIONS)),
+    commits: connectDatabase(url, COMMIT_CONNECTIONS),
+  };
+}
+
+/**
+ * Opens a pool on PostgreSQL. `bigint` columns come as JavaScript `bigint`.
+ *
+ * @param url `postgres://…`
+ * @param maxConnections the size of the pool
+ */
+export function connectDatabase(url: string, maxConnections: number): Database {
+  return postgres(url, {
+    max: maxConnections,
+    types: { bigint: postgres.BigInt },
+    onnotice: () => {},
+    connect_timeout: 10,
+    // A request that waits longer than this has long been answered with 503.
+    connection: { application_name: 'farebox', statement_timeout: 15_000, TimeZone: 'UTC' },
+  });
+}

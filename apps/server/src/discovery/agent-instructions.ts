@@ -1,0 +1,90 @@
+import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
+import { capabilitiesDocument, trialOf } from './capabilities.ts';
+import { type DiscoveryContext, firstService, priceRange, serves } from './context.ts';
+
+/**
+ * `/.well-known/agent-instructions.json`: from nothing to a first answer in numbered steps that a program can carry
+ * out as they stand. `{{apiKey}}` stands for the field of that name in the reply to the step that gives a key.
+ */
+export function agentInstructionsDocument(context: DiscoveryContext) {
+  const { baseUrl } = context;
+  const range = priceRange(context.services);
+  const steps = stepsOf(context);
+  return {
+    title: `${context.product}: instructions for agents`,
+    name: context.product,
+    version: context.version,
+    summary: `Buy single HTTP calls. ${CHARGING_RULE} Every answer names its sources; what is not known is null.`,
+    recommended_next_step: steps[0] ?? null,
+    steps: steps.map((step, index) => ({ n: index + 1, ...step })),
+    paymentMethods: capabilitiesDocument(context).authModes.map(({ mode, header, description }) => ({
+      mode,
+      header,
+      description,
+    })),
+    freeTrial: trialOf(context),
+    pricing: {
+      currency: 'USD',
+      rule: CHARGING_RULE,
+      minUsd: range?.minUsd ?? null,
+      maxUsd: range?.maxUsd ?? null,
+      fullCatalog: `${baseUrl}/x402/catalog`,
+    },
+    repeating: REPEAT_RULE,
+    limits: context.limits,
+    errors: Object.fromEntries(
+      CALL_ERRORS.map(({ status, ...error }) => [status, { ...error, charged: false }]),
+    ),
+    links: {
+      catalog: `${baseUrl}/x402/catalog`,
+      capabilities: `${baseUrl}/api/auth/capabilities`,
+      openapi: `${baseUrl}/openapi.json`,
+      docs: `${baseUrl}/docs`,
+      llms: `${baseUrl}/llms.txt`,
+    },
+  };
+}
+
+interface Step {
+  do: string;
+  request: { method: string; path: string; headers?: Record<string, string>; body?: Record<string, unknown> };
+  expect: { status: number; fields: readonly string[] };
+}
+
+function stepsOf(context: DiscoveryContext): Step[] {
+  const first = firstService(context);
+  const withKey = { 'X-API-KEY': '{{apiKey}}' };
+  const steps: Step[] = [];
+  if (context.trial !== null) {
+    steps.push({
+      do: `Get a free key with ${context.trial.creditsUsd} USD of credits. Keep it: it is shown once.`,
+      request: { method: 'GET', path: '/api/m2m/credits/trial' },
+      expect: { status: 200, fields: ['apiKey'] },
+    });
+  }
+  steps.push({
+    do: 'Choose a service whose `available` is true.',
+    request: { method: 'GET', path: '/x402/catalog' },
+    expect: { status: 200, fields: ['services'] },
+  });
+  if (first !== null) {
+    steps.push({
+      do: `Buy one call of ${first.path} for ${first.priceUsd} USD.`,
+      request: {
+        method: 'POST',
+        path: `/x402/${first.path}`,
+        headers: { ...withKey, 'Content-Type': 'application/json' },
+        body: first.example,
+      },
+      expect: { status: 200, fields: ['success', 'provenance'] },
+    });
+  }
+  if (serves(context, 'GET', '/api/keys/me')) {
+    steps.push({
+      do: 'See what is left and what was spent.',
+      request: { method: 'GET', path: '/api/keys/me', headers: withKey },
+      expect: { status: 200, fields: ['balanceUsd', 'spentUsd'] },
+    });
+  }
+  return steps;
+}

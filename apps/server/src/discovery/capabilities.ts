@@ -1,0 +1,105 @@
+import { CHARGING_RULE } from './call-errors.ts';
+import { type DiscoveryContext, firstService } from './context.ts';
+import { curlOf } from './recipe.ts';
+
+/** `/api/auth/capabilities`: the ways to pay that work now, how to get a key, and what a first call costs. */
+export function capabilitiesDocument(context: DiscoveryContext) {
+  const { baseUrl } = context;
+  const { x402, mpp } = context.rails;
+  const first = firstService(context);
+  return {
+    service: context.product,
+    version: context.version,
+    description: `Single HTTP calls for software agents, paid one by one. ${CHARGING_RULE}`,
+    authModes: [
+      {
+        mode: 'api_key',
+        header: 'X-API-KEY',
+        alternativeHeader: 'Authorization: Bearer <key>',
+        description: 'Prepaid credits in USD held against a key.',
+        obtain: {
+          free_trial: trialOf(context),
+          hosted_checkout: context.cardCheckout
+            ? { method: 'POST', endpoint: `${baseUrl}/api/m2m/credits/checkout/session` }
+            : null,
+          direct_card: context.cardCheckout
+            ? { method: 'POST', endpoint: `${baseUrl}/api/m2m/credits/purchase` }
+            : null,
+        },
+        tiers: publishedTiers(context),
+        firstCall:
+          first === null
+            ? null
+            : {
+                description: first.summary,
+                endpoint: `${baseUrl}/x402/${first.path}`,
+                price_usd: Number(first.priceUsd),
+                curl: curlOf(first, context),
+              },
+      },
+      ...(x402 === null
+        ? []
+        : [
+            {
+              mode: 'x402_onchain',
+              header: 'X-PAYMENT',
+              description: 'A signed USDC payment sent with the call. No key is needed.',
+              x402Version: 2,
+              supportedChains: x402.networks.map(({ name }) => name),
+              networks: x402.networks,
+              facilitators: x402.facilitatorUrl === null ? [] : [x402.facilitatorUrl],
+              firstCall:
+                first === null
+                  ? null
+                  : { url: `${baseUrl}/x402/${first.path}`, price_usd: Number(first.priceUsd) },
+            },
+          ]),
+      ...(mpp === null
+        ? []
+        : [
+            {
+              mode: 'mpp',
+              header: 'Authorization: Payment <credential>',
+              description:
+                'A Machine Payments Protocol credential for a challenge of an endpoint below /mpp/.',
+              methods: mpp.methods,
+              endpoints: mpp.paths.map((path) => `${baseUrl}/mpp/${path}`),
+            },
+          ]),
+    ],
+    // The interface's readers look for these two at the top as well.
+    supportedChains: x402?.networks.map(({ name }) => name) ?? [],
+    facilitators: x402 === null || x402.facilitatorUrl === null ? [] : [x402.facilitatorUrl],
+    limits: {
+      requestsPerMinute: context.limits.requestsPerMinute,
+      bodyBytes: context.limits.bodyBytes,
+    },
+    supportedServices: context.services.length,
+    catalogUrl: `${baseUrl}/x402/catalog`,
+    openapiUrl: `${baseUrl}/openapi.json`,
+    docsUrl: `${baseUrl}/docs`,
+  };
+}
+
+/** The terms of a free key, with how to get one; null while none are given out. */
+export function trialOf(context: DiscoveryContext) {
+  if (context.trial === null) return null;
+  const { creditsUsd, lifetimeDays, onePerDays } = context.trial;
+  return {
+    method: 'GET',
+    endpoint: `${context.baseUrl}/api/m2m/credits/trial`,
+    creditsUsd,
+    lifetimeDays,
+    terms: `One key per address every ${onePerDays} days, shown once.`,
+  };
+}
+
+/** The amounts a card can buy; none while no card can be charged. */
+function publishedTiers(context: DiscoveryContext) {
+  if (!context.cardCheckout) return [];
+  return context.tiers.map(({ amountUsd, label, approximateCalls }) => ({
+    amountUsd,
+    label,
+    description: `${amountUsd} USD of credits, ${approximateCalls} calls`,
+  }));
+}

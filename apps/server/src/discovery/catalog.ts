@@ -1,0 +1,64 @@
+import { usdToMicros } from '../ledger/money.ts';
+import type { Service } from '../services/define.ts';
+import { type DiscoveryContext, firstService } from './context.ts';
+import { curlOf } from './recipe.ts';
+
+/**
+ * `/x402/catalog`: every service with its price and whether it is for sale now. Entries carry the interface's names
+ * (`path`, `tag`, `x-price-usd`, …) and those that existing clients read (`id`, `endpoint`, `priceUSD`, …). Keys
+ * about on-chain payment are null while it is off.
+ */
+export function catalogDocument(context: DiscoveryContext) {
+  const { x402 } = context.rails;
+  const preferred = x402?.networks[0];
+  const services = context.services.map((service) => catalogEntry(service, context));
+  const first = firstService(context);
+  return {
+    name: context.product,
+    catalogUrl: `${context.baseUrl}/x402/catalog`,
+    x402Version: x402 === null ? null : 2,
+    facilitatorUrl: x402?.facilitatorUrl ?? null,
+    network: preferred?.name ?? null,
+    x402Network: preferred?.network ?? null,
+    paymentAsset: preferred?.asset ?? null,
+    payTo: preferred?.payTo ?? null,
+    paymentMethods: ['api_key', ...(x402 === null ? [] : ['x402'])],
+    currency: 'USD',
+    totalServices: services.length,
+    availableServices: services.filter(({ available }) => available).length,
+    services,
+    quickStart:
+      first === null
+        ? null
+        : {
+            freeKey: context.trial === null ? null : `GET ${context.baseUrl}/api/m2m/credits/trial`,
+            firstCall: curlOf(first, context),
+            service: first.path,
+          },
+  };
+}
+
+function catalogEntry(service: Service, context: DiscoveryContext) {
+  const { available, reason, message } = context.availability(service);
+  return {
+    id: service.path,
+    path: `/x402/${service.path}`,
+    method: 'POST',
+    endpoint: `${context.baseUrl}/x402/${service.path}`,
+    name: service.name,
+    tag: service.tag,
+    category: service.tag,
+    description: service.summary,
+    'x-price-usd': Number(service.priceUsd),
+    priceUSD: Number(service.priceUsd),
+    priceUSDC: service.priceUsd,
+    priceMicro: String(usdToMicros(service.priceUsd)),
+    featured: service.featured,
+    discoverable: true,
+    firstCallFree: false,
+    available,
+    unavailableReason: reason,
+    unavailableMessage: message,
+    recipe: `${context.baseUrl}/x402/recipes/${service.path}`,
+  };
+}

@@ -1,0 +1,106 @@
+import type { Service } from '../services/define.ts';
+import type { Availability } from '../services/registry.ts';
+
+/** Everything that a published document may say. The documents are pure functions of this and know nothing else. */
+export interface DiscoveryContext {
+  product: string;
+  version: string;
+  /** The configured public address, without a trailing slash. Never taken from a request's `Host`. */
+  baseUrl: string;
+  contactEmail: string | null;
+  /** What is sold, in catalog order. */
+  services: readonly Service[];
+  /** Whether a service may be sold at this moment; asked again for every rendering. */
+  availability(service: Service): Availability;
+  /** The ways to pay that work now. Credits always do. */
+  rails: { x402: X402Offer | null; mpp: MppOffer | null };
+  /** Null while no trial keys are given out. */
+  trial: TrialTerms | null;
+  /** True once a card can be charged. Tiers are published only then. */
+  cardCheckout: boolean;
+  tiers: readonly CreditTier[];
+  limits: { requestsPerMinute: number; bodyBytes: number };
+  /**
+   * Every route of the app, as registered with Fastify. May still grow until the first request: documents are
+   * rendered when asked for. What is not in here is not mentioned.
+   */
+  routes: readonly Route[];
+}
+
+export interface Route {
+  method: string;
+  /** With Fastify's parameters: `/x402/recipes/:service`. */
+  path: string;
+}
+
+/** On-chain payment by x402, where it is on. The first network is the preferred one. */
+export interface X402Offer {
+  facilitatorUrl: string | null;
+  networks: readonly [X402Network, ...X402Network[]];
+}
+
+export interface X402Network {
+  /** CAIP-2, such as `eip155:8453`. */
+  network: string;
+  /** The short name, such as `base`. */
+  name: string;
+  payTo: string;
+  asset: { symbol: string; address: string; decimals: number };
+}
+
+/** Payment by the Machine Payments Protocol, where it is on. */
+export interface MppOffer {
+  methods: readonly { method: string; intent: string; currency: string; recipient: string }[];
+  /** The services sold below `/mpp/`. */
+  paths: readonly string[];
+}
+
+export interface TrialTerms {
+  creditsUsd: string;
+  lifetimeDays: number;
+  /** One key for an address in so many days. */
+  onePerDays: number;
+}
+
+export interface CreditTier {
+  amountUsd: number;
+  label: string;
+  approximateCalls: string;
+}
+
+/** Whether the app serves this now. Paths may be written with `{name}` or `:name`. */
+export function serves(context: DiscoveryContext, method: string, path: string): boolean {
+  const wanted = asTemplate(path);
+  return context.routes.some((route) => route.method === method && asTemplate(route.path) === wanted);
+}
+
+/** Fastify's `:name` as OpenAPI's `{name}`. */
+function asTemplate(path: string): string {
+  return path.replace(/:(\w+)/g, '{$1}');
+}
+
+/**
+ * The service to try first: cheap and sure. `first-call` if it is for sale, else the cheapest that is; null when
+ * nothing is for sale.
+ */
+export function firstService(context: DiscoveryContext): Service | null {
+  const forSale = context.services.filter((service) => context.availability(service).available);
+  const cheapest = forSale.toSorted((a, b) => Number(a.priceUsd) - Number(b.priceUsd))[0];
+  return forSale.find(({ path }) => path === 'first-call') ?? cheapest ?? null;
+}
+
+/** What may change between two renderings, in one string: the same fingerprint gives the same documents. */
+export function fingerprintOf(context: DiscoveryContext): string {
+  const states = context.services.map((service) => {
+    const { reason, message } = context.availability(service);
+    return `${reason ?? ''}:${message ?? ''}`;
+  });
+  return `${context.routes.length}|${states.join('|')}`;
+}
+
+/** The lowest and the highest price on the list, as decimal strings; null when nothing is on it. */
+export function priceRange(services: readonly Service[]): { minUsd: string; maxUsd: string } | null {
+  const prices = services.map(({ priceUsd }) => priceUsd).toSorted((a, b) => Number(a) - Number(b));
+  const [minUsd, maxUsd] = [prices[0], prices.at(-1)];
+  return minUsd === undefined || maxUsd === undefined ? null : { minUsd, maxUsd };
+}

@@ -1,0 +1,277 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { z } from 'zod';
+import { agentInstructionsDocument } from './agent-instructions.ts';
+import { capabilitiesDocument } from './capabilities.ts';
+import { catalogDocument } from './catalog.ts';
+import { type DiscoveryContext, firstService } from './context.ts';
+import { openapiDocument, operationIdOf } from './openapi.ts';
+import { recipeDocument } from './recipe.ts';
+import { SAMPLE_ROUTES, SAMPLE_SERVICES, sampleContext } from './sample.fixture.ts';
+import { llmsText, robotsText } from './text-documents.ts';
+import { welcomeDocument } from './welcome.ts';
+
+const X402 = {
+  facilitatorUrl: 'https://facilitator.test',
+  networks: [
+    {
+      network: 'eip155:8453',
+      name: 'base',
+      payTo: '0x0000000000000000000000000000000000000001',
+      asset: { symbol: 'USDC', address: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', decimals: 6 },
+    },
+  ],
+} as const;
+
+/** Every document, each as the text that goes over the wire. */
+function everything(context: DiscoveryContext): Map<string, string> {
+  return new Map([
+    ['openapi', JSON.stringify(openapiDocument(context))],
+    ['catalog', JSON.stringify(catalogDocument(context))],
+    ['capabilities', JSON.stringify(capabilitiesDocument(context))],
+    ['instructions', JSON.stringify(agentInstructionsDocument(context))],
+    ['welcome', JSON.stringify(welcomeDocument(context))],
+    ['llms', llmsText(context)],
+    ['robots', robotsText(context)],
+    ...context.services.map(
+      (service) => [`recipe ${service.path}`, JSON.stringify(recipeDocument(service, context))] as const,
+    ),
+  ]);
+}
+
+/** What the tests read of an OpenAPI document. */
+const openapiShape = z.looseObject({
+  paths: z.record(
+    z.string(),
+    z.record(
+      z.string(),
+      z.looseObject({
+        operationId: z.string(),
+        security: z.array(z.record(z.string(), z.array(z.string()))),
+        'x-price-usd': z.number().optional(),
+        'x-availability': z.string().optional(),
+        'x-payment-info': z
+          .strictObject({
+            price: z.strictObject({
+              mode: z.literal('fixed'),
+              currency: z.literal('USD'),
+              amount: z.string(),
+            }),
+            protocols: z.array(z.record(z.string(), z.unknown())),
+          })
+          .optional(),
+        requestBody: z
+          .looseObject({
+            content: z.object({
+              'application/json': z.object({
+                schema: z.looseObject({ properties: z.record(z.string(), z.unknown()) }),
+                example: z.unknown(),
+              }),
+            }),
+          })
+          .optional(),
+        responses: z.record(z.string(), z.unknown()),
+      }),
+    ),
+  ),
+  components: z.looseObject({ schemas: z.record(z.string(), z.unknown()) }),
+});
+
+function parsedOpenapi(context: DiscoveryContext) {
+  return openapiShape.parse(JSON.parse(JSON.stringify(openapiDocument(context))));
+}
+
+for (const [rails, context] of [
+  ['credits alone', sampleContext()],
+  ['x402 on', sampleContext({ rails: { x402: X402, mpp: null } })],
+  ['no trial, no contact', sampleContext({ trial: null, contactEmail: null })],
+] as const) {
+  test(`openapi.json is valid OpenAPI 3.1 (${rails})`, async () => {
+    const result = await new Validator().validate(structuredClone(openapiDocument(context)));
+    assert.deepEqual(result.errors ?? [], []);
+    assert.equal(result.valid, true);
+  });
+}
+
+test('every document sells the same services at the same prices', () => {
+  const context = sampleContext();
+  const declared = new Map(SAMPLE_SERVICES.map(({ path, priceUsd }) => [`/x402/${path}`, priceUsd]));
+
+  const catalog = catalogDocument(context);
+  assert.deepEqual(new Map(catalog.services.map((entry) => [entry.path, entry.priceUSDC])), declared);
+  assert.deepEqual(
+    catalog.services.map((entry) => [entry['x-price-usd'], entry.priceUSD, entry.priceMicro]),
+    [
+      [0.05, 0.05, '50000'],
+      [0.25, 0.25, '250000'],
+      [0.25, 0.25, '250000'],
+      [10, 10, '10000000'],
+    ],
+  );
+
+  const paid = Object.entries(parsedOpenapi(context).paths).flatMap(([path, item]) =>
+    item.post?.['x-payment-info'] === undefined ? [] : [{ path, operation: item.post }],
+  );
+  assert.deepEqual(
+    new Map(paid.map(({ path, operation }) => [path, operation['x-payment-info']?.price.amount])),
+    declared,
+  );
+  for (const { path, operation } of paid) assert.equal(operation['x-price-usd'], Number(declared.get(path)));
+
+  const llms = [...llmsText(context).matchAll(/recipes\/([\w-]+)\): (\d+\.\d+) USD/g)];
+  assert.deepEqual(new Map(llms.map(([, path, price]) => [`/x402/${path}`, price])), declared);
+
+  const recipes = SAMPLE_SERVICES.map((service) => recipeDocument(service, context));
+  assert.deepEqual(
+    new Map(recipes.map(({ endpoint, priceUsd }) => [new URL(endpoint).pathname, priceUsd])),
+    declared,
+  );
+
+  for (const count of [
+    catalog.totalServices,
+    capabilitiesDocument(context).supportedServices,
+    welcomeDocument(context).services.total,
+  ]) {
+    assert.equal(count, SAMPLE_SERVICES.length);
+  }
+});
+
+test('what is not for sale is marked so in every list, and is not what a newcomer is sent to', () => {
+  const context = sampleContext();
+  const entry = catalogDocument(context).services.find(({ id }) => id === 'sea-temperature');
+  assert.equal(entry?.available, false);
+  assert.equal(entry?.unavailableReason, 'upstream_down');
+  assert.equal(catalogDocument(context).availableServices, 3);
+  assert.equal(
+    parsedOpenapi(context).paths['/x402/sea-temperature']?.post?.['x-availability'],
+    'upstream_down',
+  );
+  assert.match(llmsText(context), /sea-temperature\): .*Not for sale at the moment/);
+
+  const resting = { available: false, reason: 'upstream_down', message: 'down', retryAfterMs: 1 } as const;
+  const selling = { available: true, reason: null, message: null, retryAfterMs: 0 } as const;
+  const only = (path: string) =>
+    sampleContext({ availability: (service) => (service.path === path ? selling : resting) });
+  assert.equal(firstService(only('token-price'))?.path, 'token-price');
+  const nothing = sampleContext({ availability: () => resting });
+  assert.equal(firstService(nothing), null);
+  for (const [name, text] of everything(nothing)) assert.ok(text.length > 0, name);
+});
+
+test('ways to pay are published when they work, and only then', () => {
+  const now = everything(sampleContext());
+  for (const name of ['openapi', 'capabilities', 'instructions', 'welcome', 'catalog', 'llms']) {
+    const text = now.get(name) ?? '';
+    assert.doesNotMatch(
+      text,
+      /X-PAYMENT|x402_onchain|eip155|facilitator\.test|credits\/checkout|"mpp"|\/mpp\//,
+      name,
+    );
+  }
+  assert.deepEqual(parsedOpenapi(sampleContext()).paths['/x402/ping']?.post?.security, [
+    { ApiKeyHeader: [] },
+    { BearerKey: [] },
+  ]);
+
+  const later = sampleContext({ rails: { x402: X402, mpp: null }, cardCheckout: true });
+  const ping = parsedOpenapi(later).paths['/x402/ping']?.post;
+  assert.deepEqual(ping?.['x-payment-info']?.protocols, [{ x402: {} }]);
+  assert.deepEqual(ping?.security.at(-1), {});
+  const modes = capabilitiesDocument(later).authModes.map(({ mode }) => mode);
+  assert.deepEqual(modes, ['api_key', 'x402_onchain']);
+  assert.equal(catalogDocument(later).x402Network, 'eip155:8453');
+});
+
+test('no document mentions an address that the app does not serve', () => {
+  const known = SAMPLE_ROUTES.map(
+    ({ path }) => new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/:\w+/g, '[^/]+')}$`),
+  );
+  for (const context of [sampleContext(), sampleContext({ trial: null })]) {
+    for (const [name, text] of everything(context)) {
+      const urls = [...text.matchAll(/https:\/\/farebox\.test(\/[^\s"'`)\\]*)?/g)].map(
+        ([, path]) => path ?? '/',
+      );
+      const bare = [
+        ...text.matchAll(/(?:^|[\s"'`(])(\/(?:api|x402|mpp|health|\.well-known|docs|keys)\/[^\s"'`)\\,;]*)/g),
+      ];
+      for (const path of [...urls, ...bare.map(([, path = '']) => path)]) {
+        if (name === 'robots' || path === '/x402/' || path === '/mpp/') continue;
+        assert.ok(
+          known.some((route) => route.test(path)),
+          `${name} mentions ${path}`,
+        );
+      }
+    }
+  }
+});
+
+test('an operation is described only when its route exists', () => {
+  const without = sampleContext({
+    routes: SAMPLE_ROUTES.filter(({ path }) => !path.startsWith('/api/keys')),
+  });
+  assert.equal(parsedOpenapi(without).paths['/api/keys/me'], undefined);
+  assert.doesNotMatch(JSON.stringify(agentInstructionsDocument(without)), /api\/keys/);
+  assert.deepEqual(Object.keys(parsedOpenapi(sampleContext()).paths['/api/keys/me'] ?? {}), [
+    'get',
+    'patch',
+    'delete',
+  ]);
+});
+
+test('every operation has its own id, says who may call it, shows an example and can refuse for money', () => {
+  const { paths } = parsedOpenapi(sampleContext());
+  const ids: string[] = [];
+  for (const [path, item] of Object.entries(paths)) {
+    for (const [method, operation] of Object.entries(item)) {
+      ids.push(operation.operationId);
+      const where = `${method} ${path}`;
+      assert.match(JSON.stringify(operation), /"example":/, where);
+      if (operation['x-payment-info'] === undefined) continue;
+      for (const status of [200, 400, 402, 409, 422, 429, 503]) {
+        assert.ok(String(status) in operation.responses, `${where} has no ${status}`);
+      }
+    }
+  }
+  assert.equal(new Set(ids).size, ids.length);
+  assert.equal(operationIdOf('first-call'), 'first-call');
+  assert.equal(operationIdOf('prediction-market-spread'), 'predictionMarketSpread');
+});
+
+test('the published example of a service fits the published schema', () => {
+  const { paths, components } = parsedOpenapi(sampleContext());
+  for (const service of SAMPLE_SERVICES) {
+    const body = paths[`/x402/${service.path}`]?.post?.requestBody?.content['application/json'];
+    assert.ok(body !== undefined);
+    // References are resolved by hand: `components` is another part of the same document.
+    const text = JSON.stringify(body.schema).replace(
+      /\{"\$ref":"#\/components\/schemas\/(\w+)"\}/g,
+      (_, name: string) => JSON.stringify(components.schemas[name]),
+    );
+    assert.doesNotMatch(text, /\$ref/);
+    const schema = z.fromJSONSchema(JSON.parse(text));
+    assert.equal(schema.safeParse(body.example).success, true, service.path);
+    assert.equal(service.input.safeParse(body.example).success, true, service.path);
+  }
+  assert.ok('tokenAddress' in components.schemas, 'a field that two services share is written once');
+});
+
+test('an operation stays small enough for a list of many', () => {
+  const { paths } = parsedOpenapi(sampleContext());
+  for (const { path } of SAMPLE_SERVICES) {
+    assert.ok(JSON.stringify(paths[`/x402/${path}`]).length < 1_600, path);
+  }
+});
+
+test('recipes can be pasted: quotes of a shell and of Python are right', () => {
+  const [first] = SAMPLE_SERVICES;
+  assert.ok(first !== undefined);
+  const recipe = recipeDocument(first, sampleContext());
+  assert.match(recipe.curl, /-d '\{"agentId":"Ada'\\''s agent"\}'$/);
+  assert.match(recipe.curl, /-H "X-API-KEY: \$FAREBOX_API_KEY"/);
+  const nested = { ...first, example: { yes: true, none: null, list: [1, 'a"b'] } };
+  assert.match(
+    recipeDocument(nested, sampleContext()).python,
+    /json\.dumps\(\{"yes": True, "none": None, "list": \[1, "a\\"b"\]\}\)/,
+  );
+});

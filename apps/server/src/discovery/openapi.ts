@@ -1,0 +1,248 @@
+import { type Service, TAGS } from '../services/define.ts';
+import {
+  inputSchemaOf,
+  type JsonSchema,
+  outlineOf,
+  outputSchemaOf,
+  propertiesOf,
+} from '../services/json-schema.ts';
+import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
+import { type DiscoveryContext, priceRange, serves } from './context.ts';
+import { FREE_OPERATIONS, FREE_SCHEMAS } from './free-operations.ts';
+
+/** A field's schema is worth a name of its own when it is at least this long and stands in two services. */
+const SHORTEST_SHARED_SCHEMA = 80;
+
+/**
+ * `/openapi.json` (3.1): one operation for each service, and the free operations that the app serves. What several
+ * operations say is said once, in `components`; answers are shown as an outline, and in full in their recipe.
+ * Prices stand in `x-price-usd` and in `x-payment-info`, whose `protocols` name only what can be paid with now.
+ */
+export function openapiDocument(context: DiscoveryContext) {
+  const shared = sharedFields(context.services);
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const { method, path, operation } of FREE_OPERATIONS) {
+    if (!serves(context, method, path)) continue;
+    paths[path] = { ...paths[path], [method.toLowerCase()]: operation };
+  }
+  for (const service of context.services) {
+    paths[`/x402/${service.path}`] = { post: paidOperation(service, context, shared) };
+  }
+  const tags = TAGS.filter((tag) => context.services.some((service) => service.tag === tag));
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: context.product,
+      version: context.version,
+      description: `Single HTTP calls for software agents, paid one by one. ${CHARGING_RULE}`,
+      ...(context.contactEmail === null ? {} : { contact: { email: context.contactEmail } }),
+      'x-guidance': guidance(context),
+    },
+    servers: [{ url: context.baseUrl }],
+    'x-service-info': {
+      categories: tags.slice(0, 5),
+      docs: {
+        homepage: `${context.baseUrl}/`,
+        apiReference: `${context.baseUrl}/docs`,
+        llms: `${context.baseUrl}/llms.txt`,
+      },
+    },
+    tags: [{ name: 'Free', description: 'Costs nothing.' }, ...tags.map((name) => ({ name }))],
+    paths,
+    components: {
+      securitySchemes: {
+        ApiKeyHeader: { type: 'apiKey', in: 'header', name: 'X-API-KEY' },
+        BearerKey: { type: 'http', scheme: 'bearer' },
+      },
+      schemas: { ...SHARED_SCHEMAS, ...FREE_SCHEMAS, ...shared.components },
+      responses: errorResponses(),
+    },
+  };
+}
+
+/** The service's id in camel case; `first-call` keeps the name that clients know. */
+export function operationIdOf(path: string): string {
+  return path === 'first-call' ? path : path.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function paidOperation(service: Service, context: DiscoveryContext, shared: SharedFields) {
+  const { available, reason } = context.availability(service);
+  const onChain = context.rails.x402 !== null;
+  const input = inputSchemaOf(service);
+  return {
+    operationId: operationIdOf(service.path),
+    tags: [service.tag],
+    summary: service.name,
+    description: service.summary,
+    'x-price-usd': Number(service.priceUsd),
+    'x-payment-info': {
+      price: { mode: 'fixed', currency: 'USD', amount: service.priceUsd },
+      protocols: onChain ? [{ x402: {} }] : [],
+    },
+    'x-availability': available ? 'available' : reason,
+    // The empty requirement says that a call may come without a key, paid on chain.
+    security: [{ ApiKeyHeader: [] }, { BearerKey: [] }, ...(onChain ? [{}] : [])],
+    requestBody: {
+      ...(input.required === undefined ? {} : { required: true }),
+      content: { 'application/json': { schema: shared.apply(input), example: service.example } },
+    },
+    responses: {
+      200: {
+        description: 'Answer',
+        content: {
+          'application/json': {
+            schema: { $ref: '#/components/schemas/Answer', ...outlineOf(outputSchemaOf(service)) },
+          },
+        },
+      },
+      ...Object.fromEntries(
+        CALL_ERRORS.map(({ status }) => [status, { $ref: `#/components/responses/${status}` }]),
+      ),
+    },
+  };
+}
+
+function guidance(context: DiscoveryContext): string {
+  const range = priceRange(context.services);
+  return [
+    'Every operation below /x402/ is one paid call: POST a JSON body with a key in X-API-KEY.',
+    context.trial === null
+      ? null
+      : `GET /api/m2m/credits/trial gives a free key with ${context.trial.creditsUsd} USD.`,
+    context.rails.x402 === null
+      ? null
+      : 'Without a key the answer is 402 with x402 payment requirements; sign one and send the call again.',
+    range === null ? null : `Prices are ${range.minUsd} to ${range.maxUsd} USD, in x-price-usd.`,
+    CHARGING_RULE,
+    REPEAT_RULE,
+    'x-availability says whether a service is for sale now. GET /x402/recipes/{service} shows a call ready to paste and the full schema of its answer.',
+  ]
+    .filter((line) => line !== null)
+    .join(' ');
+}
+
+const SHARED_SCHEMAS = {
+  Answer: {
+    type: 'object',
+    description: 'What every answer has. The full schema of a service is in /x402/recipes/{service}.',
+    properties: {
+      success: { const: true },
+      service: { type: 'string' },
+      timestamp: { type: 'string', format: 'date-time' },
+      provenance: { $ref: '#/components/schemas/Provenance' },
+    },
+    required: ['success', 'provenance'],
+  },
+  Provenance: {
+    type: 'object',
+    description: 'Where the answer comes from. What could not be known is null, and a note says why.',
+    properties: {
+      mode: { enum: ['live', 'cached', 'sandbox', 'computed'] },
+      method: { type: 'string' },
+      sources: {
+        type: 'array',
+        items: {
+          type: 'object',
+          properties: {
+            name: { type: 'string' },
+            url: { type: 'string' },
+            asOf: { type: ['string', 'null'], description: 'The time the value is true for, by the source.' },
+            retrievedAt: { type: 'string', format: 'date-time' },
+            cached: { type: 'boolean' },
+            sandbox: { type: 'boolean', description: 'True: a made-up value, never to be traded on.' },
+            licence: { type: 'string' },
+          },
+        },
+      },
+      notes: { type: 'array', items: { type: 'string' } },
+    },
+    required: ['mode', 'method', 'sources', 'notes'],
+  },
+  Error: {
+    type: 'object',
+    properties: {
+      error: { type: 'string' },
+      message: { type: 'string' },
+      code: { type: 'string', description: 'For programs' },
+      requestId: { type: 'string' },
+      charged: { const: false },
+    },
+    required: ['error', 'message'],
+  },
+} as const;
+
+/** One response for each way a paid call can fail. */
+function errorResponses() {
+  return Object.fromEntries(
+    CALL_ERRORS.map(({ status, meaning, remedy }) => [
+      status,
+      {
+        description: `${meaning} ${remedy} Not charged.`,
+        ...(status === 429 || status === 503
+          ? { headers: { 'Retry-After': { description: 'Seconds', schema: { type: 'integer' } } } }
+          : {}),
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+      },
+    ]),
+  );
+}
+
+interface SharedFields {
+  components: Readonly<Record<string, JsonSchema>>;
+  /** The schema with each shared part replaced by a reference. */
+  apply(schema: JsonSchema): JsonSchema;
+}
+
+/** Finds fields, and items of lists, that several services declare alike, and names each of them once. */
+function sharedFields(services: readonly Service[]): SharedFields {
+  const uses = new Map<string, { name: string; schema: JsonSchema; services: Set<string> }>();
+  for (const service of services) {
+    mapParts(inputSchemaOf(service), function note(schema, name): JsonSchema {
+      const text = JSON.stringify(schema);
+      const use = uses.get(text) ?? { name, schema, services: new Set() };
+      use.services.add(service.path);
+      uses.set(text, use);
+      return mapParts(schema, note);
+    });
+  }
+  const nameOf = new Map<string, string>();
+  for (const [text, use] of uses) {
+    if (use.services.size < 2 || text.length < SHORTEST_SHARED_SCHEMA) continue;
+    const taken = new Set([...Object.keys(SHARED_SCHEMAS), ...Object.keys(FREE_SCHEMAS), ...nameOf.values()]);
+    let name = use.name;
+    for (let n = 2; taken.has(name); n++) name = `${use.name}${n}`;
+    nameOf.set(text, name);
+  }
+  function apply(schema: JsonSchema): JsonSchema {
+    return mapParts(schema, (part) => {
+      const name = nameOf.get(JSON.stringify(part));
+      return name === undefined ? apply(part) : { $ref: `#/components/schemas/${name}` };
+    });
+  }
+  const components: Record<string, JsonSchema> = {};
+  for (const [text, name] of nameOf) {
+    const schema = uses.get(text)?.schema;
+    if (schema !== undefined) components[name] = apply(schema);
+  }
+  return { components, apply };
+}
+
+/** The schema with its fields and the items of its list, if it has any, replaced by what `change` makes of them. */
+function mapParts(schema: JsonSchema, change: (part: JsonSchema, name: string) => JsonSchema): JsonSchema {
+  const { items } = schema;
+  return {
+    ...schema,
+    ...(schema.properties === undefined
+      ? {}
+      : {
+          properties: Object.fromEntries(
+            Object.entries(propertiesOf(schema)).map(([name, part]) => [name, change(part, name)]),
+          ),
+        }),
+    ...(isSchema(items) ? { items: change(items, 'item') } : {}),
+  };
+}
+
+function isSchema(value: unknown): value is JsonSchema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,82 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type Published, publish, sendPublished } from './published.ts';
+
+const WEB_FOLDER = join(import.meta.dirname, '../../../web');
+const PAGE_SECONDS = 60;
+
+const HTML = 'text/html; charset=utf-8';
+const SCRIPT = 'text/javascript; charset=utf-8';
+const STYLE = 'text/css; charset=utf-8';
+const SVG = 'image/svg+xml';
+
+/** Every file that may leave the folder. A request never becomes a file name. */
+const FILES = {
+  'index.html': HTML,
+  'docs.html': HTML,
+  'keys.html': HTML,
+  'style.css': STYLE,
+  'favicon.svg': SVG,
+  'amount.js': SCRIPT,
+  'catalog.js': SCRIPT,
+  'docs.js': SCRIPT,
+  'dom.js': SCRIPT,
+  'home.js': SCRIPT,
+  'key-session.js': SCRIPT,
+  'keys.js': SCRIPT,
+  'schema-fields.js': SCRIPT,
+  'service-detail.js': SCRIPT,
+  'spending-chart.js': SCRIPT,
+  'trial-key.js': SCRIPT,
+  'try-it.js': SCRIPT,
+} as const;
+type FileName = keyof typeof FILES;
+
+/**
+ * Scripts and styles come from here and nowhere else, forms are sent by script alone (so that a key can never
+ * become part of an address), and no page of ours stands inside somebody else's.
+ */
+const PAGE_HEADERS = {
+  'content-security-policy':
+    "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+  'referrer-policy': 'no-referrer',
+  'x-frame-options': 'DENY',
+  'cross-origin-opener-policy': 'same-origin',
+};
+
+const files = new Map<FileName, Published>();
+
+/** The file as published; read once. */
+function fileOf(name: FileName): Published {
+  const known = files.get(name);
+  if (known !== undefined) return known;
+  const read = publish(FILES[name], readFileSync(join(WEB_FOLDER, name)));
+  files.set(name, read);
+  return read;
+}
+
+/** Sends one of the pages for people. */
+export function sendPage(request: FastifyRequest, reply: FastifyReply, name: FileName): FastifyReply {
+  reply.headers(PAGE_HEADERS);
+  return sendPublished(request, reply, fileOf(name), PAGE_SECONDS);
+}
+
+/**
+ * Serves the documentation, the key page and what they load.
+ *
+ * @param isService whether a path names a service, for the status of a deep link
+ */
+export function pageRoutes(app: FastifyInstance, isService: (path: string) => boolean): void {
+  app.get('/docs', (request, reply) => sendPage(request, reply, 'docs.html'));
+  app.get<{ Params: { service: string } }>('/docs/:service', (request, reply) => {
+    if (!isService(request.params.service)) reply.code(404);
+    return sendPage(request, reply, 'docs.html');
+  });
+  app.get('/keys', (request, reply) => sendPage(request, reply, 'keys.html'));
+  app.get('/favicon.svg', (request, reply) => sendPage(request, reply, 'favicon.svg'));
+  app.get('/favicon.ico', (request, reply) => sendPage(request, reply, 'favicon.svg'));
+  for (const name of Object.keys(FILES) as FileName[]) {
+    if (FILES[name] !== HTML) app.get(`/assets/${name}`, (request, reply) => sendPage(request, reply, name));
+  }
+}

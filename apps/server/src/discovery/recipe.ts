@@ -1,0 +1,102 @@
+import type { Service } from '../services/define.ts';
+import { inputSchemaOf, outputSchemaOf } from '../services/json-schema.ts';
+import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
+import type { DiscoveryContext } from './context.ts';
+
+/** `/x402/recipes/{service}`: all that is needed to buy this one service, ready to paste. */
+export function recipeDocument(service: Service, context: DiscoveryContext) {
+  const { available, reason, message } = context.availability(service);
+  return {
+    service: service.path,
+    name: service.name,
+    tag: service.tag,
+    description: service.summary,
+    method: 'POST',
+    endpoint: endpointOf(service, context),
+    priceUsd: service.priceUsd,
+    available,
+    unavailableReason: reason,
+    unavailableMessage: message,
+    payment: {
+      apiKey: {
+        header: 'X-API-KEY',
+        alternativeHeader: 'Authorization: Bearer <key>',
+        freeKey: context.trial === null ? null : `${context.baseUrl}/api/m2m/credits/trial`,
+      },
+      x402:
+        context.rails.x402 === null ? null : { header: 'X-PAYMENT', networks: context.rails.x402.networks },
+    },
+    charged: `${service.priceUsd} USD with the answer. ${CHARGING_RULE}`,
+    repeating: REPEAT_RULE,
+    timeoutMs: service.timeoutMs,
+    example: service.example,
+    curl: curlOf(service, context),
+    fetch: fetchOf(service, context),
+    python: pythonOf(service, context),
+    inputSchema: inputSchemaOf(service),
+    answer: {
+      description:
+        'These fields at the top level of the body, beside `success`, `service`, `timestamp` and `provenance` (the sources, their time and the method). What could not be known is null, with a note.',
+      headers: ['X-Credits-Used', 'X-Credits-Remaining', 'X-Payment-Method', 'X-Call-Id'],
+      outputSchema: outputSchemaOf(service),
+    },
+    errors: CALL_ERRORS.map((error) => ({ ...error, charged: false })),
+  };
+}
+
+/** The call as a shell command. The key is read from the environment, so that no secret is in the text. */
+export function curlOf(service: Service, context: DiscoveryContext): string {
+  return [
+    `curl -sS -X POST ${endpointOf(service, context)}`,
+    `  -H "X-API-KEY: $${keyVariable(context)}"`,
+    `  -H 'Content-Type: application/json'`,
+    `  -d ${shellQuoted(JSON.stringify(service.example))}`,
+  ].join(' \\\n');
+}
+
+function fetchOf(service: Service, context: DiscoveryContext): string {
+  return `const response = await fetch('${endpointOf(service, context)}', {
+  method: 'POST',
+  headers: { 'X-API-KEY': process.env.${keyVariable(context)}, 'Content-Type': 'application/json' },
+  body: JSON.stringify(${JSON.stringify(service.example)}),
+});
+const answer = await response.json();
+if (!response.ok) throw new Error(\`\${response.status} \${answer.error}: \${answer.message}\`);
+console.log(answer, 'credits left:', response.headers.get('X-Credits-Remaining'));`;
+}
+
+function pythonOf(service: Service, context: DiscoveryContext): string {
+  return `import json, os, urllib.request
+
+request = urllib.request.Request(
+    "${endpointOf(service, context)}",
+    data=json.dumps(${pythonLiteral(service.example)}).encode(),
+    headers={"X-API-KEY": os.environ["${keyVariable(context)}"], "Content-Type": "application/json"},
+)
+with urllib.request.urlopen(request, timeout=30) as response:
+    print(json.load(response), "credits left:", response.headers["X-Credits-Remaining"])`;
+}
+
+function endpointOf(service: Service, context: DiscoveryContext): string {
+  return `${context.baseUrl}/x402/${service.path}`;
+}
+
+function keyVariable(context: DiscoveryContext): string {
+  return `${context.product.toUpperCase().replace(/[^A-Z0-9]+/g, '_')}_API_KEY`;
+}
+
+function shellQuoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+function pythonLiteral(value: unknown): string {
+  if (value === null || value === undefined) return 'None';
+  if (typeof value === 'boolean') return value ? 'True' : 'False';
+  if (Array.isArray(value)) return `[${value.map(pythonLiteral).join(', ')}]`;
+  if (typeof value === 'object') {
+    const entries = Object.entries(value).filter(([, inner]) => inner !== undefined);
+    return `{${entries.map(([key, inner]) => `${JSON.stringify(key)}: ${pythonLiteral(inner)}`).join(', ')}}`;
+  }
+  // A JSON string is also a Python string: both know \\n, \\" and \\uXXXX.
+  return JSON.stringify(value);
+}

@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import { pino } from 'pino';
+import { createHttpServer } from '../http/server.ts';
+import { catalogDocument } from './catalog.ts';
+import type { DiscoveryContext } from './context.ts';
+import { discoveryRoutes } from './routes.ts';
+import { sampleContext } from './sample.fixture.ts';
+
+const WEB_FOLDER = join(import.meta.dirname, '../../../web');
+
+function appOf(context: DiscoveryContext = sampleContext()) {
+  const app = createHttpServer(pino({ level: 'silent' }));
+  discoveryRoutes(app, context);
+  return app;
+}
+
+const DOCUMENTS = [
+  '/',
+  '/openapi.json',
+  '/x402/catalog',
+  '/api/x402/catalog',
+  '/x402/recipes/ping',
+  '/api/auth/capabilities',
+  '/.well-known/agent-instructions.json',
+  '/llms.txt',
+  '/robots.txt',
+  '/favicon.ico',
+  '/favicon.svg',
+];
+
+for (const url of DOCUMENTS) {
+  test(`${url} can be cached, asked for again, asked for by HEAD and read from any origin`, async () => {
+    const app = appOf();
+    const first = await app.inject({ url });
+    assert.equal(first.statusCode, 200);
+    assert.equal(first.headers['access-control-allow-origin'], '*');
+    const maxAge = url.endsWith('/catalog') ? 300 : 60;
+    assert.equal(first.headers['cache-control'], `public, max-age=${maxAge}`);
+
+    const { etag } = first.headers;
+    assert.match(String(etag), /^"[\w-]{22}"$/);
+    for (const known of [String(etag), `W/${etag}`, `"other", ${etag}`]) {
+      const again = await app.inject({ url, headers: { 'if-none-match': known } });
+      assert.equal(again.statusCode, 304);
+      assert.equal(again.body, '');
+      assert.equal(again.headers.etag, etag);
+    }
+    assert.equal((await app.inject({ url, headers: { 'if-none-match': '"other"' } })).statusCode, 200);
+
+    const head = await app.inject({ method: 'HEAD', url });
+    assert.equal(head.statusCode, 200);
+    assert.equal(head.body, '');
+    assert.equal(head.headers.etag, etag);
+    await app.close();
+  });
+}
+
+test('compressed and plain are the same document under different strong tags', async () => {
+  const app = appOf();
+  const plain = await app.inject({ url: '/openapi.json' });
+  const packed = await app.inject({ url: '/openapi.json', headers: { 'accept-encoding': 'br, gzip' } });
+  const refused = await app.inject({ url: '/openapi.json', headers: { 'accept-encoding': 'gzip;q=0' } });
+  assert.equal(packed.headers['content-encoding'], 'gzip');
+  assert.equal(gunzipSync(packed.rawPayload).toString(), plain.body);
+  assert.notEqual(packed.headers.etag, plain.headers.etag);
+  assert.equal(refused.headers['content-encoding'], undefined);
+  assert.match(String(plain.headers.vary), /Accept-Encoding/);
+  await app.close();
+});
+
+test('a document follows the availability of what it lists', async () => {
+  let down = false;
+  const context = sampleContext({
+    availability: () =>
+      down
+        ? { available: false, reason: 'upstream_down', message: 'down', retryAfterMs: 1 }
+        : { available: true, reason: null, message: null, retryAfterMs: 0 },
+  });
+  const app = appOf(context);
+  const before = await app.inject({ url: '/x402/catalog' });
+  down = true;
+  const during = await app.inject({ url: '/x402/catalog' });
+  down = false;
+  const after = await app.inject({ url: '/x402/catalog' });
+  assert.equal(before.json().availableServices, context.services.length);
+  assert.equal(during.json().availableServices, 0);
+  assert.notEqual(during.headers.etag, before.headers.etag);
+  assert.equal(after.headers.etag, before.headers.etag);
+  await app.close();
+});
+
+test('the Host header of a request is in no document', async () => {
+  const app = appOf();
+  for (const url of DOCUMENTS) {
+    const reply = await app.inject({ url, headers: { host: 'evil.test', 'x-forwarded-host': 'evil.test' } });
+    assert.doesNotMatch(`${reply.body}${JSON.stringify(reply.headers)}`, /evil\.test/, url);
+  }
+  await app.close();
+});
+
+test('an unknown document or recipe is a JSON 404 that names known ones', async () => {
+  const app = appOf();
+  for (const url of ['/.well-known/nothing.json', '/.well-known/a/b', '/x402/recipes/nothing']) {
+    const reply = await app.inject({ url });
+    assert.equal(reply.statusCode, 404);
+    const body = reply.json();
+    assert.equal(body.error, 'NOT_FOUND');
+    assert.equal(typeof body.message, 'string');
+    for (const path of body.knownPaths) assert.equal((await app.inject({ url: path })).statusCode, 200, path);
+  }
+  await app.close();
+});
+
+test('/ is a page for a browser and JSON for a program', async () => {
+  const app = appOf();
+  const page = await app.inject({
+    url: '/',
+    headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' },
+  });
+  const program = await app.inject({ url: '/', headers: { accept: '*/*' } });
+  assert.match(String(page.headers['content-type']), /^text\/html/);
+  assert.match(String(program.headers['content-type']), /^application\/json/);
+  assert.match(String(program.headers.vary), /Accept\b/);
+  assert.match(String(program.headers.link), /<\/openapi\.json>; rel="service-desc"/);
+  assert.equal(program.json().services.total, catalogDocument(sampleContext()).totalServices);
+  await app.close();
+});
+
+test('pages run under a policy that allows no foreign and no inline script, and need none', async () => {
+  const app = appOf();
+  for (const url of ['/', '/docs', '/docs/ping', '/keys']) {
+    const page = await app.inject({ url, headers: { accept: 'text/html' } });
+    assert.equal(page.statusCode, 200, url);
+    const policy = String(page.headers['content-security-policy']);
+    assert.match(policy, /default-src 'self'/);
+    assert.match(policy, /form-action 'none'/);
+    assert.doesNotMatch(policy, /unsafe/);
+    assert.equal(page.headers['referrer-policy'], 'no-referrer');
+    assert.doesNotMatch(page.body, /<script(?![^>]*\ssrc=)|\sstyle=|\son\w+=|https?:\/\//, url);
+    const links = [...page.body.matchAll(/(?:src|href)="(\/[^"]*)"/g)].map(([, path = '']) => path);
+    assert.ok(links.length > 5);
+    for (const path of links)
+      assert.equal((await app.inject({ url: path })).statusCode, 200, `${url} -> ${path}`);
+  }
+  assert.equal((await app.inject({ url: '/docs/nothing' })).statusCode, 404);
+  await app.close();
+});
+
+test('what a script imports is served, and every file of the folder is either served or a test', async () => {
+  const app = appOf();
+  for (const name of readdirSync(WEB_FOLDER)) {
+    if (name.endsWith('.html') || name.endsWith('.test.ts')) continue;
+    const asset = await app.inject({ url: `/assets/${name}` });
+    assert.equal(asset.statusCode, 200, name);
+    for (const [, imported = ''] of asset.body.matchAll(/from '\.\/([\w-]+\.js)'/g)) {
+      assert.equal(
+        (await app.inject({ url: `/assets/${imported}` })).statusCode,
+        200,
+        `${name} -> ${imported}`,
+      );
+    }
+  }
+  await app.close();
+});
+
+test('no request becomes a file name', async () => {
+  const app = appOf();
+  const secret = readFileSync(join(import.meta.dirname, 'pages.ts'), 'utf8').slice(0, 40);
+  for (const url of [
+    '/assets/../server/src/discovery/pages.ts',
+    '/assets/..%2fserver%2fsrc%2fdiscovery%2fpages.ts',
+    '/assets/%2e%2e/server/src/discovery/pages.ts',
+    '/assets/index.html',
+    '/docs/..%2f..%2fpackage.json',
+  ]) {
+    const reply = await app.inject({ url });
+    assert.equal(reply.statusCode, 404, url);
+    assert.ok(!reply.body.includes(secret), url);
+  }
+  await app.close();
+});

@@ -1,0 +1,125 @@
+/** For tests: a small world to publish, with four services of which one is not for sale. */
+import { z } from 'zod';
+import { answer } from '../services/answer.ts';
+import { defineService, type Service } from '../services/define.ts';
+import { chainName, isoDate, latitude, limit, longitude, text, tokenAddress } from '../services/fields.ts';
+import type { DiscoveryContext } from './context.ts';
+
+export const SAMPLE_SERVICES: readonly Service[] = [
+  defineService({
+    path: 'first-call',
+    name: 'First Paid Call',
+    tag: 'Discovery',
+    priceUsd: '0.05',
+    featured: true,
+    summary: 'Proves that a key works and names good services to call next.',
+    input: z.object({ agentId: text(100, 'Any name for the caller').optional() }),
+    output: z.object({
+      sessionId: z.string().describe('Id of this first call'),
+      nextServices: z.array(z.object({ id: z.string(), price: z.number() })),
+    }),
+    example: { agentId: "Ada's agent" },
+    run: async () => answer({ sessionId: 's', nextServices: [] }, { method: 'none' }),
+  }),
+  defineService({
+    path: 'ping',
+    name: 'Ping/Echo Service',
+    tag: 'Discovery',
+    priceUsd: '0.25',
+    featured: true,
+    summary: 'Echoes a message.',
+    input: z.object({ message: text(500, 'Sent back as it is').default('pong') }),
+    output: z.object({ echo: z.string(), servicesAvailable: z.int() }),
+    example: {},
+    run: async () => answer({ echo: 'pong', servicesAvailable: 4 }, { method: 'none' }),
+  }),
+  defineService({
+    path: 'token-price',
+    name: 'Token Price Feed',
+    tag: 'Trading Intelligence',
+    priceUsd: '0.25',
+    summary: 'Spot price, 24 h change and volume, and market cap of a token.',
+    input: z.object({ tokenAddress, chain: chainName, limit: limit(10, 50) }),
+    output: z.object({
+      price: z.number().describe('USD'),
+      marketCap: z.number().nullable().describe('USD; null when no source knows it'),
+      pools: z.array(z.object({ dex: z.string(), liquidityUsd: z.number() })),
+    }),
+    example: { tokenAddress: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', chain: 'base' },
+    needs: ['defillama'],
+    run: async () => answer({ price: 1, marketCap: null, pools: [] }, { method: 'none' }),
+  }),
+  defineService({
+    path: 'sea-temperature',
+    name: 'Sea Surface Temperature',
+    tag: 'Satellite Intelligence',
+    priceUsd: '10.00',
+    summary: 'The temperature of the sea at a point.',
+    input: z.object({
+      lat: latitude,
+      lon: longitude,
+      date: isoDate.optional(),
+      tokenAddress: tokenAddress.optional(),
+      options: z.looseObject({ pattern: z.string().optional() }).optional(),
+    }),
+    output: z.object({ celsius: z.number().nullable() }),
+    example: { lat: 43.5, lon: 7.1, options: { pattern: 'x' } },
+    needs: ['defillama'],
+    run: async () => answer({ celsius: null }, { method: 'none' }),
+  }),
+];
+
+/** Everything that the server has at this stage: no on-chain rail and no card. */
+export function sampleContext(overrides: Partial<DiscoveryContext> = {}): DiscoveryContext {
+  return {
+    product: 'Farebox',
+    version: '0.1.0',
+    baseUrl: 'https://farebox.test',
+    contactEmail: 'operator@farebox.test',
+    services: SAMPLE_SERVICES,
+    availability: (service) =>
+      service.path === 'sea-temperature'
+        ? {
+            available: false,
+            reason: 'upstream_down',
+            message: `${service.name} is not for sale now: the source is down.`,
+            retryAfterMs: 20_000,
+          }
+        : { available: true, reason: null, message: null, retryAfterMs: 0 },
+    rails: { x402: null, mpp: null },
+    trial: { creditsUsd: '5.00', lifetimeDays: 7, onePerDays: 7 },
+    cardCheckout: false,
+    tiers: [{ amountUsd: 5, label: 'Intro', approximateCalls: '80-100' }],
+    limits: { requestsPerMinute: 200, bodyBytes: 262_144 },
+    routes: SAMPLE_ROUTES,
+    ...overrides,
+  };
+}
+
+/** Every route of an app that serves the sample, the published documents among them. */
+export const SAMPLE_ROUTES = [
+  'GET /',
+  'GET /docs',
+  'GET /docs/:service',
+  'GET /keys',
+  'GET /openapi.json',
+  'GET /llms.txt',
+  'GET /robots.txt',
+  'GET /x402/catalog',
+  'GET /x402/recipes/:service',
+  'GET /.well-known/agent-instructions.json',
+  'GET /api/auth/capabilities',
+  'GET /api/m2m/credits/trial',
+  'POST /api/sdk/demo-key',
+  'POST /api/sdk/telemetry',
+  'GET /api/keys/me',
+  'PATCH /api/keys/me',
+  'DELETE /api/keys/me',
+  'POST /api/keys/me/rotate',
+  'GET /health/live',
+  'GET /health/ready',
+  'POST /x402/:service',
+].map((line) => {
+  const [method = '', path = ''] = line.split(' ');
+  return { method, path };
+});

@@ -1,0 +1,74 @@
+import { CHARGING_RULE } from './call-errors.ts';
+import { type DiscoveryContext, firstService, serves } from './context.ts';
+import { curlOf } from './recipe.ts';
+
+/** `/llms.txt`: the site for a reader of text, in the form that llmstxt.org describes. */
+export function llmsText(context: DiscoveryContext): string {
+  const { baseUrl, product, trial } = context;
+  const first = firstService(context);
+  const link = (title: string, path: string, note: string) => `- [${title}](${baseUrl}${path}): ${note}`;
+  const tags = Map.groupBy(context.services, ({ tag }) => tag);
+  const lines = [
+    `# ${product}`,
+    '',
+    `> Single HTTP calls for software agents, paid one by one, with no account. ${CHARGING_RULE} Every answer names its sources; what is not known is null, never made up.`,
+    '',
+    '## Buy a first call',
+    '',
+    ...(trial === null
+      ? []
+      : [
+          `1. \`GET ${baseUrl}/api/m2m/credits/trial\` gives a key with ${trial.creditsUsd} USD for ${trial.lifetimeDays} days, shown once.`,
+        ]),
+    ...(first === null
+      ? ['Nothing is for sale at the moment.']
+      : [
+          `${trial === null ? '1' : '2'}. Send the key with any call:`,
+          '',
+          '```sh',
+          curlOf(first, context),
+          '```',
+        ]),
+    '',
+    '## Documents',
+    '',
+    link('Catalog', '/x402/catalog', 'every service with price and availability now'),
+    link('OpenAPI', '/openapi.json', 'every operation with schemas and examples'),
+    link('Agent instructions', '/.well-known/agent-instructions.json', 'numbered steps to a first answer'),
+    link('Capabilities', '/api/auth/capabilities', 'the ways to pay that work now'),
+    link('Documentation', '/docs', 'the same for people, with a form that sends a call'),
+    ...(serves(context, 'GET', '/api/keys/me')
+      ? [link('Keys', '/keys', 'for people: what a key holds and has spent')]
+      : []),
+  ];
+  for (const [tag, services] of tags) {
+    lines.push('', `## ${tag}`, '');
+    for (const service of services) {
+      const { available } = context.availability(service);
+      const state = available ? '' : ' Not for sale at the moment.';
+      lines.push(
+        link(
+          service.name,
+          `/x402/recipes/${service.path}`,
+          `${service.priceUsd} USD. ${service.summary}${state}`,
+        ),
+      );
+    }
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+/** `/robots.txt`: documents may be read by anybody; what is sold or bound to a key is not a page. */
+export function robotsText(context: DiscoveryContext): string {
+  return [
+    'User-agent: *',
+    'Allow: /x402/catalog',
+    'Allow: /x402/recipes/',
+    'Allow: /api/auth/capabilities',
+    'Disallow: /x402/',
+    ...(context.rails.mpp === null ? [] : ['Disallow: /mpp/']),
+    'Disallow: /api/',
+    'Disallow: /keys',
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,44 @@
+import { CHARGING_RULE } from './call-errors.ts';
+import { trialOf } from './capabilities.ts';
+import { type DiscoveryContext, firstService, priceRange } from './context.ts';
+import { curlOf } from './recipe.ts';
+
+/** `GET /` for a program: what this is, how to buy a first call, and where to read on. */
+export function welcomeDocument(context: DiscoveryContext) {
+  const { baseUrl } = context;
+  const first = firstService(context);
+  return {
+    name: context.product,
+    version: context.version,
+    description: `Single HTTP calls for software agents, paid one by one, with no account. ${CHARGING_RULE}`,
+    contact: context.contactEmail,
+    services: {
+      total: context.services.length,
+      available: context.services.filter((service) => context.availability(service).available).length,
+      currency: 'USD',
+      price: priceRange(context.services),
+    },
+    payment: {
+      api_key: { header: 'X-API-KEY', freeTrial: trialOf(context) },
+      ...(context.rails.x402 === null ? {} : { x402: { header: 'X-PAYMENT' } }),
+      ...(context.rails.mpp === null ? {} : { mpp: { header: 'Authorization: Payment <credential>' } }),
+    },
+    firstCall:
+      first === null
+        ? null
+        : {
+            service: first.path,
+            priceUsd: first.priceUsd,
+            curl: curlOf(first, context),
+            recipe: `${baseUrl}/x402/recipes/${first.path}`,
+          },
+    links: {
+      catalog: `${baseUrl}/x402/catalog`,
+      openapi: `${baseUrl}/openapi.json`,
+      agentInstructions: `${baseUrl}/.well-known/agent-instructions.json`,
+      capabilities: `${baseUrl}/api/auth/capabilities`,
+      llms: `${baseUrl}/llms.txt`,
+      docs: `${baseUrl}/docs`,
+    },
+  };
+}

@@ -1,0 +1,25 @@
+import type { FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+import { invalidRequest } from './problem.ts';
+
+/**
+ * Reads the JSON body of a request that costs nothing.
+ *
+ * @throws Problem 400 with the fields that are wrong
+ */
+export function readJsonBody<T>(request: FastifyRequest, schema: z.ZodType<T>): T {
+  const raw = request.body instanceof Buffer ? request.body.toString('utf8') : '';
+  let value: unknown;
+  try {
+    value = raw.trim() === '' ? {} : JSON.parse(raw);
+  } catch {
+    throw invalidRequest('The body is not JSON.');
+  }
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const fields = parsed.error.issues
+    .slice(0, 20)
+    .map((issue) => ({ field: issue.path.join('.'), message: issue.message }));
+  const first = fields[0];
+  throw invalidRequest(`${first?.field || 'body'}: ${first?.message ?? 'invalid'}`, fields);
+}

@@ -1,0 +1,56 @@
+/**
+ * An answer that is not 2xx, as a typed value. Thrown anywhere, turned into HTTP in one place (`http/server.ts`).
+ * The body is `{ error, message, code, requestId, …details }`.
+ */
+export class Problem extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly details: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    extra: { details?: Record<string, unknown>; headers?: Record<string, string>; cause?: unknown } = {},
+  ) {
+    super(message, { cause: extra.cause });
+    this.name = 'Problem';
+    this.status = status;
+    this.code = code;
+    this.details = extra.details ?? {};
+    this.headers = extra.headers ?? {};
+  }
+
+  body(requestId: string): Record<string, unknown> {
+    return { error: this.code, message: this.message, code: this.code, requestId, ...this.details };
+  }
+}
+
+/** One thing that is wrong with the input: where, and what would be right. */
+export interface FieldIssue {
+  /** Such as `quotes.0.amount`; empty for the body as a whole. */
+  field: string;
+  message: string;
+}
+
+/** A 400 that names each field and what to change. Nothing was reserved or charged. */
+export function invalidRequest(message: string, fields: FieldIssue[] = []): Problem {
+  return new Problem(400, 'INVALID_REQUEST', message, { details: { fields, charged: false } });
+}
+
+/** A 503 with the time to wait. Nothing was charged. */
+export function unavailable(
+  code: string,
+  message: string,
+  retryAfterMs: number,
+  details: Record<string, unknown> = {},
+  cause?: unknown,
+): Problem {
+  const retryAfterSeconds = Math.max(1, Math.ceil(retryAfterMs / 1_000));
+  return new Problem(503, code, message, {
+    details: { ...details, retryAfterSeconds, charged: false },
+    headers: { 'retry-after': String(retryAfterSeconds) },
+    cause,
+  });
+}

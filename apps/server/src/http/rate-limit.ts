@@ -1,0 +1,49 @@
+import { LRUCache } from 'lru-cache';
+
+const WINDOW_MS = 60_000;
+
+export interface RateVerdict {
+  allowed: boolean;
+  limit: number;
+  remaining: number;
+  /** Whole seconds until the window starts anew. */
+  resetSeconds: number;
+}
+
+/**
+ * Counts requests by name in windows of a minute. Counts are of this process: with N replicas a caller gets up to N
+ * times the limit, which is what a limit against floods can afford. Memory is bounded: the least recently seen
+ * names are forgotten first.
+ */
+export function createRateLimit(options: { perMinute: number; maxNames: number; nowMs: () => number }) {
+  const windows = new LRUCache<string, { startedAtMs: number; count: number }>({ max: options.maxNames });
+  return {
+    take(name: string): RateVerdict {
+      const now = options.nowMs();
+      let window = windows.get(name);
+      if (window === undefined || now - window.startedAtMs >= WINDOW_MS) {
+        window = { startedAtMs: now, count: 0 };
+        windows.set(name, window);
+      }
+      window.count += 1;
+      return {
+        allowed: window.count <= options.perMinute,
+        limit: options.perMinute,
+        remaining: Math.max(0, options.perMinute - window.count),
+        resetSeconds: Math.max(1, Math.ceil((window.startedAtMs + WINDOW_MS - now) / 1_000)),
+      };
+    },
+  };
+}
+
+export type RateLimit = ReturnType<typeof createRateLimit>;
+
+/** The headers of draft-ietf-httpapi-ratelimit-headers-07, in the form that clients of this interface read. */
+export function rateHeaders(verdict: RateVerdict): Record<string, string> {
+  return {
+    'ratelimit-limit': String(verdict.limit),
+    'ratelimit-policy': `${verdict.limit};w=60`,
+    'ratelimit-remaining': String(verdict.remaining),
+    'ratelimit-reset': String(verdict.resetSeconds),
+  };
+}

@@ -1,0 +1,73 @@
+import type { HouseAccount } from '../ledger/accounts.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { transferIdFor } from '../ledger/transfer-id.ts';
+import type { CallStore } from '../paid-call/calls.ts';
+
+const BATCH = 200;
+const MAX_UNDELIVERED = 10_000;
+
+export interface UndeliveredCall {
+  id: string;
+  accountId: bigint;
+  service: string;
+  priceMicros: bigint;
+  revenue: HouseAccount;
+}
+
+/**
+ * Ends what a crash or a lost connection left open.
+ *
+ * A call that was authorized and not ended in time is released: its service may have run, but no answer left the
+ * house. A call whose capture may have been committed while its answer was withheld, and that nobody can ask for
+ * again, is released if it is still open and refunded if it is not.
+ */
+export function createReconciler(parts: {
+  calls: CallStore;
+  ledger: Ledger;
+  report(outcome: string, count: number): void;
+}) {
+  const { calls, ledger } = parts;
+  const undelivered: UndeliveredCall[] = [];
+
+  async function giveBack(call: UndeliveredCall): Promise<void> {
+    const released = await calls.finish({ ...call, capture: false, outcome: 'UNDELIVERED', answer: null });
+    if (released.status === 'done') return parts.report('released', 1);
+    await ledger.transfer({
+      id: transferIdFor(`refund:${call.id}`),
+      accountId: call.accountId,
+      phase: 'posted',
+      side: 'credit',
+      house: call.revenue,
+      amountMicros: call.priceMicros,
+      code: 'call_refund',
+      note: `undelivered call ${call.id}`,
+    });
+    parts.report('refunded', 1);
+  }
+
+  return {
+    /** Remembers a call to be given back as soon as the database answers. */
+    undelivered(call: UndeliveredCall): void {
+      if (undelivered.length < MAX_UNDELIVERED) undelivered.push(call);
+    },
+
+    /** One round. @returns how many calls it ended */
+    async run(): Promise<number> {
+      let ended = 0;
+      for (let call = undelivered[0]; call !== undefined; call = undelivered[0]) {
+        await giveBack(call);
+        undelivered.shift();
+        ended += 1;
+      }
+      const open = await calls.expired(BATCH);
+      const outcomes = await Promise.all(
+        open.map((call) => calls.finish({ ...call, capture: false, outcome: 'EXPIRED', answer: null })),
+      );
+      const released = outcomes.filter(({ status }) => status === 'done').length;
+      if (released > 0) parts.report('released', released);
+      return ended + released;
+    },
+  };
+}
+
+export type Reconciler = ReturnType<typeof createReconciler>;

@@ -1,0 +1,33 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export interface Job {
+  name: string;
+  intervalMs: number;
+  run(): Promise<void>;
+}
+
+export interface Schedule {
+  /** Waits for jobs that are running, and starts no more. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Runs each job again and again, never twice at once in this process. Every job is safe to run on several replicas
+ * at the same time, so nothing elects a leader; the jitter keeps them from moving in step.
+ */
+export function startJobs(jobs: readonly Job[], onError: (job: string, error: unknown) => void): Schedule {
+  const stopping = new AbortController();
+  const loops = jobs.map(async ({ name, intervalMs, run }) => {
+    while (!stopping.signal.aborted) {
+      await run().catch((error: unknown) => onError(name, error));
+      const pauseMs = intervalMs * (0.8 + Math.random() * 0.4);
+      await sleep(pauseMs, undefined, { signal: stopping.signal, ref: false }).catch(() => {});
+    }
+  });
+  return {
+    async stop() {
+      stopping.abort();
+      await Promise.all(loops);
+    },
+  };
+}

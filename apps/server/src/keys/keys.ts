@@ -1,0 +1,179 @@
+import { timingSafeEqual } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { Database, Transaction } from '../db/connection.ts';
+import { digestOf, looksLikeApiKey, type NewApiKey, newApiKey } from './api-key.ts';
+
+export type KeyKind = 'trial' | 'paid' | 'grant';
+export type KeyStatus = 'active' | 'revoked' | 'frozen';
+
+/** What never changes about a key, so that it may be remembered. Status, expiry and caps are asked every time. */
+export interface KnownKey {
+  id: bigint;
+  accountId: bigint;
+  prefix: string;
+}
+
+export interface KeyRecord extends KnownKey {
+  kind: KeyKind;
+  label: string | null;
+  status: KeyStatus;
+  createdAt: Date;
+  expiresAt: Date | null;
+  capPerCallMicros: bigint | null;
+  capPerDayMicros: bigint | null;
+}
+
+export interface KeySpending {
+  day: string;
+  service: string;
+  calls: bigint;
+  spentMicros: bigint;
+}
+
+export interface Keys {
+  /** Makes a key for an account, within a transaction. The key itself is in the answer and nowhere else. */
+  issue(
+    transaction: Transaction,
+    key: { accountId: bigint; kind: KeyKind; label: string | null; expiresAtMs: number | null },
+  ): Promise<NewApiKey>;
+  /** Finds the key that was presented; null when there is no such key, whatever its status. */
+  find(apiKey: string): Promise<KnownKey | null>;
+  record(id: bigint): Promise<KeyRecord | null>;
+  /** Changes caps and label. `null` takes a cap away; what is left out stays. */
+  update(
+    id: bigint,
+    change: { label?: string | null; capPerCallMicros?: bigint | null; capPerDayMicros?: bigint | null },
+  ): Promise<void>;
+  /**
+   * Replaces a key by a new one of the same account, caps and expiry; the old one ends in the same commit.
+   *
+   * @returns null when the old one is not active any more: of two rotations at once one wins
+   */
+  rotate(id: bigint): Promise<NewApiKey | null>;
+  revoke(id: bigint): Promise<void>;
+  /** What an account's calls cost, newest day first. `sinceDay`: YYYY-MM-DD in UTC. */
+  spending(accountId: bigint, sinceDay: string): Promise<KeySpending[]>;
+  /** Sum of today's captured calls (UTC), in micro-USD. */
+  spentToday(accountId: bigint): Promise<bigint>;
+}
+
+interface KeyRow {
+  id: bigint;
+  account_id: bigint;
+  prefix: string;
+  kind: KeyKind;
+  label: string | null;
+  status: KeyStatus;
+  created_at: Date;
+  expires_at: Date | null;
+  cap_per_call_micros: bigint | null;
+  cap_per_day_micros: bigint | null;
+}
+
+export function createKeys(sql: Database, nowMs: () => number): Keys {
+  const known = new LRUCache<bigint, { key: KnownKey; digest: Buffer }>({ max: 50_000 });
+  const now = () => new Date(nowMs()).toISOString();
+  const today = () => now().slice(0, 10);
+
+  return {
+    async issue(transaction, { accountId, kind, label, expiresAtMs }) {
+      const made = newApiKey();
+      await transaction`
+        insert into api_keys (account_id, lookup, digest, prefix, kind, label, created_at, expires_at)
+        values (${String(accountId)}, ${String(made.lookup)}, ${made.digest}, ${made.prefix}, ${kind}, ${label},
+                ${now()}, ${expiresAtMs === null ? null : new Date(expiresAtMs).toISOString()})`;
+      return made;
+    },
+
+    async find(apiKey) {
+      if (!looksLikeApiKey(apiKey)) return null;
+      const { digest, lookup } = digestOf(apiKey);
+      let found = known.get(lookup);
+      if (found === undefined) {
+        const [row] = await sql<{ id: bigint; account_id: bigint; prefix: string; digest: Buffer }[]>`
+          select id, account_id, prefix, digest from api_keys where lookup = ${String(lookup)}`;
+        if (row === undefined) return null;
+        found = { key: { id: row.id, accountId: row.account_id, prefix: row.prefix }, digest: row.digest };
+        known.set(lookup, found);
+      }
+      return timingSafeEqual(found.digest, digest) ? found.key : null;
+    },
+
+    async record(id) {
+      const [row] = await sql<KeyRow[]>`
+        select id, account_id, prefix, kind, label, status, created_at, expires_at, cap_per_call_micros,
+               cap_per_day_micros
+        from api_keys where id = ${String(id)}`;
+      if (row === undefined) return null;
+      return {
+        id: row.id,
+        accountId: row.account_id,
+        prefix: row.prefix,
+        kind: row.kind,
+        label: row.label,
+        status: row.status,
+        createdAt: row.created_at,
+        expiresAt: row.expires_at,
+        capPerCallMicros: row.cap_per_call_micros,
+        capPerDayMicros: row.cap_per_day_micros,
+      };
+    },
+
+    async update(id, change) {
+      const columns = {
+        ...(change.label === undefined ? {} : { label: change.label }),
+        ...(change.capPerCallMicros === undefined
+          ? {}
+          : { cap_per_call_micros: textOf(change.capPerCallMicros) }),
+        ...(change.capPerDayMicros === undefined
+          ? {}
+          : { cap_per_day_micros: textOf(change.capPerDayMicros) }),
+      };
+      if (Object.keys(columns).length === 0) return;
+      await sql`update api_keys set ${sql(columns)} where id = ${String(id)}`;
+    },
+
+    async rotate(id) {
+      const made = newApiKey();
+      const rows = await sql`
+        with old as (
+          update api_keys set status = 'revoked' where id = ${String(id)} and status = 'active'
+          returning account_id, kind, label, expires_at, cap_per_call_micros, cap_per_day_micros
+        )
+        insert into api_keys (account_id, lookup, digest, prefix, kind, label, created_at, expires_at,
+                              cap_per_call_micros, cap_per_day_micros)
+        select account_id, ${String(made.lookup)}::bigint, ${made.digest}, ${made.prefix}, kind, label, ${now()}::timestamptz,
+               expires_at, cap_per_call_micros, cap_per_day_micros
+        from old returning id`;
+      return rows.length === 0 ? null : made;
+    },
+
+    async revoke(id) {
+      await sql`update api_keys set status = 'revoked' where id = ${String(id)}`;
+    },
+
+    async spending(accountId, sinceDay) {
+      const rows = await sql<{ day: string; service: string; calls: bigint; spent_micros: bigint }[]>`
+        select to_char(day, 'YYYY-MM-DD') as day, service, calls, spent_micros from call_spending
+        where account_id = ${String(accountId)} and day >= ${sinceDay}::date
+        order by day desc, spent_micros desc limit 2000`;
+      return rows.map((row) => ({
+        day: row.day,
+        service: row.service,
+        calls: row.calls,
+        spentMicros: row.spent_micros,
+      }));
+    },
+
+    async spentToday(accountId) {
+      const [row] = await sql<{ spent: bigint }[]>`
+        select coalesce(sum(spent_micros), 0)::bigint as spent from call_spending
+        where account_id = ${String(accountId)} and day = ${today()}::date`;
+      return row?.spent ?? 0n;
+    },
+  };
+}
+
+function textOf(micros: bigint | null): string | null {
+  return micros === null ? null : String(micros);
+}

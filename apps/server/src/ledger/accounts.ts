@@ -1,0 +1,22 @@
+/**
+ * The house's own accounts, with the side on which each grows. A customer's account is money we owe: it is credited
+ * when credit is granted or bought, and debited when a call is captured. A migration opens each; a test compares the two lists.
+ */
+export const HOUSE_ACCOUNTS = {
+  /** Calls sold for prepaid credits. Grows by credits. */
+  revenue_credits: 1n,
+  /** What was given away as trial credit. Grows by debits. */
+  trial_grants: 2n,
+  /** Trial credit that ran out unused. Grows by credits. */
+  trial_expired: 3n,
+  /** Credit given by an operator, the first start's sandbox key among it. Grows by debits. */
+  operator_grants: 4n,
+} as const;
+
+export type HouseAccount = keyof typeof HOUSE_ACCOUNTS;
+
+/** The name of a house account, or null for a customer's. */
+export function houseAccountName(id: bigint): HouseAccount | null {
+  for (const [name, known] of Object.entries(HOUSE_ACCOUNTS)) if (known === id) return name as HouseAccount;
+  return null;
+}

@@ -1,0 +1,174 @@
+import type { Database } from '../db/connection.ts';
+import { houseAccountName } from './accounts.ts';
+
+export interface BooksCheck {
+  /** What must hold. */
+  name: string;
+  ok: boolean;
+  /** The first thing that does not balance, in words; null when all does. */
+  finding: string | null;
+}
+
+export interface Books {
+  balanced: boolean;
+  checks: BooksCheck[];
+  /** Sums of all posted transfers, by house account: micro-USD, debits negative. */
+  house: { account: string; netMicros: bigint }[];
+  /** What we owe to customers. */
+  customersMicros: bigint;
+  reservedMicros: bigint;
+  transfers: bigint;
+  calls: { captured: bigint; released: bigint; open: bigint };
+}
+
+/** A query that finds what breaks a rule: no row, no finding. */
+interface Rule {
+  name: string;
+  sql: string;
+  say(row: Record<string, unknown>): string;
+}
+
+const RULES: readonly Rule[] = [
+  {
+    name: 'every balance equals its transfers',
+    sql: `
+      select a.id, a.debits_pending, a.debits_posted, a.credits_pending, a.credits_posted,
+             coalesce(s.dp, 0) as dp, coalesce(s.d, 0) as d, coalesce(s.cp, 0) as cp, coalesce(s.c, 0) as c
+      from ledger_accounts a left join (
+        select account_id,
+          sum(case phase when 2 then amount_micros when 3 then -amount_micros when 4 then -amount_micros else 0 end)
+            filter (where debit_account = account_id) as dp,
+          sum(amount_micros) filter (where phase in (1, 3) and debit_account = account_id) as d,
+          sum(case phase when 2 then amount_micros when 3 then -amount_micros when 4 then -amount_micros else 0 end)
+            filter (where credit_account = account_id) as cp,
+          sum(amount_micros) filter (where phase in (1, 3) and credit_account = account_id) as c
+        from ledger_transfers group by account_id
+      ) s on s.account_id = a.id
+      where not a.house and (a.debits_pending, a.debits_posted, a.credits_pending, a.credits_posted)
+        is distinct from (coalesce(s.dp, 0), coalesce(s.d, 0), coalesce(s.cp, 0), coalesce(s.c, 0))
+      order by a.id limit 1`,
+    say: (r) =>
+      `account ${r.id} holds debits ${r.debits_pending}+${r.debits_posted}, credits ${r.credits_pending}+${r.credits_posted}; its transfers say ${r.dp}+${r.d}, ${r.cp}+${r.c}`,
+  },
+  {
+    name: 'no customer is overdrawn',
+    sql: `select id, debits_pending + debits_posted as debits, credits_posted as credits from ledger_accounts
+          where not house and debits_pending + debits_posted > credits_posted order by id limit 1`,
+    say: (r) => `account ${r.id} has debits of ${r.debits} against credits of ${r.credits}`,
+  },
+  {
+    name: 'every account of a transfer exists',
+    sql: `select t.id, t.account_id from ledger_transfers t
+          where not exists (select 1 from ledger_accounts a where a.id = t.debit_account)
+             or not exists (select 1 from ledger_accounts a where a.id = t.credit_account) limit 1`,
+    say: (r) => `transfer ${r.id} names an account that does not exist (account ${r.account_id})`,
+  },
+  {
+    name: 'every post and void has its pending transfer, and the same amount and accounts',
+    sql: `select e.id, e.account_id from ledger_transfers e
+          left join ledger_transfers t on t.account_id = e.account_id and t.id = e.id and t.phase = 2
+          where e.phase in (3, 4) and (t.id is null or t.amount_micros <> e.amount_micros
+            or t.debit_account <> e.debit_account or t.credit_account <> e.credit_account) limit 1`,
+    say: (r) => `the resolution ${r.id} of account ${r.account_id} does not match a pending transfer`,
+  },
+  {
+    name: 'every call has exactly the transfers of its state',
+    sql: `select c.id, c.account_id, c.state, t.phase as first, e.phase as last, t.amount_micros, c.price_micros
+          from calls c
+          left join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
+          left join ledger_transfers e on e.account_id = c.account_id and e.id = c.id and e.phase in (3, 4)
+          where t.id is null or t.amount_micros <> c.price_micros
+             or e.phase is distinct from (case c.state when 1 then 3 when 2 then 4 end) limit 1`,
+    say: (r) =>
+      `call ${r.id} of account ${r.account_id} is in state ${r.state}, its transfers are ${r.first}, ${r.last}`,
+  },
+  {
+    name: 'every transfer for a call has its call, and every refund a captured one',
+    sql: `select t.id, t.account_id, t.code from ledger_transfers t
+          left join calls c on c.account_id = t.account_id and c.id = t.id
+          where (t.code = 'call' and c.id is null)
+             or (t.code = 'call_refund' and not exists (
+               select 1 from calls r where r.account_id = t.account_id and r.state = 1
+                 and t.note = 'undelivered call ' || r.id and r.price_micros = t.amount_micros)) limit 1`,
+    say: (r) => `transfer ${r.id} (${r.code}) of account ${r.account_id} has no call`,
+  },
+  {
+    name: 'spending by day equals captured calls',
+    sql: `select coalesce(s.account_id, c.account_id) as account_id, coalesce(s.service, c.service) as service,
+                 coalesce(s.day, c.day) as day, s.spent_micros, c.spent
+          from call_spending s full join (
+            select account_id, service, (finished_at at time zone 'UTC')::date as day, sum(price_micros) as spent,
+                   count(*) as calls
+            from calls where state = 1 group by 1, 2, 3
+          ) c on c.account_id = s.account_id and c.service = s.service and c.day = s.day
+          where s.spent_micros is distinct from c.spent or s.calls is distinct from c.calls limit 1`,
+    say: (r) =>
+      `account ${r.account_id}, ${r.service} on ${r.day}: spending says ${r.spent_micros}, calls say ${r.spent}`,
+  },
+  {
+    name: 'every key leads to an account, every trial has its grant',
+    sql: `select k.id, k.account_id from api_keys k
+          where not exists (select 1 from ledger_accounts a where a.id = k.account_id and not a.house)
+             or (k.kind = 'trial' and not exists (
+               select 1 from ledger_transfers t where t.account_id = k.account_id and t.code = 'trial_grant')) limit 1`,
+    say: (r) => `key ${r.id} has no proper account (${r.account_id})`,
+  },
+];
+
+/**
+ * Proves the books from the transfers up: all in one snapshot, so it may run while calls do.
+ *
+ * @returns each rule with the first thing that breaks it, and the sums
+ */
+export async function proveBooks(sql: Database): Promise<Books> {
+  return sql.begin('isolation level repeatable read read only', async (transaction) => {
+    await transaction`set local statement_timeout = 0`;
+    const checks: BooksCheck[] = [];
+    for (const rule of RULES) {
+      const [row] = await transaction.unsafe<Record<string, unknown>[]>(rule.sql);
+      checks.push({
+        name: rule.name,
+        ok: row === undefined,
+        finding: row === undefined ? null : rule.say(row),
+      });
+    }
+    const house = await transaction<{ account: bigint; net: bigint }[]>`
+      select account, sum(amount)::bigint as net from (
+        select credit_account as account, amount_micros as amount from ledger_transfers where phase in (1, 3)
+        union all
+        select debit_account, -amount_micros from ledger_transfers where phase in (1, 3)
+      ) entries where account < 1000 group by account order by account`;
+    const [customers] = await transaction<{ owed: bigint; reserved: bigint }[]>`
+      select coalesce(sum(credits_posted - debits_posted), 0)::bigint as owed,
+             coalesce(sum(debits_pending), 0)::bigint as reserved
+      from ledger_accounts where not house`;
+    const [counts] = await transaction<
+      { transfers: bigint; captured: bigint; released: bigint; open: bigint }[]
+    >`
+      select (select count(*) from ledger_transfers) as transfers,
+             count(*) filter (where state = 1) as captured, count(*) filter (where state = 2) as released,
+             count(*) filter (where state = 0) as open from calls`;
+    const customersMicros = customers?.owed ?? 0n;
+    const houseMicros = house.reduce((sum, { net }) => sum + net, 0n);
+    checks.unshift({
+      name: 'all entries sum to zero',
+      ok: houseMicros + customersMicros === 0n,
+      finding:
+        houseMicros + customersMicros === 0n
+          ? null
+          : `customers hold ${customersMicros} micro-USD, the house's accounts net ${houseMicros}`,
+    });
+    return {
+      balanced: checks.every(({ ok }) => ok),
+      checks,
+      house: house.map(({ account, net }) => ({
+        account: houseAccountName(account) ?? String(account),
+        netMicros: net,
+      })),
+      customersMicros,
+      reservedMicros: customers?.reserved ?? 0n,
+      transfers: counts?.transfers ?? 0n,
+      calls: { captured: counts?.captured ?? 0n, released: counts?.released ?? 0n, open: counts?.open ?? 0n },
+    };
+  });
+}

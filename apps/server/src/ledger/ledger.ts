@@ -1,0 +1,149 @@
+import { arrayLiteral } from '../db/array-literal.ts';
+import { COMMIT_CONNECTIONS, type Database, type Pools, type Transaction } from '../db/connection.ts';
+import { HOUSE_ACCOUNTS, type HouseAccount } from './accounts.ts';
+import { GroupCommit } from './group-commit.ts';
+
+export type TransferPhase = 'posted' | 'pending' | 'post' | 'void';
+const PHASES: Record<TransferPhase, number> = { posted: 1, pending: 2, post: 3, void: 4 };
+
+/** Why money moved. Stands in every transfer; `npm run books` knows what each must be matched by. */
+export type TransferCode = 'call' | 'call_refund' | 'trial_grant' | 'trial_expiry' | 'operator_grant';
+
+export interface Transfer {
+  /** The transfer's id. The same id again is the same transfer: done once, answered twice. */
+  id: string;
+  /** The customer's account: whose limit is at stake. */
+  accountId: bigint;
+  phase: TransferPhase;
+  /** `debit` takes from the customer, `credit` gives. The other side is the house account. */
+  side: 'debit' | 'credit';
+  house: HouseAccount;
+  /** Above zero. A post or void repeats the amount of the pending transfer. */
+  amountMicros: bigint;
+  code: TransferCode;
+  /** Who did it and why, for transfers that a person ordered. At most 500 characters. */
+  note?: string;
+}
+
+export type TransferStatus =
+  | 'done'
+  | 'insufficient'
+  | 'above_ceiling'
+  | 'id_taken'
+  | 'no_such_pending'
+  | 'resolved_otherwise';
+const STATUSES: readonly TransferStatus[] = [
+  'done',
+  'insufficient',
+  'above_ceiling',
+  'id_taken',
+  'no_such_pending',
+  'resolved_otherwise',
+];
+
+export interface TransferResult {
+  status: TransferStatus;
+  /** What the customer can spend after it, in micro-USD. */
+  availableMicros: bigint;
+}
+
+export interface Balance {
+  /** Granted and bought, minus spent. */
+  balanceMicros: bigint;
+  /** Reserved by calls that are running. */
+  reservedMicros: bigint;
+  /** What a new call can reserve. */
+  availableMicros: bigint;
+  /** Everything ever taken from the account. */
+  spentMicros: bigint;
+}
+
+export interface Ledger {
+  /** Opens a customer's account within a transaction. @returns its id */
+  openAccount(transaction: Transaction): Promise<bigint>;
+  /**
+   * Moves money, in one commit with the transfers of other requests. Together with `transferWithin` the only way,
+   * but for paid calls, whose transfers travel with their calls (see `calls_apply`).
+   */
+  transfer(transfer: Transfer): Promise<TransferResult>;
+  /** Moves money in the commit of something else, such as the key that it buys. */
+  transferWithin(transaction: Transaction, transfer: Transfer): Promise<TransferResult>;
+  balance(accountId: bigint): Promise<Balance>;
+}
+
+interface Applied {
+  status: number[];
+  available: (bigint | null)[];
+}
+
+/** The ledger on a database. `nowMs` stamps transfers. */
+export function createLedger({ sql, commits: connection }: Pools, nowMs: () => number): Ledger {
+  async function apply(on: Database | Transaction, batch: readonly Transfer[]): Promise<TransferResult[]> {
+    const column = (pick: (transfer: Transfer) => Parameters<typeof arrayLiteral>[0][number]) =>
+      arrayLiteral(batch.map(pick));
+    const house = (transfer: Transfer) => HOUSE_ACCOUNTS[transfer.house];
+    const [applied] = await on<Applied[]>`
+      select status, available from ledger_apply(
+        ${column((t) => t.accountId)}::text::bigint[], ${column((t) => t.id)}::text::uuid[],
+        ${column((t) => PHASES[t.phase])}::text::smallint[],
+        ${column((t) => (t.side === 'debit' ? t.accountId : house(t)))}::text::bigint[],
+        ${column((t) => (t.side === 'debit' ? house(t) : t.accountId))}::text::bigint[],
+        ${column((t) => t.amountMicros)}::text::bigint[], ${column((t) => t.code)}::text::text[],
+        ${column((t) => t.note ?? null)}::text::text[], null, null, ${new Date(nowMs()).toISOString()}::timestamptz
+      )`;
+    return batch.map((_, index) => {
+      const status = STATUSES[applied?.status[index] ?? -1];
+      if (status === undefined) throw new Error(`ledger_apply answered ${applied?.status[index]}`);
+      return { status, availableMicros: applied?.available[index] ?? 0n };
+    });
+  }
+
+  const commits = new GroupCommit<Transfer, TransferResult>({
+    maxBatch: 512,
+    maxFlights: COMMIT_CONNECTIONS,
+    maxWaiting: 20_000,
+    maxAttempts: 4,
+    firstBackoffMs: 50,
+    keysOf: (transfer) => [transfer.id],
+    flush: (batch) => apply(connection, batch),
+  });
+
+  function check(transfer: Transfer): void {
+    if (transfer.amountMicros <= 0n) throw new RangeError('a transfer moves more than nothing');
+    if ((transfer.note?.length ?? 0) > 500) throw new RangeError('a note has at most 500 characters');
+  }
+
+  return {
+    async openAccount(transaction) {
+      const [row] = await transaction<{ id: bigint }[]>`
+        insert into ledger_accounts (id, house) values (nextval('ledger_account_ids'), false) returning id`;
+      if (row === undefined) throw new Error('the database returned no account');
+      return row.id;
+    },
+
+    async transfer(transfer) {
+      check(transfer);
+      return commits.submit(transfer);
+    },
+
+    async transferWithin(transaction, transfer) {
+      check(transfer);
+      const [result] = await apply(transaction, [transfer]);
+      if (result === undefined) throw new Error('the ledger answered nothing');
+      return result;
+    },
+
+    async balance(accountId) {
+      const [row] = await sql<{ dp: bigint; d: bigint; c: bigint }[]>`
+        select debits_pending as dp, debits_posted as d, credits_posted as c
+        from ledger_accounts where id = ${String(accountId)}`;
+      if (row === undefined) throw new Error(`no account ${accountId}`);
+      return {
+        balanceMicros: row.c - row.d,
+        reservedMicros: row.dp,
+        availableMicros: row.c - row.d - row.dp,
+        spentMicros: row.d,
+      };
+    },
+  };
+}

@@ -1,0 +1,40 @@
+import { createHash, randomFillSync } from 'node:crypto';
+
+/** Randomness is fetched for many ids at once: asking the system for sixteen bytes costs more than all the rest. */
+const POOL_BYTES = 16 * 256;
+const pool = Buffer.alloc(POOL_BYTES);
+let poolAt = POOL_BYTES;
+
+/**
+ * A new id that sorts by time (UUID version 7, RFC 9562): rows made together lie together, however many there are.
+ *
+ * @param nowMs milliseconds since 1970
+ */
+export function newTransferId(nowMs: number): string {
+  if (poolAt === POOL_BYTES) {
+    randomFillSync(pool);
+    poolAt = 0;
+  }
+  const bytes = pool.subarray(poolAt, poolAt + 16);
+  poolAt += 16;
+  bytes.writeUIntBE(nowMs, 0, 6);
+  bytes.writeUInt8(0x70 | (bytes.readUInt8(6) & 0x0f), 6);
+  bytes.writeUInt8(0x80 | (bytes.readUInt8(8) & 0x3f), 8);
+  return format(bytes);
+}
+
+/**
+ * The id that follows from a cause (UUID version 8, RFC 9562): whoever acts on the same cause, and however often,
+ * arrives at the same transfer.
+ */
+export function transferIdFor(cause: string): string {
+  const bytes = createHash('sha256').update(cause).digest().subarray(0, 16);
+  bytes.writeUInt8(0x80 | (bytes.readUInt8(6) & 0x0f), 6);
+  bytes.writeUInt8(0x80 | (bytes.readUInt8(8) & 0x3f), 8);
+  return format(bytes);
+}
+
+function format(bytes: Buffer): string {
+  const hex = bytes.toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}

@@ -1,0 +1,75 @@
+/** The process: configuration, parts, listen, drain. Nothing else. */
+import { createRequire } from 'node:module';
+import pino from 'pino';
+import { createApp } from './app.ts';
+import { ConfigError, readConfig } from './config.ts';
+import { openDatabase } from './db/open.ts';
+import { startJobs } from './jobs/schedule.ts';
+import { redaction } from './operations/redaction.ts';
+import { loadServices } from './services/registry.ts';
+
+const { version }: { version: string } = createRequire(import.meta.url)('../package.json');
+
+async function main(): Promise<void> {
+  const config = readConfig(process.env);
+  const logger = pino({ level: config.logLevel, ...redaction }, pino.destination({ dest: 2, sync: false }));
+  const services = await loadServices();
+  const database = await openDatabase(config, { exclusive: true });
+  const stop: (() => Promise<unknown>)[] = [() => database.close()];
+  const stopAll = async () => {
+    for (const each of stop.reverse()) await each();
+  };
+  try {
+    const baseUrl =
+      config.publicUrl ??
+      `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}`;
+    const app = createApp({ config, baseUrl, version, pools: database, services, logger, nowMs: Date.now });
+    stop.push(() => app.close());
+    await app.http.listen({ host: config.host, port: config.port }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE') {
+        throw new StartError(
+          `port ${config.port} on ${config.host} is taken. Stop what listens there, or set PORT.`,
+        );
+      }
+      throw error;
+    });
+    const jobs = startJobs(app.jobs, (job, error) => logger.error({ job, err: error }, 'job failed'));
+    stop.push(() => jobs.stop());
+    process.send?.({ ready: true, baseUrl });
+    logger.info({ baseUrl, services: services.length, version }, 'listening');
+
+    const signal = await new Promise<string>((resolve) => {
+      for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => resolve(name));
+      // Whoever started us with a channel is gone when it closes: do not outlive them.
+      process.once('disconnect', () => resolve('disconnect'));
+    });
+    logger.info({ signal }, 'draining: no new calls, running ones end');
+    app.drain();
+    const forced = setTimeout(() => {
+      logger.error(
+        { running: app.paidCall.running },
+        'draining took too long; what is left will be released later',
+      );
+      process.exit(1);
+    }, config.drainTimeoutMs);
+    await stopAll();
+    clearTimeout(forced);
+  } catch (error) {
+    await stopAll();
+    throw error;
+  }
+}
+
+/** Something that the operator can put right: shown without a stack. */
+class StartError extends Error {}
+
+main().then(
+  () => process.exit(0),
+  (error: unknown) => {
+    const known = error instanceof ConfigError || error instanceof StartError;
+    process.stderr.write(
+      `farebox: ${error instanceof Error ? (known ? error.message : error.stack) : String(error)}\n`,
+    );
+    process.exit(known ? 2 : 1);
+  },
+);

@@ -1,0 +1,248 @@
+/**
+ * The table of paid calls, and the one way to change it. A call and its money move in the same commit, and many
+ * calls share one: see `calls_apply` in `db/migrations/003_calls.sql`.
+ */
+import { arrayLiteral } from '../db/array-literal.ts';
+import { COMMIT_CONNECTIONS, type Pools } from '../db/connection.ts';
+import { HOUSE_ACCOUNTS, type HouseAccount, houseAccountName } from '../ledger/accounts.ts';
+import { GroupCommit } from '../ledger/group-commit.ts';
+
+export interface CallToBegin {
+  /** Also the id of its transfer. */
+  id: string;
+  /** The account that pays, and whose limit is at stake. */
+  accountId: bigint;
+  /** The key that was presented, whose status, expiry and caps are checked in the same statement; null: none. */
+  keyId: bigint | null;
+  rail: string;
+  service: string;
+  priceMicros: bigint;
+  revenue: HouseAccount;
+  /** What makes this payment itself: null for a call that is bought without a way to ask for it again. */
+  identity: string | null;
+  /** SHA-256 of the request, 32 bytes; needed with an identity. */
+  fingerprint: Buffer | null;
+  /** From when the reconciler may release it. */
+  ttlMs: number;
+}
+
+export type BeginOutcome =
+  | { status: 'authorized'; availableMicros: bigint }
+  | { status: 'insufficient'; availableMicros: bigint }
+  | { status: 'above_day_cap' | 'above_call_cap' | 'key_revoked' | 'key_expired' | 'key_frozen' }
+  /** This payment has its answer already: read it with `answerOf`. */
+  | { status: 'answered'; callId: string }
+  /** The same request with the same payment is running now, here or on another replica. */
+  | { status: 'running' }
+  /** The payment was made for another request. */
+  | { status: 'other_request' };
+
+export interface StoredAnswer {
+  status: number;
+  headers: Record<string, string>;
+  body: string;
+}
+
+export interface CallToFinish {
+  id: string;
+  accountId: bigint;
+  service: string;
+  priceMicros: bigint;
+  revenue: HouseAccount;
+  /** True: the price is taken. False: it is given back. */
+  capture: boolean;
+  /** Why it was released, or `answered`. */
+  outcome: string;
+  /** Kept for as long as the same payment may ask again; null when nobody can. */
+  answer: StoredAnswer | null;
+}
+
+export type FinishOutcome =
+  | { status: 'done'; availableMicros: bigint | null }
+  /** Somebody else ended it the other way: for a capture, it had been released because it took too long. */
+  | { status: 'not_open' };
+
+type Work = { kind: 'begin'; call: CallToBegin } | { kind: 'finish'; call: CallToFinish };
+type Outcome = BeginOutcome | FinishOutcome;
+type Cell = Parameters<typeof arrayLiteral>[0][number];
+
+interface Applied {
+  b_status: number[];
+  b_available: (bigint | null)[];
+  b_answered: (string | null)[];
+  f_status: number[];
+  f_available: (bigint | null)[];
+}
+
+/** A call that was authorized and never ended, as the reconciler finds it. */
+export interface OpenCall {
+  id: string;
+  accountId: bigint;
+  service: string;
+  priceMicros: bigint;
+  revenue: HouseAccount;
+}
+
+export interface CallStore {
+  /**
+   * Reserves the price and claims the payment's identity, both or neither.
+   *
+   * @throws QueueFull; or the database's error when the outcome is unknown: the reconciler will then release it
+   */
+  begin(call: CallToBegin): Promise<BeginOutcome>;
+  /** Takes or gives back the price and keeps the answer, all or nothing. Doing it again changes nothing. */
+  finish(call: CallToFinish): Promise<FinishOutcome>;
+  answerOf(accountId: bigint, callId: string): Promise<StoredAnswer | null>;
+  /** What became of a payment, without claiming it. */
+  look(accountId: bigint, identity: string, fingerprint: Buffer): Promise<BeginOutcome | null>;
+  /** Calls whose time is over, oldest first. */
+  expired(limit: number): Promise<OpenCall[]>;
+  /** Forgets answers that nobody may ask for any more. @returns how many */
+  dropExpiredAnswers(limit: number): Promise<number>;
+  /** How much work waits for the database. */
+  readonly depth: number;
+}
+
+/** The store on a database. Answers are kept for `answerTtlMs`. */
+export function createCallStore(
+  { sql, commits: connection }: Pools,
+  options: { nowMs: () => number; answerTtlMs: number },
+): CallStore {
+  const { nowMs, answerTtlMs } = options;
+  const now = () => new Date(nowMs()).toISOString();
+
+  const commits = new GroupCommit<Work, Outcome>({
+    maxBatch: 512,
+    maxFlights: COMMIT_CONNECTIONS,
+    maxWaiting: 10_000,
+    maxAttempts: 5,
+    firstBackoffMs: 100,
+    keysOf: ({ kind, call }) =>
+      kind === 'begin' && call.identity !== null
+        ? [call.id, `${call.accountId} ${call.identity}`]
+        : [call.id],
+    async flush(batch) {
+      const begins = batch.filter((work) => work.kind === 'begin').map((work) => work.call);
+      const finishes = batch.filter((work) => work.kind === 'finish').map((work) => work.call);
+      const b = (pick: (call: CallToBegin) => Cell) => arrayLiteral(begins.map(pick));
+      const f = (pick: (call: CallToFinish) => Cell) => arrayLiteral(finishes.map(pick));
+      const [applied] = await connection<Applied[]>`
+        select * from calls_apply(
+          ${b((c) => c.accountId)}::text::bigint[], ${b((c) => c.id)}::text::uuid[],
+          ${b((c) => c.keyId)}::text::bigint[], ${b((c) => c.rail)}::text::text[],
+          ${b((c) => c.service)}::text::text[], ${b((c) => c.priceMicros)}::text::bigint[],
+          ${b((c) => HOUSE_ACCOUNTS[c.revenue])}::text::bigint[], ${b((c) => c.identity)}::text::text[],
+          ${b((c) => hexOf(c.fingerprint))}::text::bytea[], ${b((c) => c.ttlMs)}::text::integer[],
+          ${f((c) => c.accountId)}::text::bigint[], ${f((c) => c.id)}::text::uuid[],
+          ${f((c) => (c.capture ? 3 : 4))}::text::smallint[], ${f((c) => c.priceMicros)}::text::bigint[],
+          ${f((c) => HOUSE_ACCOUNTS[c.revenue])}::text::bigint[], ${f((c) => c.service)}::text::text[],
+          ${f((c) => c.outcome)}::text::text[], ${f((c) => c.answer?.status ?? null)}::text::smallint[],
+          ${f((c) => (c.answer === null ? null : JSON.stringify(c.answer.headers)))}::text::text[],
+          ${f((c) => c.answer?.body ?? null)}::text::text[],
+          ${`${answerTtlMs} milliseconds`}::interval, ${now()}::timestamptz
+        )`;
+      if (applied === undefined) throw new Error('calls_apply answered nothing');
+      let nextBegin = 0;
+      let nextFinish = 0;
+      return batch.map(({ kind }) =>
+        kind === 'begin' ? beginOutcome(applied, nextBegin++) : finishOutcome(applied, nextFinish++),
+      );
+    },
+  });
+
+  return {
+    begin: (call) => commits.submit({ kind: 'begin', call }) as Promise<BeginOutcome>,
+    finish: (call) => commits.submit({ kind: 'finish', call }) as Promise<FinishOutcome>,
+    get depth() {
+      return commits.depth;
+    },
+
+    async answerOf(accountId, callId) {
+      const [row] = await sql<{ status: number; headers: Record<string, string>; body: string }[]>`
+        select status, headers, body from call_answers
+        where account_id = ${String(accountId)} and id = ${callId} and expires_at > ${now()}`;
+      return row ?? null;
+    },
+
+    async look(accountId, identity, fingerprint) {
+      const [row] = await sql<{ id: string; state: number; same: boolean }[]>`
+        select id, state, fingerprint = ${fingerprint} as same from calls
+        where account_id = ${String(accountId)} and identity = ${identity}`;
+      if (row === undefined || row.state === 2) return null;
+      if (!row.same) return { status: 'other_request' };
+      return row.state === 1 ? { status: 'answered', callId: row.id } : { status: 'running' };
+    },
+
+    async expired(limit) {
+      const rows = await sql<
+        { id: string; account_id: bigint; service: string; price_micros: bigint; revenue: bigint }[]
+      >`
+        select c.id, c.account_id, c.service, c.price_micros, t.credit_account as revenue
+        from calls c join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
+        where c.state = 0 and c.expires_at <= ${now()} order by c.expires_at limit ${limit}`;
+      return rows.map((row) => {
+        const revenue = houseAccountName(row.revenue);
+        if (revenue === null) throw new Error(`call ${row.id} would be paid to account ${row.revenue}`);
+        return {
+          id: row.id,
+          accountId: row.account_id,
+          service: row.service,
+          priceMicros: row.price_micros,
+          revenue,
+        };
+      });
+    },
+
+    async dropExpiredAnswers(limit) {
+      const dropped = await sql`
+        with old as (
+          select account_id, id from call_answers where expires_at <= ${now()} order by expires_at limit ${limit}
+        )
+        delete from call_answers a using old where a.account_id = old.account_id and a.id = old.id`;
+      return dropped.count;
+    },
+  };
+}
+
+function hexOf(bytes: Buffer | null): string | null {
+  return bytes === null ? null : `\\x${bytes.toString('hex')}`;
+}
+
+function finishOutcome(applied: Applied, index: number): FinishOutcome {
+  const status = applied.f_status[index];
+  if (status === 0) return { status: 'done', availableMicros: applied.f_available[index] ?? null };
+  if (status === 1) return { status: 'not_open' };
+  throw new Error(`calls_apply answered the unknown status ${status}`);
+}
+
+function beginOutcome(applied: Applied, index: number): BeginOutcome {
+  const availableMicros = applied.b_available[index] ?? 0n;
+  const status = applied.b_status[index];
+  switch (status) {
+    case 0:
+      return { status: 'authorized', availableMicros };
+    case 1:
+      return { status: 'insufficient', availableMicros };
+    case 2:
+      return { status: 'above_day_cap' };
+    case 10:
+      return { status: 'key_revoked' };
+    case 11:
+      return { status: 'key_expired' };
+    case 12:
+      return { status: 'key_frozen' };
+    case 13:
+      return { status: 'above_call_cap' };
+    case 20: {
+      const callId = applied.b_answered[index];
+      if (callId == null) throw new Error('an answered call has no id');
+      return { status: 'answered', callId };
+    }
+    case 21:
+      return { status: 'running' };
+    case 22:
+      return { status: 'other_request' };
+    default:
+      throw new Error(`calls_apply answered the unknown status ${status}`);
+  }
+}

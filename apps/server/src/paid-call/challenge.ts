@@ -1,0 +1,116 @@
+import { microsToUsd } from '../ledger/money.ts';
+import { inputSchemaOf } from '../services/json-schema.ts';
+import type { PaymentRefused, Quote, Rail } from './rail.ts';
+
+/** How the interface's clients know that this is about money. */
+const ERROR = 'X-PAYMENT header is required';
+const MAX_EXAMPLE_HEADER = 1_000;
+
+export interface Challenge {
+  /** The same for every caller. */
+  headers: Readonly<Record<string, string>>;
+  /** The body, with what is particular to this request put in. */
+  body(requestId: string, refused?: PaymentRefused): string;
+}
+
+/**
+ * Makes the 402 of a service once: every rail's offer, and how to get money to pay with. A request then costs no more
+ * than putting its id in.
+ */
+export function makeChallenge(
+  quote: Quote,
+  rails: readonly Rail[],
+  about: { baseUrl: string; servicesAvailable: () => number },
+): Challenge {
+  const { service, priceMicros, resourceUrl } = quote;
+  const { baseUrl } = about;
+  const priceUsd = Number(microsToUsd(priceMicros));
+  const offers = rails.map((rail) => rail.offer(quote));
+  const onChain = offers.flatMap((offer) => offer.accepts);
+  const trialUrl = `${baseUrl}/api/m2m/credits/trial`;
+  const recipeUrl = `${baseUrl}/x402/recipes/${service.path}`;
+  const instructionsUrl = `${baseUrl}/.well-known/agent-instructions.json`;
+
+  // Clients of the first generation read accepts[0].maxAmountRequiredUSD, so there is always a first entry.
+  const prepaid = {
+    scheme: 'prepaid',
+    network: 'farebox:credits',
+    amount: String(priceMicros),
+    maxAmountRequired: String(priceMicros),
+    maxAmountRequiredUSD: priceUsd,
+    asset: 'USD',
+    payTo: 'farebox',
+    resource: resourceUrl,
+    description: service.summary,
+    mimeType: 'application/json',
+    maxTimeoutSeconds: 60,
+    extra: { header: 'X-API-KEY', obtain: trialUrl },
+  };
+  const body = {
+    x402Version: 2,
+    error: ERROR,
+    code: 'PAYMENT_REQUIRED',
+    message: `${service.name} costs ${microsToUsd(priceMicros, 2)} USD a call. Send an API key in X-API-KEY, or take a trial key first. Nothing is charged unless the call succeeds.`,
+    price_usd: priceUsd,
+    currency: 'USD',
+    accepts: onChain.length > 0 ? onChain : [prepaid],
+    resource: { url: resourceUrl, description: service.summary, mimeType: 'application/json' },
+    trial_access: {
+      available: true,
+      endpoint: trialUrl,
+      method: 'GET',
+      returns: { apiKey: 'string', credits: 5, expiresIn: '7 days' },
+      usage: 'Repeat this request with the header X-API-KEY: <apiKey>.',
+    },
+    recommended_next_step_agent: {
+      action: 'get_free_trial_key',
+      method: 'GET',
+      endpoint: trialUrl,
+      usage: 'X-API-KEY: <apiKey>',
+    },
+    agent_instructions: { recommended_action: 'GET /api/m2m/credits/trial', docs: instructionsUrl },
+    expected_output: { description: service.summary, format: 'application/json' },
+    inputSchema: { httpMethod: 'POST', contentType: 'application/json', ...inputSchemaOf(service) },
+    example: service.example,
+    firstCallFree: { eligible: false },
+    recipeUrl,
+    catalogUrl: `${baseUrl}/x402/catalog`,
+    ...Object.assign({}, ...offers.map((offer) => offer.body)),
+  };
+  const start = JSON.stringify(body).slice(0, -1);
+  const example = JSON.stringify(service.example);
+
+  return {
+    headers: {
+      'content-type': 'application/json; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-payment-price': `$${microsToUsd(priceMicros, 2)} USD`,
+      'x-payment-recipe-url': recipeUrl,
+      'x-agent-instructions': instructionsUrl,
+      link: `<${instructionsUrl}>; rel="agent-instructions"`,
+      ...(isHeaderSafe(example) ? { 'x-request-example': example } : {}),
+      ...Object.assign({}, ...offers.map((offer) => offer.headers)),
+    },
+    body(requestId, refused) {
+      const end =
+        refused === undefined
+          ? {}
+          : {
+              last_error_reason: {
+                code: refused.code,
+                message: refused.message,
+                hint: refused.hint,
+                recoverable: true,
+                telemetryId: requestId,
+                ...refused.details,
+              },
+            };
+      const own = JSON.stringify({ totalServicesAvailable: about.servicesAvailable(), requestId, ...end });
+      return `${start},${own.slice(1)}`;
+    },
+  };
+}
+
+function isHeaderSafe(value: string): boolean {
+  return value.length <= MAX_EXAMPLE_HEADER && /^[\x20-\x7e]*$/.test(value);
+}

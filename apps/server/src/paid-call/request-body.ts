@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto';
+import { type FieldIssue, invalidRequest } from '../http/problem.ts';
+import type { Service } from '../services/define.ts';
+
+const MAX_ISSUES = 20;
+
+/**
+ * Reads the body of a paid request into the service's input: JSON, the spellings that existing clients send, then the
+ * service's own schema. An empty body is `{}`. Fields that the service does not know are ignored.
+ *
+ * @throws Problem 400 with each field that is wrong and what would be right
+ */
+export function readInput(service: Service, rawBody: Buffer | undefined): unknown {
+  const body = withCanonicalNames(service, parseObject(rawBody));
+  const parsed = service.input.safeParse(service.adapt === undefined ? body : service.adapt(body));
+  if (parsed.success) return parsed.data;
+  const fields: FieldIssue[] = parsed.error.issues.slice(0, MAX_ISSUES).map((issue) => ({
+    field: issue.path.join('.'),
+    message: issue.message,
+  }));
+  const first = fields[0];
+  throw invalidRequest(
+    `The body does not fit ${service.path}: ${first === undefined ? 'invalid' : `${first.field || 'body'}: ${first.message}`}.`,
+    fields,
+  );
+}
+
+function parseObject(rawBody: Buffer | undefined): Record<string, unknown> {
+  const content = rawBody === undefined ? '' : rawBody.toString('utf8').trim();
+  if (content === '') return {};
+  let value: unknown;
+  try {
+    value = JSON.parse(content);
+  } catch {
+    throw invalidRequest('The body is not JSON. Send a JSON object with Content-Type: application/json.');
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw invalidRequest('The body must be a JSON object.');
+  }
+  return value as Record<string, unknown>;
+}
+
+/**
+ * Renames fields to the interface's: snake case to camel case and back, then the service's aliases. The canonical
+ * spelling wins wherever both were sent.
+ */
+function withCanonicalNames(service: Service, body: Record<string, unknown>): Record<string, unknown> {
+  const shape = service.input.shape;
+  const result: Record<string, unknown> = {};
+  const others: [string, unknown][] = [];
+  for (const [name, value] of Object.entries(body)) {
+    if (Object.hasOwn(shape, name)) result[name] = value;
+    else others.push([name, value]);
+  }
+  for (const [name, value] of others) {
+    const candidates = [camelCase(name), snakeCase(name)];
+    const canonical =
+      candidates.find((candidate) => Object.hasOwn(shape, candidate)) ??
+      [name, ...candidates]
+        .map((candidate) => aliasOf(service, candidate))
+        .find((found) => found !== undefined);
+    if (canonical === undefined) {
+      // `adapt` may want it; a schema ignores it. JSON may carry this one name, which is not a field.
+      if (name !== '__proto__') result[name] = value;
+    } else if (!Object.hasOwn(result, canonical)) result[canonical] = value;
+  }
+  return result;
+}
+
+function aliasOf(service: Service, name: string): string | undefined {
+  return Object.hasOwn(service.aliases, name) ? service.aliases[name] : undefined;
+}
+
+function camelCase(name: string): string {
+  return name.replace(/[_-]+([a-zA-Z0-9])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** What a payment is bound to: the service and its input, whatever spelling and order the caller chose. */
+export function fingerprintOf(service: Service, input: unknown): Buffer {
+  return createHash('sha256')
+    .update(`POST ${service.path}\n${canonicalJson(input)}`)
+    .digest();
+}
+
+function canonicalJson(value: unknown): string {
+  if (typeof value === 'bigint') return `${value}n`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'undefined';
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  const entries = Object.entries(value).filter(([, member]) => member !== undefined);
+  entries.sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${entries.map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`).join(',')}}`;
+}

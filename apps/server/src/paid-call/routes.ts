@@ -1,0 +1,66 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Problem } from '../http/problem.ts';
+import { sendFinished } from '../http/server.ts';
+import type { Service } from '../services/define.ts';
+import type { PaidCall } from './paid-call.ts';
+
+/** `/api/x402/` is where the oldest SDK looks. */
+const PREFIXES = ['/x402', '/api/x402'];
+const MAX_SUGGESTIONS = 5;
+
+/** A route for each service, and a 404 that names near ones. */
+export function paidCallRoutes(
+  app: FastifyInstance,
+  parts: { services: readonly Service[]; paidCall: PaidCall; addressOf(request: FastifyRequest): string },
+): void {
+  for (const prefix of PREFIXES) {
+    for (const service of parts.services) {
+      const handler = async (request: FastifyRequest, reply: FastifyReply) => {
+        const answer = await parts.paidCall.handle({
+          service,
+          method: request.method,
+          headers: request.headers,
+          rawBody: request.body instanceof Buffer ? request.body : undefined,
+          address: parts.addressOf(request),
+          requestId: request.id,
+          gone: () => request.raw.socket.destroyed,
+        });
+        sendFinished(reply, answer);
+      };
+      app.route({ method: ['GET', 'HEAD', 'POST'], url: `${prefix}/${service.path}`, handler });
+    }
+    app.all(`${prefix}/*`, (request) => {
+      const asked = request.url.split('?')[0]?.slice(prefix.length + 1) ?? '';
+      const knownPaths = nearest(asked, parts.services).map((path) => `/x402/${path}`);
+      throw new Problem(404, 'UNKNOWN_SERVICE', `There is no service ${asked.slice(0, 80)}.`, {
+        details: { knownPaths, catalog: '/x402/catalog', charged: false },
+      });
+    });
+  }
+}
+
+/** The service paths that are closest in spelling, best first. */
+function nearest(asked: string, services: readonly Service[]): string[] {
+  return services
+    .map(({ path }) => ({
+      path,
+      distance: editDistance(asked.slice(0, 80), path) - (path.includes(asked) ? 5 : 0),
+    }))
+    .sort((a, b) => a.distance - b.distance)
+    .slice(0, MAX_SUGGESTIONS)
+    .map(({ path }) => path);
+}
+
+/** Levenshtein distance. */
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const substitution = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      row.push(Math.min(substitution, (previous[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1));
+    }
+    previous = row;
+  }
+  return previous[b.length] ?? 0;
+}

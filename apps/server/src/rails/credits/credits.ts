@@ -1,0 +1,48 @@
+import { presentedApiKey } from '../../keys/api-key.ts';
+import type { Keys } from '../../keys/keys.ts';
+import { microsToUsd } from '../../ledger/money.ts';
+import { PaymentRefused, type Rail } from '../../paid-call/rail.ts';
+
+/** Prepaid credit behind an API key, in `X-API-KEY` or `Authorization: Bearer`. */
+export function creditsRail(parts: { keys: Keys; baseUrl: string }): Rail {
+  const { keys, baseUrl } = parts;
+  return {
+    name: 'credits',
+
+    offer: () => ({
+      headers: { 'x-trial-access': `${baseUrl}/api/m2m/credits/trial` },
+      accepts: [],
+      body: {},
+    }),
+
+    recognizes: (headers) => presentedApiKey(headers) !== null,
+
+    // Whether the balance covers the quote is for the reservation to say.
+    async read(headers, _quote, idempotencyKey) {
+      const presented = presentedApiKey(headers) ?? '';
+      const key = await keys.find(presented);
+      if (key === null) {
+        throw new PaymentRefused(
+          'API_KEY_INVALID',
+          'This API key is not known here.',
+          `Send a key as issued (fbx_live_ and 64 hex digits), or take a trial key: GET ${baseUrl}/api/m2m/credits/trial.`,
+        );
+      }
+      return {
+        rail: 'credits',
+        accountId: key.accountId,
+        keyId: key.id,
+        revenue: 'revenue_credits',
+        identity: idempotencyKey === null ? null : `key:${idempotencyKey}`,
+        payer: key.prefix,
+        limitBy: `key:${key.id}`,
+        network: null,
+        receipt: ({ priceMicros, availableMicros }) => ({
+          'x-payment-method': 'api-key',
+          'x-credits-used': microsToUsd(priceMicros, 4),
+          ...(availableMicros === null ? {} : { 'x-credits-remaining': microsToUsd(availableMicros, 4) }),
+        }),
+      };
+    },
+  };
+}

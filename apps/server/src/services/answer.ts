@@ -1,0 +1,65 @@
+/** Where a value came from. Stands in every answer, so that a caller can weigh what it bought. */
+export interface Source {
+  /** The upstream's name, such as `defillama`. */
+  name: string;
+  /** The address asked, without any secret. */
+  url: string;
+  /** The time the value is true for, by the source's own word (ISO 8601); null where the source does not say. */
+  asOf: string | null;
+  /** When this server received it (ISO 8601). */
+  retrievedAt: string;
+  /** True when it was answered from this server's cache. */
+  cached: boolean;
+  /** True when the reply came from a sandbox part: a made-up value that must never be traded on. */
+  sandbox: boolean;
+  /** Credit or terms that the source asks to be shown. */
+  licence?: string;
+}
+
+export interface Provenance {
+  /** `sandbox` when any source was a sandbox part, `computed` when no source was needed. */
+  mode: 'live' | 'cached' | 'sandbox' | 'computed';
+  /** How the answer was made from the sources, with parameters and, where there is one, the published method. */
+  method: string;
+  sources: Source[];
+  /** What the caller should know: gaps, fallbacks taken, why a field is null. */
+  notes: string[];
+}
+
+/** What a service's `run` returns: the fields of its output schema, and how they came about. */
+export interface Answer<Fields> {
+  fields: Fields;
+  method: string;
+  sources: Source[];
+  notes: string[];
+}
+
+/**
+ * Makes an answer.
+ *
+ * @param fields the fields of the service's output schema
+ * @param provenance the method in a sentence; the sources in the order of their weight; notes, if any
+ */
+export function answer<Fields>(
+  fields: Fields,
+  provenance: { method: string; sources?: Source[]; notes?: string[] },
+): Answer<Fields> {
+  return {
+    fields,
+    method: provenance.method,
+    sources: provenance.sources ?? [],
+    notes: provenance.notes ?? [],
+  };
+}
+
+/** The provenance block of an answer. */
+export function provenanceOf(made: Answer<unknown>): Provenance {
+  const mode = made.sources.some((source) => source.sandbox)
+    ? 'sandbox'
+    : made.sources.length === 0
+      ? 'computed'
+      : made.sources.every((source) => source.cached)
+        ? 'cached'
+        : 'live';
+  return { mode, method: made.method, sources: made.sources, notes: made.notes };
+}

@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import { answer } from '../answer.ts';
+import { type CatalogLine, defineService } from '../define.ts';
+import { text } from '../fields.ts';
+
+const NEXT_SERVICES = 5;
+
+export default defineService({
+  path: 'first-call',
+  name: 'First Paid Call',
+  tag: 'Discovery',
+  priceUsd: '0.05',
+  featured: true,
+  summary:
+    'The cheapest way to see a payment work: confirms how it was paid and names services to call next.',
+  input: z.object({
+    agentId: text(200, 'A name for your agent, echoed').optional(),
+  }),
+  output: z.object({
+    goldenPath: z.boolean(),
+    sessionId: z.string().describe('Names this call'),
+    payment: z.object({
+      verified: z.boolean().describe('True when the price is reserved or paid'),
+      amount: z.string().describe('Price in USD'),
+      amountMicro: z.number().int().describe('Price in micro-USD'),
+      rail: z.string().describe('How it was paid: credits, x402 or mpp'),
+      payer: z.string().describe("The key's prefix, or the wallet"),
+      chain: z.string().nullable().describe('Where it settles; null inside the ledger'),
+      timestamp: z.string(),
+    }),
+    welcome: z.string(),
+    agentId: z.string().nullable(),
+    nextServices: z
+      .array(
+        z.object({
+          id: z.string(),
+          name: z.string(),
+          price: z.string(),
+          endpoint: z.string(),
+          curl: z.string(),
+        }),
+      )
+      .describe('What to call next: featured services first, then the cheapest'),
+    catalog: z.string(),
+    documentation: z.string(),
+  }),
+  example: { agentId: 'my-agent' },
+  async run({ agentId }, { call, catalog, baseUrl, nowMs }) {
+    const cost = Number(call.priceMicros);
+    return answer(
+      {
+        goldenPath: true,
+        sessionId: `gp-${call.callId}`,
+        payment: {
+          // A service runs only behind a reservation, so this is a fact and not a courtesy.
+          verified: true,
+          amount: `${(cost / 1_000_000).toFixed(2)} USD`,
+          amountMicro: cost,
+          rail: call.rail,
+          payer: call.payer,
+          chain: call.network,
+          timestamp: new Date(nowMs()).toISOString(),
+        },
+        welcome: 'Your payment works. Any service of the catalog is bought the same way.',
+        agentId: agentId ?? null,
+        nextServices: suggestions(catalog()).map(({ path, name, priceUsd, example }) => ({
+          id: path,
+          name,
+          price: `${priceUsd} USD`,
+          endpoint: `${baseUrl}/x402/${path}`,
+          curl: `curl -X POST ${baseUrl}/x402/${path} -H 'X-API-KEY: <key>' -H 'Content-Type: application/json' -d '${JSON.stringify(example).replaceAll("'", "'\\''")}'`,
+        })),
+        catalog: `${baseUrl}/x402/catalog`,
+        documentation: `${baseUrl}/docs`,
+      },
+      { method: 'Answered by this server itself.' },
+    );
+  },
+});
+
+function suggestions(catalog: readonly CatalogLine[]): CatalogLine[] {
+  return catalog
+    .filter(({ path, available }) => available && path !== 'first-call')
+    .toSorted((a, b) => Number(b.featured) - Number(a.featured) || Number(a.priceUsd) - Number(b.priceUsd))
+    .slice(0, NEXT_SERVICES);
+}

@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import { answer } from '../answer.ts';
+import { defineService } from '../define.ts';
+import { CHAINS } from '../fields.ts';
+
+export default defineService({
+  path: 'ping',
+  name: 'Ping/Echo Service',
+  tag: 'Discovery',
+  priceUsd: '0.25',
+  featured: true,
+  summary:
+    'Echoes a message, and tells the version and how many services are on sale: a check of the whole paid path.',
+  input: z.object({
+    message: z.string().max(1_000).optional().describe('Text to echo; "pong" is answered when there is none'),
+  }),
+  output: z.object({
+    service: z.string().describe('Name of this platform'),
+    version: z.string(),
+    echo: z.string().describe('The message, as it came'),
+    chains: z.array(z.string()).describe('Chains that services know by name'),
+    servicesAvailable: z.number().int().describe('How many services are on sale now'),
+    documentation: z.string(),
+  }),
+  example: { message: 'hello' },
+  async run({ message }, { catalog, baseUrl, version }) {
+    return answer(
+      {
+        service: 'Farebox',
+        version,
+        echo: message ?? 'pong',
+        chains: [...CHAINS],
+        servicesAvailable: catalog().filter(({ available }) => available).length,
+        documentation: `${baseUrl}/docs`,
+      },
+      { method: 'Answered by this server itself.' },
+    );
+  },
+});

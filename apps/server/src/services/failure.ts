@@ -1,0 +1,59 @@
+/**
+ * How a service says that it cannot answer. Whatever is thrown here costs the caller nothing: the paid call
+ * releases its reservation and the answer says `charged: false`.
+ */
+export class ServiceFailure extends Error {
+  readonly status: 400 | 404 | 422 | 502 | 503;
+  readonly code: string;
+  readonly field: string | undefined;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(failure: {
+    status: 400 | 404 | 422 | 502 | 503;
+    code: string;
+    message: string;
+    field?: string;
+    retryAfterMs?: number;
+    cause?: unknown;
+  }) {
+    super(failure.message, { cause: failure.cause });
+    this.name = 'ServiceFailure';
+    this.status = failure.status;
+    this.code = failure.code;
+    this.field = failure.field;
+    this.retryAfterMs = failure.retryAfterMs;
+  }
+}
+
+/** The caller named a thing that the source does not know (404, not charged). `field` is the input's path. */
+export function notFound(field: string, message: string): ServiceFailure {
+  return new ServiceFailure({ status: 404, code: 'NOT_FOUND', message, field });
+}
+
+/** The input is well-formed but cannot be answered, such as sea temperature on land (422, not charged). */
+export function noAnswer(code: string, message: string, field?: string): ServiceFailure {
+  return new ServiceFailure({ status: 422, code, message, ...(field === undefined ? {} : { field }) });
+}
+
+/** A source failed, lied or is not configured (503 with `Retry-After`, not charged). */
+export function sourceUnavailable(
+  upstream: string,
+  reason: 'not_configured' | 'upstream_down' | 'rate_limited' | 'invalid_reply' | 'timeout',
+  message: string,
+  retryAfterMs = 30_000,
+  cause?: unknown,
+): UpstreamUnavailable {
+  return new UpstreamUnavailable(upstream, reason, message, retryAfterMs, cause);
+}
+
+export class UpstreamUnavailable extends ServiceFailure {
+  readonly upstream: string;
+  readonly reason: string;
+
+  constructor(upstream: string, reason: string, message: string, retryAfterMs: number, cause?: unknown) {
+    super({ status: 503, code: 'UPSTREAM_UNAVAILABLE', message, retryAfterMs, cause });
+    this.name = 'UpstreamUnavailable';
+    this.upstream = upstream;
+    this.reason = reason;
+  }
+}

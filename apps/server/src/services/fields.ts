@@ -1,0 +1,92 @@
+/** Field types that more than one service takes, with the spellings that existing clients send. */
+import { z } from 'zod';
+
+export const CHAINS = ['ethereum', 'base', 'polygon', 'arbitrum', 'optimism', 'bsc', 'solana'] as const;
+export type ChainName = (typeof CHAINS)[number];
+
+/** EIP-155 ids; Solana has none. */
+export const CHAIN_IDS: Record<Exclude<ChainName, 'solana'>, number> = {
+  ethereum: 1,
+  base: 8453,
+  polygon: 137,
+  arbitrum: 42161,
+  optimism: 10,
+  bsc: 56,
+};
+
+const CHAIN_ALIASES: Record<string, ChainName> = {
+  eth: 'ethereum',
+  mainnet: 'ethereum',
+  matic: 'polygon',
+  arb: 'arbitrum',
+  op: 'optimism',
+  bnb: 'bsc',
+  binance: 'bsc',
+  sol: 'solana',
+};
+for (const [name, id] of Object.entries(CHAIN_IDS)) {
+  CHAIN_ALIASES[String(id)] = name as ChainName;
+  CHAIN_ALIASES[`eip155:${id}`] = name as ChainName;
+}
+
+function canonicalChain(value: unknown): unknown {
+  if (typeof value === 'number') return CHAIN_ALIASES[String(value)] ?? value;
+  if (typeof value !== 'string') return value;
+  const lower = value
+    .trim()
+    .toLowerCase()
+    .replace(/-mainnet$/, '');
+  if (lower.startsWith('solana:')) return 'solana';
+  return CHAIN_ALIASES[lower] ?? lower;
+}
+
+/** A chain by name; also accepts short names, EIP-155 ids and CAIP-2 ids. */
+export const chainName = z.preprocess(canonicalChain, z.enum(CHAINS)).describe('Chain name, such as "base"');
+
+/** A token's address: 0x and 40 hex digits on EVM chains, base58 on Solana. */
+export const tokenAddress = z
+  .string()
+  .trim()
+  .regex(
+    /^(0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$/,
+    'must be an EVM address (0x + 40 hex digits) or a Solana address (base58)',
+  )
+  .describe('Token address: 0x and 40 hex digits, or base58 on Solana');
+
+/** Accepts a number, or a string that holds nothing but a number; never an empty string. */
+function numeric(value: unknown): unknown {
+  return typeof value === 'string' && /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(value)
+    ? Number(value)
+    : value;
+}
+
+/** A finite number between two bounds, in the unit that `description` names. */
+export function numberBetween(minimum: number, maximum: number, description: string) {
+  return z.preprocess(numeric, z.number().min(minimum).max(maximum)).describe(description);
+}
+
+/** A whole number of things to return; out-of-range values are refused, not clamped. */
+export function limit(fallback: number, maximum: number) {
+  return z
+    .preprocess(numeric, z.number().int().min(1).max(maximum))
+    .default(fallback)
+    .describe(`How many to return: 1 to ${maximum}, ${fallback} unless given`);
+}
+
+export const latitude = numberBetween(-90, 90, 'Latitude in degrees north, -90 to 90');
+
+/** Degrees east. 180 to 360 is read as west, as some catalogs write it. */
+export const longitude = z
+  .preprocess((value) => {
+    const number = numeric(value);
+    return typeof number === 'number' && number > 180 && number <= 360 ? number - 360 : number;
+  }, z.number().min(-180).max(180))
+  .describe('Longitude in degrees east, -180 to 180');
+
+/** A day in UTC, `YYYY-MM-DD`, that exists in the calendar. */
+export const isoDate = z.iso.date().describe('Day in UTC, YYYY-MM-DD');
+
+/** Trimmed text that is not empty. */
+export function text(maximumLength: number, description: string) {
+  return z.string().trim().min(1).max(maximumLength).describe(description);
+}

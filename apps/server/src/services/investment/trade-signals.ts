@@ -1,0 +1,181 @@
+import { z } from 'zod';
+import {
+  exits,
+  indicatorsOf,
+  MIN_BARS,
+  REWARD_TO_RISK,
+  SIGNAL_THRESHOLD,
+  STOP_ATR,
+  vote,
+  WEIGHTS,
+} from '../../quant/trade-signal.ts';
+import { BAR_MS } from '../../upstreams/candle.ts';
+import { answer } from '../answer.ts';
+import { parseAsset } from '../asset.ts';
+import { defineService } from '../define.ts';
+import { exchangeCandles } from '../exchange-candles.ts';
+import { noAnswer } from '../failure.ts';
+import { text } from '../fields.ts';
+
+const lower = (value: unknown) => (typeof value === 'string' ? value.trim().toLowerCase() : value);
+const riskWord = (value: unknown) => (lower(value) === 'moderate' ? 'medium' : lower(value));
+const number = z.number().nullable();
+
+export default defineService({
+  path: 'trade-signals',
+  name: 'Trade Signals',
+  tag: 'Investment',
+  priceUsd: '0.75',
+  summary:
+    'BUY, SELL or HOLD for a pair from a published indicator vote, with entry, target and stop from its volatility.',
+  input: z.object({
+    token: text(60, 'A ticker (ETH) or a pair (ETH/USDT) that an exchange lists').default('BTC/USDT'),
+    timeframe: z
+      .preprocess(lower, z.enum(['5m', '15m', '1h', '4h', '1d']))
+      .default('1h')
+      .describe('Length of a candle'),
+    riskLevel: z
+      .preprocess(riskWord, z.enum(['low', 'medium', 'high']))
+      .default('medium')
+      .describe('Distance of the stop: 1.5, 2 or 3 average true ranges'),
+  }),
+  output: z.object({
+    signal: z.enum(['BUY', 'SELL', 'HOLD']),
+    entry: z.number().describe('The last finished close, in the quote currency'),
+    target: number.describe('Null for HOLD'),
+    stopLoss: number.describe('Null for HOLD'),
+    confidence: z
+      .number()
+      .min(0)
+      .max(100)
+      .describe('How far the votes agree, 0 to 100; no probability of profit'),
+    riskReward: number.describe('Distance of the target over distance of the stop'),
+    score: z.number().min(-1).max(1).describe('Weighted sum of the votes, -1 (down) to 1 (up)'),
+    threshold: z.number().describe('The score from which on there is a signal'),
+    votes: z.array(
+      z.object({
+        indicator: z.enum(['trend', 'macd', 'rsi', 'bollinger']),
+        vote: z.number().int().min(-1).max(1).nullable(),
+        weight: z.number(),
+        because: z.string(),
+      }),
+    ),
+    indicators: z.object({
+      rsi14: number,
+      macd: z.object({ macd: z.number(), signal: z.number(), histogram: z.number() }).nullable(),
+      ema20: number,
+      ema50: number,
+      ema200: number,
+      atr14: number,
+      bollinger: z
+        .object({ upper: z.number(), middle: z.number(), lower: z.number(), percentB: number })
+        .nullable()
+        .describe('20 bars, two deviations'),
+    }),
+    token: z.string(),
+    pair: z.string().describe('The pair that was read'),
+    exchange: z.string(),
+    timeframe: z.string(),
+    riskLevel: z.string(),
+    bars: z.number().int().describe('Finished candles that were read'),
+    asOf: z.string().describe('When the last finished candle closed (ISO 8601)'),
+    disclaimer: z.string(),
+  }),
+  example: { token: 'BTC/USDT', timeframe: '1h', riskLevel: 'medium' },
+  aliases: {
+    symbol: 'token',
+    pair: 'token',
+    tokenSymbol: 'token',
+    address: 'token',
+    tokenAddress: 'token',
+    interval: 'timeframe',
+    risk: 'riskLevel',
+    riskTolerance: 'riskLevel',
+  },
+  needs: [['binance', 'kraken', 'coinbase']],
+  async run({ token, timeframe, riskLevel }, { upstreams, nowMs }) {
+    const asset = parseAsset(token, 'ethereum');
+    if (asset === null || asset.kind === 'token') {
+      throw noAnswer(
+        'NO_CANDLES',
+        `${token}: signals need exchange candles. Give a ticker or a pair, such as ETH/USDT.`,
+        'token',
+      );
+    }
+    const { candles, exchange, pair, source, notes } = await exchangeCandles(
+      asset.pair,
+      timeframe,
+      upstreams,
+      'token',
+    );
+    const last = candles.at(-1);
+    if (last === undefined || candles.length < MIN_BARS) {
+      throw noAnswer(
+        'TOO_FEW_BARS',
+        `${exchange} has ${candles.length} finished ${timeframe} candles of ${pair.base}/${pair.quote}; ${MIN_BARS} are needed.`,
+        'token',
+      );
+    }
+    const indicators = indicatorsOf({
+      high: candles.map(({ high }) => high),
+      low: candles.map(({ low }) => low),
+      close: candles.map(({ close }) => close),
+    });
+    if (indicators.atr14 === null || indicators.atr14 === 0) {
+      throw noAnswer(
+        'NO_MOVEMENT',
+        `${pair.base}/${pair.quote} did not move: there is nothing to trade on.`,
+        'token',
+      );
+    }
+    if (nowMs() - last.closeMs > 2 * BAR_MS[timeframe]) {
+      notes.push(
+        `The last candle closed at ${new Date(last.closeMs).toISOString()}: there was no trade since, or the source is late.`,
+      );
+    }
+    const { signal, score, votes } = vote(indicators);
+    const levels = signal === 'HOLD' ? null : exits(signal, last.close, indicators.atr14, riskLevel);
+    if (levels === null)
+      notes.push('HOLD: entry is the last close; there is no position to give a target or a stop for.');
+    const target = priceOrNull(levels?.target);
+    const stopLoss = priceOrNull(levels?.stopLoss);
+    if (levels !== null && (target === null || stopLoss === null)) {
+      notes.push('A level is null: the price varies so much that it would lie below zero.');
+    }
+    return answer(
+      {
+        signal,
+        entry: last.close,
+        target,
+        stopLoss,
+        confidence: Math.round(Math.abs(score) * 1_000) / 10,
+        riskReward: target === null || stopLoss === null ? null : REWARD_TO_RISK,
+        score,
+        threshold: SIGNAL_THRESHOLD,
+        votes,
+        indicators,
+        token,
+        pair: `${pair.base}/${pair.quote}`,
+        exchange,
+        timeframe,
+        riskLevel,
+        bars: candles.length,
+        asOf: new Date(last.closeMs).toISOString(),
+        disclaimer: 'A mechanical reading of past prices. Not advice, and no promise about future prices.',
+      },
+      {
+        method:
+          `Vote of EMA 50/200 trend (${WEIGHTS.trend}), MACD 12/26/9 histogram (${WEIGHTS.macd}), RSI 14 beyond 30/70 ` +
+          `(${WEIGHTS.rsi}) and Bollinger 20/2 breaks (${WEIGHTS.bollinger}); signal from ±${SIGNAL_THRESHOLD}; stop ` +
+          `${STOP_ATR[riskLevel]} × ATR 14 (Wilder) from the last close, target ${REWARD_TO_RISK} times as far.`,
+        sources: [source],
+        notes,
+      },
+    );
+  },
+});
+
+/** Eight significant digits are more than any exchange quotes; a price must lie above zero. */
+function priceOrNull(price: number | undefined): number | null {
+  return price === undefined || price <= 0 ? null : Number(price.toPrecision(8));
+}

@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import type { Service } from './define.ts';
+
+/** A JSON Schema of draft 2020-12, without `$schema`. */
+export type JsonSchema = { readonly [keyword: string]: unknown };
+
+const inputs = new WeakMap<Service, JsonSchema>();
+const outputs = new WeakMap<Service, JsonSchema>();
+
+/** What the body of a request for this service must look like. Made once for each service. */
+export function inputSchemaOf(service: Service): JsonSchema {
+  return remembered(inputs, service, () => schemaOf(service.input, 'input'));
+}
+
+/** The fields of this service's answer, without those that every answer has. Made once for each service. */
+export function outputSchemaOf(service: Service): JsonSchema {
+  return remembered(outputs, service, () => schemaOf(service.output, 'output'));
+}
+
+/** The schema's required and optional fields with nothing below them: what fits into a list of many services. */
+export function outlineOf(schema: JsonSchema): JsonSchema {
+  const fields = Object.entries(propertiesOf(schema)).map(([name, field]) => {
+    const type = field.type ?? (Array.isArray(field.anyOf) ? typesOf(field.anyOf) : undefined);
+    return [name, type === undefined ? {} : { type }];
+  });
+  return { properties: Object.fromEntries(fields) };
+}
+
+/** The named fields of an object's schema. */
+export function propertiesOf(schema: JsonSchema): Readonly<Record<string, JsonSchema>> {
+  return isObject(schema.properties) ? (schema.properties as Record<string, JsonSchema>) : {};
+}
+
+function remembered(
+  cache: WeakMap<Service, JsonSchema>,
+  service: Service,
+  make: () => JsonSchema,
+): JsonSchema {
+  const known = cache.get(service);
+  if (known !== undefined) return known;
+  const made = make();
+  cache.set(service, made);
+  return made;
+}
+
+function schemaOf(schema: z.ZodObject, side: 'input' | 'output'): JsonSchema {
+  const made = z.toJSONSchema(schema, { io: side, target: 'draft-2020-12', unrepresentable: 'any' });
+  return withoutNoise(made);
+}
+
+/** Keywords whose value is a map from names to schemas: the names in it are not keywords. */
+const MAPS_OF_SCHEMAS = new Set(['properties', 'patternProperties', '$defs']);
+/** Keywords whose value is data, in which nothing may be touched. */
+const DATA = new Set(['default', 'const', 'enum', 'examples', 'required']);
+
+/**
+ * Drops what says nothing: the dialect (the document names it), bounds of the safe integers, patterns that repeat
+ * a `format`, names of properties being strings. `additionalProperties: false` goes too: unknown fields of a
+ * request are ignored and answers may gain fields.
+ */
+function withoutNoise(schema: object): JsonSchema {
+  const kept: Record<string, unknown> = {};
+  const source = schema as Record<string, unknown>;
+  for (const [keyword, value] of Object.entries(source)) {
+    if (keyword === '$schema' || keyword === 'propertyNames') continue;
+    if (keyword === 'pattern' && typeof source.format === 'string') continue;
+    if (keyword === 'minimum' && value === Number.MIN_SAFE_INTEGER) continue;
+    if (keyword === 'maximum' && value === Number.MAX_SAFE_INTEGER) continue;
+    if (keyword === 'additionalProperties' && (value === false || isEmpty(value))) continue;
+    if (MAPS_OF_SCHEMAS.has(keyword) && isObject(value)) {
+      kept[keyword] = Object.fromEntries(
+        Object.entries(value).map(([name, inner]) => [name, isObject(inner) ? withoutNoise(inner) : inner]),
+      );
+    } else if (DATA.has(keyword)) {
+      kept[keyword] = value;
+    } else if (Array.isArray(value)) {
+      kept[keyword] = value.map((inner: unknown) => (isObject(inner) ? withoutNoise(inner) : inner));
+    } else {
+      kept[keyword] = isObject(value) ? withoutNoise(value) : value;
+    }
+  }
+  return kept;
+}
+
+function typesOf(schemas: readonly unknown[]): string | string[] | undefined {
+  const types = [...new Set(schemas.flatMap((schema) => (isObject(schema) ? schema.type : undefined)))];
+  if (!types.every((type) => typeof type === 'string')) return undefined;
+  return types.length === 1 ? types[0] : types;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isEmpty(value: unknown): boolean {
+  return isObject(value) && Object.keys(value).length === 0;
+}

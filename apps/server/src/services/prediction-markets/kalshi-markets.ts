@@ -1,0 +1,121 @@
+import { z } from 'zod';
+import type { KalshiMarket } from '../../upstreams/kalshi.ts';
+import { answer, type Source } from '../answer.ts';
+import { defineService } from '../define.ts';
+import { limit, text } from '../fields.ts';
+
+const MARKET_PAGES = 2;
+const EVENT_PAGES = 5;
+
+export default defineService({
+  path: 'kalshi-markets',
+  name: 'Kalshi Markets',
+  tag: 'Prediction Markets',
+  priceUsd: '0.25',
+  summary: 'Open Kalshi markets, busiest first, with quotes in dollars, volume and open interest.',
+  input: z.object({
+    limit: limit(20, 50),
+    category: text(
+      60,
+      'Category such as "Economics" or "Crypto", or a series ticker such as "KXFED"; all unless given',
+    ).optional(),
+    status: z
+      .enum(['open', 'closed', 'settled'])
+      .default('open')
+      .describe('Which markets: open (default), closed or settled'),
+  }),
+  output: z.object({
+    count: z.number().int(),
+    markets: z.array(
+      z.object({
+        ticker: z.string(),
+        eventTicker: z.string(),
+        title: z.string().nullable(),
+        yesMeans: z.string().nullable().describe('What "yes" stands for within its event'),
+        yesBid: z.number().nullable().describe('USD a contract, 0 to 1; null where nobody quotes'),
+        yesAsk: z.number().nullable(),
+        noBid: z.number().nullable(),
+        noAsk: z.number().nullable(),
+        lastPrice: z.number().nullable().describe('USD of the last yes traded; null before the first trade'),
+        volume: z.number().nullable().describe('Contracts since the start'),
+        volume24h: z.number().nullable().describe('Contracts in the last 24 hours'),
+        openInterest: z.number().nullable().describe('Contracts'),
+        status: z.string(),
+        result: z.enum(['yes', 'no']).nullable().describe('Null until it is settled'),
+        closeTime: z.string().nullable(),
+        url: z.string(),
+      }),
+    ),
+  }),
+  example: { limit: 10 },
+  aliases: { series: 'category', seriesTicker: 'category' },
+  needs: ['kalshi'],
+  timeoutMs: 25_000,
+  async run(input, { upstreams }) {
+    const notes: string[] = [];
+    const sources: Source[] = [];
+    const titles = new Map<string, string>();
+    let markets: KalshiMarket[];
+
+    const category = input.category?.toLowerCase();
+    if (category === undefined) {
+      const list = await upstreams.kalshi.markets({ status: input.status, maximumPages: MARKET_PAGES });
+      markets = list.items;
+      sources.push(...list.sources);
+      if (!list.complete)
+        notes.push(`Only the first ${markets.length} markets of the venue’s list were looked at.`);
+    } else {
+      // Only events know their category.
+      const list = await upstreams.kalshi.events({ status: input.status, maximumPages: EVENT_PAGES });
+      const events = list.items.filter((event) => event.category?.toLowerCase() === category);
+      for (const event of events) titles.set(event.eventTicker, event.title);
+      markets = events.flatMap((event) => event.markets);
+      sources.push(...list.sources);
+      if (!list.complete)
+        notes.push(`Only the first ${list.items.length} events of the venue’s list were looked at.`);
+      if (events.length === 0 && /^[A-Z0-9]{2,40}$/i.test(input.category ?? '')) {
+        const series = await upstreams.kalshi.markets({
+          status: input.status,
+          seriesTicker: category.toUpperCase(),
+          maximumPages: 1,
+        });
+        markets = series.items;
+        sources.push(...series.sources);
+      }
+      if (markets.length === 0) {
+        const known = [...new Set(list.items.map((event) => event.category))]
+          .filter((name) => name !== null)
+          .sort();
+        notes.push(`No market in "${input.category}". Categories seen: ${known.slice(0, 40).join(', ')}.`);
+      }
+    }
+
+    const busiest = [...markets]
+      .sort((a, b) => (b.volume24h ?? 0) - (a.volume24h ?? 0) || (b.volume ?? 0) - (a.volume ?? 0))
+      .slice(0, input.limit);
+    return answer(
+      {
+        count: busiest.length,
+        markets: busiest.map((market) => ({
+          ticker: market.ticker,
+          eventTicker: market.eventTicker,
+          title: market.title ?? titles.get(market.eventTicker) ?? market.yesSubTitle,
+          yesMeans: market.yesSubTitle,
+          yesBid: market.yesBid,
+          yesAsk: market.yesAsk,
+          noBid: market.noBid,
+          noAsk: market.noAsk,
+          lastPrice: market.lastPrice,
+          volume: market.volume,
+          volume24h: market.volume24h,
+          openInterest: market.openInterest,
+          status: market.status,
+          result: market.result,
+          closeTime: market.closeTime,
+          url: market.url,
+        })),
+      },
+      { method: 'Markets in the order of contracts traded in the last 24 hours.', sources, notes },
+    );
+  },
+});

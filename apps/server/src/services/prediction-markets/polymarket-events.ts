@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import { answer } from '../answer.ts';
+import { defineService } from '../define.ts';
+import { limit, text } from '../fields.ts';
+
+/** Some events have a market for each of hundreds of candidates. */
+const MARKETS_SHOWN = 50;
+
+export default defineService({
+  path: 'polymarket-events',
+  name: 'Polymarket Events',
+  tag: 'Prediction Markets',
+  priceUsd: '0.25',
+  summary: 'Open Polymarket events, busiest first, with each market’s question, outcomes and prices.',
+  input: z.object({
+    category: text(60, 'Category or tag, such as "crypto" or "politics"; all unless given').optional(),
+    limit: limit(10, 50),
+  }),
+  output: z.object({
+    count: z.number().int(),
+    events: z.array(
+      z.object({
+        id: z.string(),
+        slug: z.string(),
+        title: z.string(),
+        description: z.string().nullable(),
+        volume: z.number().nullable().describe('USD traded since the start'),
+        liquidity: z.number().nullable().describe('USD resting in the books'),
+        endDate: z.string().nullable(),
+        status: z.enum(['active', 'inactive', 'closed']),
+        url: z.string(),
+        mutuallyExclusive: z.boolean(),
+        markets: z.array(
+          z.object({
+            id: z.string(),
+            question: z.string(),
+            outcomes: z.array(z.string()),
+            prices: z
+              .array(z.number().nullable())
+              .describe('USD a contract, 0 to 1, in the order of outcomes'),
+            bestBid: z.number().nullable().describe('Of the first outcome'),
+            bestAsk: z.number().nullable().describe('Of the first outcome'),
+            closed: z.boolean(),
+          }),
+        ),
+      }),
+    ),
+  }),
+  example: { category: 'crypto', limit: 5 },
+  aliases: { tag: 'category' },
+  needs: ['polymarket'],
+  async run(input, { upstreams }) {
+    const tagSlug = input.category
+      ?.toLowerCase()
+      .replace(/[^\p{L}\p{N}]+/gu, '-')
+      .replace(/^-|-$/g, '');
+    const { value, source } = await upstreams.polymarket.openEvents({ limit: input.limit, tagSlug });
+    const events = value.slice(0, input.limit);
+    const notes: string[] = [];
+    if (events.length === 0 && tagSlug !== undefined) notes.push(`No open event has the tag "${tagSlug}".`);
+    const shortened = events.filter(({ markets }) => markets.length > MARKETS_SHOWN).length;
+    if (shortened > 0) {
+      notes.push(
+        `${shortened} events have more than ${MARKETS_SHOWN} markets: the busiest ${MARKETS_SHOWN} are shown.`,
+      );
+    }
+    return answer(
+      {
+        count: events.length,
+        events: events.map((event) => ({
+          id: event.id,
+          slug: event.slug,
+          title: event.title,
+          description: event.description,
+          volume: event.volumeUsd,
+          liquidity: event.liquidityUsd,
+          endDate: event.endDate,
+          status: event.status,
+          url: event.url,
+          mutuallyExclusive: event.mutuallyExclusive,
+          markets: (event.markets.length > MARKETS_SHOWN
+            ? [...event.markets]
+                .sort((a, b) => (b.volumeUsd ?? 0) - (a.volumeUsd ?? 0))
+                .slice(0, MARKETS_SHOWN)
+            : event.markets
+          ).map((market) => ({
+            id: market.id,
+            question: market.question,
+            outcomes: market.outcomes.map(({ name }) => name),
+            prices: market.outcomes.map(({ price }) => price),
+            bestBid: market.bestBid,
+            bestAsk: market.bestAsk,
+            closed: market.closed,
+          })),
+        })),
+      },
+      {
+        method: 'Open events in the order of their volume over the last 24 hours.',
+        sources: [source],
+        notes,
+      },
+    );
+  },
+});

@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import { SST_DATASET } from '../../upstreams/erddap.ts';
+import { answer } from '../answer.ts';
+import { defineService } from '../define.ts';
+import { noAnswer, ServiceFailure } from '../failure.ts';
+import { isoDate, latitude, longitude } from '../fields.ts';
+
+const FIRST_DAY = '2002-06-01';
+
+export default defineService({
+  path: 'earthdata-sst',
+  name: 'Sea Surface Temperature',
+  tag: 'Satellite Intelligence',
+  priceUsd: '0.25',
+  summary: 'Sea surface temperature at a point, in Celsius and Kelvin, from the daily 1 km MUR analysis.',
+  input: z.object({
+    lat: latitude,
+    lon: longitude,
+    date: isoDate.optional().describe('Day of the analysis in UTC, YYYY-MM-DD; the newest unless given'),
+  }),
+  output: z.object({
+    data: z.object({
+      temperatureCelsius: z.number(),
+      temperatureKelvin: z.number(),
+      analysisDate: z.string().describe('The analysis that the value belongs to (ISO 8601)'),
+      dataResolutionKm: z.number(),
+      coverageNote: z.string(),
+      gridLat: z.number().describe('Latitude of the grid cell used'),
+      gridLon: z.number().describe('Longitude of the grid cell used'),
+    }),
+    poweredBy: z.string(),
+  }),
+  example: { lat: 36.8, lon: -122 },
+  aliases: { latitude: 'lat', longitude: 'lon', lng: 'lon' },
+  needs: ['erddap'],
+  timeoutMs: 25_000,
+  async run(input, { upstreams, nowMs }) {
+    const today = new Date(nowMs()).toISOString().slice(0, 10);
+    if (input.date !== undefined && input.date > today) {
+      throw new ServiceFailure({
+        status: 400,
+        code: 'INVALID_REQUEST',
+        message: `date ${input.date} lies in the future; today is ${today} in UTC.`,
+        field: 'date',
+      });
+    }
+    const { value, source } = await upstreams.erddap.seaSurfaceTemperature({
+      lat: input.lat,
+      lon: input.lon,
+      day: input.date ?? null,
+    });
+    if (value === null) {
+      throw noAnswer(
+        'OUT_OF_RANGE',
+        `${SST_DATASET.title} has nothing for ${input.lat}, ${input.lon} on ${input.date ?? 'its newest day'}: it covers latitudes -89.99 to 89.99 from ${FIRST_DAY} until a few days ago.`,
+        input.date === undefined ? 'lat' : 'date',
+      );
+    }
+    const day = value.time.slice(0, 10);
+    // The server takes the nearest analysis there is; another day than the one asked for is not an answer.
+    if (input.date !== undefined && day !== input.date) {
+      throw noAnswer('NO_ANALYSIS', `There is no analysis for ${input.date}; the nearest is ${day}.`, 'date');
+    }
+    if (value.celsius === null) {
+      throw noAnswer(
+        'NOT_SEA',
+        `${input.lat}, ${input.lon} is land or masked in ${SST_DATASET.title}.`,
+        'lat',
+      );
+    }
+    return answer(
+      {
+        data: {
+          temperatureCelsius: hundredths(value.celsius),
+          temperatureKelvin: hundredths(value.celsius + 273.15),
+          analysisDate: value.time,
+          dataResolutionKm: SST_DATASET.resolutionKm,
+          coverageNote:
+            'Foundation temperature (without the daily warming of the skin) of the nearest 0.01 degree cell; under clouds the analysis interpolates from other satellites and days.',
+          gridLat: value.lat,
+          gridLon: value.lon,
+        },
+        poweredBy: `${SST_DATASET.title} through NOAA CoastWatch ERDDAP`,
+      },
+      {
+        method: `Value of ${SST_DATASET.variable} in ${SST_DATASET.id} at the nearest grid cell; Kelvin = Celsius + 273.15.`,
+        sources: [source],
+        notes: input.date === undefined ? [`No date was given: the newest analysis is of ${day}.`] : [],
+      },
+    );
+  },
+});
+
+function hundredths(degrees: number): number {
+  return Math.round(degrees * 100) / 100;
+}

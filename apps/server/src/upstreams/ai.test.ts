@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { UpstreamUnavailable } from '../services/failure.ts';
+import { ai } from './ai.ts';
+import { connectUpstream } from './http.ts';
+import { againstLocalServer } from './local-server.fixture.ts';
+
+const asked = { model: 'small', system: 'Be brief.', prompt: 'Hi', maxTokens: 50, temperature: 0.2 };
+const completion = {
+  id: 'c1',
+  object: 'chat.completion',
+  created: 1794200000,
+  model: 'small-2026',
+  choices: [{ index: 0, message: { role: 'assistant', content: ' Hello. ' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 9, completion_tokens: 2, total_tokens: 11, prompt_tokens_details: {} },
+};
+
+it('speaks chat completions with the key as bearer, and keeps the key out of the source', () =>
+  againstLocalServer(
+    ai,
+    { apiKey: 'secret-key', settings: { AI_MODEL: 'small' } },
+    () => ({ headers: { 'x-farebox-sandbox': '1' }, body: JSON.stringify(completion) }),
+    async (api, requests) => {
+      const { value, source } = await api.complete(asked, new AbortController().signal);
+      assert.deepEqual(value, {
+        model: 'small-2026',
+        content: 'Hello.',
+        finishReason: 'stop',
+        usage: { prompt_tokens: 9, completion_tokens: 2, total_tokens: 11 },
+      });
+      assert.equal(source.sandbox, true);
+      assert.ok(!JSON.stringify(source).includes('secret-key'));
+      assert.equal(requests[0]?.headers.authorization, 'Bearer secret-key');
+      assert.equal(requests[0]?.url.pathname, '/base/chat/completions');
+      assert.deepEqual(JSON.parse(requests[0]?.body ?? ''), {
+        model: 'small',
+        messages: [
+          { role: 'system', content: 'Be brief.' },
+          { role: 'user', content: 'Hi' },
+        ],
+        max_tokens: 50,
+        temperature: 0.2,
+        stream: false,
+      });
+    },
+  ));
+
+it('reads a silent model as empty, and never asks twice', () =>
+  againstLocalServer(
+    ai,
+    { settings: { AI_MODEL: 'small' } },
+    ({ body }) =>
+      body.includes('fail')
+        ? { status: 500, body: '{"error":{"message":"no memory"}}' }
+        : {
+            body: JSON.stringify({
+              model: 'm',
+              choices: [{ message: { content: null }, finish_reason: 'length' }],
+            }),
+          },
+    async (api, requests) => {
+      const { value } = await api.complete(asked, new AbortController().signal);
+      assert.deepEqual(value, { model: 'm', content: '', finishReason: 'length', usage: null });
+      await assert.rejects(
+        api.complete({ ...asked, prompt: 'fail' }, new AbortController().signal),
+        UpstreamUnavailable,
+      );
+      assert.equal(requests.length, 2);
+    },
+  ));
+
+it('offers what the operator sells and the backend has, and nothing else of the backend', () =>
+  againstLocalServer(
+    ai,
+    { settings: { AI_MODEL: 'small, local,gone' } },
+    () => ({
+      body: JSON.stringify({ data: [{ id: 'small' }, { id: 'local:latest' }, { id: 'very-dear' }] }),
+    }),
+    async (api) => {
+      assert.deepEqual(api.configured, ['small', 'local', 'gone']);
+      assert.deepEqual(await api.offered(), ['small', 'local']);
+    },
+  ));
+
+it('is not configured without a model', async () => {
+  const connection = connectUpstream(
+    ai,
+    { baseUrl: 'http://127.0.0.1:1/v1' },
+    { userAgent: 'test', acceptSandbox: true },
+  );
+  assert.equal(connection.health().state, 'not_configured');
+  await connection.close();
+});

@@ -1,0 +1,72 @@
+import type { z } from 'zod';
+import type { Source } from '../services/answer.ts';
+
+/** One GET. Paths are below the upstream's base address; adapters encode what callers put into them. */
+export interface UpstreamRequest<T> {
+  path: string;
+  query?: Record<string, string | number | boolean | undefined>;
+  headers?: Record<string, string>;
+  /** What the reply must look like. A reply that does not fit is a failure of the upstream, not an answer. */
+  schema: z.ZodType<T>;
+  /** `json` unless the upstream speaks something else. */
+  as?: 'json' | 'text' | 'bytes';
+  /** For how long a reply is handed out without asking again. */
+  freshMs: number;
+  /** For how long after that it may stand in while a new one is fetched, or while the upstream is down. */
+  staleMs: number;
+  /** For slow endpoints; the upstream's `timeoutMs` otherwise. */
+  timeoutMs?: number;
+}
+
+export interface Reply<T> {
+  value: T;
+  /** `asOf` is null: the adapter or the service fills it in from what the reply says. */
+  source: Source;
+}
+
+/** What an adapter gets to speak with. Timeouts, retries, breaker, budget, cache and provenance are in here. */
+export interface UpstreamHttp {
+  readonly apiKey: string | undefined;
+  /** Further settings of this upstream, by the names that its definition declares. */
+  readonly settings: Readonly<Record<string, string | undefined>>;
+  get<T>(request: UpstreamRequest<T>): Promise<Reply<T>>;
+  /** As `get`, but an answer with one of `absentOn` (404 unless given) is a null value, not a failure. */
+  find<T>(request: UpstreamRequest<T> & { absentOn?: readonly number[] }): Promise<Reply<T | null>>;
+  /** A request that is neither cached nor repeated. `signal` ends it early. */
+  post<T>(request: {
+    path: string;
+    body: unknown;
+    schema: z.ZodType<T>;
+    timeoutMs?: number;
+    signal?: AbortSignal;
+  }): Promise<Reply<T>>;
+}
+
+export interface UpstreamDefinition<Api, Name extends string = string> {
+  /** Lower case, also the key in `UPSTREAMS` and part of `UPSTREAM_<NAME>_BASE_URL`. */
+  name: Name;
+  title: string;
+  /** The real address. Null: there is none until the operator gives one. */
+  baseUrl: string | null;
+  /** Credit or terms to show with every value. */
+  licence: string;
+  /** `none`: anybody may ask. `required`: not configured until `UPSTREAM_<NAME>_API_KEY` is set. */
+  key: 'none' | 'optional' | 'required';
+  /** Further environment variables it reads, with what each is for. */
+  settings?: Record<string, { describe: string; required: boolean }>;
+  /** Where the key goes. It never becomes part of a provenance address. */
+  authorize?: (apiKey: string) => { headers?: Record<string, string>; query?: Record<string, string> };
+  /** What the upstream allows, or what we allow ourselves, whichever is less. */
+  requestsPerMinute: number;
+  timeoutMs?: number;
+  open(http: UpstreamHttp): Api;
+  /** One cheap call that shows whether the upstream answers and still fits its schema. */
+  probe(api: Api): Promise<unknown>;
+}
+
+/** Declares an upstream: where it is, what it allows, and the calls that services may make. */
+export function defineUpstream<Api, const Name extends string>(
+  definition: UpstreamDefinition<Api, Name>,
+): UpstreamDefinition<Api, Name> {
+  return definition;
+}

@@ -1,0 +1,419 @@
+import {
+  BrokenCircuitError,
+  type CircuitBreakerPolicy,
+  CircuitState,
+  ConsecutiveBreaker,
+  circuitBreaker,
+  handleWhen,
+} from 'cockatiel';
+import { LRUCache } from 'lru-cache';
+import { Agent, type Dispatcher, request as send } from 'undici';
+import type { Source } from '../services/answer.ts';
+import { sourceUnavailable, UpstreamUnavailable } from '../services/failure.ts';
+import type { Reply, UpstreamDefinition, UpstreamHttp, UpstreamRequest } from './define.ts';
+
+const MAX_BODY_BYTES = 16 * 1024 * 1024;
+const MAX_CACHE_BYTES = 48 * 1024 * 1024;
+const ATTEMPTS = 3;
+const BREAKER_FAILURES = 5;
+const BREAKER_OPEN_MS = 20_000;
+/** A `Retry-After` above this is not waited for: the caller gets it instead. */
+const LONGEST_RETRY_WAIT_MS = 1_500;
+/** The header by which a sandbox part says that it is one. */
+export const SANDBOX_HEADER = 'x-farebox-sandbox';
+
+export interface UpstreamConfig {
+  /** Null: not configured. */
+  baseUrl: string | null;
+  apiKey?: string | undefined;
+  settings?: Readonly<Record<string, string | undefined>>;
+}
+
+export type UpstreamState = 'up' | 'down' | 'not_configured';
+
+export interface UpstreamHealth {
+  name: string;
+  state: UpstreamState;
+  /** Why it is not up, in words that may be shown. */
+  reason: string | null;
+  retryAfterMs: number;
+  lastSuccessAtMs: number | null;
+  lastFailureAtMs: number | null;
+}
+
+export interface UpstreamConnection {
+  http: UpstreamHttp;
+  health(): UpstreamHealth;
+  close(): Promise<void>;
+}
+
+interface CacheEntry {
+  value: unknown;
+  fetchedAtMs: number;
+  sandbox: boolean;
+  bytes: number;
+}
+
+interface Received {
+  value: unknown;
+  sandbox: boolean;
+  bytes: number;
+}
+
+export interface UpstreamParts {
+  userAgent: string;
+  /** False in production: a reply from a sandbox part is then a failure. */
+  acceptSandbox: boolean;
+  nowMs?: () => number;
+  /** Told of every request that left the house. */
+  onRequest?: (upstream: string, outcome: 'ok' | 'failed', durationMs: number) => void;
+}
+
+/**
+ * Opens the way to one upstream: timeouts, at most two repeats with jitter for GETs, a circuit breaker, a budget
+ * of requests a minute, and a cache with a single flight per address that serves stale replies within bounds.
+ */
+export function connectUpstream<Api>(
+  definition: UpstreamDefinition<Api>,
+  config: UpstreamConfig,
+  parts: UpstreamParts,
+): UpstreamConnection {
+  const nowMs = parts.nowMs ?? Date.now;
+  const agent = new Agent({
+    connections: 8,
+    connect: { timeout: 2_000 },
+    maxResponseSize: MAX_BODY_BYTES,
+    keepAliveTimeout: 10_000,
+  });
+  const breaker: CircuitBreakerPolicy = circuitBreaker(
+    // A 4xx is our mistake or the caller's; only what says that the upstream is unwell counts against it.
+    handleWhen((error) =>
+      error instanceof StatusError
+        ? error.status >= 500 || error.status === 429
+        : !(error instanceof Error && error.name === 'AbortError'),
+    ),
+    { halfOpenAfter: BREAKER_OPEN_MS, breaker: new ConsecutiveBreaker(BREAKER_FAILURES) },
+  );
+  const cache = new LRUCache<string, CacheEntry>({
+    maxSize: MAX_CACHE_BYTES,
+    sizeCalculation: (entry) => Math.max(1, entry.bytes),
+  });
+  const inFlight = new Map<string, Promise<CacheEntry>>();
+  const budget = new Budget(definition.requestsPerMinute, nowMs);
+  let openedAtMs: number | null = null;
+  let lastSuccessAtMs: number | null = null;
+  let lastFailureAtMs: number | null = null;
+  breaker.onBreak(() => {
+    openedAtMs = nowMs();
+  });
+  breaker.onReset(() => {
+    openedAtMs = null;
+  });
+
+  const missing = missingSettings(definition, config);
+
+  function fail(
+    reason: Parameters<typeof sourceUnavailable>[1],
+    message: string,
+    retryAfterMs?: number,
+    cause?: unknown,
+  ): UpstreamUnavailable {
+    return sourceUnavailable(definition.name, reason, `${definition.title}: ${message}`, retryAfterMs, cause);
+  }
+
+  function retryAfterMs(): number {
+    return openedAtMs === null ? 0 : Math.max(1_000, openedAtMs + BREAKER_OPEN_MS - nowMs());
+  }
+
+  /** One request on the wire: sent, bounded, parsed. Throws `StatusError` for any status but 2xx. */
+  async function exchange<T>(
+    method: 'GET' | 'POST',
+    url: URL,
+    request: Pick<UpstreamRequest<T>, 'schema' | 'as' | 'headers' | 'timeoutMs'> & { body?: string },
+    signal: AbortSignal | undefined,
+  ): Promise<Received> {
+    const timeoutMs = request.timeoutMs ?? definition.timeoutMs ?? 8_000;
+    const deadline = AbortSignal.timeout(timeoutMs);
+    const startedAtMs = nowMs();
+    let outcome: 'ok' | 'failed' = 'failed';
+    try {
+      const response = await send(url, {
+        method,
+        dispatcher: agent,
+        headers: {
+          accept: request.as === undefined || request.as === 'json' ? 'application/json' : '*/*',
+          'user-agent': parts.userAgent,
+          ...(request.body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(config.apiKey === undefined ? {} : definition.authorize?.(config.apiKey).headers),
+          ...request.headers,
+        },
+        ...(request.body === undefined ? {} : { body: request.body }),
+        signal: signal === undefined ? deadline : AbortSignal.any([deadline, signal]),
+      });
+      const bytes = Buffer.from(await response.body.arrayBuffer());
+      if (response.statusCode < 200 || response.statusCode > 299) {
+        throw new StatusError(response.statusCode, retryAfterOf(response, nowMs()));
+      }
+      const sandbox = response.headers[SANDBOX_HEADER] !== undefined;
+      if (sandbox && !parts.acceptSandbox) throw new InvalidReply('the address is a sandbox part');
+      const parsed = request.schema.safeParse(decode(bytes, request.as ?? 'json'));
+      if (!parsed.success) {
+        const issue = parsed.error.issues[0];
+        throw new InvalidReply(`${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'does not fit'}`);
+      }
+      outcome = 'ok';
+      lastSuccessAtMs = nowMs();
+      return { value: parsed.data, sandbox, bytes: bytes.length };
+    } catch (error) {
+      if (deadline.aborted && signal?.aborted !== true) throw new TimedOut(timeoutMs);
+      throw error;
+    } finally {
+      if (outcome === 'failed') lastFailureAtMs = nowMs();
+      parts.onRequest?.(definition.name, outcome, nowMs() - startedAtMs);
+    }
+  }
+
+  /** The same, under budget and breaker; every failure becomes `UpstreamUnavailable` or a `StatusError` of 4xx. */
+  async function guarded(run: () => Promise<Received>): Promise<Received> {
+    const waitMs = budget.take();
+    if (waitMs > 0) throw fail('rate_limited', 'asked as often as it allows; try again shortly', waitMs);
+    try {
+      return await breaker.execute(run);
+    } catch (error) {
+      if (error instanceof BrokenCircuitError)
+        throw fail('upstream_down', 'has been failing', retryAfterMs(), error);
+      if (error instanceof TimedOut)
+        throw fail('timeout', `no answer within ${error.timeoutMs} ms`, undefined, error);
+      if (error instanceof InvalidReply) {
+        throw fail('invalid_reply', 'the reply does not have the documented shape', undefined, error);
+      }
+      if (error instanceof StatusError) {
+        if (error.status === 429)
+          throw fail('rate_limited', 'refuses more requests', error.retryAfterMs ?? 30_000, error);
+        if (error.status < 500) throw error;
+        throw fail('upstream_down', `answered ${error.status}`, error.retryAfterMs, error);
+      }
+      throw fail('upstream_down', 'could not be reached', undefined, error);
+    }
+  }
+
+  async function repeated(run: () => Promise<Received>): Promise<Received> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await guarded(run);
+      } catch (error) {
+        const repeatable =
+          error instanceof UpstreamUnavailable &&
+          (error.reason === 'upstream_down' || error.reason === 'rate_limited');
+        if (!repeatable || attempt >= ATTEMPTS || breaker.state === CircuitState.Open) throw error;
+        const asked = error.cause instanceof StatusError ? error.cause.retryAfterMs : undefined;
+        if (asked !== undefined && asked > LONGEST_RETRY_WAIT_MS) throw error;
+        if (error.reason === 'rate_limited' && asked === undefined) throw error;
+        await delay(asked ?? 100 * 2 ** attempt * (0.5 + Math.random()));
+      }
+    }
+  }
+
+  function address(request: { path: string; query?: UpstreamRequest<unknown>['query'] }): {
+    url: URL;
+    shown: string;
+  } {
+    if (config.baseUrl === null || missing.length > 0) {
+      throw fail(
+        'not_configured',
+        `not configured${missing.length > 0 ? ` (${missing.join(', ')})` : ''}`,
+        3_600_000,
+      );
+    }
+    const url = new URL(config.baseUrl.replace(/\/$/, '') + request.path);
+    for (const [name, value] of Object.entries(request.query ?? {})) {
+      if (value !== undefined) url.searchParams.set(name, String(value));
+    }
+    const shown = url.toString();
+    const secret = config.apiKey === undefined ? undefined : definition.authorize?.(config.apiKey).query;
+    for (const [name, value] of Object.entries(secret ?? {})) url.searchParams.set(name, value);
+    return { url, shown };
+  }
+
+  function sourceOf(shown: string, entry: CacheEntry, cached: boolean): Source {
+    return {
+      name: definition.name,
+      url: shown,
+      asOf: null,
+      retrievedAt: new Date(entry.fetchedAtMs).toISOString(),
+      cached,
+      sandbox: entry.sandbox,
+      licence: definition.licence,
+    };
+  }
+
+  async function cachedGet<T>(
+    request: UpstreamRequest<T>,
+    absentOn: readonly number[],
+  ): Promise<Reply<T | null>> {
+    const { url, shown } = address(request);
+    const known = cache.get(shown);
+    const ageMs = known === undefined ? Number.POSITIVE_INFINITY : nowMs() - known.fetchedAtMs;
+    if (known !== undefined && ageMs < request.freshMs) {
+      return { value: known.value as T | null, source: sourceOf(shown, known, true) };
+    }
+    let flight = inFlight.get(shown);
+    if (flight === undefined) {
+      flight = repeated(() => exchange('GET', url, request, undefined))
+        .catch((error: unknown): Received => {
+          if (error instanceof StatusError && absentOn.includes(error.status)) {
+            return { value: null, sandbox: known?.sandbox ?? error.sandbox, bytes: 1 };
+          }
+          throw error instanceof StatusError
+            ? fail('invalid_reply', `refused the request (${error.status})`, undefined, error)
+            : error;
+        })
+        .then((received) => {
+          const entry = { ...received, fetchedAtMs: nowMs() };
+          cache.set(shown, entry);
+          return entry;
+        })
+        .finally(() => inFlight.delete(shown));
+      inFlight.set(shown, flight);
+    }
+    if (known !== undefined && ageMs < request.freshMs + request.staleMs) {
+      // Stale but within bounds: hand it over now and let the new one arrive by itself.
+      flight.catch(() => {});
+      return { value: known.value as T | null, source: sourceOf(shown, known, true) };
+    }
+    const entry = await flight;
+    return { value: entry.value as T | null, source: sourceOf(shown, entry, false) };
+  }
+
+  return {
+    http: {
+      apiKey: config.apiKey,
+      settings: config.settings ?? {},
+      get: (request) => cachedGet(request, []) as Promise<Reply<never>>,
+      find: (request) => cachedGet(request, request.absentOn ?? [404]),
+      async post(request) {
+        const { url, shown } = address(request);
+        const { body, signal, ...rest } = request;
+        const received = await guarded(() =>
+          exchange('POST', url, { ...rest, body: JSON.stringify(body) }, signal),
+        ).catch((error: unknown) => {
+          throw error instanceof StatusError
+            ? fail('invalid_reply', `refused the request (${error.status})`, undefined, error)
+            : error;
+        });
+        return {
+          value: received.value as never,
+          source: sourceOf(shown, { ...received, fetchedAtMs: nowMs() }, false),
+        };
+      },
+    },
+    health() {
+      const down =
+        breaker.state === CircuitState.Open &&
+        retryAfterMs() > 0 &&
+        nowMs() < (openedAtMs ?? 0) + BREAKER_OPEN_MS;
+      const state: UpstreamState =
+        config.baseUrl === null || missing.length > 0 ? 'not_configured' : down ? 'down' : 'up';
+      return {
+        name: definition.name,
+        state,
+        reason:
+          state === 'not_configured'
+            ? `not configured${missing.length > 0 ? `: ${missing.join(', ')}` : ''}`
+            : state === 'down'
+              ? `${BREAKER_FAILURES} failures in a row`
+              : null,
+        retryAfterMs: state === 'not_configured' ? 3_600_000 : state === 'down' ? retryAfterMs() : 0,
+        lastSuccessAtMs,
+        lastFailureAtMs,
+      };
+    },
+    close: () => agent.close(),
+  };
+}
+
+/** The variables that an upstream needs and does not have. */
+function missingSettings(definition: UpstreamDefinition<unknown>, config: UpstreamConfig): string[] {
+  const missing: string[] = [];
+  if (definition.key === 'required' && config.apiKey === undefined) {
+    missing.push(`UPSTREAM_${definition.name.toUpperCase()}_API_KEY`);
+  }
+  for (const [name, setting] of Object.entries(definition.settings ?? {})) {
+    if (setting.required && config.settings?.[name] === undefined) missing.push(name);
+  }
+  return missing;
+}
+
+/** A token bucket that refills evenly. `take` answers 0, or how long until there is a token. */
+class Budget {
+  readonly #perMs: number;
+  readonly #capacity: number;
+  readonly #nowMs: () => number;
+  #tokens: number;
+  #atMs: number;
+
+  constructor(perMinute: number, nowMs: () => number) {
+    this.#perMs = perMinute / 60_000;
+    this.#capacity = Math.max(1, perMinute / 4);
+    this.#nowMs = nowMs;
+    this.#tokens = this.#capacity;
+    this.#atMs = nowMs();
+  }
+
+  take(): number {
+    const now = this.#nowMs();
+    this.#tokens = Math.min(this.#capacity, this.#tokens + (now - this.#atMs) * this.#perMs);
+    this.#atMs = now;
+    if (this.#tokens < 1) return Math.ceil((1 - this.#tokens) / this.#perMs);
+    this.#tokens -= 1;
+    return 0;
+  }
+}
+
+class StatusError extends Error {
+  readonly status: number;
+  readonly retryAfterMs: number | undefined;
+  readonly sandbox: boolean;
+  constructor(status: number, retryAfter: { retryAfterMs: number | undefined; sandbox: boolean }) {
+    super(`status ${status}`);
+    this.status = status;
+    this.retryAfterMs = retryAfter.retryAfterMs;
+    this.sandbox = retryAfter.sandbox;
+  }
+}
+class InvalidReply extends Error {}
+class TimedOut extends Error {
+  readonly timeoutMs: number;
+  constructor(timeoutMs: number) {
+    super(`no answer within ${timeoutMs} ms`);
+    this.timeoutMs = timeoutMs;
+  }
+}
+
+function retryAfterOf(response: Dispatcher.ResponseData, nowMs: number) {
+  const raw = response.headers['retry-after'];
+  const value = Array.isArray(raw) ? raw[0] : raw;
+  const seconds = Number(value);
+  const retryAfterMs =
+    value === undefined
+      ? undefined
+      : Number.isFinite(seconds)
+        ? seconds * 1_000
+        : Math.max(0, Date.parse(value) - nowMs) || undefined;
+  return { retryAfterMs, sandbox: response.headers[SANDBOX_HEADER] !== undefined };
+}
+
+function decode(bytes: Buffer, as: 'json' | 'text' | 'bytes'): unknown {
+  if (as === 'bytes') return bytes;
+  const content = bytes.toString('utf8');
+  if (as === 'text') return content;
+  try {
+    return JSON.parse(content);
+  } catch (error) {
+    throw new InvalidReply('not JSON', { cause: error });
+  }
+}
+
+function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,69 @@
+import { ai } from './ai.ts';
+import { binance } from './binance.ts';
+import { coinbase } from './coinbase.ts';
+import { coingecko } from './coingecko.ts';
+import { defillama } from './defillama.ts';
+import type { UpstreamDefinition } from './define.ts';
+import { dexscreener } from './dexscreener.ts';
+import { erddap } from './erddap.ts';
+import { geckoterminal } from './geckoterminal.ts';
+import { gibs } from './gibs.ts';
+import { connectUpstream, type UpstreamConfig, type UpstreamHealth, type UpstreamParts } from './http.ts';
+import { kalshi } from './kalshi.ts';
+import { kraken } from './kraken.ts';
+import { polymarket } from './polymarket.ts';
+import { polymarketclob } from './polymarketclob.ts';
+
+/** Every outside API that services may ask. One file each; one line here. */
+export const UPSTREAMS = {
+  ai,
+  binance,
+  coinbase,
+  coingecko,
+  defillama,
+  dexscreener,
+  erddap,
+  geckoterminal,
+  gibs,
+  kalshi,
+  kraken,
+  polymarket,
+  polymarketclob,
+} as const;
+
+export type UpstreamName = keyof typeof UPSTREAMS;
+export type Upstreams = { [Name in UpstreamName]: ReturnType<(typeof UPSTREAMS)[Name]['open']> };
+export const UPSTREAM_NAMES = Object.keys(UPSTREAMS) as UpstreamName[];
+
+export interface ConnectedUpstreams {
+  apis: Upstreams;
+  health(name: UpstreamName): UpstreamHealth;
+  close(): Promise<void>;
+}
+
+/** Opens the way to every upstream. Those that are not configured answer `not_configured` when asked. */
+export function connectUpstreams(
+  configs: Readonly<Record<UpstreamName, UpstreamConfig>>,
+  parts: UpstreamParts,
+): ConnectedUpstreams {
+  const connections = new Map(
+    UPSTREAM_NAMES.map((name) => [
+      name,
+      connectUpstream(UPSTREAMS[name] as UpstreamDefinition<unknown>, configs[name], parts),
+    ]),
+  );
+  const connection = (name: UpstreamName) => {
+    const found = connections.get(name);
+    if (found === undefined) throw new Error(`no upstream ${name}`);
+    return found;
+  };
+  return {
+    apis: Object.fromEntries(
+      UPSTREAM_NAMES.map((name) => [name, UPSTREAMS[name].open(connection(name).http)]),
+    ) as Upstreams,
+    health: (name) => connection(name).health(),
+    async close() {
+      await Promise.all([...connections.values()].map((open) => open.close()));
+    },
+  };
+}

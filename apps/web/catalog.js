@@ -1,0 +1,30 @@
+/** @returns {Promise<object>} `/x402/catalog` */
+export function loadCatalog() {
+  return load('/x402/catalog');
+}
+
+/** @returns {Promise<object>} how to buy one service: schemas, example, commands */
+export function loadRecipe(id) {
+  return load(`/x402/recipes/${encodeURIComponent(id)}`);
+}
+
+/** @returns {Promise<object>} the ways to pay that work now */
+export function loadCapabilities() {
+  return load('/api/auth/capabilities');
+}
+
+/** The services of a catalog by tag, in catalog order. */
+export function byTag(services) {
+  return Map.groupBy(services, ({ tag }) => tag);
+}
+
+/** "$0.25", from a catalog entry. */
+export function priceOf(entry) {
+  return `$${entry.priceUSDC}`;
+}
+
+async function load(path) {
+  const response = await fetch(path, { headers: { accept: 'application/json' } });
+  if (!response.ok) throw new Error(`${path} answered ${response.status}`);
+  return response.json();
+}

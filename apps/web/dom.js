@@ -1,0 +1,58 @@
+/**
+ * Makes an element. Text is always text, never markup.
+ *
+ * @param {string} tag
+ * @param {Record<string, unknown>} [attributes] `on…` with a function listens; false, null and undefined are left out
+ * @param {...(Node|string|null|false)} children
+ * @returns {HTMLElement}
+ */
+export function el(tag, attributes = {}, ...children) {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+/** The same for SVG. */
+export function svg(tag, attributes = {}, ...children) {
+  return fill(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
+}
+
+/** The element with this id, which the page is known to have. */
+export function byId(id) {
+  const found = document.getElementById(id);
+  if (found === null) throw new Error(`the page has no #${id}`);
+  return found;
+}
+
+/** Text in which `backticks` mark code, as the documents write it. */
+export function prose(text) {
+  const parts = text.split('`');
+  return parts.map((part, index) => (index % 2 === 1 ? el('code', {}, part) : part));
+}
+
+/** A block of code with a button that copies it, where the browser lets a page do that. */
+export function codeBlock(text, label) {
+  const button = el('button', { type: 'button', class: 'copy', 'aria-label': `Copy ${label}` }, 'Copy');
+  button.addEventListener('click', async () => {
+    await navigator.clipboard.writeText(text);
+    button.textContent = 'Copied';
+    setTimeout(() => {
+      button.textContent = 'Copy';
+    }, 1_500);
+  });
+  const code = el('pre', { tabindex: '0', 'aria-label': label }, el('code', {}, text));
+  return el('div', { class: 'code' }, code, navigator.clipboard === undefined ? null : button);
+}
+
+/** A notice; `tone` is one of `plain`, `good`, `warn`, `bad`. */
+export function notice(tone, ...children) {
+  return el('div', { class: `notice ${tone}`, role: tone === 'bad' ? 'alert' : 'status' }, ...children);
+}
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? '' : String(value));
+  }
+  element.append(...children.filter((child) => child !== null && child !== false));
+  return element;
+}

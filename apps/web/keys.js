@@ -1,0 +1,181 @@
+import { formatUsd, microsOf } from './amount.js';
+import { loadCapabilities } from './catalog.js';
+import { byId, el, notice } from './dom.js';
+import { rememberedKey, rememberKey } from './key-session.js';
+import { spendingView } from './spending-chart.js';
+import { freshKey, trialKeyOffer } from './trial-key.js';
+
+const form = byId('key-form');
+const input = byId('key');
+const message = byId('message');
+const board = byId('board');
+
+/** One request about the key. Answers the body, or throws an `Error` that may be shown. */
+async function ask(method, path, body) {
+  let response;
+  try {
+    response = await fetch(path, {
+      method,
+      cache: 'no-store',
+      headers: {
+        'x-api-key': rememberedKey(),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  } catch {
+    throw new Error('The server could not be reached.');
+  }
+  const answer = response.status === 204 ? {} : await response.json().catch(() => ({}));
+  if (!response.ok) throw new Error(answer.message ?? `The server answered ${response.status}.`);
+  return answer;
+}
+
+async function showKey() {
+  if (rememberedKey() === '') {
+    board.hidden = true;
+    return;
+  }
+  try {
+    render(await ask('GET', '/api/keys/me'));
+    board.hidden = false;
+    message.replaceChildren();
+  } catch (error) {
+    board.hidden = true;
+    message.replaceChildren(notice('bad', error.message));
+  }
+}
+
+function render(key) {
+  byId('prefix').textContent = `${key.keyPrefix}…`;
+  byId('label').textContent = [
+    key.label,
+    KINDS[key.kind] ?? key.kind,
+    key.status === 'active' ? null : key.status,
+  ]
+    .filter(Boolean)
+    .join(' · ');
+  byId('balances').replaceChildren(
+    figure('Available', formatUsd(key.availableUsd), 'main'),
+    figure('Reserved', formatUsd(key.reservedUsd)),
+    figure('Spent today', formatUsd(key.spentTodayUsd)),
+    figure('Spent in all', formatUsd(key.spentUsd)),
+    figure('Expires', expiryInWords(key.expiresAt)),
+  );
+  byId('spending').replaceChildren(spendingView(key.spending));
+  byId('per-call').value = plain(key.caps.perCallUsd);
+  byId('per-day').value = plain(key.caps.perDayUsd);
+}
+
+const KINDS = { trial: 'trial key', paid: 'paid key', grant: 'granted key' };
+
+function figure(label, value, kind) {
+  return el('div', { class: kind }, el('dt', {}, label), el('dd', {}, value));
+}
+
+function plain(usd) {
+  return usd === null ? '' : formatUsd(usd).replace(/[$,]/g, '');
+}
+
+function expiryInWords(expiresAt) {
+  if (expiresAt === null) return 'never';
+  const leftMs = Date.parse(expiresAt) - Date.now();
+  if (leftMs <= 0) return 'expired';
+  const hours = Math.floor(leftMs / 3_600_000);
+  if (hours >= 48) return `in ${Math.floor(hours / 24)} days`;
+  return hours >= 1 ? `in ${hours} h` : 'within the hour';
+}
+
+form.addEventListener('submit', (event) => {
+  event.preventDefault();
+  rememberKey(input.value.trim());
+  void showKey();
+});
+
+byId('forget').addEventListener('click', () => {
+  rememberKey('');
+  input.value = '';
+  message.replaceChildren();
+  void showKey();
+});
+
+byId('refresh').addEventListener('click', () => void showKey());
+
+byId('caps-form').addEventListener('submit', async (event) => {
+  event.preventDefault();
+  const outcome = byId('caps-message');
+  try {
+    const caps = { perCallUsd: capOf('per-call'), perDayUsd: capOf('per-day') };
+    render(await ask('PATCH', '/api/keys/me', { caps }));
+    outcome.replaceChildren(notice('good', 'Saved.'));
+  } catch (error) {
+    outcome.replaceChildren(notice('bad', error.message));
+  }
+});
+
+/** What a cap's box says: null when it is empty, else a decimal string. */
+function capOf(id) {
+  const text = byId(id).value.trim().replace(/^\$/, '');
+  if (text === '') return null;
+  try {
+    microsOf(text);
+  } catch {
+    throw new Error(`“${text}” is not an amount in USD.`);
+  }
+  return text;
+}
+
+/** Opens a dialog that asks before something that cannot be undone. */
+function confirmThen(dialogId, act) {
+  const dialog = byId(dialogId);
+  dialog.returnValue = '';
+  dialog.showModal();
+  dialog.addEventListener(
+    'close',
+    async () => {
+      if (dialog.returnValue !== 'yes') return;
+      try {
+        await act();
+      } catch (error) {
+        message.replaceChildren(notice('bad', error.message));
+      }
+    },
+    { once: true },
+  );
+}
+
+for (const button of document.querySelectorAll('dialog button')) {
+  button.addEventListener('click', () => button.closest('dialog').close(button.value));
+}
+
+byId('rotate').addEventListener('click', () =>
+  confirmThen('rotate-dialog', async () => {
+    const { apiKey } = await ask('POST', '/api/keys/me/rotate');
+    rememberKey(apiKey);
+    input.value = apiKey;
+    await showKey();
+    message.replaceChildren(freshKey(apiKey, 'Your new key. The old one no longer works.'));
+  }),
+);
+
+byId('revoke').addEventListener('click', () =>
+  confirmThen('revoke-dialog', async () => {
+    await ask('DELETE', '/api/keys/me');
+    rememberKey('');
+    input.value = '';
+    await showKey();
+    message.replaceChildren(notice('good', 'The key is revoked. It will never pay for a call again.'));
+  }),
+);
+
+input.value = rememberedKey();
+await showKey();
+const capabilities = await loadCapabilities().catch(() => null);
+if (capabilities?.authModes.some(({ obtain }) => obtain?.free_trial)) {
+  byId('trial').replaceChildren(
+    trialKeyOffer((key) => {
+      input.value = key;
+      void showKey();
+    }),
+  );
+}

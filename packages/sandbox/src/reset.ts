@@ -1,0 +1,29 @@
+/** `npm run sandbox:reset`: forgets everything that `npm start` keeps. Refuses while it runs. */
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { stopEmbeddedPostgres } from '../../../apps/server/src/db/embedded.ts';
+import { dataDirOf } from './world.ts';
+
+const dataDir = dataDirOf(process.env);
+const lock = join(dataDir, 'server.pid');
+if (existsSync(lock) && isAlive(Number(readFileSync(lock, 'utf8')))) {
+  process.stderr.write(`farebox: a server runs on ${dataDir}; stop it first.\n`);
+  process.exit(1);
+}
+// Only what npm start made: a folder without its marks is somebody else's.
+if (existsSync(join(dataDir, 'secret'))) {
+  await stopEmbeddedPostgres(dataDir);
+  for (const name of ['postgres', 'secret', 'world.json', 'server.pid', 'sandbox-key-issued']) {
+    rmSync(join(dataDir, name), { recursive: true, force: true });
+  }
+  process.stdout.write(`Forgot everything below ${dataDir}.\n`);
+} else process.stdout.write(`There is nothing to forget below ${dataDir}.\n`);
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

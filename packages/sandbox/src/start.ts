@@ -1,0 +1,94 @@
+/**
+ * `npm start`: the whole world on one machine. Starts the sandbox parts that are not configured, then the server with
+ * their addresses, and says what runs where. In production it starts the server alone.
+ */
+import { execFile, fork } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { dataDirOf, startWorld, type World } from './world.ts';
+
+const SERVER = join(import.meta.dirname, '../../../apps/server/src');
+const SANDBOX_KEY_USD = '200';
+
+const environment = { ...process.env };
+if (process.argv.includes('--live')) environment.FAREBOX_UPSTREAMS = 'live';
+const startedAtMs = performance.now();
+const production = environment.FAREBOX_MODE === 'production';
+const world: World | null = production
+  ? null
+  : await startWorld(environment, { live: environment.FAREBOX_UPSTREAMS === 'live' });
+const serverEnvironment = { ...environment, ...world?.environment };
+
+const server = fork(join(SERVER, 'main.ts'), {
+  env: serverEnvironment,
+  execArgv: ['--disable-warning=ExperimentalWarning'],
+  stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+});
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => server.kill('SIGTERM'));
+}
+server.on('message', (message: { ready?: boolean; baseUrl?: string }) => {
+  if (message.ready !== true || message.baseUrl === undefined) return;
+  announce(message.baseUrl).catch((error: unknown) => {
+    process.stderr.write(`farebox: ${error instanceof Error ? error.message : error}\n`);
+  });
+});
+server.on('exit', (code) => {
+  void (world?.stop() ?? Promise.resolve()).finally(() => process.exit(code ?? 1));
+});
+
+/** Says what runs where, and what to paste. The key is made on the first start only, and shown this once. */
+async function announce(baseUrl: string): Promise<void> {
+  const seconds = ((performance.now() - startedAtMs) / 1_000).toFixed(1);
+  const lines = [`Farebox is ready (${seconds} s)`, ''];
+  const row = (name: string, url: string, what: string) => `  ${name.padEnd(12)}${url.padEnd(30)}${what}`;
+  lines.push(row('server', baseUrl, 'open it in a browser'));
+  lines.push(
+    row(
+      'database',
+      environment.DATABASE_URL ? 'DATABASE_URL' : 'embedded PostgreSQL',
+      `state in ${dataDirOf(environment)}`,
+    ),
+  );
+  for (const { name, url, standsFor } of world?.parts ?? [])
+    lines.push(row(name, url, `sandbox: ${standsFor}`));
+  const key = production ? null : await firstKey();
+  if (key !== null)
+    lines.push('', `  Your sandbox key, ${SANDBOX_KEY_USD} USD, shown this once:`, '', `  ${key}`);
+  if (!production) {
+    lines.push(
+      '',
+      key === null ? '  Paste (with your key in place of <key>):' : '  Paste:',
+      '',
+      ...commands(baseUrl, key ?? '<key>'),
+    );
+  }
+  process.stdout.write(`${lines.join('\n')}\n\n`);
+}
+
+function commands(baseUrl: string, key: string): string[] {
+  const post = (path: string, body: string) =>
+    `  curl -s -X POST ${baseUrl}/x402/${path} -H 'X-API-KEY: ${key}' -H 'Content-Type: application/json' -d '${body}'`;
+  return [
+    post('first-call', '{}'),
+    post('trade-signals', '{"token":"ETH/USDT","timeframe":"4h"}'),
+    `  curl -s ${baseUrl}/api/keys/me -H 'X-API-KEY: ${key}'`,
+  ];
+}
+
+async function firstKey(): Promise<string | null> {
+  const mark = join(dataDirOf(environment), 'sandbox-key-issued');
+  if (existsSync(mark)) return null;
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [
+      ...['--disable-warning=ExperimentalWarning', join(SERVER, 'commands/grant.ts')],
+      ...['--usd', SANDBOX_KEY_USD, '--label', 'sandbox', '--reason', 'first start of the sandbox', '--json'],
+    ],
+    { env: serverEnvironment },
+  );
+  const { apiKey }: { apiKey: string } = JSON.parse(stdout);
+  writeFileSync(mark, new Date().toISOString());
+  return apiKey;
+}

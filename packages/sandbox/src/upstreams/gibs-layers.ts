@@ -1,0 +1,98 @@
+/** The layers that the sandbox's GIBS has, and the times for which it has pictures of them. */
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+export interface Layer {
+  id: string;
+  /** Tile matrix sets in EPSG:4326 and in EPSG:3857. */
+  geographicSet: string;
+  mercatorSet: string;
+  ext: 'jpg' | 'png';
+  /** `8-day`: composites that start anew each 1 January. */
+  cadence: 'day' | '8-day' | { minutes: number };
+  /** How long after its time a picture is published. */
+  lagMs: number;
+  firstDay: string;
+}
+
+type Row = readonly [id: string, geographicSet: string, mercatorLevel: number, firstDay: string];
+
+const PHOTOS: readonly Row[] = [
+  ['MODIS_Terra_CorrectedReflectance_TrueColor', '250m', 9, '2000-02-24'],
+  ['MODIS_Aqua_CorrectedReflectance_TrueColor', '250m', 9, '2002-07-03'],
+  ['VIIRS_SNPP_CorrectedReflectance_TrueColor', '250m', 9, '2015-11-24'],
+  ['VIIRS_NOAA20_CorrectedReflectance_TrueColor', '250m', 9, '2018-01-05'],
+];
+const DAILY: readonly Row[] = [
+  ['VIIRS_SNPP_DayNightBand_ENCC', '500m', 8, '2016-11-30'],
+  ['IMERG_Precipitation_Rate', '2km', 6, '2000-06-01'],
+  ['MODIS_Combined_Flood_1-Day', '250m', 9, '2021-01-01'],
+  ['MODIS_Combined_Flood_2-Day', '250m', 9, '2021-01-01'],
+  ['VIIRS_Combined_Flood_1-Day', '250m', 9, '2021-01-01'],
+];
+const GEOSTATIONARY: readonly Row[] = [
+  ['GOES-East_ABI_GeoColor', '1km', 7, '2018-05-24'],
+  ['GOES-West_ABI_GeoColor', '1km', 7, '2019-02-12'],
+  ['GOES-East_ABI_Band13_Clean_Infrared', '2km', 6, '2018-05-24'],
+  ['GOES-West_ABI_Band13_Clean_Infrared', '2km', 6, '2019-02-12'],
+  ['Himawari_AHI_Band13_Clean_Infrared', '2km', 6, '2018-05-24'],
+];
+
+const LAYERS: ReadonlyMap<string, Layer> = new Map(
+  [
+    ...PHOTOS.map((row) => layer(row, 'jpg', 'day', 6 * 60)),
+    ...DAILY.map((row) => layer(row, 'png', 'day', 6 * 60)),
+    ...GEOSTATIONARY.map((row) => layer(row, 'png', { minutes: 10 }, 40)),
+    layer(['IMERG_Precipitation_Rate_30min', '2km', 6, '2019-01-01'], 'png', { minutes: 30 }, 6 * 60),
+    layer(['GHRSST_L4_MUR_Sea_Surface_Temperature', '1km', 7, '2002-06-01'], 'png', 'day', 48 * 60),
+    layer(['MODIS_Terra_NDVI_8Day', '250m', 9, '2000-02-18'], 'png', '8-day', 10 * 24 * 60),
+  ].map((one) => [one.id, one]),
+);
+
+function layer(row: Row, ext: Layer['ext'], cadence: Layer['cadence'], lagMinutes: number): Layer {
+  const [id, geographicSet, mercatorLevel, firstDay] = row;
+  const mercatorSet = `GoogleMapsCompatible_Level${mercatorLevel}`;
+  return { id, geographicSet, mercatorSet, ext, cadence, lagMs: lagMinutes * MINUTE_MS, firstDay };
+}
+
+export function findLayer(id: string): Layer | undefined {
+  return LAYERS.get(id);
+}
+
+/** The layer's last time at or before an instant, whether published or not. */
+export function timeOnGrid({ cadence }: Layer, atMs: number): number {
+  if (cadence === 'day') return Math.floor(atMs / DAY_MS) * DAY_MS;
+  if (cadence === '8-day') {
+    const newYearMs = Date.UTC(new Date(atMs).getUTCFullYear(), 0, 1);
+    return newYearMs + Math.floor((atMs - newYearMs) / (8 * DAY_MS)) * 8 * DAY_MS;
+  }
+  const stepMs = cadence.minutes * MINUTE_MS;
+  return Math.floor(atMs / stepMs) * stepMs;
+}
+
+/** The newest time of which there is a picture. */
+export function newestTime(of: Layer, nowMs: number): number {
+  return timeOnGrid(of, nowMs - of.lagMs);
+}
+
+/** A time as GIBS writes it for this layer. */
+export function timeName({ cadence }: Layer, atMs: number): string {
+  const iso = new Date(atMs).toISOString();
+  return typeof cadence === 'string' ? iso.slice(0, 10) : iso.replace('.000Z', 'Z');
+}
+
+/** The time meant by its name, or null if the layer has no picture of exactly that time. `default` is the newest. */
+export function timeNamed(of: Layer, name: string, nowMs: number): number | null {
+  if (name === 'default') return newestTime(of, nowMs);
+  const format =
+    typeof of.cadence === 'string' ? /^\d{4}-\d{2}-\d{2}$/ : /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}:\d{2}Z)?$/;
+  const ms = format.test(name) ? Date.parse(name) : Number.NaN;
+  const there = ms >= Date.parse(of.firstDay) && ms <= newestTime(of, nowMs) && timeOnGrid(of, ms) === ms;
+  return there ? ms : null;
+}
+
+/** The step between times as an ISO 8601 duration. */
+export function period({ cadence }: Layer): string {
+  return cadence === 'day' ? 'P1D' : cadence === '8-day' ? 'P8D' : `PT${cadence.minutes}M`;
+}

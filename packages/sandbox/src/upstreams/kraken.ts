@@ -1,0 +1,66 @@
+/** https://api.kraken.com public market data. Every answer is HTTP 200; `error` says whether it is one. */
+import type { FastifyInstance } from 'fastify';
+import type { Coin } from './assets.ts';
+import { barAt, barBoundsMs } from './bars.ts';
+import { numberOf, type Query, textOf } from './query.ts';
+import type { World } from './world.ts';
+
+const INTERVALS_MINUTES = [1, 5, 15, 30, 60, 240, 1_440, 10_080, 21_600];
+const MAX_BARS = 720;
+const TURNOVER_SHARE = 0.02;
+const MEAN_TRADE_USD = 2_500;
+/** Its own names for coins, and the pairs whose answer is keyed by an older name. */
+const ALIASES: Readonly<Record<string, string>> = { XBT: 'BTC', XDG: 'DOGE' };
+const OLD_NAMES: Readonly<Record<string, string>> = {
+  BTC: 'XXBTZUSD',
+  ETH: 'XETHZUSD',
+  LTC: 'XLTCZUSD',
+  XRP: 'XXRPZUSD',
+  DOGE: 'XDGUSD',
+};
+
+export function kraken(app: FastifyInstance, { market, nowMs }: World): void {
+  /** The coin of a pair against the dollar: `XBTUSD`, `XXBTZUSD`, `BTC/USD`, `SOLUSD`. */
+  function coinOf(pair: string): Coin | undefined {
+    const name = pair.toUpperCase();
+    const old = Object.entries(OLD_NAMES).find(([, key]) => key === name)?.[0];
+    const base = old ?? /^(.+?)\/?USD$/.exec(name)?.[1];
+    const coin = base === undefined ? undefined : market.coinBySymbol(ALIASES[base] ?? base);
+    return coin?.listed === true ? coin : undefined;
+  }
+
+  app.get('/0/public/Time', () => ({ error: [], result: { unixtime: Math.floor(nowMs() / 1000) } }));
+
+  app.get<{ Querystring: Query }>('/0/public/OHLC', ({ query }) => {
+    const pair = textOf(query, 'pair');
+    if (pair === undefined) return { error: ['EGeneral:Invalid arguments'] };
+    const coin = coinOf(pair);
+    if (coin === undefined) return { error: ['EQuery:Unknown asset pair'] };
+    const minutes = numberOf(query, 'interval') ?? 1;
+    const since = numberOf(query, 'since') ?? 0;
+    if (!INTERVALS_MINUTES.includes(minutes)) return { error: ['EGeneral:Invalid arguments:interval'] };
+    const length = { ms: minutes * 60_000, offsetMs: 0 };
+    const last = barAt(length, nowMs());
+    const bars = market.candles(coin, barBoundsMs(length, last - MAX_BARS + 1, MAX_BARS), nowMs());
+    const price = (value: number) => value.toFixed(market.priceDecimals(coin));
+    const rows = bars
+      .filter((bar) => bar.openMs / 1000 >= since)
+      .map((bar) => {
+        const mean = (bar.high + bar.low + bar.close) / 3;
+        const turnover = bar.volumeUsd * TURNOVER_SHARE;
+        return [
+          bar.openMs / 1000,
+          price(bar.open),
+          price(bar.high),
+          price(bar.low),
+          price(bar.close),
+          price(mean),
+          (turnover / mean).toFixed(8),
+          Math.ceil(turnover / MEAN_TRADE_USD),
+        ];
+      });
+    const key = OLD_NAMES[coin.symbol] ?? `${coin.symbol}USD`;
+    // `last` is the last bar that is finished: the running one will be sent again.
+    return { error: [], result: { [key]: rows, last: ((last - 1) * length.ms) / 1000 } };
+  });
+}

@@ -1,0 +1,127 @@
+/** The sandbox's stand-in for the outside APIs: one server, each API under a path that is its name. */
+import Fastify, { type FastifyInstance } from 'fastify';
+import { ai } from './ai.ts';
+import { binance } from './binance.ts';
+import { coinbase } from './coinbase.ts';
+import { coingecko } from './coingecko.ts';
+import { defillama } from './defillama.ts';
+import { dexscreener } from './dexscreener.ts';
+import { erddap } from './erddap.ts';
+import { openFaults } from './faults.ts';
+import { geckoterminal } from './geckoterminal.ts';
+import { gibs } from './gibs.ts';
+import { kalshi } from './kalshi.ts';
+import { kraken } from './kraken.ts';
+import { polymarket } from './polymarket.ts';
+import { polymarketclob } from './polymarketclob.ts';
+import { openWorld, type World } from './world.ts';
+
+/** Every reply carries this header, so that what comes from the sandbox can always be told from the real thing. */
+const SANDBOX_HEADER = 'x-farebox-sandbox';
+const SANDBOX_PART = 'upstreams';
+/** Coin lists and token lists stand in one path segment. */
+const MAX_SEGMENT_CHARACTERS = 12_000;
+const MAX_BODY_BYTES = 256 * 1024;
+
+/**
+ * The versioned part of a real base address. Such an upstream answers with and without it, so that its name alone
+ * is a base address as well as the longer one.
+ */
+const VERSION_PATHS: Readonly<Record<string, string>> = {
+  ai: '/v1',
+  coingecko: '/api/v3',
+  geckoterminal: '/api/v2',
+  kalshi: '/trade-api/v2',
+};
+
+const UPSTREAMS: Readonly<Record<string, (app: FastifyInstance, world: World) => void>> = {
+  ai,
+  binance,
+  coinbase,
+  coingecko,
+  defillama,
+  dexscreener,
+  erddap,
+  geckoterminal,
+  gibs,
+  kalshi,
+  kraken,
+  polymarket,
+  polymarketclob,
+};
+
+/** The names of the upstreams; the base address of one is the server's address, a slash and its name. */
+export const UPSTREAM_NAMES: readonly string[] = Object.keys(UPSTREAMS);
+
+export interface UpstreamSandboxOptions {
+  host: string;
+  /** 0 lets the system choose. */
+  port: number;
+  /** Names the world: two servers of one seed and one clock answer alike. */
+  seed: number;
+  /** The clock, in milliseconds since 1970; the system's if absent. */
+  nowMs?: () => number;
+  /** Told when the server starts and stops, and of what went wrong inside it. */
+  log?: (message: string) => void;
+}
+
+export interface UpstreamSandbox {
+  start(): Promise<{ url: string }>;
+  stop(): Promise<void>;
+}
+
+/**
+ * Makes the server; it listens from `start` on. It keeps nothing on disk: what it answers follows from seed and
+ * time. Faults for tests are set under `/__control`.
+ */
+export function createUpstreamSandbox(options: UpstreamSandboxOptions): UpstreamSandbox {
+  const world = openWorld(options.seed, options.nowMs ?? Date.now);
+  const faults = openFaults(UPSTREAM_NAMES);
+  const app = Fastify({
+    bodyLimit: MAX_BODY_BYTES,
+    forceCloseConnections: true,
+    clientErrorHandler(_error, socket) {
+      const head = `HTTP/1.1 400 Bad Request\r\n${SANDBOX_HEADER}: ${SANDBOX_PART}\r\n`;
+      if (socket.writable) socket.end(`${head}content-length: 0\r\nconnection: close\r\n\r\n`);
+    },
+    // Paths that are none never come as far as the hook below.
+    frameworkErrors({ message, statusCode }, _request, reply) {
+      const headers = { [SANDBOX_HEADER]: SANDBOX_PART, 'content-type': 'application/json' };
+      reply.raw.writeHead(statusCode ?? 400, headers).end(JSON.stringify({ message }));
+    },
+    routerOptions: { maxParamLength: MAX_SEGMENT_CHARACTERS, ignoreTrailingSlash: true },
+  });
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.header(SANDBOX_HEADER, SANDBOX_PART);
+  });
+  app.setErrorHandler((error: Error & { statusCode?: number }, request, reply) => {
+    const status = error.statusCode ?? 500;
+    if (status >= 500) options.log?.(`${request.method} ${request.url}: ${error.stack ?? error.message}`);
+    return reply.code(status).send({ message: error.message });
+  });
+  faults.control(app);
+  for (const [name, serve] of Object.entries(UPSTREAMS)) {
+    app.register(
+      async (prefixed) => {
+        prefixed.addHook('onRequest', (request, reply) => faults.strike(name, request, reply));
+        prefixed.setNotFoundHandler((_request, reply) => reply.code(404).send({ message: 'Not Found' }));
+        const version = VERSION_PATHS[name];
+        for (const prefix of version === undefined ? [''] : ['', version]) {
+          prefixed.register(async (mounted) => serve(mounted, world), { prefix });
+        }
+      },
+      { prefix: `/${name}` },
+    );
+  }
+  return {
+    async start() {
+      const url = await app.listen({ host: options.host, port: options.port });
+      options.log?.(`sandbox upstreams at ${url}`);
+      return { url };
+    },
+    async stop() {
+      await app.close();
+      options.log?.('sandbox upstreams stopped');
+    },
+  };
+}

@@ -1,0 +1,19 @@
+/** What every upstream of the sandbox is told about the world, so that all of them tell the same story. */
+import { type Market, openMarket } from './market.ts';
+import { openPools, type Pools } from './pools.ts';
+import { openPredictions, type Predictions } from './predictions.ts';
+
+export interface World {
+  seed: number;
+  /** Milliseconds since 1970. */
+  nowMs: () => number;
+  market: Market;
+  pools: Pools;
+  predictions: Predictions;
+}
+
+/** Builds the world of a seed. The clock decides what "now" is; nothing else changes with time. */
+export function openWorld(seed: number, nowMs: () => number): World {
+  const market = openMarket(seed);
+  return { seed, nowMs, market, pools: openPools(market), predictions: openPredictions(market) };
+}
