@@ -37,7 +37,7 @@ export function sendFinished(
 ): void {
   reply.hijack();
   // ASCII needs no encoding, and most answers are; Node then writes head and body as one block.
-  const encoding = /^[\x00-\x7f]*$/.test(answer.body) ? 'latin1' : 'utf8';
+  const encoding = /^[ -~]*$/.test(answer.body) ? 'latin1' : 'utf8';
   reply.raw.writeHead(answer.status, {
     ...ALWAYS,
     'x-request-id': reply.request.id,

@@ -73,7 +73,7 @@ export interface Ledger {
 
 interface Applied {
   status: number[];
-  available: (bigint | null)[];
+  available: bigint[];
 }
 
 /** The ledger on a database. `nowMs` stamps transfers. */

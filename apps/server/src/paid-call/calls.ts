@@ -58,7 +58,7 @@ export interface CallToFinish {
 }
 
 export type FinishOutcome =
-  | { status: 'done'; availableMicros: bigint | null }
+  | { status: 'done'; availableMicros: bigint }
   /** Somebody else ended it the other way: for a capture, it had been released because it took too long. */
   | { status: 'not_open' };
 
@@ -68,10 +68,10 @@ type Cell = Parameters<typeof arrayLiteral>[0][number];
 
 interface Applied {
   b_status: number[];
-  b_available: (bigint | null)[];
-  b_answered: (string | null)[];
+  b_available: bigint[];
+  b_answered: string[];
   f_status: number[];
-  f_available: (bigint | null)[];
+  f_available: bigint[];
 }
 
 /** A call that was authorized and never ended, as the reconciler finds it. */
@@ -210,7 +210,7 @@ function hexOf(bytes: Buffer | null): string | null {
 
 function finishOutcome(applied: Applied, index: number): FinishOutcome {
   const status = applied.f_status[index];
-  if (status === 0) return { status: 'done', availableMicros: applied.f_available[index] ?? null };
+  if (status === 0) return { status: 'done', availableMicros: applied.f_available[index] ?? 0n };
   if (status === 1) return { status: 'not_open' };
   throw new Error(`calls_apply answered the unknown status ${status}`);
 }
@@ -235,7 +235,7 @@ function beginOutcome(applied: Applied, index: number): BeginOutcome {
       return { status: 'above_call_cap' };
     case 20: {
       const callId = applied.b_answered[index];
-      if (callId == null) throw new Error('an answered call has no id');
+      if (callId === undefined) throw new Error('an answered call has no id');
       return { status: 'answered', callId };
     }
     case 21:

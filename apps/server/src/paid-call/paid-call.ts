@@ -361,7 +361,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
   async function capture(
     call: OpenedCall,
     answer: StoredAnswer | null,
-  ): Promise<{ availableMicros: bigint | null }> {
+  ): Promise<{ availableMicros: bigint }> {
     let finished: Awaited<ReturnType<CallStore['finish']>>;
     try {
       finished = await parts.calls.finish({ ...call, capture: true, outcome: 'answered', answer });

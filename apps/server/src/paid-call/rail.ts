@@ -27,11 +27,7 @@ export interface Payment {
   /** Where it settles; null inside the ledger. */
   network: string | null;
   /** Headers of a 2xx answer that tell what was paid. `availableMicros`: what the account can still spend. */
-  receipt(captured: {
-    callId: string;
-    priceMicros: bigint;
-    availableMicros: bigint | null;
-  }): Record<string, string>;
+  receipt(captured: { callId: string; priceMicros: bigint; availableMicros: bigint }): Record<string, string>;
 }
 
 /** A credential that does not pay: answered with a 402 that carries the reason and what to change. */

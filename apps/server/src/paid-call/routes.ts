@@ -29,12 +29,17 @@ export function paidCallRoutes(
       };
       app.route({ method: ['GET', 'HEAD', 'POST'], url: `${prefix}/${service.path}`, handler });
     }
-    app.all(`${prefix}/*`, (request) => {
+    const unknown = (request: FastifyRequest) => {
       const asked = request.url.split('?')[0]?.slice(prefix.length + 1) ?? '';
       const knownPaths = nearest(asked, parts.services).map((path) => `/x402/${path}`);
       throw new Problem(404, 'UNKNOWN_SERVICE', `There is no service ${asked.slice(0, 80)}.`, {
         details: { knownPaths, catalog: '/x402/catalog', charged: false },
       });
+    };
+    app.route({
+      method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
+      url: `${prefix}/*`,
+      handler: unknown,
     });
   }
 }

@@ -121,6 +121,10 @@ export function connectUpstream<Api>(
     return sourceUnavailable(definition.name, reason, `${definition.title}: ${message}`, retryAfterMs, cause);
   }
 
+  function isDown(): boolean {
+    return breaker.state === CircuitState.Open && nowMs() < (openedAtMs ?? 0) + BREAKER_OPEN_MS;
+  }
+
   function retryAfterMs(): number {
     return openedAtMs === null ? 0 : Math.max(1_000, openedAtMs + BREAKER_OPEN_MS - nowMs());
   }
@@ -175,6 +179,8 @@ export function connectUpstream<Api>(
 
   /** The same, under budget and breaker; every failure becomes `UpstreamUnavailable` or a `StatusError` of 4xx. */
   async function guarded(run: () => Promise<Received>): Promise<Received> {
+    // What the breaker would refuse must not use up the budget of what it would let through.
+    if (isDown()) throw fail('upstream_down', 'has been failing', retryAfterMs());
     const waitMs = budget.take();
     if (waitMs > 0) throw fail('rate_limited', 'asked as often as it allows; try again shortly', waitMs);
     try {
@@ -308,12 +314,8 @@ export function connectUpstream<Api>(
       },
     },
     health() {
-      const down =
-        breaker.state === CircuitState.Open &&
-        retryAfterMs() > 0 &&
-        nowMs() < (openedAtMs ?? 0) + BREAKER_OPEN_MS;
       const state: UpstreamState =
-        config.baseUrl === null || missing.length > 0 ? 'not_configured' : down ? 'down' : 'up';
+        config.baseUrl === null || missing.length > 0 ? 'not_configured' : isDown() ? 'down' : 'up';
       return {
         name: definition.name,
         state,
@@ -354,7 +356,7 @@ class Budget {
 
   constructor(perMinute: number, nowMs: () => number) {
     this.#perMs = perMinute / 60_000;
-    this.#capacity = Math.max(1, perMinute / 4);
+    this.#capacity = Math.max(5, perMinute / 2);
     this.#nowMs = nowMs;
     this.#tokens = this.#capacity;
     this.#atMs = nowMs();

@@ -7,6 +7,8 @@ import type { World } from './world.ts';
 
 const MAX_EVENTS = 500;
 const MAX_SEARCH = 50;
+/** Events come and go with their period. This id always names one that is open, so that examples keep working. */
+const EVERGREEN_ID = '900001';
 const TAGS: Readonly<Record<Category, { id: string; label: string; slug: string }>> = {
   crypto: { id: '21', label: 'Crypto', slug: 'crypto' },
   economy: { id: '100328', label: 'Economy', slug: 'economy' },
@@ -166,7 +168,9 @@ export function polymarket(app: FastifyInstance, world: World): void {
 
   app.get<{ Params: { id: string } }>('/events/:id', ({ params }, reply) => {
     if (!/^\d+$/.test(params.id)) return invalid(reply, 'id is invalid');
-    return allEvents().find(({ id }) => id === params.id) ?? absent(reply, 'id');
+    const events = allEvents();
+    const id = params.id === EVERGREEN_ID ? events.find(({ closed }) => !closed)?.id : params.id;
+    return events.find((event) => event.id === id) ?? absent(reply, 'id');
   });
 
   app.get<Listing>('/markets', ({ query }, reply) => {

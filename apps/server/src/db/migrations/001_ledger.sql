@@ -58,7 +58,8 @@ CREATE INDEX ledger_transfers_time ON ledger_transfers USING brin (created_at);
 -- status[i]: 0 done (also when it had been done before)   1 not enough available   2 above the ceiling
 --            3 the id is taken by a different transfer     4 there is no such pending transfer
 --            5 it was already resolved the other way
--- available[i]: what the account can still spend after transfer i, in micro-USD.
+-- available[i]: what the account can still spend after transfer i, in micro-USD; 0 for house accounts, which have no
+-- limit, and for what was skipped.
 CREATE FUNCTION ledger_apply(
   p_account bigint[], p_id uuid[], p_phase smallint[], p_debit bigint[], p_credit bigint[], p_amount bigint[],
   p_code text[], p_note text[], p_ceiling bigint[], p_skip boolean[], p_now timestamptz,
@@ -87,7 +88,7 @@ DECLARE
   s smallint;
 BEGIN
   status := array_fill(0::smallint, ARRAY[n]);
-  available := array_fill(NULL::bigint, ARRAY[n]);
+  available := array_fill(0::bigint, ARRAY[n]);
 
   PERFORM 1 FROM ledger_accounts a WHERE a.id = ANY (p_account) ORDER BY a.id FOR NO KEY UPDATE;
 

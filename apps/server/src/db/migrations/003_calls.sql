@@ -58,7 +58,8 @@ CREATE TABLE call_spending (
 --              20 this payment was answered, by the call b_answered[i]   21 it is being answered by another call
 --              22 it was made for another request
 -- f_status[i]:  0 done (also when it had been done before)  1 no longer open: the reconciler released it
--- *_available[i]: what the account can spend after it, in micro-USD.
+-- *_available[i]: what the account can spend after it, in micro-USD; 0 where nothing was asked of the ledger.
+-- No array that comes back holds a NULL: the driver does not read them.
 CREATE FUNCTION calls_apply(
   b_account bigint[], b_id uuid[], b_key bigint[], b_rail text[], b_service text[], b_price bigint[],
   b_revenue bigint[], b_identity text[], b_fingerprint bytea[], b_ttl_ms integer[],
@@ -86,10 +87,10 @@ DECLARE
   today date := (p_now AT TIME ZONE 'UTC')::date;
 BEGIN
   b_status := array_fill(0::smallint, ARRAY[nb]);
-  b_available := array_fill(NULL::bigint, ARRAY[nb]);
-  b_answered := array_fill(NULL::uuid, ARRAY[nb]);
+  b_available := array_fill(0::bigint, ARRAY[nb]);
+  b_answered := array_fill('00000000-0000-0000-0000-000000000000'::uuid, ARRAY[nb]);
   f_status := array_fill(0::smallint, ARRAY[nf]);
-  f_available := array_fill(NULL::bigint, ARRAY[nf]);
+  f_available := array_fill(0::bigint, ARRAY[nf]);
 
   PERFORM 1 FROM ledger_accounts a WHERE a.id = ANY (b_account || f_account) ORDER BY a.id FOR NO KEY UPDATE;
 

@@ -1,0 +1,114 @@
+/**
+ * Who may know whom: the rule that docs/architecture.md draws. Type-only imports count too, because a type says as much
+ * about who knows whom as a value does. Tests and their fixtures may reach further and are left out.
+ */
+// It reads TypeScript with this package, and without it would look at nothing and find no fault.
+require('@swc/core');
+
+const SERVER = '^apps/server/src/';
+const OURS = '^(apps|packages|bench|scripts)/';
+
+/** A part of the server may import itself, npm packages, Node, and the listed paths below `apps/server/src/`. */
+function mayKnow(part, others, because) {
+  return {
+    name: part,
+    comment: because,
+    severity: 'error',
+    from: { path: `${SERVER}${part}/` },
+    to: { path: OURS, pathNot: [`${part}/`, ...others].map((path) => SERVER + path) },
+  };
+}
+
+module.exports = {
+  forbidden: [
+    {
+      name: 'no-circles',
+      comment: 'Modules that need each other are one module.',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: 'leads-nowhere',
+      comment: 'An import must resolve.',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true },
+    },
+    mayKnow(
+      'services',
+      ['upstreams/', 'quant/'],
+      'What is sold knows nothing of money, HTTP or the database.',
+    ),
+    mayKnow(
+      'upstreams',
+      ['services/(answer|failure|fields)[.]ts$'],
+      'An outside API knows what a source, a failure and a chain are called, and no service.',
+    ),
+    mayKnow('quant', [], 'Numbers in, numbers out.'),
+    mayKnow(
+      'rails',
+      ['keys/', 'ledger/', 'paid-call/rail[.]ts$'],
+      'A way to pay knows the ledger and the interface that it fulfils.',
+    ),
+    mayKnow('ledger', ['db/'], 'The ledger knows the database, and nothing that moves money through it.'),
+    mayKnow('db', [], 'The database knows no domain.'),
+    mayKnow('http', [], 'The edge knows nothing of what lies behind it.'),
+    mayKnow('keys', ['ledger/', 'http/', 'db/'], 'Keys lead to accounts; they know no calls.'),
+    mayKnow(
+      'paid-call',
+      [
+        'services/(define|registry|answer|failure|json-schema)[.]ts$',
+        'upstreams/index[.]ts$',
+        'ledger/',
+        'http/',
+        'db/',
+      ],
+      'How a call is sold knows services by their declaration, and rails by their interface alone.',
+    ),
+    mayKnow(
+      'discovery',
+      ['services/', 'http/', 'ledger/money[.]ts$'],
+      'Documents are rendered from declarations; they can move no money.',
+    ),
+    mayKnow('jobs', ['ledger/', 'paid-call/calls[.]ts$'], 'A job finishes what the database says is open.'),
+    mayKnow(
+      'operations',
+      ['http/', 'paid-call/paid-call[.]ts$', 'upstreams/http[.]ts$'],
+      'What is watched is told by those who do it.',
+    ),
+    mayKnow('cards', ['http/', 'ledger/', 'keys/', 'db/'], 'A purchase ends in the ledger.'),
+    {
+      name: 'nobody-reads-the-environment',
+      comment: 'config.ts turns the environment into a Config; what starts a process hands it over.',
+      severity: 'error',
+      from: { path: SERVER, pathNot: `${SERVER}(main|app|commands/[^/]+)[.]ts$` },
+      to: { path: `${SERVER}config[.]ts$` },
+    },
+    {
+      name: 'the-sandbox-stands-alone',
+      comment:
+        'Sandbox parts speak the wire protocol of what they stand for; they know nothing of the server.',
+      severity: 'error',
+      from: { path: '^packages/sandbox/src/upstreams/' },
+      to: { path: OURS, pathNot: '^packages/sandbox/src/upstreams/' },
+    },
+    {
+      name: 'the-server-knows-no-sandbox',
+      comment: 'The server is handed addresses and cannot tell which world they lead to.',
+      severity: 'error',
+      from: { path: SERVER },
+      to: { path: '^packages/' },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '[.](test|fixture)[.]ts$' },
+    parser: 'swc',
+    enhancedResolveOptions: {
+      extensions: ['.ts', '.js', '.mjs', '.cjs', '.json'],
+      conditionNames: ['import', 'node', 'default'],
+      exportsFields: ['exports'],
+    },
+  },
+};

@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { newTransferId, transferIdFor } from './transfer-id.ts';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-([78])[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+test('new ids are unique, sort by time and are UUIDs of version 7', () => {
+  const ids = Array.from({ length: 2_000 }, (_, ms) => newTransferId(1_700_000_000_000 + ms));
+  assert.equal(new Set(ids).size, ids.length);
+  assert.deepEqual([...ids].sort(), ids);
+  assert(ids.every((id) => UUID.exec(id)?.[1] === '7'));
+  // RFC 9562, appendix A.6: the time of its example is 0x017F22E279B0.
+  assert.match(newTransferId(0x017f22e279b0), /^017f22e2-79b0-7/);
+});
+
+test('one cause has one id, another cause another', () => {
+  assert.equal(transferIdFor('refund:1'), transferIdFor('refund:1'));
+  assert.notEqual(transferIdFor('refund:1'), transferIdFor('refund:2'));
+  assert.equal(UUID.exec(transferIdFor('refund:1'))?.[1], '8');
+});

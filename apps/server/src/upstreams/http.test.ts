@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { after, before, beforeEach, test } from 'node:test';
+import { z } from 'zod';
+import { UpstreamUnavailable } from '../services/failure.ts';
+import { defineUpstream } from './define.ts';
+import { connectUpstream, SANDBOX_HEADER, type UpstreamConnection, type UpstreamParts } from './http.ts';
+
+const reply = z.object({ n: z.number() });
+const definition = defineUpstream({
+  name: 'probe',
+  title: 'Probe',
+  baseUrl: null,
+  licence: 'none',
+  key: 'optional',
+  authorize: (apiKey) => ({ query: { key: apiKey } }),
+  requestsPerMinute: 6_000,
+  timeoutMs: 300,
+  open: (http) => http,
+  probe: async () => {},
+});
+
+type Handler = (request: IncomingMessage, response: ServerResponse, count: number) => void;
+let server: Server;
+let baseUrl: string;
+let count = 0;
+let seen: string[] = [];
+let handle: Handler;
+let nowMs = 0;
+
+before(async () => {
+  server = createServer((request, response) => {
+    count += 1;
+    seen.push(request.url ?? '');
+    handle(request, response, count);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  assert(typeof address === 'object' && address !== null);
+  baseUrl = `http://127.0.0.1:${address.port}`;
+});
+after(() => void server.close());
+beforeEach(() => {
+  count = 0;
+  seen = [];
+  nowMs = 1_000_000;
+  handle = (_request, response, n) => response.end(JSON.stringify({ n }));
+});
+
+const json = (response: ServerResponse, status: number, headers: Record<string, string> = {}) =>
+  response.writeHead(status, headers).end('{"n":0}');
+
+function connect(parts: Partial<UpstreamParts> = {}, perMinute?: number): UpstreamConnection {
+  const adjusted = perMinute === undefined ? definition : { ...definition, requestsPerMinute: perMinute };
+  const connection = connectUpstream(
+    adjusted,
+    { baseUrl, apiKey: 'very-secret' },
+    { userAgent: 'test', acceptSandbox: true, nowMs: () => nowMs, ...parts },
+  );
+  after(() => connection.close());
+  return connection;
+}
+
+const request = { path: '/a', schema: reply, freshMs: 1_000, staleMs: 5_000 };
+const refused = (reason: string) => (error: unknown) =>
+  error instanceof UpstreamUnavailable && error.reason === reason;
+
+test('callers that ask for the same thing at once share one request', async () => {
+  const { http } = connect();
+  const replies = await Promise.all(Array.from({ length: 20 }, () => http.get(request)));
+  assert.equal(count, 1);
+  assert(replies.every(({ value }) => value.n === 1));
+});
+
+test('a fresh reply is served from the cache and says so; a stale one while the next is fetched', async () => {
+  const { http } = connect();
+  assert.equal((await http.get(request)).source.cached, false);
+  nowMs += 999;
+  const fresh = await http.get(request);
+  assert.deepEqual([fresh.value.n, fresh.source.cached, count], [1, true, 1]);
+  nowMs += 2_000;
+  const stale = await http.get(request);
+  assert.equal(stale.value.n, 1);
+  for (let n = 1; n !== 2; n = (await http.get(request)).value.n)
+    await new Promise((resolve) => setImmediate(resolve));
+});
+
+test('a dead upstream is covered by the cache within its bound, and never beyond', async () => {
+  const { http } = connect();
+  await http.get(request);
+  handle = (_request, response) => json(response, 500);
+  nowMs += 5_999;
+  assert.equal((await http.get(request)).value.n, 1);
+  nowMs += 2;
+  await assert.rejects(http.get(request), refused('upstream_down'));
+});
+
+test('a GET is repeated after 503 and honours a short Retry-After; a POST is sent once', async () => {
+  const { http } = connect();
+  handle = (_request, response, n) =>
+    n < 3 ? json(response, 503, { 'retry-after': '0' }) : response.end(JSON.stringify({ n }));
+  assert.equal((await http.get(request)).value.n, 3);
+  count = 0;
+  handle = (_request, response) => json(response, 503);
+  await assert.rejects(http.post({ path: '/b', body: {}, schema: reply }), refused('upstream_down'));
+  assert.equal(count, 1);
+});
+
+test('a long Retry-After is passed on instead of waited for', async () => {
+  const { http } = connect();
+  handle = (_request, response) => json(response, 429, { 'retry-after': '17' });
+  await assert.rejects(http.get(request), (error: unknown) => {
+    assert(error instanceof UpstreamUnavailable);
+    assert.deepEqual([error.reason, error.retryAfterMs, count], ['rate_limited', 17_000, 1]);
+    return true;
+  });
+});
+
+test('after failures in a row nothing is asked any more, until some time has passed', async () => {
+  const { http, health } = connect();
+  handle = (_request, response) => json(response, 500);
+  for (let i = 0; i < 3; i++) await assert.rejects(http.get({ ...request, path: `/${i}` }));
+  assert.equal(health().state, 'down');
+  const asked = count;
+  await assert.rejects(http.get({ ...request, path: '/later' }), refused('upstream_down'));
+  assert.equal(count, asked);
+  nowMs += 20_001;
+  assert.equal(health().state, 'up', 'for sale again: the next call finds out');
+});
+
+test('what the caller got wrong does not count against the upstream', async () => {
+  const { http, health } = connect();
+  handle = (_request, response) => json(response, 404);
+  for (let i = 0; i < 10; i++) assert.equal((await http.find({ ...request, path: `/${i}` })).value, null);
+  handle = (_request, response) => json(response, 400);
+  for (let i = 0; i < 10; i++)
+    await assert.rejects(http.get({ ...request, path: `/x${i}` }), refused('invalid_reply'));
+  assert.equal(health().state, 'up');
+});
+
+test('a reply of another shape, HTML or a cut one is a failure, not an answer', async () => {
+  const { http } = connect();
+  for (const body of ['{"n":"1"}', '<html></html>', '{"n":1', '']) {
+    handle = (_request, response) => response.end(body);
+    await assert.rejects(http.get({ ...request, path: `/${body.length}` }), refused('invalid_reply'));
+  }
+});
+
+test('a slow upstream is given up on', async () => {
+  const { http } = connect();
+  handle = () => {};
+  await assert.rejects(http.get(request), refused('timeout'));
+});
+
+test('an endless reply is cut off', async () => {
+  const { http } = connect();
+  const megabyte = Buffer.alloc(1_000_000, 32);
+  handle = (_request, response) => {
+    const more = () => {
+      while (!response.destroyed && response.write(megabyte));
+    };
+    response.on('drain', more);
+    more();
+  };
+  await assert.rejects(http.get({ ...request, timeoutMs: 10_000 }), UpstreamUnavailable);
+});
+
+test('the key is sent and stands in no provenance', async () => {
+  const { http } = connect();
+  const { source } = await http.get(request);
+  assert.match(seen[0] ?? '', /key=very-secret/);
+  assert.equal(source.url, `${baseUrl}/a`);
+});
+
+test('a sandbox part is labelled, and refused where it may not be used', async () => {
+  handle = (_request, response) => response.writeHead(200, { [SANDBOX_HEADER]: 'upstreams' }).end('{"n":1}');
+  assert.equal((await connect().http.get(request)).source.sandbox, true);
+  await assert.rejects(connect({ acceptSandbox: false }).http.get(request), refused('invalid_reply'));
+});
+
+test('a used-up budget refuses at once and says when to come back', async () => {
+  const { http } = connect({}, 10);
+  for (let i = 0; i < 5; i++) await http.get({ ...request, path: `/${i}` });
+  await assert.rejects(http.get({ ...request, path: '/6' }), (error: unknown) => {
+    assert(error instanceof UpstreamUnavailable);
+    assert.deepEqual([error.reason, error.retryAfterMs, count], ['rate_limited', 6_000, 5]);
+    return true;
+  });
+});

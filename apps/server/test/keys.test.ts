@@ -1,0 +1,251 @@
+/** Getting a key, spending within its caps, replacing and ending it: over HTTP. */
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, test } from 'node:test';
+import { proveBooks } from '../src/ledger/books.ts';
+import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
+import { jsonOf, startTestServer, type TestServer } from './server.fixture.ts';
+
+const DAY_MS = 86_400_000;
+const START_MS = Date.parse('2026-11-21T10:00:00Z');
+
+let database: TestDatabase;
+let server: TestServer;
+let nowMs = START_MS;
+before(async () => {
+  database = await openTestDatabase();
+  server = await startTestServer({
+    pools: database,
+    nowMs: () => nowMs,
+    environment: { TRUSTED_PROXIES: 'loopback' },
+  });
+});
+beforeEach(() => {
+  nowMs = START_MS;
+});
+after(async () => {
+  await server.close();
+  await database.close();
+});
+
+const as = (address: string) => ({ 'x-forwarded-for': address });
+const trial = (address: string) => fetch(`${server.url}/api/m2m/credits/trial`, { headers: as(address) });
+const demo = (address: string, installId: string) =>
+  fetch(`${server.url}/api/sdk/demo-key`, {
+    method: 'POST',
+    headers: { ...as(address), 'content-type': 'application/json' },
+    body: JSON.stringify({ installId, sdkType: 'python-mcp' }),
+  });
+async function me(
+  key: string,
+  init: RequestInit = {},
+): Promise<{ status: number; body: Awaited<ReturnType<typeof jsonOf>> }> {
+  const response = await fetch(`${server.url}/api/keys/me`, { ...init, headers: { 'x-api-key': key } });
+  return { status: response.status, body: await jsonOf(response) };
+}
+
+test('a trial is exactly the record of the interface, and its key buys', async () => {
+  const response = await trial('198.51.100.1');
+  assert.equal(response.status, 403, 'documentation ranges are not the open internet');
+  const granted = await trial('8.8.4.1');
+  assert.equal(granted.status, 200);
+  const record = await jsonOf(granted);
+  assert.deepEqual(Object.keys(record), [
+    ...[
+      'success',
+      'apiKey',
+      'keyPrefix',
+      'credits',
+      'currency',
+      'serviceCalls',
+      'expiresIn',
+      'usage',
+      'upgradeAt',
+    ],
+    'note',
+  ]);
+  assert.match(record.apiKey, /^\w+_live_[0-9a-f]{64}$/);
+  assert.equal(record.keyPrefix, record.apiKey.slice(0, 12));
+  assert.deepEqual(
+    [record.success, record.credits, record.currency, record.expiresIn],
+    [true, 5, 'USD', '7 days'],
+  );
+  assert.equal(record.usage.header, 'X-API-KEY');
+  assert.equal(record.upgradeAt, '/api/m2m/credits/purchase');
+  const call = await fetch(`${server.url}/x402/ping`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${record.apiKey}` },
+  });
+  assert.equal(call.headers.get('x-credits-remaining'), '4.7500');
+});
+
+test('one trial for an address in seven days, whatever it writes into its headers', async () => {
+  assert.equal((await trial('8.8.4.2')).status, 200);
+  const again = await trial('8.8.4.2');
+  assert.equal(again.status, 429);
+  const refusal = await jsonOf(again);
+  assert.equal(refusal.code, 'TRIAL_ALREADY_CLAIMED');
+  assert.equal(refusal.retryAfterSeconds, 7 * 86_400);
+  assert.equal(again.headers.get('retry-after'), String(7 * 86_400));
+  // The proxy appends the true address on the right; what stands left of it is the caller's own invention.
+  assert.equal((await trial('9.9.9.9, 8.8.4.2')).status, 429);
+  assert.equal((await trial('2606:4700:1:1::1')).status, 200);
+  assert.equal((await trial('2606:4700:1:1:ffff::2')).status, 429, 'the same /64');
+  nowMs += 7 * DAY_MS + 1;
+  assert.equal((await trial('8.8.4.2')).status, 200);
+});
+
+test('internal callers get 403, and no proxy is trusted unless configured', async () => {
+  const untrusting = await startTestServer({ pools: database });
+  try {
+    const forged = await fetch(`${untrusting.url}/api/m2m/credits/trial`, { headers: as('8.8.4.3') });
+    assert.equal(forged.status, 403);
+    assert.equal((await jsonOf(forged)).code, 'INTERNAL_IP');
+  } finally {
+    await untrusting.close();
+  }
+});
+
+test('an SDK takes the same grant, and asking again replaces its key without new money', async () => {
+  const first = await jsonOf(demo('8.8.4.10', 'install-0001'));
+  assert.deepEqual([first.success, first.status, first.credits_remaining], [true, 'new', 5]);
+  assert.equal((await server.call('ping', first.api_key)).status, 200);
+  const second = await jsonOf(demo('8.8.4.10', 'install-0001'));
+  assert.deepEqual([second.status, second.credits_remaining], ['existing', 4.75]);
+  assert.notEqual(second.api_key, first.api_key);
+  const old = await server.call('ping', first.api_key);
+  assert.equal((await jsonOf(old)).last_error_reason.code, 'API_KEY_REVOKED');
+  assert.equal((await server.call('ping', second.api_key)).headers.get('x-credits-remaining'), '4.5000');
+
+  assert.equal(
+    (await demo('8.8.4.11', 'install-0001')).status,
+    429,
+    'another address with a known install id',
+  );
+  assert.equal(
+    (await demo('8.8.4.10', 'install-0002')).status,
+    429,
+    'another install id from a known address',
+  );
+  assert.equal((await trial('8.8.4.10')).status, 429, 'one grant, whichever door');
+  const short = await demo('8.8.4.12', 'short');
+  assert.deepEqual([short.status, (await jsonOf(short)).fields[0].field], [400, 'installId']);
+});
+
+test('telemetry is accepted and nothing of it is stored', async () => {
+  const response = await fetch(`${server.url}/api/sdk/telemetry`, {
+    method: 'POST',
+    body: JSON.stringify({
+      installId: 'mcp-0123456789abcdef',
+      sdkType: 'python-mcp',
+      sdkVersion: '1.2.0',
+      event: 'usage',
+      environment: { hasApiKey: false, baseUrl: server.url },
+    }),
+  });
+  assert.equal(response.status, 202);
+  assert(!server.log.some((line) => line.includes('mcp-0123456789abcdef')));
+  assert.equal((await fetch(`${server.url}/api/sdk/telemetry`, { method: 'POST', body: '{}' })).status, 400);
+});
+
+test('a trial ends after seven days by a transfer, once, and the books show it', async () => {
+  const { apiKey } = await jsonOf(trial('8.8.4.20'));
+  await server.call('ping', apiKey);
+  nowMs += 7 * DAY_MS;
+  const refused = await server.call('ping', apiKey);
+  assert.equal(refused.status, 402);
+  assert.equal((await jsonOf(refused)).last_error_reason.code, 'API_KEY_EXPIRED');
+  await Promise.all([server.app.trials.expire(100), server.app.trials.expire(100)]);
+  const { body } = await me(apiKey);
+  assert.deepEqual([body.status, body.balanceUsd, body.availableUsd], ['expired', '0.000000', '0.000000']);
+  assert.equal(await server.app.trials.expire(100), 0, 'nothing is left to do');
+  const books = await proveBooks(database.sql);
+  assert.deepEqual(
+    books.checks.filter(({ ok }) => !ok),
+    [],
+  );
+});
+
+test('a key shows its balance, what it spent on what, and its caps', async () => {
+  const key = await server.key('3');
+  await server.call('ping', key);
+  await server.call('first-call', key);
+  nowMs += DAY_MS;
+  await server.call('ping', key);
+  const { body } = await me(key);
+  assert.deepEqual(
+    [body.balanceUsd, body.reservedUsd, body.spentUsd, body.spentTodayUsd],
+    ['2.450000', '0.000000', '0.550000', '0.250000'],
+  );
+  assert.deepEqual(body.spending, [
+    { day: '2026-11-22', service: 'ping', calls: 1, spentUsd: '0.250000' },
+    { day: '2026-11-21', service: 'ping', calls: 1, spentUsd: '0.250000' },
+    { day: '2026-11-21', service: 'first-call', calls: 1, spentUsd: '0.050000' },
+  ]);
+});
+
+test('caps hold: per call, per day, changed at once, and a new day starts anew', async () => {
+  const key = await server.key('10');
+  const patch = (caps: unknown) => me(key, { method: 'PATCH', body: JSON.stringify({ caps }) });
+  const code = async (path: string) => (await jsonOf(server.call(path, key))).last_error_reason?.code;
+  assert.deepEqual((await patch({ perCallUsd: '0.10' })).body.caps, {
+    perCallUsd: '0.100000',
+    perDayUsd: null,
+  });
+  assert.equal(await code('ping'), 'SPEND_CAP_PER_CALL');
+  assert.equal(await code('first-call'), undefined);
+  await patch({ perCallUsd: null, perDayUsd: 0.3 });
+  assert.equal(await code('ping'), undefined);
+  assert.equal(await code('first-call'), 'SPEND_CAP_PER_DAY');
+  nowMs += DAY_MS;
+  assert.equal(await code('ping'), undefined);
+  for (const caps of [{ perDayUsd: 0 }, { perDayUsd: '1e3' }, { perDayUsd: -1 }, { perHourUsd: 1 }]) {
+    const wrong = await patch(caps);
+    assert.equal(wrong.status, 400, JSON.stringify(caps));
+    assert.equal((await me(key)).body.caps.perDayUsd, '0.300000');
+  }
+});
+
+test('rotation gives the account one new key; revocation ends the last', async () => {
+  const key = await server.key('1');
+  const rotate = () =>
+    fetch(`${server.url}/api/keys/me/rotate`, { method: 'POST', headers: { 'x-api-key': key } });
+  const both = await Promise.all([rotate(), rotate()]);
+  const winner = both.find(({ status }) => status === 200);
+  const loser = both.find((response) => response !== winner);
+  assert(winner !== undefined && loser !== undefined);
+  assert([401, 409].includes(loser.status), `${loser.status}`);
+  const { apiKey } = await jsonOf(winner);
+  assert.equal((await server.call('ping', apiKey)).headers.get('x-credits-remaining'), '0.7500');
+  assert.equal((await me(key)).status, 401);
+  assert.equal((await me(apiKey, { method: 'DELETE' })).body.status, 'revoked');
+  const dead = await server.call('ping', apiKey);
+  assert.deepEqual([dead.status, (await jsonOf(dead)).last_error_reason.code], [402, 'API_KEY_REVOKED']);
+});
+
+test('keys that cannot pay are told apart in the 402, and a key is stored and logged nowhere', async () => {
+  const code = async (key: string) => (await jsonOf(server.call('ping', key))).last_error_reason.code;
+  assert.equal(await code('nonsense'), 'API_KEY_INVALID');
+  assert.equal(await code(`fbx_live_${'0'.repeat(64)}`), 'API_KEY_INVALID');
+  const poor = await server.key('0.10');
+  const refused = await server.call('ping', poor);
+  assert.equal(refused.headers.get('x-credits-remaining'), '0.1000');
+  const { last_error_reason: reason } = await jsonOf(refused);
+  assert.deepEqual(
+    [reason.code, reason.balanceUsd, reason.requiredUsd],
+    ['INSUFFICIENT_CREDITS', '0.1000', '0.2500'],
+  );
+  const frozen = await server.key('1');
+  await database.sql`update api_keys set status = 'frozen' where prefix = ${frozen.slice(0, 12)}`;
+  assert.equal(await code(frozen), 'API_KEY_FROZEN');
+
+  const secret = poor.slice('fbx_live_'.length);
+  assert(server.log.length > 10);
+  assert(!server.log.some((line) => line.includes(secret)));
+  const tables = await database.sql<{ name: string }[]>`
+    select table_name as name from information_schema.tables where table_schema = 'public'`;
+  for (const { name } of tables) {
+    const [row] = await database.sql`
+      select count(*)::int as n from ${database.sql(name)} t where t::text like ${`%${secret}%`}`;
+    assert.equal(row?.n, 0, name);
+  }
+});

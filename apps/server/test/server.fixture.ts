@@ -1,0 +1,104 @@
+import pino from 'pino';
+import { createUpstreamSandbox } from '../../../packages/sandbox/src/upstreams/server.ts';
+import { type App, createApp } from '../src/app.ts';
+import { type Config, readConfig, upstreamBaseUrlVariable } from '../src/config.ts';
+import type { Pools } from '../src/db/connection.ts';
+import { createKeys } from '../src/keys/keys.ts';
+import { grantKey } from '../src/keys/trial.ts';
+import { createLedger } from '../src/ledger/ledger.ts';
+import { usdToMicros } from '../src/ledger/money.ts';
+import type { Service } from '../src/services/define.ts';
+import { loadServices } from '../src/services/registry.ts';
+import { UPSTREAM_NAMES, type UpstreamName } from '../src/upstreams/index.ts';
+
+const SECRET = 'a-secret-of-the-tests-and-of-nothing-else';
+
+export interface TestServer {
+  url: string;
+  app: App;
+  /** Every line that the server logged, as text. */
+  log: string[];
+  /** A new key with so much credit. */
+  key(usd: string): Promise<string>;
+  /** A paid call: POST, JSON. */
+  call(path: string, key: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
+  close(): Promise<void>;
+}
+
+export interface TestServerOptions {
+  pools: Pools;
+  /** Further environment variables. */
+  environment?: Record<string, string>;
+  /** What is sold; everything in the registry unless given. */
+  services?: readonly Service[];
+  /** Address of a sandbox for upstreams, from `startUpstreams`; without it none is configured. */
+  upstreamsUrl?: string;
+  nowMs?: () => number;
+}
+
+/** The real app on a free port, in this process, with everything that the process would be told told here. */
+export async function startTestServer(options: TestServerOptions): Promise<TestServer> {
+  const log: string[] = [];
+  const logger = pino({ level: 'info' }, { write: (line: string) => void log.push(line) });
+  const config: Config = readConfig({
+    FAREBOX_SECRET: SECRET,
+    RATE_LIMIT_PER_ADDRESS: '1000000',
+    RATE_LIMIT_PER_KEY: '1000000',
+    MAX_CONCURRENT_CALLS_PER_KEY: '1000',
+    ...(options.upstreamsUrl === undefined ? {} : sandboxAddresses(options.upstreamsUrl)),
+    ...options.environment,
+  });
+  const nowMs = options.nowMs ?? Date.now;
+  const services = options.services ?? (await loadServices());
+  const app = createApp({
+    config,
+    baseUrl: config.publicUrl ?? 'http://farebox.test',
+    version: '0.0.0-test',
+    pools: options.pools,
+    services,
+    logger,
+    nowMs,
+  });
+  const url = await app.http.listen({ host: '127.0.0.1', port: 0 });
+  const keys = createKeys(options.pools.sql, nowMs);
+  const ledger = createLedger(options.pools, nowMs);
+  return {
+    url,
+    app,
+    log,
+    async key(usd) {
+      const grant = { amountMicros: usdToMicros(usd), label: 'test', note: 'test' };
+      return (await grantKey({ sql: options.pools.sql, keys, ledger, nowMs }, grant)).apiKey;
+    },
+    call: (path, key, body = {}, headers = {}) =>
+      fetch(`${url}/x402/${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-api-key': key, ...headers },
+        body: JSON.stringify(body),
+      }),
+    close: () => app.close(),
+  };
+}
+
+/** The sandbox's upstreams on a free port. */
+export async function startUpstreams(
+  nowMs: () => number = Date.now,
+): Promise<{ url: string; stop(): Promise<void> }> {
+  const sandbox = createUpstreamSandbox({ host: '127.0.0.1', port: 0, seed: 8402, nowMs });
+  const { url } = await sandbox.start();
+  return { url, stop: () => sandbox.stop() };
+}
+
+function sandboxAddresses(url: string): Record<string, string> {
+  const address = (name: UpstreamName) => [
+    upstreamBaseUrlVariable(name),
+    name === 'ai' ? `${url}/ai/v1` : `${url}/${name}`,
+  ];
+  return { ...Object.fromEntries(UPSTREAM_NAMES.map(address)), AI_MODEL: 'sandbox-extractive-1' };
+}
+
+/** The JSON of an answer, unchecked: what it must be is for the test to say. */
+// biome-ignore lint/suspicious/noExplicitAny: the boundary at which tests look at whatever came
+export async function jsonOf(response: Response | Promise<Response>): Promise<any> {
+  return (await response).json();
+}

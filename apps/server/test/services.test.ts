@@ -1,0 +1,197 @@
+/** Every service on sale, bought over HTTP against the sandbox's upstreams, as a client would. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { z } from 'zod';
+import { inputSchemaOf } from '../src/services/json-schema.ts';
+import { loadServices } from '../src/services/registry.ts';
+import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
+import { jsonOf, startTestServer, startUpstreams, type TestServer } from './server.fixture.ts';
+
+const services = await loadServices();
+
+/** Bodies that existing clients send, which are not in the interface's words. */
+const CLIENT_BODIES: readonly (readonly [path: string, body: Record<string, unknown>])[] = [
+  ['token-price', { token_address: '0x4200000000000000000000000000000000000006', chain: 'eip155:8453' }],
+  ['token-price', { address: '0x4200000000000000000000000000000000000006', chain: 8453 }],
+  ['token-price', { symbol: 'ETH' }],
+  ['trending-tokens', {}],
+  ['trending-tokens', { limit: 50, chain: 'base-mainnet' }],
+  ['trade-signals', {}],
+  ['trade-signals', { symbol: 'ETH/USDT', timeframe: '4h', risk_level: 'high' }],
+  ['correlation-matrix', { tokens: ['BTC', 'ETH'], timeframe: '7d' }],
+  ['risk-metrics', { token: 'ETH' }],
+  ['risk-metrics', { tokenAddress: '0x4200000000000000000000000000000000000006', chain: 'base' }],
+  ['polymarket-events', { limit: 50 }],
+  ['kalshi-markets', { limit: 50 }],
+  ['prediction-market-spread', {}],
+  ['earthdata-sst', { latitude: '36.8', longitude: -122 }],
+  ['weather-imagery', { latitude: 36.8, longitude: -122, layer: 'GOES_East_ABI_Band13_Clean_Infrared' }],
+  ['ai-inference', { prompt: 'What is 2 + 2?', max_tokens: 50, system_prompt: 'Be brief.' }],
+];
+
+let database: TestDatabase;
+let upstreams: Awaited<ReturnType<typeof startUpstreams>>;
+let server: TestServer;
+let key: string;
+before(async () => {
+  database = await openTestDatabase();
+  upstreams = await startUpstreams();
+  server = await startTestServer({ pools: database, upstreamsUrl: upstreams.url });
+  key = await server.key('1000');
+});
+after(async () => {
+  await server.close();
+  await upstreams.stop();
+  await database.close();
+});
+
+const provenance = z.object({
+  mode: z.enum(['live', 'cached', 'sandbox', 'computed']),
+  method: z.string().min(10),
+  sources: z.array(
+    z.object({
+      name: z.string(),
+      url: z.url(),
+      retrievedAt: z.iso.datetime(),
+      cached: z.boolean(),
+      sandbox: z.boolean(),
+    }),
+  ),
+  notes: z.array(z.string()),
+});
+
+async function buy(path: string, body: unknown): Promise<Record<string, unknown>> {
+  const response = await server.call(path, key, body);
+  const text = await response.text();
+  assert.equal(response.status, 200, `${path}: ${text}`);
+  const answer: Record<string, unknown> = JSON.parse(text);
+  assert.equal(answer.success, true);
+  assert(z.iso.datetime().safeParse(answer.timestamp).success);
+  const { mode, sources } = provenance.parse(answer.provenance);
+  assert.equal(mode, sources.length === 0 ? 'computed' : 'sandbox', 'sandbox answers are labelled as such');
+  return answer;
+}
+
+describe('every service', () => {
+  for (const service of services) {
+    test(`${service.path}: its example buys an answer that fits its schema`, async () => {
+      const answer = await buy(service.path, service.example);
+      const fits = service.output.safeParse(answer);
+      assert(fits.success, fits.error?.message);
+    });
+
+    test(`${service.path}: its example fits its published schema`, () => {
+      const schema = z.fromJSONSchema(inputSchemaOf(service) as Parameters<typeof z.fromJSONSchema>[0]);
+      const fits = schema.safeParse(service.example);
+      assert(fits.success, fits.error?.message);
+    });
+
+    test(`${service.path}: unpaid, it asks for its price in one challenge that clients can read`, async () => {
+      for (const [method, body] of [
+        ['POST', '{}'],
+        ['POST', undefined],
+        ['GET', undefined],
+      ] as const) {
+        const response = await fetch(`${server.url}/x402/${service.path}`, {
+          method,
+          ...(body === undefined ? {} : { body }),
+        });
+        assert.equal(response.status, 402);
+        const text = await response.text();
+        assert(text.length < 6_000, `the body has ${text.length} bytes`);
+        const headers = [...response.headers].reduce(
+          (sum, [name, value]) => sum + name.length + value.length + 4,
+          0,
+        );
+        assert(headers < 8_000);
+        const challenge = JSON.parse(text);
+        assert.equal(challenge.x402Version, 2);
+        assert.equal(challenge.error, 'X-PAYMENT header is required');
+        assert.equal(challenge.accepts[0].maxAmountRequiredUSD, Number(service.priceUsd));
+        assert.equal(response.headers.get('x-payment-price'), `$${service.priceUsd} USD`);
+        assert.equal(response.headers.get('cache-control'), 'no-store');
+        assert.equal(challenge.requestId, response.headers.get('x-request-id'));
+      }
+      const head = await fetch(`${server.url}/x402/${service.path}`, { method: 'HEAD' });
+      assert.deepEqual([head.status, await head.text()], [402, '']);
+    });
+  }
+});
+
+describe('bodies of existing clients', () => {
+  for (const [path, body] of CLIENT_BODIES) {
+    test(`${path} ${JSON.stringify(body)}`, async () => {
+      await buy(path, body);
+    });
+  }
+
+  test('no service answers an empty body or rubbish with anything but 200 or a 4xx that names a field, uncharged', async () => {
+    const rubbish = [
+      {},
+      { limit: -1 },
+      { tokenAddress: 7, chain: [] },
+      { prompt: null },
+      { lat: 'x', lon: {} },
+    ];
+    for (const service of services) {
+      for (const body of rubbish) {
+        const response = await server.call(service.path, key, body);
+        const answer = await jsonOf(response);
+        if (response.status === 200) continue;
+        assert(
+          [400, 404, 422].includes(response.status),
+          `${service.path} ${JSON.stringify(body)}: ${response.status}`,
+        );
+        assert.equal(answer.charged, false);
+        assert(answer.fields.length > 0, `${service.path}: ${JSON.stringify(answer)}`);
+        assert.equal(response.headers.get('x-credits-used'), null);
+      }
+    }
+  });
+});
+
+describe('a source that fails', () => {
+  test('costs nothing, says when to come back, and takes the service off sale when it keeps failing', async () => {
+    const own = await startUpstreams();
+    const other = await startTestServer({ pools: database, upstreamsUrl: own.url });
+    try {
+      const poor = await other.key('10');
+      await fetch(`${own.url}/__control/faults`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ upstream: 'erddap', fault: 'status', status: 500 }),
+      });
+      let last = await other.call('earthdata-sst', poor, { lat: 36.8, lon: -122 });
+      for (let i = 0; i < 5 && (await jsonOf(last.clone())).code !== 'SERVICE_UNAVAILABLE'; i++) {
+        assert.equal(last.status, 503);
+        assert.equal((await jsonOf(last)).charged, false);
+        assert(Number(last.headers.get('retry-after')) > 0);
+        last = await other.call('earthdata-sst', poor, { lat: 36.8, lon: -122 });
+      }
+      assert.equal((await jsonOf(last)).reason, 'upstream_down');
+      const unpaid = await fetch(`${other.url}/x402/earthdata-sst`, { method: 'POST' });
+      assert.equal(unpaid.status, 503, 'what is not for sale asks for no payment');
+      const catalog = await jsonOf(fetch(`${other.url}/x402/catalog`));
+      const line = catalog.services.find(({ path }: { path: string }) => path.endsWith('earthdata-sst'));
+      assert.equal(line.available, false);
+      const me = await jsonOf(fetch(`${other.url}/api/keys/me`, { headers: { 'x-api-key': poor } }));
+      assert.deepEqual([me.balanceUsd, me.reservedUsd], ['10.000000', '0.000000']);
+    } finally {
+      await other.close();
+      await own.stop();
+    }
+  });
+
+  test('that was never configured is a 503 too, and the rest is still sold', async () => {
+    const bare = await startTestServer({ pools: database });
+    try {
+      const own = await bare.key('10');
+      const ai = await bare.call('ai-inference', own, { prompt: 'hello' });
+      assert.equal(ai.status, 503);
+      assert.equal((await jsonOf(ai)).reason, 'not_configured');
+      assert.equal((await bare.call('ping', own)).status, 200);
+    } finally {
+      await bare.close();
+    }
+  });
+});

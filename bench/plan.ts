@@ -1,0 +1,14 @@
+/** How long a run measures. */
+export interface Plan {
+  rounds: number;
+  /** Of one side in one round. */
+  roundMs: number;
+  /** Before the first round, each side: so that its code is compiled and its connections are open. */
+  warmUpMs: number;
+  /** Transfers that (d) puts into the ledger before it measures. */
+  pastTransfers: number;
+}
+
+export const FULL: Plan = { rounds: 7, roundMs: 4_000, warmUpMs: 3_000, pastTransfers: 5_000_000 };
+/** To see that everything works; its figures mean little. */
+export const QUICK: Plan = { rounds: 3, roundMs: 1_000, warmUpMs: 1_000, pastTransfers: 200_000 };

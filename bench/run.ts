@@ -1,0 +1,118 @@
+/**
+ * `npm run bench`: how fast the money path is, as ratios against named opponents that run in the same minutes on the
+ * same machine. `--only a,c` measures some parts, `--quick` is to see that it works, `--json` and `--markdown` print
+ * the result for programs and for `docs/performance.md`.
+ */
+import { parseArgs } from 'node:util';
+import { measureDebits } from './debits.ts';
+import { measureHistory } from './history.ts';
+import { measureHttpCalls } from './http-calls.ts';
+import { startLoad } from './load.ts';
+import { describeMachine } from './machine.ts';
+import { measureMemory } from './memory.ts';
+import { FULL, QUICK } from './plan.ts';
+import { asMarkdown, asText, type Part, type Report } from './report.ts';
+import { createResources, type Resources } from './resources.ts';
+
+const PARTS: readonly Part[] = ['a', 'b', 'c', 'd', 'e'];
+const USAGE = 'usage: npm run bench -- [--only a,b,c,d,e] [--quick] [--rounds 7] [--json | --markdown]\n';
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', default: PARTS.join(',') },
+    quick: { type: 'boolean', default: false },
+    rounds: { type: 'string' },
+    json: { type: 'boolean', default: false },
+    markdown: { type: 'boolean', default: false },
+  },
+});
+const only = values.only.split(',');
+const base = values.quick ? QUICK : FULL;
+const plan = { ...base, rounds: Number(values.rounds ?? base.rounds) };
+const isPart = (name: string): name is Part => PARTS.some((part) => part === name);
+if (!only.every(isPart) || !Number.isInteger(plan.rounds) || plan.rounds < 1) {
+  process.stderr.write(USAGE);
+  process.exit(2);
+}
+const wanted = new Set<Part>(only.filter(isPart));
+
+let current: Resources | undefined;
+let interrupted = false;
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => {
+    interrupted = true;
+    void (current?.release() ?? Promise.resolve()).finally(() => process.exit(130));
+  });
+}
+
+/** Runs one part with resources of its own: what it started has ended before the next part measures. */
+async function withResources<Result>(
+  title: string,
+  work: (resources: Resources) => Promise<Result>,
+): Promise<Result> {
+  process.stderr.write(`bench: ${title} ...\n`);
+  const resources = createResources();
+  current = resources;
+  try {
+    return await work(resources);
+  } finally {
+    await resources.release();
+  }
+}
+
+async function run(): Promise<Report> {
+  const { rounds, roundMs } = plan;
+  const report: Report = {
+    machine: await describeMachine(),
+    plan: { rounds, 'seconds a round': roundMs / 1_000 },
+    lines: [],
+    memory: [],
+    notes: [],
+  };
+  const httpParts = (['a', 'b'] as const).filter((part) => wanted.has(part));
+  if (httpParts.length > 0) {
+    const lines = await withResources('paid calls and 402s against a bare route', async (resources) =>
+      measureHttpCalls(resources, await startLoad(resources), plan, httpParts),
+    );
+    report.lines.push(...lines);
+  }
+  if (wanted.has('c')) {
+    const found = await withResources('debits against one transaction each', (resources) =>
+      measureDebits(resources, plan),
+    );
+    report.lines.push(...found.lines);
+    report.notes.push(...found.notes);
+  }
+  if (wanted.has('d')) {
+    const found = await withResources(
+      `paid calls after ${plan.pastTransfers.toLocaleString('en')} transfers`,
+      async (resources) => measureHistory(resources, await startLoad(resources), plan),
+    );
+    report.lines.push(...found.lines);
+    report.notes.push(...found.notes);
+  }
+  if (wanted.has('e')) {
+    report.memory = await withResources('memory of npm start', async (resources) =>
+      measureMemory(resources, await startLoad(resources)),
+    );
+    if (report.memory.length === 0) report.notes.push('(e) is measured on Linux only');
+  }
+  return report;
+}
+
+try {
+  const report = await run();
+  const print = values.json
+    ? (found: Report) => `${JSON.stringify(found, null, 2)}\n`
+    : values.markdown
+      ? asMarkdown
+      : asText;
+  process.stdout.write(print(report));
+  process.exit(0);
+} catch (error) {
+  // After an interruption everything fails because it was ended; that is no news.
+  if (!interrupted) {
+    process.stderr.write(`bench: ${error instanceof Error ? (error.stack ?? error.message) : error}\n`);
+    process.exit(1);
+  }
+}
