@@ -13,7 +13,7 @@ import { startEmbeddedPostgres } from '../apps/server/src/db/embedded.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 /** Tests that take more than a few seconds, by a part of their path. */
-const SLOW = ['/test/fire/', '/test/browser', '/test/start'];
+const SLOW = ['/test/fire/', '/test/browser', '/sandbox/src/start'];
 /** Tests that touch the database. */
 const ON_DATABASE = ['apps/server/test/', '/ledger/', '/keys/', '/paid-call/', '/jobs/', '/db/'];
 

@@ -32,7 +32,7 @@ const SCHEMA = {
   HOST: z
     .string()
     .refine((value) => isIP(value) !== 0 || value === 'localhost', 'must be an address to listen on'),
-  PORT: whole(0, 65_535),
+  PORT: whole(1, 65_535),
   PUBLIC_URL: url,
   FAREBOX_DATA_DIR: z.string().transform((value) => resolve(value)),
   DATABASE_URL: z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgres://'),
@@ -69,7 +69,7 @@ const FIXED: Record<VariableName, Omit<Variable, 'name'>> = {
     fallback: 'development',
   },
   HOST: { describe: 'Address to listen on', fallback: '127.0.0.1' },
-  PORT: { describe: 'Port to listen on; 0 takes a free one', fallback: '8402' },
+  PORT: { describe: 'Port to listen on', fallback: '8402' },
   PUBLIC_URL: {
     describe:
       'The address callers use, as it stands in every document. Required in production, there with https',

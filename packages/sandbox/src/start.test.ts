@@ -1,0 +1,137 @@
+/** `npm start` as its user meets it: real processes, from first start to restart. */
+import assert from 'node:assert/strict';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+
+const QUIET = '--disable-warning=ExperimentalWarning';
+const HERE = import.meta.dirname;
+
+let folder: string;
+before(() => {
+  folder = mkdtempSync(join(tmpdir(), 'farebox-start-'));
+});
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+interface World {
+  url: string;
+  key: string | undefined;
+  printed: string;
+  process: ChildProcess;
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
+}
+
+function environment(name: string, port: number): NodeJS.ProcessEnv {
+  return { ...process.env, FAREBOX_DATA_DIR: join(folder, name), PORT: String(port) };
+}
+
+async function start(name: string, port: number): Promise<World> {
+  const child = spawn(process.execPath, [QUIET, join(HERE, 'start.ts')], { env: environment(name, port) });
+  let printed = '';
+  const ready = new Promise<void>((resolve, reject) => {
+    child.stdout.on('data', (chunk) => {
+      printed += chunk;
+      if (printed.includes('/api/keys/me')) resolve();
+    });
+    child.stderr.on('data', (chunk) => {
+      printed += chunk;
+    });
+    child.on('exit', (code) => reject(new Error(`ended with ${code}: ${printed}`)));
+  });
+  await ready;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    key: /fbx_live_[0-9a-f]{64}/.exec(printed)?.[0],
+    printed,
+    process: child,
+    async stop(signal = 'SIGTERM') {
+      const ended = once(child, 'exit');
+      child.kill(signal);
+      const [code] = await ended;
+      return code;
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  assert(typeof address === 'object' && address !== null);
+  return address.port;
+}
+
+function command(name: string, port: number, program: string, ...args: string[]): string {
+  const options = { env: environment(name, port), encoding: 'utf8' } as const;
+  return execFileSync(process.execPath, [QUIET, join(HERE, program), ...args], options);
+}
+
+const buy = (world: World, key: string, headers: Record<string, string> = {}) =>
+  fetch(`${world.url}/x402/first-call`, { method: 'POST', headers: { 'x-api-key': key, ...headers } });
+
+test('first start, commands to paste, restart with everything kept, two copies, reset', async () => {
+  const port = await freePort();
+  const first = await start('one', port);
+  const { key } = first;
+  assert(key !== undefined, first.printed);
+
+  // The three commands that it prints are for a shell, and work as they stand.
+  const pasted = [...first.printed.matchAll(/^ {2}(curl .*)$/gm)].map(([, line]) => line ?? '');
+  assert.equal(pasted.length, 3);
+  for (const line of pasted) {
+    const answer = JSON.parse(execFileSync('sh', ['-c', line], { encoding: 'utf8' }));
+    assert.equal(answer.success, true, line);
+  }
+  const once = { 'idempotency-key': 'kept' };
+  const bought = await (await buy(first, key, once)).text();
+  assert.match(command('one', port, 'run.ts', 'apps/server/src/commands/books.ts'), /The books balance\./);
+  const probe = command('one', port, 'run.ts', 'apps/server/src/commands/probe.ts');
+  assert(probe.includes('fits') && !probe.includes('FAILS'), probe);
+
+  const second = await start('two', await freePort());
+  assert(second.key !== undefined && second.key !== key);
+  assert.equal((await buy(second, key)).status, 402, "another copy's key");
+  assert.equal(await second.stop('SIGINT'), 0);
+
+  await assert.rejects(start('three', port), /port \d+ on 127\.0\.0\.1 is taken/);
+  await assert.rejects(start('one', await freePort()), /another server \(pid \d+\) runs on/);
+  assert.throws(() => command('one', port, 'reset.ts'), /a server runs on/);
+
+  assert.equal(await first.stop(), 0);
+  const again = await start('one', port);
+  assert.equal(again.key, undefined, 'a key is shown once');
+  assert.equal(await (await buy(again, key, once)).text(), bought, 'the stored answer');
+  const me = await fetch(`${again.url}/api/keys/me`, { headers: { 'x-api-key': key } });
+  assert.match(await me.text(), /"balanceUsd":"199\.150000"/);
+  assert.equal(await again.stop(), 0);
+
+  command('one', port, 'reset.ts');
+  const anew = await start('one', port);
+  assert(anew.key !== undefined && anew.key !== key);
+  assert.equal((await buy(anew, key)).status, 402);
+  await anew.stop();
+  command('two', port, 'reset.ts');
+});
+
+test('production starts no sandbox part, and says everything that is missing at once', async () => {
+  const child = spawn(process.execPath, [QUIET, join(HERE, 'start.ts')], {
+    env: {
+      ...environment('production', await freePort()),
+      FAREBOX_MODE: 'production',
+      TRIAL_ALLOW_INTERNAL: 'true',
+    },
+  });
+  let said = '';
+  child.stderr.on('data', (chunk) => {
+    said += chunk;
+  });
+  const [code] = await once(child, 'exit');
+  assert.equal(code, 2);
+  for (const name of ['FAREBOX_SECRET', 'PUBLIC_URL', 'TRIAL_ALLOW_INTERNAL'])
+    assert(said.includes(name), said);
+});
