@@ -53,7 +53,7 @@ module.exports = {
     ),
     mayKnow('ledger', ['db/'], 'The ledger knows the database, and nothing that moves money through it.'),
     mayKnow('db', [], 'The database knows no domain.'),
-    mayKnow('http', [], 'The edge knows nothing of what lies behind it.'),
+    mayKnow('http', ['start-error.ts'], 'The edge knows nothing of what lies behind it.'),
     mayKnow('keys', ['ledger/', 'http/', 'db/'], 'Keys lead to accounts; they know no calls.'),
     mayKnow(
       'paid-call',

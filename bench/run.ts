@@ -15,7 +15,7 @@ import { asMarkdown, asText, type Part, type Report } from './report.ts';
 import { createResources, type Resources } from './resources.ts';
 
 const PARTS: readonly Part[] = ['a', 'b', 'c', 'd', 'e'];
-const USAGE = 'usage: npm run bench -- [--only a,b,c,d,e] [--quick] [--rounds 7] [--json | --markdown]\n';
+const USAGE = 'usage: npm run bench -- [--only a,b,c,d,e] [--quick] [--rounds 5] [--json | --markdown]\n';
 
 const { values } = parseArgs({
   options: {

@@ -22,7 +22,7 @@ export function fieldTable(schema, caption) {
 }
 
 /** "string", "number or null", "array of string": the type in words. */
-export function typeInWords(schema) {
+function typeInWords(schema) {
   if (schema.enum !== undefined) return schema.enum.map((value) => JSON.stringify(value)).join(' | ');
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.anyOf !== undefined) return schema.anyOf.map(typeInWords).join(' or ');

@@ -6,6 +6,7 @@ import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { parseTrustedProxies } from './http/caller-address.ts';
+import { StartError } from './start-error.ts';
 import type { UpstreamDefinition } from './upstreams/define.ts';
 import type { UpstreamConfig } from './upstreams/http.ts';
 import { UPSTREAM_NAMES, UPSTREAMS, type UpstreamName } from './upstreams/index.ts';
@@ -188,7 +189,7 @@ export interface Config {
 }
 
 /** Everything that is wrong with the environment, a line each. */
-export class ConfigError extends Error {
+export class ConfigError extends StartError {
   readonly problems: readonly string[];
   constructor(problems: readonly string[]) {
     super(`the configuration is wrong:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`);

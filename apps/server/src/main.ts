@@ -2,11 +2,12 @@
 import { createRequire } from 'node:module';
 import pino from 'pino';
 import { createApp } from './app.ts';
-import { ConfigError, readConfig } from './config.ts';
+import { readConfig } from './config.ts';
 import { openDatabase } from './db/open.ts';
 import { startJobs } from './jobs/schedule.ts';
 import { redaction } from './operations/redaction.ts';
 import { loadServices } from './services/registry.ts';
+import { StartError } from './start-error.ts';
 
 const { version }: { version: string } = createRequire(import.meta.url)('../package.json');
 
@@ -60,13 +61,10 @@ async function main(): Promise<void> {
   }
 }
 
-/** Something that the operator can put right: shown without a stack. */
-class StartError extends Error {}
-
 main().then(
   () => process.exit(0),
   (error: unknown) => {
-    const known = error instanceof ConfigError || error instanceof StartError;
+    const known = error instanceof StartError;
     process.stderr.write(
       `farebox: ${error instanceof Error ? (known ? error.message : error.stack) : String(error)}\n`,
     );

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { stopEmbeddedPostgres } from '../../../apps/server/src/db/embedded.ts';
+import { isAlive } from '../../../apps/server/src/db/is-alive.ts';
 import { dataDirOf } from './world.ts';
 
 const dataDir = dataDirOf(process.env);
@@ -18,12 +19,3 @@ if (existsSync(join(dataDir, 'secret'))) {
   }
   process.stdout.write(`Forgot everything below ${dataDir}.\n`);
 } else process.stdout.write(`There is nothing to forget below ${dataDir}.\n`);
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}

@@ -99,7 +99,7 @@ test('first start, commands to paste, restart with everything kept, two copies, 
   assert.equal(await second.stop('SIGINT'), 0);
 
   await assert.rejects(start('three', port), /port \d+ on 127\.0\.0\.1 is taken/);
-  await assert.rejects(start('one', await freePort()), /another server \(pid \d+\) runs on/);
+  await assert.rejects(start('one', await freePort()), /another sandbox \(pid \d+\) runs on/);
   assert.throws(() => command('one', port, 'reset.ts'), /a server runs on/);
 
   assert.equal(await first.stop(), 0);

@@ -6,6 +6,7 @@ import { execFile, fork } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { StartError } from '../../../apps/server/src/start-error.ts';
 import { dataDirOf, startWorld, type World } from './world.ts';
 
 const SERVER = join(import.meta.dirname, '../../../apps/server/src');
@@ -15,9 +16,7 @@ const environment = { ...process.env };
 if (process.argv.includes('--live')) environment.FAREBOX_UPSTREAMS = 'live';
 const startedAtMs = performance.now();
 const production = environment.FAREBOX_MODE === 'production';
-const world: World | null = production
-  ? null
-  : await startWorld(environment, { live: environment.FAREBOX_UPSTREAMS === 'live' });
+const world: World | null = production ? null : await openWorld();
 const serverEnvironment = { ...environment, ...world?.environment };
 
 const server = fork(join(SERVER, 'main.ts'), {
@@ -25,8 +24,13 @@ const server = fork(join(SERVER, 'main.ts'), {
   execArgv: ['--disable-warning=ExperimentalWarning'],
   stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
 });
+let stopping = false;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.on(signal, () => server.kill('SIGTERM'));
+  process.on(signal, () => {
+    if (!stopping) process.stdout.write('Stopping: running calls end, nothing new begins.\n');
+    stopping = true;
+    server.kill('SIGTERM');
+  });
 }
 server.on('message', (message: { ready?: boolean; baseUrl?: string }) => {
   if (message.ready !== true || message.baseUrl === undefined) return;
@@ -37,6 +41,16 @@ server.on('message', (message: { ready?: boolean; baseUrl?: string }) => {
 server.on('exit', (code) => {
   void (world?.stop() ?? Promise.resolve()).finally(() => process.exit(code ?? 1));
 });
+
+async function openWorld(): Promise<World> {
+  try {
+    return await startWorld(environment, { live: environment.FAREBOX_UPSTREAMS === 'live' });
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error;
+    process.stderr.write(`farebox: ${error.message}\n`);
+    process.exit(2);
+  }
+}
 
 /** Says what runs where, and what to paste. The key is made on the first start only, and shown this once. */
 async function announce(baseUrl: string): Promise<void> {

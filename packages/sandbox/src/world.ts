@@ -5,6 +5,8 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { isAlive } from '../../../apps/server/src/db/is-alive.ts';
+import { StartError } from '../../../apps/server/src/start-error.ts';
 import { createUpstreamSandbox } from './upstreams/server.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -46,6 +48,13 @@ export function dataDirOf(environment: Environment): string {
 export async function startWorld(environment: Environment, options: { live: boolean }): Promise<World> {
   const dataDir = dataDirOf(environment);
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const note = join(dataDir, 'world.json');
+  const other = noteIn(dataDir);
+  if (other !== null && isAlive(other.pid)) {
+    throw new StartError(
+      `another sandbox (pid ${other.pid}) runs on ${dataDir}; set FAREBOX_DATA_DIR for a second one`,
+    );
+  }
   const added: Record<string, string> = { FAREBOX_DATA_DIR: dataDir };
   const give = (name: string, value: string) => {
     if (!environment[name]) added[name] = value;
@@ -63,8 +72,7 @@ export async function startWorld(environment: Environment, options: { live: bool
   }
   added.FAREBOX_SANDBOX_PARTS = 'upstreams';
 
-  const note = join(dataDir, 'world.json');
-  writeFileSync(note, JSON.stringify(withoutSecrets(added), null, 2));
+  writeFileSync(note, JSON.stringify({ pid: process.pid, environment: withoutSecrets(added) }, null, 2));
   return {
     environment: added,
     parts: [
@@ -86,10 +94,17 @@ export async function startWorld(environment: Environment, options: { live: bool
 /** What a command needs to look into the world that runs on this folder, or into what one left behind. */
 export function environmentOfWorld(environment: Environment): Record<string, string> {
   const dataDir = dataDirOf(environment);
-  const note = join(dataDir, 'world.json');
-  const noted: Record<string, string> = existsSync(note) ? JSON.parse(readFileSync(note, 'utf8')) : {};
+  const noted = noteIn(dataDir)?.environment ?? {};
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  return { FAREBOX_DATA_DIR: dataDir, FAREBOX_SECRET: secretIn(dataDir), ...noted };
+  const live = environment.FAREBOX_UPSTREAMS === 'live';
+  const wanted = Object.entries(noted).filter(([name]) => !(live && /^UPSTREAM_\w+_BASE_URL$/.test(name)));
+  return { FAREBOX_DATA_DIR: dataDir, FAREBOX_SECRET: secretIn(dataDir), ...Object.fromEntries(wanted) };
+}
+
+/** What a world on this folder wrote down about itself. */
+function noteIn(dataDir: string): { pid: number; environment: Record<string, string> } | null {
+  const note = join(dataDir, 'world.json');
+  return existsSync(note) ? JSON.parse(readFileSync(note, 'utf8')) : null;
 }
 
 /** The folder's own secret: made once, kept in a file that only its owner reads. */

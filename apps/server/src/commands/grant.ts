@@ -1,4 +1,4 @@
-/** `grant`: makes a key with credit, as an operator does. The key is printed once and kept nowhere. */
+/** `npm run grant`: makes a key with credit, as an operator does. The key is printed once and kept nowhere. */
 import { parseArgs } from 'node:util';
 import { readConfig } from '../config.ts';
 import { openDatabase } from '../db/open.ts';
@@ -6,35 +6,42 @@ import { createKeys } from '../keys/keys.ts';
 import { grantKey } from '../keys/trial.ts';
 import { createLedger } from '../ledger/ledger.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
+import { runCommand, UsageError } from './run-command.ts';
 
-const { values } = parseArgs({
-  options: {
-    usd: { type: 'string' },
-    label: { type: 'string', default: 'granted' },
-    reason: { type: 'string' },
-    json: { type: 'boolean', default: false },
-  },
+function amountOf(usd: string | undefined): bigint {
+  try {
+    const amountMicros = usdToMicros(usd ?? '');
+    if (amountMicros > 0n) return amountMicros;
+  } catch {
+    // said below
+  }
+  throw new UsageError('--usd must be an amount above 0 with at most six places');
+}
+
+await runCommand('npm run grant -- --usd 200 --reason "why" [--label name] [--json]', async () => {
+  const { values } = parseArgs({
+    options: {
+      usd: { type: 'string' },
+      label: { type: 'string', default: 'granted' },
+      reason: { type: 'string' },
+      json: { type: 'boolean', default: false },
+    },
+  });
+  const amountMicros = amountOf(values.usd);
+  if (values.reason === undefined) throw new UsageError('--reason must say why: it stands in the ledger');
+  const database = await openDatabase(readConfig(process.env), { exclusive: false });
+  try {
+    const { sql } = database;
+    const keys = createKeys(sql, Date.now);
+    const ledger = createLedger(database, Date.now);
+    const grant = { amountMicros, label: values.label, note: values.reason };
+    const { apiKey } = await grantKey({ sql, keys, ledger, nowMs: Date.now }, grant);
+    const balanceUsd = microsToUsd(amountMicros, 2);
+    process.stdout.write(
+      values.json ? `${JSON.stringify({ apiKey, balanceUsd })}\n` : `${apiKey}  (${balanceUsd} USD)\n`,
+    );
+    return 0;
+  } finally {
+    await database.close();
+  }
 });
-if (values.usd === undefined || values.reason === undefined) {
-  process.stderr.write('usage: npm run grant -- --usd 200 --reason "why" [--label name] [--json]\n');
-  process.exit(2);
-}
-const amountMicros = usdToMicros(values.usd);
-const database = await openDatabase(readConfig(process.env), { exclusive: false });
-try {
-  const parts = {
-    sql: database.sql,
-    keys: createKeys(database.sql, Date.now),
-    ledger: createLedger(database, Date.now),
-    nowMs: Date.now,
-  };
-  const key = await grantKey(parts, { amountMicros, label: values.label, note: values.reason });
-  const balanceUsd = microsToUsd(amountMicros, 2);
-  process.stdout.write(
-    values.json
-      ? `${JSON.stringify({ apiKey: key.apiKey, balanceUsd })}\n`
-      : `${key.apiKey}  (${balanceUsd} USD)\n`,
-  );
-} finally {
-  await database.close();
-}

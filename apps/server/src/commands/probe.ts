@@ -2,30 +2,37 @@
 import { readConfig } from '../config.ts';
 import type { UpstreamDefinition } from '../upstreams/define.ts';
 import { connectUpstreams, UPSTREAM_NAMES, UPSTREAMS } from '../upstreams/index.ts';
+import { runCommand } from './run-command.ts';
 
-const config = readConfig(process.env);
-const upstreams = connectUpstreams(config.upstreams, {
-  userAgent: 'farebox-probe',
-  acceptSandbox: !config.production,
-});
-const lines = await Promise.all(
-  UPSTREAM_NAMES.map(async (name) => {
-    const { reason, state } = upstreams.health(name);
-    if (state === 'not_configured') return { name, ok: true, line: `not configured  ${reason}` };
-    const startedAtMs = performance.now();
-    try {
-      await (UPSTREAMS[name] as unknown as UpstreamDefinition<unknown>).probe(upstreams.apis[name]);
+await runCommand('npm run probe', async () => {
+  const config = readConfig(process.env);
+  const upstreams = connectUpstreams(config.upstreams, {
+    userAgent: 'farebox-probe',
+    acceptSandbox: !config.production,
+  });
+  const lines = await Promise.all(
+    UPSTREAM_NAMES.map(async (name) => {
+      const { reason, state } = upstreams.health(name);
+      if (state === 'not_configured') return { name, ok: true, line: reason ?? 'not configured' };
       const { baseUrl } = config.upstreams[name];
-      return {
-        name,
-        ok: true,
-        line: `fits            ${Math.round(performance.now() - startedAtMs)} ms  ${baseUrl}`,
-      };
-    } catch (error) {
-      return { name, ok: false, line: `FAILS           ${error instanceof Error ? error.message : error}` };
-    }
-  }),
-);
-for (const { name, line } of lines) process.stdout.write(`${name.padEnd(16)}${line}\n`);
-await upstreams.close();
-process.exitCode = lines.every(({ ok }) => ok) ? 0 : 1;
+      const startedAtMs = performance.now();
+      try {
+        await (UPSTREAMS[name] as unknown as UpstreamDefinition<unknown>).probe(upstreams.apis[name]);
+        return {
+          name,
+          ok: true,
+          line: `fits   ${Math.round(performance.now() - startedAtMs)} ms  ${baseUrl}`,
+        };
+      } catch (error) {
+        return {
+          name,
+          ok: false,
+          line: `FAILS  ${baseUrl}  ${error instanceof Error ? error.message : error}`,
+        };
+      }
+    }),
+  );
+  for (const { name, line } of lines) process.stdout.write(`${name.padEnd(16)}${line}\n`);
+  await upstreams.close();
+  return lines.every(({ ok }) => ok) ? 0 : 1;
+});

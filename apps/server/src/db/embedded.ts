@@ -22,6 +22,7 @@ import { createServer } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
+import { isAlive } from './is-alive.ts';
 
 const READY_TIMEOUT_MS = 30_000;
 const STOP_TIMEOUT_MS = 20_000;
@@ -200,15 +201,6 @@ function runningServer(data: string): { pid: number; port: number } | null {
   const port = Number(lines[3]);
   if (!Number.isInteger(pid) || !Number.isInteger(port) || port === 0 || !isAlive(pid)) return null;
   return { pid, port };
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
 }
 
 async function becomesReady(child: ChildProcess, url: string, log: string): Promise<void> {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { StartError } from '../start-error.ts';
 import type { Database } from './connection.ts';
 
 const FOLDER = join(import.meta.dirname, 'migrations');
@@ -29,7 +30,10 @@ export async function migrate(sql: Database): Promise<string[]> {
       const checksum = createHash('sha256').update(text).digest('hex');
       const known = checksums.get(name);
       if (known === checksum) continue;
-      if (known !== undefined) throw new Error(`migration ${name} was changed after it had run`);
+      if (known !== undefined)
+        throw new StartError(
+          `migration ${name} was changed after it had run on this database. Use a version that knows it, or, if it is a sandbox's, npm run sandbox:reset.`,
+        );
       await transaction.unsafe(text);
       await transaction`insert into schema_migrations (name, checksum) values (${name}, ${checksum})`;
       ran.push(name);

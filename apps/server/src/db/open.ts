@@ -1,7 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { StartError } from '../start-error.ts';
 import { connectPools, type Pools } from './connection.ts';
 import { startEmbeddedPostgres } from './embedded.ts';
+import { isAlive } from './is-alive.ts';
 import { migrate } from './migrate.ts';
 
 export interface OpenDatabase extends Pools {
@@ -20,6 +22,15 @@ export async function openDatabase(
   options: { exclusive: boolean },
 ): Promise<OpenDatabase> {
   const unlock = options.exclusive && config.databaseUrl === null ? lock(config.dataDir) : () => {};
+  if (
+    !options.exclusive &&
+    config.databaseUrl === null &&
+    !existsSync(join(config.dataDir, 'postgres', 'password'))
+  ) {
+    throw new StartError(
+      `there is no database below ${config.dataDir}. Set FAREBOX_DATA_DIR or DATABASE_URL, or start once.`,
+    );
+  }
   const embedded = config.databaseUrl === null ? await startEmbeddedPostgres(config.dataDir) : null;
   const pools = connectPools(config.databaseUrl ?? embedded?.url ?? '', config.databaseMaxConnections);
   const close = async () => {
@@ -43,20 +54,11 @@ function lock(dataDir: string): () => void {
   if (existsSync(file)) {
     const pid = Number(readFileSync(file, 'utf8'));
     if (pid !== process.pid && isAlive(pid)) {
-      throw new Error(
+      throw new StartError(
         `another server (pid ${pid}) runs on ${dataDir}; set FAREBOX_DATA_DIR, or DATABASE_URL for replicas`,
       );
     }
   }
   writeFileSync(file, String(process.pid));
   return () => rmSync(file, { force: true });
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
 }

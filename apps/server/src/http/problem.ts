@@ -39,7 +39,7 @@ export function invalidRequest(message: string, fields: FieldIssue[] = []): Prob
   return new Problem(400, 'INVALID_REQUEST', message, { details: { fields, charged: false } });
 }
 
-/** A 503 with the time to wait. Nothing was charged. */
+/** A 503 with the time to wait. Nothing was charged, unless `details` says that it is not known. */
 export function unavailable(
   code: string,
   message: string,
@@ -49,7 +49,7 @@ export function unavailable(
 ): Problem {
   const retryAfterSeconds = Math.max(1, Math.ceil(retryAfterMs / 1_000));
   return new Problem(503, code, message, {
-    details: { ...details, retryAfterSeconds, charged: false },
+    details: { retryAfterSeconds, charged: false, ...details },
     headers: { 'retry-after': String(retryAfterSeconds) },
     cause,
   });

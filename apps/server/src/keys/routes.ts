@@ -45,7 +45,13 @@ const usdAmount = z
   .nullable();
 
 const keyChange = z.strictObject({
-  label: z.string().trim().max(100).nullable().optional(),
+  label: z
+    .string()
+    .trim()
+    .max(100)
+    .regex(/^\P{Cc}*$/u, 'must not hold control characters')
+    .nullable()
+    .optional(),
   caps: z.strictObject({ perCallUsd: usdAmount.optional(), perDayUsd: usdAmount.optional() }).optional(),
 });
 

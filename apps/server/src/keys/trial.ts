@@ -10,7 +10,7 @@ import type { Keys } from './keys.ts';
 export const TRIAL_USD = 5;
 export const TRIAL_DAYS = 7;
 const TRIAL_MICROS = usdToMicros(String(TRIAL_USD));
-export const TRIAL_MS = TRIAL_DAYS * 24 * 60 * 60 * 1000;
+const TRIAL_MS = TRIAL_DAYS * 24 * 60 * 60 * 1000;
 
 export type TrialOutcome =
   | { status: 'issued'; key: NewApiKey; expiresAtMs: number }

@@ -88,6 +88,25 @@ test('a failed batch is sent again, whole; when all attempts fail everybody hear
   assert.equal(await after, 'c!');
 });
 
+test('one piece of work that the database refuses does not fail the others of its batch', async () => {
+  const { commits, next } = database();
+  const first = commits.submit('first');
+  const away = await next();
+  const [good, bad] = [commits.submit('good'), commits.submit('bad')];
+  bad.catch(() => {});
+  away.land();
+  const together = await next();
+  assert.deepEqual(together.batch, ['good', 'bad']);
+  together.crash(new Error('refused'));
+  const alone = await next();
+  assert.deepEqual(alone.batch, ['good']);
+  alone.land();
+  (await next()).crash(new Error('refused'));
+  assert.equal(await good, 'good!');
+  await assert.rejects(bad, /refused/);
+  await first;
+});
+
 test('the queue has an end, and a batch has a size', async () => {
   const { commits, next } = database({ maxWaiting: 3, maxBatch: 2 });
   const taken = ['a', 'b', 'c'].map((work) => commits.submit(work));

@@ -81,19 +81,23 @@ export class GroupCommit<Work, Result> {
     for (const key of keys) this.#busyKeys.add(key);
     this.#flights += 1;
     try {
-      const results = await this.#attempt(batch.map(({ work }) => work));
-      for (const [index, { resolve, reject }] of batch.entries()) {
-        const result = results[index];
-        if (result === undefined) reject(new Error('the database answered fewer results than were asked'));
-        else resolve(result);
-      }
+      await this.#deliver(batch);
     } catch (error) {
-      for (const { reject } of batch) reject(error);
+      // Perhaps a single piece of work is what the database refuses: the others must not fail for it.
+      if (batch.length === 1) batch[0]?.reject(error);
+      else for (const item of batch) await this.#deliver([item]).catch(item.reject);
     } finally {
       this.#flights -= 1;
       for (const key of keys) this.#busyKeys.delete(key);
       if (this.#waiting.length > 0) this.#schedule();
     }
+  }
+
+  async #deliver(batch: readonly Waiting<Work, Result>[]): Promise<void> {
+    const results = await this.#attempt(batch.map(({ work }) => work));
+    if (results.length !== batch.length)
+      throw new Error('the database answered not as many results as were asked');
+    for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Result);
   }
 
   #takeBatch(): Waiting<Work, Result>[] {

@@ -1,6 +1,6 @@
 /** Money is a whole number of micro-USD: 1 USD = 1,000,000. It is a `bigint` everywhere but at the JSON edge. */
 
-export const MICROS_PER_USD = 1_000_000n;
+const MICROS_PER_USD = 1_000_000n;
 
 /**
  * Reads a decimal string of USD, such as `0.25`.

@@ -88,7 +88,10 @@ export function createMetrics(watched: {
     help: 'Money reserved by running calls, over all processes',
     registers,
     async collect() {
-      this.set(Number(await watched.reservedMicros()) / MICROS);
+      // Without a database there is nothing to say; the other figures are wanted then more than ever.
+      const reserved = await watched.reservedMicros().catch(() => null);
+      if (reserved === null) this.reset();
+      else this.set(Number(reserved) / MICROS);
     },
   });
   new Gauge({

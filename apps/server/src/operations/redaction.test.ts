@@ -7,7 +7,10 @@ const KEY = `fbx_live_${'ab'.repeat(32)}`;
 
 test('no secret reaches a line, whatever brings it along', () => {
   let written = '';
-  const logger = pino({ ...redaction }, { write: (line: string) => void (written += line) });
+  const write = (line: string) => {
+    written += line;
+  };
+  const logger = pino({ ...redaction }, { write });
   const error = Object.assign(new Error(`key ${KEY} refused by postgres://farebox:hunter2@host/db`), {
     code: 'E1',
   });

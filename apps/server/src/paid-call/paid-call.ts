@@ -53,6 +53,7 @@ export type CallOutcome =
   | 'unpaid'
   | 'refused'
   | 'invalid'
+  | 'no_answer'
   | 'unavailable'
   | 'limited'
   | 'conflict'
@@ -298,14 +299,21 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
   ): Promise<BeginOutcome> {
     const untilMs = parts.nowMs() + service.timeoutMs + RECONCILE_GRACE_MS;
     for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(pollMs * 2, LAST_POLL_MS)) {
-      const begun = await parts.calls.begin({
-        ...call,
-        keyId: payment.keyId,
-        rail: payment.rail,
-        identity: payment.identity,
-        fingerprint,
-        ttlMs: service.timeoutMs + RECONCILE_GRACE_MS,
-      });
+      const begun = await parts.calls
+        .begin({
+          ...call,
+          keyId: payment.keyId,
+          rail: payment.rail,
+          identity: payment.identity,
+          fingerprint,
+          ttlMs: service.timeoutMs + RECONCILE_GRACE_MS,
+        })
+        .catch((error: unknown) => {
+          if (error instanceof QueueFull) throw error;
+          // It may have been reserved all the same. Give it back now if we can; the reconciler will if we cannot.
+          void release(call, 'BEGIN_UNKNOWN');
+          throw unavailable('LEDGER_UNAVAILABLE', 'The ledger does not answer.', 2_000, {}, error);
+        });
       if (begun.status !== 'running' || parts.nowMs() >= untilMs) return begun;
       await sleep(pollMs);
     }
@@ -374,7 +382,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
           ? 'The payment could not be completed. If it was taken it will be given back.'
           : 'The payment could not be completed. Send the same request again with the same Idempotency-Key.',
         2_000,
-        {},
+        { charged: null },
         error,
       );
     }
@@ -406,7 +414,12 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     report.callId = callId;
     return {
       status: stored.status,
-      headers: { ...stored.headers, 'idempotent-replayed': 'true', 'x-call-id': callId },
+      headers: {
+        ...stored.headers,
+        ...payment.receipt({ callId, priceMicros: 0n, availableMicros: null }),
+        'idempotent-replayed': 'true',
+        'x-call-id': callId,
+      },
       body: stored.body,
     };
   }
@@ -564,6 +577,9 @@ function asProblem(error: unknown, report: CallReport): Problem {
     report.error = error.cause;
     const fields = error.field === undefined ? [] : [{ field: error.field, message: error.message }];
     const details = { ...(fields.length > 0 ? { fields } : {}), charged: false };
+    if (error.status === 404 || error.status === 422) report.outcome = 'no_answer';
+    else if (error.status === 400) report.outcome = 'invalid';
+    else if (error.status === 503) report.outcome = 'unavailable';
     if (error.status === 503)
       return unavailable(error.code, error.message, error.retryAfterMs ?? 5_000, details);
     return new Problem(error.status, error.code, error.message, { details, cause: error });

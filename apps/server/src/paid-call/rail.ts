@@ -26,8 +26,12 @@ export interface Payment {
   limitBy: string;
   /** Where it settles; null inside the ledger. */
   network: string | null;
-  /** Headers of a 2xx answer that tell what was paid. `availableMicros`: what the account can still spend. */
-  receipt(captured: { callId: string; priceMicros: bigint; availableMicros: bigint }): Record<string, string>;
+  /** Headers of a 2xx answer that tell what was paid. `availableMicros`: what the account can still spend, if known. */
+  receipt(captured: {
+    callId: string;
+    priceMicros: bigint;
+    availableMicros: bigint | null;
+  }): Record<string, string>;
 }
 
 /** A credential that does not pay: answered with a 402 that carries the reason and what to change. */

@@ -31,6 +31,12 @@ export function paidCallRoutes(
     }
     const unknown = (request: FastifyRequest) => {
       const asked = request.url.split('?')[0]?.slice(prefix.length + 1) ?? '';
+      if (parts.services.some(({ path }) => path === asked)) {
+        throw new Problem(405, 'METHOD_NOT_ALLOWED', 'A paid call is a POST.', {
+          details: { method: 'POST', charged: false },
+          headers: { allow: 'GET, HEAD, POST' },
+        });
+      }
       const knownPaths = nearest(asked, parts.services).map((path) => `/x402/${path}`);
       throw new Problem(404, 'UNKNOWN_SERVICE', `There is no service ${asked.slice(0, 80)}.`, {
         details: { knownPaths, catalog: '/x402/catalog', charged: false },

@@ -5,7 +5,7 @@ export const CHAINS = ['ethereum', 'base', 'polygon', 'arbitrum', 'optimism', 'b
 export type ChainName = (typeof CHAINS)[number];
 
 /** EIP-155 ids; Solana has none. */
-export const CHAIN_IDS: Record<Exclude<ChainName, 'solana'>, number> = {
+const CHAIN_IDS: Record<Exclude<ChainName, 'solana'>, number> = {
   ethereum: 1,
   base: 8453,
   polygon: 137,

@@ -159,7 +159,7 @@ export function connectUpstream<Api>(
         throw new StatusError(response.statusCode, retryAfterOf(response, nowMs()));
       }
       const sandbox = response.headers[SANDBOX_HEADER] !== undefined;
-      if (sandbox && !parts.acceptSandbox) throw new InvalidReply('the address is a sandbox part');
+      if (sandbox && !parts.acceptSandbox) throw new SandboxReply();
       const parsed = request.schema.safeParse(decode(bytes, request.as ?? 'json'));
       if (!parsed.success) {
         const issue = parsed.error.issues[0];
@@ -190,6 +190,12 @@ export function connectUpstream<Api>(
         throw fail('upstream_down', 'has been failing', retryAfterMs(), error);
       if (error instanceof TimedOut)
         throw fail('timeout', `no answer within ${error.timeoutMs} ms`, undefined, error);
+      if (error instanceof SandboxReply) {
+        throw fail(
+          'invalid_reply',
+          'the configured address is a sandbox part, which this server does not accept',
+        );
+      }
       if (error instanceof InvalidReply) {
         throw fail('invalid_reply', 'the reply does not have the documented shape', undefined, error);
       }
@@ -321,7 +327,7 @@ export function connectUpstream<Api>(
         state,
         reason:
           state === 'not_configured'
-            ? `not configured${missing.length > 0 ? `: ${missing.join(', ')}` : ''}`
+            ? `not configured${missing.length > 0 ? `: set ${missing.join(', ')}` : ''}`
             : state === 'down'
               ? `${BREAKER_FAILURES} failures in a row`
               : null,
@@ -384,6 +390,7 @@ class StatusError extends Error {
   }
 }
 class InvalidReply extends Error {}
+class SandboxReply extends Error {}
 class TimedOut extends Error {
   readonly timeoutMs: number;
   constructor(timeoutMs: number) {

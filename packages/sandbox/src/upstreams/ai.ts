@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { answerTo } from './extractive.ts';
 import type { World } from './world.ts';
 
-export const MODEL = 'sandbox-extractive-1';
+const MODEL = 'sandbox-extractive-1';
 const MAX_MESSAGES = 200;
 const MAX_PROMPT_CHARACTERS = 64 * 1024;
 const DEFAULT_TOKENS = 4_096;

@@ -29,7 +29,7 @@ export interface Coin {
   listed: boolean;
 }
 
-export const CHAIN_NAMES = ['ethereum', 'base', 'polygon', 'arbitrum', 'optimism', 'bsc', 'solana'] as const;
+const CHAIN_NAMES = ['ethereum', 'base', 'polygon', 'arbitrum', 'optimism', 'bsc', 'solana'] as const;
 export type ChainName = (typeof CHAIN_NAMES)[number];
 
 export interface Token {

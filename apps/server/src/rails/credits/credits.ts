@@ -40,7 +40,7 @@ export function creditsRail(parts: { keys: Keys; baseUrl: string }): Rail {
         receipt: ({ priceMicros, availableMicros }) => ({
           'x-payment-method': 'api-key',
           'x-credits-used': microsToUsd(priceMicros, 4),
-          'x-credits-remaining': microsToUsd(availableMicros, 4),
+          ...(availableMicros === null ? {} : { 'x-credits-remaining': microsToUsd(availableMicros, 4) }),
         }),
       };
     },

@@ -1,0 +1,237 @@
+/** What the documents say of commands, files, variables, metrics and error codes, held against the code. */
+import assert from 'node:assert/strict';
+import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, normalize, sep } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { VARIABLES } from '../src/config.ts';
+import { CALL_ERRORS } from '../src/discovery/call-errors.ts';
+import { createMetrics } from '../src/operations/metrics.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+const documents = globSync('{*.md,.github/**/*.md,{docs,apps,packages,bench,contracts}/**/*.md}', {
+  cwd: ROOT,
+  exclude: (path) => path.includes('node_modules'),
+}).map((path) => ({ path: path.replaceAll(sep, '/'), text: readFileSync(join(ROOT, path), 'utf8') }));
+
+function document(path: string): string {
+  const found = documents.find((each) => each.path === path);
+  assert(found, `there is no ${path}`);
+  return found.text;
+}
+
+/** Prose alone: what stands in a block of code or in backticks is no sentence of ours. */
+function withoutCode(text: string): string {
+  return text.replace(/^```[\s\S]*?^```/gm, '').replace(/`[^`\n]*`/g, '');
+}
+
+/** The name of a heading as a link writes it. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s-]/gu, '')
+    .trim()
+    .replace(/\s/g, '-');
+}
+
+describe('every document', () => {
+  test('was found at all', () => {
+    for (const path of ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/operating.md']) document(path);
+  });
+
+  test('names only commands that exist', () => {
+    const { scripts }: { scripts: Record<string, string> } = JSON.parse(
+      readFileSync(join(ROOT, 'package.json'), 'utf8'),
+    );
+    for (const { path, text } of documents) {
+      const named = [...text.matchAll(/\bnpm (?:run (?:-s )?([\w:.-]*\w)|(start|test)\b)/g)];
+      for (const [command, run, short] of named) {
+        assert(Object.hasOwn(scripts, run ?? short ?? ''), `${path}: there is no "${command}"`);
+      }
+    }
+  });
+
+  test('links to files and headings that exist', () => {
+    for (const { path, text } of documents) {
+      const links = [...withoutCode(text).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => link ?? '');
+      for (const link of links.filter((each) => !/^[a-z]+:/.test(each))) {
+        const [file = '', anchor] = link.split('#');
+        const target = file === '' ? path : normalize(join(dirname(path), file));
+        assert(existsSync(join(ROOT, target)), `${path}: ${link} leads nowhere`);
+        if (anchor === undefined) continue;
+        const headings = [...readFileSync(join(ROOT, target), 'utf8').matchAll(/^#+ (.*)$/gm)];
+        const anchors = headings.map(([, heading]) => anchorOf(heading ?? ''));
+        assert(anchors.includes(anchor), `${path}: ${target} has no heading #${anchor}`);
+      }
+    }
+  });
+
+  test('names only files of ours that exist', () => {
+    for (const { path, text } of documents) {
+      const named = text.matchAll(/`((?:apps|packages|bench|scripts|docs|contracts)\/[\w./-]+)`/g);
+      for (const [, file = ''] of named) assert(existsSync(join(ROOT, file)), `${path}: there is no ${file}`);
+    }
+  });
+
+  test('leaves the counting of services to the registry', () => {
+    const number =
+      '(?:\\d+|ten|eleven|twelve|\\w+teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty(?:-\\w+)?|dozens?)';
+    const counted = new RegExp(`\\b${number}\\s+(?:of\\s+)?(?:[\\w-]+\\s+){0,2}services?\\b`, 'i');
+    const inJson = /services\w*"?\s*:\s*\{?"?(?:total"\s*:\s*)?\d/i;
+    for (const { path, text } of documents) {
+      assert.equal(counted.exec(text)?.[0], undefined, `${path} counts services`);
+      assert.equal(inJson.exec(text)?.[0], undefined, `${path} shows a count of services`);
+    }
+  });
+
+  test('shows no key in full', () => {
+    for (const { path, text } of documents) assert.doesNotMatch(text, /fbx_live_[0-9a-f]{20}/, path);
+  });
+});
+
+describe('docs/operating.md', () => {
+  const operating = () => document('docs/operating.md');
+
+  test('has the table of configuration that config.ts makes', () => {
+    const cell = (value: string | null) => (value === null || value === '' ? '' : `\`${value}\``);
+    const table = [
+      '| Variable | Default | Meaning | Secret |',
+      '|---|---|---|---|',
+      ...VARIABLES.map(
+        ({ name, fallback, describe: meaning, secret }) =>
+          `| \`${name}\` | ${cell(fallback)} | ${meaning} | ${secret === true ? 'yes' : ''} |`,
+      ),
+    ];
+    const start = operating().indexOf('| Variable |');
+    const shown = operating().slice(start).split('\n\n')[0]?.split('\n');
+    assert.deepEqual(shown, table, `Put this in place of the table:\n${table.join('\n')}\n`);
+  });
+
+  test('names every metric of ours, and no other', async () => {
+    const metrics = createMetrics({
+      running: () => 0,
+      waitingForDatabase: () => 0,
+      reservedMicros: async () => 0n,
+      upstreamHealth: () => [],
+    });
+    const made = [...(await metrics.render()).matchAll(/^# TYPE (farebox_\w+)/gm)].map(([, name]) => name);
+    const listed = [...operating().matchAll(/^\| `(farebox_\w+)`/gm)].map(([, name]) => name);
+    assert.deepEqual(listed.toSorted(), made.toSorted());
+    const named = [...operating().matchAll(/\bfarebox_\w+/g)].map(([name]) => name);
+    assert.deepEqual(
+      named.filter((name) => !made.includes(name)),
+      [],
+    );
+  });
+});
+
+describe('docs/paid-call.md', () => {
+  const source = globSync('{paid-call,rails,services,http}/**/*.ts', {
+    cwd: join(ROOT, 'apps/server/src'),
+    exclude: (path) => path.endsWith('.test.ts'),
+  })
+    .map((path) => readFileSync(join(ROOT, 'apps/server/src', path), 'utf8'))
+    .join('\n');
+  const rows = () =>
+    document('docs/paid-call.md')
+      .split('\n')
+      .filter((line) => /^\| .* \|$/.test(line))
+      .map((line) => line.split('|').map((cell) => cell.trim()));
+  const codesOf = (cell: string | undefined) =>
+    [...(cell ?? '').matchAll(/`([A-Z_]+)`/g)].map(([, code]) => code);
+
+  test('lists only codes that the code answers with', () => {
+    const listed = rows().flatMap(([, , , code]) => codesOf(code));
+    assert(listed.length > 20);
+    for (const code of listed) assert(source.includes(`'${code}'`), `nothing answers ${code}`);
+  });
+
+  test('lists every code that the published documents name, under its status', () => {
+    for (const { status, codes } of CALL_ERRORS) {
+      for (const code of codes) {
+        const row = rows().find(([, , , cell]) => codesOf(cell).includes(code));
+        assert.equal(row?.[2], String(status), `${code} should be listed as ${status}`);
+      }
+    }
+  });
+
+  test('lists every code by which a credential is refused', () => {
+    const refusals = [...source.matchAll(/new PaymentRefused\(\s*'([A-Z_]+)'/g)].map(([, code]) => code);
+    assert(refusals.length > 5);
+    const listed = rows()
+      .filter(([, , status]) => status === '402')
+      .flatMap(([, , , code]) => codesOf(code));
+    assert.deepEqual(
+      refusals.filter((code) => !listed.includes(code)),
+      [],
+    );
+  });
+});
+
+describe('docs/adding-a-service.md', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'farebox-documentation-'));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  /** Where a reader would put the files. */
+  const home = pathToFileURL(join(ROOT, 'apps/server/src/services/market-intelligence/'));
+
+  /** Writes a block of the document to a file that finds what it imports from wherever it lies. */
+  function written(code: string, name: string): string {
+    const path = join(folder, name);
+    const absolute = code
+      .replaceAll(/from '(\.\.\/[^']+)'/g, (_, file: string) => `from '${new URL(file, home)}'`)
+      .replaceAll("from 'zod'", `from '${import.meta.resolve('zod')}'`);
+    writeFileSync(path, absolute);
+    return pathToFileURL(path).href;
+  }
+
+  const blocks = [...document('docs/adding-a-service.md').matchAll(/^```ts\n([\s\S]*?)^```/gm)];
+  const [service = '', itsTest = ''] = blocks.map(([, code]) => code ?? '');
+  const serviceUrl = written(service, 'coin-price.ts');
+
+  test('shows a service that fits its own declaration', async () => {
+    const { default: shown } = await import(serviceUrl);
+    assert.equal(shown.path, 'coin-price');
+    assert.equal(shown.input.safeParse(shown.example).success, true);
+    assert.equal(shown.input.safeParse({ coinId: 'A B' }).success, false);
+  });
+
+  // The document's own test registers itself here and runs with the others.
+  test('shows a test of it', async () => {
+    assert.match(itsTest, /from '\.\/coin-price\.ts'/);
+    await import(written(itsTest, 'coin-price.test.ts'));
+  });
+});
+
+describe('docs/architecture.md', () => {
+  const src = join(ROOT, 'apps/server/src');
+
+  test('says what each folder of the server is for, and what it may know', () => {
+    const folders = readdirSync(src, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    const rows = document('docs/architecture.md')
+      .split('\n')
+      .filter((line) => line.startsWith('| '));
+    for (const { name } of folders) {
+      assert(
+        rows.some((row) => row.split('|')[1]?.includes(`\`${name}/\``)),
+        `${name}/ is not in the table of what may know what`,
+      );
+    }
+  });
+
+  test('is right that the environment is read by those who start a process alone', () => {
+    const readers = globSync('**/*.ts', { cwd: src })
+      .filter((path) => {
+        const code = readFileSync(join(src, path), 'utf8')
+          .replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '')
+          .replace(/`[^`]*`/g, '``');
+        return code.includes('process.env');
+      })
+      .map((path) => path.replaceAll(sep, '/'));
+    assert.deepEqual(
+      readers.filter((path) => !/^(main|commands\/[\w-]+)\.ts$/.test(path)),
+      [],
+    );
+    assert(readers.includes('main.ts'));
+  });
+});
