@@ -52,8 +52,8 @@ module.exports = {
       'A way to pay knows the ledger and the interface that it fulfils.',
     ),
     mayKnow('ledger', ['db/'], 'The ledger knows the database, and nothing that moves money through it.'),
-    mayKnow('db', [], 'The database knows no domain.'),
-    mayKnow('http', ['start-error.ts'], 'The edge knows nothing of what lies behind it.'),
+    mayKnow('db', ['start-error.ts'], 'The database knows no domain.'),
+    mayKnow('http', [], 'The edge knows nothing of what lies behind it.'),
     mayKnow('keys', ['ledger/', 'http/', 'db/'], 'Keys lead to accounts; they know no calls.'),
     mayKnow(
       'paid-call',

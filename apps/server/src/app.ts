@@ -108,8 +108,10 @@ export function createApp(parts: AppParts): App {
     report(report) {
       metrics.call(report);
       const { error, priceMicros, ...line } = report;
-      if (error !== undefined) logger.error({ ...line, err: error }, 'paid call failed inside');
-      else logger.info(line, 'paid call');
+      // A fault of ours is an error; what a source or the database did is a warning; all else is business.
+      if (error === undefined) logger.info(line, 'paid call');
+      else
+        logger[report.outcome === 'failed' ? 'error' : 'warn']({ ...line, err: error }, 'paid call failed');
     },
   });
 

@@ -6,7 +6,7 @@ import Fastify, {
   type FastifyReply,
   LogController,
 } from 'fastify';
-import { Problem, unavailable } from './problem.ts';
+import { databaseLost, Problem } from './problem.ts';
 
 const BODY_LIMIT_BYTES = 256 * 1024;
 /** Room for an x402 payment that echoes its challenge. */
@@ -104,15 +104,9 @@ function asProblem(error: Error & { statusCode?: number; code?: string }): Probl
       details: { limitBytes: BODY_LIMIT_BYTES, charged: false },
     });
   }
-  if (isConnectionFailure(error)) {
-    return unavailable('DATABASE_UNAVAILABLE', 'The database does not answer.', 2_000);
-  }
+  const lost = databaseLost(error);
+  if (lost !== null) return lost;
   const status = error.statusCode ?? 500;
   if (status >= 400 && status < 500) return new Problem(status, 'INVALID_REQUEST', error.message);
   return new Problem(500, 'INTERNAL_ERROR', 'Something failed inside. Nothing was charged.');
-}
-
-/** The driver's and PostgreSQL's ways to say that there is nobody to ask. */
-function isConnectionFailure(error: { code?: string }): boolean {
-  return /^(CONNECT|ECONN|EPIPE|ETIMEDOUT|57P0|08)/.test(error.code ?? '');
 }

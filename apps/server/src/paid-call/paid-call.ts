@@ -8,7 +8,7 @@
  * Whatever fails on the way gives the price back: an answer that is not 2xx costs nothing.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { invalidRequest, Problem, unavailable } from '../http/problem.ts';
+import { databaseLost, invalidRequest, Problem, unavailable } from '../http/problem.ts';
 import { type RateLimit, rateHeaders } from '../http/rate-limit.ts';
 import { QueueFull } from '../ledger/group-commit.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
@@ -586,6 +586,11 @@ function asProblem(error: unknown, report: CallReport): Problem {
   }
   if (error instanceof QueueFull) return unavailable('BUSY', 'The ledger is busy.', 1_000);
   report.error = error;
+  const lost = databaseLost(error);
+  if (lost !== null) {
+    report.outcome = 'unavailable';
+    return lost;
+  }
   return new Problem(500, 'SERVICE_ERROR', 'The service failed. Nothing was charged.', {
     details: { charged: false },
   });
