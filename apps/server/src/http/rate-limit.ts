@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { Problem } from './problem.ts';
 
 const WINDOW_MS = 60_000;
 
@@ -46,4 +47,12 @@ export function rateHeaders(verdict: RateVerdict): Record<string, string> {
     'ratelimit-remaining': String(verdict.remaining),
     'ratelimit-reset': String(verdict.resetSeconds),
   };
+}
+
+/** The 429 of a verdict that does not allow. Nothing was charged. */
+export function rateExceeded({ resetSeconds }: RateVerdict): Problem {
+  return new Problem(429, 'RATE_LIMIT_EXCEEDED', `Too many requests. Try again in ${resetSeconds} s.`, {
+    details: { retryAfter: resetSeconds, charged: false },
+    headers: { 'retry-after': String(resetSeconds) },
+  });
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { isInternal } from '../http/caller-address.ts';
 import { readJsonBody } from '../http/json-body.ts';
 import { Problem } from '../http/problem.ts';
-import { type RateLimit, rateHeaders } from '../http/rate-limit.ts';
+import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
 import { type NewApiKey, presentedApiKey } from './api-key.ts';
@@ -83,19 +83,7 @@ export function keyRoutes(app: FastifyInstance, parts: KeyRouteParts): void {
     installId: string | null,
   ): Promise<TrialOutcome> {
     const address = parts.addressOf(request);
-    const verdict = parts.claimLimit.take(address);
-    reply.headers(rateHeaders(verdict)).header('cache-control', 'no-store');
-    if (!verdict.allowed) {
-      throw new Problem(
-        429,
-        'RATE_LIMIT_EXCEEDED',
-        `Too many requests. Try again in ${verdict.resetSeconds} s.`,
-        {
-          details: { retryAfter: verdict.resetSeconds },
-          headers: { 'retry-after': String(verdict.resetSeconds) },
-        },
-      );
-    }
+    admit(parts.claimLimit, address, reply);
     if (isInternal(address) && !parts.trialAllowInternal) {
       throw new Problem(
         403,
@@ -169,19 +157,7 @@ export function keyRoutes(app: FastifyInstance, parts: KeyRouteParts): void {
 
   /** The key that a request presents. Unlike on paid calls there is no 402 here: without a key it is a 401. */
   async function ownKey(request: FastifyRequest, reply: FastifyReply): Promise<KeyRecord> {
-    const verdict = parts.accountLimit.take(parts.addressOf(request));
-    reply.headers(rateHeaders(verdict)).header('cache-control', 'no-store');
-    if (!verdict.allowed) {
-      throw new Problem(
-        429,
-        'RATE_LIMIT_EXCEEDED',
-        `Too many requests. Try again in ${verdict.resetSeconds} s.`,
-        {
-          details: { retryAfter: verdict.resetSeconds },
-          headers: { 'retry-after': String(verdict.resetSeconds) },
-        },
-      );
-    }
+    admit(parts.accountLimit, parts.addressOf(request), reply);
     const presented = presentedApiKey(request.headers);
     if (presented === null) {
       throw new Problem(401, 'API_KEY_MISSING', 'Send your key in X-API-KEY, or as Authorization: Bearer.');
@@ -273,6 +249,13 @@ export function keyRoutes(app: FastifyInstance, parts: KeyRouteParts): void {
       })),
     };
   }
+}
+
+/** Counts a request, says so in the answer's headers, and refuses it when it is one too many. */
+function admit(limit: RateLimit, address: string, reply: FastifyReply): void {
+  const verdict = limit.take(address);
+  reply.headers(rateHeaders(verdict)).header('cache-control', 'no-store');
+  if (!verdict.allowed) throw rateExceeded(verdict);
 }
 
 function keyUsage(baseUrl: string, apiKey: NewApiKey['apiKey']): Record<string, string> {

@@ -9,7 +9,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { databaseLost, invalidRequest, Problem, unavailable } from '../http/problem.ts';
-import { type RateLimit, rateHeaders } from '../http/rate-limit.ts';
+import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
 import { QueueFull } from '../ledger/group-commit.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
@@ -182,7 +182,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     const addressVerdict = parts.addressLimit.take(request.address);
     let rate = rateHeaders(addressVerdict);
     try {
-      if (!addressVerdict.allowed) throw tooManyRequests(addressVerdict.resetSeconds);
+      if (!addressVerdict.allowed) throw rateExceeded(addressVerdict);
       const rail = parts.rails.find((candidate) => candidate.recognizes(request.headers));
       const availability = parts.availability(service);
       if (rail === undefined) {
@@ -210,7 +210,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       const payment = await rail.read(request.headers, quote, idempotencyKey);
       const payerVerdict = parts.payerLimit.take(payment.limitBy);
       rate = rateHeaders(payerVerdict);
-      if (!payerVerdict.allowed) throw tooManyRequests(payerVerdict.resetSeconds);
+      if (!payerVerdict.allowed) throw rateExceeded(payerVerdict);
       const input = readInput(service, request.rawBody);
       const answer = await sell(request, quote, payment, input, availability, report);
       report.status = answer.status;
@@ -593,13 +593,6 @@ function asProblem(error: unknown, report: CallReport): Problem {
   }
   return new Problem(500, 'SERVICE_ERROR', 'The service failed. Nothing was charged.', {
     details: { charged: false },
-  });
-}
-
-function tooManyRequests(resetSeconds: number): Problem {
-  return new Problem(429, 'RATE_LIMIT_EXCEEDED', `Too many requests. Try again in ${resetSeconds} s.`, {
-    details: { retryAfter: resetSeconds, charged: false },
-    headers: { 'retry-after': String(resetSeconds) },
   });
 }
 
