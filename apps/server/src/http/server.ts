@@ -38,12 +38,13 @@ export function sendFinished(
   reply.hijack();
   // ASCII needs no encoding, and most answers are; Node then writes head and body as one block.
   const encoding = /^[ -~]*$/.test(answer.body) ? 'latin1' : 'utf8';
-  reply.raw.writeHead(answer.status, {
-    ...ALWAYS,
-    'x-request-id': reply.request.id,
-    ...answer.headers,
-    'content-length': Buffer.byteLength(answer.body, encoding),
-  });
+  // Names and values in one flat array: the form that Node writes without looking at each twice.
+  const head: string[] = ['x-request-id', reply.request.id];
+  for (const headers of [ALWAYS, answer.headers]) {
+    for (const [name, value] of Object.entries(headers)) head.push(name, value);
+  }
+  head.push('content-length', String(Buffer.byteLength(answer.body, encoding)));
+  reply.raw.writeHead(answer.status, head);
   reply.raw.end(reply.request.method === 'HEAD' ? '' : answer.body, encoding);
 }
 
@@ -68,11 +69,14 @@ export function createHttpServer(logger: FastifyBaseLogger): FastifyInstance {
 
   // Whether a body is needed, and what it must be, is for the route to say: a payment probe may come with any type.
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  app.addContentTypeParser(['application/json', '*'], { parseAs: 'buffer' }, (_request, body, done) =>
+    done(null, body),
+  );
 
-  app.addHook('onRequest', (request, reply, done) => {
+  // When an answer leaves, and not when its request comes: finished ones bring these headers by themselves.
+  app.addHook('onSend', (request, reply, payload, done) => {
     reply.headers(ALWAYS).header('x-request-id', request.id);
-    done();
+    done(null, payload);
   });
 
   app.options('/*', (_request, reply) => reply.code(204).headers(CORS).send());

@@ -93,8 +93,11 @@ export interface CallStore {
   /** Takes or gives back the price and keeps the answer, all or nothing. Doing it again changes nothing. */
   finish(call: CallToFinish): Promise<FinishOutcome>;
   answerOf(accountId: bigint, callId: string): Promise<StoredAnswer | null>;
-  /** What became of a payment, without claiming it. */
-  look(accountId: bigint, identity: string, fingerprint: Buffer): Promise<BeginOutcome | null>;
+  /** What became of a payment, without claiming it; null when nothing did. A key that ended gets nothing, as in `begin`. */
+  look(
+    payment: { accountId: bigint; keyId: bigint | null; identity: string },
+    fingerprint: Buffer,
+  ): Promise<BeginOutcome | null>;
   /** Calls whose time is over, oldest first. */
   expired(limit: number): Promise<OpenCall[]>;
   /** Forgets answers that nobody may ask for any more. @returns how many */
@@ -164,11 +167,14 @@ export function createCallStore(
       return row ?? null;
     },
 
-    async look(accountId, identity, fingerprint) {
-      const [row] = await sql<{ id: string; state: number; same: boolean }[]>`
-        select id, state, fingerprint = ${fingerprint} as same from calls
-        where account_id = ${String(accountId)} and identity = ${identity}`;
+    async look({ accountId, keyId, identity }, fingerprint) {
+      const [row] = await sql<{ id: string; state: number; same: boolean; key_status: string | null }[]>`
+        select c.id, c.state, c.fingerprint = ${fingerprint} as same, k.status as key_status
+        from calls c left join api_keys k on k.id = ${keyId === null ? null : String(keyId)}
+        where c.account_id = ${String(accountId)} and c.identity = ${identity}`;
       if (row === undefined || row.state === 2) return null;
+      if (row.key_status === 'revoked') return { status: 'key_revoked' };
+      if (row.key_status === 'frozen') return { status: 'key_frozen' };
       if (!row.same) return { status: 'other_request' };
       return row.state === 1 ? { status: 'answered', callId: row.id } : { status: 'running' };
     },

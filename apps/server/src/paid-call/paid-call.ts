@@ -236,11 +236,13 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     const fingerprint = payment.identity === null ? null : fingerprintOf(service, input);
     if (!availability.available) {
       // What was bought before is still delivered; nothing new is sold.
+      const { accountId, keyId, identity } = payment;
       const earlier =
-        payment.identity === null || fingerprint === null
+        identity === null || fingerprint === null
           ? null
-          : await parts.calls.look(payment.accountId, payment.identity, fingerprint);
-      if (earlier?.status !== 'answered') throw notForSale(availability);
+          : await parts.calls.look({ accountId, keyId, identity }, fingerprint);
+      if (earlier === null) throw notForSale(availability);
+      if (earlier.status !== 'answered') throw reservationRefused(earlier, quote, report);
       return replay(payment, earlier.callId, report);
     }
 

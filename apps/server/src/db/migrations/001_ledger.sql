@@ -54,6 +54,7 @@ CREATE INDEX ledger_transfers_time ON ledger_transfers USING brin (created_at);
 --
 -- p_skip[i]: leave transfer i out (NULL array: none). p_note, p_ceiling: NULL arrays where nothing has one.
 -- p_ceiling[i]: refuse a debit that takes debits_pending + debits_posted of the account above it.
+-- p_locked: the caller has locked the accounts, in order of id.
 --
 -- status[i]: 0 done (also when it had been done before)   1 not enough available   2 above the ceiling
 --            3 the id is taken by a different transfer     4 there is no such pending transfer
@@ -63,6 +64,7 @@ CREATE INDEX ledger_transfers_time ON ledger_transfers USING brin (created_at);
 CREATE FUNCTION ledger_apply(
   p_account bigint[], p_id uuid[], p_phase smallint[], p_debit bigint[], p_credit bigint[], p_amount bigint[],
   p_code text[], p_note text[], p_ceiling bigint[], p_skip boolean[], p_now timestamptz,
+  p_locked boolean DEFAULT false,
   OUT status smallint[], OUT available bigint[]
 )
 LANGUAGE plpgsql VOLATILE
@@ -84,32 +86,37 @@ DECLARE
   -- the account at hand, with what this batch has added to it
   house boolean; dp bigint; d bigint; cp bigint; c bigint;
   changed boolean := false;
+  -- accounts whose balances changed
+  u_id bigint[] := '{}'; u_dp bigint[] := '{}'; u_d bigint[] := '{}'; u_cp bigint[] := '{}'; u_c bigint[] := '{}';
   is_debit boolean;
   s smallint;
 BEGIN
   status := array_fill(0::smallint, ARRAY[n]);
   available := array_fill(0::bigint, ARRAY[n]);
 
-  PERFORM 1 FROM ledger_accounts a WHERE a.id = ANY (p_account) ORDER BY a.id FOR NO KEY UPDATE;
+  IF NOT p_locked THEN
+    PERFORM 1 FROM ledger_accounts a WHERE a.id = ANY (p_account) ORDER BY a.id FOR NO KEY UPDATE;
+  END IF;
 
   FOR r IN
     SELECT x.ord::integer AS ord, x.account, x.phase, x.debit, x.credit, x.amount, p_ceiling[x.ord] AS ceiling,
-           t.phase AS t_phase, t.debit_account AS t_debit, t.credit_account AS t_credit, t.amount_micros AS t_amount
+           t.phase AS t_phase, t.debit_account AS t_debit, t.credit_account AS t_credit, t.amount_micros AS t_amount,
+           a.id AS a_id, a.house, a.debits_pending, a.debits_posted, a.credits_pending, a.credits_posted
     FROM unnest(p_account, p_id, p_phase, p_debit, p_credit, p_amount)
            WITH ORDINALITY AS x (account, id, phase, debit, credit, amount, ord)
+    LEFT JOIN ledger_accounts a ON a.id = x.account
     LEFT JOIN ledger_transfers t ON t.account_id = x.account AND t.id = x.id AND t.resolves = false
     WHERE p_skip[x.ord] IS NOT TRUE
     ORDER BY x.account, x.ord
   LOOP
     IF cur IS DISTINCT FROM r.account THEN
       IF changed AND NOT house THEN
-        UPDATE ledger_accounts a
-        SET debits_pending = dp, debits_posted = d, credits_pending = cp, credits_posted = c WHERE a.id = cur;
+        u_id := u_id || cur; u_dp := u_dp || dp; u_d := u_d || d; u_cp := u_cp || cp; u_c := u_c || c;
       END IF;
+      IF r.a_id IS NULL THEN RAISE EXCEPTION 'there is no account %', r.account; END IF;
       changed := false;
       cur := r.account;
-      SELECT a.house, a.debits_pending, a.debits_posted, a.credits_pending, a.credits_posted
-      INTO STRICT house, dp, d, cp, c FROM ledger_accounts a WHERE a.id = cur;
+      house := r.house; dp := r.debits_pending; d := r.debits_posted; cp := r.credits_pending; c := r.credits_posted;
     END IF;
     s := 0;
     is_debit := r.debit = r.account;
@@ -154,11 +161,14 @@ BEGIN
     IF NOT house THEN available[r.ord] := c - d - dp; END IF;
   END LOOP;
   IF changed AND NOT house THEN
-    UPDATE ledger_accounts a
-    SET debits_pending = dp, debits_posted = d, credits_pending = cp, credits_posted = c WHERE a.id = cur;
+    u_id := u_id || cur; u_dp := u_dp || dp; u_d := u_d || d; u_cp := u_cp || cp; u_c := u_c || c;
   END IF;
 
   IF any_new THEN
+    UPDATE ledger_accounts a
+    SET debits_pending = u.dp, debits_posted = u.d, credits_pending = u.cp, credits_posted = u.c
+    FROM unnest(u_id, u_dp, u_d, u_cp, u_c) AS u (id, dp, d, cp, c) WHERE a.id = u.id;
+
     INSERT INTO ledger_transfers
       (account_id, id, phase, debit_account, credit_account, amount_micros, code, note, created_at)
     SELECT x.account, x.id, x.phase, x.debit, x.credit, x.amount, p_code[x.ord], p_note[x.ord], p_now

@@ -81,8 +81,9 @@ DECLARE
   r record;
   nb integer := cardinality(b_id);
   nf integer := cardinality(f_id);
-  skip boolean[];
+  skip boolean[] := array_fill(false, ARRAY[nf + nb]);
   l_status smallint[];
+  l_available bigint[];
   ceiling bigint[] := NULL;
   today date := (p_now AT TIME ZONE 'UTC')::date;
 BEGIN
@@ -94,8 +95,8 @@ BEGIN
 
   PERFORM 1 FROM ledger_accounts a WHERE a.id = ANY (b_account || f_account) ORDER BY a.id FOR NO KEY UPDATE;
 
+  -- In `skip` and in the ledger's batch the finishes come first: what they release can be reserved again.
   IF nf > 0 THEN
-    skip := array_fill(false, ARRAY[nf]);
     FOR r IN
       SELECT x.ord::integer AS ord, x.phase, c.state
       FROM unnest(f_account, f_id, f_phase) WITH ORDINALITY AS x (account, id, phase, ord)
@@ -106,17 +107,72 @@ BEGIN
       IF r.state IS DISTINCT FROM r.phase - 2 THEN f_status[r.ord] := 1; END IF;
     END LOOP;
 
-    SELECT l.status, l.available INTO l_status, f_available
-    FROM ledger_apply(f_account, f_id, f_phase, f_account, f_revenue, f_price,
-                      array_fill('call'::text, ARRAY[nf]), NULL, NULL, skip, p_now) l;
-    IF 0 <> ANY (l_status) THEN
-      RAISE EXCEPTION 'an open call has no open transfer: ledger status %', l_status;
-    END IF;
-
     UPDATE calls c
     SET state = x.phase - 2, finished_at = p_now, outcome = x.outcome
     FROM unnest(f_account, f_id, f_phase, f_outcome) WITH ORDINALITY AS x (account, id, phase, outcome, ord)
     WHERE NOT skip[x.ord] AND c.account_id = x.account AND c.id = x.id;
+  END IF;
+
+  IF nb > 0 THEN
+    -- Keys that cannot pay, or not for everything. Most batches have none.
+    FOR r IN
+      SELECT k.id, k.account_id, k.status, k.expires_at <= p_now AS expired, k.cap_per_call_micros AS call_cap,
+             k.cap_per_day_micros AS day_cap, a.debits_posted
+      FROM (SELECT DISTINCT key FROM unnest(b_key) AS u (key)) x
+      JOIN api_keys k ON k.id = x.key
+      JOIN ledger_accounts a ON a.id = k.account_id
+      WHERE k.status <> 'active' OR k.expires_at <= p_now OR k.cap_per_call_micros IS NOT NULL
+         OR k.cap_per_day_micros IS NOT NULL
+    LOOP
+      IF r.day_cap IS NOT NULL THEN
+        r.day_cap := r.debits_posted + r.day_cap - coalesce((
+          SELECT sum(s.spent_micros) FROM call_spending s WHERE s.account_id = r.account_id AND s.day = today), 0);
+        ceiling := coalesce(ceiling, array_fill(NULL::bigint, ARRAY[nf + nb]));
+      END IF;
+      FOR i IN 1..nb LOOP
+        CONTINUE WHEN b_key[i] IS DISTINCT FROM r.id;
+        IF r.status = 'revoked' THEN b_status[i] := 10;
+        ELSIF r.expired THEN b_status[i] := 11;
+        ELSIF r.status = 'frozen' THEN b_status[i] := 12;
+        ELSIF r.call_cap < b_price[i] THEN b_status[i] := 13;
+        ELSIF r.day_cap IS NOT NULL THEN ceiling[nf + i] := r.day_cap;
+        END IF;
+        skip[nf + i] := b_status[i] <> 0;
+      END LOOP;
+    END LOOP;
+
+    IF b_identity <> array_fill(NULL::text, ARRAY[nb]) THEN
+      FOR r IN
+        SELECT x.ord::integer AS ord, x.account, x.fingerprint, c.id, c.state, c.fingerprint AS c_fingerprint
+        FROM unnest(b_account, b_identity, b_fingerprint) WITH ORDINALITY AS x (account, identity, fingerprint, ord)
+        JOIN calls c ON c.account_id = x.account AND c.identity = x.identity
+        WHERE x.identity IS NOT NULL AND b_status[x.ord] NOT IN (10, 12)
+      LOOP
+        IF r.state = 2 THEN
+          -- Nothing was ever taken for it: the payment is free to buy again. The row stays as history.
+          UPDATE calls SET identity = NULL WHERE account_id = r.account AND id = r.id;
+        ELSE
+          IF r.c_fingerprint <> r.fingerprint THEN b_status[r.ord] := 22;
+          ELSIF r.state = 1 THEN b_status[r.ord] := 20; b_answered[r.ord] := r.id;
+          ELSIF r.id <> b_id[r.ord] THEN b_status[r.ord] := 21;
+          END IF;
+          skip[nf + r.ord] := b_status[r.ord] <> 0;
+        END IF;
+      END LOOP;
+    END IF;
+  END IF;
+
+  SELECT l.status, l.available INTO l_status, l_available
+  FROM ledger_apply(f_account || b_account, f_id || b_id, f_phase || array_fill(2::smallint, ARRAY[nb]),
+                    f_account || b_account, f_revenue || b_revenue, f_price || b_price,
+                    array_fill('call'::text, ARRAY[nf + nb]), NULL, ceiling, skip, p_now, true) l;
+  f_available := l_available[:nf];
+  b_available := l_available[nf + 1:];
+
+  IF nf > 0 THEN
+    IF 0 <> ANY (l_status[:nf]) THEN
+      RAISE EXCEPTION 'an open call has no open transfer: ledger status %', l_status[:nf];
+    END IF;
 
     IF f_answer_status <> array_fill(NULL::smallint, ARRAY[nf]) THEN
       INSERT INTO call_answers (account_id, id, status, headers, body, expires_at)
@@ -136,59 +192,8 @@ BEGIN
   END IF;
 
   IF nb > 0 THEN
-    skip := array_fill(false, ARRAY[nb]);
-    -- Keys that cannot pay, or not for everything. Most batches have none.
-    FOR r IN
-      SELECT k.id, k.account_id, k.status, k.expires_at <= p_now AS expired, k.cap_per_call_micros AS call_cap,
-             k.cap_per_day_micros AS day_cap, a.debits_posted
-      FROM (SELECT DISTINCT key FROM unnest(b_key) AS u (key)) x
-      JOIN api_keys k ON k.id = x.key
-      JOIN ledger_accounts a ON a.id = k.account_id
-      WHERE k.status <> 'active' OR k.expires_at <= p_now OR k.cap_per_call_micros IS NOT NULL
-         OR k.cap_per_day_micros IS NOT NULL
-    LOOP
-      IF r.day_cap IS NOT NULL THEN
-        r.day_cap := r.debits_posted + r.day_cap - coalesce((
-          SELECT sum(s.spent_micros) FROM call_spending s WHERE s.account_id = r.account_id AND s.day = today), 0);
-        ceiling := coalesce(ceiling, array_fill(NULL::bigint, ARRAY[nb]));
-      END IF;
-      FOR i IN 1..nb LOOP
-        CONTINUE WHEN b_key[i] IS DISTINCT FROM r.id;
-        IF r.status = 'revoked' THEN b_status[i] := 10;
-        ELSIF r.expired THEN b_status[i] := 11;
-        ELSIF r.status = 'frozen' THEN b_status[i] := 12;
-        ELSIF r.call_cap < b_price[i] THEN b_status[i] := 13;
-        ELSIF r.day_cap IS NOT NULL THEN ceiling[i] := r.day_cap;
-        END IF;
-        skip[i] := b_status[i] <> 0;
-      END LOOP;
-    END LOOP;
-
-    IF b_identity <> array_fill(NULL::text, ARRAY[nb]) THEN
-      FOR r IN
-        SELECT x.ord::integer AS ord, x.account, x.fingerprint, c.id, c.state, c.fingerprint AS c_fingerprint
-        FROM unnest(b_account, b_identity, b_fingerprint) WITH ORDINALITY AS x (account, identity, fingerprint, ord)
-        JOIN calls c ON c.account_id = x.account AND c.identity = x.identity
-        WHERE x.identity IS NOT NULL AND b_status[x.ord] NOT IN (10, 12)
-      LOOP
-        IF r.state = 2 THEN
-          -- Nothing was ever taken for it: the payment is free to buy again. The row stays as history.
-          UPDATE calls SET identity = NULL WHERE account_id = r.account AND id = r.id;
-        ELSE
-          IF r.c_fingerprint <> r.fingerprint THEN b_status[r.ord] := 22;
-          ELSIF r.state = 1 THEN b_status[r.ord] := 20; b_answered[r.ord] := r.id;
-          ELSIF r.id <> b_id[r.ord] THEN b_status[r.ord] := 21;
-          END IF;
-          skip[r.ord] := b_status[r.ord] <> 0;
-        END IF;
-      END LOOP;
-    END IF;
-
-    SELECT l.status, l.available INTO l_status, b_available
-    FROM ledger_apply(b_account, b_id, array_fill(2::smallint, ARRAY[nb]), b_account, b_revenue, b_price,
-                      array_fill('call'::text, ARRAY[nb]), NULL, ceiling, skip, p_now) l;
     FOR i IN 1..nb LOOP
-      IF l_status[i] <> 0 THEN b_status[i] := l_status[i]; skip[i] := true; END IF;
+      IF l_status[nf + i] <> 0 THEN b_status[i] := l_status[nf + i]; skip[nf + i] := true; END IF;
     END LOOP;
 
     INSERT INTO calls
@@ -197,7 +202,7 @@ BEGIN
            p_now + x.ttl_ms * interval '1 millisecond'
     FROM unnest(b_account, b_id, b_key, b_rail, b_service, b_price, b_identity, b_fingerprint, b_ttl_ms)
            WITH ORDINALITY AS x (account, id, key, rail, service, price, identity, fingerprint, ttl_ms, ord)
-    WHERE NOT skip[x.ord]
+    WHERE NOT skip[nf + x.ord]
     ON CONFLICT (account_id, id) DO NOTHING;
   END IF;
 END
