@@ -4,8 +4,11 @@ export type Database = postgres.Sql<{ bigint: bigint }>;
 /** A transaction that somebody else commits. */
 export type Transaction = postgres.TransactionSql<{ bigint: bigint }>;
 
-/** Group commits have connections of their own: warm ones, which nobody else keeps busy. */
-export const COMMIT_CONNECTIONS = 2;
+/**
+ * Group commits have a connection of their own: a warm one, which nobody else keeps busy. One, because the next batch
+ * grows while the last is away: a second flight halves the batches, and measured slower (see docs/performance.md).
+ */
+export const COMMIT_CONNECTIONS = 1;
 
 /** The two ways to the database. */
 export interface Pools {

@@ -20,7 +20,7 @@ export interface GroupCommitOptions<Work, Result> {
   /** Two pieces with a key in common are never at the database together: the later one waits. */
   keysOf(work: Work): readonly string[];
   maxBatch: number;
-  /** How many batches may be at the database at once. Two: while one is written the next is on its way. */
+  /** How many batches may be at the database at once. */
   maxFlights: number;
   maxWaiting: number;
   /** How often a failed batch is sent again. It may have been committed, which is why `flush` is idempotent. */
