@@ -26,8 +26,8 @@ export interface DebitsResult {
 /** Connections of either side, in all. */
 export const MAX_CONNECTIONS = 10;
 /** The first customer's account; the others follow without a gap. */
-export const FIRST_ACCOUNT = 1_000_000;
-export const ACCOUNTS = 10_000;
+const FIRST_ACCOUNT = 1_000_000;
+const ACCOUNTS = 10_000;
 
 const CONCURRENCIES = [1, 32, 256];
 const GOAL = { concurrency: 256, atLeast: 10 };

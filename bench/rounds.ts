@@ -1,7 +1,7 @@
 /** How two things are compared on a machine that others use too: in turns, and by the ratio of each turn. */
 
 /** The middle value; of an even number of values the mean of the middle two. */
-export function median(values: readonly number[]): number {
+function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const half = sorted.length / 2;
   const upper = sorted[Math.floor(half)];

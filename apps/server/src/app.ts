@@ -202,6 +202,10 @@ export function createApp(parts: AppParts): App {
     },
     async close() {
       await http.close();
+      // What the last calls left open, or owe, is settled before the process is gone and with it what it remembers.
+      await reconciler
+        .run()
+        .catch((error: unknown) => logger.error({ err: error }, 'reconciling at the end failed'));
       await upstreams.close();
     },
   };

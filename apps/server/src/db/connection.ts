@@ -26,6 +26,11 @@ export function connectPools(url: string, maxConnections: number): Pools {
   };
 }
 
+/** Whether PostgreSQL answered and would not do it: not that it was gone, going (57P), cut off (08) or full (53). */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof postgres.PostgresError && !/^(57P|08|53)/.test(error.code);
+}
+
 /**
  * Opens a pool on PostgreSQL. `bigint` columns come as JavaScript `bigint`.
  *
@@ -38,6 +43,8 @@ export function connectDatabase(url: string, maxConnections: number): Database {
     types: { bigint: postgres.BigInt },
     onnotice: () => {},
     connect_timeout: 10,
+    // Whoever waits has a deadline of its own: half a second is the longest pause before the next try (in seconds).
+    backoff: (attempt) => Math.min(0.05 * 2 ** attempt, 0.5),
     // A request that waits longer than this has long been answered with 503.
     connection: { application_name: 'farebox', statement_timeout: 15_000, TimeZone: 'UTC' },
   });

@@ -12,14 +12,16 @@ export interface UndeliveredCall {
   service: string;
   priceMicros: bigint;
   revenue: HouseAccount;
+  /** Whether the payment can ask for its answer again. Then what was taken was taken rightly. */
+  retrievable: boolean;
 }
 
 /**
  * Ends what a crash or a lost connection left open.
  *
  * A call that was authorized and not ended in time is released: its service may have run, but no answer left the
- * house. A call whose capture may have been committed while its answer was withheld, and that nobody can ask for
- * again, is released if it is still open and refunded if it is not.
+ * house. A call whose capture may have been committed while its answer was withheld is released if it is still open;
+ * if it is not, it stays captured for whoever can ask for its answer, and is refunded to whoever cannot.
  */
 export function createReconciler(parts: {
   calls: CallStore;
@@ -32,6 +34,7 @@ export function createReconciler(parts: {
   async function giveBack(call: UndeliveredCall): Promise<void> {
     const released = await calls.finish({ ...call, capture: false, outcome: 'UNDELIVERED', answer: null });
     if (released.status === 'done') return parts.report('released', 1);
+    if (call.retrievable) return parts.report('kept', 1);
     await ledger.transfer({
       id: transferIdFor(`refund:${call.id}`),
       accountId: call.accountId,
@@ -56,7 +59,9 @@ export function createReconciler(parts: {
       let ended = 0;
       for (let call = undelivered[0]; call !== undefined; call = undelivered[0]) {
         await giveBack(call);
-        undelivered.shift();
+        // By name, not by place: another round may have been faster.
+        const at = undelivered.indexOf(call);
+        if (at !== -1) undelivered.splice(at, 1);
         ended += 1;
       }
       const open = await calls.expired(BATCH);

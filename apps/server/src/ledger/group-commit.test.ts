@@ -8,6 +8,8 @@ interface Flight {
   crash(error: Error): void;
 }
 
+class Refusal extends Error {}
+
 /** A database that answers when the test says so. */
 function database(
   options: { maxFlights?: number; maxAttempts?: number; maxWaiting?: number; maxBatch?: number } = {},
@@ -21,6 +23,7 @@ function database(
     maxAttempts: 1,
     firstBackoffMs: 1,
     keysOf: (work) => [work],
+    isRefusal: (error) => error instanceof Refusal,
     flush: (batch) =>
       new Promise((resolve, reject) => {
         const flight = { batch, land: () => resolve(batch.map((work) => `${work}!`)), crash: reject };
@@ -97,14 +100,29 @@ test('one piece of work that the database refuses does not fail the others of it
   away.land();
   const together = await next();
   assert.deepEqual(together.batch, ['good', 'bad']);
-  together.crash(new Error('refused'));
+  together.crash(new Refusal('refused'));
   const alone = await next();
   assert.deepEqual(alone.batch, ['good']);
   alone.land();
-  (await next()).crash(new Error('refused'));
+  (await next()).crash(new Refusal('refused'));
   assert.equal(await good, 'good!');
   await assert.rejects(bad, /refused/);
   await first;
+});
+
+test('when nobody answers, all who wait hear of it at once, not one after another', async () => {
+  const { commits, next } = database();
+  const first = commits.submit('first');
+  const away = await next();
+  const both = [commits.submit('a'), commits.submit('b')];
+  away.land();
+  await first;
+  (await next()).crash(new Error('connection lost'));
+  const outcomes = await Promise.allSettled(both);
+  assert.deepEqual(
+    outcomes.map(({ status }) => status),
+    ['rejected', 'rejected'],
+  );
 });
 
 test('the queue has an end, and a batch has a size', async () => {

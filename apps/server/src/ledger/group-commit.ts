@@ -20,6 +20,8 @@ export interface GroupCommitOptions<Work, Result> {
   /** Two pieces with a key in common are never at the database together: the later one waits. */
   keysOf(work: Work): readonly string[];
   maxBatch: number;
+  /** Whether the database answered and would not do it, in contrast to not answering: a batch is then taken apart. */
+  isRefusal(error: unknown): boolean;
   /** How many batches may be at the database at once. */
   maxFlights: number;
   maxWaiting: number;
@@ -84,7 +86,7 @@ export class GroupCommit<Work, Result> {
       await this.#deliver(batch);
     } catch (error) {
       // Perhaps a single piece of work is what the database refuses: the others must not fail for it.
-      if (batch.length === 1) batch[0]?.reject(error);
+      if (batch.length === 1 || !this.#options.isRefusal(error)) for (const item of batch) item.reject(error);
       else for (const item of batch) await this.#deliver([item]).catch(item.reject);
     } finally {
       this.#flights -= 1;

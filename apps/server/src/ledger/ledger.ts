@@ -1,5 +1,11 @@
 import { arrayLiteral } from '../db/array-literal.ts';
-import { COMMIT_CONNECTIONS, type Database, type Pools, type Transaction } from '../db/connection.ts';
+import {
+  COMMIT_CONNECTIONS,
+  type Database,
+  isRefusal,
+  type Pools,
+  type Transaction,
+} from '../db/connection.ts';
 import { HOUSE_ACCOUNTS, type HouseAccount } from './accounts.ts';
 import { GroupCommit } from './group-commit.ts';
 
@@ -100,6 +106,7 @@ export function createLedger({ sql, commits: connection }: Pools, nowMs: () => n
 
   const commits = new GroupCommit<Transfer, TransferResult>({
     maxBatch: 512,
+    isRefusal,
     maxFlights: COMMIT_CONNECTIONS,
     maxWaiting: 20_000,
     maxAttempts: 4,

@@ -3,7 +3,7 @@
  * calls share one: see `calls_apply` in `db/migrations/003_calls.sql`.
  */
 import { arrayLiteral } from '../db/array-literal.ts';
-import { COMMIT_CONNECTIONS, type Pools } from '../db/connection.ts';
+import { COMMIT_CONNECTIONS, isRefusal, type Pools } from '../db/connection.ts';
 import { HOUSE_ACCOUNTS, type HouseAccount, houseAccountName } from '../ledger/accounts.ts';
 import { GroupCommit } from '../ledger/group-commit.ts';
 
@@ -116,6 +116,7 @@ export function createCallStore(
 
   const commits = new GroupCommit<Work, Outcome>({
     maxBatch: 512,
+    isRefusal,
     maxFlights: COMMIT_CONNECTIONS,
     maxWaiting: 10_000,
     maxAttempts: 5,

@@ -90,13 +90,16 @@ export interface PaidCallParts {
   nowMs(): number;
   report(report: CallReport): void;
   /** Told of a call that may have been captured without its answer being delivered. */
-  undelivered(call: {
-    id: string;
-    accountId: bigint;
-    service: string;
-    priceMicros: bigint;
-    revenue: Payment['revenue'];
-  }): void;
+  undelivered(call: OpenedCall & { retrievable: boolean }): void;
+}
+
+/** What is needed to end a call. */
+interface OpenedCall {
+  id: string;
+  accountId: bigint;
+  service: string;
+  priceMicros: bigint;
+  revenue: Payment['revenue'];
 }
 
 export interface PaidCall {
@@ -290,8 +293,6 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     }
   }
 
-  type OpenedCall = Parameters<PaidCallParts['undelivered']>[0];
-
   /** Reserves and claims; waits while the same request runs elsewhere with the same payment. */
   async function begin(
     call: OpenedCall,
@@ -376,8 +377,9 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     try {
       finished = await parts.calls.finish({ ...call, capture: true, outcome: 'answered', answer });
     } catch (error) {
-      // It may have been taken. Whoever can ask again will get the answer; for the others it is given back.
-      if (answer === null) parts.undelivered(call);
+      // It may have been taken. Whoever can ask again gets the answer then; for the others it is given back. If it was
+      // not taken, the payment becomes free to buy again.
+      parts.undelivered({ ...call, retrievable: answer !== null });
       throw unavailable(
         'OUTCOME_UNKNOWN',
         answer === null

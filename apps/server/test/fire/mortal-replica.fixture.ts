@@ -4,10 +4,13 @@ import type { Service } from '../../src/services/define.ts';
 import { startTestServer, type TestServer } from '../server.fixture.ts';
 
 /**
- * What befalls the next statement of a group commit. `lost`: the connection breaks, before the statement reached the
- * database or after it was committed and before its reply. `dies`: the process does.
+ * What befalls the next statement of a group commit, or the next that takes a price. `lost`: the connection breaks,
+ * before the statement reached the database or after it was committed and before its reply. `dies`: the process does.
  */
-export type Blow = 'lost before' | 'lost after' | 'dies before' | 'dies after';
+export interface Blow {
+  falls: 'lost before' | 'lost after' | 'dies before' | 'dies after';
+  on: 'anything' | 'capture';
+}
 
 interface Life {
   server: TestServer;
@@ -31,6 +34,11 @@ export interface MortalReplica {
   /** A round of the reconciler; ends early when the replica dies over it. */
   reconcile(): Promise<void>;
   close(): Promise<void>;
+}
+
+/** Of a statement's values: the column of outcomes names a call that was answered. */
+function isCapture(value: unknown): boolean {
+  return typeof value === 'string' && /^\{.*"answered"/.test(value);
 }
 
 /** A dead process answers nothing. */
@@ -62,13 +70,18 @@ export async function startMortalReplica(options: {
 
   function struck(commits: Database, life: Pick<Life, 'dead'>): Database {
     return new Proxy(commits, {
-      apply: (target, self, args) => underFire(() => Reflect.apply(target, self, args), life),
+      apply: (target, self, args: unknown[]) =>
+        underFire(() => Reflect.apply(target, self, args), args.some(isCapture), life),
     });
   }
 
-  async function underFire<T>(send: () => Promise<T>, life: Pick<Life, 'dead'>): Promise<T> {
+  async function underFire<T>(
+    send: () => Promise<T>,
+    captures: boolean,
+    life: Pick<Life, 'dead'>,
+  ): Promise<T> {
     if (life.dead) return NEVER;
-    const blow = blows.shift();
+    const blow = blows[0]?.on === 'capture' && !captures ? undefined : blows.shift()?.falls;
     if (blow !== undefined) troubles += 1;
     if (blow === 'dies before') die();
     if (blow === 'lost before') throw new Error('the connection broke before the statement was sent');

@@ -170,6 +170,15 @@ BEGIN
   b_available := l_available[nf + 1:];
 
   IF nf > 0 THEN
+    -- What had been done before went past the ledger this time, and is told all the same what is left.
+    FOR i IN 1..nf LOOP
+      IF skip[i] THEN
+        f_available[i] := coalesce((
+          SELECT a.credits_posted - a.debits_posted - a.debits_pending
+          FROM ledger_accounts a WHERE a.id = f_account[i] AND NOT a.house), 0);
+      END IF;
+    END LOOP;
+
     IF 0 <> ANY (l_status[:nf]) THEN
       RAISE EXCEPTION 'an open call has no open transfer: ledger status %', l_status[:nf];
     END IF;

@@ -1,0 +1,95 @@
+/** A wire to PostgreSQL that a test can cut. */
+import { createServer, connect as dial, type Socket } from 'node:net';
+
+/** What a statement looks like on the wire, by a value that it carries. */
+export type Matching = (sent: string) => boolean;
+
+/**
+ * `statement lost`: cut before it reaches the database. `reply lost`: it has been carried out, and committed, when the
+ * wire is cut before the first byte of its reply.
+ */
+export type Cut = 'statement lost' | 'reply lost';
+
+export interface Wire {
+  /** The database's address by way of this wire. */
+  url: string;
+  /** The next statements that match meet these, one each. */
+  cutNext(matching: Matching, cuts: readonly Cut[]): void;
+  /** How many of them have been met. */
+  readonly met: number;
+  /** Cuts all connections now, and every new one until `mend`. @returns how many there were */
+  cut(): number;
+  mend(): void;
+  close(): Promise<void>;
+}
+
+export async function startWire(databaseUrl: string): Promise<Wire> {
+  const target = new URL(databaseUrl);
+  const open = new Set<() => void>();
+  let isCut = false;
+  let met = 0;
+  let planned: { matching: Matching; cut: Cut }[] = [];
+
+  function carry(client: Socket): void {
+    const database = dial(Number(target.port), target.hostname);
+    const sever = () => {
+      client.resetAndDestroy();
+      database.destroy();
+      open.delete(sever);
+    };
+    open.add(sever);
+    let replyIsLost = false;
+    client.on('data', (bytes) => {
+      const sent = bytes.toString('latin1');
+      const plan = planned[0]?.matching(sent) === true ? planned.shift() : undefined;
+      if (plan !== undefined) met += 1;
+      if (plan?.cut === 'statement lost') return sever();
+      if (plan?.cut === 'reply lost') replyIsLost = true;
+      database.write(bytes);
+    });
+    database.on('data', (bytes) => {
+      if (replyIsLost) sever();
+      else client.write(bytes);
+    });
+    for (const socket of [client, database]) {
+      socket.on('error', sever);
+      socket.on('close', sever);
+    }
+  }
+
+  const server = createServer((client) => {
+    if (isCut) client.resetAndDestroy();
+    else carry(client);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the wire has no port');
+  const url = new URL(databaseUrl);
+  url.hostname = '127.0.0.1';
+  url.port = String(address.port);
+
+  return {
+    url: url.toString(),
+    cutNext(matching, cuts) {
+      planned = cuts.map((cut) => ({ matching, cut }));
+      met = 0;
+    },
+    get met() {
+      return met;
+    },
+    cut() {
+      isCut = true;
+      const connections = [...open];
+      for (const sever of connections) sever();
+      return connections.length;
+    },
+    mend() {
+      isCut = false;
+      planned = [];
+    },
+    async close() {
+      for (const sever of [...open]) sever();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

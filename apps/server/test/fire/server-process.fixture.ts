@@ -1,0 +1,64 @@
+/** The server as a process of its own, as `npm run serve` starts it. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+
+const MAIN = join(import.meta.dirname, '../../src/main.ts');
+
+export interface ServerProcess {
+  url: string;
+  process: ChildProcess;
+  /** Sends a signal and waits for the end. @returns the exit code; null when the signal ended it */
+  end(signal: 'SIGKILL' | 'SIGTERM'): Promise<number | null>;
+}
+
+/**
+ * Starts it and waits until it listens.
+ *
+ * @throws with its last words when it does not come up
+ */
+export async function startServerProcess(environment: Record<string, string>): Promise<ServerProcess> {
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN], {
+    env: {
+      ...(process.env.PATH === undefined ? {} : { PATH: process.env.PATH }),
+      HOST: '127.0.0.1',
+      PORT: String(await freePort()),
+      FAREBOX_SECRET: 'a-secret-of-the-tests-and-of-nothing-else',
+      LOG_LEVEL: 'error',
+      ...environment,
+    },
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  });
+  let words = '';
+  child.stderr?.on('data', (bytes) => {
+    words = `${words}${bytes}`.slice(-4_000);
+  });
+  const url = await new Promise<string>((resolve, reject) => {
+    child.on('message', (message: { ready?: boolean; baseUrl?: string }) => resolve(message.baseUrl ?? ''));
+    child.on('exit', (code) => reject(new Error(`the server ended with ${code}:\n${words}`)));
+    child.on('error', reject);
+  });
+  return {
+    url,
+    process: child,
+    async end(signal) {
+      if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
+      const exit = once(child, 'exit');
+      child.kill(signal);
+      const [code]: (number | null)[] = await exit;
+      return code ?? null;
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no free port');
+  return address.port;
+}
