@@ -199,6 +199,8 @@ export function createApp(parts: AppParts): App {
     ],
     drain() {
       draining = true;
+      // A connection whose last answer is out must not be waited for until its client lets go.
+      http.server.keepAliveTimeout = 1;
     },
     async close() {
       await http.close();
