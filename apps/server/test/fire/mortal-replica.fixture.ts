@@ -106,7 +106,8 @@ export async function startMortalReplica(options: {
     troubles += 1;
     deaths += 1;
     server.app.http.server.closeAllConnections();
-    closing.push(server.close());
+    // Not the whole app: it would wait for what it owes, which the dead do not pay.
+    closing.push(server.app.http.close());
     reconciling = Promise.resolve();
     current = begin().then((life) => {
       alive = life;
