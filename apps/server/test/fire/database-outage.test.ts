@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { z } from 'zod';
-import { connectDatabase, connectPools, type Pools } from '../../src/db/connection.ts';
+import { connectPools, type Pools } from '../../src/db/connection.ts';
 import { usdToMicros } from '../../src/ledger/money.ts';
 import { answer } from '../../src/services/answer.ts';
 import { defineService } from '../../src/services/define.ts';
@@ -190,25 +190,6 @@ for (const cut of ['statement lost', 'reply lost'] as const) {
     assert.deepEqual(await books(key), { micros: SPENT, states: kept ? [1] : [1, 2], refunds: 0 });
   });
 }
-
-test('a connection that breaks takes no query with it that was asked in the same moment', async () => {
-  const one = connectDatabase(wire.url, 1);
-  try {
-    await one`select 1`;
-    wire.cut();
-    wire.mend();
-    await assert.rejects(async () => await one`select 2`, /ECONNRESET/);
-    // The driver has heard that the connection broke, and not yet that it is closed.
-    let heard = false;
-    const hear = () => {
-      heard = true;
-    };
-    one`select 3`.then(hear, hear);
-    await until('an answer or an error', () => heard);
-  } finally {
-    await one.end({ timeout: 0 });
-  }
-});
 
 test('a database that is lost for good is told to all who wait, not to one after another', async () => {
   const key = await knownKey();
