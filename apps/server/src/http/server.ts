@@ -35,8 +35,6 @@ export function sendFinished(
   reply: FastifyReply,
   answer: { status: number; headers: Readonly<Record<string, string>>; body: string },
 ): void {
-  // The time for an answer was over, and that has been said.
-  if (reply.sent) return;
   reply.hijack();
   // ASCII needs no encoding, and most answers are; Node then writes head and body as one block.
   const encoding = /^[ -~]*$/.test(answer.body) ? 'latin1' : 'utf8';
@@ -60,8 +58,6 @@ export function createHttpServer(logger: FastifyBaseLogger): FastifyInstance {
     bodyLimit: BODY_LIMIT_BYTES,
     http: { maxHeaderSize: MAX_HEADER_BYTES },
     requestTimeout: 30_000,
-    // Longer than the longest call that waits for its twin. Whatever hangs beyond it ends with a 503.
-    handlerTimeout: 75_000,
     keepAliveTimeout: 30_000,
     genReqId: () => {
       requestCount += 1;
