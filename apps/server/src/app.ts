@@ -1,13 +1,21 @@
 /** The table of contents of the server: parts in, HTTP app out. */
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
 import { checkoutRoutes } from './cards/routes.ts';
+import { connectRpc } from './chain-rpc/json-rpc.ts';
 import type { Config } from './config.ts';
+import { createKeyring, parseKeyEncryptionKeys } from './custody/envelope.ts';
+import { ownerOf } from './custody/owner.ts';
+import { custodyRoutes, RECORDED_REFUSALS_PER_MINUTE, WALLET_REQUESTS_PER_MINUTE } from './custody/routes.ts';
+import { createWallets } from './custody/wallets.ts';
 import type { Pools } from './db/connection.ts';
-import type { Route } from './discovery/context.ts';
+import type { Route, X402Offer } from './discovery/context.ts';
 import { discoveryRoutes } from './discovery/routes.ts';
 import { callerAddress } from './http/caller-address.ts';
 import { createRateLimit } from './http/rate-limit.ts';
 import { createHttpServer } from './http/server.ts';
+import { createRegistrar } from './identity/registrar.ts';
+import { ERC8004_IDENTITY_REGISTRY } from './identity/registry-abi.ts';
+import { createSettlementFinisher, type SettlementFinisher } from './jobs/finish-settlements.ts';
 import { createReconciler, type Reconciler } from './jobs/reconcile-calls.ts';
 import type { Job } from './jobs/schedule.ts';
 import { createKeys, type Keys } from './keys/keys.ts';
@@ -19,9 +27,17 @@ import { operationsRoutes } from './operations/routes.ts';
 import { type CallStore, createCallStore } from './paid-call/calls.ts';
 import { createPaidCall, type PaidCall } from './paid-call/paid-call.ts';
 import { paidCallRoutes } from './paid-call/routes.ts';
+import { createAnswerSeal } from './paid-call/sealed-answer.ts';
+import { createSettlementStore } from './paid-call/settlements.ts';
 import { creditsRail } from './rails/credits/credits.ts';
-import type { CatalogLine, Service } from './services/define.ts';
+import { ASSET_DECIMALS, NETWORK_NAMES, type NetworkName } from './rails/x402/networks.ts';
+import { receiptRoutes } from './rails/x402/routes.ts';
+import { createX402Rail, type X402Rail } from './rails/x402/x402.ts';
+import { createRelayer } from './relayer/relayer.ts';
+import { senderOf } from './relayer/sender.ts';
+import type { Capability, CatalogLine, Service } from './services/define.ts';
 import { availabilityOf } from './services/registry.ts';
+import { StartError } from './start-error.ts';
 import { connectUpstreams, UPSTREAM_NAMES } from './upstreams/index.ts';
 
 /** More names than a flood can push out while their minute runs. */
@@ -29,6 +45,10 @@ const MAX_LIMITED_NAMES = 50_000;
 const MAX_ANSWER_BYTES = 1_000_000;
 const ANSWERS_DROPPED_AT_ONCE = 5_000;
 const TRIALS_CLOSED_AT_ONCE = 500;
+const WALLETS_REWRAPPED_AT_ONCE = 100;
+const FACILITATORS_ASKED_EVERY_MS = 30_000;
+const RELAYERS_RESUMED_EVERY_MS = 3_000;
+const REGISTRATION_TIMEOUT_MS = 15_000;
 
 export interface AppParts {
   config: Config;
@@ -50,6 +70,9 @@ export interface App {
   ledger: Ledger;
   trials: Trials;
   reconciler: Reconciler;
+  settlementFinisher: SettlementFinisher;
+  /** Asks those whose answers the first 402 depends on. To be awaited before listening. */
+  prepare(): Promise<void>;
   /** From here on `/health/ready` says no, so that no new calls are sent here. */
   drain(): void;
   close(): Promise<void>;
@@ -75,7 +98,41 @@ export function createApp(parts: AppParts): App {
     acceptSandbox: !config.production,
     onRequest: (name, outcome, durationMs) => metrics.upstreamRequest(name, outcome, durationMs),
   });
-  const availability = (service: Service) => availabilityOf(service, upstreams.health);
+  const { baseUrl: baseRpcUrl } = config.upstreams.base;
+  const registrarRpc = baseRpcUrl === null ? null : connectRpc(baseRpcUrl, { timeoutMs: 5_000 });
+  const registrarRelayer =
+    registrarRpc === null || config.identityRegistrarKey === null
+      ? null
+      : createRelayer({
+          sql,
+          rpc: registrarRpc,
+          network: 'eip155:8453',
+          chainId: 8453,
+          keys: [config.identityRegistrarKey],
+          nowMs,
+        });
+  const registrar =
+    registrarRelayer === null
+      ? null
+      : createRegistrar({
+          sql,
+          sender: senderOf(registrarRelayer, REGISTRATION_TIMEOUT_MS),
+          chainId: 8453,
+          registry: ERC8004_IDENTITY_REGISTRY,
+          nowMs,
+        });
+  const wallets =
+    config.walletEncryptionKeys.length === 0
+      ? null
+      : createWallets(sql, {
+          keyring: createKeyring(parseKeyEncryptionKeys(config.walletEncryptionKeys.join(','))),
+          nowMs,
+        });
+  const capabilities: Capability[] = [
+    ...(wallets === null ? [] : (['custody'] as const)),
+    ...(registrar === null ? [] : (['identities'] as const)),
+  ];
+  const availability = (service: Service) => availabilityOf(service, upstreams.health, capabilities);
   const catalog = (): CatalogLine[] =>
     services.map((service) => ({
       path: service.path,
@@ -89,10 +146,49 @@ export function createApp(parts: AppParts): App {
     }));
   const limit = (perMinute: number) => createRateLimit({ perMinute, maxNames: MAX_LIMITED_NAMES, nowMs });
 
+  const settlements = createSettlementStore(sql, nowMs);
+  const x402 = createX402Rail(
+    {
+      ...config.x402,
+      rpcUrls: Object.fromEntries(
+        NETWORK_NAMES.map((name) => [name, config.upstreams[name].baseUrl]),
+      ) as Record<NetworkName, string | null>,
+    },
+    {
+      sql,
+      baseUrl,
+      secret: config.secret,
+      nowMs,
+      report: (network, step, outcome) => metrics.settlement(network, step, outcome),
+    },
+  );
+  const settlementFinisher = createSettlementFinisher({
+    calls,
+    settlements,
+    ledger,
+    chainsOf: (rail) => (rail === 'x402' ? x402.rail.chains : undefined),
+    refundAfterMs: config.x402.refundAfterMs,
+    nowMs,
+    report(outcome, { callId, network }) {
+      metrics.settlement(network, 'reconcile', outcome);
+      if (outcome === 'lost') logger.error({ callId, network }, 'a chain took a settlement back');
+      else if (outcome !== 'waiting' && outcome !== 'final')
+        logger.warn({ callId, network, outcome }, 'settlement');
+    },
+  });
+
   const paidCall = createPaidCall({
     services,
-    rails: [creditsRail({ keys, baseUrl })],
+    // Who sends a payment beside its key means the payment: clients keep sending a key that ran dry.
+    rails: [x402.rail, creditsRail({ keys, baseUrl })],
     calls,
+    settlements,
+    seal: createAnswerSeal(config.secret),
+    refundAfterMs: config.x402.refundAfterMs,
+    capabilitiesFor: (proof) => ({
+      custody: wallets?.paidBy(ownerOf(proof)),
+      identities: registrar?.paidBy(ownerOf(proof)),
+    }),
     upstreams: upstreams.apis,
     availability,
     catalog,
@@ -163,7 +259,12 @@ export function createApp(parts: AppParts): App {
     contactEmail: config.contactEmail,
     services,
     availability,
-    rails: { x402: null, mpp: null },
+    rails: {
+      get x402() {
+        return x402OfferOf(x402);
+      },
+      mpp: null,
+    },
     trial: { creditsUsd: String(TRIAL_USD), lifetimeDays: TRIAL_DAYS, onePerDays: TRIAL_DAYS },
     cardCheckout: false,
     tiers: [],
@@ -171,6 +272,16 @@ export function createApp(parts: AppParts): App {
     routes,
   });
   paidCallRoutes(http, { services, paidCall, addressOf });
+  receiptRoutes(http, { settlements, accountLimit: limit(config.rateLimitPerAddress), addressOf });
+  if (wallets !== null) {
+    custodyRoutes(http, {
+      wallets,
+      keys,
+      walletLimit: limit(WALLET_REQUESTS_PER_MINUTE),
+      refusalLimit: limit(RECORDED_REFUSALS_PER_MINUTE),
+      addressOf,
+    });
+  }
 
   return {
     http,
@@ -180,6 +291,7 @@ export function createApp(parts: AppParts): App {
     ledger,
     trials,
     reconciler,
+    settlementFinisher,
     jobs: [
       {
         name: 'reconcile-calls',
@@ -196,7 +308,40 @@ export function createApp(parts: AppParts): App {
         intervalMs: 60_000,
         run: async () => void (await calls.dropExpiredAnswers(ANSWERS_DROPPED_AT_ONCE)),
       },
+      {
+        name: 'finish-settlements',
+        intervalMs: config.reconcileIntervalMs,
+        run: async () => void (await settlementFinisher.run()),
+      },
+      { name: 'ask-facilitators', intervalMs: FACILITATORS_ASKED_EVERY_MS, run: x402.refresh },
+      {
+        name: 'resume-relayers',
+        intervalMs: RELAYERS_RESUMED_EVERY_MS,
+        async run() {
+          await x402.resume();
+          await registrarRelayer?.resume();
+        },
+      },
+      { name: 'drop-sign-ins', intervalMs: 60_000, run: x402.dropExpiredSignIns },
+      ...(wallets === null
+        ? []
+        : [
+            {
+              name: 'rewrap-wallets',
+              intervalMs: 60_000,
+              run: async () => void (await wallets.rewrap(WALLETS_REWRAPPED_AT_ONCE)),
+            },
+          ]),
     ],
+    async prepare() {
+      await x402.refresh();
+      const missing = await wallets?.missingKeyIds();
+      if (missing !== undefined && missing.length > 0) {
+        throw new StartError(
+          `WALLET_ENCRYPTION_KEY: wallets are encrypted under keys that are not given: ${missing.join(', ')}`,
+        );
+      }
+    },
     drain() {
       draining = true;
       // A connection whose last answer is out must not be waited for until its client lets go.
@@ -208,7 +353,18 @@ export function createApp(parts: AppParts): App {
       await reconciler
         .run()
         .catch((error: unknown) => logger.error({ err: error }, 'reconciling at the end failed'));
-      await upstreams.close();
+      await Promise.all([upstreams.close(), x402.close(), registrarRpc?.close()]);
     },
   };
+}
+
+/** What documents say about x402; null while no chain is ready. */
+function x402OfferOf(x402: X402Rail): X402Offer | null {
+  const [first, ...rest] = x402.offered().map(({ network, payTo }) => ({
+    network: network.id,
+    name: network.name,
+    payTo,
+    asset: { symbol: 'USDC', address: network.asset, decimals: ASSET_DECIMALS },
+  }));
+  return first === undefined ? null : { facilitatorUrl: x402.facilitatorUrl, networks: [first, ...rest] };
 }

@@ -6,6 +6,7 @@ import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { parseTrustedProxies } from './http/caller-address.ts';
+import { NETWORK_NAMES, type NetworkName } from './rails/x402/networks.ts';
 import { StartError } from './start-error.ts';
 import type { UpstreamDefinition } from './upstreams/define.ts';
 import type { UpstreamConfig } from './upstreams/http.ts';
@@ -26,6 +27,25 @@ const whole = (minimum: number, maximum: number) =>
     .transform(Number)
     .pipe(z.number().min(minimum).max(maximum));
 const flag = z.enum(['true', 'false']).transform((value) => value === 'true');
+/** Comma-separated; empty entries are left out. */
+const list = <Output>(entry: z.ZodType<Output, string>) =>
+  z
+    .string()
+    .transform((value) =>
+      value
+        .split(',')
+        .map((each) => each.trim())
+        .filter((each) => each !== ''),
+    )
+    .pipe(z.array(entry).max(20));
+const evmAddress = z
+  .string()
+  .regex(/^0x[0-9a-fA-F]{40}$/, 'must be an address: 0x and 40 hex digits')
+  .transform((value) => value as `0x${string}`);
+const privateKey = z
+  .string()
+  .regex(/^0x[0-9a-fA-F]{64}$/, 'must be private keys: 0x and 64 hex digits each')
+  .transform((value) => value as `0x${string}`);
 const url = z.url({ protocol: /^https?$/ }).transform((value) => value.replace(/\/$/, ''));
 
 const SCHEMA = {
@@ -57,6 +77,18 @@ const SCHEMA = {
   DRAIN_TIMEOUT_MS: whole(1_000, 600_000),
   METRICS_TOKEN: z.string().min(16, 'must have at least 16 characters'),
   CONTACT_EMAIL: z.email(),
+  X402_NETWORKS: list(z.enum(NETWORK_NAMES, `must be names of ${NETWORK_NAMES.join(', ')}`)),
+  X402_RECIPIENT: evmAddress,
+  X402_RECIPIENT_SOLANA: z
+    .string()
+    .regex(/^[1-9A-HJ-NP-Za-km-z]{32,44}$/, 'must be a base58 address: the owner, not the token account'),
+  FACILITATOR_URL: list(url),
+  FACILITATOR_TOKEN: z.string().min(8, 'must have at least 8 characters'),
+  X402_RELAYER_KEYS: list(privateKey),
+  X402_REFUND_KEYS: list(privateKey),
+  X402_REFUND_AFTER_SECONDS: whole(30, 86_400),
+  WALLET_ENCRYPTION_KEY: list(z.string().regex(/^[0-9a-fA-F]{64}$/, 'must be keys of 64 hex digits each')),
+  IDENTITY_REGISTRAR_KEY: privateKey,
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
   FAREBOX_UPSTREAMS: z.enum(['sandbox', 'live']),
   FAREBOX_SANDBOX_PARTS: z.string(),
@@ -113,6 +145,48 @@ const FIXED: Record<VariableName, Omit<Variable, 'name'>> = {
     secret: true,
   },
   CONTACT_EMAIL: { describe: 'Where callers reach you; stands in `/openapi.json`', fallback: null },
+  X402_NETWORKS: {
+    describe:
+      'Chains to offer, of `base`, `ethereum`, `polygon`, `arbitrum`, `solana`. One is offered when its node, a recipient and a settler are configured',
+    fallback: '',
+  },
+  X402_RECIPIENT: { describe: 'Where USDC goes on EVM chains', fallback: null },
+  X402_RECIPIENT_SOLANA: {
+    describe: 'Where USDC goes on Solana: the owner of a token account that exists',
+    fallback: null,
+  },
+  FACILITATOR_URL: {
+    describe:
+      'x402 facilitators in order of preference, comma-separated; the next one is asked when one fails',
+    fallback: '',
+  },
+  FACILITATOR_TOKEN: { describe: 'Bearer token for the facilitators', fallback: null, secret: true },
+  X402_RELAYER_KEYS: {
+    describe: 'Private keys of our own settler, comma-separated. With one, EVM payments need no facilitator',
+    fallback: '',
+    secret: true,
+  },
+  X402_REFUND_KEYS: {
+    describe:
+      'Private keys that hold USDC and gas for refunds. Without one, services that must be paid first take no x402',
+    fallback: '',
+    secret: true,
+  },
+  X402_REFUND_AFTER_SECONDS: {
+    describe: 'How long a paid call that failed may be tried again before its price is sent back',
+    fallback: '600',
+  },
+  WALLET_ENCRYPTION_KEY: {
+    describe:
+      'Keys that managed wallets are encrypted under, 64 hex digits each, comma-separated: the first encrypts, all decrypt',
+    fallback: '',
+    secret: true,
+  },
+  IDENTITY_REGISTRAR_KEY: {
+    describe: 'Private key that registers ERC-8004 identities on Base; it needs gas',
+    fallback: null,
+    secret: true,
+  },
   LOG_LEVEL: {
     describe: 'Least severe level that is logged; every paid call is one line at `info`',
     fallback: 'info',
@@ -139,7 +213,7 @@ function upstreamVariables(name: UpstreamName): Variable[] {
   const variables: Variable[] = [
     {
       name: upstreamBaseUrlVariable(name),
-      describe: `Address of ${definition.title}`,
+      describe: `Address of ${definition.title}${definition.baseUrl === null ? '' : '; `none` to go without'}`,
       fallback: definition.baseUrl,
     },
   ];
@@ -185,6 +259,18 @@ export interface Config {
   metricsToken: string | null;
   contactEmail: string | null;
   logLevel: string;
+  x402: {
+    networks: NetworkName[];
+    recipient: `0x${string}` | null;
+    recipientSolana: string | null;
+    facilitatorUrls: string[];
+    facilitatorToken: string | null;
+    relayerKeys: `0x${string}`[];
+    refundKeys: `0x${string}`[];
+    refundAfterMs: number;
+  };
+  walletEncryptionKeys: string[];
+  identityRegistrarKey: `0x${string}` | null;
   upstreams: Record<UpstreamName, UpstreamConfig>;
 }
 
@@ -200,6 +286,8 @@ export class ConfigError extends StartError {
 
 /** Prefixes under which a name that we do not know is a mistake rather than somebody else's variable. */
 const OWN_PREFIXES = [
+  'X402_',
+  'FACILITATOR_',
   'FAREBOX_',
   'UPSTREAM_',
   'TRIAL_',
@@ -259,7 +347,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const upstreams = {} as Record<UpstreamName, UpstreamConfig>;
   for (const name of UPSTREAM_NAMES) {
     const definition = UPSTREAMS[name] as unknown as UpstreamDefinition<never>;
-    const address = set(upstreamBaseUrlVariable(name)) ?? definition.baseUrl;
+    const configured = set(upstreamBaseUrlVariable(name)) ?? definition.baseUrl;
+    const address = configured === 'none' ? null : configured;
     const parsed = address === null ? null : url.safeParse(address);
     if (parsed?.success === false)
       problems.push(`${upstreamBaseUrlVariable(name)}: must be an http(s) address`);
@@ -293,9 +382,27 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     metricsToken: read('METRICS_TOKEN'),
     contactEmail: read('CONTACT_EMAIL'),
     logLevel: need('LOG_LEVEL'),
+    x402: {
+      networks: need('X402_NETWORKS'),
+      recipient: read('X402_RECIPIENT'),
+      recipientSolana: read('X402_RECIPIENT_SOLANA'),
+      facilitatorUrls: need('FACILITATOR_URL'),
+      facilitatorToken: read('FACILITATOR_TOKEN'),
+      relayerKeys: need('X402_RELAYER_KEYS'),
+      refundKeys: need('X402_REFUND_KEYS'),
+      refundAfterMs: need('X402_REFUND_AFTER_SECONDS') * 1_000,
+    },
+    walletEncryptionKeys: need('WALLET_ENCRYPTION_KEY'),
+    identityRegistrarKey: read('IDENTITY_REGISTRAR_KEY'),
     upstreams,
   };
   read('FAREBOX_UPSTREAMS');
+  for (const name of config.x402.networks ?? []) {
+    const needed = name === 'solana' ? 'X402_RECIPIENT_SOLANA' : 'X402_RECIPIENT';
+    if (set(needed) === undefined) problems.push(`${needed}: must be set to take payments on ${name}`);
+    if (upstreams[name].baseUrl === null)
+      problems.push(`${upstreamBaseUrlVariable(name)}: must be set to take payments on ${name}`);
+  }
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
 }

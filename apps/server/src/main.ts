@@ -26,6 +26,7 @@ async function main(): Promise<void> {
       `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}`;
     const app = createApp({ config, baseUrl, version, pools: database, services, logger, nowMs: Date.now });
     stop.push(() => app.close());
+    await app.prepare();
     await app.http.listen({ host: config.host, port: config.port }).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'EADDRINUSE') {
         throw new StartError(

@@ -9,8 +9,11 @@ import { createLedger } from '../src/ledger/ledger.ts';
 import { usdToMicros } from '../src/ledger/money.ts';
 import type { Service } from '../src/services/define.ts';
 import { loadServices } from '../src/services/registry.ts';
+import { EVM_CHAIN_NAMES } from '../src/upstreams/evm-chains.ts';
 import { UPSTREAM_NAMES, type UpstreamName } from '../src/upstreams/index.ts';
 
+/** No test asks a real chain; one that needs a chain starts its own. */
+const CHAIN_NAMES: readonly UpstreamName[] = [...EVM_CHAIN_NAMES, 'solana'];
 const SECRET = 'a-secret-of-the-tests-and-of-nothing-else';
 
 export interface TestServer {
@@ -45,6 +48,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     RATE_LIMIT_PER_ADDRESS: '1000000',
     RATE_LIMIT_PER_KEY: '1000000',
     MAX_CONCURRENT_CALLS_PER_KEY: '1000',
+    ...Object.fromEntries(CHAIN_NAMES.map((name) => [upstreamBaseUrlVariable(name), 'none'])),
     ...(options.upstreamsUrl === undefined ? {} : sandboxAddresses(options.upstreamsUrl)),
     ...options.environment,
   });
@@ -59,6 +63,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     logger,
     nowMs,
   });
+  await app.prepare();
   const url = await app.http.listen({ host: '127.0.0.1', port: 0 });
   const keys = createKeys(options.pools.sql, nowMs);
   const ledger = createLedger(options.pools, nowMs);
@@ -94,7 +99,8 @@ function sandboxAddresses(url: string): Record<string, string> {
     upstreamBaseUrlVariable(name),
     name === 'ai' ? `${url}/ai/v1` : `${url}/${name}`,
   ];
-  return { ...Object.fromEntries(UPSTREAM_NAMES.map(address)), AI_MODEL: 'sandbox-extractive-1' };
+  const apis = UPSTREAM_NAMES.filter((name) => !CHAIN_NAMES.includes(name));
+  return { ...Object.fromEntries(apis.map(address)), AI_MODEL: 'sandbox-extractive-1' };
 }
 
 /** The JSON of an answer, unchecked: what it must be is for the test to say. */

@@ -14,7 +14,8 @@ if (existsSync(lock) && isAlive(Number(readFileSync(lock, 'utf8')))) {
 // Only what npm start made: a folder without its marks is somebody else's.
 if (existsSync(join(dataDir, 'secret'))) {
   await stopEmbeddedPostgres(dataDir);
-  for (const name of ['postgres', 'secret', 'world.json', 'server.pid', 'sandbox-key-issued']) {
+  const kept = ['postgres', 'chain', 'solana', 'secret', 'wallet-key', 'sandbox-key-issued'];
+  for (const name of [...kept, 'world.json', 'server.pid']) {
     rmSync(join(dataDir, name), { recursive: true, force: true });
   }
   process.stdout.write(`Forgot everything below ${dataDir}.\n`);

@@ -2,25 +2,33 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { SANDBOX_ACCOUNTS } from './chain/accounts.ts';
+import { keeperOf } from './chain/state-files.ts';
 
 const QUIET = '--disable-warning=ExperimentalWarning';
 const HERE = import.meta.dirname;
 
 let folder: string;
+const children: ChildProcess[] = [];
 before(() => {
   folder = mkdtempSync(join(tmpdir(), 'farebox-start-'));
 });
-after(() => rmSync(folder, { recursive: true, force: true }));
+after(() => {
+  // Only those that a failed test left behind.
+  for (const child of children) child.kill('SIGKILL');
+  rmSync(folder, { recursive: true, force: true });
+});
 
 interface World {
   url: string;
   key: string | undefined;
-  printed: string;
+  /** What it has printed until now. */
+  readonly printed: string;
   process: ChildProcess;
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
@@ -31,6 +39,7 @@ function environment(name: string, port: number): NodeJS.ProcessEnv {
 
 async function start(name: string, port: number): Promise<World> {
   const child = spawn(process.execPath, [QUIET, join(HERE, 'start.ts')], { env: environment(name, port) });
+  children.push(child);
   let printed = '';
   const ready = new Promise<void>((resolve, reject) => {
     child.stdout.on('data', (chunk) => {
@@ -46,7 +55,9 @@ async function start(name: string, port: number): Promise<World> {
   return {
     url: `http://127.0.0.1:${port}`,
     key: /fbx_live_[0-9a-f]{64}/.exec(printed)?.[0],
-    printed,
+    get printed() {
+      return printed;
+    },
     process: child,
     async stop(signal = 'SIGTERM') {
       const ended = once(child, 'exit');
@@ -71,10 +82,21 @@ function command(name: string, port: number, program: string, ...args: string[])
   return execFileSync(process.execPath, [QUIET, join(HERE, program), ...args], options);
 }
 
+async function usdcOf(wallet: { rpcUrl: string; address: string }): Promise<number> {
+  const balanceOf = `0x70a08231${wallet.address.slice(2).toLowerCase().padStart(64, '0')}`;
+  const call = { to: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', data: balanceOf };
+  const answer = await fetch(wallet.rpcUrl, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_call', params: [call, 'latest'] }),
+  });
+  return Number(JSON.parse(await answer.text()).result) / 1e6;
+}
+
 const buy = (world: World, key: string, headers: Record<string, string> = {}) =>
   fetch(`${world.url}/x402/first-call`, { method: 'POST', headers: { 'x-api-key': key, ...headers } });
 
-test('first start, commands to paste, restart with everything kept, two copies, reset', async () => {
+test('first start, commands to paste, a wallet, restart with everything kept, two copies, reset, half a world', async () => {
   const port = await freePort();
   const first = await start('one', port);
   const { key } = first;
@@ -87,11 +109,22 @@ test('first start, commands to paste, restart with everything kept, two copies, 
     const answer = JSON.parse(execFileSync('sh', ['-c', line], { encoding: 'utf8' }));
     assert.equal(answer.success, true, line);
   }
-  const once = { 'idempotency-key': 'kept' };
-  const bought = await (await buy(first, key, once)).text();
+  const sameCall = { 'idempotency-key': 'kept' };
+  const bought = await (await buy(first, key, sameCall)).text();
   assert.match(command('one', port, 'run.ts', 'apps/server/src/commands/books.ts'), /The books balance\./);
   const probe = command('one', port, 'run.ts', 'apps/server/src/commands/probe.ts');
   assert(probe.includes('fits') && !probe.includes('FAILS'), probe);
+
+  // A wallet for the sandbox's chains; no key of theirs is written down.
+  const made = JSON.parse(command('one', port, 'wallet.ts', '--json'));
+  assert.deepEqual(made.solana.holds, { usdc: '100', native: '0.1' });
+  assert.equal(await usdcOf(made.base), 100);
+  const noted = readFileSync(join(folder, 'one', 'world.json'), 'utf8');
+  const named = JSON.parse(noted).environment;
+  assert.equal(named.X402_RECIPIENT, SANDBOX_ACCOUNTS.recipient.address);
+  assert.equal(named.X402_NETWORKS, 'base,solana');
+  for (const { privateKey } of Object.values(SANDBOX_ACCOUNTS)) assert(!noted.includes(privateKey));
+  assert(!noted.includes(readFileSync(join(folder, 'one', 'wallet-key'), 'utf8')));
 
   const second = await start('two', await freePort());
   assert(second.key !== undefined && second.key !== key);
@@ -105,17 +138,27 @@ test('first start, commands to paste, restart with everything kept, two copies, 
   assert.equal(await first.stop(), 0);
   const again = await start('one', port);
   assert.equal(again.key, undefined, 'a key is shown once');
-  assert.equal(await (await buy(again, key, once)).text(), bought, 'the stored answer');
+  assert.equal(await (await buy(again, key, sameCall)).text(), bought, 'the stored answer');
   const me = await fetch(`${again.url}/api/keys/me`, { headers: { 'x-api-key': key } });
   assert.match(await me.text(), /"balanceUsd":"199\.150000"/);
+  const { UPSTREAM_BASE_BASE_URL: rpcUrl } = JSON.parse(
+    readFileSync(join(folder, 'one', 'world.json'), 'utf8'),
+  ).environment;
+  assert.equal(await usdcOf({ ...made.base, rpcUrl }), 100);
   assert.equal(await again.stop(), 0);
 
   command('one', port, 'reset.ts');
   const anew = await start('one', port);
   assert(anew.key !== undefined && anew.key !== key);
   assert.equal((await buy(anew, key)).status, 402);
-  await anew.stop();
+
+  // Half a world is none: when the chain's node is killed, everything ends and says why.
+  const ended = once(anew.process, 'exit');
+  process.kill(keeperOf(join(folder, 'one', 'chain')) ?? assert.fail(), 'SIGKILL');
+  assert.deepEqual(await ended, [1, null]);
+  assert.match(anew.printed, /the sandbox chain ended: .* everything stops/);
   command('two', port, 'reset.ts');
+  assert.throws(() => command('two', port, 'wallet.ts'), /no sandbox runs on/);
 });
 
 test('production starts no sandbox part, and says everything that is missing at once', async () => {

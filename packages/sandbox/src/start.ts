@@ -25,6 +25,13 @@ const server = fork(join(SERVER, 'main.ts'), {
   stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
 });
 let stopping = false;
+let broken = false;
+void world?.broken.then((what) => {
+  process.stderr.write(`farebox: ${what}. A part of the sandbox is missing, so everything stops.\n`);
+  broken = true;
+  stopping = true;
+  server.kill('SIGTERM');
+});
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
     if (!stopping) process.stdout.write('Stopping: running calls end, nothing new begins.\n');
@@ -39,7 +46,7 @@ server.on('message', (message: { ready?: boolean; baseUrl?: string }) => {
   });
 });
 server.on('exit', (code) => {
-  void (world?.stop() ?? Promise.resolve()).finally(() => process.exit(code ?? 1));
+  void (world?.stop() ?? Promise.resolve()).finally(() => process.exit(broken ? 1 : (code ?? 1)));
 });
 
 async function openWorld(): Promise<World> {

@@ -7,6 +7,12 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join, resolve } from 'node:path';
 import { isAlive } from '../../../apps/server/src/db/is-alive.ts';
 import { StartError } from '../../../apps/server/src/start-error.ts';
+import { SANDBOX_ACCOUNTS } from './chain/accounts.ts';
+import { startEvmChain } from './chain/chain.ts';
+import { MARKET_SEED } from './chain/market-price.ts';
+import { startFacilitator } from './facilitator/facilitator.ts';
+import { secretKeyOf, signerOf } from './solana/accounts.ts';
+import { startSolana } from './solana/solana.ts';
 import { createUpstreamSandbox } from './upstreams/server.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -22,33 +28,56 @@ export interface World {
   /** What the server must be told, beside what it was told already. */
   environment: Record<string, string>;
   parts: readonly WorldPart[];
+  /** Settles when a part ends that nobody stopped, with a sentence about it. What is left is of no use then. */
+  broken: Promise<string>;
   stop(): Promise<void>;
 }
-
-/** Seed of the one synthetic market: the same everywhere, so that two sandboxes agree. */
-const MARKET_SEED = 8402;
 
 /** The upstreams whose replies the sandbox gives, with the path below its address that the adapter expects. */
 const KEYLESS = [
   ...['binance', 'coinbase', 'coingecko', 'defillama', 'dexscreener', 'erddap', 'geckoterminal', 'gibs'],
   ...['kalshi', 'kraken', 'polymarket', 'polymarketclob'],
 ];
+/** Chains that the sandbox has no double of: without an address they are not there. */
+const ABSENT_CHAINS = ['ethereum', 'polygon', 'arbitrum', 'optimism', 'bsc'];
 const AI = { path: '/ai/v1', model: 'sandbox-extractive-1' };
+
+/** What is not written down beside the rest but found again: in files of the data directory, or made from a phrase. */
+const SECRETS = {
+  FAREBOX_SECRET: (dataDir: string) => secretIn(dataDir, 'secret'),
+  WALLET_ENCRYPTION_KEY: (dataDir: string) => secretIn(dataDir, 'wallet-key'),
+  X402_REFUND_KEYS: () => SANDBOX_ACCOUNTS.refunds.privateKey,
+  IDENTITY_REGISTRAR_KEY: () => SANDBOX_ACCOUNTS.registrar.privateKey,
+};
+type SecretName = keyof typeof SECRETS;
+
+/** What a world wrote down about itself. */
+interface Note {
+  pid: number;
+  environment: Record<string, string>;
+  /** The secrets that it gave. */
+  secrets: SecretName[];
+}
 
 /** The folder that `npm start` keeps its state in. */
 export function dataDirOf(environment: Environment): string {
   return resolve(environment.FAREBOX_DATA_DIR || '.farebox');
 }
 
+/** The variable that holds an upstream's address. */
+function addressOf(upstream: string): string {
+  return `UPSTREAM_${upstream.toUpperCase()}_BASE_URL`;
+}
+
 /**
  * Starts the parts that the environment does not name an address for.
  *
- * @param options.live leaves keyless upstreams at their real addresses
+ * @param options.live leaves keyless upstreams at their real addresses; money stays the sandbox's own
+ * @throws StartError when one of them does not start; the others are stopped then
  */
 export async function startWorld(environment: Environment, options: { live: boolean }): Promise<World> {
   const dataDir = dataDirOf(environment);
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  const note = join(dataDir, 'world.json');
   const other = noteIn(dataDir);
   if (other !== null && isAlive(other.pid)) {
     throw new StartError(
@@ -59,62 +88,140 @@ export async function startWorld(environment: Environment, options: { live: bool
   const give = (name: string, value: string) => {
     if (!environment[name]) added[name] = value;
   };
-  give('FAREBOX_SECRET', secretIn(dataDir));
+  const secrets: SecretName[] = [];
+  const giveSecret = (name: SecretName) => {
+    if (!environment[name]) secrets.push(name);
+  };
+  const parts: WorldPart[] = [];
+  const stops: (() => Promise<void>)[] = [];
+  const stop = async () => {
+    for (const end of stops.toReversed()) await end();
+    rmSync(noteFile(dataDir), { force: true });
+  };
+  async function begin<Part extends { url: string; stop(): Promise<void> }>(
+    name: string,
+    standsFor: string,
+    start: () => Promise<Part>,
+  ): Promise<Part> {
+    try {
+      const part = await start();
+      stops.push(() => part.stop());
+      parts.push({ name, url: part.url, standsFor });
+      return part;
+    } catch (cause) {
+      await stop();
+      if (cause instanceof StartError) throw cause;
+      throw new StartError(`the sandbox's ${name} did not start: ${messageOf(cause)}`, { cause });
+    }
+  }
+
+  giveSecret('FAREBOX_SECRET');
+  giveSecret('WALLET_ENCRYPTION_KEY');
   give('LOG_LEVEL', 'warn');
 
   const upstreams = createUpstreamSandbox({ host: '127.0.0.1', port: 0, seed: MARKET_SEED });
-  const { url } = await upstreams.start();
-  if (!options.live)
-    for (const name of KEYLESS) give(`UPSTREAM_${name.toUpperCase()}_BASE_URL`, `${url}/${name}`);
+  const { url } = await begin(
+    'upstreams',
+    options.live
+      ? 'the AI model; keyless upstreams are live'
+      : 'market, prediction, satellite and AI sources',
+    async () => ({ ...(await upstreams.start()), stop: () => upstreams.stop() }),
+  );
+  if (!options.live) {
+    for (const name of KEYLESS) give(addressOf(name), `${url}/${name}`);
+    for (const name of ABSENT_CHAINS) give(addressOf(name), 'none');
+  }
   if (!environment.AI_BASE_URL) {
     give('AI_BASE_URL', url + AI.path);
     give('AI_MODEL', AI.model);
   }
-  added.FAREBOX_SANDBOX_PARTS = 'upstreams';
 
-  writeFileSync(note, JSON.stringify({ pid: process.pid, environment: withoutSecrets(added) }, null, 2));
+  const chain = environment[addressOf('base')]
+    ? null
+    : await begin('chain', 'Base (chain id 8453) with USDC, Uniswap and ERC-8004', () =>
+        startEvmChain({ stateDir: join(dataDir, 'chain') }),
+      );
+  if (chain !== null) {
+    give(addressOf('base'), chain.url);
+    give('X402_RECIPIENT', SANDBOX_ACCOUNTS.recipient.address);
+    giveSecret('X402_REFUND_KEYS');
+    giveSecret('IDENTITY_REGISTRAR_KEY');
+  }
+  const solana = environment[addressOf('solana')]
+    ? null
+    : await begin('solana', 'Solana with USDC', () => startSolana({ stateDir: join(dataDir, 'solana') }));
+  if (solana !== null) {
+    give(addressOf('solana'), solana.url);
+    give('X402_RECIPIENT_SOLANA', (await signerOf('recipient')).address);
+  }
+  if (chain !== null || solana !== null) {
+    const networks = [chain !== null && 'base', solana !== null && 'solana'].filter((name) => name !== false);
+    give('X402_NETWORKS', networks.join(','));
+    if (!environment.FACILITATOR_URLS) {
+      const feePayerSecretKey = await secretKeyOf('facilitator');
+      const facilitator = await begin('facilitator', 'an x402 facilitator for these chains', () =>
+        startFacilitator({
+          evm: chain && { rpcUrl: chain.url, privateKeys: [SANDBOX_ACCOUNTS.facilitator.privateKey] },
+          solana: solana && { rpcUrl: solana.url, feePayerSecretKey },
+        }),
+      );
+      give('FACILITATOR_URLS', facilitator.url);
+    }
+  }
+  added.FAREBOX_SANDBOX_PARTS = parts.map(({ name }) => name).join(',');
+
+  const note: Note = { pid: process.pid, environment: added, secrets };
+  writeFileSync(noteFile(dataDir), JSON.stringify(note, null, 2));
   return {
-    environment: added,
-    parts: [
-      {
-        name: 'upstreams',
-        url,
-        standsFor: options.live
-          ? 'the AI model; keyless upstreams are live'
-          : 'market, prediction, satellite and AI sources',
-      },
-    ],
-    async stop() {
-      await upstreams.stop();
-      rmSync(note, { force: true });
-    },
+    environment: { ...added, ...secretsOf(dataDir, secrets) },
+    parts,
+    // The other parts live in this process and end with it.
+    broken:
+      chain === null ? new Promise(() => {}) : chain.died.then((why) => `the sandbox chain ended: ${why}`),
+    stop,
   };
 }
 
 /** What a command needs to look into the world that runs on this folder, or into what one left behind. */
 export function environmentOfWorld(environment: Environment): Record<string, string> {
   const dataDir = dataDirOf(environment);
-  const noted = noteIn(dataDir)?.environment ?? {};
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const note = noteIn(dataDir) ?? {
+    environment: { FAREBOX_DATA_DIR: dataDir },
+    secrets: ['FAREBOX_SECRET', 'WALLET_ENCRYPTION_KEY'] as const,
+  };
+  const given = Object.entries({ ...note.environment, ...secretsOf(dataDir, note.secrets) });
   const live = environment.FAREBOX_UPSTREAMS === 'live';
-  const wanted = Object.entries(noted).filter(([name]) => !(live && /^UPSTREAM_\w+_BASE_URL$/.test(name)));
-  return { FAREBOX_DATA_DIR: dataDir, FAREBOX_SECRET: secretIn(dataDir), ...Object.fromEntries(wanted) };
+  const leftLive = new Set(live ? [...KEYLESS, ...ABSENT_CHAINS].map(addressOf) : []);
+  return Object.fromEntries(given.filter(([name]) => !leftLive.has(name)));
 }
 
-/** What a world on this folder wrote down about itself. */
-function noteIn(dataDir: string): { pid: number; environment: Record<string, string> } | null {
-  const note = join(dataDir, 'world.json');
-  return existsSync(note) ? JSON.parse(readFileSync(note, 'utf8')) : null;
+/** The same, only while that world runs; null when none does. */
+export function environmentOfRunningWorld(environment: Environment): Record<string, string> | null {
+  const note = noteIn(dataDirOf(environment));
+  return note !== null && isAlive(note.pid) ? environmentOfWorld(environment) : null;
 }
 
-/** The folder's own secret: made once, kept in a file that only its owner reads. */
-function secretIn(dataDir: string): string {
-  const file = join(dataDir, 'secret');
+function noteFile(dataDir: string): string {
+  return join(dataDir, 'world.json');
+}
+
+function noteIn(dataDir: string): Note | null {
+  const file = noteFile(dataDir);
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : null;
+}
+
+function secretsOf(dataDir: string, names: readonly SecretName[]): Record<string, string> {
+  return Object.fromEntries(names.map((name) => [name, SECRETS[name](dataDir)]));
+}
+
+/** A secret of the folder's own, 32 bytes in hex: made once, kept in a file that only its owner reads. */
+function secretIn(dataDir: string, name: string): string {
+  const file = join(dataDir, name);
   if (!existsSync(file)) writeFileSync(file, randomBytes(32).toString('hex'), { mode: 0o600 });
   return readFileSync(file, 'utf8');
 }
 
-function withoutSecrets(environment: Record<string, string>): Record<string, string> {
-  const { FAREBOX_SECRET: _, ...rest } = environment;
-  return rest;
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

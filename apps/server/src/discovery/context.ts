@@ -13,7 +13,7 @@ export interface DiscoveryContext {
   /** Whether a service may be sold at this moment; asked again for every rendering. */
   availability(service: Service): Availability;
   /** The ways to pay that work now. Credits always do. */
-  rails: { x402: X402Offer | null; mpp: MppOffer | null };
+  readonly rails: { readonly x402: X402Offer | null; readonly mpp: MppOffer | null };
   /** Null while no trial keys are given out. */
   trial: TrialTerms | null;
   /** True once a card can be charged. Tiers are published only then. */
@@ -95,7 +95,8 @@ export function fingerprintOf(context: DiscoveryContext): string {
     const { reason, message } = context.availability(service);
     return `${reason ?? ''}:${message ?? ''}`;
   });
-  return `${context.routes.length}|${states.join('|')}`;
+  const networks = context.rails.x402?.networks.map(({ network }) => network) ?? [];
+  return `${context.routes.length}|${networks.join()}|${states.join('|')}`;
 }
 
 /** The lowest and the highest price on the list, as decimal strings; null when nothing is on it. */

@@ -13,7 +13,14 @@ export type TransferPhase = 'posted' | 'pending' | 'post' | 'void';
 const PHASES: Record<TransferPhase, number> = { posted: 1, pending: 2, post: 3, void: 4 };
 
 /** Why money moved. Stands in every transfer; `npm run books` knows what each must be matched by. */
-export type TransferCode = 'call' | 'call_refund' | 'trial_grant' | 'trial_expiry' | 'operator_grant';
+export type TransferCode =
+  | 'call'
+  | 'call_refund'
+  | 'onchain_refund'
+  | 'settlement_lost'
+  | 'trial_grant'
+  | 'trial_expiry'
+  | 'operator_grant';
 
 export interface Transfer {
   /** The transfer's id. The same id again is the same transfer: done once, answered twice. */

@@ -8,6 +8,8 @@ export interface Metrics {
   call(report: CallReport): void;
   upstreamRequest(upstream: string, outcome: 'ok' | 'failed', durationMs: number): void;
   reconciled(outcome: string, count: number): void;
+  /** One step of a payment on a chain: `verify`, `settle` or `reconcile`. */
+  settlement(network: string, step: string, outcome: string): void;
   /** The text that Prometheus reads. */
   render(): Promise<string>;
   readonly contentType: string;
@@ -65,6 +67,12 @@ export function createMetrics(watched: {
     name: 'farebox_reconciled_total',
     help: 'Unfinished business that a job finished',
     labelNames: ['outcome'],
+    registers,
+  });
+  const settlements = new Counter({
+    name: 'farebox_settlements_total',
+    help: 'Steps of payments on chains by how they ended: verify, settle, and what the reconciler did',
+    labelNames: ['network', 'step', 'outcome'],
     registers,
   });
   new Gauge({
@@ -128,6 +136,7 @@ export function createMetrics(watched: {
       upstreamRequests.inc({ upstream, outcome });
       upstreamDuration.observe({ upstream }, durationMs / 1_000);
     },
+    settlement: (network, step, outcome) => settlements.inc({ network, step, outcome }),
     reconciled: (outcome, count) => reconciled.inc({ outcome }, count),
     render: () => registry.metrics(),
     contentType: registry.contentType,

@@ -6,6 +6,7 @@ import { arrayLiteral } from '../db/array-literal.ts';
 import { COMMIT_CONNECTIONS, isRefusal, type Pools } from '../db/connection.ts';
 import { HOUSE_ACCOUNTS, type HouseAccount, houseAccountName } from '../ledger/accounts.ts';
 import { GroupCommit } from '../ledger/group-commit.ts';
+import type { OnChainPayment } from './rail.ts';
 
 export interface CallToBegin {
   /** Also the id of its transfer. */
@@ -20,6 +21,8 @@ export interface CallToBegin {
   revenue: HouseAccount;
   /** What makes this payment itself: null for a call that is bought without a way to ask for it again. */
   identity: string | null;
+  /** What a chain takes at most once; null where no chain is asked. The same payment under two names has one. */
+  paymentKey: string | null;
   /** SHA-256 of the request, 32 bytes; needed with an identity. */
   fingerprint: Buffer | null;
   /** From when the reconciler may release it. */
@@ -32,6 +35,8 @@ export type BeginOutcome =
   | { status: 'above_day_cap' | 'above_call_cap' | 'key_revoked' | 'key_expired' | 'key_frozen' }
   /** This payment has its answer already: read it with `answerOf`. */
   | { status: 'answered'; callId: string }
+  /** This payment is with the chain: whoever may lease its settlement can go on with it. */
+  | { status: 'settling'; callId: string }
   /** The same request with the same payment is running now, here or on another replica. */
   | { status: 'running' }
   /** The payment was made for another request. */
@@ -43,6 +48,23 @@ export interface StoredAnswer {
   body: string;
 }
 
+/** A call whose money a chain must move: from here on only what the chain says can end it. */
+export interface CallToKeep {
+  id: string;
+  accountId: bigint;
+  rail: string;
+  payment: OnChainPayment;
+  /** The answer, withheld until the money has come; null when the service runs only after that. */
+  answer: StoredAnswer | null;
+  /** For how long nobody else may settle it. */
+  leaseMs: number;
+}
+
+export type KeepOutcome =
+  | { status: 'kept' }
+  /** It took too long and was released. */
+  | { status: 'not_open' };
+
 export interface CallToFinish {
   id: string;
   accountId: bigint;
@@ -53,8 +75,10 @@ export interface CallToFinish {
   capture: boolean;
   /** Why it was released, or `answered`. */
   outcome: string;
-  /** Kept for as long as the same payment may ask again; null when nobody can. */
+  /** Kept for as long as the same payment may ask again; null when nobody can, or when it was kept before. */
   answer: StoredAnswer | null;
+  /** Of a call that was kept: where its money moved, or null when it never will. Absent for a call that was not. */
+  settled?: { transaction: string; blockNumber: bigint | null } | null;
 }
 
 export type FinishOutcome =
@@ -62,14 +86,18 @@ export type FinishOutcome =
   /** Somebody else ended it the other way: for a capture, it had been released because it took too long. */
   | { status: 'not_open' };
 
-type Work = { kind: 'begin'; call: CallToBegin } | { kind: 'finish'; call: CallToFinish };
-type Outcome = BeginOutcome | FinishOutcome;
+type Work =
+  | { kind: 'begin'; call: CallToBegin }
+  | { kind: 'keep'; call: CallToKeep }
+  | { kind: 'finish'; call: CallToFinish };
+type Outcome = BeginOutcome | KeepOutcome | FinishOutcome;
 type Cell = Parameters<typeof arrayLiteral>[0][number];
 
 interface Applied {
   b_status: number[];
   b_available: bigint[];
   b_answered: string[];
+  k_status: number[];
   f_status: number[];
   f_available: bigint[];
 }
@@ -90,12 +118,17 @@ export interface CallStore {
    * @throws QueueFull; or the database's error when the outcome is unknown: the reconciler will then release it
    */
   begin(call: CallToBegin): Promise<BeginOutcome>;
+  /** Stores the answer and what settles the call, and gives its end over to the chain. Again changes nothing. */
+  keep(call: CallToKeep): Promise<KeepOutcome>;
   /** Takes or gives back the price and keeps the answer, all or nothing. Doing it again changes nothing. */
   finish(call: CallToFinish): Promise<FinishOutcome>;
-  answerOf(accountId: bigint, callId: string): Promise<StoredAnswer | null>;
+  answerOf(
+    accountId: bigint,
+    callId: string,
+  ): Promise<(StoredAnswer & { transaction: string | null }) | null>;
   /** What became of a payment, without claiming it; null when nothing did. A key that ended gets nothing, as in `begin`. */
   look(
-    payment: { accountId: bigint; keyId: bigint | null; identity: string },
+    payment: { accountId: bigint; keyId: bigint | null; identity: string; paymentKey: string | null },
     fingerprint: Buffer,
   ): Promise<BeginOutcome | null>;
   /** Calls whose time is over, oldest first. */
@@ -121,14 +154,18 @@ export function createCallStore(
     maxWaiting: 10_000,
     maxAttempts: 5,
     firstBackoffMs: 100,
-    keysOf: ({ kind, call }) =>
-      kind === 'begin' && call.identity !== null
-        ? [call.id, `${call.accountId} ${call.identity}`]
-        : [call.id],
+    keysOf({ kind, call }) {
+      const keys = [call.id];
+      if (kind === 'begin' && call.identity !== null) keys.push(`${call.accountId} ${call.identity}`);
+      if (kind === 'begin' && call.paymentKey !== null) keys.push(`${call.accountId} key ${call.paymentKey}`);
+      return keys;
+    },
     async flush(batch) {
       const begins = batch.filter((work) => work.kind === 'begin').map((work) => work.call);
+      const keeps = batch.filter((work) => work.kind === 'keep').map((work) => work.call);
       const finishes = batch.filter((work) => work.kind === 'finish').map((work) => work.call);
       const b = (pick: (call: CallToBegin) => Cell) => arrayLiteral(begins.map(pick));
+      const k = (pick: (call: CallToKeep) => Cell) => arrayLiteral(keeps.map(pick));
       const f = (pick: (call: CallToFinish) => Cell) => arrayLiteral(finishes.map(pick));
       const [applied] = await connection<Applied[]>`
         select * from calls_apply(
@@ -136,48 +173,68 @@ export function createCallStore(
           ${b((c) => c.keyId)}::text::bigint[], ${b((c) => c.rail)}::text::text[],
           ${b((c) => c.service)}::text::text[], ${b((c) => c.priceMicros)}::text::bigint[],
           ${b((c) => HOUSE_ACCOUNTS[c.revenue])}::text::bigint[], ${b((c) => c.identity)}::text::text[],
+          ${b((c) => c.paymentKey)}::text::text[],
           ${b((c) => hexOf(c.fingerprint))}::text::bytea[], ${b((c) => c.ttlMs)}::text::integer[],
+          ${k((c) => c.accountId)}::text::bigint[], ${k((c) => c.id)}::text::uuid[],
+          ${k((c) => c.rail)}::text::text[], ${k((c) => c.payment.network)}::text::text[],
+          ${k((c) => c.payment.asset)}::text::text[], ${k((c) => c.payment.payer)}::text::text[],
+          ${k((c) => c.payment.payTo)}::text::text[], ${k((c) => c.payment.amountUnits)}::text::bigint[],
+          ${k((c) => JSON.stringify(c.payment.evidence))}::text::text[],
+          ${k((c) => new Date(c.payment.deadAfterMs).toISOString())}::text::timestamptz[],
+          ${k((c) => c.leaseMs)}::text::integer[], ${k((c) => c.answer?.status ?? null)}::text::smallint[],
+          ${k((c) => (c.answer === null ? null : JSON.stringify(c.answer.headers)))}::text::text[],
+          ${k((c) => c.answer?.body ?? null)}::text::text[],
           ${f((c) => c.accountId)}::text::bigint[], ${f((c) => c.id)}::text::uuid[],
           ${f((c) => (c.capture ? 3 : 4))}::text::smallint[], ${f((c) => c.priceMicros)}::text::bigint[],
           ${f((c) => HOUSE_ACCOUNTS[c.revenue])}::text::bigint[], ${f((c) => c.service)}::text::text[],
-          ${f((c) => c.outcome)}::text::text[], ${f((c) => c.answer?.status ?? null)}::text::smallint[],
+          ${f((c) => c.outcome)}::text::text[], ${f((c) => c.settled !== undefined)}::text::boolean[],
+          ${f((c) => c.settled?.transaction ?? null)}::text::text[],
+          ${f((c) => c.settled?.blockNumber ?? null)}::text::bigint[], ${f((c) => c.answer?.status ?? null)}::text::smallint[],
           ${f((c) => (c.answer === null ? null : JSON.stringify(c.answer.headers)))}::text::text[],
           ${f((c) => c.answer?.body ?? null)}::text::text[],
           ${`${answerTtlMs} milliseconds`}::interval, ${now()}::timestamptz
         )`;
       if (applied === undefined) throw new Error('calls_apply answered nothing');
       let nextBegin = 0;
+      let nextKeep = 0;
       let nextFinish = 0;
-      return batch.map(({ kind }) =>
-        kind === 'begin' ? beginOutcome(applied, nextBegin++) : finishOutcome(applied, nextFinish++),
-      );
+      return batch.map(({ kind }) => {
+        if (kind === 'begin') return beginOutcome(applied, nextBegin++);
+        return kind === 'keep' ? keepOutcome(applied, nextKeep++) : finishOutcome(applied, nextFinish++);
+      });
     },
   });
 
   return {
     begin: (call) => commits.submit({ kind: 'begin', call }) as Promise<BeginOutcome>,
+    keep: (call) => commits.submit({ kind: 'keep', call }) as Promise<KeepOutcome>,
     finish: (call) => commits.submit({ kind: 'finish', call }) as Promise<FinishOutcome>,
     get depth() {
       return commits.depth;
     },
 
     async answerOf(accountId, callId) {
-      const [row] = await sql<{ status: number; headers: Record<string, string>; body: string }[]>`
-        select status, headers, body from call_answers
-        where account_id = ${String(accountId)} and id = ${callId} and expires_at > ${now()}`;
+      const [row] = await sql<
+        { status: number; headers: Record<string, string>; body: string; transaction: string | null }[]
+      >`
+        select a.status, a.headers, a.body, s.transaction
+        from call_answers a left join settlements s on s.account_id = a.account_id and s.call_id = a.id
+        where a.account_id = ${String(accountId)} and a.id = ${callId} and a.expires_at > ${now()}`;
       return row ?? null;
     },
 
-    async look({ accountId, keyId, identity }, fingerprint) {
+    async look({ accountId, keyId, identity, paymentKey }, fingerprint) {
       const [row] = await sql<{ id: string; state: number; same: boolean; key_status: string | null }[]>`
         select c.id, c.state, c.fingerprint = ${fingerprint} as same, k.status as key_status
         from calls c left join api_keys k on k.id = ${keyId === null ? null : String(keyId)}
-        where c.account_id = ${String(accountId)} and c.identity = ${identity}`;
+        where c.account_id = ${String(accountId)} and (c.identity = ${identity} or c.payment_key = ${paymentKey})
+        order by c.state = 2 limit 1`;
       if (row === undefined || row.state === 2) return null;
       if (row.key_status === 'revoked') return { status: 'key_revoked' };
       if (row.key_status === 'frozen') return { status: 'key_frozen' };
       if (!row.same) return { status: 'other_request' };
-      return row.state === 1 ? { status: 'answered', callId: row.id } : { status: 'running' };
+      if (row.state === 0) return { status: 'running' };
+      return { status: row.state === 1 ? 'answered' : 'settling', callId: row.id };
     },
 
     async expired(limit) {
@@ -215,6 +272,13 @@ function hexOf(bytes: Buffer | null): string | null {
   return bytes === null ? null : `\\x${bytes.toString('hex')}`;
 }
 
+function keepOutcome(applied: Applied, index: number): KeepOutcome {
+  const status = applied.k_status[index];
+  if (status === 0) return { status: 'kept' };
+  if (status === 1) return { status: 'not_open' };
+  throw new Error(`calls_apply answered the unknown status ${status}`);
+}
+
 function finishOutcome(applied: Applied, index: number): FinishOutcome {
   const status = applied.f_status[index];
   if (status === 0) return { status: 'done', availableMicros: applied.f_available[index] ?? 0n };
@@ -244,6 +308,11 @@ function beginOutcome(applied: Applied, index: number): BeginOutcome {
       const callId = applied.b_answered[index];
       if (callId === undefined) throw new Error('an answered call has no id');
       return { status: 'answered', callId };
+    }
+    case 23: {
+      const callId = applied.b_answered[index];
+      if (callId === undefined) throw new Error('a call that is with the chain has no id');
+      return { status: 'settling', callId };
     }
     case 21:
       return { status: 'running' };

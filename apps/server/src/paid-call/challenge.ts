@@ -7,8 +7,8 @@ const ERROR = 'X-PAYMENT header is required';
 const MAX_EXAMPLE_HEADER = 1_000;
 
 export interface Challenge {
-  /** The same for every caller. */
-  headers: Readonly<Record<string, string>>;
+  /** The same for every caller, for a while. */
+  headers(): Readonly<Record<string, string>>;
   /** The body, with what is particular to this request put in. */
   body(requestId: string, refused?: PaymentRefused): string;
 }
@@ -80,17 +80,21 @@ export function makeChallenge(
   const start = JSON.stringify(body).slice(0, -1);
   const example = JSON.stringify(service.example);
 
+  const headers: Record<string, string> = {
+    'content-type': 'application/json; charset=utf-8',
+    'cache-control': 'no-store',
+    'x-payment-price': `$${microsToUsd(priceMicros, 2)} USD`,
+    'x-payment-recipe-url': recipeUrl,
+    'x-agent-instructions': instructionsUrl,
+    link: `<${instructionsUrl}>; rel="agent-instructions"`,
+    ...(isHeaderSafe(example) ? { 'x-request-example': example } : {}),
+    ...Object.assign({}, ...offers.map((offer) => offer.headers)),
+  };
+  const fresh = offers.flatMap(({ freshHeaders }) => (freshHeaders === undefined ? [] : [freshHeaders]));
+
   return {
-    headers: {
-      'content-type': 'application/json; charset=utf-8',
-      'cache-control': 'no-store',
-      'x-payment-price': `$${microsToUsd(priceMicros, 2)} USD`,
-      'x-payment-recipe-url': recipeUrl,
-      'x-agent-instructions': instructionsUrl,
-      link: `<${instructionsUrl}>; rel="agent-instructions"`,
-      ...(isHeaderSafe(example) ? { 'x-request-example': example } : {}),
-      ...Object.assign({}, ...offers.map((offer) => offer.headers)),
-    },
+    headers: () =>
+      fresh.length === 0 ? headers : Object.assign({ ...headers }, ...fresh.map((make) => make())),
     body(requestId, refused) {
       const end =
         refused === undefined

@@ -6,6 +6,15 @@
  *     ─► the service runs, within its deadline ─► price taken and answer kept, in one commit ─► 2xx with receipt
  *
  * Whatever fails on the way gives the price back: an answer that is not 2xx costs nothing.
+ *
+ * Where a chain has to move the money, the answer is kept before the chain is asked and withheld until it has moved:
+ *
+ *   … claimed ─► would it settle? ─► the service runs ─► answer kept ─► settle ─► captured ─► 2xx with receipt
+ *
+ * and what the chain says of the payment is the truth from there on. As long as nobody knows, nobody is told to pay
+ * again; whoever presents the payment again, on whichever replica, goes on where it stands, and so does the reconciler.
+ * A service that leaves something behind runs after the money has come; if it fails the same payment may try again,
+ * and what cannot be delivered is sent back.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { databaseLost, invalidRequest, Problem, unavailable } from '../http/problem.ts';
@@ -14,19 +23,35 @@ import { QueueFull } from '../ledger/group-commit.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
 import { provenanceOf } from '../services/answer.ts';
-import type { CatalogLine, RunContext, Service } from '../services/define.ts';
+import type { Capabilities, CatalogLine, RunContext, Service } from '../services/define.ts';
 import { ServiceFailure } from '../services/failure.ts';
 import type { Availability } from '../services/registry.ts';
 import type { UpstreamName, Upstreams } from '../upstreams/index.ts';
 import type { BeginOutcome, CallStore, StoredAnswer } from './calls.ts';
 import { type Challenge, makeChallenge } from './challenge.ts';
-import { type Headers, type Payment, PaymentRefused, type Quote, type Rail } from './rail.ts';
+import {
+  type Chains,
+  type ChainVerdict,
+  type Headers,
+  type OnChainPayment,
+  type PayerProof,
+  type Payment,
+  PaymentRefused,
+  type Quote,
+  type Rail,
+} from './rail.ts';
 import { fingerprintOf, readInput } from './request-body.ts';
+import type { AnswerSeal } from './sealed-answer.ts';
+import type { Settlement, SettlementStore } from './settlements.ts';
 
 /** After its deadline a call may still be writing its end; only then does the reconciler take it. */
 const RECONCILE_GRACE_MS = 15_000;
 const FIRST_POLL_MS = 15;
 const LAST_POLL_MS = 250;
+/** For how long a chain may be asked to settle before somebody else may try: more than `settle` ever takes. */
+const SETTLE_LEASE_MS = 45_000;
+/** When a settlement that nobody could tell the end of is looked at again. */
+const LOOK_AGAIN_MS = 2_000;
 
 export interface PaidRequest {
   service: Service;
@@ -57,6 +82,7 @@ export type CallOutcome =
   | 'unavailable'
   | 'limited'
   | 'conflict'
+  | 'unsettled'
   | 'failed'
   | 'abandoned';
 
@@ -69,6 +95,8 @@ export interface CallReport {
   priceMicros: bigint;
   requestId: string;
   callId: string | null;
+  /** Why a payment was refused, in the words that the caller got. */
+  reason?: string;
   /** What went wrong inside, for the log; never shown to the caller. */
   error?: unknown;
 }
@@ -77,9 +105,15 @@ export interface PaidCallParts {
   services: readonly Service[];
   rails: readonly Rail[];
   calls: CallStore;
+  settlements: SettlementStore;
+  seal: AnswerSeal;
+  /** After this a paid call that could not be delivered is refunded. */
+  refundAfterMs: number;
   upstreams: Upstreams;
   availability(service: Service): Availability;
   catalog(): readonly CatalogLine[];
+  /** What the house can do for this payer beside looking things up. */
+  capabilitiesFor(proof: PayerProof): { [Name in keyof Capabilities]: Capabilities[Name] | undefined };
   addressLimit: RateLimit;
   payerLimit: RateLimit;
   maxConcurrentPerPayer: number;
@@ -102,6 +136,20 @@ interface OpenedCall {
   revenue: Payment['revenue'];
 }
 
+/** One request on its way to an answer. */
+interface Work {
+  request: PaidRequest;
+  quote: Quote;
+  payment: Payment;
+  input: unknown;
+  report: CallReport;
+}
+
+const ANSWER_HEADERS: Record<string, string> = {
+  'content-type': 'application/json; charset=utf-8',
+  'cache-control': 'private, no-store',
+};
+
 export interface PaidCall {
   handle(request: PaidRequest): Promise<PaidAnswer>;
   /** How many calls are running now. */
@@ -110,18 +158,22 @@ export interface PaidCall {
 
 /** Puts the paid call together. Challenges are made here, once for each service. */
 export function createPaidCall(parts: PaidCallParts): PaidCall {
-  const quotes = new Map<string, { quote: Quote; challenge: Challenge }>();
+  const quotes = new Map<string, { quote: Quote; challenge: Challenge; revision: number }>();
+  const revision = () => parts.rails.reduce((sum, rail) => sum + (rail.revision ?? 0), 0);
   for (const service of parts.services) {
     const quote: Quote = {
       service,
       priceMicros: usdToMicros(service.priceUsd),
       resourceUrl: `${parts.baseUrl}/x402/${service.path}`,
     };
-    const challenge = makeChallenge(quote, parts.rails, {
+    quotes.set(service.path, { quote, challenge: challengeOf(quote), revision: revision() });
+  }
+
+  function challengeOf(quote: Quote): Challenge {
+    return makeChallenge(quote, parts.rails, {
       baseUrl: parts.baseUrl,
       servicesAvailable: () => parts.services.length,
     });
-    quotes.set(service.path, { quote, challenge });
   }
   const runningBy = new Map<string, number>();
   let running = 0;
@@ -129,6 +181,11 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
   function sold(service: Service) {
     const found = quotes.get(service.path);
     if (found === undefined) throw new Error(`${service.path} is not in the registry`);
+    const current = revision();
+    if (found.revision !== current) {
+      found.challenge = challengeOf(found.quote);
+      found.revision = current;
+    }
     return found;
   }
 
@@ -184,17 +241,20 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     };
     const addressVerdict = parts.addressLimit.take(request.address);
     let rate = rateHeaders(addressVerdict);
+    let rail: Rail | undefined;
     try {
       if (!addressVerdict.allowed) throw rateExceeded(addressVerdict);
-      const rail = parts.rails.find((candidate) => candidate.recognizes(request.headers));
+      rail = parts.rails.find((candidate) => candidate.recognizes(request.headers));
       const availability = parts.availability(service);
       if (rail === undefined) {
+        const earlier = await bought(request, quote, report);
+        if (earlier !== null) return { ...earlier, headers: { ...earlier.headers, ...rate } };
         if (!availability.available) throw notForSale(availability);
         report.outcome = 'unpaid';
         report.status = 402;
         return {
           status: 402,
-          headers: { ...challenge.headers, ...rate },
+          headers: { ...challenge.headers(), ...rate },
           body: challenge.body(request.requestId),
         };
       }
@@ -215,22 +275,49 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       rate = rateHeaders(payerVerdict);
       if (!payerVerdict.allowed) throw rateExceeded(payerVerdict);
       const input = readInput(service, request.rawBody);
-      const answer = await sell(request, quote, payment, input, availability, report);
+      const answer = await sell(
+        request,
+        quote,
+        { payment, chains: rail.chains },
+        input,
+        availability,
+        report,
+      );
       report.status = answer.status;
       return { ...answer, headers: { ...answer.headers, ...rate } };
     } catch (error) {
-      return refusal(error, request, challenge, rate, report);
+      return refusal(error, request, quote, challenge, rail, rate, report);
     } finally {
       report.durationMs = parts.nowMs() - startedAtMs;
       parts.report(report);
     }
   }
 
+  /** What a payer who signed in bought with this very request; null when the request carries no sign-in. */
+  async function bought(request: PaidRequest, quote: Quote, report: CallReport): Promise<PaidAnswer | null> {
+    for (const rail of parts.rails) {
+      const signedIn = await rail.signIn?.(request.headers, quote);
+      if (signedIn === undefined || signedIn === null) continue;
+      report.rail = rail.name;
+      const { service } = request;
+      const fingerprint = fingerprintOf(service, readInput(service, request.rawBody));
+      const { accountId, payer } = signedIn;
+      const callId = await parts.settlements.boughtBy(accountId, payer, service.path, fingerprint);
+      if (callId !== null) return replay(quote, signedIn, callId, report);
+      throw new PaymentRefused(
+        'NOTHING_BOUGHT',
+        'This wallet has no stored answer to this request.',
+        'Pay for it, or send the very body that was paid for.',
+      );
+    }
+    return null;
+  }
+
   /** From a checked request to its answer. */
   async function sell(
     request: PaidRequest,
     quote: Quote,
-    payment: Payment,
+    { payment, chains }: { payment: Payment; chains: Chains | undefined },
     input: unknown,
     availability: Availability,
     report: CallReport,
@@ -243,53 +330,218 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       const earlier =
         identity === null || fingerprint === null
           ? null
-          : await parts.calls.look({ accountId, keyId, identity }, fingerprint);
+          : await parts.calls.look(
+              { accountId, keyId, identity, paymentKey: payment.onChain?.key ?? null },
+              fingerprint,
+            );
       if (earlier === null) throw notForSale(availability);
       if (earlier.status !== 'answered') throw reservationRefused(earlier, quote, report);
-      return replay(payment, earlier.callId, report);
+      return replay(quote, payment, earlier.callId, report);
     }
 
     const leave = enter(payment);
     try {
-      const call = {
+      const call: OpenedCall = {
         id: newTransferId(parts.nowMs()),
         accountId: payment.accountId,
         service: service.path,
         priceMicros: quote.priceMicros,
         revenue: payment.revenue,
       };
+      const work: Work = { request, quote, payment, input, report };
       const begun = await begin(call, payment, service, fingerprint);
-      if (begun.status === 'answered') return await replay(payment, begun.callId, report);
+      if (begun.status === 'answered') return await replay(quote, payment, begun.callId, report);
+      if (begun.status === 'leased') {
+        if (chains === undefined) throw new Error(`${payment.rail} has no chains`);
+        report.callId = begun.settlement.callId;
+        return await proceed(work, chains, begun.settlement);
+      }
       if (begun.status !== 'authorized') throw reservationRefused(begun, quote, report);
       report.callId = call.id;
-
-      let body: string;
-      try {
-        body = await run(request, quote, payment, input, call.id);
-      } catch (error) {
-        await release(call, error instanceof ServiceFailure ? error.code : 'FAILED');
-        throw error;
+      if (payment.onChain !== null) {
+        if (chains === undefined) throw new Error(`${payment.rail} has no chains`);
+        return await sellOnChain(work, chains, call, payment.onChain);
       }
+
+      const body = await runOrRelease(work, call);
       if (payment.identity === null && request.gone()) {
         // Nobody reads this answer and nobody could ask for it again.
         await release(call, 'CLIENT_GONE');
         report.outcome = 'abandoned';
         return { status: 499, headers: {}, body: '' };
       }
-      const headers = {
-        'content-type': 'application/json; charset=utf-8',
-        'cache-control': 'private, no-store',
-      };
-      const captured = await capture(call, payment.identity === null ? null : { status: 200, headers, body });
-      report.outcome = 'captured';
-      const receipt = payment.receipt({
-        callId: call.id,
-        priceMicros: quote.priceMicros,
-        availableMicros: captured.availableMicros,
-      });
-      return { status: 200, headers: { ...headers, ...receipt, 'x-call-id': call.id }, body };
+      const answer = payment.identity === null ? null : stored(service, call.id, body);
+      return deliver(work, call.id, body, await capture(call, answer), null);
     } finally {
       leave();
+    }
+  }
+
+  /** A call that was claimed, and whose money a chain must move. */
+  async function sellOnChain(
+    work: Work,
+    chains: Chains,
+    call: OpenedCall,
+    onChain: OnChainPayment,
+  ): Promise<PaidAnswer> {
+    const { service } = work.quote;
+    try {
+      await chains.verify(onChain);
+    } catch (error) {
+      await release(call, error instanceof PaymentRefused ? error.code : 'NOT_VERIFIED');
+      throw error;
+    }
+    const body = service.effect === 'read' ? await runOrRelease(work, call) : null;
+    const kept = await parts.calls
+      .keep({
+        id: call.id,
+        accountId: call.accountId,
+        rail: work.payment.rail,
+        payment: onChain,
+        answer: body === null ? null : stored(service, call.id, body),
+        leaseMs: SETTLE_LEASE_MS,
+      })
+      .catch((error: unknown) => {
+        // If it was kept the reconciler goes on with it; if not, the reservation has an end of its own.
+        throw settlementUnknown(work.report, error);
+      });
+    if (kept.status === 'not_open') throw tookTooLong();
+    const settlement: Settlement = {
+      ...call,
+      callId: call.id,
+      rail: work.payment.rail,
+      payment: onChain,
+      captured: false,
+      answered: body !== null,
+      state: 'with_chain',
+      transaction: null,
+      blockNumber: null,
+      attempts: 0,
+      createdAtMs: parts.nowMs(),
+    };
+    return proceed(work, chains, settlement, body);
+  }
+
+  /** From wherever a kept call stands to its answer. Whoever calls this holds its lease. */
+  async function proceed(
+    work: Work,
+    chains: Chains,
+    settlement: Settlement,
+    body: string | null = null,
+  ): Promise<PaidAnswer> {
+    const { quote, report } = work;
+    const call: OpenedCall = { ...settlement, id: settlement.callId };
+    const at =
+      settlement.state === 'settled' && settlement.transaction !== null
+        ? { transaction: settlement.transaction, blockNumber: settlement.blockNumber }
+        : await settledOrThrow(await chains.settle(settlement.payment), settlement, call, report);
+    if (settlement.answered) {
+      const captured = await capture(call, null, at);
+      if (body === null) return replay(quote, work.payment, call.id, report);
+      return deliver(work, call.id, body, captured, at.transaction);
+    }
+    // It is paid, and the service has still to run.
+    await parts.settlements.markSettled(settlement, at, quote.service.timeoutMs + RECONCILE_GRACE_MS);
+    let made: string;
+    try {
+      made = await run(work, call.id);
+    } catch (error) {
+      await parts.settlements.later(settlement, 0).catch(() => {});
+      throw paidButFailed(error, settlement, report);
+    }
+    const captured = await capture(call, stored(quote.service, call.id, made), at);
+    return deliver(work, call.id, made, captured, at.transaction);
+  }
+
+  async function settledOrThrow(
+    verdict: ChainVerdict,
+    settlement: Settlement,
+    call: OpenedCall,
+    report: CallReport,
+  ): Promise<{ transaction: string; blockNumber: bigint | null }> {
+    switch (verdict.status) {
+      case 'settled':
+        return { transaction: verdict.transaction, blockNumber: verdict.blockNumber };
+      case 'dead':
+        await parts.calls
+          .finish({ ...call, capture: false, outcome: verdict.refusal.code, answer: null, settled: null })
+          .catch(() => {});
+        throw verdict.refusal;
+      case 'refused':
+        // The answer stays withheld: once the payer has put right what was wrong, this payment may still settle.
+        await parts.settlements.markRefused(settlement, verdict.refusal.code).catch(() => {});
+        throw verdict.refusal;
+      default:
+        await parts.settlements.later(settlement, LOOK_AGAIN_MS).catch(() => {});
+        throw settlementUnknown(report, verdict.status === 'unknown' ? verdict.cause : undefined);
+    }
+  }
+
+  function settlementUnknown(report: CallReport, cause: unknown): Problem {
+    report.outcome = 'unsettled';
+    return unavailable(
+      'SETTLEMENT_UNKNOWN',
+      'The chain has not said yet whether the payment settled. Send the same request with the same payment again; do not sign a new one.',
+      LOOK_AGAIN_MS,
+      { charged: null, ...(report.callId === null ? {} : { receipt: receiptUrl(report.callId) }) },
+      cause,
+    );
+  }
+
+  function receiptUrl(callId: string): string {
+    return `${parts.baseUrl}/x402/receipts/${callId}`;
+  }
+
+  /** The money has come and the service failed: the same payment may try again, and is refunded after a while. */
+  function paidButFailed(error: unknown, settlement: Settlement, report: CallReport): Problem {
+    const problem = asProblem(error, report);
+    return new Problem(problem.status, problem.code, problem.message, {
+      cause: error,
+      headers: { ...problem.headers },
+      details: {
+        ...problem.details,
+        charged: true,
+        hint: 'Send the same request with the same payment again: it is not charged twice.',
+        refund: {
+          dueAt: new Date(settlement.createdAtMs + parts.refundAfterMs).toISOString(),
+          receipt: receiptUrl(settlement.callId),
+        },
+      },
+    });
+  }
+
+  function stored(service: Service, callId: string, body: string): StoredAnswer {
+    return {
+      status: 200,
+      headers: ANSWER_HEADERS,
+      body: service.secretAnswer ? parts.seal.seal(callId, body) : body,
+    };
+  }
+
+  function deliver(
+    { payment, quote, report }: Work,
+    callId: string,
+    body: string,
+    captured: { availableMicros: bigint },
+    transaction: string | null,
+  ): PaidAnswer {
+    report.outcome = 'captured';
+    const { priceMicros } = quote;
+    const receipt = payment.receipt({
+      callId,
+      priceMicros,
+      availableMicros: payment.onChain === null ? captured.availableMicros : null,
+      transaction,
+    });
+    return { status: 200, headers: { ...ANSWER_HEADERS, ...receipt, 'x-call-id': callId }, body };
+  }
+
+  async function runOrRelease(work: Work, call: OpenedCall): Promise<string> {
+    try {
+      return await run(work, call.id);
+    } catch (error) {
+      await release(call, error instanceof ServiceFailure ? error.code : 'FAILED');
+      throw error;
     }
   }
 
@@ -299,7 +551,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     payment: Payment,
     service: Service,
     fingerprint: Buffer | null,
-  ): Promise<BeginOutcome> {
+  ): Promise<BeginOutcome | { status: 'leased'; settlement: Settlement }> {
     const untilMs = parts.nowMs() + service.timeoutMs + RECONCILE_GRACE_MS;
     for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(pollMs * 2, LAST_POLL_MS)) {
       const begun = await parts.calls
@@ -308,6 +560,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
           keyId: payment.keyId,
           rail: payment.rail,
           identity: payment.identity,
+          paymentKey: payment.onChain?.key ?? null,
           fingerprint,
           ttlMs: service.timeoutMs + RECONCILE_GRACE_MS,
         })
@@ -317,20 +570,18 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
           void release(call, 'BEGIN_UNKNOWN');
           throw unavailable('LEDGER_UNAVAILABLE', 'The ledger does not answer.', 2_000, {}, error);
         });
-      if (begun.status !== 'running' || parts.nowMs() >= untilMs) return begun;
+      if (begun.status === 'settling') {
+        const settlement = await parts.settlements.lease(call.accountId, begun.callId, SETTLE_LEASE_MS);
+        if (settlement !== null && !settlement.captured) return { status: 'leased', settlement };
+      } else if (begun.status !== 'running') return begun;
+      if (parts.nowMs() >= untilMs) return begun;
       await sleep(pollMs);
     }
   }
 
   /** Runs the service within its deadline and writes its answer as it will be sent. */
-  async function run(
-    request: PaidRequest,
-    quote: Quote,
-    payment: Payment,
-    input: unknown,
-    callId: string,
-  ): Promise<string> {
-    const { service } = request;
+  async function run({ quote, payment, input }: Work, callId: string): Promise<string> {
+    const { service } = quote;
     const deadline = new Deadline();
     const context: RunContext<UpstreamName> = {
       upstreams: parts.upstreams,
@@ -342,6 +593,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
         priceMicros: quote.priceMicros,
         network: payment.network,
       },
+      ...parts.capabilitiesFor(payment.proof),
       baseUrl: parts.baseUrl,
       version: parts.version,
       get signal() {
@@ -372,11 +624,27 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
   async function capture(
     call: OpenedCall,
     answer: StoredAnswer | null,
+    settled?: { transaction: string; blockNumber: bigint | null },
   ): Promise<{ availableMicros: bigint }> {
     let finished: Awaited<ReturnType<CallStore['finish']>>;
     try {
-      finished = await parts.calls.finish({ ...call, capture: true, outcome: 'answered', answer });
+      finished = await parts.calls.finish({
+        ...call,
+        capture: true,
+        outcome: 'answered',
+        answer,
+        ...(settled === undefined ? {} : { settled }),
+      });
     } catch (error) {
+      if (settled !== undefined) {
+        throw unavailable(
+          'OUTCOME_UNKNOWN',
+          'The payment settled, and its answer could not be released yet. Send the same request with the same payment again.',
+          2_000,
+          { charged: null, transaction: settled.transaction, receipt: receiptUrl(call.id) },
+          error,
+        );
+      }
       // It may have been taken. Whoever can ask again gets the answer then; for the others it is given back. If it was
       // not taken, the payment becomes free to buy again.
       parts.undelivered({ ...call, retrievable: answer !== null });
@@ -390,9 +658,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
         error,
       );
     }
-    if (finished.status === 'not_open') {
-      throw unavailable('TOOK_TOO_LONG', 'The call took so long that its reservation was released.', 1_000);
-    }
+    if (finished.status === 'not_open') throw tookTooLong();
     return finished;
   }
 
@@ -401,7 +667,12 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     await parts.calls.finish({ ...call, capture: false, outcome, answer: null }).catch(() => {});
   }
 
-  async function replay(payment: Payment, callId: string, report: CallReport): Promise<PaidAnswer> {
+  async function replay(
+    quote: Quote,
+    payment: Pick<Payment, 'accountId' | 'receipt'>,
+    callId: string,
+    report: CallReport,
+  ): Promise<PaidAnswer> {
     const stored = await parts.calls.answerOf(payment.accountId, callId);
     if (stored === null) {
       report.outcome = 'conflict';
@@ -420,11 +691,16 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       status: stored.status,
       headers: {
         ...stored.headers,
-        ...payment.receipt({ callId, priceMicros: 0n, availableMicros: null }),
+        ...payment.receipt({
+          callId,
+          priceMicros: stored.transaction === null ? 0n : quote.priceMicros,
+          availableMicros: null,
+          transaction: stored.transaction,
+        }),
         'idempotent-replayed': 'true',
         'x-call-id': callId,
       },
-      body: stored.body,
+      body: parts.seal.open(callId, stored.body),
     };
   }
 
@@ -486,18 +762,22 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
   function refusal(
     error: unknown,
     request: PaidRequest,
+    quote: Quote,
     challenge: Challenge,
+    rail: Rail | undefined,
     rate: Record<string, string>,
     report: CallReport,
   ): PaidAnswer {
     if (error instanceof PaymentRefused) {
       report.outcome = 'refused';
       report.status = 402;
+      report.reason = error.code;
       const remaining = error.details.balanceUsd;
       return {
         status: 402,
         headers: {
-          ...challenge.headers,
+          ...challenge.headers(),
+          ...rail?.refusedHeaders?.(error, quote),
           ...rate,
           ...(typeof remaining === 'string' ? { 'x-credits-remaining': remaining } : {}),
         },
@@ -524,6 +804,10 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       return running;
     },
   };
+}
+
+function tookTooLong(): Problem {
+  return unavailable('TOOK_TOO_LONG', 'The call took so long that its reservation was released.', 1_000);
 }
 
 /** A reason of its own, made once: the default one is an exception with a stack for every call that ends well. */

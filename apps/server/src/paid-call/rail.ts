@@ -20,8 +20,12 @@ export interface Payment {
   revenue: HouseAccount;
   /** What makes it this payment; null when it cannot be presented twice. */
   identity: string | null;
+  /** The money that a chain has to move for it; null when the ledger's word is enough. */
+  onChain: OnChainPayment | null;
   /** A name of the payer that may be printed. */
   payer: string;
+  /** What the payment proves about who paid: whose the things are that it buys. */
+  proof: PayerProof;
   /** What limits of rate and concurrency count by. */
   limitBy: string;
   /** Where it settles; null inside the ledger. */
@@ -31,7 +35,74 @@ export interface Payment {
     callId: string;
     priceMicros: bigint;
     availableMicros: bigint | null;
+    /** Where the money moved, for a payment on a chain. */
+    transaction: string | null;
   }): Record<string, string>;
+}
+
+/** An account of ours, whoever signed, or nobody but the transfer itself, to which anybody may have pointed. */
+export type PayerProof =
+  | { by: 'account'; accountId: bigint }
+  | { by: 'signature'; network: string; address: string }
+  | { by: 'transfer'; network: string; transaction: string };
+
+/** A payment that a chain settles, with everything needed to do so by a process that never saw the request. */
+export interface OnChainPayment {
+  /** What the chain itself takes at most once, with the chain's name before it. */
+  key: string;
+  /** CAIP-2, such as `eip155:8453`. */
+  network: string;
+  asset: string;
+  payer: string;
+  payTo: string;
+  /** In the asset's base units. */
+  amountUnits: bigint;
+  /** After this the chain refuses it. */
+  deadAfterMs: number;
+  /** What was presented, as JSON. It can pay nobody but us. */
+  evidence: Record<string, unknown>;
+}
+
+/** What is known of a payment's money. Only the first and the last of these are for ever. */
+export type ChainVerdict =
+  | { status: 'settled'; transaction: string; blockNumber: bigint | null }
+  /** It has not moved, and still can. */
+  | { status: 'open' }
+  /** It was not moved, and nothing of ours that could move it is on its way. */
+  | { status: 'refused'; refusal: PaymentRefused }
+  /** Nobody could say. It may have moved. */
+  | { status: 'unknown'; cause?: unknown }
+  /** It has not moved, and never will. */
+  | { status: 'dead'; refusal: PaymentRefused };
+
+/** Whether a settled transaction will stay. */
+export type Finality = 'final' | 'waiting' | 'gone' | 'unknown';
+
+export interface Refund {
+  callId: string;
+  network: string;
+  asset: string;
+  payee: string;
+  amountUnits: bigint;
+}
+
+/** How a rail speaks with its chains. Every method may be called again, by any process: the chain decides once. */
+export interface Chains {
+  /**
+   * Asks whether the payment would settle now.
+   *
+   * @throws PaymentRefused when it would not; Problem (503) when nobody can say
+   */
+  verify(payment: OnChainPayment): Promise<void>;
+  /** Makes the chain move the money, and waits within bounds until it says so. Never throws. */
+  settle(payment: OnChainPayment): Promise<ChainVerdict>;
+  /** Asks the chain and changes nothing. Never throws. */
+  look(payment: OnChainPayment): Promise<ChainVerdict>;
+  finality(payment: OnChainPayment, transaction: string): Promise<Finality>;
+  /** Whether money can be sent back there. */
+  canRefund(network: string): boolean;
+  /** Sends money back, once for each call, however often it is asked. @returns the transaction; null: ask again later */
+  refund(refund: Refund): Promise<string | null>;
 }
 
 /** A credential that does not pay: answered with a 402 that carries the reason and what to change. */
@@ -58,6 +129,8 @@ export interface Offer {
   accepts: Record<string, unknown>[];
   /** Further fields of the body. */
   body: Record<string, unknown>;
+  /** Headers that may not be the same for ever; asked for at every 402, so they must cost nothing. */
+  freshHeaders?: () => Record<string, string>;
 }
 
 /** One way to pay. Rails know the ledger or a chain, and nothing of what is sold. */
@@ -73,4 +146,24 @@ export interface Rail {
    * @throws PaymentRefused when it cannot pay for the quote
    */
   read(headers: Headers, quote: Quote, idempotencyKey: string | null): Promise<Payment>;
+  /** Grows whenever `offer` would say something else than before. */
+  readonly revision?: number;
+  /** Where its payments settle; absent when they move inside the ledger. */
+  readonly chains?: Chains;
+  /** What a 402 that refuses this rail's credential says in its headers. */
+  refusedHeaders?(refused: PaymentRefused, quote: Quote): Record<string, string>;
+  /**
+   * Reads a proof that the caller is a payer, so that it may fetch what it bought without paying again.
+   *
+   * @returns null when the request carries none
+   * @throws PaymentRefused when it proves nothing
+   */
+  signIn?(headers: Headers, quote: Quote): Promise<SignedIn | null>;
+}
+
+/** A caller who proved to be this payer. */
+export interface SignedIn {
+  accountId: bigint;
+  payer: string;
+  receipt: Payment['receipt'];
 }

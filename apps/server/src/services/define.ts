@@ -1,6 +1,8 @@
+import type { Address, Hex } from 'viem';
 import type { z } from 'zod';
 import type { UpstreamName, Upstreams } from '../upstreams/index.ts';
 import type { Answer } from './answer.ts';
+import type { ChainName } from './fields.ts';
 
 /** The categories of the catalog, in the order in which the catalog shows them. */
 export const TAGS = [
@@ -43,8 +45,78 @@ export interface CatalogLine {
   available: boolean;
 }
 
+/** A wallet that is kept for an agent, as a service may show it: never with a private key. */
+export interface ManagedWallet {
+  walletId: string;
+  agentId: string;
+  agentName: string | null;
+  purpose: string | null;
+  /** One address for each network: the same on all EVM chains, another on Solana. In catalog order of the chains. */
+  addresses: { network: ChainName; address: string }[];
+  createdAtMs: number;
+}
+
+/** Managed wallets of whoever pays for this call, and of nobody else. */
+export interface Custody {
+  /**
+   * The payer's wallet for an agent: made the first time, the same ever after. Networks that it lacks are added.
+   *
+   * @returns `walletSecret`: what its owner may later export or delete the wallet with; only in the call that made the
+   *   wallet (also when that call is run again, in which case the earlier secret, which nobody got, ends); otherwise null
+   */
+  walletFor(request: {
+    callId: string;
+    agentId: string;
+    agentName: string | null;
+    purpose: string | null;
+    networks: readonly ChainName[];
+  }): Promise<{ wallet: ManagedWallet; walletSecret: string | null }>;
+}
+
+export interface RegisteredIdentity {
+  /** The registry's id of the agent; ids start at 0. */
+  tokenId: bigint;
+  /** Who was given the identity: what was asked for, or else the registrar's own address. */
+  owner: Address;
+  agentUri: string;
+  registerTransaction: Hex;
+  /** Null when the registrar keeps the identity. */
+  transferTransaction: Hex | null;
+}
+
+/** ERC-8004 identities, registered for whoever pays for this call. */
+export interface Identities {
+  readonly chainId: number;
+  readonly registry: Address;
+  /**
+   * Registers an agent and gives the identity to `owner`. The same call may be run again: it finds its own transactions.
+   *
+   * @param request.agentUri where the registration file is, or the file itself as a `data:` URI
+   * @param request.owner null: the registrar keeps the identity
+   * @throws noAnswer `IDENTITY_EXISTS` when the payer has registered this agentId before, in another call
+   * @throws ServiceFailure 503 while another call registers it, 502 when the registry refuses
+   */
+  register(request: {
+    callId: string;
+    agentId: string;
+    agentUri: string;
+    owner: Address | null;
+  }): Promise<RegisteredIdentity>;
+}
+
+/** What the house can do for a service beyond asking upstreams, if the operator has configured it. */
+export interface Capabilities {
+  custody: Custody;
+  identities: Identities;
+}
+export type Capability = keyof Capabilities;
+
 export interface RunContext<Needed extends UpstreamName> {
   upstreams: Pick<Upstreams, Needed>;
+  /** There for services that `require` it. */
+  custody?: Custody | undefined;
+  /** There for services that `require` it. */
+  identities?: Identities | undefined;
   /** Everything on sale, in catalog order. */
   catalog(): readonly CatalogLine[];
   call: CallFacts;
@@ -70,6 +142,7 @@ export interface ServiceDefinition<
   Output extends z.ZodObject,
   Needs extends readonly Need[],
   Uses extends readonly UpstreamName[],
+  Requires extends readonly Capability[],
 > {
   /** The path below `/x402/`: also the service's id. */
   path: string;
@@ -94,13 +167,17 @@ export interface ServiceDefinition<
   needs?: Needs;
   /** Sources that add to the answer but may be missing. */
   uses?: Uses;
+  /** Capabilities of the house without which it is not sold. */
+  requires?: Requires;
+  /** The answer holds a secret of the caller's: the copy that is kept for a repeat must be encrypted. */
+  secretAnswer?: true;
   /** `read`: may run before it is paid for. `write`: leaves something behind, so it is paid for first. */
   effect?: 'read' | 'write';
   /** The longest a call may take; 20 s unless said otherwise, 25 s at most. */
   timeoutMs?: number;
   run(
     input: z.output<Input>,
-    context: RunContext<NeededName<Needs[number]> | Uses[number]>,
+    context: RunContext<NeededName<Needs[number]> | Uses[number]> & Pick<Capabilities, Requires[number]>,
   ): Promise<Answer<z.input<Output>>>;
 }
 
@@ -119,6 +196,8 @@ export interface Service {
   readonly adapt: ((body: Record<string, unknown>) => Record<string, unknown>) | undefined;
   readonly needs: readonly Need[];
   readonly uses: readonly UpstreamName[];
+  readonly requires: readonly Capability[];
+  readonly secretAnswer: boolean;
   readonly effect: 'read' | 'write';
   readonly timeoutMs: number;
   run(input: unknown, context: RunContext<UpstreamName>): Promise<Answer<Record<string, unknown>>>;
@@ -133,7 +212,8 @@ export function defineService<
   Output extends z.ZodObject,
   const Needs extends readonly Need[] = [],
   const Uses extends readonly UpstreamName[] = [],
->(definition: ServiceDefinition<Input, Output, Needs, Uses>): Service {
+  const Requires extends readonly Capability[] = [],
+>(definition: ServiceDefinition<Input, Output, Needs, Uses, Requires>): Service {
   const timeoutMs = definition.timeoutMs ?? 20_000;
   if (timeoutMs > 25_000) throw new Error(`${definition.path}: timeoutMs must be at most 25,000`);
   return {
@@ -150,13 +230,16 @@ export function defineService<
     adapt: definition.adapt,
     needs: definition.needs ?? [],
     uses: definition.uses ?? [],
+    requires: definition.requires ?? [],
+    secretAnswer: definition.secretAnswer ?? false,
     effect: definition.effect ?? 'read',
     timeoutMs,
     // The pipeline hands over what `input` parsed, so the two types meet here and nowhere else.
     run: (input, context) =>
       definition.run(
         input as z.output<Input>,
-        context as unknown as RunContext<NeededName<Needs[number]> | Uses[number]>,
+        context as unknown as RunContext<NeededName<Needs[number]> | Uses[number]> &
+          Pick<Capabilities, Requires[number]>,
       ) as Promise<Answer<Record<string, unknown>>>,
   };
 }

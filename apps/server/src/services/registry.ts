@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { UpstreamHealth } from '../upstreams/http.ts';
 import type { UpstreamName } from '../upstreams/index.ts';
-import { type Service, TAGS } from './define.ts';
+import { type Capability, type Service, TAGS } from './define.ts';
 
 /**
  * Loads every service: each `services/<folder>/<path>.ts` whose default export is one. To add a service, add its
@@ -71,11 +71,33 @@ export interface Availability {
 
 const FOR_SALE: Availability = { available: true, reason: null, message: null, retryAfterMs: 0 };
 
-/** Decides from health alone, without asking anybody: cheap enough for every request. */
+/** What an operator sets to have a capability. */
+const CAPABILITY_VARIABLES: Record<Capability, string> = {
+  custody: 'WALLET_ENCRYPTION_KEY',
+  identities: 'REGISTRAR_PRIVATE_KEY',
+};
+/** What is not configured stays so until the next start. */
+const NOT_CONFIGURED_RETRY_MS = 3_600_000;
+
+/**
+ * Decides from health alone, without asking anybody: cheap enough for every request.
+ *
+ * @param capabilities those that are configured; a service that requires another one is not for sale
+ */
 export function availabilityOf(
   service: Service,
   health: (name: UpstreamName) => UpstreamHealth,
+  capabilities: readonly Capability[] = [],
 ): Availability {
+  const missing = service.requires.filter((capability) => !capabilities.includes(capability));
+  if (missing.length > 0) {
+    return {
+      available: false,
+      reason: 'not_configured',
+      message: `${service.name} is not for sale now: ${missing.map((capability) => `${capability} is not configured (${CAPABILITY_VARIABLES[capability]})`).join('; ')}.`,
+      retryAfterMs: NOT_CONFIGURED_RETRY_MS,
+    };
+  }
   for (const need of service.needs) {
     const states = (typeof need === 'string' ? [need] : need).map(health);
     if (states.some(({ state }) => state === 'up')) continue;

@@ -6,6 +6,7 @@ import { defillama } from './defillama.ts';
 import type { UpstreamDefinition } from './define.ts';
 import { dexscreener } from './dexscreener.ts';
 import { erddap } from './erddap.ts';
+import { evmUpstream } from './evm.ts';
 import { geckoterminal } from './geckoterminal.ts';
 import { gibs } from './gibs.ts';
 import { connectUpstream, type UpstreamConfig, type UpstreamHealth, type UpstreamParts } from './http.ts';
@@ -13,22 +14,30 @@ import { kalshi } from './kalshi.ts';
 import { kraken } from './kraken.ts';
 import { polymarket } from './polymarket.ts';
 import { polymarketclob } from './polymarketclob.ts';
+import { solana } from './solana.ts';
 
-/** Every outside API that services may ask. One file each; one line here. */
+/** Every outside API and every chain that services may ask: one line each. */
 export const UPSTREAMS = {
   ai,
+  arbitrum: evmUpstream('arbitrum'),
+  base: evmUpstream('base'),
   binance,
+  bsc: evmUpstream('bsc'),
   coinbase,
   coingecko,
   defillama,
   dexscreener,
   erddap,
+  ethereum: evmUpstream('ethereum'),
   geckoterminal,
   gibs,
   kalshi,
   kraken,
+  optimism: evmUpstream('optimism'),
+  polygon: evmUpstream('polygon'),
   polymarket,
   polymarketclob,
+  solana,
 } as const;
 
 export type UpstreamName = keyof typeof UPSTREAMS;

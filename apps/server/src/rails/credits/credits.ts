@@ -33,8 +33,10 @@ export function creditsRail(parts: { keys: Keys; baseUrl: string }): Rail {
         accountId: key.accountId,
         keyId: key.id,
         revenue: 'revenue_credits',
+        onChain: null,
         identity: idempotencyKey === null ? null : `key:${idempotencyKey}`,
         payer: key.prefix,
+        proof: { by: 'account', accountId: key.accountId },
         limitBy: `key:${key.id}`,
         network: null,
         receipt: ({ priceMicros, availableMicros }) => ({

@@ -1,0 +1,270 @@
+import { randomUUID } from 'node:crypto';
+import { arrayLiteral } from '../db/array-literal.ts';
+import type { Database, Transaction } from '../db/connection.ts';
+import type { Custody, ManagedWallet } from '../services/define.ts';
+import { freshKey, type KeyKind, type WalletKey, writtenKey } from '../services/execution/fresh-key.ts';
+import { CHAINS, type ChainName } from '../services/fields.ts';
+import type { Keyring } from './envelope.ts';
+import type { Owner } from './owner.ts';
+import { newWalletSecret } from './wallet-secret.ts';
+
+/** A wallet as it is stored, without its keys. */
+export interface StoredWallet extends ManagedWallet {
+  owner: string;
+  secretDigest: Buffer;
+  /** Null while it lives. Its keys are gone from then on. */
+  deletedAtMs: number | null;
+}
+
+export interface ExportedKey {
+  /** The networks of the wallet that this key serves. */
+  networks: ChainName[];
+  address: string;
+  /** 0x and 64 hex digits on EVM chains; base58 of 64 bytes on Solana. */
+  privateKey: string;
+}
+
+/** Who acts on a wallet, for its history. */
+export interface Actor {
+  /** Such as `key:12` or `wallet-secret`; never a secret. */
+  name: string;
+  /** The HTTP request; null for a paid call, whose id is in its name. */
+  requestId: string | null;
+}
+
+/** The house's keeping of wallets. Private keys leave it through `exportKeys` and no other way. */
+export interface Wallets {
+  /** The wallets of one payer, as services see them. */
+  paidBy(owner: Owner): Custody;
+  /** Null when there never was such a wallet. */
+  find(walletId: string): Promise<StoredWallet | null>;
+  /**
+   * The private keys. That they were asked for is on record before they are.
+   *
+   * @returns null when the wallet is deleted or does not exist
+   * @throws Unreadable when a stored key was changed, or its key-encryption key is not configured
+   */
+  exportKeys(walletId: string, actor: Actor): Promise<ExportedKey[] | null>;
+  /** Destroys the wallet's keys, for good. Doing it again changes nothing. */
+  destroy(walletId: string, actor: Actor): Promise<void>;
+  /** Puts on record that somebody was turned away. */
+  refused(walletId: string, actor: Actor): Promise<void>;
+  /**
+   * Brings keys under the current key-encryption key, so that an older one can be taken out of the configuration.
+   *
+   * @param limit most keys to look at
+   * @returns how many were brought over; 0 when none is left
+   */
+  rewrap(limit: number): Promise<number>;
+  /** Key-encryption keys that wallets are under and that are not configured: those wallets cannot be exported. */
+  missingKeyIds(): Promise<string[]>;
+}
+
+interface WalletRow {
+  id: string;
+  owner: string;
+  agent_id: string;
+  agent_name: string | null;
+  purpose: string | null;
+  networks: ChainName[];
+  secret_digest: Buffer;
+  created_by_call: string;
+  created_at: Date;
+  deleted_at: Date | null;
+}
+
+interface KeyRow {
+  wallet_id: string;
+  kind: KeyKind;
+  address: string;
+  kek_id: string | null;
+  wrapped_data_key: Buffer | null;
+  ciphertext: Buffer | null;
+}
+
+/** Wallets in a database, under a keyring. */
+export function createWallets(sql: Database, parts: { keyring: Keyring; nowMs: () => number }): Wallets {
+  const { keyring, nowMs } = parts;
+  const now = () => new Date(nowMs()).toISOString();
+
+  async function record(on: Database | Transaction, walletId: string, action: string, actor: Actor) {
+    await on`
+      insert into managed_wallet_events (wallet_id, at, action, actor, request_id)
+      values (${walletId}, ${now()}, ${action}, ${actor.name}, ${actor.requestId})`;
+  }
+
+  /** Makes the keys that the networks need and that are not there yet. */
+  async function addKeys(on: Transaction, walletId: string, networks: readonly ChainName[], had: KeyKind[]) {
+    for (const kind of new Set(networks.map(kindOf))) {
+      if (had.includes(kind)) continue;
+      const key = freshKey(kind);
+      const sealed = keyring.seal(key.secret, bindingOf(walletId, key));
+      key.secret.fill(0);
+      await on`
+        insert into managed_wallet_keys (wallet_id, kind, address, kek_id, wrapped_data_key, ciphertext)
+        values (${walletId}, ${kind}, ${key.address}, ${sealed.kekId}, ${sealed.wrappedDataKey}, ${sealed.ciphertext})`;
+    }
+  }
+
+  /** @returns null when the payer has a wallet for this agent */
+  async function create(on: Transaction, owner: Owner, request: Parameters<Custody['walletFor']>[0]) {
+    const { walletSecret, digest } = newWalletSecret();
+    const networks = inOrder(request.networks);
+    const [row] = await on<WalletRow[]>`
+      insert into managed_wallets
+        (id, owner, agent_id, agent_name, purpose, networks, secret_digest, created_by_call, created_at)
+      values (${randomUUID()}, ${owner}, ${request.agentId}, ${request.agentName}, ${request.purpose},
+              ${arrayLiteral(networks)}::text::text[], ${digest}, ${request.callId}, ${now()})
+      on conflict (owner, agent_id) where deleted_at is null do nothing
+      returning *`;
+    if (row === undefined) return null;
+    await addKeys(on, row.id, networks, []);
+    await record(on, row.id, 'created', { name: `call:${request.callId}`, requestId: null });
+    return { row, walletSecret };
+  }
+
+  /** @returns null when there is no wallet any more: it was deleted a moment ago */
+  async function reuse(on: Transaction, owner: Owner, request: Parameters<Custody['walletFor']>[0]) {
+    const [row] = await on<WalletRow[]>`
+      select * from managed_wallets
+      where owner = ${owner} and agent_id = ${request.agentId} and deleted_at is null for update`;
+    if (row === undefined) return null;
+    const actor = { name: `call:${request.callId}`, requestId: null };
+    const networks = inOrder([...row.networks, ...request.networks]);
+    if (networks.length > row.networks.length) {
+      await addKeys(on, row.id, networks, [...new Set(row.networks.map(kindOf))]);
+      await on`
+        update managed_wallets set networks = ${arrayLiteral(networks)}::text::text[] where id = ${row.id}`;
+      await record(on, row.id, 'extended', actor);
+    }
+    if (row.created_by_call !== request.callId) return { row: { ...row, networks }, walletSecret: null };
+    // The call that made the wallet runs again, so its first answer never left the house: nobody has that secret.
+    const { walletSecret, digest } = newWalletSecret();
+    await on`update managed_wallets set secret_digest = ${digest} where id = ${row.id}`;
+    await record(on, row.id, 'secret_renewed', actor);
+    return { row: { ...row, networks }, walletSecret };
+  }
+
+  async function shown(on: Database | Transaction, row: WalletRow): Promise<ManagedWallet> {
+    const keys = await on<Pick<KeyRow, 'kind' | 'address'>[]>`
+      select kind, address from managed_wallet_keys where wallet_id = ${row.id}`;
+    return {
+      walletId: row.id,
+      agentId: row.agent_id,
+      agentName: row.agent_name,
+      purpose: row.purpose,
+      addresses: row.networks.map((network) => {
+        const key = keys.find(({ kind }) => kind === kindOf(network));
+        if (key === undefined) throw new Error(`wallet ${row.id} has no key for ${network}`);
+        return { network, address: key.address };
+      }),
+      createdAtMs: row.created_at.getTime(),
+    };
+  }
+
+  return {
+    paidBy: (owner) => ({
+      async walletFor(request) {
+        return sql.begin(async (transaction) => {
+          // Between the two the wallet may be deleted by somebody else; then it is made anew.
+          const found =
+            (await create(transaction, owner, request)) ??
+            (await reuse(transaction, owner, request)) ??
+            (await create(transaction, owner, request));
+          if (found === null) throw new Error('the wallet was deleted and made again in the same moment');
+          return { wallet: await shown(transaction, found.row), walletSecret: found.walletSecret };
+        });
+      },
+    }),
+
+    async find(walletId) {
+      const [row] = await sql<WalletRow[]>`select * from managed_wallets where id = ${walletId}`;
+      if (row === undefined) return null;
+      return {
+        ...(await shown(sql, row)),
+        owner: row.owner,
+        secretDigest: row.secret_digest,
+        deletedAtMs: row.deleted_at?.getTime() ?? null,
+      };
+    },
+
+    async exportKeys(walletId, actor) {
+      const keys = await sql.begin(async (transaction) => {
+        // A deletion at the same time comes wholly before this or wholly after it.
+        const rows = await transaction<(KeyRow & Pick<WalletRow, 'networks'>)[]>`
+          select k.*, w.networks from managed_wallet_keys k join managed_wallets w on w.id = k.wallet_id
+          where k.wallet_id = ${walletId} order by k.kind for share of k`;
+        const found = rows.map((row) => ({ row, sealed: sealedOf(row) }));
+        if (found.every(({ sealed }) => sealed === null)) return null;
+        await record(transaction, walletId, 'exported', actor);
+        return found;
+      });
+      if (keys === null) return null;
+      return keys.map(({ row, sealed }) => {
+        if (sealed === null) throw new Error(`wallet ${walletId} has lost one of its keys`);
+        const secret = keyring.open(sealed, bindingOf(walletId, row));
+        const privateKey = writtenKey({ kind: row.kind, secret });
+        secret.fill(0);
+        const networks = row.networks.filter((network) => kindOf(network) === row.kind);
+        return { networks, address: row.address, privateKey };
+      });
+    },
+
+    async destroy(walletId, actor) {
+      await sql.begin(async (transaction) => {
+        const deleted = await transaction`
+          update managed_wallets set deleted_at = ${now()} where id = ${walletId} and deleted_at is null`;
+        if (deleted.count === 0) return;
+        await transaction`
+          update managed_wallet_keys set kek_id = null, wrapped_data_key = null, ciphertext = null
+          where wallet_id = ${walletId}`;
+        await record(transaction, walletId, 'deleted', actor);
+      });
+    },
+
+    refused: (walletId, actor) => record(sql, walletId, 'refused', actor),
+
+    async rewrap(limit) {
+      const older = keyring.ids.filter((id) => id !== keyring.currentId);
+      if (older.length === 0) return 0;
+      const rows = await sql<KeyRow[]>`
+        select * from managed_wallet_keys where kek_id in ${sql(older)} order by wallet_id limit ${limit}`;
+      for (const row of rows) {
+        const sealed = sealedOf(row);
+        if (sealed === null) continue;
+        const { kekId, wrappedDataKey } = keyring.rewrap(sealed, bindingOf(row.wallet_id, row));
+        // Unless somebody deleted it, or brought it over, in the meantime.
+        await sql`
+          update managed_wallet_keys set kek_id = ${kekId}, wrapped_data_key = ${wrappedDataKey}
+          where wallet_id = ${row.wallet_id} and kind = ${row.kind} and kek_id = ${sealed.kekId}`;
+      }
+      return rows.length;
+    },
+
+    async missingKeyIds() {
+      const rows = await sql<{ kek_id: string }[]>`
+        select distinct kek_id from managed_wallet_keys where kek_id is not null`;
+      return rows.map((row) => row.kek_id).filter((id) => !keyring.ids.includes(id));
+    },
+  };
+}
+
+function kindOf(network: ChainName): KeyKind {
+  return network === 'solana' ? 'solana' : 'evm';
+}
+
+function inOrder(networks: readonly ChainName[]): ChainName[] {
+  return CHAINS.filter((chain) => networks.includes(chain));
+}
+
+/** What a stored key belongs to: with another wallet, kind or address beside it, it does not open. */
+function bindingOf(walletId: string, { kind, address }: Pick<WalletKey, 'kind' | 'address'>): string {
+  return `${walletId}:${kind}:${address}`;
+}
+
+/** Null once it is destroyed. */
+function sealedOf({ kek_id: kekId, wrapped_data_key: wrappedDataKey, ciphertext }: KeyRow) {
+  return kekId === null || wrappedDataKey === null || ciphertext === null
+    ? null
+    : { kekId, wrappedDataKey, ciphertext };
+}

@@ -1,0 +1,216 @@
+import {
+  type Address,
+  decodeEventLog,
+  encodeFunctionData,
+  getAddress,
+  type Hex,
+  isAddressEqual,
+  toEventSelector,
+} from 'viem';
+import type { Owner } from '../custody/owner.ts';
+import type { Database } from '../db/connection.ts';
+import type { Identities, RegisteredIdentity } from '../services/define.ts';
+import { noAnswer, ServiceFailure } from '../services/failure.ts';
+import { registryAbi } from './registry-abi.ts';
+
+/** How long a call that died may keep others from an agentId: longer than any call runs. */
+const CLAIM_MS = 60_000;
+
+const REGISTERED = toEventSelector('Registered(uint256,string,address)');
+
+/** Sends transactions from the registrar's account and waits until they are mined. */
+export interface TransactionSender {
+  readonly address: Address;
+  /** The same `id` is the same transaction, also after a restart. */
+  send(tx: { id: string; to: Address; data: Hex; gasLimit?: bigint }): Promise<{
+    hash: Hex;
+    status: 'success' | 'reverted';
+    logs: readonly EventLog[];
+  }>;
+}
+
+/** As much of an event as identifies and decodes it. */
+export interface EventLog {
+  address: Address;
+  topics: readonly Hex[];
+  data: Hex;
+}
+
+export interface Registrar {
+  /** The identities of one payer, as services see them. */
+  paidBy(owner: Owner): Identities;
+}
+
+interface IdentityRow {
+  agent_uri: string;
+  holder: string | null;
+  transaction_key: string;
+  claimed_by: string;
+  claimed_at: Date | null;
+  token_id: string | null;
+  register_transaction: Hex | null;
+  transfer_transaction: Hex | null;
+  completed_at: Date | null;
+}
+
+type Request = Parameters<Identities['register']>[0];
+
+/**
+ * Registers ERC-8004 identities, each once. What is to be registered stands in the database before the first transaction
+ * is sent, and transactions have ids, so that whoever goes on after a crash finds what was sent and sends only the rest.
+ */
+export function createRegistrar(parts: {
+  sql: Database;
+  sender: TransactionSender;
+  chainId: number;
+  registry: Address;
+  nowMs: () => number;
+}): Registrar {
+  const { sql, sender, chainId, registry, nowMs } = parts;
+  const now = () => new Date(nowMs()).toISOString();
+
+  function paidBy(owner: Owner): Identities {
+    /** Makes this call the one that registers the agent; finds the row complete when it has done so before. */
+    async function claim({ callId, agentId, agentUri, owner: holder }: Request): Promise<IdentityRow> {
+      const [fresh] = await sql<IdentityRow[]>`
+        insert into agent_identities
+          (owner, agent_id, agent_uri, holder, transaction_key, claimed_by, claimed_at)
+        values (${owner}, ${agentId}, ${agentUri}, ${holder}, ${callId}, ${callId}, ${now()})
+        on conflict (owner, agent_id) do nothing returning *`;
+      if (fresh !== undefined) return fresh;
+      const staleBefore = new Date(nowMs() - CLAIM_MS).toISOString();
+      const [taken] = await sql<IdentityRow[]>`
+        update agent_identities set claimed_by = ${callId}, claimed_at = ${now()}
+        where owner = ${owner} and agent_id = ${agentId} and completed_at is null
+          and (claimed_by = ${callId} or claimed_at is null or claimed_at <= ${staleBefore})
+        returning *`;
+      if (taken !== undefined) return taken;
+      const [row] = await sql<IdentityRow[]>`
+        select * from agent_identities where owner = ${owner} and agent_id = ${agentId}`;
+      if (row !== undefined && row.completed_at !== null) {
+        if (row.claimed_by === callId) return row;
+        throw exists(agentId, row);
+      }
+      throw new ServiceFailure({
+        status: 503,
+        code: 'IDENTITY_IN_PROGRESS',
+        message: 'Another call of yours is registering this agentId.',
+        field: 'agentId',
+        retryAfterMs: 5_000,
+      });
+    }
+
+    function exists(agentId: string, row: IdentityRow): ServiceFailure {
+      return noAnswer(
+        'IDENTITY_EXISTS',
+        `You have registered ${agentId} before: token ${row.token_id} of eip155:${chainId}:${registry}, transaction ${row.register_transaction}. Nothing was registered now.`,
+        'agentId',
+      );
+    }
+
+    /** Sends what is still to be sent. */
+    async function complete(agentId: string, row: IdentityRow): Promise<IdentityRow> {
+      const key = row.transaction_key;
+      const registered = await sender.send({
+        id: `${key}:register`,
+        to: registry,
+        data: encodeFunctionData({ abi: registryAbi, functionName: 'register', args: [row.agent_uri] }),
+      });
+      if (registered.status === 'reverted') {
+        // Nothing came of it, so the agentId is free again.
+        await sql`delete from agent_identities where owner = ${owner} and agent_id = ${agentId} and transaction_key = ${key}`;
+        throw refusedByRegistry('The registry refused the registration', registered.hash);
+      }
+      const tokenId = tokenIdOf(registered.logs, registered.hash);
+      await sql`
+        update agent_identities set token_id = ${String(tokenId)}, register_transaction = ${registered.hash}
+        where owner = ${owner} and agent_id = ${agentId} and transaction_key = ${key}`;
+
+      const transfer = row.holder === null ? null : await handOver(key, getAddress(row.holder), tokenId);
+      const [done] = await sql<IdentityRow[]>`
+        update agent_identities set transfer_transaction = ${transfer}, completed_at = ${now()}
+        where owner = ${owner} and agent_id = ${agentId} and transaction_key = ${key}
+        returning *`;
+      if (done === undefined)
+        throw new Error(`the identity that ${key} registered is not on record any more`);
+      return done;
+    }
+
+    async function handOver(key: string, holder: Address, tokenId: bigint): Promise<Hex> {
+      const sent = await sender.send({
+        id: `${key}:transfer`,
+        to: registry,
+        data: encodeFunctionData({
+          abi: registryAbi,
+          functionName: 'transferFrom',
+          args: [sender.address, holder, tokenId],
+        }),
+      });
+      if (sent.status === 'reverted')
+        throw refusedByRegistry('The registry refused the hand-over', sent.hash);
+      return sent.hash;
+    }
+
+    function tokenIdOf(logs: readonly EventLog[], hash: Hex): bigint {
+      for (const { address, topics, data } of logs) {
+        const [topic, ...indexed] = topics;
+        if (topic !== REGISTERED || !isAddressEqual(address, registry)) continue;
+        const { args } = decodeEventLog({
+          abi: registryAbi,
+          eventName: 'Registered',
+          topics: [topic, ...indexed],
+          data,
+        });
+        if (isAddressEqual(args.owner, sender.address)) return args.agentId;
+      }
+      throw new Error(`transaction ${hash} registered nothing`);
+    }
+
+    function identityOf(row: IdentityRow): RegisteredIdentity {
+      if (row.token_id === null || row.register_transaction === null) {
+        throw new Error('an identity is complete that was never registered');
+      }
+      return {
+        tokenId: BigInt(row.token_id),
+        owner: row.holder === null ? sender.address : getAddress(row.holder),
+        agentUri: row.agent_uri,
+        registerTransaction: row.register_transaction,
+        transferTransaction: row.transfer_transaction,
+      };
+    }
+
+    return {
+      chainId,
+      registry,
+      async register({ owner: holder, ...rest }) {
+        const request = { ...rest, owner: holder === null ? null : getAddress(holder) };
+        const { callId, agentId } = request;
+        let row = await claim(request);
+        if (row.completed_at === null) {
+          try {
+            row = await complete(agentId, row);
+          } catch (error) {
+            // Lets the next call go on at once. If this fails too, it goes on a minute later.
+            await sql`
+              update agent_identities set claimed_at = null
+              where owner = ${owner} and agent_id = ${agentId} and claimed_by = ${callId}`.catch(() => {});
+            throw error;
+          }
+        }
+        // What an earlier call left half done was its own: it is finished now, but it is not what this call asked for.
+        if (row.agent_uri !== request.agentUri || row.holder !== request.owner) throw exists(agentId, row);
+        return identityOf(row);
+      },
+    };
+  }
+
+  return { paidBy };
+}
+
+function refusedByRegistry(what: string, hash: Hex): ServiceFailure {
+  return new ServiceFailure({
+    status: 502,
+    code: 'REGISTRY_REFUSED',
+    message: `${what} in transaction ${hash}.`,
+  });
+}

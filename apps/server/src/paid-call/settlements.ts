@@ -1,0 +1,328 @@
+/** What became of payments on a chain: the rows of `settlements` and `refunds`. Money itself moves in `calls.ts`. */
+import type { Database } from '../db/connection.ts';
+import { HOUSE_ACCOUNTS, type HouseAccount, houseAccountName } from '../ledger/accounts.ts';
+import type { OnChainPayment, Refund } from './rail.ts';
+
+/** 0 with the chain, 1 settled, 2 dead, 3 refused by us, 4 lost. As in `db/migrations/004_settlements.sql`. */
+const STATES = ['with_chain', 'settled', 'dead', 'refused', 'lost'] as const;
+
+export interface Settlement {
+  accountId: bigint;
+  callId: string;
+  rail: string;
+  service: string;
+  priceMicros: bigint;
+  revenue: HouseAccount;
+  payment: OnChainPayment;
+  /** Whether the call was captured: all that is left then is to see that its transaction stays. */
+  captured: boolean;
+  /** Whether the answer is stored already. */
+  answered: boolean;
+  state: (typeof STATES)[number];
+  transaction: string | null;
+  blockNumber: bigint | null;
+  attempts: number;
+  createdAtMs: number;
+}
+
+export interface Receipt {
+  callId: string;
+  rail: string;
+  service: string;
+  priceMicros: bigint;
+  payment: Pick<OnChainPayment, 'network' | 'asset' | 'payer' | 'payTo' | 'amountUnits'>;
+  callState: 'running' | 'captured' | 'released' | 'settling';
+  settlementState: Settlement['state'];
+  reason: string | null;
+  transaction: string | null;
+  blockNumber: bigint | null;
+  final: boolean;
+  createdAtMs: number;
+  settledAtMs: number | null;
+  refund: { state: 'owed' | 'paid'; transaction: string | null; reason: string } | null;
+}
+
+export interface DueRefund extends Refund {
+  accountId: bigint;
+  rail: string;
+  revenue: HouseAccount;
+  amountMicros: bigint;
+  attempts: number;
+}
+
+export interface SettlementStore {
+  /** Takes a settlement for oneself; null while somebody else has it, or when there is none. */
+  lease(accountId: bigint, callId: string, leaseMs: number): Promise<Settlement | null>;
+  /** Takes those whose time has come. */
+  leaseDue(limit: number, leaseMs: number): Promise<Settlement[]>;
+  /** Notes where the money moved, before the service has run. */
+  markSettled(
+    settlement: Pick<Settlement, 'accountId' | 'callId'>,
+    at: { transaction: string; blockNumber: bigint | null },
+    leaseMs: number,
+  ): Promise<void>;
+  /** Notes that we will not settle it any more by ourselves; it is looked at again when it must be dead. */
+  markRefused(
+    settlement: Pick<Settlement, 'accountId' | 'callId' | 'payment'>,
+    reason: string,
+  ): Promise<void>;
+  /** Gives it back, to be looked at again after a while. */
+  later(settlement: Pick<Settlement, 'accountId' | 'callId'>, afterMs: number): Promise<void>;
+  markFinal(settlement: Settlement): Promise<void>;
+  /** The chain forgot it: it is with the chain again, or lost. */
+  markGone(settlement: Settlement, state: 'with_chain' | 'lost'): Promise<void>;
+  /** Owes the payer the price back. Again changes nothing. */
+  owe(settlement: Settlement, reason: string): Promise<void>;
+  leaseDueRefunds(limit: number, leaseMs: number): Promise<DueRefund[]>;
+  markRefunded(refund: DueRefund, transaction: string): Promise<void>;
+  refundLater(refund: DueRefund, afterMs: number): Promise<void>;
+  /** The newest call with a stored answer that this payer bought with this request. */
+  boughtBy(accountId: bigint, payer: string, service: string, fingerprint: Buffer): Promise<string | null>;
+  receipt(callId: string): Promise<Receipt | null>;
+  /** Whether a transaction has settled something. */
+  isSpent(network: string, transaction: string): Promise<boolean>;
+}
+
+interface Row {
+  account_id: bigint;
+  call_id: string;
+  rail: string;
+  network: string;
+  asset: string;
+  payer: string;
+  pay_to: string;
+  amount_units: bigint;
+  evidence: Record<string, unknown>;
+  answered: boolean;
+  state: number;
+  transaction: string | null;
+  block: bigint | null;
+  attempts: number;
+  dead_after: Date;
+  created_at: Date;
+  payment_key: string | null;
+  service: string;
+  price_micros: bigint;
+  call_state: number;
+  revenue: bigint;
+}
+
+function revenueOf(row: { revenue: bigint; call_id: string }): HouseAccount {
+  const revenue = houseAccountName(row.revenue);
+  if (revenue === null) throw new Error(`call ${row.call_id} is paid to account ${row.revenue}`);
+  return revenue;
+}
+
+export function createSettlementStore(sql: Database, nowMs: () => number): SettlementStore {
+  const at = (afterMs = 0) => new Date(nowMs() + afterMs).toISOString();
+
+  /** The settlements that an update returned, with what their calls say. */
+  const joined = (leased: ReturnType<typeof sql>) => sql<Row[]>`
+    with s as (${leased})
+    select s.*, c.payment_key, c.service, c.price_micros, c.state as call_state, t.credit_account as revenue
+    from s join calls c on c.account_id = s.account_id and c.id = s.call_id
+    join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2`;
+
+  function asSettlement(row: Row): Settlement {
+    const revenue = revenueOf(row);
+    const state = STATES[row.state];
+    if (state === undefined) throw new Error(`settlement ${row.call_id} makes no sense`);
+    return {
+      accountId: row.account_id,
+      callId: row.call_id,
+      rail: row.rail,
+      service: row.service,
+      priceMicros: row.price_micros,
+      revenue,
+      captured: row.call_state === 1,
+      answered: row.answered,
+      state,
+      transaction: row.transaction,
+      blockNumber: row.block,
+      attempts: row.attempts,
+      createdAtMs: row.created_at.getTime(),
+      payment: {
+        key: row.payment_key ?? '',
+        network: row.network,
+        asset: row.asset,
+        payer: row.payer,
+        payTo: row.pay_to,
+        amountUnits: row.amount_units,
+        deadAfterMs: row.dead_after.getTime(),
+        evidence: row.evidence,
+      },
+    };
+  }
+  const named = ({ accountId, callId }: { accountId: bigint; callId: string }) =>
+    sql`account_id = ${String(accountId)} and call_id = ${callId}`;
+
+  return {
+    async lease(accountId, callId, leaseMs) {
+      const [row] = await joined(sql`
+        update settlements set next_at = ${at(leaseMs)}, attempts = attempts + 1
+        where ${named({ accountId, callId })} and (next_at <= ${at()} or state = 3) and state <> 2 and final_at is null
+        returning *`);
+      return row === undefined ? null : asSettlement(row);
+    },
+
+    async leaseDue(limit, leaseMs) {
+      const rows = await joined(sql`
+        update settlements set next_at = ${at(leaseMs)}, attempts = attempts + 1
+        where (account_id, call_id) in (
+          select account_id, call_id from settlements
+          where next_at <= ${at()} and final_at is null and state <> 2
+          order by next_at limit ${limit} for update skip locked
+        ) returning *`);
+      return rows.map(asSettlement);
+    },
+
+    async markSettled(settlement, { transaction, blockNumber }, leaseMs) {
+      await sql`
+        update settlements set state = 1, transaction = ${transaction},
+          block = ${blockNumber === null ? null : String(blockNumber)}, settled_at = ${at()}, next_at = ${at(leaseMs)}
+        where ${named(settlement)} and state in (0, 1, 3)`;
+    },
+
+    async markRefused(settlement, reason) {
+      const next = new Date(Math.max(settlement.payment.deadAfterMs, nowMs())).toISOString();
+      await sql`
+        update settlements set state = 3, reason = ${reason}, next_at = ${next}
+        where ${named(settlement)} and state in (0, 3)`;
+    },
+
+    async later(settlement, afterMs) {
+      await sql`update settlements set next_at = ${at(afterMs)} where ${named(settlement)}`;
+    },
+
+    async markFinal(settlement) {
+      await sql`update settlements set final_at = ${at()} where ${named(settlement)} and state = 1`;
+    },
+
+    async markGone(settlement, state) {
+      const code = STATES.indexOf(state);
+      await sql`
+        update settlements set state = ${code}, next_at = ${at()}, final_at = ${code === 4 ? at() : null}
+        where ${named(settlement)} and state = 1 and final_at is null`;
+    },
+
+    async owe(settlement, reason) {
+      await sql`
+        insert into refunds (account_id, call_id, network, asset, payee, amount_micros, reason, created_at, next_at)
+        values (${String(settlement.accountId)}, ${settlement.callId}, ${settlement.payment.network},
+          ${settlement.payment.asset}, ${settlement.payment.payer}, ${String(settlement.payment.amountUnits)},
+          ${reason}, ${at()}, ${at()})
+        on conflict (account_id, call_id) do nothing`;
+    },
+
+    async leaseDueRefunds(limit, leaseMs) {
+      const rows = await sql<
+        {
+          account_id: bigint;
+          call_id: string;
+          network: string;
+          asset: string;
+          payee: string;
+          amount_micros: bigint;
+          attempts: number;
+          rail: string;
+          revenue: bigint;
+        }[]
+      >`
+        with r as (update refunds set next_at = ${at(leaseMs)}, attempts = attempts + 1
+        where (account_id, call_id) in (
+          select account_id, call_id from refunds where state = 0 and next_at <= ${at()}
+          order by next_at limit ${limit} for update skip locked
+        ) returning account_id, call_id, network, asset, payee, amount_micros, attempts)
+        select r.*, c.rail, t.credit_account as revenue
+        from r join calls c on c.account_id = r.account_id and c.id = r.call_id
+        join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2`;
+      return rows.map((row) => ({
+        rail: row.rail,
+        revenue: revenueOf(row),
+        accountId: row.account_id,
+        callId: row.call_id,
+        network: row.network,
+        asset: row.asset,
+        payee: row.payee,
+        amountUnits: row.amount_micros,
+        amountMicros: row.amount_micros,
+        attempts: row.attempts,
+      }));
+    },
+
+    async markRefunded(refund, transaction) {
+      await sql`update refunds set state = 1, transaction = ${transaction}, paid_at = ${at()} where ${named(refund)}`;
+    },
+
+    async refundLater(refund, afterMs) {
+      await sql`update refunds set next_at = ${at(afterMs)} where ${named(refund)} and state = 0`;
+    },
+
+    async boughtBy(accountId, payer, service, fingerprint) {
+      const [row] = await sql<{ id: string }[]>`
+        select c.id from settlements s
+        join calls c on c.account_id = s.account_id and c.id = s.call_id
+        join call_answers a on a.account_id = c.account_id and a.id = c.id
+        where s.payer = ${payer} and s.account_id = ${String(accountId)} and c.state = 1 and c.service = ${service}
+          and c.fingerprint = ${fingerprint} and a.expires_at > ${at()}
+        order by s.created_at desc limit 1`;
+      return row?.id ?? null;
+    },
+
+    async receipt(callId) {
+      const accounts = [HOUSE_ACCOUNTS.x402_clearing, HOUSE_ACCOUNTS.mpp_clearing].map(String);
+      const [row] = await sql<
+        (Omit<Row, 'payment_key' | 'revenue' | 'dead_after'> & {
+          reason: string | null;
+          settled_at: Date | null;
+          final_at: Date | null;
+          refund_state: number | null;
+          refund_transaction: string | null;
+          refund_reason: string | null;
+        })[]
+      >`
+        select s.*, c.service, c.price_micros, c.state as call_state, r.state as refund_state,
+               r.transaction as refund_transaction, r.reason as refund_reason
+        from settlements s join calls c on c.account_id = s.account_id and c.id = s.call_id
+        left join refunds r on r.account_id = s.account_id and r.call_id = s.call_id
+        where s.account_id in ${sql(accounts)} and s.call_id = ${callId}`;
+      const settlementState = STATES[row?.state ?? -1];
+      if (row === undefined || settlementState === undefined) return null;
+      return {
+        callId: row.call_id,
+        rail: row.rail,
+        service: row.service,
+        priceMicros: row.price_micros,
+        payment: {
+          network: row.network,
+          asset: row.asset,
+          payer: row.payer,
+          payTo: row.pay_to,
+          amountUnits: row.amount_units,
+        },
+        callState: (['running', 'captured', 'released', 'settling'] as const)[row.call_state] ?? 'running',
+        settlementState,
+        reason: row.reason,
+        transaction: row.transaction,
+        blockNumber: row.block,
+        final: row.final_at !== null && row.state === 1,
+        createdAtMs: row.created_at.getTime(),
+        settledAtMs: row.settled_at?.getTime() ?? null,
+        refund:
+          row.refund_state === null
+            ? null
+            : {
+                state: row.refund_state === 1 ? 'paid' : 'owed',
+                transaction: row.refund_transaction,
+                reason: row.refund_reason ?? '',
+              },
+      };
+    },
+
+    async isSpent(network, transaction) {
+      const rows = await sql`
+        select 1 from settlements where network = ${network} and transaction = ${transaction} and state in (0, 1) limit 1`;
+      return rows.length > 0;
+    },
+  };
+}

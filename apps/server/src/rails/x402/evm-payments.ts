@@ -1,0 +1,230 @@
+/** Verifying and settling `exact` payments on one EVM chain. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { encodeFunctionData, erc20Abi } from 'viem';
+import { unavailable } from '../../http/problem.ts';
+import type { ChainVerdict, Finality, OnChainPayment, Refund } from '../../paid-call/rail.ts';
+import type { Relayer } from '../../relayer/relayer.ts';
+import type { Authorization, Hex } from './eip3009.ts';
+import type { EvmChain } from './evm-chain.ts';
+import type { Facilitator, PaymentForFacilitator } from './facilitator.ts';
+import { refusalFromFacilitator } from './facilitator-reasons.ts';
+import { refuse } from './refusals.ts';
+
+/** For how long a settlement is waited for. What takes longer is looked up later. */
+const SETTLE_TIMEOUT_MS = 15_000;
+/** No further facilitator is tried after this. */
+const FAIL_OVER_MS = 18_000;
+/** How long the chain is asked after a facilitator that did not say what it did. */
+const LOOK_TIMEOUT_MS = 4_000;
+const FIRST_LOOK_MS = 50;
+const LAST_LOOK_MS = 1_000;
+/** Above what the asset's transfer uses by a half: 68,600 were measured. Smart wallets are measured each. */
+const PLAIN_GAS_LIMIT = 120_000n;
+
+export interface EvmEvidence extends Record<string, unknown> {
+  scheme: 'exact-evm';
+  authorization: Record<'from' | 'to' | 'value' | 'validAfter' | 'validBefore' | 'nonce', string>;
+  signature: Hex;
+  /** As a facilitator wants it. */
+  forFacilitator: PaymentForFacilitator;
+}
+
+export interface EvmPaymentParts {
+  chain: EvmChain;
+  /** Our own settler; null: facilitators settle. */
+  relayer: Relayer | null;
+  /** Those that settle this chain, in order. */
+  facilitators(version: 1 | 2): readonly Facilitator[];
+  /** Sends refunds; null: none can be sent on this chain. */
+  refunds: Relayer | null;
+  report(step: 'verify' | 'settle', outcome: string): void;
+}
+
+export interface NetworkPayments {
+  verify(payment: OnChainPayment): Promise<void>;
+  settle(payment: OnChainPayment): Promise<ChainVerdict>;
+  look(payment: OnChainPayment): Promise<ChainVerdict>;
+  finality(payment: OnChainPayment, transaction: string): Promise<Finality>;
+  readonly canRefund: boolean;
+  refund(refund: Refund): Promise<string | null>;
+}
+
+export function evmPayments(parts: EvmPaymentParts): NetworkPayments {
+  const { chain, relayer } = parts;
+
+  async function whyNot(payment: OnChainPayment) {
+    const { authorization, signature } = evidenceOf(payment);
+    try {
+      return await chain.whyNot(authorization, signature);
+    } catch (error) {
+      throw unavailable('CHAIN_UNAVAILABLE', `${chain.network.title} does not answer.`, 5_000, {}, error);
+    }
+  }
+
+  async function verifyOnChain(payment: OnChainPayment): Promise<void> {
+    const head = await chain.head().catch((error: unknown) => {
+      throw unavailable('CHAIN_UNAVAILABLE', `${chain.network.title} does not answer.`, 5_000, {}, error);
+    });
+    if (chain.isBehind(head))
+      throw unavailable('CHAIN_BEHIND', `Our node of ${chain.network.title} is behind.`, 10_000);
+    const refusal = await whyNot(payment);
+    if (refusal === null) return;
+    if (refusal.code !== 'PAYMENT_AUTHORIZATION_USED') throw refusal;
+    // It may have paid us already, by a settlement that nobody heard the end of. Then it buys what it paid for.
+    const looked = await chain.look(evidenceOf(payment).authorization);
+    if (looked.status === 'settled') return;
+    if (looked.status === 'dead') throw looked.refusal;
+    throw unavailable(
+      'CHAIN_UNAVAILABLE',
+      `${chain.network.title} does not say what became of the payment.`,
+      3_000,
+    );
+  }
+
+  async function verifyWithFacilitator(payment: OnChainPayment): Promise<void> {
+    if (relayer !== null) return;
+    const { forFacilitator } = evidenceOf(payment);
+    for (const facilitator of parts.facilitators(forFacilitator.x402Version)) {
+      const verdict = await facilitator.verify(forFacilitator);
+      if (verdict.status === 'valid') return;
+      if (verdict.status === 'unavailable') continue;
+      const refusal = refusalFromFacilitator(verdict.reason);
+      // What was used already the chain itself is asked about.
+      if (refusal.code === 'PAYMENT_AUTHORIZATION_USED') return;
+      throw refusal;
+    }
+    throw unavailable('FACILITATOR_UNAVAILABLE', 'No facilitator answers.', 5_000);
+  }
+
+  async function settleByRelayer(own: Relayer, payment: OnChainPayment): Promise<ChainVerdict> {
+    const { authorization, signature } = evidenceOf(payment);
+    const call = await chain.settlementCall(authorization, signature);
+    const mined = await own.send(
+      {
+        id: `settle:${payment.key}`,
+        ...call,
+        again: true,
+        ...(signature.length === 132 ? { gasLimit: PLAIN_GAS_LIMIT } : {}),
+      },
+      SETTLE_TIMEOUT_MS,
+    );
+    if (mined !== null && chain.paidBy(mined, authorization))
+      return { status: 'settled', transaction: mined.hash, blockNumber: mined.blockNumber };
+    const looked = await chain.look(authorization);
+    if (looked.status !== 'open') return looked;
+    return mined === null
+      ? { status: 'unknown' }
+      : {
+          status: 'refused',
+          refusal: (await chain.whyNot(authorization, signature)) ?? refuse('PAYMENT_VERIFICATION_FAILED'),
+        };
+  }
+
+  async function settleByFacilitators(payment: OnChainPayment): Promise<ChainVerdict> {
+    const startedAtMs = performance.now();
+    const { authorization, forFacilitator } = evidenceOf(payment);
+    for (const facilitator of parts.facilitators(forFacilitator.x402Version)) {
+      if (performance.now() - startedAtMs > FAIL_OVER_MS) break;
+      const settlement = await facilitator.settle(forFacilitator);
+      if (settlement.status === 'unavailable' && !settlement.reached) continue;
+      // Whatever it says, the chain is asked. A second facilitator cannot settle twice: the chain takes the nonce once.
+      const said =
+        settlement.status === 'settled' ||
+        (settlement.status === 'failed' && settlement.transaction !== null);
+      const looked = await lookUntil(authorization, said ? SETTLE_TIMEOUT_MS : 0);
+      if (looked.status !== 'open') return looked;
+      if (said) return { status: 'unknown' };
+      if (settlement.status === 'failed') {
+        const refusal = refusalFromFacilitator(settlement.reason);
+        if (refusal.code !== 'PAYMENT_VERIFICATION_FAILED') return { status: 'refused', refusal };
+      }
+    }
+    const looked = await lookUntil(authorization, LOOK_TIMEOUT_MS);
+    return looked.status === 'open' ? { status: 'unknown' } : looked;
+  }
+
+  /** Asks the chain until it has decided, or the time is over. */
+  async function lookUntil(authorization: Authorization, timeoutMs: number): Promise<ChainVerdict> {
+    const untilMs = performance.now() + timeoutMs;
+    for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LAST_LOOK_MS)) {
+      const looked = await chain.look(authorization);
+      if (looked.status === 'settled' || looked.status === 'dead') return looked;
+      if (performance.now() + pauseMs > untilMs) return looked;
+      await sleep(pauseMs);
+    }
+  }
+
+  async function settle(payment: OnChainPayment): Promise<ChainVerdict> {
+    try {
+      const { authorization, signature } = evidenceOf(payment);
+      const refusal = await chain.whyNot(authorization, signature);
+      if (refusal !== null) {
+        const looked = await chain.look(authorization);
+        return looked.status === 'open' ? { status: 'refused', refusal } : looked;
+      }
+      return relayer === null ? await settleByFacilitators(payment) : await settleByRelayer(relayer, payment);
+    } catch (error) {
+      return { status: 'unknown', cause: error };
+    }
+  }
+
+  return {
+    async verify(payment) {
+      try {
+        await Promise.all([verifyOnChain(payment), verifyWithFacilitator(payment)]);
+        parts.report('verify', 'valid');
+      } catch (error) {
+        parts.report('verify', error instanceof Error && 'code' in error ? String(error.code) : 'failed');
+        throw error;
+      }
+    },
+    async settle(payment) {
+      const verdict = await settle(payment);
+      parts.report('settle', verdict.status);
+      return verdict;
+    },
+    look: (payment) => chain.look(evidenceOf(payment).authorization),
+    finality: (payment, transaction) => chain.finality(transaction, evidenceOf(payment).authorization),
+    canRefund: parts.refunds !== null,
+    async refund({ callId, payee, amountUnits }) {
+      if (parts.refunds === null) return null;
+      const data = encodeFunctionData({
+        abi: erc20Abi,
+        functionName: 'transfer',
+        args: [payee as Hex, amountUnits],
+      });
+      try {
+        const mined = await parts.refunds.send(
+          // Without a limit the node is asked first, so that a wallet that ran dry costs no gas.
+          { id: `refund:${callId}`, to: chain.network.asset, data },
+          SETTLE_TIMEOUT_MS,
+        );
+        return mined?.status === 'success' ? mined.hash : null;
+      } catch {
+        return null;
+      }
+    },
+  };
+}
+
+/** The evidence of an `exact` payment, as it was stored. */
+function evidenceOf(payment: OnChainPayment): {
+  authorization: Authorization;
+  signature: Hex;
+  forFacilitator: PaymentForFacilitator;
+} {
+  const evidence = payment.evidence as EvmEvidence;
+  const { from, to, value, validAfter, validBefore, nonce } = evidence.authorization;
+  return {
+    authorization: {
+      from: from as Hex,
+      to: to as Hex,
+      value: BigInt(value),
+      validAfter: BigInt(validAfter),
+      validBefore: BigInt(validBefore),
+      nonce: nonce as Hex,
+    },
+    signature: evidence.signature,
+    forFacilitator: evidence.forFacilitator,
+  };
+}

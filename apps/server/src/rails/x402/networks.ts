@@ -1,0 +1,98 @@
+/** The chains that x402 payments settle on: names in both versions of the protocol, and the USDC of each. */
+
+export interface EvmNetwork {
+  kind: 'evm';
+  /** As the interface writes it. */
+  name: 'base' | 'ethereum' | 'polygon' | 'arbitrum';
+  title: string;
+  /** CAIP-2, as version 2 of the protocol writes it. */
+  id: `eip155:${number}`;
+  /** As version 1 writes it; null where clients of the first generation would not parse the offer. */
+  legacyName: string | null;
+  chainId: number;
+  asset: `0x${string}`;
+  /** EIP-712 domain of the asset: not the same text on every chain. */
+  domain: { name: string; version: string };
+  /** How many blocks on top make a transaction stay. */
+  finalAfterBlocks: number;
+  /** How many a transfer needs that is presented by its hash. */
+  transferConfirmations: number;
+}
+
+export interface SolanaNetwork {
+  kind: 'solana';
+  name: 'solana';
+  title: string;
+  id: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
+  legacyName: 'solana';
+  asset: string;
+}
+
+export type Network = EvmNetwork | SolanaNetwork;
+
+const usdc = { name: 'USD Coin', version: '2' };
+
+/** In order of preference: the first that is configured is the first that is offered. */
+export const NETWORKS = [
+  {
+    kind: 'evm',
+    name: 'base',
+    title: 'Base mainnet',
+    id: 'eip155:8453',
+    legacyName: 'base',
+    chainId: 8453,
+    asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
+    domain: usdc,
+    finalAfterBlocks: 30,
+    transferConfirmations: 2,
+  },
+  {
+    kind: 'evm',
+    name: 'ethereum',
+    title: 'Ethereum mainnet',
+    id: 'eip155:1',
+    legacyName: null,
+    chainId: 1,
+    asset: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
+    domain: usdc,
+    finalAfterBlocks: 64,
+    transferConfirmations: 3,
+  },
+  {
+    kind: 'evm',
+    name: 'polygon',
+    title: 'Polygon mainnet',
+    id: 'eip155:137',
+    legacyName: 'polygon',
+    chainId: 137,
+    asset: '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359',
+    domain: usdc,
+    finalAfterBlocks: 128,
+    transferConfirmations: 5,
+  },
+  {
+    kind: 'evm',
+    name: 'arbitrum',
+    title: 'Arbitrum One',
+    id: 'eip155:42161',
+    legacyName: null,
+    chainId: 42161,
+    asset: '0xaf88d065e77c8cC2239327C5EDb3A432268e5831',
+    domain: usdc,
+    finalAfterBlocks: 240,
+    transferConfirmations: 5,
+  },
+  {
+    kind: 'solana',
+    name: 'solana',
+    title: 'Solana mainnet',
+    id: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
+    legacyName: 'solana',
+    asset: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v',
+  },
+] as const satisfies readonly Network[];
+
+export type NetworkName = (typeof NETWORKS)[number]['name'];
+export const NETWORK_NAMES: readonly NetworkName[] = NETWORKS.map(({ name }) => name);
+/** Every asset above counts millionths of a dollar: its base unit is one micro-USD. */
+export const ASSET_DECIMALS = 6;

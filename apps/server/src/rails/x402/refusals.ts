@@ -1,0 +1,76 @@
+import { PaymentRefused } from '../../paid-call/rail.ts';
+
+/** Why a payment does not pay: for machines, in words, and what to change. Nothing of a node's own text is in here. */
+const REASONS = {
+  PAYMENT_REQUIREMENTS_MISMATCH: [
+    'The payment accepts other terms than this service offers.',
+    'Take the terms from the accepts of this 402: asset, amount, payTo and network must be the same.',
+  ],
+  PAYMENT_AMOUNT_MISMATCH: [
+    'The signed value is not the price.',
+    'Sign exactly the amount of the accepts entry, no less and no more.',
+  ],
+  PAYMENT_RECIPIENT_MISMATCH: [
+    'The payment is made out to somebody else.',
+    'Sign payTo as it stands in accepts.',
+  ],
+  PAYMENT_EXPIRED: [
+    'The payment is not valid for long enough, or not any more.',
+    'Sign a new one with validBefore = now + maxTimeoutSeconds.',
+  ],
+  PAYMENT_VALID_TOO_LONG: [
+    'The payment is valid for more than an hour.',
+    'Sign validBefore at most an hour ahead.',
+  ],
+  PAYMENT_NOT_YET_VALID: ['validAfter lies in the future.', 'Sign validAfter = 0, and check your clock.'],
+  PAYMENT_SIGNATURE_INVALID: [
+    'The signature is not by `from`, or not over this payment.',
+    'Sign with the EIP-712 domain of accepts[].extra (name, version), its chain and its asset.',
+  ],
+  PAYMENT_INSUFFICIENT_FUNDS: [
+    'The payer does not hold the price.',
+    'Fund the wallet; the same payment is good until it expires.',
+  ],
+  PAYMENT_AUTHORIZATION_USED: [
+    'This authorization was used or cancelled, and did not pay us.',
+    'Sign a new one with a fresh nonce.',
+  ],
+  PAYMENT_PAYER_BLOCKED: ['The asset refuses to move money of this payer.', 'Pay from another wallet.'],
+  PAYMENT_VERIFICATION_FAILED: [
+    'The chain would refuse this payment.',
+    'Sign a new payment from the terms of this 402.',
+  ],
+  PAYMENT_TRANSACTION_NOT_FOUND: [
+    'No such transaction was found.',
+    'Send the hash once the transaction is in a block, from the network that you paid on.',
+  ],
+  PAYMENT_TRANSACTION_FAILED: ['This transaction failed on the chain.', 'Make the transfer again.'],
+  PAYMENT_TRANSFER_MISMATCH: [
+    'This transaction moves no USDC to us, or less than the price.',
+    'Transfer at least the amount of accepts to payTo.',
+  ],
+  PAYMENT_TRANSFER_NOT_PLAIN: [
+    'This transfer was made with a signed authorization, which buys by itself.',
+    'Present the authorization, not the hash.',
+  ],
+  PAYMENT_TRANSFER_TOO_OLD: [
+    'This transfer is older than a day.',
+    'Present a transfer within a day of making it.',
+  ],
+  PAYMENT_ALREADY_USED: ['This transfer has bought something already.', 'Make a new payment.'],
+  PAYMENT_TRANSACTION_UNSUITABLE: [
+    'The Solana transaction is not the one that was offered.',
+    'Build it with an x402 client: compute budget, one TransferChecked to payTo, and a memo at most.',
+  ],
+  SIGN_IN_INVALID: [
+    'The sign-in message is not valid here.',
+    'Sign the message of extensions.sign-in-with-x of a fresh 402.',
+  ],
+} as const satisfies Record<string, readonly [string, string]>;
+
+export type RefusalCode = keyof typeof REASONS;
+
+export function refuse(code: RefusalCode, details: Record<string, unknown> = {}): PaymentRefused {
+  const [message, hint] = REASONS[code];
+  return new PaymentRefused(code, message, hint, details);
+}

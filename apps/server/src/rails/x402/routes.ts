@@ -1,0 +1,67 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { Problem } from '../../http/problem.ts';
+import { type RateLimit, rateExceeded, rateHeaders } from '../../http/rate-limit.ts';
+import { microsToUsd } from '../../ledger/money.ts';
+import type { SettlementStore } from '../../paid-call/settlements.ts';
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/**
+ * `GET /x402/receipts/{id}`: what became of a payment. The id is the call's, as `X-Call-Id` told it: whoever has it made
+ * the call, and what it leads to stands on a public chain.
+ */
+export function receiptRoutes(
+  app: FastifyInstance,
+  parts: {
+    settlements: SettlementStore;
+    accountLimit: RateLimit;
+    addressOf(request: FastifyRequest): string;
+  },
+): void {
+  app.get<{ Params: { id: string } }>('/x402/receipts/:id', async (request, reply) => {
+    const verdict = parts.accountLimit.take(parts.addressOf(request));
+    reply.headers(rateHeaders(verdict)).header('cache-control', 'no-store');
+    if (!verdict.allowed) throw rateExceeded(verdict);
+    const { id } = request.params;
+    const receipt = UUID.test(id) ? await parts.settlements.receipt(id) : null;
+    if (receipt === null) {
+      throw new Problem(404, 'RECEIPT_NOT_FOUND', 'There is no payment with this id.', {
+        details: {
+          hint: 'The id is the X-Call-Id of the answer, or stands in the error that named a receipt.',
+        },
+      });
+    }
+    const { payment, refund } = receipt;
+    return {
+      id: receipt.callId,
+      protocol: receipt.rail,
+      service: receipt.service,
+      priceUsd: microsToUsd(receipt.priceMicros),
+      status: statusOf(receipt),
+      reason: receipt.reason,
+      network: payment.network,
+      asset: payment.asset,
+      payer: payment.payer,
+      payTo: payment.payTo,
+      amountUnits: String(payment.amountUnits),
+      transaction: receipt.transaction,
+      blockNumber: receipt.blockNumber === null ? null : Number(receipt.blockNumber),
+      final: receipt.final,
+      createdAt: new Date(receipt.createdAtMs).toISOString(),
+      settledAt: receipt.settledAtMs === null ? null : new Date(receipt.settledAtMs).toISOString(),
+      refund,
+    };
+  });
+}
+
+function statusOf({
+  callState,
+  settlementState,
+  refund,
+}: NonNullable<Awaited<ReturnType<SettlementStore['receipt']>>>): string {
+  if (refund !== null) return refund.state === 'paid' ? 'refunded' : 'refund_owed';
+  if (settlementState === 'lost') return 'lost';
+  if (callState === 'captured') return 'delivered';
+  if (callState === 'released') return 'not_charged';
+  return settlementState === 'settled' ? 'paid_not_delivered' : 'settling';
+}

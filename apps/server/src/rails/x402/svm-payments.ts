@@ -1,0 +1,284 @@
+/**
+ * Verifying and settling `exact` payments on Solana: the payer signs a transaction that moves the USDC, a facilitator
+ * signs as its fee payer and sends it. https://github.com/coinbase/x402/blob/main/specs/schemes/exact/scheme_exact_svm.md
+ */
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  type Address,
+  address as asAddress,
+  getAddressEncoder,
+  getBase64Encoder,
+  getCompiledTransactionMessageDecoder,
+  getProgramDerivedAddress,
+  getPublicKeyFromAddress,
+  getTransactionDecoder,
+  verifySignature,
+} from '@solana/kit';
+import type { Rpc } from '../../chain-rpc/json-rpc.ts';
+import { unavailable } from '../../http/problem.ts';
+import type { ChainVerdict, OnChainPayment } from '../../paid-call/rail.ts';
+import type { NetworkPayments } from './evm-payments.ts';
+import type { Facilitator, PaymentForFacilitator } from './facilitator.ts';
+import { refusalFromFacilitator } from './facilitator-reasons.ts';
+import type { SolanaNetwork } from './networks.ts';
+import { refuse } from './refusals.ts';
+
+const TOKEN_PROGRAM = asAddress('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA');
+const TOKEN_2022_PROGRAM = asAddress('TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb');
+const ATA_PROGRAM = asAddress('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL');
+/** What may stand beside the transfer: compute budget, memo, and the assertions that wallets add. */
+const HARMLESS = new Set([
+  'ComputeBudget111111111111111111111111111111',
+  'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr',
+  'L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95',
+]);
+const TRANSFER_CHECKED = 12;
+const MAX_INSTRUCTIONS = 7;
+/** A blockhash lives 150 blocks of 0.4 s; after this no node has it any more. */
+const BLOCKHASH_LIFE_MS = 150_000;
+const SETTLE_TIMEOUT_MS = 15_000;
+const LOOK_TIMEOUT_MS = 4_000;
+const FIRST_LOOK_MS = 100;
+const LAST_LOOK_MS = 1_000;
+const SIGNATURES_LOOKED_THROUGH = 25;
+
+export interface SolanaTransfer {
+  payer: string;
+  /** The account that the money leaves. */
+  source: string;
+  amountUnits: bigint;
+  feePayer: string;
+  blockhash: string;
+  /** SHA-256 of what was signed: the same for every copy of this transaction. */
+  messageHash: string;
+}
+
+export interface SvmEvidence extends Record<string, unknown> {
+  scheme: 'exact-svm';
+  source: string;
+  blockhash: string;
+  messageHash: string;
+  forFacilitator: PaymentForFacilitator;
+}
+
+/** The token account of an owner. */
+export async function tokenAccountOf(owner: string, mint: string): Promise<string> {
+  const encode = getAddressEncoder().encode;
+  const [account] = await getProgramDerivedAddress({
+    programAddress: ATA_PROGRAM,
+    seeds: [encode(asAddress(owner)), encode(TOKEN_PROGRAM), encode(asAddress(mint))],
+  });
+  return account;
+}
+
+/**
+ * Reads what a transaction would move, and that its payer signed it.
+ *
+ * @param transaction base64 of the wire form
+ * @throws PaymentRefused when it is anything but one transfer of the asset to the recipient
+ */
+export async function readSolanaTransfer(
+  transaction: string,
+  wanted: { asset: string; payTo: string },
+): Promise<SolanaTransfer> {
+  try {
+    const decoded = getTransactionDecoder().decode(getBase64Encoder().encode(transaction));
+    const message = getCompiledTransactionMessageDecoder().decode(decoded.messageBytes);
+    if (message.version !== 0 && message.version !== 'legacy') throw new Error('unknown version');
+    if ('addressTableLookups' in message && (message.addressTableLookups?.length ?? 0) > 0)
+      throw new Error('looks accounts up elsewhere');
+    const accounts: readonly Address[] = message.staticAccounts;
+    const at = (index: number | undefined): Address => {
+      const found = index === undefined ? undefined : accounts[index];
+      if (found === undefined) throw new Error('no such account');
+      return found;
+    };
+    if (message.instructions.length > MAX_INSTRUCTIONS) throw new Error('too many instructions');
+    const transfers = message.instructions.filter(
+      ({ programAddressIndex }) => !HARMLESS.has(at(programAddressIndex)),
+    );
+    const [transfer] = transfers;
+    if (transfers.length !== 1 || transfer === undefined) throw new Error('not one transfer');
+    const program = at(transfer.programAddressIndex);
+    if (program !== TOKEN_PROGRAM && program !== TOKEN_2022_PROGRAM) throw new Error('not the token program');
+    const data = Buffer.from(transfer.data ?? []);
+    if (data.length !== 10 || data.readUInt8(0) !== TRANSFER_CHECKED) throw new Error('not TransferChecked');
+    const [source, mint, destination, authority] = (transfer.accountIndices ?? []).map(at);
+    if (source === undefined || authority === undefined || mint !== wanted.asset)
+      throw new Error('another asset');
+    if (destination !== (await tokenAccountOf(wanted.payTo, wanted.asset)))
+      throw refuse('PAYMENT_RECIPIENT_MISMATCH', { payTo: wanted.payTo });
+    const feePayer = at(0);
+    if (feePayer === authority) throw new Error('the payer would pay the fee');
+    const signature = decoded.signatures[authority];
+    if (signature === undefined || signature === null) throw refuse('PAYMENT_SIGNATURE_INVALID');
+    const key = await getPublicKeyFromAddress(authority);
+    if (!(await verifySignature(key, signature, decoded.messageBytes)))
+      throw refuse('PAYMENT_SIGNATURE_INVALID');
+    return {
+      payer: authority,
+      source,
+      amountUnits: data.readBigUInt64LE(1),
+      feePayer,
+      blockhash: message.lifetimeToken,
+      messageHash: createHash('sha256').update(Uint8Array.from(decoded.messageBytes)).digest('hex'),
+    };
+  } catch (error) {
+    if (error instanceof Error && error.name === 'PaymentRefused') throw error;
+    throw refuse('PAYMENT_TRANSACTION_UNSUITABLE');
+  }
+}
+
+/** When a transaction that was presented now can no longer settle. */
+export function solanaDeadAfterMs(nowMs: number): number {
+  return nowMs + BLOCKHASH_LIFE_MS;
+}
+
+export function svmPayments(parts: {
+  network: SolanaNetwork;
+  rpc: Rpc;
+  facilitators(version: 1 | 2): readonly Facilitator[];
+  nowMs(): number;
+  report(step: 'verify' | 'settle', outcome: string): void;
+}): NetworkPayments {
+  const { network, rpc } = parts;
+  const evidenceOf = (payment: OnChainPayment) => payment.evidence as SvmEvidence;
+
+  /** The transaction of this message, as the chain has it. */
+  async function fate(
+    evidence: SvmEvidence,
+    signature: string,
+  ): Promise<'paid' | 'failed' | 'other' | 'unseen'> {
+    const found = (await rpc.call('getTransaction', [
+      signature,
+      { encoding: 'base64', commitment: 'confirmed', maxSupportedTransactionVersion: 0 },
+    ])) as { transaction: [string, string]; meta: { err: unknown } | null } | null;
+    if (found === null) return 'unseen';
+    const { messageBytes } = getTransactionDecoder().decode(getBase64Encoder().encode(found.transaction[0]));
+    if (createHash('sha256').update(Uint8Array.from(messageBytes)).digest('hex') !== evidence.messageHash)
+      return 'other';
+    return found.meta !== null && found.meta.err === null ? 'paid' : 'failed';
+  }
+
+  async function look(payment: OnChainPayment): Promise<ChainVerdict> {
+    const evidence = evidenceOf(payment);
+    try {
+      // Whether it can still land is asked first: what landed since is then among the signatures.
+      const valid = (await rpc.call('isBlockhashValid', [
+        evidence.blockhash,
+        { commitment: 'confirmed' },
+      ])) as {
+        value: boolean;
+      };
+      const signatures = (await rpc.call('getSignaturesForAddress', [
+        evidence.source,
+        { limit: SIGNATURES_LOOKED_THROUGH, commitment: 'confirmed' },
+      ])) as { signature: string }[];
+      for (const { signature } of signatures) {
+        const became = await fate(evidence, signature);
+        if (became === 'paid') return { status: 'settled', transaction: signature, blockNumber: null };
+        if (became === 'failed') return { status: 'dead', refusal: refuse('PAYMENT_INSUFFICIENT_FUNDS') };
+      }
+      if (valid.value || parts.nowMs() < payment.deadAfterMs) return { status: 'open' };
+      return { status: 'dead', refusal: refuse('PAYMENT_EXPIRED') };
+    } catch (error) {
+      return { status: 'unknown', cause: error };
+    }
+  }
+
+  async function lookUntil(
+    payment: OnChainPayment,
+    timeoutMs: number,
+    signature: string | null,
+  ): Promise<ChainVerdict> {
+    const untilMs = performance.now() + timeoutMs;
+    for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LAST_LOOK_MS)) {
+      const became =
+        signature === null
+          ? 'unseen'
+          : await fate(evidenceOf(payment), signature).catch(() => 'unseen' as const);
+      if (became === 'paid' && signature !== null)
+        return { status: 'settled', transaction: signature, blockNumber: null };
+      const looked = await look(payment);
+      if (looked.status === 'settled' || looked.status === 'dead') return looked;
+      if (performance.now() + pauseMs > untilMs) return looked;
+      await sleep(pauseMs);
+    }
+  }
+
+  async function settle(payment: OnChainPayment): Promise<ChainVerdict> {
+    const { forFacilitator } = evidenceOf(payment);
+    const before = await look(payment);
+    if (before.status !== 'open') return before;
+    for (const facilitator of parts.facilitators(forFacilitator.x402Version)) {
+      const settlement = await facilitator.settle(forFacilitator);
+      if (settlement.status === 'unavailable' && !settlement.reached) continue;
+      const signature = settlement.status === 'unavailable' ? null : settlement.transaction;
+      const looked = await lookUntil(payment, signature === null ? 0 : SETTLE_TIMEOUT_MS, signature);
+      if (looked.status !== 'open') return looked;
+      if (signature !== null) return { status: 'unknown' };
+      if (settlement.status === 'failed') {
+        const refusal = refusalFromFacilitator(settlement.reason);
+        if (refusal.code === 'PAYMENT_INSUFFICIENT_FUNDS' || refusal.code === 'PAYMENT_EXPIRED')
+          return { status: 'refused', refusal };
+      }
+    }
+    const looked = await lookUntil(payment, LOOK_TIMEOUT_MS, null);
+    return looked.status === 'open' ? { status: 'unknown' } : looked;
+  }
+
+  async function verify(payment: OnChainPayment): Promise<void> {
+    const { forFacilitator } = evidenceOf(payment);
+    for (const facilitator of parts.facilitators(forFacilitator.x402Version)) {
+      const verdict = await facilitator.verify(forFacilitator);
+      if (verdict.status === 'valid') return;
+      if (verdict.status === 'unavailable') continue;
+      // It may have landed already, by a settlement that nobody heard the end of.
+      const looked = await look(payment);
+      if (looked.status === 'settled') return;
+      if (looked.status === 'dead') throw looked.refusal;
+      throw refusalFromFacilitator(verdict.reason);
+    }
+    throw unavailable('FACILITATOR_UNAVAILABLE', 'No facilitator answers.', 5_000);
+  }
+
+  return {
+    look,
+    canRefund: false,
+    refund: async () => null,
+    async verify(payment) {
+      try {
+        await verify(payment);
+        // A node that cannot be asked afterwards must not be relied on before.
+        await rpc.call('getLatestBlockhash', [{ commitment: 'confirmed' }]).catch((error: unknown) => {
+          throw unavailable('CHAIN_UNAVAILABLE', `${network.title} does not answer.`, 5_000, {}, error);
+        });
+        parts.report('verify', 'valid');
+      } catch (error) {
+        parts.report('verify', error instanceof Error && 'code' in error ? String(error.code) : 'failed');
+        throw error;
+      }
+    },
+    async settle(payment) {
+      const verdict = await settle(payment).catch(
+        (error: unknown) => ({ status: 'unknown', cause: error }) as const,
+      );
+      parts.report('settle', verdict.status);
+      return verdict;
+    },
+    async finality(_payment, transaction) {
+      try {
+        const { value } = (await rpc.call('getSignatureStatuses', [
+          [transaction],
+          { searchTransactionHistory: true },
+        ])) as { value: ({ confirmationStatus: string; err: unknown } | null)[] };
+        const [status] = value;
+        if (status === null || status === undefined || status.err !== null) return 'gone';
+        return status.confirmationStatus === 'finalized' ? 'final' : 'waiting';
+      } catch {
+        return 'unknown';
+      }
+    },
+  };
+}

@@ -1,0 +1,535 @@
+/**
+ * The x402 rail: USDC on a chain, moved by a signature that the caller sends along. Reads and checks what is presented,
+ * and hands the chain's part to `evm-payments.ts`, `svm-payments.ts` and `transfers.ts`.
+ */
+import { connectRpc, type Rpc } from '../../chain-rpc/json-rpc.ts';
+import type { Database } from '../../db/connection.ts';
+import { unavailable } from '../../http/problem.ts';
+import { HOUSE_ACCOUNTS } from '../../ledger/accounts.ts';
+import { microsToUsd } from '../../ledger/money.ts';
+import type { Chains, ChainVerdict, OnChainPayment, Payment, Quote, Rail } from '../../paid-call/rail.ts';
+import { createRelayer, type Relayer } from '../../relayer/relayer.ts';
+import type { Hex } from './eip3009.ts';
+import { type EvmChain, openEvmChain } from './evm-chain.ts';
+import { type EvmEvidence, evmPayments, type NetworkPayments } from './evm-payments.ts';
+import { connectFacilitator, type Facilitator, type SupportedKinds } from './facilitator.ts';
+import { type EvmNetwork, NETWORKS, type Network, type NetworkName, type SolanaNetwork } from './networks.ts';
+import {
+  legacyAccepts,
+  type OfferedNetwork,
+  paymentRequiredHeader,
+  requirementsV1,
+  requirementsV2,
+} from './offers.ts';
+import { refuse } from './refusals.ts';
+import { createSignIn } from './sign-in.ts';
+import { readSolanaTransfer, type SvmEvidence, solanaDeadAfterMs, svmPayments } from './svm-payments.ts';
+import { findEvmTransfer, findSolanaTransfer, lookAtTransfer } from './transfers.ts';
+import {
+  hasPayment,
+  type Presented,
+  type PresentedTransfer,
+  readPresented,
+  unsupportedNetwork,
+} from './wire.ts';
+
+/** A payment that is good for longer is refused: it would have to be watched for as long. */
+const MAX_VALIDITY_MS = 3_600_000;
+/** What settling takes at worst, beyond the service's own time. */
+const SETTLE_MARGIN_MS = 6_000;
+const RPC_TIMEOUT_MS = 5_000;
+
+export interface X402Config {
+  networks: readonly NetworkName[];
+  /** Null: EVM chains are not offered. */
+  recipient: Hex | null;
+  /** The owner of the token account, not the account. Null: Solana is not offered. */
+  recipientSolana: string | null;
+  /** Null for a chain whose node is not configured: it is not offered then. */
+  rpcUrls: Readonly<Record<NetworkName, string | null>>;
+  facilitatorUrls: readonly string[];
+  facilitatorToken: string | null;
+  /** Keys of our own settler; with none, facilitators settle. */
+  relayerKeys: readonly Hex[];
+  /** Keys that hold USDC and gas for refunds. */
+  refundKeys: readonly Hex[];
+}
+
+export interface X402Rail {
+  rail: Rail;
+  /** The chains that are offered now, in order. */
+  offered(): readonly OfferedNetwork[];
+  facilitatorUrl: string | null;
+  /** Asks the facilitators what they settle. Keeps what it knew of one that does not answer. */
+  refresh(): Promise<void>;
+  /** One round over our own pending transactions. */
+  resume(): Promise<void>;
+  dropExpiredSignIns(): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface EvidenceOfTransfer extends Record<string, unknown> {
+  scheme: 'transfer';
+  transaction: string;
+}
+
+/** What a network needs to take payments, once its node is configured. */
+type Opened = { rpc: Rpc; payTo: string } & (
+  | { network: EvmNetwork; chain: EvmChain; payments: NetworkPayments; relayers: readonly Relayer[] }
+  | { network: SolanaNetwork; payments: NetworkPayments }
+);
+
+export function createX402Rail(
+  config: X402Config,
+  parts: {
+    sql: Database;
+    baseUrl: string;
+    secret: string;
+    nowMs(): number;
+    report(network: string, step: 'verify' | 'settle', outcome: string): void;
+  },
+): X402Rail {
+  const { nowMs } = parts;
+  const facilitators = config.facilitatorUrls.map((url) => ({
+    client: connectFacilitator(url, config.facilitatorToken),
+    kinds: [] as SupportedKinds,
+  }));
+  let revision = 0;
+
+  /** The facilitators that settle a network for clients of a generation, in the configured order. */
+  function facilitatorsFor(network: Network, version: 1 | 2): Facilitator[] {
+    const name = version === 2 ? network.id : network.legacyName;
+    return facilitators
+      .filter(({ kinds }) =>
+        kinds.some(
+          (kind) => kind.scheme === 'exact' && kind.x402Version === version && kind.network === name,
+        ),
+      )
+      .map(({ client }) => client);
+  }
+
+  function feePayerOf(network: Network): string | null {
+    if (network.kind === 'evm') return null;
+    for (const { kinds } of facilitators) {
+      const kind = kinds.find((each) => each.scheme === 'exact' && each.network === network.id);
+      if (typeof kind?.extra?.feePayer === 'string') return kind.extra.feePayer;
+    }
+    return null;
+  }
+
+  const opened = new Map<string, Opened>();
+  for (const network of NETWORKS) {
+    const rpcUrl = config.rpcUrls[network.name];
+    const payTo = network.kind === 'evm' ? config.recipient : config.recipientSolana;
+    if (!config.networks.includes(network.name) || rpcUrl === null || payTo === null) continue;
+    const rpc = connectRpc(rpcUrl, { timeoutMs: RPC_TIMEOUT_MS });
+    const common = {
+      facilitators: (version: 1 | 2) => facilitatorsFor(network, version),
+      report: (step: 'verify' | 'settle', outcome: string) => parts.report(network.id, step, outcome),
+    };
+    if (network.kind === 'solana') {
+      opened.set(network.id, {
+        network,
+        rpc,
+        payTo,
+        payments: svmPayments({ network, rpc, nowMs, ...common }),
+      });
+      continue;
+    }
+    const chain = openEvmChain(network, rpc, nowMs);
+    const relayerWith = (keys: readonly Hex[]) =>
+      keys.length === 0
+        ? null
+        : createRelayer({ sql: parts.sql, rpc, network: network.id, chainId: network.chainId, keys, nowMs });
+    const relayer = relayerWith(config.relayerKeys);
+    const refunds = relayerWith(config.refundKeys);
+    opened.set(network.id, {
+      network,
+      rpc,
+      payTo: payTo.toLowerCase(),
+      chain,
+      payments: evmPayments({ chain, relayer, refunds, ...common }),
+      relayers: [relayer, refunds].filter((each) => each !== null),
+    });
+  }
+
+  const signIn = createSignIn({
+    baseUrl: parts.baseUrl,
+    secret: parts.secret,
+    sql: parts.sql,
+    chains: [...opened.keys()],
+    nowMs,
+  });
+
+  function offered(): OfferedNetwork[] {
+    return [...opened.values()].flatMap(({ network }) => {
+      const payTo = network.kind === 'evm' ? config.recipient : config.recipientSolana;
+      const feePayer = feePayerOf(network);
+      const settles =
+        (network.kind === 'evm' && config.relayerKeys.length > 0) || facilitatorsFor(network, 2).length > 0;
+      if (payTo === null || !settles || (network.kind === 'solana' && feePayer === null)) return [];
+      return [{ network, payTo, feePayer }];
+    });
+  }
+
+  /** A service that leaves something behind is sold only where the money can be sent back. */
+  function offeredFor(quote: Quote): OfferedNetwork[] {
+    return offered().filter(
+      ({ network }) => quote.service.effect === 'read' || opened.get(network.id)?.payments.canRefund === true,
+    );
+  }
+
+  const headers = new Map<string, { revision: number; header: ReturnType<typeof paymentRequiredHeader> }>();
+  function headerOf(quote: Quote) {
+    const { path } = quote.service;
+    let known = headers.get(path);
+    if (known === undefined || known.revision !== revision) {
+      known = { revision, header: paymentRequiredHeader(offeredFor(quote), quote, signIn) };
+      headers.set(path, known);
+    }
+    return known.header;
+  }
+
+  function ready(network: Network, quote: Quote): { found: OfferedNetwork; open: Opened } {
+    const offers = offeredFor(quote);
+    const found = offers.find((each) => each.network.id === network.id);
+    const open = opened.get(network.id);
+    if (found === undefined || open === undefined)
+      throw unsupportedNetwork(offers.map((each) => each.network.id));
+    return { found, open };
+  }
+
+  function paymentOf(
+    onChain: OnChainPayment,
+    details: { paymentId: string | null; version: 1 | 2; legacyName: string | null },
+  ): Payment {
+    const { payer, network } = onChain;
+    return {
+      rail: 'x402',
+      accountId: HOUSE_ACCOUNTS.x402_clearing,
+      keyId: null,
+      revenue: 'revenue_x402',
+      identity: details.paymentId === null ? onChain.key : `id:${payer}:${details.paymentId}`,
+      onChain,
+      payer,
+      proof:
+        onChain.evidence.scheme === 'transfer'
+          ? { by: 'transfer', network, transaction: String(onChain.evidence.transaction) }
+          : { by: 'signature', network, address: payer },
+      limitBy: `x402:${payer}`,
+      network,
+      receipt: ({ transaction }) => receiptHeaders(onChain, transaction, details),
+    };
+  }
+
+  function checkAccepted(presented: Presented, wanted: Record<string, unknown>): void {
+    if (presented.accepted === null) return;
+    for (const field of ['network', 'amount', 'asset', 'payTo'] as const) {
+      const [theirs, ours] = [presented.accepted[field], wanted[field]].map((value) =>
+        String(value).toLowerCase(),
+      );
+      if (theirs !== ours) throw refuse('PAYMENT_REQUIREMENTS_MISMATCH', { field: `accepted.${field}` });
+    }
+  }
+
+  async function readExact(presented: Presented, quote: Quote): Promise<Payment> {
+    const { found, open } = ready(presented.network, quote);
+    const requirements =
+      presented.version === 2 ? requirementsV2(found, quote) : requirementsV1(found, quote);
+    checkAccepted(presented, requirementsV2(found, quote));
+    const { version, network, resource, extensions } = presented;
+    const forFacilitator = (payload: Record<string, unknown>) => ({
+      x402Version: version,
+      paymentPayload:
+        version === 2
+          ? {
+              x402Version: 2,
+              accepted: requirements,
+              payload,
+              ...(resource === undefined ? {} : { resource }),
+              ...(extensions === undefined ? {} : { extensions }),
+            }
+          : { x402Version: 1, scheme: 'exact', network: network.legacyName, payload },
+      paymentRequirements: requirements,
+    });
+    const details = { paymentId: presented.paymentId, version, legacyName: network.legacyName };
+    const common = {
+      network: network.id,
+      asset: network.asset,
+      payTo: open.payTo,
+      amountUnits: quote.priceMicros,
+    };
+
+    if (presented.scheme === 'exact-svm') {
+      const transfer = await readSolanaTransfer(presented.transaction, {
+        asset: network.asset,
+        payTo: open.payTo,
+      });
+      if (transfer.amountUnits !== quote.priceMicros) throw refuse('PAYMENT_AMOUNT_MISMATCH');
+      if (transfer.feePayer !== found.feePayer)
+        throw refuse('PAYMENT_TRANSACTION_UNSUITABLE', { feePayer: found.feePayer });
+      const evidence: SvmEvidence = {
+        scheme: 'exact-svm',
+        source: transfer.source,
+        blockhash: transfer.blockhash,
+        messageHash: transfer.messageHash,
+        forFacilitator: forFacilitator({ transaction: presented.transaction }),
+      };
+      const key = `${network.id}:${transfer.messageHash}`;
+      const deadAfterMs = solanaDeadAfterMs(nowMs());
+      return paymentOf({ ...common, key, payer: transfer.payer, deadAfterMs, evidence }, details);
+    }
+
+    if (!('chain' in open)) throw unsupportedNetwork();
+    const { authorization, signature } = presented;
+    if (authorization.to !== open.payTo) throw refuse('PAYMENT_RECIPIENT_MISMATCH', { payTo: found.payTo });
+    if (authorization.value !== quote.priceMicros)
+      throw refuse('PAYMENT_AMOUNT_MISMATCH', { requiredUnits: String(quote.priceMicros) });
+    const deadAfterMs = Number(authorization.validBefore) * 1_000;
+    if (deadAfterMs > nowMs() + MAX_VALIDITY_MS) throw refuse('PAYMENT_VALID_TOO_LONG');
+    const signed = await open.chain.isSignedByPayer(authorization, signature).catch((error: unknown) => {
+      throw unavailable('CHAIN_UNAVAILABLE', `${network.title} does not answer.`, 5_000, {}, error);
+    });
+    if (!signed) throw refuse('PAYMENT_SIGNATURE_INVALID');
+    const asText = {
+      from: authorization.from,
+      to: authorization.to,
+      value: String(authorization.value),
+      validAfter: String(authorization.validAfter),
+      validBefore: String(authorization.validBefore),
+      nonce: authorization.nonce,
+    };
+    const evidence: EvmEvidence = {
+      scheme: 'exact-evm',
+      authorization: asText,
+      signature,
+      mustLastMs: quote.service.timeoutMs + SETTLE_MARGIN_MS,
+      forFacilitator: forFacilitator({ signature: withHighV(signature), authorization: asText }),
+    };
+    const key = `${network.id}:${network.asset.toLowerCase()}:${authorization.from}:${authorization.nonce}`;
+    return paymentOf({ ...common, key, payer: authorization.from, deadAfterMs, evidence }, details);
+  }
+
+  async function findTransfer(open: Opened, transaction: string, amountUnits: bigint) {
+    const wanted = { payTo: open.payTo, amountUnits };
+    if ('chain' in open)
+      return findEvmTransfer({ chain: open.chain, rpc: open.rpc, nowMs }, transaction, wanted);
+    const feePayers = new Set(
+      facilitators.flatMap(({ kinds }) =>
+        kinds.map((kind) => kind.extra?.feePayer).filter((each) => typeof each === 'string'),
+      ),
+    );
+    return findSolanaTransfer({ rpc: open.rpc, nowMs }, transaction, {
+      ...wanted,
+      asset: open.network.asset,
+      feePayers,
+    });
+  }
+
+  async function readTransfer(presented: PresentedTransfer, quote: Quote): Promise<Payment> {
+    const candidates = offeredFor(quote).filter(({ network }) =>
+      presented.network === null ? network.kind === 'evm' : network.id === presented.network.id,
+    );
+    if (candidates.length === 0) throw unsupportedNetwork(offeredFor(quote).map(({ network }) => network.id));
+    for (const { network } of candidates) {
+      const open = opened.get(network.id);
+      if (open === undefined) continue;
+      const transfer = await findTransfer(open, presented.transaction, quote.priceMicros);
+      if (transfer === null) continue;
+      const evidence: EvidenceOfTransfer = { scheme: 'transfer', transaction: presented.transaction };
+      return paymentOf(
+        {
+          key: `${network.id}:transfer:${presented.transaction}`,
+          network: network.id,
+          asset: network.asset,
+          payer: transfer.payer,
+          payTo: open.payTo,
+          amountUnits: transfer.amountUnits,
+          deadAfterMs: nowMs() + MAX_VALIDITY_MS,
+          evidence,
+        },
+        { paymentId: null, version: 2, legacyName: network.legacyName },
+      );
+    }
+    throw refuse('PAYMENT_TRANSACTION_NOT_FOUND', { networks: candidates.map(({ network }) => network.id) });
+  }
+
+  const transferOf = (payment: OnChainPayment) =>
+    payment.evidence.scheme === 'transfer' ? (payment.evidence as EvidenceOfTransfer).transaction : null;
+
+  function openOf(payment: OnChainPayment): Opened {
+    const open = opened.get(payment.network);
+    if (open === undefined)
+      throw unavailable('CHAIN_UNAVAILABLE', 'The chain of this payment is not configured here.', 60_000);
+    return open;
+  }
+
+  async function lookOrSettle(payment: OnChainPayment, how: 'look' | 'settle'): Promise<ChainVerdict> {
+    const open = opened.get(payment.network);
+    if (open === undefined) return { status: 'unknown' };
+    const transaction = transferOf(payment);
+    if (transaction === null) return open.payments[how](payment);
+    return lookAtTransfer(() => findTransfer(open, transaction, payment.amountUnits), transaction);
+  }
+
+  const chains: Chains = {
+    async verify(payment) {
+      // A transfer was found on its chain when it was read; there is nothing left that could go wrong.
+      if (transferOf(payment) !== null) return;
+      const { mustLastMs } = payment.evidence;
+      if (typeof mustLastMs === 'number' && payment.deadAfterMs < nowMs() + mustLastMs)
+        throw refuse('PAYMENT_EXPIRED', { neededSeconds: Math.ceil(mustLastMs / 1_000) });
+      await openOf(payment).payments.verify(payment);
+    },
+    settle: (payment) => lookOrSettle(payment, 'settle'),
+    look: (payment) => lookOrSettle(payment, 'look'),
+    async finality(payment, transaction) {
+      const open = opened.get(payment.network);
+      if (open === undefined) return 'unknown';
+      if (transferOf(payment) !== null && 'chain' in open) return open.chain.finality(transaction, null);
+      return open.payments.finality(payment, transaction);
+    },
+    canRefund: (network) => opened.get(network)?.payments.canRefund === true,
+    refund: async (refund) => (await opened.get(refund.network)?.payments.refund(refund)) ?? null,
+  };
+
+  const rail: Rail = {
+    name: 'x402',
+    chains,
+    get revision() {
+      return revision;
+    },
+
+    offer(quote) {
+      const offers = offeredFor(quote);
+      const [first] = offers;
+      if (first === undefined) return { headers: {}, accepts: [], body: {} };
+      const priceUsd = microsToUsd(quote.priceMicros, 2);
+      return {
+        headers: {
+          'x-payment-price': `$${priceUsd} USDC`,
+          'x-payment-network': `${first.network.id} (${first.network.title})`,
+          'x-recharge-url': `${parts.baseUrl}/api/m2m/credits/checkout/session`,
+        },
+        freshHeaders: () => ({ 'payment-required': headerOf(quote).current() }),
+        accepts: legacyAccepts(offers, quote),
+        body: {
+          x402Version: 1,
+          payment_address: first.payTo,
+          network: first.network.id,
+          supportedNetworks: offers.map(({ network, payTo }) => ({
+            name: network.name,
+            network: network.id,
+            token: 'USDC',
+            contract: network.asset,
+            payTo,
+            active: true,
+          })),
+          ...(quote.priceMicros > 1_000_000n
+            ? {
+                spendingCap:
+                  'x402 clients refuse prices above 1 USD (first generation: 0.10) until their cap is raised.',
+              }
+            : {}),
+        },
+      };
+    },
+
+    recognizes: hasPayment,
+
+    async read(requestHeaders, quote) {
+      const presented = readPresented(requestHeaders);
+      return presented.scheme === 'transfer' ? readTransfer(presented, quote) : readExact(presented, quote);
+    },
+
+    refusedHeaders(refused, quote) {
+      const [first] = offeredFor(quote);
+      if (first === undefined) return {};
+      const response = {
+        success: false,
+        errorReason: refused.code,
+        transaction: '',
+        network: first.network.id,
+      };
+      return {
+        'payment-required': headerOf(quote).refused(refused.code),
+        'payment-response': Buffer.from(JSON.stringify(response)).toString('base64'),
+      };
+    },
+
+    async signIn(requestHeaders, quote) {
+      const header = requestHeaders['sign-in-with-x'];
+      if (typeof header !== 'string') return null;
+      const payer = await signIn.check(header, quote.resourceUrl);
+      return {
+        accountId: HOUSE_ACCOUNTS.x402_clearing,
+        payer,
+        receipt: ({ transaction }) => ({
+          'x-payment-method': 'x402',
+          ...(transaction === null ? {} : { 'x-payment-transaction': transaction }),
+        }),
+      };
+    },
+  };
+
+  return {
+    rail,
+    offered,
+    facilitatorUrl: config.facilitatorUrls[0] ?? null,
+    async refresh() {
+      await Promise.all(
+        facilitators.map(async (facilitator) => {
+          const kinds = await facilitator.client.supported().catch(() => null);
+          if (kinds === null || JSON.stringify(kinds) === JSON.stringify(facilitator.kinds)) return;
+          facilitator.kinds = kinds;
+          revision += 1;
+        }),
+      );
+    },
+    async resume() {
+      for (const open of opened.values()) {
+        if ('relayers' in open) for (const relayer of open.relayers) await relayer.resume();
+      }
+    },
+    dropExpiredSignIns: () => signIn.dropExpired(),
+    async close() {
+      await Promise.all([
+        ...facilitators.map(({ client }) => client.close()),
+        ...[...opened.values()].map(({ rpc }) => rpc.close()),
+      ]);
+    },
+  };
+}
+
+/** The token wants v as 27 or 28; some wallets write 0 or 1. */
+function withHighV(signature: Hex): Hex {
+  if (signature.length !== 132) return signature;
+  const v = Number(`0x${signature.slice(130)}`);
+  return v < 27 ? `0x${signature.slice(2, 130)}${(v + 27).toString(16)}` : signature;
+}
+
+/** In the words of the generation that paid. */
+function receiptHeaders(
+  payment: OnChainPayment,
+  transaction: string | null,
+  { version, legacyName }: { version: 1 | 2; legacyName: string | null },
+): Record<string, string> {
+  if (transaction === null) return { 'x-payment-method': 'x402' };
+  const receipt = (network: string) =>
+    Buffer.from(
+      JSON.stringify({
+        success: true,
+        transaction,
+        network,
+        payer: payment.payer,
+        amount: String(payment.amountUnits),
+      }),
+    ).toString('base64');
+  return {
+    'x-payment-method': 'x402',
+    'x-payment-transaction': transaction,
+    ...(version === 2
+      ? { 'payment-response': receipt(payment.network) }
+      : { 'x-payment-response': receipt(legacyName ?? payment.network) }),
+  };
+}

@@ -1,0 +1,390 @@
+/**
+ * Sends transactions from keys of our own, each exactly once.
+ *
+ * A nonce is taken from the database in the commit that stores the signed transaction which uses it. So two processes
+ * never take the same one, a crash leaves no gap, and whatever was stored is sent again until a block holds it: with
+ * higher fees when it waits too long, and replaced by a transfer of nothing when it would only fail by now.
+ */
+import { isHash, keccak256 } from 'viem';
+import { privateKeyToAccount } from 'viem/accounts';
+import { type Rpc, RpcRefusal } from '../chain-rpc/json-rpc.ts';
+import { arrayLiteral } from '../db/array-literal.ts';
+import type { Database } from '../db/connection.ts';
+
+export type Hex = `0x${string}`;
+
+export interface TransactionToSend {
+  /** What it is for. While one of this id is pending, no second is made. */
+  id: string;
+  to: Hex;
+  data: Hex;
+  /** Measured by asking the node when not given. */
+  gasLimit?: bigint;
+  /** `true`: one that was mined under this id counts for nothing, and a new one is made. */
+  again?: boolean;
+}
+
+export interface MinedTransaction {
+  status: 'success' | 'reverted';
+  hash: Hex;
+  blockNumber: bigint;
+  gasUsed: bigint;
+  logs: { address: Hex; topics: Hex[]; data: Hex }[];
+}
+
+export interface Relayer {
+  readonly addresses: readonly Hex[];
+  /**
+   * Sends a transaction and waits until it is mined.
+   *
+   * @returns null when the time was over first: it is still on its way, and the same id finds it again
+   * @throws RpcRefusal when the node says that it would fail; nothing was sent then
+   */
+  send(transaction: TransactionToSend, timeoutMs: number): Promise<MinedTransaction | null>;
+  /** One round over what is pending: sends it again, raises fees, fills nonces. @returns how many are pending */
+  resume(): Promise<number>;
+}
+
+const SEND_TIMEOUT_MS = 8_000;
+const FIRST_POLL_MS = 20;
+const LAST_POLL_MS = 500;
+/** How long a transaction waits before it is sent again. */
+const RESEND_AFTER_MS = 10_000;
+/** How long it waits before its fees are raised; every node asks for at least a tenth more. */
+const BUMP_AFTER_MS = 30_000;
+const FEE_FRESH_MS = 2_000;
+/** After this long without a transaction a node that counts fewer than we do is believed. */
+const IDLE_MS = 60_000;
+const MAX_PENDING_PER_KEY = 200;
+const RESUME_BATCH = 50;
+
+interface Row {
+  address: string;
+  nonce: bigint;
+  id: string;
+  to_address: string;
+  data: string;
+  gas_limit: bigint;
+  max_fee_wei: string;
+  raw: string;
+  hashes: string[];
+  filler: string | null;
+  state: number;
+  created_at: Date;
+}
+
+interface Waiting {
+  transaction: TransactionToSend & { gasLimit: bigint };
+  done(row: { raw: Hex; hash: Hex } | { pendingId: string }): void;
+  failed(error: unknown): void;
+}
+
+/** A relayer for one chain. @param keys private keys; they are used side by side */
+export function createRelayer(parts: {
+  sql: Database;
+  rpc: Rpc;
+  /** CAIP-2. */
+  network: string;
+  chainId: number;
+  keys: readonly Hex[];
+  nowMs(): number;
+}): Relayer {
+  const { sql, rpc, network, chainId, nowMs } = parts;
+  const now = () => new Date(nowMs()).toISOString();
+  const signers = parts.keys.map((key) => {
+    const account = privateKeyToAccount(key);
+    return { account, address: account.address.toLowerCase() as Hex, queue: [] as Waiting[], busy: false };
+  });
+  type Signer = (typeof signers)[number];
+  let fees: { atMs: number; maxFeePerGas: bigint; maxPriorityFeePerGas: bigint } | null = null;
+  /** Null until the node was asked for it once. */
+  let knowsSync: boolean | null = null;
+
+  async function currentFees() {
+    if (fees !== null && nowMs() - fees.atMs < FEE_FRESH_MS) return fees;
+    const [block, tip] = await Promise.all([
+      rpc.call('eth_getBlockByNumber', ['latest', false]),
+      rpc.call('eth_maxPriorityFeePerGas', []).catch((error: unknown) => {
+        if (error instanceof RpcRefusal) return '0x989680';
+        throw error;
+      }),
+    ]);
+    const base = quantity(field(block, 'baseFeePerGas') ?? '0x0');
+    const maxPriorityFeePerGas = quantity(tip);
+    fees = { atMs: nowMs(), maxPriorityFeePerGas, maxFeePerGas: base * 2n + maxPriorityFeePerGas };
+    return fees;
+  }
+
+  async function sign(
+    signer: Signer,
+    transaction: { to: Hex; data: Hex; gasLimit: bigint },
+    nonce: bigint,
+    fee: { maxFeePerGas: bigint; maxPriorityFeePerGas: bigint },
+  ): Promise<{ raw: Hex; hash: Hex }> {
+    const raw = await signer.account.signTransaction({
+      type: 'eip1559',
+      chainId,
+      nonce: Number(nonce),
+      to: transaction.to,
+      data: transaction.data,
+      gas: transaction.gasLimit,
+      maxFeePerGas: fee.maxFeePerGas,
+      maxPriorityFeePerGas: fee.maxPriorityFeePerGas,
+    });
+    return { raw, hash: keccak256(raw) };
+  }
+
+  /** Gives nonces to everything that waits for this key, and stores it signed, in one commit. */
+  async function drain(signer: Signer): Promise<void> {
+    if (signer.busy) return;
+    signer.busy = true;
+    try {
+      while (signer.queue.length > 0) {
+        const batch = signer.queue.splice(0, 50);
+        try {
+          const fee = await currentFees();
+          const onChain = await nonceOnChain(signer);
+          const stored = await sql.begin(async (transaction) => {
+            const [row] = await transaction<{ next_nonce: bigint; idle: boolean }[]>`
+              insert into relayers as r (network, address, next_nonce)
+              values (${network}, ${signer.address}, ${String(onChain)})
+              on conflict (network, address) do update set next_nonce = r.next_nonce
+              returning next_nonce, not exists (
+                select 1 from relayer_transactions t
+                where t.network = r.network and t.address = r.address
+                  and (t.state = 0 or t.created_at > ${new Date(nowMs() - IDLE_MS).toISOString()})
+              ) as idle`;
+            if (row === undefined) throw new Error('the database returned no relayer');
+            // Above ours: somebody else used the key. Below it, after a pause: the chain lost what we sent.
+            let nonce = row.idle || onChain > row.next_nonce ? onChain : row.next_nonce;
+            const taken = new Set(
+              (
+                await transaction<{ id: string }[]>`
+                  select id from relayer_transactions where network = ${network} and state = 0
+                    and id = any(${arrayLiteral(batch.map(({ transaction: { id } }) => id))}::text::text[])`
+              ).map(({ id }) => id),
+            );
+            const signed: ({ nonce: bigint; raw: Hex; hash: Hex } | null)[] = [];
+            for (const { transaction: each } of batch) {
+              if (taken.has(each.id)) {
+                signed.push(null);
+                continue;
+              }
+              taken.add(each.id);
+              signed.push({ nonce, ...(await sign(signer, each, nonce, fee)) });
+              nonce += 1n;
+            }
+            const fresh = batch.flatMap(({ transaction: each }, index) => {
+              const one = signed[index];
+              return one === null || one === undefined ? [] : [{ ...each, ...one }];
+            });
+            const column = (pick: (each: (typeof fresh)[number]) => string | bigint) =>
+              arrayLiteral(fresh.map(pick));
+            await transaction`
+              insert into relayer_transactions
+                (network, address, nonce, id, to_address, data, gas_limit, max_fee_wei, raw, hashes, created_at, sent_at)
+              select ${network}, ${signer.address}, x.nonce, x.id, x.to_address, x.data, x.gas,
+                     ${String(fee.maxFeePerGas)}::numeric, x.raw, array[x.hash], ${now()}, ${now()}
+              from unnest(${column((x) => x.nonce)}::text::bigint[], ${column((x) => x.id)}::text::text[],
+                          ${column((x) => x.to)}::text::text[], ${column((x) => x.data)}::text::text[],
+                          ${column((x) => x.gasLimit)}::text::bigint[], ${column((x) => x.raw)}::text::text[],
+                          ${column((x) => x.hash)}::text::text[]) as x (nonce, id, to_address, data, gas, raw, hash)`;
+            await transaction`
+              update relayers set next_nonce = ${String(nonce)} where network = ${network} and address = ${signer.address}`;
+            return signed;
+          });
+          for (const [index, waiting] of batch.entries())
+            waiting.done(stored[index] ?? { pendingId: waiting.transaction.id });
+        } catch (error) {
+          for (const waiting of batch) waiting.failed(error);
+        }
+      }
+    } finally {
+      signer.busy = false;
+    }
+  }
+
+  async function nonceOnChain(signer: Signer): Promise<bigint> {
+    return quantity(await rpc.call('eth_getTransactionCount', [signer.address, 'pending']));
+  }
+
+  /** Sends a signed transaction. That a node has it, or has had its nonce filled, is as good as having sent it. */
+  async function broadcast(raw: Hex, wait: boolean): Promise<unknown> {
+    if (wait && knowsSync !== false) {
+      try {
+        const receipt = await rpc.call('eth_sendRawTransactionSync', [raw], { timeoutMs: SEND_TIMEOUT_MS });
+        knowsSync = true;
+        return receipt;
+      } catch (error) {
+        if (!(error instanceof RpcRefusal)) return null;
+        if (error.code !== -32601 && !/method not found|not supported|does not exist/i.test(error.message))
+          return null;
+        knowsSync = false;
+      }
+    }
+    // Refused or lost: what a node holds of it is seen by its receipt, and `resume` sends it again.
+    await rpc.call('eth_sendRawTransaction', [raw]).catch(() => {});
+    return null;
+  }
+
+  async function receiptOf(hashes: readonly string[]): Promise<MinedTransaction | null> {
+    for (const hash of hashes) {
+      const receipt = asMined(await rpc.call('eth_getTransactionReceipt', [hash]).catch(() => null));
+      if (receipt !== null) return receipt;
+    }
+    return null;
+  }
+
+  async function markMined(id: string, mined: MinedTransaction): Promise<void> {
+    await sql`
+      update relayer_transactions set state = ${mined.status === 'success' ? 1 : 2}, block = ${String(mined.blockNumber)}
+      where network = ${network} and id = ${id} and state = 0 and ${mined.hash} = any(hashes)`;
+  }
+
+  async function rowsOf(id: string): Promise<Row[]> {
+    return sql<Row[]>`
+      select address, nonce, id, to_address, data, gas_limit, max_fee_wei::text, raw, hashes, filler, state, created_at
+      from relayer_transactions where network = ${network} and id = ${id} order by created_at desc`;
+  }
+
+  /** Waits for whatever transaction of this id is pending. */
+  async function waitFor(id: string, untilMs: number): Promise<MinedTransaction | null> {
+    for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(pollMs * 2, LAST_POLL_MS)) {
+      const [row] = await rowsOf(id);
+      const mined = row === undefined ? null : await receiptOf(row.hashes);
+      if (mined !== null) {
+        await markMined(id, mined);
+        return mined;
+      }
+      if (row === undefined || row.state === 3 || performance.now() >= untilMs) return null;
+      await new Promise((resolve) => setTimeout(resolve, pollMs));
+    }
+  }
+
+  return {
+    addresses: signers.map(({ address }) => address),
+
+    async send(transaction, timeoutMs) {
+      const untilMs = performance.now() + timeoutMs;
+      if (transaction.again !== true) {
+        const [earlier] = await rowsOf(transaction.id);
+        if (earlier?.state === 0 || earlier?.state === 1) return waitFor(transaction.id, untilMs);
+      }
+      const signer = signers.toSorted(
+        (a, b) => a.queue.length - b.queue.length || (Math.random() < 0.5 ? -1 : 1),
+      )[0];
+      if (signer === undefined) throw new Error(`no relayer key for ${network}`);
+      if (signer.queue.length >= MAX_PENDING_PER_KEY)
+        throw new Error('too many transactions wait for this key');
+      const gasLimit =
+        transaction.gasLimit ??
+        (quantity(
+          await rpc.call('eth_estimateGas', [
+            { from: signer.address, to: transaction.to, data: transaction.data },
+          ]),
+        ) *
+          5n) /
+          4n;
+      const stored = await new Promise<{ raw: Hex; hash: Hex } | { pendingId: string }>((done, failed) => {
+        signer.queue.push({ transaction: { ...transaction, gasLimit }, done, failed });
+        void drain(signer);
+      });
+      if ('raw' in stored) {
+        const mined = asMined(await broadcast(stored.raw, true));
+        if (mined !== null) {
+          await markMined(transaction.id, mined);
+          return mined;
+        }
+      }
+      return waitFor(transaction.id, untilMs);
+    },
+
+    async resume() {
+      const due = await sql<Row[]>`
+        update relayer_transactions set sent_at = ${now()}
+        where (network, address, nonce) in (
+          select network, address, nonce from relayer_transactions
+          where network = ${network} and state = 0 and sent_at <= ${new Date(nowMs() - RESEND_AFTER_MS).toISOString()}
+          order by nonce limit ${RESUME_BATCH} for update skip locked
+        )
+        returning address, nonce, id, to_address, data, gas_limit, max_fee_wei::text, raw, hashes, filler, state, created_at`;
+      for (const row of due.toSorted((a, b) => Number(a.nonce - b.nonce))) {
+        const signer = signers.find(({ address }) => address === row.address);
+        const mined = await receiptOf(row.hashes);
+        if (mined !== null) await markMined(row.id, mined);
+        else if (row.filler !== null && (await receiptOf([row.filler])) !== null) await giveUp(row);
+        else if (signer !== undefined) await sendAgain(signer, row);
+      }
+      const [count] = await sql<{ pending: bigint }[]>`
+        select count(*) as pending from relayer_transactions where network = ${network} and state = 0`;
+      return Number(count?.pending ?? 0n);
+    },
+  };
+
+  async function sendAgain(signer: Signer, row: Row): Promise<void> {
+    if (nowMs() - row.created_at.getTime() < BUMP_AFTER_MS) {
+      await broadcast(row.raw as Hex, false);
+      return;
+    }
+    const used = quantity(await rpc.call('eth_getTransactionCount', [signer.address, 'latest']));
+    // Somebody else's transaction has this nonce, and none of ours was mined with it.
+    if (used > row.nonce && (await receiptOf(row.hashes)) === null) return giveUp(row);
+    const useful = await rpc
+      .call('eth_call', [{ from: signer.address, to: row.to_address, data: row.data }, 'latest'])
+      .then(() => true)
+      .catch((error: unknown) => !(error instanceof RpcRefusal));
+    const current = await currentFees();
+    const raised = (BigInt(row.max_fee_wei) * 5n) / 4n + 1n;
+    const maxFeePerGas = raised > current.maxFeePerGas ? raised : current.maxFeePerGas;
+    const fee = { maxFeePerGas, maxPriorityFeePerGas: maxFeePerGas / 2n + 1n };
+    const next = useful
+      ? { to: row.to_address as Hex, data: row.data as Hex, gasLimit: row.gas_limit }
+      : { to: signer.address, data: '0x' as const, gasLimit: 21_000n };
+    const { raw, hash } = await sign(signer, next, row.nonce, fee);
+    // Stored before it is sent, as always: a hash that nobody wrote down could not be found again.
+    await sql`
+      update relayer_transactions
+      set raw = ${raw}, max_fee_wei = ${String(maxFeePerGas)}::numeric,
+        hashes = case when ${useful} then hashes || ${hash}::text else hashes end,
+        filler = case when ${useful} then filler else ${hash} end
+      where network = ${network} and address = ${row.address} and nonce = ${String(row.nonce)} and state = 0`;
+    await broadcast(raw, false);
+  }
+
+  async function giveUp(row: Row): Promise<void> {
+    await sql`
+      update relayer_transactions set state = 3
+      where network = ${network} and address = ${row.address} and nonce = ${String(row.nonce)} and state = 0`;
+  }
+}
+
+function field(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+}
+
+function quantity(value: unknown): bigint {
+  if (typeof value !== 'string' || !/^0x[0-9a-fA-F]+$/.test(value))
+    throw new Error('the node sent no quantity');
+  return BigInt(value);
+}
+
+/** A receipt as a node sends it; null for anything else. */
+export function asMined(receipt: unknown): MinedTransaction | null {
+  const hash = field(receipt, 'transactionHash');
+  const status = field(receipt, 'status');
+  const blockNumber = field(receipt, 'blockNumber');
+  const logs = field(receipt, 'logs');
+  if (typeof hash !== 'string' || !isHash(hash) || typeof blockNumber !== 'string' || !Array.isArray(logs))
+    return null;
+  return {
+    status: status === '0x1' ? 'success' : 'reverted',
+    hash,
+    blockNumber: BigInt(blockNumber),
+    gasUsed: quantity(field(receipt, 'gasUsed') ?? '0x0'),
+    logs: logs.map((log) => ({
+      address: String(field(log, 'address')).toLowerCase() as Hex,
+      topics: (field(log, 'topics') as Hex[]).map((topic) => topic.toLowerCase() as Hex),
+      data: String(field(log, 'data')) as Hex,
+    })),
+  };
+}

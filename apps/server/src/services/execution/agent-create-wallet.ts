@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import { answer } from '../answer.ts';
+import { defineService } from '../define.ts';
+import { CHAINS, chainName, text } from '../fields.ts';
+
+/** Clients that know no agentId send a name of some kind. */
+function nameAsAgentId(body: Record<string, unknown>): Record<string, unknown> {
+  return body.agentId === undefined ? { ...body, agentId: body.agentName ?? body.label } : body;
+}
+
+const networks = z
+  .preprocess(
+    (value) => (typeof value === 'string' || typeof value === 'number' ? [value] : value),
+    z.array(chainName).min(1).max(CHAINS.length),
+  )
+  .default(['base'])
+  .describe(
+    'Chains that the wallet is for; base unless given. One address on all EVM chains, another on Solana',
+  );
+
+export default defineService({
+  path: 'agent-create-wallet',
+  name: 'Agent Wallet Creator',
+  tag: 'Execution',
+  priceUsd: '2.00',
+  summary:
+    'A managed wallet for an agent, its key kept encrypted until you export or delete it. Same agentId, same wallet.',
+  input: z.object({
+    agentId: text(200, 'Your name for the agent: the same one brings the same wallet again'),
+    agentName: text(200, 'A name to show').optional(),
+    networks,
+    purpose: text(500, 'What the wallet is for, echoed').optional(),
+  }),
+  output: z.object({
+    wallet_id: z.string(),
+    walletId: z.string().describe('The same as wallet_id'),
+    wallet_address: z.string(),
+    walletAddress: z.string().describe('The same as wallet_address: of the first of networks'),
+    agentId: z.string(),
+    agentName: z.string().nullable(),
+    networks: z.array(z.enum(CHAINS)),
+    addresses: z.array(z.object({ network: z.enum(CHAINS), address: z.string() })),
+    custody_type: z
+      .literal('managed')
+      .describe('This server keeps the key, encrypted, and signs nothing with it'),
+    purpose: z.string().nullable(),
+    status: z.literal('active'),
+    created: z.boolean().describe('False when this agentId had its wallet before'),
+    created_at: z.string().describe('ISO 8601'),
+    walletSecret: z
+      .string()
+      .nullable()
+      .describe(
+        'Exports and deletes the wallet, in X-Wallet-Secret. Shown once: null when the wallet existed',
+      ),
+    manage: z.object({
+      facts: z.string(),
+      export: z.string().describe('POST: the private key'),
+      delete: z.string().describe('DELETE: the key is destroyed'),
+    }),
+    requestId: z.string().describe('Names this call'),
+  }),
+  example: { agentId: 'my-agent', agentName: 'My agent', networks: ['base'] },
+  aliases: {
+    name: 'agentName',
+    chain: 'networks',
+    chains: 'networks',
+    network: 'networks',
+    blockchain: 'networks',
+  },
+  adapt: nameAsAgentId,
+  requires: ['custody'],
+  effect: 'write',
+  secretAnswer: true,
+  async run(input, { custody, call, baseUrl }) {
+    const { wallet, walletSecret } = await custody.walletFor({
+      callId: call.callId,
+      agentId: input.agentId,
+      agentName: input.agentName ?? null,
+      purpose: input.purpose ?? null,
+      networks: input.networks,
+    });
+    const [first] = wallet.addresses;
+    if (first === undefined) throw new Error(`wallet ${wallet.walletId} has no address`);
+    const created = walletSecret !== null;
+    const url = `${baseUrl}/api/wallets/${wallet.walletId}`;
+    return answer(
+      {
+        wallet_id: wallet.walletId,
+        walletId: wallet.walletId,
+        wallet_address: first.address,
+        walletAddress: first.address,
+        agentId: wallet.agentId,
+        agentName: wallet.agentName,
+        networks: wallet.addresses.map(({ network }) => network),
+        addresses: wallet.addresses,
+        custody_type: 'managed' as const,
+        purpose: wallet.purpose,
+        status: 'active' as const,
+        created,
+        created_at: new Date(wallet.createdAtMs).toISOString(),
+        walletSecret,
+        manage: { facts: url, export: `${url}/export`, delete: url },
+        requestId: call.callId,
+      },
+      {
+        method:
+          'A key from the system’s random generator, stored under AES-256-GCM with a data key of its own, which is under the operator’s key.',
+        notes: [
+          'This server signs nothing with the key: export it to use the wallet.',
+          'Export and delete also take X-API-KEY with a key of the account that paid, if credits did.',
+          created
+            ? 'Save walletSecret now: it is shown once.'
+            : 'This agentId had its wallet before: nothing new was made but networks it lacked, and its secret, name and purpose stay as they were.',
+        ],
+      },
+    );
+  },
+});

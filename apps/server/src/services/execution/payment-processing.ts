@@ -1,0 +1,237 @@
+import { z } from 'zod';
+import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
+import { answer, type Source } from '../answer.ts';
+import { defineService } from '../define.ts';
+import { noAnswer, sourceUnavailable } from '../failure.ts';
+import { CHAINS, type ChainName, chainName, text } from '../fields.ts';
+import { evmAddress, isEvmAddress, walletAddress } from '../wallet-address.ts';
+import { type EvmChains, headOf, isNotConfigured, namedChain } from '../wallet-chains.ts';
+import { CURRENCY, evmPayment, solanaPayment, usdcDecimals } from '../wallet-payment.ts';
+import { estimateFee, quantity } from '../wallet-transaction.ts';
+
+const AMOUNT = /^\d{1,15}(\.\d{1,18})?$/;
+
+const amount = z
+  .preprocess(
+    (value) => (typeof value === 'number' ? String(value) : value),
+    z.string().trim().regex(AMOUNT, 'must be a decimal number such as "12.50"'),
+  )
+  .refine((value) => !AMOUNT.test(value) || /[1-9]/.test(value), 'must be more than 0')
+  .describe('USDC to pay, in whole units, such as "12.50"');
+
+const isMerchantForm = (input: { amount?: unknown; recipient?: unknown; merchantId?: unknown }) =>
+  input.merchantId !== undefined && input.amount === undefined && input.recipient === undefined;
+
+const option = z.object({
+  currency: z.string(),
+  chain: z.enum(CHAINS),
+  contract: z.string().describe("The token's contract; its mint on solana"),
+  decimals: z.number().int(),
+  payTo: z.string().nullable(),
+});
+
+export default defineService({
+  path: 'payment-processing',
+  name: 'Payment Processing',
+  tag: 'Execution',
+  priceUsd: '0.50',
+  summary:
+    'A USDC payment made ready for the payer to sign: unsigned transfer, payment URI, fee and sanctions check. No money moves here.',
+  input: z
+    .object({
+      amount: amount.optional(),
+      recipient: walletAddress('Who is to be paid: an address on the chain').optional(),
+      chain: chainName.optional(),
+      currency: text(10, 'USDC, which is the only one').optional(),
+      fromAddress: evmAddress(
+        'Who will pay (EVM): the transfer is then complete, and tried out for that wallet',
+      ).optional(),
+      merchantId: text(100, 'Without amount and recipient: asks where USDC can be paid').optional(),
+      paymentType: text(50, 'Echoed').optional(),
+      currencies: z
+        .array(text(10, 'A currency'))
+        .max(20)
+        .optional()
+        .describe('With merchantId: those it takes'),
+    })
+    .refine((input) => isMerchantForm(input) || input.amount !== undefined, {
+      path: ['amount'],
+      message: 'is required (or a merchantId without amount and recipient)',
+    })
+    .refine((input) => isMerchantForm(input) || input.recipient !== undefined, {
+      path: ['recipient'],
+      message: 'is required',
+    })
+    .refine((input) => isMerchantForm(input) || input.chain !== undefined, {
+      path: ['chain'],
+      message: 'is required',
+    })
+    .refine(
+      ({ recipient, chain }) =>
+        recipient === undefined || chain === undefined || (chain === 'solana') !== isEvmAddress(recipient),
+      { path: ['recipient'], message: 'is not an address of this chain' },
+    )
+    .meta({ anyOf: [{ required: ['amount', 'recipient', 'chain'] }, { required: ['merchantId'] }] }),
+  output: z.object({
+    status: z.literal('unsigned').describe("Always: signing, sending and settling are the payer's"),
+    amount: z.string().nullable().describe('USDC in whole units'),
+    amountRaw: z.string().nullable().describe('In the smallest unit'),
+    currency: z.string(),
+    recipient: z.string().nullable(),
+    chain: z.enum(CHAINS).nullable(),
+    merchantId: z.string().nullable(),
+    paymentType: z.string().nullable(),
+    transaction: z
+      .object({
+        chainId: z.number().int(),
+        from: z.string().optional(),
+        to: z.string(),
+        value: quantity,
+        data: z.string(),
+        nonce: z.number().int().optional(),
+        gas: quantity.optional(),
+        maxFeePerGas: quantity,
+        maxPriorityFeePerGas: quantity,
+        type: z.number().int(),
+      })
+      .nullable()
+      .describe('The transfer; from and nonce only with fromAddress, gas only where it could be measured'),
+    unsignedSerialized: z
+      .string()
+      .nullable()
+      .describe('EIP-2718, without a signature; only with fromAddress'),
+    paymentUri: z.string().nullable().describe('For wallets: EIP-681, or Solana Pay on solana'),
+    simulation: z
+      .object({ success: z.boolean(), revertReason: z.string().nullable() })
+      .nullable()
+      .describe('Trial run for fromAddress; null without one'),
+    estimatedFeeUsd: z.number().nonnegative().nullable().describe("The chain's fee, on top of the amount"),
+    recipientSanctioned: z
+      .boolean()
+      .nullable()
+      .describe('By the Chainalysis oracle of this chain; null: nobody could be asked'),
+    paymentOptions: z.array(option),
+  }),
+  example: {
+    amount: '12.50',
+    recipient: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
+    chain: 'base',
+  },
+  aliases: {
+    recipientAddress: 'recipient',
+    to: 'recipient',
+    toAddress: 'recipient',
+    payTo: 'recipient',
+    network: 'chain',
+    chainId: 'chain',
+    token: 'currency',
+    from: 'fromAddress',
+    payer: 'fromAddress',
+    payerAddress: 'fromAddress',
+  },
+  needs: [EVM_CHAIN_NAMES],
+  uses: ['defillama'],
+  async run(input, { upstreams, nowMs }) {
+    const wanted = (input.currencies ?? [input.currency ?? CURRENCY]).map((one) => one.toUpperCase());
+    if (!wanted.includes(CURRENCY)) {
+      throw noAnswer('CURRENCY_NOT_SUPPORTED', `Only ${CURRENCY} can be paid.`, 'currency');
+    }
+    const echo = {
+      status: 'unsigned' as const,
+      currency: CURRENCY,
+      merchantId: input.merchantId ?? null,
+      paymentType: input.paymentType ?? null,
+    };
+    const { amount: written, recipient, chain } = input;
+    if (written === undefined || recipient === undefined || chain === undefined) {
+      const { options, sources, notes } = await whereToPay(chain, upstreams);
+      const others = wanted.filter((one) => one !== CURRENCY);
+      if (others.length > 0) notes.push(`Only ${CURRENCY} can be paid, not: ${others.join(', ')}.`);
+      notes.push('merchantId is only echoed: no directory of merchants was asked, so payTo is null.');
+      return answer(
+        { ...echo, ...NO_PAYMENT, paymentOptions: options },
+        { method: 'The USDC contract of each chain was read. Nothing was paid.', sources, notes },
+      );
+    }
+    if (!isEvmAddress(recipient)) {
+      const payment = solanaPayment(written, recipient);
+      return answer(
+        { ...echo, ...NO_PAYMENT, ...payment },
+        {
+          method: 'A Solana Pay transfer request, made by this server itself. Nothing was signed or sent.',
+          notes: [
+            "transaction is null: on solana the payer's wallet makes it from paymentUri.",
+            'recipientSanctioned is null: solana has no oracle to ask. estimatedFeeUsd is null: it was not measured.',
+            'recipient must be a wallet, not a token account; that was not checked.',
+          ],
+        },
+      );
+    }
+    const head = await namedChain(chain, upstreams);
+    const payment = await evmPayment(head.chain, written, recipient, input.fromAddress ?? null);
+    const { trial, serialized, fees, notes, ...fields } = payment;
+    const fee = trial.success
+      ? await estimateFee(head, { gas: trial.gas, serialized, fees }, upstreams, nowMs())
+      : { feeUsd: null, sources: [], notes: ['estimatedFeeUsd is null: the gas could not be measured.'] };
+    return answer(
+      { ...echo, ...fields, chain: head.chain.name, recipient, estimatedFeeUsd: fee.feeUsd },
+      {
+        method:
+          "ERC-20 transfer of the chain's USDC as call data and as an EIP-681 URI; gas by eth_estimateGas, with 20 % more. Nothing was signed, sent or settled.",
+        sources: [head.source, ...fee.sources],
+        notes: [...notes, ...fee.notes],
+      },
+    );
+  },
+});
+
+const NO_PAYMENT = {
+  amount: null,
+  amountRaw: null,
+  recipient: null,
+  chain: null,
+  transaction: null,
+  unsignedSerialized: null,
+  paymentUri: null,
+  simulation: null,
+  estimatedFeeUsd: null,
+  recipientSanctioned: null,
+};
+
+/** The chains that USDC can be paid on: those that are configured and have its contract. */
+async function whereToPay(
+  only: ChainName | undefined,
+  chains: EvmChains,
+): Promise<{ options: z.input<typeof option>[]; sources: Source[]; notes: string[] }> {
+  const names = EVM_CHAIN_NAMES.filter((name) => only === undefined || name === only);
+  const notes: string[] = [];
+  const found = await Promise.all(
+    names.map(async (name) => {
+      try {
+        const [head, decimals] = await Promise.all([headOf(chains[name]), usdcDecimals(chains[name])]);
+        const contract = chains[name].usdc;
+        return [
+          {
+            source: head.source,
+            option: { currency: CURRENCY, chain: name, contract, decimals, payTo: null },
+          },
+        ];
+      } catch (error) {
+        if (!isNotConfigured(error)) notes.push(`${name} could not be read.`);
+        return [];
+      }
+    }),
+  );
+  const payable = found.flat();
+  if (payable.length === 0) {
+    if (notes.length > 0) {
+      throw sourceUnavailable(names[0] ?? 'base', 'upstream_down', 'No chain could be read.');
+    }
+    throw noAnswer('CHAIN_NOT_CONFIGURED', `No such chain is configured here: ${only ?? 'none'}.`, 'chain');
+  }
+  return {
+    options: payable.map(({ option }) => option),
+    sources: payable.map(({ source }) => source),
+    notes,
+  };
+}

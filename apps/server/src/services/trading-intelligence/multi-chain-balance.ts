@@ -1,0 +1,118 @@
+import { z } from 'zod';
+import { answer } from '../answer.ts';
+import { defineService } from '../define.ts';
+import { CHAINS } from '../fields.ts';
+import { walletAddress } from '../wallet-address.ts';
+import { chainList } from '../wallet-chains.ts';
+import { inUnits, type TokenHolding } from '../wallet-holdings.ts';
+import { SURVEY_NEEDS, surveyWallet, type Valued } from '../wallet-survey.ts';
+
+const usd = z.number().nonnegative().nullable();
+const token = z.object({
+  symbol: z.string().nullable(),
+  address: z.string(),
+  decimals: z.number().int(),
+  balance: z.string().describe('In whole tokens, exactly'),
+  balanceRaw: z.string().describe('In the smallest unit'),
+  priceUsd: usd,
+  valueUsd: usd,
+});
+
+export default defineService({
+  path: 'multi-chain-balance',
+  name: 'Multi-Chain Balance Checker',
+  tag: 'Trading Intelligence',
+  priceUsd: '0.50',
+  summary:
+    'Coins and well-known tokens of a wallet on several chains, each read at one block, with their value in USD.',
+  input: z.object({
+    walletAddress: walletAddress('Wallet: an EVM address (0x and 40 hex digits), or a Solana address'),
+    chains: chainList('Chains to read; all that this server can read for this kind of address unless given'),
+    includeTokens: z.boolean().default(true).describe('False: only the native coins'),
+  }),
+  output: z.object({
+    walletAddress: z.string(),
+    balances: z.array(
+      z.object({
+        chain: z.enum(CHAINS),
+        nativeSymbol: z.string().nullable(),
+        native: z.string().nullable().describe('In whole coins, exactly'),
+        nativeRaw: z.string().nullable().describe('In the smallest unit, such as wei'),
+        nativeUsd: usd,
+        tokens: z.array(token).describe('Those that the wallet holds some of'),
+        tokensChecked: z
+          .array(z.string())
+          .nullable()
+          .describe('Symbols that were looked for; null where every token account of the wallet was read'),
+        blockNumber: z.number().int().nullable().describe('Where all of it was read; the slot on solana'),
+        error: z
+          .enum(['not_configured', 'unavailable', 'other_kind_of_address'])
+          .nullable()
+          .describe('Why this chain could not be read'),
+      }),
+    ),
+    totalValueUsd: z.number().nonnegative().describe('Sum of what could be read and priced'),
+    totalIsPartial: z.boolean().describe('True when something asked for could not be read or priced'),
+  }),
+  example: { walletAddress: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266', chains: ['base'] },
+  aliases: {
+    address: 'walletAddress',
+    wallet: 'walletAddress',
+    chain: 'chains',
+    networks: 'chains',
+    network: 'chains',
+  },
+  needs: SURVEY_NEEDS,
+  async run({ walletAddress: wallet, chains, includeTokens }, { upstreams, nowMs }) {
+    const survey = await surveyWallet({ wallet, chains, withTokens: includeTokens }, upstreams, nowMs());
+    return answer(
+      {
+        walletAddress: wallet,
+        balances: survey.chains.map((one) => {
+          if (one.error !== null) return { ...NOTHING, chain: one.chain, error: one.error };
+          return {
+            chain: one.chain,
+            nativeSymbol: one.native.symbol,
+            native: inUnits(one.native),
+            nativeRaw: String(one.native.amount),
+            nativeUsd: one.native.valueUsd,
+            tokens: one.tokens.map(shown),
+            tokensChecked: one.tokensChecked,
+            blockNumber: Number(one.blockNumber),
+            error: null,
+          };
+        }),
+        totalValueUsd: survey.totalValueUsd,
+        totalIsPartial: survey.totalIsPartial,
+      },
+      {
+        method:
+          "Balances read from each chain at one block (balanceOf and decimals of the token contracts), times DefiLlama's current prices.",
+        sources: survey.sources,
+        notes: survey.notes,
+      },
+    );
+  },
+});
+
+const NOTHING = {
+  nativeSymbol: null,
+  native: null,
+  nativeRaw: null,
+  nativeUsd: null,
+  tokens: [],
+  tokensChecked: [],
+  blockNumber: null,
+};
+
+function shown(holding: Valued<TokenHolding>) {
+  return {
+    symbol: holding.symbol,
+    address: holding.address,
+    decimals: holding.decimals,
+    balance: inUnits(holding),
+    balanceRaw: String(holding.amount),
+    priceUsd: holding.priceUsd,
+    valueUsd: holding.valueUsd,
+  };
+}

@@ -1,0 +1,209 @@
+import {
+  type Address,
+  type Chain,
+  createPublicClient,
+  custom,
+  type PublicClient,
+  RpcRequestError,
+  type Transport,
+} from 'viem';
+import { z } from 'zod';
+import type { Source } from '../services/answer.ts';
+import { sourceUnavailable, UpstreamUnavailable } from '../services/failure.ts';
+import { defineUpstream, type UpstreamDefinition, type UpstreamHttp } from './define.ts';
+import { type EvmChainName, evmChainFacts, viemChain } from './evm-chains.ts';
+
+/** A chain as services read it. */
+export interface EvmChain {
+  readonly name: EvmChainName;
+  /** EIP-155 id. */
+  readonly chainId: number;
+  readonly nativeSymbol: string;
+  readonly usdc: Address;
+  /**
+   * A viem client whose every request goes through `UpstreamHttp.post`, with its time-out, breaker and budget.
+   * Reads that are made at once travel as one call of Multicall3. A chain that cannot be reached throws
+   * `UpstreamUnavailable`, from `multicall` too, where viem would call it a failure of each contract; what the node
+   * answers to a request, such as a revert, throws viem's errors.
+   */
+  readonly client: PublicClient<Transport, Chain>;
+  /** What an answer says about this source, with the block it was read at. Only after something was read. */
+  source(at: { blockNumber: bigint; timestampMs: number }): Source;
+}
+
+const LICENCE = 'Public chain data';
+const REQUESTS_PER_MINUTE = 6_000;
+const OLDEST_HEAD_MS = 10 * 60_000;
+const READS_PER_MULTICALL_BYTES = 16_384;
+
+/** Nodes that make up their own blocks. */
+const DEVELOPMENT_NODE = /^(anvil|hardhat|ganache|ethereumjs)/i;
+/** Codes with which public nodes refuse who asks too often. Log queries have the first one for too wide a range. */
+const REFUSALS: readonly number[] = [-32005, -32007, -32016, -32029, 429];
+const REFUSAL_TEXT = /rate limit|too many requests/i;
+const BEHIND_TEXT = /header not found|unknown block|missing trie node|block not found|not (yet )?synced/i;
+
+const rpcError = z.looseObject({ code: z.number(), message: z.string(), data: z.unknown().optional() });
+const rpcReply = z
+  .looseObject({ result: z.unknown().optional(), error: rpcError.nullish() })
+  .refine((reply) => 'result' in reply || (reply.error !== null && reply.error !== undefined), {
+    error: 'has neither a result nor an error',
+  });
+
+/** A chain's JSON-RPC. https://ethereum.github.io/execution-apis/ */
+export function evmUpstream<const Name extends EvmChainName>(name: Name): UpstreamDefinition<EvmChain, Name> {
+  const { title, publicRpcUrl } = evmChainFacts(name);
+  return defineUpstream({
+    name,
+    title,
+    baseUrl: publicRpcUrl,
+    licence: LICENCE,
+    key: 'none',
+    requestsPerMinute: REQUESTS_PER_MINUTE,
+    open: (http) => openEvmChain(name, http),
+    async probe(chain) {
+      if ((await chain.client.getChainId()) !== chain.chainId) {
+        throw new Error(`is not chain ${chain.chainId}`);
+      }
+      const { number, timestamp } = await chain.client.getBlock();
+      const timestampMs = Number(timestamp) * 1_000;
+      // A development node makes a block only when it has something to put into it.
+      if (chain.source({ blockNumber: number, timestampMs }).sandbox) return;
+      if (Date.now() - timestampMs > OLDEST_HEAD_MS) throw new Error(`its newest block, ${number}, is old`);
+    },
+  });
+}
+
+function openEvmChain(name: EvmChainName, http: UpstreamHttp): EvmChain {
+  const { title, chainId, nativeSymbol, usdc } = evmChainFacts(name);
+  let requests = 0;
+  let latest: Source | undefined;
+  let introduction: Promise<{ developmentNode: boolean }> | undefined;
+  let developmentNode = false;
+
+  /** One request, once. */
+  async function send(method: string, params: unknown): Promise<unknown> {
+    requests += 1;
+    const body = { jsonrpc: '2.0', id: requests, method, params: params ?? [] };
+    const { value, source } = await http.post({ path: '', body, schema: rpcReply });
+    latest = source;
+    const { error } = value;
+    if (error === undefined || error === null) return value.result;
+    if (isRefusal(method, error)) {
+      throw sourceUnavailable(name, 'rate_limited', `${title}: refuses more requests`);
+    }
+    if (BEHIND_TEXT.test(error.message)) {
+      throw sourceUnavailable(name, 'upstream_down', `${title}: the node lacks that block`, 2_000);
+    }
+    // What viem knows to read: it finds revert reasons in `data`. The address stays out of its messages.
+    const { code, message, data } = error;
+    throw new RpcRequestError({ body: { method }, error: { code, message, data }, url: '' });
+  }
+
+  /** The same, with one repeat when the connection broke: nothing is lost by asking twice, but by sending twice. */
+  async function ask(method: string, params: unknown): Promise<unknown> {
+    try {
+      return await send(method, params);
+    } catch (error) {
+      const broken = error instanceof UpstreamUnavailable && error.reason === 'upstream_down';
+      if (!broken || method.startsWith('eth_send')) throw error;
+      return send(method, params);
+    }
+  }
+
+  /** Makes sure, once, that the node serves this chain, and learns whether it is a development node. */
+  async function introduce(): Promise<{ developmentNode: boolean }> {
+    const [id, version] = await Promise.all([
+      ask('eth_chainId', []),
+      // Many public nodes keep this to themselves; those are no development nodes.
+      ask('web3_clientVersion', []).catch(() => ''),
+    ]);
+    if (Number(id) !== chainId) {
+      const what = typeof id === 'string' || typeof id === 'number' ? `chain ${Number(id)}` : 'no chain';
+      throw sourceUnavailable(name, 'invalid_reply', `${title}: the configured node serves ${what}`);
+    }
+    return { developmentNode: DEVELOPMENT_NODE.test(String(version)) };
+  }
+
+  const client = createPublicClient({
+    chain: viemChain(name),
+    transport: custom(
+      {
+        async request({ method, params }: { method: string; params?: unknown }) {
+          introduction ??= introduce().catch((error: unknown) => {
+            introduction = undefined;
+            throw error;
+          });
+          developmentNode = (await introduction).developmentNode;
+          return ask(method, params);
+        },
+      },
+      { retryCount: 0 },
+    ),
+    batch: { multicall: { batchSize: READS_PER_MULTICALL_BYTES, wait: 0 } },
+    cacheTime: 0,
+  });
+
+  return {
+    name,
+    chainId,
+    nativeSymbol,
+    usdc,
+    client: withOutagesThrown(client),
+    source({ blockNumber, timestampMs }) {
+      if (latest === undefined) throw new Error(`nothing was read from ${name}`);
+      return {
+        ...latest,
+        // Addresses of RPC services often hold a key in their path, so only the host is shown.
+        url: `${new URL(latest.url).origin}/#block=${blockNumber}`,
+        asOf: new Date(timestampMs).toISOString(),
+        sandbox: latest.sandbox || developmentNode,
+      };
+    },
+  };
+}
+
+function isRefusal(method: string, error: { code: number; message: string }): boolean {
+  if (REFUSAL_TEXT.test(error.message)) return true;
+  return method !== 'eth_getLogs' && REFUSALS.includes(error.code);
+}
+
+/** The same client; where viem wraps an outage into an error or a result of its own, the outage is thrown. */
+function withOutagesThrown<Client extends object>(client: Client): Client {
+  return new Proxy(client, {
+    get(target, key) {
+      const member: unknown = Reflect.get(target, key);
+      if (typeof member !== 'function') return member;
+      return (...parameters: unknown[]) => {
+        const returned: unknown = Reflect.apply(member, target, parameters);
+        if (!(returned instanceof Promise)) return returned;
+        return returned.then(
+          (value: unknown) => {
+            if (key === 'multicall' && Array.isArray(value)) throwOutageAmong(value);
+            return value;
+          },
+          (error: unknown) => {
+            throw outageIn(error) ?? error;
+          },
+        );
+      };
+    },
+  });
+}
+
+function throwOutageAmong(results: readonly unknown[]): void {
+  for (const result of results) {
+    if (typeof result !== 'object' || result === null || !('error' in result)) continue;
+    const outage = outageIn(result.error);
+    if (outage !== null) throw outage;
+  }
+}
+
+function outageIn(error: unknown): UpstreamUnavailable | null {
+  let cause = error;
+  while (cause instanceof Error) {
+    if (cause instanceof UpstreamUnavailable) return cause;
+    cause = cause.cause;
+  }
+  return null;
+}

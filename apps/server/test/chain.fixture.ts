@@ -1,0 +1,40 @@
+import { createTestClient, http, publicActions, walletActions } from 'viem';
+import { SANDBOX_ACCOUNTS } from '../../../packages/sandbox/src/chain/accounts.ts';
+import { startEvmChain } from '../../../packages/sandbox/src/chain/chain.ts';
+import type { EvmChain } from '../src/upstreams/evm.ts';
+import { evmUpstream } from '../src/upstreams/evm.ts';
+import { EVM_CHAIN_NAMES, type EvmChainName, viemChain } from '../src/upstreams/evm-chains.ts';
+import { connectUpstream } from '../src/upstreams/http.ts';
+
+export type TestChain = Awaited<ReturnType<typeof startTestChain>>;
+
+/** For tests: the sandbox's chain on a free port, with nothing kept, and two ways to it. */
+export async function startTestChain() {
+  const node = await startEvmChain({ stateDir: null });
+  const connections = EVM_CHAIN_NAMES.map((name) => {
+    const upstream = evmUpstream(name);
+    const config = { baseUrl: name === 'base' ? node.url : null };
+    const connection = connectUpstream(upstream, config, { userAgent: 'test', acceptSandbox: true });
+    return { name, chain: upstream.open(connection.http), close: () => connection.close() };
+  });
+  const upstreams = Object.fromEntries(connections.map(({ name, chain }) => [name, chain])) as Record<
+    EvmChainName,
+    EvmChain
+  >;
+  return {
+    url: node.url,
+    /** Viem on its own, for arranging the chain and for reading it independently of what is tested. */
+    client: createTestClient({ mode: 'anvil', chain: viemChain('base'), transport: http(node.url) })
+      .extend(publicActions)
+      .extend(walletActions),
+    accounts: SANDBOX_ACCOUNTS,
+    /** The chain as services get it. */
+    upstream: upstreams.base,
+    /** All chains as services get them: this one as `base`, the others not configured. */
+    upstreams,
+    async stop() {
+      await Promise.all(connections.map(({ close }) => close()));
+      await node.stop();
+    },
+  };
+}

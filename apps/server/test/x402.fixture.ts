@@ -1,0 +1,174 @@
+import { randomBytes } from 'node:crypto';
+import { erc20Abi, type Hex } from 'viem';
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
+import { fund } from '../../../packages/sandbox/src/chain/faucet.ts';
+import { startFacilitator } from '../../../packages/sandbox/src/facilitator/facilitator.ts';
+import { secretKeyOf, signerOf } from '../../../packages/sandbox/src/solana/accounts.ts';
+import { startSolana } from '../../../packages/sandbox/src/solana/solana.ts';
+import { startTestChain } from './chain.fixture.ts';
+
+export const USDC: Hex = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
+
+export interface SignedPayment {
+  authorization: Record<'from' | 'to' | 'value' | 'validAfter' | 'validBefore' | 'nonce', string>;
+  signature: Hex;
+}
+
+export type PaymentWorld = Awaited<ReturnType<typeof startPaymentWorld>>;
+
+/** For tests: chain, facilitator and, if wanted, Solana, on free ports; and what a server must be told to use them. */
+export async function startPaymentWorld(options: { solana?: boolean } = {}) {
+  const chain = await startTestChain();
+  const solana = options.solana === true ? await startSolana({ stateDir: null }) : null;
+  const facilitator = await startFacilitator({
+    evm: { rpcUrl: chain.url, privateKeys: [chain.accounts.facilitator.privateKey] },
+    solana:
+      solana === null ? null : { rpcUrl: solana.url, feePayerSecretKey: await secretKeyOf('facilitator') },
+  });
+  const recipient = chain.accounts.recipient.address;
+
+  return {
+    chain,
+    solana,
+    facilitator,
+    recipient,
+    /** Settled by the facilitator. */
+    environment: {
+      X402_NETWORKS: solana === null ? 'base' : 'base,solana',
+      UPSTREAM_BASE_BASE_URL: chain.url,
+      X402_RECIPIENT: recipient,
+      FACILITATOR_URL: facilitator.url,
+      X402_REFUND_KEYS: chain.accounts.refunds.privateKey,
+      IDENTITY_REGISTRAR_KEY: chain.accounts.registrar.privateKey,
+      WALLET_ENCRYPTION_KEY: randomBytes(32).toString('hex'),
+      ...(solana === null
+        ? {}
+        : {
+            UPSTREAM_SOLANA_BASE_URL: solana.url,
+            X402_RECIPIENT_SOLANA: (await signerOf('recipient')).address,
+          }),
+    } as Record<string, string>,
+    /** Settled by our own settler. */
+    get ownSettler(): Record<string, string> {
+      return {
+        ...this.environment,
+        FACILITATOR_URL: '',
+        X402_RELAYER_KEYS: chain.accounts.relayer.privateKey,
+      };
+    },
+
+    /** A fresh wallet with USDC. */
+    async wallet(usd = 5): Promise<PrivateKeyAccount> {
+      const account = privateKeyToAccount(generatePrivateKey());
+      await fund(chain.url, account.address, {
+        usdcMicros: BigInt(Math.round(usd * 1e6)),
+        ethWei: 10n ** 17n,
+      });
+      return account;
+    },
+    balanceOf(address: Hex): Promise<bigint> {
+      return chain.client.readContract({
+        address: USDC,
+        abi: erc20Abi,
+        functionName: 'balanceOf',
+        args: [address],
+      });
+    },
+    /** What the recipient holds. */
+    received(): Promise<bigint> {
+      return this.balanceOf(recipient);
+    },
+
+    async faults(faults: readonly Record<string, unknown>[]): Promise<void> {
+      await fetch(`${facilitator.url}/__control`, { method: 'DELETE' });
+      if (faults.length === 0) return;
+      const answer = await fetch(`${facilitator.url}/__control`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ faults }),
+      });
+      if (!answer.ok) throw new Error(await answer.text());
+    },
+
+    async stop(): Promise<void> {
+      await facilitator.stop();
+      await solana?.stop();
+      await chain.stop();
+    },
+  };
+}
+
+/** What a wallet signs to pay so many micro-USD: by hand, so that tests can sign what no client would. */
+export async function signPayment(
+  account: PrivateKeyAccount,
+  terms: {
+    to: Hex;
+    valueUnits: bigint;
+    validForSeconds?: number;
+    nonce?: Hex;
+    chainId?: number;
+    asset?: Hex;
+    name?: string;
+  },
+): Promise<SignedPayment> {
+  const authorization = {
+    from: account.address,
+    to: terms.to,
+    value: terms.valueUnits,
+    validAfter: 0n,
+    validBefore: BigInt(Math.floor(Date.now() / 1_000) + (terms.validForSeconds ?? 120)),
+    nonce: terms.nonce ?? (`0x${randomBytes(32).toString('hex')}` as Hex),
+  };
+  const signature = await account.signTypedData({
+    domain: {
+      name: terms.name ?? 'USD Coin',
+      version: '2',
+      chainId: terms.chainId ?? 8453,
+      verifyingContract: terms.asset ?? USDC,
+    },
+    types: {
+      TransferWithAuthorization: [
+        { name: 'from', type: 'address' },
+        { name: 'to', type: 'address' },
+        { name: 'value', type: 'uint256' },
+        { name: 'validAfter', type: 'uint256' },
+        { name: 'validBefore', type: 'uint256' },
+        { name: 'nonce', type: 'bytes32' },
+      ],
+    },
+    primaryType: 'TransferWithAuthorization',
+    message: authorization,
+  });
+  return {
+    authorization: {
+      from: authorization.from,
+      to: authorization.to,
+      value: String(authorization.value),
+      validAfter: '0',
+      validBefore: String(authorization.validBefore),
+      nonce: authorization.nonce,
+    },
+    signature,
+  };
+}
+
+/** The header of a version 2 payment, as the reference client makes it from a 402. */
+export async function paymentHeader(
+  challenge: Response,
+  payment: SignedPayment,
+  extensions?: Record<string, unknown>,
+): Promise<string> {
+  const required = JSON.parse(
+    Buffer.from(challenge.headers.get('payment-required') ?? '', 'base64').toString('utf8'),
+  );
+  const accepted = required.accepts.find((each: { network: string }) => each.network.startsWith('eip155:'));
+  return Buffer.from(
+    JSON.stringify({
+      x402Version: 2,
+      payload: payment,
+      accepted,
+      resource: required.resource,
+      extensions: { ...required.extensions, ...extensions },
+    }),
+  ).toString('base64');
+}

@@ -1,0 +1,143 @@
+/** The sandbox's EVM node as a part that starts, stops, and says when it broke. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isAlive } from '../../../../apps/server/src/db/is-alive.ts';
+import { StartError } from '../../../../apps/server/src/start-error.ts';
+import { keeperOf } from './state-files.ts';
+
+/** What `keeper.ts` is handed as its only argument, as JSON. */
+export interface KeeperOptions {
+  binary: string;
+  port: number;
+  chainId: number;
+  /** null: nothing is kept. */
+  stateDir: string | null;
+}
+
+/** What the keeper tells. */
+export type FromKeeper = { listeningAt: string } | { failure: string };
+
+export interface Anvil {
+  url: string;
+  /** From now on the state is worth saving. */
+  keep(): void;
+  /** Settles when it ends although nobody called `stop`, with what is known of the reason. */
+  died: Promise<string>;
+  /** Saves the state and ends. */
+  stop(): Promise<void>;
+}
+
+const PACKAGES: Readonly<Record<string, string>> = {
+  'linux-x64': 'linux-amd64',
+  'linux-arm64': 'linux-arm64',
+  'darwin-x64': 'darwin-amd64',
+  'darwin-arm64': 'darwin-arm64',
+  'win32-x64': 'win32-amd64',
+};
+/** An earlier keeper whose parent was killed is saving its state for so long. */
+const PREDECESSOR_TIMEOUT_MS = 10_000;
+const PREDECESSOR_POLL_MS = 20;
+const STOP_TIMEOUT_MS = 20_000;
+
+/**
+ * Starts a node. It mines a block for each transaction, at once.
+ *
+ * @param options.port 0 takes a free one
+ * @throws StartError when it cannot be started, with what it said
+ */
+export async function startAnvil(options: Omit<KeeperOptions, 'binary'>): Promise<Anvil> {
+  const { stateDir } = options;
+  if (stateDir !== null) {
+    mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+    await predecessorGone(stateDir);
+  }
+  const given: KeeperOptions = { ...options, binary: binaryPath() };
+  const keeper = fork(join(import.meta.dirname, 'keeper.ts'), [JSON.stringify(given)], {
+    detached: true,
+    // It needs none of what the environment may hold, keys least of all.
+    env: { PATH: process.env.PATH, HOME: process.env.HOME },
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  });
+  let failure: string | null = null;
+  let stopping = false;
+  const gone = new Promise<void>((resolve) => {
+    keeper.once('exit', () => {
+      // Killed from outside, it could not end its node.
+      if (!stopping) killGroup(keeper);
+      resolve();
+    });
+    keeper.once('error', (error) => {
+      failure = error.message;
+      resolve();
+    });
+  });
+  const url = await new Promise<string | null>((resolve) => {
+    keeper.on('message', (message: FromKeeper) => {
+      if ('listeningAt' in message) resolve(message.listeningAt);
+      else failure = message.failure;
+    });
+    void gone.then(() => resolve(null));
+  });
+  const reason = () => failure ?? `its process ended with ${keeper.exitCode ?? keeper.signalCode}`;
+  if (url === null) throw new StartError(`the sandbox chain did not start: ${reason()}`);
+
+  return {
+    url,
+    keep: () => void keeper.send('keep', () => undefined),
+    died: new Promise((resolve) => {
+      void gone.then(() => {
+        if (!stopping) resolve(reason());
+      });
+    }),
+    async stop() {
+      stopping = true;
+      if (keeper.connected) keeper.send('stop', () => undefined);
+      const late = setTimeout(() => killGroup(keeper), STOP_TIMEOUT_MS);
+      await gone;
+      clearTimeout(late);
+    },
+  };
+}
+
+/** Ends a keeper and its node without asking them. */
+function killGroup(keeper: ChildProcess): void {
+  if (keeper.pid === undefined) return;
+  try {
+    process.kill(-keeper.pid, 'SIGKILL');
+  } catch {
+    // Nobody of the group is left.
+  }
+}
+
+async function predecessorGone(stateDir: string): Promise<void> {
+  const deadlineMs = performance.now() + PREDECESSOR_TIMEOUT_MS;
+  for (;;) {
+    const pid = keeperOf(stateDir);
+    if (pid === null || !isAlive(pid)) return;
+    if (performance.now() > deadlineMs)
+      throw new StartError(
+        `another sandbox chain (process ${pid}) runs on ${stateDir}; stop it first, or remove keeper.pid there if that process is something else`,
+      );
+    await sleep(PREDECESSOR_POLL_MS);
+  }
+}
+
+function binaryPath(): string {
+  const platform = `${process.platform}-${process.arch}`;
+  const name = `@foundry-rs/anvil-${PACKAGES[platform]}`;
+  const file = process.platform === 'win32' ? 'bin/anvil.exe' : 'bin/anvil';
+  try {
+    return createRequire(import.meta.url).resolve(`${name}/${file}`);
+  } catch (cause) {
+    throw new StartError(
+      PACKAGES[platform] === undefined
+        ? `the sandbox chain's node (anvil) does not exist for ${platform}`
+        : `the sandbox chain's node (${name}) is not installed`,
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,396 @@
+/** The chain as its users meet it: what must hold so that code and signatures made for Base work here unchanged. */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import {
+  type Address,
+  createPublicClient,
+  createWalletClient,
+  domainSeparator,
+  type Hex,
+  http,
+  parseAbi,
+  parseEther,
+  parseEventLogs,
+  parseSignature,
+  toHex,
+} from 'viem';
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import { base } from 'viem/chains';
+import { isAlive } from '../../../../apps/server/src/db/is-alive.ts';
+import { StartError } from '../../../../apps/server/src/start-error.ts';
+import { SANDBOX_ACCOUNTS } from './accounts.ts';
+import { type EvmChain, startEvmChain } from './chain.ts';
+import { compileContracts } from './contracts/compile.ts';
+import { ethPriceUsd } from './market-price.ts';
+import { compiledFile, OWN_CONTRACTS } from './own-contracts.ts';
+import { keeperOf } from './state-files.ts';
+
+const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
+const WETH = '0x4200000000000000000000000000000000000006';
+const REGISTRY = '0x8004A169FB4a3325136EB29fA0ceB6D2e539a432';
+const PERMIT2 = '0x000000000022D473030F116dDEE9F6B43aC78BA3';
+const TOKEN = parseAbi([
+  'function DOMAIN_SEPARATOR() view returns (bytes32)',
+  'function symbol() view returns (string)',
+  'function ownerOf(uint256) view returns (address)',
+  'function balanceOf(address) view returns (uint256)',
+  'function transfer(address to, uint256 value) returns (bool)',
+  'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)',
+]);
+const IDENTITY = parseAbi([
+  'function register(string agentURI) returns (uint256)',
+  'function ownerOf(uint256) view returns (address)',
+  'function tokenURI(uint256) view returns (string)',
+  'function getAgentWallet(uint256) view returns (address)',
+  'function setAgentWallet(uint256 agentId, address newWallet, uint256 deadline, bytes signature)',
+  'function setMetadata(uint256 agentId, string metadataKey, bytes metadataValue)',
+  'function transferFrom(address from, address to, uint256 agentId)',
+  'event Registered(uint256 indexed agentId, string agentURI, address indexed owner)',
+]);
+const ETH = parseEther('0.01');
+
+let folder: string;
+let chain: EvmChain;
+before(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'farebox-chain-'));
+  chain = await startEvmChain({ stateDir: join(folder, 'kept') });
+});
+after(async () => {
+  await chain.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+// A client as anyone would make it for the real chain, but for the address.
+const reader = (url = chain.url) =>
+  createPublicClient({ chain: base, transport: http(url, { retryCount: 0 }), pollingInterval: 10 });
+const wallet = (privateKey: Hex) =>
+  createWalletClient({ chain: base, transport: http(chain.url), account: privateKeyToAccount(privateKey) });
+const usdcOf = (account: Address) =>
+  reader().readContract({ address: USDC, abi: TOKEN, functionName: 'balanceOf', args: [account] });
+
+async function mined(hash: Hex) {
+  const receipt = await reader().waitForTransactionReceipt({ hash });
+  assert.equal(receipt.status, 'success');
+  return receipt;
+}
+
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await sleep(10);
+}
+
+/** A new wallet with 25 USDC and a little ETH. */
+async function funded() {
+  const account = privateKeyToAccount(generatePrivateKey());
+  const faucet = wallet(SANDBOX_ACCOUNTS.faucet.privateKey);
+  await mined(
+    await faucet.writeContract({
+      address: USDC,
+      abi: TOKEN,
+      functionName: 'transfer',
+      args: [account.address, 25_000_000n],
+    }),
+  );
+  await mined(await faucet.sendTransaction({ to: account.address, value: ETH }));
+  return account;
+}
+
+test('the chain is Base to a wallet: code, domains, funds and the clock', async () => {
+  const client = reader();
+  assert.equal(await client.getChainId(), 8453);
+  // facts: what wallets compute for USDC on Base.
+  const usdcDomain = await client.readContract({
+    address: USDC,
+    abi: TOKEN,
+    functionName: 'DOMAIN_SEPARATOR',
+  });
+  assert.equal(usdcDomain, '0x02fa7265e7c5d81118673727957699e4d68f74cd74b7db77da710fe8a2c7834f');
+  const permitDomain = await client.readContract({
+    address: PERMIT2,
+    abi: TOKEN,
+    functionName: 'DOMAIN_SEPARATOR',
+  });
+  assert.equal(
+    permitDomain,
+    domainSeparator({ domain: { name: 'Permit2', chainId: 8453, verifyingContract: PERMIT2 } }),
+  );
+  const [symbol, nothing] = await client.multicall({
+    contracts: [
+      { address: USDC, abi: TOKEN, functionName: 'symbol' },
+      { address: USDC, abi: TOKEN, functionName: 'ownerOf', args: [0n] },
+    ],
+  });
+  assert.equal(symbol.result, 'USDC');
+  assert.equal(nothing.status, 'failure');
+
+  const { deployer, facilitator, relayer, refunds, recipient, faucet, registrar } = SANDBOX_ACCOUNTS;
+  // The second of the well-known development accounts.
+  assert.equal(facilitator.address, '0x70997970C51812dc3A010C7d01b50e0d17dc79C8');
+  assert.equal(privateKeyToAccount(registrar.privateKey).address, registrar.address);
+  assert.equal(await usdcOf(refunds.address), 10_000_000_000n);
+  assert.equal(await usdcOf(faucet.address), 1_000_000_000_000n);
+  for (const { address } of [deployer, facilitator, relayer, refunds, faucet, registrar])
+    assert((await client.getBalance({ address })) >= parseEther('1000'), address);
+  assert.equal(await client.getBalance({ address: recipient.address }), 0n);
+
+  const earliest = Math.floor(Date.now() / 1_000);
+  const { blockNumber } = await mined(
+    await wallet(relayer.privateKey).sendTransaction({ to: relayer.address }),
+  );
+  const { timestamp } = await client.getBlock({ blockNumber });
+  assert(timestamp >= earliest && timestamp <= Math.ceil(Date.now() / 1_000), 'x402 deadlines use real time');
+
+  // Worked by hand: (68 x 16 + 4 + 16) gas x (16 x 2269 x 1 gwei + 1055762 wei) / 16,000,000.
+  const l1Fee = await client.readContract({
+    address: '0x420000000000000000000000000000000000000F',
+    abi: parseAbi(['function getL1Fee(bytes) view returns (uint256)']),
+    functionName: 'getL1Fee',
+    args: ['0x00ff'],
+  });
+  assert.equal(l1Fee, 2_514_052_073n);
+});
+
+test('an EIP-3009 authorization moves USDC once', async () => {
+  const payer = await funded();
+  const { relayer, recipient } = SANDBOX_ACCOUNTS;
+  const now = BigInt(Math.floor(Date.now() / 1_000));
+  const authorization = {
+    from: payer.address,
+    to: recipient.address,
+    value: 250_000n,
+    validAfter: now - 60n,
+    validBefore: now + 60n,
+    nonce: toHex(7, { size: 32 }),
+  };
+  const { v, r, s } = parseSignature(
+    await payer.signTypedData({
+      domain: { name: 'USD Coin', version: '2', chainId: 8453, verifyingContract: USDC },
+      types: {
+        TransferWithAuthorization: [
+          { name: 'from', type: 'address' },
+          { name: 'to', type: 'address' },
+          { name: 'value', type: 'uint256' },
+          { name: 'validAfter', type: 'uint256' },
+          { name: 'validBefore', type: 'uint256' },
+          { name: 'nonce', type: 'bytes32' },
+        ],
+      },
+      primaryType: 'TransferWithAuthorization',
+      message: authorization,
+    }),
+  );
+  assert(v !== undefined);
+  const { from, to, value, validAfter, validBefore, nonce } = authorization;
+  const call = {
+    address: USDC,
+    abi: TOKEN,
+    functionName: 'transferWithAuthorization',
+    args: [from, to, value, validAfter, validBefore, nonce, Number(v), r, s],
+  } as const;
+  const before = await usdcOf(to);
+  await mined(await wallet(relayer.privateKey).writeContract(call));
+  assert.equal(await usdcOf(payer.address), 24_750_000n);
+  assert.equal(await usdcOf(to), before + 250_000n);
+  await assert.rejects(wallet(relayer.privateKey).writeContract(call), /authorization is used or canceled/);
+});
+
+test('Uniswap has its pools where Base has them, and quotes the price of the market', async () => {
+  const client = reader();
+  const pools = {
+    500: '0xd0b53D9277642d899DF5C87A3966A349A798F224',
+    3000: '0x6c561B446416E1A00E8E93E221854d6eA4171372',
+  };
+  for (const [fee, pool] of Object.entries(pools)) {
+    const found = await client.readContract({
+      address: '0x33128a8fC17869897dcE68Ed026d694621f6FDfD',
+      abi: parseAbi(['function getPool(address, address, uint24) view returns (address)']),
+      functionName: 'getPool',
+      args: [WETH, USDC, Number(fee)],
+    });
+    assert.equal(found, pool);
+    const { result } = await client.simulateContract({
+      address: '0x3d4e44Eb1374240CE5F1B871ab261CD16335B76a',
+      abi: parseAbi([
+        'struct Query { address tokenIn; address tokenOut; uint256 amountIn; uint24 fee; uint160 sqrtPriceLimitX96; }',
+        'function quoteExactInputSingle(Query query) returns (uint256, uint160, uint32, uint256)',
+      ]),
+      functionName: 'quoteExactInputSingle',
+      args: [
+        {
+          tokenIn: WETH,
+          tokenOut: USDC,
+          amountIn: parseEther('1'),
+          fee: Number(fee),
+          sqrtPriceLimitX96: 0n,
+        },
+      ],
+    });
+    const quotedUsd = Number(result[0]) / 1e6;
+    const marketUsd = ethPriceUsd(Date.now());
+    assert(Math.abs(quotedUsd / marketUsd - 1) < 0.01, `${quotedUsd} for ${marketUsd}`);
+  }
+});
+
+test('ERC-8004: an identity is registered, names its wallet, and loses it with its owner', async () => {
+  const { registrar, relayer } = SANDBOX_ACCOUNTS;
+  const owner = wallet(registrar.privateKey);
+  const on = { address: REGISTRY, abi: IDENTITY } as const;
+  const walletOf = (id: bigint) =>
+    reader().readContract({ ...on, functionName: 'getAgentWallet', args: [id] });
+  for (const id of [0n, 1n]) {
+    const receipt = await mined(
+      await owner.writeContract({ ...on, functionName: 'register', args: ['data:,x'] }),
+    );
+    const [registered] = parseEventLogs({ abi: IDENTITY, logs: receipt.logs });
+    assert.deepEqual(registered?.args, { agentId: id, agentURI: 'data:,x', owner: registrar.address });
+    assert.equal(registered.topics[0], '0xca52e62c367d81bb2e328eb795f7c7ba24afb478408a26c0e201d155c449bc4a');
+    assert.equal(
+      await reader().readContract({ ...on, functionName: 'ownerOf', args: [id] }),
+      registrar.address,
+    );
+    assert.equal(await reader().readContract({ ...on, functionName: 'tokenURI', args: [id] }), 'data:,x');
+    assert.equal(await walletOf(id), registrar.address);
+  }
+  await assert.rejects(
+    owner.writeContract({ ...on, functionName: 'setMetadata', args: [1n, 'agentWallet', '0x00'] }),
+    /reserved key/,
+  );
+
+  const agent = privateKeyToAccount(generatePrivateKey());
+  const deadline = BigInt(Math.floor(Date.now() / 1_000) + 200);
+  const signature = await agent.signTypedData({
+    domain: { name: 'ERC8004IdentityRegistry', version: '1', chainId: 8453, verifyingContract: REGISTRY },
+    types: {
+      AgentWalletSet: [
+        { name: 'agentId', type: 'uint256' },
+        { name: 'newWallet', type: 'address' },
+        { name: 'owner', type: 'address' },
+        { name: 'deadline', type: 'uint256' },
+      ],
+    },
+    primaryType: 'AgentWalletSet',
+    message: { agentId: 1n, newWallet: agent.address, owner: registrar.address, deadline },
+  });
+  const appoint = (agentId: bigint, key: Hex) =>
+    wallet(key).writeContract({
+      ...on,
+      functionName: 'setAgentWallet',
+      args: [agentId, agent.address, deadline, signature],
+    });
+  await assert.rejects(appoint(0n, registrar.privateKey), /invalid wallet sig/, 'signed for the other one');
+  await assert.rejects(appoint(1n, relayer.privateKey), /Not authorized/);
+  await mined(await appoint(1n, registrar.privateKey));
+  assert.equal(await walletOf(1n), agent.address);
+  await mined(
+    await owner.writeContract({
+      ...on,
+      functionName: 'transferFrom',
+      args: [registrar.address, relayer.address, 1n],
+    }),
+  );
+  assert.equal(await walletOf(1n), '0x0000000000000000000000000000000000000000');
+});
+
+test('a restart keeps balances, nonces, blocks and logs, and brings the pools back to the market', async () => {
+  const user = await funded();
+  const faucet = wallet(SANDBOX_ACCOUNTS.faucet.privateKey);
+  const hash = await faucet.sendTransaction({ to: user.address });
+  const { blockHash } = await mined(hash);
+  const state = async () => ({
+    usdc: await usdcOf(user.address),
+    ethWei: await reader().getBalance({ address: user.address }),
+    nonce: await reader().getTransactionCount({ address: SANDBOX_ACCOUNTS.faucet.address }),
+    block: (await reader().getTransactionReceipt({ hash })).blockHash,
+    transfers: (await reader().getLogs({ address: USDC, fromBlock: 0n })).length,
+  });
+  const before = await state();
+  assert.equal(before.usdc, 25_000_000n);
+  assert.equal(before.block, blockHash);
+  await chain.stop();
+  chain = await startEvmChain({ stateDir: join(folder, 'kept') });
+  assert.deepEqual(await state(), before);
+  await mined(await wallet(SANDBOX_ACCOUNTS.faucet.privateKey).sendTransaction({ to: user.address }));
+});
+
+/** A process that runs a chain as `npm start` does. */
+async function parentOf(stateDir: string): Promise<{ url: string; process: ChildProcess }> {
+  const program = `
+    import { startEvmChain } from ${JSON.stringify(join(import.meta.dirname, 'chain.ts'))};
+    const chain = await startEvmChain({ stateDir: ${JSON.stringify(stateDir)} });
+    chain.died.then((reason) => { console.log('DIED ' + reason); process.exit(3); });
+    console.log(chain.url);`;
+  const child = spawn(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', '--input-type=module-typescript', '-e', program],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
+  const ended = once(child, 'exit').then(() => assert.fail('it ended before it had a chain'));
+  const [line] = await Promise.race([once(child.stdout, 'data'), ended]);
+  ended.catch(() => undefined);
+  return { url: String(line).trim(), process: child };
+}
+
+test('killed with its parent, the chain ends too and has lost nothing; killed itself, it says so', async () => {
+  const stateDir = join(folder, 'killed');
+  const first = await parentOf(stateDir);
+  const keeper = keeperOf(stateDir);
+  assert(keeper !== null);
+  const faucet = createWalletClient({
+    ...{ chain: base, transport: http(first.url) },
+    account: privateKeyToAccount(SANDBOX_ACCOUNTS.faucet.privateKey),
+  });
+  const hash = await faucet.sendTransaction({ to: SANDBOX_ACCOUNTS.relayer.address, value: 1n });
+  first.process.kill('SIGKILL');
+  await until(() => !isAlive(keeper));
+  await assert.rejects(reader(first.url).getChainId(), 'no orphan listens');
+
+  const second = await parentOf(stateDir);
+  assert.equal((await reader(second.url).getTransactionReceipt({ hash })).status, 'success');
+  const printed = once(second.process.stdout ?? assert.fail(), 'data');
+  process.kill(keeperOf(stateDir) ?? assert.fail(), 'SIGKILL');
+  assert.match(String(await printed), /^DIED its process ended with SIGKILL/);
+  await until(() =>
+    reader(second.url)
+      .getChainId()
+      .then(
+        () => false,
+        () => true,
+      ),
+  );
+});
+
+test('what keeps it from starting is said', async () => {
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  const address = taken.address();
+  assert(typeof address === 'object' && address !== null);
+  await assert.rejects(
+    startEvmChain({ stateDir: null, port: address.port }),
+    (error) => error instanceof StartError && /did not start: .*in use/is.test(error.message),
+  );
+  taken.close();
+
+  const broken = join(folder, 'broken');
+  mkdirSync(broken);
+  writeFileSync(join(broken, 'state.json.gz'), gzipSync('{"block":'));
+  await assert.rejects(
+    startEvmChain({ stateDir: broken }),
+    (error) => error instanceof StartError && /did not start: .*parse/is.test(error.message),
+  );
+});
+
+test('the code beside the contracts is what their sources compile to', () => {
+  const compiled = compileContracts();
+  assert.deepEqual(compiled.map(({ contract }) => contract).sort(), Object.keys(OWN_CONTRACTS).sort());
+  for (const contract of compiled)
+    assert.deepEqual(JSON.parse(readFileSync(compiledFile(contract.contract), 'utf8')), contract);
+});

@@ -1,0 +1,76 @@
+/**
+ * The sandbox's EVM chain: a node of its own with Base's chain id, on which USDC, Uniswap, ERC-8004 and what wallets
+ * rely on are where Base has them. Built on the first start, kept over restarts.
+ */
+import type { Address } from 'viem';
+import { StartError } from '../../../../apps/server/src/start-error.ts';
+import { SANDBOX_ACCOUNTS } from './accounts.ts';
+import { CHAIN_ID, MULTICALL3, PERMIT2, UNISWAP_FACTORY, USDC } from './addresses.ts';
+import { startAnvil } from './anvil.ts';
+import { ethPriceUsd } from './market-price.ts';
+import { buildMulticall3 } from './multicall3.ts';
+import { connect, hasCode, type Node } from './node.ts';
+import { placeOwnContracts } from './own-contracts.ts';
+import { buildPermit2 } from './permit2.ts';
+import { buildUniswap, tradeToMarket } from './uniswap.ts';
+import { buildUsdc, mintUsdc } from './usdc.ts';
+
+export interface EvmChain {
+  /** JSON-RPC over HTTP, and over websocket at the same address. */
+  url: string;
+  /** Settles when the node ends although nobody stopped it, with what is known of the reason. */
+  died: Promise<string>;
+  /** Saves the state and ends. */
+  stop(): Promise<void>;
+}
+
+const REFUNDS_USDC_MICROS = 10_000_000_000n;
+const FAUCET_USDC_MICROS = 1_000_000_000_000n;
+
+/**
+ * Starts the chain, a few seconds on the first start and a fraction of one later.
+ *
+ * @param options.stateDir where it is kept; null keeps nothing
+ * @param options.port any free one when left out
+ * @throws StartError when the node cannot be started or its state does not fit this version of the sandbox
+ */
+export async function startEvmChain(options: { stateDir: string | null; port?: number }): Promise<EvmChain> {
+  const anvil = await startAnvil({
+    stateDir: options.stateDir,
+    port: options.port ?? 0,
+    chainId: CHAIN_ID,
+  });
+  try {
+    await build(connect(anvil.url));
+  } catch (cause) {
+    await anvil.stop();
+    throw new StartError(
+      `the sandbox chain could not be built: ${cause instanceof Error ? cause.message : cause}`,
+      { cause },
+    );
+  }
+  anvil.keep();
+  return { url: anvil.url, died: anvil.died, stop: anvil.stop };
+}
+
+/** Builds what is not there yet, so that a chain of an earlier version gets what later ones added. */
+async function build(node: Node): Promise<void> {
+  const priceUsd = ethPriceUsd(Date.now());
+  const missing = async (address: Address) => !(await hasCode(node, address));
+  await placeOwnContracts(node);
+  if (await missing(MULTICALL3)) await buildMulticall3(node);
+  if (await missing(PERMIT2)) await buildPermit2(node);
+  if (await missing(USDC)) {
+    await buildUsdc(node);
+    await fund(node);
+  }
+  if (await missing(UNISWAP_FACTORY)) await buildUniswap(node, priceUsd);
+  else await tradeToMarket(node, priceUsd);
+}
+
+async function fund(node: Node): Promise<void> {
+  const { refunds, faucet, recipient } = SANDBOX_ACCOUNTS;
+  await mintUsdc(node, refunds.address, REFUNDS_USDC_MICROS);
+  await mintUsdc(node, faucet.address, FAUCET_USDC_MICROS);
+  await node.setBalance({ address: recipient.address, value: 0n });
+}

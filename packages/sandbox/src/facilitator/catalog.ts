@@ -1,0 +1,123 @@
+/**
+ * The catalog of what is for sale (extension `bazaar`): a facilitator learns of a resource from the payments for it
+ * that it settles, as far as the payer passed on what the seller declared.
+ */
+import type { PaymentRequirements } from '@x402/core/types';
+import {
+  type DiscoveredResource,
+  type DiscoveryResource,
+  type DiscoveryResourcesResponse,
+  extractDiscoveryInfo,
+  validateDiscoveryExtension,
+  validateDiscoveryExtensionSpec,
+} from '@x402/extensions/bazaar';
+import { fieldsOf, type PaymentRequest } from './payment-request.ts';
+
+const MAX_RESOURCES = 2_000;
+const MAX_OFFERS_EACH = 20;
+const MAX_LIMIT = 100;
+const DEFAULT_LIMIT = 20;
+const MAX_REASON_CHARACTERS = 300;
+
+/** What the header EXTENSION-RESPONSES says under `bazaar`. */
+export type BazaarStatus =
+  | { status: 'success' | 'processing' }
+  | { status: 'rejected'; rejectedReason: string };
+
+/** What a payment says about its resource: null if nothing, a text if it cannot be read. */
+export type Declaration = DiscoveredResource | string | null;
+
+export interface Catalog {
+  /** Enters a resource, or what is new about it. */
+  enter(declared: DiscoveredResource, requirements: PaymentRequirements): void;
+  /**
+   * Lists resources by the query of GET /discovery/resources (type, payTo, scheme, network, extensions, limit 1 to
+   * 100, offset), the latest first; a text says what is wrong with the query.
+   */
+  list(query: Record<string, unknown>): DiscoveryResourcesResponse | string;
+}
+
+/** Reads what a payment declares about the resource that it pays for. */
+export function readDeclaration({ x402Version, payload, requirements }: PaymentRequest): Declaration {
+  if (x402Version === 2) {
+    const extension = payload.extensions?.bazaar;
+    if (extension === undefined) return null;
+    if (typeof extension !== 'object' || extension === null) return 'bazaar is no object';
+    const { info, schema } = fieldsOf(extension);
+    const spec = validateDiscoveryExtensionSpec({ info, schema });
+    if (!spec.valid) return reasonOf(spec.errors);
+    // Its own schema is the payer's or the seller's word: it may be no schema at all, which the check reports too.
+    const own = validateDiscoveryExtension(extension as Parameters<typeof validateDiscoveryExtension>[0]);
+    if (!own.valid) return reasonOf(own.errors);
+  }
+  try {
+    return extractDiscoveryInfo(payload, requirements, false);
+  } catch {
+    return 'the resource is no absolute URL';
+  }
+}
+
+/** Opens an empty catalog; it is kept in memory only. */
+export function openCatalog(nowMs: () => number): Catalog {
+  /** In the order of their last payment. */
+  const resources = new Map<string, DiscoveryResource>();
+
+  return {
+    enter(declared, requirements) {
+      const key = `${declared.resourceUrl} ${'toolName' in declared ? declared.toolName : declared.method}`;
+      const known = resources.get(key);
+      const others = (known?.accepts ?? []).filter(
+        ({ scheme, network, asset }) =>
+          scheme !== requirements.scheme || network !== requirements.network || asset !== requirements.asset,
+      );
+      const { resourceUrl, discoveryInfo, x402Version, description, mimeType } = declared;
+      const { serviceName, tags, iconUrl, extensions } = declared;
+      resources.delete(key);
+      resources.set(key, {
+        resource: resourceUrl,
+        type: discoveryInfo.input.type,
+        x402Version,
+        accepts: [requirements, ...others].slice(0, MAX_OFFERS_EACH),
+        lastUpdated: new Date(nowMs()).toISOString(),
+        ...(description !== undefined && { description }),
+        ...(mimeType !== undefined && { mimeType }),
+        ...(serviceName !== undefined && { serviceName }),
+        ...(tags !== undefined && { tags }),
+        ...(iconUrl !== undefined && { iconUrl }),
+        ...(extensions !== undefined && { extensions }),
+      });
+      const oldest = resources.keys().next().value;
+      if (resources.size > MAX_RESOURCES && oldest !== undefined) resources.delete(oldest);
+    },
+
+    list({ type, payTo, scheme, network, extensions, limit: limitText, offset: offsetText }) {
+      const limit = Number(limitText ?? DEFAULT_LIMIT);
+      const offset = Number(offsetText ?? 0);
+      if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
+        return `limit must be 1 to ${MAX_LIMIT}`;
+      if (!Number.isInteger(offset) || offset < 0) return 'offset must be 0 or more';
+      const found = [...resources.values()]
+        .reverse()
+        .filter(
+          (resource) =>
+            (type === undefined || resource.type === type) &&
+            (extensions === undefined || Object.hasOwn(resource.extensions ?? {}, String(extensions))) &&
+            resource.accepts.some(
+              (offer) =>
+                (payTo === undefined || offer.payTo.toLowerCase() === String(payTo).toLowerCase()) &&
+                (scheme === undefined || offer.scheme === scheme) &&
+                (network === undefined || offer.network === network),
+            ),
+        );
+      return {
+        x402Version: 2,
+        items: found.slice(offset, offset + limit),
+        pagination: { limit, offset, total: found.length },
+      };
+    },
+  };
+}
+
+function reasonOf(errors: readonly string[] | undefined): string {
+  return (errors ?? ['not valid']).join('; ').slice(0, MAX_REASON_CHARACTERS);
+}

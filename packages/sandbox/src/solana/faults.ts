@@ -1,0 +1,100 @@
+/** Faults on order: how tests make the node fail as nodes do. There is nothing like it outside the sandbox. */
+import { setTimeout as passed } from 'node:timers/promises';
+import { LostReply, RpcError } from './json-rpc.ts';
+import { type Config, choiceOf, integerOf, invalid } from './params.ts';
+
+const MAX_FAULTS = 100;
+const MAX_DELAY_MS = 60_000;
+const MAX_COUNT = 1_000_000;
+
+/**
+ * - drop-reply: does what is asked, then cuts the connection without a reply
+ * - refuse: does nothing and answers with a node's error −32005
+ * - never-lands: answers `sendTransaction` with the signature and does nothing, as when the network loses a transaction
+ * - status: does nothing and answers with an HTTP status, 500 unless told
+ * - delay: waits before anything is done
+ */
+const FAULTS = ['drop-reply', 'refuse', 'never-lands', 'status', 'delay'] as const;
+
+export interface Fault {
+  fault: (typeof FAULTS)[number];
+  /** The method that it strikes; null for every one but the sandbox's own. */
+  method: string | null;
+  /** How many more calls it strikes. */
+  count: number;
+  httpStatus: number;
+  delayMs: number;
+}
+
+export interface Faults {
+  /** Adds a fault, read from a call's options; answers those that are set. */
+  set(config: Config): readonly Fault[];
+  clear(): void;
+  /** Counts a call and lets what is set happen to it before it is answered. */
+  strikeBefore(method: string): Promise<Struck>;
+}
+
+export interface Struck {
+  /** Whether a transaction that is sent gets lost. */
+  neverLands: boolean;
+  /** Lets happen what is to happen once the call is answered. */
+  strikeAfter(): void;
+}
+
+export function openFaults(): Faults {
+  let faults: Fault[] = [];
+
+  function take(method: string): Fault[] {
+    const hit = faults.filter((one) => one.method === null || one.method === method);
+    for (const one of hit) one.count -= 1;
+    faults = faults.filter(({ count }) => count > 0);
+    return hit;
+  }
+
+  return {
+    set(config) {
+      const fault = readFault(config);
+      if (faults.length >= MAX_FAULTS) throw invalid(`Invalid params: at most ${MAX_FAULTS} faults.`);
+      faults.push(fault);
+      return faults;
+    },
+    clear() {
+      faults = [];
+    },
+    async strikeBefore(method) {
+      const hit = method.startsWith('sandbox_') ? [] : take(method);
+      for (const { fault, delayMs, httpStatus } of hit) {
+        if (fault === 'delay') await passed(delayMs);
+        if (fault === 'status') throw new LostReply(httpStatus);
+        if (fault === 'refuse')
+          throw new RpcError(-32005, 'Node is behind by 42 slots', { numSlotsBehind: 42 });
+      }
+      return {
+        neverLands: hit.some(({ fault }) => fault === 'never-lands'),
+        strikeAfter() {
+          if (hit.some(({ fault }) => fault === 'drop-reply')) throw new LostReply(null);
+        },
+      };
+    },
+  };
+}
+
+function readFault(config: Config): Fault {
+  const fault = choiceOf(config, 'fault', FAULTS, 'refuse');
+  if (config.fault === undefined) throw invalid(`Invalid params: fault must be one of ${FAULTS.join(', ')}.`);
+  const byDefault = fault === 'status' || fault === 'delay' ? null : 'sendTransaction';
+  const method = config.method ?? byDefault;
+  if (method !== null && typeof method !== 'string')
+    throw invalid('Invalid params: method must be a string.');
+  const httpStatus = integerOf(config, 'httpStatus', 500, 599);
+  if (httpStatus < 400) throw invalid('Invalid params: httpStatus must be 400 to 599.');
+  const count = integerOf(config, 'count', 1, MAX_COUNT);
+  if (count < 1) throw invalid('Invalid params: count must be at least 1.');
+  return {
+    fault,
+    method,
+    count,
+    httpStatus,
+    delayMs: integerOf(config, 'delayMs', 1_000, MAX_DELAY_MS),
+  };
+}

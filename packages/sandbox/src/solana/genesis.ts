@@ -1,0 +1,74 @@
+/** What the chain begins with: USDC, and the roles with what they need. A world of an earlier version gets the rest. */
+
+import { type Address, lamports, none, type ReadonlyUint8Array, some } from '@solana/kit';
+import { findAssociatedTokenPda, getMintEncoder, getTokenEncoder } from '@solana-program/token';
+import { SOLANA_ROLES, type SolanaRole, signerOf } from './accounts.ts';
+import type { Bank } from './bank.ts';
+import { SYSTEM_PROGRAM, TOKEN_PROGRAM, USDC_DECIMALS, USDC_MINT } from './programs.ts';
+
+const LAMPORTS_PER_SOL = 1_000_000_000n;
+/** The recipient never signs: like a wallet that only receives, it holds no more than a wallet has to. */
+const SOL: Readonly<Record<SolanaRole, bigint>> = { facilitator: 1_000n, recipient: 1n, faucet: 1_000_000n };
+const INITIALIZED = 1;
+
+/** Writes the accounts that are not there yet. */
+export async function bringIntoBeing(bank: Bank): Promise<void> {
+  const owners = await Promise.all(
+    SOLANA_ROLES.map(async (role) => ({ role, address: (await signerOf(role)).address })),
+  );
+  const { address: faucet } = await signerOf('faucet');
+  ensure(
+    bank,
+    USDC_MINT,
+    getMintEncoder().encode({
+      mintAuthority: some(faucet),
+      supply: 0n,
+      decimals: USDC_DECIMALS,
+      isInitialized: true,
+      freezeAuthority: some(faucet),
+    }),
+  );
+  for (const { role, address } of owners) {
+    if (bank.account(address) === null)
+      bank.setAccount({
+        address,
+        programAddress: SYSTEM_PROGRAM,
+        lamports: lamports(SOL[role] * LAMPORTS_PER_SOL),
+        data: new Uint8Array(),
+        executable: false,
+        space: 0n,
+      });
+    ensure(
+      bank,
+      await usdcAccountOf(address),
+      getTokenEncoder().encode({
+        mint: USDC_MINT,
+        owner: address,
+        amount: 0n,
+        delegate: none(),
+        state: INITIALIZED,
+        isNative: none(),
+        delegatedAmount: 0n,
+        closeAuthority: none(),
+      }),
+    );
+  }
+}
+
+/** The account that holds an owner's USDC. */
+export async function usdcAccountOf(owner: Address): Promise<Address> {
+  const [found] = await findAssociatedTokenPda({ owner, mint: USDC_MINT, tokenProgram: TOKEN_PROGRAM });
+  return found;
+}
+
+function ensure(bank: Bank, address: Address, data: ReadonlyUint8Array): void {
+  if (bank.account(address) !== null) return;
+  bank.setAccount({
+    address,
+    programAddress: TOKEN_PROGRAM,
+    lamports: lamports(bank.rentExemptLamports(data.length)),
+    data: new Uint8Array(data),
+    executable: false,
+    space: BigInt(data.length),
+  });
+}

@@ -1,0 +1,37 @@
+/** Leads a call to its method, with what faults are set. */
+import { type Answer, methodNotFound } from '../json-rpc.ts';
+import { ACCOUNT_METHODS } from './accounts.ts';
+import { CLUSTER_METHODS } from './cluster.ts';
+import type { Method, SandboxNode } from './method.ts';
+import { SANDBOX_METHODS } from './sandbox.ts';
+import { SENDING_METHODS, sendTransaction } from './sending.ts';
+import { TOKEN_METHODS } from './tokens.ts';
+import { TRANSACTION_METHODS } from './transactions.ts';
+
+const METHODS = new Map<string, Method>(
+  [
+    CLUSTER_METHODS,
+    ACCOUNT_METHODS,
+    TOKEN_METHODS,
+    SENDING_METHODS,
+    TRANSACTION_METHODS,
+    SANDBOX_METHODS,
+  ].flatMap((methods) => Object.entries(methods)),
+);
+
+/** Answers the calls of HTTP. */
+export function answerCalls(node: SandboxNode): Answer {
+  return async ({ method, params }) => {
+    const struck = await node.faults.strikeBefore(method);
+    const result = await run(node, method, params, struck.neverLands);
+    struck.strikeAfter();
+    return result;
+  };
+}
+
+function run(node: SandboxNode, name: string, params: readonly unknown[], neverLands: boolean): unknown {
+  if (name === 'sendTransaction') return sendTransaction(node, params, neverLands);
+  const method = METHODS.get(name);
+  if (method === undefined) throw methodNotFound();
+  return method(node, params);
+}
