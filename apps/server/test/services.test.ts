@@ -6,8 +6,11 @@ import { inputSchemaOf } from '../src/services/json-schema.ts';
 import { loadServices } from '../src/services/registry.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { jsonOf, startTestServer, startUpstreams, type TestServer } from './server.fixture.ts';
+import { type PaymentWorld, startPaymentWorld } from './x402.fixture.ts';
 
 const services = await loadServices();
+
+const WALLET = '0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65';
 
 /** Bodies that existing clients send, which are not in the interface's words. */
 const CLIENT_BODIES: readonly (readonly [path: string, body: Record<string, unknown>])[] = [
@@ -26,23 +29,34 @@ const CLIENT_BODIES: readonly (readonly [path: string, body: Record<string, unkn
   ['prediction-market-spread', {}],
   ['earthdata-sst', { latitude: '36.8', longitude: -122 }],
   ['weather-imagery', { latitude: 36.8, longitude: -122, layer: 'GOES_East_ABI_Band13_Clean_Infrared' }],
+  ['whale-alerts', { chains: ['base'], threshold: 50000 }],
+  ['multi-chain-balance', { address: WALLET, chains: ['ethereum', 'base', 'bsc'] }],
+  ['portfolio-tracker', { wallet_address: WALLET }],
+  ['payment-processing', { merchantId: 'm', paymentType: 'crypto', currencies: ['USDC'] }],
+  ['transaction-builder', { from: WALLET, to: WALLET, chain: 'base', value: '0' }],
+  ['approval-manager', { walletAddress: WALLET, chain: 'base', action: 'list' }],
+  ['batch-quote', { tokens: ['0x4200000000000000000000000000000000000006'], chain: 'base' }],
+  ['gas-price-oracle', { chain: 'base' }],
+  ['token-metadata', { contractAddress: '0x4200000000000000000000000000000000000006', chainId: 8453 }],
+  ['agent-create-wallet', { agent_id: 'agent-7', chain: 'base' }],
+  ['verified-agent-identity', { agentAddress: WALLET }],
   ['ai-inference', { prompt: 'What is 2 + 2?', max_tokens: 50, system_prompt: 'Be brief.' }],
 ];
 
 let database: TestDatabase;
 let upstreams: Awaited<ReturnType<typeof startUpstreams>>;
 let server: TestServer;
+let world: PaymentWorld;
 let key: string;
 before(async () => {
-  database = await openTestDatabase();
-  upstreams = await startUpstreams();
-  server = await startTestServer({ pools: database, upstreamsUrl: upstreams.url });
+  [database, upstreams, world] = await Promise.all([openTestDatabase(), startUpstreams(), startPaymentWorld({ solana: true })]);
+  server = await startTestServer({ pools: database, upstreamsUrl: upstreams.url, environment: world.environment });
   key = await server.key('1000');
 });
 after(async () => {
   await server.close();
   await upstreams.stop();
-  await database.close();
+  await Promise.all([database.close(), world.stop()]);
 });
 
 const provenance = z.object({
@@ -105,10 +119,15 @@ describe('every service', () => {
         );
         assert(headers < 8_000);
         const challenge = JSON.parse(text);
-        assert.equal(challenge.x402Version, 2);
+        assert.equal(challenge.x402Version, 1, 'the body is what the first generation reads');
+        const required = JSON.parse(
+          Buffer.from(response.headers.get('payment-required') ?? '', 'base64').toString('utf8'),
+        );
+        assert.equal(required.x402Version, 2, 'the header is what the second generation reads');
+        assert.equal(required.accepts[0].amount, String(Math.round(Number(service.priceUsd) * 1_000_000)));
         assert.equal(challenge.error, 'X-PAYMENT header is required');
         assert.equal(challenge.accepts[0].maxAmountRequiredUSD, Number(service.priceUsd));
-        assert.equal(response.headers.get('x-payment-price'), `$${service.priceUsd} USD`);
+        assert.equal(response.headers.get('x-payment-price'), `$${service.priceUsd} USDC`);
         assert.equal(response.headers.get('cache-control'), 'no-store');
         assert.equal(challenge.requestId, response.headers.get('x-request-id'));
       }

@@ -30,8 +30,10 @@ import { SANDBOX_ACCOUNTS } from './accounts.ts';
 import { type EvmChain, startEvmChain } from './chain.ts';
 import { compileContracts } from './contracts/compile.ts';
 import { ethPriceUsd } from './market-price.ts';
+import { connect } from './node.ts';
 import { compiledFile, OWN_CONTRACTS } from './own-contracts.ts';
 import { keeperOf } from './state-files.ts';
+import { tradeToMarket } from './uniswap.ts';
 
 const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
 const WETH = '0x4200000000000000000000000000000000000006';
@@ -201,40 +203,39 @@ test('an EIP-3009 authorization moves USDC once', async () => {
   await assert.rejects(wallet(relayer.privateKey).writeContract(call), /authorization is used or canceled/);
 });
 
+/** What 1 WETH brings in USD, by the contract that wallets ask. */
+async function quotedUsd(fee: number): Promise<number> {
+  const { result } = await reader().simulateContract({
+    address: '0x3d4e44Eb1374240CE5F1B871ab261CD16335B76a',
+    abi: parseAbi([
+      'struct Query { address tokenIn; address tokenOut; uint256 amountIn; uint24 fee; uint160 sqrtPriceLimitX96; }',
+      'function quoteExactInputSingle(Query query) returns (uint256, uint160, uint32, uint256)',
+    ]),
+    functionName: 'quoteExactInputSingle',
+    args: [{ tokenIn: WETH, tokenOut: USDC, amountIn: parseEther('1'), fee, sqrtPriceLimitX96: 0n }],
+  });
+  return Number(result[0]) / 1e6;
+}
+
+/** How far a pool's quote is from the market's price, as a fraction of it. */
+async function awayFromMarket(fee: number): Promise<number> {
+  return Math.abs((await quotedUsd(fee)) / ethPriceUsd(Date.now()) - 1);
+}
+
 test('Uniswap has its pools where Base has them, and quotes the price of the market', async () => {
-  const client = reader();
   const pools = {
     500: '0xd0b53D9277642d899DF5C87A3966A349A798F224',
     3000: '0x6c561B446416E1A00E8E93E221854d6eA4171372',
   };
   for (const [fee, pool] of Object.entries(pools)) {
-    const found = await client.readContract({
+    const found = await reader().readContract({
       address: '0x33128a8fC17869897dcE68Ed026d694621f6FDfD',
       abi: parseAbi(['function getPool(address, address, uint24) view returns (address)']),
       functionName: 'getPool',
       args: [WETH, USDC, Number(fee)],
     });
     assert.equal(found, pool);
-    const { result } = await client.simulateContract({
-      address: '0x3d4e44Eb1374240CE5F1B871ab261CD16335B76a',
-      abi: parseAbi([
-        'struct Query { address tokenIn; address tokenOut; uint256 amountIn; uint24 fee; uint160 sqrtPriceLimitX96; }',
-        'function quoteExactInputSingle(Query query) returns (uint256, uint160, uint32, uint256)',
-      ]),
-      functionName: 'quoteExactInputSingle',
-      args: [
-        {
-          tokenIn: WETH,
-          tokenOut: USDC,
-          amountIn: parseEther('1'),
-          fee: Number(fee),
-          sqrtPriceLimitX96: 0n,
-        },
-      ],
-    });
-    const quotedUsd = Number(result[0]) / 1e6;
-    const marketUsd = ethPriceUsd(Date.now());
-    assert(Math.abs(quotedUsd / marketUsd - 1) < 0.01, `${quotedUsd} for ${marketUsd}`);
+    assert((await awayFromMarket(Number(fee))) < 0.01);
   }
 });
 
@@ -302,20 +303,23 @@ test('a restart keeps balances, nonces, blocks and logs, and brings the pools ba
   const user = await funded();
   const faucet = wallet(SANDBOX_ACCOUNTS.faucet.privateKey);
   const hash = await faucet.sendTransaction({ to: user.address });
-  const { blockHash } = await mined(hash);
+  const { blockHash, blockNumber } = await mined(hash);
   const state = async () => ({
     usdc: await usdcOf(user.address),
     ethWei: await reader().getBalance({ address: user.address }),
     nonce: await reader().getTransactionCount({ address: SANDBOX_ACCOUNTS.faucet.address }),
     block: (await reader().getTransactionReceipt({ hash })).blockHash,
-    transfers: (await reader().getLogs({ address: USDC, fromBlock: 0n })).length,
+    transfers: (await reader().getLogs({ address: USDC, fromBlock: 0n, toBlock: blockNumber })).length,
   });
+  await tradeToMarket(connect(chain.url), 1.1 * ethPriceUsd(Date.now()));
+  assert((await awayFromMarket(3_000)) > 0.05);
   const before = await state();
   assert.equal(before.usdc, 25_000_000n);
   assert.equal(before.block, blockHash);
   await chain.stop();
   chain = await startEvmChain({ stateDir: join(folder, 'kept') });
   assert.deepEqual(await state(), before);
+  for (const fee of [500, 3_000]) assert((await awayFromMarket(fee)) < 0.01);
   await mined(await wallet(SANDBOX_ACCOUNTS.faucet.privateKey).sendTransaction({ to: user.address }));
 });
 
