@@ -28,6 +28,7 @@ const COMMANDS = {
     args: ['apps/server/src/commands/grant.ts'],
     install: 'product',
   },
+  'sandbox:wallet': { program: 'packages/sandbox/src/wallet.ts', install: 'product' },
   'sandbox:reset': { program: 'packages/sandbox/src/reset.ts', install: 'product' },
   test: { program: 'scripts/test.ts', install: 'everything' },
   check: { program: 'scripts/check.ts', install: 'everything' },

@@ -2,7 +2,7 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
 import { checkoutRoutes } from './cards/routes.ts';
 import { connectRpc } from './chain-rpc/json-rpc.ts';
-import type { Config } from './config.ts';
+import { type Config, rpcUrlsOf } from './config.ts';
 import { createKeyring, parseKeyEncryptionKeys } from './custody/envelope.ts';
 import { ownerOf } from './custody/owner.ts';
 import { custodyRoutes, RECORDED_REFUSALS_PER_MINUTE, WALLET_REQUESTS_PER_MINUTE } from './custody/routes.ts';
@@ -30,7 +30,7 @@ import { paidCallRoutes } from './paid-call/routes.ts';
 import { createAnswerSeal } from './paid-call/sealed-answer.ts';
 import { createSettlementStore } from './paid-call/settlements.ts';
 import { creditsRail } from './rails/credits/credits.ts';
-import { ASSET_DECIMALS, NETWORK_NAMES, type NetworkName } from './rails/x402/networks.ts';
+import { ASSET_DECIMALS } from './rails/x402/networks.ts';
 import { receiptRoutes } from './rails/x402/routes.ts';
 import { createX402Rail, type X402Rail } from './rails/x402/x402.ts';
 import { createRelayer } from './relayer/relayer.ts';
@@ -150,9 +150,7 @@ export function createApp(parts: AppParts): App {
   const x402 = createX402Rail(
     {
       ...config.x402,
-      rpcUrls: Object.fromEntries(
-        NETWORK_NAMES.map((name) => [name, config.upstreams[name].baseUrl]),
-      ) as Record<NetworkName, string | null>,
+      rpcUrls: rpcUrlsOf(config),
     },
     {
       sql,

@@ -406,3 +406,10 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
 }
+
+/** The nodes of the chains that payments settle on: those that services read too. */
+export function rpcUrlsOf(config: Config): Record<NetworkName, string | null> {
+  return Object.fromEntries(
+    NETWORK_NAMES.map((name) => [name, config.upstreams[name].baseUrl]),
+  ) as Record<NetworkName, string | null>;
+}

@@ -1,9 +1,11 @@
 /** `npm run books`: proves that the money adds up. Ends with 0 when it does, with 1 when it does not. */
 import { parseArgs } from 'node:util';
-import { readConfig } from '../config.ts';
+import { readConfig, rpcUrlsOf } from '../config.ts';
 import { openDatabase } from '../db/open.ts';
 import { type Books, proveBooks } from '../ledger/books.ts';
 import { microsToUsd } from '../ledger/money.ts';
+import type { ChainAudit } from '../rails/x402/audit.ts';
+import { createX402Rail } from '../rails/x402/x402.ts';
 import { runCommand } from './run-command.ts';
 
 await runCommand('npm run books [-- --json]', async () => {
@@ -12,18 +14,35 @@ await runCommand('npm run books [-- --json]', async () => {
   const database = await openDatabase(config, { exclusive: false });
   try {
     const books = await proveBooks(database.sql);
-    process.stdout.write(values.json ? asJson(books) : asText(books));
-    return books.balanced ? 0 : 1;
+    const x402 = createX402Rail(
+      { ...config.x402, rpcUrls: rpcUrlsOf(config) },
+      { sql: database.sql, baseUrl: config.publicUrl ?? 'http://localhost', secret: config.secret, nowMs: Date.now, report: () => {} },
+    );
+    const chains = await x402.audit().finally(() => x402.close());
+    const balanced = books.balanced && chains.every(({ findings }) => findings.length === 0);
+    process.stdout.write(values.json ? asJson({ ...books, balanced, chains }) : asText(books, chains, balanced));
+    return balanced ? 0 : 1;
   } finally {
     await database.close();
   }
 });
 
-function asJson(books: Books): string {
+function asJson(books: Books & { chains: ChainAudit[] }): string {
   return `${JSON.stringify(books, (_, value) => (typeof value === 'bigint' ? value.toString() : value), 2)}\n`;
 }
 
-function asText(books: Books): string {
+function ofChain({ network, settlements, receivedUnits, findings, unmatched }: ChainAudit): string[] {
+  return [
+    `${findings.length === 0 ? 'ok  ' : 'FAIL'}  ${network}: ${settlements} settlements, ${microsToUsd(receivedUnits)} USDC, each asked of the chain`,
+    ...findings.map((finding) => `      ${finding}`),
+    ...(unmatched ?? []).map(
+      ({ transaction, from, units }) =>
+        `note  ${network}: ${microsToUsd(units)} USDC from ${from} paid for no call (${transaction})`,
+    ),
+  ];
+}
+
+function asText(books: Books, chains: readonly ChainAudit[], balanced: boolean): string {
   const { captured, released, open } = books.calls;
   const sum = (name: string, micros: bigint) => `${name.padEnd(24)}${microsToUsd(micros).padStart(18)} USD`;
   const rows = books.checks.flatMap(({ name, ok, finding }) => [
@@ -31,12 +50,13 @@ function asText(books: Books): string {
     ...(finding === null ? [] : [`      ${finding}`]),
   ]);
   rows.push(
+    ...chains.flatMap(ofChain),
     '',
     ...books.house.map(({ account, netMicros }) => sum(account, netMicros)),
     `${sum('owed to customers', books.customersMicros)}, ${microsToUsd(books.reservedMicros)} of it reserved`,
     `${books.transfers} transfers; calls: ${captured} captured, ${released} released, ${open} open`,
     '',
-    books.balanced ? 'The books balance.' : 'The books do NOT balance.',
+    balanced ? 'The books balance.' : 'The books do NOT balance.',
   );
   return `${rows.join('\n')}\n`;
 }

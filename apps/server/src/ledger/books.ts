@@ -19,6 +19,8 @@ export interface Books {
   reservedMicros: bigint;
   transfers: bigint;
   calls: { captured: bigint; released: bigint; open: bigint };
+  /** What is with a chain, or owed on one. */
+  onChain: { settling: bigint; lost: bigint; refundsOwed: bigint; refundsPaid: bigint };
 }
 
 /** A query that finds what breaks a rule: no row, no finding. */
@@ -87,10 +89,38 @@ const RULES: readonly Rule[] = [
     sql: `select t.id, t.account_id, t.code from ledger_transfers t
           left join calls c on c.account_id = t.account_id and c.id = t.id
           where (t.code = 'call' and c.id is null)
+             or (t.code in ('onchain_refund', 'settlement_lost') and not exists (
+               select 1 from calls r where r.account_id = t.account_id and r.state = 1
+                 and t.note in ('refund of call ' || r.id, 'lost settlement of call ' || r.id)))
              or (t.code = 'call_refund' and not exists (
                select 1 from calls r where r.account_id = t.account_id and r.state = 1
                  and t.note = 'undelivered call ' || r.id and r.price_micros = t.amount_micros)) limit 1`,
     say: (r) => `transfer ${r.id} (${r.code}) of account ${r.account_id} has no call`,
+  },
+  {
+    name: 'every captured call that a chain paid for has its transaction',
+    sql: `select c.id, c.rail, s.state, s.transaction from calls c
+          left join settlements s on s.account_id = c.account_id and s.call_id = c.id
+          where c.rail in ('x402', 'mpp') and c.state = 1
+            and (s.transaction is null or s.state not in (1, 4) or s.amount_units < c.price_micros) limit 1`,
+    say: (r) => `call ${r.id} (${r.rail}) is captured; its settlement is in state ${r.state}, by ${r.transaction}`,
+  },
+  {
+    name: 'every settlement is in step with its call',
+    sql: `select s.call_id, s.state, c.state as call_state from settlements s
+          left join calls c on c.account_id = s.account_id and c.id = s.call_id
+          where c.id is null or c.state = 0 or (s.state = 2) <> (c.state = 2)
+             or (s.state in (0, 3) and c.state <> 3) limit 1`,
+    say: (r) => `the settlement of call ${r.call_id} is in state ${r.state}, the call in ${r.call_state}`,
+  },
+  {
+    name: 'every refund on a chain has its transfer and its transaction',
+    sql: `select r.call_id, r.state, r.transaction, t.amount_micros from refunds r
+          left join ledger_transfers t on t.account_id = r.account_id and t.code = 'onchain_refund'
+            and t.note = 'refund of call ' || r.call_id
+          where (r.state = 1) <> (t.id is not null and r.transaction is not null)
+             or t.amount_micros <> r.amount_micros limit 1`,
+    say: (r) => `the refund of call ${r.call_id} is in state ${r.state}, by ${r.transaction}, booked ${r.amount_micros}`,
   },
   {
     name: 'spending by day equals captured calls',
@@ -147,7 +177,13 @@ export async function proveBooks(sql: Database): Promise<Books> {
     >`
       select (select count(*) from ledger_transfers) as transfers,
              count(*) filter (where state = 1) as captured, count(*) filter (where state = 2) as released,
-             count(*) filter (where state = 0) as open from calls`;
+             count(*) filter (where state in (0, 3)) as open from calls`;
+    const [onChain] = await transaction<
+      { settling: bigint; lost: bigint; owed: bigint; paid: bigint }[]
+    >`
+      select (select count(*) from settlements where state in (0, 3)) as settling,
+             (select count(*) from settlements where state = 4) as lost,
+             count(*) filter (where state = 0) as owed, count(*) filter (where state = 1) as paid from refunds`;
     const customersMicros = customers?.owed ?? 0n;
     const houseMicros = house.reduce((sum, { net }) => sum + net, 0n);
     checks.unshift({
@@ -169,6 +205,12 @@ export async function proveBooks(sql: Database): Promise<Books> {
       reservedMicros: customers?.reserved ?? 0n,
       transfers: counts?.transfers ?? 0n,
       calls: { captured: counts?.captured ?? 0n, released: counts?.released ?? 0n, open: counts?.open ?? 0n },
+      onChain: {
+        settling: onChain?.settling ?? 0n,
+        lost: onChain?.lost ?? 0n,
+        refundsOwed: onChain?.owed ?? 0n,
+        refundsPaid: onChain?.paid ?? 0n,
+      },
     };
   });
 }

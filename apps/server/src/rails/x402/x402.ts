@@ -9,6 +9,7 @@ import { HOUSE_ACCOUNTS } from '../../ledger/accounts.ts';
 import { microsToUsd } from '../../ledger/money.ts';
 import type { Chains, ChainVerdict, OnChainPayment, Payment, Quote, Rail } from '../../paid-call/rail.ts';
 import { createRelayer, type Relayer } from '../../relayer/relayer.ts';
+import { auditNetwork, type ChainAudit } from './audit.ts';
 import type { Hex } from './eip3009.ts';
 import { type EvmChain, openEvmChain } from './evm-chain.ts';
 import { type EvmEvidence, evmPayments, type NetworkPayments } from './evm-payments.ts';
@@ -65,6 +66,8 @@ export interface X402Rail {
   /** One round over our own pending transactions. */
   resume(): Promise<void>;
   dropExpiredSignIns(): Promise<void>;
+  /** Holds the books against every chain that is configured. */
+  audit(): Promise<ChainAudit[]>;
   close(): Promise<void>;
 }
 
@@ -492,6 +495,18 @@ export function createX402Rail(
       }
     },
     dropExpiredSignIns: () => signIn.dropExpired(),
+    audit: () =>
+      Promise.all(
+        [...opened.values()].map((open) =>
+          auditNetwork({
+            sql: parts.sql,
+            network: open.network.id,
+            payTo: open.payTo,
+            evm: 'chain' in open ? open : null,
+            finality: chains.finality,
+          }),
+        ),
+      ),
     async close() {
       await Promise.all([
         ...facilitators.map(({ client }) => client.close()),

@@ -1,0 +1,131 @@
+/** Holds what the books say of a chain against the chain itself. */
+import type { Rpc } from '../../chain-rpc/json-rpc.ts';
+import type { Database } from '../../db/connection.ts';
+import type { Finality, OnChainPayment } from '../../paid-call/rail.ts';
+import { TOPIC_TRANSFER, topicOf } from './eip3009.ts';
+import type { EvmChain } from './evm-chain.ts';
+
+const AT_ONCE = 20;
+const LOG_WINDOW = 2_000n;
+const MAX_WINDOWS = 2_000;
+const MAX_LISTED = 20;
+
+export interface ChainAudit {
+  network: string;
+  /** Settlements in the books, and what they brought in, in the asset's base units. */
+  settlements: number;
+  receivedUnits: bigint;
+  /** What the books say and the chain does not. */
+  findings: string[];
+  /** Transfers to the recipient that paid for no call, at most 20; null where they were not looked for. */
+  unmatched: { transaction: string; from: string; units: bigint }[] | null;
+}
+
+interface BookedSettlement {
+  callId: string;
+  transaction: string;
+  payment: OnChainPayment;
+  blockNumber: bigint | null;
+}
+
+/**
+ * Asks the chain about every settlement in the books, and, on an EVM chain, the books about every transfer to the
+ * recipient since the first of them.
+ */
+export async function auditNetwork(parts: {
+  sql: Database;
+  network: string;
+  payTo: string;
+  evm: { chain: EvmChain; rpc: Rpc } | null;
+  finality(payment: OnChainPayment, transaction: string): Promise<Finality>;
+}): Promise<ChainAudit> {
+  const booked = await settlementsOf(parts.sql, parts.network);
+  const findings: string[] = [];
+  for (let at = 0; at < booked.length; at += AT_ONCE) {
+    const some = booked.slice(at, at + AT_ONCE);
+    const said = await Promise.all(some.map(({ payment, transaction }) => parts.finality(payment, transaction)));
+    for (const [index, finality] of said.entries()) {
+      const { callId, transaction } = some[index] ?? { callId: '', transaction: '' };
+      if (finality === 'gone') findings.push(`call ${callId} was paid by ${transaction}, which the chain does not know`);
+      if (finality === 'unknown') findings.push(`nobody could say whether ${transaction} paid for call ${callId}`);
+    }
+  }
+  return {
+    network: parts.network,
+    settlements: booked.length,
+    receivedUnits: booked.reduce((sum, { payment }) => sum + payment.amountUnits, 0n),
+    findings,
+    unmatched: parts.evm === null ? null : await unmatchedTransfers(parts.evm, parts.payTo, booked),
+  };
+}
+
+async function unmatchedTransfers(
+  { chain, rpc }: { chain: EvmChain; rpc: Rpc },
+  payTo: string,
+  booked: readonly BookedSettlement[],
+): Promise<ChainAudit['unmatched']> {
+  const blocks = booked.flatMap(({ blockNumber }) => (blockNumber === null ? [] : [blockNumber]));
+  if (blocks.length === 0) return [];
+  const nameOf = (transaction: string, from: string, units: bigint) => `${transaction} ${from} ${units}`.toLowerCase();
+  const expected = new Map<string, number>();
+  for (const { transaction, payment } of booked) {
+    const name = nameOf(transaction, payment.payer, payment.amountUnits);
+    expected.set(name, (expected.get(name) ?? 0) + 1);
+  }
+  const head = await chain.head();
+  const unmatched: NonNullable<ChainAudit['unmatched']> = [];
+  let fromBlock = blocks.reduce((least, block) => (block < least ? block : least));
+  for (let window = 0; window < MAX_WINDOWS && fromBlock <= head.number; window++) {
+    const last = fromBlock + LOG_WINDOW - 1n;
+    const logs = (await rpc.call('eth_getLogs', [
+      {
+        address: chain.network.asset,
+        topics: [TOPIC_TRANSFER, null, topicOf(payTo as `0x${string}`)],
+        fromBlock: `0x${fromBlock.toString(16)}`,
+        toBlock: `0x${(last < head.number ? last : head.number).toString(16)}`,
+      },
+    ])) as { transactionHash: string; topics: string[]; data: string }[];
+    for (const { transactionHash, topics, data } of logs) {
+      const from = `0x${topics[1]?.slice(26) ?? ''}`;
+      const name = nameOf(transactionHash, from, BigInt(data));
+      const left = expected.get(name) ?? 0;
+      if (left > 0) expected.set(name, left - 1);
+      else if (unmatched.length < MAX_LISTED) unmatched.push({ transaction: transactionHash, from, units: BigInt(data) });
+    }
+    fromBlock = last + 1n;
+  }
+  return unmatched;
+}
+
+async function settlementsOf(sql: Database, network: string): Promise<BookedSettlement[]> {
+  const rows = await sql<
+    {
+      call_id: string;
+      transaction: string;
+      block: bigint | null;
+      asset: string;
+      payer: string;
+      pay_to: string;
+      amount_units: bigint;
+      evidence: Record<string, unknown>;
+      dead_after: Date;
+    }[]
+  >`
+    select call_id, transaction, block, asset, payer, pay_to, amount_units, evidence, dead_after from settlements
+    where network = ${network} and state = 1 and transaction is not null order by created_at`;
+  return rows.map((row) => ({
+    callId: row.call_id,
+    transaction: row.transaction,
+    blockNumber: row.block,
+    payment: {
+      key: '',
+      network,
+      asset: row.asset,
+      payer: row.payer,
+      payTo: row.pay_to,
+      amountUnits: row.amount_units,
+      deadAfterMs: row.dead_after.getTime(),
+      evidence: row.evidence,
+    },
+  }));
+}
