@@ -15,7 +15,10 @@ function mayKnow(part, others, because) {
     comment: because,
     severity: 'error',
     from: { path: `${SERVER}${part}/` },
-    to: { path: OURS, pathNot: [`${part}/`, ...others].map((path) => SERVER + path) },
+    to: {
+      path: OURS,
+      pathNot: ['/node_modules/', ...[`${part}/`, ...others].map((path) => SERVER + path)],
+    },
   };
 }
 
@@ -64,7 +67,7 @@ module.exports = {
     mayKnow('relayer', ['chain-rpc/', 'db/', 'http/'], 'What sends transactions does not know what for.'),
     mayKnow(
       'custody',
-      ['services/define[.]ts$', 'keys/', 'http/', 'db/'],
+      ['services/(define|fields|fresh-key)[.]ts$', 'keys/', 'http/', 'db/'],
       'Managed wallets know their owners, and no money.',
     ),
     mayKnow(

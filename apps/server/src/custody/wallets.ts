@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { arrayLiteral } from '../db/array-literal.ts';
 import type { Database, Transaction } from '../db/connection.ts';
 import type { Custody, ManagedWallet } from '../services/define.ts';
-import { freshKey, type KeyKind, type WalletKey, writtenKey } from '../services/execution/fresh-key.ts';
+import { freshKey, type KeyKind, type WalletKey, writtenKey } from '../services/fresh-key.ts';
 import { CHAINS, type ChainName } from '../services/fields.ts';
 import type { Keyring } from './envelope.ts';
 import type { Owner } from './owner.ts';

@@ -15,9 +15,11 @@ export const redaction: Pick<LoggerOptions, 'redact' | 'serializers'> = {
         '["x-payment"]',
         '["payment-signature"]',
         '["payment-receipt"]',
+        '["sign-in-with-x"]',
+        '["x-wallet-secret"]',
         'cookie',
       ],
-      ...['apiKey', 'api_key', 'token', 'secret', 'password', 'privateKey', 'body', 'parameters'],
+      ...['apiKey', 'api_key', 'token', 'secret', 'password', 'privateKey', 'walletSecret', 'signature', 'body', 'parameters'],
     ].flatMap((name) => {
       const member = name.startsWith('[') ? name : `.${name}`;
       return [name.startsWith('[') ? name : name, `*${member}`, `*.*${member}`, `*.*.*${member}`];
@@ -37,7 +39,7 @@ export const redaction: Pick<LoggerOptions, 'redact' | 'serializers'> = {
 /** Takes keys of ours, bearer tokens and passwords in addresses out of free text. */
 export function scrub(text: string): string {
   return text
-    .replace(/fbx_live_[0-9a-f]+/gi, CENSORED)
+    .replace(/fbx_(live|wallet)_[0-9a-f]+/gi, CENSORED)
     .replace(/(Bearer|Payment)\s+[\w.~+/=-]{8,}/gi, `$1 ${CENSORED}`)
     .replace(/(:\/\/[^\s:/@]+:)[^\s@]+@/g, `$1${CENSORED}@`);
 }

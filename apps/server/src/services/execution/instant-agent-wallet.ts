@@ -4,7 +4,7 @@ import { SOLANA_USDC_MINT } from '../../upstreams/solana.ts';
 import { answer } from '../answer.ts';
 import { defineService } from '../define.ts';
 import { CHAINS, type ChainName, chainName } from '../fields.ts';
-import { freshKey, writtenKey } from './fresh-key.ts';
+import { freshKey, writtenKey } from '../fresh-key.ts';
 
 const ANSWER_NOTE =
   'No wallet is kept here. An answer that can be asked for again with the same payment is stored for that, encrypted, and then deleted.';
