@@ -1,0 +1,20 @@
+import { test } from 'node:test';
+import { openTestDatabase } from '../database.fixture.ts';
+import { startTestServer } from '../server.fixture.ts';
+import { startPaymentWorld } from '../x402.fixture.ts';
+import { startFacilitator } from '../../../../packages/sandbox/src/facilitator/facilitator.ts';
+import { generatePrivateKey } from 'viem/accounts';
+test('cost', async () => {
+  let t = performance.now();
+  const lap = (n: string) => { console.log(n, Math.round(performance.now() - t)); t = performance.now(); };
+  const world = await startPaymentWorld(); lap('world');
+  const db = await openTestDatabase(); lap('db1 (with server)');
+  process.env.TEST_DATABASE_URL = db.url;
+  const db2 = await openTestDatabase(); lap('db2');
+  const db3 = await openTestDatabase(); lap('db3');
+  const s = await startTestServer({ pools: db, environment: world.environment, services: [] }); lap('server');
+  const s2 = await startTestServer({ pools: db2, environment: world.environment, services: [] }); lap('server2');
+  const f = await startFacilitator({ evm: { rpcUrl: world.chain.url, privateKeys: [generatePrivateKey()] }, solana: null }); lap('facilitator');
+  await world.wallet(); lap('wallet');
+  await s.close(); await s2.close(); lap('close'); await f.stop(); await db3.close(); await db2.close(); lap('dbclose'); await db.close(); await world.stop(); lap('end');
+});
