@@ -25,6 +25,8 @@ import { createLedger, type Ledger } from './ledger/ledger.ts';
 import { createMetrics } from './operations/metrics.ts';
 import { operationsRoutes } from './operations/routes.ts';
 import { type CallStore, createCallStore } from './paid-call/calls.ts';
+import { makeChallenge } from './paid-call/challenge.ts';
+import { x402Door } from './paid-call/doors.ts';
 import { createPaidCall, type PaidCall } from './paid-call/paid-call.ts';
 import { paidCallRoutes } from './paid-call/routes.ts';
 import { createAnswerSeal } from './paid-call/sealed-answer.ts';
@@ -175,10 +177,14 @@ export function createApp(parts: AppParts): App {
     },
   });
 
+  // Who sends a payment beside its key means the payment: clients keep sending a key that ran dry.
+  const rails = [x402.rail, creditsRail({ keys, baseUrl })];
   const paidCall = createPaidCall({
     services,
-    // Who sends a payment beside its key means the payment: clients keep sending a key that ran dry.
-    rails: [x402.rail, creditsRail({ keys, baseUrl })],
+    rails,
+    door: x402Door((quote) =>
+      makeChallenge(quote, rails, { baseUrl, servicesAvailable: () => services.length }),
+    ),
     calls,
     settlements,
     seal: createAnswerSeal(config.secret),

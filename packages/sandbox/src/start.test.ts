@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { SANDBOX_ACCOUNTS } from './chain/accounts.ts';
-import { keeperOf } from './chain/state-files.ts';
+import { runningOn } from './chain/state-files.ts';
 
 const QUIET = '--disable-warning=ExperimentalWarning';
 const HERE = import.meta.dirname;
@@ -154,7 +154,7 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
 
   // Half a world is none: when the chain's node is killed, everything ends and says why.
   const ended = once(anew.process, 'exit');
-  process.kill(keeperOf(join(folder, 'one', 'chain')) ?? assert.fail(), 'SIGKILL');
+  process.kill(runningOn(join(folder, 'one', 'chain'))?.keeperPid ?? assert.fail(), 'SIGKILL');
   assert.deepEqual(await ended, [1, null]);
   assert.match(anew.printed, /the sandbox chain ended: .* everything stops/);
   command('two', port, 'reset.ts');

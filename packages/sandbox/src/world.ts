@@ -157,7 +157,7 @@ export async function startWorld(environment: Environment, options: { live: bool
   if (chain !== null || solana !== null) {
     const networks = [chain !== null && 'base', solana !== null && 'solana'].filter((name) => name !== false);
     give('X402_NETWORKS', networks.join(','));
-    if (!environment.FACILITATOR_URLS) {
+    if (!environment.FACILITATOR_URL) {
       const feePayerSecretKey = await secretKeyOf('facilitator');
       const facilitator = await begin('facilitator', 'an x402 facilitator for these chains', () =>
         startFacilitator({
@@ -165,7 +165,7 @@ export async function startWorld(environment: Environment, options: { live: bool
           solana: solana && { rpcUrl: solana.url, feePayerSecretKey },
         }),
       );
-      give('FACILITATOR_URLS', facilitator.url);
+      give('FACILITATOR_URL', facilitator.url);
     }
   }
   added.FAREBOX_SANDBOX_PARTS = parts.map(({ name }) => name).join(',');

@@ -1,6 +1,7 @@
 import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
 import { capabilitiesDocument, trialOf } from './capabilities.ts';
 import { type DiscoveryContext, firstService, priceRange, serves } from './context.ts';
+import { firstServiceByWallet, walletProgramOf, walletRules } from './pay-by-wallet.ts';
 
 /**
  * `/.well-known/agent-instructions.json`: from nothing to a first answer in numbered steps that a program can carry
@@ -23,6 +24,7 @@ export function agentInstructionsDocument(context: DiscoveryContext) {
       description,
     })),
     freeTrial: trialOf(context),
+    byWallet: byWallet(context),
     pricing: {
       currency: 'USD',
       rule: CHARGING_RULE,
@@ -32,16 +34,32 @@ export function agentInstructionsDocument(context: DiscoveryContext) {
     },
     repeating: REPEAT_RULE,
     limits: context.limits,
-    errors: Object.fromEntries(
-      CALL_ERRORS.map(({ status, ...error }) => [status, { ...error, charged: false }]),
-    ),
+    errors: Object.fromEntries(CALL_ERRORS.map(({ status, ...error }) => [status, error])),
     links: {
       catalog: `${baseUrl}/x402/catalog`,
       capabilities: `${baseUrl}/api/auth/capabilities`,
       openapi: `${baseUrl}/openapi.json`,
       docs: `${baseUrl}/docs`,
       llms: `${baseUrl}/llms.txt`,
+      ...(context.rails.x402 === null ? {} : { paymentManifest: `${baseUrl}/x402/payment-manifest.json` }),
     },
+  };
+}
+
+/** The way of a wallet, which needs no key; null while no chain takes payments. */
+function byWallet(context: DiscoveryContext) {
+  const { x402 } = context.rails;
+  if (x402 === null) return null;
+  const first = firstServiceByWallet(context);
+  return {
+    description:
+      'In place of a key: a wallet that holds USDC signs the price of each call. No account, no gas.',
+    networks: x402.networks,
+    firstCall:
+      first === null
+        ? null
+        : { service: first.path, priceUsd: first.priceUsd, program: walletProgramOf(first, context) },
+    rules: walletRules(context),
   };
 }
 

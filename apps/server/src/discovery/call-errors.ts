@@ -1,30 +1,35 @@
 /**
- * How a paid call can fail. Every one of these costs nothing. `codes` are those of the body's `code`; none
- * are listed where each service has its own.
+ * How a paid call can fail. `charged` is what such an answer has cost; null: the body's own `charged` says it, which is
+ * false unless a chain has still to speak. `codes` are those of the body's `code`, or for a payment that was refused of
+ * its `last_error_reason`; none are listed where each service has its own.
  */
 export const CALL_ERRORS = [
   {
     status: 400,
+    charged: false,
     codes: ['INVALID_REQUEST'],
     meaning: 'The body does not fit the input schema. `fields` names what is wrong.',
     remedy: 'Correct the body and send it again.',
   },
   {
     status: 402,
+    charged: false,
     codes: ['PAYMENT_REQUIRED'],
     meaning:
-      'No payment was presented, or the one presented cannot be used: key unknown, revoked or expired, or credits too few.',
+      'No payment was presented, or the one presented cannot be used: key unknown, revoked or expired, or credits too few; or a signed payment that does not fit.',
     remedy:
       'The body lists the ways to pay. `last_error_reason` says what was wrong with a payment that was sent.',
   },
   {
     status: 404,
+    charged: false,
     codes: ['NOT_FOUND'],
     meaning: 'The source does not know the thing that was named, such as a token or a market.',
     remedy: 'Check the identifier.',
   },
   {
     status: 409,
+    charged: false,
     codes: ['IDEMPOTENCY_KEY_REUSED', 'ANSWER_EXPIRED'],
     meaning:
       'The payment or the `Idempotency-Key` already bought something else, or its answer is no longer kept.',
@@ -32,27 +37,39 @@ export const CALL_ERRORS = [
   },
   {
     status: 422,
+    charged: false,
     codes: [],
     meaning: 'The request is well-formed, but there is no answer to it, such as a sea temperature on land.',
     remedy: 'Ask for something else.',
   },
   {
     status: 429,
+    charged: false,
     codes: ['RATE_LIMIT_EXCEEDED', 'TOO_MANY_CONCURRENT_CALLS'],
     meaning: 'Too many requests in a short time, or too many calls at once.',
     remedy: 'Wait as long as `Retry-After` says.',
   },
   {
     status: 503,
-    codes: ['SERVICE_UNAVAILABLE', 'UPSTREAM_UNAVAILABLE', 'DEADLINE_EXCEEDED', 'BUSY'],
-    meaning: 'Not for sale now: a source is down, too slow or not configured.',
-    remedy: 'Wait as long as `Retry-After` says, or choose a service whose `available` is true.',
+    charged: null,
+    codes: [
+      'SERVICE_UNAVAILABLE',
+      'UPSTREAM_UNAVAILABLE',
+      'DEADLINE_EXCEEDED',
+      'BUSY',
+      'SETTLEMENT_UNKNOWN',
+      'OUTCOME_UNKNOWN',
+    ],
+    meaning:
+      'Not for sale now: a source is down, too slow or not configured; or it is not known yet whether the payment was taken (`charged` is null then).',
+    remedy:
+      'Wait as long as `Retry-After` says and send the same request with the same payment, or choose a service whose `available` is true.',
   },
 ] as const;
 
-/** When money is taken, in one sentence for every document. */
+/** When money is taken, for every document. Where a chain has still to speak, the body's `charged` is null. */
 export const CHARGING_RULE =
-  'A call is charged only when its answer has a 2xx status. Every other status costs nothing.';
+  'A call is charged only for an answer with a 2xx status. Any other status costs nothing, and says `charged: false`.';
 
 /** How to repeat a call safely, for every document. */
 export const REPEAT_RULE =

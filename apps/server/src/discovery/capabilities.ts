@@ -1,5 +1,6 @@
 import { CHARGING_RULE } from './call-errors.ts';
 import { type DiscoveryContext, firstService } from './context.ts';
+import { firstServiceByWallet, walletProgramOf, walletRules } from './pay-by-wallet.ts';
 import { curlOf } from './recipe.ts';
 
 /** `/api/auth/capabilities`: the ways to pay that work now, how to get a key, and what a first call costs. */
@@ -7,6 +8,7 @@ export function capabilitiesDocument(context: DiscoveryContext) {
   const { baseUrl } = context;
   const { x402, mpp } = context.rails;
   const first = firstService(context);
+  const firstByWallet = firstServiceByWallet(context);
   return {
     service: context.product,
     version: context.version,
@@ -43,15 +45,28 @@ export function capabilitiesDocument(context: DiscoveryContext) {
             {
               mode: 'x402_onchain',
               header: 'X-PAYMENT',
+              alternativeHeader: 'PAYMENT-SIGNATURE',
               description: 'A signed USDC payment sent with the call. No key is needed.',
               x402Version: 2,
               supportedChains: x402.networks.map(({ name }) => name),
               networks: x402.networks,
               facilitators: x402.facilitatorUrl === null ? [] : [x402.facilitatorUrl],
+              settledBy: x402.facilitatorUrl === null ? 'this server' : 'facilitator',
+              discoveryDocs: {
+                manifest: `${baseUrl}/x402/payment-manifest.json`,
+                x402: `${baseUrl}/.well-known/x402.json`,
+                instructions: `${baseUrl}/.well-known/agent-instructions.json`,
+              },
               firstCall:
-                first === null
+                firstByWallet === null
                   ? null
-                  : { url: `${baseUrl}/x402/${first.path}`, price_usd: Number(first.priceUsd) },
+                  : {
+                      url: `${baseUrl}/x402/${firstByWallet.path}`,
+                      price_usd: Number(firstByWallet.priceUsd),
+                      program: walletProgramOf(firstByWallet, context),
+                      note: 'The program signs with the key in WALLET_KEY, a wallet that holds USDC on one of `networks`. It needs no gas.',
+                    },
+              rules: walletRules(context),
             },
           ]),
       ...(mpp === null

@@ -1,6 +1,7 @@
 import { usdToMicros } from '../ledger/money.ts';
 import type { Service } from '../services/define.ts';
 import { type DiscoveryContext, firstService } from './context.ts';
+import { firstServiceByWallet, networksFor, SPENDING_CAP_RULE, walletProgramOf } from './pay-by-wallet.ts';
 import { curlOf } from './recipe.ts';
 
 /**
@@ -13,6 +14,7 @@ export function catalogDocument(context: DiscoveryContext) {
   const preferred = x402?.networks[0];
   const services = context.services.map((service) => catalogEntry(service, context));
   const first = firstService(context);
+  const firstByWallet = firstServiceByWallet(context);
   return {
     name: context.product,
     catalogUrl: `${context.baseUrl}/x402/catalog`,
@@ -22,6 +24,8 @@ export function catalogDocument(context: DiscoveryContext) {
     x402Network: preferred?.network ?? null,
     paymentAsset: preferred?.asset ?? null,
     payTo: preferred?.payTo ?? null,
+    paymentManifest: x402 === null ? null : `${context.baseUrl}/x402/payment-manifest.json`,
+    spendingCap: x402 === null ? null : SPENDING_CAP_RULE,
     paymentMethods: ['api_key', ...(x402 === null ? [] : ['x402'])],
     currency: 'USD',
     totalServices: services.length,
@@ -34,6 +38,7 @@ export function catalogDocument(context: DiscoveryContext) {
             freeKey: context.trial === null ? null : `GET ${context.baseUrl}/api/m2m/credits/trial`,
             firstCall: curlOf(first, context),
             service: first.path,
+            firstCallByWallet: firstByWallet === null ? null : walletProgramOf(firstByWallet, context),
           },
   };
 }
@@ -56,6 +61,8 @@ function catalogEntry(service: Service, context: DiscoveryContext) {
     featured: service.featured,
     discoverable: true,
     firstCallFree: false,
+    paymentNetworks: networksFor(service, context).map(({ network }) => network),
+    paidFirst: service.effect === 'write',
     available,
     unavailableReason: reason,
     unavailableMessage: message,

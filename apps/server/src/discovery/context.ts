@@ -46,6 +46,8 @@ export interface X402Network {
   name: string;
   payTo: string;
   asset: { symbol: string; address: string; decimals: number };
+  /** False: money cannot be sent back there, so nothing that must be paid first is sold for it. */
+  canRefund?: boolean;
 }
 
 /** Payment by the Machine Payments Protocol, where it is on. */
@@ -89,7 +91,10 @@ export function firstService(context: DiscoveryContext): Service | null {
   return forSale.find(({ path }) => path === 'first-call') ?? cheapest ?? null;
 }
 
-/** What may change between two renderings, in one string: the same fingerprint gives the same documents. */
+/**
+ * What may change between two renderings, in one string: the same fingerprint gives the same documents. To whom a
+ * network pays is configured and cannot change; which networks are offered can.
+ */
 export function fingerprintOf(context: DiscoveryContext): string {
   const states = context.services.map((service) => {
     const { reason, message } = context.availability(service);

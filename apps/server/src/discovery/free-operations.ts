@@ -7,16 +7,20 @@ interface FreeOperation {
 }
 
 const KEYED = [{ ApiKeyHeader: [] }, { BearerKey: [] }];
+/** Of a managed wallet: who holds its secret, or a key of the account that paid. */
+const OWNER = [{ WalletSecret: [] }, ...KEYED];
 
+/** An error of the usual shape, with a description of its own (OpenAPI 3.1 lets a reference have one). */
 function refused(description: string) {
-  return { description, content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } };
+  return { $ref: '#/components/responses/Refused', description };
 }
 
 function answered(description: string, example: unknown, schema: object = { type: 'object' }) {
   return { description, content: { 'application/json': { schema, example } } };
 }
 
-const KEY_REFUSED = refused('The key is missing, unknown, revoked or expired.');
+const KEY_REFUSED = { $ref: '#/components/responses/KeyRefused' };
+const KEY_ANSWERED = { $ref: '#/components/responses/Key' };
 const SERVICE_PARAMETER = {
   name: 'service',
   in: 'path',
@@ -25,6 +29,23 @@ const SERVICE_PARAMETER = {
   schema: { type: 'string' },
   example: 'ping',
 };
+
+const WALLET_PARAMETER = {
+  name: 'walletId',
+  in: 'path',
+  required: true,
+  schema: { type: 'string', format: 'uuid' },
+};
+const WALLET_EXAMPLE = {
+  success: true,
+  walletId: '0b5f2c1e-…',
+  addresses: [{ network: 'base', address: '0x…' }],
+  status: 'active',
+  custodyType: 'managed',
+  createdAt: '2026-01-05T09:00:00.000Z',
+  deletedAt: null,
+};
+const WALLET_GONE = refused('There is no such wallet here.');
 
 const KEY_EXAMPLE = {
   success: true,
@@ -88,6 +109,17 @@ export const FREE_SCHEMAS = {
   Caps: { type: 'object', properties: { perCallUsd: cap, perDayUsd: cap } },
 } as const;
 
+/** Component responses that the free operations refer to. */
+export const FREE_RESPONSES = {
+  Refused: {
+    description: 'Refused',
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+  },
+  KeyRefused: refused('The key is missing, unknown, revoked or expired.'),
+  Key: answered('The key as it is now', KEY_EXAMPLE, { $ref: '#/components/schemas/Key' }),
+  Wallet: answered('The wallet, without its key', WALLET_EXAMPLE),
+} as const;
+
 export const FREE_OPERATIONS: readonly FreeOperation[] = [
   {
     method: 'GET',
@@ -115,33 +147,14 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
       summary: 'A free key with credits, shown once',
       security: [],
       responses: {
-        200: answered(
-          'The key. It cannot be shown again.',
-          {
-            success: true,
-            apiKey: 'fbx_live_<64 hex characters>',
-            keyPrefix: 'fbx_live_1a2',
-            credits: 5,
-            currency: 'USD',
-            expiresIn: '7 days',
-          },
-          {
-            type: 'object',
-            properties: {
-              success: { type: 'boolean' },
-              apiKey: { type: 'string' },
-              keyPrefix: { type: 'string' },
-              credits: { type: 'number', description: 'USD' },
-              currency: { const: 'USD' },
-              serviceCalls: { type: 'string' },
-              expiresIn: { type: 'string' },
-              usage: { type: 'object' },
-              upgradeAt: { type: 'string' },
-              note: { type: 'string' },
-            },
-            required: ['success', 'apiKey'],
-          },
-        ),
+        200: answered('The key. It cannot be shown again.', {
+          success: true,
+          apiKey: 'fbx_live_<64 hex characters>',
+          keyPrefix: 'fbx_live_1a2',
+          credits: 5,
+          currency: 'USD',
+          expiresIn: '7 days',
+        }),
         403: refused('The caller has an internal address.'),
         429: refused('This address has claimed its key already.'),
       },
@@ -196,16 +209,7 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
         required: true,
         content: {
           'application/json': {
-            schema: {
-              type: 'object',
-              properties: {
-                installId: { type: 'string' },
-                sdkType: { type: 'string' },
-                sdkVersion: { type: 'string' },
-                event: { type: 'string' },
-                environment: { type: 'object' },
-              },
-            },
+            schema: { type: 'object' },
             example: {
               installId: 'mcp-0123456789abcdef',
               sdkType: 'python-mcp',
@@ -230,7 +234,7 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
       summary: 'What the presented key holds and has spent',
       security: KEYED,
       responses: {
-        200: answered('The key', KEY_EXAMPLE, { $ref: '#/components/schemas/Key' }),
+        200: KEY_ANSWERED,
         401: KEY_REFUSED,
       },
     },
@@ -259,7 +263,7 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
         },
       },
       responses: {
-        200: answered('The key as it is now', KEY_EXAMPLE, { $ref: '#/components/schemas/Key' }),
+        200: KEY_ANSWERED,
         400: refused('A cap is not an amount.'),
         401: KEY_REFUSED,
       },
@@ -323,6 +327,125 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
       responses: {
         200: answered('The recipe', { service: 'ping', method: 'POST', priceUsd: '0.25' }),
         404: refused('There is no such service.'),
+      },
+    },
+  },
+  {
+    method: 'GET',
+    path: '/x402/receipts/{id}',
+    operation: {
+      operationId: 'getReceipt',
+      tags: ['Free'],
+      summary: 'What became of a payment on a chain: status, transaction, finality, refund',
+      security: [],
+      parameters: [
+        {
+          name: 'id',
+          in: 'path',
+          required: true,
+          description: 'X-Call-Id of the answer, or the id that an error named',
+          schema: { type: 'string', format: 'uuid' },
+        },
+      ],
+      responses: {
+        200: answered(
+          'The receipt',
+          {
+            id: '01a1fe1f-…',
+            service: 'ping',
+            status: 'delivered',
+            network: 'eip155:8453',
+            amountUnits: '250000',
+            transaction: '0x…',
+            final: false,
+            refund: null,
+          },
+          {
+            type: 'object',
+            properties: {
+              status: {
+                enum: [
+                  ...['settling', 'delivered', 'not_charged', 'paid_not_delivered'],
+                  ...['refund_owed', 'refunded', 'lost'],
+                ],
+              },
+              transaction: { type: ['string', 'null'] },
+              final: { type: 'boolean', description: 'Deep enough in the chain to stay' },
+            },
+          },
+        ),
+        404: refused('There is no payment with this id.'),
+      },
+    },
+  },
+  {
+    method: 'GET',
+    path: '/api/wallets/{walletId}',
+    operation: {
+      operationId: 'getWallet',
+      tags: ['Free'],
+      summary: 'The addresses and the state of a managed wallet',
+      security: [],
+      parameters: [WALLET_PARAMETER],
+      responses: { 200: { $ref: '#/components/responses/Wallet' }, 404: WALLET_GONE },
+    },
+  },
+  {
+    method: 'POST',
+    path: '/api/wallets/{walletId}/export',
+    operation: {
+      operationId: 'exportWallet',
+      tags: ['Free'],
+      summary:
+        "The private keys of a managed wallet, for its owner: by its secret or a key of the payer's account",
+      security: OWNER,
+      parameters: [WALLET_PARAMETER],
+      responses: {
+        200: answered('The keys', {
+          success: true,
+          walletId: '0b5f2c1e-…',
+          keys: [{ networks: ['base'], address: '0x…', privateKey: '0x…' }],
+        }),
+        401: refused('No credential was sent.'),
+        403: refused('The credential is not that of the owner.'),
+        404: WALLET_GONE,
+        410: refused('The wallet was deleted, and its key with it.'),
+      },
+    },
+  },
+  {
+    method: 'DELETE',
+    path: '/api/wallets/{walletId}',
+    operation: {
+      operationId: 'deleteWallet',
+      tags: ['Free'],
+      summary: 'Destroys the key of a managed wallet for good',
+      security: OWNER,
+      parameters: [WALLET_PARAMETER],
+      responses: {
+        200: { $ref: '#/components/responses/Wallet' },
+        401: refused('No credential was sent.'),
+        403: refused('The credential is not that of the owner.'),
+        404: WALLET_GONE,
+      },
+    },
+  },
+  {
+    method: 'GET',
+    path: '/x402/payment-manifest.json',
+    operation: {
+      operationId: 'getPaymentManifest',
+      tags: ['Free'],
+      summary: 'To whom a wallet pays, in what, and how much for each service',
+      security: [],
+      responses: {
+        200: answered('The manifest', {
+          protocol: 'x402',
+          x402Version: 2,
+          network: 'eip155:8453',
+          resources: [{ id: 'ping', priceMicro: '250000' }],
+        }),
+        404: refused('No payments on a chain are taken now.'),
       },
     },
   },

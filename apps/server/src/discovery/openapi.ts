@@ -7,16 +7,18 @@ import {
   propertiesOf,
 } from '../services/json-schema.ts';
 import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
-import { type DiscoveryContext, priceRange, serves } from './context.ts';
-import { FREE_OPERATIONS, FREE_SCHEMAS } from './free-operations.ts';
+import { type DiscoveryContext, priceRange, serves, type X402Offer } from './context.ts';
+import { FREE_OPERATIONS, FREE_RESPONSES, FREE_SCHEMAS } from './free-operations.ts';
+import { amountUnitsOf, networksFor, SAME_HEADER_RULE } from './pay-by-wallet.ts';
 
 /** A field's schema is worth a name of its own when it is at least this long and stands in two services. */
-const SHORTEST_SHARED_SCHEMA = 80;
+const SHORTEST_SHARED_SCHEMA = 60;
 
 /**
  * `/openapi.json` (3.1): one operation for each service, and the free operations that the app serves. What several
  * operations say is said once, in `components`; answers are shown as an outline, and in full in their recipe.
- * Prices stand in `x-price-usd` and in `x-payment-info`, whose `protocols` name only what can be paid with now.
+ * Prices stand in `x-price-usd` and in `x-payment-info`, whose `protocols` and `offers` name only what can be paid with
+ * now; the chains that an x402 offer can be paid on stand once, in `x-x402`.
  */
 export function openapiDocument(context: DiscoveryContext) {
   const shared = sharedFields(context.services);
@@ -47,15 +49,19 @@ export function openapiDocument(context: DiscoveryContext) {
         llms: `${context.baseUrl}/llms.txt`,
       },
     },
+    ...(context.rails.x402 === null ? {} : { 'x-x402': termsOf(context.rails.x402) }),
     tags: [{ name: 'Free', description: 'Costs nothing.' }, ...tags.map((name) => ({ name }))],
     paths,
     components: {
       securitySchemes: {
         ApiKeyHeader: { type: 'apiKey', in: 'header', name: 'X-API-KEY' },
         BearerKey: { type: 'http', scheme: 'bearer' },
+        ...(serves(context, 'POST', '/api/wallets/{walletId}/export')
+          ? { WalletSecret: { type: 'apiKey', in: 'header', name: 'X-Wallet-Secret' } }
+          : {}),
       },
       schemas: { ...SHARED_SCHEMAS, ...FREE_SCHEMAS, ...shared.components },
-      responses: errorResponses(),
+      responses: { ...FREE_RESPONSES, ...errorResponses(context) },
     },
   };
 }
@@ -67,7 +73,8 @@ export function operationIdOf(path: string): string {
 
 function paidOperation(service: Service, context: DiscoveryContext, shared: SharedFields) {
   const { available, reason } = context.availability(service);
-  const onChain = context.rails.x402 !== null;
+  const networks = networksFor(service, context);
+  const [preferred] = networks;
   const input = inputSchemaOf(service);
   return {
     operationId: operationIdOf(service.path),
@@ -77,11 +84,27 @@ function paidOperation(service: Service, context: DiscoveryContext, shared: Shar
     'x-price-usd': Number(service.priceUsd),
     'x-payment-info': {
       price: { mode: 'fixed', currency: 'USD', amount: service.priceUsd },
-      protocols: onChain ? [{ x402: {} }] : [],
+      protocols: preferred === undefined ? [] : [{ x402: {} }],
+      ...(preferred === undefined
+        ? {}
+        : {
+            offers: [
+              {
+                method: 'x402',
+                intent: 'charge',
+                amount: amountUnitsOf(service),
+                currency: preferred.asset.symbol,
+                // Said only where it is not every network of `x-x402`.
+                ...(networks.length === context.rails.x402?.networks.length
+                  ? {}
+                  : { networks: networks.map(({ network }) => network) }),
+              },
+            ],
+          }),
     },
-    'x-availability': available ? 'available' : reason,
+    ...(available ? {} : { 'x-availability': reason }),
     // The empty requirement says that a call may come without a key, paid on chain.
-    security: [{ ApiKeyHeader: [] }, { BearerKey: [] }, ...(onChain ? [{}] : [])],
+    security: [{ ApiKeyHeader: [] }, { BearerKey: [] }, ...(preferred === undefined ? [] : [{}])],
     requestBody: {
       ...(input.required === undefined ? {} : { required: true }),
       content: { 'application/json': { schema: shared.apply(input), example: service.example } },
@@ -95,10 +118,19 @@ function paidOperation(service: Service, context: DiscoveryContext, shared: Shar
           },
         },
       },
-      ...Object.fromEntries(
-        CALL_ERRORS.map(({ status }) => [status, { $ref: `#/components/responses/${status}` }]),
-      ),
+      402: { $ref: '#/components/responses/402' },
+      default: { $ref: '#/components/responses/Failed' },
     },
+  };
+}
+
+/** What all x402 offers share: the chains, what is paid in there, and to whom. */
+function termsOf({ facilitatorUrl, networks }: X402Offer) {
+  return {
+    x402Version: 2,
+    scheme: 'exact',
+    facilitator: facilitatorUrl,
+    networks: networks.map(({ network, asset, payTo }) => ({ network, asset: asset.address, payTo })),
   };
 }
 
@@ -111,11 +143,11 @@ function guidance(context: DiscoveryContext): string {
       : `GET /api/m2m/credits/trial gives a free key with ${context.trial.creditsUsd} USD.`,
     context.rails.x402 === null
       ? null
-      : 'Without a key the answer is 402 with x402 payment requirements; sign one and send the call again.',
+      : `Without a key the answer is 402 with x402 terms in PAYMENT-REQUIRED; sign them and send the call again with PAYMENT-SIGNATURE; x-x402 has the chains. Clients refuse prices above 1 USD (first generation: 0.10) until their cap is raised. ${SAME_HEADER_RULE}`,
     range === null ? null : `Prices are ${range.minUsd} to ${range.maxUsd} USD, in x-price-usd.`,
     CHARGING_RULE,
     REPEAT_RULE,
-    'x-availability says whether a service is for sale now. GET /x402/recipes/{service} shows a call ready to paste and the full schema of its answer.',
+    'A service that is not for sale now has x-availability. GET /x402/recipes/{service} shows a call ready to paste and the full schema of its answer.',
   ]
     .filter((line) => line !== null)
     .join(' ');
@@ -165,26 +197,34 @@ const SHARED_SCHEMAS = {
       message: { type: 'string' },
       code: { type: 'string', description: 'For programs' },
       requestId: { type: 'string' },
-      charged: { const: false },
+      charged: { type: ['boolean', 'null'], description: 'Null: a chain has still to say' },
     },
     required: ['error', 'message'],
   },
 } as const;
 
-/** One response for each way a paid call can fail. */
-function errorResponses() {
-  return Object.fromEntries(
-    CALL_ERRORS.map(({ status, meaning, remedy }) => [
-      status,
-      {
-        description: `${meaning} ${remedy} Not charged.`,
-        ...(status === 429 || status === 503
-          ? { headers: { 'Retry-After': { description: 'Seconds', schema: { type: 'integer' } } } }
-          : {}),
-        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-      },
-    ]),
-  );
+/** How a paid call can fail, once for all of them: for want of payment, and in every other way. */
+function errorResponses(context: DiscoveryContext) {
+  const described = (wanted: (status: number) => boolean) =>
+    CALL_ERRORS.filter(({ status }) => wanted(status))
+      .map(({ status, meaning, remedy }) => `${status}: ${meaning} ${remedy}`)
+      .join(' ');
+  const content = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } };
+  const retryAfter = { 'Retry-After': { description: 'Seconds', schema: { type: 'integer' } } };
+  const terms = {
+    'PAYMENT-REQUIRED': {
+      description: 'Base64 of JSON: the x402 version 2 terms, in `accepts`, and its extensions',
+      schema: { type: 'string', contentEncoding: 'base64', contentMediaType: 'application/json' },
+    },
+  };
+  return {
+    402: {
+      description: described((status) => status === 402),
+      ...(context.rails.x402 === null ? {} : { headers: terms }),
+      content,
+    },
+    Failed: { description: described((status) => status !== 402), headers: retryAfter, content },
+  };
 }
 
 interface SharedFields {

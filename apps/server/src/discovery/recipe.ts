@@ -2,6 +2,7 @@ import type { Service } from '../services/define.ts';
 import { inputSchemaOf, outputSchemaOf } from '../services/json-schema.ts';
 import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
 import type { DiscoveryContext } from './context.ts';
+import { amountUnitsOf, networksFor, spendingCapOf, walletProgramOf, walletRules } from './pay-by-wallet.ts';
 
 /** `/x402/recipes/{service}`: all that is needed to buy this one service, ready to paste. */
 export function recipeDocument(service: Service, context: DiscoveryContext) {
@@ -23,8 +24,7 @@ export function recipeDocument(service: Service, context: DiscoveryContext) {
         alternativeHeader: 'Authorization: Bearer <key>',
         freeKey: context.trial === null ? null : `${context.baseUrl}/api/m2m/credits/trial`,
       },
-      x402:
-        context.rails.x402 === null ? null : { header: 'X-PAYMENT', networks: context.rails.x402.networks },
+      x402: byWallet(service, context),
     },
     charged: `${service.priceUsd} USD with the answer. ${CHARGING_RULE}`,
     repeating: REPEAT_RULE,
@@ -37,10 +37,30 @@ export function recipeDocument(service: Service, context: DiscoveryContext) {
     answer: {
       description:
         'These fields at the top level of the body, beside `success`, `service`, `timestamp` and `provenance` (the sources, their time and the method). What could not be known is null, with a note.',
-      headers: ['X-Credits-Used', 'X-Credits-Remaining', 'X-Payment-Method', 'X-Call-Id'],
+      headers: [
+        ...['X-Credits-Used', 'X-Credits-Remaining', 'X-Payment-Method', 'X-Call-Id'],
+        ...(networksFor(service, context).length === 0 ? [] : ['PAYMENT-RESPONSE', 'X-Payment-Transaction']),
+      ],
       outputSchema: outputSchemaOf(service),
     },
-    errors: CALL_ERRORS.map((error) => ({ ...error, charged: false })),
+    errors: CALL_ERRORS,
+  };
+}
+
+/** How a wallet buys this service; null when it cannot. */
+function byWallet(service: Service, context: DiscoveryContext) {
+  const networks = networksFor(service, context);
+  if (networks.length === 0) return null;
+  return {
+    header: 'X-PAYMENT',
+    alternativeHeader: 'PAYMENT-SIGNATURE',
+    scheme: 'exact',
+    amount: amountUnitsOf(service),
+    networks,
+    paidFirst: service.effect === 'write',
+    spendingCap: spendingCapOf(service),
+    program: walletProgramOf(service, context),
+    rules: walletRules(context),
   };
 }
 

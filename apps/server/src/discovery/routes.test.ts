@@ -93,6 +93,41 @@ test('a document follows the availability of what it lists', async () => {
   await app.close();
 });
 
+test('documents about payments on a chain come and go with them', async () => {
+  const network = {
+    network: 'eip155:8453',
+    name: 'base',
+    payTo: '0x0000000000000000000000000000000000000001',
+    asset: { symbol: 'USDC', address: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', decimals: 6 },
+  };
+  let on = false;
+  const rails = {
+    get x402() {
+      return on ? { facilitatorUrl: null, networks: [network] as const } : null;
+    },
+    mpp: null,
+  };
+  const app = appOf(sampleContext({ rails }));
+  for (const url of ['/x402/payment-manifest.json', '/.well-known/x402', '/.well-known/x402.json']) {
+    on = false;
+    const before = await app.inject({ url });
+    assert.equal(before.statusCode, 404, url);
+    assert.equal(before.headers['cache-control'], 'no-store');
+    const { knownPaths } = before.json();
+    assert.ok(knownPaths.length > 3 && !knownPaths.includes(url));
+    for (const path of knownPaths) assert.equal((await app.inject({ url: path })).statusCode, 200, path);
+    on = true;
+    const during = await app.inject({ url });
+    assert.equal(during.statusCode, 200, url);
+    assert.match(String(during.headers['content-type']), /^application\/json/);
+    assert.equal(
+      (await app.inject({ url, headers: { 'if-none-match': String(during.headers.etag) } })).statusCode,
+      304,
+    );
+  }
+  await app.close();
+});
+
 test('the Host header of a request is in no document', async () => {
   const app = appOf();
   for (const url of DOCUMENTS) {

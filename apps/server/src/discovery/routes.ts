@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../http/problem.ts';
 import { agentInstructionsDocument } from './agent-instructions.ts';
 import { capabilitiesDocument } from './capabilities.ts';
@@ -6,21 +6,26 @@ import { catalogDocument } from './catalog.ts';
 import { type DiscoveryContext, fingerprintOf } from './context.ts';
 import { openapiDocument } from './openapi.ts';
 import { pageRoutes, sendPage } from './pages.ts';
+import { paymentManifestDocument } from './payment-manifest.ts';
 import { appendVary, type Published, publish, publishJson, sendPublished } from './published.ts';
 import { recipeDocument } from './recipe.ts';
 import { llmsText, robotsText } from './text-documents.ts';
 import { welcomeDocument } from './welcome.ts';
+import { x402Document, x402ResourcesDocument } from './well-known-x402.ts';
 
 const DOCUMENT_SECONDS = 60;
 const CATALOG_SECONDS = 300;
 
 interface PublishedDocument {
-  paths: readonly string[];
+  /** The first is its name. */
+  paths: readonly [string, ...string[]];
   maxAgeSeconds: number;
-  render(context: DiscoveryContext): Published;
+  /** Null: there is nothing to publish now. */
+  render(context: DiscoveryContext): Published | null;
 }
 
 const plainText = (text: string) => publish('text/plain; charset=utf-8', text);
+const jsonIfAny = (document: object | null) => (document === null ? null : publishJson(document));
 
 /** Every document with a fixed address. */
 const DOCUMENTS: readonly PublishedDocument[] = [
@@ -38,6 +43,21 @@ const DOCUMENTS: readonly PublishedDocument[] = [
     paths: ['/api/auth/capabilities'],
     maxAgeSeconds: DOCUMENT_SECONDS,
     render: (context) => publishJson(capabilitiesDocument(context)),
+  },
+  {
+    paths: ['/x402/payment-manifest.json'],
+    maxAgeSeconds: DOCUMENT_SECONDS,
+    render: (context) => jsonIfAny(paymentManifestDocument(context)),
+  },
+  {
+    paths: ['/.well-known/x402'],
+    maxAgeSeconds: DOCUMENT_SECONDS,
+    render: (context) => jsonIfAny(x402ResourcesDocument(context)),
+  },
+  {
+    paths: ['/.well-known/x402.json'],
+    maxAgeSeconds: DOCUMENT_SECONDS,
+    render: (context) => jsonIfAny(x402Document(context)),
   },
   {
     paths: ['/.well-known/agent-instructions.json'],
@@ -64,17 +84,36 @@ export function discoveryRoutes(app: FastifyInstance, context: DiscoveryContext)
   const current = rememberedWhile(() => fingerprintOf(context));
   const services = new Map(context.services.map((service) => [service.path, service]));
 
+  function send(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    name: string,
+    maxAgeSeconds: number,
+    make: () => Published | null,
+  ): FastifyReply {
+    const published = current(name, make);
+    if (published === null) {
+      throw notFound('This document is about payments on a chain, which are not taken now.', known());
+    }
+    return sendPublished(request, reply, published, maxAgeSeconds);
+  }
+
+  /** What a caller may read instead: the documents here that are there now, and all below `/.well-known/`. */
+  function known(): string[] {
+    const here = DOCUMENTS.map(({ paths: [path], render }) => ({ path, render }));
+    const gone = here.filter(({ path, render }) => current(path, () => render(context)) === null);
+    const wellKnown = context.routes
+      .filter(({ method, path }) => method === 'GET' && /^\/\.well-known\/[^*]+$/.test(path))
+      .map(({ path }) => path);
+    const all = new Set([...here.map(({ path }) => path), ...wellKnown]);
+    for (const { path } of gone) all.delete(path);
+    return [...all];
+  }
+
   for (const document of DOCUMENTS) {
-    const name = document.paths[0] ?? '';
-    for (const path of document.paths) {
-      app.get(path, (request, reply) =>
-        sendPublished(
-          request,
-          reply,
-          current(name, () => document.render(context)),
-          document.maxAgeSeconds,
-        ),
-      );
+    const { paths, maxAgeSeconds, render } = document;
+    for (const path of paths) {
+      app.get(path, (request, reply) => send(request, reply, paths[0], maxAgeSeconds, () => render(context)));
     }
   }
 
@@ -82,21 +121,20 @@ export function discoveryRoutes(app: FastifyInstance, context: DiscoveryContext)
     app.get<{ Params: { service: string } }>(path, (request, reply) => {
       const service = services.get(request.params.service);
       if (service === undefined) throw notFound('There is no such service.', ['/x402/catalog']);
-      const recipe = current(`recipe:${service.path}`, () => publishJson(recipeDocument(service, context)));
-      return sendPublished(request, reply, recipe, DOCUMENT_SECONDS);
+      const make = () => publishJson(recipeDocument(service, context));
+      return send(request, reply, `recipe:${service.path}`, DOCUMENT_SECONDS, make);
     });
   }
 
   app.get('/.well-known/*', () => {
-    throw notFound('There is no such document.', knownPaths(context));
+    throw notFound('There is no such document.', known());
   });
 
   app.get('/', (request, reply) => {
     appendVary(reply, 'Accept');
     reply.header('link', LINKS);
     if (wantsHtml(request)) return sendPage(request, reply, 'index.html');
-    const welcome = current('welcome', () => publishJson(welcomeDocument(context)));
-    return sendPublished(request, reply, welcome, DOCUMENT_SECONDS);
+    return send(request, reply, 'welcome', DOCUMENT_SECONDS, () => publishJson(welcomeDocument(context)));
   });
 
   pageRoutes(app, (path) => services.has(path));
@@ -114,15 +152,6 @@ function wantsHtml(request: FastifyRequest): boolean {
   return /\btext\/html\b/i.test(request.headers.accept ?? '');
 }
 
-/** What a caller who guessed an address may read instead: the documents here and all below `/.well-known/`. */
-function knownPaths(context: DiscoveryContext): string[] {
-  const here = DOCUMENTS.flatMap(({ paths }) => paths.slice(0, 1));
-  const wellKnown = context.routes
-    .filter(({ method, path }) => method === 'GET' && path.startsWith('/.well-known/') && !path.includes('*'))
-    .map(({ path }) => path);
-  return [...new Set([...here, ...wellKnown])];
-}
-
 function notFound(message: string, paths: readonly string[]): Problem {
   return new Problem(404, 'NOT_FOUND', message, {
     details: { knownPaths: paths },
@@ -133,8 +162,8 @@ function notFound(message: string, paths: readonly string[]): Problem {
 /** Keeps what was made under a name for as long as the fingerprint stays the same, then forgets all of it. */
 function rememberedWhile(fingerprint: () => string) {
   let madeFor: string | null = null;
-  const made = new Map<string, Published>();
-  return (name: string, make: () => Published): Published => {
+  const made = new Map<string, Published | null>();
+  return (name: string, make: () => Published | null): Published | null => {
     const now = fingerprint();
     if (now !== madeFor) {
       made.clear();

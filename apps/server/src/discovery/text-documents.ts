@@ -1,5 +1,6 @@
 import { CHARGING_RULE } from './call-errors.ts';
 import { type DiscoveryContext, firstService, serves } from './context.ts';
+import { firstServiceByWallet, walletProgramOf, walletRules } from './pay-by-wallet.ts';
 import { curlOf } from './recipe.ts';
 
 /** `/llms.txt`: the site for a reader of text, in the form that llmstxt.org describes. */
@@ -30,12 +31,16 @@ export function llmsText(context: DiscoveryContext): string {
           '```',
         ]),
     '',
+    ...byWallet(context),
     '## Documents',
     '',
     link('Catalog', '/x402/catalog', 'every service with price and availability now'),
     link('OpenAPI', '/openapi.json', 'every operation with schemas and examples'),
     link('Agent instructions', '/.well-known/agent-instructions.json', 'numbered steps to a first answer'),
     link('Capabilities', '/api/auth/capabilities', 'the ways to pay that work now'),
+    ...(context.rails.x402 === null
+      ? []
+      : [link('Payment manifest', '/x402/payment-manifest.json', 'to whom a wallet pays, and how much')]),
     link('Documentation', '/docs', 'the same for people, with a form that sends a call'),
     ...(serves(context, 'GET', '/api/keys/me')
       ? [link('Keys', '/keys', 'for people: what a key holds and has spent')]
@@ -58,12 +63,30 @@ export function llmsText(context: DiscoveryContext): string {
   return `${lines.join('\n')}\n`;
 }
 
+/** The section about paying from a wallet; nothing while no chain takes payments. */
+function byWallet(context: DiscoveryContext): string[] {
+  const { x402 } = context.rails;
+  if (x402 === null) return [];
+  const first = firstServiceByWallet(context);
+  const program = first === null ? null : walletProgramOf(first, context);
+  return [
+    '## Or pay from a wallet',
+    '',
+    `USDC by x402, version 2 or 1, on ${x402.networks.map(({ name }) => name).join(', ')}. No key, no account, no gas.`,
+    '',
+    ...(program === null ? [] : ['```js', program, '```', '']),
+    ...Object.values(walletRules(context)).map((rule) => `- ${rule}`),
+    '',
+  ];
+}
+
 /** `/robots.txt`: documents may be read by anybody; what is sold or bound to a key is not a page. */
 export function robotsText(context: DiscoveryContext): string {
   return [
     'User-agent: *',
     'Allow: /x402/catalog',
     'Allow: /x402/recipes/',
+    ...(context.rails.x402 === null ? [] : ['Allow: /x402/payment-manifest.json']),
     'Allow: /api/auth/capabilities',
     'Disallow: /x402/',
     ...(context.rails.mpp === null ? [] : ['Disallow: /mpp/']),

@@ -1,6 +1,12 @@
 import { CHARGING_RULE } from './call-errors.ts';
 import { trialOf } from './capabilities.ts';
 import { type DiscoveryContext, firstService, priceRange } from './context.ts';
+import {
+  firstServiceByWallet,
+  SAME_HEADER_RULE,
+  SPENDING_CAP_RULE,
+  walletProgramOf,
+} from './pay-by-wallet.ts';
 import { curlOf } from './recipe.ts';
 
 /** `GET /` for a program: what this is, how to buy a first call, and where to read on. */
@@ -20,7 +26,7 @@ export function welcomeDocument(context: DiscoveryContext) {
     },
     payment: {
       api_key: { header: 'X-API-KEY', freeTrial: trialOf(context) },
-      ...(context.rails.x402 === null ? {} : { x402: { header: 'X-PAYMENT' } }),
+      ...(context.rails.x402 === null ? {} : { x402: byWallet(context) }),
       ...(context.rails.mpp === null ? {} : { mpp: { header: 'Authorization: Payment <credential>' } }),
     },
     firstCall:
@@ -39,6 +45,19 @@ export function welcomeDocument(context: DiscoveryContext) {
       capabilities: `${baseUrl}/api/auth/capabilities`,
       llms: `${baseUrl}/llms.txt`,
       docs: `${baseUrl}/docs`,
+      ...(context.rails.x402 === null ? {} : { paymentManifest: `${baseUrl}/x402/payment-manifest.json` }),
     },
+  };
+}
+
+function byWallet(context: DiscoveryContext) {
+  const first = firstServiceByWallet(context);
+  return {
+    header: 'X-PAYMENT',
+    alternativeHeader: 'PAYMENT-SIGNATURE',
+    networks: context.rails.x402?.networks.map(({ network }) => network) ?? [],
+    spendingCap: SPENDING_CAP_RULE,
+    uncertain: SAME_HEADER_RULE,
+    firstCall: first === null ? null : walletProgramOf(first, context),
   };
 }

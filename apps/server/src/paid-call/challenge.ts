@@ -1,16 +1,28 @@
 import { microsToUsd } from '../ledger/money.ts';
 import { inputSchemaOf } from '../services/json-schema.ts';
-import type { PaymentRefused, Quote, Rail } from './rail.ts';
+import type { Headers, PaymentRefused, Quote, Rail } from './rail.ts';
 
 /** How the interface's clients know that this is about money. */
 const ERROR = 'X-PAYMENT header is required';
 const MAX_EXAMPLE_HEADER = 1_000;
 
+/** What a 402 answers. */
+export interface ChallengeAnswer {
+  headers: Record<string, string>;
+  body: string;
+}
+
+/** The 402 of one service. */
 export interface Challenge {
-  /** The same for every caller, for a while. */
-  headers(): Readonly<Record<string, string>>;
-  /** The body, with what is particular to this request put in. */
-  body(requestId: string, refused?: PaymentRefused): string;
+  /** @param refused why the credential that came does not pay, if one came */
+  answer(request: ChallengedRequest, refused?: PaymentRefused): ChallengeAnswer | Promise<ChallengeAnswer>;
+}
+
+export interface ChallengedRequest {
+  method: string;
+  headers: Headers;
+  rawBody: Buffer | undefined;
+  requestId: string;
 }
 
 /**
@@ -93,9 +105,7 @@ export function makeChallenge(
   const fresh = offers.flatMap(({ freshHeaders }) => (freshHeaders === undefined ? [] : [freshHeaders]));
 
   return {
-    headers: () =>
-      fresh.length === 0 ? headers : Object.assign({ ...headers }, ...fresh.map((make) => make())),
-    body(requestId, refused) {
+    answer({ requestId }, refused) {
       const end =
         refused === undefined
           ? {}
@@ -110,7 +120,10 @@ export function makeChallenge(
               },
             };
       const own = JSON.stringify({ totalServicesAvailable: about.servicesAvailable(), requestId, ...end });
-      return `${start},${own.slice(1)}`;
+      return {
+        headers: Object.assign({ ...headers }, ...fresh.map((make) => make())),
+        body: `${start},${own.slice(1)}`,
+      };
     },
   };
 }

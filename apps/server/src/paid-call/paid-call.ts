@@ -28,7 +28,7 @@ import { ServiceFailure } from '../services/failure.ts';
 import type { Availability } from '../services/registry.ts';
 import type { UpstreamName, Upstreams } from '../upstreams/index.ts';
 import type { BeginOutcome, CallStore, StoredAnswer } from './calls.ts';
-import { type Challenge, makeChallenge } from './challenge.ts';
+import type { Challenge } from './challenge.ts';
 import {
   type Chains,
   type ChainVerdict,
@@ -101,9 +101,23 @@ export interface CallReport {
   error?: unknown;
 }
 
+/** One of the addresses that a service is sold under, and how it speaks. */
+export interface Door {
+  /** Such as `/x402`. */
+  prefix: string;
+  /** The 402 of a service; made again when a rail's offer changes. */
+  challenge(quote: Quote): Challenge;
+  /** Fields that its answers have beside the service's own. */
+  fields(timing: { startedAtMs: number; nowMs: number }): Record<string, unknown>;
+  /** Turns an answer that is neither 2xx nor 402 into this door's form. */
+  dress(problem: Problem, requestId: string): { headers: Record<string, string>; body: Record<string, unknown> };
+}
+
 export interface PaidCallParts {
   services: readonly Service[];
+  /** The ways to pay here, in order: the first whose credential a request carries is asked. */
   rails: readonly Rail[];
+  door: Door;
   calls: CallStore;
   settlements: SettlementStore;
   seal: AnswerSeal;
@@ -164,16 +178,9 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     const quote: Quote = {
       service,
       priceMicros: usdToMicros(service.priceUsd),
-      resourceUrl: `${parts.baseUrl}/x402/${service.path}`,
+      resourceUrl: `${parts.baseUrl}${parts.door.prefix}/${service.path}`,
     };
-    quotes.set(service.path, { quote, challenge: challengeOf(quote), revision: revision() });
-  }
-
-  function challengeOf(quote: Quote): Challenge {
-    return makeChallenge(quote, parts.rails, {
-      baseUrl: parts.baseUrl,
-      servicesAvailable: () => parts.services.length,
-    });
+    quotes.set(service.path, { quote, challenge: parts.door.challenge(quote), revision: revision() });
   }
   const runningBy = new Map<string, number>();
   let running = 0;
@@ -183,7 +190,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     if (found === undefined) throw new Error(`${service.path} is not in the registry`);
     const current = revision();
     if (found.revision !== current) {
-      found.challenge = challengeOf(found.quote);
+      found.challenge = parts.door.challenge(found.quote);
       found.revision = current;
     }
     return found;
@@ -252,11 +259,8 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
         if (!availability.available) throw notForSale(availability);
         report.outcome = 'unpaid';
         report.status = 402;
-        return {
-          status: 402,
-          headers: { ...challenge.headers(), ...rate },
-          body: challenge.body(request.requestId),
-        };
+        const { headers, body } = await challenge.answer(request);
+        return { status: 402, headers: Object.assign(headers, rate), body };
       }
       report.rail = rail.name;
       if (request.method !== 'POST') {
@@ -286,7 +290,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       report.status = answer.status;
       return { ...answer, headers: { ...answer.headers, ...rate } };
     } catch (error) {
-      return refusal(error, request, quote, challenge, rail, rate, report);
+      return await refusal(error, request, quote, challenge, rail, rate, report);
     } finally {
       report.durationMs = parts.nowMs() - startedAtMs;
       parts.report(report);
@@ -582,6 +586,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
   /** Runs the service within its deadline and writes its answer as it will be sent. */
   async function run({ quote, payment, input }: Work, callId: string): Promise<string> {
     const { service } = quote;
+    const startedAtMs = parts.nowMs();
     const deadline = new Deadline();
     const context: RunContext<UpstreamName> = {
       upstreams: parts.upstreams,
@@ -609,6 +614,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
         success: true,
         service: service.path,
         ...fields.data,
+        ...parts.door.fields({ startedAtMs, nowMs: parts.nowMs() }),
         timestamp: new Date(parts.nowMs()).toISOString(),
         provenance: provenanceOf(made),
       });
@@ -759,7 +765,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
   }
 
   /** Turns whatever was thrown into an answer. Nothing was charged. */
-  function refusal(
+  async function refusal(
     error: unknown,
     request: PaidRequest,
     quote: Quote,
@@ -767,34 +773,31 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     rail: Rail | undefined,
     rate: Record<string, string>,
     report: CallReport,
-  ): PaidAnswer {
+  ): Promise<PaidAnswer> {
     if (error instanceof PaymentRefused) {
       report.outcome = 'refused';
       report.status = 402;
       report.reason = error.code;
       const remaining = error.details.balanceUsd;
+      const { headers, body } = await challenge.answer(request, error);
       return {
         status: 402,
         headers: {
-          ...challenge.headers(),
+          ...headers,
           ...rail?.refusedHeaders?.(error, quote),
           ...rate,
           ...(typeof remaining === 'string' ? { 'x-credits-remaining': remaining } : {}),
         },
-        body: challenge.body(request.requestId, error),
+        body,
       };
     }
     const problem = asProblem(error, report);
     report.status = problem.status;
+    const { headers, body } = parts.door.dress(problem, request.requestId);
     return {
       status: problem.status,
-      headers: {
-        'content-type': 'application/json; charset=utf-8',
-        'cache-control': 'no-store',
-        ...rate,
-        ...problem.headers,
-      },
-      body: JSON.stringify(problem.body(request.requestId)),
+      headers: { 'cache-control': 'no-store', ...headers, ...rate, ...problem.headers },
+      body: JSON.stringify(body),
     };
   }
 

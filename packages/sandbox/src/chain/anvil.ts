@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isAlive } from '../../../../apps/server/src/db/is-alive.ts';
 import { StartError } from '../../../../apps/server/src/start-error.ts';
-import { keeperOf } from './state-files.ts';
+import { noteRunning, runningOn } from './state-files.ts';
 
 /** What `keeper.ts` is handed as its only argument, as JSON. */
 export interface KeeperOptions {
@@ -40,6 +40,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
 /** An earlier keeper whose parent was killed is saving its state for so long. */
 const PREDECESSOR_TIMEOUT_MS = 10_000;
 const PREDECESSOR_POLL_MS = 20;
+const PROBE_TIMEOUT_MS = 1_000;
 const STOP_TIMEOUT_MS = 20_000;
 
 /**
@@ -113,16 +114,38 @@ function killGroup(keeper: ChildProcess): void {
   }
 }
 
+/** Waits for an earlier keeper to finish; ends the node of one that was killed together with its parent. */
 async function predecessorGone(stateDir: string): Promise<void> {
   const deadlineMs = performance.now() + PREDECESSOR_TIMEOUT_MS;
   for (;;) {
-    const pid = keeperOf(stateDir);
-    if (pid === null || !isAlive(pid)) return;
+    const running = runningOn(stateDir);
+    if (running === null) return;
+    const { keeperPid, node } = running;
+    if (!isAlive(keeperPid)) {
+      if (node !== null && (await isNode(node.url))) process.kill(node.pid, 'SIGKILL');
+      noteRunning(stateDir, null);
+      return;
+    }
     if (performance.now() > deadlineMs)
       throw new StartError(
-        `another sandbox chain (process ${pid}) runs on ${stateDir}; stop it first, or remove keeper.pid there if that process is something else`,
+        `another sandbox chain (process ${keeperPid}) runs on ${stateDir}; stop it first, or remove running.json there if that process is something else`,
       );
     await sleep(PREDECESSOR_POLL_MS);
+  }
+}
+
+/** Whether a node of this kind answers at an address: its process id may be another's by now. */
+async function isNode(url: string): Promise<boolean> {
+  try {
+    const answer = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'web3_clientVersion', params: [] }),
+      signal: AbortSignal.timeout(PROBE_TIMEOUT_MS),
+    });
+    return (await answer.text()).includes('anvil');
+  } catch {
+    return false;
   }
 }
 

@@ -32,7 +32,7 @@ import { compileContracts } from './contracts/compile.ts';
 import { ethPriceUsd } from './market-price.ts';
 import { connect } from './node.ts';
 import { compiledFile, OWN_CONTRACTS } from './own-contracts.ts';
-import { keeperOf } from './state-files.ts';
+import { runningOn } from './state-files.ts';
 import { tradeToMarket } from './uniswap.ts';
 
 const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
@@ -343,33 +343,44 @@ async function parentOf(stateDir: string): Promise<{ url: string; process: Child
   return { url: String(line).trim(), process: child };
 }
 
-test('killed with its parent, the chain ends too and has lost nothing; killed itself, it says so', async () => {
+/** Whether nobody answers there any more. */
+function silent(url: string): Promise<boolean> {
+  return reader(url)
+    .getChainId()
+    .then(
+      () => false,
+      () => true,
+    );
+}
+
+test('killed with its parent, the chain ends too and has lost nothing; killed itself, it says so; and no orphan stays', async () => {
   const stateDir = join(folder, 'killed');
   const first = await parentOf(stateDir);
-  const keeper = keeperOf(stateDir);
-  assert(keeper !== null);
+  const { keeperPid } = runningOn(stateDir) ?? assert.fail();
   const faucet = createWalletClient({
     ...{ chain: base, transport: http(first.url) },
     account: privateKeyToAccount(SANDBOX_ACCOUNTS.faucet.privateKey),
   });
   const hash = await faucet.sendTransaction({ to: SANDBOX_ACCOUNTS.relayer.address, value: 1n });
   first.process.kill('SIGKILL');
-  await until(() => !isAlive(keeper));
-  await assert.rejects(reader(first.url).getChainId(), 'no orphan listens');
+  await until(() => !isAlive(keeperPid));
+  assert(await silent(first.url), 'no orphan listens');
 
   const second = await parentOf(stateDir);
   assert.equal((await reader(second.url).getTransactionReceipt({ hash })).status, 'success');
   const printed = once(second.process.stdout ?? assert.fail(), 'data');
-  process.kill(keeperOf(stateDir) ?? assert.fail(), 'SIGKILL');
+  process.kill(runningOn(stateDir)?.keeperPid ?? assert.fail(), 'SIGKILL');
   assert.match(String(await printed), /^DIED its process ended with SIGKILL/);
-  await until(() =>
-    reader(second.url)
-      .getChainId()
-      .then(
-        () => false,
-        () => true,
-      ),
-  );
+  await until(() => silent(second.url));
+
+  // Killed both at once, the node is alone, until the next start on its folder.
+  const third = await parentOf(stateDir);
+  const { keeperPid: itsKeeper } = runningOn(stateDir) ?? assert.fail();
+  for (const pid of [third.process.pid ?? assert.fail(), itsKeeper]) process.kill(pid, 'SIGKILL');
+  await until(() => !isAlive(itsKeeper));
+  const fourth = await startEvmChain({ stateDir });
+  assert(await silent(third.url));
+  await fourth.stop();
 });
 
 test('what keeps it from starting is said', async () => {

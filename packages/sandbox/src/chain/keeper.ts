@@ -8,8 +8,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FromKeeper, KeeperOptions } from './anvil.ts';
-import { forgetUnpacked, noteKeeper, saveState, unpackState } from './state-files.ts';
+import { forgetUnpacked, noteRunning, saveState, unpackState } from './state-files.ts';
 
+/** The longest time between two blocks. */
+const LONGEST_PAUSE_MS = 30_000;
 const SAVE_EVERY_MS = 1_000;
 /** Saving takes at most this part of the time, however large the state has grown. */
 const SAVING_SHARE = 0.1;
@@ -33,14 +35,14 @@ process.on('message', (message) => {
   if (message === 'keep') worthSaving = true;
 });
 
-if (stateDir !== null) noteKeeper(stateDir, process.pid);
+if (stateDir !== null) noteRunning(stateDir, { keeperPid: process.pid, node: null });
 try {
   await run();
 } catch (error) {
   process.exitCode = 1;
   tell({ failure: error instanceof Error ? error.message : String(error) });
 } finally {
-  if (stateDir !== null) noteKeeper(stateDir, null);
+  if (stateDir !== null) noteRunning(stateDir, null);
   if (process.connected) process.disconnect();
 }
 
@@ -52,6 +54,8 @@ async function run(): Promise<void> {
     const url = await listening(node);
     // Or it would print every request.
     await ask(url, 'anvil_setLoggingEnabled', false);
+    if (stateDir !== null && node.pid !== undefined)
+      noteRunning(stateDir, { keeperPid: process.pid, node: { pid: node.pid, url } });
     tell({ listeningAt: url });
     await Promise.race([ended, keepUntilEnd(url)]);
     if (!ending.signal.aborted) throw new Error(`its node ended with ${node.exitCode ?? node.signalCode}`);
@@ -104,15 +108,26 @@ async function listening(node: ChildProcess): Promise<string> {
   }
 }
 
-/** Saves the state now and then while blocks come, and once more at the end. */
+/**
+ * Saves the state now and then while blocks come, and once more at the end. A chain on which nothing happens gets an
+ * empty block now and then: a real one never stands still, and who asks it for the time must not get yesterday's.
+ */
 async function keepUntilEnd(url: string): Promise<void> {
   let savedBlock: unknown = null;
+  let newest: unknown = null;
+  let newestSinceMs = performance.now();
   while (!ending.signal.aborted) {
     const startedAtMs = performance.now();
+    // A node that does not answer is asked again; when it ended, its end is seen elsewhere.
+    const block = await ask(url, 'eth_blockNumber').catch(() => newest);
+    if (block !== newest) {
+      newest = block;
+      newestSinceMs = startedAtMs;
+    } else if (startedAtMs - newestSinceMs > LONGEST_PAUSE_MS) {
+      await ask(url, 'evm_mine').catch(() => null);
+    }
     if (stateDir !== null && worthSaving) {
-      // A node that does not answer is asked again; when it ended, its end is seen elsewhere. The block is read first:
-      // those that come while the state is dumped are saved the next time.
-      const block = await ask(url, 'eth_blockNumber').catch(() => savedBlock);
+      // The block was read first: those that come while the state is dumped are saved the next time.
       const dump = block === savedBlock ? null : await ask(url, 'anvil_dumpState').catch(() => null);
       if (typeof dump === 'string') {
         saveState(stateDir, packed(dump));

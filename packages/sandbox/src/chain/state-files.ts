@@ -17,7 +17,7 @@ import { gunzipSync } from 'node:zlib';
 const STATE = 'state.json.gz';
 /** The node reads plain JSON; this copy is there only while it starts. */
 const UNPACKED = 'state.json';
-const KEEPER = 'keeper.pid';
+const RUNNING = 'running.json';
 
 /** Replaces the saved state: after a crash at any point the folder holds the old one or the new one, whole. */
 export function saveState(stateDir: string, packed: Buffer): void {
@@ -46,15 +46,26 @@ export function forgetUnpacked(stateDir: string): void {
   rmSync(join(stateDir, UNPACKED), { force: true });
 }
 
-/** The process that runs a chain on this folder, or did when it was killed; null after an orderly end. */
-export function keeperOf(stateDir: string): number | null {
-  const file = join(stateDir, KEEPER);
-  return existsSync(file) ? Number(readFileSync(file, 'utf8')) : null;
+/** Who runs a chain on this folder. */
+export interface Running {
+  keeperPid: number;
+  /** Once it listens. */
+  node: { pid: number; url: string } | null;
+}
+
+/** Who runs a chain on this folder, or did when it was killed; null after an orderly end. */
+export function runningOn(stateDir: string): Running | null {
+  const file = join(stateDir, RUNNING);
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : null;
 }
 
 /** Notes who runs a chain on this folder; null when it has ended. */
-export function noteKeeper(stateDir: string, pid: number | null): void {
-  const file = join(stateDir, KEEPER);
-  if (pid === null) rmSync(file, { force: true });
-  else writeFileSync(file, String(pid));
+export function noteRunning(stateDir: string, running: Running | null): void {
+  const file = join(stateDir, RUNNING);
+  if (running === null) {
+    rmSync(file, { force: true });
+    return;
+  }
+  writeFileSync(`${file}.new`, JSON.stringify(running));
+  renameSync(`${file}.new`, file);
 }

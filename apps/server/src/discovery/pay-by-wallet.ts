@@ -1,0 +1,105 @@
+/** How a wallet pays for a call by x402: the words, the figures and the code that all documents repeat. */
+import { usdToMicros } from '../ledger/money.ts';
+import type { Service } from '../services/define.ts';
+import { type DiscoveryContext, serves, type X402Network } from './context.ts';
+
+/** What x402 clients refuse to pay above of their own accord, until their cap is raised. In micro-USD. */
+const DEFAULT_CAP_MICROS = 1_000_000n;
+
+/** The networks whose USDC buys this service: a service that is paid first needs one that money can be sent back on. */
+export function networksFor(service: Service, context: DiscoveryContext): readonly X402Network[] {
+  const networks = context.rails.x402?.networks ?? [];
+  return service.effect === 'read' ? networks : networks.filter(({ canRefund }) => canRefund !== false);
+}
+
+/** The price in base units of USDC, as a 402 states it. */
+export function amountUnitsOf(service: Service): string {
+  return String(usdToMicros(service.priceUsd));
+}
+
+/** The service that a wallet should try first: cheap and sure. Null when a wallet can buy nothing now. */
+export function firstServiceByWallet(context: DiscoveryContext): Service | null {
+  const forSale = context.services.filter(
+    (service) => context.availability(service).available && networksFor(service, context).length > 0,
+  );
+  const cheapest = forSale.toSorted((a, b) => Number(a.priceUsd) - Number(b.priceUsd))[0];
+  return forSale.find(({ path }) => path === 'first-call') ?? cheapest ?? null;
+}
+
+/** What clients do of their own accord above their cap, and how to change it. */
+export const SPENDING_CAP_RULE =
+  "x402 clients refuse prices above 1 USD until their cap is raised (`client.setSpendControls({ maxAmountPerPayment: '$10' })`); clients of the first generation refuse above 0.10 USD (third argument of their wrapper, in base units).";
+
+/** What not to do when the end of a payment is not known. The one rule that keeps a wallet from paying twice. */
+export const SAME_HEADER_RULE =
+  'After a 503, a time-out or a lost connection send the same request with the same payment header again, and sign no new payment: one payment buys one answer, and is settled at most once.';
+
+/** The rules of paying by wallet, each a sentence or two, by topic. */
+export function walletRules(context: DiscoveryContext): Record<string, string> {
+  return {
+    flow: 'Send the request; it is answered with 402 and the terms in the header PAYMENT-REQUIRED. Sign them, and send the same request with the payment in PAYMENT-SIGNATURE (X-PAYMENT is read too). The answer comes when the payment has settled.',
+    spendingCap: SPENDING_CAP_RULE,
+    uncertain: SAME_HEADER_RULE,
+    repeat:
+      'The same payment with the same body brings the stored answer again, for a day at least. With another body it is refused with 409.',
+    refused:
+      'A 402 after a payment says in `last_error_reason` what was wrong and what to change. Nothing was moved.',
+    ownName:
+      'Extension `payment-identifier`: an id of your own (16 to 128 characters of a-z, A-Z, 0-9, _ and -) makes two signatures under it one purchase.',
+    signIn:
+      'Extension `sign-in-with-x`: sign its message, send it in SIGN-IN-WITH-X with the body that was paid for, and get the stored answer without paying.',
+    paidFirst:
+      'Services that leave something behind, such as a wallet, are paid before they run. If one fails, the same payment may try again; what cannot be delivered is sent back on the chain.',
+    transfer:
+      'The hash of a USDC transfer to payTo of at least the price, not older than a day, is taken as a payment too, once. Whoever sees the hash first may present it: sign instead where you can.',
+    ...(serves(context, 'GET', '/x402/receipts/{id}')
+      ? {
+          receipt: `What became of a payment: GET ${context.baseUrl}/x402/receipts/{id}, with the X-Call-Id of the answer.`,
+        }
+      : {}),
+  };
+}
+
+/** A sentence about this price and the cap of clients; null when no client minds it. */
+export function spendingCapOf(service: Service): string | null {
+  return usdToMicros(service.priceUsd) > DEFAULT_CAP_MICROS ? SPENDING_CAP_RULE : null;
+}
+
+/**
+ * A program that buys this service with a wallet, as an ES module for Node 18 or newer; null when no EVM chain is
+ * offered for it. The key is read from the environment, so that no secret is in the text.
+ */
+export function walletProgramOf(service: Service, context: DiscoveryContext): string | null {
+  if (!networksFor(service, context).some(({ network }) => network.startsWith('eip155:'))) return null;
+  const cap =
+    spendingCapOf(service) === null
+      ? ''
+      : `\nclient.setSpendControls({ maxAmountPerPayment: '$${Number(service.priceUsd)}' });`;
+  return `// npm install @x402/fetch @x402/evm viem
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ExactEvmScheme } from '@x402/evm';
+import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
+import { privateKeyToAccount } from 'viem/accounts';
+
+// A 503 is asked again with the same payment. A new one is never signed for it.
+async function patientFetch(request) {
+  for (let tries = 1; ; tries++) {
+    const response = await fetch(request.clone());
+    if (response.status !== 503 || tries === 5) return response;
+    await sleep(1_000 * Number(response.headers.get('retry-after') ?? 2));
+  }
+}
+
+const account = privateKeyToAccount(process.env.WALLET_KEY);
+const client = new x402Client().register('eip155:*', new ExactEvmScheme(account));${cap}
+const pay = wrapFetchWithPayment(patientFetch, client);
+
+const response = await pay('${context.baseUrl}/x402/${service.path}', {
+  method: 'POST',
+  headers: { 'Content-Type': 'application/json' },
+  body: JSON.stringify(${JSON.stringify(service.example)}),
+});
+const answer = await response.json();
+if (!response.ok) throw new Error(\`\${response.status} \${answer.error}: \${answer.message}\`);
+console.log(answer, 'paid by', response.headers.get('x-payment-transaction'));`;
+}

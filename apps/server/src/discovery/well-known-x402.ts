@@ -1,0 +1,66 @@
+import { type DiscoveryContext, priceRange } from './context.ts';
+import { firstServiceByWallet, networksFor, walletProgramOf, walletRules } from './pay-by-wallet.ts';
+import { paymentInformation } from './payment-manifest.ts';
+
+/**
+ * `/.well-known/x402`: what indexers of the first generation read: version 1 and the addresses, as strings. Null
+ * while no chain takes payments.
+ */
+export function x402ResourcesDocument(context: DiscoveryContext) {
+  return context.rails.x402 === null ? null : { version: 1, resources: resourcesOf(context) };
+}
+
+/**
+ * `/.well-known/x402.json`: the same and what a reader wants to know besides. It keeps `version` and `resources`, so
+ * that those who read it in place of the other find what they look for. Null while no chain takes payments.
+ */
+export function x402Document(context: DiscoveryContext) {
+  const { x402 } = context.rails;
+  if (x402 === null) return null;
+  const { baseUrl } = context;
+  const first = firstServiceByWallet(context);
+  return {
+    ...paymentInformation(x402),
+    version: 1,
+    name: context.product,
+    homepage: `${baseUrl}/`,
+    contact: context.contactEmail,
+    description:
+      'Single HTTP calls for software agents, paid one by one, from a wallet and without an account.',
+    specVersion: context.version,
+    resources: resourcesOf(context),
+    payTo: x402.networks[0].payTo,
+    facilitatorUrl: x402.facilitatorUrl,
+    facilitators: x402.facilitatorUrl === null ? [] : [x402.facilitatorUrl],
+    payableNetworks: x402.networks.map(({ network }) => network),
+    price: priceRange(context.services),
+    service_count: context.services.length,
+    categories: [...new Set(context.services.map(({ tag }) => tag))],
+    quickstart: [
+      'Send a POST to any of `resources`: the answer is 402 with the terms in PAYMENT-REQUIRED.',
+      'Sign the terms with an x402 client, and send the same request with PAYMENT-SIGNATURE.',
+      'Read the answer, and its receipt in PAYMENT-RESPONSE.',
+    ],
+    firstCall: first === null ? null : { service: first.path, priceUsd: first.priceUsd },
+    example: first === null ? null : walletProgramOf(first, context),
+    rules: walletRules(context),
+    payment_manifest: `${baseUrl}/x402/payment-manifest.json`,
+    agent_instructions: `${baseUrl}/.well-known/agent-instructions.json`,
+    services: context.services.map((service) => ({
+      path: `/x402/${service.path}`,
+      method: 'POST',
+      name: service.name,
+      tag: service.tag,
+      priceUsd: service.priceUsd,
+      featured: service.featured,
+      available: context.availability(service).available,
+    })),
+  };
+}
+
+/** The full address of everything that a wallet can buy. */
+function resourcesOf(context: DiscoveryContext): string[] {
+  return context.services
+    .filter((service) => networksFor(service, context).length > 0)
+    .map((service) => `${context.baseUrl}/x402/${service.path}`);
+}
