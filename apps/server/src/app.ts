@@ -27,11 +27,14 @@ import { operationsRoutes } from './operations/routes.ts';
 import { type CallStore, createCallStore } from './paid-call/calls.ts';
 import { makeChallenge } from './paid-call/challenge.ts';
 import { x402Door } from './paid-call/doors.ts';
-import { createPaidCall, type PaidCall } from './paid-call/paid-call.ts';
+import { createPaidCall, type PaidCall, type PaidCallParts } from './paid-call/paid-call.ts';
 import { paidCallRoutes } from './paid-call/routes.ts';
 import { createAnswerSeal } from './paid-call/sealed-answer.ts';
 import { createSettlementStore } from './paid-call/settlements.ts';
 import { creditsRail } from './rails/credits/credits.ts';
+import { mppDoor } from './rails/mpp/door.ts';
+import { createMppRail } from './rails/mpp/mpp.ts';
+import { mppAtTheWrongDoor } from './rails/mpp/wrong-door.ts';
 import { ASSET_DECIMALS } from './rails/x402/networks.ts';
 import { receiptRoutes } from './rails/x402/routes.ts';
 import { createX402Rail, type X402Rail } from './rails/x402/x402.ts';
@@ -162,11 +165,31 @@ export function createApp(parts: AppParts): App {
       report: (network, step, outcome) => metrics.settlement(network, step, outcome),
     },
   );
+  const { methods, secretKey, tempoRecipient, tempoRpcUrl, tempoCurrency } = config.mpp;
+  const mpp =
+    methods.length === 0 || secretKey === null
+      ? null
+      : createMppRail(
+          {
+            methods,
+            secretKey,
+            realm: new URL(baseUrl).hostname,
+            tempo:
+              tempoRecipient === null
+                ? null
+                : { rpcUrl: tempoRpcUrl, recipient: tempoRecipient, currency: tempoCurrency },
+          },
+          {
+            evm: x402.authorizations(8453),
+            nowMs,
+            report: (network, step, outcome) => metrics.settlement(network, step, outcome),
+          },
+        );
   const settlementFinisher = createSettlementFinisher({
     calls,
     settlements,
     ledger,
-    chainsOf: (rail) => (rail === 'x402' ? x402.rail.chains : undefined),
+    chainsOf: (rail) => (rail === 'x402' ? x402 : rail === 'mpp' ? mpp : null)?.rail.chains,
     refundAfterMs: config.x402.refundAfterMs,
     nowMs,
     report(outcome, { callId, network }) {
@@ -178,13 +201,16 @@ export function createApp(parts: AppParts): App {
   });
 
   // Who sends a payment beside its key means the payment: clients keep sending a key that ran dry.
-  const rails = [x402.rail, creditsRail({ keys, baseUrl })];
-  const paidCall = createPaidCall({
-    services,
-    rails,
-    door: x402Door((quote) =>
-      makeChallenge(quote, rails, { baseUrl, servicesAvailable: () => services.length }),
-    ),
+  const credits = creditsRail({ keys, baseUrl });
+  const soldByMpp = services.filter((service) => service.mpp);
+  const rails = [
+    x402.rail,
+    ...(mpp === null
+      ? []
+      : [mppAtTheWrongDoor({ baseUrl, soldByMpp: (path) => soldByMpp.some((each) => each.path === path) })]),
+    credits,
+  ];
+  const common: Omit<PaidCallParts, 'services' | 'rails' | 'door'> = {
     calls,
     settlements,
     seal: createAnswerSeal(config.secret),
@@ -213,10 +239,27 @@ export function createApp(parts: AppParts): App {
       else
         logger[report.outcome === 'failed' ? 'error' : 'warn']({ ...line, err: error }, 'paid call failed');
     },
+  };
+  const paidCall = createPaidCall({
+    ...common,
+    services,
+    rails,
+    door: x402Door((quote) =>
+      makeChallenge(quote, rails, { baseUrl, servicesAvailable: () => services.length }),
+    ),
   });
+  const mppCall =
+    mpp === null
+      ? null
+      : createPaidCall({
+          ...common,
+          services: soldByMpp,
+          rails: [mpp.rail, x402.rail, credits],
+          door: mppDoor(mpp, [x402.rail], baseUrl),
+        });
 
   const metrics = createMetrics({
-    running: () => paidCall.running,
+    running: () => paidCall.running + (mppCall?.running ?? 0),
     waitingForDatabase: () => calls.depth,
     async reservedMicros() {
       const [row] = await sql<{ reserved: bigint }[]>`
@@ -275,7 +318,10 @@ export function createApp(parts: AppParts): App {
     limits: { requestsPerMinute: config.rateLimitPerKey, bodyBytes: http.initialConfig.bodyLimit ?? 0 },
     routes,
   });
-  paidCallRoutes(http, { services, paidCall, addressOf });
+  // `/api/x402/` is where the oldest SDK looks.
+  paidCallRoutes(http, { prefixes: ['/x402', '/api/x402'], services, paidCall, addressOf });
+  if (mppCall !== null)
+    paidCallRoutes(http, { prefixes: ['/mpp'], services: soldByMpp, paidCall: mppCall, addressOf });
   receiptRoutes(http, { settlements, accountLimit: limit(config.rateLimitPerAddress), addressOf });
   if (wallets !== null) {
     custodyRoutes(http, {
@@ -357,7 +403,7 @@ export function createApp(parts: AppParts): App {
       await reconciler
         .run()
         .catch((error: unknown) => logger.error({ err: error }, 'reconciling at the end failed'));
-      await Promise.all([upstreams.close(), x402.close(), registrarRpc?.close()]);
+      await Promise.all([upstreams.close(), x402.close(), mpp?.close(), registrarRpc?.close()]);
     },
   };
 }

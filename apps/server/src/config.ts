@@ -87,6 +87,11 @@ const SCHEMA = {
   X402_RELAYER_KEYS: list(privateKey),
   X402_REFUND_KEYS: list(privateKey),
   X402_REFUND_AFTER_SECONDS: whole(30, 86_400),
+  MPP_METHODS: list(z.enum(['tempo', 'evm'], 'must be of tempo, evm')),
+  MPP_SECRET_KEY: z.string().min(32, 'must have at least 32 characters'),
+  MPP_TEMPO_RPC_URL: url,
+  MPP_TEMPO_RECIPIENT: evmAddress,
+  MPP_TEMPO_CURRENCY: evmAddress,
   WALLET_ENCRYPTION_KEY: list(z.string().regex(/^[0-9a-fA-F]{64}$/, 'must be keys of 64 hex digits each')),
   IDENTITY_REGISTRAR_KEY: privateKey,
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
@@ -175,6 +180,22 @@ const FIXED: Record<VariableName, Omit<Variable, 'name'>> = {
   X402_REFUND_AFTER_SECONDS: {
     describe: 'How long a paid call that failed may be tried again before its price is sent back',
     fallback: '600',
+  },
+  MPP_METHODS: {
+    describe:
+      'Ways to pay at `/mpp/`, in order of preference: `tempo`, and `evm` (USDC on Base, settled as x402 payments are). Empty: `/mpp/` is off',
+    fallback: '',
+  },
+  MPP_SECRET_KEY: {
+    describe: 'Key that MPP challenges are bound with. Same on all replicas; at least 32 characters',
+    fallback: null,
+    secret: true,
+  },
+  MPP_TEMPO_RPC_URL: { describe: 'Node of the Tempo chain', fallback: 'https://rpc.tempo.xyz' },
+  MPP_TEMPO_RECIPIENT: { describe: 'Where stablecoins go on Tempo', fallback: null },
+  MPP_TEMPO_CURRENCY: {
+    describe: 'The stablecoin that is taken on Tempo, with 6 decimals; USDC.e unless said otherwise',
+    fallback: '0x20C000000000000000000000b9537d11c60E8b50',
   },
   WALLET_ENCRYPTION_KEY: {
     describe:
@@ -269,6 +290,13 @@ export interface Config {
     refundKeys: `0x${string}`[];
     refundAfterMs: number;
   };
+  mpp: {
+    methods: ('tempo' | 'evm')[];
+    secretKey: string | null;
+    tempoRpcUrl: string;
+    tempoRecipient: `0x${string}` | null;
+    tempoCurrency: `0x${string}`;
+  };
   walletEncryptionKeys: string[];
   identityRegistrarKey: `0x${string}` | null;
   upstreams: Record<UpstreamName, UpstreamConfig>;
@@ -288,6 +316,7 @@ export class ConfigError extends StartError {
 const OWN_PREFIXES = [
   'X402_',
   'FACILITATOR_',
+  'MPP_',
   'FAREBOX_',
   'UPSTREAM_',
   'TRIAL_',
@@ -392,6 +421,13 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       refundKeys: need('X402_REFUND_KEYS'),
       refundAfterMs: need('X402_REFUND_AFTER_SECONDS') * 1_000,
     },
+    mpp: {
+      methods: need('MPP_METHODS'),
+      secretKey: read('MPP_SECRET_KEY'),
+      tempoRpcUrl: need('MPP_TEMPO_RPC_URL'),
+      tempoRecipient: read('MPP_TEMPO_RECIPIENT'),
+      tempoCurrency: need('MPP_TEMPO_CURRENCY'),
+    },
     walletEncryptionKeys: need('WALLET_ENCRYPTION_KEY'),
     identityRegistrarKey: read('IDENTITY_REGISTRAR_KEY'),
     upstreams,
@@ -403,13 +439,21 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     if (upstreams[name].baseUrl === null)
       problems.push(`${upstreamBaseUrlVariable(name)}: must be set to take payments on ${name}`);
   }
+  const mppMethods = config.mpp.methods ?? [];
+  if (mppMethods.length > 0 && set('MPP_SECRET_KEY') === undefined)
+    problems.push('MPP_SECRET_KEY: must be set with MPP_METHODS');
+  if (mppMethods.includes('tempo') && set('MPP_TEMPO_RECIPIENT') === undefined)
+    problems.push('MPP_TEMPO_RECIPIENT: must be set for the method tempo');
+  if (mppMethods.includes('evm') && config.x402.networks?.includes('base') !== true)
+    problems.push('X402_NETWORKS: must include base for the MPP method evm, which settles there');
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
 }
 
 /** The nodes of the chains that payments settle on: those that services read too. */
 export function rpcUrlsOf(config: Config): Record<NetworkName, string | null> {
-  return Object.fromEntries(
-    NETWORK_NAMES.map((name) => [name, config.upstreams[name].baseUrl]),
-  ) as Record<NetworkName, string | null>;
+  return Object.fromEntries(NETWORK_NAMES.map((name) => [name, config.upstreams[name].baseUrl])) as Record<
+    NetworkName,
+    string | null
+  >;
 }

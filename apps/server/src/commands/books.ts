@@ -16,11 +16,19 @@ await runCommand('npm run books [-- --json]', async () => {
     const books = await proveBooks(database.sql);
     const x402 = createX402Rail(
       { ...config.x402, rpcUrls: rpcUrlsOf(config) },
-      { sql: database.sql, baseUrl: config.publicUrl ?? 'http://localhost', secret: config.secret, nowMs: Date.now, report: () => {} },
+      {
+        sql: database.sql,
+        baseUrl: config.publicUrl ?? 'http://localhost',
+        secret: config.secret,
+        nowMs: Date.now,
+        report: () => {},
+      },
     );
     const chains = await x402.audit().finally(() => x402.close());
     const balanced = books.balanced && chains.every(({ findings }) => findings.length === 0);
-    process.stdout.write(values.json ? asJson({ ...books, balanced, chains }) : asText(books, chains, balanced));
+    process.stdout.write(
+      values.json ? asJson({ ...books, balanced, chains }) : asText(books, chains, balanced),
+    );
     return balanced ? 0 : 1;
   } finally {
     await database.close();

@@ -102,7 +102,10 @@ const openapiShape = z.looseObject({
       }),
     ),
   ),
-  components: z.looseObject({ schemas: z.record(z.string(), z.unknown()) }),
+  components: z.looseObject({
+    schemas: z.record(z.string(), z.unknown()),
+    responses: z.record(z.string(), z.unknown()),
+  }),
 });
 
 function parsedOpenapi(context: DiscoveryContext) {
@@ -289,7 +292,7 @@ test('ways to pay are published when they work, and only then', () => {
     const text = now.get(name) ?? '';
     assert.doesNotMatch(
       text,
-      /X-PAYMENT|PAYMENT-|x402_onchain|eip155|manifest\.json"?:|facilitator\.test|credits\/checkout|"mpp"|\/mpp\//,
+      /X-PAYMENT|PAYMENT-|x402_onchain|eip155|payment-manifest|facilitator\.test|credits\/checkout|"mpp"|\/mpp\//,
       name,
     );
   }
@@ -346,13 +349,17 @@ test('an operation is described only when its route exists', () => {
 });
 
 test('every operation has its own id, says who may call it, shows an example and can refuse for money', () => {
-  const { paths } = parsedOpenapi(sampleContext());
+  const { paths, components } = parsedOpenapi(withWallets());
   const ids: string[] = [];
   for (const [path, item] of Object.entries(paths)) {
     for (const [method, operation] of Object.entries(item)) {
       ids.push(operation.operationId);
       const where = `${method} ${path}`;
-      assert.match(JSON.stringify(operation), /"example":/, where);
+      const text = JSON.stringify(operation).replace(
+        /\{"\$ref":"#\/components\/responses\/(\w+)"/g,
+        (_, name: string) => JSON.stringify(components.responses[name]),
+      );
+      assert.match(text, /"example":/, where);
       if (operation['x-payment-info'] === undefined) continue;
       for (const status of ['200', '402', 'default']) {
         assert.ok(status in operation.responses, `${where} has no ${status}`);

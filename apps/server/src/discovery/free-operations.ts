@@ -3,6 +3,8 @@
 interface FreeOperation {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   path: string;
+  /** About payments on a chain: shown while they are taken. */
+  onChain?: true;
   operation: Readonly<Record<string, unknown>>;
 }
 
@@ -209,7 +211,10 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
         required: true,
         content: {
           'application/json': {
-            schema: { type: 'object' },
+            schema: {
+              type: 'object',
+              properties: { installId: { type: 'string' }, event: { type: 'string' } },
+            },
             example: {
               installId: 'mcp-0123456789abcdef',
               sdkType: 'python-mcp',
@@ -333,6 +338,7 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
   {
     method: 'GET',
     path: '/x402/receipts/{id}',
+    onChain: true,
     operation: {
       operationId: 'getReceipt',
       tags: ['Free'],
@@ -433,6 +439,7 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
   {
     method: 'GET',
     path: '/x402/payment-manifest.json',
+    onChain: true,
     operation: {
       operationId: 'getPaymentManifest',
       tags: ['Free'],

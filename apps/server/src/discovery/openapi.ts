@@ -23,8 +23,8 @@ const SHORTEST_SHARED_SCHEMA = 60;
 export function openapiDocument(context: DiscoveryContext) {
   const shared = sharedFields(context.services);
   const paths: Record<string, Record<string, unknown>> = {};
-  for (const { method, path, operation } of FREE_OPERATIONS) {
-    if (!serves(context, method, path)) continue;
+  for (const { method, path, operation, onChain } of FREE_OPERATIONS) {
+    if (!serves(context, method, path) || (onChain && context.rails.x402 === null)) continue;
     paths[path] = { ...paths[path], [method.toLowerCase()]: operation };
   }
   for (const service of context.services) {

@@ -11,14 +11,15 @@ export const HOUSE_ACCOUNTS = {
   trial_expired: 3n,
   /** Credit given by an operator, the first start's sandbox key among it. Grows by debits. */
   operator_grants: 4n,
-  /** What came in on chains by x402, less what went back. Grows by debits. */
-  x402_clearing: 5n,
+  /**
+   * What came in on chains, less what went back. Grows by debits. One account whatever the rail: a payment that two
+   * rails can read must be claimed in one place.
+   */
+  chain_clearing: 5n,
   revenue_x402: 6n,
-  /** As `x402_clearing`, by MPP. */
-  mpp_clearing: 7n,
-  revenue_mpp: 8n,
+  revenue_mpp: 7n,
   /** Payments that a chain took back after the answer had left. Grows by debits. */
-  settlement_losses: 9n,
+  settlement_losses: 8n,
 } as const;
 
 export type HouseAccount = keyof typeof HOUSE_ACCOUNTS;

@@ -7,6 +7,7 @@ export function x402Door(challenge: (quote: Quote) => Challenge): Door {
   return {
     prefix: '/x402',
     challenge,
+    headers: {},
     fields: () => ({}),
     dress: (problem, requestId) => ({
       headers: { 'content-type': 'application/json; charset=utf-8' },

@@ -107,10 +107,15 @@ export interface Door {
   prefix: string;
   /** The 402 of a service; made again when a rail's offer changes. */
   challenge(quote: Quote): Challenge;
+  /** On every 2xx answer. */
+  headers: Readonly<Record<string, string>>;
   /** Fields that its answers have beside the service's own. */
   fields(timing: { startedAtMs: number; nowMs: number }): Record<string, unknown>;
   /** Turns an answer that is neither 2xx nor 402 into this door's form. */
-  dress(problem: Problem, requestId: string): { headers: Record<string, string>; body: Record<string, unknown> };
+  dress(
+    problem: Problem,
+    requestId: string,
+  ): { headers: Record<string, string>; body: Record<string, unknown> };
 }
 
 export interface PaidCallParts {
@@ -274,7 +279,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
         });
       }
       const idempotencyKey = readIdempotencyKey(request.headers);
-      const payment = await rail.read(request.headers, quote, idempotencyKey);
+      const payment = await rail.read(request.headers, quote, { idempotencyKey, rawBody: request.rawBody });
       const payerVerdict = parts.payerLimit.take(payment.limitBy);
       rate = rateHeaders(payerVerdict);
       if (!payerVerdict.allowed) throw rateExceeded(payerVerdict);
@@ -537,7 +542,11 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       availableMicros: payment.onChain === null ? captured.availableMicros : null,
       transaction,
     });
-    return { status: 200, headers: { ...ANSWER_HEADERS, ...receipt, 'x-call-id': callId }, body };
+    return {
+      status: 200,
+      headers: { ...ANSWER_HEADERS, ...parts.door.headers, ...receipt, 'x-call-id': callId },
+      body,
+    };
   }
 
   async function runOrRelease(work: Work, call: OpenedCall): Promise<string> {
@@ -697,6 +706,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       status: stored.status,
       headers: {
         ...stored.headers,
+        ...parts.door.headers,
         ...payment.receipt({
           callId,
           priceMicros: stored.transaction === null ? 0n : quote.priceMicros,

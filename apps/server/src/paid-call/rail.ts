@@ -133,6 +133,12 @@ export interface Offer {
   freshHeaders?: () => Record<string, string>;
 }
 
+/** What a request carries that a credential may be bound to. */
+export interface BesideCredential {
+  idempotencyKey: string | null;
+  rawBody: Buffer | undefined;
+}
+
 /** One way to pay. Rails know the ledger or a chain, and nothing of what is sold. */
 export interface Rail {
   readonly name: Payment['rail'];
@@ -142,10 +148,9 @@ export interface Rail {
   /**
    * Reads and checks the credential without reserving anything.
    *
-   * @param idempotencyKey the caller's, or null
    * @throws PaymentRefused when it cannot pay for the quote
    */
-  read(headers: Headers, quote: Quote, idempotencyKey: string | null): Promise<Payment>;
+  read(headers: Headers, quote: Quote, beside: BesideCredential): Promise<Payment>;
   /** Grows whenever `offer` would say something else than before. */
   readonly revision?: number;
   /** Where its payments settle; absent when they move inside the ledger. */

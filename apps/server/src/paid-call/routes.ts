@@ -4,16 +4,21 @@ import { sendFinished } from '../http/server.ts';
 import type { Service } from '../services/define.ts';
 import type { PaidCall } from './paid-call.ts';
 
-/** `/api/x402/` is where the oldest SDK looks. */
-const PREFIXES = ['/x402', '/api/x402'];
 const MAX_SUGGESTIONS = 5;
 
 /** A route for each service, and a 404 that names near ones. */
 export function paidCallRoutes(
   app: FastifyInstance,
-  parts: { services: readonly Service[]; paidCall: PaidCall; addressOf(request: FastifyRequest): string },
+  parts: {
+    /** The addresses that all lead to the same door. */
+    prefixes: readonly string[];
+    services: readonly Service[];
+    paidCall: PaidCall;
+    addressOf(request: FastifyRequest): string;
+  },
 ): void {
-  for (const prefix of PREFIXES) {
+  const [canonical = ''] = parts.prefixes;
+  for (const prefix of parts.prefixes) {
     for (const service of parts.services) {
       const handler = async (request: FastifyRequest, reply: FastifyReply) => {
         const answer = await parts.paidCall.handle({
@@ -37,9 +42,9 @@ export function paidCallRoutes(
           headers: { allow: 'GET, HEAD, POST' },
         });
       }
-      const knownPaths = nearest(asked, parts.services).map((path) => `/x402/${path}`);
+      const knownPaths = nearest(asked, parts.services).map((path) => `${canonical}/${path}`);
       throw new Problem(404, 'UNKNOWN_SERVICE', `There is no service ${asked.slice(0, 80)}.`, {
-        details: { knownPaths, catalog: '/x402/catalog', charged: false },
+        details: { knownPaths, catalog: `${canonical}/catalog`, charged: false },
       });
     };
     app.route({

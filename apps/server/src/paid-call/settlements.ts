@@ -270,7 +270,6 @@ export function createSettlementStore(sql: Database, nowMs: () => number): Settl
     },
 
     async receipt(callId) {
-      const accounts = [HOUSE_ACCOUNTS.x402_clearing, HOUSE_ACCOUNTS.mpp_clearing].map(String);
       const [row] = await sql<
         (Omit<Row, 'payment_key' | 'revenue' | 'dead_after'> & {
           reason: string | null;
@@ -285,7 +284,7 @@ export function createSettlementStore(sql: Database, nowMs: () => number): Settl
                r.transaction as refund_transaction, r.reason as refund_reason
         from settlements s join calls c on c.account_id = s.account_id and c.id = s.call_id
         left join refunds r on r.account_id = s.account_id and r.call_id = s.call_id
-        where s.account_id in ${sql(accounts)} and s.call_id = ${callId}`;
+        where s.account_id = ${String(HOUSE_ACCOUNTS.chain_clearing)} and s.call_id = ${callId}`;
       const settlementState = STATES[row?.state ?? -1];
       if (row === undefined || settlementState === undefined) return null;
       return {

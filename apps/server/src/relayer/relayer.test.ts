@@ -285,7 +285,9 @@ test('one id is one transaction, however often it is asked for, until another on
   assert.ok(copies.every((each) => each === null));
   await chain.client.mine({ blocks: 1 });
   await chain.client.setAutomine(true);
-  const mined = await Promise.all([relayer, setting.relayer()].map((each) => each.send(setting.call('a'), WAIT_MS)));
+  const mined = await Promise.all(
+    [relayer, setting.relayer()].map((each) => each.send(setting.call('a'), WAIT_MS)),
+  );
   assert.ok(mined[0] !== undefined && mined[0] !== null);
   assert.deepEqual(mined[1], mined[0]);
   await assertNoGap(setting, address, 1);

@@ -171,6 +171,8 @@ export interface ServiceDefinition<
   requires?: Requires;
   /** The answer holds a secret of the caller's: the copy that is kept for a repeat must be encrypted. */
   secretAnswer?: true;
+  /** Whether it is sold at `/mpp/<path>` too. */
+  mpp?: true;
   /** `read`: may run before it is paid for. `write`: leaves something behind, so it is paid for first. */
   effect?: 'read' | 'write';
   /** The longest a call may take; 20 s unless said otherwise, 25 s at most. */
@@ -198,6 +200,7 @@ export interface Service {
   readonly uses: readonly UpstreamName[];
   readonly requires: readonly Capability[];
   readonly secretAnswer: boolean;
+  readonly mpp: boolean;
   readonly effect: 'read' | 'write';
   readonly timeoutMs: number;
   run(input: unknown, context: RunContext<UpstreamName>): Promise<Answer<Record<string, unknown>>>;
@@ -232,6 +235,7 @@ export function defineService<
     uses: definition.uses ?? [],
     requires: definition.requires ?? [],
     secretAnswer: definition.secretAnswer ?? false,
+    mpp: definition.mpp ?? false,
     effect: definition.effect ?? 'read',
     timeoutMs,
     // The pipeline hands over what `input` parsed, so the two types meet here and nowhere else.

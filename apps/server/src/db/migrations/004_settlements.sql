@@ -2,8 +2,7 @@
 -- and to prove afterwards that it did.
 
 INSERT INTO ledger_accounts (id, house, name) VALUES
-  (5, true, 'x402_clearing'), (6, true, 'revenue_x402'), (7, true, 'mpp_clearing'), (8, true, 'revenue_mpp'),
-  (9, true, 'settlement_losses');
+  (5, true, 'chain_clearing'), (6, true, 'revenue_x402'), (7, true, 'revenue_mpp'), (8, true, 'settlement_losses');
 
 -- calls.state 3: kept. Its answer is stored (or its payment is sent before it runs) and what becomes of it stands in
 -- `settlements`; only that row's outcome captures or releases it.

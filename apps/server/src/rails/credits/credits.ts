@@ -18,7 +18,7 @@ export function creditsRail(parts: { keys: Keys; baseUrl: string }): Rail {
     recognizes: (headers) => presentedApiKey(headers) !== null,
 
     // Whether the balance covers the quote is for the reservation to say.
-    async read(headers, _quote, idempotencyKey) {
+    async read(headers, _quote, { idempotencyKey }) {
       const presented = presentedApiKey(headers) ?? '';
       const key = await keys.find(presented);
       if (key === null) {

@@ -43,11 +43,15 @@ export async function auditNetwork(parts: {
   const findings: string[] = [];
   for (let at = 0; at < booked.length; at += AT_ONCE) {
     const some = booked.slice(at, at + AT_ONCE);
-    const said = await Promise.all(some.map(({ payment, transaction }) => parts.finality(payment, transaction)));
+    const said = await Promise.all(
+      some.map(({ payment, transaction }) => parts.finality(payment, transaction)),
+    );
     for (const [index, finality] of said.entries()) {
       const { callId, transaction } = some[index] ?? { callId: '', transaction: '' };
-      if (finality === 'gone') findings.push(`call ${callId} was paid by ${transaction}, which the chain does not know`);
-      if (finality === 'unknown') findings.push(`nobody could say whether ${transaction} paid for call ${callId}`);
+      if (finality === 'gone')
+        findings.push(`call ${callId} was paid by ${transaction}, which the chain does not know`);
+      if (finality === 'unknown')
+        findings.push(`nobody could say whether ${transaction} paid for call ${callId}`);
     }
   }
   return {
@@ -66,7 +70,8 @@ async function unmatchedTransfers(
 ): Promise<ChainAudit['unmatched']> {
   const blocks = booked.flatMap(({ blockNumber }) => (blockNumber === null ? [] : [blockNumber]));
   if (blocks.length === 0) return [];
-  const nameOf = (transaction: string, from: string, units: bigint) => `${transaction} ${from} ${units}`.toLowerCase();
+  const nameOf = (transaction: string, from: string, units: bigint) =>
+    `${transaction} ${from} ${units}`.toLowerCase();
   const expected = new Map<string, number>();
   for (const { transaction, payment } of booked) {
     const name = nameOf(transaction, payment.payer, payment.amountUnits);
@@ -90,7 +95,8 @@ async function unmatchedTransfers(
       const name = nameOf(transactionHash, from, BigInt(data));
       const left = expected.get(name) ?? 0;
       if (left > 0) expected.set(name, left - 1);
-      else if (unmatched.length < MAX_LISTED) unmatched.push({ transaction: transactionHash, from, units: BigInt(data) });
+      else if (unmatched.length < MAX_LISTED)
+        unmatched.push({ transaction: transactionHash, from, units: BigInt(data) });
     }
     fromBlock = last + 1n;
   }

@@ -207,24 +207,24 @@ export function evmPayments(parts: EvmPaymentParts): NetworkPayments {
   };
 }
 
+/** An authorization from its JSON form. */
+export function authorizationOf(text: EvmEvidence['authorization']): Authorization {
+  return {
+    from: text.from as Hex,
+    to: text.to as Hex,
+    value: BigInt(text.value),
+    validAfter: BigInt(text.validAfter),
+    validBefore: BigInt(text.validBefore),
+    nonce: text.nonce as Hex,
+  };
+}
+
 /** The evidence of an `exact` payment, as it was stored. */
 function evidenceOf(payment: OnChainPayment): {
   authorization: Authorization;
   signature: Hex;
   forFacilitator: PaymentForFacilitator;
 } {
-  const evidence = payment.evidence as EvmEvidence;
-  const { from, to, value, validAfter, validBefore, nonce } = evidence.authorization;
-  return {
-    authorization: {
-      from: from as Hex,
-      to: to as Hex,
-      value: BigInt(value),
-      validAfter: BigInt(validAfter),
-      validBefore: BigInt(validBefore),
-      nonce: nonce as Hex,
-    },
-    signature: evidence.signature,
-    forFacilitator: evidence.forFacilitator,
-  };
+  const { authorization, signature, forFacilitator } = payment.evidence as EvmEvidence;
+  return { authorization: authorizationOf(authorization), signature, forFacilitator };
 }

@@ -10,10 +10,15 @@ import { microsToUsd } from '../../ledger/money.ts';
 import type { Chains, ChainVerdict, OnChainPayment, Payment, Quote, Rail } from '../../paid-call/rail.ts';
 import { createRelayer, type Relayer } from '../../relayer/relayer.ts';
 import { auditNetwork, type ChainAudit } from './audit.ts';
-import type { Hex } from './eip3009.ts';
+import type { Authorization, Hex } from './eip3009.ts';
 import { type EvmChain, openEvmChain } from './evm-chain.ts';
-import { type EvmEvidence, evmPayments, type NetworkPayments } from './evm-payments.ts';
-import { connectFacilitator, type Facilitator, type SupportedKinds } from './facilitator.ts';
+import { authorizationOf, type EvmEvidence, evmPayments, type NetworkPayments } from './evm-payments.ts';
+import {
+  connectFacilitator,
+  type Facilitator,
+  type PaymentForFacilitator,
+  type SupportedKinds,
+} from './facilitator.ts';
 import { type EvmNetwork, NETWORKS, type Network, type NetworkName, type SolanaNetwork } from './networks.ts';
 import {
   legacyAccepts,
@@ -66,9 +71,22 @@ export interface X402Rail {
   /** One round over our own pending transactions. */
   resume(): Promise<void>;
   dropExpiredSignIns(): Promise<void>;
+  /** The chain with this id, for another rail whose payments are authorizations too; null when it is not offered. */
+  authorizations(chainId: number): AuthorizationSettler | null;
   /** Holds the books against every chain that is configured. */
   audit(): Promise<ChainAudit[]>;
   close(): Promise<void>;
+}
+
+/** Settles EIP-3009 authorizations that came by another protocol, with the same chain, keys and facilitators. */
+export interface AuthorizationSettler {
+  chainId: number;
+  asset: Hex;
+  domain: { name: string; version: string };
+  payTo: Hex;
+  chains: Chains;
+  isSignedByPayer(authorization: EvmEvidence['authorization'], signature: Hex): Promise<boolean>;
+  evidenceOf(authorization: EvmEvidence['authorization'], signature: Hex, quote: Quote): EvmEvidence;
 }
 
 interface EvidenceOfTransfer extends Record<string, unknown> {
@@ -209,7 +227,7 @@ export function createX402Rail(
     const { payer, network } = onChain;
     return {
       rail: 'x402',
-      accountId: HOUSE_ACCOUNTS.x402_clearing,
+      accountId: HOUSE_ACCOUNTS.chain_clearing,
       keyId: null,
       revenue: 'revenue_x402',
       identity: details.paymentId === null ? onChain.key : `id:${payer}:${details.paymentId}`,
@@ -241,7 +259,7 @@ export function createX402Rail(
       presented.version === 2 ? requirementsV2(found, quote) : requirementsV1(found, quote);
     checkAccepted(presented, requirementsV2(found, quote));
     const { version, network, resource, extensions } = presented;
-    const forFacilitator = (payload: Record<string, unknown>) => ({
+    const forFacilitator = (payload: Record<string, unknown>): PaymentForFacilitator => ({
       x402Version: version,
       paymentPayload:
         version === 2
@@ -294,23 +312,25 @@ export function createX402Rail(
       throw unavailable('CHAIN_UNAVAILABLE', `${network.title} does not answer.`, 5_000, {}, error);
     });
     if (!signed) throw refuse('PAYMENT_SIGNATURE_INVALID');
-    const asText = {
-      from: authorization.from,
-      to: authorization.to,
-      value: String(authorization.value),
-      validAfter: String(authorization.validAfter),
-      validBefore: String(authorization.validBefore),
-      nonce: authorization.nonce,
-    };
-    const evidence: EvmEvidence = {
-      scheme: 'exact-evm',
-      authorization: asText,
-      signature,
-      mustLastMs: quote.service.timeoutMs + SETTLE_MARGIN_MS,
-      forFacilitator: forFacilitator({ signature: withHighV(signature), authorization: asText }),
-    };
+    const evidence = evidenceOf(textOf(authorization), signature, quote, forFacilitator);
     const key = `${network.id}:${network.asset.toLowerCase()}:${authorization.from}:${authorization.nonce}`;
     return paymentOf({ ...common, key, payer: authorization.from, deadAfterMs, evidence }, details);
+  }
+
+  /** What the reconciler needs to go on with an authorization, and what a facilitator is given. */
+  function evidenceOf(
+    authorization: EvmEvidence['authorization'],
+    signature: Hex,
+    quote: Quote,
+    forFacilitator: (payload: Record<string, unknown>) => PaymentForFacilitator,
+  ): EvmEvidence {
+    return {
+      scheme: 'exact-evm',
+      authorization,
+      signature,
+      mustLastMs: quote.service.timeoutMs + SETTLE_MARGIN_MS,
+      forFacilitator: forFacilitator({ signature: withHighV(signature), authorization }),
+    };
   }
 
   async function findTransfer(open: Opened, transaction: string, amountUnits: bigint) {
@@ -465,7 +485,7 @@ export function createX402Rail(
       if (typeof header !== 'string') return null;
       const payer = await signIn.check(header, quote.resourceUrl);
       return {
-        accountId: HOUSE_ACCOUNTS.x402_clearing,
+        accountId: HOUSE_ACCOUNTS.chain_clearing,
         payer,
         receipt: ({ transaction }) => ({
           'x-payment-method': 'x402',
@@ -495,6 +515,29 @@ export function createX402Rail(
       }
     },
     dropExpiredSignIns: () => signIn.dropExpired(),
+    authorizations(chainId) {
+      const open = opened.get(`eip155:${chainId}`);
+      if (open === undefined || !('chain' in open) || config.recipient === null) return null;
+      const { network, chain } = open;
+      const payTo = config.recipient;
+      return {
+        chainId,
+        asset: network.asset,
+        domain: network.domain,
+        payTo,
+        chains,
+        isSignedByPayer: (authorization, signature) =>
+          chain.isSignedByPayer(authorizationOf(authorization), signature),
+        evidenceOf: (authorization, signature, quote) => {
+          const requirements = requirementsV2({ network, payTo, feePayer: null }, quote);
+          return evidenceOf(authorization, signature, quote, (payload) => ({
+            x402Version: 2,
+            paymentPayload: { x402Version: 2, accepted: requirements, payload },
+            paymentRequirements: requirements,
+          }));
+        },
+      };
+    },
     audit: () =>
       Promise.all(
         [...opened.values()].map((open) =>
@@ -513,6 +556,19 @@ export function createX402Rail(
         ...[...opened.values()].map(({ rpc }) => rpc.close()),
       ]);
     },
+  };
+}
+
+/** An authorization as JSON: numbers as decimal strings. */
+function textOf(authorization: Authorization): EvmEvidence['authorization'] {
+  const { from, to, value, validAfter, validBefore, nonce } = authorization;
+  return {
+    from,
+    to,
+    value: String(value),
+    validAfter: String(validAfter),
+    validBefore: String(validBefore),
+    nonce,
   };
 }
 

@@ -19,6 +19,7 @@ export default defineService({
   name: 'AI Inference',
   tag: 'AI Services',
   priceUsd: '0.05',
+  mpp: true,
   featured: true,
   summary:
     'One completion by a language model: send a prompt, get text, the model that wrote it and its token counts.',

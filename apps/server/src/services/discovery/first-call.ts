@@ -10,6 +10,7 @@ export default defineService({
   name: 'First Paid Call',
   tag: 'Discovery',
   priceUsd: '0.05',
+  mpp: true,
   featured: true,
   summary:
     'The cheapest way to see a payment work: confirms how it was paid and names services to call next.',

@@ -8,6 +8,7 @@ export default defineService({
   name: 'Ping/Echo Service',
   tag: 'Discovery',
   priceUsd: '0.25',
+  mpp: true,
   featured: true,
   summary:
     'Echoes a message, and tells the version and how many services are on sale: a check of the whole paid path.',

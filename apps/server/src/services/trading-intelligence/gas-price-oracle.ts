@@ -81,6 +81,7 @@ export default defineService({
   name: 'Gas Price Oracle',
   tag: 'Trading Intelligence',
   priceUsd: '0.10',
+  mpp: true,
   summary:
     'Base fee and three tip levels on each chain, from what recent blocks really paid, and what a transfer costs in USD.',
   featured: true,

@@ -18,6 +18,7 @@ export default defineService({
   name: 'Token Metadata Lookup',
   tag: 'Trading Intelligence',
   priceUsd: '0.10',
+  mpp: true,
   summary: 'Name, symbol, decimals and total supply of a token, as its contract on an EVM chain says now.',
   input: z.object({
     tokenAddress: tokenAddress.describe(

@@ -1,0 +1,93 @@
+import { microsToUsd } from '../../ledger/money.ts';
+import type { Door } from '../../paid-call/paid-call.ts';
+import type { Quote, Rail } from '../../paid-call/rail.ts';
+import type { MppRail } from './mpp.ts';
+
+const PROBLEMS = 'https://paymentauth.org/problems/';
+const PROTOCOL = { 'x-mpp-protocol': 'payment-auth/1' };
+
+/**
+ * `/mpp/…`: the same services under the HTTP "Payment" scheme, errors as problem+json (RFC 9457) with the house's own
+ * fields beside the standard's. The same 402 carries the offers of the other rails, so that either wallet can pay.
+ */
+export function mppDoor(mpp: MppRail, others: readonly Rail[], baseUrl: string): Door {
+  return {
+    prefix: '/mpp',
+
+    challenge(quote: Quote) {
+      const offers = others.map((rail) => rail.offer(quote));
+      const accepts = offers.flatMap((offer) => offer.accepts);
+      const priceUsd = Number(microsToUsd(quote.priceMicros));
+      return {
+        async answer(request, refused) {
+          const standard = await mpp.challenge(quote, request);
+          // Who names the methods it can pay by is answered in them alone.
+          const asked = request.headers['accept-payment'] !== undefined;
+          const shared = asked
+            ? []
+            : offers.flatMap(({ headers, freshHeaders }) => [headers, freshHeaders?.() ?? {}]);
+          const problem =
+            refused === undefined ? null : String(refused.details.problem ?? 'verification-failed');
+          const body = {
+            ...standard.body,
+            ...(refused === undefined || problem === null
+              ? {}
+              : {
+                  type: PROBLEMS + problem,
+                  title: titleOf(problem),
+                  detail: refused.message,
+                  last_error_reason: {
+                    code: refused.code,
+                    message: refused.message,
+                    hint: refused.hint,
+                    recoverable: true,
+                    telemetryId: request.requestId,
+                    ...refused.details,
+                  },
+                }),
+            status: 402,
+            error: refused?.code ?? 'PAYMENT_REQUIRED',
+            code: refused?.code ?? 'PAYMENT_REQUIRED',
+            message:
+              refused?.message ??
+              `${quote.service.name} costs ${microsToUsd(quote.priceMicros, 2)} USD a call.`,
+            price_usd: priceUsd,
+            requestId: request.requestId,
+            catalog: `${baseUrl}/mpp/catalog`,
+            ...(asked || accepts.length === 0 ? {} : { x402Version: 1, accepts }),
+          };
+          return {
+            headers: Object.assign({}, ...shared, standard.headers, PROTOCOL, {
+              'cache-control': 'no-store',
+              'content-type': 'application/problem+json; charset=utf-8',
+            }),
+            body: JSON.stringify(body),
+          };
+        },
+      };
+    },
+
+    headers: PROTOCOL,
+    fields: ({ startedAtMs, nowMs }) => ({ protocol: 'mpp', responseTimeMs: nowMs - startedAtMs }),
+
+    dress(problem, requestId) {
+      return {
+        headers: { ...PROTOCOL, 'content-type': 'application/problem+json; charset=utf-8' },
+        body: {
+          type: 'about:blank',
+          title: titleOf(problem.code.toLowerCase().replaceAll('_', '-')),
+          status: problem.status,
+          detail: problem.message,
+          ...problem.body(requestId),
+        },
+      };
+    },
+  };
+}
+
+function titleOf(problem: string): string {
+  return problem.replace(
+    /(^|-)([a-z])/g,
+    (_, dash: string, letter: string) => (dash ? ' ' : '') + letter.toUpperCase(),
+  );
+}

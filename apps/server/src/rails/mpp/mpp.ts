@@ -1,0 +1,471 @@
+/**
+ * The MPP rail: the HTTP "Payment" authentication scheme, with the reference library for challenges and credentials.
+ * What it does not do is take money: credentials are claimed, verified, settled and looked up by the same steps and in
+ * the same table as x402 payments. https://paymentauth.org  https://mpp.dev
+ */
+import { createHash, randomUUID } from 'node:crypto';
+import { Challenge, Credential, Receipt } from 'mppx';
+import { evm, Mppx, Store, tempo } from 'mppx/server';
+import { createClient, defineChain, http } from 'viem';
+import { connectRpc, type Rpc } from '../../chain-rpc/json-rpc.ts';
+import { Problem, unavailable } from '../../http/problem.ts';
+import { HOUSE_ACCOUNTS } from '../../ledger/accounts.ts';
+import { microsToUsd } from '../../ledger/money.ts';
+import {
+  type BesideCredential,
+  type Chains,
+  type OnChainPayment,
+  type Payment,
+  PaymentRefused,
+  type Quote,
+  type Rail,
+  type Headers as RequestHeaders,
+} from '../../paid-call/rail.ts';
+import type { Hex } from '../x402/eip3009.ts';
+import type { AuthorizationSettler } from '../x402/x402.ts';
+import { readTempoTransaction, type TempoEvidence, tempoPayments } from './tempo-payments.ts';
+
+export const TEMPO_CHAIN_ID = 4217;
+const TEMPO = `eip155:${TEMPO_CHAIN_ID}`;
+/** Every token that is taken counts millionths of a dollar. */
+const DECIMALS = 6;
+const RPC_TIMEOUT_MS = 5_000;
+const MAX_CREDENTIAL_CHARS = 16_000;
+
+export interface MppConfig {
+  methods: readonly ('tempo' | 'evm')[];
+  /** At least 32 characters; the same on all replicas. */
+  secretKey: string;
+  /** The name that challenges are bound to; the host of the public address. */
+  realm: string;
+  tempo: { rpcUrl: string; recipient: Hex; currency: Hex } | null;
+}
+
+export interface MppRail {
+  rail: Rail;
+  /** The methods that are offered, in order of preference. */
+  methods: readonly { method: 'tempo' | 'evm'; chainId: number; currency: Hex; recipient: Hex }[];
+  /** A fresh 402 in the standard's form. `request` without its credential. */
+  challenge(
+    quote: Quote,
+    request: { method: string; headers: RequestHeaders; rawBody: Buffer | undefined },
+  ): Promise<{ headers: Record<string, string>; body: Record<string, unknown> }>;
+  close(): Promise<void>;
+}
+
+/** Why a credential does not pay. `problem` is the last part of the problem's type. */
+function refuse(problem: string, message: string, hint: string): PaymentRefused {
+  return new PaymentRefused(`MPP_${problem.replaceAll('-', '_').toUpperCase()}`, message, hint, { problem });
+}
+
+const AGAIN = 'Answer a fresh challenge of this 402.';
+
+export function createMppRail(
+  config: MppConfig,
+  parts: {
+    evm: AuthorizationSettler | null;
+    nowMs(): number;
+    report(network: string, step: 'verify' | 'settle', outcome: string): void;
+  },
+): MppRail {
+  const { realm, secretKey } = config;
+  const rpc: Rpc | null =
+    config.tempo === null ? null : connectRpc(config.tempo.rpcUrl, { timeoutMs: RPC_TIMEOUT_MS });
+  const evmMethod = config.methods.includes('evm') ? parts.evm : null;
+  const tempoMethod = config.methods.includes('tempo') ? config.tempo : null;
+  const payments = openMppx();
+
+  function openMppx() {
+    const offered: unknown[] = [];
+    for (const method of config.methods) {
+      if (method === 'tempo' && tempoMethod !== null) {
+        const chain = defineChain({
+          id: TEMPO_CHAIN_ID,
+          name: 'Tempo',
+          nativeCurrency: { name: 'USD', symbol: 'USD', decimals: 18 },
+          rpcUrls: { default: { http: [tempoMethod.rpcUrl] } },
+        });
+        const client = createClient({
+          chain,
+          transport: http(tempoMethod.rpcUrl, { timeout: RPC_TIMEOUT_MS }),
+        });
+        offered.push(
+          tempo.charge({
+            currency: tempoMethod.currency,
+            recipient: tempoMethod.recipient,
+            decimals: DECIMALS,
+            getClient: () => client,
+            // A credential that was paid before it came could not be given back. Pull ones cost nothing until we say so.
+            supportedModes: ['pull'],
+            // Claims are rows of `calls`; the library only ever validates here, which needs no memory.
+            store: Store.memory(),
+          }),
+        );
+      }
+      if (method === 'evm' && evmMethod !== null) {
+        offered.push(
+          evm.charge({
+            currency: evmMethod.asset,
+            chainId: evmMethod.chainId,
+            decimals: DECIMALS,
+            authorization: evmMethod.domain,
+            recipient: evmMethod.payTo,
+            settle: () => Promise.reject(new Error('payments are settled by the paid call')),
+          }),
+        );
+      }
+    }
+    return Mppx.create({ realm, secretKey, methods: offered as never }) as unknown as MppxServer;
+  }
+
+  const amountOf = (quote: Quote) => microsToUsd(quote.priceMicros, DECIMALS);
+  const pathOf = (quote: Quote) => new URL(quote.resourceUrl).pathname;
+  const scopeOf = (quote: Quote) => `POST ${pathOf(quote)}`;
+  const digestOf = (rawBody: Buffer | undefined) =>
+    rawBody === undefined || rawBody.length === 0
+      ? null
+      : createHash('sha256').update(rawBody).digest('base64url');
+
+  /** Reads a credential, as far as that takes no chain: it was answered to a challenge of ours, for this service. */
+  function readCredential(headers: RequestHeaders, quote: Quote): MppCredential {
+    const header = headers.authorization;
+    if (typeof header !== 'string')
+      throw refuse('malformed-credential', 'The credential is malformed.', AGAIN);
+    if (header.length > MAX_CREDENTIAL_CHARS)
+      throw refuse(
+        'malformed-credential',
+        `The credential has more than ${MAX_CREDENTIAL_CHARS} characters.`,
+        AGAIN,
+      );
+    if (header.match(/(^|,\s*)payment\s/gi)?.length !== 1) {
+      throw new Problem(400, 'TWO_CREDENTIALS', 'One request carries one Payment credential.', {
+        details: { charged: false },
+      });
+    }
+    let credential: MppCredential;
+    try {
+      credential = Credential.deserialize(
+        Credential.extractPaymentScheme(header) ?? '',
+      ) as unknown as MppCredential;
+    } catch {
+      throw refuse(
+        'malformed-credential',
+        'The credential is malformed: it is not base64url of JSON.',
+        AGAIN,
+      );
+    }
+    const { challenge } = credential;
+    if (!Challenge.verify(challenge as never, { secretKey }))
+      throw refuse('invalid-challenge', 'The challenge was not issued by this server.', AGAIN);
+    if (challenge.realm !== realm)
+      throw refuse('invalid-challenge', 'The challenge is for another realm.', AGAIN);
+    if (metaOf(credential)._mppx_scope !== scopeOf(quote))
+      throw refuse('invalid-challenge', 'The challenge is for another service.', AGAIN);
+    if (challenge.request.amount !== String(quote.priceMicros))
+      throw refuse('invalid-challenge', 'The challenge is for another price.', AGAIN);
+    return credential;
+  }
+
+  async function read(
+    headers: RequestHeaders,
+    quote: Quote,
+    { rawBody }: BesideCredential,
+  ): Promise<Payment> {
+    const credential = readCredential(headers, quote);
+    const { challenge } = credential;
+    const { b: boundTo } = metaOf(credential);
+    if (boundTo !== undefined && boundTo !== digestOf(rawBody))
+      throw refuse('invalid-challenge', 'The challenge is for another body.', AGAIN);
+    const onChain =
+      challenge.method === 'tempo' ? readTempo(credential, quote) : await readEvm(credential, quote);
+    return {
+      rail: 'mpp',
+      accountId: HOUSE_ACCOUNTS.chain_clearing,
+      keyId: null,
+      revenue: 'revenue_mpp',
+      identity: onChain.key,
+      onChain,
+      payer: onChain.payer,
+      proof: { by: 'signature', network: onChain.network, address: onChain.payer },
+      limitBy: `mpp:${onChain.payer}`,
+      network: onChain.network,
+      receipt: ({ callId, transaction }) =>
+        transaction === null ? {} : receiptHeaders(challenge.method, callId, transaction),
+    };
+  }
+
+  function readTempo(credential: MppCredential, quote: Quote): OnChainPayment {
+    if (tempoMethod === null) throw refuse('method-unsupported', 'Tempo payments are not taken here.', AGAIN);
+    const { payload } = credential;
+    if (payload.type !== 'transaction' || typeof payload.signature !== 'string') {
+      throw refuse(
+        'invalid-payload',
+        'Only credentials of type "transaction" are taken: the server sends the transaction.',
+        'Let the client pay in pull mode.',
+      );
+    }
+    let evidence: TempoEvidence & { deadAfterMs: number };
+    try {
+      evidence = readTempoTransaction(payload.signature as Hex, parts.nowMs());
+    } catch {
+      throw refuse('invalid-payload', 'The credential holds no Tempo transaction.', AGAIN);
+    }
+    const { deadAfterMs, ...kept } = evidence;
+    return {
+      key: `${TEMPO}:tx:${evidence.hash}`,
+      network: TEMPO,
+      asset: tempoMethod.currency,
+      payer: addressOf(credential.source),
+      payTo: tempoMethod.recipient,
+      amountUnits: quote.priceMicros,
+      deadAfterMs,
+      evidence: {
+        ...kept,
+        credential: Credential.serialize(credential as never),
+        scope: scopeOf(quote),
+        amount: amountOf(quote),
+        path: pathOf(quote),
+      },
+    };
+  }
+
+  async function readEvm(credential: MppCredential, quote: Quote): Promise<OnChainPayment> {
+    if (evmMethod === null || credential.challenge.method !== 'evm')
+      throw refuse('method-unsupported', 'This method is not taken here.', AGAIN);
+    const { payload } = credential;
+    const text = (name: string) => String(payload[name] ?? '').toLowerCase();
+    const authorization = {
+      from: text('from'),
+      to: text('to'),
+      value: text('value'),
+      validAfter: text('validAfter'),
+      validBefore: text('validBefore'),
+      nonce: text('nonce'),
+    };
+    const signature = String(payload.signature ?? '').toLowerCase();
+    const wellFormed =
+      payload.type === 'authorization' &&
+      /^0x[0-9a-f]{40}$/.test(authorization.from) &&
+      /^0x[0-9a-f]{64}$/.test(authorization.nonce) &&
+      [authorization.value, authorization.validAfter, authorization.validBefore].every((value) =>
+        /^\d{1,20}$/.test(value),
+      ) &&
+      /^0x([0-9a-f]{2}){65,4096}$/.test(signature);
+    if (!wellFormed) throw refuse('invalid-payload', 'The payload is no EIP-3009 authorization.', AGAIN);
+    if (authorization.to !== evmMethod.payTo.toLowerCase())
+      throw refuse('verification-failed', 'The payment is made out to somebody else.', AGAIN);
+    if (authorization.value !== String(quote.priceMicros))
+      throw refuse('verification-failed', 'The authorization is not over the price.', AGAIN);
+    const signed = await evmMethod
+      .isSignedByPayer(authorization, signature as Hex)
+      .catch((error: unknown) => {
+        throw unavailable('CHAIN_UNAVAILABLE', 'The chain does not answer.', 5_000, {}, error);
+      });
+    if (!signed) throw refuse('verification-failed', 'The signature is not by the payer.', AGAIN);
+    const network = `eip155:${evmMethod.chainId}`;
+    return {
+      // The same key as by x402: the chain takes the nonce once, whichever rail brought it.
+      key: `${network}:${evmMethod.asset.toLowerCase()}:${authorization.from}:${authorization.nonce}`,
+      network,
+      asset: evmMethod.asset,
+      payer: authorization.from,
+      payTo: evmMethod.payTo.toLowerCase(),
+      amountUnits: quote.priceMicros,
+      deadAfterMs: Number(authorization.validBefore) * 1_000,
+      evidence: {
+        ...evmMethod.evidenceOf(authorization, signature as Hex, quote),
+        credential: Credential.serialize(credential as never),
+        scope: scopeOf(quote),
+        amount: amountOf(quote),
+        path: pathOf(quote),
+      },
+    };
+  }
+
+  /** The library's own checks: expiry, the binding of payment to challenge, and on Tempo a trial of the transaction. */
+  async function validate(payment: OnChainPayment): Promise<void> {
+    const { credential, scope, amount, path } = payment.evidence as Record<string, string>;
+    const presented = Credential.deserialize(credential ?? '') as unknown as MppCredential;
+    const { _mppx_scope: _, ...meta } = metaOf(presented);
+    try {
+      await payments.validateCredential(presented, {
+        scope: scope ?? '',
+        meta,
+        request: { amount: amount ?? '' },
+        capturedRequest: {
+          headers: new Headers(),
+          hasBody: true,
+          method: 'POST',
+          url: new URL(path ?? '/', `https://${realm}`),
+        },
+      });
+    } catch (error) {
+      const { status, type } = error as { status?: number; type?: string };
+      const problem =
+        String(type ?? '')
+          .split('/')
+          .at(-1) ?? '';
+      if (status === 402 && /^[a-z-]{1,40}$/.test(problem)) {
+        throw refuse(
+          problem,
+          problem === 'payment-expired'
+            ? 'The challenge has expired.'
+            : 'The payment does not fit its challenge, or would fail.',
+          AGAIN,
+        );
+      }
+      if (isRevert(error))
+        throw refuse(
+          'payment-insufficient',
+          'The chain would refuse this payment.',
+          'Fund the wallet, and answer a fresh challenge.',
+        );
+      throw unavailable('CHAIN_UNAVAILABLE', 'The chain does not answer.', 5_000, {}, error);
+    }
+  }
+
+  const onTempo =
+    rpc === null
+      ? null
+      : tempoPayments({ rpc, report: (step, outcome) => parts.report(TEMPO, step, outcome) });
+
+  const chains: Chains = {
+    async verify(payment) {
+      await validate(payment);
+      if (payment.network !== TEMPO) await evmMethod?.chains.verify(payment);
+      else parts.report(TEMPO, 'verify', 'valid');
+    },
+    async settle(payment) {
+      if (payment.network === TEMPO) return onTempo?.settle(payment) ?? { status: 'unknown' };
+      return evmMethod?.chains.settle(payment) ?? { status: 'unknown' };
+    },
+    async look(payment) {
+      if (payment.network === TEMPO) return onTempo?.look(payment) ?? { status: 'unknown' };
+      return evmMethod?.chains.look(payment) ?? { status: 'unknown' };
+    },
+    async finality(payment, transaction) {
+      if (payment.network === TEMPO) return onTempo?.finality(payment, transaction) ?? 'unknown';
+      return evmMethod?.chains.finality(payment, transaction) ?? 'unknown';
+    },
+    canRefund: (network) => evmMethod?.chains.canRefund(network) === true,
+    refund: async (refund) => evmMethod?.chains.refund(refund) ?? null,
+  };
+
+  const methods: MppRail['methods'] = config.methods.flatMap((method): MppRail['methods'] => {
+    if (method === 'tempo') {
+      if (tempoMethod === null) return [];
+      const { currency, recipient } = tempoMethod;
+      return [{ method, chainId: TEMPO_CHAIN_ID, currency, recipient }];
+    }
+    if (evmMethod === null) return [];
+    return [{ method, chainId: evmMethod.chainId, currency: evmMethod.asset, recipient: evmMethod.payTo }];
+  });
+
+  const rail: Rail = {
+    name: 'mpp',
+    chains,
+    offer: () => ({ headers: {}, accepts: [], body: {} }),
+    recognizes: ({ authorization }) =>
+      typeof authorization === 'string' && /(^|,\s*)payment\s/i.test(authorization),
+    read,
+  };
+
+  return {
+    rail,
+    methods,
+    async challenge(quote, request) {
+      const digest = digestOf(request.rawBody);
+      const accept = request.headers['accept-payment'];
+      const answered = await payments.charge({
+        amount: amountOf(quote),
+        description: quote.service.name,
+        scope: scopeOf(quote),
+        // Without something of its own a challenge would be the same as any other of its millisecond.
+        meta: { n: randomUUID(), ...(digest === null ? {} : { b: digest }) },
+      })(
+        new Request(quote.resourceUrl, {
+          method: 'POST',
+          headers: typeof accept === 'string' ? { 'accept-payment': accept } : {},
+        }),
+      );
+      const headers = Object.fromEntries(answered.challenge.headers);
+      // The library's own x402 offer: the x402 rail makes a fuller one, and settles what it brings.
+      delete headers['payment-required'];
+      return {
+        headers,
+        body: (await answered.challenge.json()) as Record<string, unknown>,
+      };
+    },
+    async close() {
+      await rpc?.close();
+    },
+  };
+
+  function receiptHeaders(method: string, callId: string, transaction: string): Record<string, string> {
+    const receipt = Receipt.from({
+      method,
+      reference: transaction,
+      status: 'success',
+      // The call's id begins with its time: the same receipt however often it is asked for.
+      timestamp: new Date(Number.parseInt(callId.replaceAll('-', '').slice(0, 12), 16)).toISOString(),
+    });
+    return { 'payment-receipt': Receipt.serialize(receipt), 'x-payment-transaction': transaction };
+  }
+}
+
+/** What we use of the library, whose own types follow from the list of methods. */
+interface MppxServer {
+  charge(options: {
+    amount: string;
+    description: string;
+    scope: string;
+    meta: Record<string, string>;
+  }): (request: Request) => Promise<{ status: number; challenge: Response }>;
+  validateCredential(
+    credential: MppCredential,
+    options: {
+      scope: string;
+      meta: Record<string, string>;
+      request: { amount: string };
+      capturedRequest: { headers: Headers; hasBody: boolean; method: string; url: URL };
+    },
+  ): Promise<unknown>;
+}
+
+interface MppCredential {
+  challenge: {
+    id: string;
+    realm: string;
+    method: string;
+    intent: string;
+    request: { amount: string };
+    meta?: Record<string, string>;
+    /** base64url of JSON: what `meta` was made into. */
+    opaque?: string;
+  };
+  payload: Record<string, unknown>;
+  source?: string;
+}
+
+/** `did:pkh:eip155:<chain>:<address>`. */
+function addressOf(source: string | undefined): string {
+  return /^did:pkh:eip155:\d+:(0x[0-9a-fA-F]{40})$/.exec(source ?? '')?.[1]?.toLowerCase() ?? 'unknown';
+}
+
+/** What we put into the challenge beside the library's own fields: what the credential echoes as `opaque`. */
+function metaOf({ challenge }: MppCredential): Record<string, string> {
+  if (challenge.meta !== undefined) return challenge.meta;
+  try {
+    const meta: unknown = JSON.parse(Buffer.from(challenge.opaque ?? '', 'base64url').toString('utf8'));
+    return typeof meta === 'object' && meta !== null ? (meta as Record<string, string>) : {};
+  } catch {
+    return {};
+  }
+}
+
+function isRevert(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (/revert|insufficient|execution/i.test(cause.message)) return true;
+  }
+  return false;
+}
