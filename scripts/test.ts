@@ -13,9 +13,19 @@ import { startEmbeddedPostgres } from '../apps/server/src/db/embedded.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 /** Tests that take more than a few seconds, by a part of their path. */
-const SLOW = ['/test/fire/', '/test/browser', '/sandbox/src/start'];
+const SLOW = [
+  '/test/fire/',
+  '/test/browser',
+  '/test/legacy-client/',
+  '/test/x402-',
+  '/test/mpp-',
+  '/sandbox/src/start',
+];
 /** Tests that touch the database. */
-const ON_DATABASE = ['apps/server/test/', '/ledger/', '/keys/', '/paid-call/', '/jobs/', '/db/'];
+const ON_DATABASE = [
+  ...['apps/server/test/', '/ledger/', '/keys/', '/paid-call/', '/jobs/', '/db/', '/custody/', '/identity/'],
+  ...['/relayer/', '/rails/'],
+];
 
 const quick = process.argv.includes('--quick');
 const picked = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));

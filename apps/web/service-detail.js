@@ -42,12 +42,13 @@ function answerFields(recipe) {
   return fieldTable(recipe.answer.outputSchema, 'Fields of the answer');
 }
 
-/** The three commands, one at a time. */
+/** The same call in several languages, and from a wallet where one can pay; one at a time. */
 function examples(recipe) {
   const languages = [
     ['curl', recipe.curl],
     ['JavaScript', recipe.fetch],
     ['Python', recipe.python],
+    ...(recipe.payment.x402?.program ? [['Wallet', recipe.payment.x402.program]] : []),
   ];
   const shown = el('div', {});
   const buttons = languages.map(([language, text]) =>

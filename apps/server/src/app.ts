@@ -26,7 +26,7 @@ import { createMetrics } from './operations/metrics.ts';
 import { operationsRoutes } from './operations/routes.ts';
 import { type CallStore, createCallStore } from './paid-call/calls.ts';
 import { makeChallenge } from './paid-call/challenge.ts';
-import { x402Door } from './paid-call/doors.ts';
+import { x402Door } from './paid-call/door.ts';
 import { createPaidCall, type PaidCall, type PaidCallParts } from './paid-call/paid-call.ts';
 import { paidCallRoutes } from './paid-call/routes.ts';
 import { createAnswerSeal } from './paid-call/sealed-answer.ts';
@@ -415,6 +415,7 @@ function x402OfferOf(x402: X402Rail): X402Offer | null {
     name: network.name,
     payTo,
     asset: { symbol: 'USDC', address: network.asset, decimals: ASSET_DECIMALS },
+    canRefund: x402.rail.chains?.canRefund(network.id) === true,
   }));
   return first === undefined ? null : { facilitatorUrl: x402.facilitatorUrl, networks: [first, ...rest] };
 }

@@ -8,6 +8,7 @@ import { pathToFileURL } from 'node:url';
 import { VARIABLES } from '../src/config.ts';
 import { CALL_ERRORS } from '../src/discovery/call-errors.ts';
 import { createMetrics } from '../src/operations/metrics.ts';
+import { NETWORKS } from '../src/rails/x402/networks.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const documents = globSync('{*.md,.github/**/*.md,{docs,apps,packages,bench,contracts}/**/*.md}', {
@@ -69,7 +70,7 @@ describe('every document', () => {
 
   test('names only files of ours that exist', () => {
     for (const { path, text } of documents) {
-      const named = text.matchAll(/`((?:apps|packages|bench|scripts|docs|contracts)\/[\w./-]+)`/g);
+      const named = text.matchAll(/`((?:apps|packages|bench|scripts|docs|contracts|examples)\/[\w./-]+)`/g);
       for (const [, file = ''] of named) assert(existsSync(join(ROOT, file)), `${path}: there is no ${file}`);
     }
   });
@@ -126,46 +127,120 @@ describe('docs/operating.md', () => {
   });
 });
 
-describe('docs/paid-call.md', () => {
-  const source = globSync('{paid-call,rails,services,http}/**/*.ts', {
-    cwd: join(ROOT, 'apps/server/src'),
-    exclude: (path) => path.endsWith('.test.ts'),
-  })
-    .map((path) => readFileSync(join(ROOT, 'apps/server/src', path), 'utf8'))
+/** The code of some folders below `apps/server/src/`, without its tests. */
+function sourceOf(pattern: string): string {
+  const cwd = join(ROOT, 'apps/server/src');
+  return globSync(pattern, { cwd, exclude: (path) => /\.(test|fixture)\.ts$/.test(path) })
+    .map((path) => readFileSync(join(cwd, path), 'utf8'))
     .join('\n');
-  const rows = () =>
-    document('docs/paid-call.md')
-      .split('\n')
-      .filter((line) => /^\| .* \|$/.test(line))
-      .map((line) => line.split('|').map((cell) => cell.trim()));
-  const codesOf = (cell: string | undefined) =>
-    [...(cell ?? '').matchAll(/`([A-Z_]+)`/g)].map(([, code]) => code);
+}
 
-  test('lists only codes that the code answers with', () => {
-    const listed = rows().flatMap(([, , , code]) => codesOf(code));
-    assert(listed.length > 20);
-    for (const code of listed) assert(source.includes(`'${code}'`), `nothing answers ${code}`);
+/** What a document says of outcomes: rows of a table whose second cell is a status and whose third names codes. */
+function outcomesIn(path: string): { status: string; codes: string[] }[] {
+  return document(path)
+    .split('\n')
+    .filter((line) => /^\| .* \|$/.test(line))
+    .map((line) => line.split('|').map((cell) => cell.trim()))
+    .map(([, , status = '', code = '']) => ({
+      status,
+      codes: [...code.matchAll(/`([A-Z_]+)`/g)].map(([, name]) => name ?? ''),
+    }));
+}
+
+const codesMatching = (source: string, pattern: RegExp) =>
+  [...source.matchAll(pattern)].map(([, code]) => code ?? '');
+
+describe('docs/paid-call.md and docs/x402.md', () => {
+  const source = sourceOf('{paid-call,rails,services,http,jobs}/**/*.ts');
+  const outcomes = () => [...outcomesIn('docs/paid-call.md'), ...outcomesIn('docs/x402.md')];
+
+  test('list only codes that the code answers with', () => {
+    for (const path of ['docs/paid-call.md', 'docs/x402.md']) {
+      const listed = outcomesIn(path).flatMap(({ codes }) => codes);
+      assert(listed.length > 20, path);
+      for (const code of listed)
+        assert(source.includes(`'${code}'`) || isRefusal(code), `nothing answers ${code}`);
+    }
   });
 
-  test('lists every code that the published documents name, under its status', () => {
+  test('list every code that the published documents name, under its status', () => {
     for (const { status, codes } of CALL_ERRORS) {
       for (const code of codes) {
-        const row = rows().find(([, , , cell]) => codesOf(cell).includes(code));
-        assert.equal(row?.[2], String(status), `${code} should be listed as ${status}`);
+        const row = outcomes().find((outcome) => outcome.codes.includes(code));
+        assert.equal(row?.status, String(status), `${code} should be listed as ${status}`);
       }
     }
   });
 
-  test('lists every code by which a credential is refused', () => {
-    const refusals = [...source.matchAll(/new PaymentRefused\(\s*'([A-Z_]+)'/g)].map(([, code]) => code);
+  test('list every code by which a credential is refused', () => {
+    // A way to pay that has no document of its own yet is not sold by any.
+    const refusals = codesMatching(
+      sourceOf('{paid-call,rails/{credits,x402}}/**/*.ts'),
+      /new PaymentRefused\(\s*'([A-Z_]+)'/g,
+    );
     assert(refusals.length > 5);
-    const listed = rows()
-      .filter(([, , status]) => status === '402')
-      .flatMap(([, , , code]) => codesOf(code));
+    const listed = outcomes()
+      .filter(({ status }) => status === '402')
+      .flatMap(({ codes }) => codes);
     assert.deepEqual(
       refusals.filter((code) => !listed.includes(code)),
       [],
     );
+  });
+});
+
+/** The reasons of `rails/x402/refusals.ts` that something gives. */
+const X402_REFUSALS = (() => {
+  const reasons = codesMatching(sourceOf('rails/x402/refusals.ts'), /^ {2}([A-Z_]+): \[/gm);
+  const users = sourceOf('rails/x402/!(refusals).ts');
+  return reasons.filter((code) => users.includes(`'${code}'`));
+})();
+function isRefusal(code: string): boolean {
+  return X402_REFUSALS.includes(code);
+}
+
+describe('docs/x402.md', () => {
+  const listed = (status: string) =>
+    outcomesIn('docs/x402.md')
+      .filter((outcome) => outcome.status === status)
+      .flatMap(({ codes }) => codes);
+
+  test('lists every reason for which an x402 payment is refused, and what cannot be said of one yet', () => {
+    assert(X402_REFUSALS.length > 10);
+    const source = sourceOf('rails/x402/*.ts');
+    const refused = [...X402_REFUSALS, ...codesMatching(source, /new PaymentRefused\(\s*'([A-Z_]+)'/g)];
+    assert.deepEqual(
+      refused.filter((code) => !listed('402').includes(code)),
+      [],
+    );
+    const waiting = codesMatching(source, /unavailable\(\s*'([A-Z_]+)'/g);
+    assert(waiting.length > 3);
+    assert.deepEqual(
+      [...waiting, 'SETTLEMENT_UNKNOWN', 'OUTCOME_UNKNOWN'].filter((code) => !listed('503').includes(code)),
+      [],
+    );
+  });
+
+  test('never tells the payer of an uncertain end to sign again', () => {
+    const uncertain = document('docs/x402.md')
+      .split('\n')
+      .filter((line) => /`(SETTLEMENT_UNKNOWN|OUTCOME_UNKNOWN|STILL_RUNNING|TOOK_TOO_LONG)`/.test(line));
+    assert.equal(uncertain.length, 4);
+    for (const line of uncertain) assert.match(line, /the same payment again/);
+  });
+
+  test('has the chains as they are configured', () => {
+    const rows = NETWORKS.map((network) => {
+      const blocks = (count: number) => `${count} blocks`;
+      const [final, hash] =
+        network.kind === 'solana'
+          ? ['finalized', 'finalized']
+          : [blocks(network.finalAfterBlocks), blocks(network.transferConfirmations)];
+      const legacy = network.legacyName === null ? 'no' : 'yes';
+      return `| \`${network.name}\` | \`${network.id}\` | ${legacy} | ${final} | ${hash} |`;
+    });
+    const text = document('docs/x402.md');
+    for (const row of rows) assert(text.includes(row), row);
   });
 });
 

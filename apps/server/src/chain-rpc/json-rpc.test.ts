@@ -5,8 +5,10 @@ import { after, before, test } from 'node:test';
 import { connectRpc, type Rpc, RpcRefusal, RpcUnreachable } from './json-rpc.ts';
 
 type Reply = (response: ServerResponse, asked: { id: number; method: string; params: unknown }) => void;
-const result = (value: unknown): Reply => (response, { id }) =>
-  void response.end(JSON.stringify({ jsonrpc: '2.0', id, result: value }));
+const result =
+  (value: unknown): Reply =>
+  (response, { id }) =>
+    void response.end(JSON.stringify({ jsonrpc: '2.0', id, result: value }));
 const text =
   (status: number, body: string): Reply =>
   (response) =>

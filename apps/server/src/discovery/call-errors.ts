@@ -67,9 +67,9 @@ export const CALL_ERRORS = [
   },
 ] as const;
 
-/** When money is taken, for every document. Where a chain has still to speak, the body's `charged` is null. */
+/** When money is taken, for every document and every way to pay. */
 export const CHARGING_RULE =
-  'A call is charged only for an answer with a 2xx status. Any other status costs nothing, and says `charged: false`.';
+  'A call is charged only for an answer with a 2xx status. What was taken and could not be delivered is given back.';
 
 /** How to repeat a call safely, for every document. */
 export const REPEAT_RULE =

@@ -47,7 +47,7 @@ export interface X402Network {
   payTo: string;
   asset: { symbol: string; address: string; decimals: number };
   /** False: money cannot be sent back there, so nothing that must be paid first is sold for it. */
-  canRefund?: boolean;
+  canRefund: boolean;
 }
 
 /** Payment by the Machine Payments Protocol, where it is on. */

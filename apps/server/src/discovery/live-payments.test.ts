@@ -48,7 +48,7 @@ let upstreams: Awaited<ReturnType<typeof startUpstreams>>;
 let server: TestServer;
 before(async () => {
   [world, database, upstreams] = await Promise.all([
-    startPaymentWorld(),
+    startPaymentWorld({ solana: true }),
     openTestDatabase(),
     startUpstreams(),
   ]);

@@ -9,7 +9,7 @@ const DEFAULT_CAP_MICROS = 1_000_000n;
 /** The networks whose USDC buys this service: a service that is paid first needs one that money can be sent back on. */
 export function networksFor(service: Service, context: DiscoveryContext): readonly X402Network[] {
   const networks = context.rails.x402?.networks ?? [];
-  return service.effect === 'read' ? networks : networks.filter(({ canRefund }) => canRefund !== false);
+  return service.effect === 'read' ? networks : networks.filter(({ canRefund }) => canRefund);
 }
 
 /** The price in base units of USDC, as a 402 states it. */

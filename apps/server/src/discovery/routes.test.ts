@@ -99,6 +99,7 @@ test('documents about payments on a chain come and go with them', async () => {
     name: 'base',
     payTo: '0x0000000000000000000000000000000000000001',
     asset: { symbol: 'USDC', address: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', decimals: 6 },
+    canRefund: true,
   };
   let on = false;
   const rails = {

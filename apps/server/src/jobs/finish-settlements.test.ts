@@ -101,10 +101,12 @@ function paymentOf(key: string): OnChainPayment {
 }
 
 /** A call as a request leaves it behind, and whose lease is over. */
-async function leftBehind(how: {
-  answered: boolean;
-  state: 'with_chain' | 'refused' | 'settled';
-}): Promise<{ accountId: bigint; callId: string; payment: OnChainPayment; begin: Parameters<CallStore['begin']>[0] }> {
+async function leftBehind(how: { answered: boolean; state: 'with_chain' | 'refused' | 'settled' }): Promise<{
+  accountId: bigint;
+  callId: string;
+  payment: OnChainPayment;
+  begin: Parameters<CallStore['begin']>[0];
+}> {
   const callId = newTransferId(nowMs);
   const payment = paymentOf(`test:${callId}`);
   const begin = {
@@ -169,34 +171,52 @@ const TABLE: {
   says: Says;
   asked: string[];
   becomes: Finished;
-  then: { call: string; settlement: string; revenue: bigint; answer: boolean };
+  leaves: { call: string; settlement: string; revenue: bigint; answer: boolean };
 }[] = [true, false].flatMap((answered) => {
   const asWas = (settlement: string) => ({ ...PENDING, settlement, answer: answered });
   const common = (state: 'with_chain' | 'refused') => [
-    { answered, state, says: { look: unknown }, asked: ['look'], becomes: 'waiting' as const, then: asWas(state) },
-    { answered, state, says: { look: dead }, asked: ['look'], becomes: 'released' as const, then: FREED },
+    {
+      answered,
+      state,
+      says: { look: unknown },
+      asked: ['look'],
+      becomes: 'waiting' as const,
+      leaves: asWas(state),
+    },
+    { answered, state, says: { look: dead }, asked: ['look'], becomes: 'released' as const, leaves: FREED },
     {
       answered,
       state,
       says: { look: settled },
       asked: ['look'],
       becomes: answered ? ('captured' as const) : ('waiting' as const),
-      then: answered ? CHARGED : asWas('settled'),
+      leaves: answered ? CHARGED : asWas('settled'),
     },
   ];
-  const openAndSettled = (settle: ChainVerdict, becomes: Finished, then: (typeof TABLE)[number]['then']) => ({
+  const openAndSettled = (
+    settle: ChainVerdict,
+    becomes: Finished,
+    leaves: (typeof TABLE)[number]['leaves'],
+  ) => ({
     answered,
     state: 'with_chain' as const,
     says: { look: open, settle },
     asked: ['look', 'settle'],
     becomes,
-    then,
+    leaves,
   });
   return [
     ...common('with_chain'),
     ...common('refused'),
     // What was refused is not tried again without the payer.
-    { answered, state: 'refused' as const, says: { look: open }, asked: ['look'], becomes: 'waiting' as const, then: asWas('refused') },
+    {
+      answered,
+      state: 'refused' as const,
+      says: { look: open },
+      asked: ['look'],
+      becomes: 'waiting' as const,
+      leaves: asWas('refused'),
+    },
     ...(answered
       ? [
           openAndSettled(settled, 'captured', CHARGED),
@@ -207,15 +227,31 @@ const TABLE: {
         ]
       : [
           // Nobody is charged for an answer that is not there, unless they ask for it again.
-          { answered, state: 'with_chain' as const, says: { look: open }, asked: ['look'], becomes: 'waiting' as const, then: asWas('with_chain') },
+          {
+            answered,
+            state: 'with_chain' as const,
+            says: { look: open },
+            asked: ['look'],
+            becomes: 'waiting' as const,
+            leaves: asWas('with_chain'),
+          },
           // The chain was heard already; the time for a refund has not come.
-          { answered, state: 'settled' as const, says: {}, asked: [], becomes: 'waiting' as const, then: asWas('settled') },
+          {
+            answered,
+            state: 'settled' as const,
+            says: {},
+            asked: [],
+            becomes: 'waiting' as const,
+            leaves: asWas('settled'),
+          },
         ]),
   ];
 });
 
 for (const row of TABLE) {
-  const said = Object.entries(row.says).map(([question, verdict]) => `${question} says ${(verdict as ChainVerdict).status}`);
+  const said = Object.entries(row.says).map(
+    ([question, verdict]) => `${question} says ${(verdict as ChainVerdict).status}`,
+  );
   const what = `${row.answered ? 'answered' : 'not answered'}, ${row.state}: ${said.join(', ') || 'nobody is asked'}`;
   test(`${what}: ${row.becomes}`, async () => {
     const left = await leftBehind(row);
@@ -223,21 +259,21 @@ for (const row of TABLE) {
     const { told, asked } = await round(row.says);
     assert.deepEqual([told, asked], [[row.becomes], row.asked]);
     const receipt = await settlements.receipt(left.callId);
-    assert.equal(receipt?.callState, row.then.call);
-    assert.equal(receipt?.settlementState, row.then.settlement);
-    assert.equal((await posted('revenue_x402')) - revenueBefore, row.then.revenue);
-    assert.equal((await calls.answerOf(ACCOUNT, left.callId)) !== null, row.then.answer);
-    if (row.then.settlement === 'settled') assert.equal(receipt?.transaction, AT.transaction);
+    assert.equal(receipt?.callState, row.leaves.call);
+    assert.equal(receipt?.settlementState, row.leaves.settlement);
+    assert.equal((await posted('revenue_x402')) - revenueBefore, row.leaves.revenue);
+    assert.equal((await calls.answerOf(ACCOUNT, left.callId)) !== null, row.leaves.answer);
+    if (row.leaves.settlement === 'settled') assert.equal(receipt?.transaction, AT.transaction);
 
     // The same round at once finds nothing to do, except for what has still to stay, and takes no money twice.
     const again = await round(row.becomes === 'captured' ? { finality: 'waiting' } : {});
     assert.deepEqual(again.told, row.becomes === 'captured' ? ['waiting'] : []);
-    assert.equal((await posted('revenue_x402')) - revenueBefore, row.then.revenue);
+    assert.equal((await posted('revenue_x402')) - revenueBefore, row.leaves.revenue);
     // A payment that is dead has bought nothing, and its name is free; any other is still this call's.
     const presented = await calls.begin({ ...left.begin, id: newTransferId(nowMs) });
     assert.equal(
       presented.status,
-      { captured: 'answered', released: 'authorized', settling: 'settling' }[row.then.call],
+      { captured: 'answered', released: 'authorized', settling: 'settling' }[row.leaves.call],
     );
     await forgetAll();
   });
@@ -368,16 +404,20 @@ test('two replicas at once take each settlement and each refund once', async () 
     told.filter((outcome) => outcome !== 'waiting'),
     left.map(() => 'captured'),
   );
-  assert.equal(replicas.flatMap(({ asked }) => asked).filter((asked) => asked === 'look').length, left.length);
+  assert.equal(
+    replicas.flatMap(({ asked }) => asked).filter((asked) => asked === 'look').length,
+    left.length,
+  );
 
   await forgetAll();
   await leftBehind({ answered: false, state: 'settled' });
   nowMs += REFUND_AFTER_MS;
   await round({ refund: null });
   nowMs += 60_000;
-  const payers = [{ refund: '0xbb', finality: 'final' as const }, { refund: '0xbb', finality: 'final' as const }].map((each) =>
-    finisherWith(each),
-  );
+  const payers = [
+    { refund: '0xbb', finality: 'final' as const },
+    { refund: '0xbb', finality: 'final' as const },
+  ].map((each) => finisherWith(each));
   await Promise.all(payers.map((payer) => payer.run()));
   assert.equal(payers.flatMap(({ told }) => told).filter((outcome) => outcome === 'refunded').length, 1);
   await forgetAll();

@@ -103,7 +103,8 @@ const RULES: readonly Rule[] = [
           left join settlements s on s.account_id = c.account_id and s.call_id = c.id
           where c.rail in ('x402', 'mpp') and c.state = 1
             and (s.transaction is null or s.state not in (1, 4) or s.amount_units < c.price_micros) limit 1`,
-    say: (r) => `call ${r.id} (${r.rail}) is captured; its settlement is in state ${r.state}, by ${r.transaction}`,
+    say: (r) =>
+      `call ${r.id} (${r.rail}) is captured; its settlement is in state ${r.state}, by ${r.transaction}`,
   },
   {
     name: 'every settlement is in step with its call',
@@ -120,7 +121,8 @@ const RULES: readonly Rule[] = [
             and t.note = 'refund of call ' || r.call_id
           where (r.state = 1) <> (t.id is not null and r.transaction is not null)
              or t.amount_micros <> r.amount_micros limit 1`,
-    say: (r) => `the refund of call ${r.call_id} is in state ${r.state}, by ${r.transaction}, booked ${r.amount_micros}`,
+    say: (r) =>
+      `the refund of call ${r.call_id} is in state ${r.state}, by ${r.transaction}, booked ${r.amount_micros}`,
   },
   {
     name: 'spending by day equals captured calls',
@@ -178,9 +180,7 @@ export async function proveBooks(sql: Database): Promise<Books> {
       select (select count(*) from ledger_transfers) as transfers,
              count(*) filter (where state = 1) as captured, count(*) filter (where state = 2) as released,
              count(*) filter (where state in (0, 3)) as open from calls`;
-    const [onChain] = await transaction<
-      { settling: bigint; lost: bigint; owed: bigint; paid: bigint }[]
-    >`
+    const [onChain] = await transaction<{ settling: bigint; lost: bigint; owed: bigint; paid: bigint }[]>`
       select (select count(*) from settlements where state in (0, 3)) as settling,
              (select count(*) from settlements where state = 4) as lost,
              count(*) filter (where state = 0) as owed, count(*) filter (where state = 1) as paid from refunds`;

@@ -19,7 +19,18 @@ export const redaction: Pick<LoggerOptions, 'redact' | 'serializers'> = {
         '["x-wallet-secret"]',
         'cookie',
       ],
-      ...['apiKey', 'api_key', 'token', 'secret', 'password', 'privateKey', 'walletSecret', 'signature', 'body', 'parameters'],
+      ...[
+        'apiKey',
+        'api_key',
+        'token',
+        'secret',
+        'password',
+        'privateKey',
+        'walletSecret',
+        'signature',
+        'body',
+        'parameters',
+      ],
     ].flatMap((name) => {
       const member = name.startsWith('[') ? name : `.${name}`;
       return [name.startsWith('[') ? name : name, `*${member}`, `*.*${member}`, `*.*.*${member}`];

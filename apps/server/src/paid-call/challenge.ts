@@ -1,10 +1,12 @@
 import { microsToUsd } from '../ledger/money.ts';
-import { inputSchemaOf } from '../services/json-schema.ts';
+import { inputSchemaOf, withoutProse } from '../services/json-schema.ts';
 import type { Headers, PaymentRefused, Quote, Rail } from './rail.ts';
 
 /** How the interface's clients know that this is about money. */
 const ERROR = 'X-PAYMENT header is required';
 const MAX_EXAMPLE_HEADER = 1_000;
+/** With an id and a reason put in, the body stays below 6 kB. */
+const MAX_FIXED_BYTES = 5_400;
 
 /** What a 402 answers. */
 export interface ChallengeAnswer {
@@ -58,11 +60,12 @@ export function makeChallenge(
     maxTimeoutSeconds: 60,
     extra: { header: 'X-API-KEY', obtain: trialUrl },
   };
-  const body = {
+  const schema = inputSchemaOf(service);
+  const bodyWith = (inputSchema: unknown) => ({
     x402Version: 2,
     error: ERROR,
     code: 'PAYMENT_REQUIRED',
-    message: `${service.name} costs ${microsToUsd(priceMicros, 2)} USD a call. Send an API key in X-API-KEY, or take a trial key first. Nothing is charged unless the call succeeds.`,
+    message: `${service.name} costs ${microsToUsd(priceMicros, 2)} USD a call. ${onChain.length > 0 ? 'Pay with an x402 wallet, send' : 'Send'} an API key in X-API-KEY, or take a trial key first. Nothing is charged unless the call succeeds.`,
     price_usd: priceUsd,
     currency: 'USD',
     accepts: onChain.length > 0 ? onChain : [prepaid],
@@ -82,14 +85,17 @@ export function makeChallenge(
     },
     agent_instructions: { recommended_action: 'GET /api/m2m/credits/trial', docs: instructionsUrl },
     expected_output: { description: service.summary, format: 'application/json' },
-    inputSchema: { httpMethod: 'POST', contentType: 'application/json', ...inputSchemaOf(service) },
+    inputSchema: { httpMethod: 'POST', contentType: 'application/json', ...Object(inputSchema) },
     example: service.example,
     firstCallFree: { eligible: false },
     recipeUrl,
     catalogUrl: `${baseUrl}/x402/catalog`,
     ...Object.assign({}, ...offers.map((offer) => offer.body)),
-  };
-  const start = JSON.stringify(body).slice(0, -1);
+  });
+  const full = JSON.stringify(bodyWith(schema));
+  // The recipe has the whole of it.
+  const fits = Buffer.byteLength(full) <= MAX_FIXED_BYTES;
+  const start = (fits ? full : JSON.stringify(bodyWith(withoutProse(schema)))).slice(0, -1);
   const example = JSON.stringify(service.example);
 
   const headers: Record<string, string> = {

@@ -29,6 +29,7 @@ import type { Availability } from '../services/registry.ts';
 import type { UpstreamName, Upstreams } from '../upstreams/index.ts';
 import type { BeginOutcome, CallStore, StoredAnswer } from './calls.ts';
 import type { Challenge } from './challenge.ts';
+import type { Door } from './door.ts';
 import {
   type Chains,
   type ChainVerdict,
@@ -99,23 +100,6 @@ export interface CallReport {
   reason?: string;
   /** What went wrong inside, for the log; never shown to the caller. */
   error?: unknown;
-}
-
-/** One of the addresses that a service is sold under, and how it speaks. */
-export interface Door {
-  /** Such as `/x402`. */
-  prefix: string;
-  /** The 402 of a service; made again when a rail's offer changes. */
-  challenge(quote: Quote): Challenge;
-  /** On every 2xx answer. */
-  headers: Readonly<Record<string, string>>;
-  /** Fields that its answers have beside the service's own. */
-  fields(timing: { startedAtMs: number; nowMs: number }): Record<string, unknown>;
-  /** Turns an answer that is neither 2xx nor 402 into this door's form. */
-  dress(
-    problem: Problem,
-    requestId: string,
-  ): { headers: Record<string, string>; body: Record<string, unknown> };
 }
 
 export interface PaidCallParts {
@@ -696,7 +680,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
         'ANSWER_EXPIRED',
         'This payment was answered, and its answer is not kept any more.',
         {
-          details: { hint: 'Use a new Idempotency-Key.', callId, charged: false },
+          details: { hint: 'Use a new Idempotency-Key, or sign a new payment.', callId, charged: false },
         },
       );
     }
@@ -762,13 +746,16 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       case 'other_request':
         report.outcome = 'conflict';
         return new Problem(409, 'IDEMPOTENCY_KEY_REUSED', 'This payment bought something else.', {
-          details: { hint: 'Use a new Idempotency-Key for a new request.', charged: false },
+          details: {
+            hint: 'Use a new Idempotency-Key, or sign a new payment, for a new request.',
+            charged: false,
+          },
         });
       default:
         report.outcome = 'conflict';
         return unavailable(
           'STILL_RUNNING',
-          'The same request is still running. Ask again with the same key.',
+          'The same request is still running. Send it again with the same key or payment.',
           2_000,
         );
     }

@@ -95,3 +95,16 @@ function isObject(value: unknown): value is Record<string, unknown> {
 function isEmpty(value: unknown): boolean {
   return isObject(value) && Object.keys(value).length === 0;
 }
+
+/** A JSON Schema with nothing for human readers, which is most of a long one. */
+export function withoutProse(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withoutProse);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const kept = Object.entries(schema).filter(
+    ([key, value]) =>
+      !((key === 'description' || key === 'title' || key === '$schema') && typeof value === 'string'),
+  );
+  return Object.fromEntries(
+    kept.map(([key, value]) => [key, key === 'examples' ? value : withoutProse(value)]),
+  );
+}

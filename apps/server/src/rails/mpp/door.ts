@@ -1,5 +1,5 @@
 import { microsToUsd } from '../../ledger/money.ts';
-import type { Door } from '../../paid-call/paid-call.ts';
+import type { Door } from '../../paid-call/door.ts';
 import type { Quote, Rail } from '../../paid-call/rail.ts';
 import type { MppRail } from './mpp.ts';
 

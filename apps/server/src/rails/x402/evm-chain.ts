@@ -36,6 +36,8 @@ const LOG_WINDOWS = [9_000n, 1_900n, 450n];
 /** A node whose newest block is older than this does not see what happens now. */
 const MAX_HEAD_AGE_MS = 120_000;
 const HEAD_FRESH_MS = 3_000;
+/** What a settlement may use: a wallet's creation and its first payment. Whoever signs decides what runs, and we pay for it. */
+const MAX_GAS = 1_000_000n;
 /** How far the chain's clock must be past `validBefore` before an authorization is believed to be dead. */
 const DEAD_MARGIN_S = 15n;
 
@@ -63,8 +65,12 @@ export interface EvmChain {
    */
   isSignedByPayer(authorization: Authorization, signature: Hex): Promise<boolean>;
   settlementCall(authorization: Authorization, signature: Hex): Promise<SettlementCall>;
-  /** Whether the chain would move the money now; null when it would. @throws when the node does not say */
-  whyNot(authorization: Authorization, signature: Hex): Promise<PaymentRefused | null>;
+  /**
+   * Whether the chain would move the money now, with so much gas at most; null when it would.
+   *
+   * @throws when the node does not say
+   */
+  whyNot(authorization: Authorization, signature: Hex, gasLimit?: bigint): Promise<PaymentRefused | null>;
   look(authorization: Authorization): Promise<ChainVerdict>;
   /** Whether a mined transaction used this authorization to pay. */
   paidBy(mined: MinedTransaction, authorization: Authorization): boolean;
@@ -111,10 +117,17 @@ export function openEvmChain(network: EvmNetwork, rpc: Rpc, nowMs: () => number)
     };
   }
 
-  async function whyNot(authorization: Authorization, signature: Hex): Promise<PaymentRefused | null> {
+  async function whyNot(
+    authorization: Authorization,
+    signature: Hex,
+    gasLimit: bigint = MAX_GAS,
+  ): Promise<PaymentRefused | null> {
     const call = await settlementCall(authorization, signature);
     try {
-      await rpc.call('eth_call', [{ to: call.to, data: call.data, from: MULTICALL3 }, 'latest']);
+      await rpc.call('eth_call', [
+        { to: call.to, data: call.data, from: MULTICALL3, gas: `0x${gasLimit.toString(16)}` },
+        'latest',
+      ]);
       return null;
     } catch (error) {
       const revert = revertText(error);

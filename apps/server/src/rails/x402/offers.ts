@@ -1,6 +1,6 @@
 /** What a 402 says about paying by x402: version 2 in the header, version 1 in the body. */
 import type { Quote } from '../../paid-call/rail.ts';
-import { inputSchemaOf } from '../../services/json-schema.ts';
+import { inputSchemaOf, withoutProse } from '../../services/json-schema.ts';
 import { ASSET_DECIMALS, type Network } from './networks.ts';
 import type { SignInChallenge } from './sign-in.ts';
 
@@ -66,7 +66,7 @@ export function legacyAccepts(offered: readonly OfferedNetwork[], quote: Quote):
 
 /**
  * The `PAYMENT-REQUIRED` header of a service. All of it is encoded once; the nonce and the times of the sign-in
- * extension stand at the end, so that only they are encoded again, and not more often than once a second.
+ * extension stand at the end, so that only they are encoded again.
  */
 export function paymentRequiredHeader(
   offered: readonly OfferedNetwork[],
@@ -101,13 +101,8 @@ export function paymentRequiredHeader(
       `"nonce":"${nonce}","issuedAt":"${issuedAt}","expirationTime":"${expirationTime}"}}}}`,
     ).toString('base64');
   const usual = start(ERROR);
-  let last: { fresh: unknown; header: string } = { fresh: null, header: '' };
   return {
-    current() {
-      const fresh = signIn.fresh();
-      if (last.fresh !== fresh) last = { fresh, header: usual + end(fresh) };
-      return last.header;
-    },
+    current: () => usual + end(signIn.fresh()),
     refused: (reason) => start(reason) + end(signIn.fresh()),
   };
 }
@@ -145,18 +140,6 @@ function bazaarOf({ service }: Quote): Record<string, unknown> {
       required: ['input'],
     },
   };
-}
-
-function withoutProse(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(withoutProse);
-  if (typeof schema !== 'object' || schema === null) return schema;
-  const kept = Object.entries(schema).filter(
-    ([key, value]) =>
-      !((key === 'description' || key === 'title' || key === '$schema') && typeof value === 'string'),
-  );
-  return Object.fromEntries(
-    kept.map(([key, value]) => [key, key === 'examples' ? value : withoutProse(value)]),
-  );
 }
 
 /** At most 32 printable ASCII characters, as the protocol wants it. */

@@ -57,7 +57,6 @@ const REASONS = {
     'This transfer is older than a day.',
     'Present a transfer within a day of making it.',
   ],
-  PAYMENT_ALREADY_USED: ['This transfer has bought something already.', 'Make a new payment.'],
   PAYMENT_TRANSACTION_UNSUITABLE: [
     'The Solana transaction is not the one that was offered.',
     'Build it with an x402 client: compute budget, one TransferChecked to payTo, and a memo at most.',

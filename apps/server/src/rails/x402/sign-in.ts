@@ -2,7 +2,7 @@
  * `sign-in-with-x`: a wallet that has paid proves who it is and fetches its stored answer again, without paying.
  * CAIP-122; on EVM chains the message is that of EIP-4361. https://chainagnostic.org/CAIPs/caip-122
  */
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import {
   address as asAddress,
   getBase58Encoder,
@@ -40,7 +40,7 @@ type SignIn = z.output<typeof presented>;
 export interface SignInChallenge {
   /** Everything of `extensions["sign-in-with-x"]` but the three fields of `fresh`. */
   fixed(resourceUrl: string): { supportedChains: unknown[]; schema: unknown; info: Record<string, unknown> };
-  /** Nonce and times: the same object for a second. */
+  /** Times, and a nonce of its own for every challenge. */
   fresh(): { nonce: string; issuedAt: string; expirationTime: string };
   /**
    * Who signed.
@@ -65,9 +65,12 @@ export function createSignIn(parts: {
   const { host, origin } = new URL(baseUrl);
   const statement = 'Sign in to fetch answers that this wallet has paid for.';
 
-  let newest = { second: -1, fresh: { nonce: '', issuedAt: '', expirationTime: '' } };
+  let newest = { second: -1, nonce: '', times: { issuedAt: '', expirationTime: '' } };
+  /** Tells apart the nonces of one second, of this process and others. No secret: whoever signs in signs it. */
+  const replica = randomBytes(3).toString('hex');
+  let made = 0;
 
-  /** Made from the second alone: every replica recognizes it, and nothing is stored until one is used. */
+  /** How the nonces of a second begin: every replica recognizes them, and nothing is stored until one is used. */
   function nonceOf(second: number): string {
     const mac = createHmac('sha256', parts.secret).update(`sign-in:${second}`).digest('hex').slice(0, 24);
     return `${second.toString(36)}${mac}`;
@@ -145,14 +148,15 @@ export function createSignIn(parts: {
 
     fresh() {
       const second = Math.floor(nowMs() / 1_000);
-      if (newest.second === second) return newest.fresh;
-      const fresh = {
-        nonce: nonceOf(second),
-        issuedAt: new Date(second * 1_000).toISOString(),
-        expirationTime: new Date((second + LIFE_S) * 1_000).toISOString(),
-      };
-      newest = { second, fresh };
-      return fresh;
+      if (newest.second !== second) {
+        const times = {
+          issuedAt: new Date(second * 1_000).toISOString(),
+          expirationTime: new Date((second + LIFE_S) * 1_000).toISOString(),
+        };
+        newest = { second, nonce: nonceOf(second) + replica, times };
+      }
+      made += 1;
+      return { nonce: newest.nonce + made.toString(36), ...newest.times };
     },
 
     async check(header, resourceUrl) {
@@ -182,8 +186,9 @@ export function createSignIn(parts: {
       )
         throw wrong('issuedAt');
       const expected = Buffer.from(nonceOf(second));
-      const given = Buffer.from(signIn.nonce);
+      const given = Buffer.from(signIn.nonce).subarray(0, expected.length);
       if (given.length !== expected.length || !timingSafeEqual(given, expected)) throw wrong('nonce');
+      if (!/^[a-z0-9]+$/.test(signIn.nonce)) throw wrong('nonce');
       if (!(await isSigned(signIn))) throw wrong('signature');
       const payer = signIn.chainId.startsWith('eip155:') ? signIn.address.toLowerCase() : signIn.address;
       const used = await sql`

@@ -15,7 +15,7 @@ import {
   getTransactionDecoder,
   verifySignature,
 } from '@solana/kit';
-import type { Rpc } from '../../chain-rpc/json-rpc.ts';
+import { type Rpc, RpcRefusal } from '../../chain-rpc/json-rpc.ts';
 import { unavailable } from '../../http/problem.ts';
 import type { ChainVerdict, OnChainPayment } from '../../paid-call/rail.ts';
 import type { NetworkPayments } from './evm-payments.ts';
@@ -228,6 +228,19 @@ export function svmPayments(parts: {
     return looked.status === 'open' ? { status: 'unknown' } : looked;
   }
 
+  async function isPoor(payment: OnChainPayment): Promise<boolean> {
+    try {
+      const { value } = (await rpc.call('getTokenAccountBalance', [
+        evidenceOf(payment).source,
+        { commitment: 'confirmed' },
+      ])) as { value: { amount: string } };
+      return BigInt(value.amount) < payment.amountUnits;
+    } catch (error) {
+      // An account that was never made holds nothing; a node that does not answer says nothing.
+      return error instanceof RpcRefusal;
+    }
+  }
+
   async function verify(payment: OnChainPayment): Promise<void> {
     const { forFacilitator } = evidenceOf(payment);
     for (const facilitator of parts.facilitators(forFacilitator.x402Version)) {
@@ -238,7 +251,11 @@ export function svmPayments(parts: {
       const looked = await look(payment);
       if (looked.status === 'settled') return;
       if (looked.status === 'dead') throw looked.refusal;
-      throw refusalFromFacilitator(verdict.reason);
+      const refusal = refusalFromFacilitator(verdict.reason);
+      // That the transaction would fail is all it says when the payer is poor.
+      if (refusal.code === 'PAYMENT_VERIFICATION_FAILED' && (await isPoor(payment)))
+        throw refuse('PAYMENT_INSUFFICIENT_FUNDS');
+      throw refusal;
     }
     throw unavailable('FACILITATOR_UNAVAILABLE', 'No facilitator answers.', 5_000);
   }

@@ -448,7 +448,7 @@ export function createX402Rail(
             payTo,
             active: true,
           })),
-          ...(quote.priceMicros > 1_000_000n
+          ...(quote.priceMicros > 100_000n
             ? {
                 spendingCap:
                   'x402 clients refuse prices above 1 USD (first generation: 0.10) until their cap is raised.',

@@ -1,0 +1,34 @@
+import type { Problem } from '../http/problem.ts';
+import type { Challenge } from './challenge.ts';
+import type { Quote } from './rail.ts';
+
+/** One of the addresses that services are sold under, and how it speaks. */
+export interface Door {
+  /** Such as `/x402`. */
+  prefix: string;
+  /** The 402 of a service; made again when a rail's offer changes. */
+  challenge(quote: Quote): Challenge;
+  /** On every 2xx answer. */
+  headers: Readonly<Record<string, string>>;
+  /** Fields that its answers have beside the service's own. */
+  fields(timing: { startedAtMs: number; nowMs: number }): Record<string, unknown>;
+  /** Turns an answer that is neither 2xx nor 402 into this door's form. */
+  dress(
+    problem: Problem,
+    requestId: string,
+  ): { headers: Record<string, string>; body: Record<string, unknown> };
+}
+
+/** `/x402/…`: prepaid credits and x402, errors in the house's own form. */
+export function x402Door(challenge: (quote: Quote) => Challenge): Door {
+  return {
+    prefix: '/x402',
+    challenge,
+    headers: {},
+    fields: () => ({}),
+    dress: (problem, requestId) => ({
+      headers: { 'content-type': 'application/json; charset=utf-8' },
+      body: problem.body(requestId),
+    }),
+  };
+}

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parsePaymentRequired } from '@x402/core/schemas';
+import { validateDiscoveryExtension } from '@x402/extensions/bazaar';
+import { z } from 'zod';
+import type { Quote } from '../../paid-call/rail.ts';
+import { loadServices } from '../../services/registry.ts';
+import { NETWORKS } from './networks.ts';
+import { legacyAccepts, type OfferedNetwork, paymentRequiredHeader } from './offers.ts';
+import type { SignInChallenge } from './sign-in.ts';
+
+const EVERYWHERE: OfferedNetwork[] = NETWORKS.map((network) => ({
+  network,
+  payTo: network.kind === 'evm' ? '0x000000000000000000000000000000000000dEaD' : 'So1anaRecipient',
+  feePayer: network.kind === 'evm' ? null : 'So1anaFeePayer',
+}));
+const quotes: Quote[] = (await loadServices()).map((service) => ({
+  service,
+  priceMicros: 50_000n,
+  resourceUrl: `https://shop.test/x402/${service.path}`,
+}));
+const [quote] = quotes;
+assert.ok(quote !== undefined);
+
+function challenge(nonce = () => 'n0nce'): SignInChallenge {
+  let made = { nonce: '', issuedAt: '2026-01-01T00:00:00.000Z', expirationTime: '2026-01-01T00:05:00.000Z' };
+  return {
+    fixed: (resourceUrl) => ({
+      supportedChains: [{ chainId: 'eip155:8453', type: 'eip191' }],
+      schema: {},
+      info: { domain: 'shop.test', uri: resourceUrl, version: '1' },
+    }),
+    fresh() {
+      if (made.nonce !== nonce()) made = { ...made, nonce: nonce() };
+      return made;
+    },
+    check: async () => '',
+    dropExpired: async () => {},
+  };
+}
+
+/** As a strict client decodes it: one base64 text, with padding nowhere but at its end. */
+function decode(header: string): Record<string, unknown> {
+  assert.match(header, /^[A-Za-z0-9+/]+={0,2}$/);
+  assert.equal(header.length % 4, 0);
+  return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(header, 'base64')));
+}
+
+for (const each of quotes) {
+  test(`${each.service.path}: its header is what the protocol's own schema accepts, and small`, () => {
+    const header = paymentRequiredHeader(EVERYWHERE, each, challenge()).current();
+    const document = decode(header);
+    const parsed = parsePaymentRequired(document);
+    assert.ok(parsed.success, JSON.stringify(parsed.error));
+    assert.ok(header.length < 6_000, `${header.length} bytes`);
+    const { bazaar } = z.object({ bazaar: z.unknown() }).parse(document.extensions);
+    const verdict = validateDiscoveryExtension(bazaar as Parameters<typeof validateDiscoveryExtension>[0]);
+    assert.ok(verdict.valid, verdict.errors?.join());
+  });
+}
+
+test('the terms of each chain, in order', () => {
+  const { accepts } = decode(paymentRequiredHeader(EVERYWHERE, quote, challenge()).current());
+  assert.deepEqual(accepts, [
+    ...(
+      [
+        ['eip155:8453', '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'],
+        ['eip155:1', '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48'],
+        ['eip155:137', '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359'],
+        ['eip155:42161', '0xaf88d065e77c8cC2239327C5EDb3A432268e5831'],
+      ] as const
+    ).map(([network, asset]) => ({
+      scheme: 'exact',
+      network,
+      amount: '50000',
+      asset,
+      payTo: '0x000000000000000000000000000000000000dEaD',
+      maxTimeoutSeconds: 120,
+      extra: { name: 'USD Coin', version: '2' },
+    })),
+    {
+      scheme: 'exact',
+      network: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
+      amount: '50000',
+      asset: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v',
+      payTo: 'So1anaRecipient',
+      maxTimeoutSeconds: 120,
+      extra: { feePayer: 'So1anaFeePayer' },
+    },
+  ]);
+});
+
+test('the two halves of the header fit together, whatever the first one is long', () => {
+  const lengths = new Set<number>();
+  for (let extra = 0; extra < 12; extra++) {
+    for (const letter of ['a', 'é', '€', '😀']) {
+      const resourceUrl = `https://shop.test/${letter.repeat(extra)}`;
+      const header = paymentRequiredHeader(EVERYWHERE, { ...quote, resourceUrl }, challenge());
+      for (const [text, error] of [
+        [header.current(), 'X-PAYMENT header is required'],
+        [header.refused('PAYMENT_EXPIRED'), 'PAYMENT_EXPIRED'],
+      ] as const) {
+        const document = z
+          .object({
+            error: z.string(),
+            resource: z.object({ url: z.string() }),
+            extensions: z.object({ 'sign-in-with-x': z.object({ info: z.record(z.string(), z.unknown()) }) }),
+          })
+          .parse(decode(text));
+        assert.equal(document.error, error);
+        assert.equal(document.resource.url, resourceUrl);
+        assert.deepEqual(document.extensions['sign-in-with-x'].info, {
+          domain: 'shop.test',
+          uri: resourceUrl,
+          version: '1',
+          nonce: 'n0nce',
+          issuedAt: '2026-01-01T00:00:00.000Z',
+          expirationTime: '2026-01-01T00:05:00.000Z',
+        });
+        lengths.add(Buffer.byteLength(JSON.stringify(document)) % 3);
+      }
+    }
+  }
+  assert.equal(lengths.size, 3, 'every alignment came up');
+});
+
+test('the header carries the nonce of now, and nothing else of it changes', () => {
+  let nonce = 'first';
+  const header = paymentRequiredHeader(
+    EVERYWHERE,
+    quote,
+    challenge(() => nonce),
+  );
+  const first = header.current();
+  assert.equal(header.current(), first);
+  nonce = 'second';
+  const second = header.current();
+  assert.notEqual(second, first);
+  assert.deepEqual(JSON.stringify(decode(second)).replace('second', 'first'), JSON.stringify(decode(first)));
+});
+
+test("the body's offers are good for both generations, on chains that the first one knows", () => {
+  const accepts = legacyAccepts(EVERYWHERE, { ...quote, priceMicros: 1_234_500n });
+  assert.deepEqual(
+    accepts.map(({ network, x402Network }) => [network, x402Network]),
+    [
+      ['base', 'eip155:8453'],
+      ['polygon', 'eip155:137'],
+      ['solana', 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp'],
+    ],
+  );
+  const parsed = parsePaymentRequired({ x402Version: 1, error: 'X', accepts });
+  assert.ok(parsed.success, JSON.stringify(parsed.error));
+  assert.deepEqual(
+    accepts.map((each) => [each.maxAmountRequired, each.amount, each.maxAmountRequiredUSD]),
+    accepts.map(() => ['1234500', '1234500', 1.2345]),
+  );
+});

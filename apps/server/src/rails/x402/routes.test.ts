@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import Fastify from 'fastify';
+import { Problem } from '../../http/problem.ts';
+import { createRateLimit } from '../../http/rate-limit.ts';
+import type { Receipt, SettlementStore } from '../../paid-call/settlements.ts';
+import { receiptRoutes } from './routes.ts';
+
+const ID = '01890a5d-ac96-774b-bcce-b302099a8057';
+const SETTLED: Receipt = {
+  callId: ID,
+  rail: 'x402',
+  service: 'first-call',
+  priceMicros: 50_000n,
+  payment: {
+    network: 'eip155:8453',
+    asset: '0xasset',
+    payer: '0xpayer',
+    payTo: '0xpayto',
+    amountUnits: 9_007_199_254_740_993n,
+  },
+  callState: 'captured',
+  settlementState: 'settled',
+  reason: null,
+  transaction: '0xaa',
+  blockNumber: 12n,
+  final: true,
+  createdAtMs: Date.UTC(2026, 0, 1),
+  settledAtMs: Date.UTC(2026, 0, 1, 0, 0, 2),
+  refund: null,
+};
+
+let receipt: Receipt | null = SETTLED;
+let asked: string[] = [];
+/** Of the store nothing else is asked. */
+const store: Partial<SettlementStore> = {
+  receipt: async (callId) => {
+    asked.push(callId);
+    return receipt;
+  },
+};
+const app = Fastify();
+before(async () => {
+  app.setErrorHandler((error, _request, reply) => {
+    assert.ok(error instanceof Problem, `not a problem: ${error}`);
+    return reply.code(error.status).headers(error.headers).send(error.body('request'));
+  });
+  receiptRoutes(app, {
+    settlements: store as SettlementStore,
+    accountLimit: createRateLimit({ perMinute: 30, maxNames: 10, nowMs: () => 0 }),
+    addressOf: ({ headers }) => String(headers['x-test-address'] ?? 'somebody'),
+  });
+  await app.ready();
+});
+after(() => app.close());
+
+const get = (id: string, address = 'somebody') =>
+  app.inject({ url: `/x402/receipts/${id}`, headers: { 'x-test-address': address } });
+
+test('a receipt says all that is known, with amounts that no reader rounds', async () => {
+  receipt = SETTLED;
+  const answer = await get(ID);
+  assert.equal(answer.statusCode, 200);
+  assert.equal(answer.headers['cache-control'], 'no-store');
+  assert.deepEqual(answer.json(), {
+    id: ID,
+    protocol: 'x402',
+    service: 'first-call',
+    priceUsd: '0.050000',
+    status: 'delivered',
+    reason: null,
+    network: 'eip155:8453',
+    asset: '0xasset',
+    payer: '0xpayer',
+    payTo: '0xpayto',
+    amountUnits: '9007199254740993',
+    transaction: '0xaa',
+    blockNumber: 12,
+    final: true,
+    createdAt: '2026-01-01T00:00:00.000Z',
+    settledAt: '2026-01-01T00:00:02.000Z',
+    refund: null,
+  });
+});
+
+const owed = { state: 'owed', transaction: null, reason: 'not delivered in time' } as const;
+const STATUSES: [string, Partial<Receipt>][] = [
+  ['delivered', {}],
+  ['lost', { settlementState: 'lost' }],
+  ['refund_owed', { refund: owed }],
+  ['refunded', { refund: { ...owed, state: 'paid', transaction: '0xbb' } }],
+  ['not_charged', { callState: 'released', settlementState: 'dead', reason: 'PAYMENT_EXPIRED' }],
+  ['paid_not_delivered', { callState: 'settling' }],
+  [
+    'settling',
+    { callState: 'settling', settlementState: 'with_chain', transaction: null, blockNumber: null },
+  ],
+  ['settling', { callState: 'settling', settlementState: 'refused', settledAtMs: null }],
+];
+for (const [status, changes] of STATUSES) {
+  test(`${
+    Object.entries(changes)
+      .map(([name, value]) => `${name} ${JSON.stringify(value)}`)
+      .join(', ') || 'all well'
+  }: ${status}`, async () => {
+    receipt = { ...SETTLED, ...changes };
+    assert.equal((await get(ID)).json().status, status);
+  });
+}
+
+test('an id that is none does not reach the database; one that is not known is not found', async () => {
+  receipt = null;
+  asked = [];
+  for (const id of ['1', 'x'.repeat(36), `${ID}0`, encodeURIComponent("' or 1=1")])
+    assert.equal((await get(id)).statusCode, 404);
+  assert.deepEqual(asked, []);
+  const answer = await get(ID);
+  assert.deepEqual([answer.statusCode, answer.json().code], [404, 'RECEIPT_NOT_FOUND']);
+  assert.deepEqual(asked, [ID]);
+});
+
+test('nobody may ask without end, and others are not held back', async () => {
+  receipt = SETTLED;
+  const statuses: number[] = [];
+  for (let index = 0; index < 40; index++) statuses.push((await get(ID, 'busy')).statusCode);
+  assert.deepEqual(new Set(statuses), new Set([200, 429]));
+  assert.equal((await get(ID, 'else')).statusCode, 200);
+});

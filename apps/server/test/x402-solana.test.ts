@@ -1,0 +1,234 @@
+/** The unmodified Solana client of x402 buys from the running app. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import {
+  createSolanaRpc,
+  generateKeyPairSigner,
+  getBase64Encoder,
+  getTransactionDecoder,
+  type KeyPairSigner,
+  type Signature,
+} from '@solana/kit';
+import { appendPaymentIdentifierToExtensions, generatePaymentId } from '@x402/extensions/payment-identifier';
+import { createSIWxClientExtension, type SIWxSigner } from '@x402/extensions/sign-in-with-x';
+import { decodePaymentResponseHeader, wrapFetchWithPayment, x402Client } from '@x402/fetch';
+import { ExactSvmScheme } from '@x402/svm';
+import { USDC_MINT } from '../../../packages/sandbox/src/solana/programs.ts';
+import { tokenAccountOf } from '../src/rails/x402/svm-payments.ts';
+import { loadServices } from '../src/services/registry.ts';
+import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
+import { jsonOf, startUpstreams } from './server.fixture.ts';
+import { openStorefront, type Storefront } from './storefront.fixture.ts';
+import { type PaymentWorld, startPaymentWorld } from './x402.fixture.ts';
+
+const SOLANA = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
+const FIRST_CALL = { path: '/x402/first-call', body: { agentId: 'unmodified' }, priceUnits: 50_000n };
+
+let world: PaymentWorld;
+let database: TestDatabase;
+let upstreams: Awaited<ReturnType<typeof startUpstreams>>;
+let shop: Storefront;
+let nowMs: number;
+let rpcUrl: string;
+let recipient: string;
+
+before(async () => {
+  [world, database, upstreams] = await Promise.all([
+    startPaymentWorld({ solana: true }),
+    openTestDatabase(),
+    startUpstreams(),
+  ]);
+  rpcUrl = world.solana?.url ?? '';
+  recipient = world.environment.X402_RECIPIENT_SOLANA ?? '';
+  nowMs = Date.now();
+  shop = await openStorefront({
+    pools: database,
+    environment: world.environment,
+    upstreamsUrl: upstreams.url,
+    nowMs: () => nowMs,
+  });
+});
+after(async () => {
+  await shop?.stop();
+  await Promise.all([world?.stop(), database?.close(), upstreams?.stop()]);
+});
+
+/** A wallet with USDC and no SOL: the facilitator pays the fee. */
+async function newWallet(usdcUnits = 5_000_000): Promise<KeyPairSigner> {
+  const wallet = await generateKeyPairSigner();
+  await give(wallet, usdcUnits);
+  return wallet;
+}
+
+async function give({ address }: KeyPairSigner, usdcUnits: number): Promise<void> {
+  const params = [address, { usdcUnits }];
+  await fetch(rpcUrl, asJson({ jsonrpc: '2.0', id: 1, method: 'sandbox_fund', params }));
+}
+
+const asJson = (body: unknown) => ({
+  method: 'POST',
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify(body),
+});
+
+function clientOf(wallet: KeyPairSigner): x402Client {
+  return new x402Client().register('solana:*', new ExactSvmScheme(wallet, { rpcUrl }));
+}
+
+async function balanceOf(owner: string): Promise<bigint> {
+  const account = await tokenAccountOf(owner, USDC_MINT);
+  const { value } = await createSolanaRpc(rpcUrl)
+    .getTokenAccountBalance(account as never)
+    .send();
+  return BigInt(value.amount);
+}
+
+async function received(work: () => Promise<unknown>): Promise<bigint> {
+  const before = await balanceOf(recipient);
+  await work();
+  return (await balanceOf(recipient)) - before;
+}
+
+const receiptOf = (answer: Response) =>
+  decodePaymentResponseHeader(answer.headers.get('payment-response') ?? '');
+
+test('buys, also while the app restarts, and its payment stays good', async () => {
+  const wallet = await newWallet();
+  const pay = wrapFetchWithPayment(fetch, clientOf(wallet));
+  const risk = (await loadServices()).find(({ path }) => path === 'risk-metrics');
+  const purchases = [
+    { ...FIRST_CALL, restarting: false },
+    { path: '/x402/risk-metrics', body: risk?.example, priceUnits: 1_000_000n, restarting: true },
+    { path: '/x402/ping', body: {}, priceUnits: 250_000n, restarting: false },
+  ];
+  for (const { path, body, priceUnits, restarting } of purchases) {
+    if (restarting) shop.restartBeforePayment();
+    const moved = await received(async () => {
+      const answer = await pay(shop.url + path, asJson(body));
+      const text = await answer.text();
+      assert.equal(answer.status, 200, text + shop.log());
+      const receipt = receiptOf(answer);
+      assert.deepEqual([receipt.success, receipt.network, receipt.payer], [true, SOLANA, wallet.address]);
+      const landed = await createSolanaRpc(rpcUrl)
+        .getTransaction(receipt.transaction as Signature, {
+          maxSupportedTransactionVersion: 0,
+          encoding: 'base64',
+        })
+        .send();
+      assert.equal(landed?.meta?.err, null);
+      const { signatures } = getTransactionDecoder().decode(getBase64Encoder().encode(landed.transaction[0]));
+      assert.ok(signatures[wallet.address], 'the payer signed it');
+
+      const presented = shop.payments.at(-1);
+      assert.ok(presented);
+      if (restarting) await shop.restart();
+      const again = await shop.present(presented);
+      assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [200, 'true']);
+      assert.equal(await again.text(), text);
+      assert.equal(receiptOf(again).transaction, receipt.transaction);
+      const other = await shop.present({ ...presented, path: '/x402/gas-price-oracle' });
+      assert.notEqual(other.status, 200);
+    });
+    assert.equal(moved, priceUnits);
+  }
+  assert.equal(await balanceOf(wallet.address), 5_000_000n - 1_300_000n);
+});
+
+test('ten copies of one payment at once are one purchase', async () => {
+  const wallet = await newWallet();
+  const client = clientOf(wallet);
+  const challenge = await fetch(shop.url + FIRST_CALL.path, asJson(FIRST_CALL.body));
+  const required = JSON.parse(
+    Buffer.from(challenge.headers.get('payment-required') ?? '', 'base64').toString(),
+  );
+  const payload = await client.createPaymentPayload(required);
+  const init = asJson(FIRST_CALL.body);
+  const headers = {
+    ...init.headers,
+    'payment-signature': Buffer.from(JSON.stringify(payload)).toString('base64'),
+  };
+  const moved = await received(async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => fetch(shop.url + FIRST_CALL.path, { ...init, headers })),
+    );
+    const texts = await Promise.all(answers.map((answer) => answer.text()));
+    assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200], texts[0]);
+    assert.equal(new Set(texts).size, 1);
+  });
+  assert.equal(moved, FIRST_CALL.priceUnits);
+});
+
+test('two signatures under one payment-identifier are one purchase', async () => {
+  const id = generatePaymentId();
+  const client = clientOf(await newWallet()).registerExtension({
+    key: 'payment-identifier',
+    enrichPaymentPayload: async (payload) => ({
+      ...payload,
+      extensions: appendPaymentIdentifierToExtensions(structuredClone(payload.extensions ?? {}), id),
+    }),
+  });
+  const pay = wrapFetchWithPayment(fetch, client);
+  const moved = await received(async () => {
+    const first = await pay(shop.url + FIRST_CALL.path, asJson(FIRST_CALL.body));
+    const second = await pay(shop.url + FIRST_CALL.path, asJson(FIRST_CALL.body));
+    assert.deepEqual([first.status, second.status], [200, 200]);
+    assert.equal(await second.text(), await first.text());
+    assert.equal(receiptOf(second).transaction, receiptOf(first).transaction);
+  });
+  assert.equal(moved, FIRST_CALL.priceUnits);
+});
+
+test('a wallet without the money is told so, and may pay with the same payment once it has it', async () => {
+  const wallet = await newWallet(49_999);
+  const pay = wrapFetchWithPayment(fetch, clientOf(wallet));
+  const moved = await received(async () => {
+    const answer = await pay(shop.url + FIRST_CALL.path, asJson(FIRST_CALL.body));
+    assert.equal(answer.status, 402);
+    const { last_error_reason } = await jsonOf(answer);
+    assert.equal(last_error_reason.code, 'PAYMENT_INSUFFICIENT_FUNDS');
+  });
+  assert.equal(moved, 0n);
+  const presented = shop.payments.at(-1);
+  assert.ok(presented);
+  await give(wallet, 1);
+  const later = await received(async () => assert.equal((await shop.present(presented)).status, 200));
+  assert.equal(later, FIRST_CALL.priceUnits);
+});
+
+test('sign-in-with-x: what this wallet bought it fetches without paying; another wallet does not', async () => {
+  const wallet = await newWallet();
+  const member = (signer: KeyPairSigner) =>
+    wrapFetchWithPayment(
+      fetch,
+      clientOf(signer).registerExtension(
+        createSIWxClientExtension({ signers: [signer as unknown as SIWxSigner] }),
+      ),
+    );
+  const enter = member(wallet);
+  let paid = '';
+  const price = await received(async () => {
+    paid = await (await enter(shop.url + FIRST_CALL.path, asJson(FIRST_CALL.body))).text();
+  });
+  assert.equal(price, FIRST_CALL.priceUnits);
+
+  nowMs += 1_000;
+  await shop.restart();
+  const free = await received(async () => {
+    const answer = await enter(shop.url + FIRST_CALL.path, asJson(FIRST_CALL.body));
+    assert.deepEqual([answer.status, answer.headers.get('idempotent-replayed')], [200, 'true']);
+    assert.equal(await answer.text(), paid);
+    const used = shop.signIns.at(-1);
+    assert.ok(used);
+    const replayed = await shop.present(used);
+    assert.equal(replayed.status, 402);
+    const { last_error_reason } = await jsonOf(replayed);
+    assert.deepEqual([last_error_reason.code, last_error_reason.field], ['SIGN_IN_INVALID', 'nonce']);
+  });
+  assert.equal(free, 0n);
+
+  const stranger = await newWallet();
+  const other = await received(async () => {
+    assert.equal((await member(stranger)(shop.url + FIRST_CALL.path, asJson(FIRST_CALL.body))).status, 200);
+  });
+  assert.equal(other, FIRST_CALL.priceUnits, 'it signed in in vain, and paid');
+});
