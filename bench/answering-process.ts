@@ -49,8 +49,11 @@ export function order<Order extends object, Answer>(child: ChildProcess, command
   });
 }
 
-/** The other end: answers each order, says that it is ready, and ends when told to or when nobody is left to tell. */
-export function answerOrders<Order, Answer>(work: (command: Order) => Promise<Answer>): void {
+/** The other end: answers each order, says that it is ready, and ends when told to or when nobody is left to tell. @param first what it says when it is ready */
+export function answerOrders<Order, Answer>(
+  work: (command: Order) => Promise<Answer>,
+  first: object = { ready: true },
+): void {
   process.on('message', (command: Order) => {
     work(command).then(
       (answer) => process.send?.({ answer }),
@@ -61,5 +64,5 @@ export function answerOrders<Order, Answer>(work: (command: Order) => Promise<An
   process.once('disconnect', () => process.exit(0));
   // Ctrl-C reaches the whole group; the run itself decides in which order things end.
   process.on('SIGINT', () => {});
-  process.send?.({ ready: true });
+  process.send?.(first);
 }

@@ -11,7 +11,15 @@ declare module 'autocannon' {
     amount?: number;
     /** Milliseconds between looks at the clock. */
     sampleInt?: number;
-    requests: readonly { method: string; path: string; headers: Record<string, string>; body: string }[];
+    requests: readonly Request[];
+  }
+  interface Request {
+    method: string;
+    path: string;
+    headers: Record<string, string>;
+    body: string;
+    /** Called once for every request that is sent, with what stands here; what it returns is sent. */
+    setupRequest?: (request: Request) => Request;
   }
   /** Resolves at the end; emits `response` (client, status, bytes, milliseconds) and `reqError` (error). */
   function autocannon(options: Options): EventEmitter & PromiseLike<unknown>;

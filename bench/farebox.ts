@@ -42,13 +42,22 @@ export function serverEnvironment(dataDir: string, port: number): NodeJS.Process
   };
 }
 
-/** Starts `main.ts` on a folder, with the embedded database there. @returns its address */
-export async function startFarebox(resources: Resources, dataDir: string): Promise<string> {
+/**
+ * Starts `main.ts` on a folder, with the embedded database there.
+ *
+ * @param settings what it is told beside that
+ * @returns its address
+ */
+export async function startFarebox(
+  resources: Resources,
+  dataDir: string,
+  settings: Record<string, string> = {},
+): Promise<string> {
   const { first } = await startProgram<{ baseUrl: string }>(
     resources,
     join(ROOT, 'apps/server/src/main.ts'),
     {
-      environment: serverEnvironment(dataDir, await freePort()),
+      environment: { ...serverEnvironment(dataDir, await freePort()), ...settings },
       execArgv: (process.env.BENCH_SERVER_NODE_OPTIONS ?? '').split(' ').filter((option) => option !== ''),
     },
   );

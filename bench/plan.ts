@@ -7,8 +7,22 @@ export interface Plan {
   warmUpMs: number;
   /** Transfers that (d) puts into the ledger before it measures. */
   pastTransfers: number;
+  /** Of one side in one round of (h). */
+  paidCalls: number;
 }
 
-export const FULL: Plan = { rounds: 5, roundMs: 3_000, warmUpMs: 3_000, pastTransfers: 5_000_000 };
+export const FULL: Plan = {
+  rounds: 5,
+  roundMs: 3_000,
+  warmUpMs: 3_000,
+  pastTransfers: 5_000_000,
+  paidCalls: 400,
+};
 /** To see that everything works; its figures mean little. */
-export const QUICK: Plan = { rounds: 3, roundMs: 1_000, warmUpMs: 1_000, pastTransfers: 200_000 };
+export const QUICK: Plan = {
+  rounds: 3,
+  roundMs: 1_000,
+  warmUpMs: 1_000,
+  pastTransfers: 200_000,
+  paidCalls: 100,
+};

@@ -1,13 +1,13 @@
 /** What a run found, and the ways to print it. */
 import type { Comparison } from './rounds.ts';
 
-export type Part = 'a' | 'b' | 'c' | 'd' | 'e';
+export type Part = 'a' | 'b' | 'c' | 'd' | 'e' | 'f' | 'g' | 'h';
 
 export interface ComparedLine extends Comparison {
   part: Part;
   /** What was measured, with the load it was measured under. */
   measured: string;
-  unit: 'requests/s' | 'debits/s' | 'ms';
+  unit: 'requests/s' | 'debits/s' | 'payments/s' | 'calls/s' | 'ms';
   /** What the ratio should be; null where nothing was promised. */
   goal: { atLeast: number } | { below: number } | null;
 }
@@ -33,6 +33,9 @@ const OPPONENTS: Record<Exclude<Part, 'e'>, string> = {
   b: '(b) the 402 : the same bare route',
   c: '(c) the ledger : one transaction a debit',
   d: '(d) paid call with past transfers : without',
+  f: '(f) the 402 with x402 offers : the bare route, @x402/hono, @x402/express',
+  g: '(g) who signed a payment : viem',
+  h: '(h) a call paid on a chain : @x402/express with the published facilitator',
 };
 const ONLY_RATIOS = 'Only the ratios count: the rest belongs to this machine and this hour.';
 

@@ -10,12 +10,16 @@ import { measureHttpCalls } from './http-calls.ts';
 import { startLoad } from './load.ts';
 import { describeMachine } from './machine.ts';
 import { measureMemory } from './memory.ts';
+import { measurePaidX402 } from './paid-x402.ts';
 import { FULL, QUICK } from './plan.ts';
 import { asMarkdown, asText, type Part, type Report } from './report.ts';
 import { createResources, type Resources } from './resources.ts';
+import { measureUnpaid } from './unpaid.ts';
+import { measureVerification } from './verification.ts';
 
-const PARTS: readonly Part[] = ['a', 'b', 'c', 'd', 'e'];
-const USAGE = 'usage: npm run bench -- [--only a,b,c,d,e] [--quick] [--rounds 5] [--json | --markdown]\n';
+const PARTS: readonly Part[] = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+const USAGE =
+  'usage: npm run bench -- [--only a,b,c,d,e,f,g,h] [--quick] [--rounds 5] [--json | --markdown]\n';
 
 const { values } = parseArgs({
   options: {
@@ -96,6 +100,27 @@ async function run(): Promise<Report> {
       measureMemory(resources, await startLoad(resources)),
     );
     if (report.memory.length === 0) report.notes.push('(e) is measured on Linux only');
+  }
+  if (wanted.has('f')) {
+    const lines = await withResources(
+      '402s with offers against the published middleware',
+      async (resources) => measureUnpaid(resources, await startLoad(resources), plan),
+    );
+    report.lines.push(...lines);
+  }
+  if (wanted.has('g')) {
+    const found = await withResources('verification of payments against viem', (resources) =>
+      measureVerification(resources, plan),
+    );
+    report.lines.push(...found.lines);
+    report.notes.push(...found.notes);
+  }
+  if (wanted.has('h')) {
+    const found = await withResources('calls paid on a chain against the published middleware', (resources) =>
+      measurePaidX402(resources, plan),
+    );
+    report.lines.push(...found.lines);
+    report.notes.push(...found.notes);
   }
   return report;
 }

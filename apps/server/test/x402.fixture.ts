@@ -26,6 +26,7 @@ export async function startPaymentWorld(options: { solana?: boolean } = {}) {
       solana === null ? null : { rpcUrl: solana.url, feePayerSecretKey: await secretKeyOf('facilitator') },
   });
   const recipient = chain.accounts.recipient.address;
+  let faucet: Promise<unknown> = Promise.resolve();
 
   return {
     chain,
@@ -60,10 +61,15 @@ export async function startPaymentWorld(options: { solana?: boolean } = {}) {
     /** A fresh wallet with USDC. */
     async wallet(usd = 5): Promise<PrivateKeyAccount> {
       const account = privateKeyToAccount(generatePrivateKey());
-      await fund(chain.url, account.address, {
-        usdcMicros: BigInt(Math.round(usd * 1e6)),
-        ethWei: 10n ** 17n,
-      });
+      // One after another: the faucet is one account, and its transactions have one order.
+      const funded = faucet.then(() =>
+        fund(chain.url, account.address, {
+          usdcMicros: BigInt(Math.round(usd * 1e6)),
+          ethWei: 10n ** 17n,
+        }),
+      );
+      faucet = funded.catch(() => undefined);
+      await funded;
       return account;
     },
     balanceOf(address: Hex): Promise<bigint> {

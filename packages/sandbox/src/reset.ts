@@ -14,8 +14,8 @@ if (existsSync(lock) && isAlive(Number(readFileSync(lock, 'utf8')))) {
 // Only what npm start made: a folder without its marks is somebody else's.
 if (existsSync(join(dataDir, 'secret'))) {
   await stopEmbeddedPostgres(dataDir);
-  const kept = ['postgres', 'chain', 'solana', 'secret', 'wallet-key', 'sandbox-key-issued'];
-  for (const name of [...kept, 'world.json', 'server.pid']) {
+  const kept = ['postgres', 'chain', 'solana', 'tempo', 'secret', 'wallet-key', 'mpp-key'];
+  for (const name of [...kept, 'sandbox-key-issued', 'world.json', 'server.pid']) {
     rmSync(join(dataDir, name), { recursive: true, force: true });
   }
   process.stdout.write(`Forgot everything below ${dataDir}.\n`);

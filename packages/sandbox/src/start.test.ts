@@ -82,9 +82,12 @@ function command(name: string, port: number, program: string, ...args: string[])
   return execFileSync(process.execPath, [QUIET, join(HERE, program), ...args], options);
 }
 
-async function usdcOf(wallet: { rpcUrl: string; address: string }): Promise<number> {
+const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
+const USDC_E = '0x20C000000000000000000000b9537d11c60E8b50';
+
+async function usdcOf(wallet: { rpcUrl: string; address: string }, token = USDC): Promise<number> {
   const balanceOf = `0x70a08231${wallet.address.slice(2).toLowerCase().padStart(64, '0')}`;
-  const call = { to: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', data: balanceOf };
+  const call = { to: token, data: balanceOf };
   const answer = await fetch(wallet.rpcUrl, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -119,12 +122,18 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   const made = JSON.parse(command('one', port, 'wallet.ts', '--json'));
   assert.deepEqual(made.solana.holds, { usdc: '100', native: '0.1' });
   assert.equal(await usdcOf(made.base), 100);
+  const { tempo } = JSON.parse(command('one', port, 'wallet.ts', '--tempo', '--json'));
+  assert.deepEqual(tempo.holds, { usdc: '100' });
+  assert.equal(await usdcOf(tempo, USDC_E), 100);
   const noted = readFileSync(join(folder, 'one', 'world.json'), 'utf8');
   const named = JSON.parse(noted).environment;
   assert.equal(named.X402_RECIPIENT, SANDBOX_ACCOUNTS.recipient.address);
   assert.equal(named.X402_NETWORKS, 'base,solana');
+  assert.equal(named.MPP_METHODS, 'tempo,evm');
+  assert.equal(named.MPP_TEMPO_CURRENCY, USDC_E);
   for (const { privateKey } of Object.values(SANDBOX_ACCOUNTS)) assert(!noted.includes(privateKey));
-  assert(!noted.includes(readFileSync(join(folder, 'one', 'wallet-key'), 'utf8')));
+  for (const secret of ['wallet-key', 'mpp-key'])
+    assert(!noted.includes(readFileSync(join(folder, 'one', secret), 'utf8')));
 
   const second = await start('two', await freePort());
   assert(second.key !== undefined && second.key !== key);
@@ -141,10 +150,9 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   assert.equal(await (await buy(again, key, sameCall)).text(), bought, 'the stored answer');
   const me = await fetch(`${again.url}/api/keys/me`, { headers: { 'x-api-key': key } });
   assert.match(await me.text(), /"balanceUsd":"199\.150000"/);
-  const { UPSTREAM_BASE_BASE_URL: rpcUrl } = JSON.parse(
-    readFileSync(join(folder, 'one', 'world.json'), 'utf8'),
-  ).environment;
-  assert.equal(await usdcOf({ ...made.base, rpcUrl }), 100);
+  const kept = JSON.parse(readFileSync(join(folder, 'one', 'world.json'), 'utf8')).environment;
+  assert.equal(await usdcOf({ ...made.base, rpcUrl: kept.UPSTREAM_BASE_BASE_URL }), 100);
+  assert.equal(await usdcOf({ ...tempo, rpcUrl: kept.MPP_TEMPO_RPC_URL }, USDC_E), 100);
   assert.equal(await again.stop(), 0);
 
   command('one', port, 'reset.ts');

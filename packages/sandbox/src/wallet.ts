@@ -1,6 +1,6 @@
 /**
  * `npm run sandbox:wallet`: makes a new wallet on the chains of the running sandbox and fills it, ready to buy calls.
- * The keys are printed and kept nowhere. `-- --json` prints for machines.
+ * The keys are printed and kept nowhere. `-- --tempo` makes one on Tempo instead, `-- --json` prints for machines.
  */
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
@@ -10,6 +10,8 @@ import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 import { StartError } from '../../../apps/server/src/start-error.ts';
 import { fund } from './chain/faucet.ts';
 import { usdcAccountOf } from './solana/genesis.ts';
+import { TEMPO_CHAIN_ID } from './tempo/addresses.ts';
+import { fundTempo } from './tempo/faucet.ts';
 import { dataDirOf, environmentOfRunningWorld } from './world.ts';
 
 interface Wallet {
@@ -20,6 +22,14 @@ interface Wallet {
   holds: { usdc: string; native: string };
 }
 
+/** Fees on Tempo are taken from the token that is paid with: there is no coin beside it. */
+type TempoWallet = Omit<Wallet, 'holds'> & { holds: { usdc: string } };
+
+interface Wallets {
+  base: Wallet | null;
+  solana: Wallet | null;
+}
+
 const USDC_DECIMALS = 6;
 const SOL_DECIMALS = 9;
 const GIFT_USDC = parseUnits('100', USDC_DECIMALS);
@@ -27,19 +37,23 @@ const GIFT_WEI = parseEther('0.1');
 const GIFT_LAMPORTS = parseUnits('0.1', SOL_DECIMALS);
 const RPC_TIMEOUT_MS = 10_000;
 
-const { values: asked } = parseArgs({ options: { json: { type: 'boolean', default: false } } });
+const { values: asked } = parseArgs({
+  options: { json: { type: 'boolean', default: false }, tempo: { type: 'boolean', default: false } },
+});
 try {
-  const wallets = await makeWallets();
+  const environment = environmentOfRunningWorld(process.env);
+  if (environment === null)
+    throw new StartError(`no sandbox runs on ${dataDirOf(process.env)}; start one with npm start`);
+  const wallets = asked.tempo
+    ? { tempo: await tempoWallet(environment.MPP_TEMPO_RPC_URL) }
+    : await makeWallets(environment);
   process.stdout.write(asked.json ? `${JSON.stringify(wallets, null, 2)}\n` : text(wallets));
 } catch (error) {
   process.stderr.write(`farebox: ${error instanceof Error ? error.message : error}\n`);
   process.exitCode = 1;
 }
 
-async function makeWallets(): Promise<{ base: Wallet | null; solana: Wallet | null }> {
-  const environment = environmentOfRunningWorld(process.env);
-  if (environment === null)
-    throw new StartError(`no sandbox runs on ${dataDirOf(process.env)}; start one with npm start`);
+async function makeWallets(environment: Record<string, string>): Promise<Wallets> {
   const { UPSTREAM_BASE_BASE_URL: base, UPSTREAM_SOLANA_BASE_URL: solana } = environment;
   if (base === undefined && solana === undefined)
     throw new StartError('the running sandbox has no chain of its own: their addresses were configured');
@@ -47,6 +61,15 @@ async function makeWallets(): Promise<{ base: Wallet | null; solana: Wallet | nu
     base: base === undefined ? null : await evmWallet(base),
     solana: solana === undefined ? null : await solanaWallet(solana),
   };
+}
+
+async function tempoWallet(rpcUrl: string | undefined): Promise<TempoWallet> {
+  if (rpcUrl === undefined)
+    throw new StartError('the running sandbox has no Tempo of its own: its address was configured');
+  const privateKey = generatePrivateKey();
+  const address = privateKeyToAddress(privateKey);
+  const usdcMicros = await fundTempo(rpcUrl, address, GIFT_USDC);
+  return { rpcUrl, privateKey, address, holds: { usdc: formatUnits(usdcMicros, USDC_DECIMALS) } };
 }
 
 async function evmWallet(rpcUrl: string): Promise<Wallet> {
@@ -86,18 +109,24 @@ async function ask<Result>(rpcUrl: string, method: string, ...params: unknown[])
   return reply.result;
 }
 
-function text({ base, solana }: { base: Wallet | null; solana: Wallet | null }): string {
+function text(wallets: Wallets | { tempo: TempoWallet }): string {
   const lines = ['A sandbox wallet. Its keys are shown this once, and its money is worth nothing elsewhere.'];
-  const show = (chain: string, coin: string, { rpcUrl, privateKey, address, holds }: Wallet) => {
+  const show = (chain: string, holds: string, { rpcUrl, privateKey, address }: Omit<Wallet, 'holds'>) => {
     lines.push(
       '',
       `  ${chain}, RPC ${rpcUrl}`,
       `    key      ${privateKey}`,
       `    address  ${address}`,
-      `    holds    ${holds.usdc} USDC, ${holds.native} ${coin}`,
+      `    holds    ${holds}`,
     );
   };
-  if (base !== null) show('Base (chain id 8453)', 'ETH', base);
-  if (solana !== null) show('Solana', 'SOL', solana);
+  if ('tempo' in wallets) {
+    const { tempo } = wallets;
+    show(`Tempo (chain id ${TEMPO_CHAIN_ID})`, `${tempo.holds.usdc} USDC.e, which pays fees too`, tempo);
+    return `${lines.join('\n')}\n`;
+  }
+  const { base, solana } = wallets;
+  if (base !== null) show('Base (chain id 8453)', `${base.holds.usdc} USDC, ${base.holds.native} ETH`, base);
+  if (solana !== null) show('Solana', `${solana.holds.usdc} USDC, ${solana.holds.native} SOL`, solana);
   return `${lines.join('\n')}\n`;
 }

@@ -13,6 +13,8 @@ import { MARKET_SEED } from './chain/market-price.ts';
 import { startFacilitator } from './facilitator/facilitator.ts';
 import { secretKeyOf, signerOf } from './solana/accounts.ts';
 import { startSolana } from './solana/solana.ts';
+import { TEMPO_CHAIN_ID, USDC_E } from './tempo/addresses.ts';
+import { startTempo } from './tempo/tempo.ts';
 import { createUpstreamSandbox } from './upstreams/server.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -46,6 +48,7 @@ const AI = { path: '/ai/v1', model: 'sandbox-extractive-1' };
 const SECRETS = {
   FAREBOX_SECRET: (dataDir: string) => secretIn(dataDir, 'secret'),
   WALLET_ENCRYPTION_KEY: (dataDir: string) => secretIn(dataDir, 'wallet-key'),
+  MPP_SECRET_KEY: (dataDir: string) => secretIn(dataDir, 'mpp-key'),
   X402_REFUND_KEYS: () => SANDBOX_ACCOUNTS.refunds.privateKey,
   IDENTITY_REGISTRAR_KEY: () => SANDBOX_ACCOUNTS.registrar.privateKey,
 };
@@ -168,6 +171,21 @@ export async function startWorld(environment: Environment, options: { live: bool
       give('FACILITATOR_URL', facilitator.url);
     }
   }
+  const tempo = environment.MPP_TEMPO_RPC_URL
+    ? null
+    : await begin('tempo', `Tempo (chain id ${TEMPO_CHAIN_ID}) with USDC.e`, () =>
+        startTempo({ stateDir: join(dataDir, 'tempo') }),
+      );
+  if (tempo !== null) {
+    give('MPP_TEMPO_RPC_URL', tempo.url);
+    give('MPP_TEMPO_RECIPIENT', SANDBOX_ACCOUNTS.recipient.address);
+    give('MPP_TEMPO_CURRENCY', USDC_E);
+  }
+  const methods = [tempo !== null && 'tempo', chain !== null && 'evm'].filter((name) => name !== false);
+  if (methods.length > 0) {
+    give('MPP_METHODS', methods.join(','));
+    giveSecret('MPP_SECRET_KEY');
+  }
   added.FAREBOX_SANDBOX_PARTS = parts.map(({ name }) => name).join(',');
 
   const note: Note = { pid: process.pid, environment: added, secrets };
@@ -176,8 +194,10 @@ export async function startWorld(environment: Environment, options: { live: bool
     environment: { ...added, ...secretsOf(dataDir, secrets) },
     parts,
     // The other parts live in this process and end with it.
-    broken:
-      chain === null ? new Promise(() => {}) : chain.died.then((why) => `the sandbox chain ended: ${why}`),
+    broken: Promise.race([
+      ...(chain === null ? [] : [chain.died.then((why) => `the sandbox chain ended: ${why}`)]),
+      ...(tempo === null ? [] : [tempo.died.then((why) => `the sandbox Tempo chain ended: ${why}`)]),
+    ]),
     stop,
   };
 }

@@ -31,6 +31,11 @@ export function isRefusal(error: unknown): boolean {
   return error instanceof postgres.PostgresError && !/^(57P|08|53)/.test(error.code);
 }
 
+/** Whether a row with the same key was there already. */
+export function isUniqueViolation(error: unknown): boolean {
+  return error instanceof postgres.PostgresError && error.code === '23505';
+}
+
 /**
  * Opens a pool on PostgreSQL. `bigint` columns come as JavaScript `bigint`.
  *

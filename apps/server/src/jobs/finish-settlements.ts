@@ -76,10 +76,8 @@ export function createSettlementFinisher(parts: {
         });
         return released.status === 'done' ? 'released' : wait(settlement);
       }
-      case 'refused':
-        await settlements.markRefused(settlement, verdict.refusal.code);
-        return 'waiting';
       default:
+        // Refused or not known: what was sent before may still arrive.
         return wait(settlement);
     }
   }
@@ -103,7 +101,8 @@ export function createSettlementFinisher(parts: {
     const body = {
       error: 'REFUNDED',
       code: 'REFUNDED',
-      message: 'This payment could not be delivered in time. It is refunded on the chain that it came from.',
+      message: 'This payment could not be delivered in time. It is sent back on the chain that it came from.',
+      hint: 'Sign a new payment to try again.',
       callId: settlement.callId,
       charged: false,
     };
@@ -113,7 +112,7 @@ export function createSettlementFinisher(parts: {
       ...call,
       outcome: 'REFUNDED',
       answer: {
-        status: 503,
+        status: 410,
         headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'private, no-store' },
         body: JSON.stringify(body),
       },
@@ -129,7 +128,12 @@ export function createSettlementFinisher(parts: {
       await settlements.markFinal(settlement);
       return 'final';
     }
-    if (finality !== 'gone' || settlement.attempts < LOOKS_BEFORE_GONE) return wait(settlement);
+    if (finality !== 'gone') return wait(settlement);
+    const missed = settlement.missed + 1;
+    if (missed < LOOKS_BEFORE_GONE) {
+      await settlements.later(settlement, pauseMs(missed), missed);
+      return 'waiting';
+    }
     // The chain was reorganised. The authorization may still be good, and its answer has left: settle it again.
     const verdict = await chains.settle(settlement.payment);
     if (verdict.status === 'settled') {
@@ -190,7 +194,10 @@ export function createSettlementFinisher(parts: {
           }
         }),
       );
-      for (const refund of await settlements.leaseDueRefunds(BATCH, LEASE_MS)) {
+      // One at a time: each may wait for a block, and none may wait longer than its lease.
+      for (let count = 0; count < BATCH; count++) {
+        const [refund] = await settlements.leaseDueRefunds(1, LEASE_MS);
+        if (refund === undefined) break;
         tell(await pay(refund, refund.rail, refund.revenue), refund);
       }
       return further;

@@ -43,7 +43,7 @@ import {
 } from './rail.ts';
 import { fingerprintOf, readInput } from './request-body.ts';
 import type { AnswerSeal } from './sealed-answer.ts';
-import type { Settlement, SettlementStore } from './settlements.ts';
+import { mayBeInFlight, type Settlement, type SettlementStore } from './settlements.ts';
 
 /** After its deadline a call may still be writing its end; only then does the reconciler take it. */
 const RECONCILE_GRACE_MS = 15_000;
@@ -263,7 +263,14 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
         });
       }
       const idempotencyKey = readIdempotencyKey(request.headers);
-      const payment = await rail.read(request.headers, quote, { idempotencyKey, rawBody: request.rawBody });
+      let payment: Payment;
+      try {
+        payment = await rail.read(request.headers, quote, { idempotencyKey, rawBody: request.rawBody });
+      } catch (error) {
+        const earlier = await boughtBefore(rail, request, quote, report);
+        if (earlier === null) throw error;
+        return { ...earlier, headers: { ...earlier.headers, ...rate } };
+      }
       const payerVerdict = parts.payerLimit.take(payment.limitBy);
       rate = rateHeaders(payerVerdict);
       if (!payerVerdict.allowed) throw rateExceeded(payerVerdict);
@@ -302,6 +309,32 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
         'This wallet has no stored answer to this request.',
         'Pay for it, or send the very body that was paid for.',
       );
+    }
+    return null;
+  }
+
+  /** What a payment bought that would not be taken now: terms change, and chains are away at times. */
+  async function boughtBefore(
+    rail: Rail,
+    request: PaidRequest,
+    quote: Quote,
+    report: CallReport,
+  ): Promise<PaidAnswer | null> {
+    const recalled = await rail.recall?.(request.headers);
+    if (recalled === undefined || recalled === null) return null;
+    const { service } = request;
+    const fingerprint = fingerprintOf(service, readInput(service, request.rawBody));
+    for (const key of recalled.keys) {
+      const { accountId } = recalled;
+      const earlier = await parts.calls.look(
+        { accountId, keyId: null, identity: key, paymentKey: key },
+        fingerprint,
+      );
+      if (earlier?.status === 'answered') return replay(quote, recalled, earlier.callId, report);
+      if (earlier?.status === 'settling') {
+        report.callId = earlier.callId;
+        throw settlementUnknown(report, undefined);
+      }
     }
     return null;
   }
@@ -410,6 +443,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       transaction: null,
       blockNumber: null,
       attempts: 0,
+      missed: 0,
       createdAtMs: parts.nowMs(),
     };
     return proceed(work, chains, settlement, body);
@@ -461,13 +495,15 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
           .catch(() => {});
         throw verdict.refusal;
       case 'refused':
+        if (mayBeInFlight(settlement)) break;
         // The answer stays withheld: once the payer has put right what was wrong, this payment may still settle.
         await parts.settlements.markRefused(settlement, verdict.refusal.code).catch(() => {});
         throw verdict.refusal;
       default:
-        await parts.settlements.later(settlement, LOOK_AGAIN_MS).catch(() => {});
-        throw settlementUnknown(report, verdict.status === 'unknown' ? verdict.cause : undefined);
+        break;
     }
+    await parts.settlements.later(settlement, LOOK_AGAIN_MS).catch(() => {});
+    throw settlementUnknown(report, verdict.status === 'unknown' ? verdict.cause : undefined);
   }
 
   function settlementUnknown(report: CallReport, cause: unknown): Problem {

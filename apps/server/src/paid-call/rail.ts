@@ -155,6 +155,11 @@ export interface Rail {
   readonly revision?: number;
   /** Where its payments settle; absent when they move inside the ledger. */
   readonly chains?: Chains;
+  /**
+   * Reads who paid and with what, whatever the terms are by now: for a payment that `read` refuses, and that may have
+   * bought its answer under other terms, or while a chain that is away now was there. Never throws.
+   */
+  recall?(headers: Headers): Promise<Recalled | null>;
   /** What a 402 that refuses this rail's credential says in its headers. */
   refusedHeaders?(refused: PaymentRefused, quote: Quote): Record<string, string>;
   /**
@@ -164,6 +169,13 @@ export interface Rail {
    * @throws PaymentRefused when it proves nothing
    */
   signIn?(headers: Headers, quote: Quote): Promise<SignedIn | null>;
+}
+
+/** A payment that may be known here, under one of these keys. */
+export interface Recalled {
+  accountId: bigint;
+  keys: readonly string[];
+  receipt: Payment['receipt'];
 }
 
 /** A caller who proved to be this payer. */

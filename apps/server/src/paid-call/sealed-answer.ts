@@ -11,7 +11,9 @@ export function createAnswerSeal(secret: string) {
   return {
     seal(callId: string, body: string): string {
       const nonce = randomBytes(12);
-      const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(callId));
+      const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: 16 }).setAAD(
+        Buffer.from(callId),
+      );
       const sealed = Buffer.concat([nonce, cipher.update(body, 'utf8'), cipher.final(), cipher.getAuthTag()]);
       return PREFIX + sealed.toString('base64');
     },
@@ -20,7 +22,7 @@ export function createAnswerSeal(secret: string) {
     open(callId: string, body: string): string {
       if (!body.startsWith(PREFIX)) return body;
       const sealed = Buffer.from(body.slice(PREFIX.length), 'base64');
-      const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, 12))
+      const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, 12), { authTagLength: 16 })
         .setAAD(Buffer.from(callId))
         .setAuthTag(sealed.subarray(-16));
       return Buffer.concat([decipher.update(sealed.subarray(12, -16)), decipher.final()]).toString('utf8');

@@ -18,11 +18,20 @@ export interface Settlement {
   captured: boolean;
   /** Whether the answer is stored already. */
   answered: boolean;
+  /** As it stood when it was taken. */
   state: (typeof STATES)[number];
   transaction: string | null;
   blockNumber: bigint | null;
+  /** How often it was taken before. With the chain after one, something of an earlier attempt may be in flight. */
   attempts: number;
+  /** How often in a row the chain did not know its transaction. */
+  missed: number;
   createdAtMs: number;
+}
+
+/** Whether an attempt of somebody who did not tell its end may still reach the chain. */
+export function mayBeInFlight(settlement: Pick<Settlement, 'state' | 'attempts'>): boolean {
+  return settlement.state === 'with_chain' && settlement.attempts > 0;
 }
 
 export interface Receipt {
@@ -66,8 +75,12 @@ export interface SettlementStore {
     settlement: Pick<Settlement, 'accountId' | 'callId' | 'payment'>,
     reason: string,
   ): Promise<void>;
-  /** Gives it back, to be looked at again after a while. */
-  later(settlement: Pick<Settlement, 'accountId' | 'callId'>, afterMs: number): Promise<void>;
+  /** Gives it back, to be looked at again after a while. `missed`: how often in a row its transaction was not found. */
+  later(
+    settlement: Pick<Settlement, 'accountId' | 'callId'>,
+    afterMs: number,
+    missed?: number,
+  ): Promise<void>;
   markFinal(settlement: Settlement): Promise<void>;
   /** The chain forgot it: it is with the chain again, or lost. */
   markGone(settlement: Settlement, state: 'with_chain' | 'lost'): Promise<void>;
@@ -79,8 +92,6 @@ export interface SettlementStore {
   /** The newest call with a stored answer that this payer bought with this request. */
   boughtBy(accountId: bigint, payer: string, service: string, fingerprint: Buffer): Promise<string | null>;
   receipt(callId: string): Promise<Receipt | null>;
-  /** Whether a transaction has settled something. */
-  isSpent(network: string, transaction: string): Promise<boolean>;
 }
 
 interface Row {
@@ -98,12 +109,14 @@ interface Row {
   transaction: string | null;
   block: bigint | null;
   attempts: number;
+  missed: number;
   dead_after: Date;
   created_at: Date;
   payment_key: string | null;
   service: string;
   price_micros: bigint;
   call_state: number;
+  prior_state: number;
   revenue: bigint;
 }
 
@@ -116,16 +129,32 @@ function revenueOf(row: { revenue: bigint; call_id: string }): HouseAccount {
 export function createSettlementStore(sql: Database, nowMs: () => number): SettlementStore {
   const at = (afterMs = 0) => new Date(nowMs() + afterMs).toISOString();
 
+  /**
+   * Takes settlements that nobody has. `prior_state` is what stood there before.
+   *
+   * @param resumed one that was refused goes back to the chain: from then on what its holder does may be in flight,
+   *   until it says otherwise
+   */
+  const leased = (which: ReturnType<typeof sql>, leaseMs: number, resumed: boolean) => sql`
+    update settlements u set lease_until = ${at(leaseMs)}, next_at = ${at(leaseMs)}, attempts = u.attempts + 1,
+      state = case when u.state = 3 and ${resumed} then 0 else u.state end
+    from (
+      select account_id, call_id, state as prior_state from settlements
+      where lease_until <= ${at()} and final_at is null and state <> 2 and ${which}
+      for update skip locked
+    ) free
+    where u.account_id = free.account_id and u.call_id = free.call_id returning u.*, free.prior_state`;
+
   /** The settlements that an update returned, with what their calls say. */
-  const joined = (leased: ReturnType<typeof sql>) => sql<Row[]>`
-    with s as (${leased})
+  const joined = (taken: ReturnType<typeof leased>) => sql<Row[]>`
+    with s as (${taken})
     select s.*, c.payment_key, c.service, c.price_micros, c.state as call_state, t.credit_account as revenue
     from s join calls c on c.account_id = s.account_id and c.id = s.call_id
     join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2`;
 
   function asSettlement(row: Row): Settlement {
     const revenue = revenueOf(row);
-    const state = STATES[row.state];
+    const state = STATES[row.prior_state];
     if (state === undefined) throw new Error(`settlement ${row.call_id} makes no sense`);
     return {
       accountId: row.account_id,
@@ -140,6 +169,7 @@ export function createSettlementStore(sql: Database, nowMs: () => number): Settl
       transaction: row.transaction,
       blockNumber: row.block,
       attempts: row.attempts,
+      missed: row.missed,
       createdAtMs: row.created_at.getTime(),
       payment: {
         key: row.payment_key ?? '',
@@ -158,40 +188,41 @@ export function createSettlementStore(sql: Database, nowMs: () => number): Settl
 
   return {
     async lease(accountId, callId, leaseMs) {
-      const [row] = await joined(sql`
-        update settlements set next_at = ${at(leaseMs)}, attempts = attempts + 1
-        where ${named({ accountId, callId })} and (next_at <= ${at()} or state = 3) and state <> 2 and final_at is null
-        returning *`);
+      const [row] = await joined(
+        leased(
+          sql`${named({ accountId, callId })} and not exists (
+            select 1 from refunds r where r.account_id = ${String(accountId)} and r.call_id = ${callId})`,
+          leaseMs,
+          true,
+        ),
+      );
       return row === undefined ? null : asSettlement(row);
     },
 
     async leaseDue(limit, leaseMs) {
-      const rows = await joined(sql`
-        update settlements set next_at = ${at(leaseMs)}, attempts = attempts + 1
-        where (account_id, call_id) in (
-          select account_id, call_id from settlements
-          where next_at <= ${at()} and final_at is null and state <> 2
-          order by next_at limit ${limit} for update skip locked
-        ) returning *`);
+      const rows = await joined(
+        leased(sql`next_at <= ${at()} order by next_at limit ${limit}`, leaseMs, false),
+      );
       return rows.map(asSettlement);
     },
 
     async markSettled(settlement, { transaction, blockNumber }, leaseMs) {
       await sql`
         update settlements set state = 1, transaction = ${transaction},
-          block = ${blockNumber === null ? null : String(blockNumber)}, settled_at = ${at()}, next_at = ${at(leaseMs)}
+          block = ${blockNumber === null ? null : String(blockNumber)}, settled_at = ${at()},
+          lease_until = ${at(leaseMs)}, next_at = ${at(leaseMs)}
         where ${named(settlement)} and state in (0, 1, 3)`;
     },
 
     async markRefused(settlement, reason) {
       const next = new Date(Math.max(settlement.payment.deadAfterMs, nowMs())).toISOString();
       await sql`
-        update settlements set state = 3, reason = ${reason}, next_at = ${next}
+        update settlements set state = 3, reason = ${reason}, next_at = ${next}, lease_until = ${at()}
         where ${named(settlement)} and state in (0, 3)`;
     },
 
-    async later(settlement, afterMs) {
-      await sql`update settlements set next_at = ${at(afterMs)} where ${named(settlement)}`;
+    async later(settlement, afterMs, missed = 0) {
+      await sql`update settlements set next_at = ${at(afterMs)}, missed = ${missed}, lease_until = ${at()} where ${named(settlement)}`;
     },
 
     async markFinal(settlement) {
@@ -201,7 +232,7 @@ export function createSettlementStore(sql: Database, nowMs: () => number): Settl
     async markGone(settlement, state) {
       const code = STATES.indexOf(state);
       await sql`
-        update settlements set state = ${code}, next_at = ${at()}, final_at = ${code === 4 ? at() : null}
+        update settlements set state = ${code}, next_at = ${at()}, lease_until = ${at()}, final_at = ${code === 4 ? at() : null}
         where ${named(settlement)} and state = 1 and final_at is null`;
     },
 
@@ -209,7 +240,7 @@ export function createSettlementStore(sql: Database, nowMs: () => number): Settl
       await sql`
         insert into refunds (account_id, call_id, network, asset, payee, amount_micros, reason, created_at, next_at)
         values (${String(settlement.accountId)}, ${settlement.callId}, ${settlement.payment.network},
-          ${settlement.payment.asset}, ${settlement.payment.payer}, ${String(settlement.payment.amountUnits)},
+          ${settlement.payment.asset}, ${settlement.payment.payer}, ${String(settlement.priceMicros)},
           ${reason}, ${at()}, ${at()})
         on conflict (account_id, call_id) do nothing`;
     },
@@ -271,7 +302,7 @@ export function createSettlementStore(sql: Database, nowMs: () => number): Settl
 
     async receipt(callId) {
       const [row] = await sql<
-        (Omit<Row, 'payment_key' | 'revenue' | 'dead_after'> & {
+        (Omit<Row, 'payment_key' | 'revenue' | 'dead_after' | 'prior_state'> & {
           reason: string | null;
           settled_at: Date | null;
           final_at: Date | null;
@@ -316,12 +347,6 @@ export function createSettlementStore(sql: Database, nowMs: () => number): Settl
                 reason: row.refund_reason ?? '',
               },
       };
-    },
-
-    async isSpent(network, transaction) {
-      const rows = await sql`
-        select 1 from settlements where network = ${network} and transaction = ${transaction} and state in (0, 1) limit 1`;
-      return rows.length > 0;
     },
   };
 }

@@ -5,11 +5,11 @@
  * never take the same one, a crash leaves no gap, and whatever was stored is sent again until a block holds it: with
  * higher fees when it waits too long, and replaced by a transfer of nothing when it would only fail by now.
  */
-import { isHash, keccak256 } from 'viem';
+import { isHash, keccak256, parseTransaction } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { type Rpc, RpcRefusal } from '../chain-rpc/json-rpc.ts';
 import { arrayLiteral } from '../db/array-literal.ts';
-import type { Database } from '../db/connection.ts';
+import { type Database, isUniqueViolation } from '../db/connection.ts';
 
 export type Hex = `0x${string}`;
 
@@ -55,8 +55,16 @@ const RESEND_AFTER_MS = 10_000;
 /** How long it waits before its fees are raised; every node asks for at least a tenth more. */
 const BUMP_AFTER_MS = 30_000;
 const FEE_FRESH_MS = 2_000;
-/** After this long without a transaction a node that counts fewer than we do is believed. */
-const IDLE_MS = 60_000;
+/** Fees are never raised above so many times what the chain asks now. */
+const MAX_FEE_FACTOR = 10n;
+/**
+ * When a nonce was used and none of our transactions is found: one node may know of the block and another not yet. There
+ * is no hurry, for nothing waits behind a used nonce; and what is given up too early would be paid a second time.
+ */
+const GIVE_UP_AFTER_MS = 600_000;
+const MAX_STORE_ATTEMPTS = 4;
+/** How many nonces are filled in one round after the chain forgot them. */
+const MAX_FORGOTTEN = 200;
 const MAX_PENDING_PER_KEY = 200;
 const RESUME_BATCH = 50;
 
@@ -77,6 +85,7 @@ interface Row {
 
 interface Waiting {
   transaction: TransactionToSend & { gasLimit: bigint };
+  attempts: number;
   done(row: { raw: Hex; hash: Hex } | { pendingId: string }): void;
   failed(error: unknown): void;
 }
@@ -147,23 +156,23 @@ export function createRelayer(parts: {
           const fee = await currentFees();
           const onChain = await nonceOnChain(signer);
           const stored = await sql.begin(async (transaction) => {
-            const [row] = await transaction<{ next_nonce: bigint; idle: boolean }[]>`
+            const [row] = await transaction<{ next_nonce: bigint }[]>`
               insert into relayers as r (network, address, next_nonce)
               values (${network}, ${signer.address}, ${String(onChain)})
               on conflict (network, address) do update set next_nonce = r.next_nonce
-              returning next_nonce, not exists (
-                select 1 from relayer_transactions t
-                where t.network = r.network and t.address = r.address
-                  and (t.state = 0 or t.created_at > ${new Date(nowMs() - IDLE_MS).toISOString()})
-              ) as idle`;
+              returning next_nonce`;
             if (row === undefined) throw new Error('the database returned no relayer');
-            // Above ours: somebody else used the key. Below it, after a pause: the chain lost what we sent.
-            let nonce = row.idle || onChain > row.next_nonce ? onChain : row.next_nonce;
+            // Above ours: somebody else used the key. Below it: the chain forgot what we sent, and `resume` sends it again.
+            let nonce = onChain > row.next_nonce ? onChain : row.next_nonce;
+            const idsOf = (each: readonly Waiting[]) =>
+              arrayLiteral(each.map(({ transaction: { id } }) => id));
+            // Asked again now that nobody else can store: it may have been mined since `send` looked.
             const taken = new Set(
               (
                 await transaction<{ id: string }[]>`
-                  select id from relayer_transactions where network = ${network} and state = 0
-                    and id = any(${arrayLiteral(batch.map(({ transaction: { id } }) => id))}::text::text[])`
+                  select id from relayer_transactions where network = ${network} and (
+                    (state = 0 and id = any(${idsOf(batch)}::text::text[])) or
+                    (state = 1 and id = any(${idsOf(batch.filter((each) => each.transaction.again !== true))}::text::text[])))`
               ).map(({ id }) => id),
             );
             const signed: ({ nonce: bigint; raw: Hex; hash: Hex } | null)[] = [];
@@ -198,7 +207,12 @@ export function createRelayer(parts: {
           for (const [index, waiting] of batch.entries())
             waiting.done(stored[index] ?? { pendingId: waiting.transaction.id });
         } catch (error) {
-          for (const waiting of batch) waiting.failed(error);
+          // The same id was stored by another key at this moment: the next try sees it.
+          const again = batch.filter(
+            (each) => isUniqueViolation(error) && ++each.attempts < MAX_STORE_ATTEMPTS,
+          );
+          for (const waiting of batch) if (!again.includes(waiting)) waiting.failed(error);
+          signer.queue.unshift(...again);
         }
       }
     } finally {
@@ -231,7 +245,7 @@ export function createRelayer(parts: {
 
   async function receiptOf(hashes: readonly string[]): Promise<MinedTransaction | null> {
     for (const hash of hashes) {
-      const receipt = asMined(await rpc.call('eth_getTransactionReceipt', [hash]).catch(() => null));
+      const receipt = asMined(await rpc.call('eth_getTransactionReceipt', [hash]));
       if (receipt !== null) return receipt;
     }
     return null;
@@ -253,7 +267,7 @@ export function createRelayer(parts: {
   async function waitFor(id: string, untilMs: number): Promise<MinedTransaction | null> {
     for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(pollMs * 2, LAST_POLL_MS)) {
       const [row] = await rowsOf(id);
-      const mined = row === undefined ? null : await receiptOf(row.hashes);
+      const mined = row === undefined ? null : await receiptOf(row.hashes).catch(() => null);
       if (mined !== null) {
         await markMined(id, mined);
         return mined;
@@ -288,7 +302,7 @@ export function createRelayer(parts: {
           5n) /
           4n;
       const stored = await new Promise<{ raw: Hex; hash: Hex } | { pendingId: string }>((done, failed) => {
-        signer.queue.push({ transaction: { ...transaction, gasLimit }, done, failed });
+        signer.queue.push({ transaction: { ...transaction, gasLimit }, attempts: 0, done, failed });
         void drain(signer);
       });
       if ('raw' in stored) {
@@ -317,6 +331,9 @@ export function createRelayer(parts: {
         else if (row.filler !== null && (await receiptOf([row.filler])) !== null) await giveUp(row);
         else if (signer !== undefined) await sendAgain(signer, row);
       }
+      for (const signer of signers) {
+        if (due.some(({ address }) => address === signer.address)) await fillForgotten(signer);
+      }
       const [count] = await sql<{ pending: bigint }[]>`
         select count(*) as pending from relayer_transactions where network = ${network} and state = 0`;
       return Number(count?.pending ?? 0n);
@@ -324,21 +341,36 @@ export function createRelayer(parts: {
   };
 
   async function sendAgain(signer: Signer, row: Row): Promise<void> {
-    if (nowMs() - row.created_at.getTime() < BUMP_AFTER_MS) {
+    const ageMs = nowMs() - row.created_at.getTime();
+    if (ageMs < BUMP_AFTER_MS) {
       await broadcast(row.raw as Hex, false);
       return;
     }
     const used = quantity(await rpc.call('eth_getTransactionCount', [signer.address, 'latest']));
-    // Somebody else's transaction has this nonce, and none of ours was mined with it.
-    if (used > row.nonce && (await receiptOf(row.hashes)) === null) return giveUp(row);
+    if (used > row.nonce) {
+      // Somebody else's transaction has this nonce, unless one of ours is found after all.
+      if (ageMs >= GIVE_UP_AFTER_MS && (await receiptOf(row.hashes)) === null) await giveUp(row);
+      return;
+    }
     const useful = await rpc
       .call('eth_call', [{ from: signer.address, to: row.to_address, data: row.data }, 'latest'])
       .then(() => true)
-      .catch((error: unknown) => !(error instanceof RpcRefusal));
+      .catch((error: unknown) => !isRevert(error));
     const current = await currentFees();
-    const raised = (BigInt(row.max_fee_wei) * 5n) / 4n + 1n;
-    const maxFeePerGas = raised > current.maxFeePerGas ? raised : current.maxFeePerGas;
-    const fee = { maxFeePerGas, maxPriorityFeePerGas: maxFeePerGas / 2n + 1n };
+    const last = parseTransaction(row.raw as Hex);
+    const higher = (fee: bigint | undefined, asked: bigint) => {
+      const raised = ((fee ?? 0n) * 5n) / 4n + 1n;
+      return raised > asked ? raised : asked;
+    };
+    const fee = {
+      maxFeePerGas: higher(last.maxFeePerGas, current.maxFeePerGas),
+      maxPriorityFeePerGas: higher(last.maxPriorityFeePerGas, current.maxPriorityFeePerGas),
+    };
+    // It is not the fee that holds it up: more would not help, and could not be paid in the end.
+    if (fee.maxFeePerGas > current.maxFeePerGas * MAX_FEE_FACTOR) {
+      await broadcast(row.raw as Hex, false);
+      return;
+    }
     const next = useful
       ? { to: row.to_address as Hex, data: row.data as Hex, gasLimit: row.gas_limit }
       : { to: signer.address, data: '0x' as const, gasLimit: 21_000n };
@@ -346,11 +378,21 @@ export function createRelayer(parts: {
     // Stored before it is sent, as always: a hash that nobody wrote down could not be found again.
     await sql`
       update relayer_transactions
-      set raw = ${raw}, max_fee_wei = ${String(maxFeePerGas)}::numeric,
+      set raw = ${raw}, max_fee_wei = ${String(fee.maxFeePerGas)}::numeric,
         hashes = case when ${useful} then hashes || ${hash}::text else hashes end,
         filler = case when ${useful} then filler else ${hash} end
       where network = ${network} and address = ${row.address} and nonce = ${String(row.nonce)} and state = 0`;
     await broadcast(raw, false);
+  }
+
+  /** Nonces before the first pending one that the chain does not count: it was put back, and takes them once more. */
+  async function fillForgotten(signer: Signer): Promise<void> {
+    const used = quantity(await rpc.call('eth_getTransactionCount', [signer.address, 'latest']));
+    const forgotten = await sql<{ raw: string }[]>`
+      select raw from relayer_transactions
+      where network = ${network} and address = ${signer.address} and state <> 0 and nonce >= ${String(used)}
+      order by nonce limit ${MAX_FORGOTTEN}`;
+    for (const { raw } of forgotten) await broadcast(raw as Hex, false);
   }
 
   async function giveUp(row: Row): Promise<void> {
@@ -358,6 +400,11 @@ export function createRelayer(parts: {
       update relayer_transactions set state = 3
       where network = ${network} and address = ${row.address} and nonce = ${String(row.nonce)} and state = 0`;
   }
+}
+
+/** Whether the node ran it and it failed: a limit of the node's own says nothing about the transaction. */
+function isRevert(error: unknown): boolean {
+  return error instanceof RpcRefusal && (error.code === 3 || /revert/i.test(error.message));
 }
 
 function field(value: unknown, name: string): unknown {

@@ -1,4 +1,4 @@
-/** The sandbox's EVM node as a part that starts, stops, and says when it broke. */
+/** A node of the sandbox's EVM chains as a part that starts, stops, and says when it broke. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -8,9 +8,13 @@ import { isAlive } from '../../../../apps/server/src/db/is-alive.ts';
 import { StartError } from '../../../../apps/server/src/start-error.ts';
 import { noteRunning, runningOn } from './state-files.ts';
 
+/** What kind of chain a node makes. */
+export type Network = 'ethereum' | 'tempo';
+
 /** What `keeper.ts` is handed as its only argument, as JSON. */
 export interface KeeperOptions {
   binary: string;
+  network: Network;
   port: number;
   chainId: number;
   /** null: nothing is kept. */
@@ -30,6 +34,7 @@ export interface Anvil {
   stop(): Promise<void>;
 }
 
+const NAMES: Readonly<Record<Network, string>> = { ethereum: 'chain', tempo: 'Tempo chain' };
 const PACKAGES: Readonly<Record<string, string>> = {
   'linux-x64': 'linux-amd64',
   'linux-arm64': 'linux-arm64',
@@ -46,16 +51,19 @@ const STOP_TIMEOUT_MS = 20_000;
 /**
  * Starts a node. It mines a block for each transaction, at once.
  *
+ * @param options.network an Ethereum like Base when left out
  * @param options.port 0 takes a free one
  * @throws StartError when it cannot be started, with what it said
  */
-export async function startAnvil(options: Omit<KeeperOptions, 'binary'>): Promise<Anvil> {
-  const { stateDir } = options;
+export async function startAnvil(
+  options: Omit<KeeperOptions, 'binary' | 'network'> & { network?: Network },
+): Promise<Anvil> {
+  const { stateDir, network = 'ethereum' } = options;
   if (stateDir !== null) {
     mkdirSync(stateDir, { recursive: true, mode: 0o700 });
     await predecessorGone(stateDir);
   }
-  const given: KeeperOptions = { ...options, binary: binaryPath() };
+  const given: KeeperOptions = { ...options, network, binary: binaryPath() };
   const keeper = fork(join(import.meta.dirname, 'keeper.ts'), [JSON.stringify(given)], {
     detached: true,
     // It needs none of what the environment may hold, keys least of all.
@@ -84,7 +92,7 @@ export async function startAnvil(options: Omit<KeeperOptions, 'binary'>): Promis
     void gone.then(() => resolve(null));
   });
   const reason = () => failure ?? `its process ended with ${keeper.exitCode ?? keeper.signalCode}`;
-  if (url === null) throw new StartError(`the sandbox chain did not start: ${reason()}`);
+  if (url === null) throw new StartError(`the sandbox ${NAMES[network]} did not start: ${reason()}`);
 
   return {
     url,

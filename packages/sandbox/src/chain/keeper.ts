@@ -7,23 +7,46 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { FromKeeper, KeeperOptions } from './anvil.ts';
-import { forgetUnpacked, noteRunning, saveState, unpackState } from './state-files.ts';
+import type { FromKeeper, KeeperOptions, Network } from './anvil.ts';
+import { forgetUnpacked, noteRunning, saveState, unpackState, withoutEmptyBlocks } from './state-files.ts';
 
-/** The longest time between two blocks. */
-const LONGEST_PAUSE_MS = 30_000;
-const SAVE_EVERY_MS = 1_000;
+const LOOK_EVERY_MS = 1_000;
+const LOOKS_IN_A_PAUSE = 4;
 /** Saving takes at most this part of the time, however large the state has grown. */
 const SAVING_SHARE = 0.1;
 const START_TIMEOUT_MS = 20_000;
 const END_TIMEOUT_MS = 5_000;
 const RPC_TIMEOUT_MS = 10_000;
+const DUMP_TIMEOUT_MS = 60_000;
 const MAX_OUTPUT_CHARACTERS = 4_000;
-/** States of this many blocks can be asked for; blocks, transactions and logs are all kept. */
-const STATES_IN_MEMORY = '500';
+
+/**
+ * How each kind of node is run: with which arguments (the last one is of how many blocks the state can be asked for;
+ * blocks, transactions and logs are all kept), how long after a block another comes even if nothing happened, and
+ * whether the blocks in which nothing happened are saved.
+ */
+const KINDS: Readonly<
+  Record<Network, { args: readonly string[]; pauseMs: number; keepsEmptyBlocks: boolean }>
+> = {
+  // A real chain never stands still, and who asks it for the time must not get yesterday's.
+  ethereum: {
+    args: ['--hardfork', 'prague', '--prune-history', '500'],
+    pauseMs: 30_000,
+    keepsEmptyBlocks: true,
+  },
+  // A payment on Tempo says until when it is valid, at most 30 s after the newest block. Wallets say 25 s from now: that
+  // block must not be older than 5 s. (The node's own `--block-time` is no choice: it then keeps the state of each block
+  // in memory, a third of a megabyte, or of none, and fails calls that a new block overtakes.)
+  tempo: {
+    args: ['--network', 'tempo', '--hardfork', 'T4', '--prune-history', '50'],
+    pauseMs: 2_000,
+    keepsEmptyBlocks: false,
+  },
+};
 
 const options: KeeperOptions = JSON.parse(process.argv[2] ?? '');
 const { stateDir } = options;
+const kind = KINDS[options.network];
 const ending = new AbortController();
 const end = new Promise<void>((resolve) => ending.signal.addEventListener('abort', () => resolve()));
 let worthSaving = false;
@@ -57,7 +80,7 @@ async function run(): Promise<void> {
     if (stateDir !== null && node.pid !== undefined)
       noteRunning(stateDir, { keeperPid: process.pid, node: { pid: node.pid, url } });
     tell({ listeningAt: url });
-    await Promise.race([ended, keepUntilEnd(url)]);
+    await Promise.race([ended, Promise.all([keepMining(url), keepSaving(url)])]);
     if (!ending.signal.aborted) throw new Error(`its node ended with ${node.exitCode ?? node.signalCode}`);
   } finally {
     node.kill('SIGTERM');
@@ -71,7 +94,7 @@ function startNode(): ChildProcess {
   const saved = stateDir === null ? null : unpackState(stateDir);
   const args = [
     ...['--host', '127.0.0.1', '--port', String(options.port), '--chain-id', String(options.chainId)],
-    ...['--hardfork', 'prague', '--prune-history', STATES_IN_MEMORY],
+    ...kind.args,
     ...(saved === null ? [] : ['--load-state', saved]),
   ];
   return spawn(options.binary, args, { stdio: ['ignore', 'pipe', 'pipe'], windowsHide: true });
@@ -108,41 +131,70 @@ async function listening(node: ChildProcess): Promise<string> {
   }
 }
 
-/**
- * Saves the state now and then while blocks come, and once more at the end. A chain on which nothing happens gets an
- * empty block now and then: a real one never stands still, and who asks it for the time must not get yesterday's.
- */
-async function keepUntilEnd(url: string): Promise<void> {
-  let savedBlock: unknown = null;
-  let newest: unknown = null;
+/** Makes an empty block when there was none for a while, until the end. */
+async function keepMining(url: string): Promise<void> {
+  let newest = 0;
   let newestSinceMs = performance.now();
   while (!ending.signal.aborted) {
-    const startedAtMs = performance.now();
     // A node that does not answer is asked again; when it ended, its end is seen elsewhere.
-    const block = await ask(url, 'eth_blockNumber').catch(() => newest);
+    const block = await newestBlock(url).catch(() => newest);
     if (block !== newest) {
       newest = block;
-      newestSinceMs = startedAtMs;
-    } else if (startedAtMs - newestSinceMs > LONGEST_PAUSE_MS) {
+      newestSinceMs = performance.now();
+    } else if (performance.now() - newestSinceMs > kind.pauseMs) {
       await ask(url, 'evm_mine').catch(() => null);
     }
-    if (stateDir !== null && worthSaving) {
-      // The block was read first: those that come while the state is dumped are saved the next time.
-      const dump = block === savedBlock ? null : await ask(url, 'anvil_dumpState').catch(() => null);
-      if (typeof dump === 'string') {
-        saveState(stateDir, packed(dump));
-        savedBlock = block;
-      }
-    }
-    const pauseMs = Math.max(SAVE_EVERY_MS, (performance.now() - startedAtMs) / SAVING_SHARE);
-    await Promise.race([end, sleep(pauseMs, undefined, { ref: false })]);
+    await pause(Math.min(kind.pauseMs / LOOKS_IN_A_PAUSE, LOOK_EVERY_MS));
   }
-  if (stateDir !== null && worthSaving) saveState(stateDir, packed(await ask(url, 'anvil_dumpState')));
 }
 
-function packed(dump: unknown): Buffer {
+/** Saves the state now and then while something happens, and once more at the end. */
+async function keepSaving(url: string): Promise<void> {
+  let newest = 0;
+  let unsaved = true;
+  while (!ending.signal.aborted) {
+    const startedAtMs = performance.now();
+    // The block is read first: those that come while the state is dumped are saved the next time.
+    const block = await newestBlock(url).catch(() => newest);
+    unsaved ||= await isWorthSaving(url, newest + 1, block).catch(() => true);
+    newest = block;
+    if (stateDir !== null && worthSaving && unsaved) {
+      const state = await dumpedState(url).catch(() => null);
+      if (state !== null) {
+        saveState(stateDir, state);
+        unsaved = false;
+      }
+    }
+    await pause(Math.max(LOOK_EVERY_MS, (performance.now() - startedAtMs) / SAVING_SHARE));
+  }
+  if (stateDir !== null && worthSaving) saveState(stateDir, await dumpedState(url));
+}
+
+/** Ends early when everything does. */
+async function pause(durationMs: number): Promise<void> {
+  await Promise.race([end, sleep(durationMs, undefined, { ref: false })]);
+}
+
+async function newestBlock(url: string): Promise<number> {
+  return Number(await ask(url, 'eth_blockNumber'));
+}
+
+/** Whether there is any block among these that is kept. */
+async function isWorthSaving(url: string, first: number, last: number): Promise<boolean> {
+  for (let block = first; block <= last; block += 1) {
+    if (kind.keepsEmptyBlocks) return true;
+    const count = await ask(url, 'eth_getBlockTransactionCountByNumber', `0x${block.toString(16)}`);
+    if (count !== '0x0') return true;
+  }
+  return false;
+}
+
+/** As it is saved. */
+async function dumpedState(url: string): Promise<Buffer> {
+  const dump = await ask(url, 'anvil_dumpState');
   if (typeof dump !== 'string') throw new Error('the node dumped no state');
-  return Buffer.from(dump.slice(2), 'hex');
+  const packed = Buffer.from(dump.slice(2), 'hex');
+  return kind.keepsEmptyBlocks ? packed : withoutEmptyBlocks(packed);
 }
 
 async function ask(url: string, method: string, ...params: unknown[]): Promise<unknown> {
@@ -150,7 +202,7 @@ async function ask(url: string, method: string, ...params: unknown[]): Promise<u
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-    signal: AbortSignal.timeout(RPC_TIMEOUT_MS),
+    signal: AbortSignal.timeout(method === 'anvil_dumpState' ? DUMP_TIMEOUT_MS : RPC_TIMEOUT_MS),
   });
   const reply: { result?: unknown; error?: { message: string } } = JSON.parse(await answer.text());
   if (reply.error !== undefined) throw new Error(`${method}: ${reply.error.message}`);

@@ -30,9 +30,13 @@ CREATE TABLE settlements (
   state smallint NOT NULL DEFAULT 0,
   -- After this the chain would refuse it.
   dead_after timestamptz NOT NULL,
-  -- Nobody else touches it before this: a lease for whoever is at it, then the time of the next try.
+  -- Nobody else touches it before this.
+  lease_until timestamptz NOT NULL,
+  -- When the reconciler looks at it next, if nobody else did.
   next_at timestamptz NOT NULL,
   attempts integer NOT NULL DEFAULT 0,
+  -- How often in a row the chain did not know the transaction.
+  missed integer NOT NULL DEFAULT 0,
   reason text,
   transaction text,
   block bigint,
@@ -45,8 +49,6 @@ CREATE TABLE settlements (
 -- What a job has to look at: rows leave this index when nothing can happen to them any more.
 CREATE INDEX settlements_due ON settlements (next_at) WHERE final_at IS NULL AND state <> 2;
 CREATE INDEX settlements_payer ON settlements (payer, created_at);
--- One transfer made by the payer's own transaction buys one call.
-CREATE INDEX settlements_transaction ON settlements (network, transaction);
 
 -- Money that goes back on a chain, because what it paid for could not be delivered.
 CREATE TABLE refunds (
@@ -151,9 +153,10 @@ BEGIN
     END LOOP;
 
     INSERT INTO settlements (account_id, call_id, rail, network, asset, payer, pay_to, amount_units, evidence, answered,
-                             dead_after, next_at, created_at)
+                             dead_after, lease_until, next_at, created_at)
     SELECT x.account, x.id, x.rail, x.network, x.asset, x.payer, x.pay_to, x.amount, x.evidence::jsonb,
-           x.status IS NOT NULL, x.dead_after, p_now + x.lease_ms * interval '1 millisecond', p_now
+           x.status IS NOT NULL, x.dead_after, p_now + x.lease_ms * interval '1 millisecond',
+           p_now + x.lease_ms * interval '1 millisecond', p_now
     FROM unnest(k_account, k_id, k_rail, k_network, k_asset, k_payer, k_pay_to, k_amount, k_evidence, k_dead_after,
                 k_lease_ms, k_answer_status)
            WITH ORDINALITY AS x (account, id, rail, network, asset, payer, pay_to, amount, evidence, dead_after,
@@ -190,7 +193,8 @@ BEGIN
       UPDATE settlements s
       SET state = CASE x.phase WHEN 3 THEN 1 ELSE 2 END, transaction = coalesce(x.transaction, s.transaction),
           block = coalesce(x.block, s.block), settled_at = CASE x.phase WHEN 3 THEN p_now END,
-          reason = CASE x.phase WHEN 3 THEN s.reason ELSE x.outcome END, next_at = p_now
+          reason = CASE x.phase WHEN 3 THEN s.reason ELSE x.outcome END, lease_until = p_now,
+          next_at = p_now + interval '15 seconds'
       FROM unnest(f_account, f_id, f_phase, f_outcome, f_kept, f_transaction, f_block)
              WITH ORDINALITY AS x (account, id, phase, outcome, kept, transaction, block, ord)
       WHERE NOT skip[x.ord] AND x.kept AND s.account_id = x.account AND s.call_id = x.id;

@@ -31,8 +31,11 @@ const AGGREGATE = parseAbi([
 const EIP1271 = parseAbi(['function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)']);
 const EIP1271_MAGIC = '0x1626ba7e';
 const ERROR_STRING = parseAbi(['error Error(string)']);
-/** In blocks, the longest first. An authorization lives an hour at most, and is looked for within minutes. */
+/** In blocks, the longest first. */
 const LOG_WINDOWS = [9_000n, 1_900n, 450n];
+const MAX_LOG_WINDOWS = 200;
+/** An authorization that is taken lives an hour at most, give or take clocks that differ. */
+const LONGEST_LIFE_S = 7_200n;
 /** A node whose newest block is older than this does not see what happens now. */
 const MAX_HEAD_AGE_MS = 120_000;
 const HEAD_FRESH_MS = 3_000;
@@ -159,30 +162,41 @@ export function openEvmChain(network: EvmNetwork, rpc: Rpc, nowMs: () => number)
     return asMined(await rpc.call('eth_getTransactionReceipt', [hash]));
   }
 
-  /** The transaction that used or cancelled the authorization. */
+  /** The transaction that used or cancelled the authorization, looked for from the head back to before it was signed. */
   async function useOf(
     authorization: Authorization,
     head: Head,
   ): Promise<{ topic: string; hash: string } | null> {
     const topics = [[TOPIC_USED, TOPIC_CANCELED], topicOf(authorization.from), authorization.nonce];
-    let refusal: unknown;
-    for (const window of LOG_WINDOWS) {
-      const fromBlock = head.number > window ? head.number - window : 0n;
+    let last = head.number;
+    let width = 0;
+    for (let windows = 0; windows < MAX_LOG_WINDOWS; windows++) {
+      const window = LOG_WINDOWS[width] ?? 0n;
+      const first = last > window ? last - window : 0n;
       try {
-        const logs = (await rpc.call('eth_getLogs', [
-          { address: network.asset, topics, fromBlock: `0x${fromBlock.toString(16)}`, toBlock: 'latest' },
+        const [log] = (await rpc.call('eth_getLogs', [
+          { address: network.asset, topics, fromBlock: hexOf(first), toBlock: hexOf(last) },
         ])) as { topics: string[]; transactionHash: string }[];
-        const [log] = logs;
-        return log === undefined
-          ? null
-          : { topic: log.topics[0]?.toLowerCase() ?? '', hash: log.transactionHash };
+        if (log !== undefined)
+          return { topic: log.topics[0]?.toLowerCase() ?? '', hash: log.transactionHash };
       } catch (error) {
         // Public nodes allow windows of different length, and say so in different words.
-        if (!(error instanceof RpcRefusal)) throw error;
-        refusal = error;
+        if (!(error instanceof RpcRefusal) || width === LOG_WINDOWS.length - 1) throw error;
+        width += 1;
+        continue;
       }
+      const block = (await rpc.call('eth_getBlockByNumber', [hexOf(first), false])) as {
+        timestamp: string;
+      } | null;
+      if (
+        first === 0n ||
+        block === null ||
+        BigInt(block.timestamp) < authorization.validBefore - LONGEST_LIFE_S
+      )
+        return null;
+      last = first - 1n;
     }
-    throw refusal;
+    return null;
   }
 
   return {
@@ -261,6 +275,10 @@ export function openEvmChain(network: EvmNetwork, rpc: Rpc, nowMs: () => number)
       }
     },
   };
+}
+
+function hexOf(value: bigint): Hex {
+  return `0x${value.toString(16)}`;
 }
 
 /** The text of a revert; null when the node failed for another reason. */

@@ -127,6 +127,7 @@ export function evmPayments(parts: EvmPaymentParts): NetworkPayments {
   async function settleByFacilitators(payment: OnChainPayment): Promise<ChainVerdict> {
     const startedAtMs = performance.now();
     const { authorization, forFacilitator } = evidenceOf(payment);
+    let maybeSent = false;
     for (const facilitator of parts.facilitators(forFacilitator.x402Version)) {
       if (performance.now() - startedAtMs > FAIL_OVER_MS) break;
       const settlement = await facilitator.settle(forFacilitator);
@@ -140,8 +141,11 @@ export function evmPayments(parts: EvmPaymentParts): NetworkPayments {
       if (said) return { status: 'unknown' };
       if (settlement.status === 'failed') {
         const refusal = refusalFromFacilitator(settlement.reason);
-        if (refusal.code !== 'PAYMENT_VERIFICATION_FAILED') return { status: 'refused', refusal };
+        // Only if nobody before it may have sent something.
+        if (refusal.code !== 'PAYMENT_VERIFICATION_FAILED' && !maybeSent)
+          return { status: 'refused', refusal };
       }
+      maybeSent = true;
     }
     const looked = await lookUntil(authorization, LOOK_TIMEOUT_MS);
     return looked.status === 'open' ? { status: 'unknown' } : looked;

@@ -12,16 +12,16 @@ const supportedReply = z.object({
         x402Version: z.number(),
         scheme: z.string().max(60),
         network: z.string().max(100),
-        extra: z.record(z.string(), z.unknown()).optional(),
+        extra: z.record(z.string(), z.unknown()).nullish(),
       }),
     )
     .max(500),
 });
-const verifyReply = z.object({ isValid: z.boolean(), invalidReason: z.string().max(2_000).optional() });
+const verifyReply = z.object({ isValid: z.boolean(), invalidReason: z.string().max(2_000).nullish() });
 const settleReply = z.object({
   success: z.boolean(),
-  errorReason: z.string().max(2_000).optional(),
-  transaction: z.string().max(200).optional(),
+  errorReason: z.string().max(2_000).nullish(),
+  transaction: z.string().max(200).nullish(),
 });
 
 export interface PaymentForFacilitator {

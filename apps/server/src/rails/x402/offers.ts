@@ -118,7 +118,7 @@ const PAYMENT_IDENTIFIER_SCHEMA = {
 };
 
 /** The discovery extension: how the service is called, for indexers. Schemas come without their prose, which is long. */
-function bazaarOf({ service }: Quote): Record<string, unknown> {
+export function bazaarOf({ service }: Quote): Record<string, unknown> {
   return {
     info: { input: { type: 'http', method: 'POST', bodyType: 'json', body: service.example } },
     schema: {

@@ -41,7 +41,10 @@ const SETTLE_TIMEOUT_MS = 15_000;
 const LOOK_TIMEOUT_MS = 4_000;
 const FIRST_LOOK_MS = 100;
 const LAST_LOOK_MS = 1_000;
-const SIGNATURES_LOOKED_THROUGH = 25;
+/** The payer's transactions are looked through from the newest to before the payment could have been made. */
+const PAGE = 50;
+const MAX_PAGES = 20;
+const WATCHED_MS = 600_000;
 
 export interface SolanaTransfer {
   payer: string;
@@ -171,15 +174,28 @@ export function svmPayments(parts: {
       ])) as {
         value: boolean;
       };
-      const signatures = (await rpc.call('getSignaturesForAddress', [
-        evidence.source,
-        { limit: SIGNATURES_LOOKED_THROUGH, commitment: 'confirmed' },
-      ])) as { signature: string }[];
-      for (const { signature } of signatures) {
-        const became = await fate(evidence, signature);
-        if (became === 'paid') return { status: 'settled', transaction: signature, blockNumber: null };
-        if (became === 'failed') return { status: 'dead', refusal: refuse('PAYMENT_INSUFFICIENT_FUNDS') };
+      let before: string | undefined;
+      for (let page = 0; page < MAX_PAGES; page++) {
+        const signatures = (await rpc.call('getSignaturesForAddress', [
+          evidence.source,
+          { limit: PAGE, commitment: 'confirmed', ...(before === undefined ? {} : { before }) },
+        ])) as { signature: string; blockTime: number | null }[];
+        for (const { signature, blockTime } of signatures) {
+          if (blockTime !== null && blockTime * 1_000 < payment.deadAfterMs - WATCHED_MS) {
+            before = undefined;
+            break;
+          }
+          const became = await fate(evidence, signature);
+          // It is listed and not found: another node answered, and what it does not have yet may be this one.
+          if (became === 'unseen') return { status: 'unknown' };
+          if (became === 'paid') return { status: 'settled', transaction: signature, blockNumber: null };
+          if (became === 'failed') return { status: 'dead', refusal: refuse('PAYMENT_INSUFFICIENT_FUNDS') };
+          before = signature;
+        }
+        if (signatures.length < PAGE) before = undefined;
+        if (before === undefined) break;
       }
+      if (before !== undefined) return { status: 'unknown', cause: 'the payer has too many transactions' };
       if (valid.value || parts.nowMs() < payment.deadAfterMs) return { status: 'open' };
       return { status: 'dead', refusal: refuse('PAYMENT_EXPIRED') };
     } catch (error) {
@@ -211,6 +227,7 @@ export function svmPayments(parts: {
     const { forFacilitator } = evidenceOf(payment);
     const before = await look(payment);
     if (before.status !== 'open') return before;
+    let maybeSent = false;
     for (const facilitator of parts.facilitators(forFacilitator.x402Version)) {
       const settlement = await facilitator.settle(forFacilitator);
       if (settlement.status === 'unavailable' && !settlement.reached) continue;
@@ -220,9 +237,10 @@ export function svmPayments(parts: {
       if (signature !== null) return { status: 'unknown' };
       if (settlement.status === 'failed') {
         const refusal = refusalFromFacilitator(settlement.reason);
-        if (refusal.code === 'PAYMENT_INSUFFICIENT_FUNDS' || refusal.code === 'PAYMENT_EXPIRED')
-          return { status: 'refused', refusal };
+        const definite = refusal.code === 'PAYMENT_INSUFFICIENT_FUNDS' || refusal.code === 'PAYMENT_EXPIRED';
+        if (definite && !maybeSent) return { status: 'refused', refusal };
       }
+      maybeSent = true;
     }
     const looked = await lookUntil(payment, LOOK_TIMEOUT_MS, null);
     return looked.status === 'open' ? { status: 'unknown' } : looked;

@@ -163,10 +163,19 @@ test('a node that does not answer is no reason to pay again', async () => {
     findSolanaTransfer(parts, 'signature', { ...wanted, asset: 'mint', feePayers: new Set() }),
     laterWith('CHAIN_UNAVAILABLE'),
   );
-  const looked = await lookAtTransfer(() => findEvmTransfer(parts, generatePrivateKey(), wanted), '0xaa');
+  const looked = await lookAtTransfer(
+    () => findEvmTransfer(parts, generatePrivateKey(), wanted),
+    '0xaa',
+    true,
+  );
   assert.equal(looked.status, 'unknown');
-  assert.equal((await lookAtTransfer(async () => null, '0xaa')).status, 'unknown');
-  assert.deepEqual(await lookAtTransfer(async () => ({ payer, amountUnits: 1n }), '0xaa'), {
+  assert.equal((await lookAtTransfer(async () => null, '0xaa', false)).status, 'unknown');
+  assert.equal(
+    (await lookAtTransfer(async () => null, '0xaa', true)).status,
+    'dead',
+    'it is not waited for for ever',
+  );
+  assert.deepEqual(await lookAtTransfer(async () => ({ payer, amountUnits: 1n }), '0xaa', true), {
     status: 'settled',
     transaction: '0xaa',
     blockNumber: null,

@@ -113,6 +113,8 @@ export async function findSolanaTransfer(
     .map(([owner]) => owner);
   if (received < wanted.amountUnits || payer === undefined)
     throw refuse('PAYMENT_TRANSFER_MISMATCH', { payTo: wanted.payTo });
+  // Settlements have a fee payer of their own, and a facilitator changes its: whoever paid the fee must have paid us.
+  if (found.transaction.message.accountKeys[0] !== payer) throw refuse('PAYMENT_TRANSFER_NOT_PLAIN');
   return { payer, amountUnits: received };
 }
 
@@ -135,11 +137,13 @@ interface TokenBalance {
 export async function lookAtTransfer(
   find: () => Promise<FoundTransfer | null>,
   transaction: string,
+  isOver: boolean,
 ): Promise<ChainVerdict> {
   try {
-    return (await find()) === null
-      ? { status: 'unknown' }
-      : { status: 'settled', transaction, blockNumber: null };
+    if ((await find()) !== null) return { status: 'settled', transaction, blockNumber: null };
+    return isOver
+      ? { status: 'dead', refusal: refuse('PAYMENT_TRANSACTION_NOT_FOUND') }
+      : { status: 'unknown' };
   } catch (error) {
     return { status: 'unknown', cause: error };
   }

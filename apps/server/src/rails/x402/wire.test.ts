@@ -55,8 +55,8 @@ test('both generations are read in either header and in every encoding, to the s
           const presented = readPresented({ [name]: header });
           assert.ok(presented.scheme === 'exact-evm');
           assert.deepEqual(
-            [presented.version, presented.network.id, presented.resource, presented.paymentId],
-            [version, 'eip155:8453', filler, null],
+            [presented.version, presented.network.id, presented.paymentId],
+            [version, 'eip155:8453', null],
           );
           assert.deepEqual(presented.authorization, {
             from: hex(20),

@@ -20,9 +20,8 @@ export type Presented = {
   paymentId: string | null;
   /** The offer that the payer says to accept, as sent; version 1 sends none. */
   accepted: Record<string, unknown> | null;
-  /** What was sent besides: echoed to a facilitator. */
-  resource: unknown;
-  extensions: unknown;
+  /** Whether the payer sent our discovery extension back, and so agrees to be counted by indexers. */
+  echoesBazaar: boolean;
 } & (
   | { scheme: 'exact-evm'; authorization: Authorization; signature: Hex }
   | { scheme: 'exact-svm'; transaction: string }
@@ -156,8 +155,7 @@ function readJson(json: Record<string, unknown>): Presented | PresentedTransfer 
     network,
     paymentId: paymentIdOf(json.extensions),
     accepted,
-    resource: json.resource,
-    extensions: json.extensions,
+    echoesBazaar: isObject(json.extensions) && isObject(json.extensions.bazaar),
   };
   if (network.kind === 'solana') {
     const payload = svmPayload.safeParse(json.payload);
@@ -193,7 +191,7 @@ function paymentIdOf(extensions: unknown): string | null {
 }
 
 function namedNetwork(name: unknown): Network | null {
-  if (name === undefined) return null;
+  if (name === undefined || name === null) return null;
   const found = NETWORKS.find((network) =>
     [network.id, network.name, network.legacyName].includes(name as never),
   );

@@ -7,7 +7,16 @@ import type { Database } from '../../db/connection.ts';
 import { unavailable } from '../../http/problem.ts';
 import { HOUSE_ACCOUNTS } from '../../ledger/accounts.ts';
 import { microsToUsd } from '../../ledger/money.ts';
-import type { Chains, ChainVerdict, OnChainPayment, Payment, Quote, Rail } from '../../paid-call/rail.ts';
+import type {
+  Chains,
+  ChainVerdict,
+  OnChainPayment,
+  Payment,
+  Quote,
+  Rail,
+  Recalled,
+  Headers as RequestHeaders,
+} from '../../paid-call/rail.ts';
 import { createRelayer, type Relayer } from '../../relayer/relayer.ts';
 import { auditNetwork, type ChainAudit } from './audit.ts';
 import type { Authorization, Hex } from './eip3009.ts';
@@ -21,6 +30,7 @@ import {
 } from './facilitator.ts';
 import { type EvmNetwork, NETWORKS, type Network, type NetworkName, type SolanaNetwork } from './networks.ts';
 import {
+  bazaarOf,
   legacyAccepts,
   type OfferedNetwork,
   paymentRequiredHeader,
@@ -258,7 +268,8 @@ export function createX402Rail(
     const requirements =
       presented.version === 2 ? requirementsV2(found, quote) : requirementsV1(found, quote);
     checkAccepted(presented, requirementsV2(found, quote));
-    const { version, network, resource, extensions } = presented;
+    const { version, network } = presented;
+    // In our own words: what the caller wrote beside the payment is neither stored nor passed on.
     const forFacilitator = (payload: Record<string, unknown>): PaymentForFacilitator => ({
       x402Version: version,
       paymentPayload:
@@ -267,8 +278,8 @@ export function createX402Rail(
               x402Version: 2,
               accepted: requirements,
               payload,
-              ...(resource === undefined ? {} : { resource }),
-              ...(extensions === undefined ? {} : { extensions }),
+              resource: { url: quote.resourceUrl, mimeType: 'application/json' },
+              ...(presented.echoesBazaar ? { extensions: { bazaar: bazaarOf(quote) } } : {}),
             }
           : { x402Version: 1, scheme: 'exact', network: network.legacyName, payload },
       paymentRequirements: requirements,
@@ -313,7 +324,7 @@ export function createX402Rail(
     });
     if (!signed) throw refuse('PAYMENT_SIGNATURE_INVALID');
     const evidence = evidenceOf(textOf(authorization), signature, quote, forFacilitator);
-    const key = `${network.id}:${network.asset.toLowerCase()}:${authorization.from}:${authorization.nonce}`;
+    const key = keyOfAuthorization(network, authorization);
     return paymentOf({ ...common, key, payer: authorization.from, deadAfterMs, evidence }, details);
   }
 
@@ -330,6 +341,46 @@ export function createX402Rail(
       signature,
       mustLastMs: quote.service.timeoutMs + SETTLE_MARGIN_MS,
       forFacilitator: forFacilitator({ signature: withHighV(signature), authorization }),
+    };
+  }
+
+  /** Who paid and with what, whatever the terms were and are: as far as a payer may ask for what was bought before. */
+  async function recall(requestHeaders: RequestHeaders): Promise<Recalled | null> {
+    const presented = readPresented(requestHeaders);
+    const accountId = HOUSE_ACCOUNTS.chain_clearing;
+    if (presented.scheme === 'transfer') {
+      const { network, transaction } = presented;
+      const ids = network === null ? [...opened.keys()] : [network.id];
+      return {
+        accountId,
+        keys: ids.map((id) => keyOfTransfer(id, transaction)),
+        receipt: ({ transaction: settled }) => ({
+          'x-payment-method': 'x402',
+          ...(settled === null ? {} : { 'x-payment-transaction': settled }),
+        }),
+      };
+    }
+    const { network, version } = presented;
+    const open = opened.get(network.id);
+    if (open === undefined) return null;
+    const told = (payer: string, amountUnits: bigint): Payment['receipt'] => {
+      const paid = { payer, amountUnits, network: network.id };
+      return ({ transaction }) =>
+        receiptHeaders(paid, transaction, { version, legacyName: network.legacyName });
+    };
+    if (presented.scheme === 'exact-svm') {
+      const wanted = { asset: network.asset, payTo: open.payTo };
+      const { messageHash, payer, amountUnits } = await readSolanaTransfer(presented.transaction, wanted);
+      return { accountId, keys: [`${network.id}:${messageHash}`], receipt: told(payer, amountUnits) };
+    }
+    if (!('chain' in open)) return null;
+    const { authorization, signature } = presented;
+    // Its nonce stands on the chain for all to see: only whoever signed may ask.
+    if (!(await open.chain.isSignedByPayer(authorization, signature))) return null;
+    return {
+      accountId,
+      keys: [keyOfAuthorization(open.network, authorization)],
+      receipt: told(authorization.from, authorization.value),
     };
   }
 
@@ -362,7 +413,7 @@ export function createX402Rail(
       const evidence: EvidenceOfTransfer = { scheme: 'transfer', transaction: presented.transaction };
       return paymentOf(
         {
-          key: `${network.id}:transfer:${presented.transaction}`,
+          key: keyOfTransfer(network.id, presented.transaction),
           network: network.id,
           asset: network.asset,
           payer: transfer.payer,
@@ -392,7 +443,11 @@ export function createX402Rail(
     if (open === undefined) return { status: 'unknown' };
     const transaction = transferOf(payment);
     if (transaction === null) return open.payments[how](payment);
-    return lookAtTransfer(() => findTransfer(open, transaction, payment.amountUnits), transaction);
+    return lookAtTransfer(
+      () => findTransfer(open, transaction, payment.amountUnits),
+      transaction,
+      nowMs() > payment.deadAfterMs,
+    );
   }
 
   const chains: Chains = {
@@ -465,6 +520,8 @@ export function createX402Rail(
       return presented.scheme === 'transfer' ? readTransfer(presented, quote) : readExact(presented, quote);
     },
 
+    recall: (requestHeaders) => recall(requestHeaders).catch(() => null),
+
     refusedHeaders(refused, quote) {
       const [first] = offeredFor(quote);
       if (first === undefined) return {};
@@ -510,9 +567,10 @@ export function createX402Rail(
       );
     },
     async resume() {
-      for (const open of opened.values()) {
-        if ('relayers' in open) for (const relayer of open.relayers) await relayer.resume();
-      }
+      const relayers = [...opened.values()].flatMap((open) => ('relayers' in open ? open.relayers : []));
+      const resumed = await Promise.allSettled(relayers.map((relayer) => relayer.resume()));
+      const failed = resumed.find(({ status }) => status === 'rejected');
+      if (failed?.status === 'rejected') throw failed.reason;
     },
     dropExpiredSignIns: () => signIn.dropExpired(),
     authorizations(chainId) {
@@ -572,6 +630,18 @@ function textOf(authorization: Authorization): EvmEvidence['authorization'] {
   };
 }
 
+/** What the asset takes once. */
+function keyOfAuthorization(
+  network: Network,
+  { from, nonce }: Pick<Authorization, 'from' | 'nonce'>,
+): string {
+  return `${network.id}:${network.asset.toLowerCase()}:${from}:${nonce}`;
+}
+
+function keyOfTransfer(networkId: string, transaction: string): string {
+  return `${networkId}:transfer:${transaction}`;
+}
+
 /** The token wants v as 27 or 28; some wallets write 0 or 1. */
 function withHighV(signature: Hex): Hex {
   if (signature.length !== 132) return signature;
@@ -581,7 +651,7 @@ function withHighV(signature: Hex): Hex {
 
 /** In the words of the generation that paid. */
 function receiptHeaders(
-  payment: OnChainPayment,
+  payment: Pick<OnChainPayment, 'network' | 'payer' | 'amountUnits'>,
   transaction: string | null,
   { version, legacyName }: { version: 1 | 2; legacyName: string | null },
 ): Record<string, string> {

@@ -1,0 +1,1325 @@
+/**
+ * The fault table of the x402 rail: one row a fault, for both ways to settle. Each row says what the payer holds after
+ * each request, how often the service ran, how much USDC moved, and what the books say once everything is at rest.
+ */
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import fc from 'fast-check';
+import {
+  encodeAbiParameters,
+  encodeFunctionData,
+  erc20Abi,
+  type Hex,
+  isHex,
+  keccak256,
+  numberToHex,
+  parseAbi,
+  toHex,
+} from 'viem';
+import type { PrivateKeyAccount } from 'viem/accounts';
+import { ServiceFailure } from '../../src/services/failure.ts';
+import { startTestChain, type TestChain } from '../chain.fixture.ts';
+import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
+import { type SignedPayment, USDC } from '../x402.fixture.ts';
+import { until } from './until.fixture.ts';
+import type { NodeFault } from './x402-node.fixture.ts';
+import {
+  fund,
+  PRICE,
+  type SettledBy,
+  type Stage,
+  setStage,
+  type Terms,
+  type Told,
+} from './x402-stage.fixture.ts';
+
+interface Row {
+  fault: string;
+  settledBy?: SettledBy;
+  service?: 'nickel' | 'deed';
+  /** It troubles the whole chain, so it gets one of its own. */
+  ownChain?: true;
+  /** The payment; a signed one unless said otherwise. */
+  pay?(stage: Stage, payer: PrivateKeyAccount): Promise<string>;
+  /** What is done to the shop before the payer comes. */
+  given?: (stage: Stage, payer: PrivateKeyAccount) => Promise<void> | void;
+  /** What the payer does; all that it is told, in order. Presents its payment once unless said otherwise. */
+  play?(stage: Stage, header: string, payer: PrivateKeyAccount): Promise<readonly Told[]>;
+  /** What is told, in order, as `text` of `Told`. */
+  told: readonly string[];
+  /** What the same payment gets once everything is at rest. */
+  atRest: string;
+  runs: number;
+  /** How many prices have come to the recipient. */
+  paid: number;
+  /** What came and was too little to buy anything, in base units. */
+  givenAway?: bigint;
+  /** How many prices have gone back to the payer. */
+  refunded?: number;
+  /** Calls of the books; those not named are none. */
+  books: { captured?: number; released?: number; withChain?: number };
+}
+
+/** Something goes wrong with the next settlement, in the words of both settlers. */
+function settlementMeets(facilitator: Record<string, unknown>, own: NodeFault): NonNullable<Row['given']> {
+  return (stage) => {
+    if (stage.settledBy === 'own settler') return stage.settlerFault(own);
+    return stage.facilitatorFaults([{ on: 'settle', ...facilitator }]);
+  };
+}
+function verificationMeets(facilitator: Record<string, unknown>): NonNullable<Row['given']> {
+  return (stage) => stage.facilitatorFaults([{ on: 'verify', ...facilitator }]);
+}
+
+async function once(stage: Stage, header: string, path: 'nickel' | 'deed' = 'nickel'): Promise<Told[]> {
+  return [await stage.present(header, { path })];
+}
+/** Presents it, and again when the shop said to. */
+async function twice(stage: Stage, header: string): Promise<Told[]> {
+  const first = await stage.present(header);
+  stage.later(11_000);
+  await stage.resume();
+  return [first, await stage.present(header)];
+}
+async function fails(): Promise<void> {
+  throw new ServiceFailure({ status: 503, code: 'SOURCE_DOWN', message: 'The source is down.' });
+}
+const firstRunFails = (stage: Stage) => {
+  stage.script.during = (run) => (run === 1 ? fails() : Promise.resolve());
+};
+
+const NOBODY = '0x000000000000000000000000000000000000dEaD';
+const UNKNOWN = '503 SETTLEMENT_UNKNOWN';
+const ONE_SALE = { atRest: '200 again', runs: 1, paid: 1, books: { captured: 1 } } as const;
+const NO_SALE = { runs: 0, paid: 0, books: { released: 1 } } as const;
+
+const ROWS: readonly Row[] = [
+  // One payment, many requests.
+  { fault: 'none', told: ['200'], ...ONE_SALE },
+  {
+    fault: '50 copies at once, on two replicas',
+    play: async (stage, header) => {
+      const copies = Array.from({ length: 50 }, (_, i) =>
+        stage.present(header, { on: i % 2 === 0 ? stage.here : stage.there }),
+      );
+      return (await Promise.all(copies)).toSorted((a, b) => a.text.localeCompare(b.text));
+    },
+    told: ['200', ...Array.from({ length: 49 }, () => '200 again')],
+    ...ONE_SALE,
+  },
+  {
+    fault: 'the same payment again after success, on both replicas and after a restart',
+    play: async (stage, header) => {
+      const told = [await stage.present(header), await stage.present(header)];
+      told.push(await stage.present(header, { on: stage.there }));
+      await stage.restart();
+      return [...told, await stage.present(header)];
+    },
+    told: ['200', '200 again', '200 again', '200 again'],
+    ...ONE_SALE,
+  },
+  {
+    fault: 'the same payment again while neither node nor facilitator answers, after a restart',
+    play: async (stage, header) => {
+      const first = await stage.present(header);
+      stage.node.cut();
+      await stage.restart(stage.settledBy === 'facilitator' ? { FACILITATOR_URL: 'http://127.0.0.1:9' } : {});
+      const again = await stage.present(header);
+      stage.node.mend();
+      await stage.restart();
+      return [first, again];
+    },
+    told: ['200', '200 again'],
+    ...ONE_SALE,
+  },
+  {
+    fault: 'the same payment again after the operator changed the recipient',
+    play: async (stage, header) => {
+      const first = await stage.present(header);
+      await stage.restart({ X402_RECIPIENT: stage.refunds });
+      const again = await stage.present(header);
+      await stage.restart();
+      return [first, again];
+    },
+    told: ['200', '200 again'],
+    ...ONE_SALE,
+  },
+  {
+    fault: 'the same payment for another body',
+    play: async (stage, header) => [
+      await stage.present(header),
+      await stage.present(header, { body: { name: 'b' } }),
+    ],
+    told: ['200', '409 IDEMPOTENCY_KEY_REUSED'],
+    ...ONE_SALE,
+  },
+  {
+    fault: 'the same payment for two bodies at once',
+    play: async (stage, header) => {
+      const both = await Promise.all([
+        stage.present(header, { body: { name: 'a' } }),
+        stage.present(header, { body: { name: 'b' }, on: stage.there }),
+      ]);
+      return both.toSorted((a, b) => a.status - b.status).map((told) => ({ ...told }));
+    },
+    told: ['200', '409 IDEMPOTENCY_KEY_REUSED'],
+    ...ONE_SALE,
+    // Whichever came first: the row's last request is for the first body.
+    atRest: '200 again|409 IDEMPOTENCY_KEY_REUSED',
+  },
+  {
+    fault: 'the client hangs up while the service runs',
+    play: async (stage, header) => {
+      const hold = Promise.withResolvers<void>();
+      stage.script.during = () => hold.promise;
+      const gone = new AbortController();
+      const asked = stage.present(header, { signal: gone.signal });
+      await until('the service to run', () => stage.script.runs === 1);
+      gone.abort();
+      await assert.rejects(asked);
+      hold.resolve();
+      await until('the call to end', () => stage.here.app.paidCall.running === 0);
+      return [];
+    },
+    told: [],
+    ...ONE_SALE,
+  },
+
+  // The service.
+  {
+    fault: 'the service fails once',
+    given: firstRunFails,
+    play: async (stage, header) => [await stage.present(header), await stage.present(header)],
+    told: ['503 SOURCE_DOWN', '200'],
+    ...ONE_SALE,
+    runs: 2,
+    books: { captured: 1, released: 1 },
+  },
+  {
+    fault: 'the service fails always',
+    given: (stage) => {
+      stage.script.during = fails;
+    },
+    told: ['503 SOURCE_DOWN'],
+    atRest: '503 SOURCE_DOWN',
+    runs: 2,
+    paid: 0,
+    books: { released: 2 },
+  },
+  {
+    fault: 'the service throws something of its own',
+    given: (stage) => {
+      stage.script.during = async (run) => {
+        if (run === 1) throw new Error('a secret of the house, in viem');
+      };
+    },
+    told: ['500 SERVICE_ERROR'],
+    atRest: '200',
+    runs: 2,
+    paid: 1,
+    books: { captured: 1, released: 1 },
+  },
+  {
+    fault: 'the service does not end in time',
+    given: (stage) => {
+      stage.script.during = (run) => (run === 1 ? sleep(4_000) : Promise.resolve());
+    },
+    told: ['503 DEADLINE_EXCEEDED'],
+    atRest: '200',
+    runs: 2,
+    paid: 1,
+    books: { captured: 1, released: 1 },
+  },
+
+  // Verification.
+  {
+    fault: 'the facilitator refuses to verify',
+    settledBy: 'facilitator',
+    given: verificationMeets({ fault: 'refuse', errorReason: 'invalid_exact_evm_insufficient_balance' }),
+    told: ['402 PAYMENT_INSUFFICIENT_FUNDS'],
+    atRest: '200',
+    runs: 1,
+    paid: 1,
+    books: { captured: 1, released: 1 },
+  },
+  ...[
+    { fault: 'throw-before-broadcast' },
+    { fault: 'drop-before' },
+    { fault: 'garbage' },
+    { fault: 'never', broadcast: false },
+  ].map(
+    (fault): Row => ({
+      fault: `the facilitator's verification: ${fault.fault}`,
+      settledBy: 'facilitator',
+      given: verificationMeets(fault),
+      told: ['503 FACILITATOR_UNAVAILABLE'],
+      atRest: '200',
+      runs: 1,
+      paid: 1,
+      books: { captured: 1, released: 1 },
+    }),
+  ),
+  {
+    fault: 'the facilitator verifies what cannot be paid',
+    settledBy: 'facilitator',
+    given: async (stage, payer) => {
+      await verificationMeets({ fault: 'lie', times: 2 })(stage, payer);
+      await emptied(stage, payer);
+    },
+    told: ['402 PAYMENT_INSUFFICIENT_FUNDS'],
+    atRest: '402 PAYMENT_INSUFFICIENT_FUNDS',
+    runs: 0,
+    paid: 0,
+    books: { released: 2 },
+  },
+
+  // Settlement.
+  {
+    fault: 'the facilitator refuses to settle',
+    settledBy: 'facilitator',
+    given: settlementMeets({ fault: 'refuse', errorReason: 'insufficient_funds' }, 'request lost'),
+    told: ['402 PAYMENT_INSUFFICIENT_FUNDS'],
+    atRest: '200 again',
+    runs: 1,
+    paid: 1,
+    books: { captured: 1 },
+  },
+  {
+    fault: 'throws before broadcast; the payer comes again',
+    given: settlementMeets({ fault: 'throw-before-broadcast' }, 'request lost'),
+    play: twice,
+    told: [UNKNOWN, '200 again'],
+    ...ONE_SALE,
+  },
+  {
+    fault: 'throws before broadcast; the payer waits',
+    given: settlementMeets({ fault: 'throw-before-broadcast' }, 'request lost'),
+    told: [UNKNOWN],
+    ...ONE_SALE,
+  },
+  {
+    fault: 'throws after broadcast',
+    given: settlementMeets({ fault: 'throw-after-broadcast' }, 'reply lost'),
+    told: ['200'],
+    ...ONE_SALE,
+  },
+  {
+    fault: 'drops the connection after broadcast',
+    settledBy: 'facilitator',
+    given: settlementMeets({ fault: 'drop-after-broadcast' }, 'reply lost'),
+    told: ['200'],
+    ...ONE_SALE,
+  },
+  {
+    fault: 'answers late',
+    given: settlementMeets({ fault: 'late', delayMs: 2_000 }, 2_000),
+    told: ['200'],
+    ...ONE_SALE,
+  },
+  {
+    fault: 'never answers, and sent nothing',
+    given: settlementMeets({ fault: 'never', broadcast: false }, 'no answer'),
+    play: twice,
+    told: [UNKNOWN, '200 again'],
+    ...ONE_SALE,
+  },
+  {
+    fault: 'never answers, and has sent it',
+    given: settlementMeets({ fault: 'never', broadcast: true }, 'reply held'),
+    told: ['200'],
+    ...ONE_SALE,
+  },
+  {
+    fault: 'lies: a transaction that does not exist',
+    settledBy: 'facilitator',
+    given: settlementMeets({ fault: 'lie' }, 'no answer'),
+    play: twice,
+    told: [UNKNOWN, '200 again'],
+    ...ONE_SALE,
+  },
+  {
+    fault: 'pending, and has sent it',
+    settledBy: 'facilitator',
+    given: settlementMeets({ fault: 'pending', broadcast: true }, 'no answer'),
+    told: ['200'],
+    ...ONE_SALE,
+  },
+  {
+    fault: 'pending for ever',
+    settledBy: 'facilitator',
+    given: settlementMeets({ fault: 'pending', broadcast: false }, 'no answer'),
+    play: twice,
+    told: [UNKNOWN, '200 again'],
+    ...ONE_SALE,
+  },
+  {
+    fault: 'garbage instead of an answer',
+    settledBy: 'facilitator',
+    given: settlementMeets({ fault: 'garbage' }, 'no answer'),
+    play: twice,
+    told: [UNKNOWN, '200 again'],
+    ...ONE_SALE,
+  },
+  {
+    fault: 'a first facilitator that sends later than it fails, and a second one that refuses',
+    settledBy: 'facilitator',
+    play: async (stage, header) => {
+      // The first one keeps the request and does its work after everybody has gone.
+      const slow = await startProcrastinator(stage.facilitatorUrl);
+      const refusing = await startProcrastinator(stage.facilitatorUrl, 'insufficient_funds');
+      await stage.restart({ FACILITATOR_URL: `${slow.url},${refusing.url}` });
+      const told = await stage.present(header);
+      await slow.doIt();
+      await Promise.all([slow.close(), refusing.close()]);
+      return [told];
+    },
+    told: [UNKNOWN],
+    ...ONE_SALE,
+  },
+
+  // Between verify and settle.
+  {
+    fault: 'the balance moves between verify and settle, and comes back',
+    given: (stage, payer) => {
+      stage.script.during = () => emptied(stage, payer);
+    },
+    play: async (stage, header, payer) => {
+      const first = await stage.present(header);
+      await filled(stage, payer);
+      return [first, await stage.present(header)];
+    },
+    told: ['402 PAYMENT_INSUFFICIENT_FUNDS', '200 again'],
+    ...ONE_SALE,
+  },
+  {
+    fault: 'the balance moves between verify and settle, and stays away',
+    given: (stage, payer) => {
+      stage.script.during = () => emptied(stage, payer);
+    },
+    told: ['402 PAYMENT_INSUFFICIENT_FUNDS'],
+    atRest: '402 PAYMENT_INSUFFICIENT_FUNDS',
+    runs: 1,
+    paid: 0,
+    books: { withChain: 1 },
+  },
+  {
+    fault: 'the authorization is cancelled between verify and settle',
+    pay: async (stage, payer) => {
+      const payment = await stage.sign(payer);
+      stage.script.during = async () => {
+        await stage.send(payer, USDC, await cancellation(payer, payment));
+      };
+      return stage.header(payment);
+    },
+    told: ['402 PAYMENT_AUTHORIZATION_USED'],
+    atRest: '402 PAYMENT_AUTHORIZATION_USED',
+    runs: 1,
+    paid: 0,
+    books: { released: 2 },
+  },
+  {
+    fault: 'the nonce is used between verify and settle by an authorization to somebody else',
+    pay: async (stage, payer) => {
+      const payment = await stage.sign(payer);
+      const { nonce } = payment.authorization;
+      stage.script.during = async () => {
+        const other = await stage.sign(payer, { to: NOBODY, nonce: asHex(nonce) });
+        await stage.send(payer, USDC, transferOf(other));
+      };
+      return stage.header(payment);
+    },
+    told: ['402 PAYMENT_AUTHORIZATION_USED'],
+    atRest: '402 PAYMENT_AUTHORIZATION_USED',
+    runs: 1,
+    paid: 0,
+    books: { released: 2 },
+  },
+  ...[false, true].map(
+    (oursFirst): Row => ({
+      fault: `two payments, of which one transaction pays only one, ${oursFirst ? 'ours first' : 'ours last'}`,
+      pay: async (stage, payer) => stage.header(await stage.sign(payer)),
+      play: async (stage, header, payer) => {
+        const unpaid = await stage.sign(payer);
+        const { nonce } = unpaid.authorization;
+        const elsewhere = await stage.sign(payer, { to: NOBODY, nonce: asHex(nonce) });
+        const calls = [transferOf(elsewhere), transferOf(paymentIn(header))];
+        await stage.send(payer, MULTICALL3, aggregate(oursFirst ? calls.toReversed() : calls));
+        return [await stage.present(await stage.header(unpaid)), await stage.present(header)];
+      },
+      told: ['402 PAYMENT_AUTHORIZATION_USED', '200'],
+      ...ONE_SALE,
+      books: { captured: 1, released: 1 },
+    }),
+  ),
+  {
+    fault: 'somebody else settled it before the service ran',
+    play: async (stage, header, payer) => {
+      await stage.send(payer, USDC, transferOf(paymentIn(header)));
+      return once(stage, header);
+    },
+    told: ['200'],
+    ...ONE_SALE,
+  },
+  {
+    fault: 'somebody else settles it between verify and settle',
+    pay: async (stage, payer) => {
+      const payment = await stage.sign(payer);
+      stage.script.during = async () => void (await stage.send(payer, USDC, transferOf(payment)));
+      return stage.header(payment);
+    },
+    told: ['200'],
+    ...ONE_SALE,
+  },
+
+  // The node.
+  {
+    fault: 'the node is down',
+    play: async (stage, header) => {
+      stage.node.cut();
+      const told = await stage.present(header);
+      stage.node.mend();
+      return [told];
+    },
+    told: ['503 CHAIN_UNAVAILABLE'],
+    atRest: '200',
+    runs: 1,
+    paid: 1,
+    books: { captured: 1, released: 1 },
+  },
+  {
+    fault: 'the node goes down between verify and settle',
+    play: async (stage, header) => {
+      stage.script.during = async () => stage.node.cut();
+      const told = await stage.present(header);
+      stage.node.mend();
+      return [told];
+    },
+    told: [UNKNOWN],
+    ...ONE_SALE,
+  },
+  {
+    fault: 'the node is behind',
+    play: async (stage, header) => {
+      stage.node.answerWith((method) =>
+        method === 'eth_getBlockByNumber' ? { number: '0x10', timestamp: '0x65000000' } : undefined,
+      );
+      stage.later(4_000);
+      const told = await stage.present(header);
+      stage.node.mend();
+      await sleep(3_100);
+      return [told];
+    },
+    told: ['503 CHAIN_BEHIND'],
+    atRest: '200',
+    runs: 1,
+    paid: 1,
+    books: { captured: 1, released: 1 },
+  },
+  {
+    fault: 'nothing happens on the chain for five minutes',
+    ownChain: true,
+    given: (stage) => stage.later(300_000),
+    pay: async (stage, payer) => stage.header(await stage.sign(payer, { validForSeconds: 900 })),
+    told: ['200'],
+    ...ONE_SALE,
+  },
+  {
+    fault: 'the money moves after everybody has gone, and nobody looks for 9,100 blocks',
+    settledBy: 'facilitator',
+    ownChain: true,
+    play: async (stage, header) => {
+      const slow = await startProcrastinator(stage.facilitatorUrl);
+      await stage.restart({ FACILITATOR_URL: slow.url });
+      const told = await stage.present(header);
+      await slow.doIt();
+      await slow.close();
+      await stage.restart();
+      const head = await stage.chain.client.getBlock();
+      const laterHead = { number: toHex(head.number + 9_100n), timestamp: toHex(head.timestamp) };
+      stage.node.answerWith((method, [first]) => {
+        if (method === 'eth_getBlockByNumber' && first === 'latest') return laterHead;
+        if (method === 'eth_getLogs' && BigInt(fieldOf(first, 'fromBlock')) > head.number) return [];
+        return undefined;
+      });
+      return [told];
+    },
+    told: [UNKNOWN],
+    ...ONE_SALE,
+  },
+  {
+    fault: 'a settlement waits in the pool while the balance is away, and is mined when it is back',
+    settledBy: 'own settler',
+    ownChain: true,
+    play: async (stage, header, payer) => {
+      await stage.chain.client.setAutomine(false);
+      const first = await stage.present(header);
+      const held = await balanceSlot(stage, payer, 0n);
+      stage.later(3_000);
+      const second = await stage.present(header);
+      await balanceSlot(stage, payer, held);
+      await stage.chain.client.mine({ blocks: 1 });
+      await stage.chain.client.setAutomine(true);
+      return [first, second];
+    },
+    told: [UNKNOWN, UNKNOWN],
+    ...ONE_SALE,
+  },
+  {
+    fault: 'its time is nearly over',
+    pay: async (stage, payer) => stage.header(await stage.sign(payer, { validForSeconds: 8 })),
+    told: ['402 PAYMENT_EXPIRED'],
+    atRest: '402 PAYMENT_EXPIRED',
+    ...NO_SALE,
+    books: { released: 2 },
+  },
+
+  // A service that leaves something behind is paid first.
+  { fault: 'none, paid first', service: 'deed', told: ['200'], ...ONE_SALE },
+  {
+    fault: 'paid first; 20 copies at once, on two replicas',
+    service: 'deed',
+    play: async (stage, header) => {
+      const copies = Array.from({ length: 20 }, (_, i) =>
+        stage.present(header, { path: 'deed', on: i % 2 === 0 ? stage.here : stage.there }),
+      );
+      return (await Promise.all(copies)).toSorted((a, b) => a.text.localeCompare(b.text));
+    },
+    told: ['200', ...Array.from({ length: 19 }, () => '200 again')],
+    ...ONE_SALE,
+  },
+  {
+    fault: 'paid first; fails, and is tried again',
+    service: 'deed',
+    given: firstRunFails,
+    play: async (stage, header) => [
+      await stage.present(header, { path: 'deed' }),
+      await stage.present(header, { path: 'deed' }),
+    ],
+    told: ['503 SOURCE_DOWN', '200'],
+    ...ONE_SALE,
+    runs: 2,
+  },
+  {
+    fault: 'paid first; fails, and is tried again by many at once',
+    service: 'deed',
+    given: firstRunFails,
+    play: async (stage, header) => {
+      const first = await stage.present(header, { path: 'deed' });
+      const more = Array.from({ length: 10 }, (_, i) =>
+        stage.present(header, { path: 'deed', on: i % 2 === 0 ? stage.here : stage.there }),
+      );
+      return [first, ...(await Promise.all(more)).toSorted((a, b) => a.text.localeCompare(b.text))];
+    },
+    told: ['503 SOURCE_DOWN', '200', ...Array.from({ length: 9 }, () => '200 again')],
+    ...ONE_SALE,
+    runs: 2,
+  },
+  {
+    fault: 'paid first; fails, and is tried again after the jobs have looked at it four times',
+    service: 'deed',
+    given: firstRunFails,
+    play: async (stage, header) => {
+      const first = await stage.present(header, { path: 'deed' });
+      for (const pauseMs of [0, 4_100, 8_100, 16_100]) {
+        stage.later(pauseMs);
+        await stage.finish();
+      }
+      return [first, await stage.present(header, { path: 'deed' })];
+    },
+    told: ['503 SOURCE_DOWN', '200'],
+    ...ONE_SALE,
+    runs: 2,
+  },
+  {
+    fault: 'paid first; the balance moves before, comes back, and many come at once',
+    service: 'deed',
+    play: async (stage, header) => {
+      // The first look is the verification's, the second one the settlement's.
+      stage.node.revertOne('eth_call', 1, 'ERC20: transfer amount exceeds balance');
+      const first = await stage.present(header, { path: 'deed' });
+      stage.script.during = () => sleep(200);
+      const more = Array.from({ length: 10 }, (_, i) =>
+        stage.present(header, { path: 'deed', on: i % 2 === 0 ? stage.here : stage.there }),
+      );
+      return [first, ...(await Promise.all(more)).toSorted((a, b) => a.text.localeCompare(b.text))];
+    },
+    told: ['402 PAYMENT_INSUFFICIENT_FUNDS', '200', ...Array.from({ length: 9 }, () => '200 again')],
+    ...ONE_SALE,
+  },
+  {
+    fault: 'paid first; never succeeds',
+    service: 'deed',
+    given: (stage) => {
+      stage.script.during = fails;
+    },
+    play: async (stage, header) => {
+      const told = [
+        await stage.present(header, { path: 'deed' }),
+        await stage.present(header, { path: 'deed' }),
+      ];
+      stage.later(61_000);
+      await Promise.all([stage.finish(), stage.there.app.settlementFinisher.run()]);
+      return told;
+    },
+    told: ['503 SOURCE_DOWN', '503 SOURCE_DOWN'],
+    atRest: '503 REFUNDED again',
+    runs: 2,
+    paid: 1,
+    refunded: 1,
+    books: { captured: 1 },
+  },
+  {
+    fault: 'paid first; throws before broadcast',
+    service: 'deed',
+    given: settlementMeets({ fault: 'throw-before-broadcast' }, 'request lost'),
+    play: async (stage, header) => {
+      const first = await stage.present(header, { path: 'deed' });
+      stage.later(11_000);
+      await stage.resume();
+      return [first, await stage.present(header, { path: 'deed' })];
+    },
+    told: [UNKNOWN, '200'],
+    ...ONE_SALE,
+  },
+  {
+    fault: 'paid first; nobody can tell, the money moves later, and the payer never comes back',
+    service: 'deed',
+    settledBy: 'facilitator',
+    play: async (stage, header) => {
+      const slow = await startProcrastinator(stage.facilitatorUrl);
+      await stage.restart({ FACILITATOR_URL: slow.url });
+      const told = await stage.present(header, { path: 'deed' });
+      await slow.doIt();
+      await slow.close();
+      await stage.restart();
+      stage.later(61_000);
+      return [told];
+    },
+    told: [UNKNOWN],
+    atRest: '503 REFUNDED again',
+    runs: 0,
+    paid: 1,
+    refunded: 1,
+    books: { captured: 1 },
+  },
+];
+
+let chain: TestChain;
+let home: TestDatabase;
+
+before(async () => {
+  [chain, home] = await Promise.all([startTestChain(), openTestDatabase()]);
+  process.env.TEST_DATABASE_URL ??= home.url;
+});
+after(async () => {
+  await Promise.all([chain?.stop(), home?.close()]);
+});
+
+describe('the fault table', { concurrency: 10 }, () => {
+  for (const row of ROWS) {
+    const settlers: SettledBy[] =
+      row.settledBy === undefined ? ['facilitator', 'own settler'] : [row.settledBy];
+    for (const settledBy of settlers) test(`${row.fault} (${settledBy})`, () => prove(row, settledBy));
+  }
+});
+
+describe('terms, signatures and writings', () => {
+  let stage: Stage;
+  let payer: PrivateKeyAccount;
+  before(async () => {
+    stage = await setStage({ chain, settledBy: 'facilitator' });
+    payer = await stage.wallet();
+  });
+  after(() => stage?.close());
+
+  const paying = (terms: Terms) => stage.payment(payer, 'nickel', terms);
+  const raw = async () => Buffer.from(await paying({}), 'base64').toString('utf8');
+
+  /** What is presented, and what it is told. What is refused leaves nothing behind; what is taken is sold once. */
+  const PRESENTED: readonly [string, () => Promise<string>, string][] = [
+    ['a wrong chain, signed', () => paying({ chainId: 1 }), '402 PAYMENT_SIGNATURE_INVALID'],
+    [
+      'a wrong chain, named',
+      () => altered({ accepted: { network: 'eip155:1' } }),
+      '402 PAYMENT_NETWORK_UNSUPPORTED',
+    ],
+    [
+      'an unknown chain',
+      () => altered({ accepted: { network: 'eip155:5' } }),
+      '402 PAYMENT_NETWORK_UNSUPPORTED',
+    ],
+    ['a wrong asset, signed', () => paying({ asset: NOBODY }), '402 PAYMENT_SIGNATURE_INVALID'],
+    [
+      'a wrong asset, named',
+      () => altered({ accepted: { asset: NOBODY } }),
+      '402 PAYMENT_REQUIREMENTS_MISMATCH',
+    ],
+    ['a wrong recipient', () => paying({ to: NOBODY }), '402 PAYMENT_RECIPIENT_MISMATCH'],
+    [
+      'a wrong recipient, named',
+      () => altered({ accepted: { payTo: NOBODY } }),
+      '402 PAYMENT_REQUIREMENTS_MISMATCH',
+    ],
+    ['too little', () => paying({ valueUnits: 49_999n }), '402 PAYMENT_AMOUNT_MISMATCH'],
+    ['too much', () => paying({ valueUnits: 50_001n }), '402 PAYMENT_AMOUNT_MISMATCH'],
+    ['too little, named', () => altered({ accepted: { amount: '1' } }), '402 PAYMENT_REQUIREMENTS_MISMATCH'],
+    ['a wrong domain name', () => paying({ name: 'USDC' }), '402 PAYMENT_SIGNATURE_INVALID'],
+    ['expired', () => paying({ validForSeconds: -10 }), '402 PAYMENT_EXPIRED'],
+    ['valid for two hours', () => paying({ validForSeconds: 7_200 }), '402 PAYMENT_VALID_TOO_LONG'],
+    [
+      'valid for ever',
+      () => authorized({ validBefore: String(2n ** 256n - 1n) }),
+      '402 PAYMENT_VALID_TOO_LONG',
+    ],
+    [
+      'a number beyond 256 bits',
+      () => authorized({ validAfter: '9'.repeat(78) }),
+      '402 PAYMENT_DECODE_FAILED|402 PAYMENT_SIGNATURE_INVALID',
+    ],
+    ['another scheme', () => altered({ accepted: { scheme: 'upto' } }), '402 PAYMENT_SCHEME_UNSUPPORTED'],
+    ['another version', () => altered({ x402Version: 3 }), '402 PAYMENT_VERSION_UNSUPPORTED'],
+    [
+      'the value changed after signing',
+      () => authorized({ nonce: `0x${'1'.repeat(64)}` }),
+      '402 PAYMENT_SIGNATURE_INVALID',
+    ],
+    ['signed by somebody else', () => authorized({ from: NOBODY }), '402 PAYMENT_SIGNATURE_INVALID'],
+    ['a forged signature', () => signedAs(() => `0x${'5a'.repeat(65)}`), '402 PAYMENT_SIGNATURE_INVALID'],
+    ['a signature of nothing', () => signedAs(() => `0x${'00'.repeat(65)}`), '402 PAYMENT_SIGNATURE_INVALID'],
+    ['a signature of one byte', () => signedAs(() => '0x1b'), '402 PAYMENT_SIGNATURE_INVALID'],
+    ['a signature with a byte too many', () => signedAs((s) => `${s}00`), '402 PAYMENT_SIGNATURE_INVALID'],
+    ['the malleable twin', () => signedAs(twin), '402 PAYMENT_SIGNATURE_INVALID'],
+    [
+      'the other v',
+      () => signedAs((s) => withV(s, vOf(s) === 27 ? 28 : 27)),
+      '402 PAYMENT_SIGNATURE_INVALID',
+    ],
+    ['v = 29', () => signedAs((s) => withV(s, 29)), '402 PAYMENT_SIGNATURE_INVALID'],
+    ['v = 0 or 1', () => signedAs((s) => withV(s, vOf(s) - 27)), '200'],
+    ['base64url, not padded', async () => Buffer.from(await raw()).toString('base64url'), '200'],
+    [
+      'base64, not padded',
+      async () =>
+        Buffer.from(await raw())
+          .toString('base64')
+          .replaceAll('=', ''),
+      '200',
+    ],
+    ['JSON as it is', raw, '200'],
+    [
+      'NUL in the resource',
+      () => altered({ resource: { url: 'a\u0000b' } }),
+      '402 PAYMENT_DECODE_FAILED|200',
+    ],
+    ['NUL in an extension', () => altered({ extensions: { x: '\u0000' } }), '402 PAYMENT_DECODE_FAILED|200'],
+    [
+      'half a character in an extension',
+      () => altered({ extensions: { x: '\ud800' } }),
+      '402 PAYMENT_DECODE_FAILED|200',
+    ],
+    ['a very deep extension', deep, '402 PAYMENT_DECODE_FAILED|200'],
+    ['a hash that is too short', async () => '0x1234', '402 PAYMENT_INVALID_TX_HASH_FORMAT'],
+    ['a hash that nobody knows', async () => `0x${'ab'.repeat(32)}`, '402 PAYMENT_TRANSACTION_NOT_FOUND'],
+    ['an empty header', async () => ' ', '402 PAYMENT_DECODE_FAILED'],
+    ['not JSON', async () => '@@@', '402 PAYMENT_DECODE_FAILED'],
+    ['an empty object', async () => Buffer.from('{}').toString('base64'), '402 PAYMENT_VERSION_UNSUPPORTED'],
+  ];
+
+  async function altered(changes: Record<string, unknown>): Promise<string> {
+    const payment: Record<string, unknown> = JSON.parse(await raw());
+    for (const [field, value] of Object.entries(changes)) {
+      const known = payment[field];
+      payment[field] =
+        field === 'accepted' && typeof known === 'object' && typeof value === 'object'
+          ? { ...known, ...value }
+          : value;
+    }
+    return Buffer.from(JSON.stringify(payment)).toString('base64');
+  }
+  async function authorized(changes: Record<string, string>): Promise<string> {
+    const { authorization, signature } = await stage.sign(payer);
+    return altered({ payload: { authorization: { ...authorization, ...changes }, signature } });
+  }
+  async function signedAs(change: (signature: string) => string): Promise<string> {
+    const { authorization, signature } = await stage.sign(payer);
+    return altered({ payload: { authorization, signature: change(signature) } });
+  }
+  async function deep(): Promise<string> {
+    const payment = JSON.parse(await raw());
+    const text = JSON.stringify({ ...payment, resource: undefined, extensions: 0 });
+    return text.replace('"extensions":0', `"extensions":{"x":${'['.repeat(6_500)}${']'.repeat(6_500)}}`);
+  }
+
+  for (const headerName of ['payment-signature', 'x-payment'] as const) {
+    for (const [name, make, expected] of PRESENTED) {
+      test(`${name} in ${headerName}: ${expected}`, async () => {
+        const before = { runs: stage.script.runs, moved: await stage.moved(), calls: await stage.calls() };
+        const header = await make();
+        const told = await stage.present(header, { headerName });
+        assert(expected.split('|').includes(told.text), `${told.text} ${stage.here.log.at(-1)}`);
+        await stage.assertProper(told);
+        const sold = told.status === 200 ? 1 : 0;
+        assert.equal(stage.script.runs - before.runs, sold);
+        assert.equal((await stage.moved()) - before.moved, PRICE.nickel * BigInt(sold));
+        assert.equal((await stage.calls()).captured - before.calls.captured, sold);
+        if (sold === 1) assert.equal((await stage.present(header, { headerName })).text, '200 again');
+      });
+    }
+
+    test(`junk of every kind in ${headerName}`, async () => {
+      const runs = stage.script.runs;
+      const json = fc.json({ maxDepth: 3 });
+      const honest = JSON.parse(await raw());
+      const mutated = fc
+        .tuple(
+          fc.constantFrom(...pathsOf(honest).filter((path) => !FREE.test(path.join('.')))),
+          fc.jsonValue({ maxDepth: 2 }),
+        )
+        .map(([path, value]) => JSON.stringify(withPath(honest, path, value)));
+      const encoded = fc
+        .tuple(
+          fc.oneof(json, mutated, fc.string({ unit: 'binary', maxLength: 200 })),
+          fc.constantFrom('base64', 'base64url', 'hex'),
+        )
+        .map(([text, alphabet]) => Buffer.from(text).toString(alphabet as BufferEncoding));
+      const junk = fc.oneof(
+        { weight: 3, arbitrary: encoded },
+        { weight: 1, arbitrary: fc.string({ unit: 'grapheme-ascii', maxLength: 300 }) },
+        { weight: 1, arbitrary: fc.stringMatching(/^(0x)?[0-9a-f]{0,140}$/) },
+        { weight: 1, arbitrary: fc.stringMatching(/^[\x80-\xff]{1,40}$/) },
+      );
+      await fc.assert(
+        fc.asyncProperty(junk, async (header) => {
+          const told = await stage.present(header, { headerName });
+          assert.equal(told.status, 402, `${told.text}: ${header}`);
+          await stage.assertProper(told);
+        }),
+        { numRuns: 150 },
+      );
+      assert.equal(stage.script.runs, runs);
+    });
+  }
+});
+
+/** Every place in a value, as the names that lead there. */
+function pathsOf(value: unknown, path: string[] = []): string[][] {
+  if (typeof value !== 'object' || value === null) return [path];
+  return [
+    ...(path.length === 0 ? [] : [path]),
+    ...Object.entries(value).flatMap(([name, inner]) => pathsOf(inner, [...path, name])),
+  ];
+}
+
+/** What may stand there in more than one way, or is not looked at. */
+const FREE = /^(resource|extensions|accepted\.(extra|maxTimeoutSeconds)|payload\.authorization\.validAfter)/;
+
+function withPath(value: unknown, [name, ...rest]: readonly string[], put: unknown): unknown {
+  if (name === undefined) return put;
+  if (typeof value !== 'object' || value === null) return value;
+  const copy: Record<string, unknown> = { ...value };
+  copy[name] = withPath(copy[name], rest, put);
+  return copy;
+}
+
+const vOf = (signature: string) => Number(`0x${signature.slice(130)}`);
+const withV = (signature: string, v: number) =>
+  `${signature.slice(0, 130)}${v.toString(16).padStart(2, '0')}`;
+/** The other signature of the same key over the same words. */
+function twin(signature: string): string {
+  const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+  const s = (order - BigInt(`0x${signature.slice(66, 130)}`)).toString(16).padStart(64, '0');
+  return withV(`${signature.slice(0, 66)}${s}${signature.slice(130)}`, vOf(signature) === 27 ? 28 : 27);
+}
+
+describe('a transfer that the payer made by itself', { concurrency: 4 }, () => {
+  const mine = (stage: Stage) => stage.chain.client.mine({ blocks: 1 });
+  const transferred =
+    (to: (stage: Stage) => Hex, amountUnits: bigint) => async (stage: Stage, payer: PrivateKeyAccount) => {
+      const hash = await stage.transfer(payer, to(stage), amountUnits);
+      await mine(stage);
+      return hash;
+    };
+  const toUs = ({ recipient }: Stage) => recipient;
+  const REFUSED = { runs: 0, paid: 0, books: {} } as const;
+  const rows: readonly Row[] = [
+    { fault: 'the right one', pay: transferred(toUs, PRICE.nickel), told: ['200'], ...ONE_SALE },
+    {
+      fault: '20 copies at once',
+      pay: transferred(toUs, PRICE.nickel),
+      play: async (stage, header) => {
+        const copies = Array.from({ length: 20 }, (_, i) =>
+          stage.present(header, { on: i % 2 === 0 ? stage.here : stage.there }),
+        );
+        return (await Promise.all(copies)).toSorted((a, b) => a.text.localeCompare(b.text));
+      },
+      told: ['200', ...Array.from({ length: 19 }, () => '200 again')],
+      ...ONE_SALE,
+    },
+    {
+      fault: 'for another request too, in other letters and in JSON',
+      pay: transferred(toUs, PRICE.nickel),
+      play: async (stage, header) => {
+        const body = { name: 'b' };
+        const upper = `0x${header.slice(2).toUpperCase()}`;
+        return [
+          await stage.present(header),
+          await stage.present(header, { body }),
+          await stage.present(upper, { body }),
+          await stage.present(JSON.stringify({ txHash: header, network: 'base' }), { body }),
+          await stage.present(upper),
+        ];
+      },
+      told: ['200', ...Array.from({ length: 3 }, () => '409 IDEMPOTENCY_KEY_REUSED'), '200 again'],
+      ...ONE_SALE,
+    },
+    {
+      fault: 'again while the node does not answer',
+      pay: transferred(toUs, PRICE.nickel),
+      play: async (stage, header) => {
+        const first = await stage.present(header);
+        stage.node.cut();
+        const again = await stage.present(header);
+        stage.node.mend();
+        return [first, again];
+      },
+      told: ['200', '200 again'],
+      ...ONE_SALE,
+    },
+    {
+      fault: 'too little',
+      pay: transferred(toUs, 49_999n),
+      told: ['402 PAYMENT_TRANSFER_MISMATCH'],
+      atRest: '402 PAYMENT_TRANSFER_MISMATCH',
+      ...REFUSED,
+      givenAway: 49_999n,
+    },
+    {
+      fault: 'to somebody else',
+      pay: transferred(() => NOBODY, PRICE.nickel),
+      told: ['402 PAYMENT_TRANSFER_MISMATCH'],
+      atRest: '402 PAYMENT_TRANSFER_MISMATCH',
+      ...REFUSED,
+    },
+    {
+      fault: "somebody else's settlement",
+      pay: async (stage, payer) => {
+        const { transaction } = await stage.present(await stage.payment(payer));
+        await mine(stage);
+        return transaction ?? '';
+      },
+      told: ['402 PAYMENT_TRANSFER_NOT_PLAIN'],
+      atRest: '402 PAYMENT_TRANSFER_NOT_PLAIN',
+      runs: 1,
+      paid: 1,
+      books: { captured: 1 },
+    },
+    {
+      fault: 'not deep enough yet',
+      ownChain: true,
+      pay: (stage, payer) => stage.transfer(payer, stage.recipient, PRICE.nickel),
+      play: async (stage, header) => {
+        const first = await stage.present(header);
+        await mine(stage);
+        await sleep(3_100);
+        return [first];
+      },
+      told: ['503 PAYMENT_NOT_CONFIRMED'],
+      atRest: '200',
+      runs: 1,
+      paid: 1,
+      books: { captured: 1 },
+    },
+    {
+      fault: 'in no block yet',
+      ownChain: true,
+      pay: async (stage, payer) => {
+        await stage.chain.client.setAutomine(false);
+        return stage.chain.client.writeContract({
+          account: payer,
+          address: USDC,
+          abi: erc20Abi,
+          functionName: 'transfer',
+          args: [stage.recipient, PRICE.nickel],
+        });
+      },
+      play: async (stage, header) => {
+        const first = await stage.present(header);
+        await stage.chain.client.mine({ blocks: 2 });
+        await stage.chain.client.setAutomine(true);
+        await sleep(3_100);
+        return [first];
+      },
+      told: ['503 PAYMENT_NOT_CONFIRMED'],
+      atRest: '200',
+      runs: 1,
+      paid: 1,
+      books: { captured: 1 },
+    },
+    {
+      fault: 'a transaction that failed',
+      pay: async (stage, payer) => {
+        const data = encodeFunctionData({
+          abi: erc20Abi,
+          functionName: 'transfer',
+          args: [stage.recipient, 10n ** 12n],
+        });
+        const hash = await stage.chain.client.sendTransaction({
+          account: payer,
+          to: USDC,
+          data,
+          gas: 100_000n,
+        });
+        await stage.chain.client.waitForTransactionReceipt({ hash, pollingInterval: 10 });
+        await mine(stage);
+        return hash;
+      },
+      told: ['402 PAYMENT_TRANSACTION_FAILED'],
+      atRest: '402 PAYMENT_TRANSACTION_FAILED',
+      ...REFUSED,
+    },
+    {
+      fault: 'paid first, never succeeds',
+      service: 'deed',
+      pay: transferred(toUs, PRICE.deed),
+      given: (stage) => {
+        stage.script.during = fails;
+      },
+      play: async (stage, header) => {
+        const told = await stage.present(header, { path: 'deed' });
+        stage.later(61_000);
+        return [told];
+      },
+      told: ['503 SOURCE_DOWN'],
+      atRest: '503 REFUNDED again',
+      runs: 1,
+      paid: 1,
+      refunded: 1,
+      books: { captured: 1 },
+    },
+  ];
+  for (const row of rows) test(row.fault, () => prove(row, 'facilitator'));
+});
+
+for (const settledBy of ['facilitator', 'own settler'] as const)
+  test(`the chain is reorganised by one block: the same payment is settled again, and its answer stays (${settledBy})`, async () => {
+    const own = await startTestChain();
+    const stage = await setStage({ chain: own, settledBy });
+    try {
+      const payer = await stage.wallet();
+      const header = await stage.payment(payer, 'nickel', { validForSeconds: 3_000 });
+      await own.client.mine({ blocks: 1 });
+      const told = await stage.present(header);
+      assert.equal(told.text, '200');
+      await stage.assertProper(told);
+      await own.client.request({ method: 'anvil_rollback', params: [1] } as never);
+      assert.equal(await stage.moved(), 0n, 'the chain forgot it');
+      const again = await stage.present(header);
+      assert.deepEqual([again.text, again.body], ['200 again', told.body]);
+      for (let round = 0; round < 8; round += 1) {
+        stage.later(61_000);
+        await own.client.increaseTime({ seconds: 61 });
+        await own.client.mine({ blocks: 1 });
+        await stage.resume();
+        await stage.finish();
+      }
+      assert.equal(await stage.moved(), PRICE.nickel, 'it was not settled again');
+      const last = await stage.present(header);
+      assert.deepEqual([last.text, last.body], ['200 again', told.body]);
+      await stage.assertProper(last);
+      assert.equal(stage.script.runs, 1);
+      const { capturedMicros } = await stage.calls();
+      assert.equal(capturedMicros, PRICE.nickel);
+      await stage.assertBooksBalance();
+    } finally {
+      await stage.close();
+      await own.stop();
+    }
+  });
+
+async function prove(row: Row, settledBy: SettledBy): Promise<void> {
+  const ownChain = row.ownChain === true ? await startTestChain() : null;
+  const stage = await setStage({ chain: ownChain ?? chain, settledBy });
+  try {
+    const payer = await stage.wallet();
+    const path = row.service ?? 'nickel';
+    const header = await (row.pay?.(stage, payer) ?? stage.payment(payer, path));
+    const refundsBefore = await stage.balanceOf(stage.refunds);
+    await row.given?.(stage, payer);
+    const told = await (row.play === undefined ? once(stage, header, path) : row.play(stage, header, payer));
+    assert.deepEqual(
+      told.map(({ text }, i) => (row.told[i]?.split('|').includes(text) ? row.told[i] : text)),
+      row.told,
+      stage.here.log.filter((line) => line.includes('"err"')).join('\n'),
+    );
+    await stage.rest();
+    const last = await stage.present(header, { path });
+    assert(
+      row.atRest.split('|').includes(last.text),
+      `at rest the payment gets ${last.text}, not ${row.atRest}`,
+    );
+    for (const each of [...told, last]) await stage.assertProper(each);
+    // A payment has one answer.
+    const answers = new Set(
+      [...told, last]
+        .filter(({ status }) => status === 200)
+        .map(({ body, transaction }) => body + transaction),
+    );
+    assert(answers.size <= 1, 'the same payment got two answers');
+
+    const moved = await stage.moved();
+    const { capturedMicros, ...calls } = await stage.calls();
+    assert.equal(stage.script.runs, row.runs, 'runs of the service');
+    const bought = moved - (row.givenAway ?? 0n);
+    assert.equal(bought, PRICE[path] * BigInt(row.paid), 'USDC moved');
+    assert.equal(
+      refundsBefore - (await stage.balanceOf(stage.refunds)),
+      PRICE[path] * BigInt(row.refunded ?? 0),
+    );
+    assert.deepEqual(calls, { open: 0, captured: 0, released: 0, withChain: 0, ...row.books });
+    assert.equal(capturedMicros, bought, 'what moved is not what was captured');
+    await stage.assertBooksBalance();
+  } finally {
+    await stage.close();
+    await ownChain?.stop();
+  }
+}
+
+/** The payer sends all its USDC away. */
+async function emptied(stage: Stage, payer: PrivateKeyAccount): Promise<void> {
+  await stage.transfer(payer, NOBODY, await stage.balanceOf(payer.address));
+}
+
+async function filled(stage: Stage, payer: PrivateKeyAccount): Promise<void> {
+  await fund(stage.chain.url, payer.address, { usdcMicros: 1_000_000n, ethWei: 0n });
+}
+
+/** A facilitator that answers a settlement with 500 and carries it out when it is told to; or refuses it. */
+async function startProcrastinator(behind: string, refuses: string | null = null) {
+  let kept: { url: string; body: string } | null = null;
+  const server = createServer(async (request, response) => {
+    const body = await text(request);
+    const url = `${behind}${request.url}`;
+    response.setHeader('content-type', 'application/json');
+    if (request.url === '/settle') {
+      if (refuses !== null) {
+        response.end(JSON.stringify({ success: false, errorReason: refuses, transaction: '', network: '' }));
+        return;
+      }
+      kept = { url, body };
+      response.statusCode = 500;
+      response.end('{}');
+      return;
+    }
+    const reply = await fetch(url, {
+      method: request.method ?? 'GET',
+      headers: { 'content-type': 'application/json' },
+      ...(request.method === 'POST' ? { body } : {}),
+    });
+    response.statusCode = reply.status;
+    response.end(await reply.text());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  assert(address !== null && typeof address === 'object');
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    async doIt(): Promise<void> {
+      assert(kept !== null, 'it was never asked to settle');
+      await fetch(kept.url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: kept.body,
+      });
+    },
+    async close(): Promise<void> {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+const MULTICALL3 = '0xcA11bde05977b3631167028862bE2a173976CA11';
+const CALLS = parseAbi([
+  'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',
+  'function cancelAuthorization(address authorizer, bytes32 nonce, bytes signature)',
+  'function aggregate3((address target, bool allowFailure, bytes callData)[] calls) payable',
+]);
+
+function fieldOf(value: unknown, name: string): string {
+  return typeof value === 'object' && value !== null ? String(Reflect.get(value, name)) : '';
+}
+
+function asHex(text: string): Hex {
+  assert(isHex(text));
+  return text;
+}
+
+/** The call by which anybody may settle a payment. */
+function transferOf({ authorization, signature }: SignedPayment): Hex {
+  const { from, to, value, validAfter, validBefore, nonce } = authorization;
+  return encodeFunctionData({
+    abi: CALLS,
+    functionName: 'transferWithAuthorization',
+    args: [
+      asHex(from),
+      asHex(to),
+      BigInt(value),
+      BigInt(validAfter),
+      BigInt(validBefore),
+      asHex(nonce),
+      signature,
+    ],
+  });
+}
+
+function aggregate(calls: readonly Hex[]): Hex {
+  return encodeFunctionData({
+    abi: CALLS,
+    functionName: 'aggregate3',
+    args: [calls.map((callData) => ({ target: USDC, allowFailure: false, callData }))],
+  });
+}
+
+async function cancellation(payer: PrivateKeyAccount, { authorization }: SignedPayment): Promise<Hex> {
+  const nonce = asHex(authorization.nonce);
+  const signature = await payer.signTypedData({
+    domain: { name: 'USD Coin', version: '2', chainId: 8453, verifyingContract: USDC },
+    types: {
+      CancelAuthorization: [
+        { name: 'authorizer', type: 'address' },
+        { name: 'nonce', type: 'bytes32' },
+      ],
+    },
+    primaryType: 'CancelAuthorization',
+    message: { authorizer: payer.address, nonce },
+  });
+  return encodeFunctionData({
+    abi: CALLS,
+    functionName: 'cancelAuthorization',
+    args: [payer.address, nonce, signature],
+  });
+}
+
+/** The signed payment inside a header. */
+function paymentIn(header: string): SignedPayment {
+  const { payload }: { payload: SignedPayment } = JSON.parse(Buffer.from(header, 'base64').toString('utf8'));
+  return payload;
+}
+
+/** Writes what a wallet holds into the asset's storage. @returns what stood there */
+async function balanceSlot(stage: Stage, payer: PrivateKeyAccount, balance: bigint): Promise<bigint> {
+  const slot = keccak256(
+    encodeAbiParameters([{ type: 'address' }, { type: 'uint256' }], [payer.address, 9n]),
+  );
+  const held = await stage.balanceOf(payer.address);
+  await stage.chain.client.setStorageAt({
+    address: USDC,
+    index: slot,
+    value: numberToHex(balance, { size: 32 }),
+  });
+  assert.equal(await stage.balanceOf(payer.address), balance);
+  return held;
+}

@@ -1,0 +1,99 @@
+/** A wire to a chain's node that a test can cut, slow down, or make lose one request or one reply. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/**
+ * `request lost`: the node never sees it. `reply lost`: the node did it, and the connection breaks. `no answer`: the
+ * node never sees it and the connection stays open. `reply held`: the node did it, and the connection stays open.
+ * A number: so many milliseconds late.
+ */
+export type NodeFault = 'request lost' | 'reply lost' | 'no answer' | 'reply held' | number;
+
+export interface NodeWire {
+  url: string;
+  /** The next request of this method meets this. */
+  next(method: string, fault: NodeFault): void;
+  /** One request of this method is reverted for this reason, after so many that are not. */
+  revertOne(method: string, after: number, reason: string): void;
+  /** Every request is refused a connection from now on, until `mend`. */
+  cut(): void;
+  /** Another node, such as one that is behind, answers from now on; null: the real one again. */
+  answerWith(node: ((method: string, params: unknown[]) => unknown) | null): void;
+  mend(): void;
+  /** How often each method was asked for. */
+  readonly asked: ReadonlyMap<string, number>;
+  close(): Promise<void>;
+}
+
+export async function startNodeWire(nodeUrl: string): Promise<NodeWire> {
+  let isCut = false;
+  let planned: { method: string; fault: NodeFault }[] = [];
+  let other: ((method: string, params: unknown[]) => unknown) | null = null;
+  let revert: { method: string; after: number; reason: string } | null = null;
+  const asked = new Map<string, number>();
+
+  async function carry(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await text(request);
+    if (isCut) return void request.socket.destroy();
+    const { id, method, params }: { id: number; method: string; params: unknown[] } = JSON.parse(body);
+    asked.set(method, (asked.get(method) ?? 0) + 1);
+    if (revert?.method === method && revert.after-- === 0) {
+      const error = { code: 3, message: `execution reverted: ${revert.reason}` };
+      revert = null;
+      return void response
+        .setHeader('content-type', 'application/json')
+        .end(JSON.stringify({ jsonrpc: '2.0', id, error }));
+    }
+    const plan = planned.find((each) => each.method === method);
+    if (plan !== undefined) planned = planned.filter((each) => each !== plan);
+    const fault = plan?.fault;
+    if (fault === 'request lost') return void request.socket.destroy();
+    if (fault === 'no answer') return;
+    if (typeof fault === 'number') await sleep(fault);
+    const said = other?.(method, params);
+    const reply =
+      said !== undefined
+        ? JSON.stringify({ jsonrpc: '2.0', id, result: said })
+        : await (
+            await fetch(nodeUrl, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+          ).text();
+    if (fault === 'reply lost') return void request.socket.destroy();
+    if (fault === 'reply held') return;
+    response.setHeader('content-type', 'application/json').end(reply);
+  }
+
+  const server = createServer((request, response) => {
+    carry(request, response).catch(() => request.socket.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the wire has no port');
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    next(method, fault) {
+      planned.push({ method, fault });
+    },
+    revertOne(method, after, reason) {
+      revert = { method, after, reason };
+    },
+    cut() {
+      isCut = true;
+      server.closeAllConnections();
+    },
+    answerWith(node) {
+      other = node;
+    },
+    mend() {
+      isCut = false;
+      other = null;
+      planned = [];
+      revert = null;
+    },
+    asked,
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,315 @@
+/**
+ * A stage for one fault: a shop of its own, with a database, a recipient, a settler, two replicas and a wire to the node
+ * that can be cut. Only the chain may be shared with other stages.
+ */
+import assert from 'node:assert/strict';
+import { erc20Abi, type Hex, parseEther, parseEventLogs } from 'viem';
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
+import { z } from 'zod';
+import { fund as drawFromFaucet } from '../../../../packages/sandbox/src/chain/faucet.ts';
+import { startFacilitator } from '../../../../packages/sandbox/src/facilitator/facilitator.ts';
+import { connectPools } from '../../src/db/connection.ts';
+import { proveBooks } from '../../src/ledger/books.ts';
+import { answer } from '../../src/services/answer.ts';
+import { defineService, type Service } from '../../src/services/define.ts';
+import type { TestChain } from '../chain.fixture.ts';
+import { openTestDatabase } from '../database.fixture.ts';
+import { startTestServer, type TestServer } from '../server.fixture.ts';
+import { paymentHeader, type SignedPayment, signPayment, USDC } from '../x402.fixture.ts';
+import { type NodeFault, startNodeWire } from './x402-node.fixture.ts';
+
+export type SettledBy = 'facilitator' | 'own settler';
+export type Terms = Partial<Parameters<typeof signPayment>[1]>;
+
+/** What the payer holds after one request. */
+export interface Told {
+  status: number;
+  /** `200`, `200 again` for a stored answer, or the status and the machine-readable code. */
+  text: string;
+  body: string;
+  headers: Headers;
+  /** Where the money moved, as the receipt says; null without one. */
+  transaction: string | null;
+}
+
+export interface Asking {
+  path?: 'nickel' | 'deed';
+  body?: Record<string, unknown>;
+  on?: TestServer;
+  headerName?: 'payment-signature' | 'x-payment';
+  signal?: AbortSignal;
+}
+
+export const PRICE = { nickel: 50_000n, deed: 100_000n };
+export const REFUND_AFTER_SECONDS = 60;
+
+let faucet: Promise<unknown> = Promise.resolve();
+/** One after the other: two clients that send from one of the node's accounts may take the same nonce. */
+export function fund(...gift: Parameters<typeof drawFromFaucet>): ReturnType<typeof drawFromFaucet> {
+  const drawn = faucet.then(() => drawFromFaucet(...gift));
+  faucet = drawn.catch(() => {});
+  return drawn;
+}
+
+export type Stage = Awaited<ReturnType<typeof setStage>>;
+
+export async function setStage(options: {
+  chain: TestChain;
+  settledBy: SettledBy;
+  /** How many facilitators, in order. */
+  facilitators?: number;
+  environment?: Record<string, string>;
+}) {
+  const { chain, settledBy } = options;
+  const recipient = privateKeyToAccount(generatePrivateKey()).address;
+  const [settlerKey, refundKey] = [generatePrivateKey(), generatePrivateKey()];
+  for (const key of [settlerKey, refundKey])
+    await chain.client.setBalance({ address: privateKeyToAccount(key).address, value: parseEther('10') });
+  const refunds = privateKeyToAccount(refundKey).address;
+  await fund(chain.url, refunds, { usdcMicros: 5_000_000n, ethWei: 0n });
+  const [database, node, facilitator] = await Promise.all([
+    openTestDatabase(),
+    startNodeWire(chain.url),
+    startFacilitator({ evm: { rpcUrl: chain.url, privateKeys: [settlerKey] }, solana: null }),
+  ]);
+  const elsewhere = connectPools(database.url, 6);
+  let aheadMs = 0;
+  const nowMs = () => Date.now() + aheadMs;
+
+  /** What the services do; a test may make them fail or wait. */
+  const script = { runs: 0, during: async (_run: number): Promise<void> => {} };
+  const services = (['nickel', 'deed'] as const).map(
+    (path): Service =>
+      defineService({
+        path,
+        name: path,
+        tag: 'Discovery',
+        priceUsd: path === 'nickel' ? '0.05' : '0.10',
+        summary: 'For tests.',
+        effect: path === 'nickel' ? 'read' : 'write',
+        timeoutMs: 3_000,
+        input: z.object({ name: z.string().default('a') }),
+        output: z.object({ name: z.string(), run: z.number().int() }),
+        example: { name: 'a' },
+        async run({ name }) {
+          script.runs += 1;
+          const { runs } = script;
+          await script.during(runs);
+          return answer({ name, run: runs }, { method: 'Counted.' });
+        },
+      }),
+  );
+
+  const environment: Record<string, string> = {
+    X402_NETWORKS: 'base',
+    UPSTREAM_BASE_BASE_URL: node.url,
+    X402_RECIPIENT: recipient,
+    X402_REFUND_KEYS: refundKey,
+    X402_REFUND_AFTER_SECONDS: String(REFUND_AFTER_SECONDS),
+    ...(settledBy === 'facilitator'
+      ? { FACILITATOR_URL: facilitator.url }
+      : { FACILITATOR_URL: '', X402_RELAYER_KEYS: settlerKey }),
+    ...options.environment,
+  };
+  const open = (pools: { sql: typeof database.sql; commits: typeof database.commits }, more = {}) =>
+    startTestServer({ pools, services, nowMs, environment: { ...environment, ...more } });
+  let [here, there] = await Promise.all([open(database), open(elsewhere)]);
+
+  async function job(name: string, on: TestServer): Promise<void> {
+    const found = on.app.jobs.find((each) => each.name === name);
+    assert(found !== undefined, `there is no job ${name}`);
+    await found.run();
+  }
+
+  const stage = {
+    chain,
+    settledBy,
+    recipient,
+    refunds,
+    database,
+    node,
+    facilitatorUrl: facilitator.url,
+    script,
+    get here() {
+      return here;
+    },
+    get there() {
+      return there;
+    },
+    /** Lets the replicas' clock run ahead; the chain keeps its own. */
+    later(ms: number): void {
+      aheadMs += ms;
+    },
+
+    /** A fresh wallet with USDC. */
+    async wallet(usd = 5): Promise<PrivateKeyAccount> {
+      const account = privateKeyToAccount(generatePrivateKey());
+      await fund(chain.url, account.address, {
+        usdcMicros: BigInt(Math.round(usd * 1e6)),
+        ethWei: parseEther('0.1'),
+      });
+      return account;
+    },
+
+    sign(account: PrivateKeyAccount, terms: Terms = {}): Promise<SignedPayment> {
+      return signPayment(account, { to: recipient, valueUnits: PRICE.nickel, ...terms });
+    },
+
+    /** The header of a payment as the reference client makes it. */
+    async header(
+      payment: SignedPayment,
+      path: 'nickel' | 'deed' = 'nickel',
+      extensions?: Record<string, unknown>,
+    ): Promise<string> {
+      const challenge = await fetch(`${here.url}/x402/${path}`, { method: 'POST' });
+      assert.equal(challenge.status, 402, await challenge.text());
+      return paymentHeader(challenge, payment, extensions);
+    },
+
+    /** A signed payment in its header. */
+    async payment(account: PrivateKeyAccount, path: 'nickel' | 'deed' = 'nickel', terms: Terms = {}) {
+      return stage.header(await stage.sign(account, { valueUnits: PRICE[path], ...terms }), path);
+    },
+
+    async present(header: string, asking: Asking = {}): Promise<Told> {
+      const { path = 'nickel', body = {}, on = here, headerName = 'payment-signature', signal } = asking;
+      const response = await fetch(`${on.url}/x402/${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', [headerName]: header },
+        body: JSON.stringify(body),
+        ...(signal === undefined ? {} : { signal }),
+      });
+      return toldOf(response);
+    },
+
+    /** The next settlement, or verification, goes wrong in this way. */
+    async facilitatorFaults(faults: readonly Record<string, unknown>[]): Promise<void> {
+      const ordered = await fetch(`${facilitator.url}/__control`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ faults }),
+      });
+      assert.equal(ordered.status, 201, await ordered.text());
+    },
+    /** The same for our own settler: what befalls the sending of its next transaction. */
+    settlerFault(fault: NodeFault): void {
+      node.next('eth_sendRawTransactionSync', fault);
+    },
+
+    /** A new process on the same database. */
+    async restart(more: Record<string, string> = {}): Promise<void> {
+      await here.close();
+      here = await open(database, more);
+    },
+
+    resume: () => job('resume-relayers', here),
+    finish: () => here.app.settlementFinisher.run(),
+
+    /** Lets the jobs do what is left to do; the clock goes on between their rounds. */
+    async rest(rounds = 3): Promise<void> {
+      for (let round = 0; round < rounds; round += 1) {
+        aheadMs += 11_000;
+        await stage.resume();
+        await here.app.reconciler.run();
+        await stage.finish();
+      }
+    },
+
+    balanceOf: (address: Hex): Promise<bigint> =>
+      chain.client.readContract({
+        address: USDC,
+        abi: erc20Abi,
+        functionName: 'balanceOf',
+        args: [address],
+      }),
+    /** A transfer that a wallet makes by itself; mined when this returns, unless the chain does not mine. */
+    async transfer(from: PrivateKeyAccount, to: Hex, amountUnits: bigint): Promise<Hex> {
+      const hash = await chain.client.writeContract({
+        account: from,
+        address: USDC,
+        abi: erc20Abi,
+        functionName: 'transfer',
+        args: [to, amountUnits],
+      });
+      await chain.client.waitForTransactionReceipt({ hash, pollingInterval: 10 });
+      return hash;
+    },
+    /** A call of the asset that the wallet sends by itself. */
+    async send(from: PrivateKeyAccount, to: Hex, data: Hex): Promise<Hex> {
+      const hash = await chain.client.sendTransaction({ account: from, to, data });
+      await chain.client.waitForTransactionReceipt({ hash, pollingInterval: 10 });
+      return hash;
+    },
+    /** USDC that came to the recipient, in base units. */
+    moved: () => stage.balanceOf(recipient),
+
+    /** How many calls are in each state, and what the captured ones cost. */
+    async calls() {
+      const rows = await database.sql<{ state: number; count: number; micros: bigint }[]>`
+        select state, count(*)::integer as count, sum(price_micros)::bigint as micros from calls
+        where rail = 'x402' group by state`;
+      const of = (state: number) => rows.find((row) => row.state === state);
+      return {
+        open: of(0)?.count ?? 0,
+        captured: of(1)?.count ?? 0,
+        released: of(2)?.count ?? 0,
+        withChain: of(3)?.count ?? 0,
+        capturedMicros: of(1)?.micros ?? 0n,
+      };
+    },
+
+    async assertBooksBalance(): Promise<void> {
+      const books = await proveBooks(database.sql);
+      assert.deepEqual(
+        books.checks.filter(({ ok }) => !ok),
+        [],
+      );
+    },
+
+    /** What must hold of every answer, whatever happened. */
+    async assertProper(told: Told): Promise<void> {
+      assert.doesNotMatch(told.body, /viem|FiatToken|ERC20:|at \S+ \(|ECONN|postgres/i, 'inner text got out');
+      if (told.status === 200) {
+        assert.match(told.headers.get('cache-control') ?? '', /private/);
+        assert(told.transaction !== null, 'no receipt');
+        const receipt = await chain.client.getTransactionReceipt({ hash: told.transaction as Hex });
+        const paid = parseEventLogs({ abi: erc20Abi, logs: receipt.logs, eventName: 'Transfer' });
+        assert(
+          paid.some(({ address, args }) => BigInt(address) === BigInt(USDC) && args.to === recipient),
+          'the receipt names a transaction that does not pay us',
+        );
+      } else if (told.status === 402) {
+        assert(told.headers.has('payment-required'), 'a 402 without a challenge');
+        const refused: { success: boolean; errorReason: string } = JSON.parse(
+          Buffer.from(told.headers.get('payment-response') ?? '', 'base64').toString('utf8'),
+        );
+        assert.deepEqual([refused.success, `402 ${refused.errorReason}`], [false, told.text]);
+      } else {
+        assert(!told.headers.has('payment-required'), `${told.text} invites to pay again`);
+        if (told.status === 503 && told.text !== '503 REFUNDED again')
+          assert(Number(told.headers.get('retry-after')) >= 1, 'no Retry-After');
+      }
+    },
+
+    async close(): Promise<void> {
+      node.mend();
+      await Promise.all([here.close(), there.close()]);
+      await Promise.all([facilitator.stop(), node.close(), elsewhere.sql.end(), elsewhere.commits.end()]);
+      await database.close();
+    },
+  };
+  return stage;
+}
+
+export async function toldOf(response: Response): Promise<Told> {
+  const body = await response.text();
+  const { status, headers } = response;
+  const said: { code?: string; last_error_reason?: { code?: string } } = JSON.parse(body);
+  const code = said.last_error_reason?.code ?? said.code ?? null;
+  const again = headers.get('idempotent-replayed') === 'true';
+  const receipt = headers.get('payment-response') ?? headers.get('x-payment-response');
+  const { transaction }: { transaction?: string } =
+    receipt === null ? {} : JSON.parse(Buffer.from(receipt, 'base64').toString('utf8'));
+  const text = [String(status), ...(code === null ? [] : [code]), ...(again ? ['again'] : [])].join(' ');
+  return { status, text, body, headers, transaction: transaction || null };
+}

@@ -1,0 +1,83 @@
+/**
+ * Buys calls with x402 payments. The published client signs all of them first, from the 402 that the server sends; then
+ * they are presented over kept-alive connections, each its next one when the last is answered.
+ */
+import { x402Client, x402HTTPClient } from '@x402/core/client';
+import { ExactEvmScheme } from '@x402/evm/exact/client';
+import autocannon from 'autocannon';
+import { keccak256, toHex } from 'viem';
+import { privateKeyToAccount } from 'viem/accounts';
+import { answerOrders } from './answering-process.ts';
+import type { LoadResult } from './load.ts';
+import type { PaymentsOrder } from './payments-load.ts';
+import { percentile } from './rounds.ts';
+
+const WALLETS = 8;
+const HEADERS = { 'content-type': 'application/json' };
+
+const accounts = Array.from({ length: WALLETS }, (_, index) =>
+  privateKeyToAccount(keccak256(toHex(`farebox bench wallet ${index}`))),
+);
+const clients = accounts.map(
+  (account) => new x402HTTPClient(new x402Client().register('eip155:*', new ExactEvmScheme(account))),
+);
+
+/** The headers of so many payments, from the wallets in turn. */
+async function sign({ url, path, body, amount }: PaymentsOrder): Promise<Record<string, string>[]> {
+  const challenge = await fetch(url + path, { method: 'POST', headers: HEADERS, body });
+  await challenge.arrayBuffer();
+  const payments: Record<string, string>[] = [];
+  for (let count = 0; count < amount; count++) {
+    const client = clients[count % clients.length];
+    if (client === undefined) throw new Error('no wallet');
+    const required = client.getPaymentRequiredResponse((name) => challenge.headers.get(name));
+    payments.push(client.encodePaymentSignatureHeader(await client.createPaymentPayload(required)));
+  }
+  return payments;
+}
+
+answerOrders<PaymentsOrder, LoadResult>(
+  async (command) => {
+    const payments = await sign(command);
+    const durationsMs: number[] = [];
+    let unexpected = '';
+    let endedAtMs = 0;
+    const startedAtMs = performance.now();
+    const running = autocannon({
+      url: command.url,
+      connections: command.connections,
+      sampleInt: 50,
+      amount: command.amount,
+      requests: [
+        {
+          method: 'POST',
+          path: command.path,
+          headers: HEADERS,
+          body: command.body,
+          setupRequest(request) {
+            const payment = payments.pop();
+            if (payment === undefined) throw new Error('more requests than payments');
+            return { ...request, headers: { ...HEADERS, ...payment } };
+          },
+        },
+      ],
+    });
+    running.on('response', (_client: unknown, status: number, _bytes: number, durationMs: number) => {
+      if (status !== 200) unexpected = `status ${status}`;
+      durationsMs.push(durationMs);
+      endedAtMs = performance.now();
+    });
+    running.on('reqError', (error: Error) => {
+      unexpected = error.message;
+    });
+    await running;
+    if (unexpected !== '') throw new Error(`${command.url}${command.path} answered ${unexpected}, not 200`);
+    return {
+      requests: durationsMs.length,
+      perSecond: durationsMs.length / ((endedAtMs - startedAtMs) / 1_000),
+      p50Ms: percentile(durationsMs, 0.5),
+      p99Ms: percentile(durationsMs, 0.99),
+    };
+  },
+  { wallets: accounts.map(({ address }) => address) },
+);

@@ -1,0 +1,33 @@
+/** The load generator that pays, seen from the run: a process of its own with wallets of its own. */
+import { join } from 'node:path';
+import { order, startProgram } from './answering-process.ts';
+import type { LoadResult } from './load.ts';
+import type { Resources } from './resources.ts';
+
+export interface PaymentsOrder {
+  url: string;
+  path: string;
+  body: string;
+  connections: number;
+  /** How many calls in all; each is paid by a payment of its own, signed before the clock starts. */
+  amount: number;
+}
+
+export interface PaymentsLoad {
+  /** Whose money is spent. */
+  wallets: readonly `0x${string}`[];
+  /** Every call must be answered with 200. */
+  buy(command: PaymentsOrder): Promise<LoadResult>;
+}
+
+export async function startPaymentsLoad(resources: Resources): Promise<PaymentsLoad> {
+  const { child, first } = await startProgram<{ wallets: readonly `0x${string}`[] }>(
+    resources,
+    join(import.meta.dirname, 'payments-load-program.ts'),
+    { environment: process.env },
+  );
+  return {
+    wallets: first.wallets,
+    buy: (command) => order<PaymentsOrder, LoadResult>(child, command),
+  };
+}

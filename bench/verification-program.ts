@@ -1,0 +1,86 @@
+/** Finds out who signed payments, one after the other, again and again for as long as it is told. */
+import { randomBytes } from 'node:crypto';
+import { recoverTypedDataAddress } from 'viem';
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import { type Authorization, authorizationDigest, type Hex } from '../apps/server/src/rails/x402/eip3009.ts';
+import { NETWORKS } from '../apps/server/src/rails/x402/networks.ts';
+import {
+  recoverAddress,
+  recoverInJavaScript,
+  recoverNatively,
+} from '../apps/server/src/rails/x402/recover.ts';
+import { answerOrders } from './answering-process.ts';
+import type { VerificationOrder, VerificationResult, Verifier } from './verification.ts';
+
+const PAYMENTS = 256;
+/** Looks at the clock: after so many payments. */
+const STRIDE = 16;
+
+const [network] = NETWORKS;
+const typedData = {
+  domain: { ...network.domain, chainId: network.chainId, verifyingContract: network.asset },
+  types: {
+    TransferWithAuthorization: [
+      { name: 'from', type: 'address' },
+      { name: 'to', type: 'address' },
+      { name: 'value', type: 'uint256' },
+      { name: 'validAfter', type: 'uint256' },
+      { name: 'validBefore', type: 'uint256' },
+      { name: 'nonce', type: 'bytes32' },
+    ],
+  },
+  primaryType: 'TransferWithAuthorization',
+} as const;
+
+interface SignedPayment {
+  authorization: Authorization;
+  signature: Hex;
+}
+
+async function sign(): Promise<SignedPayment> {
+  const account = privateKeyToAccount(generatePrivateKey());
+  const authorization: Authorization = {
+    from: account.address,
+    to: `0x${randomBytes(20).toString('hex')}`,
+    value: 250_000n,
+    validAfter: 0n,
+    validBefore: 2_000_000_000n,
+    nonce: `0x${randomBytes(32).toString('hex')}`,
+  };
+  return {
+    authorization,
+    signature: await account.signTypedData({ ...typedData, message: { ...authorization } }),
+  };
+}
+const payments = await Promise.all(Array.from({ length: PAYMENTS }, sign));
+
+const verifiers: Record<Verifier, (payment: SignedPayment) => Hex | null | Promise<Hex>> = {
+  native: ({ authorization, signature }) =>
+    recoverAddress(authorizationDigest(network, authorization), signature, recoverNatively ?? undefined),
+  javascript: ({ authorization, signature }) =>
+    recoverAddress(authorizationDigest(network, authorization), signature, recoverInJavaScript),
+  viem: ({ authorization, signature }) =>
+    recoverTypedDataAddress({ ...typedData, message: { ...authorization }, signature }),
+};
+
+answerOrders<VerificationOrder, VerificationResult>(
+  async ({ by, durationMs }) => {
+    const verify = verifiers[by];
+    const startedAtMs = performance.now();
+    let count = 0;
+    while (performance.now() - startedAtMs < durationMs) {
+      for (let step = 0; step < STRIDE; step++) {
+        const payment = payments[count % PAYMENTS];
+        if (payment === undefined) throw new Error('no payment');
+        const found = verify(payment);
+        // Ours answers at once; to wait for it would be to measure the wait.
+        const signer = found instanceof Promise ? await found : found;
+        if (signer?.toLowerCase() !== payment.authorization.from.toLowerCase())
+          throw new Error(`${by} found another signer`);
+        count += 1;
+      }
+    }
+    return { perSecond: count / ((performance.now() - startedAtMs) / 1_000) };
+  },
+  { hasNative: recoverNatively !== null },
+);

@@ -1,0 +1,61 @@
+/** Chains to pay on, one for each who sells, and what each seller must be told to sell the same there. */
+import { decodePaymentRequiredHeader } from '@x402/core/http';
+import { SANDBOX_ACCOUNTS } from '../packages/sandbox/src/chain/accounts.ts';
+import { startEvmChain } from '../packages/sandbox/src/chain/chain.ts';
+import { fund } from '../packages/sandbox/src/chain/faucet.ts';
+import { makeKeys } from './farebox.ts';
+import type { MiddlewareOptions } from './middleware.ts';
+import type { Resources } from './resources.ts';
+
+/** What is bought. */
+export const PATH = '/x402/ping';
+export const REQUEST_BODY = JSON.stringify({ message: 'hello' });
+const HEADERS = { 'content-type': 'application/json' };
+/** More than any run can spend. */
+const WALLET_USDC_MICROS = 50_000_000_000n;
+
+/** A chain in a process of its own, on which these wallets have money. @returns the address of its node */
+export async function startChain(resources: Resources, wallets: readonly `0x${string}`[]): Promise<string> {
+  const chain = await startEvmChain({ stateDir: null });
+  resources.defer(() => chain.stop());
+  for (const wallet of wallets) await fund(chain.url, wallet, { usdcMicros: WALLET_USDC_MICROS, ethWei: 0n });
+  return chain.url;
+}
+
+/** Settings of our server: it sells on Base, and settles by itself. */
+export function ourSettings(rpcUrl: string): Record<string, string> {
+  return {
+    X402_NETWORKS: 'base',
+    X402_RECIPIENT: SANDBOX_ACCOUNTS.recipient.address,
+    X402_RELAYER_KEYS: SANDBOX_ACCOUNTS.relayer.privateKey,
+    UPSTREAM_BASE_BASE_URL: rpcUrl,
+  };
+}
+
+/**
+ * What an opponent must sell so that it is the same: the terms of our 402, and what a paid call answers.
+ *
+ * @param ours our server, on this folder
+ */
+export async function sameTerms(
+  dataDir: string,
+  ours: string,
+): Promise<Pick<MiddlewareOptions, 'path' | 'description' | 'answer' | 'terms'>> {
+  const ask = (headers: Record<string, string>) =>
+    fetch(ours + PATH, { method: 'POST', headers: { ...HEADERS, ...headers }, body: REQUEST_BODY });
+  const challenge = await ask({});
+  const required = decodePaymentRequiredHeader(challenge.headers.get('payment-required') ?? '');
+  const [offer] = required.accepts;
+  if (offer === undefined) throw new Error(`${ours} offers nothing`);
+  const { asset, amount, extra, payTo, maxTimeoutSeconds } = offer;
+
+  const [apiKey = ''] = await makeKeys(dataDir, 1);
+  const answer = await ask({ 'x-api-key': apiKey });
+  if (!answer.ok) throw new Error(`the paid call answered ${answer.status}: ${await answer.text()}`);
+  return {
+    path: PATH,
+    description: required.resource?.description ?? '',
+    answer: await answer.text(),
+    terms: { price: { asset, amount, extra }, payTo, maxTimeoutSeconds },
+  };
+}

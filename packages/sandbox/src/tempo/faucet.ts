@@ -1,0 +1,37 @@
+/** Gives sandbox money to a wallet on Tempo. */
+import type { Address } from 'viem';
+import { Actions } from 'viem/tempo';
+import { SANDBOX_ACCOUNTS } from '../chain/accounts.ts';
+import { PATH_USD, USDC_E } from './addresses.ts';
+import { by, connect } from './node.ts';
+
+/**
+ * What the node wants to see before it takes a payment that names no fee token, although the fee is then taken from the
+ * token that is paid with. The real Tempo looks at that token alone.
+ */
+const PATH_USD_MICROS = 1_000_000n;
+
+/**
+ * Sends USDC.e from the faucet and what the node wants to see beside it. Returns the USDC.e that the wallet then holds,
+ * in millionths.
+ *
+ * @throws when the chain does not answer or the faucet has run dry
+ */
+export async function fundTempo(rpcUrl: string, wallet: Address, usdcMicros: bigint): Promise<bigint> {
+  const node = connect(rpcUrl);
+  const { faucet } = SANDBOX_ACCOUNTS;
+  await Actions.token.transferSync(node, {
+    ...by(faucet),
+    ...{ token: PATH_USD, to: wallet, amount: PATH_USD_MICROS },
+  });
+  await Actions.token.transferSync(node, {
+    ...by(faucet),
+    ...{ token: USDC_E, to: wallet, amount: usdcMicros },
+  });
+  return usdcEBalanceMicros(rpcUrl, wallet);
+}
+
+export async function usdcEBalanceMicros(rpcUrl: string, account: Address): Promise<bigint> {
+  const { amount } = await Actions.token.getBalance(connect(rpcUrl), { token: USDC_E, account });
+  return amount;
+}

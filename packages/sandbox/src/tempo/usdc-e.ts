@@ -1,0 +1,59 @@
+/**
+ * USDC.e at its real address. Only the chain's own factory makes TIP-20 tokens, and gives them addresses of its choice:
+ * so it makes one with the right name, and what it wrote for this one is copied to the right address.
+ */
+import { gunzipSync } from 'node:zlib';
+import { type Address, type Hex, keccak256, toHex } from 'viem';
+import { Actions } from 'viem/tempo';
+import { SANDBOX_ACCOUNTS } from '../chain/accounts.ts';
+import { PATH_USD, USDC_E } from './addresses.ts';
+import { by, type TempoNode } from './node.ts';
+
+const { deployer, refunds, faucet } = SANDBOX_ACCOUNTS;
+const REFUNDS_MICROS = 10_000_000_000n;
+const FAUCET_MICROS = 1_000_000_000_000n;
+const FEE_POOL_MICROS = 1_000_000_000n;
+
+/** What is needed of a state that the node dumped. */
+interface Dump {
+  accounts: Readonly<Record<string, { code: Hex; storage: Readonly<Record<string, Hex>> }>>;
+}
+
+/** Makes the token, with the deployer as every authority, and fills the accounts that hold some. */
+export async function buildUsdcE(node: TempoNode): Promise<void> {
+  const { token: twin } = await Actions.token.createSync(node, {
+    ...by(deployer),
+    // As on Tempo.
+    ...{ name: 'Bridged USDC (Stargate)', symbol: 'USDC.e', currency: 'USD', quoteToken: PATH_USD },
+    admin: deployer.address,
+    salt: keccak256(toHex('farebox sandbox USDC.e')),
+  });
+  await copyAccount(node, twin, USDC_E);
+  await Actions.token.grantRolesSync(node, {
+    ...by(deployer),
+    ...{ token: USDC_E, roles: ['issuer'], to: deployer.address },
+  });
+  await mint(node, refunds.address, REFUNDS_MICROS);
+  await mint(node, faucet.address, FAUCET_MICROS);
+  // A fee that is paid in USDC.e is changed here into what the validator wants.
+  await Actions.amm.mintSync(node, {
+    ...by(deployer),
+    ...{ userTokenAddress: USDC_E, validatorTokenAddress: PATH_USD },
+    ...{ validatorTokenAmount: FEE_POOL_MICROS, to: deployer.address },
+  });
+}
+
+async function mint(node: TempoNode, to: Address, amount: bigint): Promise<void> {
+  await Actions.token.mintSync(node, { ...by(deployer), token: USDC_E, to, amount });
+}
+
+async function copyAccount(node: TempoNode, from: Address, to: Address): Promise<void> {
+  const packed = Buffer.from((await node.dumpState()).slice(2), 'hex');
+  const dump: Dump = JSON.parse(gunzipSync(packed).toString());
+  const original = dump.accounts[from.toLowerCase()];
+  if (original === undefined) throw new Error(`the node's state lacks the account ${from}`);
+  await node.setCode({ address: to, bytecode: original.code });
+  for (const [slot, value] of Object.entries(original.storage)) {
+    await node.setStorageAt({ address: to, index: toHex(BigInt(slot), { size: 32 }), value });
+  }
+}
