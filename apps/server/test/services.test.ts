@@ -49,8 +49,16 @@ let server: TestServer;
 let world: PaymentWorld;
 let key: string;
 before(async () => {
-  [database, upstreams, world] = await Promise.all([openTestDatabase(), startUpstreams(), startPaymentWorld({ solana: true })]);
-  server = await startTestServer({ pools: database, upstreamsUrl: upstreams.url, environment: world.environment });
+  [database, upstreams, world] = await Promise.all([
+    openTestDatabase(),
+    startUpstreams(),
+    startPaymentWorld({ solana: true }),
+  ]);
+  server = await startTestServer({
+    pools: database,
+    upstreamsUrl: upstreams.url,
+    environment: world.environment,
+  });
   key = await server.key('1000');
 });
 after(async () => {

@@ -117,6 +117,7 @@ test('many at once from two replicas with one key: no nonce twice, no gap, all m
   assert.ok(mined.every((each) => each?.status === 'success'));
   assert.equal(new Set(mined.map((each) => each?.hash)).size, 80);
   await assertNoGap(setting, address, 81);
+  for (const replica of replicas) await replica.resume();
   assert.ok((await setting.rows()).every(({ state }) => state === 1));
 });
 

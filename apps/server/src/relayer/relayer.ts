@@ -5,11 +5,11 @@
  * never take the same one, a crash leaves no gap, and whatever was stored is sent again until a block holds it: with
  * higher fees when it waits too long, and replaced by a transfer of nothing when it would only fail by now.
  */
-import { isHash, keccak256, parseTransaction } from 'viem';
-import { privateKeyToAccount } from 'viem/accounts';
+import { isHash, parseTransaction } from 'viem';
 import { type Rpc, RpcRefusal } from '../chain-rpc/json-rpc.ts';
 import { arrayLiteral } from '../db/array-literal.ts';
 import { type Database, isUniqueViolation } from '../db/connection.ts';
+import { createSigner } from './sign.ts';
 
 export type Hex = `0x${string}`;
 
@@ -55,6 +55,8 @@ const RESEND_AFTER_MS = 10_000;
 /** How long it waits before its fees are raised; every node asks for at least a tenth more. */
 const BUMP_AFTER_MS = 30_000;
 const FEE_FRESH_MS = 2_000;
+/** Transactions that were mined are noted together, this long after the first of them. */
+const NOTE_AFTER_MS = 100;
 /** Fees are never raised above so many times what the chain asks now. */
 const MAX_FEE_FACTOR = 10n;
 /**
@@ -102,10 +104,11 @@ export function createRelayer(parts: {
 }): Relayer {
   const { sql, rpc, network, chainId, nowMs } = parts;
   const now = () => new Date(nowMs()).toISOString();
-  const signers = parts.keys.map((key) => {
-    const account = privateKeyToAccount(key);
-    return { account, address: account.address.toLowerCase() as Hex, queue: [] as Waiting[], busy: false };
-  });
+  const signers = parts.keys.map((key) => ({
+    ...createSigner(key),
+    queue: [] as Waiting[],
+    busy: false,
+  }));
   type Signer = (typeof signers)[number];
   let fees: { atMs: number; maxFeePerGas: bigint; maxPriorityFeePerGas: bigint } | null = null;
   /** Null until the node was asked for it once. */
@@ -132,7 +135,7 @@ export function createRelayer(parts: {
     nonce: bigint,
     fee: { maxFeePerGas: bigint; maxPriorityFeePerGas: bigint },
   ): Promise<{ raw: Hex; hash: Hex }> {
-    const raw = await signer.account.signTransaction({
+    return signer.sign({
       type: 'eip1559',
       chainId,
       nonce: Number(nonce),
@@ -142,7 +145,6 @@ export function createRelayer(parts: {
       maxFeePerGas: fee.maxFeePerGas,
       maxPriorityFeePerGas: fee.maxPriorityFeePerGas,
     });
-    return { raw, hash: keccak256(raw) };
   }
 
   /** Gives nonces to everything that waits for this key, and stores it signed, in one commit. */
@@ -257,6 +259,28 @@ export function createRelayer(parts: {
       where network = ${network} and id = ${id} and state = 0 and ${mined.hash} = any(hashes)`;
   }
 
+  let unnoted: { id: string; mined: MinedTransaction }[] = [];
+
+  /** Nobody waits for the note, and `resume` makes it when this process does not. */
+  function noteLater(id: string, mined: MinedTransaction): void {
+    unnoted.push({ id, mined });
+    if (unnoted.length === 1) setTimeout(() => void note().catch(() => {}), NOTE_AFTER_MS);
+  }
+
+  async function note(): Promise<void> {
+    const batch = unnoted;
+    unnoted = [];
+    if (batch.length === 0) return;
+    const column = (pick: (each: (typeof batch)[number]) => string | bigint | number) =>
+      arrayLiteral(batch.map(pick));
+    await sql`
+      update relayer_transactions t set state = x.state, block = x.block
+      from unnest(${column(({ id }) => id)}::text::text[], ${column(({ mined }) => mined.hash)}::text::text[],
+                  ${column(({ mined }) => (mined.status === 'success' ? 1 : 2))}::text::smallint[],
+                  ${column(({ mined }) => mined.blockNumber)}::text::bigint[]) as x (id, hash, state, block)
+      where t.network = ${network} and t.id = x.id and t.state = 0 and x.hash = any(t.hashes)`;
+  }
+
   async function rowsOf(id: string): Promise<Row[]> {
     return sql<Row[]>`
       select address, nonce, id, to_address, data, gas_limit, max_fee_wei::text, raw, hashes, filler, state, created_at
@@ -282,6 +306,7 @@ export function createRelayer(parts: {
 
     async send(transaction, timeoutMs) {
       const untilMs = performance.now() + timeoutMs;
+      if (unnoted.some(({ id }) => id === transaction.id)) await note();
       if (transaction.again !== true) {
         const [earlier] = await rowsOf(transaction.id);
         if (earlier?.state === 0 || earlier?.state === 1) return waitFor(transaction.id, untilMs);
@@ -308,7 +333,7 @@ export function createRelayer(parts: {
       if ('raw' in stored) {
         const mined = asMined(await broadcast(stored.raw, true));
         if (mined !== null) {
-          await markMined(transaction.id, mined);
+          noteLater(transaction.id, mined);
           return mined;
         }
       }
@@ -316,6 +341,7 @@ export function createRelayer(parts: {
     },
 
     async resume() {
+      await note();
       const due = await sql<Row[]>`
         update relayer_transactions set sent_at = ${now()}
         where (network, address, nonce) in (

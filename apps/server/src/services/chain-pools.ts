@@ -3,7 +3,7 @@ import type { EvmChain } from '../upstreams/evm.ts';
 import { evmChainFacts } from '../upstreams/evm-chains.ts';
 
 /** The fees that Uniswap v3 pools take, in millionths of what is swapped (500 = 0.05 %). */
-export const FEE_TIERS = [100, 500, 3_000, 10_000] as const;
+const FEE_TIERS = [100, 500, 3_000, 10_000] as const;
 
 /** A Uniswap v3 pool. Of its two tokens the one with the lower address comes first. */
 export interface V3Pool {

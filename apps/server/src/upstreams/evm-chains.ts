@@ -34,7 +34,7 @@ export interface EvmChainFacts {
 }
 
 /** The same address on every chain. https://www.multicall3.com/deployments */
-export const MULTICALL3: Address = '0xcA11bde05977b3631167028862bE2a173976CA11';
+const MULTICALL3: Address = '0xcA11bde05977b3631167028862bE2a173976CA11';
 
 const UNISWAP_V3: UniswapV3 = {
   factory: '0x1F98431c8aD98523631AE4a59f267346ea31F984',
@@ -45,7 +45,7 @@ function tokens(...rows: readonly (readonly [symbol: string, address: Address])[
   return rows.map(([symbol, address]) => ({ symbol, address }));
 }
 
-export const EVM_CHAINS = {
+const EVM_CHAINS = {
   ethereum: {
     title: 'Ethereum',
     chainId: 1,

@@ -14,8 +14,8 @@ export interface NodeWire {
   url: string;
   /** The next request of this method meets this. */
   next(method: string, fault: NodeFault): void;
-  /** One request of this method is reverted for this reason, after so many that are not. */
-  revertOne(method: string, after: number, reason: string): void;
+  /** This is done before the next request of this method reaches the node. */
+  before(method: string, act: () => Promise<void>): void;
   /** Every request is refused a connection from now on, until `mend`. */
   cut(): void;
   /** Another node, such as one that is behind, answers from now on; null: the real one again. */
@@ -30,7 +30,7 @@ export async function startNodeWire(nodeUrl: string): Promise<NodeWire> {
   let isCut = false;
   let planned: { method: string; fault: NodeFault }[] = [];
   let other: ((method: string, params: unknown[]) => unknown) | null = null;
-  let revert: { method: string; after: number; reason: string } | null = null;
+  let act: { method: string; run: () => Promise<void> } | null = null;
   const asked = new Map<string, number>();
 
   async function carry(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -38,12 +38,10 @@ export async function startNodeWire(nodeUrl: string): Promise<NodeWire> {
     if (isCut) return void request.socket.destroy();
     const { id, method, params }: { id: number; method: string; params: unknown[] } = JSON.parse(body);
     asked.set(method, (asked.get(method) ?? 0) + 1);
-    if (revert?.method === method && revert.after-- === 0) {
-      const error = { code: 3, message: `execution reverted: ${revert.reason}` };
-      revert = null;
-      return void response
-        .setHeader('content-type', 'application/json')
-        .end(JSON.stringify({ jsonrpc: '2.0', id, error }));
+    if (act?.method === method) {
+      const { run } = act;
+      act = null;
+      await run();
     }
     const plan = planned.find((each) => each.method === method);
     if (plan !== undefined) planned = planned.filter((each) => each !== plan);
@@ -74,8 +72,8 @@ export async function startNodeWire(nodeUrl: string): Promise<NodeWire> {
     next(method, fault) {
       planned.push({ method, fault });
     },
-    revertOne(method, after, reason) {
-      revert = { method, after, reason };
+    before(method, run) {
+      act = { method, run };
     },
     cut() {
       isCut = true;
@@ -88,7 +86,7 @@ export async function startNodeWire(nodeUrl: string): Promise<NodeWire> {
       isCut = false;
       other = null;
       planned = [];
-      revert = null;
+      act = null;
     },
     asked,
     async close() {

@@ -31,7 +31,7 @@ export async function fundTempo(rpcUrl: string, wallet: Address, usdcMicros: big
   return usdcEBalanceMicros(rpcUrl, wallet);
 }
 
-export async function usdcEBalanceMicros(rpcUrl: string, account: Address): Promise<bigint> {
+async function usdcEBalanceMicros(rpcUrl: string, account: Address): Promise<bigint> {
   const { amount } = await Actions.token.getBalance(connect(rpcUrl), { token: USDC_E, account });
   return amount;
 }

@@ -276,6 +276,8 @@ BEGIN
     END IF;
   END IF;
 
+  IF nf + nb = 0 THEN RETURN; END IF;
+
   SELECT l.status, l.available INTO l_status, l_available
   FROM ledger_apply(f_account || b_account, f_id || b_id, f_phase || array_fill(2::smallint, ARRAY[nb]),
                     f_account || b_account, f_revenue || b_revenue, f_price || b_price,

@@ -25,7 +25,7 @@ import type { Hex } from '../x402/eip3009.ts';
 import type { AuthorizationSettler } from '../x402/x402.ts';
 import { readTempoTransaction, type TempoEvidence, tempoPayments } from './tempo-payments.ts';
 
-export const TEMPO_CHAIN_ID = 4217;
+const TEMPO_CHAIN_ID = 4217;
 const TEMPO = `eip155:${TEMPO_CHAIN_ID}`;
 /** Every token that is taken counts millionths of a dollar. */
 const DECIMALS = 6;

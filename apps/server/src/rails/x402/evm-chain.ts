@@ -97,6 +97,11 @@ export function openEvmChain(network: EvmNetwork, rpc: Rpc, nowMs: () => number)
     return head;
   }
 
+  async function currentHead(): Promise<Head> {
+    if (cached !== null && performance.now() - cached.atMs < HEAD_FRESH_MS) return cached.head;
+    return newestHead();
+  }
+
   async function hasCode(address: Hex): Promise<boolean> {
     const code = await rpc.call('eth_getCode', [address, 'latest']);
     return typeof code === 'string' && code.length > 2;
@@ -206,10 +211,7 @@ export function openEvmChain(network: EvmNetwork, rpc: Rpc, nowMs: () => number)
     paidBy,
     receipt,
 
-    async head() {
-      if (cached !== null && performance.now() - cached.atMs < HEAD_FRESH_MS) return cached.head;
-      return newestHead();
-    },
+    head: currentHead,
 
     isBehind: (head) => Number(head.timestamp) * 1_000 < nowMs() - MAX_HEAD_AGE_MS,
 

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { encodeFunctionData, erc20Abi } from 'viem';
 import { unavailable } from '../../http/problem.ts';
-import type { ChainVerdict, Finality, OnChainPayment, Refund } from '../../paid-call/rail.ts';
+import type { ChainVerdict, Finality, OnChainPayment, PaymentRefused, Refund } from '../../paid-call/rail.ts';
 import type { Relayer } from '../../relayer/relayer.ts';
 import type { Authorization, Hex } from './eip3009.ts';
 import type { EvmChain } from './evm-chain.ts';
@@ -16,6 +16,11 @@ const SETTLE_TIMEOUT_MS = 15_000;
 const FAIL_OVER_MS = 18_000;
 /** How long the chain is asked after a facilitator that did not say what it did. */
 const LOOK_TIMEOUT_MS = 4_000;
+/**
+ * A payment that would have settled so shortly ago is sent without being tried again. If its payer was faster, the
+ * transaction fails: that costs them a transaction too, and nobody is charged.
+ */
+const TRIED_FRESH_MS = 1_500;
 const FIRST_LOOK_MS = 50;
 const LAST_LOOK_MS = 1_000;
 /** Above what the asset's transfer uses by a half: 68,600 were measured. What needs more is measured each time. */
@@ -51,11 +56,27 @@ export interface NetworkPayments {
 
 export function evmPayments(parts: EvmPaymentParts): NetworkPayments {
   const { chain, relayer } = parts;
+  /** Payments that were tried a moment ago by this process: when, and whether the plain limit of gas sufficed. */
+  const tried = new WeakMap<OnChainPayment, { atMs: number; isPlain: boolean }>();
+
+  /** Tries the payment on the chain's state as it is. @returns why it would fail, and whether it needs but little gas */
+  async function tryOut(
+    payment: OnChainPayment,
+  ): Promise<{ refusal: PaymentRefused | null; isPlain: boolean }> {
+    const { authorization, signature } = evidenceOf(payment);
+    // A contract's check of a signature as long as a key's may take any gas: only what was seen to suffice is relied on.
+    const isPlain =
+      relayer !== null &&
+      signature.length === 132 &&
+      (await chain.whyNot(authorization, signature, PLAIN_GAS_LIMIT)) === null;
+    const refusal = isPlain ? null : await chain.whyNot(authorization, signature);
+    if (refusal === null) tried.set(payment, { atMs: performance.now(), isPlain });
+    return { refusal, isPlain };
+  }
 
   async function whyNot(payment: OnChainPayment) {
-    const { authorization, signature } = evidenceOf(payment);
     try {
-      return await chain.whyNot(authorization, signature);
+      return (await tryOut(payment)).refusal;
     } catch (error) {
       throw unavailable('CHAIN_UNAVAILABLE', `${chain.network.title} does not answer.`, 5_000, {}, error);
     }
@@ -164,15 +185,14 @@ export function evmPayments(parts: EvmPaymentParts): NetworkPayments {
 
   async function settle(payment: OnChainPayment): Promise<ChainVerdict> {
     try {
-      const { authorization, signature } = evidenceOf(payment);
-      // A contract's check of a signature as long as a key's may take any gas: only what was seen to suffice is relied on.
-      const isPlain =
-        relayer !== null &&
-        signature.length === 132 &&
-        (await chain.whyNot(authorization, signature, PLAIN_GAS_LIMIT)) === null;
-      const refusal = isPlain ? null : await chain.whyNot(authorization, signature);
+      const before = tried.get(payment);
+      const isFresh = before !== undefined && performance.now() - before.atMs < TRIED_FRESH_MS;
+      const { refusal, isPlain } = isFresh
+        ? { refusal: null, isPlain: before.isPlain }
+        : await tryOut(payment);
+      tried.delete(payment);
       if (refusal !== null) {
-        const looked = await chain.look(authorization);
+        const looked = await chain.look(evidenceOf(payment).authorization);
         return looked.status === 'open' ? { status: 'refused', refusal } : looked;
       }
       return relayer === null

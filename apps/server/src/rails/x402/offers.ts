@@ -5,7 +5,7 @@ import { ASSET_DECIMALS, type Network } from './networks.ts';
 import type { SignInChallenge } from './sign-in.ts';
 
 /** How long a signed payment should be good for: the longest service, its settlement, a retry, and clocks that differ. */
-export const MAX_TIMEOUT_SECONDS = 120;
+const MAX_TIMEOUT_SECONDS = 120;
 const JSON_SCHEMA = 'https://json-schema.org/draft/2020-12/schema';
 const ERROR = 'X-PAYMENT header is required';
 

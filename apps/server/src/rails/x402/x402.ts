@@ -149,6 +149,7 @@ export function createX402Rail(
   }
 
   const opened = new Map<string, Opened>();
+  const closing: Rpc[] = [];
   for (const network of NETWORKS) {
     const rpcUrl = config.rpcUrls[network.name];
     const payTo = network.kind === 'evm' ? config.recipient : config.recipientSolana;
@@ -168,10 +169,13 @@ export function createX402Rail(
       continue;
     }
     const chain = openEvmChain(network, rpc, nowMs);
+    // Sending waits for blocks: with connections of its own it keeps nobody from asking.
+    const sending = connectRpc(rpcUrl, { timeoutMs: RPC_TIMEOUT_MS });
+    closing.push(sending);
     const relayerWith = (keys: readonly Hex[]) =>
       keys.length === 0
         ? null
-        : createRelayer({ sql: parts.sql, rpc, network: network.id, chainId: network.chainId, keys, nowMs });
+        : createRelayer({ sql: parts.sql, rpc: sending, network: network.id, chainId: network.chainId, keys, nowMs });
     const relayer = relayerWith(config.relayerKeys);
     const refunds = relayerWith(config.refundKeys);
     opened.set(network.id, {
@@ -612,6 +616,7 @@ export function createX402Rail(
       await Promise.all([
         ...facilitators.map(({ client }) => client.close()),
         ...[...opened.values()].map(({ rpc }) => rpc.close()),
+        ...closing.map((rpc) => rpc.close()),
       ]);
     },
   };
