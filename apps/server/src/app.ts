@@ -8,7 +8,7 @@ import { ownerOf } from './custody/owner.ts';
 import { custodyRoutes, RECORDED_REFUSALS_PER_MINUTE, WALLET_REQUESTS_PER_MINUTE } from './custody/routes.ts';
 import { createWallets } from './custody/wallets.ts';
 import type { Pools } from './db/connection.ts';
-import type { Route, X402Offer } from './discovery/context.ts';
+import type { MppOffer, Route, X402Offer } from './discovery/context.ts';
 import { discoveryRoutes } from './discovery/routes.ts';
 import { callerAddress } from './http/caller-address.ts';
 import { createRateLimit } from './http/rate-limit.ts';
@@ -33,7 +33,7 @@ import { createAnswerSeal } from './paid-call/sealed-answer.ts';
 import { createSettlementStore } from './paid-call/settlements.ts';
 import { creditsRail } from './rails/credits/credits.ts';
 import { mppDoor } from './rails/mpp/door.ts';
-import { createMppRail } from './rails/mpp/mpp.ts';
+import { createMppRail, type MppRail } from './rails/mpp/mpp.ts';
 import { mppAtTheWrongDoor } from './rails/mpp/wrong-door.ts';
 import { ASSET_DECIMALS } from './rails/x402/networks.ts';
 import { receiptRoutes } from './rails/x402/routes.ts';
@@ -310,7 +310,9 @@ export function createApp(parts: AppParts): App {
       get x402() {
         return x402OfferOf(x402);
       },
-      mpp: null,
+      get mpp() {
+        return mppOfferOf(mpp, soldByMpp);
+      },
     },
     trial: { creditsUsd: String(TRIAL_USD), lifetimeDays: TRIAL_DAYS, onePerDays: TRIAL_DAYS },
     cardCheckout: false,
@@ -418,4 +420,10 @@ function x402OfferOf(x402: X402Rail): X402Offer | null {
     canRefund: x402.rail.chains?.canRefund(network.id) === true,
   }));
   return first === undefined ? null : { facilitatorUrl: x402.facilitatorUrl, networks: [first, ...rest] };
+}
+
+/** What documents say about MPP; null while it is off, or nothing is sold by it. */
+function mppOfferOf(mpp: MppRail | null, sold: readonly Service[]): MppOffer | null {
+  const [first, ...rest] = mpp?.methods ?? [];
+  return first === undefined || sold.length === 0 ? null : { methods: [first, ...rest] };
 }

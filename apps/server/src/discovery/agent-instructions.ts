@@ -1,6 +1,14 @@
 import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
 import { capabilitiesDocument, trialOf } from './capabilities.ts';
 import { type DiscoveryContext, firstService, priceRange, serves } from './context.ts';
+import {
+  firstServiceByMpp,
+  mppCommandOf,
+  mppMethodsOf,
+  mppProgramOf,
+  mppRules,
+  soldByMpp,
+} from './pay-by-mpp.ts';
 import { firstServiceByWallet, walletProgramOf, walletRules } from './pay-by-wallet.ts';
 
 /**
@@ -25,6 +33,7 @@ export function agentInstructionsDocument(context: DiscoveryContext) {
     })),
     freeTrial: trialOf(context),
     byWallet: byWallet(context),
+    byMpp: byMpp(context),
     pricing: {
       currency: 'USD',
       rule: CHARGING_RULE,
@@ -42,6 +51,7 @@ export function agentInstructionsDocument(context: DiscoveryContext) {
       docs: `${baseUrl}/docs`,
       llms: `${baseUrl}/llms.txt`,
       ...(context.rails.x402 === null ? {} : { paymentManifest: `${baseUrl}/x402/payment-manifest.json` }),
+      ...(context.rails.mpp === null ? {} : { mppCatalog: `${baseUrl}/mpp/catalog` }),
     },
   };
 }
@@ -60,6 +70,28 @@ function byWallet(context: DiscoveryContext) {
         ? null
         : { service: first.path, priceUsd: first.priceUsd, program: walletProgramOf(first, context) },
     rules: walletRules(context),
+  };
+}
+
+/** The way of a wallet that speaks MPP; null while that is not taken. */
+function byMpp(context: DiscoveryContext) {
+  if (context.rails.mpp === null) return null;
+  const first = firstServiceByMpp(context);
+  return {
+    description:
+      'In place of a key: a wallet answers the challenge of an endpoint below /mpp/, by the Machine Payments Protocol.',
+    methods: mppMethodsOf(context),
+    endpoints: soldByMpp(context).map(({ path }) => `${context.baseUrl}/mpp/${path}`),
+    firstCall:
+      first === null
+        ? null
+        : {
+            service: first.path,
+            priceUsd: first.priceUsd,
+            command: mppCommandOf(first, context),
+            program: mppProgramOf(first, context),
+          },
+    rules: mppRules(context),
   };
 }
 

@@ -36,6 +36,13 @@ export const CALL_ERRORS = [
     remedy: 'Use a new one for a new request.',
   },
   {
+    status: 410,
+    charged: false,
+    codes: ['REFUNDED'],
+    meaning: 'The call was paid before it ran and could not be delivered: its price is sent back.',
+    remedy: 'Look at the receipt, and sign a new payment for a new call.',
+  },
+  {
     status: 422,
     charged: false,
     codes: [],

@@ -1,5 +1,17 @@
 import { CHARGING_RULE } from './call-errors.ts';
 import { type DiscoveryContext, firstService } from './context.ts';
+import {
+  firstServiceByMpp,
+  MPP_CHALLENGE_SCHEME,
+  MPP_CREDENTIAL_SCHEME,
+  MPP_SPECIFICATION,
+  mppCommandOf,
+  mppEndpointOf,
+  mppMethodsOf,
+  mppProgramOf,
+  mppRules,
+  soldByMpp,
+} from './pay-by-mpp.ts';
 import { firstServiceByWallet, walletProgramOf, walletRules } from './pay-by-wallet.ts';
 import { curlOf } from './recipe.ts';
 
@@ -74,11 +86,21 @@ export function capabilitiesDocument(context: DiscoveryContext) {
         : [
             {
               mode: 'mpp',
-              header: 'Authorization: Payment <credential>',
+              header: MPP_CREDENTIAL_SCHEME,
+              challengeHeader: MPP_CHALLENGE_SCHEME,
+              receiptHeader: 'Payment-Receipt',
               description:
-                'A Machine Payments Protocol credential for a challenge of an endpoint below /mpp/.',
-              methods: mpp.methods,
-              endpoints: mpp.paths.map((path) => `${baseUrl}/mpp/${path}`),
+                'A Machine Payments Protocol credential for a challenge of an endpoint below /mpp/. No key is needed.',
+              specification: MPP_SPECIFICATION,
+              methods: mppMethodsOf(context),
+              endpoints: soldByMpp(context).map(({ path }) => `${baseUrl}/mpp/${path}`),
+              discoveryDocs: {
+                catalog: `${baseUrl}/mpp/catalog`,
+                mpp: `${baseUrl}/.well-known/mpp.json`,
+                openapi: `${baseUrl}/openapi.json`,
+              },
+              firstCall: firstByMpp(context),
+              rules: mppRules(context),
             },
           ]),
     ],
@@ -93,6 +115,18 @@ export function capabilitiesDocument(context: DiscoveryContext) {
     catalogUrl: `${baseUrl}/x402/catalog`,
     openapiUrl: `${baseUrl}/openapi.json`,
     docsUrl: `${baseUrl}/docs`,
+  };
+}
+
+/** The call that an MPP wallet should try first; null when it can buy nothing now. */
+function firstByMpp(context: DiscoveryContext) {
+  const first = firstServiceByMpp(context);
+  if (first === null) return null;
+  return {
+    url: mppEndpointOf(first, context),
+    price_usd: Number(first.priceUsd),
+    command: mppCommandOf(first, context),
+    program: mppProgramOf(first, context),
   };
 }
 

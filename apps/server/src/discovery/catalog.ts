@@ -1,6 +1,7 @@
 import { usdToMicros } from '../ledger/money.ts';
 import type { Service } from '../services/define.ts';
 import { type DiscoveryContext, firstService } from './context.ts';
+import { mppEndpointOf } from './pay-by-mpp.ts';
 import { firstServiceByWallet, networksFor, SPENDING_CAP_RULE, walletProgramOf } from './pay-by-wallet.ts';
 import { curlOf } from './recipe.ts';
 
@@ -10,7 +11,7 @@ import { curlOf } from './recipe.ts';
  * about on-chain payment are null while it is off.
  */
 export function catalogDocument(context: DiscoveryContext) {
-  const { x402 } = context.rails;
+  const { x402, mpp } = context.rails;
   const preferred = x402?.networks[0];
   const services = context.services.map((service) => catalogEntry(service, context));
   const first = firstService(context);
@@ -26,7 +27,8 @@ export function catalogDocument(context: DiscoveryContext) {
     payTo: preferred?.payTo ?? null,
     paymentManifest: x402 === null ? null : `${context.baseUrl}/x402/payment-manifest.json`,
     spendingCap: x402 === null ? null : SPENDING_CAP_RULE,
-    paymentMethods: ['api_key', ...(x402 === null ? [] : ['x402'])],
+    paymentMethods: ['api_key', ...(x402 === null ? [] : ['x402']), ...(mpp === null ? [] : ['mpp'])],
+    mppCatalog: mpp === null ? null : `${context.baseUrl}/mpp/catalog`,
     currency: 'USD',
     totalServices: services.length,
     availableServices: services.filter(({ available }) => available).length,
@@ -63,6 +65,9 @@ function catalogEntry(service: Service, context: DiscoveryContext) {
     firstCallFree: false,
     paymentNetworks: networksFor(service, context).map(({ network }) => network),
     paidFirst: service.effect === 'write',
+    /** Whether the Machine Payments Protocol buys it too, at `mppEndpoint`. */
+    mpp: mppEndpointOf(service, context) !== null,
+    mppEndpoint: mppEndpointOf(service, context),
     available,
     unavailableReason: reason,
     unavailableMessage: message,

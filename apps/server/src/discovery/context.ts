@@ -50,11 +50,20 @@ export interface X402Network {
   canRefund: boolean;
 }
 
-/** Payment by the Machine Payments Protocol, where it is on. */
+/**
+ * Payment by the Machine Payments Protocol, where it is on: the methods in order of preference. What it buys are the
+ * services that say `mpp`, at `/mpp/<path>`.
+ */
 export interface MppOffer {
-  methods: readonly { method: string; intent: string; currency: string; recipient: string }[];
-  /** The services sold below `/mpp/`. */
-  paths: readonly string[];
+  methods: readonly [MppMethod, ...MppMethod[]];
+}
+
+export interface MppMethod {
+  method: 'tempo' | 'evm';
+  chainId: number;
+  /** The token's address. Every token that is taken has 6 decimals. */
+  currency: string;
+  recipient: string;
 }
 
 export interface TrialTerms {
@@ -81,12 +90,19 @@ function asTemplate(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}');
 }
 
-/**
- * The service to try first: cheap and sure. `first-call` if it is for sale, else the cheapest that is; null when
- * nothing is for sale.
- */
+/** The service to try first: cheap and sure. Null when nothing is for sale. */
 export function firstService(context: DiscoveryContext): Service | null {
-  const forSale = context.services.filter((service) => context.availability(service).available);
+  return cheapestForSale(context, () => true);
+}
+
+/** `first-call` if it is for sale and wanted, else the cheapest that is; null when none is. */
+export function cheapestForSale(
+  context: DiscoveryContext,
+  wanted: (service: Service) => boolean,
+): Service | null {
+  const forSale = context.services.filter(
+    (service) => wanted(service) && context.availability(service).available,
+  );
   const cheapest = forSale.toSorted((a, b) => Number(a.priceUsd) - Number(b.priceUsd))[0];
   return forSale.find(({ path }) => path === 'first-call') ?? cheapest ?? null;
 }

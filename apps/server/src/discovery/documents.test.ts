@@ -1,18 +1,22 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
+import { validate as validateDiscovery } from 'mppx/discovery';
 import { z } from 'zod';
 import { agentInstructionsDocument } from './agent-instructions.ts';
 import { capabilitiesDocument } from './capabilities.ts';
 import { catalogDocument } from './catalog.ts';
-import { type DiscoveryContext, firstService, type X402Offer } from './context.ts';
+import { type DiscoveryContext, firstService, type MppOffer, type X402Offer } from './context.ts';
+import { mppCatalogDocument } from './mpp-catalog.ts';
 import { openapiDocument, operationIdOf } from './openapi.ts';
+import { firstServiceByMpp, mppProgramOf } from './pay-by-mpp.ts';
 import { firstServiceByWallet, walletProgramOf } from './pay-by-wallet.ts';
 import { paymentManifestDocument } from './payment-manifest.ts';
 import { recipeDocument } from './recipe.ts';
 import { SAMPLE_ROUTES, SAMPLE_SERVICES, sampleContext } from './sample.fixture.ts';
 import { llmsText, robotsText } from './text-documents.ts';
 import { welcomeDocument } from './welcome.ts';
+import { mppDocument } from './well-known-mpp.ts';
 import { x402Document, x402ResourcesDocument } from './well-known-x402.ts';
 
 const X402: X402Offer = {
@@ -34,6 +38,21 @@ const X402: X402Offer = {
     },
   ],
 };
+const USDC_E = '0x20C000000000000000000000b9537d11c60E8b50';
+const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
+const MPP: MppOffer = {
+  methods: [
+    {
+      method: 'tempo',
+      chainId: 4217,
+      currency: USDC_E,
+      recipient: '0x0000000000000000000000000000000000000002',
+    },
+    { method: 'evm', chainId: 8453, currency: USDC, recipient: '0x0000000000000000000000000000000000000001' },
+  ],
+};
+const withMpp = (overrides: Partial<DiscoveryContext> = {}) =>
+  sampleContext({ rails: { x402: X402, mpp: MPP }, ...overrides });
 const withWallets = (overrides: Partial<DiscoveryContext> = {}) =>
   sampleContext({ rails: { x402: X402, mpp: null }, ...overrides });
 
@@ -50,6 +69,8 @@ function everything(context: DiscoveryContext): Map<string, string> {
     ['payment manifest', JSON.stringify(paymentManifestDocument(context))],
     ['x402.json', JSON.stringify(x402Document(context))],
     ['x402', JSON.stringify(x402ResourcesDocument(context))],
+    ['mpp catalog', JSON.stringify(mppCatalogDocument(context))],
+    ['mpp.json', JSON.stringify(mppDocument(context))],
     ...context.services.map(
       (service) => [`recipe ${service.path}`, JSON.stringify(recipeDocument(service, context))] as const,
     ),
@@ -67,6 +88,7 @@ const openapiShape = z.looseObject({
         security: z.array(z.record(z.string(), z.array(z.string()))),
         'x-price-usd': z.number().optional(),
         'x-availability': z.string().optional(),
+        'x-x402-networks': z.array(z.string()).optional(),
         'x-payment-info': z
           .strictObject({
             price: z.strictObject({
@@ -78,11 +100,10 @@ const openapiShape = z.looseObject({
             offers: z
               .array(
                 z.strictObject({
-                  method: z.literal('x402'),
+                  method: z.enum(['tempo', 'evm']),
                   intent: z.literal('charge'),
                   amount: z.string().regex(/^\d+$/),
-                  currency: z.literal('USDC'),
-                  networks: z.array(z.string()).optional(),
+                  currency: z.string(),
                 }),
               )
               .optional(),
@@ -92,7 +113,7 @@ const openapiShape = z.looseObject({
           .looseObject({
             content: z.object({
               'application/json': z.object({
-                schema: z.looseObject({ properties: z.record(z.string(), z.unknown()) }),
+                schema: z.record(z.string(), z.unknown()),
                 example: z.unknown(),
               }),
             }),
@@ -115,12 +136,23 @@ function parsedOpenapi(context: DiscoveryContext) {
 for (const [rails, context] of [
   ['credits alone', sampleContext()],
   ['x402 on', withWallets()],
+  ['MPP on', withMpp()],
+  ['MPP alone', sampleContext({ rails: { x402: null, mpp: MPP } })],
   ['no trial, no contact', sampleContext({ trial: null, contactEmail: null })],
 ] as const) {
-  test(`openapi.json is valid OpenAPI 3.1 (${rails})`, async () => {
-    const result = await new Validator().validate(structuredClone(openapiDocument(context)));
+  test(`openapi.json is valid OpenAPI 3.1, and valid discovery of the Payment scheme (${rails})`, async () => {
+    const document = JSON.parse(JSON.stringify(openapiDocument(context)));
+    const result = await new Validator().validate(structuredClone(document));
     assert.deepEqual(result.errors ?? [], []);
     assert.equal(result.valid, true);
+    assert.deepEqual(validateDiscovery(document), []);
+    for (const [, pointer = ''] of JSON.stringify(document).matchAll(/"\$ref":"#([^"]+)"/g)) {
+      const target = pointer
+        .slice(1)
+        .split('/')
+        .reduce((node, name) => node?.[name], document);
+      assert.equal(typeof target, 'object', `${pointer} leads nowhere`);
+    }
   });
 }
 
@@ -201,9 +233,10 @@ test('what a wallet pays is the same in every document, and is the price', () =>
   assert.ok(manifest !== null);
   assert.deepEqual(new Map(manifest.resources.map(({ id, priceMicro }) => [id, priceMicro])), units);
   const { paths } = parsedOpenapi(context);
-  for (const [path, amount] of units) {
-    const [offer] = paths[`/x402/${path}`]?.post?.['x-payment-info']?.offers ?? [];
-    assert.deepEqual(offer, { method: 'x402', intent: 'charge', amount, currency: 'USDC' });
+  for (const path of units.keys()) {
+    const post = paths[`/x402/${path}`]?.post;
+    assert.deepEqual(post?.['x-payment-info']?.protocols, [{ x402: {} }]);
+    assert.equal(post?.['x-x402-networks'], undefined, 'every network of x-x402');
   }
   for (const service of context.services) {
     assert.equal(recipeDocument(service, context).payment.x402?.amount, units.get(service.path));
@@ -243,8 +276,8 @@ test('what must be paid first is offered only where money can be sent back', () 
   assert.ok(first !== undefined);
   const services = [{ ...first, effect: 'write' } as const, ...others];
   const context = withWallets({ services });
-  const info = parsedOpenapi(context).paths['/x402/first-call']?.post?.['x-payment-info'];
-  assert.deepEqual(info?.offers?.[0]?.networks, ['eip155:8453']);
+  const { paths } = parsedOpenapi(context);
+  assert.deepEqual(paths['/x402/first-call']?.post?.['x-x402-networks'], ['eip155:8453']);
   const entry = (of: DiscoveryContext) =>
     paymentManifestDocument(of)?.resources.find(({ id }) => id === 'first-call');
   assert.deepEqual(entry(context)?.networks, ['eip155:8453']);
@@ -258,6 +291,103 @@ test('what must be paid first is offered only where money can be sent back', () 
   assert.equal(entry(nowhere)?.available, false);
   assert.ok(!x402ResourcesDocument(nowhere)?.resources.some((url) => url.endsWith('/first-call')));
   assert.notEqual(firstServiceByWallet(nowhere)?.path, 'first-call');
+});
+
+test('what MPP buys, for how much and in what, is the same in every document', () => {
+  const context = withMpp();
+  const units = new Map([
+    ['first-call', '50000'],
+    ['ping', '250000'],
+  ]);
+  const offersFor = (amount: string) => [
+    { intent: 'charge', method: 'tempo', amount, currency: USDC_E },
+    { intent: 'charge', method: 'evm', amount, currency: USDC },
+  ];
+  const catalog = mppCatalogDocument(context);
+  const manifest = mppDocument(context);
+  assert.ok(catalog !== null && manifest !== null);
+  for (const { services } of [catalog, manifest]) {
+    assert.deepEqual(
+      services.map(({ id }) => id),
+      [...units.keys()],
+    );
+    for (const { id, path, offers, amount } of services) {
+      assert.equal(path, `/mpp/${id}`);
+      assert.deepEqual(offers, offersFor(units.get(id) ?? ''));
+      assert.equal(amount, id === 'ping' ? '0.25' : '0.05');
+    }
+  }
+  assert.deepEqual(
+    manifest.methods.map(({ method, network, symbol, recipient }) => [method, network, symbol, recipient]),
+    [
+      ['tempo', 'eip155:4217', 'USDC.e', '0x0000000000000000000000000000000000000002'],
+      ['evm', 'eip155:8453', 'USDC', '0x0000000000000000000000000000000000000001'],
+    ],
+  );
+  // Names that readers of the interface look for, and names of the standard.
+  const { protocol, realm, scheme, settlementCurrency, settlementNetwork, tempoRecipient } = manifest;
+  assert.deepEqual(
+    { protocol, realm, scheme, settlementCurrency, settlementNetwork, tempoRecipient },
+    {
+      protocol: 'mpp',
+      realm: 'farebox.test',
+      scheme: 'Payment',
+      settlementCurrency: 'USDC.e',
+      settlementNetwork: 'eip155:4217',
+      tempoRecipient: '0x0000000000000000000000000000000000000002',
+    },
+  );
+  const { paths } = parsedOpenapi(context);
+  assert.deepEqual(
+    Object.keys(paths).filter((path) => path.startsWith('/mpp/') && path !== '/mpp/catalog'),
+    [...units.keys()].map((path) => `/mpp/${path}`),
+  );
+  for (const [path, amount] of units) {
+    const info = paths[`/mpp/${path}`]?.post?.['x-payment-info'];
+    assert.deepEqual(info?.offers, offersFor(amount));
+    assert.deepEqual(info?.protocols, [
+      { mpp: { method: 'tempo', intent: 'charge', currency: 'USD' } },
+      { mpp: { method: 'evm', intent: 'charge', currency: 'USD' } },
+      { x402: {} },
+    ]);
+  }
+  for (const service of context.services) {
+    const amount = units.get(service.path);
+    const { mpp } = recipeDocument(service, context).payment;
+    assert.deepEqual(mpp?.offers, amount === undefined ? undefined : offersFor(amount));
+    const entry = catalogDocument(context).services.find(({ id }) => id === service.path);
+    assert.equal(entry?.mpp, amount !== undefined);
+    assert.equal(
+      entry?.mppEndpoint,
+      amount === undefined ? null : `https://farebox.test/mpp/${service.path}`,
+    );
+  }
+  const [, evm] = MPP.methods;
+  assert.ok(evm !== undefined);
+  const alone = sampleContext({ rails: { x402: null, mpp: { methods: [evm] } } });
+  assert.equal(mppDocument(alone)?.tempoRecipient, null);
+  assert.doesNotMatch(everything(alone).get('llms') ?? '', /[Tt]empo/);
+  const first = firstServiceByMpp(alone);
+  assert.equal(first?.path, 'first-call');
+  assert.ok(first !== null);
+  assert.match(mppProgramOf(first, alone) ?? '', /evm\.charge\(/);
+});
+
+test('each document that tells how MPP pays also tells what not to do', () => {
+  const told = everything(withMpp());
+  for (const name of [
+    ...['capabilities', 'instructions', 'llms', 'mpp catalog', 'mpp.json', 'recipe ping'],
+  ]) {
+    const text = told.get(name) ?? '';
+    for (const rule of [/same credential again, and answer no new challenge/, /25 s/, /fresh challenge/])
+      assert.match(text, rule, name);
+  }
+  assert.match(told.get('welcome') ?? '', /answer no new challenge/);
+  assert.match(told.get('openapi') ?? '', /same credential again/);
+  assert.match(
+    JSON.stringify(openapiDocument(sampleContext({ rails: { x402: null, mpp: MPP } }))),
+    /answer no new challenge/,
+  );
 });
 
 test('each document that tells how a wallet pays also tells what not to do', () => {
@@ -292,7 +422,7 @@ test('ways to pay are published when they work, and only then', () => {
     const text = now.get(name) ?? '';
     assert.doesNotMatch(
       text,
-      /X-PAYMENT|PAYMENT-|x402_onchain|eip155|payment-manifest|facilitator\.test|credits\/checkout|"mpp"|\/mpp\//,
+      /X-PAYMENT|PAYMENT-|x402_onchain|eip155|payment-manifest|facilitator\.test|credits\/checkout|"mpp"(?!:(null|false))|\/mpp\/|Payment <|tempo/,
       name,
     );
   }
@@ -301,7 +431,8 @@ test('ways to pay are published when they work, and only then', () => {
     { BearerKey: [] },
   ]);
 
-  for (const name of ['payment manifest', 'x402.json', 'x402']) assert.equal(now.get(name), 'null');
+  for (const name of ['payment manifest', 'x402.json', 'x402', 'mpp catalog', 'mpp.json'])
+    assert.equal(now.get(name), 'null');
 
   const later = withWallets({ cardCheckout: true });
   const ping = parsedOpenapi(later).paths['/x402/ping']?.post;
@@ -310,13 +441,17 @@ test('ways to pay are published when they work, and only then', () => {
   const modes = capabilitiesDocument(later).authModes.map(({ mode }) => mode);
   assert.deepEqual(modes, ['api_key', 'x402_onchain']);
   assert.equal(catalogDocument(later).x402Network, 'eip155:8453');
+
+  const byMpp = capabilitiesDocument(withMpp()).authModes.map(({ mode }) => mode);
+  assert.deepEqual(byMpp, ['api_key', 'x402_onchain', 'mpp']);
+  assert.deepEqual(catalogDocument(withMpp()).paymentMethods, ['api_key', 'x402', 'mpp']);
 });
 
 test('no document mentions an address that the app does not serve', () => {
   const known = SAMPLE_ROUTES.map(
     ({ path }) => new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/:\w+/g, '[^/]+')}$`),
   );
-  for (const context of [sampleContext(), sampleContext({ trial: null }), withWallets()]) {
+  for (const context of [sampleContext(), sampleContext({ trial: null }), withWallets(), withMpp()]) {
     for (const [name, text] of everything(context)) {
       const urls = [...text.matchAll(/https:\/\/farebox\.test(\/[^\s"'`)\\]*)?/g)].map(
         ([, path]) => path ?? '/',
@@ -349,7 +484,7 @@ test('an operation is described only when its route exists', () => {
 });
 
 test('every operation has its own id, says who may call it, shows an example and can refuse for money', () => {
-  const { paths, components } = parsedOpenapi(withWallets());
+  const { paths, components } = parsedOpenapi(withMpp());
   const ids: string[] = [];
   for (const [path, item] of Object.entries(paths)) {
     for (const [method, operation] of Object.entries(item)) {
@@ -372,19 +507,28 @@ test('every operation has its own id, says who may call it, shows an example and
 });
 
 test('the published example of a service fits the published schema', () => {
-  const { paths, components } = parsedOpenapi(sampleContext());
-  for (const service of SAMPLE_SERVICES) {
-    const body = paths[`/x402/${service.path}`]?.post?.requestBody?.content['application/json'];
-    assert.ok(body !== undefined);
-    // References are resolved by hand: `components` is another part of the same document.
-    const text = JSON.stringify(body.schema).replace(
-      /\{"\$ref":"#\/components\/schemas\/(\w+)"\}/g,
-      (_, name: string) => JSON.stringify(components.schemas[name]),
-    );
-    assert.doesNotMatch(text, /\$ref/);
-    const schema = z.fromJSONSchema(JSON.parse(text));
-    assert.equal(schema.safeParse(body.example).success, true, service.path);
-    assert.equal(service.input.safeParse(body.example).success, true, service.path);
+  const { paths, components } = parsedOpenapi(withMpp());
+  // References are resolved by hand: `components` is another part of the same document.
+  const resolved = (text: string): string =>
+    text.includes('$ref')
+      ? resolved(
+          text.replace(/\{"\$ref":"#\/components\/schemas\/(\w+)"\}/g, (_, name: string) =>
+            JSON.stringify(components.schemas[name]),
+          ),
+        )
+      : text;
+  const addresses = SAMPLE_SERVICES.flatMap((service) => [
+    { service, path: `/x402/${service.path}` },
+    ...(service.mpp ? [{ service, path: `/mpp/${service.path}` }] : []),
+  ]);
+  assert.equal(addresses.length, 6);
+  for (const { service, path } of addresses) {
+    const body = paths[path]?.post?.requestBody?.content['application/json'];
+    assert.ok(body !== undefined, path);
+    const schema = JSON.parse(resolved(JSON.stringify(body.schema)));
+    assert.ok(Object.keys(schema.properties).length > 0, path);
+    assert.equal(z.fromJSONSchema(schema).safeParse(body.example).success, true, path);
+    assert.equal(service.input.safeParse(body.example).success, true, path);
   }
   assert.ok('tokenAddress' in components.schemas, 'a field that two services share is written once');
 });

@@ -3,8 +3,8 @@
 interface FreeOperation {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   path: string;
-  /** About payments on a chain: shown while they are taken. */
-  onChain?: true;
+  /** About one way to pay: shown while that is on. */
+  rail?: 'x402' | 'mpp';
   operation: Readonly<Record<string, unknown>>;
 }
 
@@ -52,18 +52,10 @@ const WALLET_GONE = refused('There is no such wallet here.');
 const KEY_EXAMPLE = {
   success: true,
   keyPrefix: 'fbx_live_1a2',
-  label: null,
-  createdAt: '2026-01-05T09:00:00.000Z',
-  expiresAt: '2026-01-12T09:00:00.000Z',
   kind: 'trial',
   status: 'active',
-  currency: 'USD',
   balanceUsd: '4.750000',
-  availableUsd: '4.750000',
-  reservedUsd: '0.000000',
-  spentUsd: '0.250000',
   caps: { perCallUsd: '1.000000', perDayUsd: null },
-  spentTodayUsd: '0.250000',
   spending: [{ day: '2026-01-05', service: 'ping', calls: 1, spentUsd: '0.250000' }],
 };
 
@@ -338,7 +330,7 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
   {
     method: 'GET',
     path: '/x402/receipts/{id}',
-    onChain: true,
+    rail: 'x402',
     operation: {
       operationId: 'getReceipt',
       tags: ['Free'],
@@ -439,7 +431,7 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
   {
     method: 'GET',
     path: '/x402/payment-manifest.json',
-    onChain: true,
+    rail: 'x402',
     operation: {
       operationId: 'getPaymentManifest',
       tags: ['Free'],
@@ -453,6 +445,24 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
           resources: [{ id: 'ping', priceMicro: '250000' }],
         }),
         404: refused('No payments on a chain are taken now.'),
+      },
+    },
+  },
+  {
+    method: 'GET',
+    path: '/mpp/catalog',
+    rail: 'mpp',
+    operation: {
+      operationId: 'getMppCatalog',
+      tags: ['Free'],
+      summary: 'What MPP buys below /mpp/, with amounts',
+      security: [],
+      responses: {
+        200: answered('The catalog', {
+          protocol: 'mpp',
+          services: [{ id: 'ping', path: '/mpp/ping', amount: '0.25', currency: 'USD' }],
+        }),
+        404: refused('MPP is not taken now.'),
       },
     },
   },

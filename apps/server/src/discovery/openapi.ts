@@ -9,27 +9,28 @@ import {
 import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
 import { type DiscoveryContext, priceRange, serves, type X402Offer } from './context.ts';
 import { FREE_OPERATIONS, FREE_RESPONSES, FREE_SCHEMAS } from './free-operations.ts';
-import { amountUnitsOf, networksFor, SAME_HEADER_RULE } from './pay-by-wallet.ts';
-
-/** A field's schema is worth a name of its own when it is at least this long and stands in two services. */
-const SHORTEST_SHARED_SCHEMA = 60;
+import { mppOffersOf, SAME_CREDENTIAL_RULE, soldByMpp } from './pay-by-mpp.ts';
+import { networksFor, SAME_HEADER_RULE } from './pay-by-wallet.ts';
 
 /**
  * `/openapi.json` (3.1): one operation for each service, and the free operations that the app serves. What several
  * operations say is said once, in `components`; answers are shown as an outline, and in full in their recipe.
  * Prices stand in `x-price-usd` and in `x-payment-info`, whose `protocols` and `offers` name only what can be paid with
- * now; the chains that an x402 offer can be paid on stand once, in `x-x402`.
+ * now; the chains that x402 is paid on stand once, in `x-x402`. What is sold by MPP stands a second time at its address
+ * below `/mpp/`, with the `offers` of the challenges there; the two share schema and answer by reference.
  */
 export function openapiDocument(context: DiscoveryContext) {
   const shared = sharedFields(context.services);
   const paths: Record<string, Record<string, unknown>> = {};
-  for (const { method, path, operation, onChain } of FREE_OPERATIONS) {
-    if (!serves(context, method, path) || (onChain && context.rails.x402 === null)) continue;
+  for (const { method, path, operation, rail } of FREE_OPERATIONS) {
+    if (!serves(context, method, path) || (rail !== undefined && context.rails[rail] === null)) continue;
     paths[path] = { ...paths[path], [method.toLowerCase()]: operation };
   }
   for (const service of context.services) {
     paths[`/x402/${service.path}`] = { post: paidOperation(service, context, shared) };
   }
+  const twice = soldByMpp(context);
+  for (const service of twice) paths[`/mpp/${service.path}`] = { post: mppOperation(service, context) };
   const tags = TAGS.filter((tag) => context.services.some((service) => service.tag === tag));
   return {
     openapi: '3.1.0',
@@ -50,7 +51,10 @@ export function openapiDocument(context: DiscoveryContext) {
       },
     },
     ...(context.rails.x402 === null ? {} : { 'x-x402': termsOf(context.rails.x402) }),
-    tags: [{ name: 'Free', description: 'Costs nothing.' }, ...tags.map((name) => ({ name }))],
+    tags: [
+      { name: 'Free', description: 'Costs nothing.' },
+      ...[...tags, ...(twice.length === 0 ? [] : [MPP_TAG])].map((name) => ({ name })),
+    ],
     paths,
     components: {
       securitySchemes: {
@@ -60,68 +64,118 @@ export function openapiDocument(context: DiscoveryContext) {
           ? { WalletSecret: { type: 'apiKey', in: 'header', name: 'X-Wallet-Secret' } }
           : {}),
       },
-      schemas: { ...SHARED_SCHEMAS, ...FREE_SCHEMAS, ...shared.components },
-      responses: { ...FREE_RESPONSES, ...errorResponses(context) },
+      schemas: {
+        ...SHARED_SCHEMAS,
+        ...FREE_SCHEMAS,
+        ...shared.components,
+        ...Object.fromEntries(
+          twice.map((service) => [inputNameOf(service), shared.apply(inputSchemaOf(service))]),
+        ),
+      },
+      responses: {
+        ...FREE_RESPONSES,
+        ...errorResponses(context),
+        ...Object.fromEntries(twice.map((service) => [answerNameOf(service), answerOf(service)])),
+      },
     },
   };
 }
 
 /** The service's id in camel case; `first-call` keeps the name that clients know. */
 export function operationIdOf(path: string): string {
-  return path === 'first-call' ? path : path.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+  return path === 'first-call' ? path : camelCased(path);
 }
+
+function camelCased(path: string): string {
+  return path.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+const MPP_TAG = 'MPP';
+const inputNameOf = ({ path }: Service) => `${camelCased(path)}Input`;
+const answerNameOf = ({ path }: Service) => `${camelCased(path)}Answer`;
+const isTwice = (service: Service, context: DiscoveryContext) => soldByMpp(context).includes(service);
 
 function paidOperation(service: Service, context: DiscoveryContext, shared: SharedFields) {
   const { available, reason } = context.availability(service);
   const networks = networksFor(service, context);
-  const [preferred] = networks;
-  const input = inputSchemaOf(service);
+  const byWallet = networks.length > 0;
+  const twice = isTwice(service, context);
   return {
     operationId: operationIdOf(service.path),
     tags: [service.tag],
     summary: service.name,
     description: service.summary,
     'x-price-usd': Number(service.priceUsd),
-    'x-payment-info': {
-      price: { mode: 'fixed', currency: 'USD', amount: service.priceUsd },
-      protocols: preferred === undefined ? [] : [{ x402: {} }],
-      ...(preferred === undefined
-        ? {}
-        : {
-            offers: [
-              {
-                method: 'x402',
-                intent: 'charge',
-                amount: amountUnitsOf(service),
-                currency: preferred.asset.symbol,
-                // Said only where it is not every network of `x-x402`.
-                ...(networks.length === context.rails.x402?.networks.length
-                  ? {}
-                  : { networks: networks.map(({ network }) => network) }),
-              },
-            ],
-          }),
-    },
+    'x-payment-info': { price: priceOf(service), protocols: byWallet ? [{ x402: {} }] : [] },
+    // Said only where it is not every network of `x-x402`.
+    ...(byWallet && networks.length !== context.rails.x402?.networks.length
+      ? { 'x-x402-networks': networks.map(({ network }) => network) }
+      : {}),
     ...(available ? {} : { 'x-availability': reason }),
-    // The empty requirement says that a call may come without a key, paid on chain.
-    security: [{ ApiKeyHeader: [] }, { BearerKey: [] }, ...(preferred === undefined ? [] : [{}])],
-    requestBody: {
-      ...(input.required === undefined ? {} : { required: true }),
-      content: { 'application/json': { schema: shared.apply(input), example: service.example } },
-    },
+    security: byKeyOr(byWallet),
+    requestBody: requestBodyOf(
+      service,
+      twice ? schemaNamed(inputNameOf(service)) : shared.apply(inputSchemaOf(service)),
+    ),
     responses: {
-      200: {
-        description: 'Answer',
-        content: {
-          'application/json': {
-            schema: { $ref: '#/components/schemas/Answer', ...outlineOf(outputSchemaOf(service)) },
-          },
-        },
-      },
-      402: { $ref: '#/components/responses/402' },
-      default: { $ref: '#/components/responses/Failed' },
+      200: twice ? { $ref: `#/components/responses/${answerNameOf(service)}` } : answerOf(service),
+      ...FAILURES,
     },
   };
+}
+
+/** The same service at its address below `/mpp/`, where a key and x402 pay too. */
+function mppOperation(service: Service, context: DiscoveryContext) {
+  const { available, reason } = context.availability(service);
+  const offers = mppOffersOf(service, context);
+  return {
+    operationId: camelCased(`mpp-${service.path}`),
+    tags: [MPP_TAG],
+    summary: service.name,
+    'x-price-usd': Number(service.priceUsd),
+    'x-payment-info': {
+      price: priceOf(service),
+      protocols: [
+        ...offers.map(({ method, intent }) => ({ mpp: { method, intent, currency: 'USD' } })),
+        ...(networksFor(service, context).length > 0 ? [{ x402: {} }] : []),
+      ],
+      offers,
+    },
+    ...(available ? {} : { 'x-availability': reason }),
+    security: byKeyOr(true),
+    requestBody: requestBodyOf(service, schemaNamed(inputNameOf(service))),
+    responses: { 200: { $ref: `#/components/responses/${answerNameOf(service)}` }, ...FAILURES },
+  };
+}
+
+const FAILURES = {
+  402: { $ref: '#/components/responses/402' },
+  default: { $ref: '#/components/responses/Failed' },
+};
+
+function priceOf({ priceUsd }: Service) {
+  return { mode: 'fixed', currency: 'USD', amount: priceUsd };
+}
+
+/** The empty requirement says that a call may come without a key, paid on chain. */
+function byKeyOr(payment: boolean) {
+  return [{ ApiKeyHeader: [] }, { BearerKey: [] }, ...(payment ? [{}] : [])];
+}
+
+function requestBodyOf(service: Service, schema: JsonSchema) {
+  return {
+    ...(inputSchemaOf(service).required === undefined ? {} : { required: true }),
+    content: { 'application/json': { schema, example: service.example } },
+  };
+}
+
+function answerOf(service: Service) {
+  const schema = { ...schemaNamed('Answer'), ...outlineOf(outputSchemaOf(service)) };
+  return { description: 'Answer', content: { 'application/json': { schema } } };
+}
+
+function schemaNamed(name: string): JsonSchema {
+  return { $ref: `#/components/schemas/${name}` };
 }
 
 /** What all x402 offers share: the chains, what is paid in there, and to whom. */
@@ -144,8 +198,10 @@ function guidance(context: DiscoveryContext): string {
     context.rails.x402 === null
       ? null
       : `Without a key the answer is 402 with x402 terms in PAYMENT-REQUIRED; sign them and send the call again with PAYMENT-SIGNATURE; x-x402 has the chains. Clients refuse prices above 1 USD (first generation: 0.10) until their cap is raised. ${SAME_HEADER_RULE}`,
+    context.rails.mpp === null
+      ? null
+      : `Operations below /mpp/ are paid by MPP as well: answer a challenge of their 402 and send the call again with Authorization: Payment. ${context.rails.x402 === null ? SAME_CREDENTIAL_RULE : 'The same credential again, too, until the end is known.'}`,
     range === null ? null : `Prices are ${range.minUsd} to ${range.maxUsd} USD, in x-price-usd.`,
-    CHARGING_RULE,
     REPEAT_RULE,
     'A service that is not for sale now has x-availability. GET /x402/recipes/{service} shows a call ready to paste and the full schema of its answer.',
   ]
@@ -207,20 +263,32 @@ const SHARED_SCHEMAS = {
 function errorResponses(context: DiscoveryContext) {
   const described = (wanted: (status: number) => boolean) =>
     CALL_ERRORS.filter(({ status }) => wanted(status))
-      .map(({ status, meaning, remedy }) => `${status}: ${meaning} ${remedy}`)
+      .map(({ status, meaning }) => `${status}: ${meaning}`)
       .join(' ');
-  const content = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } };
+  const content = { 'application/json': { schema: schemaNamed('Error') } };
   const retryAfter = { 'Retry-After': { description: 'Seconds', schema: { type: 'integer' } } };
   const terms = {
-    'PAYMENT-REQUIRED': {
-      description: 'Base64 of JSON: the x402 version 2 terms, in `accepts`, and its extensions',
-      schema: { type: 'string', contentEncoding: 'base64', contentMediaType: 'application/json' },
-    },
+    ...(context.rails.x402 === null
+      ? {}
+      : {
+          'PAYMENT-REQUIRED': {
+            description: 'Base64 of JSON: the x402 version 2 terms, in `accepts`, and its extensions',
+            schema: { type: 'string', contentEncoding: 'base64', contentMediaType: 'application/json' },
+          },
+        }),
+    ...(context.rails.mpp === null
+      ? {}
+      : {
+          'WWW-Authenticate': {
+            description: 'Below /mpp/: a `Payment` challenge for each method of MPP',
+            schema: { type: 'string' },
+          },
+        }),
   };
   return {
     402: {
       description: described((status) => status === 402),
-      ...(context.rails.x402 === null ? {} : { headers: terms }),
+      ...(Object.keys(terms).length === 0 ? {} : { headers: terms }),
       content,
     },
     Failed: { description: described((status) => status !== 402), headers: retryAfter, content },
@@ -233,30 +301,30 @@ interface SharedFields {
   apply(schema: JsonSchema): JsonSchema;
 }
 
-/** Finds fields, and items of lists, that several services declare alike, and names each of them once. */
+/** Finds fields, and items of lists, that are declared alike so often that naming them once makes the document smaller. */
 function sharedFields(services: readonly Service[]): SharedFields {
-  const uses = new Map<string, { name: string; schema: JsonSchema; services: Set<string> }>();
+  const uses = new Map<string, { name: string; schema: JsonSchema; count: number }>();
   for (const service of services) {
     mapParts(inputSchemaOf(service), function note(schema, name): JsonSchema {
       const text = JSON.stringify(schema);
-      const use = uses.get(text) ?? { name, schema, services: new Set() };
-      use.services.add(service.path);
+      const use = uses.get(text) ?? { name, schema, count: 0 };
+      use.count += 1;
       uses.set(text, use);
       return mapParts(schema, note);
     });
   }
   const nameOf = new Map<string, string>();
   for (const [text, use] of uses) {
-    if (use.services.size < 2 || text.length < SHORTEST_SHARED_SCHEMA) continue;
     const taken = new Set([...Object.keys(SHARED_SCHEMAS), ...Object.keys(FREE_SCHEMAS), ...nameOf.values()]);
     let name = use.name;
     for (let n = 2; taken.has(name); n++) name = `${use.name}${n}`;
-    nameOf.set(text, name);
+    const references = use.count * JSON.stringify(schemaNamed(name)).length;
+    if (references + name.length + text.length < use.count * text.length) nameOf.set(text, name);
   }
   function apply(schema: JsonSchema): JsonSchema {
     return mapParts(schema, (part) => {
       const name = nameOf.get(JSON.stringify(part));
-      return name === undefined ? apply(part) : { $ref: `#/components/schemas/${name}` };
+      return name === undefined ? apply(part) : schemaNamed(name);
     });
   }
   const components: Record<string, JsonSchema> = {};

@@ -1,7 +1,7 @@
 /** How a wallet pays for a call by x402: the words, the figures and the code that all documents repeat. */
 import { usdToMicros } from '../ledger/money.ts';
 import type { Service } from '../services/define.ts';
-import { type DiscoveryContext, serves, type X402Network } from './context.ts';
+import { cheapestForSale, type DiscoveryContext, serves, type X402Network } from './context.ts';
 
 /** What x402 clients refuse to pay above of their own accord, until their cap is raised. In micro-USD. */
 const DEFAULT_CAP_MICROS = 1_000_000n;
@@ -19,11 +19,7 @@ export function amountUnitsOf(service: Service): string {
 
 /** The service that a wallet should try first: cheap and sure. Null when a wallet can buy nothing now. */
 export function firstServiceByWallet(context: DiscoveryContext): Service | null {
-  const forSale = context.services.filter(
-    (service) => context.availability(service).available && networksFor(service, context).length > 0,
-  );
-  const cheapest = forSale.toSorted((a, b) => Number(a.priceUsd) - Number(b.priceUsd))[0];
-  return forSale.find(({ path }) => path === 'first-call') ?? cheapest ?? null;
+  return cheapestForSale(context, (service) => networksFor(service, context).length > 0);
 }
 
 /** What clients do of their own accord above their cap, and how to change it. */

@@ -2,6 +2,16 @@ import type { Service } from '../services/define.ts';
 import { inputSchemaOf, outputSchemaOf } from '../services/json-schema.ts';
 import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
 import type { DiscoveryContext } from './context.ts';
+import {
+  MPP_CHALLENGE_SCHEME,
+  MPP_CREDENTIAL_SCHEME,
+  mppCommandOf,
+  mppEndpointOf,
+  mppMethodsOf,
+  mppOffersOf,
+  mppProgramOf,
+  mppRules,
+} from './pay-by-mpp.ts';
 import { amountUnitsOf, networksFor, spendingCapOf, walletProgramOf, walletRules } from './pay-by-wallet.ts';
 
 /** `/x402/recipes/{service}`: all that is needed to buy this one service, ready to paste. */
@@ -25,6 +35,7 @@ export function recipeDocument(service: Service, context: DiscoveryContext) {
         freeKey: context.trial === null ? null : `${context.baseUrl}/api/m2m/credits/trial`,
       },
       x402: byWallet(service, context),
+      mpp: byMpp(service, context),
     },
     charged: `${service.priceUsd} USD with the answer. ${CHARGING_RULE}`,
     repeating: REPEAT_RULE,
@@ -40,6 +51,7 @@ export function recipeDocument(service: Service, context: DiscoveryContext) {
       headers: [
         ...['X-Credits-Used', 'X-Credits-Remaining', 'X-Payment-Method', 'X-Call-Id'],
         ...(networksFor(service, context).length === 0 ? [] : ['PAYMENT-RESPONSE', 'X-Payment-Transaction']),
+        ...(mppEndpointOf(service, context) === null ? [] : ['Payment-Receipt']),
       ],
       outputSchema: outputSchemaOf(service),
     },
@@ -61,6 +73,25 @@ function byWallet(service: Service, context: DiscoveryContext) {
     spendingCap: spendingCapOf(service),
     program: walletProgramOf(service, context),
     rules: walletRules(context),
+  };
+}
+
+/** How MPP buys this service; null when it does not. */
+function byMpp(service: Service, context: DiscoveryContext) {
+  const endpoint = mppEndpointOf(service, context);
+  if (endpoint === null) return null;
+  return {
+    endpoint,
+    header: MPP_CREDENTIAL_SCHEME,
+    challengeHeader: MPP_CHALLENGE_SCHEME,
+    receiptHeader: 'Payment-Receipt',
+    methods: mppMethodsOf(context),
+    offers: mppOffersOf(service, context),
+    commands: Object.fromEntries(
+      (context.rails.mpp?.methods ?? []).map((each) => [each.method, mppCommandOf(service, context, each)]),
+    ),
+    program: mppProgramOf(service, context),
+    rules: mppRules(context),
   };
 }
 

@@ -4,6 +4,7 @@ import { agentInstructionsDocument } from './agent-instructions.ts';
 import { capabilitiesDocument } from './capabilities.ts';
 import { catalogDocument } from './catalog.ts';
 import { type DiscoveryContext, fingerprintOf } from './context.ts';
+import { mppCatalogDocument } from './mpp-catalog.ts';
 import { openapiDocument } from './openapi.ts';
 import { pageRoutes, sendPage } from './pages.ts';
 import { paymentManifestDocument } from './payment-manifest.ts';
@@ -11,6 +12,7 @@ import { appendVary, type Published, publish, publishJson, sendPublished } from 
 import { recipeDocument } from './recipe.ts';
 import { llmsText, robotsText } from './text-documents.ts';
 import { welcomeDocument } from './welcome.ts';
+import { mppDocument } from './well-known-mpp.ts';
 import { x402Document, x402ResourcesDocument } from './well-known-x402.ts';
 
 const DOCUMENT_SECONDS = 60;
@@ -60,6 +62,16 @@ const DOCUMENTS: readonly PublishedDocument[] = [
     render: (context) => jsonIfAny(x402Document(context)),
   },
   {
+    paths: ['/mpp/catalog'],
+    maxAgeSeconds: CATALOG_SECONDS,
+    render: (context) => jsonIfAny(mppCatalogDocument(context)),
+  },
+  {
+    paths: ['/.well-known/mpp.json'],
+    maxAgeSeconds: DOCUMENT_SECONDS,
+    render: (context) => jsonIfAny(mppDocument(context)),
+  },
+  {
     paths: ['/.well-known/agent-instructions.json'],
     maxAgeSeconds: DOCUMENT_SECONDS,
     render: (context) => publishJson(agentInstructionsDocument(context)),
@@ -93,7 +105,7 @@ export function discoveryRoutes(app: FastifyInstance, context: DiscoveryContext)
   ): FastifyReply {
     const published = current(name, make);
     if (published === null) {
-      throw notFound('This document is about payments on a chain, which are not taken now.', known());
+      throw notFound('This document is about a way to pay that is not open now.', known());
     }
     return sendPublished(request, reply, published, maxAgeSeconds);
   }

@@ -1,4 +1,4 @@
-/** For tests: a small world to publish, with four services of which one is not for sale. */
+/** For tests: a small world to publish, with four services, of which one is not for sale and two are sold by MPP. */
 import { z } from 'zod';
 import { answer } from '../services/answer.ts';
 import { defineService, type Service } from '../services/define.ts';
@@ -11,6 +11,7 @@ export const SAMPLE_SERVICES: readonly Service[] = [
     name: 'First Paid Call',
     tag: 'Discovery',
     priceUsd: '0.05',
+    mpp: true,
     featured: true,
     summary: 'Proves that a key works and names good services to call next.',
     input: z.object({ agentId: text(100, 'Any name for the caller').optional() }),
@@ -26,6 +27,7 @@ export const SAMPLE_SERVICES: readonly Service[] = [
     name: 'Ping/Echo Service',
     tag: 'Discovery',
     priceUsd: '0.25',
+    mpp: true,
     featured: true,
     summary: 'Echoes a message.',
     input: z.object({ message: text(500, 'Sent back as it is').default('pong') }),
@@ -125,7 +127,10 @@ export const SAMPLE_ROUTES = [
   'POST /api/keys/me/rotate',
   'GET /health/live',
   'GET /health/ready',
+  'GET /mpp/catalog',
+  'GET /.well-known/mpp.json',
   'POST /x402/:service',
+  'POST /mpp/:service',
 ].map((line) => {
   const [method = '', path = ''] = line.split(' ');
   return { method, path };

@@ -1,5 +1,13 @@
 import { CHARGING_RULE } from './call-errors.ts';
 import { type DiscoveryContext, firstService, serves } from './context.ts';
+import {
+  firstServiceByMpp,
+  mppCommandOf,
+  mppEndpointOf,
+  mppMethodsOf,
+  mppRules,
+  soldByMpp,
+} from './pay-by-mpp.ts';
 import { firstServiceByWallet, walletProgramOf, walletRules } from './pay-by-wallet.ts';
 import { curlOf } from './recipe.ts';
 
@@ -32,6 +40,7 @@ export function llmsText(context: DiscoveryContext): string {
         ]),
     '',
     ...byWallet(context),
+    ...byMpp(context),
     '## Documents',
     '',
     link('Catalog', '/x402/catalog', 'every service with price and availability now'),
@@ -41,6 +50,12 @@ export function llmsText(context: DiscoveryContext): string {
     ...(context.rails.x402 === null
       ? []
       : [link('Payment manifest', '/x402/payment-manifest.json', 'to whom a wallet pays, and how much')]),
+    ...(context.rails.mpp === null
+      ? []
+      : [
+          link('MPP catalog', '/mpp/catalog', 'what the Machine Payments Protocol buys, with amounts'),
+          link('MPP manifest', '/.well-known/mpp.json', 'its methods, realm and services'),
+        ]),
     link('Documentation', '/docs', 'the same for people, with a form that sends a call'),
     ...(serves(context, 'GET', '/api/keys/me')
       ? [link('Keys', '/keys', 'for people: what a key holds and has spent')]
@@ -80,6 +95,28 @@ function byWallet(context: DiscoveryContext): string[] {
   ];
 }
 
+/** The section about paying by MPP; nothing while that is not taken. */
+function byMpp(context: DiscoveryContext): string[] {
+  if (context.rails.mpp === null) return [];
+  const first = firstServiceByMpp(context);
+  const tokens = mppMethodsOf(context).map(
+    ({ method, symbol, currency, network }) => `${method} (${symbol ?? currency} on ${network})`,
+  );
+  return [
+    '## Or pay by the Machine Payments Protocol',
+    '',
+    `At the addresses below /mpp/, by ${tokens.join(' or ')}:`,
+    '',
+    ...soldByMpp(context).map(
+      (service) => `- \`POST ${mppEndpointOf(service, context)}\`: ${service.priceUsd} USD`,
+    ),
+    '',
+    ...(first === null ? [] : ['```sh', mppCommandOf(first, context) ?? '', '```', '']),
+    ...Object.values(mppRules(context)).map((rule) => `- ${rule}`),
+    '',
+  ];
+}
+
 /** `/robots.txt`: documents may be read by anybody; what is sold or bound to a key is not a page. */
 export function robotsText(context: DiscoveryContext): string {
   return [
@@ -89,7 +126,7 @@ export function robotsText(context: DiscoveryContext): string {
     ...(context.rails.x402 === null ? [] : ['Allow: /x402/payment-manifest.json']),
     'Allow: /api/auth/capabilities',
     'Disallow: /x402/',
-    ...(context.rails.mpp === null ? [] : ['Disallow: /mpp/']),
+    ...(context.rails.mpp === null ? [] : ['Allow: /mpp/catalog', 'Disallow: /mpp/']),
     'Disallow: /api/',
     'Disallow: /keys',
     '',

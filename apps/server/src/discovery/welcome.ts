@@ -2,6 +2,13 @@ import { CHARGING_RULE } from './call-errors.ts';
 import { trialOf } from './capabilities.ts';
 import { type DiscoveryContext, firstService, priceRange } from './context.ts';
 import {
+  firstServiceByMpp,
+  MPP_CREDENTIAL_SCHEME,
+  mppCommandOf,
+  mppMethodsOf,
+  SAME_CREDENTIAL_RULE,
+} from './pay-by-mpp.ts';
+import {
   firstServiceByWallet,
   SAME_HEADER_RULE,
   SPENDING_CAP_RULE,
@@ -27,7 +34,7 @@ export function welcomeDocument(context: DiscoveryContext) {
     payment: {
       api_key: { header: 'X-API-KEY', freeTrial: trialOf(context) },
       ...(context.rails.x402 === null ? {} : { x402: byWallet(context) }),
-      ...(context.rails.mpp === null ? {} : { mpp: { header: 'Authorization: Payment <credential>' } }),
+      ...(context.rails.mpp === null ? {} : { mpp: byMpp(context) }),
     },
     firstCall:
       first === null
@@ -46,6 +53,7 @@ export function welcomeDocument(context: DiscoveryContext) {
       llms: `${baseUrl}/llms.txt`,
       docs: `${baseUrl}/docs`,
       ...(context.rails.x402 === null ? {} : { paymentManifest: `${baseUrl}/x402/payment-manifest.json` }),
+      ...(context.rails.mpp === null ? {} : { mppCatalog: `${baseUrl}/mpp/catalog` }),
     },
   };
 }
@@ -59,5 +67,16 @@ function byWallet(context: DiscoveryContext) {
     spendingCap: SPENDING_CAP_RULE,
     uncertain: SAME_HEADER_RULE,
     firstCall: first === null ? null : walletProgramOf(first, context),
+  };
+}
+
+function byMpp(context: DiscoveryContext) {
+  const first = firstServiceByMpp(context);
+  return {
+    header: MPP_CREDENTIAL_SCHEME,
+    methods: mppMethodsOf(context).map(({ method, network, symbol }) => ({ method, network, symbol })),
+    catalog: `${context.baseUrl}/mpp/catalog`,
+    uncertain: SAME_CREDENTIAL_RULE,
+    firstCall: first === null ? null : mppCommandOf(first, context),
   };
 }

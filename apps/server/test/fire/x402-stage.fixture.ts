@@ -8,7 +8,7 @@ import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 
 import { z } from 'zod';
 import { fund as drawFromFaucet } from '../../../../packages/sandbox/src/chain/faucet.ts';
 import { startFacilitator } from '../../../../packages/sandbox/src/facilitator/facilitator.ts';
-import { connectPools } from '../../src/db/connection.ts';
+import { connectPools, type Database, type Pools } from '../../src/db/connection.ts';
 import { proveBooks } from '../../src/ledger/books.ts';
 import { answer } from '../../src/services/answer.ts';
 import { defineService, type Service } from '../../src/services/define.ts';
@@ -53,6 +53,19 @@ export function fund(...gift: Parameters<typeof drawFromFaucet>): ReturnType<typ
   const drawn = faucet.then(() => drawFromFaucet(...gift));
   faucet = drawn.catch(() => {});
   return drawn;
+}
+
+const NEVER = new Promise<never>(() => {});
+
+/** The database as one process sees it: once its life is over, nothing that it says is heard. */
+function ofLife({ sql, commits }: Pools, life: { readonly isOver: boolean }): Pools {
+  const mortal = (pool: Database): Database =>
+    new Proxy(pool, {
+      apply: (target, self, args: unknown[]) =>
+        life.isOver ? NEVER : Reflect.apply(target, self, args),
+      get: (target, name) => (life.isOver && name === 'begin' ? () => NEVER : Reflect.get(target, name)),
+    });
+  return { sql: mortal(sql), commits: mortal(commits) };
 }
 
 export type Stage = Awaited<ReturnType<typeof setStage>>;
@@ -115,9 +128,11 @@ export async function setStage(options: {
       : { FACILITATOR_URL: '', X402_RELAYER_KEYS: settlerKey }),
     ...options.environment,
   };
-  const open = (pools: { sql: typeof database.sql; commits: typeof database.commits }, more = {}) =>
+  const open = (pools: Pools, more = {}) =>
     startTestServer({ pools, services, nowMs, environment: { ...environment, ...more } });
-  let [here, there] = await Promise.all([open(database), open(elsewhere)]);
+  let life = { isOver: false };
+  let [here, there] = await Promise.all([open(ofLife(database, life)), open(elsewhere)]);
+  const dying: Promise<void>[] = [];
 
   async function job(name: string, on: TestServer): Promise<void> {
     const found = on.app.jobs.find((each) => each.name === name);
@@ -203,10 +218,21 @@ export async function setStage(options: {
     /** A new process on the same database. */
     async restart(more: Record<string, string> = {}): Promise<void> {
       await here.close();
-      here = await open(database, more);
+      life = { isOver: false };
+      here = await open(ofLife(database, life), more);
+    },
+    /** The process of `here` ends between two steps: it writes nothing more, and its connections break. */
+    async crash(): Promise<void> {
+      const { http } = here.app;
+      life.isOver = true;
+      http.server.closeAllConnections();
+      // Not the whole app: it would wait for what it owes, which the dead do not pay.
+      dying.push(http.close());
+      life = { isOver: false };
+      here = await open(ofLife(database, life));
     },
 
-    resume: () => job('resume-relayers', here),
+    resume: (on = here) => job('resume-relayers', on),
     finish: () => here.app.settlementFinisher.run(),
 
     /** Lets the jobs do what is left to do; the clock goes on between their rounds. */
@@ -298,7 +324,7 @@ export async function setStage(options: {
 
     async close(): Promise<void> {
       node.mend();
-      await Promise.all([here.close(), there.close()]);
+      await Promise.all([here.close(), there.close(), ...dying]);
       await Promise.all([facilitator.stop(), node.close(), elsewhere.sql.end(), elsewhere.commits.end()]);
       await database.close();
     },

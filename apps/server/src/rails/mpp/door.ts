@@ -4,6 +4,12 @@ import type { Quote, Rail } from '../../paid-call/rail.ts';
 import type { MppRail } from './mpp.ts';
 
 const PROBLEMS = 'https://paymentauth.org/problems/';
+/** The standard's word for a refusal that another rail, or a chain, made. */
+const PROBLEM_OF: Readonly<Record<string, string>> = {
+  PAYMENT_EXPIRED: 'payment-expired',
+  PAYMENT_INSUFFICIENT_FUNDS: 'payment-insufficient',
+  INSUFFICIENT_CREDITS: 'payment-insufficient',
+};
 const PROTOCOL = { 'x-mpp-protocol': 'payment-auth/1' };
 
 /**
@@ -27,7 +33,9 @@ export function mppDoor(mpp: MppRail, others: readonly Rail[], baseUrl: string):
             ? []
             : offers.flatMap(({ headers, freshHeaders }) => [headers, freshHeaders?.() ?? {}]);
           const problem =
-            refused === undefined ? null : String(refused.details.problem ?? 'verification-failed');
+            refused === undefined
+              ? null
+              : String(refused.details.problem ?? PROBLEM_OF[refused.code] ?? 'verification-failed');
           const body = {
             ...standard.body,
             ...(refused === undefined || problem === null

@@ -5,6 +5,7 @@
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { Challenge, Credential, Receipt } from 'mppx';
+import { challengeHash } from 'mppx/evm';
 import { evm, Mppx, Store, tempo } from 'mppx/server';
 import { createClient, defineChain, http } from 'viem';
 import { connectRpc, type Rpc } from '../../chain-rpc/json-rpc.ts';
@@ -19,11 +20,18 @@ import {
   PaymentRefused,
   type Quote,
   type Rail,
+  type Recalled,
   type Headers as RequestHeaders,
 } from '../../paid-call/rail.ts';
 import type { Hex } from '../x402/eip3009.ts';
 import type { AuthorizationSettler } from '../x402/x402.ts';
-import { readTempoTransaction, type TempoEvidence, tempoPayments } from './tempo-payments.ts';
+import {
+  isBoundTo,
+  readTempoTransaction,
+  type TempoEvidence,
+  type TempoTransaction,
+  tempoPayments,
+} from './tempo-payments.ts';
 
 const TEMPO_CHAIN_ID = 4217;
 const TEMPO = `eip155:${TEMPO_CHAIN_ID}`;
@@ -31,6 +39,8 @@ const TEMPO = `eip155:${TEMPO_CHAIN_ID}`;
 const DECIMALS = 6;
 const RPC_TIMEOUT_MS = 5_000;
 const MAX_CREDENTIAL_CHARS = 16_000;
+/** No payment may stay good for longer: as long as it is, somebody has to watch it. */
+const MAX_VALIDITY_MS = 3_600_000;
 
 export interface MppConfig {
   methods: readonly ('tempo' | 'evm')[];
@@ -126,8 +136,8 @@ export function createMppRail(
       ? null
       : createHash('sha256').update(rawBody).digest('base64url');
 
-  /** Reads a credential, as far as that takes no chain: it was answered to a challenge of ours, for this service. */
-  function readCredential(headers: RequestHeaders, quote: Quote): MppCredential {
+  /** Reads a credential that was answered to a challenge of ours, whatever the terms are by now. */
+  function openCredential(headers: RequestHeaders): MppCredential {
     const header = headers.authorization;
     if (typeof header !== 'string')
       throw refuse('malformed-credential', 'The credential is malformed.', AGAIN);
@@ -137,8 +147,9 @@ export function createMppRail(
         `The credential has more than ${MAX_CREDENTIAL_CHARS} characters.`,
         AGAIN,
       );
-    if (header.match(/(^|,\s*)payment\s/gi)?.length !== 1) {
-      throw new Problem(400, 'TWO_CREDENTIALS', 'One request carries one Payment credential.', {
+    const isBesideX402 = headers['payment-signature'] !== undefined || headers['x-payment'] !== undefined;
+    if (isBesideX402 || header.match(/(^|,\s*)payment\s/gi)?.length !== 1) {
+      throw new Problem(400, 'TWO_CREDENTIALS', 'One request carries one payment.', {
         details: { charged: false },
       });
     }
@@ -159,6 +170,13 @@ export function createMppRail(
       throw refuse('invalid-challenge', 'The challenge was not issued by this server.', AGAIN);
     if (challenge.realm !== realm)
       throw refuse('invalid-challenge', 'The challenge is for another realm.', AGAIN);
+    return credential;
+  }
+
+  /** Reads a credential, as far as that takes no chain: it was answered to a challenge of ours, for this service. */
+  function readCredential(headers: RequestHeaders, quote: Quote): MppCredential {
+    const credential = openCredential(headers);
+    const { challenge } = credential;
     if (metaOf(credential)._mppx_scope !== scopeOf(quote))
       throw refuse('invalid-challenge', 'The challenge is for another service.', AGAIN);
     if (challenge.request.amount !== String(quote.priceMicros))
@@ -189,38 +207,46 @@ export function createMppRail(
       proof: { by: 'signature', network: onChain.network, address: onChain.payer },
       limitBy: `mpp:${onChain.payer}`,
       network: onChain.network,
-      receipt: ({ callId, transaction }) =>
-        transaction === null ? {} : receiptHeaders(challenge.method, callId, transaction),
+      receipt: receiptOf(challenge.method),
     };
   }
 
   function readTempo(credential: MppCredential, quote: Quote): OnChainPayment {
     if (tempoMethod === null) throw refuse('method-unsupported', 'Tempo payments are not taken here.', AGAIN);
-    const { payload } = credential;
-    if (payload.type !== 'transaction' || typeof payload.signature !== 'string') {
+    const transaction = transactionOf(credential);
+    const { currency, recipient } = tempoMethod;
+    const { raw, hash, chainId, sender, validBefore, validAfter, transfers } = transaction;
+    if (chainId !== TEMPO_CHAIN_ID)
+      throw refuse('verification-failed', 'The transaction is for another chain.', AGAIN);
+    const nowMs = parts.nowMs();
+    if (validBefore === null || validBefore * 1_000 > nowMs + MAX_VALIDITY_MS)
       throw refuse(
         'invalid-payload',
-        'Only credentials of type "transaction" are taken: the server sends the transaction.',
-        'Let the client pay in pull mode.',
+        'The transaction must end within an hour.',
+        'Sign it with validBefore.',
       );
-    }
-    let evidence: TempoEvidence & { deadAfterMs: number };
-    try {
-      evidence = readTempoTransaction(payload.signature as Hex, parts.nowMs());
-    } catch {
-      throw refuse('invalid-payload', 'The credential holds no Tempo transaction.', AGAIN);
-    }
-    const { deadAfterMs, ...kept } = evidence;
+    if (validAfter !== null && validAfter * 1_000 > nowMs)
+      throw refuse('verification-failed', 'The transaction is not valid yet.', 'Sign it without validAfter.');
+    const transfer = transfers.find(
+      ({ token, to, amountUnits, memo }) =>
+        token === currency.toLowerCase() &&
+        to === recipient.toLowerCase() &&
+        amountUnits === quote.priceMicros &&
+        isBoundTo(memo, credential.challenge.id),
+    );
+    if (transfer === undefined)
+      throw refuse('verification-failed', 'The transaction does not pay this challenge.', AGAIN);
+    const evidence: TempoEvidence = { scheme: 'tempo', raw, hash, data: transfer.data, validBefore };
     return {
-      key: `${TEMPO}:tx:${evidence.hash}`,
+      key: keyOfTempo(transaction),
       network: TEMPO,
-      asset: tempoMethod.currency,
-      payer: addressOf(credential.source),
-      payTo: tempoMethod.recipient,
+      asset: currency,
+      payer: sender,
+      payTo: recipient,
       amountUnits: quote.priceMicros,
-      deadAfterMs,
+      deadAfterMs: validBefore * 1_000,
       evidence: {
-        ...kept,
+        ...evidence,
         credential: Credential.serialize(credential as never),
         scope: scopeOf(quote),
         amount: amountOf(quote),
@@ -229,9 +255,63 @@ export function createMppRail(
     };
   }
 
+  const keyOfTempo = ({ hash }: TempoTransaction) => `${TEMPO}:tx:${hash}`;
+
+  function transactionOf({ payload }: MppCredential): TempoTransaction {
+    if (payload.type !== 'transaction' || typeof payload.signature !== 'string') {
+      throw refuse(
+        'invalid-payload',
+        'Only credentials of type "transaction" are taken: the server sends the transaction.',
+        'Let the client pay in pull mode.',
+      );
+    }
+    try {
+      return readTempoTransaction(payload.signature as Hex);
+    } catch {
+      throw refuse('invalid-payload', 'The credential holds no signed Tempo transaction.', AGAIN);
+    }
+  }
+
   async function readEvm(credential: MppCredential, quote: Quote): Promise<OnChainPayment> {
     if (evmMethod === null || credential.challenge.method !== 'evm')
       throw refuse('method-unsupported', 'This method is not taken here.', AGAIN);
+    const { authorization, signature } = authorizationIn(credential);
+    if (authorization.to !== evmMethod.payTo.toLowerCase())
+      throw refuse('verification-failed', 'The payment is made out to somebody else.', AGAIN);
+    if (authorization.value !== String(quote.priceMicros))
+      throw refuse('verification-failed', 'The authorization is not over the price.', AGAIN);
+    const deadAfterMs = Number(authorization.validBefore) * 1_000;
+    if (deadAfterMs > parts.nowMs() + MAX_VALIDITY_MS)
+      throw refuse('verification-failed', 'The authorization is valid for more than an hour.', AGAIN);
+    const signed = await evmMethod.isSignedByPayer(authorization, signature).catch((error: unknown) => {
+      throw unavailable('CHAIN_UNAVAILABLE', 'The chain does not answer.', 5_000, {}, error);
+    });
+    if (!signed) throw refuse('verification-failed', 'The signature is not by the payer.', AGAIN);
+    const network = `eip155:${evmMethod.chainId}`;
+    return {
+      // The same key as by x402: the chain takes the nonce once, whichever rail brought it.
+      key: keyOfEvm(network, evmMethod.asset, authorization),
+      network,
+      asset: evmMethod.asset,
+      payer: authorization.from,
+      payTo: evmMethod.payTo.toLowerCase(),
+      amountUnits: quote.priceMicros,
+      deadAfterMs,
+      evidence: {
+        ...evmMethod.evidenceOf(authorization, signature, quote),
+        credential: Credential.serialize(credential as never),
+        scope: scopeOf(quote),
+        amount: amountOf(quote),
+        path: pathOf(quote),
+      },
+    };
+  }
+
+  const keyOfEvm = (network: string, asset: string, { from, nonce }: { from: string; nonce: string }) =>
+    `${network}:${asset.toLowerCase()}:${from}:${nonce}`;
+
+  /** The authorization of a credential, whose nonce follows from the challenge that only its payer was told. */
+  function authorizationIn(credential: MppCredential) {
     const { payload } = credential;
     const text = (name: string) => String(payload[name] ?? '').toLowerCase();
     const authorization = {
@@ -242,45 +322,43 @@ export function createMppRail(
       validBefore: text('validBefore'),
       nonce: text('nonce'),
     };
-    const signature = String(payload.signature ?? '').toLowerCase();
-    const wellFormed =
+    const signature = text('signature');
+    const isWellFormed =
       payload.type === 'authorization' &&
       /^0x[0-9a-f]{40}$/.test(authorization.from) &&
       /^0x[0-9a-f]{64}$/.test(authorization.nonce) &&
       [authorization.value, authorization.validAfter, authorization.validBefore].every((value) =>
         /^\d{1,20}$/.test(value),
       ) &&
-      /^0x([0-9a-f]{2}){65,4096}$/.test(signature);
-    if (!wellFormed) throw refuse('invalid-payload', 'The payload is no EIP-3009 authorization.', AGAIN);
-    if (authorization.to !== evmMethod.payTo.toLowerCase())
-      throw refuse('verification-failed', 'The payment is made out to somebody else.', AGAIN);
-    if (authorization.value !== String(quote.priceMicros))
-      throw refuse('verification-failed', 'The authorization is not over the price.', AGAIN);
-    const signed = await evmMethod
-      .isSignedByPayer(authorization, signature as Hex)
-      .catch((error: unknown) => {
-        throw unavailable('CHAIN_UNAVAILABLE', 'The chain does not answer.', 5_000, {}, error);
-      });
-    if (!signed) throw refuse('verification-failed', 'The signature is not by the payer.', AGAIN);
-    const network = `eip155:${evmMethod.chainId}`;
-    return {
-      // The same key as by x402: the chain takes the nonce once, whichever rail brought it.
-      key: `${network}:${evmMethod.asset.toLowerCase()}:${authorization.from}:${authorization.nonce}`,
-      network,
-      asset: evmMethod.asset,
-      payer: authorization.from,
-      payTo: evmMethod.payTo.toLowerCase(),
-      amountUnits: quote.priceMicros,
-      deadAfterMs: Number(authorization.validBefore) * 1_000,
-      evidence: {
-        ...evmMethod.evidenceOf(authorization, signature as Hex, quote),
-        credential: Credential.serialize(credential as never),
-        scope: scopeOf(quote),
-        amount: amountOf(quote),
-        path: pathOf(quote),
-      },
-    };
+      // Of a key: the reference library knows no other.
+      /^0x[0-9a-f]{130}$/.test(signature);
+    if (!isWellFormed) throw refuse('invalid-payload', 'The payload is no EIP-3009 authorization.', AGAIN);
+    if (authorization.nonce !== challengeHash(credential.challenge as never))
+      throw refuse('verification-failed', 'The authorization is for another challenge.', AGAIN);
+    return { authorization, signature: signature as Hex };
   }
+
+  /** What a payment may have bought, whatever the terms are by now. @throws when it is none */
+  function recall(headers: RequestHeaders): Recalled | null {
+    const credential = openCredential(headers);
+    const { method, request } = credential.challenge;
+    const { chainId } = request.methodDetails;
+    let key: string;
+    if (method === 'tempo') {
+      const transaction = transactionOf(credential);
+      // The transaction itself stands on the chain for all to see: only whoever was given the challenge may ask.
+      if (!transaction.transfers.some(({ memo }) => isBoundTo(memo, credential.challenge.id))) return null;
+      key = keyOfTempo(transaction);
+    } else {
+      key = keyOfEvm(`eip155:${chainId}`, request.currency, authorizationIn(credential).authorization);
+    }
+    return { accountId: HOUSE_ACCOUNTS.chain_clearing, keys: [key], receipt: receiptOf(method) };
+  }
+
+  const receiptOf =
+    (method: string): Payment['receipt'] =>
+    ({ callId, transaction }) =>
+      transaction === null ? {} : receiptHeaders(method, callId, transaction);
 
   /** The library's own checks: expiry, the binding of payment to challenge, and on Tempo a trial of the transaction. */
   async function validate(payment: OnChainPayment): Promise<void> {
@@ -314,7 +392,7 @@ export function createMppRail(
           AGAIN,
         );
       }
-      if (isRevert(error))
+      if (isRefusedByNode(error))
         throw refuse(
           'payment-insufficient',
           'The chain would refuse this payment.',
@@ -327,13 +405,23 @@ export function createMppRail(
   const onTempo =
     rpc === null
       ? null
-      : tempoPayments({ rpc, report: (step, outcome) => parts.report(TEMPO, step, outcome) });
+      : tempoPayments({
+          rpc,
+          nowMs: parts.nowMs,
+          report: (step, outcome) => parts.report(TEMPO, step, outcome),
+        });
 
   const chains: Chains = {
     async verify(payment) {
-      await validate(payment);
-      if (payment.network !== TEMPO) await evmMethod?.chains.verify(payment);
-      else parts.report(TEMPO, 'verify', 'valid');
+      try {
+        await validate(payment);
+        if (payment.network === TEMPO) await onTempo?.verify(payment);
+        else await evmMethod?.chains.verify(payment);
+      } catch (error) {
+        // It may have paid already: its payer sent it, or nobody heard the end of it. Then it buys what it paid for.
+        if (error instanceof PaymentRefused && (await chains.look(payment)).status === 'settled') return;
+        throw error;
+      }
     },
     async settle(payment) {
       if (payment.network === TEMPO) return onTempo?.settle(payment) ?? { status: 'unknown' };
@@ -368,6 +456,13 @@ export function createMppRail(
     recognizes: ({ authorization }) =>
       typeof authorization === 'string' && /(^|,\s*)payment\s/i.test(authorization),
     read,
+    async recall(headers) {
+      try {
+        return recall(headers);
+      } catch {
+        return null;
+      }
+    },
   };
 
   return {
@@ -438,18 +533,12 @@ interface MppCredential {
     realm: string;
     method: string;
     intent: string;
-    request: { amount: string };
+    request: { amount: string; currency: string; methodDetails: { chainId: number } };
     meta?: Record<string, string>;
     /** base64url of JSON: what `meta` was made into. */
     opaque?: string;
   };
   payload: Record<string, unknown>;
-  source?: string;
-}
-
-/** `did:pkh:eip155:<chain>:<address>`. */
-function addressOf(source: string | undefined): string {
-  return /^did:pkh:eip155:\d+:(0x[0-9a-fA-F]{40})$/.exec(source ?? '')?.[1]?.toLowerCase() ?? 'unknown';
 }
 
 /** What we put into the challenge beside the library's own fields: what the credential echoes as `opaque`. */
@@ -463,9 +552,11 @@ function metaOf({ challenge }: MppCredential): Record<string, string> {
   }
 }
 
-function isRevert(error: unknown): boolean {
+/** Whether a node answered, and said that it would not take the transaction. */
+function isRefusedByNode(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (/revert|insufficient|execution/i.test(cause.message)) return true;
+    const { name, code } = cause as { name: string; code?: number };
+    if (name === 'RpcRequestError') return code === 3 || code === -32000 || code === -32003;
   }
   return false;
 }

@@ -3,9 +3,10 @@
  * before it is sent, so what became of it can always be asked. https://docs.tempo.xyz
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { keccak256 } from 'viem';
-import { Transaction } from 'viem/tempo';
+import { decodeFunctionData, type Hex, keccak256, toBytes } from 'viem';
+import { Abis, Transaction } from 'viem/tempo';
 import { type Rpc, RpcRefusal } from '../../chain-rpc/json-rpc.ts';
+import { unavailable } from '../../http/problem.ts';
 import { type ChainVerdict, type OnChainPayment, PaymentRefused } from '../../paid-call/rail.ts';
 import { asMined, type MinedTransaction } from '../../relayer/relayer.ts';
 import type { NetworkPayments } from '../x402/evm-payments.ts';
@@ -15,38 +16,75 @@ const FIRST_LOOK_MS = 50;
 const LAST_LOOK_MS = 1_000;
 /** How far the chain's clock must be past the transaction's end. */
 const DEAD_MARGIN_S = 5n;
-/** A transaction without an end of its own is watched for so long. */
-const UNBOUNDED_LIFE_MS = 300_000;
+/** A transaction that ends sooner is not worth a run of the service: the node would not take it any more. */
+const LEAST_LIFE_MS = 4_000;
+/** JSON-RPC errors that tell of the node's own troubles and nothing of the transaction. */
+const NODE_TROUBLES: readonly number[] = [-32005, -32603];
+/** What the memo of a payment begins with: the first bytes of keccak256('mpp'), and a version. */
+const MEMO_START = `${keccak256(toBytes('mpp')).slice(0, 10)}01`;
 const TOPIC_TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
 
 export interface TempoEvidence extends Record<string, unknown> {
   scheme: 'tempo';
   /** The signed transaction. */
-  raw: `0x${string}`;
-  hash: string;
-  /** Seconds since 1970; null: it has no end. */
-  validBefore: number | null;
+  raw: Hex;
+  hash: Hex;
+  /** The call in it that pays. */
+  data: Hex;
+  /** Seconds since 1970. */
+  validBefore: number;
 }
 
-/** What a signed Tempo transaction says about itself. @throws when it is none */
-export function readTempoTransaction(
-  raw: `0x${string}`,
-  nowMs: number,
-): TempoEvidence & { deadAfterMs: number } {
+export interface TempoTransaction {
+  raw: Hex;
+  hash: Hex;
+  chainId: number;
+  /** Who signed it: found from the signature, and proven by the chain when it takes the transaction. */
+  sender: string;
+  /** Seconds since 1970; null: it has no end, or no beginning. */
+  validBefore: number | null;
+  validAfter: number | null;
+  /** Its transfers that carry a memo. */
+  transfers: readonly { data: Hex; token: string; to: string; amountUnits: bigint; memo: Hex }[];
+}
+
+/** What a signed Tempo transaction says about itself. @throws when it is none, or waits for somebody to pay its fee */
+export function readTempoTransaction(raw: Hex): TempoTransaction {
+  if (!raw.startsWith('0x76')) throw new Error("not of Tempo's own type");
   const transaction = Transaction.deserialize(raw as Transaction.TransactionSerializedTempo);
-  const validBefore = 'validBefore' in transaction ? (transaction.validBefore ?? null) : null;
-  const seconds = validBefore === null ? null : Number(validBefore);
+  const { from, signature, calls = [], chainId, feePayerSignature } = transaction;
+  // Where a fee payer would sign, a sender may be claimed: only one that follows from the signature counts.
+  if (from === undefined || signature === undefined || feePayerSignature === null)
+    throw new Error('unsigned');
   return {
-    scheme: 'tempo',
     raw,
     hash: keccak256(raw),
-    validBefore: seconds,
-    deadAfterMs: seconds === null ? nowMs + UNBOUNDED_LIFE_MS : seconds * 1_000,
+    chainId,
+    sender: from.toLowerCase(),
+    validBefore: transaction.validBefore ?? null,
+    validAfter: transaction.validAfter ?? null,
+    transfers: calls.flatMap(({ to, data }) => {
+      if (to === undefined || to === null || data === undefined) return [];
+      try {
+        const call = decodeFunctionData({ abi: Abis.tip20, data });
+        if (call.functionName !== 'transferWithMemo') return [];
+        const [payee, amountUnits, memo] = call.args;
+        return [{ data, token: to.toLowerCase(), to: payee.toLowerCase(), amountUnits, memo }];
+      } catch {
+        return [];
+      }
+    }),
   };
 }
 
+/** Whether a transfer's memo names this challenge, whose id only the payer was told. https://paymentauth.org (tempo) */
+export function isBoundTo(memo: Hex, challengeId: string): boolean {
+  const nonce = keccak256(toBytes(challengeId)).slice(2, 16);
+  return memo.startsWith(MEMO_START) && memo.endsWith(nonce);
+}
+
 function refused(code: string, message: string, hint: string): PaymentRefused {
-  return new PaymentRefused(code, message, hint, { problem: 'verification-failed' });
+  return new PaymentRefused(code, message, hint);
 }
 
 const EXPIRED = () =>
@@ -54,6 +92,12 @@ const EXPIRED = () =>
     'PAYMENT_EXPIRED',
     'The transaction was not mined before its end.',
     'Answer a fresh challenge, and send the credential at once: a Tempo transaction is valid for about 25 s.',
+  );
+const INSUFFICIENT = () =>
+  refused(
+    'PAYMENT_INSUFFICIENT_FUNDS',
+    'The token does not let the payer move the price: its wallet does not hold it, or is blocked.',
+    'Fund the wallet, and answer a fresh challenge.',
   );
 const FAILED = () =>
   refused(
@@ -64,8 +108,9 @@ const FAILED = () =>
 
 export function tempoPayments(parts: {
   rpc: Rpc;
+  nowMs(): number;
   report(step: 'verify' | 'settle', outcome: string): void;
-}): Omit<NetworkPayments, 'verify'> {
+}): NetworkPayments {
   const { rpc } = parts;
   const evidenceOf = (payment: OnChainPayment) => payment.evidence as TempoEvidence;
 
@@ -94,10 +139,22 @@ export function tempoPayments(parts: {
           ? { status: 'settled', transaction: mined.hash, blockNumber: mined.blockNumber }
           : { status: 'dead', refusal: FAILED() };
       }
-      const over = validBefore !== null && BigInt(block.timestamp) > BigInt(validBefore) + DEAD_MARGIN_S;
+      const over = BigInt(block.timestamp) > BigInt(validBefore) + DEAD_MARGIN_S;
       return over ? { status: 'dead', refusal: EXPIRED() } : { status: 'open' };
     } catch (error) {
       return { status: 'unknown', cause: error };
+    }
+  }
+
+  async function verify(payment: OnChainPayment): Promise<void> {
+    const { data, validBefore } = evidenceOf(payment);
+    if (validBefore * 1_000 < parts.nowMs() + LEAST_LIFE_MS) throw EXPIRED();
+    try {
+      // The transfer by itself: not every node tries the calls of a whole transaction.
+      await rpc.call('eth_call', [{ from: payment.payer, to: payment.asset, data }, 'latest']);
+    } catch (error) {
+      if (error instanceof RpcRefusal && !NODE_TROUBLES.includes(error.code)) throw INSUFFICIENT();
+      throw unavailable('CHAIN_UNAVAILABLE', 'Tempo does not answer.', 5_000, {}, error);
     }
   }
 
@@ -105,18 +162,25 @@ export function tempoPayments(parts: {
     const before = await look(payment);
     if (before.status !== 'open') return before;
     const untilMs = performance.now() + SETTLE_TIMEOUT_MS;
-    let refusedBy: RpcRefusal | null = null;
-    try {
-      await rpc.call('eth_sendRawTransaction', [evidenceOf(payment).raw]);
-    } catch (error) {
-      // Somebody may have sent it before us; else the node will not have it, and nothing is on its way.
-      if (error instanceof RpcRefusal && !/already known|already imported/i.test(error.message))
-        refusedBy = error;
-    }
+    let isSent = false;
+    let mayBeSent = false;
     for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LAST_LOOK_MS)) {
+      let isRefused = false;
+      if (!isSent) {
+        try {
+          await rpc.call('eth_sendRawTransaction', [evidenceOf(payment).raw]);
+          isSent = true;
+        } catch (error) {
+          if (!(error instanceof RpcRefusal)) mayBeSent = true;
+          // Somebody may have sent it before us.
+          else if (/already known|already imported/i.test(error.message)) isSent = true;
+          else isRefused = !NODE_TROUBLES.includes(error.code);
+        }
+      }
       const looked = await look(payment);
       if (looked.status === 'settled' || looked.status === 'dead') return looked;
-      if (refusedBy !== null) return { status: 'refused', refusal: FAILED() };
+      // The node will not have it, and nothing is on its way.
+      if (isRefused && !mayBeSent) return { status: 'refused', refusal: FAILED() };
       if (performance.now() + pauseMs > untilMs) return { status: 'unknown', cause: 'not mined in time' };
       await sleep(pauseMs);
     }
@@ -124,6 +188,15 @@ export function tempoPayments(parts: {
 
   return {
     look,
+    async verify(payment) {
+      try {
+        await verify(payment);
+        parts.report('verify', 'valid');
+      } catch (error) {
+        parts.report('verify', error instanceof Error && 'code' in error ? String(error.code) : 'failed');
+        throw error;
+      }
+    },
     async settle(payment) {
       const verdict = await settle(payment).catch(
         (error: unknown) => ({ status: 'unknown', cause: error }) as const,
