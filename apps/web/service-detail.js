@@ -49,6 +49,7 @@ function examples(recipe) {
     ['JavaScript', recipe.fetch],
     ['Python', recipe.python],
     ...(recipe.payment.x402?.program ? [['Wallet', recipe.payment.x402.program]] : []),
+    ...(recipe.payment.mpp?.program ? [['MPP', recipe.payment.mpp.program]] : []),
   ];
   const shown = el('div', {});
   const buttons = languages.map(([language, text]) =>

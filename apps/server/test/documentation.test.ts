@@ -147,19 +147,25 @@ function outcomesIn(path: string): { status: string; codes: string[] }[] {
     }));
 }
 
-const codesMatching = (source: string, pattern: RegExp) =>
-  [...source.matchAll(pattern)].map(([, code]) => code ?? '');
+function codesIn(source: string, pattern: RegExp): string[] {
+  return [...source.matchAll(pattern)].map(([, code]) => code ?? '');
+}
 
-describe('docs/paid-call.md and docs/x402.md', () => {
+const ABOUT_PAYING = ['docs/paid-call.md', 'docs/x402.md', 'docs/mpp.md'];
+
+describe('docs/paid-call.md, docs/x402.md and docs/mpp.md', () => {
   const source = sourceOf('{paid-call,rails,services,http,jobs}/**/*.ts');
-  const outcomes = () => [...outcomesIn('docs/paid-call.md'), ...outcomesIn('docs/x402.md')];
+  const outcomes = () => ABOUT_PAYING.flatMap(outcomesIn);
 
   test('list only codes that the code answers with', () => {
-    for (const path of ['docs/paid-call.md', 'docs/x402.md']) {
+    for (const path of ABOUT_PAYING) {
       const listed = outcomesIn(path).flatMap(({ codes }) => codes);
       assert(listed.length > 20, path);
       for (const code of listed)
-        assert(source.includes(`'${code}'`) || isRefusal(code), `nothing answers ${code}`);
+        assert(
+          source.includes(`'${code}'`) || isRefusal(code) || MPP_REFUSALS.has(code),
+          `nothing answers ${code}`,
+        );
     }
   });
 
@@ -173,11 +179,7 @@ describe('docs/paid-call.md and docs/x402.md', () => {
   });
 
   test('list every code by which a credential is refused', () => {
-    // A way to pay that has no document of its own yet is not sold by any.
-    const refusals = codesMatching(
-      sourceOf('{paid-call,rails/{credits,x402}}/**/*.ts'),
-      /new PaymentRefused\(\s*'([A-Z_]+)'/g,
-    );
+    const refusals = codesIn(sourceOf('{paid-call,rails}/**/*.ts'), /new PaymentRefused\(\s*'([A-Z_]+)'/g);
     assert(refusals.length > 5);
     const listed = outcomes()
       .filter(({ status }) => status === '402')
@@ -191,7 +193,7 @@ describe('docs/paid-call.md and docs/x402.md', () => {
 
 /** The reasons of `rails/x402/refusals.ts` that something gives. */
 const X402_REFUSALS = (() => {
-  const reasons = codesMatching(sourceOf('rails/x402/refusals.ts'), /^ {2}([A-Z_]+): \[/gm);
+  const reasons = codesIn(sourceOf('rails/x402/refusals.ts'), /^ {2}([A-Z_]+): \[/gm);
   const users = sourceOf('rails/x402/!(refusals).ts');
   return reasons.filter((code) => users.includes(`'${code}'`));
 })();
@@ -208,12 +210,12 @@ describe('docs/x402.md', () => {
   test('lists every reason for which an x402 payment is refused, and what cannot be said of one yet', () => {
     assert(X402_REFUSALS.length > 10);
     const source = sourceOf('rails/x402/*.ts');
-    const refused = [...X402_REFUSALS, ...codesMatching(source, /new PaymentRefused\(\s*'([A-Z_]+)'/g)];
+    const refused = [...X402_REFUSALS, ...codesIn(source, /new PaymentRefused\(\s*'([A-Z_]+)'/g)];
     assert.deepEqual(
       refused.filter((code) => !listed('402').includes(code)),
       [],
     );
-    const waiting = codesMatching(source, /unavailable\(\s*'([A-Z_]+)'/g);
+    const waiting = codesIn(source, /unavailable\(\s*'([A-Z_]+)'/g);
     assert(waiting.length > 3);
     assert.deepEqual(
       [...waiting, 'SETTLEMENT_UNKNOWN', 'OUTCOME_UNKNOWN'].filter((code) => !listed('503').includes(code)),
@@ -241,6 +243,56 @@ describe('docs/x402.md', () => {
     });
     const text = document('docs/x402.md');
     for (const row of rows) assert(text.includes(row), row);
+  });
+});
+
+/** Why `rails/mpp/` refuses a credential, by the code that it answers with: the last part of the problem's type. */
+const MPP_REFUSALS = (() => {
+  const problems = codesIn(sourceOf('rails/mpp/*.ts'), /(?:refuse\(\s*|problem === )'([a-z-]+)'/g);
+  return new Map(problems.map((name) => [`MPP_${name.replaceAll('-', '_').toUpperCase()}`, name]));
+})();
+
+describe('docs/mpp.md', () => {
+  const rows = () =>
+    document('docs/mpp.md')
+      .split('\n')
+      .filter((line) => line.startsWith('| '));
+
+  test('lists every problem with its code, and what cannot be said of a payment yet', () => {
+    assert(MPP_REFUSALS.size > 5);
+    for (const [code, problem] of MPP_REFUSALS) {
+      assert(
+        rows().some((row) => row.includes(`| 402 | \`${code}\` | \`${problem}\` | no |`)),
+        `${code} should be listed as 402 ${problem}`,
+      );
+    }
+    const source = sourceOf('rails/mpp/*.ts');
+    const listed = (status: string) =>
+      outcomesIn('docs/mpp.md')
+        .filter((outcome) => outcome.status === status)
+        .flatMap(({ codes }) => codes);
+    const refused = codesIn(source, /\brefused\(\s*'([A-Z_]+)'/g);
+    assert(refused.length > 1);
+    const waiting = codesIn(source, /unavailable\(\s*'([A-Z_]+)'/g);
+    assert(waiting.length > 0);
+    assert.deepEqual(
+      [
+        ...refused.filter((code) => !listed('402').includes(code)),
+        ...waiting.filter((code) => !listed('503').includes(code)),
+        ...['PROTOCOL_MISMATCH', 'TWO_CREDENTIALS'].filter(
+          (code) => !document('docs/mpp.md').includes(`\`${code}\``),
+        ),
+      ],
+      [],
+    );
+  });
+
+  test('never tells the payer of an uncertain end to answer a new challenge', () => {
+    const uncertain = rows().filter((line) =>
+      /`(SETTLEMENT_UNKNOWN|OUTCOME_UNKNOWN|STILL_RUNNING|TOOK_TOO_LONG)`/.test(line),
+    );
+    assert.equal(uncertain.length, 4);
+    for (const line of uncertain) assert.match(line, /the same credential again/);
   });
 });
 

@@ -3,10 +3,17 @@ import { test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { validate as validateDiscovery } from 'mppx/discovery';
 import { z } from 'zod';
+import { loadServices } from '../services/registry.ts';
 import { agentInstructionsDocument } from './agent-instructions.ts';
 import { capabilitiesDocument } from './capabilities.ts';
 import { catalogDocument } from './catalog.ts';
-import { type DiscoveryContext, firstService, type MppOffer, type X402Offer } from './context.ts';
+import {
+  type DiscoveryContext,
+  firstService,
+  type MppOffer,
+  type X402Network,
+  type X402Offer,
+} from './context.ts';
 import { mppCatalogDocument } from './mpp-catalog.ts';
 import { openapiDocument, operationIdOf } from './openapi.ts';
 import { firstServiceByMpp, mppProgramOf } from './pay-by-mpp.ts';
@@ -18,6 +25,9 @@ import { llmsText, robotsText } from './text-documents.ts';
 import { welcomeDocument } from './welcome.ts';
 import { mppDocument } from './well-known-mpp.ts';
 import { x402Document, x402ResourcesDocument } from './well-known-x402.ts';
+
+/** Many readers take the whole document into one context; more than this is too much for them. */
+const MAX_OPENAPI_BYTES = 65_536;
 
 const X402: X402Offer = {
   facilitatorUrl: 'https://facilitator.test',
@@ -77,15 +87,17 @@ function everything(context: DiscoveryContext): Map<string, string> {
   ]);
 }
 
+const securityShape = z.array(z.record(z.string(), z.array(z.string())));
 /** What the tests read of an OpenAPI document. */
 const openapiShape = z.looseObject({
+  security: securityShape,
   paths: z.record(
     z.string(),
     z.record(
       z.string(),
       z.looseObject({
         operationId: z.string(),
-        security: z.array(z.record(z.string(), z.array(z.string()))),
+        security: securityShape.optional(),
         'x-price-usd': z.number().optional(),
         'x-availability': z.string().optional(),
         'x-x402-networks': z.array(z.string()).optional(),
@@ -131,6 +143,12 @@ const openapiShape = z.looseObject({
 
 function parsedOpenapi(context: DiscoveryContext) {
   return openapiShape.parse(JSON.parse(JSON.stringify(openapiDocument(context))));
+}
+
+/** Who may call a service, as its operation says or else the whole document. */
+function securityOf(context: DiscoveryContext, path: string) {
+  const { paths, security } = parsedOpenapi(context);
+  return paths[path]?.post?.security ?? security;
 }
 
 for (const [rails, context] of [
@@ -287,7 +305,7 @@ test('what must be paid first is offered only where money can be sent back', () 
   const nowhere = sampleContext({ services, rails: { x402: { ...X402, networks: [solana] }, mpp: null } });
   const post = parsedOpenapi(nowhere).paths['/x402/first-call']?.post;
   assert.deepEqual(post?.['x-payment-info']?.protocols, []);
-  assert.deepEqual(post?.security.at(-1), { BearerKey: [] });
+  assert.deepEqual(securityOf(nowhere, '/x402/first-call').at(-1), { BearerKey: [] });
   assert.equal(entry(nowhere)?.available, false);
   assert.ok(!x402ResourcesDocument(nowhere)?.resources.some((url) => url.endsWith('/first-call')));
   assert.notEqual(firstServiceByWallet(nowhere)?.path, 'first-call');
@@ -347,7 +365,6 @@ test('what MPP buys, for how much and in what, is the same in every document', (
     assert.deepEqual(info?.offers, offersFor(amount));
     assert.deepEqual(info?.protocols, [
       { mpp: { method: 'tempo', intent: 'charge', currency: 'USD' } },
-      { mpp: { method: 'evm', intent: 'charge', currency: 'USD' } },
       { x402: {} },
     ]);
   }
@@ -426,10 +443,7 @@ test('ways to pay are published when they work, and only then', () => {
       name,
     );
   }
-  assert.deepEqual(parsedOpenapi(sampleContext()).paths['/x402/ping']?.post?.security, [
-    { ApiKeyHeader: [] },
-    { BearerKey: [] },
-  ]);
+  assert.deepEqual(securityOf(sampleContext(), '/x402/ping'), [{ ApiKeyHeader: [] }, { BearerKey: [] }]);
 
   for (const name of ['payment manifest', 'x402.json', 'x402', 'mpp catalog', 'mpp.json'])
     assert.equal(now.get(name), 'null');
@@ -437,11 +451,14 @@ test('ways to pay are published when they work, and only then', () => {
   const later = withWallets({ cardCheckout: true });
   const ping = parsedOpenapi(later).paths['/x402/ping']?.post;
   assert.deepEqual(ping?.['x-payment-info']?.protocols, [{ x402: {} }]);
-  assert.deepEqual(ping?.security.at(-1), {});
+  assert.deepEqual(securityOf(later, '/x402/ping').at(-1), {});
   const modes = capabilitiesDocument(later).authModes.map(({ mode }) => mode);
   assert.deepEqual(modes, ['api_key', 'x402_onchain']);
   assert.equal(catalogDocument(later).x402Network, 'eip155:8453');
 
+  const mppAlone = sampleContext({ rails: { x402: null, mpp: MPP } });
+  assert.deepEqual(securityOf(mppAlone, '/mpp/ping').at(-1), {});
+  assert.deepEqual(securityOf(mppAlone, '/x402/ping').at(-1), { BearerKey: [] });
   const byMpp = capabilitiesDocument(withMpp()).authModes.map(({ mode }) => mode);
   assert.deepEqual(byMpp, ['api_key', 'x402_onchain', 'mpp']);
   assert.deepEqual(catalogDocument(withMpp()).paymentMethods, ['api_key', 'x402', 'mpp']);
@@ -552,3 +569,32 @@ test('recipes can be pasted: quotes of a shell and of Python are right', () => {
     /json\.dumps\(\{"yes": True, "none": None, "list": \[1, "a\\"b"\]\}\)/,
   );
 });
+
+test('openapi.json of everything that is sold, on every chain and with every source down, can be read whole', async () => {
+  const services = await loadServices();
+  const networks = [...X402.networks, ...['eip155:1', 'eip155:137', 'eip155:42161'].map(anotherChain)];
+  const [first, ...rest] = networks;
+  assert.ok(first !== undefined && services.length > 20);
+  const context = withMpp({
+    baseUrl: 'https://a-rather-long-name-of-a-host.example.com',
+    services,
+    rails: { x402: { ...X402, networks: [first, ...rest] }, mpp: MPP },
+    availability: () => ({
+      available: false,
+      reason: 'not_configured',
+      message: 'not configured',
+      retryAfterMs: 1,
+    }),
+  });
+  const bytes = Buffer.byteLength(JSON.stringify(openapiDocument(context)));
+  assert.ok(bytes < MAX_OPENAPI_BYTES, `${bytes} bytes`);
+  const ids = Object.values(parsedOpenapi(context).paths).flatMap((item) =>
+    Object.values(item).map(({ operationId }) => operationId),
+  );
+  assert.equal(new Set(ids).size, ids.length);
+});
+
+function anotherChain(network: string): X402Network {
+  const [first] = X402.networks;
+  return { ...first, network, name: network };
+}

@@ -12,13 +12,17 @@ const KEYED = [{ ApiKeyHeader: [] }, { BearerKey: [] }];
 /** Of a managed wallet: who holds its secret, or a key of the account that paid. */
 const OWNER = [{ WalletSecret: [] }, ...KEYED];
 
-/** An error of the usual shape, with a description of its own (OpenAPI 3.1 lets a reference have one). */
+/** An error of the usual shape whose status says all. */
+const REFUSED = { $ref: '#/components/responses/Refused' };
+
+/** The same, with a description of its own (OpenAPI 3.1 lets a reference have one). */
 function refused(description: string) {
-  return { $ref: '#/components/responses/Refused', description };
+  return { ...REFUSED, description };
 }
 
-function answered(description: string, example: unknown, schema: object = { type: 'object' }) {
-  return { description, content: { 'application/json': { schema, example } } };
+function answered(description: string, example: unknown, schema?: object) {
+  const shape = schema === undefined ? {} : { schema };
+  return { description, content: { 'application/json': { ...shape, example } } };
 }
 
 const KEY_REFUSED = { $ref: '#/components/responses/KeyRefused' };
@@ -44,10 +48,7 @@ const WALLET_EXAMPLE = {
   addresses: [{ network: 'base', address: '0x…' }],
   status: 'active',
   custodyType: 'managed',
-  createdAt: '2026-01-05T09:00:00.000Z',
-  deletedAt: null,
 };
-const WALLET_GONE = refused('There is no such wallet here.');
 
 const KEY_EXAMPLE = {
   success: true,
@@ -56,15 +57,11 @@ const KEY_EXAMPLE = {
   status: 'active',
   balanceUsd: '4.750000',
   caps: { perCallUsd: '1.000000', perDayUsd: null },
-  spending: [{ day: '2026-01-05', service: 'ping', calls: 1, spentUsd: '0.250000' }],
 };
 
-const usd = { type: 'string', pattern: '^\\d+\\.\\d{6}$' };
-const cap = {
-  type: ['string', 'null'],
-  pattern: '^\\d+(\\.\\d{1,6})?$',
-  description: 'USD; null lifts the cap',
-};
+/** Its form is told once, in the description of the schema. */
+const usd = { type: 'string' };
+const cap = { type: ['string', 'null'], pattern: '^\\d+(\\.\\d{1,6})?$' };
 
 /** Component schemas that the free operations refer to. */
 export const FREE_SCHEMAS = {
@@ -73,7 +70,7 @@ export const FREE_SCHEMAS = {
     description: 'What a key holds and has spent. Amounts are USD with six decimals.',
     properties: {
       success: { const: true },
-      keyPrefix: { type: 'string', description: 'The first characters of the key, safe to show' },
+      keyPrefix: { type: 'string' },
       label: { type: ['string', 'null'] },
       createdAt: { type: 'string', format: 'date-time' },
       expiresAt: { type: ['string', 'null'], format: 'date-time' },
@@ -100,7 +97,11 @@ export const FREE_SCHEMAS = {
       },
     },
   },
-  Caps: { type: 'object', properties: { perCallUsd: cap, perDayUsd: cap } },
+  Caps: {
+    type: 'object',
+    description: 'USD; null lifts a cap',
+    properties: { perCallUsd: cap, perDayUsd: cap },
+  },
 } as const;
 
 /** Component responses that the free operations refer to. */
@@ -185,7 +186,7 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
           credits_remaining: 5,
           status: 'new',
         }),
-        400: refused('A field is missing or malformed.'),
+        400: REFUSED,
         403: refused('The caller has an internal address.'),
         429: refused('Too many keys for this installation or address.'),
       },
@@ -207,18 +208,13 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
               type: 'object',
               properties: { installId: { type: 'string' }, event: { type: 'string' } },
             },
-            example: {
-              installId: 'mcp-0123456789abcdef',
-              sdkType: 'python-mcp',
-              sdkVersion: '1.2.0',
-              event: 'usage',
-            },
+            example: { installId: 'mcp-0123456789abcdef', event: 'usage' },
           },
         },
       },
       responses: {
         202: answered('Received and forgotten: nothing is stored', { success: true }),
-        400: refused('The body is malformed.'),
+        400: REFUSED,
       },
     },
   },
@@ -272,7 +268,7 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
     operation: {
       operationId: 'revokeKey',
       tags: ['Free'],
-      summary: 'Revokes the presented key for good; what it holds stays on the books',
+      summary: 'Revokes the presented key for good',
       security: KEYED,
       responses: { 200: answered('Revoked', { success: true }), 401: KEY_REFUSED },
     },
@@ -318,12 +314,12 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
     operation: {
       operationId: 'getRecipe',
       tags: ['Free'],
-      summary: 'How to buy one service: a call ready to paste, its schemas and its errors',
+      summary: 'How to buy one service: calls to paste, schemas, errors',
       security: [],
       parameters: [SERVICE_PARAMETER],
       responses: {
         200: answered('The recipe', { service: 'ping', method: 'POST', priceUsd: '0.25' }),
-        404: refused('There is no such service.'),
+        404: REFUSED,
       },
     },
   },
@@ -334,7 +330,7 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
     operation: {
       operationId: 'getReceipt',
       tags: ['Free'],
-      summary: 'What became of a payment on a chain: status, transaction, finality, refund',
+      summary: 'What became of a payment on a chain',
       security: [],
       parameters: [
         {
@@ -352,11 +348,8 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
             id: '01a1fe1f-…',
             service: 'ping',
             status: 'delivered',
-            network: 'eip155:8453',
-            amountUnits: '250000',
             transaction: '0x…',
             final: false,
-            refund: null,
           },
           {
             type: 'object',
@@ -372,7 +365,7 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
             },
           },
         ),
-        404: refused('There is no payment with this id.'),
+        404: REFUSED,
       },
     },
   },
@@ -385,7 +378,7 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
       summary: 'The addresses and the state of a managed wallet',
       security: [],
       parameters: [WALLET_PARAMETER],
-      responses: { 200: { $ref: '#/components/responses/Wallet' }, 404: WALLET_GONE },
+      responses: { 200: { $ref: '#/components/responses/Wallet' }, 404: REFUSED },
     },
   },
   {
@@ -394,8 +387,7 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
     operation: {
       operationId: 'exportWallet',
       tags: ['Free'],
-      summary:
-        "The private keys of a managed wallet, for its owner: by its secret or a key of the payer's account",
+      summary: 'The private keys of a managed wallet, for its owner',
       security: OWNER,
       parameters: [WALLET_PARAMETER],
       responses: {
@@ -404,9 +396,9 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
           walletId: '0b5f2c1e-…',
           keys: [{ networks: ['base'], address: '0x…', privateKey: '0x…' }],
         }),
-        401: refused('No credential was sent.'),
+        401: REFUSED,
         403: refused('The credential is not that of the owner.'),
-        404: WALLET_GONE,
+        404: REFUSED,
         410: refused('The wallet was deleted, and its key with it.'),
       },
     },
@@ -422,9 +414,9 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
       parameters: [WALLET_PARAMETER],
       responses: {
         200: { $ref: '#/components/responses/Wallet' },
-        401: refused('No credential was sent.'),
+        401: REFUSED,
         403: refused('The credential is not that of the owner.'),
-        404: WALLET_GONE,
+        404: REFUSED,
       },
     },
   },
@@ -444,7 +436,7 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
           network: 'eip155:8453',
           resources: [{ id: 'ping', priceMicro: '250000' }],
         }),
-        404: refused('No payments on a chain are taken now.'),
+        404: REFUSED,
       },
     },
   },
@@ -462,7 +454,7 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
           protocol: 'mpp',
           services: [{ id: 'ping', path: '/mpp/ping', amount: '0.25', currency: 'USD' }],
         }),
-        404: refused('MPP is not taken now.'),
+        404: REFUSED,
       },
     },
   },

@@ -1,4 +1,4 @@
-/** What is published about paying by wallet, held against the 402s of a running server; and the program that is published, run. */
+/** What is published about paying by wallet and by MPP, held against the 402s of a running server; and the programs that are published, run. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -6,15 +6,22 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
+import { Challenge, Receipt } from 'mppx';
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 import { z } from 'zod';
 import { fund } from '../../../../packages/sandbox/src/chain/faucet.ts';
+import { USDC_E } from '../../../../packages/sandbox/src/tempo/addresses.ts';
+import { fundTempo } from '../../../../packages/sandbox/src/tempo/faucet.ts';
+import { startTempo, type TempoChain } from '../../../../packages/sandbox/src/tempo/tempo.ts';
 import { openTestDatabase, type TestDatabase } from '../../test/database.fixture.ts';
 import { jsonOf, startTestServer, startUpstreams, type TestServer } from '../../test/server.fixture.ts';
 import { type PaymentWorld, startPaymentWorld } from '../../test/x402.fixture.ts';
+import { loadServices } from '../services/registry.ts';
 
 /** Many readers take the whole document into one context; more than this is too much for them. */
 const MAX_OPENAPI_BYTES = 65_536;
+
+const TEMPO_RECIPIENT = '0x00000000000000000000000000000000000000b0';
 
 const termsShape = z.looseObject({
   accepts: z.array(
@@ -43,24 +50,33 @@ const manifestShape = z.looseObject({
 });
 
 let world: PaymentWorld;
+let tempo: TempoChain;
 let database: TestDatabase;
 let upstreams: Awaited<ReturnType<typeof startUpstreams>>;
 let server: TestServer;
 before(async () => {
-  [world, database, upstreams] = await Promise.all([
+  [world, tempo, database, upstreams] = await Promise.all([
     startPaymentWorld({ solana: true }),
+    startTempo({ stateDir: null }),
     openTestDatabase(),
     startUpstreams(),
   ]);
   server = await startTestServer({
     pools: database,
     upstreamsUrl: upstreams.url,
-    environment: world.environment,
+    environment: {
+      ...world.environment,
+      MPP_METHODS: 'tempo,evm',
+      MPP_SECRET_KEY: 'a-secret-of-the-tests-and-of-nothing-else',
+      MPP_TEMPO_RPC_URL: tempo.url,
+      MPP_TEMPO_RECIPIENT: TEMPO_RECIPIENT,
+      MPP_TEMPO_CURRENCY: USDC_E,
+    },
   });
 });
 after(async () => {
   await server?.close();
-  await Promise.all([world?.stop(), database?.close(), upstreams?.stop()]);
+  await Promise.all([world?.stop(), tempo?.stop(), database?.close(), upstreams?.stop()]);
 });
 
 test('every 402 asks what the documents say, of whom they say, on the chains they say', async () => {
@@ -93,10 +109,116 @@ test('every 402 asks what the documents say, of whom they say, on the chains the
     }
     const info = openapi.paths[path].post['x-payment-info'];
     assert.deepEqual(info.protocols, [{ x402: {} }], path);
-    assert.equal(info.offers[0].amount, priceMicro, path);
+    assert.equal(BigInt(Math.round(Number(info.price.amount) * 1e6)), BigInt(priceMicro), path);
     const entry = catalog.services.find((each: { path: string }) => each.path === path);
     assert.equal(entry.priceMicro, priceMicro, path);
     assert.deepEqual(entry.paymentNetworks, networks, path);
+  }
+});
+
+test('every challenge of MPP asks what the documents say, and x402 stands in the same 402', async () => {
+  const manifest = await jsonOf(fetch(`${server.url}/.well-known/mpp.json`));
+  const mppCatalog = await jsonOf(fetch(`${server.url}/mpp/catalog`));
+  const openapi = await jsonOf(fetch(`${server.url}/openapi.json`));
+  const x402 = manifestShape.parse(await jsonOf(fetch(`${server.url}/x402/payment-manifest.json`)));
+  const sold = (await loadServices()).filter(({ mpp }) => mpp);
+  assert.ok(sold.length >= 5);
+  for (const { services } of [manifest, mppCatalog]) {
+    assert.deepEqual(
+      services.map(({ id }: { id: string }) => id),
+      sold.map(({ path }) => path),
+    );
+  }
+  for (const [index, { id, path, offers, amount }] of manifest.services.entries()) {
+    const unpaid = await fetch(`${server.url}${path}`, { method: 'POST' });
+    assert.equal(unpaid.status, 402, path);
+    const challenges = Challenge.fromResponseList(unpaid);
+    assert.deepEqual(
+      challenges.map(({ realm, method, intent, request }) => ({ realm, method, intent, ...request })),
+      manifest.methods.map((each: { method: string; currency: string; recipient: string }, at: number) => ({
+        realm: manifest.realm,
+        method: each.method,
+        intent: 'charge',
+        amount: offers[at].amount,
+        currency: each.currency,
+        recipient: each.recipient,
+        methodDetails: challenges[at]?.request.methodDetails,
+      })),
+      path,
+    );
+    for (const [at, { request }] of challenges.entries()) {
+      const { chainId } = z.looseObject({ chainId: z.number() }).parse(request.methodDetails);
+      assert.equal(chainId, manifest.methods[at].chainId, path);
+      assert.equal(offers[at].currency, manifest.methods[at].currency, path);
+    }
+    assert.equal(offers[0].amount, String(Math.round(Number(amount) * 1e6)), path);
+    assert.deepEqual(mppCatalog.services[index].offers, offers, path);
+    assert.deepEqual(openapi.paths[path].post['x-payment-info'].offers, offers, path);
+    const recipe = await jsonOf(fetch(`${server.url}/x402/recipes/${id}`));
+    assert.deepEqual(recipe.payment.mpp.offers, offers, path);
+
+    const header = unpaid.headers.get('payment-required') ?? '';
+    const { accepts } = termsShape.parse(JSON.parse(Buffer.from(header, 'base64').toString('utf8')));
+    const beside = x402.resources.find((each) => each.path === `/x402/${id}`);
+    assert.deepEqual(
+      accepts.map(({ network, amount: units }) => [network, units]),
+      beside?.networks.map((network) => [network, beside.priceMicro]),
+      path,
+    );
+  }
+  assert.deepEqual(
+    manifest.methods.map(({ method, network, recipient }: Record<string, string>) => [
+      method,
+      network,
+      recipient,
+    ]),
+    [
+      ['tempo', 'eip155:4217', TEMPO_RECIPIENT],
+      ['evm', 'eip155:8453', world.recipient],
+    ],
+  );
+});
+
+test('the program and the commands of a recipe buy the call by MPP, with the reference client', async () => {
+  const key = generatePrivateKey();
+  const address = privateKeyToAddress(key);
+  await fund(world.chain.url, address, { usdcMicros: 10_000_000n, ethWei: 0n });
+  await fundTempo(tempo.url, address, 10_000_000n);
+  const folder = mkdtempSync(join(tmpdir(), 'farebox-mpp-'));
+  const here = (text: string) => text.replaceAll('http://farebox.test', server.url);
+  try {
+    const { payment } = await jsonOf(fetch(`${server.url}/x402/recipes/gas-price-oracle`));
+    const file = join(folder, 'program.mjs');
+    writeFileSync(
+      file,
+      here(payment.mpp.program).replaceAll(
+        /from '([@\w][\w@/-]*)'/g,
+        (_, name: string) => `from '${import.meta.resolve(name)}'`,
+      ),
+    );
+    const received = await world.received();
+    const { stdout } = await promisify(execFile)(process.execPath, [file], { env: { WALLET_KEY: key } });
+    assert.match(stdout, /protocol: 'mpp'/);
+    assert.match(stdout, /paid by 0x[0-9a-f]{64}/);
+    assert.equal((await world.received()) - received, 100_000n);
+
+    const mppx = join(import.meta.dirname, '../../../../node_modules/mppx/dist/bin.js');
+    for (const [method, rpcUrl] of [
+      ['tempo', tempo.url],
+      ['evm', world.chain.url],
+    ] as const) {
+      const words = here(payment.mpp.commands[method]).match(/'[^']*'|\S+/g) ?? [];
+      const [npx, name, ...options] = words.map((word) => word.replace(/^'(.*)'$/, '$1'));
+      assert.deepEqual([npx, name], ['npx', 'mppx']);
+      const paid = await promisify(execFile)(process.execPath, [mppx, ...options, '--include'], {
+        env: { HOME: folder, MPPX_PRIVATE_KEY: key, MPPX_RPC_URL: rpcUrl },
+      });
+      const receipt = /^payment-receipt: (\S+)$/m.exec(paid.stdout)?.[1] ?? '';
+      assert.equal(Receipt.deserialize(receipt).method, method, paid.stdout);
+    }
+    assert.equal((await world.received()) - received, 200_000n);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
 });
 
@@ -138,11 +260,13 @@ test('openapi.json stays small enough to be read whole, and describes what is ab
   for (const [method, path] of [
     ['get', '/x402/receipts/{id}'],
     ['get', '/x402/payment-manifest.json'],
+    ['get', '/mpp/catalog'],
+    ['post', '/mpp/ping'],
     ['get', '/api/wallets/{walletId}'],
     ['delete', '/api/wallets/{walletId}'],
     ['post', '/api/wallets/{walletId}/export'],
   ] as const) {
     assert.ok(paths[path]?.[method], `${method} ${path}`);
   }
-  assert.ok('PAYMENT-REQUIRED' in components.responses[402].headers);
+  assert.deepEqual(Object.keys(components.responses[402].headers), ['PAYMENT-REQUIRED', 'WWW-Authenticate']);
 });

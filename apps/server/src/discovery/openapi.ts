@@ -42,6 +42,7 @@ export function openapiDocument(context: DiscoveryContext) {
       'x-guidance': guidance(context),
     },
     servers: [{ url: context.baseUrl }],
+    security: byKeyOr(context.rails.x402 !== null),
     'x-service-info': {
       categories: tags.slice(0, 5),
       docs: {
@@ -112,7 +113,8 @@ function paidOperation(service: Service, context: DiscoveryContext, shared: Shar
       ? { 'x-x402-networks': networks.map(({ network }) => network) }
       : {}),
     ...(available ? {} : { 'x-availability': reason }),
-    security: byKeyOr(byWallet),
+    // Said only where it is not what the document says for all.
+    ...(byWallet === (context.rails.x402 !== null) ? {} : { security: byKeyOr(byWallet) }),
     requestBody: requestBodyOf(
       service,
       twice ? schemaNamed(inputNameOf(service)) : shared.apply(inputSchemaOf(service)),
@@ -136,13 +138,14 @@ function mppOperation(service: Service, context: DiscoveryContext) {
     'x-payment-info': {
       price: priceOf(service),
       protocols: [
-        ...offers.map(({ method, intent }) => ({ mpp: { method, intent, currency: 'USD' } })),
+        // The first alone: `offers` has all of them.
+        ...offers.slice(0, 1).map(({ method, intent }) => ({ mpp: { method, intent, currency: 'USD' } })),
         ...(networksFor(service, context).length > 0 ? [{ x402: {} }] : []),
       ],
       offers,
     },
     ...(available ? {} : { 'x-availability': reason }),
-    security: byKeyOr(true),
+    ...(context.rails.x402 === null ? { security: byKeyOr(true) } : {}),
     requestBody: requestBodyOf(service, schemaNamed(inputNameOf(service))),
     responses: { 200: { $ref: `#/components/responses/${answerNameOf(service)}` }, ...FAILURES },
   };
@@ -171,20 +174,20 @@ function requestBodyOf(service: Service, schema: JsonSchema) {
 
 function answerOf(service: Service) {
   const schema = { ...schemaNamed('Answer'), ...outlineOf(outputSchemaOf(service)) };
-  return { description: 'Answer', content: { 'application/json': { schema } } };
+  return { description: 'OK', content: { 'application/json': { schema } } };
 }
 
 function schemaNamed(name: string): JsonSchema {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** What all x402 offers share: the chains, what is paid in there, and to whom. */
+/** What all x402 offers share: the chains, and what is paid in there. To whom is in the 402 and in the manifest. */
 function termsOf({ facilitatorUrl, networks }: X402Offer) {
   return {
     x402Version: 2,
     scheme: 'exact',
     facilitator: facilitatorUrl,
-    networks: networks.map(({ network, asset, payTo }) => ({ network, asset: asset.address, payTo })),
+    networks: networks.map(({ network, asset }) => ({ network, asset: asset.address })),
   };
 }
 
@@ -197,13 +200,13 @@ function guidance(context: DiscoveryContext): string {
       : `GET /api/m2m/credits/trial gives a free key with ${context.trial.creditsUsd} USD.`,
     context.rails.x402 === null
       ? null
-      : `Without a key the answer is 402 with x402 terms in PAYMENT-REQUIRED; sign them and send the call again with PAYMENT-SIGNATURE; x-x402 has the chains. Clients refuse prices above 1 USD (first generation: 0.10) until their cap is raised. ${SAME_HEADER_RULE}`,
+      : `Without a key the answer is 402 with x402 terms in PAYMENT-REQUIRED: sign them and send the call again with PAYMENT-SIGNATURE; x-x402 has the chains. Clients refuse above 1 USD (first generation: 0.10) until their cap is raised. ${SAME_HEADER_RULE}`,
     context.rails.mpp === null
       ? null
-      : `Operations below /mpp/ are paid by MPP as well: answer a challenge of their 402 and send the call again with Authorization: Payment. ${context.rails.x402 === null ? SAME_CREDENTIAL_RULE : 'The same credential again, too, until the end is known.'}`,
-    range === null ? null : `Prices are ${range.minUsd} to ${range.maxUsd} USD, in x-price-usd.`,
+      : `Below /mpp/ MPP pays too: answer a challenge of the 402 and send the call again with Authorization: Payment. ${context.rails.x402 === null ? SAME_CREDENTIAL_RULE : 'The same credential again, too, until the end is known.'}`,
+    range === null ? null : `Prices are ${range.minUsd} to ${range.maxUsd} USD.`,
     REPEAT_RULE,
-    'A service that is not for sale now has x-availability. GET /x402/recipes/{service} shows a call ready to paste and the full schema of its answer.',
+    'What is not for sale now has x-availability. GET /x402/recipes/{service} has a call ready to paste and the full schema of its answer.',
   ]
     .filter((line) => line !== null)
     .join(' ');
@@ -212,7 +215,7 @@ function guidance(context: DiscoveryContext): string {
 const SHARED_SCHEMAS = {
   Answer: {
     type: 'object',
-    description: 'What every answer has. The full schema of a service is in /x402/recipes/{service}.',
+    description: 'What every answer has',
     properties: {
       success: { const: true },
       service: { type: 'string' },
@@ -234,10 +237,10 @@ const SHARED_SCHEMAS = {
           properties: {
             name: { type: 'string' },
             url: { type: 'string' },
-            asOf: { type: ['string', 'null'], description: 'The time the value is true for, by the source.' },
+            asOf: { type: ['string', 'null'], description: 'When the value is true, by the source' },
             retrievedAt: { type: 'string', format: 'date-time' },
             cached: { type: 'boolean' },
-            sandbox: { type: 'boolean', description: 'True: a made-up value, never to be traded on.' },
+            sandbox: { type: 'boolean', description: 'True: made up' },
             licence: { type: 'string' },
           },
         },
@@ -261,10 +264,10 @@ const SHARED_SCHEMAS = {
 
 /** How a paid call can fail, once for all of them: for want of payment, and in every other way. */
 function errorResponses(context: DiscoveryContext) {
-  const described = (wanted: (status: number) => boolean) =>
-    CALL_ERRORS.filter(({ status }) => wanted(status))
-      .map(({ status, meaning }) => `${status}: ${meaning}`)
-      .join(' ');
+  const unpaid = CALL_ERRORS.find(({ status }) => status === 402);
+  const failures = CALL_ERRORS.filter(({ status }) => status !== 402)
+    .map(({ status, codes }) => `${status} ${codes.length === 0 ? "the service's own" : codes.join(', ')}`)
+    .join('; ');
   const content = { 'application/json': { schema: schemaNamed('Error') } };
   const retryAfter = { 'Retry-After': { description: 'Seconds', schema: { type: 'integer' } } };
   const terms = {
@@ -272,8 +275,8 @@ function errorResponses(context: DiscoveryContext) {
       ? {}
       : {
           'PAYMENT-REQUIRED': {
-            description: 'Base64 of JSON: the x402 version 2 terms, in `accepts`, and its extensions',
-            schema: { type: 'string', contentEncoding: 'base64', contentMediaType: 'application/json' },
+            description: 'Base64 of JSON: the x402 version 2 terms, in `accepts`',
+            schema: { type: 'string', contentEncoding: 'base64' },
           },
         }),
     ...(context.rails.mpp === null
@@ -287,11 +290,15 @@ function errorResponses(context: DiscoveryContext) {
   };
   return {
     402: {
-      description: described((status) => status === 402),
+      description: unpaid?.meaning ?? 'Payment required',
       ...(Object.keys(terms).length === 0 ? {} : { headers: terms }),
       content,
     },
-    Failed: { description: described((status) => status !== 402), headers: retryAfter, content },
+    Failed: {
+      description: `By status and code: ${failures}. A recipe says what each means.`,
+      headers: retryAfter,
+      content,
+    },
   };
 }
 

@@ -129,6 +129,35 @@ test('documents about payments on a chain come and go with them', async () => {
   await app.close();
 });
 
+test('documents about MPP are there while it is on, and name others while it is off', async () => {
+  const urls = ['/mpp/catalog', '/.well-known/mpp.json'];
+  const off = appOf();
+  for (const url of urls) {
+    const reply = await off.inject({ url });
+    assert.equal(reply.statusCode, 404, url);
+    const { error, knownPaths } = reply.json();
+    assert.equal(error, 'NOT_FOUND');
+    assert.ok(knownPaths.length > 3 && !urls.some((each) => knownPaths.includes(each)));
+  }
+  await off.close();
+  const method = {
+    method: 'tempo',
+    chainId: 4217,
+    currency: '0x20C000000000000000000000b9537d11c60E8b50',
+    recipient: '0x0000000000000000000000000000000000000002',
+  } as const;
+  const on = appOf(sampleContext({ rails: { x402: null, mpp: { methods: [method] } } }));
+  for (const url of urls) {
+    const reply = await on.inject({ url });
+    assert.equal(reply.statusCode, 200, url);
+    assert.equal(reply.json().protocol, 'mpp');
+    assert.ok((await on.inject({ url: '/.well-known/nothing' })).json().knownPaths.includes(url));
+    const known = { 'if-none-match': String(reply.headers.etag) };
+    assert.equal((await on.inject({ url, headers: known })).statusCode, 304);
+  }
+  await on.close();
+});
+
 test('the Host header of a request is in no document', async () => {
   const app = appOf();
   for (const url of DOCUMENTS) {

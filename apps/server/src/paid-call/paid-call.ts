@@ -244,7 +244,10 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       const availability = parts.availability(service);
       if (rail === undefined) {
         const earlier = await bought(request, quote, report);
-        if (earlier !== null) return { ...earlier, headers: { ...earlier.headers, ...rate } };
+        if (earlier !== null) {
+          report.status = earlier.status;
+          return { ...earlier, headers: { ...earlier.headers, ...rate } };
+        }
         if (!availability.available) throw notForSale(availability);
         report.outcome = 'unpaid';
         report.status = 402;
@@ -269,6 +272,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       } catch (error) {
         const earlier = await boughtBefore(rail, request, quote, report);
         if (earlier === null) throw error;
+        report.status = earlier.status;
         return { ...earlier, headers: { ...earlier.headers, ...rate } };
       }
       const payerVerdict = parts.payerLimit.take(payment.limitBy);
