@@ -95,11 +95,26 @@ module.exports = {
       ['services/', 'http/', 'ledger/money[.]ts$'],
       'Documents are rendered from declarations; they can move no money.',
     ),
-    mayKnow('jobs', ['ledger/', 'paid-call/(calls|rail|settlements)[.]ts$'], 'A job finishes what the database says is open.'),
+    mayKnow(
+      'jobs',
+      ['ledger/', 'paid-call/(calls|rail|settlements)[.]ts$'],
+      'A job finishes what the database says is open.',
+    ),
     mayKnow(
       'operations',
       ['http/', 'paid-call/paid-call[.]ts$', 'upstreams/http[.]ts$'],
       'What is watched is told by those who do it.',
+    ),
+    mayKnow(
+      'legacy',
+      [
+        'services/(define|answer|failure|fields)[.]ts$',
+        'upstreams/index[.]ts$',
+        'paid-call/(paid-call|door|challenge|rail|request-body)[.]ts$',
+        'ledger/money[.]ts$',
+        'http/',
+      ],
+      'The older family knows services by their declaration and has no way to money of its own.',
     ),
     mayKnow('cards', ['http/', 'ledger/', 'keys/', 'db/'], 'A purchase ends in the ledger.'),
     {

@@ -22,6 +22,11 @@ import { createKeys, type Keys } from './keys/keys.ts';
 import { CLAIMS_PER_MINUTE, keyRoutes } from './keys/routes.ts';
 import { createTrials, TRIAL_DAYS, TRIAL_USD, type Trials } from './keys/trial.ts';
 import { createLedger, type Ledger } from './ledger/ledger.ts';
+import { CHECKOUTS_PER_MINUTE } from './legacy/credit-routes.ts';
+import { legacyDoor, walletAtTheLegacyDoor } from './legacy/door.ts';
+import { openEndpoints } from './legacy/endpoints.ts';
+import { createFreeCall, FREE_CALLS_PER_MINUTE, FREE_RUNS_PER_MINUTE } from './legacy/free-call.ts';
+import { legacyRoutes } from './legacy/routes.ts';
 import { createMetrics } from './operations/metrics.ts';
 import { operationsRoutes } from './operations/routes.ts';
 import { type CallStore, createCallStore } from './paid-call/calls.ts';
@@ -258,8 +263,40 @@ export function createApp(parts: AppParts): App {
           door: mppDoor(mpp, [x402.rail], baseUrl),
         });
 
+  // The older family of addresses: the same services under their older names, for keys alone.
+  const walletsPay = () => x402.offered().length > 0;
+  const endpoints = openEndpoints(services);
+  const legacyCall = createPaidCall({
+    ...common,
+    services: endpoints.flatMap(({ endpoint, sold }) =>
+      endpoint.priceUsd === null || sold === null ? [] : [sold],
+    ),
+    rails: [walletAtTheLegacyDoor(), credits],
+    door: legacyDoor({
+      endpoints,
+      baseUrl,
+      trial: { creditsUsd: String(TRIAL_USD), lifetimeDays: TRIAL_DAYS },
+      cardCheckout: false,
+      walletsPay,
+    }),
+  });
+  const freeCall = createFreeCall({
+    upstreams: upstreams.apis,
+    availability,
+    catalog,
+    baseUrl,
+    version,
+    nowMs,
+    addressLimit: limit(FREE_CALLS_PER_MINUTE),
+    runLimit: limit(FREE_RUNS_PER_MINUTE),
+    report({ error, ...line }) {
+      if (error === undefined) logger.info(line, 'free call');
+      else logger[line.status === 500 ? 'error' : 'warn']({ ...line, err: error }, 'free call failed');
+    },
+  });
+
   const metrics = createMetrics({
-    running: () => paidCall.running + (mppCall?.running ?? 0),
+    running: () => paidCall.running + (mppCall?.running ?? 0) + legacyCall.running,
     waitingForDatabase: () => calls.depth,
     async reservedMicros() {
       const [row] = await sql<{ reserved: bigint }[]>`
@@ -324,6 +361,18 @@ export function createApp(parts: AppParts): App {
   paidCallRoutes(http, { prefixes: ['/x402', '/api/x402'], services, paidCall, addressOf });
   if (mppCall !== null)
     paidCallRoutes(http, { prefixes: ['/mpp'], services: soldByMpp, paidCall: mppCall, addressOf });
+  legacyRoutes(http, {
+    endpoints,
+    paidCall: legacyCall,
+    freeCall,
+    checkout: null,
+    baseUrl,
+    checkoutLimit: limit(CHECKOUTS_PER_MINUTE),
+    accountLimit: limit(config.rateLimitPerAddress),
+    walletsPay,
+    addressOf,
+    nowMs,
+  });
   receiptRoutes(http, { settlements, accountLimit: limit(config.rateLimitPerAddress), addressOf });
   if (wallets !== null) {
     custodyRoutes(http, {

@@ -51,6 +51,7 @@ export const redaction: Pick<LoggerOptions, 'redact' | 'serializers'> = {
 export function scrub(text: string): string {
   return text
     .replace(/fbx_(live|wallet)_[0-9a-f]+/gi, CENSORED)
+    .replace(/([?&](?:session|token)=)[^&\s]+/gi, `$1${CENSORED}`)
     .replace(/(Bearer|Payment)\s+[\w.~+/=-]{8,}/gi, `$1 ${CENSORED}`)
     .replace(/(:\/\/[^\s:/@]+:)[^\s@]+@/g, `$1${CENSORED}@`);
 }

@@ -44,6 +44,7 @@ export function mppDoor(mpp: MppRail, others: readonly Rail[], baseUrl: string):
                   type: PROBLEMS + problem,
                   title: titleOf(problem),
                   detail: refused.message,
+                  hint: refused.hint,
                   last_error_reason: {
                     code: refused.code,
                     message: refused.message,

@@ -68,6 +68,13 @@ function refuse(problem: string, message: string, hint: string): PaymentRefused 
   return new PaymentRefused(`MPP_${problem.replaceAll('-', '_').toUpperCase()}`, message, hint, { problem });
 }
 
+/** The 402 of a service that no method here can serve: other rails may. */
+const UNPAID = {
+  type: 'https://paymentauth.org/problems/payment-required',
+  title: 'Payment Required',
+  status: 402,
+  detail: 'Payment is required, and no MPP method can serve this service here.',
+};
 const AGAIN = 'Answer a fresh challenge of this 402.';
 
 export function createMppRail(
@@ -128,6 +135,8 @@ export function createMppRail(
     return Mppx.create({ realm, secretKey, methods: offered as never }) as unknown as MppxServer;
   }
 
+  /** What the library is to validate: credentials as they came, which are stored nowhere. */
+  const presented = new WeakMap<OnChainPayment, { credential: MppCredential; quote: Quote }>();
   const amountOf = (quote: Quote) => microsToUsd(quote.priceMicros, DECIMALS);
   const pathOf = (quote: Quote) => new URL(quote.resourceUrl).pathname;
   const scopeOf = (quote: Quote) => `POST ${pathOf(quote)}`;
@@ -154,10 +163,12 @@ export function createMppRail(
       });
     }
     let credential: MppCredential;
+    let isOurs: boolean;
     try {
       credential = Credential.deserialize(
         Credential.extractPaymentScheme(header) ?? '',
       ) as unknown as MppCredential;
+      isOurs = Challenge.verify(credential.challenge as never, { secretKey });
     } catch {
       throw refuse(
         'malformed-credential',
@@ -165,9 +176,10 @@ export function createMppRail(
         AGAIN,
       );
     }
-    const { challenge } = credential;
-    if (!Challenge.verify(challenge as never, { secretKey }))
-      throw refuse('invalid-challenge', 'The challenge was not issued by this server.', AGAIN);
+    const { challenge, payload } = credential;
+    if (!isOurs) throw refuse('invalid-challenge', 'The challenge was not issued by this server.', AGAIN);
+    if (typeof payload !== 'object' || payload === null)
+      throw refuse('invalid-payload', 'The payload is not an object.', AGAIN);
     if (challenge.realm !== realm)
       throw refuse('invalid-challenge', 'The challenge is for another realm.', AGAIN);
     return credential;
@@ -196,6 +208,7 @@ export function createMppRail(
       throw refuse('invalid-challenge', 'The challenge is for another body.', AGAIN);
     const onChain =
       challenge.method === 'tempo' ? readTempo(credential, quote) : await readEvm(credential, quote);
+    presented.set(onChain, { credential, quote });
     return {
       rail: 'mpp',
       accountId: HOUSE_ACCOUNTS.chain_clearing,
@@ -215,7 +228,7 @@ export function createMppRail(
     if (tempoMethod === null) throw refuse('method-unsupported', 'Tempo payments are not taken here.', AGAIN);
     const transaction = transactionOf(credential);
     const { currency, recipient } = tempoMethod;
-    const { raw, hash, chainId, sender, validBefore, validAfter, transfers } = transaction;
+    const { raw, hash, chainId, sender, validBefore, validAfter, callCount, transfers } = transaction;
     if (chainId !== TEMPO_CHAIN_ID)
       throw refuse('verification-failed', 'The transaction is for another chain.', AGAIN);
     const nowMs = parts.nowMs();
@@ -236,7 +249,8 @@ export function createMppRail(
     );
     if (transfer === undefined)
       throw refuse('verification-failed', 'The transaction does not pay this challenge.', AGAIN);
-    const evidence: TempoEvidence = { scheme: 'tempo', raw, hash, data: transfer.data, validBefore };
+    const data = callCount === 1 ? transfer.data : null;
+    const evidence: TempoEvidence = { scheme: 'tempo', raw, hash, data, validBefore };
     return {
       key: keyOfTempo(transaction),
       network: TEMPO,
@@ -245,13 +259,7 @@ export function createMppRail(
       payTo: recipient,
       amountUnits: quote.priceMicros,
       deadAfterMs: validBefore * 1_000,
-      evidence: {
-        ...evidence,
-        credential: Credential.serialize(credential as never),
-        scope: scopeOf(quote),
-        amount: amountOf(quote),
-        path: pathOf(quote),
-      },
+      evidence,
     };
   }
 
@@ -297,13 +305,7 @@ export function createMppRail(
       payTo: evmMethod.payTo.toLowerCase(),
       amountUnits: quote.priceMicros,
       deadAfterMs,
-      evidence: {
-        ...evmMethod.evidenceOf(authorization, signature, quote),
-        credential: Credential.serialize(credential as never),
-        scope: scopeOf(quote),
-        amount: amountOf(quote),
-        path: pathOf(quote),
-      },
+      evidence: evmMethod.evidenceOf(authorization, signature, quote),
     };
   }
 
@@ -362,19 +364,20 @@ export function createMppRail(
 
   /** The library's own checks: expiry, the binding of payment to challenge, and on Tempo a trial of the transaction. */
   async function validate(payment: OnChainPayment): Promise<void> {
-    const { credential, scope, amount, path } = payment.evidence as Record<string, string>;
-    const presented = Credential.deserialize(credential ?? '') as unknown as MppCredential;
-    const { _mppx_scope: _, ...meta } = metaOf(presented);
+    const read = presented.get(payment);
+    if (read === undefined) throw new Error('a payment is verified in the request that brought it');
+    const { credential, quote } = read;
+    const { _mppx_scope: scope = '', ...meta } = metaOf(credential);
     try {
-      await payments.validateCredential(presented, {
-        scope: scope ?? '',
+      await payments.validateCredential(credential, {
+        scope,
         meta,
-        request: { amount: amount ?? '' },
+        request: { amount: amountOf(quote) },
         capturedRequest: {
           headers: new Headers(),
           hasBody: true,
           method: 'POST',
-          url: new URL(path ?? '/', `https://${realm}`),
+          url: new URL(pathOf(quote), `https://${realm}`),
         },
       });
     } catch (error) {
@@ -414,9 +417,12 @@ export function createMppRail(
   const chains: Chains = {
     async verify(payment) {
       try {
-        await validate(payment);
+        const validated = validate(payment);
+        // Both at once; ours has the first word, because it says more exactly what is wrong.
+        validated.catch(() => {});
         if (payment.network === TEMPO) await onTempo?.verify(payment);
-        else await evmMethod?.chains.verify(payment);
+        await validated;
+        if (payment.network !== TEMPO) await evmMethod?.chains.verify(payment);
       } catch (error) {
         // It may have paid already: its payer sent it, or nobody heard the end of it. Then it buys what it paid for.
         if (error instanceof PaymentRefused && (await chains.look(payment)).status === 'settled') return;
@@ -435,7 +441,7 @@ export function createMppRail(
       if (payment.network === TEMPO) return onTempo?.finality(payment, transaction) ?? 'unknown';
       return evmMethod?.chains.finality(payment, transaction) ?? 'unknown';
     },
-    canRefund: (network) => evmMethod?.chains.canRefund(network) === true,
+    canRefund: (network) => network !== TEMPO && evmMethod?.chains.canRefund(network) === true,
     refund: async (refund) => evmMethod?.chains.refund(refund) ?? null,
   };
 
@@ -448,6 +454,10 @@ export function createMppRail(
     if (evmMethod === null) return [];
     return [{ method, chainId: evmMethod.chainId, currency: evmMethod.asset, recipient: evmMethod.payTo }];
   });
+
+  /** Of what leaves something behind the money must come first, and be able to go back. */
+  const isOffered = ({ chainId }: { chainId: number }, { service }: Quote) =>
+    service.effect === 'read' || chains.canRefund(`eip155:${chainId}`);
 
   const rail: Rail = {
     name: 'mpp',
@@ -471,13 +481,18 @@ export function createMppRail(
     async challenge(quote, request) {
       const digest = digestOf(request.rawBody);
       const accept = request.headers['accept-payment'];
-      const answered = await payments.charge({
+      const offered = methods.filter((each) => isOffered(each, quote));
+      if (offered.length === 0) return { headers: {}, body: { ...UNPAID } };
+      const options = {
         amount: amountOf(quote),
         description: quote.service.name,
         scope: scopeOf(quote),
         // Without something of its own a challenge would be the same as any other of its millisecond.
         meta: { n: randomUUID(), ...(digest === null ? {} : { b: digest }) },
-      })(
+      };
+      const answered = await payments.compose(
+        ...offered.map(({ method }) => [`${method}/charge`, options] as const),
+      )(
         new Request(quote.resourceUrl, {
           method: 'POST',
           headers: typeof accept === 'string' ? { 'accept-payment': accept } : {},
@@ -510,12 +525,12 @@ export function createMppRail(
 
 /** What we use of the library, whose own types follow from the list of methods. */
 interface MppxServer {
-  charge(options: {
-    amount: string;
-    description: string;
-    scope: string;
-    meta: Record<string, string>;
-  }): (request: Request) => Promise<{ status: number; challenge: Response }>;
+  compose(
+    ...offers: (readonly [
+      method: string,
+      options: { amount: string; description: string; scope: string; meta: Record<string, string> },
+    ])[]
+  ): (request: Request) => Promise<{ status: number; challenge: Response }>;
   validateCredential(
     credential: MppCredential,
     options: {

@@ -29,8 +29,8 @@ export interface TempoEvidence extends Record<string, unknown> {
   /** The signed transaction. */
   raw: Hex;
   hash: Hex;
-  /** The call in it that pays. */
-  data: Hex;
+  /** The call that pays, if there is no other; null: what it needs may come from the calls before it, such as a swap. */
+  data: Hex | null;
   /** Seconds since 1970. */
   validBefore: number;
 }
@@ -44,7 +44,9 @@ export interface TempoTransaction {
   /** Seconds since 1970; null: it has no end, or no beginning. */
   validBefore: number | null;
   validAfter: number | null;
-  /** Its transfers that carry a memo. */
+  /** How many calls it makes. */
+  callCount: number;
+  /** Those of them that are transfers with a memo. */
   transfers: readonly { data: Hex; token: string; to: string; amountUnits: bigint; memo: Hex }[];
 }
 
@@ -63,6 +65,7 @@ export function readTempoTransaction(raw: Hex): TempoTransaction {
     sender: from.toLowerCase(),
     validBefore: transaction.validBefore ?? null,
     validAfter: transaction.validAfter ?? null,
+    callCount: calls.length,
     transfers: calls.flatMap(({ to, data }) => {
       if (to === undefined || to === null || data === undefined) return [];
       try {
@@ -149,8 +152,9 @@ export function tempoPayments(parts: {
   async function verify(payment: OnChainPayment): Promise<void> {
     const { data, validBefore } = evidenceOf(payment);
     if (validBefore * 1_000 < parts.nowMs() + LEAST_LIFE_MS) throw EXPIRED();
+    if (data === null) return;
     try {
-      // The transfer by itself: not every node tries the calls of a whole transaction.
+      // The transfer by itself: not every node tries the calls of a whole transaction, as the library asks it to.
       await rpc.call('eth_call', [{ from: payment.payer, to: payment.asset, data }, 'latest']);
     } catch (error) {
       if (error instanceof RpcRefusal && !NODE_TROUBLES.includes(error.code)) throw INSUFFICIENT();

@@ -1,71 +1,98 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { NETWORKS } from '../../rails/x402/networks.ts';
-import { svmPayments } from '../../rails/x402/svm-payments.ts';
-import { findSolanaTransfer } from '../../rails/x402/transfers.ts';
+import {
+  type Blockhash,
+  compileTransaction,
+  createTransactionMessage,
+  generateKeyPairSigner,
+  getBase64EncodedWireTransaction,
+  pipe,
+  setTransactionMessageFeePayer,
+  setTransactionMessageLifetimeUsingBlockhash,
+} from '@solana/kit';
+import { type ChainVerdict, PaymentRefused } from '../../paid-call/rail.ts';
+import { NETWORKS } from './networks.ts';
+import { type SvmEvidence, svmPayments } from './svm-payments.ts';
+import { findSolanaTransfer } from './transfers.ts';
 
-test('BUG14: a settlement whose fee payer the facilitator has since changed buys again as a transfer', async () => {
-  const b = (owner: string, amount: string) => ({ mint: 'mint', owner, uiTokenAmount: { amount } });
-  const tx = {
+const BLOCKHASH = '4vJ9JU1bJJE96FWSJKvHsmmFADCg4gpZQff4P3bkLKi' as Blockhash;
+
+test('a settlement whose fee payer the facilitator has changed since does not buy again as a transfer', async () => {
+  const holds = (owner: string, amount: string) => ({ mint: 'mint', owner, uiTokenAmount: { amount } });
+  const settlement = {
     blockTime: null,
-    meta: { err: null, preTokenBalances: [b('payer', '50000')], postTokenBalances: [b('us', '50000')] },
-    transaction: { message: { accountKeys: ['facilitator-key-1'] } },
+    meta: {
+      err: null,
+      preTokenBalances: [holds('payer', '50000')],
+      postTokenBalances: [holds('us', '50000')],
+    },
+    transaction: { message: { accountKeys: ['earlier fee payer'] } },
   };
+  const rpc = { call: async () => settlement, close: async () => {} };
   await assert.rejects(
-    findSolanaTransfer({ rpc: { call: async () => tx, close: async () => {} }, nowMs: Date.now }, 'sig', {
+    findSolanaTransfer({ rpc, nowMs: Date.now }, 'signature', {
       asset: 'mint',
       payTo: 'us',
-      amountUnits: 50000n,
-      feePayers: new Set(['facilitator-key-2']),
+      amountUnits: 50_000n,
+      feePayers: new Set(['fee payer of today']),
     }),
+    (error) => error instanceof PaymentRefused && error.code === 'PAYMENT_TRANSFER_NOT_PLAIN',
   );
 });
-const payment = {
-  key: 'k',
-  network: 'solana',
-  asset: 'a',
-  payer: 'p',
-  payTo: 'us',
-  amountUnits: 1n,
-  deadAfterMs: 0,
-  evidence: { scheme: 'exact-svm', source: 's', blockhash: 'b', messageHash: 'none', forFacilitator: {} },
-};
-const look = (signatures: number, get: unknown) =>
-  svmPayments({
-    network: NETWORKS[4],
+
+/** What is said of a payment that can land no more, by a node that lists so many signatures of its payer at a time. */
+function look(listed: number, transaction: unknown): Promise<ChainVerdict> {
+  const network = NETWORKS.find(({ kind }) => kind === 'solana');
+  assert(network?.kind === 'solana');
+  const evidence: SvmEvidence = {
+    scheme: 'exact-svm',
+    source: 'source',
+    blockhash: BLOCKHASH,
+    messageHash: 'of none of them',
+    forFacilitator: { x402Version: 2, paymentPayload: {}, paymentRequirements: {} },
+  };
+  const answers: Record<string, unknown> = {
+    isBlockhashValid: { value: false },
+    getSignaturesForAddress: Array.from({ length: listed }, (_, index) => ({
+      signature: `signature ${index}`,
+      blockTime: null,
+    })),
+    getTransaction: transaction,
+  };
+  return svmPayments({
+    network,
     nowMs: Date.now,
-    report() {},
+    report: () => {},
     facilitators: () => [],
-    rpc: {
-      close: async () => {},
-      call: async (m: string, p: any) =>
-        m === 'isBlockhashValid'
-          ? { value: false }
-          : m === 'getSignaturesForAddress'
-            ? Array.from({ length: Math.min(signatures, p[1].limit) }, (_, i) => ({ signature: `s${i}` }))
-            : get,
-    },
-  }).look(payment as any);
-test('BUG15: a listed signature whose transaction the node does not find', async () => {
+    rpc: { call: async (method) => answers[method], close: async () => {} },
+  }).look({
+    key: 'key',
+    network: network.id,
+    asset: network.asset,
+    payer: 'payer',
+    payTo: 'us',
+    amountUnits: 1n,
+    deadAfterMs: 0,
+    evidence,
+  });
+}
+
+test('a signature that is listed and whose transaction the node does not find may be that of the payment', async () => {
   assert.equal((await look(1, null)).status, 'unknown');
 });
-test('BUG16: more signatures since than are looked through', async () => {
-  const k = await import('@solana/kit');
-  const signer = await k.generateKeyPairSigner();
-  const m = k.pipe(
-    k.createTransactionMessage({ version: 0 }),
-    (e) => k.setTransactionMessageFeePayer(signer.address, e),
-    (e) =>
-      k.setTransactionMessageLifetimeUsingBlockhash(
-        { blockhash: '4vJ9JU1bJJE96FWSJKvHsmmFADCg4gpZQff4P3bkLKi' as any, lastValidBlockHeight: 1n },
-        e,
-      ),
+
+test('a payer with more signatures than are looked through may have paid', async () => {
+  const { address } = await generateKeyPairSigner();
+  const message = pipe(
+    createTransactionMessage({ version: 0 }),
+    (empty) => setTransactionMessageFeePayer(address, empty),
+    (paid) =>
+      setTransactionMessageLifetimeUsingBlockhash({ blockhash: BLOCKHASH, lastValidBlockHeight: 1n }, paid),
   );
-  const other = {
-    transaction: [k.getBase64EncodedWireTransaction(k.compileTransaction(m)), 'base64'],
+  const another = {
+    transaction: [getBase64EncodedWireTransaction(compileTransaction(message)), 'base64'],
     meta: { err: null },
   };
-  const v = await look(500, other);
-  console.log(v.status, (v as any).cause);
-  assert.notEqual(v.status, 'dead');
+  assert.equal((await look(1, another)).status, 'dead', 'none of few is the payment');
+  assert.equal((await look(50, another)).status, 'unknown');
 });

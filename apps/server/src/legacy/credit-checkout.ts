@@ -1,0 +1,40 @@
+import type { CreditPackage } from './credits.ts';
+
+/**
+ * What the legacy family needs of whoever sells credit by card. It is the hosted checkout of `/api/m2m/credits/checkout`:
+ * one order, one fulfilment and one delivery of the key, whichever address asks.
+ */
+export interface CreditCheckout {
+  /**
+   * Opens a checkout for a person to pay. What is paid buys a new key with `creditMicros` on it.
+   *
+   * @throws Problem when the card provider cannot be reached (503) or too many sessions were opened (429)
+   */
+  open(order: {
+    package: CreditPackage;
+    /** For the receipt; null: none is sent. */
+    email: string | null;
+    /** The caller's address, for limits. */
+    address: string;
+  }): Promise<{
+    sessionId: string;
+    /** The secret that the key is delivered against. It stands in no address that the person's browser sees. */
+    retrievalToken: string;
+    checkoutUrl: string;
+    expiresAtMs: number;
+  }>;
+
+  /** What became of a checkout. A wrong token and an unknown session are answered alike. */
+  status(session: { sessionId: string; retrievalToken: string }): Promise<CheckoutStatus>;
+}
+
+export type CheckoutStatus =
+  | { status: 'unknown' }
+  /** Nobody has paid yet. */
+  | { status: 'unpaid'; checkoutUrl: string; expiresAtMs: number }
+  /** It is paid, and its key is being made. */
+  | { status: 'paid' }
+  /** The key, which is delivered once. */
+  | { status: 'ready'; apiKey: string; keyPrefix: string; creditMicros: bigint }
+  | { status: 'delivered' }
+  | { status: 'expired' };

@@ -1,0 +1,170 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { readJsonBody } from '../http/json-body.ts';
+import { Problem } from '../http/problem.ts';
+import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
+import type { CheckoutStatus, CreditCheckout } from './credit-checkout.ts';
+import { CREDIT_PACKAGES, creditsOf, shownPackage } from './credits.ts';
+
+/** Checkouts that one address may open in a minute. */
+export const CHECKOUTS_PER_MINUTE = 10;
+const POLL_EVERY_MS = 5_000;
+
+/** The session that this family speaks of: the checkout's own, a dot, and the secret that the key is delivered against. */
+const SESSION = /^([\w-]{1,255})\.([\w-]{16,255})$/;
+
+const orderRequest = z.object({
+  package: z.string().max(40).optional(),
+  email: z.email().max(254).optional(),
+});
+
+export interface CreditRouteParts {
+  /** Null while this server can charge no card. */
+  checkout: CreditCheckout | null;
+  baseUrl: string;
+  checkoutLimit: RateLimit;
+  accountLimit: RateLimit;
+  /** Whether a wallet can pay at `/x402/…` now. */
+  walletsPay(): boolean;
+  addressOf(request: FastifyRequest): string;
+  nowMs(): number;
+}
+
+/** Packages of credits: what there is, buying one, and fetching its key. */
+export function creditRoutes(app: FastifyInstance, parts: CreditRouteParts): void {
+  const { baseUrl } = parts;
+  const packages = CREDIT_PACKAGES.map(shownPackage);
+  const statusUrl = `${baseUrl}/api/gpt/credits/status`;
+
+  function admit(limit: RateLimit, request: FastifyRequest, reply: FastifyReply): void {
+    const verdict = limit.take(parts.addressOf(request));
+    reply.headers(rateHeaders(verdict)).header('cache-control', 'no-store');
+    if (!verdict.allowed) throw rateExceeded(verdict);
+  }
+
+  function openCheckout(): CreditCheckout {
+    if (parts.checkout !== null) return parts.checkout;
+    throw new Problem(
+      503,
+      'CARDS_NOT_CONFIGURED',
+      'This server has no card provider, so credit cannot be bought by card.',
+      {
+        details: { hint: 'GET /api/m2m/credits/trial gives a trial key.', charged: false },
+        headers: { 'retry-after': '3600' },
+      },
+    );
+  }
+
+  app.get('/api/gpt/credits/packages', async (request, reply) => {
+    admit(parts.accountLimit, request, reply);
+    return {
+      success: true,
+      creditUSD: 0.1,
+      packages,
+      paymentMethods: [
+        { method: 'card', available: parts.checkout !== null, endpoint: '/api/gpt/credits/create-session' },
+        { method: 'usdc', available: parts.walletsPay(), endpoint: '/x402/catalog' },
+      ],
+      instructions:
+        'POST /api/gpt/credits/create-session {"package":"starter"}, let a person open checkoutUrl, then poll the status of the session for the key. A wallet needs no credits: it pays each call at its x402 address.',
+    };
+  });
+
+  app.post('/api/gpt/credits/create-session', async (request, reply) => {
+    admit(parts.checkoutLimit, request, reply);
+    const checkout = openCheckout();
+    const order = readJsonBody(request, orderRequest);
+    const asked = order.package?.trim().toLowerCase();
+    const chosen = CREDIT_PACKAGES.find(({ id }) => id === asked);
+    if (chosen === undefined) {
+      throw new Problem(
+        400,
+        'INVALID_PACKAGE',
+        `package must be one of ${packages.map(({ id }) => id).join(', ')}.`,
+        { details: { packages, charged: false } },
+      );
+    }
+    const email = order.email ?? null;
+    const opened = await checkout.open({ package: chosen, email, address: parts.addressOf(request) });
+    const sessionId = `${opened.sessionId}.${opened.retrievalToken}`;
+    const { name, price, credits } = shownPackage(chosen);
+    return {
+      success: true,
+      sessionId,
+      checkoutUrl: opened.checkoutUrl,
+      mode: 'checkout',
+      package: { name, price, credits },
+      expiresAt: new Date(opened.expiresAtMs).toISOString(),
+      statusEndpoint: `${statusUrl}?session=${sessionId}`,
+      instructions:
+        'Let a person open checkoutUrl and pay, then poll statusEndpoint. Keep sessionId secret: whoever has it gets the key.',
+    };
+  });
+
+  app.get<{ Querystring: Record<string, string | string[]> }>(
+    '/api/gpt/credits/status',
+    { exposeHeadRoute: false },
+    async (request, reply) => {
+      admit(parts.accountLimit, request, reply);
+      const checkout = openCheckout();
+      const { session } = request.query;
+      if (typeof session !== 'string' || session === '') {
+        throw new Problem(400, 'SESSION_REQUIRED', 'session is missing: the sessionId of create-session.');
+      }
+      const [, sessionId, retrievalToken] = SESSION.exec(session) ?? [];
+      const status: CheckoutStatus =
+        sessionId === undefined || retrievalToken === undefined
+          ? { status: 'unknown' }
+          : await checkout.status({ sessionId, retrievalToken });
+      return describe(status);
+    },
+  );
+
+  function describe(checkout: CheckoutStatus): Record<string, unknown> {
+    switch (checkout.status) {
+      case 'unknown':
+        throw new Problem(404, 'UNKNOWN_SESSION', 'There is no such session.');
+      case 'unpaid': {
+        const remainingTimeMs = Math.max(0, checkout.expiresAtMs - parts.nowMs());
+        return {
+          success: true,
+          status: 'pending',
+          checkoutUrl: checkout.checkoutUrl,
+          remainingTimeMs,
+          pollsRemaining: Math.floor(remainingTimeMs / POLL_EVERY_MS),
+          nextPollAfterMs: POLL_EVERY_MS,
+        };
+      }
+      case 'paid':
+        return {
+          success: true,
+          status: 'pending',
+          message: 'It is paid; the key is being made.',
+          nextPollAfterMs: POLL_EVERY_MS,
+        };
+      case 'ready':
+        return {
+          success: true,
+          status: 'completed',
+          apiKey: checkout.apiKey,
+          keyPrefix: checkout.keyPrefix,
+          credits: creditsOf(checkout.creditMicros),
+          message: 'Save this key now: it is delivered once and cannot be retrieved again.',
+          usage: { header: 'X-API-KEY', alternativeHeader: 'Authorization: Bearer <key>' },
+        };
+      case 'delivered':
+        return {
+          success: true,
+          status: 'completed',
+          alreadyDelivered: true,
+          message: 'The key was delivered before and cannot be retrieved again.',
+        };
+      case 'expired':
+        return {
+          success: false,
+          status: 'expired',
+          message: 'Nobody paid in time, and nothing was charged. Create a new session.',
+        };
+    }
+  }
+}

@@ -1,0 +1,169 @@
+/**
+ * An endpoint of the legacy family is a service of the registry under an older name: its own price, the parameters that
+ * its clients send, and the fields that they read. Everything else, and every number, is the service's.
+ */
+import { z } from 'zod';
+import { usdToMicros } from '../ledger/money.ts';
+import { type Answer, answer } from '../services/answer.ts';
+import type { RunContext, Service } from '../services/define.ts';
+import { ServiceFailure } from '../services/failure.ts';
+import type { UpstreamName } from '../upstreams/index.ts';
+import { creditsOf } from './credits.ts';
+
+/** What an endpoint makes its answer from. */
+export interface Asked<Fields> {
+  /** What the service answers. */
+  answered: Promise<Fields>;
+  /** The service's input, as it was read from the request. */
+  input: Readonly<Record<string, unknown>>;
+  nowMs(): number;
+  /**
+   * Asks a second service for what the first one does not tell. Null, with a note in the answer, when that service is
+   * not there or cannot answer: it adds to the answer and never spoils it.
+   */
+  beside<Reads extends z.ZodObject>(
+    service: string,
+    body: Record<string, unknown>,
+    reads: Reads,
+  ): Promise<z.output<Reads> | null>;
+}
+
+interface EndpointDefinition<Reads extends z.ZodObject> {
+  /** The path below `/api/gpt/`. */
+  path: string;
+  /** The path of the service in the registry. */
+  service: string;
+  /** The interface's price of a call; null: free. It is charged even where the service itself costs another. */
+  priceUsd: string | null;
+  /** What the legacy family means by a parameter that is not sent, in the service's names. */
+  defaults?: Record<string, unknown>;
+  /** Further names of parameters: `{ alias: 'field of the service' }`. */
+  aliases?: Record<string, string>;
+  /** Parameters with narrower bounds than the service's. */
+  narrowed?: Record<string, z.ZodType>;
+  /** What is read of the service's answer. */
+  reads: Reads;
+  shape(asked: Asked<z.output<Reads>>): Promise<Record<string, unknown>>;
+}
+
+/** An endpoint with its types folded away. */
+export interface LegacyEndpoint {
+  readonly path: string;
+  readonly service: string;
+  readonly priceUsd: string | null;
+  /** The endpoint as something that can be sold, made from the service that it stands for. */
+  made(service: Service, registry: ReadonlyMap<string, Service>): Service;
+}
+
+/** Declares an endpoint. */
+export function defineEndpoint<Reads extends z.ZodObject>(
+  definition: EndpointDefinition<Reads>,
+): LegacyEndpoint {
+  const { path, priceUsd, reads, defaults = {}, aliases = {}, narrowed = {} } = definition;
+  return {
+    path,
+    service: definition.service,
+    priceUsd,
+    made(service, registry) {
+      checkFit(`/api/gpt/${path}`, service, {
+        inputs: [...Object.keys(defaults), ...Object.values(aliases), ...Object.keys(narrowed)],
+        outputs: Object.keys(reads.shape).filter(
+          (name) => !z.safeParse(reads.shape[name] ?? z.never(), undefined).success,
+        ),
+      });
+      const input = Object.keys(narrowed).length === 0 ? service.input : service.input.safeExtend(narrowed);
+      return {
+        ...service,
+        // A call of this family is a thing of its own: no payment for it buys what is sold elsewhere, nor the reverse.
+        path: `gpt/${path}`,
+        priceUsd: priceUsd ?? '0.00',
+        featured: false,
+        mpp: false,
+        input,
+        output: z.looseObject({}),
+        aliases: { ...service.aliases, ...aliases },
+        adapt(body) {
+          const named = { ...defaults, ...body };
+          return readTexts(input, service.adapt === undefined ? named : service.adapt(named));
+        },
+        async run(input, context) {
+          const notes: string[] = [];
+          const answers: Answer<unknown>[] = [];
+          const first = service.run(input, context).then((made) => {
+            answers.unshift(made);
+            return reads.parse(service.output.parse(made.fields));
+          });
+          const fields = await definition.shape({
+            answered: first,
+            input: { ...Object(input) },
+            nowMs: context.nowMs,
+            async beside(name, body, wanted) {
+              const made = await askBeside(registry.get(name), body, context);
+              if (made === null) notes.push(`${name} could not be asked: what it tells is null here.`);
+              else answers.push(made);
+              return made === null ? null : wanted.parse(made.fields);
+            },
+          });
+          return answer(
+            { ...fields, ...chargeOf(priceUsd) },
+            {
+              method: answers.map(({ method }) => method).join(' '),
+              sources: answers.flatMap(({ sources }) => sources),
+              notes: [...answers.flatMap((made) => made.notes), ...notes],
+            },
+          );
+        },
+      };
+    },
+  };
+}
+
+/** `creditsCharged` is in USD, as the clients of this family read it; `credits` counts tenths of a dollar, rounded up. */
+function chargeOf(priceUsd: string | null): Record<string, unknown> {
+  if (priceUsd === null) return {};
+  return { creditsCharged: Number(priceUsd), credits: creditsOf(usdToMicros(priceUsd)) };
+}
+
+async function askBeside(
+  service: Service | undefined,
+  body: Record<string, unknown>,
+  context: RunContext<UpstreamName>,
+): Promise<Answer<Record<string, unknown>> | null> {
+  const input = service?.input.safeParse(body);
+  if (service === undefined || input?.success !== true) return null;
+  try {
+    return await service.run(input.data, context);
+  } catch (error) {
+    if (error instanceof ServiceFailure) return null;
+    throw error;
+  }
+}
+
+/** @throws when the service does not take or tell what the endpoint needs of it: one of the two has to change */
+function checkFit(endpoint: string, service: Service, needed: { inputs: string[]; outputs: string[] }): void {
+  const missing = [
+    ...needed.inputs.filter((name) => !Object.hasOwn(service.input.shape, name)),
+    ...needed.outputs.filter((name) => !Object.hasOwn(service.output.shape, name)),
+  ];
+  if (missing.length > 0)
+    throw new Error(`${endpoint} (legacy/endpoints.ts) needs of ${service.path}: ${missing.join(', ')}`);
+}
+
+/** A query has texts alone. A text that does not fit its field is read as what it can mean: yes or no, a number, a list. */
+function readTexts(input: z.ZodObject, body: Record<string, unknown>): Record<string, unknown> {
+  const entries = Object.entries(body).map(([name, value]) => {
+    const field = Object.hasOwn(input.shape, name) ? input.shape[name] : undefined;
+    if (field === undefined || typeof value !== 'string') return [name, value];
+    const meanings = [value, ...meaningsOf(value.trim())];
+    return [name, meanings.find((meaning) => z.safeParse(field, meaning).success) ?? value];
+  });
+  return Object.fromEntries(entries);
+}
+
+function meaningsOf(text: string): unknown[] {
+  return [
+    ...(/^(true|false)$/i.test(text) ? [text.toLowerCase() === 'true'] : []),
+    ...(/^-?\d+(\.\d+)?$/.test(text) ? [Number(text)] : []),
+    ...(text === '' ? [] : [text.split(',').map((part) => part.trim())]),
+  ];
+}

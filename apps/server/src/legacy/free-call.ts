@@ -1,0 +1,167 @@
+/**
+ * A call that costs nothing. Nobody's money bounds it, so everything else does: requests of one address, calls at once,
+ * and the same question is asked of the sources once in a while, however many ask it here.
+ */
+import { LRUCache } from 'lru-cache';
+import { databaseLost, Problem, unavailable } from '../http/problem.ts';
+import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
+import type { PaidAnswer, PaidCallParts, PaidRequest } from '../paid-call/paid-call.ts';
+import { fingerprintOf, readInput } from '../paid-call/request-body.ts';
+import { provenanceOf } from '../services/answer.ts';
+import type { RunContext, Service } from '../services/define.ts';
+import { ServiceFailure } from '../services/failure.ts';
+import type { UpstreamName } from '../upstreams/index.ts';
+
+/** What one address may ask for free in a minute. */
+export const FREE_CALLS_PER_MINUTE = 30;
+/** What all of them may make this process ask its sources in a minute: the sources are there for those who pay. */
+export const FREE_RUNS_PER_MINUTE = 120;
+/** Free calls that run at once. */
+const MAX_RUNNING = 8;
+/** For how long an answer is everybody's. */
+const SHARED_MS = 15_000;
+const MAX_SHARED = 500;
+
+export interface FreeCallReport {
+  service: string;
+  status: number;
+  durationMs: number;
+  requestId: string;
+  /** What went wrong inside, for the log; never shown to the caller. */
+  error?: unknown;
+}
+
+export interface FreeCallParts
+  extends Pick<PaidCallParts, 'upstreams' | 'availability' | 'catalog' | 'baseUrl' | 'version' | 'nowMs'> {
+  addressLimit: RateLimit;
+  /** Of all callers together. */
+  runLimit: RateLimit;
+  report(report: FreeCallReport): void;
+}
+
+export interface FreeCall {
+  handle(request: PaidRequest): Promise<PaidAnswer>;
+}
+
+/** Puts the free call together. */
+export function createFreeCall(parts: FreeCallParts): FreeCall {
+  const shared = new LRUCache<string, { body: Promise<string>; atMs: number }>({ max: MAX_SHARED });
+  let running = 0;
+
+  async function run(service: Service, input: unknown, requestId: string): Promise<string> {
+    if (running >= MAX_RUNNING) throw unavailable('BUSY', 'Too many free calls are running.', 1_000);
+    const { allowed, resetSeconds } = parts.runLimit.take('everybody');
+    if (!allowed) throw unavailable('BUSY', 'Too much is asked for free now.', resetSeconds * 1_000);
+    running += 1;
+    const { signal, race } = deadlineOf(service.timeoutMs);
+    const context: RunContext<UpstreamName> = {
+      upstreams: parts.upstreams,
+      catalog: parts.catalog,
+      call: { callId: requestId, rail: 'credits', payer: 'nobody', priceMicros: 0n, network: null },
+      baseUrl: parts.baseUrl,
+      version: parts.version,
+      signal,
+      nowMs: parts.nowMs,
+    };
+    try {
+      const made = await race(service.run(input, context));
+      return JSON.stringify({
+        success: true,
+        service: service.path,
+        ...made.fields,
+        timestamp: new Date(parts.nowMs()).toISOString(),
+        provenance: provenanceOf(made),
+      });
+    } finally {
+      running -= 1;
+    }
+  }
+
+  /** The answer that others just got to the same question, or a new one. */
+  function answerTo(service: Service, input: unknown, requestId: string): Promise<string> {
+    const question = fingerprintOf(service, input).toString('hex');
+    const known = shared.get(question);
+    if (known !== undefined && parts.nowMs() - known.atMs < SHARED_MS) return known.body;
+    const made = { body: run(service, input, requestId), atMs: parts.nowMs() };
+    shared.set(question, made);
+    made.body.catch(() => {
+      if (shared.get(question) === made) shared.delete(question);
+    });
+    return made.body;
+  }
+
+  return {
+    async handle(request) {
+      const { service, requestId } = request;
+      const startedAtMs = parts.nowMs();
+      const verdict = parts.addressLimit.take(request.address);
+      const headers = {
+        'content-type': 'application/json; charset=utf-8',
+        'cache-control': 'no-store',
+        ...rateHeaders(verdict),
+      };
+      let answer: PaidAnswer;
+      let error: unknown;
+      try {
+        if (!verdict.allowed) throw rateExceeded(verdict);
+        const { available, message, reason, retryAfterMs } = parts.availability(service);
+        if (!available) {
+          throw unavailable('SERVICE_UNAVAILABLE', message ?? 'Not to be had now.', retryAfterMs, { reason });
+        }
+        const body = await answerTo(service, readInput(service, request.rawBody), requestId);
+        answer = { status: 200, headers, body };
+      } catch (thrown) {
+        const problem = asProblem(thrown);
+        error = thrown === problem ? problem.cause : thrown;
+        answer = {
+          status: problem.status,
+          headers: { ...headers, ...problem.headers },
+          body: JSON.stringify({ success: false, ...problem.body(requestId) }),
+        };
+      }
+      parts.report({
+        service: service.path,
+        status: answer.status,
+        durationMs: parts.nowMs() - startedAtMs,
+        requestId,
+        ...(error === undefined ? {} : { error }),
+      });
+      return answer;
+    },
+  };
+}
+
+/** The time that a call has: its signal, and a race that ends with it whether the work heeds it or not. */
+function deadlineOf(timeoutMs: number) {
+  const controller = new AbortController();
+  return {
+    signal: controller.signal,
+    async race<T>(work: Promise<T>): Promise<T> {
+      const { promise: over, reject } = Promise.withResolvers<never>();
+      const timer = setTimeout(() => {
+        const message = `No answer within ${timeoutMs / 1_000} s.`;
+        reject(new ServiceFailure({ status: 503, code: 'DEADLINE_EXCEEDED', message, retryAfterMs: 5_000 }));
+      }, timeoutMs);
+      try {
+        return await Promise.race([work, over]);
+      } finally {
+        clearTimeout(timer);
+        controller.abort();
+      }
+    },
+  };
+}
+
+function asProblem(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (error instanceof ServiceFailure) {
+    const { status, code, message, field, retryAfterMs } = error;
+    const details = field === undefined ? {} : { fields: [{ field, message }] };
+    if (status === 503) return unavailable(code, message, retryAfterMs ?? 5_000, details, error.cause);
+    return new Problem(status, code, message, { details: { ...details, charged: false } });
+  }
+  return (
+    databaseLost(error) ??
+    new Problem(500, 'SERVICE_ERROR', 'The service failed.', { details: { charged: false } })
+  );
+}

@@ -1,0 +1,91 @@
+/**
+ * `/api/gpt/…`, the older family of addresses: some services for free, some at prices in credits. GET with a query or POST
+ * with JSON, which means the same. What is sold goes through the paid call like everything else.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Problem, unavailable } from '../http/problem.ts';
+import { sendFinished } from '../http/server.ts';
+import type { PaidCall } from '../paid-call/paid-call.ts';
+import { type CreditRouteParts, creditRoutes } from './credit-routes.ts';
+import type { OpenEndpoint } from './endpoints.ts';
+import type { FreeCall } from './free-call.ts';
+
+/** A service that is not in the registry will not be before the next start. */
+const NOT_THERE_RETRY_MS = 3_600_000;
+
+type Query = Record<string, string | string[]>;
+
+export interface LegacyRouteParts extends CreditRouteParts {
+  endpoints: readonly OpenEndpoint[];
+  paidCall: PaidCall;
+  freeCall: FreeCall;
+}
+
+/** A route for each endpoint, the credit helpers, and a 404 that names them all. */
+export function legacyRoutes(app: FastifyInstance, parts: LegacyRouteParts): void {
+  const methodsOf = new Map([
+    ...parts.endpoints.map(({ endpoint }) => [`/api/gpt/${endpoint.path}`, 'GET, HEAD, POST'] as const),
+    ['/api/gpt/credits/packages', 'GET, HEAD'],
+    ['/api/gpt/credits/create-session', 'POST'],
+    ['/api/gpt/credits/status', 'GET'],
+  ]);
+  for (const { endpoint, sold } of parts.endpoints) {
+    const call = endpoint.priceUsd === null ? parts.freeCall : parts.paidCall;
+    const handler = async (request: FastifyRequest<{ Querystring: Query }>, reply: FastifyReply) => {
+      if (sold === null) {
+        throw unavailable(
+          'SERVICE_UNAVAILABLE',
+          `This server has no ${endpoint.service}, which /api/gpt/${endpoint.path} stands for. Nothing is sold.`,
+          NOT_THERE_RETRY_MS,
+          { reason: 'not_offered', success: false },
+        );
+      }
+      const answer = await call.handle({
+        service: sold,
+        // A paid call is a POST to those who sell it; here a GET with a query is the same request.
+        method: request.method === 'GET' ? 'POST' : request.method,
+        headers: request.headers,
+        rawBody: bodyOf(request),
+        address: parts.addressOf(request),
+        requestId: request.id,
+        gone: () => request.raw.socket.destroyed,
+      });
+      sendFinished(reply, answer);
+    };
+    app.route({ method: ['GET', 'HEAD', 'POST'], url: `/api/gpt/${endpoint.path}`, handler });
+  }
+  creditRoutes(app, parts);
+  app.route({
+    method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
+    url: '/api/gpt/*',
+    handler(request) {
+      const path = request.url.split('?')[0] ?? '';
+      const allow = methodsOf.get(path);
+      if (allow !== undefined) {
+        throw new Problem(405, 'METHOD_NOT_ALLOWED', `This address takes ${allow}.`, {
+          details: { charged: false },
+          headers: { allow },
+        });
+      }
+      throw new Problem(404, 'UNKNOWN_ENDPOINT', 'There is no such endpoint.', {
+        details: { knownPaths: [...methodsOf.keys()], catalog: '/x402/catalog', charged: false },
+      });
+    },
+  });
+}
+
+/** The request's parameters as one JSON body: those of the query, and over them those of the body. */
+function bodyOf(request: FastifyRequest<{ Querystring: Query }>): Buffer | undefined {
+  const sent = request.body instanceof Buffer && request.body.length > 0 ? request.body : undefined;
+  const query = Object.entries(request.query);
+  if (query.length === 0) return sent;
+  let body: unknown = {};
+  try {
+    if (sent !== undefined) body = JSON.parse(sent.toString('utf8'));
+  } catch {
+    return sent;
+  }
+  // What is no object is refused by whoever reads it.
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return sent;
+  return Buffer.from(JSON.stringify({ ...Object.fromEntries(query), ...body }));
+}

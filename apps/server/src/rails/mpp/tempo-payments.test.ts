@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { encodeFunctionData, type Hex, keccak256, toBytes } from 'viem';
+import { privateKeyToAccount } from 'viem/accounts';
+import { Abis, Transaction } from 'viem/tempo';
+import { type Rpc, RpcRefusal, RpcUnreachable } from '../../chain-rpc/json-rpc.ts';
+import type { OnChainPayment } from '../../paid-call/rail.ts';
+import { isBoundTo, readTempoTransaction, tempoPayments } from './tempo-payments.ts';
+
+const TOKEN = '0x20c000000000000000000000b9537d11c60e8b50';
+const US = '0x15d34aaf54267db7d7c367839aaf71a00a2c6a65';
+const PAYER = privateKeyToAccount(`0x${'11'.repeat(32)}`);
+const NOW_S = 1_800_000_000;
+const HASH: Hex = `0x${'ab'.repeat(32)}`;
+const TRANSFER = keccak256(toBytes('Transfer(address,address,uint256)'));
+/** The memo of challenge "c", by hand: tag, version, server, no client, the first 7 bytes of keccak256("c"). */
+const MEMO: Hex = `0x${keccak256(toBytes('mpp')).slice(2, 10)}01${'22'.repeat(10)}${'00'.repeat(10)}${keccak256(toBytes('c')).slice(2, 16)}`;
+const DATA = encodeFunctionData({
+  abi: Abis.tip20,
+  functionName: 'transferWithMemo',
+  args: [US, 50_000n, MEMO],
+});
+
+const signed = (changes: Record<string, unknown> = {}): Promise<Hex> =>
+  PAYER.signTransaction(
+    {
+      type: 'tempo',
+      chainId: 4217,
+      nonceKey: 2n ** 256n - 1n,
+      nonce: 0,
+      gas: 500_000n,
+      maxFeePerGas: 1_000_000_000n,
+      maxPriorityFeePerGas: 1n,
+      validBefore: NOW_S + 25,
+      calls: [{ to: TOKEN, data: DATA }],
+      ...changes,
+    } as never,
+    { serializer: Transaction.serialize as never },
+  ) as Promise<Hex>;
+
+test('what a transaction says: who signed it, until when it is good, and what it pays', async () => {
+  const raw = await signed();
+  assert.deepEqual(readTempoTransaction(raw), {
+    raw,
+    hash: keccak256(raw),
+    chainId: 4217,
+    sender: PAYER.address.toLowerCase(),
+    validBefore: NOW_S + 25,
+    validAfter: null,
+    callCount: 1,
+    transfers: [{ data: DATA, token: TOKEN, to: US, amountUnits: 50_000n, memo: MEMO }],
+  });
+});
+
+test('calls that are no transfer with a memo count for nothing', async () => {
+  const plain = encodeFunctionData({ abi: Abis.tip20, functionName: 'transfer', args: [US, 50_000n] });
+  const raw = await signed({
+    calls: [{ to: TOKEN, data: plain }, { to: US }, { to: TOKEN, data: '0x1234' }],
+  });
+  assert.deepEqual(readTempoTransaction(raw).transfers, []);
+});
+
+test('what nobody signed, what waits for a sponsor, and what is of another type is no payment', async () => {
+  const unsigned = await Transaction.serialize({
+    type: 'tempo',
+    chainId: 4217,
+    calls: [{ to: TOKEN, data: DATA }],
+  } as never);
+  const sponsored = (await signed({ feePayerSignature: null })) as Hex;
+  const ordinary = await PAYER.signTransaction({ type: 'eip1559', chainId: 4217, to: US, value: 1n });
+  for (const raw of [
+    unsigned as Hex,
+    sponsored,
+    `0x78${sponsored.slice(4)}` as Hex,
+    ordinary,
+    '0x76',
+    '0x76c0',
+  ] as Hex[])
+    assert.throws(() => readTempoTransaction(raw), raw);
+});
+
+test('a memo is bound to one challenge', () => {
+  assert.equal(isBoundTo(MEMO, 'c'), true);
+  assert.equal(isBoundTo(MEMO, 'd'), false);
+  assert.equal(isBoundTo(`0x${'00'.repeat(25)}${MEMO.slice(-14)}`, 'c'), false, 'without the tag');
+});
+
+const payment: OnChainPayment = {
+  key: 'k',
+  network: 'eip155:4217',
+  asset: TOKEN,
+  payer: PAYER.address,
+  payTo: US,
+  amountUnits: 50_000n,
+  deadAfterMs: (NOW_S + 25) * 1_000,
+  evidence: { scheme: 'tempo', raw: '0x76', hash: HASH, data: DATA, validBefore: NOW_S + 25 },
+};
+
+type Sent = 'taken' | 'lost' | 'reply lost' | { code: number; message?: string };
+
+/** A node that does with each sending what it is told, and mines what it took. */
+function nodeThat(sendings: readonly Sent[], mined: { amountUnits?: bigint; timestamp?: number } = {}) {
+  let sent = 0;
+  let isMined = false;
+  const { amountUnits = 50_000n, timestamp = NOW_S } = mined;
+  const word = (value: string) => `0x${value.slice(2).padStart(64, '0')}`;
+  const rpc: Rpc = {
+    async call(method) {
+      if (method === 'eth_getBlockByNumber')
+        return { number: '0x1', timestamp: `0x${timestamp.toString(16)}` };
+      if (method === 'eth_getTransactionReceipt') {
+        if (!isMined) return null;
+        const topics = [TRANSFER, word(PAYER.address.toLowerCase()), word(US)];
+        return {
+          transactionHash: HASH,
+          blockNumber: '0x1',
+          status: '0x1',
+          logs: [{ address: TOKEN, topics, data: `0x${amountUnits.toString(16).padStart(64, '0')}` }],
+        };
+      }
+      assert.equal(method, 'eth_sendRawTransaction');
+      const does = sendings[Math.min(sent, sendings.length - 1)];
+      sent += 1;
+      if (does === 'taken' || does === 'reply lost') isMined = true;
+      if (does === 'taken') return HASH;
+      if (does === undefined || typeof does === 'string') throw new RpcUnreachable(method, does);
+      throw new RpcRefusal(method, does.code, does.message ?? 'no', null);
+    },
+    close: async () => {},
+  };
+  return { chain: tempoPayments({ rpc, nowMs: () => NOW_S * 1_000, report: () => {} }), sent: () => sent };
+}
+
+for (const [name, sendings, status] of [
+  ['is taken', ['taken'], 'settled'],
+  ['is lost once', ['lost', 'taken'], 'settled'],
+  ['is taken, and the reply lost', ['reply lost'], 'settled'],
+  ['meets a node that is busy', [{ code: -32005 }, { code: -32603 }, 'taken'], 'settled'],
+  ['is refused', [{ code: -32003 }], 'refused'],
+  ['may have arrived, and is refused after that', ['lost', { code: -32003 }, 'taken'], 'settled'],
+] as const) {
+  test(`a transaction that ${name}: ${status}`, async () => {
+    const node = nodeThat(sendings);
+    const verdict = await node.chain.settle(payment);
+    assert.equal(verdict.status, status);
+    if (verdict.status === 'settled') assert.equal(verdict.transaction, HASH);
+    assert.equal(node.sent(), sendings.length);
+  });
+}
+
+test('a transaction that moved another amount has paid nothing', async () => {
+  assert.equal((await nodeThat(['taken'], { amountUnits: 49_999n }).chain.settle(payment)).status, 'dead');
+});
+
+test('what was not mined before its end is dead, by the clock of the chain', async () => {
+  const at = async (timestamp: number) =>
+    (await nodeThat(['lost'], { timestamp }).chain.look(payment)).status;
+  assert.equal(await at(NOW_S + 30), 'open');
+  assert.equal(await at(NOW_S + 31), 'dead');
+});
