@@ -170,14 +170,15 @@ export function createApp(parts: AppParts): App {
       report: (network, step, outcome) => metrics.settlement(network, step, outcome),
     },
   );
-  const { methods, secretKey, tempoRecipient, tempoRpcUrl, tempoCurrency } = config.mpp;
+  const { methods, secretKeys, tempoRecipient, tempoRpcUrl, tempoCurrency } = config.mpp;
+  const [firstSecret, ...otherSecrets] = secretKeys;
   const mpp =
-    methods.length === 0 || secretKey === null
+    methods.length === 0 || firstSecret === undefined
       ? null
       : createMppRail(
           {
             methods,
-            secretKey,
+            secretKeys: [firstSecret, ...otherSecrets],
             realm: new URL(baseUrl).hostname,
             tempo:
               tempoRecipient === null
@@ -473,6 +474,9 @@ function x402OfferOf(x402: X402Rail): X402Offer | null {
 
 /** What documents say about MPP; null while it is off, or nothing is sold by it. */
 function mppOfferOf(mpp: MppRail | null, sold: readonly Service[]): MppOffer | null {
-  const [first, ...rest] = mpp?.methods ?? [];
+  const [first, ...rest] = (mpp?.methods ?? []).map((each) => ({
+    ...each,
+    canRefund: mpp?.rail.chains?.canRefund(`eip155:${each.chainId}`) === true,
+  }));
   return first === undefined || sold.length === 0 ? null : { methods: [first, ...rest] };
 }

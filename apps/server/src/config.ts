@@ -88,7 +88,7 @@ const SCHEMA = {
   X402_REFUND_KEYS: list(privateKey),
   X402_REFUND_AFTER_SECONDS: whole(30, 86_400),
   MPP_METHODS: list(z.enum(['tempo', 'evm'], 'must be of tempo, evm')),
-  MPP_SECRET_KEY: z.string().min(32, 'must have at least 32 characters'),
+  MPP_SECRET_KEY: list(z.string().min(32, 'must have at least 32 characters each')),
   MPP_TEMPO_RPC_URL: url,
   MPP_TEMPO_RECIPIENT: evmAddress,
   MPP_TEMPO_CURRENCY: evmAddress,
@@ -187,8 +187,9 @@ const FIXED: Record<VariableName, Omit<Variable, 'name'>> = {
     fallback: '',
   },
   MPP_SECRET_KEY: {
-    describe: 'Key that MPP challenges are bound with. Same on all replicas; at least 32 characters',
-    fallback: null,
+    describe:
+      'Keys that MPP challenges are bound with, comma-separated, at least 32 characters each: the first makes them, all are recognized. Same on all replicas',
+    fallback: '',
     secret: true,
   },
   MPP_TEMPO_RPC_URL: { describe: 'Node of the Tempo chain', fallback: 'https://rpc.tempo.xyz' },
@@ -292,7 +293,7 @@ export interface Config {
   };
   mpp: {
     methods: ('tempo' | 'evm')[];
-    secretKey: string | null;
+    secretKeys: string[];
     tempoRpcUrl: string;
     tempoRecipient: `0x${string}` | null;
     tempoCurrency: `0x${string}`;
@@ -423,7 +424,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     },
     mpp: {
       methods: need('MPP_METHODS'),
-      secretKey: read('MPP_SECRET_KEY'),
+      secretKeys: need('MPP_SECRET_KEY'),
       tempoRpcUrl: need('MPP_TEMPO_RPC_URL'),
       tempoRecipient: read('MPP_TEMPO_RECIPIENT'),
       tempoCurrency: need('MPP_TEMPO_CURRENCY'),

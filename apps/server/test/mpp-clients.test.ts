@@ -65,9 +65,9 @@ const posting = (body: unknown, headers: Record<string, string> = {}) => ({
 /** What a service is asked for here: what it can answer from the sandbox. */
 const bodyOf = (path: string) =>
   path === 'gas-price-oracle'
-    ? { chain: 'base' }
+    ? { chains: ['base'] }
     : path === 'token-metadata'
-      ? { chain: 'base', address: USDC }
+      ? { chain: 'base', tokenAddress: USDC }
       : (services.find((service) => service.path === path)?.example ?? {});
 
 /** Reads the chain: the transaction moves the price from the payer to the recipient. */
@@ -95,7 +95,10 @@ async function assertBooksBalance(): Promise<void> {
 }
 
 test('every service that the interface names is for sale', () => {
-  assert.deepEqual(services.map(({ path, mpp }) => [path, mpp]).toSorted(), SOLD.map((path) => [path, true]).toSorted());
+  assert.deepEqual(
+    services.map(({ path, mpp }) => [path, mpp]).toSorted(),
+    SOLD.map((path) => [path, true]).toSorted(),
+  );
 });
 
 for (const method of METHODS) {
@@ -155,7 +158,9 @@ for (const method of METHODS) {
     });
     try {
       const account = await world.wallet();
-      const answer = await world.client(account, method).fetch(`${own.url}/mpp/ping`, posting({ message: 'own' }));
+      const answer = await world
+        .client(account, method)
+        .fetch(`${own.url}/mpp/ping`, posting({ message: 'own' }));
       assert.equal(answer.status, 200, await answer.clone().text());
       assert.equal((await jsonOf(answer)).echo, 'own');
     } finally {
@@ -235,7 +240,13 @@ describe('the mppx command line', () => {
   for (const [way, { options, method }] of Object.entries(WAYS)) {
     test(`pays /mpp/ping by ${way}`, async () => {
       const received = await world.received(method);
-      const { stdout } = await mppx(`${shop.url}/mpp/ping`, '-J', '{"message":"from a shell"}', '-s', ...options());
+      const { stdout } = await mppx(
+        `${shop.url}/mpp/ping`,
+        '-J',
+        '{"message":"from a shell"}',
+        '-s',
+        ...options(),
+      );
       assert.match(stdout, /from a shell/);
       assert.equal((await world.received(method)) - received, 250_000n);
     });
@@ -281,6 +292,22 @@ describe('the mppx command line', () => {
     child.stderr.on('data', (bytes) => (said += bytes));
     const [code] = await once(child, 'exit');
     assert.equal(code, 0, said);
-    writeFileSync("/tmp/mppw/validate.json", said);
+    const found: Findings = JSON.parse(said.slice(said.indexOf('{')));
+    assert.deepEqual([found.summary.failed, found.summary.warnings], [0, 0], said);
+    const sold = found.endpoints.filter(({ path }) => path.startsWith('/mpp/'));
+    assert.deepEqual(sold.map(({ path }) => path).toSorted(), SOLD.map((path) => `/mpp/${path}`).toSorted());
+    for (const { path, payment } of sold) {
+      for (const method of METHODS) {
+        const paid = payment.find(({ label }) => label === `Payment [${method}]: submitted`);
+        assert.equal(paid?.severity, 'pass', `${path} by ${method}: ${JSON.stringify(payment)}`);
+      }
+      assert.equal(payment.filter(({ label }) => label === 'Payment: successful').length, METHODS.length);
+    }
+    await assertBooksBalance();
   });
 });
+
+interface Findings {
+  summary: { failed: number; warnings: number };
+  endpoints: { path: string; payment: { label: string; severity: string }[] }[];
+}

@@ -1,5 +1,4 @@
-import { createHmac } from 'node:crypto';
-import { Challenge, Credential, Receipt } from 'mppx';
+import { Credential, Receipt } from 'mppx';
 import { evm, Mppx, tempo } from 'mppx/client';
 import { type Address, erc20Abi, type Hex } from 'viem';
 import type { PrivateKeyAccount } from 'viem/accounts';
@@ -78,7 +77,7 @@ export async function startMppWorld() {
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: tests alter what no client would
-export type AnyCredential = { challenge: any; payload: any; source?: string };
+type AnyCredential = { challenge: any; payload: any; source?: string };
 
 export function opened(header: string): AnyCredential {
   return Credential.deserialize(header) as AnyCredential;
@@ -93,26 +92,6 @@ export function altered(header: string, change: (credential: AnyCredential) => v
   const credential = opened(header);
   change(credential);
   return sealed(credential);
-}
-
-/** The challenge of a 402 for a method, with parts replaced and its id made anew, as only who knows the secret can. */
-export function reissued(
-  unpaid: Response,
-  method: Method,
-  parts: { expires?: string },
-  secret = MPP_SECRET,
-): Response {
-  const found = Challenge.fromResponseList(unpaid).find((each) => each.method === method);
-  if (found === undefined) throw new Error(`no challenge for ${method}`);
-  const challenge = { ...found, ...parts };
-  const { realm, intent, expires } = challenge;
-  const [request, opaque] = ['request', 'opaque'].map(
-    (name) => new RegExp(`${name}="([^"]*)"`).exec(Challenge.serialize(challenge as typeof found))?.[1] ?? '',
-  );
-  const bound = [realm, method, intent, request, expires ?? '', challenge.digest ?? '', opaque].join('|');
-  const id = createHmac('sha256', secret).update(bound).digest('base64url');
-  const header = Challenge.serialize({ ...challenge, id } as typeof found);
-  return new Response(null, { status: 402, headers: { 'www-authenticate': header } });
 }
 
 /** A Tempo credential whose transaction says something else, signed anew by its payer. */
@@ -131,7 +110,7 @@ export async function resigned(
   return sealed(credential);
 }
 
-export interface ReadReceipt {
+interface ReadReceipt {
   method: string;
   reference: Hex;
   status: string;

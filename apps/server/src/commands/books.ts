@@ -1,11 +1,12 @@
 /** `npm run books`: proves that the money adds up. Ends with 0 when it does, with 1 when it does not. */
 import { parseArgs } from 'node:util';
-import { readConfig, rpcUrlsOf } from '../config.ts';
+import { type Config, readConfig, rpcUrlsOf } from '../config.ts';
 import { openDatabase } from '../db/open.ts';
 import { type Books, proveBooks } from '../ledger/books.ts';
 import { microsToUsd } from '../ledger/money.ts';
+import { createMppRail } from '../rails/mpp/mpp.ts';
 import type { ChainAudit } from '../rails/x402/audit.ts';
-import { createX402Rail } from '../rails/x402/x402.ts';
+import { createX402Rail, type X402Rail } from '../rails/x402/x402.ts';
 import { runCommand } from './run-command.ts';
 
 await runCommand('npm run books [-- --json]', async () => {
@@ -24,7 +25,10 @@ await runCommand('npm run books [-- --json]', async () => {
         report: () => {},
       },
     );
-    const chains = await x402.audit().finally(() => x402.close());
+    const mpp = openMpp(config, x402);
+    const chains = await Promise.all([x402.audit(), mpp?.audit(database.sql) ?? []])
+      .then((audits) => audits.flat())
+      .finally(() => Promise.all([x402.close(), mpp?.close()]));
     const balanced = books.balanced && chains.every(({ findings }) => findings.length === 0);
     process.stdout.write(
       values.json ? asJson({ ...books, balanced, chains }) : asText(books, chains, balanced),
@@ -35,13 +39,32 @@ await runCommand('npm run books [-- --json]', async () => {
   }
 });
 
+function openMpp(config: Config, x402: X402Rail) {
+  const { methods, secretKeys, tempoRecipient, tempoRpcUrl, tempoCurrency } = config.mpp;
+  const [first, ...others] = secretKeys;
+  if (methods.length === 0 || first === undefined) return null;
+  return createMppRail(
+    {
+      methods,
+      secretKeys: [first, ...others],
+      realm: 'localhost',
+      tempo:
+        tempoRecipient === null
+          ? null
+          : { rpcUrl: tempoRpcUrl, recipient: tempoRecipient, currency: tempoCurrency },
+    },
+    { evm: x402.authorizations(8453), nowMs: Date.now, report: () => {} },
+  );
+}
+
 function asJson(books: Books & { chains: ChainAudit[] }): string {
   return `${JSON.stringify(books, (_, value) => (typeof value === 'bigint' ? value.toString() : value), 2)}\n`;
 }
 
-function ofChain({ network, settlements, receivedUnits, findings, unmatched }: ChainAudit): string[] {
+function ofChain({ network, settlements, received, findings, unmatched }: ChainAudit): string[] {
   return [
-    `${findings.length === 0 ? 'ok  ' : 'FAIL'}  ${network}: ${settlements} settlements, ${microsToUsd(receivedUnits)} USDC, each asked of the chain`,
+    `${findings.length === 0 ? 'ok  ' : 'FAIL'}  ${network}: ${settlements} settlements, each asked of the chain`,
+    ...received.map(({ asset, units }) => `      received ${microsToUsd(units)} of ${asset}`),
     ...findings.map((finding) => `      ${finding}`),
     ...(unmatched ?? []).map(
       ({ transaction, from, units }) =>

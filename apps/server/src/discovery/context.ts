@@ -64,6 +64,8 @@ export interface MppMethod {
   /** The token's address. Every token that is taken has 6 decimals. */
   currency: string;
   recipient: string;
+  /** False: money cannot be sent back there, so nothing that must be paid first is sold for it. */
+  canRefund: boolean;
 }
 
 export interface TrialTerms {

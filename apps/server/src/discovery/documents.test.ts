@@ -57,8 +57,15 @@ const MPP: MppOffer = {
       chainId: 4217,
       currency: USDC_E,
       recipient: '0x0000000000000000000000000000000000000002',
+      canRefund: false,
     },
-    { method: 'evm', chainId: 8453, currency: USDC, recipient: '0x0000000000000000000000000000000000000001' },
+    {
+      method: 'evm',
+      chainId: 8453,
+      currency: USDC,
+      recipient: '0x0000000000000000000000000000000000000001',
+      canRefund: true,
+    },
   ],
 };
 const withMpp = (overrides: Partial<DiscoveryContext> = {}) =>

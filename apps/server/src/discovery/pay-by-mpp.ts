@@ -46,10 +46,16 @@ export function mppMethodsOf(context: DiscoveryContext) {
   }));
 }
 
+/** The methods that can buy this service: what must be paid first is sold only where money can be sent back. */
+export function methodsFor(service: Service, context: DiscoveryContext): readonly MppMethod[] {
+  if (!service.mpp) return [];
+  const methods = context.rails.mpp?.methods ?? [];
+  return service.effect === 'read' ? methods : methods.filter(({ canRefund }) => canRefund);
+}
+
 /** What each challenge of this service asks, in the words of the standard's discovery. */
 export function mppOffersOf(service: Service, context: DiscoveryContext) {
-  if (!service.mpp) return [];
-  return (context.rails.mpp?.methods ?? []).map(({ method, currency }) => ({
+  return methodsFor(service, context).map(({ method, currency }) => ({
     intent: 'charge',
     method,
     amount: amountUnitsOf(service),

@@ -5,6 +5,7 @@ import type { DiscoveryContext } from './context.ts';
 import {
   MPP_CHALLENGE_SCHEME,
   MPP_CREDENTIAL_SCHEME,
+  methodsFor,
   mppCommandOf,
   mppEndpointOf,
   mppMethodsOf,
@@ -88,7 +89,7 @@ function byMpp(service: Service, context: DiscoveryContext) {
     methods: mppMethodsOf(context),
     offers: mppOffersOf(service, context),
     commands: Object.fromEntries(
-      (context.rails.mpp?.methods ?? []).map((each) => [each.method, mppCommandOf(service, context, each)]),
+      methodsFor(service, context).map((each) => [each.method, mppCommandOf(service, context, each)]),
     ),
     program: mppProgramOf(service, context),
     rules: mppRules(context),

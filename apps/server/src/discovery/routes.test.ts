@@ -145,6 +145,7 @@ test('documents about MPP are there while it is on, and name others while it is 
     chainId: 4217,
     currency: '0x20C000000000000000000000b9537d11c60E8b50',
     recipient: '0x0000000000000000000000000000000000000002',
+    canRefund: false,
   } as const;
   const on = appOf(sampleContext({ rails: { x402: null, mpp: { methods: [method] } } }));
   for (const url of urls) {

@@ -731,12 +731,15 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       headers: {
         ...stored.headers,
         ...parts.door.headers,
-        ...payment.receipt({
-          callId,
-          priceMicros: stored.transaction === null ? 0n : quote.priceMicros,
-          availableMicros: null,
-          transaction: stored.transaction,
-        }),
+        // An answer that tells of a refund is no proof of purchase.
+        ...(stored.status >= 300
+          ? {}
+          : payment.receipt({
+              callId,
+              priceMicros: stored.transaction === null ? 0n : quote.priceMicros,
+              availableMicros: null,
+              transaction: stored.transaction,
+            })),
         'idempotent-replayed': 'true',
         'x-call-id': callId,
       },

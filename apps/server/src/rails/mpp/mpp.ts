@@ -9,6 +9,7 @@ import { challengeHash } from 'mppx/evm';
 import { evm, Mppx, Store, tempo } from 'mppx/server';
 import { createClient, defineChain, http } from 'viem';
 import { connectRpc, type Rpc } from '../../chain-rpc/json-rpc.ts';
+import type { Database } from '../../db/connection.ts';
 import { Problem, unavailable } from '../../http/problem.ts';
 import { HOUSE_ACCOUNTS } from '../../ledger/accounts.ts';
 import { microsToUsd } from '../../ledger/money.ts';
@@ -23,6 +24,7 @@ import {
   type Recalled,
   type Headers as RequestHeaders,
 } from '../../paid-call/rail.ts';
+import { auditNetwork, type ChainAudit } from '../x402/audit.ts';
 import type { Hex } from '../x402/eip3009.ts';
 import type { AuthorizationSettler } from '../x402/x402.ts';
 import {
@@ -44,8 +46,8 @@ const MAX_VALIDITY_MS = 3_600_000;
 
 export interface MppConfig {
   methods: readonly ('tempo' | 'evm')[];
-  /** At least 32 characters; the same on all replicas. */
-  secretKey: string;
+  /** At least 32 characters each; the same on all replicas. The first makes challenges, all recognize them. */
+  secretKeys: readonly [string, ...string[]];
   /** The name that challenges are bound to; the host of the public address. */
   realm: string;
   tempo: { rpcUrl: string; recipient: Hex; currency: Hex } | null;
@@ -60,6 +62,8 @@ export interface MppRail {
     quote: Quote,
     request: { method: string; headers: RequestHeaders; rawBody: Buffer | undefined },
   ): Promise<{ headers: Record<string, string>; body: Record<string, unknown> }>;
+  /** Holds the books against the Tempo chain; the other chains are the x402 rail's to ask. */
+  audit(sql: Database): Promise<ChainAudit[]>;
   close(): Promise<void>;
 }
 
@@ -85,14 +89,28 @@ export function createMppRail(
     report(network: string, step: 'verify' | 'settle', outcome: string): void;
   },
 ): MppRail {
-  const { realm, secretKey } = config;
+  const { realm, secretKeys } = config;
   const rpc: Rpc | null =
     config.tempo === null ? null : connectRpc(config.tempo.rpcUrl, { timeoutMs: RPC_TIMEOUT_MS });
   const evmMethod = config.methods.includes('evm') ? parts.evm : null;
   const tempoMethod = config.methods.includes('tempo') ? config.tempo : null;
-  const payments = openMppx();
+  const offered = offeredMethods();
+  const payments = openMppx(secretKeys[0]);
+  const bySecret = new Map(secretKeys.map((key, index) => [key, index === 0 ? payments : openMppx(key)]));
 
-  function openMppx() {
+  function openMppx(secretKey: string) {
+    return Mppx.create({ realm, secretKey, methods: offered as never }) as unknown as MppxServer;
+  }
+
+  /** The library's, for the secret that made a challenge; null for a challenge of somebody else. */
+  function libraryFor(challenge: MppCredential['challenge']): MppxServer | null {
+    for (const [secretKey, library] of bySecret) {
+      if (Challenge.verify(challenge as never, { secretKey })) return library;
+    }
+    return null;
+  }
+
+  function offeredMethods() {
     const offered: unknown[] = [];
     for (const method of config.methods) {
       if (method === 'tempo' && tempoMethod !== null) {
@@ -132,7 +150,7 @@ export function createMppRail(
         );
       }
     }
-    return Mppx.create({ realm, secretKey, methods: offered as never }) as unknown as MppxServer;
+    return offered;
   }
 
   /** What the library is to validate: credentials as they came, which are stored nowhere. */
@@ -168,7 +186,7 @@ export function createMppRail(
       credential = Credential.deserialize(
         Credential.extractPaymentScheme(header) ?? '',
       ) as unknown as MppCredential;
-      isOurs = Challenge.verify(credential.challenge as never, { secretKey });
+      isOurs = libraryFor(credential.challenge) !== null;
     } catch {
       throw refuse(
         'malformed-credential',
@@ -369,7 +387,7 @@ export function createMppRail(
     const { credential, quote } = read;
     const { _mppx_scope: scope = '', ...meta } = metaOf(credential);
     try {
-      await payments.validateCredential(credential, {
+      await (libraryFor(credential.challenge) ?? payments).validateCredential(credential, {
         scope,
         meta,
         request: { amount: amountOf(quote) },
@@ -505,6 +523,11 @@ export function createMppRail(
         headers,
         body: (await answered.challenge.json()) as Record<string, unknown>,
       };
+    },
+    async audit(sql) {
+      if (tempoMethod === null) return [];
+      const payTo = tempoMethod.recipient;
+      return [await auditNetwork({ sql, network: TEMPO, payTo, evm: null, finality: chains.finality })];
     },
     async close() {
       await rpc?.close();

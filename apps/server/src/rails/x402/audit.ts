@@ -12,9 +12,10 @@ const MAX_LISTED = 20;
 
 export interface ChainAudit {
   network: string;
-  /** Settlements in the books, and what they brought in, in the asset's base units. */
+  /** Settlements in the books. */
   settlements: number;
-  receivedUnits: bigint;
+  /** What they brought in by token, in base units. */
+  received: { asset: string; units: bigint }[];
   /** What the books say and the chain does not. */
   findings: string[];
   /** Transfers to the recipient that paid for no call, at most 20; null where they were not looked for. */
@@ -57,10 +58,17 @@ export async function auditNetwork(parts: {
   return {
     network: parts.network,
     settlements: booked.length,
-    receivedUnits: booked.reduce((sum, { payment }) => sum + payment.amountUnits, 0n),
+    received: byAsset(booked),
     findings,
     unmatched: parts.evm === null ? null : await unmatchedTransfers(parts.evm, parts.payTo, booked),
   };
+}
+
+function byAsset(booked: readonly BookedSettlement[]): ChainAudit['received'] {
+  const sums = new Map<string, bigint>();
+  for (const { payment } of booked)
+    sums.set(payment.asset, (sums.get(payment.asset) ?? 0n) + payment.amountUnits);
+  return [...sums].map(([asset, units]) => ({ asset, units }));
 }
 
 async function unmatchedTransfers(

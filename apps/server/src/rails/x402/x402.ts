@@ -175,7 +175,14 @@ export function createX402Rail(
     const relayerWith = (keys: readonly Hex[]) =>
       keys.length === 0
         ? null
-        : createRelayer({ sql: parts.sql, rpc: sending, network: network.id, chainId: network.chainId, keys, nowMs });
+        : createRelayer({
+            sql: parts.sql,
+            rpc: sending,
+            network: network.id,
+            chainId: network.chainId,
+            keys,
+            nowMs,
+          });
     const relayer = relayerWith(config.relayerKeys);
     const refunds = relayerWith(config.refundKeys);
     opened.set(network.id, {
