@@ -481,6 +481,10 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       throw paidButFailed(error, settlement, report);
     }
     const captured = await capture(call, stored(quote.service, call.id, made), at);
+    // Somebody who believed this process dead may have been faster: a payment has one answer, the one that is stored.
+    const kept = await parts.calls.answerOf(call.accountId, call.id);
+    if (kept !== null && parts.seal.open(call.id, kept.body) !== made)
+      return replay(quote, work.payment, call.id, report);
     return deliver(work, call.id, made, captured, at.transaction);
   }
 

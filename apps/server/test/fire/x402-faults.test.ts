@@ -42,6 +42,8 @@ interface Row {
   service?: 'nickel' | 'deed';
   /** It troubles the whole chain, so it gets one of its own. */
   ownChain?: true;
+  /** It sits out a time-out of ours, so it starts with the first. */
+  waits?: boolean;
   /** The payment; a signed one unless said otherwise. */
   pay?(stage: Stage, payer: PrivateKeyAccount): Promise<string>;
   /** What is done to the shop before the payer comes. */
@@ -255,6 +257,7 @@ const ROWS: readonly Row[] = [
   ].map(
     (fault): Row => ({
       fault: `the facilitator's verification: ${fault.fault}`,
+      waits: fault.fault === 'never',
       settledBy: 'facilitator',
       given: verificationMeets(fault),
       told: ['503 FACILITATOR_UNAVAILABLE'],
@@ -291,6 +294,7 @@ const ROWS: readonly Row[] = [
   },
   {
     fault: 'throws before broadcast; the payer comes again',
+    waits: true,
     given: settlementMeets({ fault: 'throw-before-broadcast' }, 'request lost'),
     play: twice,
     told: [UNKNOWN, '200 again'],
@@ -298,6 +302,7 @@ const ROWS: readonly Row[] = [
   },
   {
     fault: 'throws before broadcast; the payer waits',
+    waits: true,
     given: settlementMeets({ fault: 'throw-before-broadcast' }, 'request lost'),
     told: [UNKNOWN],
     ...ONE_SALE,
@@ -323,6 +328,7 @@ const ROWS: readonly Row[] = [
   },
   {
     fault: 'never answers, and sent nothing',
+    waits: true,
     given: settlementMeets({ fault: 'never', broadcast: false }, 'no answer'),
     play: twice,
     told: [UNKNOWN, '200 again'],
@@ -330,12 +336,14 @@ const ROWS: readonly Row[] = [
   },
   {
     fault: 'never answers, and has sent it',
+    waits: true,
     given: settlementMeets({ fault: 'never', broadcast: true }, 'reply held'),
     told: ['200'],
     ...ONE_SALE,
   },
   {
     fault: 'lies: a transaction that does not exist',
+    waits: true,
     settledBy: 'facilitator',
     given: settlementMeets({ fault: 'lie' }, 'no answer'),
     play: twice,
@@ -351,6 +359,7 @@ const ROWS: readonly Row[] = [
   },
   {
     fault: 'pending for ever',
+    waits: true,
     settledBy: 'facilitator',
     given: settlementMeets({ fault: 'pending', broadcast: false }, 'no answer'),
     play: twice,
@@ -548,6 +557,7 @@ const ROWS: readonly Row[] = [
   },
   {
     fault: 'a settlement waits in the pool while the balance is away, and is mined when it is back',
+    waits: true,
     settledBy: 'own settler',
     ownChain: true,
     play: async (stage, header, payer) => {
@@ -571,6 +581,16 @@ const ROWS: readonly Row[] = [
     atRest: '402 PAYMENT_EXPIRED',
     ...NO_SALE,
     books: { released: 2 },
+  },
+  {
+    fault: 'its time is nearly over, and somebody settled it already',
+    pay: async (stage, payer) => stage.header(await stage.sign(payer, { validForSeconds: 8 })),
+    play: async (stage, header, payer) => {
+      await stage.send(payer, USDC, transferOf(paymentIn(header)));
+      return once(stage, header);
+    },
+    told: ['200'],
+    ...ONE_SALE,
   },
 
   // A service that leaves something behind is paid first.
@@ -651,6 +671,23 @@ const ROWS: readonly Row[] = [
     ...ONE_SALE,
   },
   {
+    fault: 'paid first; another replica takes it over from one that is too slow, and is faster',
+    service: 'deed',
+    play: async (stage, header) => {
+      const hold = Promise.withResolvers<void>();
+      stage.script.during = (run) => (run === 1 ? hold.promise : Promise.resolve());
+      const slow = stage.present(header, { path: 'deed' });
+      await until('the service to run', () => stage.script.runs === 1);
+      stage.later(19_000);
+      const fast = await stage.present(header, { path: 'deed', on: stage.there });
+      hold.resolve();
+      return [fast, await slow];
+    },
+    told: ['200', '200 again'],
+    ...ONE_SALE,
+    runs: 2,
+  },
+  {
     fault: 'paid first; never succeeds',
     service: 'deed',
     given: (stage) => {
@@ -674,6 +711,7 @@ const ROWS: readonly Row[] = [
   },
   {
     fault: 'paid first; throws before broadcast',
+    waits: true,
     service: 'deed',
     given: settlementMeets({ fault: 'throw-before-broadcast' }, 'request lost'),
     play: async (stage, header) => {
@@ -720,7 +758,10 @@ after(async () => {
 });
 
 describe('the fault table', { concurrency: 10 }, () => {
-  for (const row of ROWS) {
+  for (const settledBy of ['own settler', 'facilitator'] as const)
+    test(`the chain is reorganised by one block: the same payment is settled again, and its answer stays (${settledBy})`, () =>
+      proveReorganised(settledBy));
+  for (const row of ROWS.toSorted((a, b) => Number(b.waits ?? false) - Number(a.waits ?? false))) {
     const settlers: SettledBy[] =
       row.settledBy === undefined ? ['facilitator', 'own settler'] : [row.settledBy];
     for (const settledBy of settlers) test(`${row.fault} (${settledBy})`, () => prove(row, settledBy));
@@ -1104,41 +1145,40 @@ describe('a transfer that the payer made by itself', { concurrency: 4 }, () => {
   for (const row of rows) test(row.fault, () => prove(row, 'facilitator'));
 });
 
-for (const settledBy of ['facilitator', 'own settler'] as const)
-  test(`the chain is reorganised by one block: the same payment is settled again, and its answer stays (${settledBy})`, async () => {
-    const own = await startTestChain();
-    const stage = await setStage({ chain: own, settledBy });
-    try {
-      const payer = await stage.wallet();
-      const header = await stage.payment(payer, 'nickel', { validForSeconds: 3_000 });
+async function proveReorganised(settledBy: SettledBy): Promise<void> {
+  const own = await startTestChain();
+  const stage = await setStage({ chain: own, settledBy });
+  try {
+    const payer = await stage.wallet();
+    const header = await stage.payment(payer, 'nickel', { validForSeconds: 3_000 });
+    await own.client.mine({ blocks: 1 });
+    const told = await stage.present(header);
+    assert.equal(told.text, '200');
+    await stage.assertProper(told);
+    await own.client.request({ method: 'anvil_rollback', params: [1] } as never);
+    assert.equal(await stage.moved(), 0n, 'the chain forgot it');
+    const again = await stage.present(header);
+    assert.deepEqual([again.text, again.body], ['200 again', told.body]);
+    for (let round = 0; round < 8; round += 1) {
+      stage.later(61_000);
+      await own.client.increaseTime({ seconds: 61 });
       await own.client.mine({ blocks: 1 });
-      const told = await stage.present(header);
-      assert.equal(told.text, '200');
-      await stage.assertProper(told);
-      await own.client.request({ method: 'anvil_rollback', params: [1] } as never);
-      assert.equal(await stage.moved(), 0n, 'the chain forgot it');
-      const again = await stage.present(header);
-      assert.deepEqual([again.text, again.body], ['200 again', told.body]);
-      for (let round = 0; round < 8; round += 1) {
-        stage.later(61_000);
-        await own.client.increaseTime({ seconds: 61 });
-        await own.client.mine({ blocks: 1 });
-        await stage.resume();
-        await stage.finish();
-      }
-      assert.equal(await stage.moved(), PRICE.nickel, 'it was not settled again');
-      const last = await stage.present(header);
-      assert.deepEqual([last.text, last.body], ['200 again', told.body]);
-      await stage.assertProper(last);
-      assert.equal(stage.script.runs, 1);
-      const { capturedMicros } = await stage.calls();
-      assert.equal(capturedMicros, PRICE.nickel);
-      await stage.assertBooksBalance();
-    } finally {
-      await stage.close();
-      await own.stop();
+      await stage.resume();
+      await stage.finish();
     }
-  });
+    assert.equal(await stage.moved(), PRICE.nickel, 'it was not settled again');
+    const last = await stage.present(header);
+    assert.deepEqual([last.text, last.body], ['200 again', told.body]);
+    await stage.assertProper(last);
+    assert.equal(stage.script.runs, 1);
+    const { capturedMicros } = await stage.calls();
+    assert.equal(capturedMicros, PRICE.nickel);
+    await stage.assertBooksBalance();
+  } finally {
+    await stage.close();
+    await own.stop();
+  }
+}
 
 async function prove(row: Row, settledBy: SettledBy): Promise<void> {
   const ownChain = row.ownChain === true ? await startTestChain() : null;

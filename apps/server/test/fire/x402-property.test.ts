@@ -22,12 +22,14 @@ import type { NodeFault } from './x402-node.fixture.ts';
 import { fund, PRICE, type SettledBy, type Stage, setStage, type Told } from './x402-stage.fixture.ts';
 
 const PAYERS = 8;
-/** In the first phase everything that takes one of our time-outs happens, at once. */
-const PHASES = 4;
-const ACTS_IN_PHASE = 3;
+/** In the first phase happens what takes one of our time-outs: each payer meets it once, and comes back later. */
+const ACTS_IN_PHASE = [1, 4, 4];
 const MAX_RESTING_ROUNDS = 12;
 const REST_MS = 61_000;
+/** After this the reconciler takes a call whose process has died. */
+const CALL_LIFE_MS = 19_000;
 const SHORTEST_VALIDITY_S = 20;
+const SELF_MADE_VALIDITY_S = 180;
 const LONGEST_VALIDITY_S = 300;
 const NOBODY = '0x000000000000000000000000000000000000dEaD';
 const SEND = 'eth_sendRawTransactionSync';
@@ -119,12 +121,27 @@ const SLOW_NODE: readonly [string, NodeFault][] = [
 
 // ------------------------------------------------------------------------------------------------------ the payers
 
+const ACTS = [
+  'buy',
+  'buy',
+  'buy',
+  'many',
+  'transfer',
+  'again',
+  'again',
+  'hang up',
+  'poor',
+  'self',
+  'both',
+] as const;
+
 interface Payment {
   path: Path;
   header: string;
   /** How the chain knows it: `<payer>:<nonce>` of an authorization, the hash of a transfer. */
   mark: string;
-  isTransfer: boolean;
+  /** A transfer, or an authorization that its payer sends to the chain by itself. */
+  isSelfMade: boolean;
   told: Told[];
   /** Requests that may still do something. */
   open: number;
@@ -144,19 +161,20 @@ class Payer {
     this.#wallet = wallet;
   }
 
-  async #pay(aheadMs: number, isTransfer: boolean): Promise<Payment> {
+  async #pay(aheadMs: number, how: 'signed' | 'transfer' | 'self' = 'signed'): Promise<Payment> {
     const [stage, dice, wallet] = [this.#stage, this.#dice, this.#wallet];
     const path = dice.of(['nickel', 'nickel', 'deed'] as const);
-    const common = { path, told: [], open: 0, isRefused: false, isTransfer };
+    const common = { path, told: [], open: 0, isRefused: false, isSelfMade: how !== 'signed' };
     let payment: Payment;
-    if (isTransfer) {
+    if (how === 'transfer') {
       const hash = await stage.transfer(wallet, stage.recipient, PRICE[path]);
       payment = { ...common, header: hash, mark: hash.toLowerCase() };
     } else {
       const signed = await stage.sign(wallet, {
         valueUnits: PRICE[path],
         validForSeconds:
-          Math.ceil(aheadMs / 1_000) + dice.between(SHORTEST_VALIDITY_S, LONGEST_VALIDITY_S),
+          Math.ceil(aheadMs / 1_000) +
+          dice.between(how === 'self' ? SELF_MADE_VALIDITY_S : SHORTEST_VALIDITY_S, LONGEST_VALIDITY_S),
       });
       const { from, nonce } = signed.authorization;
       payment = {
@@ -170,7 +188,12 @@ class Payer {
   }
 
   /** Presents it, and keeps what is told; null when nobody heard. */
-  async present(payment: Payment, name = 'a', on = this.#replica(), signal?: AbortSignal): Promise<Told | null> {
+  async present(
+    payment: Payment,
+    name = 'a',
+    on = this.#replica(),
+    signal?: AbortSignal,
+  ): Promise<Told | null> {
     payment.isRefused = false;
     payment.open += 1;
     let told: Told;
@@ -191,22 +214,25 @@ class Payer {
     return this.#dice.chance(0.5) ? this.#stage.here : this.#stage.there;
   }
 
-  async act(aheadMs: number, others: readonly Payment[]): Promise<void> {
+  async act(aheadMs: number, others: readonly Payment[], isSlow: boolean): Promise<void> {
     const [stage, dice] = [this.#stage, this.#dice];
-    switch (dice.of(['buy', 'buy', 'buy', 'many', 'transfer', 'again', 'hang up', 'poor', 'self', 'both'] as const)) {
+    switch (isSlow ? dice.of(['once', 'once', 'many'] as const) : dice.of(ACTS)) {
+      case 'once':
+        await this.present(await this.#pay(aheadMs));
+        return;
       case 'buy': {
-        const payment = await this.#pay(aheadMs, false);
+        const payment = await this.#pay(aheadMs);
         const told = await this.present(payment);
         if (told?.status !== 200 && dice.chance(0.5)) await this.present(payment);
         return;
       }
       case 'many': {
-        const payment = await this.#pay(aheadMs, false);
+        const payment = await this.#pay(aheadMs);
         await Promise.all(Array.from({ length: dice.between(2, 6) }, () => this.present(payment)));
         return;
       }
       case 'transfer': {
-        const payment = await this.#pay(aheadMs, true);
+        const payment = await this.#pay(aheadMs, 'transfer');
         await stage.chain.client.mine({ blocks: 1 });
         await Promise.all(Array.from({ length: dice.between(1, 3) }, () => this.present(payment)));
         return;
@@ -215,16 +241,18 @@ class Payer {
         if (others.length > 0) await this.present(dice.of(others), dice.of(['a', 'a', 'b']));
         return;
       case 'hang up': {
-        const payment = await this.#pay(aheadMs, false);
+        const payment = await this.#pay(aheadMs);
         await this.present(payment, 'a', this.#replica(), AbortSignal.timeout(dice.between(5, 400)));
         if (dice.chance(0.5)) await this.present(payment);
         return;
       }
       case 'poor': {
-        const payment = await this.#pay(aheadMs, false);
+        const payment = await this.#pay(aheadMs);
         const asked = this.present(payment);
         await sleep(dice.between(0, 150));
-        await stage.transfer(this.#wallet, NOBODY, await stage.balanceOf(this.#wallet.address)).catch(() => {});
+        await stage
+          .transfer(this.#wallet, NOBODY, await stage.balanceOf(this.#wallet.address))
+          .catch(() => {});
         await asked;
         if (dice.chance(0.3)) await this.present(payment);
         await fund(stage.chain.url, this.#wallet.address, { usdcMicros: 3_000_000n, ethWei: 0n });
@@ -232,7 +260,7 @@ class Payer {
         return;
       }
       case 'self': {
-        const payment = await this.#pay(aheadMs, false);
+        const payment = await this.#pay(aheadMs, 'self');
         const asked = dice.chance(0.5) ? this.present(payment) : null;
         await this.#settleBySelf(payment);
         await asked;
@@ -240,7 +268,7 @@ class Payer {
         return;
       }
       case 'both': {
-        const payment = await this.#pay(aheadMs, false);
+        const payment = await this.#pay(aheadMs);
         await Promise.all([this.present(payment, 'a'), this.present(payment, 'b')]);
         return;
       }
@@ -288,8 +316,7 @@ before(async () => {
 after(() => home?.close());
 
 describe('whatever happens, each payment buys one answer or comes back', { concurrency: 2 }, () => {
-  for (const settledBy of ['facilitator', 'own settler'] as const)
-    test(settledBy, (t) => burn(settledBy, t));
+  for (const settledBy of ['facilitator', 'own settler'] as const) test(settledBy, (t) => burn(settledBy, t));
 });
 
 async function burn(settledBy: SettledBy, t: TestContext): Promise<void> {
@@ -324,46 +351,67 @@ async function burn(settledBy: SettledBy, t: TestContext): Promise<void> {
       payers.push(new Payer(stage, diceOf(dice.between(0, 2 ** 31)), await stage.wallet()));
     const payments = () => payers.flatMap((payer) => payer.payments);
 
-    for (let phase = 0; phase < PHASES; phase += 1) {
+    for (let phase = 0; phase < ACTS_IN_PHASE.length; phase += 1) {
       const isSlow = phase === 0;
       await setFire(stage, dice, isSlow);
       const shared = payments();
       let acting = true;
       const acts = payers.map(async (payer) => {
-        for (let count = 0; count < ACTS_IN_PHASE; count += 1) await payer.act(aheadMs, shared);
+        for (let count = 0; count < (ACTS_IN_PHASE[phase] ?? 0); count += 1)
+          await payer.act(aheadMs, shared, isSlow);
       });
       const meanwhile = (async () => {
         await sleep(dice.between(50, 500));
         if (isSlow || dice.chance(0.5)) await stage.crash();
-        await pass(dice.between(1_000, 11_000));
-        while (acting) {
+        // Whoever waits for a call of the dead need not wait longer.
+        await pass(CALL_LIFE_MS);
+        for (let round = 0; acting; round += 1) {
+          // Together with the first time less than the lease of a settlement that goes on.
+          if (!isSlow && round === 8) await pass(CALL_LIFE_MS);
           await jobs(stage.there).catch(() => {});
           await sleep(200);
         }
       })();
-      await Promise.all(acts);
+      const ended = await Promise.allSettled(acts);
       acting = false;
       await meanwhile;
-      await until('the last calls to end', () => stage.here.app.paidCall.running + stage.there.app.paidCall.running === 0);
+      for (const each of ended) if (each.status === 'rejected') throw each.reason;
+      await until(
+        'the last calls to end',
+        () => stage.here.app.paidCall.running + stage.there.app.paidCall.running === 0,
+      );
       for (const payment of payments()) payment.open = 0;
       await clearFaults();
-      // Whoever has sent the money itself must come before its authorization is over.
-      for (const payment of await unanswered(payments()))
-        if (dice.chance(0.3)) await payers[0]?.present(payment);
       if (dice.chance(0.5)) await stage.restart();
-      await pass(dice.of([3_000, 20_000, 50_000, 70_000]));
+      await pass(CALL_LIFE_MS);
+      await Promise.all([jobs(stage.here), jobs(stage.there)]);
+      const moved = await movements(stage);
+      // Whoever sent the money without us comes while the authorization is good.
+      for (const payer of payers)
+        for (const payment of payer.payments)
+          if (payment.isSelfMade && moved.has(payment.mark) && !isEnded(payment))
+            await payer.present(payment);
+      await pass(dice.of([1_000, 20_000, 50_000]));
       await Promise.all([jobs(stage.here), jobs(stage.there)]);
     }
     await rest();
-    const moved = await movements(stage);
-    for (const payer of payers)
-      for (const payment of payer.payments) await judge(payer, payment, moved.has(payment.mark));
+    // Only what has moved by now ever will.
+    await pass((LONGEST_VALIDITY_S + 60) * 1_000);
     await rest();
-    const seen = await compare(stage, refundsBefore);
-    const told = payments().flatMap((payment) => payment.told.map(({ text }) => text));
-    const counts: Record<string, number> = {};
-    for (const text of told) counts[text] = (counts[text] ?? 0) + 1;
-    t.diagnostic(JSON.stringify({ payments: payments().length, ...seen, ...counts }));
+    const moved = await movements(stage);
+    await Promise.all(
+      payers.map(async (payer) => {
+        for (const payment of payer.payments) await judge(stage, payer, payment, moved.has(payment.mark));
+      }),
+    );
+    await rest();
+    await compare(stage, refundsBefore);
+    const seen: Record<string, number> = { payments: payments().length, moved: moved.size };
+    for (const { text } of payments().flatMap(({ told }) => told)) seen[text] = (seen[text] ?? 0) + 1;
+    t.diagnostic(JSON.stringify(seen));
+    // A fire that burns nothing proves nothing.
+    const unknown = payments().flatMap(({ told }) => told.filter(({ status }) => status === 503));
+    assert(moved.size >= 20 && unknown.length >= 5, JSON.stringify(seen));
   } finally {
     await stage.close();
     await chain.stop();
@@ -382,5 +430,133 @@ async function burn(settledBy: SettledBy, t: TestContext): Promise<void> {
              + (select count(*) from refunds where state = 0)::integer as left`;
       left = row?.left ?? 0;
     }
+  }
+}
+
+/** Orders what goes wrong in a phase, and lets the services fail now and then. */
+async function setFire(stage: Stage, dice: Dice, isSlow: boolean): Promise<void> {
+  const some = <T>(faults: readonly T[], count: number) => dice.shuffled(faults).slice(0, count);
+  if (stage.settledBy === 'facilitator') {
+    const faults = isSlow
+      ? [...some(SLOW_FACILITATOR, 4), ...some(QUICK_FACILITATOR, 2)]
+      : some(QUICK_FACILITATOR, 8);
+    await stage.facilitatorFaults(dice.shuffled(faults));
+  }
+  const befalls = isSlow ? [...SLOW_NODE, ...some(QUICK_NODE, 2)] : some(QUICK_NODE, 8);
+  for (const [method, fault] of dice.shuffled(befalls)) stage.node.next(method, fault);
+  stage.script.during = async () => {
+    if (dice.chance(0.3)) await sleep(dice.between(20, 300));
+    if (dice.chance(0.15))
+      throw new ServiceFailure({ status: 503, code: 'SOURCE_DOWN', message: 'The source is down.' });
+    if (dice.chance(0.05)) throw new Error('something of its own');
+  };
+}
+
+// ------------------------------------------------------------------------------------------------------ the verdict
+
+/** Every movement of money to the recipient, by the mark of its payment, as the chain's own logs tell. */
+async function movements({ chain, recipient }: Stage): Promise<Map<string, bigint>> {
+  const [transfers, used] = await Promise.all([
+    chain.client.getLogs({ address: USDC, event: EVENTS[0], args: { to: recipient }, fromBlock: 0n }),
+    chain.client.getLogs({ address: USDC, event: EVENTS[1], fromBlock: 0n }),
+  ]);
+  const marks = new Map(
+    used.map(({ transactionHash, args }) => [
+      transactionHash,
+      `${args.authorizer}:${args.nonce}`.toLowerCase(),
+    ]),
+  );
+  const moved = new Map<string, bigint>();
+  for (const { transactionHash, args } of transfers) {
+    const mark = marks.get(transactionHash) ?? transactionHash.toLowerCase();
+    assert(!moved.has(mark), `${mark} moved money twice`);
+    moved.set(mark, args.value ?? 0n);
+  }
+  return moved;
+}
+
+const isEnded = ({ told }: Payment) => told.some(({ status }) => status === 200 || status === 410);
+
+/** Whether the payer got what it paid for, and only that. Everything is at rest, and every authorization is over. */
+async function judge(stage: Stage, payer: Payer, payment: Payment, hasMoved: boolean): Promise<void> {
+  const about = `${payment.isSelfMade ? 'self-made ' : ''}payment ${payment.mark} for ${payment.path}`;
+  assert(
+    !(hasMoved && payment.isRefused && !payment.isSelfMade),
+    `${about}: its payer was told to pay again, never came back, and has paid`,
+  );
+  const asked = async (name: string, on = stage.here) => {
+    const told = await payer.present(payment, name, on);
+    assert(told !== null, `${about}: nobody answered`);
+    return told;
+  };
+  const [a, b] = [await asked('a'), await asked('b', stage.there)];
+  const said = () => `${about}: ${payment.told.map(({ text }) => text).join(', ')}`;
+  if (hasMoved) {
+    const [mine, others] = a.status === 409 ? [b, a] : [a, b];
+    assert.equal(others.status, 409, said());
+    assert([200, 410].includes(mine.status), said());
+    await asked(mine === a ? 'a' : 'b', stage.there);
+    const answers = payment.told.filter(({ status }) => status === 200 || status === 410);
+    assert.equal(new Set(answers.map(({ status, body }) => `${status} ${body}`)).size, 1, said());
+  } else {
+    assert.deepEqual([a.status, b.status, isEnded(payment)], [402, 402, false], said());
+  }
+  for (const told of payment.told) await stage.assertProper(told);
+}
+
+/** The chain against the books. */
+async function compare(stage: Stage, refundsBefore: bigint): Promise<void> {
+  const { sql } = stage.database;
+  const [refunds] = await sql<{ paid: number; micros: bigint }[]>`
+    select count(*)::integer as paid, coalesce(sum(amount_micros), 0)::bigint as micros from refunds where state = 1`;
+  assert(refunds !== undefined);
+  const sent = await stage.chain.client.getLogs({
+    address: USDC,
+    event: EVENTS[0],
+    args: { from: stage.refunds },
+    fromBlock: 0n,
+  });
+  assert.equal(sent.length, refunds.paid, 'refunds on the chain');
+  const refunded = refundsBefore - (await stage.balanceOf(stage.refunds));
+  const received = await stage.moved();
+  const { capturedMicros, ...calls } = await stage.calls();
+  assert.deepEqual([calls.open, calls.withChain], [0, 0]);
+  assert.equal(received - refunded, capturedMicros - refunds.micros, 'what moved is not what was sold');
+  assert.equal(refunded, refunds.micros, 'what was sent back is not what was owed');
+  const [twice] = await sql`
+    select payment_key from calls where state = 1 group by payment_key having count(*) > 1`;
+  assert.equal(twice, undefined, 'a payment bought two calls');
+  await stage.assertBooksBalance();
+
+  const rail = createX402Rail(
+    {
+      networks: ['base'],
+      recipient: stage.recipient,
+      recipientSolana: null,
+      rpcUrls: {
+        base: stage.chain.url,
+        ethereum: null,
+        polygon: null,
+        arbitrum: null,
+        solana: null,
+      },
+      facilitatorUrls: [],
+      facilitatorToken: null,
+      relayerKeys: [],
+      refundKeys: [],
+    },
+    { sql, baseUrl: stage.here.url, secret: 'of the audit', nowMs: stage.nowMs, report: () => {} },
+  );
+  try {
+    const [audit] = await rail.audit();
+    assert(audit !== undefined);
+    assert.deepEqual([audit.findings, audit.unmatched], [[], []]);
+    assert.equal(
+      audit.received.reduce((sum, { units }) => sum + units, 0n),
+      received,
+      'the audit counted something else',
+    );
+  } finally {
+    await rail.close();
   }
 }

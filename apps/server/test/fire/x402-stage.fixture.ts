@@ -61,8 +61,7 @@ const NEVER = new Promise<never>(() => {});
 function ofLife({ sql, commits }: Pools, life: { readonly isOver: boolean }): Pools {
   const mortal = (pool: Database): Database =>
     new Proxy(pool, {
-      apply: (target, self, args: unknown[]) =>
-        life.isOver ? NEVER : Reflect.apply(target, self, args),
+      apply: (target, self, args: unknown[]) => (life.isOver ? NEVER : Reflect.apply(target, self, args)),
       get: (target, name) => (life.isOver && name === 'begin' ? () => NEVER : Reflect.get(target, name)),
     });
   return { sql: mortal(sql), commits: mortal(commits) };
@@ -148,6 +147,7 @@ export async function setStage(options: {
     database,
     node,
     facilitatorUrl: facilitator.url,
+    nowMs,
     script,
     get here() {
       return here;
@@ -180,7 +180,7 @@ export async function setStage(options: {
       path: 'nickel' | 'deed' = 'nickel',
       extensions?: Record<string, unknown>,
     ): Promise<string> {
-      const challenge = await fetch(`${here.url}/x402/${path}`, { method: 'POST' });
+      const challenge = await fetch(`${there.url}/x402/${path}`, { method: 'POST' });
       assert.equal(challenge.status, 402, await challenge.text());
       return paymentHeader(challenge, payment, extensions);
     },

@@ -466,8 +466,11 @@ export function createX402Rail(
       // A transfer was found on its chain when it was read; there is nothing left that could go wrong.
       if (transferOf(payment) !== null) return;
       const { mustLastMs } = payment.evidence;
-      if (typeof mustLastMs === 'number' && payment.deadAfterMs < nowMs() + mustLastMs)
+      if (typeof mustLastMs === 'number' && payment.deadAfterMs < nowMs() + mustLastMs) {
+        // Unless somebody sent it to the chain already: then it buys what it paid for.
+        if ((await lookOrSettle(payment, 'look')).status === 'settled') return;
         throw refuse('PAYMENT_EXPIRED', { neededSeconds: Math.ceil(mustLastMs / 1_000) });
+      }
       await openOf(payment).payments.verify(payment);
     },
     settle: (payment) => lookOrSettle(payment, 'settle'),
