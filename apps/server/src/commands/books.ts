@@ -63,7 +63,7 @@ function asJson(books: Books & { chains: ChainAudit[] }): string {
 
 function ofChain({ network, settlements, received, findings, unmatched }: ChainAudit): string[] {
   return [
-    `${findings.length === 0 ? 'ok  ' : 'FAIL'}  ${network}: ${settlements} settlements, each asked of the chain`,
+    `${findings.length === 0 ? 'ok  ' : 'FAIL'}  ${network}: ${settlements} ${settlements === 1 ? 'settlement' : 'settlements'}, each asked of the chain`,
     ...received.map(({ asset, units }) => `      received ${microsToUsd(units)} of ${asset}`),
     ...findings.map((finding) => `      ${finding}`),
     ...(unmatched ?? []).map(

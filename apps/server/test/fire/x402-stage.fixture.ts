@@ -45,7 +45,7 @@ export interface Asking {
 }
 
 export const PRICE = { nickel: 50_000n, deed: 100_000n };
-export const REFUND_AFTER_SECONDS = 60;
+const REFUND_AFTER_SECONDS = 60;
 
 let faucet: Promise<unknown> = Promise.resolve();
 /** One after the other: two clients that send from one of the node's accounts may take the same nonce. */
