@@ -7,7 +7,7 @@ import { createKeyring, parseKeyEncryptionKeys } from './custody/envelope.ts';
 import { ownerOf } from './custody/owner.ts';
 import { custodyRoutes, RECORDED_REFUSALS_PER_MINUTE, WALLET_REQUESTS_PER_MINUTE } from './custody/routes.ts';
 import { createWallets } from './custody/wallets.ts';
-import type { Pools } from './db/connection.ts';
+import type { Database, Pools } from './db/connection.ts';
 import type { MppOffer, Route, X402Offer } from './discovery/context.ts';
 import { discoveryRoutes } from './discovery/routes.ts';
 import { callerAddress } from './http/caller-address.ts';
@@ -38,7 +38,7 @@ import { createAnswerSeal } from './paid-call/sealed-answer.ts';
 import { createSettlementStore } from './paid-call/settlements.ts';
 import { creditsRail } from './rails/credits/credits.ts';
 import { mppDoor } from './rails/mpp/door.ts';
-import { createMppRail, type MppRail } from './rails/mpp/mpp.ts';
+import { type MppRail, openMppRail } from './rails/mpp/mpp.ts';
 import { mppAtTheWrongDoor } from './rails/mpp/wrong-door.ts';
 import { ASSET_DECIMALS } from './rails/x402/networks.ts';
 import { receiptRoutes } from './rails/x402/routes.ts';
@@ -59,6 +59,8 @@ const WALLETS_REWRAPPED_AT_ONCE = 100;
 const FACILITATORS_ASKED_EVERY_MS = 30_000;
 const RELAYERS_RESUMED_EVERY_MS = 3_000;
 const REGISTRATION_TIMEOUT_MS = 15_000;
+/** Where identities are registered, and where MPP's evm method settles. */
+const BASE_CHAIN_ID = 8453;
 
 export interface AppParts {
   config: Config;
@@ -108,29 +110,7 @@ export function createApp(parts: AppParts): App {
     acceptSandbox: !config.production,
     onRequest: (name, outcome, durationMs) => metrics.upstreamRequest(name, outcome, durationMs),
   });
-  const { baseUrl: baseRpcUrl } = config.upstreams.base;
-  const registrarRpc = baseRpcUrl === null ? null : connectRpc(baseRpcUrl, { timeoutMs: 5_000 });
-  const registrarRelayer =
-    registrarRpc === null || config.identityRegistrarKey === null
-      ? null
-      : createRelayer({
-          sql,
-          rpc: registrarRpc,
-          network: 'eip155:8453',
-          chainId: 8453,
-          keys: [config.identityRegistrarKey],
-          nowMs,
-        });
-  const registrar =
-    registrarRelayer === null
-      ? null
-      : createRegistrar({
-          sql,
-          sender: senderOf(registrarRelayer, REGISTRATION_TIMEOUT_MS),
-          chainId: 8453,
-          registry: ERC8004_IDENTITY_REGISTRY,
-          nowMs,
-        });
+  const registrar = registrarOf(config, sql, nowMs);
   const wallets =
     config.walletEncryptionKeys.length === 0
       ? null
@@ -170,27 +150,11 @@ export function createApp(parts: AppParts): App {
       report: (network, step, outcome) => metrics.settlement(network, step, outcome),
     },
   );
-  const { methods, secretKeys, tempoRecipient, tempoRpcUrl, tempoCurrency } = config.mpp;
-  const [firstSecret, ...otherSecrets] = secretKeys;
-  const mpp =
-    methods.length === 0 || firstSecret === undefined
-      ? null
-      : createMppRail(
-          {
-            methods,
-            secretKeys: [firstSecret, ...otherSecrets],
-            realm: new URL(baseUrl).hostname,
-            tempo:
-              tempoRecipient === null
-                ? null
-                : { rpcUrl: tempoRpcUrl, recipient: tempoRecipient, currency: tempoCurrency },
-          },
-          {
-            evm: x402.authorizations(8453),
-            nowMs,
-            report: (network, step, outcome) => metrics.settlement(network, step, outcome),
-          },
-        );
+  const mpp = openMppRail(config.mpp, new URL(baseUrl).hostname, {
+    evm: x402.authorizations(BASE_CHAIN_ID),
+    nowMs,
+    report: (network, step, outcome) => metrics.settlement(network, step, outcome),
+  });
   const settlementFinisher = createSettlementFinisher({
     calls,
     settlements,
@@ -223,7 +187,7 @@ export function createApp(parts: AppParts): App {
     refundAfterMs: config.x402.refundAfterMs,
     capabilitiesFor: (proof) => ({
       custody: wallets?.paidBy(ownerOf(proof)),
-      identities: registrar?.paidBy(ownerOf(proof)),
+      identities: registrar?.identities.paidBy(ownerOf(proof)),
     }),
     upstreams: upstreams.apis,
     availability,
@@ -421,7 +385,7 @@ export function createApp(parts: AppParts): App {
         intervalMs: RELAYERS_RESUMED_EVERY_MS,
         async run() {
           await x402.resume();
-          await registrarRelayer?.resume();
+          await registrar?.resume();
         },
       },
       { name: 'drop-sign-ins', intervalMs: 60_000, run: x402.dropExpiredSignIns },
@@ -455,8 +419,31 @@ export function createApp(parts: AppParts): App {
       await reconciler
         .run()
         .catch((error: unknown) => logger.error({ err: error }, 'reconciling at the end failed'));
-      await Promise.all([upstreams.close(), x402.close(), mpp?.close(), registrarRpc?.close()]);
+      await Promise.all([upstreams.close(), x402.close(), mpp?.close(), registrar?.close()]);
     },
+  };
+}
+
+/** Who registers identities on Base, with a key and a node of its own; null when either is missing. */
+function registrarOf(config: Config, sql: Database, nowMs: () => number) {
+  const { baseUrl: rpcUrl } = config.upstreams.base;
+  if (rpcUrl === null || config.identityRegistrarKey === null) return null;
+  const rpc = connectRpc(rpcUrl, { timeoutMs: 5_000 });
+  const keys = [config.identityRegistrarKey];
+  const relayer = createRelayer({
+    sql,
+    rpc,
+    network: `eip155:${BASE_CHAIN_ID}`,
+    chainId: BASE_CHAIN_ID,
+    keys,
+    nowMs,
+  });
+  const sender = senderOf(relayer, REGISTRATION_TIMEOUT_MS);
+  const registry = ERC8004_IDENTITY_REGISTRY;
+  return {
+    identities: createRegistrar({ sql, sender, chainId: BASE_CHAIN_ID, registry, nowMs }),
+    resume: relayer.resume,
+    close: rpc.close,
   };
 }
 

@@ -1,12 +1,12 @@
 /** `npm run books`: proves that the money adds up. Ends with 0 when it does, with 1 when it does not. */
 import { parseArgs } from 'node:util';
-import { type Config, readConfig, rpcUrlsOf } from '../config.ts';
+import { readConfig, rpcUrlsOf } from '../config.ts';
 import { openDatabase } from '../db/open.ts';
 import { type Books, proveBooks } from '../ledger/books.ts';
 import { microsToUsd } from '../ledger/money.ts';
-import { createMppRail } from '../rails/mpp/mpp.ts';
+import { openMppRail } from '../rails/mpp/mpp.ts';
 import type { ChainAudit } from '../rails/x402/audit.ts';
-import { createX402Rail, type X402Rail } from '../rails/x402/x402.ts';
+import { createX402Rail } from '../rails/x402/x402.ts';
 import { runCommand } from './run-command.ts';
 
 await runCommand('npm run books [-- --json]', async () => {
@@ -25,7 +25,8 @@ await runCommand('npm run books [-- --json]', async () => {
         report: () => {},
       },
     );
-    const mpp = openMpp(config, x402);
+    const evm = x402.authorizations(8453);
+    const mpp = openMppRail(config.mpp, 'localhost', { evm, nowMs: Date.now, report: () => {} });
     const chains = await Promise.all([x402.audit(), mpp?.audit(database.sql) ?? []])
       .then((audits) => audits.flat())
       .finally(() => Promise.all([x402.close(), mpp?.close()]));
@@ -38,24 +39,6 @@ await runCommand('npm run books [-- --json]', async () => {
     await database.close();
   }
 });
-
-function openMpp(config: Config, x402: X402Rail) {
-  const { methods, secretKeys, tempoRecipient, tempoRpcUrl, tempoCurrency } = config.mpp;
-  const [first, ...others] = secretKeys;
-  if (methods.length === 0 || first === undefined) return null;
-  return createMppRail(
-    {
-      methods,
-      secretKeys: [first, ...others],
-      realm: 'localhost',
-      tempo:
-        tempoRecipient === null
-          ? null
-          : { rpcUrl: tempoRpcUrl, recipient: tempoRecipient, currency: tempoCurrency },
-    },
-    { evm: x402.authorizations(8453), nowMs: Date.now, report: () => {} },
-  );
-}
 
 function asJson(books: Books & { chains: ChainAudit[] }): string {
   return `${JSON.stringify(books, (_, value) => (typeof value === 'bigint' ? value.toString() : value), 2)}\n`;

@@ -44,7 +44,7 @@ const MAX_CREDENTIAL_CHARS = 16_000;
 /** No payment may stay good for longer: as long as it is, somebody has to watch it. */
 const MAX_VALIDITY_MS = 3_600_000;
 
-export interface MppConfig {
+interface MppConfig {
   methods: readonly ('tempo' | 'evm')[];
   /** At least 32 characters each; the same on all replicas. The first makes challenges, all recognize them. */
   secretKeys: readonly [string, ...string[]];
@@ -81,7 +81,26 @@ const UNPAID = {
 };
 const AGAIN = 'Answer a fresh challenge of this 402.';
 
-export function createMppRail(
+/** The rail as it is configured; null when no method is, or no secret to bind challenges with. */
+export function openMppRail(
+  config: {
+    methods: readonly ('tempo' | 'evm')[];
+    secretKeys: readonly string[];
+    tempoRpcUrl: string;
+    tempoRecipient: Hex | null;
+    tempoCurrency: Hex;
+  },
+  realm: string,
+  parts: Parameters<typeof createMppRail>[1],
+): MppRail | null {
+  const { methods, tempoRpcUrl: rpcUrl, tempoRecipient: recipient, tempoCurrency: currency } = config;
+  const [first, ...others] = config.secretKeys;
+  if (methods.length === 0 || first === undefined) return null;
+  const onTempo = recipient === null ? null : { rpcUrl, recipient, currency };
+  return createMppRail({ methods, secretKeys: [first, ...others], realm, tempo: onTempo }, parts);
+}
+
+function createMppRail(
   config: MppConfig,
   parts: {
     evm: AuthorizationSettler | null;
