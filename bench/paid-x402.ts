@@ -1,7 +1,4 @@
 /** (h) calls that are paid on a chain, end to end, against the published middleware with the published facilitator. */
-import { SANDBOX_ACCOUNTS } from '../packages/sandbox/src/chain/accounts.ts';
-import { connect } from '../packages/sandbox/src/chain/node.ts';
-import { usdcBalanceMicros } from '../packages/sandbox/src/chain/usdc.ts';
 import { startFarebox } from './farebox.ts';
 import { startMiddleware } from './middleware.ts';
 import { startPaymentsLoad } from './payments-load.ts';
@@ -9,7 +6,7 @@ import type { Plan } from './plan.ts';
 import type { ComparedLine } from './report.ts';
 import type { Resources } from './resources.ts';
 import { alternate, compare } from './rounds.ts';
-import { ourSettings, PATH, REQUEST_BODY, sameTerms, startChain } from './x402-world.ts';
+import { ourSettings, PATH, proveThatItWasPaid, REQUEST_BODY, sameTerms, startChain } from './x402-world.ts';
 
 const IN_FLIGHT = [1, 8, 32];
 /** Of `PATH`. */
@@ -35,7 +32,7 @@ export async function measurePaidX402(
   let bought = 0;
   const buy = (url: string, connections: number, amount: number) => {
     if (url === ours) bought += amount;
-    return load.buy({ url, path: PATH, body: REQUEST_BODY, connections, amount });
+    return load.buy({ protocol: 'x402', url, path: PATH, body: REQUEST_BODY, connections, amount });
   };
 
   for (const url of [ours, theirs]) await buy(url, 8, plan.paidCalls / 2);
@@ -60,16 +57,9 @@ export async function measurePaidX402(
       { part: 'h', measured: `${measured}, p99`, unit: 'ms', ...compared('p99Ms'), goal: null },
     );
   }
-  for (const chain of [ourChain, theirChain]) await proveThatItWasPaid(chain, BigInt(bought));
+  for (const chain of [ourChain, theirChain]) await proveThatItWasPaid(chain, BigInt(bought), PRICE_MICROS);
   return {
     lines,
     notes: [`(h) each of 2 × ${bought.toLocaleString('en')} calls moved its price on its chain`],
   };
-}
-
-/** Money that did not move was not what was measured. @throws when the recipient holds another sum than was sold for */
-async function proveThatItWasPaid(rpcUrl: string, calls: bigint): Promise<void> {
-  const held = await usdcBalanceMicros(connect(rpcUrl), SANDBOX_ACCOUNTS.recipient.address);
-  if (held !== calls * PRICE_MICROS)
-    throw new Error(`${calls} calls were sold for ${PRICE_MICROS} each, and the recipient holds ${held}`);
 }

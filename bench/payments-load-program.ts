@@ -1,10 +1,12 @@
 /**
- * Buys calls with x402 payments. The published client signs all of them first, from the 402 that the server sends; then
- * they are presented over kept-alive connections, each its next one when the last is answered.
+ * Buys calls with payments on a chain. The published client of the protocol signs all of them first, from what the server's
+ * 402 says; then they are presented over kept-alive connections, each its next one when the last is answered.
  */
 import { x402Client, x402HTTPClient } from '@x402/core/client';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import autocannon from 'autocannon';
+import { Challenge } from 'mppx';
+import { evm, Mppx } from 'mppx/client';
 import { keccak256, toHex } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { answerOrders } from './answering-process.ts';
@@ -18,17 +20,26 @@ const HEADERS = { 'content-type': 'application/json' };
 const accounts = Array.from({ length: WALLETS }, (_, index) =>
   privateKeyToAccount(keccak256(toHex(`farebox bench wallet ${index}`))),
 );
-const clients = accounts.map(
+const x402Clients = accounts.map(
   (account) => new x402HTTPClient(new x402Client().register('eip155:*', new ExactEvmScheme(account))),
+);
+const mppClients = accounts.map((account) =>
+  Mppx.create({
+    polyfill: false,
+    methods: [evm.charge({ account, authorization: { name: 'USD Coin', version: '2' } })],
+  }),
 );
 
 /** The headers of so many payments, from the wallets in turn. */
-async function sign({ url, path, body, amount }: PaymentsOrder): Promise<Record<string, string>[]> {
+const SIGN: Record<PaymentsOrder['protocol'], (command: PaymentsOrder) => Promise<Record<string, string>[]>> =
+  { x402: signX402, mpp: signMpp };
+
+async function signX402({ url, path, body, amount }: PaymentsOrder): Promise<Record<string, string>[]> {
   const challenge = await fetch(url + path, { method: 'POST', headers: HEADERS, body });
   await challenge.arrayBuffer();
   const payments: Record<string, string>[] = [];
   for (let count = 0; count < amount; count++) {
-    const client = clients[count % clients.length];
+    const client = x402Clients[count % x402Clients.length];
     if (client === undefined) throw new Error('no wallet');
     const required = client.getPaymentRequiredResponse((name) => challenge.headers.get(name));
     payments.push(client.encodePaymentSignatureHeader(await client.createPaymentPayload(required)));
@@ -36,9 +47,28 @@ async function sign({ url, path, body, amount }: PaymentsOrder): Promise<Record<
   return payments;
 }
 
+/** A credential answers a challenge of its own: what is signed follows from the challenge. */
+async function signMpp({ url, path, body, amount }: PaymentsOrder): Promise<Record<string, string>[]> {
+  const headers = { ...HEADERS, 'accept-payment': 'evm/charge' };
+  const answered = new Set<string>();
+  const payments: Record<string, string>[] = [];
+  while (payments.length < amount) {
+    const client = mppClients[payments.length % mppClients.length];
+    if (client === undefined) throw new Error('no wallet');
+    const challenge = await fetch(url + path, { method: 'POST', headers, body });
+    await challenge.arrayBuffer();
+    // The reference library makes the same challenge twice in one millisecond.
+    const { id } = Challenge.fromResponse(challenge);
+    if (answered.has(id)) continue;
+    answered.add(id);
+    payments.push({ authorization: await client.createCredential(challenge) });
+  }
+  return payments;
+}
+
 answerOrders<PaymentsOrder, LoadResult>(
   async (command) => {
-    const payments = await sign(command);
+    const payments = await SIGN[command.protocol](command);
     const durationsMs: number[] = [];
     let unexpected = '';
     let endedAtMs = 0;

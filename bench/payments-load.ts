@@ -5,6 +5,7 @@ import type { LoadResult } from './load.ts';
 import type { Resources } from './resources.ts';
 
 export interface PaymentsOrder {
+  protocol: 'x402' | 'mpp';
   url: string;
   path: string;
   body: string;

@@ -7,7 +7,7 @@ export interface Plan {
   warmUpMs: number;
   /** Transfers that (d) puts into the ledger before it measures. */
   pastTransfers: number;
-  /** Of one side in one round of (h). */
+  /** Of one side in one round of (h) and (i). */
   paidCalls: number;
 }
 

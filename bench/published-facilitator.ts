@@ -1,53 +1,16 @@
-/**
- * The published facilitator with one key, as the opponents' servers hold it in their own process. The library leaves the
- * sending to its user. What is used here: one queue for the key, its next nonce remembered, and read again after whatever
- * went wrong. With viem's own nonce manager a settlement that is refused leaves a gap behind which all others wait.
- */
+/** The published facilitator with one key, as the opponents' servers hold it in their own process. */
 import { x402Facilitator } from '@x402/core/facilitator';
 import type { FacilitatorClient } from '@x402/core/server';
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator';
-import { createWalletClient, encodeFunctionData, http, publicActions } from 'viem';
-import { privateKeyToAccount } from 'viem/accounts';
-import { base } from 'viem/chains';
-import { SANDBOX_ACCOUNTS } from '../packages/sandbox/src/chain/accounts.ts';
+import { encodeFunctionData } from 'viem';
+import { openRelayerQueue } from './relayer-queue.ts';
 
-/** viem looks every four seconds unless told otherwise; here a transaction is mined when it arrives. */
-const RECEIPT_POLL_MS = 10;
-
-type Hex = `0x${string}`;
 type Signer = ConstructorParameters<typeof ExactEvmScheme>[0];
 
 export function openPublishedFacilitator(rpcUrl: string): FacilitatorClient {
-  const account = privateKeyToAccount(SANDBOX_ACCOUNTS.facilitator.privateKey);
-  const client = createWalletClient({
-    account,
-    chain: base,
-    transport: http(rpcUrl, { retryCount: 0 }),
-    pollingInterval: RECEIPT_POLL_MS,
-  }).extend(publicActions);
-
-  let nonce: number | null = null;
-  let last: Promise<unknown> = Promise.resolve();
-
-  async function broadcast(to: Hex, data: Hex): Promise<Hex> {
-    nonce ??= await client.getTransactionCount({ address: account.address, blockTag: 'pending' });
-    try {
-      const hash = await client.sendTransaction({ to, data, nonce });
-      nonce += 1;
-      return hash;
-    } catch (error) {
-      nonce = null;
-      throw error;
-    }
-  }
-  function send(to: Hex, data: Hex): Promise<Hex> {
-    const sent = last.then(() => broadcast(to, data));
-    last = sent.catch(() => undefined);
-    return sent;
-  }
-
+  const { client, address: relayer, send } = openRelayerQueue(rpcUrl);
   const signer: Signer = {
-    getAddresses: () => [account.address],
+    getAddresses: () => [relayer],
     readContract: (call) => client.readContract(call),
     // The library does not wait for one of these, and its rejection would end the process when the node is down.
     getCode: (which) => client.getCode(which).catch(() => undefined),

@@ -1,13 +1,13 @@
 /** What a run found, and the ways to print it. */
 import type { Comparison } from './rounds.ts';
 
-export type Part = 'a' | 'b' | 'c' | 'd' | 'e' | 'f' | 'g' | 'h';
+export type Part = 'a' | 'b' | 'c' | 'd' | 'e' | 'f' | 'g' | 'h' | 'i';
 
 export interface ComparedLine extends Comparison {
   part: Part;
   /** What was measured, with the load it was measured under. */
   measured: string;
-  unit: 'requests/s' | 'debits/s' | 'payments/s' | 'calls/s' | 'ms';
+  unit: 'requests/s' | 'debits/s' | 'payments/s' | 'calls/s' | 'challenges/s' | 'ms';
   /** What the ratio should be; null where nothing was promised. */
   goal: { atLeast: number } | { below: number } | null;
 }
@@ -36,6 +36,7 @@ const OPPONENTS: Record<Exclude<Part, 'e'>, string> = {
   f: '(f) the 402 with x402 offers : the bare route, @x402/hono, @x402/express',
   g: '(g) who signed a payment : viem',
   h: '(h) a call paid on a chain : @x402/express with the published facilitator',
+  i: '(i) MPP, challenges and calls paid by the method evm : mppx on Fastify',
 };
 const ONLY_RATIOS = 'Only the ratios count: the rest belongs to this machine and this hour.';
 

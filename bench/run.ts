@@ -10,6 +10,7 @@ import { measureHttpCalls } from './http-calls.ts';
 import { startLoad } from './load.ts';
 import { describeMachine } from './machine.ts';
 import { measureMemory } from './memory.ts';
+import { measureMpp } from './paid-mpp.ts';
 import { measurePaidX402 } from './paid-x402.ts';
 import { FULL, QUICK } from './plan.ts';
 import { asMarkdown, asText, type Part, type Report } from './report.ts';
@@ -17,9 +18,9 @@ import { createResources, type Resources } from './resources.ts';
 import { measureUnpaid } from './unpaid.ts';
 import { measureVerification } from './verification.ts';
 
-const PARTS: readonly Part[] = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+const PARTS: readonly Part[] = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'];
 const USAGE =
-  'usage: npm run bench -- [--only a,b,c,d,e,f,g,h] [--quick] [--rounds 5] [--json | --markdown]\n';
+  'usage: npm run bench -- [--only a,b,c,d,e,f,g,h,i] [--quick] [--rounds 5] [--json | --markdown]\n';
 
 const { values } = parseArgs({
   options: {
@@ -118,6 +119,14 @@ async function run(): Promise<Report> {
   if (wanted.has('h')) {
     const found = await withResources('calls paid on a chain against the published middleware', (resources) =>
       measurePaidX402(resources, plan),
+    );
+    report.lines.push(...found.lines);
+    report.notes.push(...found.notes);
+  }
+  if (wanted.has('i')) {
+    const found = await withResources(
+      'MPP challenges and paid calls against the reference library',
+      (resources) => measureMpp(resources, plan),
     );
     report.lines.push(...found.lines);
     report.notes.push(...found.notes);

@@ -3,6 +3,8 @@ import { decodePaymentRequiredHeader } from '@x402/core/http';
 import { SANDBOX_ACCOUNTS } from '../packages/sandbox/src/chain/accounts.ts';
 import { startEvmChain } from '../packages/sandbox/src/chain/chain.ts';
 import { fund } from '../packages/sandbox/src/chain/faucet.ts';
+import { connect } from '../packages/sandbox/src/chain/node.ts';
+import { usdcBalanceMicros } from '../packages/sandbox/src/chain/usdc.ts';
 import { makeKeys } from './farebox.ts';
 import type { MiddlewareOptions } from './middleware.ts';
 import type { Resources } from './resources.ts';
@@ -58,4 +60,11 @@ export async function sameTerms(
     answer: await answer.text(),
     terms: { price: { asset, amount, extra }, payTo, maxTimeoutSeconds },
   };
+}
+
+/** Money that did not move was not what was measured. @throws when the recipient holds another sum than was sold for */
+export async function proveThatItWasPaid(rpcUrl: string, calls: bigint, priceMicros: bigint): Promise<void> {
+  const held = await usdcBalanceMicros(connect(rpcUrl), SANDBOX_ACCOUNTS.recipient.address);
+  if (held !== calls * priceMicros)
+    throw new Error(`${calls} calls were sold for ${priceMicros} each, and the recipient holds ${held}`);
 }

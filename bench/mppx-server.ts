@@ -1,0 +1,31 @@
+/** A server that sells by the reference library, seen from the run: a process of its own. */
+import { join } from 'node:path';
+import { startProgram } from './answering-process.ts';
+import type { Resources } from './resources.ts';
+
+export interface MppxServerOptions {
+  /** The node of its chain. */
+  rpcUrl: string;
+  path: string;
+  description: string;
+  /** JSON of what is sold. */
+  answer: string;
+  /** Of each challenge; `amount` in the smallest unit. */
+  terms: {
+    amount: string;
+    currency: `0x${string}`;
+    recipient: `0x${string}`;
+    chainId: number;
+    decimals: number;
+  };
+}
+
+/** @returns its address */
+export async function startMppxServer(resources: Resources, options: MppxServerOptions): Promise<string> {
+  const { first } = await startProgram<{ url: string }>(
+    resources,
+    join(import.meta.dirname, 'mppx-server-program.ts'),
+    { environment: { ...process.env, BENCH_MPPX_SERVER: JSON.stringify(options) } },
+  );
+  return first.url;
+}

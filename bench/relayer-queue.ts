@@ -1,0 +1,50 @@
+/**
+ * How the opponents' servers send settlements: one key, one queue, its next nonce remembered, and read again after
+ * whatever went wrong. The published libraries leave the sending to their user. With viem's own nonce manager a settlement
+ * that is refused leaves a gap behind which all others wait.
+ */
+import { createWalletClient, http, publicActions } from 'viem';
+import { privateKeyToAccount } from 'viem/accounts';
+import { base } from 'viem/chains';
+import { SANDBOX_ACCOUNTS } from '../packages/sandbox/src/chain/accounts.ts';
+
+/** viem looks every four seconds unless told otherwise; here a transaction is mined when it arrives. */
+const RECEIPT_POLL_MS = 10;
+
+export type Hex = `0x${string}`;
+
+export function openRelayerQueue(rpcUrl: string) {
+  const account = privateKeyToAccount(SANDBOX_ACCOUNTS.facilitator.privateKey);
+  const client = createWalletClient({
+    account,
+    chain: base,
+    transport: http(rpcUrl, { retryCount: 0 }),
+    pollingInterval: RECEIPT_POLL_MS,
+  }).extend(publicActions);
+
+  let nonce: number | null = null;
+  let last: Promise<unknown> = Promise.resolve();
+
+  async function broadcast(to: Hex, data: Hex): Promise<Hex> {
+    nonce ??= await client.getTransactionCount({ address: account.address, blockTag: 'pending' });
+    try {
+      const hash = await client.sendTransaction({ to, data, nonce });
+      nonce += 1;
+      return hash;
+    } catch (error) {
+      nonce = null;
+      throw error;
+    }
+  }
+
+  return {
+    client,
+    address: account.address,
+    /** @returns the hash of the transaction, which the node has taken and may not have mined */
+    send(to: Hex, data: Hex): Promise<Hex> {
+      const sent = last.then(() => broadcast(to, data));
+      last = sent.catch(() => undefined);
+      return sent;
+    },
+  };
+}
