@@ -730,24 +730,27 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     }
     report.outcome = 'replayed';
     report.callId = callId;
+    const told = { 'idempotent-replayed': 'true', 'x-call-id': callId };
+    const body = parts.seal.open(callId, stored.body);
+    if (stored.status >= 300) {
+      // It tells of a refund: no proof of purchase, and in the words of this door.
+      const { code, message, ...details } = JSON.parse(body);
+      throw new Problem(stored.status, code, message, { details, headers: told });
+    }
     return {
       status: stored.status,
       headers: {
         ...stored.headers,
         ...parts.door.headers,
-        // An answer that tells of a refund is no proof of purchase.
-        ...(stored.status >= 300
-          ? {}
-          : payment.receipt({
-              callId,
-              priceMicros: stored.transaction === null ? 0n : quote.priceMicros,
-              availableMicros: null,
-              transaction: stored.transaction,
-            })),
-        'idempotent-replayed': 'true',
-        'x-call-id': callId,
+        ...payment.receipt({
+          callId,
+          priceMicros: stored.transaction === null ? 0n : quote.priceMicros,
+          availableMicros: null,
+          transaction: stored.transaction,
+        }),
+        ...told,
       },
-      body: parts.seal.open(callId, stored.body),
+      body,
     };
   }
 

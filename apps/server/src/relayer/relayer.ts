@@ -333,7 +333,9 @@ export function createRelayer(parts: {
       if ('raw' in stored) {
         const mined = asMined(await broadcast(stored.raw, true));
         if (mined !== null) {
-          noteLater(transaction.id, mined);
+          // One that failed may be asked for again at once, and must not be taken for one that is on its way.
+          if (mined.status === 'success') noteLater(transaction.id, mined);
+          else await markMined(transaction.id, mined);
           return mined;
         }
       }
