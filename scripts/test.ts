@@ -51,8 +51,8 @@ if (picked.length === 0) {
 const folder = mkdtempSync(join(tmpdir(), 'farebox-tests-'));
 const embedded = await startEmbeddedPostgres(folder);
 try {
-  await runTests(files, embedded.url);
   const other = process.env.TEST_DATABASE_URL;
+  await runTests(files, embedded.url);
   if (other !== undefined) {
     process.stdout.write('\nThe same on TEST_DATABASE_URL\n');
     await runTests(

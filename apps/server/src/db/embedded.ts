@@ -38,7 +38,7 @@ const NOBODY = 65_534;
  */
 const SETTINGS = {
   listen_addresses: '127.0.0.1',
-  max_connections: '60',
+  max_connections: '100',
   shared_buffers: '48MB',
   work_mem: '8MB',
   maintenance_work_mem: '64MB',

@@ -55,9 +55,9 @@ export function unavailable(
   });
 }
 
-/** The 503 for an error by which the driver or PostgreSQL says that there is nobody to ask; null for any other. */
+/** The 503 for an error by which the driver or PostgreSQL says that nobody can be asked now; null for any other. */
 export function databaseLost(error: unknown): Problem | null {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (!/^(CONNECT|ECONN|EPIPE|ETIMEDOUT|57P0|08)/.test(code)) return null;
+  if (!/^(CONNECT|ECONN|EPIPE|ETIMEDOUT|57P0|08|53)/.test(code)) return null;
   return unavailable('DATABASE_UNAVAILABLE', 'The database does not answer.', 2_000, {}, error);
 }
