@@ -3,7 +3,7 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { stopEmbeddedPostgres } from '../../../apps/server/src/db/embedded.ts';
 import { isAlive } from '../../../apps/server/src/db/is-alive.ts';
-import { dataDirOf } from './world.ts';
+import { dataDirOf } from './data-dir.ts';
 
 const dataDir = dataDirOf(process.env);
 const lock = join(dataDir, 'server.pid');

@@ -1,11 +1,11 @@
 /** Runs one of the server's commands against the world of this folder; in production against what is configured. */
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { environmentOfWorld } from './world.ts';
 
 const [program, ...args] = process.argv.slice(2);
 if (program === undefined) throw new Error('usage: run.ts <program> [arguments]');
 if (process.env.FAREBOX_MODE !== 'production') {
+  const { environmentOfWorld } = await import('./world.ts');
   for (const [name, value] of Object.entries(environmentOfWorld(process.env))) process.env[name] ||= value;
 }
 const path = resolve(join(import.meta.dirname, '../../..', program));

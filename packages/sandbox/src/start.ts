@@ -7,7 +7,8 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { StartError } from '../../../apps/server/src/start-error.ts';
-import { dataDirOf, startWorld, type World } from './world.ts';
+import { dataDirOf } from './data-dir.ts';
+import type { World } from './world.ts';
 
 const SERVER = join(import.meta.dirname, '../../../apps/server/src');
 const SANDBOX_KEY_USD = '200';
@@ -50,6 +51,8 @@ server.on('exit', (code) => {
 });
 
 async function openWorld(): Promise<World> {
+  // In production not a line of the sandbox is loaded.
+  const { startWorld } = await import('./world.ts');
   try {
     return await startWorld(environment, { live: environment.FAREBOX_UPSTREAMS === 'live' });
   } catch (error) {

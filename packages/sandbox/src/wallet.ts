@@ -9,10 +9,11 @@ import { formatEther, formatUnits, parseEther, parseUnits } from 'viem';
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 import { StartError } from '../../../apps/server/src/start-error.ts';
 import { fund } from './chain/faucet.ts';
+import { dataDirOf } from './data-dir.ts';
 import { usdcAccountOf } from './solana/genesis.ts';
 import { TEMPO_CHAIN_ID } from './tempo/addresses.ts';
 import { fundTempo } from './tempo/faucet.ts';
-import { dataDirOf, environmentOfRunningWorld } from './world.ts';
+import { environmentOfRunningWorld } from './world.ts';
 
 interface Wallet {
   rpcUrl: string;

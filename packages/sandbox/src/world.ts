@@ -4,20 +4,19 @@
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { isAlive } from '../../../apps/server/src/db/is-alive.ts';
 import { StartError } from '../../../apps/server/src/start-error.ts';
 import { SANDBOX_ACCOUNTS } from './chain/accounts.ts';
 import { startEvmChain } from './chain/chain.ts';
 import { MARKET_SEED } from './chain/market-price.ts';
+import { dataDirOf, type Environment } from './data-dir.ts';
 import { startFacilitator } from './facilitator/facilitator.ts';
 import { secretKeyOf, signerOf } from './solana/accounts.ts';
 import { startSolana } from './solana/solana.ts';
 import { TEMPO_CHAIN_ID, USDC_E } from './tempo/addresses.ts';
 import { startTempo } from './tempo/tempo.ts';
 import { createUpstreamSandbox } from './upstreams/server.ts';
-
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface WorldPart {
   name: string;
@@ -60,11 +59,6 @@ interface Note {
   environment: Record<string, string>;
   /** The secrets that it gave. */
   secrets: SecretName[];
-}
-
-/** The folder that `npm start` keeps its state in. */
-export function dataDirOf(environment: Environment): string {
-  return resolve(environment.FAREBOX_DATA_DIR || '.farebox');
 }
 
 /** The variable that holds an upstream's address. */
