@@ -299,13 +299,18 @@ async function openAccount(name: Account['name']): Promise<Account> {
   return opened;
 }
 
-async function patch(url: string, apiKey: string, caps: Record<string, string | null>): Promise<boolean> {
+/** Whether the caps were changed; null when the database was lost on the way, and nobody can say. */
+async function patch(
+  url: string,
+  apiKey: string,
+  caps: Record<string, string | null>,
+): Promise<boolean | null> {
   const response = await fetch(`${url}/api/keys/me`, {
     method: 'PATCH',
     headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
     body: JSON.stringify({ caps }),
   });
-  return response.ok;
+  return response.status === 503 ? null : response.ok;
 }
 
 // ------------------------------------------------------------------------------------------ running a program
