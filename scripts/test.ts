@@ -73,7 +73,8 @@ async function runTests(some: readonly string[], databaseUrl: string): Promise<v
     files: some.map((file) => join(ROOT, file)),
     concurrency: Math.max(1, availableParallelism() - 1),
     cwd: ROOT,
-    timeout: 300_000,
+    // The longest files take three minutes; a busy machine takes its time.
+    timeout: 600_000,
     // A replica that a test let die holds on to its sockets: when the tests of a file are done, so is its process.
     execArgv: ['--disable-warning=ExperimentalWarning', '--test-force-exit'],
   });
