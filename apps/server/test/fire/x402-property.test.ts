@@ -475,6 +475,9 @@ async function movements({ chain, recipient }: Stage): Promise<Map<string, bigin
   return moved;
 }
 
+/** What is told of a refund names the request that asks; a bought answer is repeated byte for byte, and names none. */
+const withoutRequestId = (body: string) => body.replace(/"requestId":"[^"]*"/, '');
+
 const isEnded = ({ told }: Payment) => told.some(({ status }) => status === 200 || status === 410);
 
 /** Whether the payer got what it paid for, and only that. Everything is at rest, and every authorization is over. */
@@ -497,7 +500,7 @@ async function judge(stage: Stage, payer: Payer, payment: Payment, hasMoved: boo
     assert([200, 410].includes(mine.status), said());
     await asked(mine === a ? 'a' : 'b', stage.there);
     const answers = payment.told.filter(({ status }) => status === 200 || status === 410);
-    assert.equal(new Set(answers.map(({ status, body }) => `${status} ${body}`)).size, 1, said());
+    assert.equal(new Set(answers.map(({ status, body }) => `${status} ${withoutRequestId(body)}`)).size, 1, said());
   } else {
     assert.deepEqual([a.status, b.status, isEnded(payment)], [402, 402, false], said());
   }
