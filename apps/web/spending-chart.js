@@ -7,37 +7,57 @@ const HEIGHT = 150;
 const WIDTH = 640;
 const FOOT = 22;
 const HEAD = 18;
+/** Above so many days the figures are told in a table alone, and not in the picture's description. */
+const SPOKEN_DAYS = 31;
+
+const SPENT = [{ kind: 'spent', label: 'Spent' }];
 
 /** Spending as bars: one for each day, and one for each service. `spending` is that of `GET /api/keys/me`. */
 export function spendingView(spending) {
   if (spending.length === 0) return el('p', { class: 'soft' }, 'Nothing has been spent with this key yet.');
-  return el('div', {}, daysChart(spending), servicesTable(spending));
+  const lines = spending.map((line) => ({ ...line, kind: 'spent', micros: microsOf(line.spentUsd) }));
+  return el(
+    'div',
+    {},
+    daysChart(lines, { verb: 'Spent', kinds: SPENT, days: daysSpent(lines) }),
+    servicesTable(lines, { verb: 'Spent', kinds: SPENT }),
+  );
 }
 
-function daysChart(spending) {
-  const totals = totalsOf(spending, ({ day }) => day);
-  const days = daysBetween([...totals.keys()].sort());
+/**
+ * A bar for each day, in as many pieces as there are kinds.
+ *
+ * @param {{ day: string, kind: string, micros: bigint }[]} lines
+ * @param {{ verb: string, kinds: { kind: string, label: string }[], days: string[] }} options `verb` says what was
+ *   done with the money; a kind is also the class of its pieces
+ */
+export function daysChart(lines, { verb, kinds, days }) {
+  const totals = totalsOf(lines, ({ day }) => day);
+  const pieces = totalsOf(lines, ({ day, kind }) => `${day} ${kind}`);
   const highest = days.reduce((most, day) => max(most, totals.get(day) ?? 0n), 1n);
   const slot = WIDTH / days.length;
   const barWidth = Math.min(slot * 0.72, 44);
   const every = Math.ceil(days.length / 8);
   const bars = days.flatMap((day, index) => {
-    const spent = totals.get(day) ?? 0n;
-    const height = (HEIGHT - FOOT - HEAD) * (Number((spent * 10_000n) / highest) / 10_000);
+    const total = totals.get(day) ?? 0n;
     const x = slot * index + (slot - barWidth) / 2;
     const middle = slot * index + slot / 2;
-    return [
-      svg(
+    let top = HEIGHT - FOOT;
+    const stack = kinds.map(({ kind, label }) => {
+      const micros = pieces.get(`${day} ${kind}`) ?? 0n;
+      const height = (HEIGHT - FOOT - HEAD) * (Number((micros * 10_000n) / highest) / 10_000);
+      top -= height;
+      const told = kinds.length === 1 ? day : `${day}, ${label}`;
+      return svg(
         'rect',
-        { class: 'spent', x, y: HEIGHT - FOOT - height, width: barWidth, height, rx: 2 },
-        svg('title', {}, `${day}: ${formatMicros(spent)}`),
-      ),
-      spent > 0n && days.length <= 14
-        ? svg(
-            'text',
-            { class: 'value', x: middle, y: HEIGHT - FOOT - height - 5, 'text-anchor': 'middle' },
-            formatMicros(spent),
-          )
+        { class: `piece ${kind}`, x, y: top, width: barWidth, height, rx: kinds.length === 1 ? 2 : 0 },
+        svg('title', {}, `${told}: ${formatMicros(micros)}`),
+      );
+    });
+    return [
+      ...stack,
+      total > 0n && days.length <= 14
+        ? svg('text', { class: 'value', x: middle, y: top - 5, 'text-anchor': 'middle' }, formatMicros(total))
         : null,
       index % every === 0
         ? svg('text', { class: 'tick', x: middle, y: HEIGHT - 6, 'text-anchor': 'middle' }, shortDay(day))
@@ -47,13 +67,16 @@ function daysChart(spending) {
   return el(
     'figure',
     { class: 'chart' },
-    el('figcaption', {}, 'By day (UTC)'),
+    el('figcaption', {}, 'By day (UTC)', kinds.length === 1 ? null : legend(kinds)),
     svg(
       'svg',
       {
         viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
         role: 'img',
-        'aria-label': `Spent by day: ${days.map((day) => `${day} ${formatMicros(totals.get(day) ?? 0n)}`).join(', ')}`,
+        'aria-label':
+          days.length <= SPOKEN_DAYS
+            ? `${verb} by day: ${days.map((day) => `${day} ${formatMicros(totals.get(day) ?? 0n)}`).join(', ')}`
+            : `${verb} by day, from ${days[0]} to ${days.at(-1)}`,
       },
       svg('line', { class: 'axis', x1: 0, x2: WIDTH, y1: HEIGHT - FOOT, y2: HEIGHT - FOOT }),
       ...bars,
@@ -61,12 +84,18 @@ function daysChart(spending) {
   );
 }
 
-function servicesTable(spending) {
-  const totals = totalsOf(spending, ({ service }) => service);
+/**
+ * A row for each service, the largest first.
+ *
+ * @param {{ service: string, kind: string, calls: number, micros: bigint }[]} lines
+ */
+export function servicesTable(lines, { verb, kinds }) {
+  const totals = totalsOf(lines, ({ service }) => service);
+  const pieces = totalsOf(lines, ({ service, kind }) => `${service} ${kind}`);
   const calls = new Map();
-  for (const { service, calls: made } of spending) calls.set(service, (calls.get(service) ?? 0) + made);
+  for (const { service, calls: made } of lines) calls.set(service, (calls.get(service) ?? 0) + made);
   const rows = [...totals].sort(([, a], [, b]) => (a < b ? 1 : a > b ? -1 : 0));
-  const highest = rows.reduce((most, [, spent]) => max(most, spent), 1n);
+  const highest = rows.reduce((most, [, micros]) => max(most, micros), 1n);
   return el(
     'table',
     { class: 'by-service' },
@@ -80,47 +109,87 @@ function servicesTable(spending) {
         el('th', { scope: 'col' }, 'Service'),
         el('th', { scope: 'col', class: 'share' }, el('span', { class: 'hidden' }, 'Share')),
         el('th', { scope: 'col', class: 'number' }, 'Calls'),
-        el('th', { scope: 'col', class: 'number' }, 'Spent'),
+        el('th', { scope: 'col', class: 'number' }, verb),
       ),
     ),
     el(
       'tbody',
       {},
-      ...rows.map(([service, spent]) =>
+      ...rows.map(([service, micros]) =>
         el(
           'tr',
           {},
           el('th', { scope: 'row' }, el('a', { href: `/docs/${encodeURIComponent(service)}` }, service)),
-          el('td', { class: 'share' }, shareBar(spent, highest)),
+          el(
+            'td',
+            { class: 'share' },
+            shareBar(
+              kinds.map(({ kind }) => ({ kind, micros: pieces.get(`${service} ${kind}`) ?? 0n })),
+              highest,
+            ),
+          ),
           el('td', { class: 'number' }, String(calls.get(service))),
-          el('td', { class: 'number' }, formatMicros(spent)),
+          el('td', { class: 'number' }, formatMicros(micros)),
         ),
       ),
     ),
   );
 }
 
-function shareBar(spent, highest) {
-  return svg(
-    'svg',
-    { viewBox: '0 0 100 8', preserveAspectRatio: 'none', 'aria-hidden': 'true' },
-    svg('rect', { class: 'spent', width: Number((spent * 100n) / highest), height: 8, rx: 1 }),
+/** Which colour is what. */
+function legend(kinds) {
+  return el(
+    'span',
+    { class: 'legend' },
+    ...kinds.map(({ kind, label }) =>
+      el(
+        'span',
+        {},
+        svg(
+          'svg',
+          { viewBox: '0 0 10 10', 'aria-hidden': 'true' },
+          svg('rect', { class: `piece ${kind}`, width: 10, height: 10, rx: 2 }),
+        ),
+        label,
+      ),
+    ),
   );
 }
 
-function totalsOf(spending, keyOf) {
+function shareBar(pieces, highest) {
+  let x = 0;
+  const bars = pieces.map(({ kind, micros }) => {
+    const width = Number((micros * 10_000n) / highest) / 100;
+    const bar = svg('rect', {
+      class: `piece ${kind}`,
+      x,
+      width,
+      height: 8,
+      rx: pieces.length === 1 ? 1 : 0,
+    });
+    x += width;
+    return bar;
+  });
+  return svg('svg', { viewBox: '0 0 100 8', preserveAspectRatio: 'none', 'aria-hidden': 'true' }, ...bars);
+}
+
+function totalsOf(lines, keyOf) {
   const totals = new Map();
-  for (const line of spending)
-    totals.set(keyOf(line), (totals.get(keyOf(line)) ?? 0n) + microsOf(line.spentUsd));
+  for (const line of lines) totals.set(keyOf(line), (totals.get(keyOf(line)) ?? 0n) + line.micros);
   return totals;
 }
 
-/** Every day from the first to the last of a sorted list, the latest month of them. */
-function daysBetween(sorted) {
-  const last = Date.parse(sorted.at(-1));
-  const first = Math.max(Date.parse(sorted[0]), last - (MOST_DAYS - 1) * DAY_MS);
+/** The days from the first on which something was spent to the last, the latest month of them. */
+function daysSpent(lines) {
+  const sorted = lines.map(({ day }) => day).sort();
+  const lastMs = Date.parse(sorted.at(-1));
+  return daysFrom(Math.max(Date.parse(sorted[0]), lastMs - (MOST_DAYS - 1) * DAY_MS), lastMs);
+}
+
+/** Every day from one time to another, as YYYY-MM-DD in UTC. */
+export function daysFrom(firstMs, lastMs) {
   const days = [];
-  for (let at = first; at <= last; at += DAY_MS) days.push(new Date(at).toISOString().slice(0, 10));
+  for (let at = firstMs; at <= lastMs; at += DAY_MS) days.push(new Date(at).toISOString().slice(0, 10));
   return days;
 }
 

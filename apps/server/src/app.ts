@@ -1,6 +1,9 @@
 /** The table of contents of the server: parts in, HTTP app out. */
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
-import { checkoutRoutes } from './cards/routes.ts';
+import { type Cards, legacyCheckoutOf, openCards } from './cards/cards.ts';
+import { createDebts, type Debts } from './cards/debts.ts';
+import { CHECKOUTS_PER_MINUTE, closedCardRoutes } from './cards/routes.ts';
+import { CREDIT_TIERS } from './cards/tiers.ts';
 import { connectRpc } from './chain-rpc/json-rpc.ts';
 import { type Config, rpcUrlsOf } from './config.ts';
 import { createKeyring, parseKeyEncryptionKeys } from './custody/envelope.ts';
@@ -9,6 +12,7 @@ import { custodyRoutes, RECORDED_REFUSALS_PER_MINUTE, WALLET_REQUESTS_PER_MINUTE
 import { createWallets } from './custody/wallets.ts';
 import type { Database, Pools } from './db/connection.ts';
 import type { MppOffer, Route, X402Offer } from './discovery/context.ts';
+import { sendPage } from './discovery/pages.ts';
 import { discoveryRoutes } from './discovery/routes.ts';
 import { callerAddress } from './http/caller-address.ts';
 import { createRateLimit } from './http/rate-limit.ts';
@@ -22,13 +26,15 @@ import { createKeys, type Keys } from './keys/keys.ts';
 import { CLAIMS_PER_MINUTE, keyRoutes } from './keys/routes.ts';
 import { createTrials, TRIAL_DAYS, TRIAL_USD, type Trials } from './keys/trial.ts';
 import { createLedger, type Ledger } from './ledger/ledger.ts';
-import { CHECKOUTS_PER_MINUTE } from './legacy/credit-routes.ts';
 import { legacyDoor, walletAtTheLegacyDoor } from './legacy/door.ts';
 import { openEndpoints } from './legacy/endpoints.ts';
 import { createFreeCall, FREE_CALLS_PER_MINUTE, FREE_RUNS_PER_MINUTE } from './legacy/free-call.ts';
 import { legacyRoutes } from './legacy/routes.ts';
+import { createMailer } from './mail/mailer.ts';
 import { createMetrics } from './operations/metrics.ts';
 import { operationsRoutes } from './operations/routes.ts';
+import { REFUSALS_PER_MINUTE } from './operator/credentials.ts';
+import { openOperatorDoor } from './operator/operator.ts';
 import { type CallStore, createCallStore } from './paid-call/calls.ts';
 import { makeChallenge } from './paid-call/challenge.ts';
 import { x402Door } from './paid-call/door.ts';
@@ -48,6 +54,7 @@ import { senderOf } from './relayer/sender.ts';
 import type { Capability, CatalogLine, Service } from './services/define.ts';
 import { availabilityOf } from './services/registry.ts';
 import { StartError } from './start-error.ts';
+import { openTopupDoor } from './topup/topup.ts';
 import { connectUpstreams, UPSTREAM_NAMES } from './upstreams/index.ts';
 
 /** More names than a flood can push out while their minute runs. */
@@ -55,6 +62,8 @@ const MAX_LIMITED_NAMES = 50_000;
 const MAX_ANSWER_BYTES = 1_000_000;
 const ANSWERS_DROPPED_AT_ONCE = 5_000;
 const TRIALS_CLOSED_AT_ONCE = 500;
+const DEBTS_AT_ONCE = 100;
+const MAIL_TIMEOUT_MS = 20_000;
 const WALLETS_REWRAPPED_AT_ONCE = 100;
 const FACILITATORS_ASKED_EVERY_MS = 30_000;
 const RELAYERS_RESUMED_EVERY_MS = 3_000;
@@ -81,6 +90,9 @@ export interface App {
   keys: Keys;
   ledger: Ledger;
   trials: Trials;
+  /** Null: nothing is sold by card. */
+  cards: Cards | null;
+  debts: Debts;
   reconciler: Reconciler;
   settlementFinisher: SettlementFinisher;
   /** Asks those whose answers the first 402 depends on. To be awaited before listening. */
@@ -100,6 +112,51 @@ export function createApp(parts: AppParts): App {
   const keys = createKeys(sql, nowMs);
   const trials = createTrials(sql, { keys, ledger, secret: config.secret, nowMs });
   const calls = createCallStore(pools, { nowMs, answerTtlMs: config.answerTtlMs });
+  const debts = createDebts(sql, { ledger, keys, nowMs });
+  const limit = (perMinute: number) => createRateLimit({ perMinute, maxNames: MAX_LIMITED_NAMES, nowMs });
+  const mailer = createMailer(sql, {
+    smtp: config.mail === null ? null : { ...config.mail, timeoutMs: MAIL_TIMEOUT_MS },
+    nowMs,
+    report: ({ outcome, ...line }) =>
+      outcome === 'sent'
+        ? logger.info(line, 'mail sent')
+        : logger.warn({ outcome, ...line }, 'mail not sent'),
+  });
+  const cards =
+    config.cards === null
+      ? null
+      : openCards({
+          ...{
+            sql,
+            settings: config.cards,
+            ledger,
+            keys,
+            debts,
+            mailer,
+            secret: config.secret,
+            baseUrl,
+            addressOf,
+            nowMs,
+          },
+          checkoutLimit: limit(CHECKOUTS_PER_MINUTE),
+          accountLimit: limit(config.rateLimitPerAddress),
+          report(what, { id, kind, amountMicros }) {
+            const line = { what, orderId: id, kind, amountMicros: String(amountMicros) };
+            if (what === 'mismatch') logger.error(line, 'a payment by card is not what its order says');
+            else logger.info(line, 'card order');
+          },
+          reportRecharge: (outcome, { accountId, error, ...line }) =>
+            logger[error === undefined ? 'info' : 'warn'](
+              {
+                outcome,
+                accountId: String(accountId),
+                ...line,
+                ...(error === undefined ? {} : { err: error }),
+              },
+              'recharge',
+            ),
+          onError: (what, error) => logger.error({ what, err: error }, 'card money'),
+        });
   const reconciler = createReconciler({
     calls,
     ledger,
@@ -134,8 +191,6 @@ export function createApp(parts: AppParts): App {
       featured: service.featured,
       available: availability(service).available,
     }));
-  const limit = (perMinute: number) => createRateLimit({ perMinute, maxNames: MAX_LIMITED_NAMES, nowMs });
-
   const settlements = createSettlementStore(sql, nowMs);
   const x402 = createX402Rail(
     {
@@ -200,6 +255,7 @@ export function createApp(parts: AppParts): App {
     baseUrl,
     version,
     nowMs,
+    frozenBecause: debts.standing,
     undelivered: (call) => reconciler.undelivered(call),
     report(report) {
       metrics.call(report);
@@ -241,7 +297,7 @@ export function createApp(parts: AppParts): App {
       endpoints,
       baseUrl,
       trial: { creditsUsd: String(TRIAL_USD), lifetimeDays: TRIAL_DAYS },
-      cardCheckout: false,
+      cardCheckout: cards !== null,
       walletsPay,
     }),
   });
@@ -260,8 +316,24 @@ export function createApp(parts: AppParts): App {
     },
   });
 
+  // Credit for USDC.
+  const topup = openTopupDoor({
+    sql,
+    common,
+    x402,
+    ledger,
+    keys,
+    credited: debts.collect,
+    addressLimit: limit(config.rateLimitPerAddress),
+    addressOf,
+    report: (outcome, callId) => {
+      if (outcome === 'taken_back') logger.error({ callId }, 'the chain took back what had bought credit');
+      else if (outcome !== 'closed') logger.warn({ callId, outcome }, 'top-up');
+    },
+  });
+
   const metrics = createMetrics({
-    running: () => paidCall.running + (mppCall?.running ?? 0) + legacyCall.running,
+    running: () => paidCall.running + (mppCall?.running ?? 0) + legacyCall.running + topup.paidCall.running,
     waitingForDatabase: () => calls.depth,
     async reservedMicros() {
       const [row] = await sql<{ reserved: bigint }[]>`
@@ -269,6 +341,21 @@ export function createApp(parts: AppParts): App {
       return row?.reserved ?? 0n;
     },
     upstreamHealth: () => UPSTREAM_NAMES.map(upstreams.health),
+  });
+
+  const operator = openOperatorDoor(config.adminTokens, {
+    sql,
+    ledger,
+    keys,
+    collectDebts: async () => {},
+    cards: null,
+    creditServices: [],
+    upstreamHealth: () => UPSTREAM_NAMES.map(upstreams.health),
+    sendPage: (request, reply) => sendPage(request, reply, 'admin.html'),
+    refusalLimit: limit(REFUSALS_PER_MINUTE),
+    addressOf,
+    logger,
+    nowMs,
   });
 
   let draining = false;
@@ -291,6 +378,8 @@ export function createApp(parts: AppParts): App {
   keyRoutes(http, {
     keys,
     trials,
+    autoRecharges: cards?.recharges ?? null,
+    standing: debts.standing,
     ledger,
     baseUrl,
     servicesAvailable: services.length,
@@ -300,7 +389,8 @@ export function createApp(parts: AppParts): App {
     addressOf,
     nowMs,
   });
-  checkoutRoutes(http);
+  if (cards === null) closedCardRoutes(http);
+  else cards.routes(http);
   discoveryRoutes(http, {
     product: 'Farebox',
     version,
@@ -317,8 +407,8 @@ export function createApp(parts: AppParts): App {
       },
     },
     trial: { creditsUsd: String(TRIAL_USD), lifetimeDays: TRIAL_DAYS, onePerDays: TRIAL_DAYS },
-    cardCheckout: false,
-    tiers: [],
+    cardCheckout: cards !== null,
+    tiers: CREDIT_TIERS,
     limits: { requestsPerMinute: config.rateLimitPerKey, bodyBytes: http.initialConfig.bodyLimit ?? 0 },
     routes,
   });
@@ -330,7 +420,7 @@ export function createApp(parts: AppParts): App {
     endpoints,
     paidCall: legacyCall,
     freeCall,
-    checkout: null,
+    checkout: cards === null ? null : legacyCheckoutOf(cards.checkout),
     baseUrl,
     checkoutLimit: limit(CHECKOUTS_PER_MINUTE),
     accountLimit: limit(config.rateLimitPerAddress),
@@ -338,6 +428,7 @@ export function createApp(parts: AppParts): App {
     addressOf,
     nowMs,
   });
+  topup.routes(http);
   receiptRoutes(http, { settlements, accountLimit: limit(config.rateLimitPerAddress), addressOf });
   if (wallets !== null) {
     custodyRoutes(http, {
@@ -349,6 +440,8 @@ export function createApp(parts: AppParts): App {
     });
   }
 
+  operator?.routes(http);
+
   return {
     http,
     paidCall,
@@ -356,6 +449,8 @@ export function createApp(parts: AppParts): App {
     keys,
     ledger,
     trials,
+    cards,
+    debts,
     reconciler,
     settlementFinisher,
     jobs: [
@@ -379,6 +474,11 @@ export function createApp(parts: AppParts): App {
         intervalMs: config.reconcileIntervalMs,
         run: async () => void (await settlementFinisher.run()),
       },
+      {
+        name: 'finish-topups',
+        intervalMs: config.reconcileIntervalMs,
+        run: async () => void (await topup.topups.finish()),
+      },
       { name: 'ask-facilitators', intervalMs: FACILITATORS_ASKED_EVERY_MS, run: x402.refresh },
       {
         name: 'resume-relayers',
@@ -388,7 +488,13 @@ export function createApp(parts: AppParts): App {
           await registrar?.resume();
         },
       },
+      ...(cards?.jobs ?? []),
+      { name: 'collect-debts', intervalMs: 60_000, run: async () => void (await debts.sweep(DEBTS_AT_ONCE)) },
+      { name: 'release-caps', intervalMs: 60_000, run: async () => void (await keys.releaseCaps()) },
+      { name: 'send-mails', intervalMs: 5_000, run: async () => void (await mailer.send()) },
+      { name: 'forget-mails', intervalMs: 3_600_000, run: async () => void (await mailer.forget()) },
       { name: 'drop-sign-ins', intervalMs: 60_000, run: x402.dropExpiredSignIns },
+      ...(operator === null ? [] : [operator.job]),
       ...(wallets === null
         ? []
         : [
@@ -419,7 +525,8 @@ export function createApp(parts: AppParts): App {
       await reconciler
         .run()
         .catch((error: unknown) => logger.error({ err: error }, 'reconciling at the end failed'));
-      await Promise.all([upstreams.close(), x402.close(), mpp?.close(), registrar?.close()]);
+      cards?.close();
+      await Promise.all([upstreams.close(), mailer.close(), x402.close(), mpp?.close(), registrar?.close()]);
     },
   };
 }

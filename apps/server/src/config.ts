@@ -94,6 +94,23 @@ const SCHEMA = {
   MPP_TEMPO_CURRENCY: evmAddress,
   WALLET_ENCRYPTION_KEY: list(z.string().regex(/^[0-9a-fA-F]{64}$/, 'must be keys of 64 hex digits each')),
   IDENTITY_REGISTRAR_KEY: privateKey,
+  CARD_PROVIDER_URL: url,
+  CARD_PROVIDER_KEY: z
+    .string()
+    .regex(/^(sk|rk)_(test|live)_\w{8,250}$/, 'must be a secret or restricted key: sk_… or rk_…'),
+  CARD_WEBHOOK_SECRET: list(z.string().regex(/^whsec_\S{8,250}$/, 'must be webhook secrets: whsec_…')),
+  RECHARGE_MAX_PER_DAY: whole(1, 50),
+  SMTP_URL: z.url({ protocol: /^smtps?$/ }),
+  MAIL_FROM: z.email(),
+  ADMIN_TOKENS: list(
+    z
+      .string()
+      .regex(/^[\w.@-]{1,60}:[\x21-\x7e]{24,200}$/, 'must be name:token, each token at least 24 characters')
+      .transform((value) => {
+        const at = value.indexOf(':');
+        return { name: value.slice(0, at), token: value.slice(at + 1) };
+      }),
+  ),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
   FAREBOX_UPSTREAMS: z.enum(['sandbox', 'live']),
   FAREBOX_SANDBOX_PARTS: z.string(),
@@ -209,6 +226,32 @@ const FIXED: Record<VariableName, Omit<Variable, 'name'>> = {
     fallback: null,
     secret: true,
   },
+  CARD_PROVIDER_URL: { describe: 'The card provider’s API', fallback: 'https://api.stripe.com' },
+  CARD_PROVIDER_KEY: {
+    describe: 'Secret key at the card provider. Without it nothing is sold by card',
+    fallback: null,
+    secret: true,
+  },
+  CARD_WEBHOOK_SECRET: {
+    describe:
+      'Secrets that the card provider signs its messages to `/api/m2m/credits/webhook` with, comma-separated: two while one is replaced',
+    fallback: '',
+    secret: true,
+  },
+  RECHARGE_MAX_PER_DAY: { describe: 'How often a kept card may be charged in 24 hours', fallback: '3' },
+  SMTP_URL: {
+    describe:
+      'Mail server, such as `smtp://user:password@host:587` or `smtps://…`. Without it no mail is sent',
+    fallback: null,
+    secret: true,
+  },
+  MAIL_FROM: { describe: 'The address that mail comes from. Required with `SMTP_URL`', fallback: null },
+  ADMIN_TOKENS: {
+    describe:
+      'Who may open `/admin`: `name:token`, comma-separated, each token at least 24 characters. Empty: there is no such page',
+    fallback: '',
+    secret: true,
+  },
   LOG_LEVEL: {
     describe: 'Least severe level that is logged; every paid call is one line at `info`',
     fallback: 'info',
@@ -300,6 +343,11 @@ export interface Config {
   };
   walletEncryptionKeys: string[];
   identityRegistrarKey: `0x${string}` | null;
+  /** Null: nothing is sold by card. */
+  cards: { url: string; secretKey: string; webhookSecrets: string[]; rechargesPerDay: number } | null;
+  /** Null: no mail is sent. */
+  mail: { smtpUrl: string; from: string } | null;
+  adminTokens: { name: string; token: string }[];
   upstreams: Record<UpstreamName, UpstreamConfig>;
 }
 
@@ -318,6 +366,10 @@ const OWN_PREFIXES = [
   'X402_',
   'FACILITATOR_',
   'MPP_',
+  'CARD_',
+  'RECHARGE_',
+  'SMTP_',
+  'ADMIN_',
   'FAREBOX_',
   'UPSTREAM_',
   'TRIAL_',
@@ -391,6 +443,9 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     };
   }
 
+  const cardKey = read('CARD_PROVIDER_KEY');
+  const smtpUrl = read('SMTP_URL');
+  const mailFrom = read('MAIL_FROM');
   const config: Config = {
     production,
     host: need('HOST'),
@@ -431,8 +486,28 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     },
     walletEncryptionKeys: need('WALLET_ENCRYPTION_KEY'),
     identityRegistrarKey: read('IDENTITY_REGISTRAR_KEY'),
+    cards:
+      cardKey === null
+        ? null
+        : {
+            url: need('CARD_PROVIDER_URL'),
+            secretKey: cardKey,
+            webhookSecrets: need('CARD_WEBHOOK_SECRET'),
+            rechargesPerDay: need('RECHARGE_MAX_PER_DAY'),
+          },
+    mail: smtpUrl === null || mailFrom === null ? null : { smtpUrl, from: mailFrom },
+    adminTokens: need('ADMIN_TOKENS'),
     upstreams,
   };
+  if (cardKey !== null && set('CARD_WEBHOOK_SECRET') === undefined)
+    problems.push('CARD_WEBHOOK_SECRET: must be set with CARD_PROVIDER_KEY');
+  if (cardKey !== null && production && /_test_/.test(cardKey))
+    problems.push('CARD_PROVIDER_KEY: is a test key, which cannot serve in production');
+  if (smtpUrl !== null && set('MAIL_FROM') === undefined)
+    problems.push('MAIL_FROM: must be set with SMTP_URL');
+  const admins = config.adminTokens ?? [];
+  if (new Set(admins.map(({ name }) => name)).size < admins.length)
+    problems.push('ADMIN_TOKENS: must name everybody once');
   read('FAREBOX_UPSTREAMS');
   for (const name of config.x402.networks ?? []) {
     const needed = name === 'solana' ? 'X402_RECIPIENT_SOLANA' : 'X402_RECIPIENT';

@@ -14,8 +14,9 @@ if (existsSync(lock) && isAlive(Number(readFileSync(lock, 'utf8')))) {
 // Only what npm start made: a folder without its marks is somebody else's.
 if (existsSync(join(dataDir, 'secret'))) {
   await stopEmbeddedPostgres(dataDir);
-  const kept = ['postgres', 'chain', 'solana', 'tempo', 'secret', 'wallet-key', 'mpp-key'];
-  for (const name of [...kept, 'sandbox-key-issued', 'world.json', 'server.pid']) {
+  const kept = ['postgres', 'chain', 'solana', 'tempo', 'cards', 'mailbox', 'sandbox-key-issued'];
+  const secrets = ['secret', 'wallet-key', 'mpp-key', 'card-key', 'card-webhook-secret', 'admin-token'];
+  for (const name of [...kept, ...secrets, 'world.json', 'server.pid']) {
     rmSync(join(dataDir, name), { recursive: true, force: true });
   }
   process.stdout.write(`Forgot everything below ${dataDir}.\n`);

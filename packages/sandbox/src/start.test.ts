@@ -37,8 +37,14 @@ function environment(name: string, port: number): NodeJS.ProcessEnv {
   return { ...process.env, FAREBOX_DATA_DIR: join(folder, name), PORT: String(port) };
 }
 
-async function start(name: string, port: number): Promise<World> {
-  const child = spawn(process.execPath, [QUIET, join(HERE, 'start.ts')], { env: environment(name, port) });
+/** What the world of a folder has written down about itself. */
+function noteOf(name: string): string {
+  return readFileSync(join(folder, name, 'world.json'), 'utf8');
+}
+
+async function start(name: string, port: number, configured: Record<string, string> = {}): Promise<World> {
+  const env = { ...environment(name, port), ...configured };
+  const child = spawn(process.execPath, [QUIET, join(HERE, 'start.ts')], { env });
   children.push(child);
   let printed = '';
   const ready = new Promise<void>((resolve, reject) => {
@@ -105,13 +111,14 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   const { key } = first;
   assert(key !== undefined, first.printed);
 
-  // The three commands that it prints are for a shell, and work as they stand.
+  // The commands that it prints are for a shell, and work as they stand.
   const pasted = [...first.printed.matchAll(/^ {2}(curl .*)$/gm)].map(([, line]) => line ?? '');
-  assert.equal(pasted.length, 3);
-  for (const line of pasted) {
-    const answer = JSON.parse(execFileSync('sh', ['-c', line], { encoding: 'utf8' }));
-    assert.equal(answer.success, true, line);
-  }
+  assert.equal(pasted.length, 4);
+  const answers = pasted.map((line) => JSON.parse(execFileSync('sh', ['-c', line], { encoding: 'utf8' })));
+  for (const [index, answer] of answers.slice(0, 3).entries())
+    assert.equal(answer.success, true, pasted[index]);
+  const checkout: string = answers[3].checkoutUrl;
+  assert.match(await (await fetch(checkout)).text(), /Sandbox card provider\..*10\.00/s);
   const sameCall = { 'idempotency-key': 'kept' };
   const bought = await (await buy(first, key, sameCall)).text();
   assert.match(command('one', port, 'run.ts', 'apps/server/src/commands/books.ts'), /The books balance\./);
@@ -125,18 +132,39 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   const { tempo } = JSON.parse(command('one', port, 'wallet.ts', '--tempo', '--json'));
   assert.deepEqual(tempo.holds, { usdc: '100' });
   assert.equal(await usdcOf(tempo, USDC_E), 100);
-  const noted = readFileSync(join(folder, 'one', 'world.json'), 'utf8');
+  const noted = noteOf('one');
   const named = JSON.parse(noted).environment;
+  const parts = 'upstreams,chain,solana,facilitator,tempo,cards,mailbox';
+  assert.equal(named.FAREBOX_SANDBOX_PARTS, parts);
   assert.equal(named.X402_RECIPIENT, SANDBOX_ACCOUNTS.recipient.address);
   assert.equal(named.X402_NETWORKS, 'base,solana');
   assert.equal(named.MPP_METHODS, 'tempo,evm');
   assert.equal(named.MPP_TEMPO_CURRENCY, USDC_E);
   for (const { privateKey } of Object.values(SANDBOX_ACCOUNTS)) assert(!noted.includes(privateKey));
-  for (const secret of ['wallet-key', 'mpp-key'])
-    assert(!noted.includes(readFileSync(join(folder, 'one', secret), 'utf8')));
+  for (const secret of ['wallet-key', 'mpp-key', 'card-key', 'card-webhook-secret', 'admin-token']) {
+    const written = readFileSync(join(folder, 'one', secret), 'utf8');
+    assert(!noted.includes(written) && !first.printed.includes(written), secret);
+  }
+  const adminTokenFile = join(folder, 'one', 'admin-token');
+  assert(first.printed.includes(`${first.url}/admin `) && first.printed.includes(adminTokenFile));
+  // The card provider's page is at its root; the mailbox's is where it is said to be.
+  assert.match(await (await fetch(named.CARD_PROVIDER_URL)).text(), /Here you are the bank/);
+  const mailPage = /^ {2}mailbox +(\S+)/m.exec(first.printed)?.[1] ?? '';
+  assert.match(await (await fetch(mailPage)).text(), /Nothing has arrived/);
 
-  const second = await start('two', await freePort());
+  // What is configured is not stood in for.
+  const elsewhere = {
+    CARD_PROVIDER_URL: named.CARD_PROVIDER_URL,
+    CARD_PROVIDER_KEY: `sk_test_${readFileSync(join(folder, 'one', 'card-key'), 'utf8')}`,
+    ...{ CARD_WEBHOOK_SECRET: `whsec_${'e'.repeat(64)}`, ADMIN_TOKENS: `me:${'0123456789abcdef'.repeat(4)}` },
+    ...{ SMTP_URL: named.SMTP_URL, MAIL_FROM: 'me@example.com' },
+  };
+  const second = await start('two', await freePort(), elsewhere);
   assert(second.key !== undefined && second.key !== key);
+  const notedByTwo = JSON.parse(noteOf('two')).environment;
+  assert.equal(notedByTwo.FAREBOX_SANDBOX_PARTS, parts.replace(',cards,mailbox', ''));
+  for (const name of Object.keys(elsewhere)) assert.equal(notedByTwo[name], undefined, name);
+  assert(!second.printed.includes('admin-token'));
   assert.equal((await buy(second, key)).status, 402, "another copy's key");
   assert.equal(await second.stop('SIGINT'), 0);
 
@@ -150,7 +178,9 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   assert.equal(await (await buy(again, key, sameCall)).text(), bought, 'the stored answer');
   const me = await fetch(`${again.url}/api/keys/me`, { headers: { 'x-api-key': key } });
   assert.match(await me.text(), /"balanceUsd":"199\.150000"/);
-  const kept = JSON.parse(readFileSync(join(folder, 'one', 'world.json'), 'utf8')).environment;
+  const kept = JSON.parse(noteOf('one')).environment;
+  assert.equal((await fetch(checkout)).status, 200, 'a page to pay on stays where it was');
+  assert.equal((await fetch(mailPage)).status, 200);
   assert.equal(await usdcOf({ ...made.base, rpcUrl: kept.UPSTREAM_BASE_BASE_URL }), 100);
   assert.equal(await usdcOf({ ...tempo, rpcUrl: kept.MPP_TEMPO_RPC_URL }, USDC_E), 100);
   assert.equal(await again.stop(), 0);

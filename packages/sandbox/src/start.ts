@@ -12,6 +12,7 @@ import type { World } from './world.ts';
 
 const SERVER = join(import.meta.dirname, '../../../apps/server/src');
 const SANDBOX_KEY_USD = '200';
+const CHECKOUT_PATH = '/api/m2m/credits/checkout/session';
 
 const environment = { ...process.env };
 if (process.argv.includes('--live')) environment.FAREBOX_UPSTREAMS = 'live';
@@ -77,6 +78,8 @@ async function announce(baseUrl: string): Promise<void> {
   );
   for (const { name, url, standsFor } of world?.parts ?? [])
     lines.push(row(name, url, `sandbox: ${standsFor}`));
+  if (world?.adminTokenFile)
+    lines.push(row('operator', `${baseUrl}/admin`, `opens with the token in ${world.adminTokenFile}`));
   const key = production ? null : await firstKey();
   if (key !== null)
     lines.push('', `  Your sandbox key, ${SANDBOX_KEY_USD} USD, shown this once:`, '', `  ${key}`);
@@ -98,6 +101,8 @@ function commands(baseUrl: string, key: string): string[] {
     post('first-call', '{}'),
     post('trade-signals', '{"token":"ETH/USDT","timeframe":"4h"}'),
     `  curl -s ${baseUrl}/api/keys/me -H 'X-API-KEY: ${key}'`,
+    // Answers with a page for a browser, where a test card pays.
+    `  curl -s -X POST ${baseUrl}${CHECKOUT_PATH} -H 'Content-Type: application/json' -d '{"amountUsd":10}'`,
   ];
 }
 

@@ -7,11 +7,14 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { isAlive } from '../../../apps/server/src/db/is-alive.ts';
 import { StartError } from '../../../apps/server/src/start-error.ts';
+import { startCardProvider } from './cards/card-provider.ts';
 import { SANDBOX_ACCOUNTS } from './chain/accounts.ts';
 import { startEvmChain } from './chain/chain.ts';
 import { MARKET_SEED } from './chain/market-price.ts';
 import { dataDirOf, type Environment } from './data-dir.ts';
 import { startFacilitator } from './facilitator/facilitator.ts';
+import { onKeptPort } from './kept-port.ts';
+import { startMailbox } from './mailbox/mailbox.ts';
 import { secretKeyOf, signerOf } from './solana/accounts.ts';
 import { startSolana } from './solana/solana.ts';
 import { TEMPO_CHAIN_ID, USDC_E } from './tempo/addresses.ts';
@@ -29,6 +32,8 @@ export interface World {
   /** What the server must be told, beside what it was told already. */
   environment: Record<string, string>;
   parts: readonly WorldPart[];
+  /** The file that holds the token for the operator's page; null when the token was configured. */
+  adminTokenFile: string | null;
   /** Settles when a part ends that nobody stopped, with a sentence about it. What is left is of no use then. */
   broken: Promise<string>;
   stop(): Promise<void>;
@@ -42,6 +47,13 @@ const KEYLESS = [
 /** Chains that the sandbox has no double of: without an address they are not there. */
 const ABSENT_CHAINS = ['ethereum', 'polygon', 'arbitrum', 'optimism', 'bsc'];
 const AI = { path: '/ai/v1', model: 'sandbox-extractive-1' };
+/** Where the server takes the card provider's webhooks, and where it listens unless it is told. */
+const WEBHOOK_PATH = '/api/m2m/credits/webhook';
+const DEFAULT_HOST = '127.0.0.1';
+const DEFAULT_PORT = '8402';
+/** A name that leads nowhere (RFC 2606). */
+const MAIL_FROM = 'farebox@sandbox.invalid';
+const ADMIN_TOKEN_FILE = 'admin-token';
 
 /** What is not written down beside the rest but found again: in files of the data directory, or made from a phrase. */
 const SECRETS = {
@@ -50,6 +62,9 @@ const SECRETS = {
   MPP_SECRET_KEY: (dataDir: string) => secretIn(dataDir, 'mpp-key'),
   X402_REFUND_KEYS: () => SANDBOX_ACCOUNTS.refunds.privateKey,
   IDENTITY_REGISTRAR_KEY: () => SANDBOX_ACCOUNTS.registrar.privateKey,
+  CARD_PROVIDER_KEY: (dataDir: string) => `sk_test_${secretIn(dataDir, 'card-key')}`,
+  CARD_WEBHOOK_SECRET: (dataDir: string) => `whsec_${secretIn(dataDir, 'card-webhook-secret')}`,
+  ADMIN_TOKENS: (dataDir: string) => `operator:${secretIn(dataDir, ADMIN_TOKEN_FILE)}`,
 };
 type SecretName = keyof typeof SECRETS;
 
@@ -114,6 +129,7 @@ export async function startWorld(environment: Environment, options: { live: bool
 
   giveSecret('FAREBOX_SECRET');
   giveSecret('WALLET_ENCRYPTION_KEY');
+  giveSecret('ADMIN_TOKENS');
   give('LOG_LEVEL', 'warn');
 
   const upstreams = createUpstreamSandbox({ host: '127.0.0.1', port: 0, seed: MARKET_SEED });
@@ -180,6 +196,29 @@ export async function startWorld(environment: Environment, options: { live: bool
     give('MPP_METHODS', methods.join(','));
     giveSecret('MPP_SECRET_KEY');
   }
+  if (!environment.CARD_PROVIDER_KEY && !environment.CARD_PROVIDER_URL) {
+    const stateDir = join(dataDir, 'cards');
+    // The server may know several, of which any will do.
+    const [configured] = (environment.CARD_WEBHOOK_SECRET ?? '').split(',');
+    const secret = configured?.trim() || SECRETS.CARD_WEBHOOK_SECRET(dataDir);
+    const secretKey = SECRETS.CARD_PROVIDER_KEY(dataDir);
+    const webhooks = [{ url: serverAddress(environment) + WEBHOOK_PATH, secret }];
+    // Checkout pages are open for a day, so their address stays if it can.
+    const cards = await begin('cards', 'card payments; on its page you are the bank', () =>
+      onKeptPort(stateDir, (port) => startCardProvider({ stateDir, port, webhooks, secretKey })),
+    );
+    give('CARD_PROVIDER_URL', cards.url);
+    giveSecret('CARD_PROVIDER_KEY');
+    giveSecret('CARD_WEBHOOK_SECRET');
+  }
+  if (!environment.SMTP_URL) {
+    const folder = join(dataDir, 'mailbox');
+    const mailbox = await begin('mailbox', 'where mail arrives; read it on its page', () =>
+      onKeptPort(folder, (httpPort) => startMailbox({ stateDir: join(folder, 'mails'), httpPort })),
+    );
+    give('SMTP_URL', mailbox.smtpUrl);
+    give('MAIL_FROM', MAIL_FROM);
+  }
   added.FAREBOX_SANDBOX_PARTS = parts.map(({ name }) => name).join(',');
 
   const note: Note = { pid: process.pid, environment: added, secrets };
@@ -187,6 +226,7 @@ export async function startWorld(environment: Environment, options: { live: bool
   return {
     environment: { ...added, ...secretsOf(dataDir, secrets) },
     parts,
+    adminTokenFile: secrets.includes('ADMIN_TOKENS') ? join(dataDir, ADMIN_TOKEN_FILE) : null,
     // The other parts live in this process and end with it.
     broken: Promise.race([
       ...(chain === null ? [] : [chain.died.then((why) => `the sandbox chain ended: ${why}`)]),
@@ -194,6 +234,15 @@ export async function startWorld(environment: Environment, options: { live: bool
     ]),
     stop,
   };
+}
+
+/** Where the card provider reaches the server, which listens later. */
+function serverAddress(environment: Environment): string {
+  if (environment.PUBLIC_URL) return environment.PUBLIC_URL.replace(/\/$/, '');
+  const host = environment.HOST || DEFAULT_HOST;
+  // Who listens on every address is reached on this machine's own.
+  const reached = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host;
+  return `http://${reached.includes(':') ? `[${reached}]` : reached}:${environment.PORT || DEFAULT_PORT}`;
 }
 
 /** What a command needs to look into the world that runs on this folder, or into what one left behind. */

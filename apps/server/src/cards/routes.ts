@@ -1,5 +1,19 @@
-import type { FastifyInstance } from 'fastify';
-import { Problem } from '../http/problem.ts';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { readJsonBody } from '../http/json-body.ts';
+import { Problem, unavailable } from '../http/problem.ts';
+import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
+import { microsToUsd, usdToMicros } from '../ledger/money.ts';
+import type { Checkout, CheckoutStatus } from './checkout.ts';
+import type { Inbox } from './inbox.ts';
+import { type CardProvider, NotSigned, ProviderUnavailable } from './provider.ts';
+import { shownTiers, tierOf } from './tiers.ts';
+
+/** Checkouts that one address may open in a minute. */
+export const CHECKOUTS_PER_MINUTE = 10;
+const POLL_AGAIN_SECONDS = 5;
+/** Where the provider sends its messages. */
+export const CARD_WEBHOOK_PATH = '/api/m2m/credits/webhook';
 
 /** The interface's addresses for buying credit by card. */
 const PATHS = [
@@ -9,22 +23,266 @@ const PATHS = [
 ] as const;
 
 /** Without a card provider these addresses exist and say so; nothing is taken and nothing is promised. */
-export function checkoutRoutes(app: FastifyInstance): void {
+export function closedCardRoutes(app: FastifyInstance): void {
   for (const { method, url } of PATHS) {
     app.route({
       method,
       url,
       handler: () => {
-        throw new Problem(
-          503,
-          'CARDS_NOT_CONFIGURED',
-          'This server has no card provider, so credit cannot be bought by card.',
-          {
-            details: { hint: 'GET /api/m2m/credits/trial gives a trial key.' },
-            headers: { 'retry-after': '3600' },
-          },
-        );
+        throw cardsNotConfigured();
       },
     });
   }
+}
+
+export function cardsNotConfigured(): Problem {
+  return new Problem(
+    503,
+    'CARDS_NOT_CONFIGURED',
+    'This server has no card provider, so credit cannot be bought by card.',
+    {
+      details: { hint: 'GET /api/m2m/credits/trial gives a trial key.', charged: false },
+      headers: { 'retry-after': '3600' },
+    },
+  );
+}
+
+/** What is said when the provider does not answer. @param details what is known of money all the same */
+export function providerAway(cause: unknown, details: Record<string, unknown> = {}): Problem {
+  return unavailable(
+    'CARD_PROVIDER_UNAVAILABLE',
+    'The card provider does not answer. Try again in a moment.',
+    5_000,
+    details,
+    cause,
+  );
+}
+
+export interface CardRouteParts {
+  checkout: Checkout;
+  inbox: Inbox;
+  provider: CardProvider;
+  /** Reads `autoRecharge` of a request. @throws Problem 400 */
+  readRecharge(
+    value: unknown,
+    defaults: { topUpMicros: bigint },
+  ): { thresholdMicros: bigint; topUpMicros: bigint } | null;
+  baseUrl: string;
+  checkoutLimit: RateLimit;
+  accountLimit: RateLimit;
+  addressOf(request: FastifyRequest): string;
+}
+
+const label = z
+  .string()
+  .trim()
+  .max(100)
+  .regex(/^\P{Cc}*$/u, 'must not hold control characters');
+
+const checkoutRequest = z.object({
+  amountUsd: z.unknown().optional(),
+  /** What one published guide calls it. */
+  amount: z.unknown().optional(),
+  email: z.email().max(254).optional(),
+  keyName: label.optional(),
+  autoRecharge: z.unknown().optional(),
+});
+
+/** The 400 for an amount that is no tier. */
+export function invalidAmount(): Problem {
+  const tiers = shownTiers();
+  return new Problem(
+    400,
+    'INVALID_AMOUNT',
+    `amountUsd must be one of the numbers ${tiers.map(({ amountUsd }) => amountUsd).join(', ')}.`,
+    {
+      details: {
+        fields: [{ field: 'amountUsd', message: 'must be the amount of a tier' }],
+        tiers,
+        charged: false,
+      },
+    },
+  );
+}
+
+/** Buying credit by card: a page for a person to pay on, its status for the agent that waits, and the provider's messages. */
+export function cardRoutes(app: FastifyInstance, parts: CardRouteParts): void {
+  const { checkout, baseUrl } = parts;
+
+  function admit(limit: RateLimit, request: FastifyRequest, reply: FastifyReply): void {
+    const verdict = limit.take(parts.addressOf(request));
+    reply.headers(rateHeaders(verdict)).header('cache-control', 'no-store');
+    if (!verdict.allowed) throw rateExceeded(verdict);
+  }
+
+  app.post('/api/m2m/credits/checkout/session', async (request, reply) => {
+    admit(parts.checkoutLimit, request, reply);
+    const asked = readJsonBody(request, checkoutRequest);
+    const tier = tierOf(asked.amountUsd ?? asked.amount);
+    if (tier === undefined) throw invalidAmount();
+    const amountMicros = usdToMicros(String(tier.amountUsd));
+    const recharge = parts.readRecharge(asked.autoRecharge, { topUpMicros: amountMicros });
+    const opened = await checkout
+      .open({
+        amountMicros,
+        creditMicros: amountMicros,
+        email: asked.email ?? null,
+        keyName: asked.keyName || null,
+        recharge,
+      })
+      .catch((error: unknown) => {
+        throw error instanceof ProviderUnavailable ? providerAway(error) : error;
+      });
+    const statusEndpoint = `${baseUrl}/api/m2m/credits/checkout/status/${opened.sessionId}?token=<retrievalToken>`;
+    return {
+      success: true,
+      sessionId: opened.sessionId,
+      checkoutUrl: opened.checkoutUrl,
+      amountUsd: tier.amountUsd,
+      tier: tier.label,
+      expiresAt: new Date(opened.expiresAtMs).toISOString(),
+      retrievalToken: opened.retrievalToken,
+      autoRecharge:
+        recharge === null
+          ? { enabled: false, note: 'The card is not kept.' }
+          : {
+              enabled: true,
+              thresholdUsd: Number(microsToUsd(recharge.thresholdMicros)),
+              topUpUsd: Number(microsToUsd(recharge.topUpMicros)),
+              note: 'The card is kept by the card provider, and charged when the balance falls below thresholdUsd.',
+            },
+      nextStep: {
+        description: `Let a person open checkoutUrl and pay, then poll statusEndpoint every ${POLL_AGAIN_SECONDS} s.`,
+        statusEndpoint,
+        note: 'Keep retrievalToken: the key is delivered against it, once.',
+      },
+    };
+  });
+
+  app.get<{ Params: { sessionId: string }; Querystring: Record<string, unknown> }>(
+    '/api/m2m/credits/checkout/status/:sessionId',
+    { exposeHeadRoute: false },
+    async (request, reply) => {
+      admit(parts.accountLimit, request, reply);
+      const sessionId = sessionIdOf(request.params.sessionId);
+      const { token } = request.query;
+      if (token === undefined || token === '') {
+        throw new Problem(401, 'TOKEN_REQUIRED', 'Add ?token= with the retrievalToken of this session.');
+      }
+      const status: CheckoutStatus =
+        typeof token === 'string' && token.length <= 255
+          ? await checkout.status({ sessionId, retrievalToken: token })
+          : { status: 'unknown' };
+      return describe(sessionId, status);
+    },
+  );
+
+  app.get<{ Params: { sessionId: string } }>(
+    '/api/m2m/credits/checkout/summary/:sessionId',
+    { exposeHeadRoute: false },
+    async (request, reply) => {
+      admit(parts.accountLimit, request, reply);
+      const sessionId = sessionIdOf(request.params.sessionId);
+      const summary = await checkout.summary(sessionId);
+      if (summary === null) throw new Problem(404, 'UNKNOWN_SESSION', 'There is no such session.');
+      return {
+        success: true,
+        sessionId,
+        paymentStatus: summary.status,
+        reference: summary.orderId,
+        amountUsd: Number(microsToUsd(summary.amountMicros)),
+        creditUsd: Number(microsToUsd(summary.creditMicros)),
+        tier: tierOf(Number(microsToUsd(summary.amountMicros)))?.label ?? null,
+        paidAt: summary.paidAtMs === null ? null : new Date(summary.paidAtMs).toISOString(),
+        receiptSentByEmail: summary.email !== null,
+      };
+    },
+  );
+
+  app.post(CARD_WEBHOOK_PATH, async (request, reply) => {
+    const { body } = request;
+    const signature = request.headers['stripe-signature'];
+    reply.header('cache-control', 'no-store');
+    try {
+      const event = parts.provider.readWebhook(
+        body instanceof Buffer ? body : Buffer.alloc(0),
+        typeof signature === 'string' ? signature : undefined,
+      );
+      const isNew = await parts.inbox.receive(event);
+      return { received: true, new: isNew };
+    } catch (error) {
+      if (!(error instanceof NotSigned)) throw error;
+      throw new Problem(400, 'NOT_SIGNED', 'This message is not signed by the card provider, or is too old.');
+    }
+  });
+
+  function describe(sessionId: string, checkout: CheckoutStatus): Record<string, unknown> {
+    switch (checkout.status) {
+      case 'unknown':
+        throw new Problem(403, 'INVALID_TOKEN', 'There is no such session with this token.');
+      case 'unpaid':
+        return {
+          success: false,
+          sessionId,
+          status: 'pending',
+          paymentStatus: 'unpaid',
+          keyReady: false,
+          ready: false,
+          message: 'Nobody has paid yet.',
+          checkoutUrl: checkout.checkoutUrl,
+          expiresAt: new Date(checkout.expiresAtMs).toISOString(),
+          retryAfterSeconds: POLL_AGAIN_SECONDS,
+        };
+      case 'expired':
+        return {
+          success: false,
+          sessionId,
+          status: 'expired',
+          paymentStatus: 'unpaid',
+          keyReady: false,
+          ready: false,
+          message: 'Nobody paid in time, and nothing was charged. Open a new checkout session.',
+        };
+      case 'delivered':
+        return {
+          success: true,
+          sessionId,
+          status: 'delivered',
+          paymentStatus: 'paid',
+          keyReady: false,
+          ready: false,
+          alreadyDelivered: true,
+          message: 'The key was delivered before and cannot be retrieved again.',
+        };
+      case 'ready': {
+        const creditsAdded = Number(microsToUsd(checkout.creditMicros));
+        return {
+          success: true,
+          sessionId,
+          status: 'paid',
+          paymentStatus: 'paid',
+          keyReady: true,
+          ready: true,
+          apiKey: checkout.apiKey,
+          keyPrefix: checkout.keyPrefix,
+          creditsAdded,
+          currency: 'USD',
+          tier: tierOf(Number(microsToUsd(checkout.amountMicros)))?.label ?? null,
+          warning: 'Save this key now: it is delivered once and cannot be retrieved again.',
+          usage: {
+            header: 'X-API-KEY',
+            example: `curl -X POST ${baseUrl}/x402/first-call -H 'X-API-KEY: ${checkout.apiKey}' -H 'Content-Type: application/json' -d '{}'`,
+            alternativeHeader: `Authorization: Bearer ${checkout.apiKey}`,
+            catalogUrl: `${baseUrl}/x402/catalog`,
+          },
+        };
+      }
+    }
+  }
+}
+
+/** @throws Problem when it cannot be the name of a session */
+function sessionIdOf(value: string): string {
+  if (/^cs_\w{8,200}$/.test(value)) return value;
+  throw new Problem(400, 'INVALID_SESSION_ID', 'The session id begins with cs_: take it from the answer.');
 }

@@ -1,4 +1,4 @@
-import { hash, randomBytes } from 'node:crypto';
+import { createHmac, hash, randomBytes } from 'node:crypto';
 
 /** Every key begins with this; `live_` and 64 hex digits follow, 256 random bits. */
 const KEY_PREFIX = 'fbx_';
@@ -14,13 +14,31 @@ export interface NewApiKey {
   lookup: bigint;
 }
 
+/** What is stored of a key. */
+export type StoredApiKey = Omit<NewApiKey, 'apiKey'>;
+
 export function newApiKey(): NewApiKey {
-  const apiKey = `${KEY_PREFIX}live_${randomBytes(32).toString('hex')}`;
+  return withKey(randomBytes(32).toString('hex'));
+}
+
+/**
+ * The key that follows from our secret and something that only its future owner holds, so that it can be handed over
+ * twice without being kept: at rest there is neither the key nor what it follows from.
+ *
+ * @param purpose keeps keys for different purposes apart, such as `checkout`
+ * @param parts what it follows from; at least one is the owner's secret
+ */
+export function deriveApiKey(secret: string, purpose: string, parts: readonly string[]): NewApiKey {
+  const of = JSON.stringify(['api key', purpose, ...parts]);
+  return withKey(createHmac('sha256', secret).update(of).digest('hex'));
+}
+
+function withKey(hex: string): NewApiKey {
+  const apiKey = `${KEY_PREFIX}live_${hex}`;
   return { apiKey, ...digestOf(apiKey) };
 }
 
-/** What is stored of a key. */
-export function digestOf(apiKey: string): { prefix: string; digest: Buffer; lookup: bigint } {
+export function digestOf(apiKey: string): StoredApiKey {
   const digest = hash('sha256', apiKey, 'buffer');
   return { prefix: apiKey.slice(0, 12), digest, lookup: digest.readBigInt64BE(0) };
 }

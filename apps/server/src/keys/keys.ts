@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Database, Transaction } from '../db/connection.ts';
-import { digestOf, looksLikeApiKey, type NewApiKey, newApiKey } from './api-key.ts';
+import { digestOf, looksLikeApiKey, type NewApiKey, newApiKey, type StoredApiKey } from './api-key.ts';
 
 export type KeyKind = 'trial' | 'paid' | 'grant';
 export type KeyStatus = 'active' | 'revoked' | 'frozen';
@@ -21,7 +21,13 @@ export interface KeyRecord extends KnownKey {
   expiresAt: Date | null;
   capPerCallMicros: bigint | null;
   capPerDayMicros: bigint | null;
+  /** Until then its owner cannot raise the cap per day. */
+  capFixedUntil: Date | null;
 }
+
+/** Why an account may be frozen. Its keys are for as long as one of them stands. */
+export const FREEZE_CAUSES = ['debt', 'operator'] as const;
+export type FreezeCause = (typeof FREEZE_CAUSES)[number];
 
 export interface KeySpending {
   day: string;
@@ -36,6 +42,11 @@ export interface Keys {
     transaction: Transaction,
     key: { accountId: bigint; kind: KeyKind; label: string | null; expiresAtMs: number | null },
   ): Promise<NewApiKey>;
+  /** As `issue`, for a key whose owner can derive it already: only what is stored of it comes here. @returns its id */
+  admit(
+    transaction: Transaction,
+    key: { accountId: bigint; kind: KeyKind; label: string | null; stored: StoredApiKey },
+  ): Promise<bigint>;
   /** Finds the key that was presented; null when there is no such key, whatever its status. */
   find(apiKey: string): Promise<KnownKey | null>;
   record(id: bigint): Promise<KeyRecord | null>;
@@ -51,6 +62,23 @@ export interface Keys {
    */
   rotate(id: bigint): Promise<NewApiKey | null>;
   revoke(id: bigint): Promise<void>;
+  /** Freezes an account's keys. A cause that stands already gets the new note. */
+  freeze(transaction: Transaction, accountId: bigint, cause: FreezeCause, note: string | null): Promise<void>;
+  /** Takes a cause away; the keys can be used again when it was the last. @returns whether it stood */
+  thaw(transaction: Transaction, accountId: bigint, cause: FreezeCause): Promise<boolean>;
+  /** Why an account is frozen; empty: it is not. */
+  freezes(accountId: bigint): Promise<readonly FreezeCause[]>;
+  /** A trial whose account has bought credit is a trial no longer: nothing on it expires. */
+  becomePaid(transaction: Transaction, accountId: bigint): Promise<void>;
+  /** Holds an account's cap per day at or below so much until then; its owner can lower it, and not raise it. */
+  fixCap(
+    transaction: Transaction,
+    accountId: bigint,
+    capPerDayMicros: bigint,
+    untilMs: number,
+  ): Promise<void>;
+  /** Takes caps away that were held until now. @returns how many */
+  releaseCaps(): Promise<number>;
   /** What an account's calls cost, newest day first. `sinceDay`: YYYY-MM-DD in UTC. */
   spending(accountId: bigint, sinceDay: string): Promise<KeySpending[]>;
   /** Sum of today's captured calls (UTC), in micro-USD. */
@@ -68,6 +96,7 @@ interface KeyRow {
   expires_at: Date | null;
   cap_per_call_micros: bigint | null;
   cap_per_day_micros: bigint | null;
+  cap_fixed_until: Date | null;
 }
 
 export function createKeys(sql: Database, nowMs: () => number): Keys {
@@ -83,6 +112,15 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
         values (${String(accountId)}, ${String(made.lookup)}, ${made.digest}, ${made.prefix}, ${kind}, ${label},
                 ${now()}, ${expiresAtMs === null ? null : new Date(expiresAtMs).toISOString()})`;
       return made;
+    },
+
+    async admit(transaction, { accountId, kind, label, stored }) {
+      const [row] = await transaction<{ id: bigint }[]>`
+        insert into api_keys (account_id, lookup, digest, prefix, kind, label, created_at)
+        values (${String(accountId)}, ${String(stored.lookup)}, ${stored.digest}, ${stored.prefix}, ${kind}, ${label},
+                ${now()}) returning id`;
+      if (row === undefined) throw new Error('the database returned no key');
+      return row.id;
     },
 
     async find(apiKey) {
@@ -102,7 +140,7 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
     async record(id) {
       const [row] = await sql<KeyRow[]>`
         select id, account_id, prefix, kind, label, status, created_at, expires_at, cap_per_call_micros,
-               cap_per_day_micros
+               cap_per_day_micros, cap_fixed_until
         from api_keys where id = ${String(id)}`;
       if (row === undefined) return null;
       return {
@@ -116,6 +154,7 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
         expiresAt: row.expires_at,
         capPerCallMicros: row.cap_per_call_micros,
         capPerDayMicros: row.cap_per_day_micros,
+        capFixedUntil: row.cap_fixed_until,
       };
     },
 
@@ -138,18 +177,64 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
       const rows = await sql`
         with old as (
           update api_keys set status = 'revoked' where id = ${String(id)} and status = 'active'
-          returning account_id, kind, label, expires_at, cap_per_call_micros, cap_per_day_micros
+          returning account_id, kind, label, expires_at, cap_per_call_micros, cap_per_day_micros, cap_fixed_until
         )
         insert into api_keys (account_id, lookup, digest, prefix, kind, label, created_at, expires_at,
-                              cap_per_call_micros, cap_per_day_micros)
+                              cap_per_call_micros, cap_per_day_micros, cap_fixed_until)
         select account_id, ${String(made.lookup)}::bigint, ${made.digest}, ${made.prefix}, kind, label, ${now()}::timestamptz,
-               expires_at, cap_per_call_micros, cap_per_day_micros
+               expires_at, cap_per_call_micros, cap_per_day_micros, cap_fixed_until
         from old returning id`;
       return rows.length === 0 ? null : made;
     },
 
     async revoke(id) {
       await sql`update api_keys set status = 'revoked' where id = ${String(id)}`;
+    },
+
+    async freeze(transaction, accountId, cause, note) {
+      await transaction`
+        insert into account_freezes (account_id, cause, note, created_at)
+        values (${String(accountId)}, ${cause}, ${note}, ${now()})
+        on conflict (account_id, cause) do update set note = excluded.note`;
+      await transaction`
+        update api_keys set status = 'frozen' where account_id = ${String(accountId)} and status = 'active'`;
+    },
+
+    async thaw(transaction, accountId, cause) {
+      const gone = await transaction`
+        delete from account_freezes where account_id = ${String(accountId)} and cause = ${cause} returning cause`;
+      if (gone.length === 0) return false;
+      await transaction`
+        update api_keys set status = 'active' where account_id = ${String(accountId)} and status = 'frozen'
+          and not exists (select 1 from account_freezes f where f.account_id = ${String(accountId)})`;
+      return true;
+    },
+
+    async freezes(accountId) {
+      const rows = await sql<{ cause: FreezeCause }[]>`
+        select cause from account_freezes where account_id = ${String(accountId)} order by cause`;
+      return rows.map(({ cause }) => cause);
+    },
+
+    async becomePaid(transaction, accountId) {
+      await transaction`
+        update api_keys set kind = 'paid', expires_at = null
+        where account_id = ${String(accountId)} and kind = 'trial' and not trial_closed and status <> 'revoked'`;
+    },
+
+    async fixCap(transaction, accountId, capPerDayMicros, untilMs) {
+      await transaction`
+        update api_keys
+        set cap_per_day_micros = least(cap_per_day_micros, ${String(capPerDayMicros)}::bigint),
+            cap_fixed_until = ${new Date(untilMs).toISOString()}
+        where account_id = ${String(accountId)} and status <> 'revoked' and cap_fixed_until is null`;
+    },
+
+    async releaseCaps() {
+      const rows = await sql`
+        update api_keys set cap_per_day_micros = null, cap_fixed_until = null where cap_fixed_until <= ${now()}
+        returning id`;
+      return rows.length;
     },
 
     async spending(accountId, sinceDay) {

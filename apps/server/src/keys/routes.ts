@@ -1,5 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import type { AutoRecharges, RechargeView } from '../cards/auto-recharge.ts';
+import type { Standing } from '../cards/debts.ts';
+import { readRechargeChange } from '../cards/recharge-settings.ts';
+import { cardsNotConfigured } from '../cards/routes.ts';
 import { isInternal } from '../http/caller-address.ts';
 import { readJsonBody } from '../http/json-body.ts';
 import { Problem } from '../http/problem.ts';
@@ -18,6 +22,10 @@ export interface KeyRouteParts {
   keys: Keys;
   trials: Trials;
   ledger: Ledger;
+  /** Null: there is no card provider. */
+  autoRecharges: Pick<AutoRecharges, 'describe' | 'change'> | null;
+  /** What stands between an account and its credit. */
+  standing(accountId: bigint): Promise<Standing>;
   baseUrl: string;
   servicesAvailable: number;
   trialAllowInternal: boolean;
@@ -26,6 +34,12 @@ export interface KeyRouteParts {
   addressOf(request: FastifyRequest): string;
   nowMs(): number;
 }
+
+const NO_CARD_PROVIDER: RechargeView = {
+  enabled: false,
+  disabledReason: null,
+  how: 'This server has no card provider, so no card can be kept.',
+};
 
 const usdAmount = z
   .union([z.string(), z.number()])
@@ -53,6 +67,8 @@ const keyChange = z.strictObject({
     .nullable()
     .optional(),
   caps: z.strictObject({ perCallUsd: usdAmount.optional(), perDayUsd: usdAmount.optional() }).optional(),
+  /** Read by whom it is for: what is wrong with it has a code of its own. */
+  autoRecharge: z.unknown(),
 });
 
 const demoKeyRequest = z.object({
@@ -176,6 +192,12 @@ export function keyRoutes(app: FastifyInstance, parts: KeyRouteParts): void {
   app.patch('/api/keys/me', async (request, reply) => {
     const record = await ownKey(request, reply);
     const change = readJsonBody(request, keyChange);
+    if (change.autoRecharge !== undefined) {
+      // First: it can be refused, and then nothing of the request is done.
+      const recharge = readRechargeChange(change.autoRecharge);
+      if (parts.autoRecharges === null) throw cardsNotConfigured();
+      await parts.autoRecharges.change(record.accountId, recharge);
+    }
     await keys.update(record.id, {
       ...(change.label === undefined ? {} : { label: change.label === '' ? null : change.label }),
       ...(change.caps?.perCallUsd === undefined ? {} : { capPerCallMicros: change.caps.perCallUsd }),
@@ -219,10 +241,12 @@ export function keyRoutes(app: FastifyInstance, parts: KeyRouteParts): void {
 
   async function describeKey(record: KeyRecord): Promise<Record<string, unknown>> {
     const since = new Date(parts.nowMs() - (SPENDING_DAYS - 1) * 86_400_000).toISOString().slice(0, 10);
-    const [balance, spending, spentToday] = await Promise.all([
+    const [balance, spending, spentToday, autoRecharge, standing] = await Promise.all([
       ledger.balance(record.accountId),
       keys.spending(record.accountId, since),
       keys.spentToday(record.accountId),
+      parts.autoRecharges?.describe(record.accountId) ?? NO_CARD_PROVIDER,
+      parts.standing(record.accountId),
     ]);
     const usd = (micros: bigint | null) => (micros === null ? null : microsToUsd(micros));
     const expired = record.expiresAt !== null && record.expiresAt.getTime() <= parts.nowMs();
@@ -239,8 +263,12 @@ export function keyRoutes(app: FastifyInstance, parts: KeyRouteParts): void {
       availableUsd: usd(balance.availableMicros),
       reservedUsd: usd(balance.reservedMicros),
       spentUsd: usd(balance.spentMicros),
+      owedUsd: usd(standing.owedMicros),
+      frozenUsd: usd(standing.frozenMicros),
+      frozenFor: standing.frozenFor,
       caps: { perCallUsd: usd(record.capPerCallMicros), perDayUsd: usd(record.capPerDayMicros) },
       spentTodayUsd: usd(spentToday),
+      autoRecharge,
       spending: spending.map(({ day, service, calls, spentMicros }) => ({
         day,
         service,

@@ -20,6 +20,12 @@ export const HOUSE_ACCOUNTS = {
   revenue_mpp: 7n,
   /** Payments that a chain took back after the answer had left. Grows by debits. */
   settlement_losses: 8n,
+  /** What came in by card, less what went back or is disputed. Grows by debits. */
+  card_clearing: 9n,
+  /** Credit beyond what was paid for it. Grows by debits. */
+  promotions: 10n,
+  /** What customers owe: payments that went back after their credit was spent. Grows by debits. */
+  receivables: 11n,
 } as const;
 
 export type HouseAccount = keyof typeof HOUSE_ACCOUNTS;

@@ -18,9 +18,17 @@ export type TransferCode =
   | 'call_refund'
   | 'onchain_refund'
   | 'settlement_lost'
+  | 'usdc_topup'
+  | 'usdc_topup_lost'
   | 'trial_grant'
   | 'trial_expiry'
-  | 'operator_grant';
+  | 'operator_grant'
+  | 'operator_refund'
+  | 'card_payment'
+  | 'card_bonus'
+  | 'card_reversal'
+  | 'card_reversal_undone'
+  | 'debt_paid';
 
 export interface Transfer {
   /** The transfer's id. The same id again is the same transfer: done once, answered twice. */
@@ -82,6 +90,12 @@ export interface Ledger {
   /** Moves money in the commit of something else, such as the key that it buys. */
   transferWithin(transaction: Transaction, transfer: Transfer): Promise<TransferResult>;
   balance(accountId: bigint): Promise<Balance>;
+  /**
+   * Locks accounts within a transaction, in the one order in which everybody locks them.
+   *
+   * @returns what each can spend, in micro-USD, until the transaction ends
+   */
+  lock(transaction: Transaction, accountIds: readonly bigint[]): Promise<ReadonlyMap<bigint, bigint>>;
 }
 
 interface Applied {
@@ -145,6 +159,13 @@ export function createLedger({ sql, commits: connection }: Pools, nowMs: () => n
       const [result] = await apply(transaction, [transfer]);
       if (result === undefined) throw new Error('the ledger answered nothing');
       return result;
+    },
+
+    async lock(transaction, accountIds) {
+      const rows = await transaction<{ id: bigint; available: bigint }[]>`
+        select id, credits_posted - debits_posted - debits_pending as available from ledger_accounts
+        where id = any(${arrayLiteral(accountIds)}::text::bigint[]) order by id for no key update`;
+      return new Map(rows.map(({ id, available }) => [id, available]));
     },
 
     async balance(accountId) {

@@ -32,8 +32,6 @@ export type CheckoutStatus =
   | { status: 'unknown' }
   /** Nobody has paid yet. */
   | { status: 'unpaid'; checkoutUrl: string; expiresAtMs: number }
-  /** It is paid, and its key is being made. */
-  | { status: 'paid' }
   /** The key, which is delivered once. */
   | { status: 'ready'; apiKey: string; keyPrefix: string; creditMicros: bigint }
   | { status: 'delivered' }

@@ -1,13 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { cardsNotConfigured } from '../cards/routes.ts';
 import { readJsonBody } from '../http/json-body.ts';
 import { Problem } from '../http/problem.ts';
 import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
 import type { CheckoutStatus, CreditCheckout } from './credit-checkout.ts';
 import { CREDIT_PACKAGES, creditsOf, shownPackage } from './credits.ts';
 
-/** Checkouts that one address may open in a minute. */
-export const CHECKOUTS_PER_MINUTE = 10;
 const POLL_EVERY_MS = 5_000;
 
 /** The session that this family speaks of: the checkout's own, a dot, and the secret that the key is delivered against. */
@@ -44,15 +43,7 @@ export function creditRoutes(app: FastifyInstance, parts: CreditRouteParts): voi
 
   function openCheckout(): CreditCheckout {
     if (parts.checkout !== null) return parts.checkout;
-    throw new Problem(
-      503,
-      'CARDS_NOT_CONFIGURED',
-      'This server has no card provider, so credit cannot be bought by card.',
-      {
-        details: { hint: 'GET /api/m2m/credits/trial gives a trial key.', charged: false },
-        headers: { 'retry-after': '3600' },
-      },
-    );
+    throw cardsNotConfigured();
   }
 
   app.get('/api/gpt/credits/packages', async (request, reply) => {
@@ -63,10 +54,10 @@ export function creditRoutes(app: FastifyInstance, parts: CreditRouteParts): voi
       packages,
       paymentMethods: [
         { method: 'card', available: parts.checkout !== null, endpoint: '/api/gpt/credits/create-session' },
-        { method: 'usdc', available: parts.walletsPay(), endpoint: '/x402/catalog' },
+        { method: 'usdc', available: parts.walletsPay(), endpoint: '/api/m2m/credits/topup' },
       ],
       instructions:
-        'POST /api/gpt/credits/create-session {"package":"starter"}, let a person open checkoutUrl, then poll the status of the session for the key. A wallet needs no credits: it pays each call at its x402 address.',
+        'POST /api/gpt/credits/create-session {"package":"starter"}, let a person open checkoutUrl, then poll the status of the session for the key. A wallet buys credit at /api/m2m/credits/topup, or pays each call at its x402 address.',
     };
   });
 
@@ -135,13 +126,6 @@ export function creditRoutes(app: FastifyInstance, parts: CreditRouteParts): voi
           nextPollAfterMs: POLL_EVERY_MS,
         };
       }
-      case 'paid':
-        return {
-          success: true,
-          status: 'pending',
-          message: 'It is paid; the key is being made.',
-          nextPollAfterMs: POLL_EVERY_MS,
-        };
       case 'ready':
         return {
           success: true,

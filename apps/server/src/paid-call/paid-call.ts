@@ -126,6 +126,13 @@ export interface PaidCallParts {
   version: string;
   nowMs(): number;
   report(report: CallReport): void;
+  /**
+   * What a captured call still has to do before its answer may leave, such as granting what it bought. Asked before
+   * every answer, so doing it again must change nothing.
+   */
+  beforeAnswer?(callId: string): Promise<void>;
+  /** Why an account's keys are frozen, as its owner may know it. */
+  frozenBecause(accountId: bigint): Promise<{ owedMicros: bigint }>;
   /** Told of a call that may have been captured without its answer being delivered. */
   undelivered(call: OpenedCall & { retrievable: boolean }): void;
 }
@@ -365,6 +372,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
               fingerprint,
             );
       if (earlier === null) throw notForSale(availability);
+      if (earlier.status === 'key_frozen') throw await frozen(payment);
       if (earlier.status !== 'answered') throw reservationRefused(earlier, quote, report);
       return replay(quote, payment, earlier.callId, report);
     }
@@ -386,6 +394,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
         report.callId = begun.settlement.callId;
         return await proceed(work, chains, begun.settlement);
       }
+      if (begun.status === 'key_frozen') throw await frozen(payment);
       if (begun.status !== 'authorized') throw reservationRefused(begun, quote, report);
       report.callId = call.id;
       if (payment.onChain !== null) {
@@ -401,7 +410,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
         return { status: 499, headers: {}, body: '' };
       }
       const answer = payment.identity === null ? null : stored(service, call.id, body);
-      return deliver(work, call.id, body, await capture(call, answer), null);
+      return await deliver(work, call.id, body, await capture(call, answer), null);
     } finally {
       leave();
     }
@@ -555,14 +564,15 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     };
   }
 
-  function deliver(
+  async function deliver(
     { payment, quote, report }: Work,
     callId: string,
     body: string,
     captured: { availableMicros: bigint },
     transaction: string | null,
-  ): PaidAnswer {
+  ): Promise<PaidAnswer> {
     report.outcome = 'captured';
+    await finishPurchase(callId);
     const { priceMicros } = quote;
     const receipt = payment.receipt({
       callId,
@@ -575,6 +585,19 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       headers: { ...ANSWER_HEADERS, ...parts.door.headers, ...receipt, 'x-call-id': callId },
       body,
     };
+  }
+
+  /** The price is taken: what is left to do may fail now, and be done when the answer is asked for again. */
+  async function finishPurchase(callId: string): Promise<void> {
+    await parts.beforeAnswer?.(callId).catch((error: unknown) => {
+      throw unavailable(
+        'OUTCOME_UNKNOWN',
+        'The payment was taken, and what it bought could not be handed over yet. Send the same request with the same payment again.',
+        LOOK_AGAIN_MS,
+        { charged: true, receipt: receiptUrl(callId) },
+        error,
+      );
+    });
   }
 
   async function runOrRelease(work: Work, call: OpenedCall): Promise<string> {
@@ -737,6 +760,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       const { code, message, ...details } = JSON.parse(body);
       throw new Problem(stored.status, code, message, { details, headers: told });
     }
+    await finishPurchase(callId);
     return {
       status: stored.status,
       headers: {
@@ -752,6 +776,19 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       },
       body,
     };
+  }
+
+  async function frozen({ accountId }: Payment): Promise<PaymentRefused> {
+    const { owedMicros } = await parts.frozenBecause(accountId);
+    if (owedMicros === 0n)
+      return new PaymentRefused('API_KEY_FROZEN', 'This API key is frozen.', 'Ask the operator why.');
+    const owedUsd = microsToUsd(owedMicros, 4);
+    return new PaymentRefused(
+      'ACCOUNT_OWES',
+      `A payment for this key went back after its credit was spent: it owes ${owedUsd} USD.`,
+      'Add credit to the key: it pays what is owed first, and the key works again.',
+      { owedUsd },
+    );
   }
 
   function reservationRefused(begun: BeginOutcome, quote: Quote, report: CallReport): Error {
@@ -777,8 +814,6 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
           'This API key was revoked or rotated.',
           'Use the key that replaced it.',
         );
-      case 'key_frozen':
-        return new PaymentRefused('API_KEY_FROZEN', 'This API key is frozen.', 'Ask the operator why.');
       case 'above_call_cap':
         return new PaymentRefused(
           'SPEND_CAP_PER_CALL',

@@ -1,0 +1,192 @@
+/** Card money, put together: what `app.ts` needs to know of it. */
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Database } from '../db/connection.ts';
+import type { RateLimit } from '../http/rate-limit.ts';
+import type { Job } from '../jobs/schedule.ts';
+import type { Keys } from '../keys/keys.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { CreditCheckout } from '../legacy/credit-checkout.ts';
+import type { Mailer } from '../mail/mailer.ts';
+import { type AutoRecharges, createAutoRecharges, type RechargeReport } from './auto-recharge.ts';
+import { type Checkout, createCheckout } from './checkout.ts';
+import type { Debts } from './debts.ts';
+import { createInbox, type Inbox } from './inbox.ts';
+import { type CardOrder, createOrderStore, nextLookAfterMs, type OrderStore } from './orders.ts';
+import { type CardProvider, createCardProvider, ProviderUnavailable } from './provider.ts';
+import { readRechargeRequest } from './recharge-settings.ts';
+import { createOrderReconciler, type OrderReconciler } from './reconcile.ts';
+import { cardRoutes, providerAway } from './routes.ts';
+
+const INBOX_EVERY_MS = 1_000;
+const RECHARGE_EVERY_MS = 2_000;
+const SWEEP_EVERY_MS = 15_000;
+const CATCH_UP_EVERY_MS = 5 * 60_000;
+const FORGET_EVERY_MS = 3_600_000;
+const SWEPT_AT_ONCE = 50;
+/** Nobody else sweeps an order for so long. */
+const SWEEP_LEASE_MS = 60_000;
+
+/** What became of a refund that an operator ordered. */
+export type RefundOutcome =
+  | { status: 'refunded'; refundId: string }
+  | { status: 'unknown_order' | 'not_paid' | 'nothing_left' | 'too_much' | 'unknown_outcome' };
+
+export interface Cards {
+  orders: OrderStore;
+  provider: CardProvider;
+  reconciler: OrderReconciler;
+  checkout: Checkout;
+  inbox: Inbox;
+  recharges: AutoRecharges;
+  /**
+   * Sends money back that a paid order brought, once for each key.
+   *
+   * @param refund.amountMicros whole cents; null: all that is left
+   */
+  refund(refund: { orderId: string; amountMicros: bigint | null; actKey: string }): Promise<RefundOutcome>;
+  /** Looks at the orders whose time has come. @returns how many */
+  sweep(): Promise<number>;
+  routes(app: FastifyInstance): void;
+  jobs: readonly Job[];
+  close(): void;
+}
+
+export interface CardParts {
+  sql: Database;
+  settings: { url: string; secretKey: string; webhookSecrets: readonly string[]; rechargesPerDay: number };
+  ledger: Ledger;
+  keys: Keys;
+  debts: Debts;
+  mailer: Mailer;
+  secret: string;
+  baseUrl: string;
+  checkoutLimit: RateLimit;
+  accountLimit: RateLimit;
+  addressOf(request: FastifyRequest): string;
+  nowMs(): number;
+  report(what: Parameters<Parameters<typeof createOrderReconciler>[0]['report']>[0], order: CardOrder): void;
+  reportRecharge(outcome: string, account: RechargeReport): void;
+  onError(what: string, error: unknown): void;
+}
+
+export function openCards(parts: CardParts): Cards {
+  const { sql, ledger, keys, debts, nowMs } = parts;
+  const orders = createOrderStore(sql, nowMs);
+  const provider = createCardProvider({ ...parts.settings, nowMs });
+  const reconcile = (orderId: string) => reconciler.reconcile(orderId);
+  const recharges = createAutoRecharges(sql, {
+    ...{ orders, reconcile, mailer: parts.mailer, baseUrl: parts.baseUrl, nowMs },
+    maxPerDay: parts.settings.rechargesPerDay,
+    report: parts.reportRecharge,
+  });
+  const { report } = parts;
+  const common = { sql, orders, provider, nowMs };
+  const reconciler = createOrderReconciler({ ...common, ledger, keys, debts, recharges, report });
+  const { secret, baseUrl } = parts;
+  const checkout = createCheckout({ ...common, reconciler, secret, baseUrl });
+  const inbox = createInbox({
+    ...common,
+    reconciler,
+    onError: (eventId, error) => parts.onError(`event ${eventId}`, error),
+  });
+
+  /** Works the inbox as soon as something has come, without anybody waiting for it; one round at a time. */
+  let isWorking = false;
+  let moreCame = false;
+  function workSoon(): void {
+    moreCame = true;
+    if (isWorking) return;
+    isWorking = true;
+    void (async () => {
+      while (moreCame) {
+        moreCame = false;
+        await inbox.work().catch((error: unknown) => parts.onError('inbox', error));
+      }
+      isWorking = false;
+    })();
+  }
+
+  async function sweep(): Promise<number> {
+    const due = await orders.takeDue(SWEPT_AT_ONCE, SWEEP_LEASE_MS);
+    for (const id of due) {
+      try {
+        const order = await reconciler.reconcile(id);
+        if (order?.state === 'open' && order.failure === null)
+          await orders.looked(id, nowMs() + nextLookAfterMs(order.looks));
+      } catch (error) {
+        if (!(error instanceof ProviderUnavailable)) parts.onError(`order ${id}`, error);
+      }
+    }
+    return due.length;
+  }
+
+  return {
+    orders,
+    provider,
+    reconciler,
+    checkout,
+    inbox,
+    recharges,
+    sweep,
+
+    async refund({ orderId, amountMicros, actKey }) {
+      const order = await orders.find(orderId);
+      if (order === null) return { status: 'unknown_order' };
+      if (order.state !== 'paid' || order.paymentIntentId === null) return { status: 'not_paid' };
+      try {
+        const refundId = await provider.refund(order.paymentIntentId, amountMicros, actKey, false);
+        const after = await reconcile(orderId);
+        if (refundId !== null) return { status: 'refunded', refundId };
+        const left = after === null ? 0n : after.amountMicros - after.reversedMicros;
+        return { status: left > 0n ? 'too_much' : 'nothing_left' };
+      } catch (error) {
+        if (error instanceof ProviderUnavailable) return { status: 'unknown_outcome' };
+        throw error;
+      }
+    },
+
+    routes(app) {
+      const { checkoutLimit, accountLimit, addressOf } = parts;
+      cardRoutes(app, {
+        ...{ checkout, provider, baseUrl, checkoutLimit, accountLimit, addressOf },
+        readRecharge: readRechargeRequest,
+        inbox: {
+          ...inbox,
+          async receive(event) {
+            const isNew = await inbox.receive(event);
+            if (isNew) workSoon();
+            return isNew;
+          },
+        },
+      });
+    },
+
+    jobs: [
+      { name: 'work-card-inbox', intervalMs: INBOX_EVERY_MS, run: async () => void (await inbox.work()) },
+      { name: 'recharge', intervalMs: RECHARGE_EVERY_MS, run: async () => void (await recharges.run()) },
+      { name: 'sweep-card-orders', intervalMs: SWEEP_EVERY_MS, run: async () => void (await sweep()) },
+      {
+        name: 'read-card-events',
+        intervalMs: CATCH_UP_EVERY_MS,
+        run: async () => void (await inbox.catchUp()),
+      },
+      { name: 'forget-card-events', intervalMs: FORGET_EVERY_MS, run: () => inbox.forget() },
+    ],
+    close: () => provider.close(),
+  };
+}
+
+/** The checkout as the legacy family sells its packages by it: one order, one fulfilment, one delivery. */
+export function legacyCheckoutOf(checkout: Checkout): CreditCheckout {
+  return {
+    async open({ package: { priceMicros, creditMicros }, email }) {
+      const order = { amountMicros: priceMicros, creditMicros, email, keyName: null, recharge: null };
+      try {
+        return await checkout.open(order);
+      } catch (error) {
+        throw error instanceof ProviderUnavailable ? providerAway(error) : error;
+      }
+    },
+    status: (session) => checkout.status(session),
+  };
+}

@@ -1,0 +1,158 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { Database } from '../db/connection.ts';
+import { deriveApiKey } from '../keys/api-key.ts';
+import { newTransferId } from '../ledger/transfer-id.ts';
+import { createHandOver } from './hand-over.ts';
+import type { CardOrder, OrderStore } from './orders.ts';
+import { type CardProvider, ProviderUnavailable } from './provider.ts';
+import { type OrderReconciler, titleOf } from './reconcile.ts';
+
+/** How long a person has to pay. */
+const OPEN_MS = 60 * 60_000;
+/** The sweeper looks when the page has closed; until then whoever waits for the key does. */
+const SWEEP_AFTER_MS = 5 * 60_000;
+/** The provider is asked about one checkout no more often than this, however often its status is. */
+const LOOK_EVERY_MS = 2_000;
+
+export interface CheckoutRequest {
+  /** What the card pays, and what the key gets for it. */
+  amountMicros: bigint;
+  creditMicros: bigint;
+  email: string | null;
+  keyName: string | null;
+  recharge: CardOrder['recharge'];
+}
+
+export interface OpenedCheckout {
+  sessionId: string;
+  /** The secret that the key is delivered against. It stands in no address that a browser sees. */
+  retrievalToken: string;
+  checkoutUrl: string;
+  expiresAtMs: number;
+}
+
+export type CheckoutStatus =
+  /** There is no such session, or the token is not its own. */
+  | { status: 'unknown' }
+  | { status: 'unpaid'; checkoutUrl: string; expiresAtMs: number }
+  | { status: 'ready'; apiKey: string; keyPrefix: string; creditMicros: bigint; amountMicros: bigint }
+  | { status: 'delivered' }
+  | { status: 'expired' };
+
+/** What the person who paid may see: no key, and nothing that leads to one. */
+export interface CheckoutSummary {
+  status: 'unpaid' | 'paid' | 'expired';
+  orderId: string;
+  amountMicros: bigint;
+  creditMicros: bigint;
+  email: string | null;
+  paidAtMs: number | null;
+}
+
+export interface Checkout {
+  /** @throws ProviderUnavailable when no page could be opened; nothing is kept then */
+  open(request: CheckoutRequest): Promise<OpenedCheckout>;
+  /** What became of a checkout; hands over the key. Asks the provider when nothing has been heard. */
+  status(session: { sessionId: string; retrievalToken: string }): Promise<CheckoutStatus>;
+  /** Null: there is no such session. */
+  summary(sessionId: string): Promise<CheckoutSummary | null>;
+}
+
+/**
+ * A person pays on the provider's page, and their agent fetches the key.
+ *
+ * The key is not kept: it follows from our secret, the order and the retrieval token, of which only a digest is here.
+ * So it can be handed over again until it is certain that it arrived, and neither the database nor the provider has it.
+ */
+export function createCheckout(parts: {
+  sql: Database;
+  orders: OrderStore;
+  provider: CardProvider;
+  reconciler: OrderReconciler;
+  secret: string;
+  baseUrl: string;
+  nowMs(): number;
+}): Checkout {
+  const { sql, orders, provider, reconciler, secret, baseUrl, nowMs } = parts;
+  const keyOf = (orderId: string, retrievalToken: string) =>
+    deriveApiKey(secret, 'checkout', [orderId, retrievalToken]);
+  const handedOver = createHandOver({ sql, orders, nowMs });
+
+  /** The order as it stands now, as far as anybody can say. */
+  async function upToDate(order: CardOrder): Promise<CardOrder> {
+    if (order.state !== 'open' || !(await orders.mayLook(order.id, LOOK_EVERY_MS))) return order;
+    try {
+      return (await reconciler.reconcile(order.id)) ?? order;
+    } catch (error) {
+      if (error instanceof ProviderUnavailable) return order;
+      throw error;
+    }
+  }
+
+  async function handOver(order: CardOrder, retrievalToken: string): Promise<CheckoutStatus> {
+    const made = await handedOver(order, () => keyOf(order.id, retrievalToken));
+    if (made === null) return { status: 'delivered' };
+    const { amountMicros, creditMicros } = order;
+    return { status: 'ready', apiKey: made.apiKey, keyPrefix: made.prefix, creditMicros, amountMicros };
+  }
+
+  return {
+    async open(request) {
+      const id = newTransferId(nowMs());
+      const retrievalToken = randomBytes(16).toString('hex');
+      const { lookup, digest, prefix } = keyOf(id, retrievalToken);
+      const expiresAtMs = nowMs() + OPEN_MS;
+      await orders.insert(sql, {
+        ...{ id, kind: 'checkout', ...request, key: { lookup, digest, prefix }, expiresAtMs },
+        ...{ tokenDigest: digestOf(retrievalToken), requestDigest: null, addressDigest: null },
+        ...{ accountId: null, customerId: null, paymentMethodId: null, cardFingerprint: null },
+        nextAtMs: nowMs() + SWEEP_AFTER_MS,
+      });
+      const session = await provider.openSession({
+        orderId: id,
+        amountMicros: request.amountMicros,
+        title: titleOf(request),
+        email: request.email,
+        keepCard: request.recharge !== null,
+        successUrl: `${baseUrl}/credits/return?session={CHECKOUT_SESSION_ID}`,
+        cancelUrl: `${baseUrl}/credits/cancel`,
+        expiresAtMs,
+      });
+      const order = await orders.find(id);
+      const { sessionId, url: checkoutUrl, expiresAtMs: closesAtMs } = session;
+      const page = { sessionId, sessionUrl: checkoutUrl, expiresAtMs: closesAtMs };
+      if (order === null || !(await orders.change(sql, order, page)))
+        throw new Error(`the order ${id} was changed before its page was known`);
+      return { sessionId, retrievalToken, checkoutUrl, expiresAtMs: closesAtMs };
+    },
+
+    async status({ sessionId, retrievalToken }) {
+      const known = await orders.findBySession(sessionId);
+      const right = timingSafeEqual(digestOf(retrievalToken), known?.tokenDigest ?? Buffer.alloc(32));
+      if (known === null || !right) return { status: 'unknown' };
+      const order = await upToDate(known);
+      if (order.state === 'paid') return handOver(order, retrievalToken);
+      if (order.state === 'over') return { status: 'expired' };
+      if (order.sessionUrl === null) throw new Error(`order ${order.id} has a session without a page`);
+      return { status: 'unpaid', checkoutUrl: order.sessionUrl, expiresAtMs: order.expiresAtMs };
+    },
+
+    async summary(sessionId) {
+      const known = await orders.findBySession(sessionId);
+      if (known === null) return null;
+      const order = await upToDate(known);
+      return {
+        status: order.state === 'open' ? 'unpaid' : order.state === 'paid' ? 'paid' : 'expired',
+        orderId: order.id,
+        amountMicros: order.amountMicros,
+        creditMicros: order.creditMicros,
+        email: order.email,
+        paidAtMs: order.paidAtMs,
+      };
+    },
+  };
+}
+
+function digestOf(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}

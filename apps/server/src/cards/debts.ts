@@ -1,0 +1,151 @@
+import type { Database, Transaction } from '../db/connection.ts';
+import { FREEZE_CAUSES, type FreezeCause, type Keys } from '../keys/keys.ts';
+import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
+import type { Ledger, Transfer } from '../ledger/ledger.ts';
+import { transferIdFor } from '../ledger/transfer-id.ts';
+
+const FREEZE: FreezeCause = 'debt';
+
+/**
+ * What accounts owe: a payment went back, and the credit that it had bought was spent by then. As long as something is
+ * owed the account's keys are frozen, and what credit comes in pays the debt first.
+ */
+export interface Debts {
+  /**
+   * Holds an account and what it owes until the transaction ends. To be called before anything else in it touches the
+   * ledger.
+   *
+   * @returns what the account can spend, in micro-USD
+   */
+  hold(transaction: Transaction, accountId: bigint): Promise<bigint>;
+  /** Books what could not be taken back: the house's claim grows by it. `note` says what for. */
+  owe(transaction: Transaction, accountId: bigint, amountMicros: bigint, note: string): Promise<void>;
+  /** Takes back at most so much of a claim, because the payment came back after all. @returns how much it was */
+  waive(transaction: Transaction, accountId: bigint, amountMicros: bigint, note: string): Promise<bigint>;
+  /** Pays what is owed from what is available. To be called in the commit of every new credit; `note` says of which. */
+  collect(transaction: Transaction, accountId: bigint, note: string): Promise<void>;
+  standing(accountId: bigint): Promise<Standing>;
+  /** Collects where something became available, such as a call's reservation. @returns from how many accounts */
+  sweep(limit: number): Promise<number>;
+}
+
+/** What stands between an account and its credit. */
+export interface Standing {
+  owedMicros: bigint;
+  /** Credit whose payment is disputed: it comes back if the dispute is won. */
+  frozenMicros: bigint;
+  /** Why its keys are frozen; empty: they are not. */
+  frozenFor: readonly FreezeCause[];
+}
+
+export function createDebts(
+  sql: Database,
+  { ledger, keys, nowMs }: { ledger: Ledger; keys: Keys; nowMs: () => number },
+): Debts {
+  const now = () => new Date(nowMs()).toISOString();
+
+  /** Changes a debt. @returns a name for the transfer that goes with the change */
+  async function change(transaction: Transaction, accountId: bigint, byMicros: bigint): Promise<string> {
+    const [row] = await transaction<{ owed_micros: bigint; changes: number }[]>`
+      insert into account_debts (account_id, owed_micros, changes, since)
+      values (${String(accountId)}, ${String(byMicros > 0n ? byMicros : 0n)}, 1, ${now()})
+      on conflict (account_id) do update
+      set owed_micros = account_debts.owed_micros + ${String(byMicros)}::bigint, changes = account_debts.changes + 1,
+          since = case when account_debts.owed_micros = 0 then excluded.since else account_debts.since end
+      returning owed_micros, changes`;
+    if (row === undefined) throw new Error('the database returned no debt');
+    if (row.owed_micros === 0n) await keys.thaw(transaction, accountId, FREEZE);
+    else if (byMicros > 0n) await keys.freeze(transaction, accountId, FREEZE, null);
+    return transferIdFor(`debt:${accountId}:${row.changes}`);
+  }
+
+  async function owedBy(on: Database | Transaction, accountId: bigint): Promise<bigint> {
+    const [row] = await on<{ owed_micros: bigint }[]>`
+      select owed_micros from account_debts where account_id = ${String(accountId)}`;
+    return row?.owed_micros ?? 0n;
+  }
+
+  async function move(transaction: Transaction, transfer: Transfer): Promise<void> {
+    const { status } = await ledger.transferWithin(transaction, transfer);
+    if (status !== 'done') throw new Error(`a debt's transfer was ${status}`);
+  }
+
+  async function collect(transaction: Transaction, accountId: bigint, note: string): Promise<boolean> {
+    const owedMicros = await owedBy(transaction, accountId);
+    if (owedMicros === 0n) return false;
+    const available = (await ledger.lock(transaction, [accountId])).get(accountId) ?? 0n;
+    const amountMicros = available < owedMicros ? available : owedMicros;
+    if (amountMicros <= 0n) return false;
+    await move(transaction, {
+      id: await change(transaction, accountId, -amountMicros),
+      ...{ accountId, amountMicros, phase: 'posted', side: 'debit', house: 'receivables', code: 'debt_paid' },
+      note,
+    });
+    return true;
+  }
+
+  async function hold(transaction: Transaction, accountId: bigint): Promise<bigint> {
+    const available = await ledger.lock(transaction, [HOUSE_ACCOUNTS.receivables, accountId]);
+    return available.get(accountId) ?? 0n;
+  }
+
+  return {
+    hold,
+
+    async standing(accountId) {
+      const [row] = await sql<{ owed: bigint; frozen: bigint; causes: string | null }[]>`
+        select coalesce((select owed_micros from account_debts where account_id = ${String(accountId)}), 0)::bigint as owed,
+               (select coalesce(sum(disputed_micros), 0)::bigint from card_orders
+                where account_id = ${String(accountId)} and disputed_micros > 0) as frozen,
+               (select string_agg(cause, ',' order by cause) from account_freezes
+                where account_id = ${String(accountId)}) as causes`;
+      if (row === undefined) throw new Error('the database returned nothing');
+      const frozenFor = FREEZE_CAUSES.filter((cause) => row.causes?.split(',').includes(cause));
+      return { owedMicros: row.owed, frozenMicros: row.frozen, frozenFor };
+    },
+
+    async owe(transaction, accountId, amountMicros, note) {
+      await move(transaction, {
+        id: await change(transaction, accountId, amountMicros),
+        accountId: HOUSE_ACCOUNTS.receivables,
+        ...{
+          amountMicros,
+          phase: 'posted',
+          side: 'debit',
+          house: 'card_clearing',
+          code: 'card_reversal',
+          note,
+        },
+      });
+    },
+
+    async waive(transaction, accountId, mostMicros, note) {
+      const owedMicros = await owedBy(transaction, accountId);
+      const amountMicros = owedMicros < mostMicros ? owedMicros : mostMicros;
+      if (amountMicros === 0n) return 0n;
+      await move(transaction, {
+        id: await change(transaction, accountId, -amountMicros),
+        accountId: HOUSE_ACCOUNTS.receivables,
+        ...{ amountMicros, phase: 'posted', side: 'credit', house: 'card_clearing' },
+        ...{ code: 'card_reversal_undone', note },
+      });
+      return amountMicros;
+    },
+
+    collect: async (transaction, accountId, note) => void (await collect(transaction, accountId, note)),
+
+    async sweep(limit) {
+      const due = await sql<{ account_id: bigint }[]>`
+        select d.account_id from account_debts d join ledger_accounts a on a.id = d.account_id
+        where d.owed_micros > 0 and a.credits_posted - a.debits_posted - a.debits_pending > 0 limit ${limit}`;
+      let collected = 0;
+      for (const { account_id: accountId } of due) {
+        await sql.begin(async (transaction) => {
+          await hold(transaction, accountId);
+          if (await collect(transaction, accountId, `debt of account ${accountId}`)) collected += 1;
+        });
+      }
+      return collected;
+    },
+  };
+}

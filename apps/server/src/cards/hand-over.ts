@@ -1,0 +1,40 @@
+import type { Database } from '../db/connection.ts';
+import type { NewApiKey } from '../keys/api-key.ts';
+import type { CardOrder, OrderStore } from './orders.ts';
+
+/** How long a key that was handed over is handed over again, should the answer have been lost on its way. */
+export const DELIVERY_WINDOW_MS = 120_000;
+
+/**
+ * Hands over the key that a paid order bought: until it has been used, or its time is over.
+ *
+ * @param make makes the key anew from the secret that its owner holds
+ * @returns null: it was handed over before, and is not told again
+ */
+export type HandOver = (order: CardOrder, make: () => NewApiKey) => Promise<NewApiKey | null>;
+
+export function createHandOver(parts: {
+  sql: Database;
+  orders: Pick<OrderStore, 'deliver'>;
+  nowMs(): number;
+}): HandOver {
+  const { sql, orders, nowMs } = parts;
+
+  /** Whether a key may still be on its way to its owner: it has never been used, and is the account's own. */
+  async function isUnused(keyId: bigint): Promise<boolean> {
+    const rows = await sql`
+      select 1 from api_keys k where k.id = ${String(keyId)} and k.status <> 'revoked'
+        and not exists (select 1 from calls c where c.account_id = k.account_id and c.key_id = k.id)`;
+    return rows.length === 1;
+  }
+
+  return async (order, make) => {
+    if (order.keyId === null || order.key === null) throw new Error(`order ${order.id} has no key`);
+    const deliveredAtMs = await orders.deliver(order.id);
+    if (nowMs() - deliveredAtMs > DELIVERY_WINDOW_MS || !(await isUnused(order.keyId))) return null;
+    const made = make();
+    if (!made.digest.equals(order.key.digest))
+      throw new Error(`the key of order ${order.id} was made with another secret`);
+    return made;
+  };
+}

@@ -1,0 +1,154 @@
+/**
+ * What the card provider tells us of. A message is written down and answered at once; it is worked later, and means no
+ * more than that somebody should look at an order. So a flood of messages about one order is one look, and what was
+ * missed while we were away is found in the provider's own list of events.
+ */
+import type { Database } from '../db/connection.ts';
+import type { OrderStore } from './orders.ts';
+import { type CardProvider, concernsOrders, type EventRef, ProviderUnavailable } from './provider.ts';
+import type { OrderReconciler } from './reconcile.ts';
+
+const BATCH = 200;
+/** Nobody else works an event for so long. */
+const LEASE_MS = 60_000;
+const MAX_ATTEMPTS = 12;
+const LONGEST_WAIT_MS = 3_600_000;
+/** The provider keeps its events for thirty days. */
+const OLDEST_MS = 30 * 86_400_000;
+/** Events may be listed a little later than they happened. */
+const OVERLAP_MS = 10 * 60_000;
+const KEPT_MS = 35 * 86_400_000;
+
+export interface Inbox {
+  /** Writes an event down, unless it is there. @returns whether it is new */
+  receive(event: EventRef): Promise<boolean>;
+  /** Works what waits. @returns how many events that was */
+  work(): Promise<number>;
+  /** Reads the provider's list from where it was last read. @returns how many events were new */
+  catchUp(): Promise<number>;
+  /** Forgets what nobody can send again. */
+  forget(): Promise<void>;
+}
+
+interface EventRow {
+  id: string;
+  type: string;
+  order_id: string | null;
+  session_id: string | null;
+  payment_intent_id: string | null;
+  attempts: number;
+}
+
+export function createInbox(parts: {
+  sql: Database;
+  orders: OrderStore;
+  provider: CardProvider;
+  reconciler: OrderReconciler;
+  nowMs(): number;
+  onError(eventId: string, error: unknown): void;
+}): Inbox {
+  const { sql, orders, provider, reconciler, nowMs } = parts;
+  const iso = (ms: number) => new Date(ms).toISOString();
+
+  /** The order that an event is about; null: none of ours. */
+  async function orderOf(event: EventRow): Promise<string | null> {
+    if (event.order_id !== null) return (await orders.find(event.order_id))?.id ?? null;
+    if (event.session_id !== null) return (await orders.findBySession(event.session_id))?.id ?? null;
+    const { payment_intent_id: paymentIntentId } = event;
+    if (paymentIntentId === null) return null;
+    const known = await orders.findByPayment(paymentIntentId);
+    if (known !== null) return known.id;
+    // A refund may be heard of before the payment that it is of.
+    const named = (await provider.payment(paymentIntentId))?.orderId ?? null;
+    return named === null || !/^[0-9a-f-]{36}$/.test(named) ? null : ((await orders.find(named))?.id ?? null);
+  }
+
+  /** A payment that the card's bank takes for fraud goes back before it is disputed, which would cost a fee. */
+  async function averted({ type, payment_intent_id: paymentIntentId }: EventRow): Promise<void> {
+    if (type !== 'radar.early_fraud_warning.created' || paymentIntentId === null) return;
+    if (!(await provider.isWarnedOf(paymentIntentId))) return;
+    await provider.refund(paymentIntentId, null, `warned:${paymentIntentId}`, true);
+  }
+
+  async function done(ids: readonly string[]): Promise<void> {
+    await sql`update card_events set next_at = null where id in ${sql([...ids])}`;
+  }
+
+  async function later(event: EventRow, error: unknown): Promise<void> {
+    const attempts = event.attempts + 1;
+    const waitMs = Math.min(1_000 * 2 ** attempts, LONGEST_WAIT_MS);
+    if (!(error instanceof ProviderUnavailable)) parts.onError(event.id, error);
+    const givenUp = attempts >= MAX_ATTEMPTS && !(error instanceof ProviderUnavailable);
+    await sql`
+      update card_events set attempts = ${attempts}, next_at = ${givenUp ? null : iso(nowMs() + waitMs)}
+      where id = ${event.id}`;
+  }
+
+  async function receive(event: EventRef): Promise<boolean> {
+    if (!concernsOrders(event.type)) return false;
+    const rows = await sql`
+        insert into card_events (id, type, order_id, session_id, payment_intent_id, charge_id, created_at, received_at,
+                                 next_at)
+        values (${event.id}, ${event.type}, ${event.orderId}, ${event.sessionId}, ${event.paymentIntentId},
+                ${event.chargeId}, ${iso(event.createdAtMs)}, ${iso(nowMs())}, ${iso(nowMs())})
+        on conflict (id) do nothing returning id`;
+    return rows.length === 1;
+  }
+
+  return {
+    receive,
+
+    async work() {
+      const events = await sql<EventRow[]>`
+        update card_events set next_at = ${iso(nowMs() + LEASE_MS)}
+        where id in (
+          select id from card_events where next_at <= ${iso(nowMs())} order by next_at limit ${BATCH}
+          for update skip locked
+        ) returning id, type, order_id, session_id, payment_intent_id, attempts`;
+      const byOrder = new Map<string, EventRow[]>();
+      for (const event of events) {
+        try {
+          const orderId = await orderOf(event);
+          if (orderId === null) {
+            await done([event.id]);
+            continue;
+          }
+          await averted(event);
+          byOrder.set(orderId, [...(byOrder.get(orderId) ?? []), event]);
+        } catch (error) {
+          await later(event, error);
+        }
+      }
+      for (const [orderId, about] of byOrder) {
+        try {
+          await reconciler.reconcile(orderId);
+          await done(about.map(({ id }) => id));
+        } catch (error) {
+          for (const event of about) await later(event, error);
+        }
+      }
+      return events.length;
+    },
+
+    async catchUp() {
+      const [cursor] = await sql<{ read_until: Date }[]>`select read_until from card_event_cursor`;
+      const startedAtMs = nowMs();
+      const from = Math.max(
+        cursor?.read_until.getTime() ?? startedAtMs - OVERLAP_MS,
+        startedAtMs - OLDEST_MS,
+      );
+      let isNew = 0;
+      for (const event of await provider.events(from - OVERLAP_MS)) if (await receive(event)) isNew += 1;
+      await sql`
+        insert into card_event_cursor (one, read_until) values (true, ${iso(startedAtMs)})
+        on conflict (one) do update set read_until = greatest(card_event_cursor.read_until, excluded.read_until)`;
+      return isNew;
+    },
+
+    async forget() {
+      await sql`
+        delete from card_events where id in (
+          select id from card_events where received_at < ${iso(nowMs() - KEPT_MS)} and next_at is null limit 5000)`;
+    },
+  };
+}

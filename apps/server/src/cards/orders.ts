@@ -1,0 +1,327 @@
+import type { Database, Transaction } from '../db/connection.ts';
+
+export type OrderKind = 'checkout' | 'purchase' | 'recharge';
+export type OrderState = 'open' | 'paid' | 'over';
+const STATES: readonly OrderState[] = ['open', 'paid', 'over'];
+
+/** What somebody set out to buy by card. */
+export interface CardOrder {
+  id: string;
+  kind: OrderKind;
+  state: OrderState;
+  version: number;
+  amountMicros: bigint;
+  /** What is granted when it is paid. */
+  creditMicros: bigint;
+  /** Null: a new account's, which is opened when it is paid. */
+  accountId: bigint | null;
+  keyId: bigint | null;
+  /** What is stored of the key that it buys; null: it buys none. */
+  key: { lookup: bigint; digest: Buffer; prefix: string } | null;
+  tokenDigest: Buffer | null;
+  requestDigest: Buffer | null;
+  keyName: string | null;
+  email: string | null;
+  /** The card is to be kept, and charged so much whenever the balance falls below so much. */
+  recharge: { thresholdMicros: bigint; topUpMicros: bigint } | null;
+  sessionId: string | null;
+  sessionUrl: string | null;
+  paymentIntentId: string | null;
+  customerId: string | null;
+  paymentMethodId: string | null;
+  failure: string | null;
+  declineCode: string | null;
+  /** How much of the payment went back or is disputed. */
+  reversedMicros: bigint;
+  /** How much of the credit beyond the payment was taken back with it. */
+  bonusTakenMicros: bigint;
+  /** How much of it is disputed, and may still come back. */
+  disputedMicros: bigint;
+  /** The provider's word for where a dispute stands; null: there is none. */
+  dispute: string | null;
+  createdAtMs: number;
+  expiresAtMs: number;
+  looks: number;
+  paidAtMs: number | null;
+  deliveredAtMs: number | null;
+}
+
+export interface NewOrder {
+  id: string;
+  kind: OrderKind;
+  amountMicros: bigint;
+  creditMicros: bigint;
+  accountId: bigint | null;
+  key: CardOrder['key'];
+  tokenDigest: Buffer | null;
+  requestDigest: Buffer | null;
+  keyName: string | null;
+  email: string | null;
+  recharge: CardOrder['recharge'];
+  customerId: string | null;
+  paymentMethodId: string | null;
+  cardFingerprint: string | null;
+  addressDigest: Buffer | null;
+  expiresAtMs: number;
+  /** When the sweeper looks at it first. */
+  nextAtMs: number;
+}
+
+/** What may change. `nextAtMs` null: nobody need look at it again unless something is heard of it. */
+export interface OrderChange {
+  state?: OrderState;
+  accountId?: bigint;
+  keyId?: bigint;
+  sessionId?: string;
+  sessionUrl?: string | null;
+  paymentIntentId?: string;
+  customerId?: string;
+  paymentMethodId?: string;
+  cardFingerprint?: string;
+  failure?: string | null;
+  declineCode?: string | null;
+  reversedMicros?: bigint;
+  bonusTakenMicros?: bigint;
+  disputedMicros?: bigint;
+  dispute?: string | null;
+  expiresAtMs?: number;
+  nextAtMs?: number | null;
+  paidAtMs?: number;
+}
+
+export interface OrderStore {
+  /** Adds an order. @returns false when its secret names one already: the same purchase again */
+  insert(on: Database | Transaction, order: NewOrder): Promise<boolean>;
+  find(id: string): Promise<CardOrder | null>;
+  findBySession(sessionId: string): Promise<CardOrder | null>;
+  findByPayment(paymentIntentId: string): Promise<CardOrder | null>;
+  /** The purchase that was asked for under this secret. */
+  findPurchase(tokenDigest: Buffer): Promise<CardOrder | null>;
+  /**
+   * Holds an order until the transaction ends: the first thing to do in it.
+   *
+   * @returns false when it was changed since it was read
+   */
+  hold(transaction: Transaction, order: CardOrder): Promise<boolean>;
+  /** Changes an order. @returns false, and changes nothing, when it was changed since it was read */
+  change(on: Database | Transaction, order: CardOrder, change: OrderChange): Promise<boolean>;
+  /**
+   * Counts a look at the provider, and says when the next is due unless something is heard of it before. The customer
+   * that the payment will be found by, once it is known.
+   */
+  looked(id: string, nextAtMs: number, customerId?: string): Promise<void>;
+  /**
+   * Whether the provider may be asked about this order now: at most once in so many milliseconds, by whomever.
+   */
+  mayLook(id: string, everyMs: number): Promise<boolean>;
+  /** Orders that somebody should look at, longest waiting first; they are put off so that others take other ones. */
+  takeDue(limit: number, putOffMs: number): Promise<readonly string[]>;
+  /** Makes sure that the sweeper looks at these orders at once. */
+  wake(on: Database | Transaction, ids: readonly string[]): Promise<void>;
+  /** Marks the key as handed over. @returns when it was for the first time, in milliseconds since 1970 */
+  deliver(id: string): Promise<number>;
+}
+
+interface OrderRow {
+  id: string;
+  kind: OrderKind;
+  state: number;
+  version: number;
+  amount_micros: bigint;
+  credit_micros: bigint;
+  account_id: bigint | null;
+  key_id: bigint | null;
+  key_lookup: bigint | null;
+  key_digest: Buffer | null;
+  key_prefix: string | null;
+  token_digest: Buffer | null;
+  request_digest: Buffer | null;
+  key_name: string | null;
+  email: string | null;
+  recharge_threshold_micros: bigint | null;
+  recharge_top_up_micros: bigint | null;
+  session_id: string | null;
+  session_url: string | null;
+  payment_intent_id: string | null;
+  customer_id: string | null;
+  payment_method_id: string | null;
+  failure: string | null;
+  decline_code: string | null;
+  reversed_micros: bigint;
+  bonus_taken_micros: bigint;
+  disputed_micros: bigint;
+  dispute: string | null;
+  created_at: Date;
+  expires_at: Date;
+  looks: number;
+  paid_at: Date | null;
+  delivered_at: Date | null;
+}
+
+/** How long the sweeper leaves an order that it could not finish, by how often it has looked. */
+export function nextLookAfterMs(looks: number): number {
+  return Math.min(60_000 * 2 ** Math.min(looks, 10), 6 * 3_600_000);
+}
+
+/** Card orders in SQL. */
+export function createOrderStore(sql: Database, nowMs: () => number): OrderStore {
+  const iso = (ms: number) => new Date(ms).toISOString();
+  const now = () => iso(nowMs());
+  const text = (value: bigint | null) => (value === null ? null : String(value));
+
+  async function findWhere(on: Database | Transaction, where: ReturnType<typeof sql>): Promise<CardOrder[]> {
+    const rows = await on<OrderRow[]>`select * from card_orders where ${where}`;
+    return rows.map(readRow);
+  }
+  const firstOf = async (orders: Promise<CardOrder[]>) => (await orders)[0] ?? null;
+
+  return {
+    async insert(on, order) {
+      const rows = await on`
+        insert into card_orders ${on({
+          id: order.id,
+          kind: order.kind,
+          amount_micros: String(order.amountMicros),
+          credit_micros: String(order.creditMicros),
+          account_id: text(order.accountId),
+          key_lookup: text(order.key?.lookup ?? null),
+          key_digest: order.key?.digest ?? null,
+          key_prefix: order.key?.prefix ?? null,
+          token_digest: order.tokenDigest,
+          request_digest: order.requestDigest,
+          key_name: order.keyName,
+          email: order.email,
+          recharge_threshold_micros: text(order.recharge?.thresholdMicros ?? null),
+          recharge_top_up_micros: text(order.recharge?.topUpMicros ?? null),
+          customer_id: order.customerId,
+          payment_method_id: order.paymentMethodId,
+          card_fingerprint: order.cardFingerprint,
+          address_digest: order.addressDigest,
+          created_at: now(),
+          expires_at: iso(order.expiresAtMs),
+          next_at: iso(order.nextAtMs),
+        })} on conflict do nothing returning id`;
+      return rows.length === 1;
+    },
+
+    find: (id) => firstOf(findWhere(sql, sql`id = ${id}`)),
+    findBySession: (sessionId) => firstOf(findWhere(sql, sql`session_id = ${sessionId}`)),
+    findByPayment: (paymentIntentId) => firstOf(findWhere(sql, sql`payment_intent_id = ${paymentIntentId}`)),
+    findPurchase: (tokenDigest) =>
+      firstOf(findWhere(sql, sql`token_digest = ${tokenDigest} and kind = 'purchase'`)),
+
+    async hold(transaction, order) {
+      const rows = await transaction`
+        select 1 from card_orders where id = ${order.id} and version = ${order.version} for update`;
+      return rows.length === 1;
+    },
+
+    async change(on, order, change) {
+      const columns: Record<string, string | number | null> = {};
+      const put = (column: string, value: string | number | null | undefined) => {
+        if (value !== undefined) columns[column] = value;
+      };
+      put('state', change.state === undefined ? undefined : STATES.indexOf(change.state));
+      put('account_id', change.accountId === undefined ? undefined : String(change.accountId));
+      put('key_id', change.keyId === undefined ? undefined : String(change.keyId));
+      put('session_id', change.sessionId);
+      put('session_url', change.sessionUrl);
+      put('payment_intent_id', change.paymentIntentId);
+      put('customer_id', change.customerId);
+      put('payment_method_id', change.paymentMethodId);
+      put('card_fingerprint', change.cardFingerprint);
+      put('failure', change.failure);
+      put('decline_code', change.declineCode);
+      put('reversed_micros', change.reversedMicros === undefined ? undefined : String(change.reversedMicros));
+      put(
+        'bonus_taken_micros',
+        change.bonusTakenMicros === undefined ? undefined : String(change.bonusTakenMicros),
+      );
+      put('disputed_micros', change.disputedMicros === undefined ? undefined : String(change.disputedMicros));
+      put('dispute', change.dispute);
+      put('expires_at', change.expiresAtMs === undefined ? undefined : iso(change.expiresAtMs));
+      if (change.nextAtMs !== undefined)
+        put('next_at', change.nextAtMs === null ? null : iso(change.nextAtMs));
+      put('paid_at', change.paidAtMs === undefined ? undefined : iso(change.paidAtMs));
+      const rows = await on`
+        update card_orders set ${on({ ...columns, version: order.version + 1 })}
+        where id = ${order.id} and version = ${order.version} returning id`;
+      return rows.length === 1;
+    },
+
+    async looked(id, nextAtMs, customerId) {
+      await sql`
+        update card_orders set looks = looks + 1, looked_at = ${now()}, next_at = ${iso(nextAtMs)},
+          customer_id = coalesce(customer_id, ${customerId ?? null})
+        where id = ${id} and state = 0`;
+    },
+
+    async mayLook(id, everyMs) {
+      const rows = await sql`
+        update card_orders set looked_at = ${now()}
+        where id = ${id} and (looked_at is null or looked_at <= ${iso(nowMs() - everyMs)}) returning id`;
+      return rows.length === 1;
+    },
+
+    async takeDue(limit, putOffMs) {
+      const rows = await sql<{ id: string }[]>`
+        update card_orders set next_at = ${iso(nowMs() + putOffMs)}
+        where id in (
+          select id from card_orders where next_at <= ${now()} order by next_at limit ${limit} for update skip locked
+        ) returning id`;
+      return rows.map(({ id }) => id);
+    },
+
+    async wake(on, ids) {
+      if (ids.length === 0) return;
+      await on`update card_orders set next_at = ${now()} where id in ${on([...ids])}`;
+    },
+
+    async deliver(id) {
+      const [row] = await sql<{ delivered_at: Date }[]>`
+        update card_orders set delivered_at = coalesce(delivered_at, ${now()}) where id = ${id}
+        returning delivered_at`;
+      if (row === undefined) throw new Error(`there is no order ${id}`);
+      return row.delivered_at.getTime();
+    },
+  };
+}
+
+function readRow(row: OrderRow): CardOrder {
+  const state = STATES[row.state];
+  if (state === undefined) throw new Error(`order ${row.id} is in state ${row.state}`);
+  const { key_lookup: lookup, key_digest: digest, key_prefix: prefix } = row;
+  const { recharge_threshold_micros: thresholdMicros, recharge_top_up_micros: topUpMicros } = row;
+  return {
+    id: row.id,
+    kind: row.kind,
+    state,
+    version: row.version,
+    amountMicros: row.amount_micros,
+    creditMicros: row.credit_micros,
+    accountId: row.account_id,
+    keyId: row.key_id,
+    key: lookup === null || digest === null || prefix === null ? null : { lookup, digest, prefix },
+    tokenDigest: row.token_digest,
+    requestDigest: row.request_digest,
+    keyName: row.key_name,
+    email: row.email,
+    recharge: thresholdMicros === null || topUpMicros === null ? null : { thresholdMicros, topUpMicros },
+    sessionId: row.session_id,
+    sessionUrl: row.session_url,
+    paymentIntentId: row.payment_intent_id,
+    customerId: row.customer_id,
+    paymentMethodId: row.payment_method_id,
+    failure: row.failure,
+    declineCode: row.decline_code,
+    reversedMicros: row.reversed_micros,
+    bonusTakenMicros: row.bonus_taken_micros,
+    disputedMicros: row.disputed_micros,
+    dispute: row.dispute,
+    createdAtMs: row.created_at.getTime(),
+    expiresAtMs: row.expires_at.getTime(),
+    looks: row.looks,
+    paidAtMs: row.paid_at?.getTime() ?? null,
+    deliveredAtMs: row.delivered_at?.getTime() ?? null,
+  };
+}

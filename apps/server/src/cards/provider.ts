@@ -1,0 +1,513 @@
+/**
+ * The card provider, by its official library: what this house asks it, and what it makes of the replies. Nothing of the
+ * provider's own words passes through here but codes for machines.
+ */
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import Stripe from 'stripe';
+
+const MICROS_PER_CENT = 10_000n;
+const TIMEOUT_MS = 8_000;
+/** The library repeats what failed on the way, with the same idempotency key. */
+const NETWORK_RETRIES = 1;
+const MAX_SOCKETS = 32;
+/** A signed message is refused when its time is further from ours than this, to either side. */
+const WEBHOOK_TOLERANCE_S = 300;
+const PAGE = 100;
+/** More than a busy month has. */
+const MAX_EVENT_PAGES = 1_000;
+
+/** What the provider says of a payment, as it stands now. */
+export interface PaymentFacts {
+  paymentIntentId: string;
+  orderId: string | null;
+  /** `open`: it may still be paid. `dead`: it never will be. */
+  status: 'open' | 'paid' | 'dead';
+  /** What was paid; 0 unless it is paid. */
+  paidMicros: bigint;
+  currency: string;
+  /** How much of it went back or is in dispute. */
+  reversedMicros: bigint;
+  /** How much of that is in dispute, and may still come back. */
+  disputedMicros: bigint;
+  /** The worst of its disputes, in the provider's word; null: none. */
+  dispute: string | null;
+  customerId: string | null;
+  paymentMethodId: string | null;
+  card: { fingerprint: string | null; label: string } | null;
+  receiptUrl: string | null;
+  failure: Failure | null;
+}
+
+/** Why a card was not charged, in codes. */
+export interface Failure {
+  code: string;
+  declineCode: string | null;
+  adviceCode: string | null;
+}
+
+export interface SessionFacts {
+  sessionId: string;
+  orderId: string | null;
+  status: 'open' | 'complete' | 'expired';
+  isPaid: boolean;
+  totalMicros: bigint;
+  currency: string;
+  customerId: string | null;
+  /** Null until somebody has tried to pay. */
+  payment: PaymentFacts | null;
+}
+
+/** What came of an attempt to charge. When nobody knows, `charge` throws `ProviderUnavailable`. */
+export type ChargeOutcome =
+  | { status: 'known'; payment: PaymentFacts }
+  /** The provider would not even try; nothing exists there. */
+  | { status: 'refused'; failure: Failure };
+
+/** Where the provider says that something has happened. */
+export interface EventRef {
+  id: string;
+  type: string;
+  createdAtMs: number;
+  orderId: string | null;
+  sessionId: string | null;
+  paymentIntentId: string | null;
+  chargeId: string | null;
+}
+
+export interface CardFacts {
+  paymentMethodId: string;
+  fingerprint: string | null;
+  label: string;
+  customerId: string | null;
+}
+
+/** The provider did not answer, or not so that anybody could know: what was asked may have been done. */
+export class ProviderUnavailable extends Error {
+  constructor(cause: unknown) {
+    super('the card provider does not answer', { cause });
+    this.name = 'ProviderUnavailable';
+  }
+}
+
+/** A message that the provider did not sign, or not lately. */
+export class NotSigned extends Error {}
+
+export interface CardProvider {
+  openSession(order: {
+    orderId: string;
+    amountMicros: bigint;
+    /** What the person reads beside the amount. */
+    title: string;
+    email: string | null;
+    keepCard: boolean;
+    /** Holds the provider's placeholder for the session's id. */
+    successUrl: string;
+    cancelUrl: string;
+    expiresAtMs: number;
+  }): Promise<{ sessionId: string; url: string; expiresAtMs: number }>;
+  session(sessionId: string): Promise<SessionFacts | null>;
+  /** Makes the name under which an order's payment is found again. The same order, the same customer. */
+  openCustomer(order: { orderId: string; email: string | null }): Promise<string>;
+  /** Charges a card while its owner is away; the same order is charged once, however often it is asked. */
+  charge(order: {
+    orderId: string;
+    amountMicros: bigint;
+    customerId: string;
+    paymentMethodId: string;
+    title: string;
+    email: string | null;
+  }): Promise<ChargeOutcome>;
+  payment(paymentIntentId: string): Promise<PaymentFacts | null>;
+  /** The payment of an order, found by its customer; null: there is none. */
+  findPayment(order: { orderId: string; customerId: string }): Promise<PaymentFacts | null>;
+  /** A card that somebody names; null: there is none. */
+  card(paymentMethodId: string): Promise<CardFacts | null>;
+  /** Sends money back, once for each key. `amountMicros` null: all that is left. @returns null when nothing is left */
+  refund(
+    paymentIntentId: string,
+    amountMicros: bigint | null,
+    key: string,
+    isFraud: boolean,
+  ): Promise<string | null>;
+  /** Whether card networks warned of this payment, and sending it back would still avert a dispute. */
+  isWarnedOf(paymentIntentId: string): Promise<boolean>;
+  /** What happened since, oldest first. */
+  events(sinceMs: number): Promise<readonly EventRef[]>;
+  /** @throws NotSigned */
+  readWebhook(rawBody: Buffer, signature: string | undefined): EventRef;
+  close(): void;
+}
+
+/** What may have changed what an order has to show. */
+const EVENT_TYPES = [
+  'checkout.session.completed',
+  'checkout.session.async_payment_succeeded',
+  'checkout.session.async_payment_failed',
+  'checkout.session.expired',
+  'payment_intent.succeeded',
+  'payment_intent.payment_failed',
+  'payment_intent.canceled',
+  'charge.refunded',
+  'charge.refund.updated',
+  'refund.created',
+  'refund.updated',
+  'refund.failed',
+  'charge.dispute.created',
+  'charge.dispute.updated',
+  'charge.dispute.closed',
+  'charge.dispute.funds_withdrawn',
+  'charge.dispute.funds_reinstated',
+  'radar.early_fraud_warning.created',
+];
+
+/** Whether an event is a reason to look at an order. */
+export function concernsOrders(type: string): boolean {
+  return EVENT_TYPES.includes(type);
+}
+
+/** Disputes that may be won, and the states in which the provider has taken the money away. */
+const IN_DISPUTE = new Set(['needs_response', 'under_review']);
+const GONE_OR_DISPUTED = new Set([...IN_DISPUTE, 'lost']);
+
+export function createCardProvider(settings: {
+  url: string;
+  secretKey: string;
+  /** The newest first; while one is replaced the provider signs with both. */
+  webhookSecrets: readonly string[];
+  nowMs(): number;
+}): CardProvider {
+  const { protocol, hostname, port } = new URL(settings.url);
+  const secure = protocol === 'https:';
+  const Agent = secure ? HttpsAgent : HttpAgent;
+  const agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS });
+  const stripe = new Stripe(settings.secretKey, {
+    host: hostname,
+    ...(port === '' ? {} : { port }),
+    protocol: secure ? 'https' : 'http',
+    telemetry: false,
+    maxNetworkRetries: NETWORK_RETRIES,
+    timeout: TIMEOUT_MS,
+    httpAgent: agent,
+  });
+
+  async function factsOf(intent: Stripe.PaymentIntent): Promise<PaymentFacts> {
+    const charge = typeof intent.latest_charge === 'object' ? intent.latest_charge : null;
+    const isPaid = intent.status === 'succeeded';
+    let reversedCents = 0;
+    let disputedCents = 0;
+    let dispute: string | null = null;
+    if (isPaid && charge !== null && (charge.amount_refunded > 0 || charge.refunded)) {
+      const refunds = await stripe.refunds.list({ payment_intent: intent.id, limit: PAGE });
+      for (const { amount, status } of refunds.data)
+        if (status !== 'failed' && status !== 'canceled') reversedCents += amount;
+    }
+    if (isPaid && charge?.disputed === true) {
+      const disputes = await stripe.disputes.list({ payment_intent: intent.id, limit: PAGE });
+      for (const { amount, status } of disputes.data) {
+        if (GONE_OR_DISPUTED.has(status)) reversedCents += amount;
+        if (IN_DISPUTE.has(status)) disputedCents += amount;
+        if (dispute === null || GONE_OR_DISPUTED.has(status)) dispute = status;
+      }
+    }
+    const card = charge?.payment_method_details?.card ?? null;
+    const error = intent.last_payment_error;
+    return {
+      paymentIntentId: intent.id,
+      orderId: intent.metadata.order ?? null,
+      status: isPaid
+        ? 'paid'
+        : intent.status === 'canceled' || intent.status === 'requires_payment_method'
+          ? 'dead'
+          : 'open',
+      paidMicros: isPaid ? BigInt(intent.amount_received) * MICROS_PER_CENT : 0n,
+      currency: intent.currency,
+      reversedMicros: BigInt(Math.min(reversedCents, intent.amount_received)) * MICROS_PER_CENT,
+      disputedMicros:
+        BigInt(Math.min(disputedCents, reversedCents, intent.amount_received)) * MICROS_PER_CENT,
+      dispute,
+      customerId: idOf(intent.customer),
+      paymentMethodId: idOf(intent.payment_method) ?? idOf(charge?.payment_method ?? null),
+      card:
+        card === null
+          ? null
+          : { fingerprint: card.fingerprint ?? null, label: `${card.brand} ${card.last4}` },
+      receiptUrl: charge?.receipt_url ?? null,
+      failure: error === null ? null : failureOf(error),
+    };
+  }
+
+  return {
+    openSession: (order) =>
+      asked(async () => {
+        const expiresAtS = Math.floor(order.expiresAtMs / 1_000);
+        const session = await stripe.checkout.sessions.create(
+          {
+            mode: 'payment',
+            submit_type: 'pay',
+            allowed_payment_method_types: ['card'],
+            line_items: [
+              {
+                quantity: 1,
+                price_data: {
+                  currency: 'usd',
+                  unit_amount: centsOf(order.amountMicros),
+                  product_data: { name: order.title },
+                },
+              },
+            ],
+            success_url: order.successUrl,
+            cancel_url: order.cancelUrl,
+            client_reference_id: order.orderId,
+            customer_creation: order.keepCard ? 'always' : 'if_required',
+            ...(order.email === null ? {} : { customer_email: order.email }),
+            expires_at: expiresAtS,
+            metadata: { order: order.orderId },
+            payment_intent_data: {
+              // Events of a payment do not carry its session.
+              metadata: { order: order.orderId },
+              ...(order.keepCard ? { setup_future_usage: 'off_session' as const } : {}),
+              ...(order.email === null ? {} : { receipt_email: order.email }),
+            },
+          },
+          { idempotencyKey: `session:${order.orderId}` },
+        );
+        if (session.url === null) throw new Error('the provider opened a session without a page');
+        return { sessionId: session.id, url: session.url, expiresAtMs: session.expires_at * 1_000 };
+      }),
+
+    session: (sessionId) =>
+      orNull<SessionFacts>(async () => {
+        const session = await stripe.checkout.sessions.retrieve(sessionId, {
+          expand: ['payment_intent.latest_charge'],
+        });
+        const intent = typeof session.payment_intent === 'object' ? session.payment_intent : null;
+        const { status } = session;
+        return {
+          sessionId: session.id,
+          orderId: session.metadata?.order ?? null,
+          status: status === 'complete' ? 'complete' : status === 'expired' ? 'expired' : 'open',
+          isPaid: session.payment_status === 'paid',
+          totalMicros: BigInt(session.amount_total ?? 0) * MICROS_PER_CENT,
+          currency: session.currency ?? '',
+          customerId: idOf(session.customer),
+          payment: intent === null ? null : await factsOf(intent),
+        };
+      }),
+
+    openCustomer: ({ orderId, email }) =>
+      asked(async () => {
+        const customer = await stripe.customers.create(
+          { metadata: { order: orderId }, ...(email === null ? {} : { email }) },
+          { idempotencyKey: `customer:${orderId}` },
+        );
+        return customer.id;
+      }),
+
+    charge: (order) =>
+      asked(async () => {
+        try {
+          const intent = await stripe.paymentIntents.create(
+            {
+              amount: centsOf(order.amountMicros),
+              currency: 'usd',
+              customer: order.customerId,
+              payment_method: order.paymentMethodId,
+              confirm: true,
+              off_session: true,
+              error_on_requires_action: true,
+              automatic_payment_methods: { enabled: true, allow_redirects: 'never' },
+              description: order.title,
+              metadata: { order: order.orderId },
+              ...(order.email === null ? {} : { receipt_email: order.email }),
+              expand: ['latest_charge'],
+            },
+            { idempotencyKey: `charge:${order.orderId}` },
+          );
+          return { status: 'known', payment: await factsOf(intent) };
+        } catch (error) {
+          if (error instanceof Stripe.errors.StripeCardError) {
+            const failure = failureOf(error);
+            const id = error.payment_intent?.id;
+            if (id === undefined) return { status: 'refused', failure };
+            const declined = await stripe.paymentIntents.retrieve(id, { expand: ['latest_charge'] });
+            const facts = await factsOf(declined);
+            return { status: 'known', payment: { ...facts, failure: facts.failure ?? failure } };
+          }
+          if (error instanceof Stripe.errors.StripeInvalidRequestError)
+            return { status: 'refused', failure: failureOf(error) };
+          throw error;
+        }
+      }),
+
+    payment: (paymentIntentId) =>
+      orNull(async () =>
+        factsOf(await stripe.paymentIntents.retrieve(paymentIntentId, { expand: ['latest_charge'] })),
+      ),
+
+    findPayment: ({ orderId, customerId }) =>
+      asked(async () => {
+        const { data } = await stripe.paymentIntents.list({
+          customer: customerId,
+          limit: PAGE,
+          expand: ['data.latest_charge'],
+        });
+        const found = data.find(({ metadata }) => metadata.order === orderId);
+        return found === undefined ? null : factsOf(found);
+      }),
+
+    card: (paymentMethodId) =>
+      orNull(async () => {
+        const { id, card, customer } = await stripe.paymentMethods.retrieve(paymentMethodId);
+        if (card === undefined) return null;
+        return {
+          paymentMethodId: id,
+          fingerprint: card.fingerprint ?? null,
+          label: `${card.brand} ${card.last4}`,
+          customerId: idOf(customer),
+        };
+      }),
+
+    refund: (paymentIntentId, amountMicros, key, isFraud) =>
+      asked(async () => {
+        try {
+          const refund = await stripe.refunds.create(
+            {
+              payment_intent: paymentIntentId,
+              ...(amountMicros === null ? {} : { amount: centsOf(amountMicros) }),
+              reason: isFraud ? 'fraudulent' : 'requested_by_customer',
+            },
+            { idempotencyKey: `refund:${key}` },
+          );
+          return refund.id;
+        } catch (error) {
+          if (error instanceof Stripe.errors.StripeInvalidRequestError) return null;
+          throw error;
+        }
+      }),
+
+    isWarnedOf: (paymentIntentId) =>
+      asked(async () => {
+        const { data } = await stripe.radar.earlyFraudWarnings.list({
+          payment_intent: paymentIntentId,
+          limit: PAGE,
+        });
+        return data.some(({ actionable }) => actionable);
+      }),
+
+    events: (sinceMs) =>
+      asked(async () => {
+        const found: EventRef[] = [];
+        const since = Math.floor(sinceMs / 1_000);
+        let after: string | undefined;
+        for (let page = 0; page < MAX_EVENT_PAGES; page++) {
+          const { data, has_more: more } = await stripe.events.list({
+            created: { gte: since },
+            types: EVENT_TYPES,
+            limit: PAGE,
+            ...(after === undefined ? {} : { starting_after: after }),
+          });
+          for (const event of data) found.push(refOf(event));
+          after = data.at(-1)?.id;
+          if (!more || after === undefined) break;
+        }
+        return found.reverse();
+      }),
+
+    readWebhook(rawBody, signature) {
+      const nowMs = settings.nowMs();
+      for (const secret of settings.webhookSecrets) {
+        try {
+          const event = stripe.webhooks.constructEvent(
+            rawBody,
+            signature ?? '',
+            secret,
+            WEBHOOK_TOLERANCE_S,
+            undefined,
+            nowMs,
+          );
+          // The library refuses what is too old, and nothing that comes from the future.
+          const times = [...(signature ?? '').matchAll(/(?:^|,)\s*t=(\d{1,12})/g)].map(([, time]) =>
+            Number(time),
+          );
+          if (times.some((atS) => atS - nowMs / 1_000 > WEBHOOK_TOLERANCE_S)) break;
+          return refOf(event);
+        } catch {
+          // Perhaps it was signed with the next one.
+        }
+      }
+      throw new NotSigned();
+    },
+
+    close: () => agent.destroy(),
+  };
+}
+
+function centsOf(micros: bigint): number {
+  if (micros % MICROS_PER_CENT !== 0n) throw new RangeError('a card is charged in whole cents');
+  return Number(micros / MICROS_PER_CENT);
+}
+
+function idOf(value: string | { id: string } | null | undefined): string | null {
+  return typeof value === 'string' ? value : (value?.id ?? null);
+}
+
+/** Codes alone: the provider's sentences are for people at the provider. */
+function failureOf(error: object): Failure {
+  const read = (name: string) => {
+    const value: unknown = Reflect.get(error, name);
+    return typeof value === 'string' && /^\w{1,64}$/.test(value) ? value : null;
+  };
+  return {
+    code: read('code') ?? 'refused',
+    declineCode: read('decline_code'),
+    adviceCode: read('advice_code'),
+  };
+}
+
+/** Runs a question; whatever is not an answer is `ProviderUnavailable`. */
+async function asked<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    throw new ProviderUnavailable(error);
+  }
+}
+
+/** As `asked`, for things that may not exist. */
+function orNull<T>(ask: () => Promise<T | null>): Promise<T | null> {
+  return asked(async () => {
+    try {
+      return await ask();
+    } catch (error) {
+      if (error instanceof Stripe.errors.StripeInvalidRequestError && error.code === 'resource_missing')
+        return null;
+      throw error;
+    }
+  });
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value.length <= 255;
+
+/** Where an event points. Its object may be of any type; what is not there is null. */
+function refOf(event: Stripe.Event): EventRef {
+  const object: object = event.data.object;
+  const read = (name: string) => {
+    const value: unknown = Reflect.get(object, name);
+    const id = typeof value === 'object' && value !== null ? Reflect.get(value, 'id') : value;
+    return isText(id) ? id : null;
+  };
+  const kind = read('object');
+  const metadata: unknown = Reflect.get(object, 'metadata');
+  const order: unknown =
+    typeof metadata === 'object' && metadata !== null ? Reflect.get(metadata, 'order') : null;
+  return {
+    id: event.id,
+    type: event.type,
+    createdAtMs: event.created * 1_000,
+    orderId: isText(order) && /^[0-9a-f-]{36}$/.test(order) ? order : null,
+    sessionId: kind === 'checkout.session' ? read('id') : null,
+    paymentIntentId: kind === 'payment_intent' ? read('id') : read('payment_intent'),
+    chargeId: kind === 'charge' ? read('id') : read('charge'),
+  };
+}

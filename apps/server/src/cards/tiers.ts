@@ -1,0 +1,29 @@
+/** What can be bought at once: the interface's credit tiers. */
+
+export interface CreditTier {
+  amountUsd: number;
+  label: string;
+  /** About how many calls it buys, in words. */
+  approximateCalls: string;
+}
+
+export const CREDIT_TIERS: readonly CreditTier[] = [
+  { amountUsd: 5, label: 'Intro', approximateCalls: '80-100' },
+  { amountUsd: 10, label: 'Starter', approximateCalls: 'about 200' },
+  { amountUsd: 25, label: 'Growth', approximateCalls: 'about 500' },
+  { amountUsd: 100, label: 'Pro', approximateCalls: 'about 2000' },
+];
+
+/** The tier of exactly this amount: a number, not a text that looks like one. Undefined: there is none. */
+export function tierOf(amountUsd: unknown): CreditTier | undefined {
+  return CREDIT_TIERS.find((tier) => tier.amountUsd === amountUsd);
+}
+
+/** Tiers as an answer lists them. */
+export function shownTiers() {
+  return CREDIT_TIERS.map(({ amountUsd, label, approximateCalls }) => ({
+    amountUsd,
+    tier: label,
+    description: `${approximateCalls} calls`,
+  }));
+}

@@ -1,0 +1,165 @@
+/**
+ * Mail that is sent because something happened: written down in the commit of what it tells of, sent by a job. It is
+ * sent at least once; a second copy has the same Message-ID.
+ */
+import type { Database, Transaction } from '../db/connection.ts';
+import { bodyText, isMailAddress, subjectLine } from './mail-text.ts';
+import { connectSmtp, type Delivery, type Letter, type SmtpSettings } from './smtp.ts';
+
+export interface Mail {
+  /** What `transferIdFor` makes of the cause: the same cause is one mail, for as long as it is remembered. */
+  id: string;
+  to: string;
+  subject: string;
+  /** Plain text. It holds no key, no token and no other secret: mail is read on its way. */
+  text: string;
+}
+
+/** What became of a mail, without its address: what a log line may say. */
+export interface MailReport {
+  outcome: 'sent' | 'failed' | 'given-up';
+  id: string;
+  attempts: number;
+  /** Absent when it was sent. */
+  reason?: string;
+}
+
+export interface Mailer {
+  /**
+   * Writes a mail down, to be sent once the transaction is committed. It never fails for what it is given, because the
+   * transaction tells of more than a mail: to an address that is none nothing is sent, and control characters and
+   * secrets are left out. Does nothing when there is no mail server, or when the mail is known.
+   */
+  enqueue(transaction: Transaction, mail: Mail): Promise<void>;
+  /** Sends what is due, as much as is good for one run, and says how many mails were accepted. */
+  send(): Promise<number>;
+  /** Forgets the oldest mails after 30 days, sent or not, and says how many. */
+  forget(): Promise<number>;
+  /** Begins no more mails, and waits for those that are being sent. */
+  close(): Promise<void>;
+}
+
+const MINUTE_MS = 60_000;
+/** After the first attempt, the second, and so on: an outage of half a day loses nothing. */
+const BACK_OFF_MS = [1, 3, 9, 27, 81, 243, 360].map((minutes) => minutes * MINUTE_MS);
+const MAX_ATTEMPTS = BACK_OFF_MS.length + 1;
+const KEPT_MS = 30 * 24 * 60 * MINUTE_MS;
+const FORGOTTEN_AT_ONCE = 5_000;
+const AT_ONCE = 4;
+/** Of each of those that send at once, in one run. */
+const MAILS_A_RUN = 25;
+
+interface Row {
+  id: string;
+  recipient: string;
+  subject: string;
+  body: string;
+  created_at: Date;
+  attempts: number;
+}
+
+/**
+ * Opens the outbox.
+ *
+ * @param parts.smtp null: there is no mail server, and nothing is written down
+ * @throws StartError when the mail server's address or the sender's cannot be read
+ */
+export function createMailer(
+  sql: Database,
+  parts: { smtp: SmtpSettings | null; nowMs(): number; report(report: MailReport): void },
+): Mailer {
+  const { nowMs, report } = parts;
+  const smtp = parts.smtp === null ? null : connectSmtp(parts.smtp);
+  // Nobody else takes a mail up while it is being sent: the lease is longer than sending and noting it can take.
+  const leaseMs = 2 * MINUTE_MS + (parts.smtp?.timeoutMs ?? 0);
+  const at = (inMs = 0) => new Date(nowMs() + inMs).toISOString();
+  const running = new Set<Promise<unknown>>();
+  let closed = false;
+
+  /** Takes up the mail that is due longest: from now until its lease ends it is this call's. */
+  async function claim(): Promise<Row | undefined> {
+    const [row] = await sql<Row[]>`
+      update mails set attempts = attempts + 1, next_at = ${at(leaseMs)}
+      where id = (
+        select id from mails where next_at <= ${at()} order by next_at limit 1 for update skip locked
+      )
+      returning id, recipient, subject, body, created_at, attempts`;
+    return row;
+  }
+
+  /** Notes what became of it. Only who claimed it last decides what comes next; but what was sent, was sent. */
+  async function settle({ id, attempts }: Row, delivery: Delivery): Promise<void> {
+    if (delivery.kind === 'accepted') {
+      await sql`update mails set sent_at = ${at()}, next_at = null, given_up_at = null where id = ${id}`;
+      return report({ outcome: 'sent', id, attempts });
+    }
+    const { reason } = delivery;
+    const pauseMs = delivery.kind === 'refused' ? undefined : BACK_OFF_MS[attempts - 1];
+    if (pauseMs === undefined) {
+      await sql`
+        update mails set given_up_at = ${at()}, next_at = null
+        where id = ${id} and attempts = ${attempts} and next_at is not null`;
+      return report({ outcome: 'given-up', id, attempts, reason });
+    }
+    await sql`
+      update mails set next_at = ${at(pauseMs)}
+      where id = ${id} and attempts = ${attempts} and next_at is not null`;
+    report({ outcome: 'failed', id, attempts, reason });
+  }
+
+  async function deliver(send: (letter: Letter) => Promise<Delivery>, row: Row): Promise<Delivery> {
+    if (row.attempts > MAX_ATTEMPTS) return { kind: 'refused', reason: 'its last attempt did not end' };
+    const { id, recipient, subject, body, created_at } = row;
+    return await send({ id, to: recipient, subject, text: body, writtenAt: created_at });
+  }
+
+  /** Sends mail after mail until one fails: if it was the mail server that failed, the others need not. */
+  async function sendSome(send: (letter: Letter) => Promise<Delivery>): Promise<number> {
+    let accepted = 0;
+    for (let taken = 0; taken < MAILS_A_RUN && !closed; taken += 1) {
+      const row = await claim();
+      if (row === undefined) break;
+      const delivery = await deliver(send, row);
+      await settle(row, delivery);
+      if (delivery.kind === 'accepted') accepted += 1;
+      if (delivery.kind === 'failed') break;
+    }
+    return accepted;
+  }
+
+  return {
+    async enqueue(transaction, { id, to, subject, text }) {
+      if (smtp === null) return;
+      if (!isMailAddress(to)) {
+        return report({ outcome: 'given-up', id, attempts: 0, reason: 'its address is none' });
+      }
+      await transaction`
+        insert into mails (id, recipient, subject, body, created_at, next_at)
+        values (${id}, ${to}, ${subjectLine(subject)}, ${bodyText(text)}, ${at()}, ${at()})
+        on conflict (id) do nothing`;
+    },
+    async send() {
+      if (smtp === null || closed) return 0;
+      const all = Promise.allSettled(Array.from({ length: AT_ONCE }, () => sendSome(smtp.send)));
+      running.add(all);
+      const results = await all.finally(() => running.delete(all));
+      let accepted = 0;
+      for (const result of results) {
+        if (result.status === 'rejected') throw result.reason;
+        accepted += result.value;
+      }
+      return accepted;
+    },
+    async forget() {
+      const { count } = await sql`
+        delete from mails where id in (
+          select id from mails where created_at < ${at(-KEPT_MS)} order by created_at limit ${FORGOTTEN_AT_ONCE}
+        )`;
+      return count;
+    },
+    async close() {
+      closed = true;
+      await Promise.all(running);
+    },
+  };
+}

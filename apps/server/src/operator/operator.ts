@@ -1,0 +1,51 @@
+/** The operator's part of the server, put together: there only while there is a token for it. */
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Database, Transaction } from '../db/connection.ts';
+import type { RateLimit } from '../http/rate-limit.ts';
+import type { Keys } from '../keys/keys.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { UpstreamHealth } from '../upstreams/http.ts';
+import { createAccountRecords } from './accounts.ts';
+import { type CardRefunds, createActs } from './acts.ts';
+import { BOOKS_PROVED_EVERY_MS, createBooksVerdicts } from './books-verdict.ts';
+import { createOperators, type OperatorToken } from './credentials.ts';
+import { operatorRoutes } from './routes.ts';
+
+export interface OperatorParts {
+  sql: Database;
+  ledger: Ledger;
+  keys: Keys;
+  /** Pays what an account owes from credit that has just come, in the same commit. */
+  collectDebts(transaction: Transaction, accountId: bigint): Promise<unknown>;
+  /** Null: there is no card provider. */
+  cards: CardRefunds | null;
+  /** Services that sell credit: what is paid for them is no sale until it is spent. */
+  creditServices: readonly string[];
+  upstreamHealth(): readonly UpstreamHealth[];
+  sendPage(request: FastifyRequest, reply: FastifyReply): FastifyReply;
+  /** Counts bad tokens by address: `REFUSALS_PER_MINUTE`. */
+  refusalLimit: RateLimit;
+  addressOf(request: FastifyRequest): string;
+  logger: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>;
+  nowMs(): number;
+}
+
+/** @returns null without tokens: then nothing of it is there, neither page nor job */
+export function openOperatorDoor(tokens: readonly OperatorToken[], parts: OperatorParts) {
+  if (tokens.length === 0) return null;
+  const { sql, nowMs } = parts;
+  const verdicts = createBooksVerdicts(sql, nowMs);
+  return {
+    routes(app: FastifyInstance): void {
+      operatorRoutes(app, {
+        ...parts,
+        cards: parts.cards !== null,
+        operators: createOperators(tokens, parts),
+        acts: createActs(parts),
+        records: createAccountRecords(sql, nowMs),
+        verdicts,
+      });
+    },
+    job: { name: 'prove-books', intervalMs: BOOKS_PROVED_EVERY_MS, run: verdicts.proveIfDue },
+  };
+}

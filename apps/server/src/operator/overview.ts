@@ -1,0 +1,255 @@
+/** The figures at a glance. Each part has a bound on its time: what takes too long is told as not known, and why. */
+import type { Database, Transaction } from '../db/connection.ts';
+import { microsToUsd } from '../ledger/money.ts';
+
+export const MOST_DAYS = 90;
+const DAY_MS = 86_400_000;
+const PART_TIMEOUT_MS = 5_000;
+const LISTED = 100;
+/** A settlement takes seconds; one whose end is not known after this is worth a look. */
+const SETTLEMENT_EXPECTED_MS = 60_000;
+/** By then an order should be paid or over, even if every message about it was lost. */
+const ORDER_GRACE_MS = 10 * 60_000;
+/** For how long a call may have been open before its price was taken or given back. */
+const LONGEST_CALL_MS = DAY_MS;
+const QUERY_CANCELED = '57014';
+
+export interface Overview {
+  days: number;
+  /** The first day, in UTC. */
+  since: string;
+  sales: Record<string, unknown> | null;
+  money: Record<string, unknown> | null;
+  unfinished: Record<string, unknown> | null;
+  notes: string[];
+}
+
+/**
+ * @param options.days how many days to look back on, today among them: 1 to 90
+ * @param options.creditServices services that sell credit: what is paid for them is no sale until it is spent
+ */
+export async function overviewOf(
+  sql: Database,
+  options: { days: number; creditServices: readonly string[]; nowMs: number },
+): Promise<Overview> {
+  const { days, nowMs } = options;
+  const since = new Date(nowMs - (nowMs % DAY_MS) - (days - 1) * DAY_MS);
+  const notes: string[] = [];
+
+  /** One part of the whole, in a snapshot of its own; null with a note when it takes too long. */
+  async function part<T>(name: string, read: (transaction: Transaction) => Promise<T>): Promise<T | null> {
+    try {
+      // The driver's types unwrap what a transaction returns; what is read here holds no promises.
+      const [value] = await sql.begin('isolation level repeatable read read only', async (transaction) => {
+        await transaction`select set_config('statement_timeout', ${String(PART_TIMEOUT_MS)}, true)`;
+        return [await read(transaction)] as const;
+      });
+      return value as T;
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === QUERY_CANCELED)) throw error;
+      notes.push(`${name}: not known, because adding it up took more than ${PART_TIMEOUT_MS / 1_000} s.`);
+      return null;
+    }
+  }
+
+  // One after the other: the figures are for people, and the connections for calls.
+  const sales = await part('Sales', (on) => salesOf(on, since, options.creditServices));
+  if (sales === null && days > 1) notes.push('Ask for fewer days.');
+  const money = await part('Money', (on) => moneyOf(on, since));
+  const unfinished = await part('Unfinished business', (on) => unfinishedOf(on, nowMs));
+  return { days, since: since.toISOString().slice(0, 10), sales, money, unfinished, notes };
+}
+
+async function salesOf(on: Transaction, since: Date, creditServices: readonly string[]) {
+  // `created_at` has the index; the day is that on which the money was taken, as in `call_spending`.
+  const rows = await on<
+    {
+      day: string | null;
+      service: string | null;
+      rail: string;
+      captured: bigint;
+      captured_micros: bigint;
+      released: bigint;
+      released_micros: bigint;
+    }[]
+  >`
+    select to_char(day, 'YYYY-MM-DD') as day, service, rail,
+           count(*) filter (where state = 1) as captured,
+           coalesce(sum(price_micros) filter (where state = 1), 0)::bigint as captured_micros,
+           count(*) filter (where state = 2) as released,
+           coalesce(sum(price_micros) filter (where state = 2), 0)::bigint as released_micros
+    from (
+      select (finished_at at time zone 'UTC')::date as day, service, rail, state, price_micros from calls
+      where created_at >= ${new Date(since.getTime() - LONGEST_CALL_MS).toISOString()}
+        and finished_at >= ${since.toISOString()} and state in (1, 2)
+    ) ended
+    group by grouping sets ((day, rail), (service, rail))
+    order by day, captured_micros desc, service, rail`;
+  const sold = rows.filter(({ service }) => service === null || !creditServices.includes(service));
+  const byService = sold.filter(({ day }) => day === null);
+  const creditSold = rows.filter(({ service }) => service !== null && creditServices.includes(service));
+  const sum = (pick: (row: (typeof rows)[number]) => bigint, of = byService) =>
+    of.reduce((total, row) => total + pick(row), 0n);
+  const line = (row: (typeof rows)[number]) => ({
+    rail: row.rail,
+    calls: Number(row.captured),
+    capturedUsd: microsToUsd(row.captured_micros),
+    released: Number(row.released),
+    releasedUsd: microsToUsd(row.released_micros),
+  });
+  return {
+    calls: Number(sum(({ captured }) => captured)),
+    capturedUsd: microsToUsd(sum(({ captured_micros: micros }) => micros)),
+    released: Number(sum(({ released }) => released)),
+    releasedUsd: microsToUsd(sum(({ released_micros: micros }) => micros)),
+    creditSoldOnChainsUsd: microsToUsd(sum(({ captured_micros: micros }) => micros, creditSold)),
+    byDay: sold.flatMap((row) => (row.day === null ? [] : [{ day: row.day, ...line(row) }])),
+    byService: byService.map((row) => ({ service: row.service, ...line(row) })),
+  };
+}
+
+async function moneyOf(on: Transaction, since: Date) {
+  const from = since.toISOString();
+  const usd = (micros: bigint | undefined) => microsToUsd(micros ?? 0n);
+  const [reserved] = await on<{ credits: bigint; on_chain: bigint }[]>`
+    select (select coalesce(sum(debits_pending), 0) from ledger_accounts where not house)::bigint as credits,
+           (select coalesce(sum(c.price_micros), 0) from settlements s
+            join calls c on c.account_id = s.account_id and c.id = s.call_id
+            where s.final_at is null and s.state in (0, 3))::bigint as on_chain`;
+  const moved = await on<{ code: string; moved: bigint; transfers: bigint }[]>`
+    select code, sum(amount_micros)::bigint as moved, count(*) as transfers from ledger_transfers
+    where code <> 'call' and created_at >= ${from} group by code order by code`;
+  const movedBy = new Map(moved.map((row) => [row.code, row.moved]));
+  const [debts] = await on<{ owed: bigint; accounts: bigint }[]>`
+    select coalesce(sum(owed_micros), 0)::bigint as owed, count(*) as accounts from account_debts
+    where owed_micros > 0`;
+  const [refunds] = await on<{ owed: bigint; calls: bigint; oldest: Date | null }[]>`
+    select coalesce(sum(amount_micros), 0)::bigint as owed, count(*) as calls, min(created_at) as oldest
+    from refunds where state = 0`;
+  const [cards] = await on<{ orders: bigint; paid: bigint; reversed: bigint }[]>`
+    select count(*) as orders, coalesce(sum(amount_micros), 0)::bigint as paid,
+           coalesce(sum(reversed_micros), 0)::bigint as reversed
+    from card_orders where state = 1 and paid_at >= ${from}`;
+  const disputes = await on<{ dispute: string; orders: bigint; reversed: bigint }[]>`
+    select dispute, count(*) as orders, sum(reversed_micros)::bigint as reversed from card_orders
+    where dispute is not null group by dispute order by dispute`;
+  return {
+    reserved: { creditsUsd: usd(reserved?.credits), onChainUsd: usd(reserved?.on_chain) },
+    refunded: {
+      onChainUsd: usd(movedBy.get('onchain_refund')),
+      callsUsd: usd((movedBy.get('call_refund') ?? 0n) + (movedBy.get('operator_refund') ?? 0n)),
+    },
+    owed: {
+      byCustomersUsd: usd(debts?.owed),
+      customers: Number(debts?.accounts ?? 0n),
+      onChainUsd: usd(refunds?.owed),
+      onChainRefunds: Number(refunds?.calls ?? 0n),
+      onChainSince: refunds?.oldest?.toISOString() ?? null,
+    },
+    granted: {
+      byOperatorsUsd: usd(movedBy.get('operator_grant')),
+      inTrialsUsd: usd(movedBy.get('trial_grant')),
+    },
+    cards: {
+      ordersPaid: Number(cards?.orders ?? 0n),
+      paidUsd: usd(cards?.paid),
+      /** Of those paid in these days. */
+      reversedUsd: usd(cards?.reversed),
+      /** Of all times, by the provider's word for where they stand. */
+      disputes: disputes.map((row) => ({
+        status: row.dispute,
+        orders: Number(row.orders),
+        reversedUsd: microsToUsd(row.reversed),
+      })),
+    },
+    transfers: moved.map((row) => ({
+      code: row.code,
+      transfers: Number(row.transfers),
+      movedUsd: microsToUsd(row.moved),
+    })),
+  };
+}
+
+async function unfinishedOf(on: Transaction, nowMs: number) {
+  const before = (ms: number) => new Date(nowMs - ms).toISOString();
+  const settlements = await on<
+    {
+      call_id: string;
+      rail: string;
+      service: string;
+      network: string;
+      payer: string;
+      price_micros: bigint;
+      state: number;
+      attempts: number;
+      reason: string | null;
+      transaction: string | null;
+      created_at: Date;
+      dead_after: Date;
+      next_at: Date;
+      of_all: bigint;
+    }[]
+  >`
+    select s.call_id, s.rail, c.service, s.network, s.payer, c.price_micros, s.state, s.attempts, s.reason,
+           s.transaction, s.created_at, s.dead_after, s.next_at, count(*) over () as of_all
+    from settlements s join calls c on c.account_id = s.account_id and c.id = s.call_id
+    where s.final_at is null and s.state in (0, 3) and s.created_at < ${before(SETTLEMENT_EXPECTED_MS)}
+    order by s.created_at limit ${LISTED}`;
+  const orders = await on<
+    {
+      id: string;
+      kind: string;
+      account_id: bigint | null;
+      amount_micros: bigint;
+      looks: number;
+      created_at: Date;
+      expires_at: Date;
+      looked_at: Date | null;
+      of_all: bigint;
+    }[]
+  >`
+    select id, kind, account_id, amount_micros, looks, created_at, expires_at, looked_at, count(*) over () as of_all
+    from card_orders where state = 0 and expires_at < ${before(ORDER_GRACE_MS)}
+    order by created_at limit ${LISTED}`;
+  const [inbox] = await on<{ waiting: bigint; oldest: Date | null; attempts: number | null }[]>`
+    select count(*) as waiting, min(received_at) as oldest, max(attempts) as attempts from card_events
+    where next_at is not null`;
+  return {
+    settlements: {
+      count: Number(settlements[0]?.of_all ?? 0n),
+      oldest: settlements.map((row) => ({
+        callId: row.call_id,
+        rail: row.rail,
+        service: row.service,
+        network: row.network,
+        payer: row.payer,
+        priceUsd: microsToUsd(row.price_micros),
+        state: row.state === 0 ? 'with_chain' : 'refused',
+        attempts: row.attempts,
+        reason: row.reason,
+        transaction: row.transaction,
+        createdAt: row.created_at.toISOString(),
+        deadAfter: row.dead_after.toISOString(),
+        nextAt: row.next_at.toISOString(),
+      })),
+    },
+    cardOrders: {
+      count: Number(orders[0]?.of_all ?? 0n),
+      oldest: orders.map((row) => ({
+        orderId: row.id,
+        kind: row.kind,
+        accountId: row.account_id === null ? null : String(row.account_id),
+        amountUsd: microsToUsd(row.amount_micros),
+        looks: row.looks,
+        createdAt: row.created_at.toISOString(),
+        expiresAt: row.expires_at.toISOString(),
+        lookedAt: row.looked_at?.toISOString() ?? null,
+      })),
+    },
+    inbox: {
+      waiting: Number(inbox?.waiting ?? 0n),
+      oldestAt: inbox?.oldest?.toISOString() ?? null,
+      mostAttempts: inbox?.attempts ?? 0,
+    },
+  };
+}

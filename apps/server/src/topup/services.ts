@@ -1,0 +1,102 @@
+/** What this door sells: credit, in one service for each amount. They stand in no catalog. */
+import { z } from 'zod';
+import { newApiKey } from '../keys/api-key.ts';
+import { answer } from '../services/answer.ts';
+import { defineService, type Service } from '../services/define.ts';
+import { TOPUP_TIERS, type TopupTier } from './tiers.ts';
+import type { Topups } from './topups.ts';
+
+/**
+ * What a payment is bound to, written by the route and by nobody else: `account:<id>`, or `new:` and a hash of the secret
+ * that the new key is claimed with.
+ */
+export type CreditTo = `account:${bigint}` | `new:${string}`;
+
+const creditTo = z.union([
+  z
+    .string()
+    .regex(/^account:\d+$/)
+    .transform((text) => ({ accountId: BigInt(text.slice('account:'.length)) })),
+  z
+    .string()
+    .regex(/^new:[0-9a-f]{64}$/)
+    .transform(() => ({ accountId: null })),
+]);
+
+const output = z.object({
+  amountUsd: z.number().describe('What was paid, in USDC.'),
+  creditsAdded: z.number().describe('What was credited, in USD.'),
+  currency: z.literal('USD'),
+  tier: z.string(),
+  newKey: z
+    .boolean()
+    .describe('Whether a key was made; otherwise the account of the presented key was credited.'),
+  apiKey: z.string().nullable(),
+  keyPrefix: z.string().nullable(),
+  usage: z.object({
+    header: z.string(),
+    alternativeHeader: z.string(),
+    balance: z.string(),
+    catalogUrl: z.string(),
+  }),
+  note: z.string(),
+});
+
+/** The service that sells this much credit; its path goes below `/api/m2m`. */
+function topupService(tier: TopupTier, topups: Topups): Service {
+  const { amountUsd } = tier;
+  return defineService({
+    path: `credits/topup/${amountUsd}`,
+    name: `${amountUsd} USD of credit`,
+    tag: 'Onboarding',
+    priceUsd: `${amountUsd}.00`,
+    summary: `${amountUsd} USD of prepaid credit for the API key that is presented, or for a new key in the answer.`,
+    // Loose: what it is bound to comes beside, and is nothing that a caller could send.
+    input: z.looseObject({
+      amountUsd: z.literal(amountUsd).describe('USD to buy.'),
+      claimSecret: z
+        .string()
+        .min(16)
+        .max(128)
+        .optional()
+        .describe('Without a key: a secret of your own, with which alone the answer can be asked for again.'),
+    }),
+    output,
+    example: { amountUsd },
+    secretAnswer: true,
+    effect: 'read',
+    timeoutMs: 10_000,
+    async run(input, { call, baseUrl }) {
+      const { accountId } = creditTo.parse(input.creditTo);
+      const beneficiary = accountId === null ? { newKey: newApiKey() } : { accountId };
+      await topups.intend(call.callId, beneficiary, call.priceMicros);
+      const key = beneficiary.newKey ?? null;
+      return answer(
+        {
+          amountUsd,
+          creditsAdded: amountUsd,
+          currency: 'USD' as const,
+          tier: tier.tier,
+          newKey: key !== null,
+          apiKey: key?.apiKey ?? null,
+          keyPrefix: key?.prefix ?? null,
+          usage: {
+            header: 'X-API-KEY',
+            alternativeHeader: 'Authorization: Bearer <key>',
+            balance: `${baseUrl}/api/keys/me`,
+            catalogUrl: `${baseUrl}/x402/catalog`,
+          },
+          note:
+            key === null
+              ? 'The account of the key that was presented has the credit.'
+              : 'Save this key now. The same request with the same payment shows it again for a while; nothing else does.',
+        },
+        { method: 'Credit of the same amount, granted once the payment has settled.' },
+      );
+    },
+  });
+}
+
+export function topupServices(topups: Topups): readonly { tier: TopupTier; service: Service }[] {
+  return TOPUP_TIERS.map((tier) => ({ tier, service: topupService(tier, topups) }));
+}

@@ -1,0 +1,231 @@
+import { act, actsTable } from './admin-act.js';
+import { ask } from './admin-session.js';
+import { badge, code, figures, moment, recordsTable, usd } from './admin-tables.js';
+import { formatMicros, microsOf } from './amount.js';
+import { el } from './dom.js';
+
+/**
+ * All of an account, and what can be done to it.
+ *
+ * @param {string} accountId
+ * @param {{ cards: boolean, goOn: (act: object) => void, did: (text: string) => void }} page `did` is told what was
+ *   done, and nothing when it was called off
+ */
+export async function accountView(accountId, page) {
+  const account = await ask(`accounts/${encodeURIComponent(accountId)}`);
+  const doing = async (wanted, done) => {
+    const answer = await act({ ...wanted, path: `accounts/${account.accountId}/${wanted.path}` });
+    page.did(answer === null ? null : done(answer.act));
+  };
+  return el(
+    'div',
+    {},
+    el('p', {}, el('a', { href: '#keys' }, '← Keys')),
+    el('h2', { tabindex: '-1' }, `Account ${account.accountId}`),
+    figures(
+      ['available', usd(account.availableUsd), 'main'],
+      ['reserved', usd(account.reservedUsd)],
+      ['spent in all', usd(account.spentUsd)],
+      ['owed', usd(account.owedUsd), microsOf(account.owedUsd) > 0n ? 'bad' : null],
+    ),
+    ...account.freezes.map(freezeNotice),
+    actions(account, doing),
+    keysTable(account.keys),
+    ordersTable(account.cardOrders, page.cards ? (order) => refundOrder(order, doing) : null),
+    callsTable(account.calls, (call) => refundCall(call, doing)),
+    transfersTable(account.transfers),
+    actsTable('Acts', account.acts, page.goOn),
+  );
+}
+
+function freezeNotice({ cause, note, since }) {
+  return el(
+    'div',
+    { class: 'notice warn' },
+    el('strong', {}, cause === 'debt' ? 'Frozen until what it owes is paid' : 'Frozen by an operator'),
+    ' since ',
+    moment(since),
+    note === null ? '.' : `. ${note}`,
+  );
+}
+
+function actions({ freezes }, doing) {
+  const button = (label, kind, onclick) => el('button', { type: 'button', class: kind, onclick }, label);
+  const frozen = freezes.some(({ cause }) => cause === 'operator');
+  return el(
+    'div',
+    { class: 'actions' },
+    frozen
+      ? button('Unfreeze …', 'secondary', () =>
+          doing(
+            {
+              title: 'Unfreeze this account?',
+              text: 'Its keys can spend again, unless it owes something.',
+              confirm: 'Unfreeze',
+              path: 'unfreeze',
+            },
+            () => 'Unfrozen.',
+          ),
+        )
+      : button('Freeze …', 'danger', () =>
+          doing(
+            {
+              title: 'Freeze this account?',
+              text: 'All its keys stop paying at once. Calls that are running end. It can be undone.',
+              confirm: 'Freeze',
+              danger: true,
+              path: 'freeze',
+            },
+            () => 'Frozen.',
+          ),
+        ),
+    button('Grant credit …', 'secondary', () =>
+      doing(
+        {
+          title: 'Grant credit?',
+          text: 'The credit is there at once. What the account owes is paid from it first.',
+          confirm: 'Grant',
+          path: 'grant',
+          amount: { label: 'Amount, USD', hint: 'At most 10,000.', value: '' },
+        },
+        ({ amountUsd }) => `Granted ${usd(amountUsd)}.`,
+      ),
+    ),
+  );
+}
+
+function refundOrder(order, doing) {
+  const left = formatMicros(microsOf(order.amountUsd) - microsOf(order.reversedUsd));
+  return doing(
+    {
+      title: 'Send this payment back?',
+      text: `The card gets its money back, and the account loses as much credit. ${left} of ${usd(order.amountUsd)} can go back.`,
+      confirm: 'Send back',
+      danger: true,
+      path: 'refund-order',
+      body: { orderId: order.orderId },
+      amount: { label: 'Amount, USD', hint: 'Empty: all that is left.', value: '', optional: true },
+    },
+    ({ amountUsd }) => `${usd(amountUsd)} are on their way back.`,
+  );
+}
+
+function refundCall(call, doing) {
+  return doing(
+    {
+      title: 'Give this call’s price back?',
+      text: `The account gets ${usd(call.priceUsd)} for its call of ${call.service}, once.`,
+      confirm: 'Give back',
+      path: 'refund-call',
+      body: { callId: call.callId },
+    },
+    ({ amountUsd }) => `${usd(amountUsd)} were given back.`,
+  );
+}
+
+function keysTable(keys) {
+  return recordsTable({
+    caption: 'Keys',
+    rows: keys,
+    none: 'It has no key.',
+    columns: [
+      { label: 'Key', of: ({ keyPrefix }) => code(`${keyPrefix}…`) },
+      { label: 'Label', of: ({ label }) => label },
+      { label: 'Kind', of: ({ kind }) => kind },
+      { label: 'Status', of: ({ status }) => badge(status) },
+      { label: 'Cap a call', number: true, of: ({ caps }) => usd(caps.perCallUsd) },
+      { label: 'Cap a day', number: true, of: ({ caps }) => usd(caps.perDayUsd) },
+      { label: 'Made', of: ({ createdAt }) => moment(createdAt) },
+      { label: 'Expires', of: ({ expiresAt }) => moment(expiresAt) },
+    ],
+  });
+}
+
+function ordersTable(orders, refund) {
+  const hasRest = (order) =>
+    order.state === 'paid' && microsOf(order.amountUsd) > microsOf(order.reversedUsd);
+  return recordsTable({
+    caption: 'Card orders',
+    rows: orders,
+    none: 'None.',
+    columns: [
+      { label: 'Order', of: ({ orderId }) => code(orderId) },
+      { label: 'Made', of: ({ createdAt }) => moment(createdAt) },
+      { label: 'Kind', of: ({ kind }) => kind },
+      {
+        label: 'State',
+        of: (order) =>
+          el(
+            'span',
+            {},
+            badge(order.state),
+            ...[order.declineCode ?? order.failure, order.dispute && `dispute: ${order.dispute}`]
+              .filter(Boolean)
+              .map((each) => ` ${each.replaceAll('_', ' ')}`),
+          ),
+      },
+      { label: 'Paid', number: true, of: ({ amountUsd }) => usd(amountUsd) },
+      { label: 'Went back', number: true, of: ({ reversedUsd }) => usd(reversedUsd) },
+      { label: 'E-mail', of: ({ email }) => email },
+      { label: 'Payment', of: ({ paymentIntentId }) => code(paymentIntentId) },
+      {
+        label: 'Refund',
+        of: (order) =>
+          refund === null || !hasRest(order)
+            ? null
+            : refundButton(`order ${order.orderId}`, () => refund(order)),
+      },
+    ],
+  });
+}
+
+function callsTable(calls, refund) {
+  return recordsTable({
+    caption: 'Last calls',
+    rows: calls,
+    none: 'None.',
+    columns: [
+      { label: 'Call', of: ({ callId }) => code(callId) },
+      { label: 'When', of: ({ createdAt }) => moment(createdAt) },
+      { label: 'Service', of: ({ service }) => service },
+      { label: 'Key', of: ({ keyPrefix }) => code(keyPrefix) },
+      { label: 'Price', number: true, of: ({ priceUsd }) => usd(priceUsd) },
+      { label: 'State', of: ({ state, outcome }) => el('span', {}, badge(state), outcome && ` ${outcome}`) },
+      {
+        label: 'Refund',
+        of: (call) =>
+          call.refunded
+            ? 'given back'
+            : call.state === 'captured'
+              ? refundButton(`call ${call.callId}`, () => refund(call))
+              : null,
+      },
+    ],
+  });
+}
+
+function refundButton(what, onclick) {
+  return el(
+    'button',
+    { type: 'button', class: 'secondary small', 'aria-label': `Refund ${what}`, onclick },
+    'Refund …',
+  );
+}
+
+function transfersTable(transfers) {
+  return recordsTable({
+    caption: 'Last transfers',
+    rows: transfers,
+    none: 'None.',
+    columns: [
+      { label: 'When', of: ({ at }) => moment(at) },
+      {
+        label: 'What',
+        of: (row) => `${row.code.replaceAll('_', ' ')}${row.phase === 'posted' ? '' : `, ${row.phase}`}`,
+      },
+      { label: 'Amount', number: true, of: ({ amountUsd }) => usd(amountUsd) },
+      { label: 'With', of: (row) => row.with.replaceAll('_', ' ') },
+      { label: 'Note', of: ({ note }) => note },
+    ],
+  });
+}

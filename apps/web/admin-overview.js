@@ -1,0 +1,308 @@
+import { actsTable } from './admin-act.js';
+import { ask } from './admin-session.js';
+import { accountLink, badge, code, figures, moment, recordsTable, usd } from './admin-tables.js';
+import { formatMicros, microsOf } from './amount.js';
+import { el, notice } from './dom.js';
+import { daysChart, daysFrom, servicesTable } from './spending-chart.js';
+
+const DAYS = [7, 30, 90];
+const RAILS = [
+  { kind: 'credits', label: 'credits' },
+  { kind: 'x402', label: 'x402' },
+  { kind: 'mpp', label: 'MPP' },
+];
+
+let days = 30;
+
+/**
+ * Everything at a glance.
+ *
+ * @param {{ again: () => void, tell: (tone: string, text: string) => void, goOn: (act: object) => void }} page
+ */
+export async function overviewView(page) {
+  const overview = await ask(`overview?days=${days}`);
+  return el(
+    'div',
+    {},
+    head(overview, page),
+    ...overview.notes.map((note) => notice('warn', note)),
+    state(overview),
+    salesSection(overview),
+    moneySection(overview),
+    unfinishedSection(overview, page),
+    booksSection(overview.books, page),
+    upstreamsSection(overview.upstreams),
+  );
+}
+
+function head({ at }, { again }) {
+  const choice = el(
+    'select',
+    {
+      id: 'days',
+      onchange: (event) => {
+        days = Number(event.target.value);
+        again();
+      },
+    },
+    ...DAYS.map((each) => el('option', { value: each, selected: each === days }, `${each} days`)),
+  );
+  return el(
+    'div',
+    { class: 'view-head' },
+    el('h2', { tabindex: '-1' }, 'Overview'),
+    el('span', { class: 'soft' }, 'As of ', moment(at)),
+    el('label', { for: 'days', class: 'hidden' }, 'Look back on'),
+    choice,
+    el('button', { type: 'button', class: 'secondary small', onclick: again }, 'Refresh'),
+  );
+}
+
+/** What may need somebody, in a line. */
+function state({ books, unfinished, openActs, upstreams }) {
+  const down = upstreams.filter((each) => each.state === 'down').length;
+  const count = (number) => [String(number), number > 0 ? 'bad' : null];
+  const balanced =
+    books.verdict === null ? 'not proved yet' : books.verdict.balanced ? 'balance' : 'do not balance';
+  return figures(
+    ['the books', balanced, books.verdict?.balanced === false ? 'bad' : null],
+    ['settlements unknown', ...(unfinished === null ? ['—'] : count(unfinished.settlements.count))],
+    ['card orders overdue', ...(unfinished === null ? ['—'] : count(unfinished.cardOrders.count))],
+    ['card messages waiting', unfinished === null ? '—' : String(unfinished.inbox.waiting)],
+    ['acts unfinished', ...count(openActs.length)],
+    ['sources down', ...count(down)],
+  );
+}
+
+function salesSection({ sales, since, at }) {
+  if (sales === null) return section('Sales', el('p', { class: 'soft' }, 'Not known: see above.'));
+  const all = daysFrom(Date.parse(since), Date.parse(at));
+  const lines = (of) => of.map((line) => ({ ...line, kind: line.rail, micros: microsOf(line.capturedUsd) }));
+  const byService = lines(sales.byService).filter(({ calls }) => calls > 0);
+  return section(
+    'Sales',
+    figures(
+      ['sold', usd(sales.capturedUsd), 'main'],
+      ['calls', sales.calls.toLocaleString('en')],
+      ['released, not charged', usd(sales.releasedUsd)],
+      ['calls released', sales.released.toLocaleString('en')],
+    ),
+    daysChart(lines(sales.byDay), { verb: 'Sold', kinds: RAILS, days: all }),
+    el('details', {}, el('summary', {}, 'The days as a table'), salesByDay(sales.byDay)),
+    byService.length === 0
+      ? el('p', { class: 'soft' }, 'Nothing was sold in these days.')
+      : servicesTable(byService, { verb: 'Sold', kinds: RAILS }),
+  );
+}
+
+function salesByDay(byDay) {
+  const dayRows = [...Map.groupBy(byDay, ({ day }) => day)].reverse();
+  const of = (lines, rail) => lines.find((line) => line.rail === rail)?.capturedUsd ?? '0';
+  return recordsTable({
+    caption: 'Sold by day (UTC) and rail',
+    none: 'Nothing was sold.',
+    rows: dayRows,
+    columns: [
+      { label: 'Day', of: ([day]) => day },
+      ...RAILS.map(({ kind, label }) => ({ label, number: true, of: ([, lines]) => usd(of(lines, kind)) })),
+      {
+        label: 'All',
+        number: true,
+        of: ([, lines]) =>
+          formatMicros(lines.reduce((sum, { capturedUsd }) => sum + microsOf(capturedUsd), 0n)),
+      },
+      {
+        label: 'Calls',
+        number: true,
+        of: ([, lines]) => String(lines.reduce((sum, { calls }) => sum + calls, 0)),
+      },
+    ],
+  });
+}
+
+function moneySection({ money, sales, days: shown }) {
+  if (money === null) return section('Money', el('p', { class: 'soft' }, 'Not known: see above.'));
+  const { reserved, refunded, owed, granted, cards } = money;
+  const moves = `in ${shown === 1 ? 'this day' : `these ${shown} days`}`;
+  return section(
+    'Money',
+    el('h3', {}, 'Now'),
+    figures(
+      ['reserved from credits', usd(reserved.creditsUsd)],
+      ['with a chain', usd(reserved.onChainUsd)],
+      [
+        `owed by ${owed.customers} ${owed.customers === 1 ? 'customer' : 'customers'}`,
+        usd(owed.byCustomersUsd),
+      ],
+      [
+        `owed on chains, ${owed.onChainRefunds} ${owed.onChainRefunds === 1 ? 'refund' : 'refunds'}`,
+        usd(owed.onChainUsd),
+        owed.onChainRefunds > 0 ? 'bad' : null,
+      ],
+    ),
+    el('h3', {}, `Moved ${moves}`),
+    figures(
+      ['refunded on chains', usd(refunded.onChainUsd)],
+      ['calls given back', usd(refunded.callsUsd)],
+      ['granted by operators', usd(granted.byOperatorsUsd)],
+      ['given in trials', usd(granted.inTrialsUsd)],
+      ['credit sold on chains', usd(sales?.creditSoldOnChainsUsd ?? null)],
+      ['paid by card', usd(cards.paidUsd)],
+      ['of it gone back or disputed', usd(cards.reversedUsd)],
+    ),
+    recordsTable({
+      caption: 'Disputes, of all times',
+      rows: cards.disputes,
+      none: 'None.',
+      columns: [
+        { label: 'State', of: ({ status }) => status.replaceAll('_', ' ') },
+        { label: 'Orders', number: true, of: ({ orders }) => String(orders) },
+        { label: 'Not with us', number: true, of: ({ reversedUsd }) => usd(reversedUsd) },
+      ],
+    }),
+  );
+}
+
+function unfinishedSection({ unfinished, openActs }, { goOn }) {
+  if (unfinished === null) return section('Unfinished', el('p', { class: 'soft' }, 'Not known: see above.'));
+  const { settlements, cardOrders, inbox } = unfinished;
+  const of = (shown, count) => (count > shown.length ? `, the oldest ${shown.length} of ${count}` : '');
+  return section(
+    'Unfinished',
+    openActs.length === 0 ? null : actsTable('Acts whose end is not known', openActs, goOn),
+    recordsTable({
+      caption: `Settlements of unknown outcome for more than a minute${of(settlements.oldest, settlements.count)}`,
+      rows: settlements.oldest,
+      none: 'None.',
+      columns: [
+        { label: 'Call', of: ({ callId }) => code(callId) },
+        { label: 'Since', of: ({ createdAt }) => moment(createdAt) },
+        { label: 'Service', of: ({ service }) => service },
+        { label: 'Price', number: true, of: ({ priceUsd }) => usd(priceUsd) },
+        { label: 'Network', of: ({ network }) => code(network) },
+        { label: 'Payer', of: ({ payer }) => code(payer) },
+        { label: 'State', of: (row) => [row.state.replace('_', ' '), row.reason].filter(Boolean).join(': ') },
+        { label: 'Tried', number: true, of: ({ attempts }) => String(attempts) },
+        { label: 'Dead after', of: ({ deadAfter }) => moment(deadAfter) },
+      ],
+    }),
+    recordsTable({
+      caption: `Card orders open for longer than expected${of(cardOrders.oldest, cardOrders.count)}`,
+      rows: cardOrders.oldest,
+      none: 'None.',
+      columns: [
+        { label: 'Order', of: ({ orderId }) => code(orderId) },
+        { label: 'Kind', of: ({ kind }) => kind },
+        { label: 'Account', of: ({ accountId }) => accountLink(accountId) },
+        { label: 'Amount', number: true, of: ({ amountUsd }) => usd(amountUsd) },
+        { label: 'Since', of: ({ createdAt }) => moment(createdAt) },
+        { label: 'Looked at', of: ({ lookedAt, looks }) => el('span', {}, moment(lookedAt), ` (${looks}×)`) },
+      ],
+    }),
+    el(
+      'p',
+      { class: 'soft' },
+      inbox.waiting === 0
+        ? 'No message of the card provider is waiting.'
+        : el(
+            'span',
+            {},
+            `${inbox.waiting} messages of the card provider are waiting, the oldest since `,
+            moment(inbox.oldestAt),
+            `; at most ${inbox.mostAttempts} attempts were made at one.`,
+          ),
+    ),
+  );
+}
+
+function booksSection({ verdict, provingSince }, { again, tell }) {
+  const prove = el('button', { type: 'button', class: 'secondary small' }, 'Prove them now');
+  prove.disabled = provingSince !== null;
+  prove.addEventListener('click', async () => {
+    prove.disabled = true;
+    tell('plain', 'The books are being proved …');
+    try {
+      const { verdict: proved, provingSince: still } = await ask('books', {});
+      if (still !== null) tell('plain', 'Still being proved. Refresh in a while.');
+      else if (proved.balanced) tell('good', 'The books balance.');
+      else tell('bad', 'The books do not balance.');
+    } catch (error) {
+      tell('bad', error.message);
+    }
+    again();
+  });
+  const title = el('div', { class: 'view-head' }, el('h2', {}, 'Books'), prove);
+  if (verdict === null)
+    return el('section', {}, title, el('p', { class: 'soft' }, 'They were not proved yet.'));
+  const failed = verdict.checks.filter(({ ok }) => !ok);
+  return el(
+    'section',
+    {},
+    title,
+    el(
+      'div',
+      { class: `notice ${verdict.balanced ? 'good' : 'bad'}` },
+      el('strong', {}, verdict.balanced ? 'The books balance.' : 'The books do not balance.'),
+      ' Proved ',
+      moment(verdict.endedAt),
+      `, over ${verdict.transfers.toLocaleString('en')} transfers. The chains themselves are asked by npm run books.`,
+      ...failed.map(({ name, finding }) => el('p', {}, `${name}: ${finding}`)),
+    ),
+    recordsTable({
+      caption: 'Accounts of the house, as of then',
+      rows: [...verdict.house, { account: 'owed to customers', netUsd: verdict.customersUsd }],
+      none: 'Nothing has moved yet.',
+      columns: [
+        { label: 'Account', of: ({ account }) => account.replaceAll('_', ' ') },
+        {
+          label: 'Debit',
+          number: true,
+          of: ({ netUsd }) => (netUsd.startsWith('-') ? usd(netUsd.slice(1)) : ' '),
+        },
+        { label: 'Credit', number: true, of: ({ netUsd }) => (netUsd.startsWith('-') ? ' ' : usd(netUsd)) },
+      ],
+    }),
+    el(
+      'details',
+      {},
+      el('summary', {}, `The ${verdict.checks.length} rules that were checked`),
+      el(
+        'ul',
+        {},
+        ...verdict.checks.map(({ name, ok }) =>
+          el(
+            'li',
+            {},
+            el('span', { class: `badge ${ok ? 'good' : 'bad'}` }, ok ? 'holds' : 'broken'),
+            ` ${name}`,
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+function upstreamsSection(upstreams) {
+  const configured = upstreams.filter((each) => each.state !== 'not_configured');
+  const others = upstreams.filter((each) => each.state === 'not_configured').map(({ name }) => name);
+  return section(
+    'Sources',
+    recordsTable({
+      caption: 'As this process last saw them',
+      rows: configured,
+      none: 'No source is configured.',
+      columns: [
+        { label: 'Source', of: ({ name }) => name },
+        { label: 'State', of: (each) => badge(each.state) },
+        { label: 'Answered', of: ({ lastSuccessAt }) => moment(lastSuccessAt) },
+        { label: 'Failed', of: ({ lastFailureAt }) => moment(lastFailureAt) },
+        { label: 'Why', of: ({ reason }) => reason },
+      ],
+    }),
+    others.length === 0 ? null : el('p', { class: 'soft' }, `Not configured: ${others.join(', ')}.`),
+  );
+}
+
+function section(title, ...children) {
+  return el('section', {}, el('h2', {}, title), ...children);
+}

@@ -1,0 +1,101 @@
+import { formatUsd } from './amount.js';
+import { el } from './dom.js';
+
+/**
+ * Rows of records. On a phone each becomes a block, with the columns' names beside the values; the roles keep it a table
+ * for those who listen to it.
+ *
+ * @param {{ caption: string, columns: { label: string, number?: boolean, of: (row: object) => Node|string|null }[],
+ *   rows: object[], none: string }} table the first column names the row
+ */
+export function recordsTable({ caption, columns, rows, none }) {
+  if (rows.length === 0)
+    return el('div', { class: 'records' }, el('h3', {}, caption), el('p', { class: 'soft' }, none));
+  return el(
+    'table',
+    { class: 'records', role: 'table' },
+    el('caption', {}, caption),
+    el(
+      'thead',
+      { role: 'rowgroup' },
+      el(
+        'tr',
+        { role: 'row' },
+        ...columns.map(({ label, number }) =>
+          el('th', { scope: 'col', role: 'columnheader', class: number ? 'number' : null }, label),
+        ),
+      ),
+    ),
+    el(
+      'tbody',
+      { role: 'rowgroup' },
+      ...rows.map((row) =>
+        el(
+          'tr',
+          { role: 'row' },
+          ...columns.map(({ label, number, of }, index) =>
+            el(
+              index === 0 ? 'th' : 'td',
+              {
+                ...(index === 0 ? { scope: 'row', role: 'rowheader' } : { role: 'cell' }),
+                class: number ? 'number' : null,
+                'data-label': label,
+              },
+              of(row) ?? '—',
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+/** Figures with their names, as on the key page. `tone` is one of `main`, `bad`, or nothing. */
+export function figures(...shown) {
+  return el(
+    'dl',
+    { class: 'figures' },
+    ...shown.map(([label, value, tone]) =>
+      el('div', { class: tone }, el('dt', {}, label), el('dd', {}, value)),
+    ),
+  );
+}
+
+/** A moment, in this browser's time. */
+export function moment(iso) {
+  if (iso === null) return '—';
+  const shown = new Date(iso).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'short' });
+  return el('time', { datetime: iso, title: iso }, shown);
+}
+
+export function usd(amount) {
+  return amount === null ? '—' : formatUsd(amount);
+}
+
+/** A long name that may break, and that is easily told from text. */
+export function code(text) {
+  return text === null ? '—' : el('code', {}, text);
+}
+
+const TONES = {
+  active: 'good',
+  done: 'good',
+  up: 'good',
+  paid: 'good',
+  captured: 'good',
+  frozen: 'bad',
+  down: 'bad',
+  refused: 'bad',
+  asked: 'warn',
+  expired: 'warn',
+  open: 'warn',
+  settling: 'warn',
+};
+
+export function badge(text) {
+  return el('span', { class: `badge ${TONES[text] ?? ''}` }, text);
+}
+
+export function accountLink(accountId) {
+  return accountId === null ? '—' : el('a', { href: `#account-${accountId}` }, accountId);
+}

@@ -1,0 +1,134 @@
+import { accountView } from './admin-account.js';
+import { actsTable } from './admin-act.js';
+import { keysView } from './admin-keys.js';
+import { overviewView } from './admin-overview.js';
+import { ask, Refusal, rememberedToken, rememberToken } from './admin-session.js';
+import { byId, el, notice } from './dom.js';
+
+const form = byId('token-form');
+const input = byId('token');
+const message = byId('message');
+const view = byId('view');
+const views = byId('views');
+const leave = byId('leave');
+
+/** Who acts, and what can be done; null while nobody is let in. */
+let session = null;
+/** Counts what was opened, so that a slow answer does not cover a later one. */
+let opened = 0;
+
+const page = {
+  tell: (tone, text) => message.replaceChildren(notice(tone, text)),
+  again: () => void show({ quietly: true }),
+  did(text) {
+    if (text !== null) page.tell('good', text);
+    page.again();
+  },
+  async goOn({ actId }) {
+    try {
+      await ask(`acts/${actId}/go-on`, {});
+      page.tell('good', 'It is done.');
+    } catch (error) {
+      page.tell('bad', error.message);
+    }
+    page.again();
+  },
+};
+
+const VIEWS = {
+  overview: () => overviewView(page),
+  keys: () => keysView(),
+  acts: () => actsView(),
+};
+
+/** @param {{ quietly?: boolean }} how quietly: the same view again, so the focus stays where it is */
+async function show({ quietly = false } = {}) {
+  if (session === null) return;
+  const name = location.hash.slice(1) || 'overview';
+  const [, accountId] = /^account-(\d{1,19})$/.exec(name) ?? [];
+  const at = ++opened;
+  for (const link of views.querySelectorAll('a')) {
+    const current = link.hash === `#${name}` || (accountId !== undefined && link.hash === '#keys');
+    if (current) link.setAttribute('aria-current', 'page');
+    else link.removeAttribute('aria-current');
+  }
+  if (!quietly) message.replaceChildren();
+  view.setAttribute('aria-busy', 'true');
+  try {
+    const shown =
+      accountId === undefined
+        ? await (VIEWS[name] ?? VIEWS.overview)()
+        : await accountView(accountId, { ...page, cards: session.cards });
+    if (at !== opened) return;
+    view.replaceChildren(shown);
+    if (!quietly) view.querySelector('h2')?.focus({ preventScroll: true });
+  } catch (error) {
+    if (at !== opened) return;
+    if (error instanceof Refusal && error.status === 401) return close();
+    page.tell('bad', error.message);
+    if (!quietly) view.replaceChildren();
+  } finally {
+    if (at === opened) view.removeAttribute('aria-busy');
+  }
+}
+
+/** Every act, the newest first. */
+async function actsView() {
+  const list = el('div', {});
+  const more = async (after) => {
+    const found = await ask(`acts${after === null ? '' : `?after=${after}`}`);
+    list.append(actsTable(after === null ? 'Newest first' : 'Older acts', found.acts, page.goOn));
+    if (found.after === null) return;
+    const button = el('button', { type: 'button', class: 'secondary' }, 'Older acts');
+    button.addEventListener('click', async () => {
+      button.remove();
+      await more(found.after).catch((error) => page.tell('bad', error.message));
+    });
+    list.append(button);
+  };
+  await more(null);
+  return el('div', {}, el('h2', { tabindex: '-1' }, 'Acts'), list);
+}
+
+async function open() {
+  if (rememberedToken() === '') return close();
+  try {
+    session = await ask('session');
+  } catch (error) {
+    close({ forget: error instanceof Refusal && error.status === 401 });
+    page.tell('bad', error.message);
+    return;
+  }
+  form.hidden = true;
+  input.value = '';
+  byId('actor').textContent = session.actor;
+  for (const each of [views, view, leave]) each.hidden = false;
+  await show();
+}
+
+function close({ forget = true } = {}) {
+  session = null;
+  opened += 1;
+  if (forget) rememberToken('');
+  byId('actor').textContent = '';
+  view.replaceChildren();
+  for (const each of [views, view, leave]) each.hidden = true;
+  form.hidden = false;
+}
+
+form.addEventListener('submit', (event) => {
+  event.preventDefault();
+  rememberToken(input.value.trim());
+  message.replaceChildren();
+  void open();
+});
+
+leave.addEventListener('click', () => {
+  close();
+  page.tell('plain', 'This tab has forgotten your token.');
+  input.focus();
+});
+
+window.addEventListener('hashchange', () => void show());
+
+await open();

@@ -1,0 +1,25 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/**
+ * Starts something that listens on the port that it had the last time, so that addresses given out before still lead to
+ * it. When somebody else has taken that port it gets another, which is kept from then on.
+ *
+ * @param folder where the port is written down, in a file of this name
+ * @param start takes the port to listen on; 0: the system chooses
+ */
+export async function onKeptPort<Part extends { url: string }>(
+  folder: string,
+  start: (port: number) => Promise<Part>,
+): Promise<Part> {
+  const file = join(folder, 'port');
+  const written = existsSync(file) ? Number(readFileSync(file, 'utf8')) : 0;
+  const port = Number.isInteger(written) && written > 0 && written < 65_536 ? written : 0;
+  const part = await start(port).catch((error: NodeJS.ErrnoException) => {
+    if (port === 0 || error.code !== 'EADDRINUSE') throw error;
+    return start(0);
+  });
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  writeFileSync(file, new URL(part.url).port);
+  return part;
+}
