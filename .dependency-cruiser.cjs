@@ -92,7 +92,7 @@ module.exports = {
     ),
     mayKnow(
       'discovery',
-      ['services/', 'http/', 'ledger/money[.]ts$'],
+      ['services/', 'http/', 'ledger/money[.]ts$', 'keys/credit-tiers[.]ts$'],
       'Documents are rendered from declarations; they can move no money.',
     ),
     mayKnow(
@@ -111,12 +111,28 @@ module.exports = {
         'services/(define|answer|failure|fields)[.]ts$',
         'upstreams/index[.]ts$',
         'paid-call/(paid-call|door|challenge|rail|request-body)[.]ts$',
+        'cards/(checkout|closed|provider)[.]ts$',
         'ledger/money[.]ts$',
         'http/',
       ],
       'The older family knows services by their declaration and has no way to money of its own.',
     ),
-    mayKnow('cards', ['http/', 'ledger/', 'keys/', 'db/'], 'A purchase ends in the ledger.'),
+    mayKnow(
+      'cards',
+      ['http/', 'ledger/', 'keys/', 'db/', 'mail/', 'jobs/schedule[.]ts$'],
+      'A purchase ends in the ledger.',
+    ),
+    mayKnow('mail', ['db/', 'start-error[.]ts$'], 'Mail knows nobody who causes it.'),
+    mayKnow(
+      'operator',
+      ['http/', 'ledger/', 'keys/', 'db/', 'upstreams/http[.]ts$'],
+      'The operator sees the books, and moves money by the ledger alone.',
+    ),
+    mayKnow(
+      'topup',
+      ['paid-call/', 'rails/x402/', 'services/', 'keys/', 'ledger/', 'http/', 'db/'],
+      'Credit is sold by the paid call, and paid by x402 alone.',
+    ),
     {
       name: 'nobody-reads-the-environment',
       comment: 'config.ts turns the environment into a Config; what starts a process hands it over.',

@@ -32,9 +32,9 @@ export async function accountView(accountId, page) {
     actions(account, doing),
     keysTable(account.keys),
     ordersTable(account.cardOrders, page.cards ? (order) => refundOrder(order, doing) : null),
+    actsTable('Acts', account.acts, page.goOn),
     callsTable(account.calls, (call) => refundCall(call, doing)),
     transfersTable(account.transfers),
-    actsTable('Acts', account.acts, page.goOn),
   );
 }
 
@@ -106,7 +106,7 @@ function refundOrder(order, doing) {
       body: { orderId: order.orderId },
       amount: { label: 'Amount, USD', hint: 'Empty: all that is left.', value: '', optional: true },
     },
-    ({ amountUsd }) => `${usd(amountUsd)} are on their way back.`,
+    ({ amountUsd }) => `On its way back: ${usd(amountUsd)}.`,
   );
 }
 
@@ -119,7 +119,7 @@ function refundCall(call, doing) {
       path: 'refund-call',
       body: { callId: call.callId },
     },
-    ({ amountUsd }) => `${usd(amountUsd)} were given back.`,
+    ({ amountUsd }) => `Given back: ${usd(amountUsd)}.`,
   );
 }
 
@@ -190,7 +190,11 @@ function callsTable(calls, refund) {
       { label: 'Service', of: ({ service }) => service },
       { label: 'Key', of: ({ keyPrefix }) => code(keyPrefix) },
       { label: 'Price', number: true, of: ({ priceUsd }) => usd(priceUsd) },
-      { label: 'State', of: ({ state, outcome }) => el('span', {}, badge(state), outcome && ` ${outcome}`) },
+      {
+        label: 'State',
+        of: ({ state, outcome }) =>
+          el('span', {}, badge(state), state === 'captured' || outcome === null ? null : ` ${outcome}`),
+      },
       {
         label: 'Refund',
         of: (call) =>

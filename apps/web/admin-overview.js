@@ -63,9 +63,9 @@ function state({ books, unfinished, openActs, upstreams }) {
   const down = upstreams.filter((each) => each.state === 'down').length;
   const count = (number) => [String(number), number > 0 ? 'bad' : null];
   const balanced =
-    books.verdict === null ? 'not proved yet' : books.verdict.balanced ? 'balance' : 'do not balance';
+    books.verdict === null ? 'not proved yet' : books.verdict.balanced ? 'in balance' : 'out of balance';
   return figures(
-    ['the books', balanced, books.verdict?.balanced === false ? 'bad' : null],
+    ['books', balanced, books.verdict?.balanced === false ? 'bad' : null],
     ['settlements unknown', ...(unfinished === null ? ['—'] : count(unfinished.settlements.count))],
     ['card orders overdue', ...(unfinished === null ? ['—'] : count(unfinished.cardOrders.count))],
     ['card messages waiting', unfinished === null ? '—' : String(unfinished.inbox.waiting)],
@@ -257,9 +257,9 @@ function booksSection({ verdict, provingSince }, { again, tell }) {
         {
           label: 'Debit',
           number: true,
-          of: ({ netUsd }) => (netUsd.startsWith('-') ? usd(netUsd.slice(1)) : ' '),
+          of: ({ netUsd }) => (netUsd.startsWith('-') ? usd(netUsd.slice(1)) : null),
         },
-        { label: 'Credit', number: true, of: ({ netUsd }) => (netUsd.startsWith('-') ? ' ' : usd(netUsd)) },
+        { label: 'Credit', number: true, of: ({ netUsd }) => (netUsd.startsWith('-') ? null : usd(netUsd)) },
       ],
     }),
     el(

@@ -33,17 +33,19 @@ export function recordsTable({ caption, columns, rows, none }) {
         el(
           'tr',
           { role: 'row' },
-          ...columns.map(({ label, number, of }, index) =>
-            el(
+          ...columns.map(({ label, number, of }, index) => {
+            const value = of(row);
+            const kinds = [number && 'number', (value ?? '—') === '—' && 'none'].filter(Boolean);
+            return el(
               index === 0 ? 'th' : 'td',
               {
                 ...(index === 0 ? { scope: 'row', role: 'rowheader' } : { role: 'cell' }),
-                class: number ? 'number' : null,
+                class: kinds.length === 0 ? null : kinds.join(' '),
                 'data-label': label,
               },
-              of(row) ?? '—',
-            ),
-          ),
+              value ?? '—',
+            );
+          }),
         ),
       ),
     ),

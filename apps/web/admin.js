@@ -60,8 +60,11 @@ async function show({ quietly = false } = {}) {
         ? await (VIEWS[name] ?? VIEWS.overview)()
         : await accountView(accountId, { ...page, cards: session.cards });
     if (at !== opened) return;
+    const focused = quietly && view.contains(document.activeElement) ? document.activeElement.id : '';
     view.replaceChildren(shown);
-    if (!quietly) view.querySelector('h2')?.focus({ preventScroll: true });
+    // What had the focus may be there again under its name; if not, the view's own heading takes it.
+    const next = focused === '' ? view.querySelector('h2') : document.getElementById(focused);
+    if (!quietly || document.activeElement === document.body) next?.focus({ preventScroll: true });
   } catch (error) {
     if (at !== opened) return;
     if (error instanceof Refusal && error.status === 401) return close();

@@ -25,6 +25,18 @@ function steps(catalog, capabilities) {
       codeBlock(`curl -sS ${trial.endpoint}`, 'the command for a trial key'),
     ]);
   }
+  const checkout = credits?.obtain.hosted_checkout ?? null;
+  if (checkout !== null) {
+    shown.push([
+      trial === null ? 'Buy a key' : 'Or buy one with a card',
+      'An agent asks for a page, a person pays on it, and the agent fetches the key. Without an agent, buy on the key page.',
+      codeBlock(
+        `curl -sS -X POST ${checkout.endpoint} -H 'Content-Type: application/json' -d '{"amountUsd":${credits.tiers[0].amountUsd}}'`,
+        'the command for a checkout',
+      ),
+      el('p', {}, el('a', { href: '/keys#buy' }, 'Buy a key with a card')),
+    ]);
+  }
   if (credits?.firstCall) {
     shown.push([
       'Buy an answer',
@@ -38,7 +50,7 @@ function steps(catalog, capabilities) {
     codeBlock(`curl -sS ${catalog.catalogUrl}`, 'the command for the catalog'),
   ]);
   byId('trial').replaceChildren(...(trial === null ? [] : [trialKeyOffer(() => {})]));
-  return shown.map(([title, text, code]) => el('li', {}, el('h3', {}, title), el('p', {}, text), code));
+  return shown.map(([title, text, ...more]) => el('li', {}, el('h3', {}, title), el('p', {}, text), ...more));
 }
 
 function featured(catalog) {

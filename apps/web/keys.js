@@ -1,7 +1,10 @@
 import { formatUsd, microsOf } from './amount.js';
+import { showRecharge } from './auto-recharge.js';
+import { offerCredit } from './buy-credit.js';
 import { loadCapabilities } from './catalog.js';
-import { byId, el, notice } from './dom.js';
+import { byId, codeBlock, el, notice } from './dom.js';
 import { rememberedKey, rememberKey } from './key-session.js';
+import { standingNotices } from './key-standing.js';
 import { spendingView } from './spending-chart.js';
 import { freshKey, trialKeyOffer } from './trial-key.js';
 
@@ -62,6 +65,10 @@ function render(key) {
     figure('Spent in all', formatUsd(key.spentUsd)),
     figure('Expires', expiryInWords(key.expiresAt)),
   );
+  byId('standing').replaceChildren(...standingNotices(key));
+  showRecharge(key.autoRecharge, async (autoRecharge) => {
+    render(await ask('PATCH', '/api/keys/me', { autoRecharge }));
+  });
   byId('spending').replaceChildren(spendingView(key.spending));
   byId('per-call').value = plain(key.caps.perCallUsd);
   byId('per-day').value = plain(key.caps.perDayUsd);
@@ -171,11 +178,38 @@ byId('revoke').addEventListener('click', () =>
 input.value = rememberedKey();
 await showKey();
 const capabilities = await loadCapabilities().catch(() => null);
-if (capabilities?.authModes.some(({ obtain }) => obtain?.free_trial)) {
-  byId('trial').replaceChildren(
-    trialKeyOffer((key) => {
-      input.value = key;
-      void showKey();
-    }),
-  );
+const credits = capabilities?.authModes.find(({ mode }) => mode === 'api_key');
+
+function haveKey(key) {
+  input.value = key;
+  void showKey();
+}
+
+if (credits?.obtain.free_trial) byId('trial').replaceChildren(trialKeyOffer(haveKey));
+if (credits?.obtain.hosted_checkout) {
+  offerCredit(credits.tiers, haveKey);
+  byId('agent-ways').replaceChildren(...waysForAgents(credits.obtain));
+  byId('buy').hidden = false;
+  byId('recharge').hidden = false;
+  // It was hidden when the browser looked for it.
+  if (location.hash === '#buy') byId('buy').scrollIntoView();
+}
+
+/** How a program gets credit, with the request to send. */
+function waysForAgents({ hosted_checkout: checkout, direct_card: direct }) {
+  const way = (text, command) => el('li', {}, el('p', {}, text), codeBlock(command, 'the command'));
+  return [
+    way(
+      'A new key that a person pays for: the answer has a page for the person, and where to fetch the key.',
+      `curl -sS -X POST ${checkout.endpoint} -H 'Content-Type: application/json' -d '{"amountUsd":10}'`,
+    ),
+    ...(direct === null
+      ? []
+      : [
+          way(
+            'Credit for the key that is sent along, from a card that is known to the card provider. Nobody needs to be there.',
+            `curl -sS -X POST ${direct.endpoint} -H "X-API-KEY: $KEY" -H 'Content-Type: application/json' -d '{"paymentMethodId":"pm_…","amountUsd":10,"idempotencyKey":"…"}'`,
+          ),
+        ]),
+  ];
 }

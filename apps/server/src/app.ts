@@ -1,9 +1,10 @@
 /** The table of contents of the server: parts in, HTTP app out. */
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
-import { type Cards, legacyCheckoutOf, openCards } from './cards/cards.ts';
+import { type Cards, openCards } from './cards/cards.ts';
+import { closedCardRoutes } from './cards/closed.ts';
 import { createDebts, type Debts } from './cards/debts.ts';
-import { CHECKOUTS_PER_MINUTE, closedCardRoutes } from './cards/routes.ts';
-import { CREDIT_TIERS } from './cards/tiers.ts';
+import { PURCHASE_REQUESTS_PER_MINUTE } from './cards/purchase-routes.ts';
+import { CHECKOUTS_PER_MINUTE } from './cards/routes.ts';
 import { connectRpc } from './chain-rpc/json-rpc.ts';
 import { type Config, rpcUrlsOf } from './config.ts';
 import { createKeyring, parseKeyEncryptionKeys } from './custody/envelope.ts';
@@ -22,10 +23,12 @@ import { ERC8004_IDENTITY_REGISTRY } from './identity/registry-abi.ts';
 import { createSettlementFinisher, type SettlementFinisher } from './jobs/finish-settlements.ts';
 import { createReconciler, type Reconciler } from './jobs/reconcile-calls.ts';
 import type { Job } from './jobs/schedule.ts';
+import { CREDIT_TIERS } from './keys/credit-tiers.ts';
 import { createKeys, type Keys } from './keys/keys.ts';
 import { CLAIMS_PER_MINUTE, keyRoutes } from './keys/routes.ts';
 import { createTrials, TRIAL_DAYS, TRIAL_USD, type Trials } from './keys/trial.ts';
 import { createLedger, type Ledger } from './ledger/ledger.ts';
+import { legacyCheckoutOf } from './legacy/credit-checkout.ts';
 import { legacyDoor, walletAtTheLegacyDoor } from './legacy/door.ts';
 import { openEndpoints } from './legacy/endpoints.ts';
 import { createFreeCall, FREE_CALLS_PER_MINUTE, FREE_RUNS_PER_MINUTE } from './legacy/free-call.ts';
@@ -117,10 +120,13 @@ export function createApp(parts: AppParts): App {
   const mailer = createMailer(sql, {
     smtp: config.mail === null ? null : { ...config.mail, timeoutMs: MAIL_TIMEOUT_MS },
     nowMs,
-    report: ({ outcome, ...line }) =>
-      outcome === 'sent'
-        ? logger.info(line, 'mail sent')
-        : logger.warn({ outcome, ...line }, 'mail not sent'),
+    report({ outcome, ...line }) {
+      metrics.mail(outcome);
+      logger[outcome === 'given-up' ? 'error' : outcome === 'failed' ? 'warn' : 'info'](
+        line,
+        `mail ${outcome}`,
+      );
+    },
   });
   const cards =
     config.cards === null
@@ -139,22 +145,20 @@ export function createApp(parts: AppParts): App {
             nowMs,
           },
           checkoutLimit: limit(CHECKOUTS_PER_MINUTE),
+          purchaseLimit: limit(PURCHASE_REQUESTS_PER_MINUTE),
           accountLimit: limit(config.rateLimitPerAddress),
           report(what, { id, kind, amountMicros }) {
+            metrics.cardOrder(kind, what);
             const line = { what, orderId: id, kind, amountMicros: String(amountMicros) };
             if (what === 'mismatch') logger.error(line, 'a payment by card is not what its order says');
             else logger.info(line, 'card order');
           },
-          reportRecharge: (outcome, { accountId, error, ...line }) =>
-            logger[error === undefined ? 'info' : 'warn'](
-              {
-                outcome,
-                accountId: String(accountId),
-                ...line,
-                ...(error === undefined ? {} : { err: error }),
-              },
-              'recharge',
-            ),
+          reportRecharge(outcome, { accountId, error, ...line }) {
+            metrics.recharge(outcome);
+            const told = { outcome, accountId: String(accountId), ...line };
+            if (error === undefined) logger.info(told, 'recharge');
+            else logger.warn({ ...told, err: error }, 'recharge');
+          },
           onError: (what, error) => logger.error({ what, err: error }, 'card money'),
         });
   const reconciler = createReconciler({
@@ -323,10 +327,12 @@ export function createApp(parts: AppParts): App {
     x402,
     ledger,
     keys,
-    credited: debts.collect,
+    credited: (transaction, accountId) =>
+      debts.collect(transaction, accountId, `top-up of account ${accountId}`),
     addressLimit: limit(config.rateLimitPerAddress),
     addressOf,
     report: (outcome, callId) => {
+      metrics.topup(outcome);
       if (outcome === 'taken_back') logger.error({ callId }, 'the chain took back what had bought credit');
       else if (outcome !== 'closed') logger.warn({ callId, outcome }, 'top-up');
     },
@@ -340,6 +346,8 @@ export function createApp(parts: AppParts): App {
         select coalesce(sum(price_micros), 0)::bigint as reserved from calls where state = 0`;
       return row?.reserved ?? 0n;
     },
+    owedMicros: debts.total,
+    cardEventsWaiting: async () => (await cards?.inbox.waiting()) ?? 0,
     upstreamHealth: () => UPSTREAM_NAMES.map(upstreams.health),
   });
 
@@ -347,9 +355,10 @@ export function createApp(parts: AppParts): App {
     sql,
     ledger,
     keys,
-    collectDebts: async () => {},
-    cards: null,
-    creditServices: [],
+    collectDebts: (transaction, accountId) =>
+      debts.collect(transaction, accountId, `credit by an operator to account ${accountId}`),
+    cards,
+    creditServices: 'credits/topup/',
     upstreamHealth: () => UPSTREAM_NAMES.map(upstreams.health),
     sendPage: (request, reply) => sendPage(request, reply, 'admin.html'),
     refusalLimit: limit(REFUSALS_PER_MINUTE),

@@ -334,6 +334,14 @@ test('what is wrong with a request is said with its field; a key without a card 
   });
   assert.deepEqual([opened.status, (await jsonOf(opened)).code], [400, 'INVALID_AUTO_RECHARGE']);
 
+  // Other changes of a key do not speak of it.
+  const named = await fetch(`${world.server.url}/api/keys/me`, {
+    method: 'PATCH',
+    headers: { 'content-type': 'application/json', 'x-api-key': key },
+    body: JSON.stringify({ label: 'mine' }),
+  });
+  assert.deepEqual([named.status, (await jsonOf(named)).autoRecharge.enabled], [200, true]);
+
   const without = await world.server.key('5');
   const { enabled, how } = await recharge(without);
   assert.equal(enabled, false);

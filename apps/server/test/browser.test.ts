@@ -57,7 +57,8 @@ async function open(path: string, width = 1280): Promise<{ page: Page; troubles:
 }
 
 test('every page loads without a complaint, a foreign request or sideways scrolling, on a phone too', async () => {
-  for (const path of ['/', '/docs', '/docs/token-price', '/docs/ai-inference', '/keys']) {
+  const paths = ['/', '/docs', '/docs/token-price', '/docs/ai-inference', '/keys'];
+  for (const path of [...paths, '/credits/return', '/credits/cancel']) {
     for (const width of [390, 1280]) {
       const { page, troubles } = await open(path, width);
       assert.deepEqual(troubles, [], path);
@@ -82,5 +83,18 @@ test('a person pastes a key, sends a call from the docs, and sees its answer and
   await page.goto(`${server.url}/keys`, { waitUntil: 'networkidle' });
   await page.getByText('$0.75').first().waitFor();
   assert.match((await page.textContent('body')) ?? '', /ping/);
+  await page.close();
+});
+
+test('nothing is offered by card where no card can be charged', async () => {
+  const { page, troubles } = await open('/keys');
+  await page.getByLabel('Key', { exact: true }).fill(await server.key('1'));
+  await page.getByRole('button', { name: 'Open' }).click();
+  await page.getByRole('heading', { name: 'Caps' }).waitFor();
+  for (const name of ['Auto-recharge', 'Buy a key with credit'])
+    assert.equal(await page.getByRole('heading', { name }).isVisible(), false, name);
+  await page.goto(server.url, { waitUntil: 'networkidle' });
+  assert.equal(await page.getByText('Buy a key with a card').count(), 0);
+  assert.deepEqual(troubles, []);
   await page.close();
 });

@@ -114,6 +114,8 @@ describe('docs/operating.md', () => {
       running: () => 0,
       waitingForDatabase: () => 0,
       reservedMicros: async () => 0n,
+      owedMicros: async () => 0n,
+      cardEventsWaiting: async () => 0,
       upstreamHealth: () => [],
     });
     const made = [...(await metrics.render()).matchAll(/^# TYPE (farebox_\w+)/gm)].map(([, name]) => name);

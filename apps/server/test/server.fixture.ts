@@ -11,6 +11,7 @@ import type { Service } from '../src/services/define.ts';
 import { loadServices } from '../src/services/registry.ts';
 import { EVM_CHAIN_NAMES } from '../src/upstreams/evm-chains.ts';
 import { UPSTREAM_NAMES, type UpstreamName } from '../src/upstreams/index.ts';
+import { watchLog } from './log-secrets.fixture.ts';
 
 /** No test asks a real chain; one that needs a chain starts its own. */
 const CHAIN_NAMES: readonly UpstreamName[] = [...EVM_CHAIN_NAMES, 'solana'];
@@ -25,6 +26,7 @@ export interface TestServer {
   key(usd: string): Promise<string>;
   /** A paid call: POST, JSON. */
   call(path: string, key: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
+  /** @throws Error when it has logged a secret */
   close(): Promise<void>;
 }
 
@@ -42,8 +44,7 @@ export interface TestServerOptions {
 /** The real app on a free port, in this process, with everything that the process would be told told here. */
 export async function startTestServer(options: TestServerOptions): Promise<TestServer> {
   const log: string[] = [];
-  const logger = pino({ level: 'info' }, { write: (line: string) => void log.push(line) });
-  const config: Config = readConfig({
+  const environment = {
     FAREBOX_SECRET: SECRET,
     RATE_LIMIT_PER_ADDRESS: '1000000',
     RATE_LIMIT_PER_KEY: '1000000',
@@ -51,7 +52,14 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     ...Object.fromEntries(CHAIN_NAMES.map((name) => [upstreamBaseUrlVariable(name), 'none'])),
     ...(options.upstreamsUrl === undefined ? {} : sandboxAddresses(options.upstreamsUrl)),
     ...options.environment,
-  });
+  };
+  const watch = watchLog(environment);
+  const write = (line: string) => {
+    watch.see(line);
+    log.push(line);
+  };
+  const logger = pino({ level: 'info' }, { write });
+  const config: Config = readConfig(environment);
   const nowMs = options.nowMs ?? Date.now;
   const services = options.services ?? (await loadServices());
   const app = createApp({
@@ -81,7 +89,10 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
         headers: { 'content-type': 'application/json', 'x-api-key': key, ...headers },
         body: JSON.stringify(body),
       }),
-    close: () => app.close(),
+    async close() {
+      await app.close();
+      watch.assertClean();
+    },
   };
 }
 

@@ -21,7 +21,7 @@ import { PaymentRefused } from '../src/paid-call/rail.ts';
 import { createSettlementStore } from '../src/paid-call/settlements.ts';
 import { tokenAccountOf } from '../src/rails/x402/svm-payments.ts';
 import { loadServices } from '../src/services/registry.ts';
-import { TOPUP_RULES } from '../src/topup/books.ts';
+import { TOPUP_RULES } from '../src/ledger/topup-rules.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { type Blow, type MortalReplica, startMortalReplica } from './fire/mortal-replica.fixture.ts';
 import { until } from './fire/until.fixture.ts';

@@ -212,6 +212,8 @@ test('what is only reserved may come back: neither the hold nor its release is a
   await reserve(first, 'void');
   assert.equal(await stateOf(accountId), 'idle');
   await reserve(second, 'pending');
+  await spend(accountId, USD / 2n);
+  assert.equal(await stateOf(accountId), 'idle', '5.50 USD, of which 2 are reserved');
   await reserve(second, 'post');
   assert.equal(await stateOf(accountId), 'due');
 });
@@ -225,11 +227,16 @@ test('a hundred debits at once over two connections make it due once, and two jo
   assert(spent.every(({ status }) => status === 'done'));
   assert.equal(await timesDue(accountId), 1);
   const other = make(replica);
-  const begun = await Promise.all([recharges.run(), other.run(), recharges.run(), other.run()]);
-  assert.equal(
-    begun.reduce((sum, count) => sum + count),
-    1,
-  );
+  // The charge takes until every other job has looked.
+  const othersDone = Promise.withResolvers<void>();
+  charge = (order) => othersDone.promise.then(() => pay(order));
+  const begun: number[] = [];
+  const jobs = [recharges, other, recharges, other].map(async (each) => {
+    begun.push(await each.run());
+    if (begun.length === 3) othersDone.resolve();
+  });
+  await Promise.all(jobs);
+  assert.deepEqual(begun, [0, 0, 0, 1]);
   const [order, ...more] = await ordersOf(accountId);
   assert.equal(more.length, 0);
   assert.deepEqual(
@@ -252,6 +259,9 @@ test('one that is off notices nothing; switched on again it sees at once that th
   assert.deepEqual([off.enabled, off.disabledReason], [false, 'owner']);
   await spend(accountId, 2n * USD);
   assert.equal(await stateOf(accountId), 'off');
+  const watched = await database.sql`
+    select 1 from ledger_accounts where id = ${String(accountId)} and low_below_micros is not null`;
+  assert.equal(watched.length, 0, 'its debits cost nothing more');
   assert.equal(await recharges.run(), 0);
   await recharges.change(accountId, { enabled: true });
   assert.equal(await stateOf(accountId), 'due');

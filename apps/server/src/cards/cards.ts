@@ -5,7 +5,6 @@ import type { RateLimit } from '../http/rate-limit.ts';
 import type { Job } from '../jobs/schedule.ts';
 import type { Keys } from '../keys/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { CreditCheckout } from '../legacy/credit-checkout.ts';
 import type { Mailer } from '../mail/mailer.ts';
 import { type AutoRecharges, createAutoRecharges, type RechargeReport } from './auto-recharge.ts';
 import { type Checkout, createCheckout } from './checkout.ts';
@@ -13,9 +12,12 @@ import type { Debts } from './debts.ts';
 import { createInbox, type Inbox } from './inbox.ts';
 import { type CardOrder, createOrderStore, nextLookAfterMs, type OrderStore } from './orders.ts';
 import { type CardProvider, createCardProvider, ProviderUnavailable } from './provider.ts';
+import { createPurchases, type Purchases } from './purchase.ts';
+import { createPurchaseLimits } from './purchase-limits.ts';
+import { purchaseRoutes } from './purchase-routes.ts';
 import { readRechargeRequest } from './recharge-settings.ts';
 import { createOrderReconciler, type OrderReconciler } from './reconcile.ts';
-import { cardRoutes, providerAway } from './routes.ts';
+import { cardRoutes } from './routes.ts';
 
 const INBOX_EVERY_MS = 1_000;
 const RECHARGE_EVERY_MS = 2_000;
@@ -36,6 +38,7 @@ export interface Cards {
   provider: CardProvider;
   reconciler: OrderReconciler;
   checkout: Checkout;
+  purchases: Purchases;
   inbox: Inbox;
   recharges: AutoRecharges;
   /**
@@ -61,6 +64,7 @@ export interface CardParts {
   secret: string;
   baseUrl: string;
   checkoutLimit: RateLimit;
+  purchaseLimit: RateLimit;
   accountLimit: RateLimit;
   addressOf(request: FastifyRequest): string;
   nowMs(): number;
@@ -84,6 +88,18 @@ export function openCards(parts: CardParts): Cards {
   const reconciler = createOrderReconciler({ ...common, ledger, keys, debts, recharges, report });
   const { secret, baseUrl } = parts;
   const checkout = createCheckout({ ...common, reconciler, secret, baseUrl });
+  const purchases = createPurchases({
+    ...{ ...common, reconciler, secret },
+    limits: createPurchaseLimits({
+      ...{ sql, secret, nowMs },
+      onPause: ({ declined, attempts }) =>
+        parts.onError(
+          'purchases are paused',
+          new Error(`${declined} of the last ${attempts} cards were declined`),
+        ),
+    }),
+    onUnknown: (orderId, error) => parts.onError(`outcome of order ${orderId}`, error),
+  });
   const inbox = createInbox({
     ...common,
     reconciler,
@@ -125,6 +141,7 @@ export function openCards(parts: CardParts): Cards {
     provider,
     reconciler,
     checkout,
+    purchases,
     inbox,
     recharges,
     sweep,
@@ -147,6 +164,11 @@ export function openCards(parts: CardParts): Cards {
 
     routes(app) {
       const { checkoutLimit, accountLimit, addressOf } = parts;
+      purchaseRoutes(app, {
+        ...{ purchases, keys, ledger, debts, baseUrl, addressOf, nowMs },
+        addressLimit: parts.purchaseLimit,
+        onError: (error) => parts.onError('purchase', error),
+      });
       cardRoutes(app, {
         ...{ checkout, provider, baseUrl, checkoutLimit, accountLimit, addressOf },
         readRecharge: readRechargeRequest,
@@ -173,20 +195,5 @@ export function openCards(parts: CardParts): Cards {
       { name: 'forget-card-events', intervalMs: FORGET_EVERY_MS, run: () => inbox.forget() },
     ],
     close: () => provider.close(),
-  };
-}
-
-/** The checkout as the legacy family sells its packages by it: one order, one fulfilment, one delivery. */
-export function legacyCheckoutOf(checkout: Checkout): CreditCheckout {
-  return {
-    async open({ package: { priceMicros, creditMicros }, email }) {
-      const order = { amountMicros: priceMicros, creditMicros, email, keyName: null, recharge: null };
-      try {
-        return await checkout.open(order);
-      } catch (error) {
-        throw error instanceof ProviderUnavailable ? providerAway(error) : error;
-      }
-    },
-    status: (session) => checkout.status(session),
   };
 }

@@ -25,6 +25,8 @@ export interface Debts {
   /** Pays what is owed from what is available. To be called in the commit of every new credit; `note` says of which. */
   collect(transaction: Transaction, accountId: bigint, note: string): Promise<void>;
   standing(accountId: bigint): Promise<Standing>;
+  /** What all customers owe together, in micro-USD. */
+  total(): Promise<bigint>;
   /** Collects where something became available, such as a call's reservation. @returns from how many accounts */
   sweep(limit: number): Promise<number>;
 }
@@ -133,6 +135,12 @@ export function createDebts(
     },
 
     collect: async (transaction, accountId, note) => void (await collect(transaction, accountId, note)),
+
+    async total() {
+      const [row] = await sql<{ owed: bigint }[]>`
+        select coalesce(sum(owed_micros), 0)::bigint as owed from account_debts where owed_micros > 0`;
+      return row?.owed ?? 0n;
+    },
 
     async sweep(limit) {
       const due = await sql<{ account_id: bigint }[]>`

@@ -26,6 +26,8 @@ export interface Inbox {
   work(): Promise<number>;
   /** Reads the provider's list from where it was last read. @returns how many events were new */
   catchUp(): Promise<number>;
+  /** How many events nobody has worked yet. */
+  waiting(): Promise<number>;
   /** Forgets what nobody can send again. */
   forget(): Promise<void>;
 }
@@ -143,6 +145,12 @@ export function createInbox(parts: {
         insert into card_event_cursor (one, read_until) values (true, ${iso(startedAtMs)})
         on conflict (one) do update set read_until = greatest(card_event_cursor.read_until, excluded.read_until)`;
       return isNew;
+    },
+
+    async waiting() {
+      const [row] = await sql<{ waiting: number }[]>`
+        select count(*)::integer as waiting from card_events where next_at is not null`;
+      return row?.waiting ?? 0;
     },
 
     async forget() {

@@ -105,11 +105,16 @@ export interface OrderStore {
   hold(transaction: Transaction, order: CardOrder): Promise<boolean>;
   /** Changes an order. @returns false, and changes nothing, when it was changed since it was read */
   change(on: Database | Transaction, order: CardOrder, change: OrderChange): Promise<boolean>;
+  /** Counts a look at the provider, and says when the next is due unless something is heard of it before. */
+  looked(id: string, nextAtMs: number): Promise<void>;
   /**
-   * Counts a look at the provider, and says when the next is due unless something is heard of it before. The customer
-   * that the payment will be found by, once it is known.
+   * Counts a look that may charge a card, which has to be known after a crash. Whoever does not come past this does not
+   * charge: an order that is over, or whose time is, is never charged any more.
+   *
+   * @param customerId the provider's name for whom to charge, under which the payment will be found
+   * @returns the customer that was written down first, whom to charge; null: do not charge
    */
-  looked(id: string, nextAtMs: number, customerId?: string): Promise<void>;
+  charging(id: string, nextAtMs: number, customerId: string): Promise<string | null>;
   /**
    * Whether the provider may be asked about this order now: at most once in so many milliseconds, by whomever.
    */
@@ -249,11 +254,18 @@ export function createOrderStore(sql: Database, nowMs: () => number): OrderStore
       return rows.length === 1;
     },
 
-    async looked(id, nextAtMs, customerId) {
+    async looked(id, nextAtMs) {
       await sql`
-        update card_orders set looks = looks + 1, looked_at = ${now()}, next_at = ${iso(nextAtMs)},
-          customer_id = coalesce(customer_id, ${customerId ?? null})
+        update card_orders set looks = looks + 1, looked_at = ${now()}, next_at = ${iso(nextAtMs)}
         where id = ${id} and state = 0`;
+    },
+
+    async charging(id, nextAtMs, customerId) {
+      const [row] = await sql<{ customer_id: string }[]>`
+        update card_orders set looks = looks + 1, looked_at = ${now()}, next_at = ${iso(nextAtMs)},
+          customer_id = coalesce(customer_id, ${customerId})
+        where id = ${id} and state = 0 and expires_at > ${now()} returning customer_id`;
+      return row?.customer_id ?? null;
     },
 
     async mayLook(id, everyMs) {

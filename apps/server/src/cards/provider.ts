@@ -107,8 +107,11 @@ export interface CardProvider {
     expiresAtMs: number;
   }): Promise<{ sessionId: string; url: string; expiresAtMs: number }>;
   session(sessionId: string): Promise<SessionFacts | null>;
-  /** Makes the name under which an order's payment is found again. The same order, the same customer. */
-  openCustomer(order: { orderId: string; email: string | null }): Promise<string>;
+  /**
+   * Makes the name under which an order's payment is found again. Each attempt is one of its own: a failure is repeated
+   * to whoever repeats the question.
+   */
+  openCustomer(order: { orderId: string; email: string | null; attempt: number }): Promise<string>;
   /** Charges a card while its owner is away; the same order is charged once, however often it is asked. */
   charge(order: {
     orderId: string;
@@ -295,11 +298,11 @@ export function createCardProvider(settings: {
         };
       }),
 
-    openCustomer: ({ orderId, email }) =>
+    openCustomer: ({ orderId, email, attempt }) =>
       asked(async () => {
         const customer = await stripe.customers.create(
           { metadata: { order: orderId }, ...(email === null ? {} : { email }) },
-          { idempotencyKey: `customer:${orderId}` },
+          { idempotencyKey: `customer:${orderId}:${attempt}` },
         );
         return customer.id;
       }),
@@ -352,7 +355,8 @@ export function createCardProvider(settings: {
           limit: PAGE,
           expand: ['data.latest_charge'],
         });
-        const found = data.find(({ metadata }) => metadata.order === orderId);
+        const own = data.filter(({ metadata }) => metadata.order === orderId);
+        const found = own.find(({ status }) => status === 'succeeded') ?? own[0];
         return found === undefined ? null : factsOf(found);
       }),
 

@@ -23,6 +23,8 @@ const MAX_ATTEMPTS = 8;
 const BACKOFF_MS = 20;
 /** By then whoever opened a checkout has written down its page, or has died before anybody was told of it. */
 const OPENED_BY_MS = 10 * 60_000;
+/** A charge that was begun when its order was about to expire has been answered, or never will be, after so long. */
+const ON_ITS_WAY_MS = 2 * 60_000;
 /** What a card that nobody knows may buy in a day, and for how long. */
 const NEW_CARD_CAP_MICROS = 25_000_000n;
 const NEW_CARD_MS = 7 * 86_400_000;
@@ -122,18 +124,24 @@ export function createOrderReconciler(parts: OrderReconcilerParts): OrderReconci
       const payment = await provider.payment(order.paymentIntentId);
       return payment === null ? { is: 'open' } : found(order, payment, null);
     }
-    const named = { orderId: order.id, email: order.email };
-    const customerId = order.customerId ?? (await provider.openCustomer(named));
-    if (order.looks > 0) {
-      const earlier = await provider.findPayment({ orderId: order.id, customerId });
+    const mayCharge = () => order.state === 'open' && nowMs() < order.expiresAtMs;
+    // As long as there is no customer nobody has tried.
+    if (order.customerId === null && !mayCharge()) return over('not_charged');
+    const { id, amountMicros, paymentMethodId, email, looks } = order;
+    const customerId =
+      order.customerId ?? (await provider.openCustomer({ orderId: id, email, attempt: looks }));
+    if (looks > 0) {
+      const earlier = await provider.findPayment({ orderId: id, customerId });
       if (earlier !== null) return found(order, earlier, null);
     }
-    if (nowMs() >= order.expiresAtMs) return over('not_charged');
-    // From here on somebody may have been charged, and that has to be known after a crash.
-    await orders.looked(order.id, nowMs() + nextLookAfterMs(order.looks), customerId);
-    const { id, amountMicros, paymentMethodId, email } = order;
+    if (!mayCharge()) {
+      const isOnItsWay = looks > 0 && nowMs() < order.expiresAtMs + ON_ITS_WAY_MS;
+      return order.state === 'open' && isOnItsWay ? { is: 'open' } : over('not_charged');
+    }
+    const payerId = await orders.charging(id, nowMs() + nextLookAfterMs(looks), customerId);
+    if (payerId === null) return { is: 'open' };
     const outcome = await provider.charge({
-      ...{ orderId: id, amountMicros, customerId, paymentMethodId, email },
+      ...{ orderId: id, amountMicros, customerId: payerId, paymentMethodId, email },
       title: titleOf(order),
     });
     if (outcome.status === 'refused') return { is: 'over', failure: outcome.failure, paymentIntentId: null };
@@ -187,7 +195,7 @@ export function createOrderReconciler(parts: OrderReconcilerParts): OrderReconci
     if (order.kind === 'purchase' && !(await isKnownCustomer(transaction, accountId))) {
       await keys.fixCap(transaction, accountId, NEW_CARD_CAP_MICROS, nowMs() + NEW_CARD_MS);
     }
-    await debts.collect(transaction, accountId);
+    await debts.collect(transaction, accountId, noteOf(order));
     if (order.recharge !== null && payment.customerId !== null && payment.paymentMethodId !== null) {
       await recharges.enable(transaction, {
         accountId,
@@ -256,7 +264,7 @@ export function createOrderReconciler(parts: OrderReconcilerParts): OrderReconci
       });
       change.bonusTakenMicros = bonusTarget;
     }
-    await debts.collect(transaction, accountId);
+    await debts.collect(transaction, accountId, noteOf(order));
     return 'restored';
   }
 

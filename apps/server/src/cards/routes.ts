@@ -1,62 +1,20 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { readJsonBody } from '../http/json-body.ts';
-import { Problem, unavailable } from '../http/problem.ts';
+import { Problem } from '../http/problem.ts';
 import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
+import { shownTiers, tierOf } from '../keys/credit-tiers.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
 import type { Checkout, CheckoutStatus } from './checkout.ts';
+import { providerAway } from './closed.ts';
 import type { Inbox } from './inbox.ts';
 import { type CardProvider, NotSigned, ProviderUnavailable } from './provider.ts';
-import { shownTiers, tierOf } from './tiers.ts';
 
 /** Checkouts that one address may open in a minute. */
 export const CHECKOUTS_PER_MINUTE = 10;
 const POLL_AGAIN_SECONDS = 5;
 /** Where the provider sends its messages. */
 export const CARD_WEBHOOK_PATH = '/api/m2m/credits/webhook';
-
-/** The interface's addresses for buying credit by card. */
-const PATHS = [
-  { method: 'POST', url: '/api/m2m/credits/checkout/session' },
-  { method: 'GET', url: '/api/m2m/credits/checkout/status/:sessionId' },
-  { method: 'POST', url: '/api/m2m/credits/purchase' },
-] as const;
-
-/** Without a card provider these addresses exist and say so; nothing is taken and nothing is promised. */
-export function closedCardRoutes(app: FastifyInstance): void {
-  for (const { method, url } of PATHS) {
-    app.route({
-      method,
-      url,
-      handler: () => {
-        throw cardsNotConfigured();
-      },
-    });
-  }
-}
-
-export function cardsNotConfigured(): Problem {
-  return new Problem(
-    503,
-    'CARDS_NOT_CONFIGURED',
-    'This server has no card provider, so credit cannot be bought by card.',
-    {
-      details: { hint: 'GET /api/m2m/credits/trial gives a trial key.', charged: false },
-      headers: { 'retry-after': '3600' },
-    },
-  );
-}
-
-/** What is said when the provider does not answer. @param details what is known of money all the same */
-export function providerAway(cause: unknown, details: Record<string, unknown> = {}): Problem {
-  return unavailable(
-    'CARD_PROVIDER_UNAVAILABLE',
-    'The card provider does not answer. Try again in a moment.',
-    5_000,
-    details,
-    cause,
-  );
-}
 
 export interface CardRouteParts {
   checkout: Checkout;
@@ -73,7 +31,8 @@ export interface CardRouteParts {
   addressOf(request: FastifyRequest): string;
 }
 
-const label = z
+/** What a key is called by its owner. */
+export const keyLabel = z
   .string()
   .trim()
   .max(100)
@@ -84,7 +43,7 @@ const checkoutRequest = z.object({
   /** What one published guide calls it. */
   amount: z.unknown().optional(),
   email: z.email().max(254).optional(),
-  keyName: label.optional(),
+  keyName: keyLabel.optional(),
   autoRecharge: z.unknown().optional(),
 });
 

@@ -56,6 +56,14 @@ function ofChain({ network, settlements, received, findings, unmatched }: ChainA
   ];
 }
 
+function ofCards({ orders, paidMicros, reversedMicros, disputedMicros, ...rest }: Books['cards']): string[] {
+  if (orders === 0n) return [];
+  const usd = microsToUsd;
+  return [
+    `cards: ${orders} ${orders === 1n ? 'order' : 'orders'} paid, ${usd(paidMicros)} USD; ${usd(reversedMicros)} of it went back, ${usd(disputedMicros)} of that is disputed; customers owe ${usd(rest.owedMicros)}; ${usd(rest.promotionsMicros)} beyond what was paid`,
+  ];
+}
+
 function asText(books: Books, chains: readonly ChainAudit[], balanced: boolean): string {
   const { captured, released, open } = books.calls;
   const sum = (name: string, micros: bigint) => `${name.padEnd(24)}${microsToUsd(micros).padStart(18)} USD`;
@@ -69,6 +77,7 @@ function asText(books: Books, chains: readonly ChainAudit[], balanced: boolean):
     ...books.house.map(({ account, netMicros }) => sum(account, netMicros)),
     `${sum('owed to customers', books.customersMicros)}, ${microsToUsd(books.reservedMicros)} of it reserved`,
     `${books.transfers} transfers; calls: ${captured} captured, ${released} released, ${open} open`,
+    ...ofCards(books.cards),
     '',
     balanced ? 'The books balance.' : 'The books do NOT balance.',
   );

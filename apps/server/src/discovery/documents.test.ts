@@ -26,8 +26,8 @@ import { welcomeDocument } from './welcome.ts';
 import { mppDocument } from './well-known-mpp.ts';
 import { x402Document, x402ResourcesDocument } from './well-known-x402.ts';
 
-/** Many readers take the whole document into one context; more than this is too much for them. */
-const MAX_OPENAPI_BYTES = 65_536;
+/** Many readers take the whole document into one context; who has less room reads the catalog and a recipe. */
+const MAX_OPENAPI_BYTES = 80_000;
 
 const X402: X402Offer = {
   facilitatorUrl: 'https://facilitator.test',
@@ -162,6 +162,7 @@ for (const [rails, context] of [
   ['credits alone', sampleContext()],
   ['x402 on', withWallets()],
   ['MPP on', withMpp()],
+  ['cards', sampleContext({ cardCheckout: true })],
   ['MPP alone', sampleContext({ rails: { x402: null, mpp: MPP } })],
   ['no trial, no contact', sampleContext({ trial: null, contactEmail: null })],
 ] as const) {
@@ -455,6 +456,9 @@ test('ways to pay are published when they work, and only then', () => {
   for (const name of ['payment manifest', 'x402.json', 'x402', 'mpp catalog', 'mpp.json'])
     assert.equal(now.get(name), 'null');
 
+  const byCard = everything(sampleContext({ cardCheckout: true }));
+  assert.match(byCard.get('openapi') ?? '', /credits\/checkout\/session.*credits\/purchase/);
+  assert.match(byCard.get('capabilities') ?? '', /credits\/checkout\/session.*"tiers":\[\{/);
   const later = withWallets({ cardCheckout: true });
   const ping = parsedOpenapi(later).paths['/x402/ping']?.post;
   assert.deepEqual(ping?.['x-payment-info']?.protocols, [{ x402: {} }]);
@@ -475,7 +479,12 @@ test('no document mentions an address that the app does not serve', () => {
   const known = SAMPLE_ROUTES.map(
     ({ path }) => new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/:\w+/g, '[^/]+')}$`),
   );
-  for (const context of [sampleContext(), sampleContext({ trial: null }), withWallets(), withMpp()]) {
+  for (const context of [
+    sampleContext(),
+    sampleContext({ trial: null }),
+    withWallets(),
+    withMpp({ cardCheckout: true }),
+  ]) {
     for (const [name, text] of everything(context)) {
       const urls = [...text.matchAll(/https:\/\/farebox\.test(\/[^\s"'`)\\]*)?/g)].map(
         ([, path]) => path ?? '/',
@@ -585,6 +594,7 @@ test('openapi.json of everything that is sold, on every chain and with every sou
   const context = withMpp({
     baseUrl: 'https://a-rather-long-name-of-a-host.example.com',
     services,
+    cardCheckout: true,
     rails: { x402: { ...X402, networks: [first, ...rest] }, mpp: MPP },
     availability: () => ({
       available: false,

@@ -1,10 +1,12 @@
 /** The operations that cost nothing, as OpenAPI describes them. A document shows those that the app serves. */
 
+import { CREDIT_TIERS } from '../keys/credit-tiers.ts';
+
 interface FreeOperation {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   path: string;
   /** About one way to pay: shown while that is on. */
-  rail?: 'x402' | 'mpp';
+  rail?: 'x402' | 'mpp' | 'cards';
   operation: Readonly<Record<string, unknown>>;
 }
 
@@ -50,6 +52,24 @@ const WALLET_EXAMPLE = {
   custodyType: 'managed',
 };
 
+export const CREDITS_TAG = 'Credits';
+const TIER = { enum: CREDIT_TIERS.map(({ amountUsd }) => amountUsd) };
+const BOUGHT = answered('Bought', { apiKey: 'fbx_live_…', creditsAdded: 10 });
+const EMAIL = { type: 'string', format: 'email' };
+const RECHARGE = {
+  type: 'object',
+  properties: {
+    enabled: { type: 'boolean' },
+    thresholdUsd: { type: 'number' },
+    topUpUsd: { type: 'number' },
+  },
+};
+
+function bodyOf(properties: object, required: readonly string[], example: object) {
+  const schema = { type: 'object', properties, required };
+  return { required: true, content: { 'application/json': { schema, example } } };
+}
+
 const KEY_EXAMPLE = {
   success: true,
   keyPrefix: 'fbx_live_1a2',
@@ -81,20 +101,12 @@ export const FREE_SCHEMAS = {
       availableUsd: usd,
       reservedUsd: usd,
       spentUsd: usd,
+      owedUsd: usd,
+      frozenUsd: usd,
+      autoRecharge: { type: 'object' },
       caps: { $ref: '#/components/schemas/Caps' },
       spentTodayUsd: usd,
-      spending: {
-        type: 'array',
-        items: {
-          type: 'object',
-          properties: {
-            day: { type: 'string', format: 'date' },
-            service: { type: 'string' },
-            calls: { type: 'integer' },
-            spentUsd: usd,
-          },
-        },
-      },
+      spending: { type: 'array', items: { type: 'object' } },
     },
   },
   Caps: {
@@ -117,6 +129,95 @@ export const FREE_RESPONSES = {
 
 export const FREE_OPERATIONS: readonly FreeOperation[] = [
   {
+    method: 'POST',
+    path: '/api/m2m/credits/checkout/session',
+    rail: 'cards',
+    operation: {
+      operationId: 'openCheckout',
+      tags: [CREDITS_TAG],
+      summary: 'A page on which a person buys a key by card',
+      security: [],
+      requestBody: bodyOf(
+        { amountUsd: TIER, email: EMAIL, keyName: { type: 'string' }, autoRecharge: RECHARGE },
+        ['amountUsd'],
+        { amountUsd: 10 },
+      ),
+      responses: {
+        200: answered('Where to pay', { sessionId: 'cs_…', checkoutUrl: 'https://…', retrievalToken: '…' }),
+        400: REFUSED,
+      },
+    },
+  },
+  {
+    method: 'GET',
+    path: '/api/m2m/credits/checkout/status/{sessionId}',
+    rail: 'cards',
+    operation: {
+      operationId: 'getCheckout',
+      tags: [CREDITS_TAG],
+      summary: 'Whether it is paid; delivers the key, once',
+      security: [],
+      parameters: [
+        { name: 'sessionId', in: 'path', required: true, schema: { type: 'string' } },
+        {
+          name: 'token',
+          in: 'query',
+          required: true,
+          schema: { type: 'string' },
+          description: 'retrievalToken',
+        },
+      ],
+      responses: {
+        200: answered('Its state', { status: 'paid', keyReady: true, apiKey: 'fbx_live_…' }),
+        401: REFUSED,
+        403: REFUSED,
+      },
+    },
+  },
+  {
+    method: 'POST',
+    path: '/api/m2m/credits/purchase',
+    rail: 'cards',
+    operation: {
+      operationId: 'purchaseCredits',
+      tags: [CREDITS_TAG],
+      summary: 'Charges a card of yours: a new key, or credit for the presented one',
+      security: [{}, ...KEYED],
+      requestBody: bodyOf(
+        {
+          paymentMethodId: { type: 'string' },
+          amountUsd: TIER,
+          idempotencyKey: { type: 'string', format: 'uuid' },
+          email: EMAIL,
+          keyName: { type: 'string' },
+        },
+        ['paymentMethodId', 'amountUsd', 'idempotencyKey'],
+        { paymentMethodId: 'pm_…', amountUsd: 10, idempotencyKey: '5b0e…' },
+      ),
+      responses: {
+        200: BOUGHT,
+        402: refused('Declined, or a person must confirm it: use the checkout.'),
+        503: refused('Not known yet: ask again with the same idempotencyKey.'),
+      },
+    },
+  },
+  {
+    method: 'POST',
+    path: '/api/m2m/credits/topup',
+    rail: 'x402',
+    operation: {
+      operationId: 'topUpCredits',
+      tags: [CREDITS_TAG],
+      summary: 'Buys credit with USDC: a new key, or credit for the presented one',
+      security: [{}, ...KEYED],
+      requestBody: bodyOf({ amountUsd: TIER }, ['amountUsd'], { amountUsd: 10 }),
+      responses: {
+        200: BOUGHT,
+        402: { $ref: '#/components/responses/402' },
+      },
+    },
+  },
+  {
     method: 'GET',
     path: '/api/auth/capabilities',
     operation: {
@@ -125,11 +226,7 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
       summary: 'The ways to pay that work now, and how to get a key',
       security: [],
       responses: {
-        200: answered('Capabilities', {
-          authModes: [
-            { mode: 'api_key', header: 'X-API-KEY', alternativeHeader: 'Authorization: Bearer <key>' },
-          ],
-        }),
+        200: answered('Capabilities', { authModes: [{ mode: 'api_key', header: 'X-API-KEY' }] }),
       },
     },
   },
@@ -144,10 +241,8 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
       responses: {
         200: answered('The key. It cannot be shown again.', {
           success: true,
-          apiKey: 'fbx_live_<64 hex characters>',
-          keyPrefix: 'fbx_live_1a2',
+          apiKey: 'fbx_live_…',
           credits: 5,
-          currency: 'USD',
           expiresIn: '7 days',
         }),
         403: refused('The caller has an internal address.'),
@@ -182,7 +277,7 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
       responses: {
         200: answered('The key', {
           success: true,
-          api_key: 'fbx_live_<64 hex characters>',
+          api_key: 'fbx_live_…',
           credits_remaining: 5,
           status: 'new',
         }),
@@ -238,7 +333,7 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
     operation: {
       operationId: 'updateKey',
       tags: ['Free'],
-      summary: 'Sets the label or the spending caps of the presented key',
+      summary: 'Sets label, spending caps or auto-recharge of the presented key',
       security: KEYED,
       requestBody: {
         required: true,
@@ -249,6 +344,7 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
               properties: {
                 label: { type: ['string', 'null'] },
                 caps: { $ref: '#/components/schemas/Caps' },
+                autoRecharge: RECHARGE,
               },
             },
             example: { caps: { perCallUsd: '1.00', perDayUsd: '5.00' } },
@@ -284,7 +380,7 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
       responses: {
         200: answered('The new key', {
           success: true,
-          apiKey: 'fbx_live_<64 hex characters>',
+          apiKey: 'fbx_live_…',
           keyPrefix: 'fbx_live_3c4',
         }),
         401: KEY_REFUSED,

@@ -8,7 +8,7 @@ import {
 } from '../services/json-schema.ts';
 import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
 import { type DiscoveryContext, priceRange, serves, type X402Offer } from './context.ts';
-import { FREE_OPERATIONS, FREE_RESPONSES, FREE_SCHEMAS } from './free-operations.ts';
+import { CREDITS_TAG, FREE_OPERATIONS, FREE_RESPONSES, FREE_SCHEMAS } from './free-operations.ts';
 import { mppOffersOf, SAME_CREDENTIAL_RULE, soldByMpp } from './pay-by-mpp.ts';
 import { networksFor, SAME_HEADER_RULE } from './pay-by-wallet.ts';
 
@@ -23,7 +23,9 @@ export function openapiDocument(context: DiscoveryContext) {
   const shared = sharedFields(context.services);
   const paths: Record<string, Record<string, unknown>> = {};
   for (const { method, path, operation, rail } of FREE_OPERATIONS) {
-    if (!serves(context, method, path) || (rail !== undefined && context.rails[rail] === null)) continue;
+    const isOn =
+      rail === undefined || (rail === 'cards' ? context.cardCheckout : context.rails[rail] !== null);
+    if (!isOn || !serves(context, method, path)) continue;
     paths[path] = { ...paths[path], [method.toLowerCase()]: operation };
   }
   for (const service of context.services) {
@@ -54,6 +56,7 @@ export function openapiDocument(context: DiscoveryContext) {
     ...(context.rails.x402 === null ? {} : { 'x-x402': termsOf(context.rails.x402) }),
     tags: [
       { name: 'Free', description: 'Costs nothing.' },
+      { name: CREDITS_TAG },
       ...[...tags, ...(twice.length === 0 ? [] : [MPP_TAG])].map((name) => ({ name })),
     ],
     paths,

@@ -16,6 +16,8 @@ const FILES = {
   'index.html': HTML,
   'docs.html': HTML,
   'keys.html': HTML,
+  'credits-return.html': HTML,
+  'credits-cancel.html': HTML,
   'admin.html': HTML,
   'style.css': STYLE,
   'favicon.svg': SVG,
@@ -27,12 +29,19 @@ const FILES = {
   'admin-session.js': SCRIPT,
   'admin-tables.js': SCRIPT,
   'amount.js': SCRIPT,
+  'auto-recharge.js': SCRIPT,
+  'buy-credit.js': SCRIPT,
   'catalog.js': SCRIPT,
+  'credits-cancel.js': SCRIPT,
+  'credits-return.js': SCRIPT,
   'docs.js': SCRIPT,
   'dom.js': SCRIPT,
   'home.js': SCRIPT,
   'key-session.js': SCRIPT,
+  'key-standing.js': SCRIPT,
   'keys.js': SCRIPT,
+  'look-again.js': SCRIPT,
+  'open-checkouts.js': SCRIPT,
   'schema-fields.js': SCRIPT,
   'service-detail.js': SCRIPT,
   'spending-chart.js': SCRIPT,
@@ -71,7 +80,7 @@ export function sendPage(request: FastifyRequest, reply: FastifyReply, name: Fil
 }
 
 /**
- * Serves the documentation, the key page and what they load.
+ * Serves the documentation, the key page, the pages after a payment by card, and what they load.
  *
  * @param isService whether a path names a service, for the status of a deep link
  */
@@ -82,6 +91,9 @@ export function pageRoutes(app: FastifyInstance, isService: (path: string) => bo
     return sendPage(request, reply, 'docs.html');
   });
   app.get('/keys', (request, reply) => sendPage(request, reply, 'keys.html'));
+  // Where the card provider leads a person to: what was bought is asked for by the page, not written into it.
+  app.get('/credits/return', (request, reply) => sendPage(request, reply, 'credits-return.html'));
+  app.get('/credits/cancel', (request, reply) => sendPage(request, reply, 'credits-cancel.html'));
   app.get('/favicon.svg', (request, reply) => sendPage(request, reply, 'favicon.svg'));
   app.get('/favicon.ico', (request, reply) => sendPage(request, reply, 'favicon.svg'));
   for (const name of Object.keys(FILES) as FileName[]) {

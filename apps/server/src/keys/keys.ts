@@ -50,11 +50,15 @@ export interface Keys {
   /** Finds the key that was presented; null when there is no such key, whatever its status. */
   find(apiKey: string): Promise<KnownKey | null>;
   record(id: bigint): Promise<KeyRecord | null>;
-  /** Changes caps and label. `null` takes a cap away; what is left out stays. */
+  /**
+   * Changes caps and label. `null` takes a cap away; what is left out stays.
+   *
+   * @returns false, and changes nothing, when it would raise a cap per day that is held
+   */
   update(
     id: bigint,
     change: { label?: string | null; capPerCallMicros?: bigint | null; capPerDayMicros?: bigint | null },
-  ): Promise<void>;
+  ): Promise<boolean>;
   /**
    * Replaces a key by a new one of the same account, caps and expiry; the old one ends in the same commit.
    *
@@ -77,7 +81,7 @@ export interface Keys {
     capPerDayMicros: bigint,
     untilMs: number,
   ): Promise<void>;
-  /** Takes caps away that were held until now. @returns how many */
+  /** Puts caps that were held until now back to what their owner has them at. @returns how many */
   releaseCaps(): Promise<number>;
   /** What an account's calls cost, newest day first. `sinceDay`: YYYY-MM-DD in UTC. */
   spending(accountId: bigint, sinceDay: string): Promise<KeySpending[]>;
@@ -168,8 +172,19 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
           ? {}
           : { cap_per_day_micros: textOf(change.capPerDayMicros) }),
       };
-      if (Object.keys(columns).length === 0) return;
-      await sql`update api_keys set ${sql(columns)} where id = ${String(id)}`;
+      if (Object.keys(columns).length === 0) return true;
+      const cap = change.capPerDayMicros;
+      if (cap === undefined) {
+        await sql`update api_keys set ${sql(columns)} where id = ${String(id)}`;
+        return true;
+      }
+      const rows = await sql`
+        update api_keys set ${sql(columns)},
+          cap_afterwards_micros = case when cap_fixed_until is not null then ${textOf(cap)}::bigint end
+        where id = ${String(id)} and (cap_fixed_until is null or cap_fixed_until <= ${now()}
+          or cap_per_day_micros >= ${textOf(cap)}::bigint)
+        returning id`;
+      return rows.length === 1;
     },
 
     async rotate(id) {
@@ -177,12 +192,13 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
       const rows = await sql`
         with old as (
           update api_keys set status = 'revoked' where id = ${String(id)} and status = 'active'
-          returning account_id, kind, label, expires_at, cap_per_call_micros, cap_per_day_micros, cap_fixed_until
+          returning account_id, kind, label, expires_at, cap_per_call_micros, cap_per_day_micros, cap_fixed_until,
+                    cap_afterwards_micros
         )
         insert into api_keys (account_id, lookup, digest, prefix, kind, label, created_at, expires_at,
-                              cap_per_call_micros, cap_per_day_micros, cap_fixed_until)
+                              cap_per_call_micros, cap_per_day_micros, cap_fixed_until, cap_afterwards_micros)
         select account_id, ${String(made.lookup)}::bigint, ${made.digest}, ${made.prefix}, kind, label, ${now()}::timestamptz,
-               expires_at, cap_per_call_micros, cap_per_day_micros, cap_fixed_until
+               expires_at, cap_per_call_micros, cap_per_day_micros, cap_fixed_until, cap_afterwards_micros
         from old returning id`;
       return rows.length === 0 ? null : made;
     },
@@ -219,21 +235,23 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
     async becomePaid(transaction, accountId) {
       await transaction`
         update api_keys set kind = 'paid', expires_at = null
-        where account_id = ${String(accountId)} and kind = 'trial' and not trial_closed and status <> 'revoked'`;
+        where account_id = ${String(accountId)} and kind = 'trial' and status <> 'revoked'`;
     },
 
     async fixCap(transaction, accountId, capPerDayMicros, untilMs) {
       await transaction`
         update api_keys
         set cap_per_day_micros = least(cap_per_day_micros, ${String(capPerDayMicros)}::bigint),
+            cap_afterwards_micros = cap_per_day_micros,
             cap_fixed_until = ${new Date(untilMs).toISOString()}
         where account_id = ${String(accountId)} and status <> 'revoked' and cap_fixed_until is null`;
     },
 
     async releaseCaps() {
       const rows = await sql`
-        update api_keys set cap_per_day_micros = null, cap_fixed_until = null where cap_fixed_until <= ${now()}
-        returning id`;
+        update api_keys
+        set cap_per_day_micros = cap_afterwards_micros, cap_afterwards_micros = null, cap_fixed_until = null
+        where cap_fixed_until <= ${now()} returning id`;
       return rows.length;
     },
 

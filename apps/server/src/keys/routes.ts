@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { AutoRecharges, RechargeView } from '../cards/auto-recharge.ts';
+import { cardsNotConfigured } from '../cards/closed.ts';
 import type { Standing } from '../cards/debts.ts';
 import { readRechargeChange } from '../cards/recharge-settings.ts';
-import { cardsNotConfigured } from '../cards/routes.ts';
 import { isInternal } from '../http/caller-address.ts';
 import { readJsonBody } from '../http/json-body.ts';
 import { Problem } from '../http/problem.ts';
@@ -68,7 +68,7 @@ const keyChange = z.strictObject({
     .optional(),
   caps: z.strictObject({ perCallUsd: usdAmount.optional(), perDayUsd: usdAmount.optional() }).optional(),
   /** Read by whom it is for: what is wrong with it has a code of its own. */
-  autoRecharge: z.unknown(),
+  autoRecharge: z.unknown().optional(),
 });
 
 const demoKeyRequest = z.object({
@@ -171,6 +171,26 @@ export function keyRoutes(app: FastifyInstance, parts: KeyRouteParts): void {
     return reply.code(202).send({ success: true, message: 'accepted; nothing is stored' });
   });
 
+  /** Whether the cap per day is held, because a card that nobody knows yet paid for the credit. */
+  const isHeld = ({ capFixedUntil }: KeyRecord) =>
+    capFixedUntil !== null && capFixedUntil.getTime() > parts.nowMs();
+
+  function capFixed({ capPerDayMicros, capFixedUntil }: KeyRecord): Problem {
+    const until = capFixedUntil?.toISOString() ?? null;
+    return new Problem(
+      409,
+      'CAP_FIXED',
+      'caps.perDayUsd can be lowered, but not raised: a card that is new here paid for the credit.',
+      {
+        details: {
+          until,
+          perDayUsd: capPerDayMicros === null ? null : microsToUsd(capPerDayMicros),
+          hint: 'Nothing was changed. The cap ends by itself.',
+        },
+      },
+    );
+  }
+
   /** The key that a request presents. Unlike on paid calls there is no 402 here: without a key it is a 401. */
   async function ownKey(request: FastifyRequest, reply: FastifyReply): Promise<KeyRecord> {
     admit(parts.accountLimit, parts.addressOf(request), reply);
@@ -192,17 +212,21 @@ export function keyRoutes(app: FastifyInstance, parts: KeyRouteParts): void {
   app.patch('/api/keys/me', async (request, reply) => {
     const record = await ownKey(request, reply);
     const change = readJsonBody(request, keyChange);
+    const cap = change.caps?.perDayUsd;
+    // First: what can be refused, so that nothing is done of a request that is.
+    if (cap !== undefined && isHeld(record) && (cap === null || cap > (record.capPerDayMicros ?? cap)))
+      throw capFixed(record);
     if (change.autoRecharge !== undefined) {
-      // First: it can be refused, and then nothing of the request is done.
       const recharge = readRechargeChange(change.autoRecharge);
       if (parts.autoRecharges === null) throw cardsNotConfigured();
       await parts.autoRecharges.change(record.accountId, recharge);
     }
-    await keys.update(record.id, {
+    const isDone = await keys.update(record.id, {
       ...(change.label === undefined ? {} : { label: change.label === '' ? null : change.label }),
       ...(change.caps?.perCallUsd === undefined ? {} : { capPerCallMicros: change.caps.perCallUsd }),
-      ...(change.caps?.perDayUsd === undefined ? {} : { capPerDayMicros: change.caps.perDayUsd }),
+      ...(cap === undefined ? {} : { capPerDayMicros: cap }),
     });
+    if (!isDone) throw capFixed((await keys.record(record.id)) ?? record);
     return describeKey((await keys.record(record.id)) ?? record);
   });
 
@@ -266,7 +290,11 @@ export function keyRoutes(app: FastifyInstance, parts: KeyRouteParts): void {
       owedUsd: usd(standing.owedMicros),
       frozenUsd: usd(standing.frozenMicros),
       frozenFor: standing.frozenFor,
-      caps: { perCallUsd: usd(record.capPerCallMicros), perDayUsd: usd(record.capPerDayMicros) },
+      caps: {
+        perCallUsd: usd(record.capPerCallMicros),
+        perDayUsd: usd(record.capPerDayMicros),
+        fixedUntil: isHeld(record) ? (record.capFixedUntil?.toISOString() ?? null) : null,
+      },
       spentTodayUsd: usd(spentToday),
       autoRecharge,
       spending: spending.map(({ day, service, calls, spentMicros }) => ({

@@ -1,5 +1,7 @@
 import type { Database } from '../db/connection.ts';
 import { houseAccountName } from './accounts.ts';
+import { CARD_RULES, CARD_TOTALS, type CardTotals } from './card-rules.ts';
+import { TOPUP_RULES } from './topup-rules.ts';
 
 export interface BooksCheck {
   /** What must hold. */
@@ -21,6 +23,7 @@ export interface Books {
   calls: { captured: bigint; released: bigint; open: bigint };
   /** What is with a chain, or owed on one. */
   onChain: { settling: bigint; lost: bigint; refundsOwed: bigint; refundsPaid: bigint };
+  cards: CardTotals;
 }
 
 /** A query that finds what breaks a rule: no row, no finding. */
@@ -160,6 +163,8 @@ const RULES: readonly Rule[] = [
                select 1 from ledger_transfers t where t.account_id = k.account_id and t.code = 'trial_grant')) limit 1`,
     say: (r) => `key ${r.id} has no proper account (${r.account_id})`,
   },
+  ...TOPUP_RULES,
+  ...CARD_RULES,
 ];
 
 /**
@@ -199,6 +204,17 @@ export async function proveBooks(sql: Database): Promise<Books> {
       select (select count(*) from settlements where state in (0, 3)) as settling,
              (select count(*) from settlements where state = 4) as lost,
              count(*) filter (where state = 0) as owed, count(*) filter (where state = 1) as paid from refunds`;
+    const [cards] =
+      await transaction.unsafe<
+        {
+          orders: bigint;
+          paid: bigint;
+          reversed: bigint;
+          disputed: bigint;
+          owed: bigint;
+          promotions: bigint;
+        }[]
+      >(CARD_TOTALS);
     const customersMicros = customers?.owed ?? 0n;
     const houseMicros = house.reduce((sum, { net }) => sum + net, 0n);
     checks.unshift({
@@ -225,6 +241,14 @@ export async function proveBooks(sql: Database): Promise<Books> {
         lost: onChain?.lost ?? 0n,
         refundsOwed: onChain?.owed ?? 0n,
         refundsPaid: onChain?.paid ?? 0n,
+      },
+      cards: {
+        orders: cards?.orders ?? 0n,
+        paidMicros: cards?.paid ?? 0n,
+        reversedMicros: cards?.reversed ?? 0n,
+        disputedMicros: cards?.disputed ?? 0n,
+        owedMicros: cards?.owed ?? 0n,
+        promotionsMicros: cards?.promotions ?? 0n,
       },
     };
   });

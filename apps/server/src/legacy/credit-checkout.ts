@@ -1,3 +1,6 @@
+import type { Checkout } from '../cards/checkout.ts';
+import { providerAway } from '../cards/closed.ts';
+import { ProviderUnavailable } from '../cards/provider.ts';
 import type { CreditPackage } from './credits.ts';
 
 /**
@@ -36,3 +39,18 @@ export type CheckoutStatus =
   | { status: 'ready'; apiKey: string; keyPrefix: string; creditMicros: bigint }
   | { status: 'delivered' }
   | { status: 'expired' };
+
+/** The checkout of credit tiers, as it sells packages. */
+export function legacyCheckoutOf(checkout: Checkout): CreditCheckout {
+  return {
+    async open({ package: { priceMicros, creditMicros }, email }) {
+      const order = { amountMicros: priceMicros, creditMicros, email, keyName: null, recharge: null };
+      try {
+        return await checkout.open(order);
+      } catch (error) {
+        throw error instanceof ProviderUnavailable ? providerAway(error) : error;
+      }
+    },
+    status: (session) => checkout.status(session),
+  };
+}

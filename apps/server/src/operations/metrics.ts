@@ -10,6 +10,11 @@ export interface Metrics {
   reconciled(outcome: string, count: number): void;
   /** One step of a payment on a chain: `verify`, `settle` or `reconcile`. */
   settlement(network: string, step: string, outcome: string): void;
+  /** A card order that was paid, ended, went back, came back, or is not what it says. */
+  cardOrder(kind: string, what: string): void;
+  recharge(outcome: string): void;
+  topup(outcome: string): void;
+  mail(outcome: string): void;
   /** The text that Prometheus reads. */
   render(): Promise<string>;
   readonly contentType: string;
@@ -20,6 +25,9 @@ export function createMetrics(watched: {
   running(): number;
   waitingForDatabase(): number;
   reservedMicros(): Promise<bigint>;
+  owedMicros(): Promise<bigint>;
+  /** Messages of the card provider that nobody has worked yet. */
+  cardEventsWaiting(): Promise<number>;
   upstreamHealth(): readonly UpstreamHealth[];
 }): Metrics {
   const registry = new Registry();
@@ -40,7 +48,7 @@ export function createMetrics(watched: {
   });
   const captured = new Counter({
     name: 'farebox_captured_usd_total',
-    help: 'Money taken for answers',
+    help: 'Money taken for answers, and for credit that is bought by x402 (services credits/topup/…)',
     labelNames: ['service', 'rail'],
     registers,
   });
@@ -75,6 +83,55 @@ export function createMetrics(watched: {
     labelNames: ['network', 'step', 'outcome'],
     registers,
   });
+  const cardOrders = new Counter({
+    name: 'farebox_card_orders_total',
+    help: 'What became of orders by card: paid, over, reversed, restored, mismatch',
+    labelNames: ['kind', 'what'],
+    registers,
+  });
+  const recharges = new Counter({
+    name: 'farebox_recharges_total',
+    help: 'Accounts whose balance was to be refilled: charging, waiting, off, unknown',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const topups = new Counter({
+    name: 'farebox_topups_total',
+    help: 'Credit sold on chains, by what became of it outside the call itself',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const mails = new Counter({
+    name: 'farebox_mails_total',
+    help: 'Attempts to send a mail: sent, failed, given-up',
+    labelNames: ['outcome'],
+    registers,
+  });
+  /** A figure from the database: without one there is nothing to say, and the other figures are wanted then. */
+  const asked = (name: string, help: string, ask: () => Promise<number>) =>
+    new Gauge({
+      ...{ name, help, registers },
+      async collect() {
+        const value = await ask().catch(() => null);
+        if (value === null) this.reset();
+        else this.set(value);
+      },
+    });
+  asked(
+    'farebox_reserved_usd',
+    'Money reserved by running calls, over all processes',
+    async () => Number(await watched.reservedMicros()) / MICROS,
+  );
+  asked(
+    'farebox_owed_usd',
+    'What customers owe: payments that went back after their credit was spent',
+    async () => Number(await watched.owedMicros()) / MICROS,
+  );
+  asked(
+    'farebox_card_events_waiting',
+    'Messages of the card provider that nobody has worked yet',
+    watched.cardEventsWaiting,
+  );
   new Gauge({
     name: 'farebox_running_calls',
     help: 'Paid calls running now in this process',
@@ -89,17 +146,6 @@ export function createMetrics(watched: {
     registers,
     collect() {
       this.set(watched.waitingForDatabase());
-    },
-  });
-  new Gauge({
-    name: 'farebox_reserved_usd',
-    help: 'Money reserved by running calls, over all processes',
-    registers,
-    async collect() {
-      // Without a database there is nothing to say; the other figures are wanted then more than ever.
-      const reserved = await watched.reservedMicros().catch(() => null);
-      if (reserved === null) this.reset();
-      else this.set(Number(reserved) / MICROS);
     },
   });
   new Gauge({
@@ -137,6 +183,10 @@ export function createMetrics(watched: {
       upstreamDuration.observe({ upstream }, durationMs / 1_000);
     },
     settlement: (network, step, outcome) => settlements.inc({ network, step, outcome }),
+    cardOrder: (kind, what) => cardOrders.inc({ kind, what }),
+    recharge: (outcome) => recharges.inc({ outcome }),
+    topup: (outcome) => topups.inc({ outcome }),
+    mail: (outcome) => mails.inc({ outcome }),
     reconciled: (outcome, count) => reconciled.inc({ outcome }, count),
     render: () => registry.metrics(),
     contentType: registry.contentType,

@@ -12,7 +12,7 @@ import { microsToUsd } from '../ledger/money.ts';
 import { newTransferId, transferIdFor } from '../ledger/transfer-id.ts';
 
 const MAX_NOTE_CHARACTERS = 500;
-const ACTS_A_PAGE = 50;
+export const ACTS_A_PAGE = 50;
 
 export type ActName = 'freeze' | 'unfreeze' | 'grant' | 'refund_order' | 'refund_call';
 
@@ -48,6 +48,8 @@ export interface Order {
 
 export interface Act {
   id: string;
+  /** Grows from act to act. */
+  number: bigint;
   at: Date;
   actor: string;
   act: ActName;
@@ -81,14 +83,15 @@ export interface Acts {
   refundOrder(order: Order & { orderId: string; amountMicros: bigint | null }): Promise<ActDone>;
   /** Goes on with an act whose end is not known. */
   goOn(actId: string): Promise<ActDone>;
-  /** The newest first, 50 at a time. `after`: the id of the last one seen. */
-  list(filter: { accountId: bigint | null; after: string | null }): Promise<Act[]>;
+  /** The newest first, 50 at a time. `after`: the number of the last one seen. */
+  list(filter: { accountId: bigint | null; after: bigint | null }): Promise<Act[]>;
   /** Those whose end is not known, oldest first, at most 50. */
   open(): Promise<Act[]>;
 }
 
 interface ActRow {
   id: string;
+  number: bigint;
   at: Date;
   actor: string;
   act: ActName;
@@ -384,14 +387,14 @@ export function createActs(parts: {
     async list({ accountId, after }) {
       const rows = await rowsOf(sql`
         where ${accountId === null ? sql`true` : sql`a.account_id = ${String(accountId)}`}
-          and ${after === null ? sql`true` : sql`a.id < ${after}`}
-        order by a.id desc limit ${ACTS_A_PAGE}`);
+          and ${after === null ? sql`true` : sql`a.number < ${String(after)}`}
+        order by a.number desc limit ${ACTS_A_PAGE}`);
       return rows.map(asAct);
     },
 
     async open() {
       const rows = await rowsOf(sql`
-        where a.act = 'refund_order' and o.act_id is null order by a.id limit ${ACTS_A_PAGE}`);
+        where a.act = 'refund_order' and o.act_id is null order by a.number limit ${ACTS_A_PAGE}`);
       return rows.map(asAct);
     },
   };
@@ -427,6 +430,7 @@ function asAct(row: ActRow): Act {
   const needsOutcome = row.act === 'refund_order';
   return {
     id: row.id,
+    number: row.number,
     at: row.at,
     actor: row.actor,
     act: row.act,

@@ -19,8 +19,8 @@ export interface OperatorParts {
   collectDebts(transaction: Transaction, accountId: bigint): Promise<unknown>;
   /** Null: there is no card provider. */
   cards: CardRefunds | null;
-  /** Services that sell credit: what is paid for them is no sale until it is spent. */
-  creditServices: readonly string[];
+  /** What the names of services begin with that sell credit: what is paid for them is no sale until it is spent. */
+  creditServices: string;
   upstreamHealth(): readonly UpstreamHealth[];
   sendPage(request: FastifyRequest, reply: FastifyReply): FastifyReply;
   /** Counts bad tokens by address: `REFUSALS_PER_MINUTE`. */

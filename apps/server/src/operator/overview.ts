@@ -26,11 +26,11 @@ export interface Overview {
 
 /**
  * @param options.days how many days to look back on, today among them: 1 to 90
- * @param options.creditServices services that sell credit: what is paid for them is no sale until it is spent
+ * @param options.creditServices what the names of services begin with that sell credit: no sale until it is spent
  */
 export async function overviewOf(
   sql: Database,
-  options: { days: number; creditServices: readonly string[]; nowMs: number },
+  options: { days: number; creditServices: string; nowMs: number },
 ): Promise<Overview> {
   const { days, nowMs } = options;
   const since = new Date(nowMs - (nowMs % DAY_MS) - (days - 1) * DAY_MS);
@@ -60,34 +60,37 @@ export async function overviewOf(
   return { days, since: since.toISOString().slice(0, 10), sales, money, unfinished, notes };
 }
 
-async function salesOf(on: Transaction, since: Date, creditServices: readonly string[]) {
+async function salesOf(on: Transaction, since: Date, creditServices: string) {
   // `created_at` has the index; the day is that on which the money was taken, as in `call_spending`.
   const rows = await on<
     {
       day: string | null;
       service: string | null;
       rail: string;
+      credit: boolean;
       captured: bigint;
       captured_micros: bigint;
       released: bigint;
       released_micros: bigint;
     }[]
   >`
-    select to_char(day, 'YYYY-MM-DD') as day, service, rail,
+    select to_char(day, 'YYYY-MM-DD') as day, service, rail, credit,
            count(*) filter (where state = 1) as captured,
            coalesce(sum(price_micros) filter (where state = 1), 0)::bigint as captured_micros,
            count(*) filter (where state = 2) as released,
            coalesce(sum(price_micros) filter (where state = 2), 0)::bigint as released_micros
     from (
-      select (finished_at at time zone 'UTC')::date as day, service, rail, state, price_micros from calls
+      select (finished_at at time zone 'UTC')::date as day, service, rail, state, price_micros,
+             starts_with(service, ${creditServices}) as credit
+      from calls
       where created_at >= ${new Date(since.getTime() - LONGEST_CALL_MS).toISOString()}
         and finished_at >= ${since.toISOString()} and state in (1, 2)
     ) ended
-    group by grouping sets ((day, rail), (service, rail))
+    group by grouping sets ((day, rail, credit), (service, rail, credit))
     order by day, captured_micros desc, service, rail`;
-  const sold = rows.filter(({ service }) => service === null || !creditServices.includes(service));
+  const sold = rows.filter(({ credit }) => !credit);
   const byService = sold.filter(({ day }) => day === null);
-  const creditSold = rows.filter(({ service }) => service !== null && creditServices.includes(service));
+  const creditSold = rows.filter(({ day, credit }) => day === null && credit);
   const sum = (pick: (row: (typeof rows)[number]) => bigint, of = byService) =>
     of.reduce((total, row) => total + pick(row), 0n);
   const line = (row: (typeof rows)[number]) => ({

@@ -8,7 +8,7 @@ import { invalidRequest, Problem } from '../http/problem.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
 import type { UpstreamHealth } from '../upstreams/http.ts';
 import type { AccountRecords } from './accounts.ts';
-import type { Act, ActDone, Acts, Order } from './acts.ts';
+import { ACTS_A_PAGE, type Act, type ActDone, type Acts, type Order } from './acts.ts';
 import type { BooksVerdict, BooksVerdicts } from './books-verdict.ts';
 import type { Operators } from './credentials.ts';
 import { MOST_DAYS, overviewOf } from './overview.ts';
@@ -28,8 +28,8 @@ export interface OperatorRouteParts {
   verdicts: BooksVerdicts;
   /** Whether card payments can be sent back. */
   cards: boolean;
-  /** Services that sell credit. */
-  creditServices: readonly string[];
+  /** What the names of services begin with that sell credit. */
+  creditServices: string;
   upstreamHealth(): readonly UpstreamHealth[];
   /** Sends the page itself. */
   sendPage(request: FastifyRequest, reply: FastifyReply): FastifyReply;
@@ -85,7 +85,7 @@ const searchQuery = z.object({
     .default(''),
   after: id.optional(),
 });
-const actsQuery = z.object({ account: id.optional(), after: uuid.optional() });
+const actsQuery = z.object({ account: id.optional(), after: id.optional() });
 
 /** Serves `/admin` and everything below it. */
 export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts): void {
@@ -183,7 +183,8 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
     admin.get('/acts', async (request) => {
       const { account, after } = read(actsQuery, request.query);
       const listed = await acts.list({ accountId: account ?? null, after: after ?? null });
-      return { acts: listed.map(asJson), after: listed.length === 50 ? (listed.at(-1)?.id ?? null) : null };
+      const last = listed.length === ACTS_A_PAGE ? listed.at(-1) : undefined;
+      return { acts: listed.map(asJson), after: last === undefined ? null : String(last.number) };
     });
 
     admin.post('/accounts/:account/freeze', async (request) => {

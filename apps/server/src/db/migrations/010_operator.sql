@@ -2,6 +2,8 @@
 
 -- Every act of an operator. Only ever added to: an act that is told wrong is answered by another act.
 CREATE TABLE operator_acts (
+  -- In the order in which they were done.
+  number bigint NOT NULL UNIQUE GENERATED ALWAYS AS IDENTITY,
   -- Also the id of the transfer that the act makes, where it makes one under a name of its own.
   id uuid PRIMARY KEY,
   at timestamptz NOT NULL,
@@ -25,7 +27,7 @@ CREATE TABLE operator_acts (
   CHECK ((act = 'refund_call') = (call_id IS NOT NULL)),
   CHECK ((act IN ('grant', 'refund_call')) = (transfer_id IS NOT NULL))
 );
-CREATE INDEX operator_acts_account ON operator_acts (account_id, id);
+CREATE INDEX operator_acts_account ON operator_acts (account_id, number);
 CREATE UNIQUE INDEX operator_acts_call ON operator_acts (account_id, call_id) WHERE call_id IS NOT NULL;
 
 -- How an act ended that needs somebody else, the card provider, to do its part. An act of that kind without a row here

@@ -1,0 +1,46 @@
+/** What is said where no card can be charged: never, or not now. */
+import type { FastifyInstance } from 'fastify';
+import { Problem, unavailable } from '../http/problem.ts';
+
+/** The interface's addresses for buying credit by card. */
+const PATHS = [
+  { method: 'POST', url: '/api/m2m/credits/checkout/session' },
+  { method: 'GET', url: '/api/m2m/credits/checkout/status/:sessionId' },
+  { method: 'POST', url: '/api/m2m/credits/purchase' },
+] as const;
+
+/** Without a card provider these addresses exist and say so; nothing is taken and nothing is promised. */
+export function closedCardRoutes(app: FastifyInstance): void {
+  for (const { method, url } of PATHS) {
+    app.route({
+      method,
+      url,
+      handler: () => {
+        throw cardsNotConfigured();
+      },
+    });
+  }
+}
+
+export function cardsNotConfigured(): Problem {
+  return new Problem(
+    503,
+    'CARDS_NOT_CONFIGURED',
+    'This server has no card provider, so credit cannot be bought by card.',
+    {
+      details: { hint: 'GET /api/m2m/credits/trial gives a trial key.', charged: false },
+      headers: { 'retry-after': '3600' },
+    },
+  );
+}
+
+/** What is said when the provider does not answer. @param details what is known of money all the same */
+export function providerAway(cause: unknown, details: Record<string, unknown> = {}): Problem {
+  return unavailable(
+    'CARD_PROVIDER_UNAVAILABLE',
+    'The card provider does not answer. Try again in a moment.',
+    5_000,
+    details,
+    cause,
+  );
+}

@@ -1,0 +1,139 @@
+/** A balance that refills itself, in words, and the form that changes it. */
+import { formatUsd } from './amount.js';
+import { byId, el, notice } from './dom.js';
+
+/** Why it is off, for the owner of the card. What is not listed is a code of the card's bank. */
+const OFF_BECAUSE = {
+  owner: 'You switched it off.',
+  dispute: 'A payment by this card is disputed.',
+  refund: 'A payment by this card was refunded.',
+  card_detached: 'The card was taken back from the card provider.',
+  declined_too_often: 'The card has declined too often.',
+  no_active_key: 'There is no key left that a charge would be for.',
+  authentication_required: 'The bank wants its customer to confirm each charge, which nobody is there to do.',
+  expired_card: 'The card has expired.',
+  insufficient_funds: 'The card kept declining for want of funds.',
+};
+
+/** What one that is due waits for. */
+const WAITS_FOR = {
+  decline: 'The card declined, and nothing was taken.',
+  spacing: 'The last charge was less than a minute ago.',
+  daily_limit: 'The limit of a day is reached.',
+  thaw: 'The key is frozen, and a frozen key is not topped up.',
+};
+
+/**
+ * How it stands, in sentences.
+ *
+ * @param {object} view `autoRecharge` of GET /api/keys/me
+ * @returns {{ tone: string, badge: string, sentences: string[] }}
+ */
+export function rechargeInWords(view) {
+  if (view.how !== undefined) return { tone: 'plain', badge: 'off', sentences: [view.how] };
+  const card = view.card ?? 'the card';
+  const rule = `${capital(card)} is charged ${formatUsd(view.topUpUsd)} when the balance falls below ${formatUsd(view.thresholdUsd)}.`;
+  const limit = `${view.chargesToday} of at most ${view.maxChargesPerDay} charges in the last 24 hours.`;
+  switch (view.state) {
+    case 'off':
+      return {
+        tone: view.disabledReason === 'owner' ? 'plain' : 'bad',
+        badge: 'off',
+        sentences: [
+          OFF_BECAUSE[view.disabledReason] ?? `The card was declined: ${words(view.disabledReason)}.`,
+          view.card === null
+            ? 'It must not be charged again. Another card is kept with a new key: buy one below with auto-recharge.'
+            : `Nothing is charged. Calls are paid from the balance until it is used up. ${capital(card)} is still kept.`,
+        ],
+      };
+    case 'charging':
+      return {
+        tone: 'warn',
+        badge: 'charging',
+        sentences: [
+          `The balance is low, and ${card} is being charged ${formatUsd(view.topUpUsd)}. It is charged once, even when the answer is slow.`,
+        ],
+      };
+    case 'due':
+      return {
+        tone: 'warn',
+        badge: 'waiting',
+        sentences: [
+          WAITS_FOR[view.waitingFor] ?? 'The balance is low.',
+          `The next attempt is ${whenInWords(view.nextAttemptAt)}. ${limit}`,
+        ],
+      };
+    default:
+      return { tone: 'good', badge: 'on', sentences: [rule, limit, ...lastCharge(view)] };
+  }
+}
+
+function lastCharge({ lastChargedAt }) {
+  return lastChargedAt === null ? [] : [`Last charged ${momentOf(lastChargedAt)}.`];
+}
+
+/**
+ * Shows it in the key page's section.
+ *
+ * @param {object} view `autoRecharge` of GET /api/keys/me
+ * @param {(change: object) => Promise<void>} change sends `autoRecharge` of PATCH /api/keys/me; throws what may be shown
+ */
+export function showRecharge(view, change) {
+  const { tone, badge, sentences } = rechargeInWords(view);
+  byId('recharge-state').replaceChildren(
+    el('span', { class: `badge ${tone}` }, badge),
+    ...sentences.map((sentence) => el('p', {}, sentence)),
+    ...(view.how === undefined && view.email !== null
+      ? [el('p', { class: 'soft' }, `Mail about it goes to ${view.email}.`)]
+      : []),
+  );
+  const isKept = view.how === undefined;
+  const form = byId('recharge-form');
+  form.hidden = !isKept;
+  if (!isKept) return;
+  byId('recharge-below').value = plain(view.thresholdUsd);
+  byId('recharge-top-up').value = plain(view.topUpUsd);
+  const toggle = byId('recharge-toggle');
+  toggle.textContent = view.enabled ? 'Switch off' : 'Switch on again';
+  toggle.hidden = !view.enabled && view.card === null;
+  form.onsubmit = (event) => {
+    event.preventDefault();
+    void say(change({ thresholdUsd: amountOf('recharge-below'), topUpUsd: amountOf('recharge-top-up') }));
+  };
+  toggle.onclick = () => void say(change({ enabled: !view.enabled }));
+}
+
+async function say(changing) {
+  const outcome = byId('recharge-message');
+  try {
+    await changing;
+    outcome.replaceChildren(notice('good', 'Saved.'));
+  } catch (error) {
+    outcome.replaceChildren(notice('bad', error.message));
+  }
+}
+
+function amountOf(id) {
+  return byId(id).value.trim().replace(/^\$/, '');
+}
+
+function plain(usd) {
+  return formatUsd(usd).replace(/[$,]/g, '');
+}
+
+function whenInWords(iso) {
+  return iso === null || Date.parse(iso) <= Date.now() ? 'at once' : momentOf(iso);
+}
+
+function momentOf(iso) {
+  return new Date(iso).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+}
+
+/** A code such as `do_not_honor`, as words. */
+function words(code) {
+  return String(code).replaceAll('_', ' ');
+}
+
+function capital(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
