@@ -25,7 +25,7 @@ export async function accountView(accountId, page) {
     figures(
       ['available', usd(account.availableUsd), 'main'],
       ['reserved', usd(account.reservedUsd)],
-      ['spent in all', usd(account.spentUsd)],
+      ['spent on calls', usd(account.spentUsd)],
       ['owed', usd(account.owedUsd), microsOf(account.owedUsd) > 0n ? 'bad' : null],
     ),
     ...account.freezes.map(freezeNotice),

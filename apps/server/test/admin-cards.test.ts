@@ -46,6 +46,7 @@ test('a payment is found by e-mail and goes back in parts; repeated it goes back
   for (const { status, body } of twice) assert.deepEqual([status, body.act.state], [200, 'done']);
   assert.equal((await ask(`accounts/${account}/refund-order`, part, key)).body.repeated, true);
   assert.equal((await world.me(apiKey)).balanceUsd, '6.000000');
+  assert.equal((await ask(`accounts/${account}`)).body.spentUsd, '0.000000', 'what went back was not spent');
   await world.assertBooks();
 
   const tooMuch = await ask(`accounts/${account}/refund-order`, { ...part, amountUsd: '6.01' });

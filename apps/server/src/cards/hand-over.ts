@@ -30,8 +30,10 @@ export function createHandOver(parts: {
 
   return async (order, make) => {
     if (order.keyId === null || order.key === null) throw new Error(`order ${order.id} has no key`);
+    // The time of the question: whoever is the first must not be too late because the answer took its time.
+    const askedAtMs = nowMs();
     const deliveredAtMs = await orders.deliver(order.id);
-    if (nowMs() - deliveredAtMs > DELIVERY_WINDOW_MS || !(await isUnused(order.keyId))) return null;
+    if (askedAtMs - deliveredAtMs > DELIVERY_WINDOW_MS || !(await isUnused(order.keyId))) return null;
     const made = make();
     if (!made.digest.equals(order.key.digest))
       throw new Error(`the key of order ${order.id} was made with another secret`);

@@ -157,13 +157,15 @@ export function purchaseRoutes(app: FastifyInstance, parts: PurchaseRouteParts):
     key: KeyRecord | null,
   ): Promise<Record<string, unknown>> {
     if (order.accountId === null) throw new Error(`order ${order.id} is paid and has no account`);
-    const [{ balanceMicros }, { owedMicros, frozenFor }] = await Promise.all([
+    const keyId = order.keyId ?? key?.id;
+    const [{ balanceMicros }, { owedMicros, frozenFor }, credited] = await Promise.all([
       ledger.balance(order.accountId),
       parts.debts.standing(order.accountId),
+      keyId === undefined ? null : keys.record(keyId),
     ]);
     const usd = (micros: bigint) => Number(microsToUsd(micros));
-    const fixed = order.keyId === null ? key : await keys.record(order.keyId);
-    const isHeld = fixed !== null && (fixed.capFixedUntil?.getTime() ?? 0) > parts.nowMs();
+    const fixedUntil = credited?.capFixedUntil ?? null;
+    const isHeld = fixedUntil !== null && fixedUntil.getTime() > parts.nowMs();
     const isNew = order.key !== null;
     return {
       success: true,
@@ -171,7 +173,7 @@ export function purchaseRoutes(app: FastifyInstance, parts: PurchaseRouteParts):
       paymentIntentId: order.paymentIntentId,
       transactionId: order.id,
       ...(apiKey === null ? {} : { apiKey }),
-      keyPrefix: order.key?.prefix ?? key?.prefix ?? null,
+      keyPrefix: credited?.prefix ?? null,
       creditsAdded: usd(order.creditMicros),
       newBalance: usd(balanceMicros),
       currency: 'USD',
@@ -182,11 +184,11 @@ export function purchaseRoutes(app: FastifyInstance, parts: PurchaseRouteParts):
       ...(debtPaidMicros > 0n || owedMicros > 0n
         ? { debt: { paidUsd: usd(debtPaidMicros), owedUsd: usd(owedMicros), frozenFor } }
         : {}),
-      ...(isHeld && fixed.capPerDayMicros !== null
+      ...(isHeld && credited?.capPerDayMicros != null
         ? {
             capPerDay: {
-              usd: usd(fixed.capPerDayMicros),
-              until: fixed.capFixedUntil?.toISOString() ?? null,
+              usd: usd(credited.capPerDayMicros),
+              until: fixedUntil.toISOString(),
               why: 'A card that is new here paid for it.',
             },
           }

@@ -122,10 +122,11 @@ export function createPurchases(parts: {
       } catch (error) {
         parts.onUnknown(order.id, error);
         // Nobody is at it any more: who asks next need not wait. If this fails as well they wait a little.
-        await sql`update card_orders set looked_at = null where id = ${order.id} and state = 0`.catch(
-          () => {},
-        );
-        return { order, isKnown: false };
+        await sql`
+          update card_orders set looked_at = null where id = ${order.id} and state = 0`.catch(() => {});
+        // Perhaps the provider has told somebody else meanwhile.
+        const now = (await orders.find(order.id)) ?? order;
+        return { order: now, isKnown: now.state !== 'open' };
       }
     }
     for (let waitedMs = 0; waitedMs < WAITS_MS; waitedMs += LOOKS_EVERY_MS) {

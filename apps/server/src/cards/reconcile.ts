@@ -8,6 +8,7 @@ import type { Database, Transaction } from '../db/connection.ts';
 import type { Keys } from '../keys/keys.ts';
 import type { HouseAccount } from '../ledger/accounts.ts';
 import type { Ledger, TransferCode } from '../ledger/ledger.ts';
+import { microsToUsd } from '../ledger/money.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
 import type { Debts } from './debts.ts';
 import { type CardOrder, nextLookAfterMs, type OrderChange, type OrderStore } from './orders.ts';
@@ -352,7 +353,7 @@ export function createOrderReconciler(parts: OrderReconcilerParts): OrderReconci
 
 /** What a payer reads beside the amount. */
 export function titleOf(order: Pick<CardOrder, 'creditMicros'>): string {
-  return `Prepaid credit, ${order.creditMicros / 1_000_000n} USD`;
+  return `Prepaid credit, ${microsToUsd(order.creditMicros, 2)} USD`;
 }
 
 function noteOf(order: CardOrder): string {

@@ -85,19 +85,21 @@ export function createAccountRecords(sql: Database, nowMs: () => number): Accoun
             orders: bigint;
           }[]
         >`
-          select k.*, a.credits_posted - a.debits_posted as balance, a.debits_pending as reserved,
-                 a.debits_posted as spent,
+          select k.*, a.credits_posted - a.debits_posted as balance, a.debits_pending as reserved, s.spent, s.last_day,
                  (select coalesce(json_agg(f order by f.cause), '[]') from (
                     select cause, note, created_at from account_freezes where account_id = k.account_id) f) as freezes,
-                 (select to_char(max(s.day), 'YYYY-MM-DD') from call_spending s where s.account_id = k.account_id)
-                   as last_day,
                  (select count(*) from card_orders o where o.account_id = k.account_id) as orders
           from (
             select k.id, k.account_id, k.prefix, k.kind, k.label, k.status, k.created_at, k.expires_at
             from api_keys k
             where ${after === null ? on`true` : on`k.id < ${String(after)}`} and ${fits(on)}
             order by k.id desc limit ${KEYS_A_PAGE + 1}
-          ) k join ledger_accounts a on a.id = k.account_id order by k.id desc`,
+          ) k
+          join ledger_accounts a on a.id = k.account_id
+          cross join lateral (
+            select coalesce(sum(spent_micros), 0)::bigint as spent, to_char(max(day), 'YYYY-MM-DD') as last_day
+            from call_spending where account_id = k.account_id
+          ) s order by k.id desc`,
       );
       const page = rows.slice(0, KEYS_A_PAGE);
       return {
@@ -124,9 +126,10 @@ export function createAccountRecords(sql: Database, nowMs: () => number): Accoun
     account(id) {
       const account = String(id);
       return reading(async (on) => {
-        const [balance] = await on<{ dp: bigint; d: bigint; c: bigint; created_at: Date }[]>`
-          select debits_pending as dp, debits_posted as d, credits_posted as c, created_at from ledger_accounts
-          where id = ${account} and not house`;
+        const [balance] = await on<{ dp: bigint; d: bigint; c: bigint; spent: bigint; created_at: Date }[]>`
+          select debits_pending as dp, debits_posted as d, credits_posted as c, created_at,
+                 (select coalesce(sum(spent_micros), 0) from call_spending where account_id = ${account})::bigint as spent
+          from ledger_accounts where id = ${account} and not house`;
         if (balance === undefined) return null;
         const keys = await on<
           {
@@ -216,7 +219,7 @@ export function createAccountRecords(sql: Database, nowMs: () => number): Accoun
           balanceUsd: microsToUsd(balance.c - balance.d),
           availableUsd: microsToUsd(balance.c - balance.d - balance.dp),
           reservedUsd: microsToUsd(balance.dp),
-          spentUsd: microsToUsd(balance.d),
+          spentUsd: microsToUsd(balance.spent),
           owedUsd: microsToUsd(debt?.owed_micros ?? 0n),
           owedSince: debt?.since.toISOString() ?? null,
           freezes: freezes.map((row) => asFreeze({ ...row, created_at: row.created_at.toISOString() })),

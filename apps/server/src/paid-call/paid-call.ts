@@ -29,6 +29,7 @@ import type { Availability } from '../services/registry.ts';
 import type { UpstreamName, Upstreams } from '../upstreams/index.ts';
 import type { BeginOutcome, CallStore, StoredAnswer } from './calls.ts';
 import type { Challenge } from './challenge.ts';
+import { claimOn } from './claim.ts';
 import type { Door } from './door.ts';
 import {
   type Chains,
@@ -41,7 +42,7 @@ import {
   type Quote,
   type Rail,
 } from './rail.ts';
-import { fingerprintOf, readInput } from './request-body.ts';
+import { claimedFingerprint, fingerprintOf, readInput } from './request-body.ts';
 import type { AnswerSeal } from './sealed-answer.ts';
 import { mayBeInFlight, type Settlement, type SettlementStore } from './settlements.ts';
 
@@ -152,6 +153,8 @@ interface Work {
   quote: Quote;
   payment: Payment;
   input: unknown;
+  /** What the answer is bound to beside the payment; see `claim.ts`. */
+  claim: Buffer | null;
   report: CallReport;
 }
 
@@ -286,14 +289,9 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       rate = rateHeaders(payerVerdict);
       if (!payerVerdict.allowed) throw rateExceeded(payerVerdict);
       const input = readInput(service, request.rawBody);
-      const answer = await sell(
-        request,
-        quote,
-        { payment, chains: rail.chains },
-        input,
-        availability,
-        report,
-      );
+      const claim = payment.onChain === null ? null : claimOn(service, input, payment, request.rawBody);
+      const work: Work = { request, quote, payment, input, claim, report };
+      const answer = await sell(work, rail.chains, availability);
       report.status = answer.status;
       return { ...answer, headers: { ...answer.headers, ...rate } };
     } catch (error) {
@@ -331,10 +329,18 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     quote: Quote,
     report: CallReport,
   ): Promise<PaidAnswer | null> {
-    const recalled = await rail.recall?.(request.headers);
+    const recalled = await rail.recall?.(request.headers, quote);
     if (recalled === undefined || recalled === null) return null;
-    const { service } = request;
-    const fingerprint = fingerprintOf(service, readInput(service, request.rawBody));
+    const { service, rawBody } = request;
+    const input = readInput(service, rawBody);
+    let claim: Buffer | null;
+    try {
+      claim = claimOn(service, input, recalled, rawBody);
+    } catch {
+      // Who shows no claim gets nothing here, and hears what is wrong with the payment.
+      return null;
+    }
+    const fingerprint = claimedFingerprint(fingerprintOf(service, input), claim);
     for (const key of recalled.keys) {
       const { accountId } = recalled;
       const earlier = await parts.calls.look(
@@ -352,15 +358,14 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
 
   /** From a checked request to its answer. */
   async function sell(
-    request: PaidRequest,
-    quote: Quote,
-    { payment, chains }: { payment: Payment; chains: Chains | undefined },
-    input: unknown,
+    work: Work,
+    chains: Chains | undefined,
     availability: Availability,
-    report: CallReport,
   ): Promise<PaidAnswer> {
+    const { request, quote, payment, input, claim, report } = work;
     const { service } = request;
-    const fingerprint = payment.identity === null ? null : fingerprintOf(service, input);
+    const fingerprint =
+      payment.identity === null ? null : claimedFingerprint(fingerprintOf(service, input), claim);
     if (!availability.available) {
       // What was bought before is still delivered; nothing new is sold.
       const { accountId, keyId, identity } = payment;
@@ -386,7 +391,6 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
         priceMicros: quote.priceMicros,
         revenue: payment.revenue,
       };
-      const work: Work = { request, quote, payment, input, report };
       const begun = await begin(call, payment, service, fingerprint);
       if (begun.status === 'answered') return await replay(quote, payment, begun.callId, report);
       if (begun.status === 'leased') {
@@ -426,6 +430,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     const { service } = work.quote;
     try {
       await chains.verify(onChain);
+      if (service.secretAnswer) await refuseIfPublic(chains, onChain);
     } catch (error) {
       await release(call, error instanceof PaymentRefused ? error.code : 'NOT_VERIFIED');
       throw error;
@@ -436,7 +441,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
         id: call.id,
         accountId: call.accountId,
         rail: work.payment.rail,
-        payment: onChain,
+        payment: claimed(onChain, work.claim),
         answer: body === null ? null : stored(service, call.id, body),
         leaseMs: SETTLE_LEASE_MS,
       })
@@ -460,6 +465,24 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       createdAtMs: parts.nowMs(),
     };
     return proceed(work, chains, settlement, body);
+  }
+
+  /**
+   * Who presents a payment for the first time before it has settled has it from its payer. One that stands on the chain
+   * already may come from whoever read it there: that is good enough for an answer, and not for a secret in the payer's
+   * name.
+   */
+  async function refuseIfPublic(chains: Chains, onChain: OnChainPayment): Promise<void> {
+    const looked = await chains.look(onChain);
+    if (looked.status === 'open') return;
+    if (looked.status === 'refused' || looked.status === 'dead') throw looked.refusal;
+    if (looked.status === 'unknown')
+      throw unavailable('CHAIN_UNAVAILABLE', 'The chain does not answer.', 5_000, {}, looked.cause);
+    throw new PaymentRefused(
+      'PAYMENT_PUBLIC_BEFORE',
+      'This payment stood on the chain before it was presented here: whoever read it there could take the secret that it buys. It was not used.',
+      'Sign a new payment, and let nobody settle it before it is presented here. The one that settled still buys a call whose answer holds no secret.',
+    );
   }
 
   /** From wherever a kept call stands to its answer. Whoever calls this holds its lease. */
@@ -832,7 +855,9 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
         report.outcome = 'conflict';
         return new Problem(409, 'IDEMPOTENCY_KEY_REUSED', 'This payment bought something else.', {
           details: {
-            hint: 'Use a new Idempotency-Key, or sign a new payment, for a new request.',
+            hint: quote.service.secretAnswer
+              ? 'Send the very body, and the very terms or claimSecret, that it was first presented with; or sign a new payment for a new request.'
+              : 'Use a new Idempotency-Key, or sign a new payment, for a new request.',
             charged: false,
           },
         });
@@ -889,6 +914,13 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       return running;
     },
   };
+}
+
+/** With what its answer is bound to: a payer who signs in has no claim, and is looked up without. */
+function claimed(onChain: OnChainPayment, claim: Buffer | null): OnChainPayment {
+  return claim === null
+    ? onChain
+    : { ...onChain, evidence: { ...onChain.evidence, claim: claim.toString('hex') } };
 }
 
 function tookTooLong(): Problem {

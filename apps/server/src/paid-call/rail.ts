@@ -22,6 +22,11 @@ export interface Payment {
   identity: string | null;
   /** The money that a chain has to move for it; null when the ledger's word is enough. */
   onChain: OnChainPayment | null;
+  /**
+   * A secret that the credential carries and that goes to no chain: what it buys is handed to whoever shows it again.
+   * Null when it carries none.
+   */
+  claim: string | null;
   /** A name of the payer that may be printed. */
   payer: string;
   /** What the payment proves about who paid: whose the things are that it buys. */
@@ -157,9 +162,10 @@ export interface Rail {
   readonly chains?: Chains;
   /**
    * Reads who paid and with what, whatever the terms are by now: for a payment that `read` refuses, and that may have
-   * bought its answer under other terms, or while a chain that is away now was there. Never throws.
+   * bought its answer under other terms, or while a chain that is away now was there. It proves nobody: what is signed
+   * stands on the chain once it has settled. Never throws.
    */
-  recall?(headers: Headers): Promise<Recalled | null>;
+  recall?(headers: Headers, quote: Quote): Promise<Recalled | null>;
   /** What a 402 that refuses this rail's credential says in its headers. */
   refusedHeaders?(refused: PaymentRefused, quote: Quote): Record<string, string>;
   /**
@@ -175,6 +181,8 @@ export interface Rail {
 export interface Recalled {
   accountId: bigint;
   keys: readonly string[];
+  /** As in `Payment`. */
+  claim: string | null;
   receipt: Payment['receipt'];
 }
 

@@ -11,7 +11,7 @@ const MAX_ISSUES = 20;
  * @throws Problem 400 with each field that is wrong and what would be right
  */
 export function readInput(service: Service, rawBody: Buffer | undefined): unknown {
-  const body = withCanonicalNames(service, parseObject(rawBody));
+  const body = withCanonicalNames(service, bodyObject(rawBody));
   const parsed = service.input.safeParse(service.adapt === undefined ? body : service.adapt(body));
   if (parsed.success) return parsed.data;
   const fields: FieldIssue[] = parsed.error.issues.slice(0, MAX_ISSUES).map((issue) => ({
@@ -25,7 +25,8 @@ export function readInput(service: Service, rawBody: Buffer | undefined): unknow
   );
 }
 
-function parseObject(rawBody: Buffer | undefined): Record<string, unknown> {
+/** The body as it came. @throws Problem 400 unless it is a JSON object, or empty */
+export function bodyObject(rawBody: Buffer | undefined): Record<string, unknown> {
   const content = rawBody === undefined ? '' : rawBody.toString('utf8').trim();
   if (content === '') return {};
   let value: unknown;
@@ -84,6 +85,11 @@ export function fingerprintOf(service: Service, input: unknown): Buffer {
   return createHash('sha256')
     .update(`POST ${service.path}\n${canonicalJson(input)}`)
     .digest();
+}
+
+/** The same, bound to a claim too; `boughtBy` of `settlements.ts` makes it of its parts in SQL. */
+export function claimedFingerprint(fingerprint: Buffer, claim: Buffer | null): Buffer {
+  return claim === null ? fingerprint : createHash('sha256').update(fingerprint).update(claim).digest();
 }
 
 function canonicalJson(value: unknown): string {

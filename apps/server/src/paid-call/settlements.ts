@@ -89,7 +89,7 @@ export interface SettlementStore {
   leaseDueRefunds(limit: number, leaseMs: number): Promise<DueRefund[]>;
   markRefunded(refund: DueRefund, transaction: string): Promise<void>;
   refundLater(refund: DueRefund, afterMs: number): Promise<void>;
-  /** The newest call with a stored answer that this payer bought with this request. */
+  /** The newest call with a stored answer that this payer bought with this request, whatever claim it is bound to. */
   boughtBy(accountId: bigint, payer: string, service: string, fingerprint: Buffer): Promise<string | null>;
   receipt(callId: string): Promise<Receipt | null>;
 }
@@ -295,7 +295,9 @@ export function createSettlementStore(sql: Database, nowMs: () => number): Settl
         join calls c on c.account_id = s.account_id and c.id = s.call_id
         join call_answers a on a.account_id = c.account_id and a.id = c.id
         where s.payer = ${payer} and s.account_id = ${String(accountId)} and c.state = 1 and c.service = ${service}
-          and c.fingerprint = ${fingerprint} and a.expires_at > ${at()}
+          and c.fingerprint = case when s.evidence->>'claim' is null then ${fingerprint}::bytea
+            else sha256(${fingerprint}::bytea || decode(s.evidence->>'claim', 'hex')) end
+          and a.expires_at > ${at()}
         order by s.created_at desc limit 1`;
       return row?.id ?? null;
     },

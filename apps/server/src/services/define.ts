@@ -169,8 +169,11 @@ export interface ServiceDefinition<
   uses?: Uses;
   /** Capabilities of the house without which it is not sold. */
   requires?: Requires;
-  /** The answer holds a secret of the caller's: the copy that is kept for a repeat must be encrypted. */
-  secretAnswer?: true;
+  /**
+   * The answer holds a secret of the caller's: the copy that is kept for a repeat is encrypted, and paid on a chain it is
+   * handed to nobody who cannot show what is on no chain. A function says which inputs have such an answer.
+   */
+  secretAnswer?: true | ((input: z.output<Input>) => boolean);
   /** Whether it is sold at `/mpp/<path>` too. */
   mpp?: true;
   /** `read`: may run before it is paid for. `write`: leaves something behind, so it is paid for first. */
@@ -199,7 +202,10 @@ export interface Service {
   readonly needs: readonly Need[];
   readonly uses: readonly UpstreamName[];
   readonly requires: readonly Capability[];
+  /** Whether an answer of it may hold a secret. */
   readonly secretAnswer: boolean;
+  /** Whether the answer to this input does. */
+  isSecret(input: unknown): boolean;
   readonly mpp: boolean;
   readonly effect: 'read' | 'write';
   readonly timeoutMs: number;
@@ -219,6 +225,7 @@ export function defineService<
 >(definition: ServiceDefinition<Input, Output, Needs, Uses, Requires>): Service {
   const timeoutMs = definition.timeoutMs ?? 20_000;
   if (timeoutMs > 25_000) throw new Error(`${definition.path}: timeoutMs must be at most 25,000`);
+  const { secretAnswer = false } = definition;
   return {
     path: definition.path,
     name: definition.name,
@@ -234,7 +241,9 @@ export function defineService<
     needs: definition.needs ?? [],
     uses: definition.uses ?? [],
     requires: definition.requires ?? [],
-    secretAnswer: definition.secretAnswer ?? false,
+    secretAnswer: secretAnswer !== false,
+    isSecret: (input) =>
+      typeof secretAnswer === 'function' ? secretAnswer(input as z.output<Input>) : secretAnswer,
     mpp: definition.mpp ?? false,
     effect: definition.effect ?? 'read',
     timeoutMs,

@@ -44,8 +44,6 @@ function topupChallenge(quote: Quote, rail: Rail, baseUrl: string): Challenge {
     tiers: shownTiers(),
     inputSchema: { httpMethod: 'POST', contentType: 'application/json', ...inputSchemaOf(service) },
     example: service.example,
-    claim:
-      'A new key is handed to whoever holds the payment and a secret: accepts[].extra.claimSecret of PAYMENT-REQUIRED, which clients of version 2 send back, or claimSecret in the body.',
     topupUrl: `${baseUrl}${TOPUP_PATH}`,
     ...offer.body,
   };

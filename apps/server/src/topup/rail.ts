@@ -1,17 +1,10 @@
-import { PaymentRefused, type Rail } from '../paid-call/rail.ts';
-import { readPresented } from '../rails/x402/wire.ts';
-import { withClaim } from './claim.ts';
+import type { Rail } from '../paid-call/rail.ts';
 
 /**
- * x402 as credit is sold for it: signed payments alone. A hash stands on a public chain for whoever sees it first, and
- * credit is money; nor does a wallet fetch a key by signing in, which is for whoever holds the payment and its secret.
+ * x402 as credit is sold for it: nobody fetches a key by signing in, which is for whoever holds the payment and its claim.
  * A key beside the payment says whose credit it is and is not charged.
  */
 export function topupRail(x402: Rail): Rail {
-  const claimed = (headers: Record<string, string>): Record<string, string> => {
-    const terms = headers['payment-required'];
-    return terms === undefined ? headers : { ...headers, 'payment-required': withClaim(terms) };
-  };
   const { chains, recall, refusedHeaders } = x402;
   return {
     name: x402.name,
@@ -20,27 +13,27 @@ export function topupRail(x402: Rail): Rail {
       return x402.revision ?? 0;
     },
     recognizes: x402.recognizes,
+    read: x402.read,
     ...(recall === undefined ? {} : { recall }),
 
     offer(quote) {
       const offer = x402.offer(quote);
       const { freshHeaders } = offer;
-      return freshHeaders === undefined ? offer : { ...offer, freshHeaders: () => claimed(freshHeaders()) };
-    },
-
-    async read(headers, quote, beside) {
-      if (readPresented(headers).scheme === 'transfer') {
-        throw new PaymentRefused(
-          'PAYMENT_HASH_NOT_TAKEN_HERE',
-          'Credit is not sold for the hash of a transfer: whoever saw it first could take it. The transfer was not used.',
-          'Sign the terms of this 402 with an x402 client. The hash still buys a call at /x402/….',
-        );
-      }
-      return x402.read(headers, quote, beside);
+      return freshHeaders === undefined
+        ? offer
+        : { ...offer, freshHeaders: () => withoutSignIn(freshHeaders()) };
     },
 
     ...(refusedHeaders === undefined
       ? {}
-      : { refusedHeaders: (refused, quote) => claimed(refusedHeaders(refused, quote)) }),
+      : { refusedHeaders: (refused, quote) => withoutSignIn(refusedHeaders(refused, quote)) }),
   };
+}
+
+function withoutSignIn(headers: Record<string, string>): Record<string, string> {
+  const terms = headers['payment-required'];
+  if (terms === undefined) return headers;
+  const document = JSON.parse(Buffer.from(terms, 'base64').toString('utf8'));
+  delete document.extensions['sign-in-with-x'];
+  return { ...headers, 'payment-required': Buffer.from(JSON.stringify(document)).toString('base64') };
 }

@@ -1,18 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { readJsonBody } from '../http/json-body.ts';
-import { invalidRequest, Problem } from '../http/problem.ts';
+import { Problem } from '../http/problem.ts';
 import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
 import { sendFinished } from '../http/server.ts';
 import { presentedApiKey } from '../keys/api-key.ts';
 import type { Keys } from '../keys/keys.ts';
 import type { PaidCall } from '../paid-call/paid-call.ts';
-import { PaymentRefused } from '../paid-call/rail.ts';
-import { hasPayment, type Presented, readPresented } from '../rails/x402/wire.ts';
 import type { Service } from '../services/define.ts';
-import { claimOf, digestOfClaim, isClaim } from './claim.ts';
 import { shownTiers, TOPUP_PATH } from './door.ts';
-import type { CreditTo } from './services.ts';
+import { type CreditTo, NEW_KEY } from './services.ts';
 import type { TopupTier } from './tiers.ts';
 
 export interface TopupRouteParts {
@@ -47,13 +44,16 @@ export function topupRoutes(app: FastifyInstance, parts: TopupRouteParts): void 
 
     const asked = readJsonBody(request, topupRequest);
     const { tier, service } = chosen(asked.amountUsd ?? asked.amount, atAddress);
-    const creditTo = await beneficiaryOf(request, asked.claimSecret);
+    const { claimSecret } = asked;
+    const presentedKey = presentedApiKey(request.headers);
+    const creditTo: CreditTo =
+      presentedKey === null ? NEW_KEY : `account:${await accountOf(presentedKey)}`;
     const answer = await parts.paidCall.handle({
       service,
       method: request.method,
       headers: request.headers,
-      // What the payment is bound to: how much, and whose.
-      rawBody: Buffer.from(JSON.stringify({ amountUsd: tier.amountUsd, creditTo })),
+      // What the payment is bound to: how much, whose, and for a new key the claim on it.
+      rawBody: Buffer.from(JSON.stringify({ amountUsd: tier.amountUsd, creditTo, claimSecret })),
       address,
       requestId: request.id,
       gone: () => request.raw.socket.destroyed,
@@ -74,41 +74,6 @@ export function topupRoutes(app: FastifyInstance, parts: TopupRouteParts): void 
         : `This address sells ${atAddress.amountUsd} USD of credit; ${TOPUP_PATH} sells every tier.`,
       { details: { success: false, tiers: shownTiers(), charged: false } },
     );
-  }
-
-  /** Whose credit it is; null while there is no payment that could buy any: the paid call says what is wrong with it. */
-  async function beneficiaryOf(request: FastifyRequest, ownClaim: unknown): Promise<CreditTo | null> {
-    const presentedKey = presentedApiKey(request.headers);
-    if (presentedKey !== null) return `account:${await accountOf(presentedKey)}`;
-    const payment = paymentOf(request);
-    const claim = ownClaim ?? (payment === null ? null : claimOf(payment));
-    if (claim === null && payment === null) return null;
-    if (claim === null) {
-      throw refused(
-        400,
-        'CLAIM_SECRET_REQUIRED',
-        'A new key needs a secret beside the payment, since the payment itself will stand on a chain for all to see. The payment was not used.',
-        'Put a claimSecret of 16 to 128 random characters into the body and keep it, or send back the terms of the 402 as they are (x402 version 2).',
-      );
-    }
-    if (typeof claim !== 'string' || !isClaim(claim)) {
-      throw invalidRequest('claimSecret must be a text of 16 to 128 characters.', [
-        { field: 'claimSecret', message: '16 to 128 characters' },
-      ]);
-    }
-    return `new:${digestOfClaim(claim)}`;
-  }
-
-  /** The signed payment that the request carries; null when there is none, or none that this door takes. */
-  function paymentOf({ headers }: FastifyRequest): Presented | null {
-    if (!hasPayment(headers)) return null;
-    try {
-      const presented = readPresented(headers);
-      return presented.scheme === 'transfer' ? null : presented;
-    } catch (error) {
-      if (error instanceof PaymentRefused) return null;
-      throw error;
-    }
   }
 
   /** The account behind a key that credit may be bought for. All is checked before any money is looked at. */

@@ -6,21 +6,16 @@ import { defineService, type Service } from '../services/define.ts';
 import { TOPUP_TIERS, type TopupTier } from './tiers.ts';
 import type { Topups } from './topups.ts';
 
-/**
- * What a payment is bound to, written by the route and by nobody else: `account:<id>`, or `new:` and a hash of the secret
- * that the new key is claimed with.
- */
-export type CreditTo = `account:${bigint}` | `new:${string}`;
+/** Whose credit it is, as a payment is bound to it: written by the route and by nobody else. */
+export type CreditTo = `account:${bigint}` | typeof NEW_KEY;
+export const NEW_KEY = 'a new key';
 
 const creditTo = z.union([
   z
     .string()
     .regex(/^account:\d+$/)
     .transform((text) => ({ accountId: BigInt(text.slice('account:'.length)) })),
-  z
-    .string()
-    .regex(/^new:[0-9a-f]{64}$/)
-    .transform(() => ({ accountId: null })),
+  z.literal(NEW_KEY).transform(() => ({ accountId: null })),
 ]);
 
 const output = z.object({
@@ -63,7 +58,7 @@ function topupService(tier: TopupTier, topups: Topups): Service {
     }),
     output,
     example: { amountUsd },
-    secretAnswer: true,
+    secretAnswer: ({ creditTo }) => creditTo === NEW_KEY,
     effect: 'read',
     timeoutMs: 10_000,
     async run(input, { call, baseUrl }) {

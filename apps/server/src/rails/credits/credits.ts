@@ -34,6 +34,7 @@ export function creditsRail(parts: { keys: Keys; baseUrl: string }): Rail {
         keyId: key.id,
         revenue: 'revenue_credits',
         onChain: null,
+        claim: null,
         identity: idempotencyKey === null ? null : `key:${idempotencyKey}`,
         payer: key.prefix,
         proof: { by: 'account', accountId: key.accountId },

@@ -253,6 +253,7 @@ function createMppRail(
       revenue: 'revenue_mpp',
       identity: onChain.key,
       onChain,
+      claim: challenge.id,
       payer: onChain.payer,
       proof: { by: 'signature', network: onChain.network, address: onChain.payer },
       limitBy: `mpp:${onChain.payer}`,
@@ -380,7 +381,7 @@ function createMppRail(
   /** What a payment may have bought, whatever the terms are by now. @throws when it is none */
   function recall(headers: RequestHeaders): Recalled | null {
     const credential = openCredential(headers);
-    const { method, request } = credential.challenge;
+    const { id, method, request } = credential.challenge;
     const { chainId } = request.methodDetails;
     let key: string;
     if (method === 'tempo') {
@@ -391,7 +392,8 @@ function createMppRail(
     } else {
       key = keyOfEvm(`eip155:${chainId}`, request.currency, authorizationIn(credential).authorization);
     }
-    return { accountId: HOUSE_ACCOUNTS.chain_clearing, keys: [key], receipt: receiptOf(method) };
+    const accountId = HOUSE_ACCOUNTS.chain_clearing;
+    return { accountId, keys: [key], claim: id, receipt: receiptOf(method) };
   }
 
   const receiptOf =

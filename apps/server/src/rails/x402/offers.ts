@@ -1,4 +1,5 @@
 /** What a 402 says about paying by x402: version 2 in the header, version 1 in the body. */
+import { newClaimSecret } from '../../paid-call/claim.ts';
 import type { Quote } from '../../paid-call/rail.ts';
 import { inputSchemaOf, withoutProse } from '../../services/json-schema.ts';
 import { ASSET_DECIMALS, type Network } from './networks.ts';
@@ -8,6 +9,11 @@ import type { SignInChallenge } from './sign-in.ts';
 const MAX_TIMEOUT_SECONDS = 120;
 const JSON_SCHEMA = 'https://json-schema.org/draft/2020-12/schema';
 const ERROR = 'X-PAYMENT header is required';
+/** Stands where each 402 has a secret of its own, and is as long. */
+const CLAIM_PLACE = '?'.repeat(newClaimSecret().length);
+/** What a 402 says of an answer that holds a secret. */
+export const CLAIM_RULE =
+  'The answer goes to whoever shows the payment and a secret beside it: accepts[].extra.claimSecret of PAYMENT-REQUIRED, which clients of version 2 send back, or, for all others, a claimSecret of 16 to 128 random characters in the body.';
 
 /** A chain that is ready to take payments, and to whom they go. */
 export interface OfferedNetwork {
@@ -66,7 +72,8 @@ export function legacyAccepts(offered: readonly OfferedNetwork[], quote: Quote):
 
 /**
  * The `PAYMENT-REQUIRED` header of a service. All of it is encoded once; the nonce and the times of the sign-in
- * extension stand at the end, so that only they are encoded again.
+ * extension stand at the end, so that only they are encoded again. Where the answer holds a secret the terms have a fresh
+ * claim (`claim.ts`), and each 402 is encoded anew.
  */
 export function paymentRequiredHeader(
   offered: readonly OfferedNetwork[],
@@ -74,6 +81,9 @@ export function paymentRequiredHeader(
   signIn: SignInChallenge,
 ): { current(): string; refused(reason: string): string } {
   const fixed = signIn.fixed(quote.resourceUrl);
+  const { secretAnswer } = quote.service;
+  const claimable = (terms: Record<string, unknown>) =>
+    secretAnswer ? { ...terms, extra: { ...Object(terms.extra), claimSecret: CLAIM_PLACE } } : terms;
   const start = (error: string) => {
     const document = {
       x402Version: 2,
@@ -84,7 +94,7 @@ export function paymentRequiredHeader(
         mimeType: 'application/json',
         serviceName: asciiName(quote.service.name),
       },
-      accepts: offered.map((each) => requirementsV2(each, quote)),
+      accepts: offered.map((each) => claimable(requirementsV2(each, quote))),
       extensions: {
         bazaar: bazaarOf(quote),
         'payment-identifier': { info: { required: false }, schema: PAYMENT_IDENTIFIER_SCHEMA },
@@ -94,7 +104,13 @@ export function paymentRequiredHeader(
     // Ends in the open braces of info, sign-in-with-x, extensions and the document.
     const text = JSON.stringify(document).slice(0, -4);
     const bytes = Buffer.byteLength(text) + 1;
-    return Buffer.from(`${text},${' '.repeat((3 - (bytes % 3)) % 3)}`).toString('base64');
+    const padded = `${text},${' '.repeat((3 - (bytes % 3)) % 3)}`;
+    if (secretAnswer) {
+      const pieces = padded.split(CLAIM_PLACE);
+      return () => Buffer.from(pieces.join(newClaimSecret())).toString('base64');
+    }
+    const encoded = Buffer.from(padded).toString('base64');
+    return () => encoded;
   };
   const end = ({ nonce, issuedAt, expirationTime }: ReturnType<SignInChallenge['fresh']>) =>
     Buffer.from(
@@ -102,8 +118,8 @@ export function paymentRequiredHeader(
     ).toString('base64');
   const usual = start(ERROR);
   return {
-    current: () => usual + end(signIn.fresh()),
-    refused: (reason) => start(reason) + end(signIn.fresh()),
+    current: () => usual() + end(signIn.fresh()),
+    refused: (reason) => start(reason)() + end(signIn.fresh()),
   };
 }
 

@@ -2,6 +2,10 @@ import { PaymentRefused } from '../../paid-call/rail.ts';
 
 /** Why a payment does not pay: for machines, in words, and what to change. Nothing of a node's own text is in here. */
 const REASONS = {
+  PAYMENT_HASH_NOT_TAKEN_HERE: [
+    'What is sold here holds a secret, or is money, and a hash proves nobody: whoever saw it first could take it. The transfer was not used.',
+    'Sign the terms of this 402 with an x402 client. The hash still buys a call whose answer holds no secret.',
+  ],
   PAYMENT_REQUIREMENTS_MISMATCH: [
     'The payment accepts other terms than this service offers.',
     'Take the terms from the accepts of this 402: asset, amount, payTo and network must be the same.',

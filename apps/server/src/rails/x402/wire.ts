@@ -3,6 +3,7 @@
  * generation: base64 or base64url, padded or not, JSON as it is, or the hash of a transfer that was already made.
  */
 import { z } from 'zod';
+import { isClaimSecret } from '../../paid-call/claim.ts';
 import { type Headers, PaymentRefused } from '../../paid-call/rail.ts';
 import type { Authorization, Hex } from './eip3009.ts';
 import { NETWORKS, type Network } from './networks.ts';
@@ -20,6 +21,8 @@ export type Presented = {
   paymentId: string | null;
   /** The offer that the payer says to accept, as sent; version 1 sends none. */
   accepted: Record<string, unknown> | null;
+  /** The secret of our terms, which version 2 sends back with them; null when none came. */
+  claim: string | null;
   /** Whether the payer sent our discovery extension back, and so agrees to be counted by indexers. */
   echoesBazaar: boolean;
 } & (
@@ -155,6 +158,7 @@ function readJson(json: Record<string, unknown>): Presented | PresentedTransfer 
     network,
     paymentId: paymentIdOf(json.extensions),
     accepted,
+    claim: claimIn(accepted),
     echoesBazaar: isObject(json.extensions) && isObject(json.extensions.bazaar),
   };
   if (network.kind === 'solana') {
@@ -165,6 +169,11 @@ function readJson(json: Record<string, unknown>): Presented | PresentedTransfer 
   const payload = evmPayload.safeParse(json.payload);
   if (!payload.success) throw malformedPayload(payload.error);
   return { ...common, scheme: 'exact-evm', ...payload.data };
+}
+
+function claimIn(accepted: Record<string, unknown> | null): string | null {
+  const { claimSecret = null } = isObject(accepted?.extra) ? accepted.extra : {};
+  return isClaimSecret(claimSecret) ? claimSecret : null;
 }
 
 function malformedPayload(error: z.ZodError): PaymentRefused {

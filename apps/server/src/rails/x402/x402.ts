@@ -31,6 +31,7 @@ import {
 import { type EvmNetwork, NETWORKS, type Network, type NetworkName, type SolanaNetwork } from './networks.ts';
 import {
   bazaarOf,
+  CLAIM_RULE,
   legacyAccepts,
   type OfferedNetwork,
   paymentRequiredHeader,
@@ -243,7 +244,12 @@ export function createX402Rail(
 
   function paymentOf(
     onChain: OnChainPayment,
-    details: { paymentId: string | null; version: 1 | 2; legacyName: string | null },
+    details: {
+      paymentId: string | null;
+      claim: string | null;
+      version: 1 | 2;
+      legacyName: string | null;
+    },
   ): Payment {
     const { payer, network } = onChain;
     return {
@@ -253,6 +259,7 @@ export function createX402Rail(
       revenue: 'revenue_x402',
       identity: details.paymentId === null ? onChain.key : `id:${payer}:${details.paymentId}`,
       onChain,
+      claim: details.claim,
       payer,
       proof:
         onChain.evidence.scheme === 'transfer'
@@ -295,7 +302,8 @@ export function createX402Rail(
           : { x402Version: 1, scheme: 'exact', network: network.legacyName, payload },
       paymentRequirements: requirements,
     });
-    const details = { paymentId: presented.paymentId, version, legacyName: network.legacyName };
+    const { paymentId, claim } = presented;
+    const details = { paymentId, claim, version, legacyName: network.legacyName };
     const common = {
       network: network.id,
       asset: network.asset,
@@ -355,23 +363,25 @@ export function createX402Rail(
     };
   }
 
-  /** Who paid and with what, whatever the terms were and are: as far as a payer may ask for what was bought before. */
-  async function recall(requestHeaders: RequestHeaders): Promise<Recalled | null> {
+  /** Who paid and with what, whatever the terms were and are: as far as one may ask for what was bought before. */
+  async function recall(requestHeaders: RequestHeaders, { service }: Quote): Promise<Recalled | null> {
     const presented = readPresented(requestHeaders);
     const accountId = HOUSE_ACCOUNTS.chain_clearing;
     if (presented.scheme === 'transfer') {
+      if (service.secretAnswer) return null;
       const { network, transaction } = presented;
       const ids = network === null ? [...opened.keys()] : [network.id];
       return {
         accountId,
         keys: ids.map((id) => keyOfTransfer(id, transaction)),
+        claim: null,
         receipt: ({ transaction: settled }) => ({
           'x-payment-method': 'x402',
           ...(settled === null ? {} : { 'x-payment-transaction': settled }),
         }),
       };
     }
-    const { network, version } = presented;
+    const { network, version, claim } = presented;
     const open = opened.get(network.id);
     if (open === undefined) return null;
     const told = (payer: string, amountUnits: bigint): Payment['receipt'] => {
@@ -382,15 +392,16 @@ export function createX402Rail(
     if (presented.scheme === 'exact-svm') {
       const wanted = { asset: network.asset, payTo: open.payTo };
       const { messageHash, payer, amountUnits } = await readSolanaTransfer(presented.transaction, wanted);
-      return { accountId, keys: [`${network.id}:${messageHash}`], receipt: told(payer, amountUnits) };
+      return { accountId, keys: [`${network.id}:${messageHash}`], claim, receipt: told(payer, amountUnits) };
     }
     if (!('chain' in open)) return null;
     const { authorization, signature } = presented;
-    // Its nonce stands on the chain for all to see: only whoever signed may ask.
+    // A nonce may be copied before it has settled, and its signature after: what was bound to a claim asks for that too.
     if (!(await open.chain.isSignedByPayer(authorization, signature))) return null;
     return {
       accountId,
       keys: [keyOfAuthorization(open.network, authorization)],
+      claim,
       receipt: told(authorization.from, authorization.value),
     };
   }
@@ -416,6 +427,7 @@ export function createX402Rail(
       presented.network === null ? network.kind === 'evm' : network.id === presented.network.id,
     );
     if (candidates.length === 0) throw unsupportedNetwork(offeredFor(quote).map(({ network }) => network.id));
+    if (quote.service.secretAnswer) throw refuse('PAYMENT_HASH_NOT_TAKEN_HERE');
     for (const { network } of candidates) {
       const open = opened.get(network.id);
       if (open === undefined) continue;
@@ -433,7 +445,7 @@ export function createX402Rail(
           deadAfterMs: nowMs() + MAX_VALIDITY_MS,
           evidence,
         },
-        { paymentId: null, version: 2, legacyName: network.legacyName },
+        { paymentId: null, claim: null, version: 2, legacyName: network.legacyName },
       );
     }
     throw refuse('PAYMENT_TRANSACTION_NOT_FOUND', { networks: candidates.map(({ network }) => network.id) });
@@ -509,6 +521,7 @@ export function createX402Rail(
           x402Version: 1,
           payment_address: first.payTo,
           network: first.network.id,
+          ...(quote.service.secretAnswer ? { claim: CLAIM_RULE } : {}),
           supportedNetworks: offers.map(({ network, payTo }) => ({
             name: network.name,
             network: network.id,
@@ -534,7 +547,7 @@ export function createX402Rail(
       return presented.scheme === 'transfer' ? readTransfer(presented, quote) : readExact(presented, quote);
     },
 
-    recall: (requestHeaders) => recall(requestHeaders).catch(() => null),
+    recall: (requestHeaders, quote) => recall(requestHeaders, quote).catch(() => null),
 
     refusedHeaders(refused, quote) {
       const [first] = offeredFor(quote);

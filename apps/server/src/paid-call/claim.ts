@@ -1,0 +1,66 @@
+/**
+ * What proves that an answer is asked for by whoever paid for it. A payment on a chain does not: its signature stands in
+ * the transaction that settles it, where everybody can copy it. So the payment is bound, together with its request, to a
+ * secret that came beside it and that no chain and no facilitator gets to see: one from the terms of the 402, which x402
+ * clients of version 2 send back; the challenge of an MPP credential; or one of the payer's own in the body. An answer
+ * that holds a secret is sold on a chain to nobody without one.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { invalidRequest, Problem } from '../http/problem.ts';
+import type { Service } from '../services/define.ts';
+import type { Payment } from './rail.ts';
+import { bodyObject } from './request-body.ts';
+
+const FIELD = 'claimSecret';
+const SHORTEST = 16;
+const LONGEST = 128;
+
+/** A secret for the terms of one 402: 32 characters, 192 random bits. */
+export function newClaimSecret(): string {
+  return randomBytes(24).toString('base64url');
+}
+
+export function isClaimSecret(value: unknown): value is string {
+  return typeof value === 'string' && value.length >= SHORTEST && value.length <= LONGEST;
+}
+
+/**
+ * What the answer to a request that a chain pays for is bound to beside the payment: a digest of the secret that came with
+ * it, which itself is stored nowhere. Null where nothing came and nothing has to.
+ *
+ * @param payment.claim the secret that the credential carries; one in the body goes before it
+ * @throws Problem 400 `CLAIM_SECRET_REQUIRED` when the answer is a secret and nothing came; 400 for what is no secret
+ */
+export function claimOn(
+  service: Service,
+  input: unknown,
+  payment: Pick<Payment, 'claim'>,
+  rawBody: Buffer | undefined,
+): Buffer | null {
+  const isSecret = service.isSecret(input);
+  // The terms have one for all that a service may answer; where it answers no secret they bind nothing.
+  const carried = service.secretAnswer && !isSecret ? null : payment.claim;
+  const secret = claimInBody(rawBody) ?? carried;
+  if (secret !== null) return createHash('sha256').update(`claim\n${secret}`).digest();
+  if (!isSecret) return null;
+  throw new Problem(
+    400,
+    'CLAIM_SECRET_REQUIRED',
+    'The answer holds a secret, so it needs one beside the payment, which itself will stand on a chain for all to see. The payment was not used.',
+    {
+      details: {
+        hint: 'Put a claimSecret of 16 to 128 random characters into the body and keep it, or send back the terms of the 402 as they are (x402 version 2).',
+        charged: false,
+      },
+    },
+  );
+}
+
+function claimInBody(rawBody: Buffer | undefined): string | null {
+  // Bodies are read once already; all but a few need no second time.
+  if (rawBody === undefined || !rawBody.includes(FIELD)) return null;
+  const { [FIELD]: secret = null } = bodyObject(rawBody);
+  if (secret === null || isClaimSecret(secret)) return secret;
+  const allowed = `${SHORTEST} to ${LONGEST} characters`;
+  throw invalidRequest(`${FIELD} must be a text of ${allowed}.`, [{ field: FIELD, message: allowed }]);
+}
