@@ -54,7 +54,7 @@ module.exports = {
       [
         'keys/',
         'ledger/',
-        'paid-call/(rail|settlements|door|challenge)[.]ts$',
+        'paid-call/(rail|settlements|door|challenge|claim)[.]ts$',
         'relayer/',
         'chain-rpc/',
         'http/',

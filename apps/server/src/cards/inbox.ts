@@ -69,6 +69,9 @@ export function createInbox(parts: {
   async function averted({ type, payment_intent_id: paymentIntentId }: EventRow): Promise<void> {
     if (type !== 'radar.early_fraud_warning.created' || paymentIntentId === null) return;
     if (!(await provider.isWarnedOf(paymentIntentId))) return;
+    // The provider may have sent it back and not have told us so; it would go on not telling us.
+    const payment = await provider.payment(paymentIntentId);
+    if (payment === null || payment.reversedMicros >= payment.paidMicros) return;
     await provider.refund(paymentIntentId, null, `warned:${paymentIntentId}`, true);
   }
 

@@ -46,14 +46,14 @@ const topUpUsd = usd(
 );
 
 /** `autoRecharge` of a checkout, as it is sent. */
-export const rechargeRequest = z.strictObject({
+const rechargeRequest = z.strictObject({
   enabled: z.boolean(),
   thresholdUsd: thresholdUsd.optional(),
   topUpUsd: topUpUsd.optional(),
 });
 
 /** `autoRecharge` of PATCH /api/keys/me, as it is sent. */
-export const rechargeChange = z.strictObject({
+const rechargeChange = z.strictObject({
   enabled: z.boolean().optional(),
   thresholdUsd: thresholdUsd.optional(),
   topUpUsd: topUpUsd.optional(),

@@ -14,7 +14,7 @@ import { type CardProvider, NotSigned, ProviderUnavailable } from './provider.ts
 export const CHECKOUTS_PER_MINUTE = 10;
 const POLL_AGAIN_SECONDS = 5;
 /** Where the provider sends its messages. */
-export const CARD_WEBHOOK_PATH = '/api/m2m/credits/webhook';
+const CARD_WEBHOOK_PATH = '/api/m2m/credits/webhook';
 
 export interface CardRouteParts {
   checkout: Checkout;

@@ -6,9 +6,9 @@ import { defineService, type Service } from '../services/define.ts';
 import { TOPUP_TIERS, type TopupTier } from './tiers.ts';
 import type { Topups } from './topups.ts';
 
+export const NEW_KEY = 'a new key';
 /** Whose credit it is, as a payment is bound to it: written by the route and by nobody else. */
 export type CreditTo = `account:${bigint}` | typeof NEW_KEY;
-export const NEW_KEY = 'a new key';
 
 const creditTo = z.union([
   z
