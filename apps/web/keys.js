@@ -188,7 +188,8 @@ function haveKey(key) {
 if (credits?.obtain.free_trial) byId('trial').replaceChildren(trialKeyOffer(haveKey));
 if (credits?.obtain.hosted_checkout) {
   offerCredit(credits.tiers, haveKey);
-  byId('agent-ways').replaceChildren(...waysForAgents(credits.obtain));
+  const walletsPay = capabilities.authModes.some(({ mode }) => mode === 'x402_onchain');
+  byId('agent-ways').replaceChildren(...waysForAgents(credits.obtain, walletsPay));
   byId('buy').hidden = false;
   byId('recharge').hidden = false;
   // It was hidden when the browser looked for it.
@@ -196,20 +197,30 @@ if (credits?.obtain.hosted_checkout) {
 }
 
 /** How a program gets credit, with the request to send. */
-function waysForAgents({ hosted_checkout: checkout, direct_card: direct }) {
+function waysForAgents({ hosted_checkout: checkout, direct_card: direct }, walletsPay) {
+  const json = "-H 'Content-Type: application/json'";
   const way = (text, command) => el('li', {}, el('p', {}, text), codeBlock(command, 'the command'));
-  return [
+  const ways = [
     way(
       'A new key that a person pays for: the answer has a page for the person, and where to fetch the key.',
-      `curl -sS -X POST ${checkout.endpoint} -H 'Content-Type: application/json' -d '{"amountUsd":10}'`,
+      `curl -sS -X POST ${checkout.endpoint} ${json} -d '{"amountUsd":10}'`,
     ),
-    ...(direct === null
-      ? []
-      : [
-          way(
-            'Credit for the key that is sent along, from a card that is known to the card provider. Nobody needs to be there.',
-            `curl -sS -X POST ${direct.endpoint} -H "X-API-KEY: $KEY" -H 'Content-Type: application/json' -d '{"paymentMethodId":"pm_…","amountUsd":10,"idempotencyKey":"…"}'`,
-          ),
-        ]),
   ];
+  if (direct !== null) {
+    ways.push(
+      way(
+        'Credit for the key that is sent along, from a card that the card provider knows by this name. No person is needed. A new UUID names each purchase: keep it secret.',
+        `curl -sS -X POST ${direct.endpoint} -H "X-API-KEY: $KEY" ${json} -d '{"paymentMethodId":"pm_…","amountUsd":10,"idempotencyKey":"…"}'`,
+      ),
+    );
+  }
+  if (walletsPay) {
+    ways.push(
+      way(
+        'Credit for the key that is sent along, in USDC: the answer is a 402 with the terms, which an x402 wallet signs.',
+        `curl -sS -X POST ${location.origin}/api/m2m/credits/topup -H "X-API-KEY: $KEY" ${json} -d '{"amountUsd":10}'`,
+      ),
+    );
+  }
+  return ways;
 }

@@ -190,6 +190,7 @@ test('caps hold: per call, per day, changed at once, and a new day starts anew',
   assert.deepEqual((await patch({ perCallUsd: '0.10' })).body.caps, {
     perCallUsd: '0.100000',
     perDayUsd: null,
+    fixedUntil: null,
   });
   assert.equal(await code('ping'), 'SPEND_CAP_PER_CALL');
   assert.equal(await code('first-call'), undefined);

@@ -23,7 +23,13 @@ import {
   startMppWorld,
 } from './mpp.fixture.ts';
 import { openStorefront, type Storefront } from './storefront.fixture.ts';
-import { USDC } from './x402.fixture.ts';
+import {
+  firstGenerationHeader,
+  paymentHeader,
+  type SignedPayment,
+  signPayment,
+  USDC,
+} from './x402.fixture.ts';
 
 const PROBLEMS = 'https://paymentauth.org/problems/';
 const PRICE = 50_000n;
@@ -33,9 +39,10 @@ let database: TestDatabase;
 let shop: Storefront;
 let runs = 0;
 
-const counted = (path: string): Service =>
+const counted = (path: string, secretAnswer?: true): Service =>
   defineService({
     path,
+    ...(secretAnswer === undefined ? {} : { secretAnswer }),
     name: path === 'coin' ? 'A "quoted" name, with commas, and \\' : path,
     tag: 'Discovery',
     priceUsd: '0.05',
@@ -57,7 +64,7 @@ before(async () => {
   shop = await openStorefront({
     pools: database,
     environment: world.environment,
-    services: [counted('nickel'), counted('coin')],
+    services: [counted('nickel'), counted('coin'), counted('secret', true)],
     nowMs: () => Date.now(),
   });
 });
@@ -425,5 +432,90 @@ describe('behaviours', () => {
         ]),
       );
     }
+  });
+});
+
+/**
+ * The payment of a credential stands on the chain once it has settled; its challenge, whose id is an HMAC, never does. So
+ * what it bought goes to whoever shows the challenge too.
+ */
+describe('a stranger who has read the payment from the chain', () => {
+  const body = '{"name":"a"}';
+  const at = (door: string, path: string, headers: Record<string, string>, sent = body) =>
+    fetch(`${shop.url}/${door}/${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: sent,
+    });
+  async function assertRefused(answer: Response, bought: string, expected: [number, string]): Promise<void> {
+    const text = await answer.text();
+    const { code } = JSON.parse(text);
+    assert.deepEqual([answer.status, JSON.parse(text).last_error_reason?.code ?? code], expected);
+    assert.notEqual(text, bought);
+    assert.ok(!('run' in JSON.parse(text)), text);
+  }
+
+  for (const path of ['secret', 'nickel']) {
+    for (const method of METHODS) {
+      test(`gets nothing of ${path} by ${method}, at either door; the buyer has it again`, async () => {
+        const account = await world.wallet();
+        const authorization = await world.credential(account, method, await ask({ path }));
+        const cost = await spent(async () => {
+          const bought = await present(authorization, { path });
+          const text = await bought.text();
+          assert.equal(bought.status, 200, text);
+          assert.equal(await (await present(authorization, { path })).text(), text);
+
+          // A fresh challenge of the thief's own, with the payment as the chain shows it.
+          const { challenge } = opened(
+            await world.credential(await world.wallet(), method, await ask({ path })),
+          );
+          const stolen = altered(authorization, (credential) => {
+            credential.challenge = challenge;
+          });
+          await assertRefused(await present(stolen, { path }), text, [402, 'MPP_VERIFICATION_FAILED']);
+          // The challenge with which it was bought, as far as the chain tells it: without its HMAC.
+          const guessed = altered(authorization, (credential) => {
+            credential.challenge.id = challenge.id;
+          });
+          await assertRefused(await present(guessed, { path }), text, [402, 'MPP_INVALID_CHALLENGE']);
+          if (method !== 'evm') return;
+
+          const { from, to, value, validAfter, validBefore, nonce, signature } =
+            opened(authorization).payload;
+          const asX402: SignedPayment = {
+            authorization: { from, to, value, validAfter, validBefore, nonce },
+            signature,
+          };
+          const v1 = { 'x-payment': firstGenerationHeader(asX402) };
+          const v2 = { 'x-payment': await paymentHeader(await at('x402', path, {}), asX402) };
+          const isSecret = path === 'secret';
+          const claimed = JSON.stringify({ name: 'a', claimSecret: 'c'.repeat(32) });
+          for (const door of ['mpp', 'x402', 'api/x402']) {
+            await assertRefused(
+              await at(door, path, v1),
+              text,
+              isSecret ? [400, 'CLAIM_SECRET_REQUIRED'] : [409, 'IDEMPOTENCY_KEY_REUSED'],
+            );
+            await assertRefused(await at(door, path, v2), text, [409, 'IDEMPOTENCY_KEY_REUSED']);
+            await assertRefused(await at(door, path, v1, claimed), text, [409, 'IDEMPOTENCY_KEY_REUSED']);
+          }
+        });
+        assert.deepEqual(cost, { runs: 1, units: PRICE });
+      });
+    }
+  }
+
+  test('and what x402 bought at /x402 is as safe at /mpp', async () => {
+    const signed = await signPayment(await world.wallet(), { to: world.tempo.recipient, valueUnits: PRICE });
+    const mine = { 'x-payment': await paymentHeader(await at('x402', 'secret', {}), signed) };
+    const bought = await at('x402', 'secret', mine);
+    const text = await bought.text();
+    assert.equal(bought.status, 200, text);
+    const theirs = { 'x-payment': await paymentHeader(await at('mpp', 'secret', {}), signed) };
+    await assertRefused(await at('mpp', 'secret', theirs), text, [409, 'IDEMPOTENCY_KEY_REUSED']);
+    const v1 = { 'x-payment': firstGenerationHeader(signed) };
+    await assertRefused(await at('mpp', 'secret', v1), text, [400, 'CLAIM_SECRET_REQUIRED']);
+    assert.equal(await (await at('mpp', 'secret', mine)).text(), text, 'the buyer has it at either door');
   });
 });

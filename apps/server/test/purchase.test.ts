@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import { createDebts } from '../src/cards/debts.ts';
+import type { CardOrder } from '../src/cards/orders.ts';
 import { createPurchases } from '../src/cards/purchase.ts';
 import { createPurchaseLimits } from '../src/cards/purchase-limits.ts';
 import { createOrderReconciler } from '../src/cards/reconcile.ts';
@@ -396,7 +397,7 @@ describe('the provider fails', () => {
 });
 
 /** The parts of a purchase as the app has them, but for what a test puts in their place. */
-function purchasesWith(reconcile: (orderId: string) => Promise<never>) {
+function purchasesWith(reconcile: (orderId: string) => Promise<CardOrder | null>) {
   const { cards } = world.server.app;
   assert(cards !== null);
   const { sql } = world.database;
@@ -421,10 +422,48 @@ test('a crash after the purchase was written down: the sweeper charges it, its o
     });
     assert.equal(outcome.status, 'unknown');
     aheadMs += 31_000;
+    const other = await world.open();
+    const [row] = await world.database.sql<{ id: string }[]>`
+      select id from card_orders where kind = 'purchase' and state = 0`;
+    assert(row !== undefined);
+    // Whoever comes second may be told that the first is at it.
+    await Promise.allSettled(
+      [world.server, other, world.server].map((each) => each.app.cards?.reconciler.reconcile(row.id)),
+    );
     await world.settle();
+    await other.close();
     assert.match((await buy(asked)).body.apiKey, /^fbx_live_/);
   });
   assert.equal(charged, 500);
+});
+
+test('what was refused is not tried again, whatever the provider would say now', async () => {
+  const { cards, ledger, keys } = world.server.app;
+  assert(cards !== null);
+  const { sql } = world.database;
+  const { orders, recharges } = cards;
+  let charges = 0;
+  const reconciler = createOrderReconciler({
+    ...{ sql, orders, ledger, keys, recharges, nowMs: now, report: () => {} },
+    debts: createDebts(sql, { ledger, keys, nowMs: now }),
+    provider: {
+      ...cards.provider,
+      charge: async (order) => {
+        charges += 1;
+        if (charges > 1) return cards.provider.charge(order);
+        return { status: 'refused', failure: { code: 'refused', declineCode: null, adviceCode: null } };
+      },
+    },
+  });
+  const asked = await request();
+  const outcome = await purchasesWith((orderId) => reconciler.reconcile(orderId)).buy({
+    ...{ paymentMethodId: asked.paymentMethodId, amountMicros: 5_000_000n },
+    ...{ idempotencyKey: asked.idempotencyKey, accountId: null, email: null, keyName: null },
+    address: '10.200.2.1',
+  });
+  assert(outcome.status === 'failed', outcome.status);
+  assert.equal((await reconciler.reconcile(outcome.order.id))?.state, 'over');
+  assert.equal(charges, 1);
 });
 
 test('a crash between the charge and the books: whoever looks next finds the charge', async () => {

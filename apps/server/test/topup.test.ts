@@ -11,22 +11,29 @@ import { parsePaymentRequired } from '@x402/core/schemas';
 import { ExactEvmScheme } from '@x402/evm';
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import { ExactSvmScheme } from '@x402/svm';
-import { decodeFunctionData, type Hex, parseAbi } from 'viem';
+import { type Hex, parseAbi } from 'viem';
 import type { PrivateKeyAccount } from 'viem/accounts';
 import { USDC_MINT } from '../../../packages/sandbox/src/solana/programs.ts';
 import { createSettlementFinisher } from '../src/jobs/finish-settlements.ts';
 import { proveBooks } from '../src/ledger/books.ts';
+import { TOPUP_RULES } from '../src/ledger/topup-rules.ts';
 import { createCallStore } from '../src/paid-call/calls.ts';
 import { PaymentRefused } from '../src/paid-call/rail.ts';
 import { createSettlementStore } from '../src/paid-call/settlements.ts';
 import { tokenAccountOf } from '../src/rails/x402/svm-payments.ts';
 import { loadServices } from '../src/services/registry.ts';
-import { TOPUP_RULES } from '../src/ledger/topup-rules.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { type Blow, type MortalReplica, startMortalReplica } from './fire/mortal-replica.fixture.ts';
 import { until } from './fire/until.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from './server.fixture.ts';
-import { type PaymentWorld, paymentHeader, signPayment, startPaymentWorld } from './x402.fixture.ts';
+import {
+  firstGenerationHeader,
+  type PaymentWorld,
+  paymentHeader,
+  readFromCalldata,
+  signPayment,
+  startPaymentWorld,
+} from './x402.fixture.ts';
 
 const TOPUP = '/api/m2m/credits/topup';
 const services = (await loadServices()).filter(({ path }) => path === 'ping');
@@ -394,34 +401,9 @@ test('what stands on the chain for all to see gets nobody the key', async () => 
     Buffer.from(answer.headers.get('payment-response') ?? '', 'base64').toString('utf8'),
   );
 
-  // A stranger reads the authorization and its signature from the transaction.
   const { input } = await world.chain.client.getTransaction({ hash: transaction as Hex });
-  const { args } = decodeFunctionData({
-    abi: parseAbi([
-      'function transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)',
-      'function transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)',
-    ]),
-    data: input,
-  });
-  const [from, to, value, validAfter, validBefore, nonce, ...signed] = args;
-  const signature =
-    signed.length === 1
-      ? signed[0]
-      : `0x${signed[1]?.slice(2)}${signed[2]?.slice(2)}${Number(signed[0]).toString(16)}`;
-  const stolen = {
-    authorization: {
-      from,
-      to,
-      value: String(value),
-      validAfter: String(validAfter),
-      validBefore: String(validBefore),
-      nonce,
-    },
-    signature: signature as Hex,
-  };
-  const v1 = Buffer.from(
-    JSON.stringify({ x402Version: 1, scheme: 'exact', network: 'base', payload: stolen }),
-  ).toString('base64');
+  const stolen = readFromCalldata(input);
+  const v1 = firstGenerationHeader(stolen);
   const body = { amountUsd: 10 };
   const claimSecret = 'c'.repeat(32);
   const taken = await moved(async () => {
@@ -445,8 +427,7 @@ test('what stands on the chain for all to see gets nobody the key', async () => 
 test('a client of the first generation buys with a secret of its own', async () => {
   const payer = await world.wallet(10);
   const signed = await signPayment(payer, { to: world.recipient, valueUnits: 5_000_000n });
-  const payment = { x402Version: 1, scheme: 'exact', network: 'base', payload: signed };
-  const headers = { 'x-payment': Buffer.from(JSON.stringify(payment)).toString('base64') };
+  const headers = { 'x-payment': firstGenerationHeader(signed) };
   const claimSecret = randomBytes(16).toString('hex');
   secrets.push(claimSecret);
   const bought = await moved(async () => {

@@ -51,6 +51,7 @@ import { type PaymentWorld, startPaymentWorld, USDC } from './x402.fixture.ts';
 const services = await loadServices();
 const FIRST_CALL = { path: '/x402/first-call', body: { agentId: 'unmodified' }, priceUnits: 50_000n };
 const PING = { path: '/x402/ping', body: {}, priceUnits: 250_000n };
+const SECRET = { path: '/x402/instant-agent-wallet', body: { chain: 'base' }, priceUnits: 1_000_000n };
 const RISK = { path: '/x402/risk-metrics', body: exampleOf('risk-metrics'), priceUnits: 1_000_000n };
 
 let world: PaymentWorld;
@@ -203,6 +204,37 @@ describe('buys, also while the app restarts, and its payment stays good', () => 
     });
   }
 
+  for (const [name, buyerFor] of Object.entries(CLIENTS)) {
+    test(`${name}: a secret, at the first try, which a copy without the claim of its terms does not get`, async () => {
+      const account = await world.wallet();
+      const { path, body, priceUnits } = SECRET;
+      const paidBefore = shop.payments.length;
+      const moved = await received(async () => {
+        const { status, text } = await buyerFor(account)(shop.url + path, body);
+        assert.equal(status, 200, text + shop.log());
+        const { privateKey } = JSON.parse(text);
+        assert.match(privateKey, /^0x[0-9a-f]{64}$/);
+        assert.equal(shop.payments.length - paidBefore, 1, 'it signed once');
+
+        const presented = shop.payments.at(-1);
+        assert.ok(presented);
+        await shop.restart();
+        assert.equal(await (await shop.present(presented)).text(), text);
+        const payment = JSON.parse(
+          Buffer.from(presented.headers['payment-signature'] ?? '', 'base64').toString(),
+        );
+        assert.match(payment.accepted.extra.claimSecret, /^[\w-]{32}$/);
+        payment.accepted.extra.claimSecret = 'x'.repeat(32);
+        const copied = Buffer.from(JSON.stringify(payment)).toString('base64');
+        const headers = { ...presented.headers, 'payment-signature': copied };
+        const refused = await shop.present({ ...presented, headers });
+        assert.equal(refused.status, 409);
+        assert.ok(!(await refused.text()).includes(privateKey));
+      });
+      assert.equal(moved, priceUnits);
+    });
+  }
+
   test('the payment that a client signed for another request buys nothing', async () => {
     const buy = modernBuyer(modernClient(await world.wallet()));
     await buy(shop.url + FIRST_CALL.path, FIRST_CALL.body);
@@ -265,7 +297,7 @@ describe('the 402 of every service, with all five chains', () => {
     // The validator says that it does not know formats.
     t.mock.method(console, 'warn', () => {});
     const tooLarge: string[] = [];
-    for (const { path, example, summary, priceUsd, effect } of services) {
+    for (const { path, example, summary, priceUsd, effect, secretAnswer } of services) {
       const answer = await fetch(`${all.url}/x402/${path}`, { method: 'POST' });
       assert.equal(answer.status, 402, path);
       const body = await answer.text();
@@ -278,6 +310,9 @@ describe('the 402 of every service, with all five chains', () => {
         (effect === 'read' ? FIVE_CHAINS : FOUR_CHAINS).map((network) => [network, usdToMicros(priceUsd)]),
         path,
       );
+      const claims = new Set(required.accepts.map(({ extra }) => extra?.claimSecret));
+      assert.equal(claims.size, 1, path);
+      assert.equal(typeof [...claims][0], secretAnswer ? 'string' : 'undefined', path);
       assert.equal(required.resource.url, `${all.url}/x402/${path}`);
       assert.ok(summary.length <= 500, `${path}: a facilitator may refuse a longer description`);
 

@@ -18,7 +18,7 @@ import { tokenAccountOf } from '../src/rails/x402/svm-payments.ts';
 import { loadServices } from '../src/services/registry.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { jsonOf, startUpstreams } from './server.fixture.ts';
-import { openStorefront, type Storefront } from './storefront.fixture.ts';
+import { openStorefront, type SeenRequest, type Storefront } from './storefront.fixture.ts';
 import { type PaymentWorld, startPaymentWorld } from './x402.fixture.ts';
 
 const SOLANA = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
@@ -132,6 +132,61 @@ test('buys, also while the app restarts, and its payment stays good', async () =
     assert.equal(moved, priceUnits);
   }
   assert.equal(await balanceOf(wallet.address), 5_000_000n - 1_300_000n);
+});
+
+test('a secret is bought at the first try, and what stands on the chain gets nobody else to it', async () => {
+  const wallet = await newWallet();
+  const path = '/x402/instant-agent-wallet';
+  const body = { chain: 'solana' };
+  const moved = await received(async () => {
+    const answer = await wrapFetchWithPayment(fetch, clientOf(wallet))(shop.url + path, asJson(body));
+    const text = await answer.text();
+    assert.equal(answer.status, 200, text + shop.log());
+    const { privateKey } = JSON.parse(text);
+    const presented = shop.payments.at(-1);
+    assert.ok(presented);
+    await shop.restart();
+    assert.equal(await (await shop.present(presented)).text(), text);
+
+    // A stranger takes the signed transaction from the chain, and makes of it what it can.
+    const { transaction: signature } = receiptOf(answer);
+    const landed = await createSolanaRpc(rpcUrl)
+      .getTransaction(signature as Signature, { maxSupportedTransactionVersion: 0, encoding: 'base64' })
+      .send();
+    const transaction = landed?.transaction[0];
+    const challenge = await fetch(shop.url + path, asJson(body));
+    const required = JSON.parse(
+      Buffer.from(challenge.headers.get('payment-required') ?? '', 'base64').toString(),
+    );
+    const accepted = required.accepts.find(({ network }: { network: string }) => network === SOLANA);
+    const claimless = { ...accepted, extra: { feePayer: accepted.extra.feePayer } };
+    const v1 = { x402Version: 1, scheme: 'exact', network: 'solana', payload: { transaction } };
+    const v2 = (terms: unknown) => ({ x402Version: 2, accepted: terms, payload: { transaction } });
+    const guess = { ...body, claimSecret: 'c'.repeat(32) };
+    for (const [payment, sent, expected] of [
+      [v1, body, [400, 'CLAIM_SECRET_REQUIRED']],
+      [v1, guess, [409, 'IDEMPOTENCY_KEY_REUSED']],
+      [v2(accepted), body, [409, 'IDEMPOTENCY_KEY_REUSED']],
+      [v2(claimless), body, [400, 'CLAIM_SECRET_REQUIRED']],
+      [{ txHash: signature }, body, [402, 'PAYMENT_HASH_NOT_TAKEN_HERE']],
+      [{ txHash: signature }, guess, [402, 'PAYMENT_HASH_NOT_TAKEN_HERE']],
+    ] as const) {
+      const stolen: SeenRequest = {
+        path,
+        headers: {
+          'content-type': 'application/json',
+          'x-payment': Buffer.from(JSON.stringify(payment)).toString('base64'),
+        },
+        body: Buffer.from(JSON.stringify(sent)),
+      };
+      const refused = await shop.present(stolen);
+      const told = await refused.text();
+      const { code, last_error_reason: reason } = JSON.parse(told);
+      assert.deepEqual([refused.status, reason?.code ?? code], expected);
+      assert.ok(!told.includes(privateKey));
+    }
+  });
+  assert.equal(moved, 1_000_000n);
 });
 
 test('ten copies of one payment at once are one purchase', async () => {

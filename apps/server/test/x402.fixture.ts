@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { erc20Abi, type Hex } from 'viem';
+import { decodeFunctionData, erc20Abi, type Hex, parseAbi } from 'viem';
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
 import { fund } from '../../../packages/sandbox/src/chain/faucet.ts';
 import { startFacilitator } from '../../../packages/sandbox/src/facilitator/facilitator.ts';
@@ -156,6 +156,39 @@ export async function signPayment(
     },
     signature,
   };
+}
+
+const TRANSFERS_WITH_AUTHORIZATION = parseAbi([
+  'function transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)',
+  'function transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)',
+]);
+
+/** The payment as a stranger reads it from the calldata of the transaction that settles it. */
+export function readFromCalldata(input: Hex): SignedPayment {
+  const { args } = decodeFunctionData({ abi: TRANSFERS_WITH_AUTHORIZATION, data: input });
+  const [from, to, value, validAfter, validBefore, nonce, ...signed] = args;
+  const [v, r, s] = signed;
+  const signature =
+    r === undefined || s === undefined
+      ? (v as Hex)
+      : (`0x${r.slice(2)}${s.slice(2)}${Number(v).toString(16)}` as Hex);
+  return {
+    authorization: {
+      from,
+      to,
+      value: String(value),
+      validAfter: String(validAfter),
+      validBefore: String(validBefore),
+      nonce,
+    },
+    signature,
+  };
+}
+
+/** The header of a version 1 payment on Base. */
+export function firstGenerationHeader(payment: SignedPayment): string {
+  const json = { x402Version: 1, scheme: 'exact', network: 'base', payload: payment };
+  return Buffer.from(JSON.stringify(json)).toString('base64');
 }
 
 /** The header of a version 2 payment, as the reference client makes it from a 402. */

@@ -46,8 +46,7 @@ export function topupRoutes(app: FastifyInstance, parts: TopupRouteParts): void 
     const { tier, service } = chosen(asked.amountUsd ?? asked.amount, atAddress);
     const { claimSecret } = asked;
     const presentedKey = presentedApiKey(request.headers);
-    const creditTo: CreditTo =
-      presentedKey === null ? NEW_KEY : `account:${await accountOf(presentedKey)}`;
+    const creditTo: CreditTo = presentedKey === null ? NEW_KEY : `account:${await accountOf(presentedKey)}`;
     const answer = await parts.paidCall.handle({
       service,
       method: request.method,

@@ -126,6 +126,33 @@ test('buys, also while the app restarts, and its payment stays good', { skip }, 
   assert.equal(await world.balanceOf(address), 5_000_000n - 1_300_000n);
 });
 
+test('a secret: it is told to bring a claim and charged nothing; with one in the body it buys', {
+  skip,
+}, async () => {
+  const { address, signer } = await newWallet();
+  const url = `${shop.url}/x402/instant-agent-wallet`;
+  const pay = installed().wrapFetchWithPayment(fetch, signer, 1_000_000n);
+  const refused = await pay(url, asJson({ chain: 'base' }));
+  const { code, charged, hint } = await jsonOf(refused);
+  assert.deepEqual([refused.status, code, charged], [400, 'CLAIM_SECRET_REQUIRED', false]);
+  assert.match(hint, /claimSecret of 16 to 128 random characters into the body/);
+  assert.equal(await world.balanceOf(address), 5_000_000n);
+
+  const moved = await received(async () => {
+    const claimSecret = randomBytes(16).toString('hex');
+    const answer = await pay(url, asJson({ chain: 'base', claimSecret }));
+    const text = await answer.text();
+    assert.equal(answer.status, 200, text + shop.log());
+    const presented = shop.payments.at(-1);
+    assert.ok(presented);
+    await shop.restart();
+    assert.equal(await (await shop.present(presented)).text(), text);
+    const copied = await shop.present({ ...presented, body: Buffer.from('{"chain":"base"}') });
+    assert.equal(copied.status, 400);
+  });
+  assert.equal(moved, 1_000_000n);
+});
+
 test('signs nothing above its cap of 0.10', { skip }, async () => {
   const { signer } = await newWallet();
   const payments = shop.payments.length;
