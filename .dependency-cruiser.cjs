@@ -122,6 +122,11 @@ module.exports = {
       ['http/', 'ledger/', 'keys/', 'db/', 'mail/', 'jobs/schedule[.]ts$'],
       'A purchase ends in the ledger.',
     ),
+    mayKnow(
+      'account',
+      ['keys/', 'cards/', 'ledger/', 'http/'],
+      'What an owner sees is put together from those who know it.',
+    ),
     mayKnow('mail', ['db/', 'start-error[.]ts$'], 'Mail knows nobody who causes it.'),
     mayKnow(
       'operator',

@@ -1,5 +1,6 @@
 /** The table of contents of the server: parts in, HTTP app out. */
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
+import { accountRoutes } from './account/routes.ts';
 import { type Cards, openCards } from './cards/cards.ts';
 import { closedCardRoutes } from './cards/closed.ts';
 import { createDebts, type Debts } from './cards/debts.ts';
@@ -25,8 +26,8 @@ import { createReconciler, type Reconciler } from './jobs/reconcile-calls.ts';
 import type { Job } from './jobs/schedule.ts';
 import { CREDIT_TIERS } from './keys/credit-tiers.ts';
 import { createKeys, type Keys } from './keys/keys.ts';
-import { CLAIMS_PER_MINUTE, keyRoutes } from './keys/routes.ts';
 import { createTrials, TRIAL_DAYS, TRIAL_USD, type Trials } from './keys/trial.ts';
+import { CLAIMS_PER_MINUTE, trialRoutes } from './keys/trial-routes.ts';
 import { createLedger, type Ledger } from './ledger/ledger.ts';
 import { legacyCheckoutOf } from './legacy/credit-checkout.ts';
 import { legacyDoor, walletAtTheLegacyDoor } from './legacy/door.ts';
@@ -384,19 +385,22 @@ export function createApp(parts: AppParts): App {
     for (const each of [method].flat()) routes.push({ method: each, path: url });
   });
   operationsRoutes(http, { metrics, metricsToken: config.metricsToken, version, notReady, addressOf });
-  keyRoutes(http, {
-    keys,
-    trials,
-    autoRecharges: cards?.recharges ?? null,
-    standing: debts.standing,
-    ledger,
-    baseUrl,
-    servicesAvailable: services.length,
+  trialRoutes(http, {
+    ...{ trials, baseUrl, servicesAvailable: services.length, addressOf, nowMs },
     trialAllowInternal: config.trialAllowInternal,
     claimLimit: limit(CLAIMS_PER_MINUTE),
+  });
+  accountRoutes(http, {
+    ...{
+      keys,
+      ledger,
+      autoRecharges: cards?.recharges ?? null,
+      standing: debts.standing,
+      baseUrl,
+      addressOf,
+      nowMs,
+    },
     accountLimit: limit(config.rateLimitPerAddress),
-    addressOf,
-    nowMs,
   });
   if (cards === null) closedCardRoutes(http);
   else cards.routes(http);

@@ -128,6 +128,33 @@ async function paidOrders(): Promise<number> {
   return row?.paid ?? 0;
 }
 
+test('a person pays for a key that is there: its account gets the credit, and the card is kept if asked', async () => {
+  const session = await open({ amountUsd: 5 });
+  await world.pay(session.checkoutUrl);
+  const { apiKey } = (await polled(session)).ready;
+  const key = { 'x-api-key': apiKey };
+  const autoRecharge = { enabled: true, thresholdUsd: 1, topUpUsd: 5 };
+  const more = await jsonOf(
+    world.post(`${CHECKOUT}/session`, { amountUsd: 25, autoRecharge, email: 'a@example.com' }, key),
+  );
+  assert.equal(more.creditTo, apiKey.slice(0, 12));
+  await world.pay(more.checkoutUrl);
+  const { ready } = await polled(more);
+  assert.deepEqual([ready.status, ready.keyReady, ready.apiKey], ['paid', false, undefined]);
+  const me = await world.me(apiKey);
+  assert.deepEqual(
+    [me.balanceUsd, me.autoRecharge.enabled, me.autoRecharge.card],
+    ['30.000000', true, 'visa 4242'],
+  );
+  const stranger = await world.post(
+    `${CHECKOUT}/session`,
+    { amountUsd: 5 },
+    { 'x-api-key': `fbx_live_${'0'.repeat(64)}` },
+  );
+  assert.deepEqual([stranger.status, (await jsonOf(stranger)).code], [401, 'API_KEY_INVALID']);
+  await world.assertBooks();
+});
+
 test('what is wrong is said, and opens nothing', async () => {
   for (const amountUsd of ['5', 5.0000001, 7, 0, -5, null, undefined, [5], true]) {
     const response = await world.post(`${CHECKOUT}/session`, { amountUsd });

@@ -31,8 +31,7 @@ const SECRETS: readonly { kind: string; pattern: RegExp; isOne?(found: string): 
   {
     // As the networks number them, so that a time or an amount is not taken for one.
     kind: 'a card number',
-    pattern:
-      /(?<![\w.-])(?:4\d{3}|5[1-5]\d\d|2[2-7]\d\d|3[47]\d\d|6\d{3})(?:[ -]?\d){9,15}(?![\w.]|-\d)/g,
+    pattern: /(?<![\w.-])(?:4\d{3}|5[1-5]\d\d|2[2-7]\d\d|3[47]\d\d|6\d{3})(?:[ -]?\d){9,15}(?![\w.]|-\d)/g,
     isOne: (found) => passesLuhn(found.replaceAll(/\D/g, '')),
   },
 ];

@@ -170,7 +170,7 @@ export function openCards(parts: CardParts): Cards {
         onError: (error) => parts.onError('purchase', error),
       });
       cardRoutes(app, {
-        ...{ checkout, provider, baseUrl, checkoutLimit, accountLimit, addressOf },
+        ...{ checkout, provider, keys, baseUrl, checkoutLimit, accountLimit, addressOf, nowMs },
         readRecharge: readRechargeRequest,
         inbox: {
           ...inbox,

@@ -21,6 +21,8 @@ export interface CheckoutRequest {
   email: string | null;
   keyName: string | null;
   recharge: CardOrder['recharge'];
+  /** Whose credit it is to be; null: that of a new key. */
+  accountId: bigint | null;
 }
 
 export interface OpenedCheckout {
@@ -36,6 +38,8 @@ export type CheckoutStatus =
   | { status: 'unknown' }
   | { status: 'unpaid'; checkoutUrl: string; expiresAtMs: number }
   | { status: 'ready'; apiKey: string; keyPrefix: string; creditMicros: bigint; amountMicros: bigint }
+  /** It has bought no key but credit for one, which is there. */
+  | { status: 'credited'; creditMicros: bigint; amountMicros: bigint }
   | { status: 'delivered' }
   | { status: 'expired' };
 
@@ -103,9 +107,10 @@ export function createCheckout(parts: {
       const { lookup, digest, prefix } = keyOf(id, retrievalToken);
       const expiresAtMs = nowMs() + OPEN_MS;
       await orders.insert(sql, {
-        ...{ id, kind: 'checkout', ...request, key: { lookup, digest, prefix }, expiresAtMs },
+        ...{ id, kind: 'checkout', ...request, expiresAtMs },
+        key: request.accountId === null ? { lookup, digest, prefix } : null,
         ...{ tokenDigest: digestOf(retrievalToken), requestDigest: null, addressDigest: null },
-        ...{ accountId: null, customerId: null, paymentMethodId: null, cardFingerprint: null },
+        ...{ customerId: null, paymentMethodId: null, cardFingerprint: null },
         nextAtMs: nowMs() + SWEEP_AFTER_MS,
       });
       const session = await provider.openSession({
@@ -131,6 +136,9 @@ export function createCheckout(parts: {
       const right = timingSafeEqual(digestOf(retrievalToken), known?.tokenDigest ?? Buffer.alloc(32));
       if (known === null || !right) return { status: 'unknown' };
       const order = await upToDate(known);
+      const { amountMicros, creditMicros } = order;
+      if (order.state === 'paid' && order.key === null)
+        return { status: 'credited', amountMicros, creditMicros };
       if (order.state === 'paid') return handOver(order, retrievalToken);
       if (order.state === 'over') return { status: 'expired' };
       if (order.sessionUrl === null) throw new Error(`order ${order.id} has a session without a page`);

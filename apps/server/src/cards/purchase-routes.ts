@@ -1,10 +1,10 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { readJsonBody } from '../http/json-body.ts';
 import { Problem, unavailable } from '../http/problem.ts';
-import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
-import { presentedApiKey } from '../keys/api-key.ts';
+import { admit, type RateLimit } from '../http/rate-limit.ts';
 import { tierOf } from '../keys/credit-tiers.ts';
+import { readKeyToCredit } from '../keys/key-to-credit.ts';
 import type { KeyRecord, Keys } from '../keys/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
@@ -55,7 +55,7 @@ export function purchaseRoutes(app: FastifyInstance, parts: PurchaseRouteParts):
   };
 
   app.post('/api/m2m/credits/purchase', async (request, reply) => {
-    admit(request, reply);
+    admit(parts.addressLimit, parts.addressOf(request), reply);
     const asked = readJsonBody(request, purchaseRequest);
     const idempotencyKey = readIdempotencyKey(asked.idempotencyKey);
     const { paymentMethodId } = asked;
@@ -63,8 +63,7 @@ export function purchaseRoutes(app: FastifyInstance, parts: PurchaseRouteParts):
       throw invalidMethod('paymentMethodId must be the name of a card at the card provider: pm_…');
     const tier = tierOf(asked.amountUsd);
     if (tier === undefined) throw invalidAmount();
-    const presented = presentedApiKey(request.headers);
-    const key = presented === null ? null : await keyToCredit(presented);
+    const key = await readKeyToCredit(request.headers, parts);
     // From here on only an answer of the purchase itself may say that nothing was charged.
     try {
       const outcome = await purchases.buy({
@@ -83,29 +82,6 @@ export function purchaseRoutes(app: FastifyInstance, parts: PurchaseRouteParts):
       throw unknownOutcome(error);
     }
   });
-
-  function admit(request: FastifyRequest, reply: FastifyReply): void {
-    const verdict = parts.addressLimit.take(parts.addressOf(request));
-    reply.headers(rateHeaders(verdict)).header('cache-control', 'no-store');
-    if (!verdict.allowed) throw rateExceeded(verdict);
-  }
-
-  /** The key that is to be credited. What it owes is paid first; what an operator froze is not for sale. */
-  async function keyToCredit(presented: string): Promise<KeyRecord> {
-    const known = await keys.find(presented);
-    const record = known === null ? null : await keys.record(known.id);
-    const orNone = 'Send the key that is to be credited, or none to buy a new one.';
-    if (record === null) throw refused(401, 'API_KEY_INVALID', 'This API key is not known here.', orNone);
-    if (record.status === 'revoked')
-      throw refused(401, 'API_KEY_REVOKED', 'This API key was revoked or rotated.', orNone);
-    if (record.expiresAt !== null && record.expiresAt.getTime() <= parts.nowMs())
-      throw refused(401, 'API_KEY_EXPIRED', 'This API key has expired.', orNone);
-    if (record.status === 'frozen' && (await keys.freezes(record.accountId)).includes('operator')) {
-      const message = 'This API key is frozen by the operator.';
-      throw refused(403, 'API_KEY_FROZEN', message, 'Ask the operator why.');
-    }
-    return record;
-  }
 
   async function answer(
     outcome: PurchaseOutcome,

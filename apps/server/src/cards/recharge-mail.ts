@@ -14,7 +14,7 @@ export interface KeptCard extends RechargeSettings {
 
 /** A card comes with the key that it pays for first. */
 export const HOW_TO_KEEP_A_CARD =
-  'A card is kept when a person pays a checkout that was opened with autoRecharge.enabled (POST /api/m2m/credits/checkout/session): it buys a new key, whose balance refills.';
+  'A card is kept when a person pays a checkout that was opened with autoRecharge.enabled (POST /api/m2m/credits/checkout/session), with this key in X-API-KEY to refill this one.';
 
 /** Micro-USD in whole cents, cut. */
 const usd = (micros: bigint) => `${microsToUsd(micros, 2)} USD`;

@@ -210,11 +210,14 @@ export function createOrderReconciler(parts: OrderReconcilerParts): OrderReconci
     return accountId;
   }
 
-  /** Whether an account has paid before, long enough ago that a stolen card would have been noticed. */
+  /** Whether an account has paid before: by card so long ago that a theft would have been noticed, or without one. */
   async function isKnownCustomer(transaction: Transaction, accountId: bigint): Promise<boolean> {
     const rows = await transaction`
       select 1 from card_orders where account_id = ${String(accountId)} and state = 1 and reversed_micros = 0
-        and paid_at <= ${new Date(nowMs() - NEW_CARD_MS).toISOString()} limit 1`;
+        and paid_at <= ${new Date(nowMs() - NEW_CARD_MS).toISOString()}
+      union all
+      select 1 from ledger_transfers where account_id = ${String(accountId)}
+        and code in ('usdc_topup', 'operator_grant') limit 1`;
     return rows.length > 0;
   }
 

@@ -1,9 +1,11 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { readJsonBody } from '../http/json-body.ts';
 import { Problem } from '../http/problem.ts';
-import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
+import { admit, type RateLimit } from '../http/rate-limit.ts';
 import { shownTiers, tierOf } from '../keys/credit-tiers.ts';
+import { readKeyToCredit } from '../keys/key-to-credit.ts';
+import type { Keys } from '../keys/keys.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
 import type { Checkout, CheckoutStatus } from './checkout.ts';
 import { providerAway } from './closed.ts';
@@ -20,6 +22,7 @@ export interface CardRouteParts {
   checkout: Checkout;
   inbox: Inbox;
   provider: CardProvider;
+  keys: Keys;
   /** Reads `autoRecharge` of a request. @throws Problem 400 */
   readRecharge(
     value: unknown,
@@ -29,6 +32,7 @@ export interface CardRouteParts {
   checkoutLimit: RateLimit;
   accountLimit: RateLimit;
   addressOf(request: FastifyRequest): string;
+  nowMs(): number;
 }
 
 /** What a key is called by its owner. */
@@ -68,18 +72,13 @@ export function invalidAmount(): Problem {
 export function cardRoutes(app: FastifyInstance, parts: CardRouteParts): void {
   const { checkout, baseUrl } = parts;
 
-  function admit(limit: RateLimit, request: FastifyRequest, reply: FastifyReply): void {
-    const verdict = limit.take(parts.addressOf(request));
-    reply.headers(rateHeaders(verdict)).header('cache-control', 'no-store');
-    if (!verdict.allowed) throw rateExceeded(verdict);
-  }
-
   app.post('/api/m2m/credits/checkout/session', async (request, reply) => {
-    admit(parts.checkoutLimit, request, reply);
+    admit(parts.checkoutLimit, parts.addressOf(request), reply);
     const asked = readJsonBody(request, checkoutRequest);
     const tier = tierOf(asked.amountUsd ?? asked.amount);
     if (tier === undefined) throw invalidAmount();
     const amountMicros = usdToMicros(String(tier.amountUsd));
+    const key = await readKeyToCredit(request.headers, parts);
     const recharge = parts.readRecharge(asked.autoRecharge, { topUpMicros: amountMicros });
     const opened = await checkout
       .open({
@@ -88,6 +87,7 @@ export function cardRoutes(app: FastifyInstance, parts: CardRouteParts): void {
         email: asked.email ?? null,
         keyName: asked.keyName || null,
         recharge,
+        accountId: key?.accountId ?? null,
       })
       .catch((error: unknown) => {
         throw error instanceof ProviderUnavailable ? providerAway(error) : error;
@@ -99,6 +99,7 @@ export function cardRoutes(app: FastifyInstance, parts: CardRouteParts): void {
       checkoutUrl: opened.checkoutUrl,
       amountUsd: tier.amountUsd,
       tier: tier.label,
+      creditTo: key === null ? 'a new key' : key.prefix,
       expiresAt: new Date(opened.expiresAtMs).toISOString(),
       retrievalToken: opened.retrievalToken,
       autoRecharge:
@@ -113,7 +114,10 @@ export function cardRoutes(app: FastifyInstance, parts: CardRouteParts): void {
       nextStep: {
         description: `Let a person open checkoutUrl and pay, then poll statusEndpoint every ${POLL_AGAIN_SECONDS} s.`,
         statusEndpoint,
-        note: 'Keep retrievalToken: the key is delivered against it, once.',
+        note:
+          key === null
+            ? 'Keep retrievalToken: the key is delivered against it, once.'
+            : 'The credit goes to the key that you sent; there is no new one to fetch.',
       },
     };
   });
@@ -122,7 +126,7 @@ export function cardRoutes(app: FastifyInstance, parts: CardRouteParts): void {
     '/api/m2m/credits/checkout/status/:sessionId',
     { exposeHeadRoute: false },
     async (request, reply) => {
-      admit(parts.accountLimit, request, reply);
+      admit(parts.accountLimit, parts.addressOf(request), reply);
       const sessionId = sessionIdOf(request.params.sessionId);
       const { token } = request.query;
       if (token === undefined || token === '') {
@@ -140,7 +144,7 @@ export function cardRoutes(app: FastifyInstance, parts: CardRouteParts): void {
     '/api/m2m/credits/checkout/summary/:sessionId',
     { exposeHeadRoute: false },
     async (request, reply) => {
-      admit(parts.accountLimit, request, reply);
+      admit(parts.accountLimit, parts.addressOf(request), reply);
       const sessionId = sessionIdOf(request.params.sessionId);
       const summary = await checkout.summary(sessionId);
       if (summary === null) throw new Problem(404, 'UNKNOWN_SESSION', 'There is no such session.');
@@ -201,6 +205,19 @@ export function cardRoutes(app: FastifyInstance, parts: CardRouteParts): void {
           keyReady: false,
           ready: false,
           message: 'Nobody paid in time, and nothing was charged. Open a new checkout session.',
+        };
+      case 'credited':
+        return {
+          success: true,
+          sessionId,
+          status: 'paid',
+          paymentStatus: 'paid',
+          keyReady: false,
+          ready: true,
+          creditsAdded: Number(microsToUsd(checkout.creditMicros)),
+          currency: 'USD',
+          tier: tierOf(Number(microsToUsd(checkout.amountMicros)))?.label ?? null,
+          message: 'The credit is on the key that this checkout was opened with.',
         };
       case 'delivered':
         return {

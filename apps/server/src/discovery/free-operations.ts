@@ -135,8 +135,8 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
     operation: {
       operationId: 'openCheckout',
       tags: [CREDITS_TAG],
-      summary: 'A page on which a person buys a key by card',
-      security: [],
+      summary: 'A page on which a person buys a key by card, or credit for the presented one',
+      security: [{}, ...KEYED],
       requestBody: bodyOf(
         { amountUsd: TIER, email: EMAIL, keyName: { type: 'string' }, autoRecharge: RECHARGE },
         ['amountUsd'],

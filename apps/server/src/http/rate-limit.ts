@@ -1,3 +1,4 @@
+import type { FastifyReply } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { Problem } from './problem.ts';
 
@@ -55,4 +56,11 @@ export function rateExceeded({ resetSeconds }: RateVerdict): Problem {
     details: { retryAfter: resetSeconds, charged: false },
     headers: { 'retry-after': String(resetSeconds) },
   });
+}
+
+/** Counts a request that costs nothing, says so in the answer's headers, and refuses it when it is one too many. */
+export function admit(limit: RateLimit, name: string, reply: FastifyReply): void {
+  const verdict = limit.take(name);
+  reply.headers(rateHeaders(verdict)).header('cache-control', 'no-store');
+  if (!verdict.allowed) throw rateExceeded(verdict);
 }

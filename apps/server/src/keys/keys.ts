@@ -85,8 +85,8 @@ export interface Keys {
   releaseCaps(): Promise<number>;
   /** What an account's calls cost, newest day first. `sinceDay`: YYYY-MM-DD in UTC. */
   spending(accountId: bigint, sinceDay: string): Promise<KeySpending[]>;
-  /** Sum of today's captured calls (UTC), in micro-USD. */
-  spentToday(accountId: bigint): Promise<bigint>;
+  /** Sums of captured calls in micro-USD: today's (UTC), and all there were. */
+  spent(accountId: bigint): Promise<{ todayMicros: bigint; totalMicros: bigint }>;
 }
 
 interface KeyRow {
@@ -268,11 +268,12 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
       }));
     },
 
-    async spentToday(accountId) {
-      const [row] = await sql<{ spent: bigint }[]>`
-        select coalesce(sum(spent_micros), 0)::bigint as spent from call_spending
-        where account_id = ${String(accountId)} and day = ${today()}::date`;
-      return row?.spent ?? 0n;
+    async spent(accountId) {
+      const [row] = await sql<{ today: bigint; total: bigint }[]>`
+        select coalesce(sum(spent_micros) filter (where day = ${today()}::date), 0)::bigint as today,
+               coalesce(sum(spent_micros), 0)::bigint as total
+        from call_spending where account_id = ${String(accountId)}`;
+      return { todayMicros: row?.today ?? 0n, totalMicros: row?.total ?? 0n };
     },
   };
 }

@@ -44,13 +44,24 @@ export type CheckoutStatus =
 export function legacyCheckoutOf(checkout: Checkout): CreditCheckout {
   return {
     async open({ package: { priceMicros, creditMicros }, email }) {
-      const order = { amountMicros: priceMicros, creditMicros, email, keyName: null, recharge: null };
+      const order = {
+        amountMicros: priceMicros,
+        creditMicros,
+        email,
+        keyName: null,
+        recharge: null,
+        accountId: null,
+      };
       try {
         return await checkout.open(order);
       } catch (error) {
         throw error instanceof ProviderUnavailable ? providerAway(error) : error;
       }
     },
-    status: (session) => checkout.status(session),
+    async status(session) {
+      const status = await checkout.status(session);
+      // A checkout that buys no key is none of these.
+      return status.status === 'credited' ? { status: 'unknown' } : status;
+    },
   };
 }

@@ -1,9 +1,9 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { cardsNotConfigured } from '../cards/closed.ts';
 import { readJsonBody } from '../http/json-body.ts';
 import { Problem } from '../http/problem.ts';
-import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
+import { admit, type RateLimit } from '../http/rate-limit.ts';
 import type { CheckoutStatus, CreditCheckout } from './credit-checkout.ts';
 import { CREDIT_PACKAGES, creditsOf, shownPackage } from './credits.ts';
 
@@ -35,19 +35,13 @@ export function creditRoutes(app: FastifyInstance, parts: CreditRouteParts): voi
   const packages = CREDIT_PACKAGES.map(shownPackage);
   const statusUrl = `${baseUrl}/api/gpt/credits/status`;
 
-  function admit(limit: RateLimit, request: FastifyRequest, reply: FastifyReply): void {
-    const verdict = limit.take(parts.addressOf(request));
-    reply.headers(rateHeaders(verdict)).header('cache-control', 'no-store');
-    if (!verdict.allowed) throw rateExceeded(verdict);
-  }
-
   function openCheckout(): CreditCheckout {
     if (parts.checkout !== null) return parts.checkout;
     throw cardsNotConfigured();
   }
 
   app.get('/api/gpt/credits/packages', async (request, reply) => {
-    admit(parts.accountLimit, request, reply);
+    admit(parts.accountLimit, parts.addressOf(request), reply);
     return {
       success: true,
       creditUSD: 0.1,
@@ -62,7 +56,7 @@ export function creditRoutes(app: FastifyInstance, parts: CreditRouteParts): voi
   });
 
   app.post('/api/gpt/credits/create-session', async (request, reply) => {
-    admit(parts.checkoutLimit, request, reply);
+    admit(parts.checkoutLimit, parts.addressOf(request), reply);
     const checkout = openCheckout();
     const order = readJsonBody(request, orderRequest);
     const asked = order.package?.trim().toLowerCase();
@@ -96,7 +90,7 @@ export function creditRoutes(app: FastifyInstance, parts: CreditRouteParts): voi
     '/api/gpt/credits/status',
     { exposeHeadRoute: false },
     async (request, reply) => {
-      admit(parts.accountLimit, request, reply);
+      admit(parts.accountLimit, parts.addressOf(request), reply);
       const checkout = openCheckout();
       const { session } = request.query;
       if (typeof session !== 'string' || session === '') {

@@ -329,7 +329,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     quote: Quote,
     report: CallReport,
   ): Promise<PaidAnswer | null> {
-    const recalled = await rail.recall?.(request.headers, quote);
+    const recalled = await rail.recall?.(request.headers);
     if (recalled === undefined || recalled === null) return null;
     const { service, rawBody } = request;
     const input = readInput(service, rawBody);

@@ -165,7 +165,7 @@ export interface Rail {
    * bought its answer under other terms, or while a chain that is away now was there. It proves nobody: what is signed
    * stands on the chain once it has settled. Never throws.
    */
-  recall?(headers: Headers, quote: Quote): Promise<Recalled | null>;
+  recall?(headers: Headers): Promise<Recalled | null>;
   /** What a 402 that refuses this rail's credential says in its headers. */
   refusedHeaders?(refused: PaymentRefused, quote: Quote): Record<string, string>;
   /**

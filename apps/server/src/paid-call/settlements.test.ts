@@ -7,6 +7,7 @@ import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
 import { type CallStore, createCallStore } from './calls.ts';
 import type { OnChainPayment } from './rail.ts';
+import { claimedFingerprint } from './request-body.ts';
 import { createSettlementStore, type SettlementStore } from './settlements.ts';
 
 const ACCOUNT = HOUSE_ACCOUNTS.chain_clearing;
@@ -40,7 +41,10 @@ interface Kept {
 }
 
 /** A call that was begun and kept, with a lease of so long. */
-async function keep(how: { answered?: boolean; leaseMs?: number; payer?: string } = {}): Promise<Kept> {
+async function keep(
+  how: { answered?: boolean; leaseMs?: number; payer?: string; claim?: Buffer } = {},
+): Promise<Kept> {
+  const claim = how.claim ?? null;
   const callId = newTransferId(nowMs);
   const payment: OnChainPayment = {
     key: `test:${callId}`,
@@ -50,7 +54,11 @@ async function keep(how: { answered?: boolean; leaseMs?: number; payer?: string 
     payTo: '0xpayto',
     amountUnits: 50_000n,
     deadAfterMs: nowMs + 120_000,
-    evidence: { scheme: 'fake', nested: { quote: '"\\{},' } },
+    evidence: {
+      scheme: 'fake',
+      nested: { quote: '"\\{},' },
+      ...(claim === null ? {} : { claim: claim.toString('hex') }),
+    },
   };
   const begun = await calls.begin({
     id: callId,
@@ -62,7 +70,7 @@ async function keep(how: { answered?: boolean; leaseMs?: number; payer?: string 
     revenue: 'revenue_x402',
     identity: payment.key,
     paymentKey: payment.key,
-    fingerprint: FINGERPRINT,
+    fingerprint: claimedFingerprint(FINGERPRINT, claim),
     ttlMs: 60_000,
   });
   assert.equal(begun.status, 'authorized');
@@ -232,6 +240,11 @@ test('an answer is found by its payer, service and request; not by others, and n
   const newer = await keep({ payer: '0xsomebody' });
   await capture(newer);
   assert.equal(await find(), newer.callId);
+  nowMs += 1_000;
+  const claimed = await keep({ payer: '0xsomebody', claim: randomBytes(32) });
+  await capture(claimed);
+  assert.equal(await find(), claimed.callId, 'whatever it was claimed with');
+  assert.equal(await find({ fingerprint: randomBytes(32) }), null);
   nowMs += 3_600_001;
   assert.equal(await find(), null, 'answers are not kept for ever');
 });

@@ -69,7 +69,15 @@ const PURCHASE_CARDS = [
   ...['createIssuerFraudRecord', 'refundFail', 'pendingRefund'],
 ] as const;
 const API_PATHS = [
-  ...['', '/v1/checkout', '/v1/payment_intents', '/v1/customers', '/v1/refunds', '/v1/disputes', '/v1/events'],
+  ...[
+    '',
+    '/v1/checkout',
+    '/v1/payment_intents',
+    '/v1/customers',
+    '/v1/refunds',
+    '/v1/disputes',
+    '/v1/events',
+  ],
 ] as const;
 
 const act = fc.oneof(
@@ -388,7 +396,10 @@ class Scene {
     const payment = pick(objects('payment_intent.succeeded').slice(-15), one.which);
     if (payment === undefined) return;
     if (one.by === 'the bank') {
-      const body = { paymentIntent: payment.object.id, ...(one.cents !== null && { amountCents: one.cents }) };
+      const body = {
+        paymentIntent: payment.object.id,
+        ...(one.cents !== null && { amountCents: one.cents }),
+      };
       return void (await stage.control('POST', '/refunds', body));
     }
     const { app } = stage.replica(one.replica).server;
@@ -443,12 +454,7 @@ async function ask(agent: Agent, { server }: Replica): Promise<void> {
   const reply = await read(
     purchase === null
       ? fetch(server.url + agent.statusPath)
-      : stage.post(
-          server,
-          agent.statusPath,
-          Reflect.get(purchase, 'body'),
-          Reflect.get(purchase, 'headers'),
-        ),
+      : stage.post(server, agent.statusPath, Reflect.get(purchase, 'body'), Reflect.get(purchase, 'headers')),
   );
   if (reply === null) {
     agent.lost = true;
@@ -541,7 +547,11 @@ async function paymentsAtProvider() {
   const payments = new Map<string, { orderId: string; cents: number; reversed: number }>();
   for await (const intent of stage.stripe.paymentIntents.list({ limit: 100 })) {
     if (intent.status !== 'succeeded') continue;
-    payments.set(intent.id, { orderId: intent.metadata.order ?? '', cents: intent.amount_received, reversed: 0 });
+    payments.set(intent.id, {
+      orderId: intent.metadata.order ?? '',
+      cents: intent.amount_received,
+      reversed: 0,
+    });
   }
   const takeBack = (intent: unknown, cents: number) => {
     const payment = payments.get(String(intent));
@@ -578,7 +588,11 @@ async function judge(): Promise<void> {
     );
   }
   for (const order of orders) {
-    assert.equal(order.state === 1, paidBy.has(order.id), `order ${order.id} has credit that nobody paid for`);
+    assert.equal(
+      order.state === 1,
+      paidBy.has(order.id),
+      `order ${order.id} has credit that nobody paid for`,
+    );
     assert.equal(order.state === 1 && order.has_key, order.key_id !== null);
     const bonus = order.credit_micros - order.amount_micros;
     assert(order.bonus_taken_micros * order.amount_micros <= bonus * order.reversed_micros, 'bonus taken');

@@ -120,7 +120,11 @@ export async function startCardsStage(options: {
       },
       async close() {
         await replica.server.close();
-        await Promise.allSettled([...graves, pools.sql.end({ timeout: 1 }), pools.commits.end({ timeout: 1 })]);
+        await Promise.allSettled([
+          ...graves,
+          pools.sql.end({ timeout: 1 }),
+          pools.commits.end({ timeout: 1 }),
+        ]);
       },
     };
     return replica;
@@ -180,7 +184,12 @@ export async function startCardsStage(options: {
     },
 
     /** POSTs JSON from an address that nobody else has. */
-    post(to: TestServer, path: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
+    post(
+      to: TestServer,
+      path: string,
+      body: unknown,
+      headers: Record<string, string> = {},
+    ): Promise<Response> {
       return fetch(to.url + path, {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'x-forwarded-for': nextAddress(), ...headers },

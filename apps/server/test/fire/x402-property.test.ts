@@ -500,7 +500,11 @@ async function judge(stage: Stage, payer: Payer, payment: Payment, hasMoved: boo
     assert([200, 410].includes(mine.status), said());
     await asked(mine === a ? 'a' : 'b', stage.there);
     const answers = payment.told.filter(({ status }) => status === 200 || status === 410);
-    assert.equal(new Set(answers.map(({ status, body }) => `${status} ${withoutRequestId(body)}`)).size, 1, said());
+    assert.equal(
+      new Set(answers.map(({ status, body }) => `${status} ${withoutRequestId(body)}`)).size,
+      1,
+      said(),
+    );
   } else {
     assert.deepEqual([a.status, b.status, isEnded(payment)], [402, 402, false], said());
   }

@@ -100,7 +100,11 @@ const paymentMethods: Route[] = [
         equal(params, 'type', ({ type }) => type),
       ]),
   },
-  { method: 'GET', path: 'payment_methods/:id', answer: bare(({ records, id }) => methodOf(records, id)) },
+  {
+    method: 'GET',
+    path: 'payment_methods/:id',
+    answer: bare(({ records, id }) => usableMethod(records, id)),
+  },
   {
     method: 'POST',
     path: 'payment_methods/:id',

@@ -156,3 +156,32 @@ test("the body's offers are good for both generations, on chains that the first 
     accepts.map(() => ['1234500', '1234500', 1.2345]),
   );
 });
+
+test('where the answer is a secret each 402 has a claim of its own, the same for all chains; elsewhere there is none', () => {
+  const claimsIn = (header: string) =>
+    (decode(header).accepts as { extra: { claimSecret?: string } }[]).map(({ extra }) => extra.claimSecret);
+  const seen = new Set<string | undefined>();
+  let secretServices = 0;
+  for (const each of quotes) {
+    const header = paymentRequiredHeader(EVERYWHERE, each, challenge());
+    const answers = [header.current(), header.current(), header.refused('WHY'), header.refused('WHY')];
+    const claims = answers.map((answer) => {
+      const [claim, ...others] = claimsIn(answer);
+      assert.equal(others.length, EVERYWHERE.length - 1);
+      assert.ok(others.every((other) => other === claim));
+      return claim;
+    });
+    if (!each.service.secretAnswer) {
+      assert.deepEqual([...new Set(claims)], [undefined], each.service.path);
+      assert.equal(answers[0], answers[1], 'it is made once');
+      continue;
+    }
+    secretServices += 1;
+    for (const claim of claims) {
+      assert.match(claim ?? '', /^[\w-]{32}$/);
+      assert.ok(!seen.has(claim), 'a claim came twice');
+      seen.add(claim);
+    }
+  }
+  assert.equal(secretServices, 2);
+});

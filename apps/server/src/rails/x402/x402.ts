@@ -364,11 +364,10 @@ export function createX402Rail(
   }
 
   /** Who paid and with what, whatever the terms were and are: as far as one may ask for what was bought before. */
-  async function recall(requestHeaders: RequestHeaders, { service }: Quote): Promise<Recalled | null> {
+  async function recall(requestHeaders: RequestHeaders): Promise<Recalled | null> {
     const presented = readPresented(requestHeaders);
     const accountId = HOUSE_ACCOUNTS.chain_clearing;
     if (presented.scheme === 'transfer') {
-      if (service.secretAnswer) return null;
       const { network, transaction } = presented;
       const ids = network === null ? [...opened.keys()] : [network.id];
       return {
@@ -547,7 +546,7 @@ export function createX402Rail(
       return presented.scheme === 'transfer' ? readTransfer(presented, quote) : readExact(presented, quote);
     },
 
-    recall: (requestHeaders, quote) => recall(requestHeaders, quote).catch(() => null),
+    recall: (requestHeaders) => recall(requestHeaders).catch(() => null),
 
     refusedHeaders(refused, quote) {
       const [first] = offeredFor(quote);

@@ -4,32 +4,25 @@ import type { AutoRecharges, RechargeView } from '../cards/auto-recharge.ts';
 import { cardsNotConfigured } from '../cards/closed.ts';
 import type { Standing } from '../cards/debts.ts';
 import { readRechargeChange } from '../cards/recharge-settings.ts';
-import { isInternal } from '../http/caller-address.ts';
 import { readJsonBody } from '../http/json-body.ts';
 import { Problem } from '../http/problem.ts';
-import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
+import { admit, type RateLimit } from '../http/rate-limit.ts';
+import { presentedApiKey } from '../keys/api-key.ts';
+import { keyUsage } from '../keys/key-usage.ts';
+import type { KeyRecord, Keys } from '../keys/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
-import { type NewApiKey, presentedApiKey } from './api-key.ts';
-import type { KeyRecord, Keys } from './keys.ts';
-import { TRIAL_DAYS, TRIAL_USD, type TrialOutcome, type Trials } from './trial.ts';
 
 const SPENDING_DAYS = 30;
-/** Trials and demo keys that one address may ask for in a minute, granted or not. */
-export const CLAIMS_PER_MINUTE = 10;
 
-export interface KeyRouteParts {
+export interface AccountRouteParts {
   keys: Keys;
-  trials: Trials;
   ledger: Ledger;
   /** Null: there is no card provider. */
   autoRecharges: Pick<AutoRecharges, 'describe' | 'change'> | null;
   /** What stands between an account and its credit. */
   standing(accountId: bigint): Promise<Standing>;
   baseUrl: string;
-  servicesAvailable: number;
-  trialAllowInternal: boolean;
-  claimLimit: RateLimit;
   accountLimit: RateLimit;
   addressOf(request: FastifyRequest): string;
   nowMs(): number;
@@ -71,105 +64,9 @@ const keyChange = z.strictObject({
   autoRecharge: z.unknown().optional(),
 });
 
-const demoKeyRequest = z.object({
-  installId: z
-    .string()
-    .min(8)
-    .max(64)
-    .regex(/^[\w.:-]+$/, 'may hold letters, digits and _ . : -'),
-  sdkType: z.string().min(1).max(40),
-});
-
-const telemetry = z.object({
-  installId: z.string().max(64),
-  sdkType: z.string().max(40),
-  sdkVersion: z.string().max(40).optional(),
-  event: z.string().max(40),
-  environment: z.record(z.string().max(64), z.unknown()).optional(),
-});
-
-/** Getting a key, looking at it, and changing it. */
-export function keyRoutes(app: FastifyInstance, parts: KeyRouteParts): void {
+/** What a key's owner sees of it and of its account, and may change. */
+export function accountRoutes(app: FastifyInstance, parts: AccountRouteParts): void {
   const { keys, ledger, baseUrl } = parts;
-
-  /** What trial and demo keys have in common: who may ask, and how often. */
-  async function claim(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    installId: string | null,
-  ): Promise<TrialOutcome> {
-    const address = parts.addressOf(request);
-    admit(parts.claimLimit, address, reply);
-    if (isInternal(address) && !parts.trialAllowInternal) {
-      throw new Problem(
-        403,
-        'INTERNAL_IP',
-        'Trials are for callers from the open internet; this is an internal address.',
-        {
-          details: {
-            hint: 'On your own machine use the key that npm start printed, or set TRIAL_ALLOW_INTERNAL=true.',
-            paidEndpoint: '/api/m2m/credits/purchase',
-          },
-        },
-      );
-    }
-    const outcome = await parts.trials.claim(address, installId);
-    if (outcome.status === 'claimed') {
-      const retryAfterSeconds = Math.max(1, Math.ceil(outcome.retryAfterMs / 1_000));
-      throw new Problem(
-        429,
-        'TRIAL_ALREADY_CLAIMED',
-        `This address has had its trial. The next one is free in ${untilWords(retryAfterSeconds)}.`,
-        {
-          details: {
-            retryAfterSeconds,
-            nextTrialAt: new Date(parts.nowMs() + outcome.retryAfterMs).toISOString(),
-          },
-          headers: { 'retry-after': String(retryAfterSeconds) },
-        },
-      );
-    }
-    return outcome;
-  }
-
-  app.get('/api/m2m/credits/trial', { exposeHeadRoute: false }, async (request, reply) => {
-    const outcome = await claim(request, reply, null);
-    if (outcome.status === 'claimed') throw new Error('a refused claim has been answered');
-    return {
-      success: true,
-      apiKey: outcome.key.apiKey,
-      keyPrefix: outcome.key.prefix,
-      credits: TRIAL_USD,
-      currency: 'USD',
-      serviceCalls: `~80-100 calls across all ${parts.servicesAvailable} /x402/* services`,
-      expiresIn: `${TRIAL_DAYS} days`,
-      usage: keyUsage(baseUrl, outcome.key.apiKey),
-      upgradeAt: '/api/m2m/credits/purchase',
-      note: 'Save this key now: it is shown once and cannot be retrieved again.',
-    };
-  });
-
-  app.post('/api/sdk/demo-key', async (request, reply) => {
-    const { installId } = readJsonBody(request, demoKeyRequest);
-    const outcome = await claim(request, reply, installId);
-    if (outcome.status === 'claimed') throw new Error('a refused claim has been answered');
-    return {
-      success: true,
-      api_key: outcome.key.apiKey,
-      credits_remaining:
-        outcome.status === 'issued' ? TRIAL_USD : Number(microsToUsd(outcome.availableMicros)),
-      expires_at: new Date(outcome.expiresAtMs).toISOString(),
-      status: outcome.status === 'issued' ? 'new' : 'existing',
-      usage: { header: 'X-API-KEY', documentation: `${baseUrl}/docs` },
-      next_steps: { catalog: `${baseUrl}/x402/catalog`, balance: `${baseUrl}/api/keys/me` },
-    };
-  });
-
-  app.post('/api/sdk/telemetry', async (request, reply) => {
-    // Clients wait for this before every call. It is checked for shape and forgotten: nothing is stored.
-    readJsonBody(request, telemetry);
-    return reply.code(202).send({ success: true, message: 'accepted; nothing is stored' });
-  });
 
   /** Whether the cap per day is held, because a card that nobody knows yet paid for the credit. */
   const isHeld = ({ capFixedUntil }: KeyRecord) =>
@@ -265,10 +162,10 @@ export function keyRoutes(app: FastifyInstance, parts: KeyRouteParts): void {
 
   async function describeKey(record: KeyRecord): Promise<Record<string, unknown>> {
     const since = new Date(parts.nowMs() - (SPENDING_DAYS - 1) * 86_400_000).toISOString().slice(0, 10);
-    const [balance, spending, spentToday, autoRecharge, standing] = await Promise.all([
+    const [balance, spending, spent, autoRecharge, standing] = await Promise.all([
       ledger.balance(record.accountId),
       keys.spending(record.accountId, since),
-      keys.spentToday(record.accountId),
+      keys.spent(record.accountId),
       parts.autoRecharges?.describe(record.accountId) ?? NO_CARD_PROVIDER,
       parts.standing(record.accountId),
     ]);
@@ -286,7 +183,7 @@ export function keyRoutes(app: FastifyInstance, parts: KeyRouteParts): void {
       balanceUsd: usd(balance.balanceMicros),
       availableUsd: usd(balance.availableMicros),
       reservedUsd: usd(balance.reservedMicros),
-      spentUsd: usd(balance.spentMicros),
+      spentUsd: usd(spent.totalMicros),
       owedUsd: usd(standing.owedMicros),
       frozenUsd: usd(standing.frozenMicros),
       frozenFor: standing.frozenFor,
@@ -295,7 +192,7 @@ export function keyRoutes(app: FastifyInstance, parts: KeyRouteParts): void {
         perDayUsd: usd(record.capPerDayMicros),
         fixedUntil: isHeld(record) ? (record.capFixedUntil?.toISOString() ?? null) : null,
       },
-      spentTodayUsd: usd(spentToday),
+      spentTodayUsd: usd(spent.todayMicros),
       autoRecharge,
       spending: spending.map(({ day, service, calls, spentMicros }) => ({
         day,
@@ -305,26 +202,4 @@ export function keyRoutes(app: FastifyInstance, parts: KeyRouteParts): void {
       })),
     };
   }
-}
-
-/** Counts a request, says so in the answer's headers, and refuses it when it is one too many. */
-function admit(limit: RateLimit, address: string, reply: FastifyReply): void {
-  const verdict = limit.take(address);
-  reply.headers(rateHeaders(verdict)).header('cache-control', 'no-store');
-  if (!verdict.allowed) throw rateExceeded(verdict);
-}
-
-function keyUsage(baseUrl: string, apiKey: NewApiKey['apiKey']): Record<string, string> {
-  return {
-    header: 'X-API-KEY',
-    example: `curl -X POST ${baseUrl}/x402/first-call -H 'X-API-KEY: ${apiKey}' -H 'Content-Type: application/json' -d '{}'`,
-    alternativeHeader: `Authorization: Bearer ${apiKey}`,
-  };
-}
-
-/** Time left, in the largest unit that says enough. */
-function untilWords(seconds: number): string {
-  if (seconds >= 2 * 86_400) return `${Math.ceil(seconds / 86_400)} days`;
-  if (seconds >= 2 * 3_600) return `${Math.ceil(seconds / 3_600)} hours`;
-  return `${Math.ceil(seconds / 60)} minutes`;
 }
