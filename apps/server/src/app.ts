@@ -538,8 +538,14 @@ export function createApp(parts: AppParts): App {
       await reconciler
         .run()
         .catch((error: unknown) => logger.error({ err: error }, 'reconciling at the end failed'));
-      cards?.close();
-      await Promise.all([upstreams.close(), mailer.close(), x402.close(), mpp?.close(), registrar?.close()]);
+      await Promise.all([
+        upstreams.close(),
+        cards?.close(),
+        mailer.close(),
+        x402.close(),
+        mpp?.close(),
+        registrar?.close(),
+      ]);
     },
   };
 }

@@ -51,7 +51,8 @@ export interface Cards {
   sweep(): Promise<number>;
   routes(app: FastifyInstance): void;
   jobs: readonly Job[];
-  close(): void;
+  /** Waits for what is being worked. */
+  close(): Promise<void>;
 }
 
 export interface CardParts {
@@ -107,18 +108,17 @@ export function openCards(parts: CardParts): Cards {
   });
 
   /** Works the inbox as soon as something has come, without anybody waiting for it; one round at a time. */
-  let isWorking = false;
+  let working: Promise<void> | null = null;
   let moreCame = false;
   function workSoon(): void {
     moreCame = true;
-    if (isWorking) return;
-    isWorking = true;
-    void (async () => {
+    if (working !== null) return;
+    working = (async () => {
       while (moreCame) {
         moreCame = false;
         await inbox.work().catch((error: unknown) => parts.onError('inbox', error));
       }
-      isWorking = false;
+      working = null;
     })();
   }
 
@@ -194,6 +194,9 @@ export function openCards(parts: CardParts): Cards {
       },
       { name: 'forget-card-events', intervalMs: FORGET_EVERY_MS, run: () => inbox.forget() },
     ],
-    close: () => provider.close(),
+    async close() {
+      await working;
+      provider.close();
+    },
   };
 }

@@ -7,7 +7,7 @@ export const CALL_ERRORS = [
   {
     status: 400,
     charged: false,
-    codes: ['INVALID_REQUEST'],
+    codes: ['INVALID_REQUEST', 'CLAIM_SECRET_REQUIRED'],
     meaning: 'The body does not fit the input schema. `fields` names what is wrong.',
     remedy: 'Correct the body and send it again.',
   },

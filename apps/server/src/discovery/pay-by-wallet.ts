@@ -30,6 +30,15 @@ export const SPENDING_CAP_RULE =
 export const SAME_HEADER_RULE =
   'After a 503, a time-out or a lost connection send the same request with the same payment header again, and sign no new payment: one payment buys one answer, and is settled at most once.';
 
+/** What a wallet shows beside its payment where the answer is a secret. */
+const CLAIM_RULE =
+  'Where the answer holds a secret (its 402 says so in `claim`) it goes to whoever shows the payment and its claim. Clients of version 2 send the claim back with the terms; with any other put a `claimSecret` of your own, 16 to 128 random characters, into the body, and keep it.';
+
+/** What a wallet must show beside its payment for this service; null where the payment is enough. */
+export function claimRuleOf(service: Service): string | null {
+  return service.secretAnswer ? CLAIM_RULE : null;
+}
+
 /** The rules of paying by wallet, each a sentence or two, by topic. */
 export function walletRules(context: DiscoveryContext): Record<string, string> {
   return {
@@ -37,7 +46,8 @@ export function walletRules(context: DiscoveryContext): Record<string, string> {
     spendingCap: SPENDING_CAP_RULE,
     uncertain: SAME_HEADER_RULE,
     repeat:
-      'The same payment with the same body brings the stored answer again, for a day at least. With another body it is refused with 409.',
+      'The same payment with the same body brings the stored answer again, for a day at least. With another body it is refused with 409. Once it has settled its payment can be read from the chain: a `claimSecret` in the body keeps any answer to whoever knows it.',
+    claim: CLAIM_RULE,
     refused:
       'A 402 after a payment says in `last_error_reason` what was wrong and what to change. Nothing was moved.',
     ownName:
@@ -47,7 +57,7 @@ export function walletRules(context: DiscoveryContext): Record<string, string> {
     paidFirst:
       'Services that leave something behind, such as a wallet, are paid before they run. If one fails, the same payment may try again; what cannot be delivered is sent back on the chain.',
     transfer:
-      'The hash of a USDC transfer to payTo of at least the price, not older than a day, is taken as a payment too, once. Whoever sees the hash first may present it: sign instead where you can.',
+      'The hash of a USDC transfer to payTo of at least the price, not older than a day, is taken as a payment too, once. Whoever sees the hash first may present it: sign instead where you can. It buys no answer that holds a secret.',
     ...(serves(context, 'GET', '/x402/receipts/{id}')
       ? {
           receipt: `What became of a payment: GET ${context.baseUrl}/x402/receipts/{id}, with the X-Call-Id of the answer.`,

@@ -13,7 +13,14 @@ import {
   mppProgramOf,
   mppRules,
 } from './pay-by-mpp.ts';
-import { amountUnitsOf, networksFor, spendingCapOf, walletProgramOf, walletRules } from './pay-by-wallet.ts';
+import {
+  amountUnitsOf,
+  claimRuleOf,
+  networksFor,
+  spendingCapOf,
+  walletProgramOf,
+  walletRules,
+} from './pay-by-wallet.ts';
 
 /** `/x402/recipes/{service}`: all that is needed to buy this one service, ready to paste. */
 export function recipeDocument(service: Service, context: DiscoveryContext) {
@@ -72,6 +79,7 @@ function byWallet(service: Service, context: DiscoveryContext) {
     networks,
     paidFirst: service.effect === 'write',
     spendingCap: spendingCapOf(service),
+    claim: claimRuleOf(service),
     program: walletProgramOf(service, context),
     rules: walletRules(context),
   };

@@ -395,7 +395,7 @@ export function createX402Rail(
     }
     if (!('chain' in open)) return null;
     const { authorization, signature } = presented;
-    // A nonce may be copied before it has settled, and its signature after: what was bound to a claim asks for that too.
+    // Before it settles only its payer has the signature. Afterwards anybody has: what is bound to a claim asks for that too.
     if (!(await open.chain.isSignedByPayer(authorization, signature))) return null;
     return {
       accountId,
