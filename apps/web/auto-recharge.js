@@ -29,8 +29,12 @@ const WAITS_FOR = {
  * @param {object} view `autoRecharge` of GET /api/keys/me
  * @returns {{ tone: string, badge: string, sentences: string[] }}
  */
-export function rechargeInWords(view) {
-  if (view.how !== undefined) return { tone: 'plain', badge: 'off', sentences: [view.how] };
+function rechargeInWords(view) {
+  if (view.how !== undefined) {
+    const how =
+      'No card is kept for this key. Buy credit for it below and have the card kept: then it refills itself.';
+    return { tone: 'plain', badge: 'off', sentences: [how] };
+  }
   const card = view.card ?? 'the card';
   const rule = `${capital(card)} is charged ${formatUsd(view.topUpUsd)} when the balance falls below ${formatUsd(view.thresholdUsd)}.`;
   const limit = `${view.chargesToday} of at most ${view.maxChargesPerDay} charges in the last 24 hours.`;
@@ -42,7 +46,7 @@ export function rechargeInWords(view) {
         sentences: [
           OFF_BECAUSE[view.disabledReason] ?? `The card was declined: ${words(view.disabledReason)}.`,
           view.card === null
-            ? 'It must not be charged again. Another card is kept with a new key: buy one below with auto-recharge.'
+            ? 'It must not be charged again. Buy credit below and have the card kept, to use another one.'
             : `Nothing is charged. Calls are paid from the balance until it is used up. ${capital(card)} is still kept.`,
         ],
       };

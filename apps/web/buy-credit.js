@@ -1,7 +1,7 @@
-/** Buying a new key by card, for a person without an agent: choose, pay on the card provider's page, collect the key. */
+/** Buying credit by card, for a person: choose, pay on the card provider's page, come back to the key. */
 import { formatUsd } from './amount.js';
 import { byId, el, notice } from './dom.js';
-import { rememberKey } from './key-session.js';
+import { rememberedKey, rememberKey } from './key-session.js';
 import { lookAgain, retryAfterMsOf } from './look-again.js';
 import { forgetCheckout, isWebAddress, keepCheckout, MAX_OPEN, openCheckouts } from './open-checkouts.js';
 import { freshKey } from './trial-key.js';
@@ -12,10 +12,31 @@ const PAUSES_MS = [...Array(10).fill(2_000), ...Array(20).fill(5_000), ...Array(
 const CHOSEN_FIRST_USD = 10;
 
 /**
+ * Says in the form which key credit could be bought for.
+ *
+ * @param {string|null} prefix of the key that is open on this page; null: none is
+ */
+export function offerCreditFor(prefix) {
+  byId('buy-for-key').textContent = `${prefix}…`;
+  byId('buy-for').hidden = prefix === null;
+  showNameField();
+}
+
+function isForNewKey() {
+  return byId('buy-for').hidden || byId('buy-form').elements.namedItem('for').value === 'new';
+}
+
+/** Only a new key can be given a name here. */
+function showNameField() {
+  byId('buy-name-field').hidden = !isForNewKey();
+}
+
+/**
  * Brings the form and the open checkouts of this tab to life.
  *
  * @param {{ amountUsd: number, label: string, description: string }[]} tiers what a card can buy
- * @param {(key: string) => void} onKey told of each key that was bought; this tab remembers it by then
+ * @param {(key: string) => void} onKey told of each key that was bought, or got credit; this tab remembers a new one
+ *   by then
  */
 export function offerCredit(tiers, onKey) {
   const form = byId('buy-form');
@@ -25,6 +46,7 @@ export function offerCredit(tiers, onKey) {
   byId('tiers').replaceChildren(...tiers.map(tierChoice));
   showRechargeFields();
 
+  byId('buy-for').addEventListener('change', showNameField);
   recharge.addEventListener('change', showRechargeFields);
   function showRechargeFields() {
     byId('buy-recharge-fields').hidden = !recharge.checked;
@@ -35,7 +57,7 @@ export function offerCredit(tiers, onKey) {
     submit.disabled = true;
     outcome.replaceChildren();
     try {
-      const { checkoutUrl } = await openCheckout(chosen(form));
+      const { checkoutUrl } = await openCheckout(chosen(form), isForNewKey() ? null : rememberedKey());
       // In this tab: it holds what the key is handed over against, and the way back leads here.
       location.assign(checkoutUrl);
     } catch (error) {
@@ -75,7 +97,7 @@ function chosen(form) {
   return {
     amountUsd: Number(form.elements.namedItem('amount').value),
     ...(text('email') === '' ? {} : { email: text('email') }),
-    ...(text('keyName') === '' ? {} : { keyName: text('keyName') }),
+    ...(text('keyName') === '' || !isForNewKey() ? {} : { keyName: text('keyName') }),
     ...(byId('buy-recharge').checked
       ? {
           autoRecharge: {
@@ -88,8 +110,11 @@ function chosen(form) {
   };
 }
 
-/** @throws Error that may be shown */
-async function openCheckout(request) {
+/**
+ * @param {string|null} apiKey whose credit it is to be; null: a new key's
+ * @throws Error that may be shown
+ */
+async function openCheckout(request, apiKey) {
   if (openCheckouts().length >= MAX_OPEN)
     throw new Error(
       'This tab has enough open checkouts. Pay one of them, or come back when they have ended.',
@@ -100,7 +125,10 @@ async function openCheckout(request) {
     response = await fetch(`${CHECKOUT}/session`, {
       method: 'POST',
       cache: 'no-store',
-      headers: { 'content-type': 'application/json' },
+      headers: {
+        'content-type': 'application/json',
+        ...(apiKey === null ? {} : { 'x-api-key': apiKey }),
+      },
       body: JSON.stringify(request),
     });
     opened = await response.json();
@@ -110,7 +138,8 @@ async function openCheckout(request) {
   if (!response.ok) throw new Error(opened.message ?? `The server answered ${response.status}.`);
   const { sessionId, retrievalToken, checkoutUrl, amountUsd, expiresAt } = opened;
   if (!isWebAddress(checkoutUrl)) throw new Error('The server gave no page to pay on.');
-  const checkout = { sessionId, retrievalToken, checkoutUrl, amountUsd, expiresAt };
+  const isNewKey = apiKey === null;
+  const checkout = { sessionId, retrievalToken, checkoutUrl, amountUsd, expiresAt, isNewKey };
   keepCheckout(checkout);
   return checkout;
 }
@@ -151,8 +180,9 @@ function openCheckoutView(checkout, onKey) {
     let response;
     let status;
     try {
-      response = await fetch(`${CHECKOUT}/status/${sessionId}?token=${retrievalToken}`, {
+      response = await fetch(`${CHECKOUT}/status/${sessionId}`, {
         cache: 'no-store',
+        headers: { 'x-retrieval-token': retrievalToken },
       });
       status = await response.json();
     } catch {
@@ -182,12 +212,16 @@ function openCheckoutView(checkout, onKey) {
     }
     if (status.status === 'pending') {
       pay.hidden = false;
-      say(
-        `Nobody has paid yet. Its page is open until ${clockOf(checkout.expiresAt)}; the key appears here.`,
-      );
+      const appears = checkout.isNewKey ? ' The key appears here.' : '';
+      say(`Nobody has paid yet. Its page is open until ${clockOf(checkout.expiresAt)}.${appears}`);
       return { done: false };
     }
     forgetCheckout(sessionId);
+    if (status.status === 'paid') {
+      element.replaceWith(notice('good', `Paid. ${price} of credit went to the key that you chose.`));
+      onKey(rememberedKey());
+      return { done: true };
+    }
     element.replaceChildren(
       el('strong', {}, `Your checkout of ${price}`),
       el(

@@ -94,9 +94,13 @@ function showReceipt(summary, session) {
   byId('by-mail').textContent = summary.receiptSentByEmail
     ? 'The card provider sends a receipt to the e-mail address that was given.'
     : 'No e-mail address was given with this order. Print this page if you need a receipt.';
-  const ownTab = openCheckouts().some(({ sessionId }) => sessionId === session);
-  byId('for-tab').hidden = !ownTab;
-  byId('for-agent').hidden = ownTab;
+  const own = openCheckouts().find(({ sessionId }) => sessionId === session);
+  byId('for-tab').hidden = own === undefined;
+  byId('for-agent').hidden = own !== undefined;
+  const isOldKey = own?.isNewKey === false;
+  byId('for-new-key').hidden = isOldKey;
+  byId('for-old-key').hidden = !isOldKey;
+  byId('to-key').textContent = isOldKey ? 'Look at the key' : 'Collect the key';
   byId('receipt').hidden = false;
   byId('next').hidden = false;
 }

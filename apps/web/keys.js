@@ -1,6 +1,6 @@
 import { formatUsd, microsOf } from './amount.js';
 import { showRecharge } from './auto-recharge.js';
-import { offerCredit } from './buy-credit.js';
+import { offerCredit, offerCreditFor } from './buy-credit.js';
 import { loadCapabilities } from './catalog.js';
 import { byId, codeBlock, el, notice } from './dom.js';
 import { rememberedKey, rememberKey } from './key-session.js';
@@ -37,6 +37,7 @@ async function ask(method, path, body) {
 async function showKey() {
   if (rememberedKey() === '') {
     board.hidden = true;
+    offerCreditFor(null);
     return;
   }
   try {
@@ -45,11 +46,13 @@ async function showKey() {
     message.replaceChildren();
   } catch (error) {
     board.hidden = true;
+    offerCreditFor(null);
     message.replaceChildren(notice('bad', error.message));
   }
 }
 
 function render(key) {
+  offerCreditFor(key.keyPrefix);
   byId('prefix').textContent = `${key.keyPrefix}…`;
   byId('label').textContent = [
     key.label,

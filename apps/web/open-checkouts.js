@@ -7,8 +7,8 @@ const NAME = 'farebox-checkouts';
 export const MAX_OPEN = 5;
 
 /**
- * @typedef {{ sessionId: string, retrievalToken: string, checkoutUrl: string, amountUsd: number, expiresAt: string }}
- *   OpenCheckout
+ * @typedef {{ sessionId: string, retrievalToken: string, checkoutUrl: string, amountUsd: number, expiresAt: string,
+ *   isNewKey: boolean }} OpenCheckout
  * @returns {OpenCheckout[]} oldest first
  */
 export function openCheckouts() {

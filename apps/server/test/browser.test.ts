@@ -91,7 +91,7 @@ test('nothing is offered by card where no card can be charged', async () => {
   await page.getByLabel('Key', { exact: true }).fill(await server.key('1'));
   await page.getByRole('button', { name: 'Open' }).click();
   await page.getByRole('heading', { name: 'Caps' }).waitFor();
-  for (const name of ['Auto-recharge', 'Buy a key with credit'])
+  for (const name of ['Auto-recharge', 'Buy credit'])
     assert.equal(await page.getByRole('heading', { name }).isVisible(), false, name);
   await page.goto(server.url, { waitUntil: 'networkidle' });
   assert.equal(await page.getByText('Buy a key with a card').count(), 0);

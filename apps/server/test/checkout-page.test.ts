@@ -63,8 +63,11 @@ const sessions = new Set<string>();
 let asked: string[] = [];
 let troubles: string[] = [];
 let contexts: BrowserContext[] = [];
+let agents: { end(): Promise<void> }[] = [];
 
 afterEach(async () => {
+  for (const each of agents) await each.end();
+  agents = [];
   for (const context of contexts) await context.close();
   contexts = [];
   assert.deepEqual(troubles, []);
@@ -139,6 +142,7 @@ async function agent(body: object = { amountUsd: 10, email: 'payer@example.com' 
     isPolling = false;
     await polling;
   };
+  agents.push({ end });
   return {
     sessionId: String(session.sessionId),
     checkoutUrl: String(session.checkoutUrl),
@@ -299,7 +303,7 @@ test('who cancels is told that nothing was charged, and can pay after all', asyn
   assert.match(await text(page), /Open its link again/);
   await assertFits(page);
   await page.getByRole('link', { name: 'Choose an amount' }).click();
-  await page.getByRole('heading', { name: 'Buy a key with credit' }).waitFor();
+  await page.getByRole('heading', { name: 'Buy credit' }).waitFor();
   await waiting.assertNotCharged();
   await page.goto(waiting.checkoutUrl);
   await pay(page, GOOD);
@@ -436,6 +440,21 @@ test('a person without an agent buys a key on the key page, and it refills itsel
   await page.getByText('This key owes $0.25.').waitFor();
   await recharge.getByText('A payment by this card was refunded.').waitFor();
   await assertFits(page);
+
+  // Credit for the same key pays the debt, and the key works again.
+  const buying = page.getByRole('region', { name: 'Buy credit' });
+  assert.equal(await buying.getByRole('radio', { name: /the key fbx_live_/ }).isChecked(), true);
+  assert.equal(await buying.getByLabel('Name of the key').isVisible(), false);
+  await buying.getByRole('radio', { name: /\$5 / }).check();
+  await buying.getByRole('button', { name: 'Go to the payment' }).click();
+  await page.waitForURL(/\/c\/pay\//);
+  await pay(page, GOOD);
+  await page.getByText('The credit is on the key that you chose.').waitFor();
+  await page.getByRole('link', { name: 'Look at the key' }).click();
+  await page.getByText('Paid. $5.00 of credit went to the key that you chose.').waitFor();
+  await page.getByText('$4.75').first().waitFor();
+  assert.equal((await world.me(key)).status, 'active');
+  assert.equal(await page.getByText('This key owes').count(), 0);
 });
 
 // Last: the provider's clock does not go back.
@@ -456,7 +475,7 @@ test('a checkout that nobody pays ends, and each page says so', async () => {
   await buyer.goto(`${home}/keys`);
   await buyer.getByText('Nobody paid in time, and nothing was charged.').waitFor();
   await buyer.reload();
-  await buyer.getByRole('heading', { name: 'Buy a key with credit' }).waitFor();
+  await buyer.getByRole('heading', { name: 'Buy credit' }).waitFor();
   assert.doesNotMatch(await text(buyer), /Your checkout/);
   await page.goto(waiting.checkoutUrl);
   await page.getByRole('heading', { name: 'This payment has expired' }).waitFor();

@@ -70,7 +70,11 @@ test('pay, and the agent that waits gets one key that works', async () => {
   assert.deepEqual([me.balanceUsd, me.kind, me.label], ['10.000000', 'paid', 'my agent']);
 
   // The answer may have been lost: until the key is used it is told again, the same.
-  assert.equal((await jsonOf(statusOf(session))).apiKey, ready.apiKey);
+  const header = { 'x-retrieval-token': session.retrievalToken };
+  const again = await fetch(`${world.server.url}${CHECKOUT}/status/${session.sessionId}`, {
+    headers: header,
+  });
+  assert.equal((await jsonOf(again)).apiKey, ready.apiKey);
   assert.equal((await world.server.call('ping', ready.apiKey)).status, 200);
   const after = await jsonOf(statusOf(session));
   assert.deepEqual([after.status, after.keyReady, after.apiKey], ['delivered', false, undefined]);

@@ -364,3 +364,44 @@ describe('docs/architecture.md', () => {
     assert(readers.includes('main.ts'));
   });
 });
+
+describe('docs/cards.md', () => {
+  const cards = () => document('docs/cards.md');
+  const sourceOf = (pattern: string) =>
+    globSync(pattern, {
+      cwd: join(ROOT, 'apps/server/src'),
+      exclude: (path) => /\.(test|fixture)\.ts$/.test(path),
+    })
+      .map((path) => readFileSync(join(ROOT, 'apps/server/src', path), 'utf8'))
+      .join('\n');
+
+  test('lists codes that are answered, and every code of card money', () => {
+    const rows = cards()
+      .split('\n')
+      .filter((line) => /^\| .* \|$/.test(line))
+      .map((line) => line.split('|').map((cell) => cell.trim()));
+    const listed = rows.flatMap(([, , status = '', code = '']) =>
+      /^\d{3}$/.test(status) ? [...code.matchAll(/`([A-Z_]+)`/g)].map(([, name]) => name) : [],
+    );
+    assert(listed.length > 20);
+    const source = sourceOf('{cards,keys,account,http}/**/*.ts');
+    for (const code of listed) assert(source.includes(`'${code}'`), `${code} is answered nowhere`);
+    const answers = sourceOf(
+      '{cards/{routes,purchase-routes,closed,recharge-settings},keys/key-to-credit}.ts',
+    );
+    const codes = [...answers.matchAll(/'([A-Z]{3,}_[A-Z_]{3,})'/g)].map(([, code]) => code);
+    // Said to the card provider alone.
+    const missing = new Set(
+      codes.filter((code) => code !== 'NOT_SIGNED' && !cards().includes(`\`${code}\``)),
+    );
+    assert.deepEqual([...missing], []);
+  });
+
+  test('lists the events that the server looks at', () => {
+    const [, block = ''] = /const EVENT_TYPES = \[([\s\S]*?)\];/.exec(sourceOf('cards/provider.ts')) ?? [];
+    const types = [...block.matchAll(/'([\w.]+)'/g)].map(([, type]) => type ?? '').toSorted();
+    const [, text = ''] = /\*\*These events\*\*[\s\S]*?```text\n([\s\S]*?)```/.exec(cards()) ?? [];
+    assert(types.length > 10);
+    assert.deepEqual(text.trim().split(/\s+/).toSorted(), types);
+  });
+});

@@ -533,11 +533,13 @@ describe('keys that cannot spend', () => {
     const apiKey = await here.key('1');
     const key = await here.app.keys.find(apiKey);
     assert.ok(key);
-    await database.sql.begin((transaction) =>
-      here.app.keys.freeze(transaction, key.accountId, 'debt', 'test'),
-    );
+    const { freeze, thaw } = here.app.keys;
+    const { accountId } = key;
+    await database.sql.begin((transaction) => freeze(transaction, accountId, 'debt', 'test'));
     const payment = await payFor(await world.wallet(5), 5);
     assert.deepEqual(await moved(() => told(ask({ apiKey, payment }))), usd(5));
+    // Nothing is owed here, and the books say so.
+    await database.sql.begin((transaction) => thaw(transaction, accountId, 'debt'));
   });
 
   test('a trial that bought credit does not expire', async () => {

@@ -14,6 +14,8 @@ import { type CardProvider, NotSigned, ProviderUnavailable } from './provider.ts
 
 /** Checkouts that one address may open in a minute. */
 export const CHECKOUTS_PER_MINUTE = 10;
+/** Where a retrieval token stands that is to appear in no address and no log of a proxy. */
+const TOKEN_HEADER = 'x-retrieval-token';
 const POLL_AGAIN_SECONDS = 5;
 /** Where the provider sends its messages. */
 const CARD_WEBHOOK_PATH = '/api/m2m/credits/webhook';
@@ -128,9 +130,13 @@ export function cardRoutes(app: FastifyInstance, parts: CardRouteParts): void {
     async (request, reply) => {
       admit(parts.accountLimit, parts.addressOf(request), reply);
       const sessionId = sessionIdOf(request.params.sessionId);
-      const { token } = request.query;
+      const token = request.headers[TOKEN_HEADER] ?? request.query.token;
       if (token === undefined || token === '') {
-        throw new Problem(401, 'TOKEN_REQUIRED', 'Add ?token= with the retrievalToken of this session.');
+        throw new Problem(
+          401,
+          'TOKEN_REQUIRED',
+          'Send the retrievalToken of this session in X-Retrieval-Token, or as ?token=.',
+        );
       }
       const status: CheckoutStatus =
         typeof token === 'string' && token.length <= 255

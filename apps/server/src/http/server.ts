@@ -17,7 +17,7 @@ const CORS = {
   'access-control-allow-origin': '*',
   'access-control-allow-methods': 'GET, HEAD, POST, PATCH, DELETE, OPTIONS',
   'access-control-allow-headers':
-    'Content-Type, Authorization, X-API-KEY, Idempotency-Key, PAYMENT-SIGNATURE, X-PAYMENT, SIGN-IN-WITH-X, X-Wallet-Secret, Accept-Payment, Access-Control-Expose-Headers',
+    'Content-Type, Authorization, X-API-KEY, Idempotency-Key, PAYMENT-SIGNATURE, X-PAYMENT, SIGN-IN-WITH-X, X-Wallet-Secret, X-Retrieval-Token, Accept-Payment, Access-Control-Expose-Headers',
   'access-control-max-age': '86400',
 };
 /** On every answer. No request of ours is made with cookies, so a browser takes the wildcard for every header. */

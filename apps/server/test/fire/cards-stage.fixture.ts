@@ -89,9 +89,19 @@ export async function startCardsStage(options: {
   });
   const { hostname, port } = new URL(provider.url);
 
+  /** Opens all connections at once: one that breaks while it opens rejects a promise of the library's that nobody has. */
+  async function warmPools(): Promise<Pools> {
+    const pools = connectPools(database.url, CONNECTIONS);
+    const { sql, commits } = pools;
+    await Promise.all([
+      commits`select 1`,
+      ...Array.from({ length: CONNECTIONS }, () => sql`select pg_sleep(0.05)`),
+    ]);
+    return pools;
+  }
+
   async function openReplica(): Promise<Replica> {
-    const graves: Promise<unknown>[] = [];
-    let pools: Pools = connectPools(database.url, CONNECTIONS);
+    let pools = await warmPools();
     const begin = () =>
       startTestServer({
         pools,
@@ -111,11 +121,12 @@ export async function startCardsStage(options: {
       async crash() {
         const { app } = replica.server;
         const dead = pools;
-        pools = connectPools(database.url, CONNECTIONS);
-        graves.push(dead.sql.end({ timeout: 0 }), dead.commits.end({ timeout: 0 }));
+        const buried = Promise.allSettled([dead.sql.end({ timeout: 0 }), dead.commits.end({ timeout: 0 })]);
+        app.http.server.close();
         app.http.server.closeAllConnections();
         app.cards?.close();
-        graves.push(app.http.close());
+        await buried;
+        pools = await warmPools();
         replica.server = await begin();
       },
       async close() {
