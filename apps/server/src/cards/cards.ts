@@ -116,7 +116,12 @@ export function openCards(parts: CardParts): Cards {
     working = (async () => {
       while (moreCame) {
         moreCame = false;
-        await inbox.work().catch((error: unknown) => parts.onError('inbox', error));
+        const worked = await inbox.work().catch((error: unknown) => {
+          parts.onError('inbox', error);
+          return 0;
+        });
+        // A flood is more than one round.
+        if (worked > 0) moreCame = true;
       }
       working = null;
     })();

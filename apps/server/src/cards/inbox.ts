@@ -62,7 +62,7 @@ export function createInbox(parts: {
     if (known !== null) return known.id;
     // A refund may be heard of before the payment that it is of.
     const named = (await provider.payment(paymentIntentId))?.orderId ?? null;
-    return named === null || !/^[0-9a-f-]{36}$/.test(named) ? null : ((await orders.find(named))?.id ?? null);
+    return named === null ? null : ((await orders.find(named))?.id ?? null);
   }
 
   /** A payment that the card's bank takes for fraud goes back before it is disputed, which would cost a fee. */

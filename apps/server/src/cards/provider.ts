@@ -201,8 +201,8 @@ export function createCardProvider(settings: {
     let disputedCents = 0;
     let dispute: string | null = null;
     if (isPaid && charge !== null && (charge.amount_refunded > 0 || charge.refunded)) {
-      const refunds = await stripe.refunds.list({ payment_intent: intent.id, limit: PAGE });
-      for (const { amount, status } of refunds.data)
+      // All pages of them: there may be as many as there are cents.
+      for await (const { amount, status } of stripe.refunds.list({ payment_intent: intent.id, limit: PAGE }))
         if (status !== 'failed' && status !== 'canceled') reversedCents += amount;
     }
     if (isPaid && charge?.disputed === true) {
@@ -217,7 +217,7 @@ export function createCardProvider(settings: {
     const error = intent.last_payment_error;
     return {
       paymentIntentId: intent.id,
-      orderId: intent.metadata.order ?? null,
+      orderId: isUuid(intent.metadata.order) ? intent.metadata.order : null,
       status: isPaid
         ? 'paid'
         : intent.status === 'canceled' || intent.status === 'requires_payment_method'
@@ -491,15 +491,25 @@ function orNull<T>(ask: () => Promise<T | null>): Promise<T | null> {
   });
 }
 
-const isText = (value: unknown): value is string => typeof value === 'string' && value.length <= 255;
+const isId = (value: unknown): value is string => typeof value === 'string' && /^\w{1,255}$/.test(value);
+const isUuid = (value: unknown): value is string =>
+  typeof value === 'string' && /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(value);
+/** In seconds since 1970; the database knows years up to five digits. */
+const isTime = (value: unknown) => Number.isInteger(value) && Number(value) >= 0 && Number(value) < 1e11;
 
-/** Where an event points. Its object may be of any type; what is not there is null. */
+/**
+ * Where an event points. Its object may be of any type; what is not there, or cannot be a name, is null.
+ *
+ * @throws TypeError when it is no event at all
+ */
 function refOf(event: Stripe.Event): EventRef {
   const object: object = event.data.object;
+  if (!isId(event.id) || typeof event.type !== 'string' || !isTime(event.created))
+    throw new TypeError('this is no event');
   const read = (name: string) => {
     const value: unknown = Reflect.get(object, name);
     const id = typeof value === 'object' && value !== null ? Reflect.get(value, 'id') : value;
-    return isText(id) ? id : null;
+    return isId(id) ? id : null;
   };
   const kind = read('object');
   const metadata: unknown = Reflect.get(object, 'metadata');
@@ -509,7 +519,7 @@ function refOf(event: Stripe.Event): EventRef {
     id: event.id,
     type: event.type,
     createdAtMs: event.created * 1_000,
-    orderId: isText(order) && /^[0-9a-f-]{36}$/.test(order) ? order : null,
+    orderId: isUuid(order) ? order : null,
     sessionId: kind === 'checkout.session' ? read('id') : null,
     paymentIntentId: kind === 'payment_intent' ? read('id') : read('payment_intent'),
     chargeId: kind === 'charge' ? read('id') : read('charge'),

@@ -189,17 +189,23 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
 
     async rotate(id) {
       const made = newApiKey();
-      const rows = await sql`
-        with old as (
-          update api_keys set status = 'revoked' where id = ${String(id)} and status = 'active'
-          returning account_id, kind, label, expires_at, cap_per_call_micros, cap_per_day_micros, cap_fixed_until,
-                    cap_afterwards_micros
-        )
-        insert into api_keys (account_id, lookup, digest, prefix, kind, label, created_at, expires_at,
-                              cap_per_call_micros, cap_per_day_micros, cap_fixed_until, cap_afterwards_micros)
-        select account_id, ${String(made.lookup)}::bigint, ${made.digest}, ${made.prefix}, kind, label, ${now()}::timestamptz,
-               expires_at, cap_per_call_micros, cap_per_day_micros, cap_fixed_until, cap_afterwards_micros
-        from old returning id`;
+      const rows = await sql.begin(async (transaction) => {
+        // Whoever freezes an account holds it: a key that was made meanwhile would come out of it.
+        await transaction`
+          select 1 from ledger_accounts
+          where id = (select account_id from api_keys where id = ${String(id)}) for no key update`;
+        return transaction`
+          with old as (
+            update api_keys set status = 'revoked' where id = ${String(id)} and status = 'active'
+            returning account_id, kind, label, expires_at, cap_per_call_micros, cap_per_day_micros, cap_fixed_until,
+                      cap_afterwards_micros
+          )
+          insert into api_keys (account_id, lookup, digest, prefix, kind, label, created_at, expires_at,
+                                cap_per_call_micros, cap_per_day_micros, cap_fixed_until, cap_afterwards_micros)
+          select account_id, ${String(made.lookup)}::bigint, ${made.digest}, ${made.prefix}, kind, label, ${now()}::timestamptz,
+                 expires_at, cap_per_call_micros, cap_per_day_micros, cap_fixed_until, cap_afterwards_micros
+          from old returning id`;
+      });
       return rows.length === 0 ? null : made;
     },
 

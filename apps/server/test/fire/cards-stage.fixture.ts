@@ -131,11 +131,7 @@ export async function startCardsStage(options: {
       },
       async close() {
         await replica.server.close();
-        await Promise.allSettled([
-          ...graves,
-          pools.sql.end({ timeout: 1 }),
-          pools.commits.end({ timeout: 1 }),
-        ]);
+        await Promise.all([pools.sql.end({ timeout: 1 }), pools.commits.end({ timeout: 1 })]);
       },
     };
     return replica;

@@ -580,13 +580,21 @@ const ROWS: readonly Row[] = [
 
   // Two rails.
   {
-    fault: 'the same authorization at /mpp/ and at /x402/ at once',
+    // What settles stands on the chain; the challenge does not, and without it nobody gets what the credential buys.
+    fault: 'the authorization alone, as an x402 payment, while the service runs and afterwards',
     method: 'evm',
     play: async (stage, credential) => {
-      const both = await Promise.all([stage.present(credential), stage.presentAsX402(credential)]);
-      return both.toSorted((a, b) => a.text.localeCompare(b.text));
+      const hold = Promise.withResolvers<void>();
+      stage.script.during = () => hold.promise;
+      const asked = stage.present(credential);
+      await until('the service to run', () => stage.script.runs === 1);
+      assert.equal((await stage.presentAsX402(credential)).text, '409 IDEMPOTENCY_KEY_REUSED');
+      hold.resolve();
+      const bought = await asked;
+      assert.equal((await stage.presentAsX402(credential)).text, '409 IDEMPOTENCY_KEY_REUSED');
+      return [bought];
     },
-    told: ['200', '200 again'],
+    told: ['200'],
     ...ONE_SALE,
   },
 ];
