@@ -260,6 +260,11 @@ export function createApp(parts: AppParts): App {
     baseUrl,
     version,
     nowMs,
+    addCreditAt: () =>
+      [
+        ...(x402.offered().length > 0 ? ['topup'] : []),
+        ...(cards === null ? [] : ['purchase', 'checkout/session']),
+      ].map((way) => `${baseUrl}/api/m2m/credits/${way}`),
     frozenBecause: debts.standing,
     undelivered: (call) => reconciler.undelivered(call),
     report(report) {

@@ -200,7 +200,10 @@ describe('what is signed and strange', () => {
     for (const object of hostile)
       assert.equal((await send(eventOf(object))).status, 200, JSON.stringify(object).slice(0, 80));
     // As text: a literal would set a prototype here and not in the message.
-    const polluted = eventOf({}).replace('"object":{', '"object":{"__proto__":{"order":"x"},"metadata":{"__proto__":{"order":"y"}},');
+    const polluted = eventOf({}).replace(
+      '"object":{',
+      '"object":{"__proto__":{"order":"x"},"metadata":{"__proto__":{"order":"y"}},',
+    );
     assert.equal((await send(polluted)).status, 200);
     assert.equal(Reflect.get({}, 'order'), undefined);
     for (const special of [
@@ -242,7 +245,10 @@ describe('what is signed and strange', () => {
         automatic_payment_methods: { enabled: true, allow_redirects: 'never' },
       });
     }
-    await until('the provider to have told', async () => (await world.control('GET', '')).deliveries.pending === 0);
+    await until(
+      'the provider to have told',
+      async () => (await world.control('GET', '')).deliveries.pending === 0,
+    );
     await work();
     await world.settle();
     const states = await world.database.sql<{ state: number; account_id: bigint | null }[]>`
@@ -272,7 +278,10 @@ async function library() {
 describe('many, late, or lost', () => {
   test('2,000 messages at once are each answered, and are few looks at the provider', async () => {
     const bought = await Promise.all([buy(), buy(), buy(), buy()]);
-    await until('the provider to have told', async () => (await world.control('GET', '')).deliveries.pending === 0);
+    await until(
+      'the provider to have told',
+      async () => (await world.control('GET', '')).deliveries.pending === 0,
+    );
     await work();
     await world.control('DELETE', '/requests');
     const before = await inbox();
@@ -311,7 +320,10 @@ describe('many, late, or lost', () => {
 
   test('while the provider is away they are kept, and worked when it is back', async () => {
     const { paymentIntent, apiKey } = await buy();
-    await until('the provider to have told', async () => (await world.control('GET', '')).deliveries.pending === 0);
+    await until(
+      'the provider to have told',
+      async () => (await world.control('GET', '')).deliveries.pending === 0,
+    );
     await work();
     await world.control('POST', '/faults', { on: 'api', fault: 'error-before', times: 100_000 });
     await world.control('POST', '/refunds', { paymentIntent, amountCents: 100 });
@@ -372,7 +384,12 @@ describe('an outage of ours', () => {
       // A list that breaks off leaves the cursor where it was: nothing between is passed over.
       await quiet.control('POST', '/refunds', { paymentIntent: sessions.payment_intent, amountCents: 300 });
       const [before] = await quiet.database.sql`select read_until from card_event_cursor`;
-      await quiet.control('POST', '/faults', { on: 'api', fault: 'error-before', path: '/v1/events', times: 2 });
+      await quiet.control('POST', '/faults', {
+        on: 'api',
+        fault: 'error-before',
+        path: '/v1/events',
+        times: 2,
+      });
       await assert.rejects(cards.inbox.catchUp(), { name: 'ProviderUnavailable' });
       assert.deepEqual((await quiet.database.sql`select read_until from card_event_cursor`)[0], before);
       assert.equal(await cards.inbox.catchUp(), 2);

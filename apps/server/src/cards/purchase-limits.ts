@@ -12,7 +12,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-export const PURCHASE_LIMITS = {
+const PURCHASE_LIMITS = {
   /** Of one network in an hour, whatever comes of them: an agent buys seldom, who tries cards tries hundreds. */
   networkAttempts: 5,
   networkAttemptsMs: HOUR_MS,

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../http/problem.ts';
-import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
+import { admit, type RateLimit } from '../http/rate-limit.ts';
 import { presentedApiKey } from '../keys/api-key.ts';
 import type { Keys } from '../keys/keys.ts';
 import { ownerOf } from './owner.ts';
@@ -33,9 +33,7 @@ export function custodyRoutes(app: FastifyInstance, parts: CustodyRouteParts): v
   const { wallets, keys } = parts;
 
   async function walletOf(request: WalletRequest, reply: FastifyReply): Promise<StoredWallet> {
-    const verdict = parts.walletLimit.take(parts.addressOf(request));
-    reply.headers(rateHeaders(verdict)).header('cache-control', 'no-store');
-    if (!verdict.allowed) throw rateExceeded(verdict);
+    admit(parts.walletLimit, parts.addressOf(request), reply);
     const { walletId } = request.params;
     const wallet = UUID.test(walletId) ? await wallets.find(walletId) : null;
     if (wallet === null) throw new Problem(404, 'WALLET_NOT_FOUND', 'There is no such wallet here.');

@@ -132,6 +132,8 @@ export interface PaidCallParts {
    * every answer, so doing it again must change nothing.
    */
   beforeAnswer?(callId: string): Promise<void>;
+  /** Where credit can be bought for a key now, best first; empty: nowhere. */
+  addCreditAt(): readonly string[];
   /** Why an account's keys are frozen, as its owner may know it. */
   frozenBecause(accountId: bigint): Promise<{ owedMicros: bigint }>;
   /** Told of a call that may have been captured without its answer being delivered. */
@@ -801,6 +803,12 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     };
   }
 
+  function addCredit(): string {
+    const urls = parts.addCreditAt();
+    if (urls.length === 0) return 'Ask the operator for credit.';
+    return `Add credit with this key in X-API-KEY: POST ${urls.join(', or ')}.`;
+  }
+
   async function frozen({ accountId }: Payment): Promise<PaymentRefused> {
     const { owedMicros } = await parts.frozenBecause(accountId);
     if (owedMicros === 0n)
@@ -809,8 +817,8 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     return new PaymentRefused(
       'ACCOUNT_OWES',
       `A payment for this key went back after its credit was spent: it owes ${owedUsd} USD.`,
-      'Add credit to the key: it pays what is owed first, and the key works again.',
-      { owedUsd },
+      `${addCredit()} It pays what is owed first, and the key works again.`,
+      { owedUsd, addCreditAt: parts.addCreditAt() },
     );
   }
 
@@ -822,8 +830,12 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
         return new PaymentRefused(
           'INSUFFICIENT_CREDITS',
           `This key has ${microsToUsd(begun.availableMicros, 4)} USD available; the call costs ${requiredUsd} USD.`,
-          'Add credits to the key, or wait for running calls to release theirs.',
-          { balanceUsd: microsToUsd(begun.availableMicros, 4), requiredUsd },
+          `${addCredit()} Or wait for running calls to release theirs.`,
+          {
+            balanceUsd: microsToUsd(begun.availableMicros, 4),
+            requiredUsd,
+            addCreditAt: parts.addCreditAt(),
+          },
         );
       case 'key_expired':
         return new PaymentRefused(

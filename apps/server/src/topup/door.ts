@@ -1,10 +1,10 @@
 import { presentedApiKey } from '../keys/api-key.ts';
+import { shownTiers } from '../keys/credit-tiers.ts';
 import { microsToUsd } from '../ledger/money.ts';
 import type { Challenge } from '../paid-call/challenge.ts';
 import type { Door } from '../paid-call/door.ts';
 import type { Quote, Rail } from '../paid-call/rail.ts';
 import { inputSchemaOf } from '../services/json-schema.ts';
-import { TOPUP_TIERS } from './tiers.ts';
 
 /** Where credit is bought, whatever the amount. */
 export const TOPUP_PATH = '/api/m2m/credits/topup';
@@ -21,11 +21,6 @@ export function topupDoor(rail: Rail, baseUrl: string): Door {
       body: { success: false, ...problem.body(requestId) },
     }),
   };
-}
-
-/** The tiers as answers show them. */
-export function shownTiers(): Record<string, unknown>[] {
-  return TOPUP_TIERS.map(({ amountUsd, tier, description }) => ({ amountUsd, tier, description }));
 }
 
 function topupChallenge(quote: Quote, rail: Rail, baseUrl: string): Challenge {

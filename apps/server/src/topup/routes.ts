@@ -2,18 +2,18 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { readJsonBody } from '../http/json-body.ts';
 import { Problem } from '../http/problem.ts';
-import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
+import { admit, type RateLimit } from '../http/rate-limit.ts';
 import { sendFinished } from '../http/server.ts';
-import { presentedApiKey } from '../keys/api-key.ts';
+import { type CreditTier, shownTiers } from '../keys/credit-tiers.ts';
+import { readKeyToCredit } from '../keys/key-to-credit.ts';
 import type { Keys } from '../keys/keys.ts';
 import type { PaidCall } from '../paid-call/paid-call.ts';
 import type { Service } from '../services/define.ts';
-import { shownTiers, TOPUP_PATH } from './door.ts';
+import { TOPUP_PATH } from './door.ts';
 import { type CreditTo, NEW_KEY } from './services.ts';
-import type { TopupTier } from './tiers.ts';
 
 export interface TopupRouteParts {
-  sold: readonly { tier: TopupTier; service: Service }[];
+  sold: readonly { tier: CreditTier; service: Service }[];
   paidCall: PaidCall;
   keys: Keys;
   /** How often one address may ask; before any key is looked up. */
@@ -36,17 +36,15 @@ export function topupRoutes(app: FastifyInstance, parts: TopupRouteParts): void 
   const [lowest] = parts.sold;
   if (lowest === undefined) throw new Error('no amount of credit is on sale');
 
-  const serve = (atAddress: TopupTier | null) => async (request: FastifyRequest, reply: FastifyReply) => {
+  const serve = (atAddress: CreditTier | null) => async (request: FastifyRequest, reply: FastifyReply) => {
     const address = parts.addressOf(request);
-    const verdict = parts.addressLimit.take(address);
-    reply.headers(rateHeaders(verdict)).header('cache-control', 'no-store');
-    if (!verdict.allowed) throw rateExceeded(verdict);
-
+    admit(parts.addressLimit, address, reply);
     const asked = readJsonBody(request, topupRequest);
     const { tier, service } = chosen(asked.amountUsd ?? asked.amount, atAddress);
     const { claimSecret } = asked;
-    const presentedKey = presentedApiKey(request.headers);
-    const creditTo: CreditTo = presentedKey === null ? NEW_KEY : `account:${await accountOf(presentedKey)}`;
+    // Before any money is looked at.
+    const key = await readKeyToCredit(request.headers, parts);
+    const creditTo: CreditTo = key === null ? NEW_KEY : `account:${key.accountId}`;
     const answer = await parts.paidCall.handle({
       service,
       method: request.method,
@@ -60,7 +58,7 @@ export function topupRoutes(app: FastifyInstance, parts: TopupRouteParts): void 
     sendFinished(reply, answer);
   };
 
-  function chosen(amount: unknown, atAddress: TopupTier | null): { tier: TopupTier; service: Service } {
+  function chosen(amount: unknown, atAddress: CreditTier | null): { tier: CreditTier; service: Service } {
     const wanted = amount ?? atAddress?.amountUsd ?? lowest?.tier.amountUsd;
     const number = typeof wanted === 'string' && wanted.trim() !== '' ? Number(wanted) : wanted;
     const found = parts.sold.find(({ tier }) => tier.amountUsd === number);
@@ -75,34 +73,8 @@ export function topupRoutes(app: FastifyInstance, parts: TopupRouteParts): void 
     );
   }
 
-  /** The account behind a key that credit may be bought for. All is checked before any money is looked at. */
-  async function accountOf(apiKey: string): Promise<bigint> {
-    const known = await parts.keys.find(apiKey);
-    const key = known === null ? null : await parts.keys.record(known.id);
-    const orNone = 'Send the key to be credited, or none for a new one.';
-    if (key === null) throw refused(401, 'API_KEY_INVALID', 'This API key is not known here.', orNone);
-    if (key.status === 'revoked')
-      throw refused(401, 'API_KEY_REVOKED', 'This API key was revoked or rotated.', orNone);
-    if (key.expiresAt !== null && key.expiresAt.getTime() <= parts.nowMs())
-      throw refused(401, 'API_KEY_EXPIRED', 'This API key has expired.', orNone);
-    // Credit is how a debt is paid; what the operator froze stays frozen however much is paid.
-    if (key.status === 'frozen' && (await parts.keys.freezes(key.accountId)).includes('operator'))
-      throw refused(
-        403,
-        'API_KEY_FROZEN',
-        'This API key is frozen by the operator.',
-        'Ask the operator why.',
-      );
-    return key.accountId;
-  }
-
   const methods = ['GET', 'HEAD', 'POST'];
   app.route({ method: methods, url: TOPUP_PATH, handler: serve(null) });
   for (const { tier } of parts.sold)
     app.route({ method: methods, url: `${TOPUP_PATH}/${tier.amountUsd}`, handler: serve(tier) });
-}
-
-/** Before any money was looked at. */
-function refused(status: number, code: string, message: string, hint: string): Problem {
-  return new Problem(status, code, message, { details: { hint, charged: false } });
 }

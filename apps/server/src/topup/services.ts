@@ -1,9 +1,9 @@
 /** What this door sells: credit, in one service for each amount. They stand in no catalog. */
 import { z } from 'zod';
 import { newApiKey } from '../keys/api-key.ts';
+import { CREDIT_TIERS, type CreditTier } from '../keys/credit-tiers.ts';
 import { answer } from '../services/answer.ts';
 import { defineService, type Service } from '../services/define.ts';
-import { TOPUP_TIERS, type TopupTier } from './tiers.ts';
 import type { Topups } from './topups.ts';
 
 export const NEW_KEY = 'a new key';
@@ -38,7 +38,7 @@ const output = z.object({
 });
 
 /** The service that sells this much credit; its path goes below `/api/m2m`. */
-function topupService(tier: TopupTier, topups: Topups): Service {
+function topupService(tier: CreditTier, topups: Topups): Service {
   const { amountUsd } = tier;
   return defineService({
     path: `credits/topup/${amountUsd}`,
@@ -71,7 +71,7 @@ function topupService(tier: TopupTier, topups: Topups): Service {
           amountUsd,
           creditsAdded: amountUsd,
           currency: 'USD' as const,
-          tier: tier.tier,
+          tier: tier.label,
           newKey: key !== null,
           apiKey: key?.apiKey ?? null,
           keyPrefix: key?.prefix ?? null,
@@ -92,6 +92,6 @@ function topupService(tier: TopupTier, topups: Topups): Service {
   });
 }
 
-export function topupServices(topups: Topups): readonly { tier: TopupTier; service: Service }[] {
-  return TOPUP_TIERS.map((tier) => ({ tier, service: topupService(tier, topups) }));
+export function topupServices(topups: Topups): readonly { tier: CreditTier; service: Service }[] {
+  return CREDIT_TIERS.map((tier) => ({ tier, service: topupService(tier, topups) }));
 }

@@ -119,7 +119,8 @@ test('pollers, messages, sweepers and jobs, a hundred at once over two replicas:
         const object = { object: 'checkout.session', id: opened.sessionId, metadata };
         assert.equal((await stage.present(message('checkout.session.completed', object), to)).status, 200);
       } else if (index % 4 === 2) {
-        await stage.database.sql`update card_orders set next_at = now() where id = ${opened.orderId} and state = 0`;
+        await stage.database
+          .sql`update card_orders set next_at = now() where id = ${opened.orderId} and state = 0`;
         await cardsOf(to).sweep();
       } else await cardsOf(to).reconciler.reconcile(opened.orderId);
     }),
@@ -153,7 +154,11 @@ test('a refund and the fulfilment at once: whichever is seen first, nothing is l
     await stage.pay(opened.checkoutUrl, VISA);
     const session = await stage.stripe.checkout.sessions.retrieve(opened.sessionId);
     const looks = () =>
-      both().map((to) => cardsOf(to).reconciler.reconcile(opened.orderId).then(() => poll(opened, to)));
+      both().map((to) =>
+        cardsOf(to)
+          .reconciler.reconcile(opened.orderId)
+          .then(() => poll(opened, to)),
+      );
     const [, ...polled] = await Promise.all([
       stage.control('POST', '/refunds', { paymentIntent: session.payment_intent }),
       ...looks(),
@@ -219,7 +224,9 @@ test('two accounts, their debts, and everything that moves money at once: no dea
     const card = { token: cards[index % cards.length] ?? '' };
     const { id } = await stage.stripe.paymentMethods.create({ type: 'card', card });
     const body = { paymentMethodId: id, amountUsd: 5, idempotencyKey: randomUUID() };
-    const bought = await stage.post(server(index), '/api/m2m/credits/purchase', body, { 'x-api-key': apiKey });
+    const bought = await stage.post(server(index), '/api/m2m/credits/purchase', body, {
+      'x-api-key': apiKey,
+    });
     assert.equal(bought.status, 200, await bought.text());
   };
   for (const [index, { apiKey }] of accounts.entries()) {
@@ -256,9 +263,11 @@ test('two accounts, their debts, and everything that moves money at once: no dea
     }
   }
   // Not in the order in which they stand here, and always in the same other one.
-  acts.sort((a, b) => (acts.indexOf(a) * 7919) % acts.length - (acts.indexOf(b) * 7919) % acts.length);
+  const shuffled = acts
+    .map((act, index) => ({ act, place: (index * 7_919) % acts.length }))
+    .sort((one, other) => one.place - other.place);
   const lanes = Array.from({ length: 24 }, async (_, lane) => {
-    for (let next = lane; next < acts.length; next += 24) await acts[next]?.();
+    for (let next = lane; next < acts.length; next += 24) await shuffled[next]?.act();
   });
   await Promise.all(lanes);
   await quiet();

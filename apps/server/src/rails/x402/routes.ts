@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Problem } from '../../http/problem.ts';
-import { type RateLimit, rateExceeded, rateHeaders } from '../../http/rate-limit.ts';
+import { admit, type RateLimit } from '../../http/rate-limit.ts';
 import { microsToUsd } from '../../ledger/money.ts';
 import type { SettlementStore } from '../../paid-call/settlements.ts';
 
@@ -19,9 +19,7 @@ export function receiptRoutes(
   },
 ): void {
   app.get<{ Params: { id: string } }>('/x402/receipts/:id', async (request, reply) => {
-    const verdict = parts.accountLimit.take(parts.addressOf(request));
-    reply.headers(rateHeaders(verdict)).header('cache-control', 'no-store');
-    if (!verdict.allowed) throw rateExceeded(verdict);
+    admit(parts.accountLimit, parts.addressOf(request), reply);
     const { id } = request.params;
     const receipt = UUID.test(id) ? await parts.settlements.receipt(id) : null;
     if (receipt === null) {
