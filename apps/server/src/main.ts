@@ -4,6 +4,7 @@ import pino from 'pino';
 import { createApp } from './app.ts';
 import { readConfig } from './config.ts';
 import { openDatabase } from './db/open.ts';
+import { databaseLost } from './http/problem.ts';
 import { startJobs } from './jobs/schedule.ts';
 import { redaction } from './operations/redaction.ts';
 import { loadServices } from './services/registry.ts';
@@ -39,6 +40,14 @@ async function main(): Promise<void> {
     stop.push(() => jobs.stop());
     process.send?.({ ready: true, baseUrl });
     logger.info({ baseUrl, services: services.length, version }, 'listening');
+
+    // The driver asks every new connection for its types in a promise that nobody holds. That the connection broke there
+    // is told to whoever waits for it; it is no reason to end.
+    process.on('unhandledRejection', (error) => {
+      if (databaseLost(error) !== null) return logger.warn({ err: error }, 'a new database connection broke');
+      logger.fatal({ err: error }, 'nobody expected this');
+      process.exit(1);
+    });
 
     const signal = await new Promise<string>((resolve) => {
       for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => resolve(name));

@@ -20,6 +20,8 @@ export interface Wire {
   /** Cuts all connections now, and every new one until `mend`. @returns how many there were */
   cut(): number;
   mend(): void;
+  /** Takes connections again, and leaves what is planned as it is. */
+  reconnect(): void;
   close(): Promise<void>;
 }
 
@@ -86,6 +88,9 @@ export async function startWire(databaseUrl: string): Promise<Wire> {
     mend() {
       isCut = false;
       planned = [];
+    },
+    reconnect() {
+      isCut = false;
     },
     async close() {
       for (const sever of [...open]) sever();
