@@ -51,7 +51,7 @@ const SEND_TIMEOUT_MS = 8_000;
 const FIRST_POLL_MS = 20;
 const LAST_POLL_MS = 500;
 /** How long a transaction waits before it is sent again. */
-const RESEND_AFTER_MS = 10_000;
+const RESEND_AFTER_MS = 5_000;
 /** How long it waits before its fees are raised; every node asks for at least a tenth more. */
 const BUMP_AFTER_MS = 30_000;
 const FEE_FRESH_MS = 2_000;
@@ -234,13 +234,14 @@ export function createRelayer(parts: {
         knowsSync = true;
         return receipt;
       } catch (error) {
-        if (!(error instanceof RpcRefusal)) return null;
-        if (error.code !== -32601 && !/method not found|not supported|does not exist/i.test(error.message))
-          return null;
-        knowsSync = false;
+        const isUnknown =
+          error instanceof RpcRefusal &&
+          (error.code === -32601 || /method not found|not supported|does not exist/i.test(error.message));
+        if (isUnknown) knowsSync = false;
       }
     }
-    // Refused or lost: what a node holds of it is seen by its receipt, and `resume` sends it again.
+    // Once more the plain way, if that failed: every nonce after this one waits for it, and a node that has it says so.
+    // Refused or lost again: what a node holds of it is seen by its receipt, and `resume` sends it again.
     await rpc.call('eth_sendRawTransaction', [raw]).catch(() => {});
     return null;
   }

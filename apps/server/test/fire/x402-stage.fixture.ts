@@ -210,9 +210,14 @@ export async function setStage(options: {
       });
       assert.equal(ordered.status, 201, await ordered.text());
     },
-    /** The same for our own settler: what befalls the sending of its next transaction. */
-    settlerFault(fault: NodeFault): void {
+    /**
+     * The same for our own settler: what befalls the sending of its next transaction.
+     *
+     * @param andAgain whether the second sending, which follows a failed one at once, is lost as well
+     */
+    settlerFault(fault: NodeFault, andAgain: boolean): void {
       node.next('eth_sendRawTransactionSync', fault);
+      if (andAgain) node.next('eth_sendRawTransaction', 'request lost');
     },
 
     /** A new process on the same database. */
