@@ -114,3 +114,19 @@ test('a refund that the provider does not answer stays open, and is gone on with
   assert.equal((await world.me(apiKey)).balanceUsd, '0.000000');
   await world.assertBooks();
 });
+
+test('a refund whose answer was lost is gone on with after days, and goes back once', async () => {
+  const { apiKey, account, orderId } = await bought(5, 'forgotten@example.com');
+  const fault = { on: 'api', fault: 'drop-after', times: 20, method: 'POST', path: '/v1/refunds' };
+  await world.control('POST', '/faults', fault);
+  const part = { reason: 'a part of it', orderId, amountUsd: '1' };
+  const lost = await ask(`accounts/${account}/refund-order`, part);
+  assert.equal(lost.body.code, 'REFUND_OUTCOME_UNKNOWN');
+  await world.control('DELETE', '/faults');
+  // By then the provider has forgotten the request, and would do it anew.
+  await world.control('POST', '/clock', { advanceSeconds: 3 * 86_400 });
+  const gone = await ask(`acts/${lost.body.actId}/go-on`, {});
+  assert.deepEqual([gone.status, gone.body.act.state], [200, 'done']);
+  assert.equal((await world.me(apiKey)).balanceUsd, '4.000000');
+  await world.assertBooks();
+});

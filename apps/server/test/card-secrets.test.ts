@@ -23,7 +23,11 @@ const secrets = new Map<string, string>();
 before(async () => {
   world = await startCardWorld({
     environment: {
-      ...{ ADMIN_TOKENS: `desk:${OPERATOR}`, SMTP_URL: 'smtp://127.0.0.1:1', MAIL_FROM: 'credits@farebox.test' },
+      ...{
+        ADMIN_TOKENS: `desk:${OPERATOR}`,
+        SMTP_URL: 'smtp://127.0.0.1:1',
+        MAIL_FROM: 'credits@farebox.test',
+      },
     },
   });
   replica = await world.open();
@@ -121,7 +125,10 @@ test('a package of the legacy family', async () => {
   await told(status(), 200);
   await world.pay(opened.checkoutUrl, CARD);
   await until('the key', async () => (await told(status(), 200)).apiKey !== undefined);
-  await told(fetch(`${world.server.url}/api/gpt/credits/status?session=${opened.sessionId}x`), [400, 403, 404]);
+  await told(
+    fetch(`${world.server.url}/api/gpt/credits/status?session=${opened.sessionId}x`),
+    [400, 403, 404],
+  );
 });
 
 test('an agent buys: well, again, otherwise, declined, with an unknown outcome, and with what is no card', async () => {
@@ -136,10 +143,16 @@ test('an agent buys: well, again, otherwise, declined, with an unknown outcome, 
   await told(world.post(PURCHASE, body, {}, replica), 200);
   await told(world.post(PURCHASE, { ...body, amountUsd: 10 }), 409);
   await told(world.post(PURCHASE, { ...body, idempotencyKey: apiKey }), 400);
-  await told(world.post(PURCHASE, { ...body, idempotencyKey: secret('no card'), paymentMethodId: CARD.number }), 400);
+  await told(
+    world.post(PURCHASE, { ...body, idempotencyKey: secret('no card'), paymentMethodId: CARD.number }),
+    400,
+  );
   await told(world.post(PURCHASE, { ...body, card: CARD, idempotencyKey: 'x' }), 400);
   const declined = await paymentMethod('tok_chargeDeclinedInsufficientFunds');
-  await told(world.post(PURCHASE, { ...body, paymentMethodId: declined, idempotencyKey: secret('declined') }), 402);
+  await told(
+    world.post(PURCHASE, { ...body, paymentMethodId: declined, idempotencyKey: secret('declined') }),
+    402,
+  );
   const gone = { ...body, paymentMethodId: 'pm_that_is_gone', idempotencyKey: secret('gone') };
   await told(world.post(PURCHASE, gone), [400, 402, 404]);
   for (const kind of ['error-after', 'drop-after', 'garbage', 'rate-limit']) {
@@ -175,7 +188,13 @@ test('what goes wrong: the provider, the database, messages, and operators', asy
   }
   const key = await keyOf(bought);
   await told(world.server.call('ping', key), 200);
-  const text = JSON.stringify({ id: 'evt_1', type: 'charge.refunded', created: 1, note: key, data: { object: {} } });
+  const text = JSON.stringify({
+    id: 'evt_1',
+    type: 'charge.refunded',
+    created: 1,
+    note: key,
+    data: { object: {} },
+  });
   const atS = Math.floor(Date.now() / 1_000);
   const mac = createHmac('sha256', WEBHOOK_SECRET).update(`${atS}.${text}`).digest('hex');
   for (const signature of [`t=${atS},v1=${mac}`, WEBHOOK_SECRET, '', `t=1,v1=${mac}`])
@@ -233,7 +252,8 @@ test('none of it stands in the log or in the database', async () => {
       assert(!kept.includes(text), `${name} is kept in the database, ${how}`);
     }
   }
-  for (const text of [log, kept]) assert.doesNotMatch(text, /(?<![\w.:+-])7391(?![\w.:+-])/, 'the security code');
+  for (const text of [log, kept])
+    assert.doesNotMatch(text, /(?<![\w.:+-])7391(?![\w.:+-])/, 'the security code');
   // Half of a key is as good as none; but none of its halves is kept either.
   for (const [name, secret] of secrets) {
     if (!name.startsWith('API key')) continue;

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { proveBooks } from '../src/ledger/books.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
+import { until } from './fire/until.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from './server.fixture.ts';
 
 const DAY_MS = 86_400_000;
@@ -145,6 +146,32 @@ test('telemetry is accepted and nothing of it is stored', async () => {
   assert.equal(response.status, 202);
   assert(!server.log.some((line) => line.includes('mcp-0123456789abcdef')));
   assert.equal((await fetch(`${server.url}/api/sdk/telemetry`, { method: 'POST', body: '{}' })).status, 400);
+});
+
+test('a trial that buys credit while it is being closed loses nothing, and is closed no more', async () => {
+  const { apiKey } = await jsonOf(trial('8.8.4.21'));
+  const known = await server.app.keys.find(apiKey);
+  assert(known !== null);
+  const { accountId } = known;
+  nowMs += 7 * DAY_MS;
+  const { body: before } = await me(apiKey);
+  let closing: Promise<number> | undefined;
+  await database.sql.begin(async (transaction) => {
+    await server.app.ledger.lock(transaction, [accountId]);
+    closing = server.app.trials.expire(100);
+    await until('the job to wait for the account', async () => {
+      const waiting = await database.sql`
+        select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+      return waiting.length > 0;
+    });
+    await server.app.keys.becomePaid(transaction, accountId);
+  });
+  await closing;
+  const { body } = await me(apiKey);
+  assert.deepEqual([body.status, body.kind, body.balanceUsd], ['active', 'paid', before.balanceUsd]);
+  // As an operator's grant asks: whether there is a key to spend it with.
+  const [key] = await database.sql`select trial_closed from api_keys where id = ${String(known.id)}`;
+  assert.deepEqual({ ...key }, { trial_closed: false });
 });
 
 test('a trial ends after seven days by a transfer, once, and the books show it', async () => {

@@ -493,6 +493,91 @@ test('a crash between the charge and the books: whoever looks next finds the cha
   assert.equal(charged, 500);
 });
 
+test('a charge that was begun in time is not given up by whoever read the order before that', async () => {
+  const asked = await request();
+  const begun = purchasesWith(async () => {
+    throw new Error('the process died here');
+  });
+  await begun.buy({
+    ...{ paymentMethodId: asked.paymentMethodId, amountMicros: 5_000_000n },
+    ...{ idempotencyKey: asked.idempotencyKey, accountId: null, email: null, keyName: null },
+    address: '10.200.3.1',
+  });
+  const { cards, ledger, keys } = world.server.app;
+  assert(cards !== null);
+  const { sql } = world.database;
+  const { orders, recharges, provider: cardProvider } = cards;
+  const [row] = await sql<{ id: string }[]>`
+    select id from card_orders where kind = 'purchase' and state = 0`;
+  assert(row !== undefined);
+  let readBefore = await orders.find(row.id);
+  // By its clock the time is just over.
+  const ahead = () => now() + 16 * 60_000;
+  const late = createOrderReconciler({
+    ...{ sql, provider: cardProvider, ledger, keys, recharges, nowMs: ahead, report: () => {} },
+    debts: createDebts(sql, { ledger, keys, nowMs: ahead }),
+    orders: {
+      ...orders,
+      async find(id) {
+        const order = readBefore ?? (await orders.find(id));
+        readBefore = null;
+        return order;
+      },
+    },
+  });
+  const charged = await chargedBy(async () => {
+    await fault('late', '/v1/payment_intents', 1, 2_000);
+    const charging = cards.reconciler.reconcile(row.id);
+    await until('the charge', async () => (await orders.find(row.id))?.looks === 1);
+    assert.equal((await late.reconcile(row.id))?.state, 'open');
+    assert.equal((await charging)?.state, 'paid');
+  });
+  assert.equal(charged, 500);
+});
+
+test('a charge that the provider began and never ended is over with its time, and cannot be made any more', async () => {
+  const asked = await request();
+  await fault('error-before', '/v1/payment_intents', 1_000);
+  assert.equal((await buy(asked)).code, 'OUTCOME_UNKNOWN');
+  await world.control('DELETE', '/faults');
+  const [order] = await world.database.sql<{ id: string; customer_id: string }[]>`
+    select id, customer_id from card_orders where kind = 'purchase' and state = 0`;
+  assert(order !== undefined);
+  // What an error in the middle leaves at the provider.
+  const intent = await provider('payment_intents', {
+    ...{ amount: '500', currency: 'usd', customer: order.customer_id, payment_method: asked.paymentMethodId },
+    ...{
+      'automatic_payment_methods[enabled]': 'true',
+      'automatic_payment_methods[allow_redirects]': 'never',
+    },
+    'metadata[order]': order.id,
+  });
+  assert.equal(intent.status, 'requires_confirmation');
+  assert.equal((await buy(asked)).code, 'OUTCOME_UNKNOWN');
+  aheadMs += 18 * 60_000;
+  const over = await buy(asked);
+  assert.deepEqual([over.status, over.code, over.body.charged], [402, 'PAYMENT_FAILED', false]);
+  await assert.rejects(provider(`payment_intents/${intent.id}/confirm`, {}), /canceled/);
+});
+
+test('however many pages wait for somebody to pay, the sweeper comes to a charge at once', async () => {
+  const asked = await request();
+  await fault('error-before', '/v1/payment_intents', 1_000);
+  assert.equal((await buy(asked)).code, 'OUTCOME_UNKNOWN');
+  await world.control('DELETE', '/faults');
+  aheadMs += 12 * 60_000;
+  const { sql } = world.database;
+  await sql`
+    insert into card_orders (id, kind, amount_micros, credit_micros, created_at, expires_at, next_at)
+    select gen_random_uuid(), 'checkout', 5000000, 5000000, ${new Date(now()).toISOString()},
+           ${new Date(now() + HOUR_MS).toISOString()}, ${new Date(now() - DAY_MS).toISOString()}
+    from generate_series(1, 500)`;
+  await world.server.app.cards?.sweep();
+  assert.deepEqual(await ordersOf({ since: now() - HOUR_MS }), { open: 0, paid: 1, over: 0 });
+  assert.equal((await buy(asked)).body.newBalance, 5);
+  await sql`delete from card_orders where kind = 'checkout' and session_id is null`;
+});
+
 describe('credit for a key that is presented', () => {
   test('a trial’s: it is one no longer, and its cap is held for a week', async () => {
     const trial = await jsonOf(
@@ -649,9 +734,11 @@ describe('limits hold however many ask at once', () => {
   test('five declines of a card in a day, from wherever', async () => {
     const requests = await Promise.all(Array.from({ length: 20 }, () => request('chargeDeclined')));
     const all = await Promise.all(requests.map((asked) => buy(asked)));
+    // Those that were under way took the place of others: one after the other they come to the same.
+    for (let n = 0; n < 5; n++) all.push(await buy(await request('chargeDeclined')));
     const codes = all.map(({ code }) => code);
     assert.equal(codes.filter((code) => code === 'CARD_DECLINED').length, 5, codes.join());
-    assert.equal(codes.filter((code) => code === 'RATE_LIMITED').length, 15);
+    assert.equal(codes.filter((code) => code === 'RATE_LIMITED').length, 20);
   });
 
   test('a card whose payment is disputed pays no more', async () => {

@@ -300,7 +300,7 @@ test('an outcome that nobody knows is waited for, whatever happens meanwhile; th
   // The sweeper finds the order by itself: it is due there.
   const [order] = await ordersOf(accountId);
   assert(order !== undefined && order.expiresAtMs - order.createdAtMs < 24 * HOUR_MS);
-  assert((await orders.takeDue(100, MINUTE_MS)).includes(order.id));
+  assert((await orders.takeDue({ pages: false }, 100, MINUTE_MS)).includes(order.id));
   // What becomes of the card of before says nothing of the new one.
   await decline(LOST)(order);
   assert.deepEqual([await stateOf(accountId), (await view(accountId)).card], ['due', 'visa 1111']);

@@ -11,7 +11,7 @@ import { type Checkout, createCheckout } from './checkout.ts';
 import type { Debts } from './debts.ts';
 import { createInbox, type Inbox } from './inbox.ts';
 import { type CardOrder, createOrderStore, nextLookAfterMs, type OrderStore } from './orders.ts';
-import { type CardProvider, createCardProvider, ProviderUnavailable } from './provider.ts';
+import { type CardProvider, createCardProvider, ProviderUnavailable, passesByItself } from './provider.ts';
 import { createPurchases, type Purchases } from './purchase.ts';
 import { createPurchaseLimits } from './purchase-limits.ts';
 import { purchaseRoutes } from './purchase-routes.ts';
@@ -25,6 +25,9 @@ const SWEEP_EVERY_MS = 15_000;
 const CATCH_UP_EVERY_MS = 5 * 60_000;
 const FORGET_EVERY_MS = 3_600_000;
 const SWEPT_AT_ONCE = 50;
+const LOOKS_AT_ONCE = 4;
+/** The provider closes a page a moment after its time. */
+const PAGE_CLOSED_MS = 60_000;
 /** Nobody else sweeps an order for so long. */
 const SWEEP_LEASE_MS = 60_000;
 
@@ -105,16 +108,22 @@ export function openCards(parts: CardParts): Cards {
     ...common,
     reconciler,
     onError: (eventId, error) => parts.onError(`event ${eventId}`, error),
+    onForgotten: (payments) =>
+      parts.onError(
+        'events are missing',
+        new Error(`the provider was not asked for a month: ${payments} payments are looked at`),
+      ),
   });
 
   /** Works the inbox as soon as something has come, without anybody waiting for it; one round at a time. */
   let working: Promise<void> | null = null;
   let moreCame = false;
+  let closing = false;
   function workSoon(): void {
     moreCame = true;
     if (working !== null) return;
     working = (async () => {
-      while (moreCame) {
+      while (moreCame && !closing) {
         moreCame = false;
         const worked = await inbox.work().catch((error: unknown) => {
           parts.onError('inbox', error);
@@ -127,18 +136,37 @@ export function openCards(parts: CardParts): Cards {
     })();
   }
 
-  async function sweep(): Promise<number> {
-    const due = await orders.takeDue(SWEPT_AT_ONCE, SWEEP_LEASE_MS);
-    for (const id of due) {
-      try {
-        const order = await reconciler.reconcile(id);
-        if (order?.state === 'open' && order.failure === null)
-          await orders.looked(id, nowMs() + nextLookAfterMs(order.looks));
-      } catch (error) {
-        if (!(error instanceof ProviderUnavailable)) parts.onError(`order ${id}`, error);
-      }
+  /** When the sweeper looks at an open order again. */
+  function nextLookAtMs({ kind, expiresAtMs, looks }: CardOrder): number {
+    // Until the page closes a message or the provider's list tells of a payment: anybody may open pages by the thousand.
+    if (kind === 'checkout' && nowMs() < expiresAtMs) return expiresAtMs + PAGE_CLOSED_MS;
+    return nowMs() + nextLookAfterMs(looks);
+  }
+
+  async function sweepOne(id: string): Promise<void> {
+    try {
+      const order = await reconciler.reconcile(id);
+      if (order?.state !== 'open') await orders.rest(id);
+      else if (order.failure === null) await orders.looked(id, nextLookAtMs(order));
+    } catch (error) {
+      if (!passesByItself(error)) parts.onError(`order ${id}`, error);
     }
-    return due.length;
+  }
+
+  /** Pages and charges have a lane each: however many pages wait, a charge that nobody knows the end of does not. */
+  async function sweep(): Promise<number> {
+    const lanes = await Promise.all(
+      [true, false].map(async (pages) => {
+        const due = [...(await orders.takeDue({ pages }, SWEPT_AT_ONCE, SWEEP_LEASE_MS))];
+        const swept = due.length;
+        const work = async () => {
+          for (let id = due.shift(); id !== undefined; id = due.shift()) await sweepOne(id);
+        };
+        await Promise.all(Array.from({ length: LOOKS_AT_ONCE }, work));
+        return swept;
+      }),
+    );
+    return lanes.reduce((sum, swept) => sum + swept, 0);
   }
 
   return {
@@ -200,6 +228,7 @@ export function openCards(parts: CardParts): Cards {
       { name: 'forget-card-events', intervalMs: FORGET_EVERY_MS, run: () => inbox.forget() },
     ],
     async close() {
+      closing = true;
       await working;
       provider.close();
     },

@@ -54,7 +54,7 @@ export interface CheckoutSummary {
 }
 
 export interface Checkout {
-  /** @throws ProviderUnavailable when no page could be opened; nothing is kept then */
+  /** @throws ProviderUnavailable when no page could be opened; what is kept of it then ends by itself */
   open(request: CheckoutRequest): Promise<OpenedCheckout>;
   /** What became of a checkout; hands over the key. Asks the provider when nothing has been heard. */
   status(session: { sessionId: string; retrievalToken: string }): Promise<CheckoutStatus>;

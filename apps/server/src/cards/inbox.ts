@@ -5,7 +5,13 @@
  */
 import type { Database } from '../db/connection.ts';
 import type { OrderStore } from './orders.ts';
-import { type CardProvider, concernsOrders, type EventRef, ProviderUnavailable } from './provider.ts';
+import {
+  type CardProvider,
+  concernsOrders,
+  type EventRef,
+  ProviderUnavailable,
+  passesByItself,
+} from './provider.ts';
 import type { OrderReconciler } from './reconcile.ts';
 
 const BATCH = 200;
@@ -17,6 +23,10 @@ const LONGEST_WAIT_MS = 3_600_000;
 const OLDEST_MS = 30 * 86_400_000;
 /** Events may be listed a little later than they happened. */
 const OVERLAP_MS = 10 * 60_000;
+/** So much of the list is read at once: what was read before an error need not be read again. */
+const READ_AT_ONCE_MS = 6 * 3_600_000;
+/** Banks take disputes up to four months after a payment, and some for longer. */
+const DISPUTED_WITHIN_MS = 180 * 86_400_000;
 const KEPT_MS = 35 * 86_400_000;
 
 export interface Inbox {
@@ -48,6 +58,8 @@ export function createInbox(parts: {
   reconciler: OrderReconciler;
   nowMs(): number;
   onError(eventId: string, error: unknown): void;
+  /** Told when the list no longer goes back to where it was last read; so many payments are looked at one by one. */
+  onForgotten(payments: number): void;
 }): Inbox {
   const { sql, orders, provider, reconciler, nowMs } = parts;
   const iso = (ms: number) => new Date(ms).toISOString();
@@ -82,7 +94,7 @@ export function createInbox(parts: {
   async function later(event: EventRow, error: unknown): Promise<void> {
     const attempts = event.attempts + 1;
     const waitMs = Math.min(1_000 * 2 ** attempts, LONGEST_WAIT_MS);
-    if (!(error instanceof ProviderUnavailable)) parts.onError(event.id, error);
+    if (!passesByItself(error)) parts.onError(event.id, error);
     const givenUp = attempts >= MAX_ATTEMPTS && !(error instanceof ProviderUnavailable);
     await sql`
       update card_events set attempts = ${attempts}, next_at = ${givenUp ? null : iso(nowMs() + waitMs)}
@@ -138,15 +150,22 @@ export function createInbox(parts: {
     async catchUp() {
       const [cursor] = await sql<{ read_until: Date }[]>`select read_until from card_event_cursor`;
       const startedAtMs = nowMs();
-      const from = Math.max(
-        cursor?.read_until.getTime() ?? startedAtMs - OVERLAP_MS,
-        startedAtMs - OLDEST_MS,
-      );
+      let readMs = cursor?.read_until.getTime() ?? startedAtMs;
+      if (readMs < startedAtMs - OLDEST_MS) {
+        // What the list has forgotten is found by looking at the payments themselves.
+        parts.onForgotten(await orders.wakePaid(startedAtMs - DISPUTED_WITHIN_MS));
+        readMs = startedAtMs - OLDEST_MS;
+      }
       let isNew = 0;
-      for (const event of await provider.events(from - OVERLAP_MS)) if (await receive(event)) isNew += 1;
-      await sql`
-        insert into card_event_cursor (one, read_until) values (true, ${iso(startedAtMs)})
-        on conflict (one) do update set read_until = greatest(card_event_cursor.read_until, excluded.read_until)`;
+      do {
+        const sinceMs = readMs - OVERLAP_MS;
+        readMs = Math.min(readMs + READ_AT_ONCE_MS, startedAtMs);
+        const events = await provider.events(sinceMs, readMs < startedAtMs ? readMs : null);
+        for (const event of events) if (await receive(event)) isNew += 1;
+        await sql`
+          insert into card_event_cursor (one, read_until) values (true, ${iso(readMs)})
+          on conflict (one) do update set read_until = greatest(card_event_cursor.read_until, excluded.read_until)`;
+      } while (readMs < startedAtMs);
       return isNew;
     },
 

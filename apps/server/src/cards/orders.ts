@@ -100,9 +100,10 @@ export interface OrderStore {
   /**
    * Holds an order until the transaction ends: the first thing to do in it.
    *
+   * @param unless.charging not when somebody has begun to charge it since it was read, either
    * @returns false when it was changed since it was read
    */
-  hold(transaction: Transaction, order: CardOrder): Promise<boolean>;
+  hold(transaction: Transaction, order: CardOrder, unless: { charging: boolean }): Promise<boolean>;
   /** Changes an order. @returns false, and changes nothing, when it was changed since it was read */
   change(on: Database | Transaction, order: CardOrder, change: OrderChange): Promise<boolean>;
   /** Counts a look at the provider, and says when the next is due unless something is heard of it before. */
@@ -119,10 +120,16 @@ export interface OrderStore {
    * Whether the provider may be asked about this order now: at most once in so many milliseconds, by whomever.
    */
   mayLook(id: string, everyMs: number): Promise<boolean>;
-  /** Orders that somebody should look at, longest waiting first; they are put off so that others take other ones. */
-  takeDue(limit: number, putOffMs: number): Promise<readonly string[]>;
-  /** Makes sure that the sweeper looks at these orders at once. */
-  wake(on: Database | Transaction, ids: readonly string[]): Promise<void>;
+  /**
+   * Orders that somebody should look at, longest waiting first; they are put off so that others take other ones.
+   *
+   * @param of.pages those that wait for a person, or those that charge a card
+   */
+  takeDue(of: { pages: boolean }, limit: number, putOffMs: number): Promise<readonly string[]>;
+  /** Nobody need look at an order again that is not open, unless something is heard of it. */
+  rest(id: string): Promise<void>;
+  /** Has the sweeper look at what was paid since then, the newest first and a few at a time. @returns how many */
+  wakePaid(sinceMs: number): Promise<number>;
   /** Marks the key as handed over. @returns when it was for the first time, in milliseconds since 1970 */
   deliver(id: string): Promise<number>;
 }
@@ -162,6 +169,11 @@ interface OrderRow {
   paid_at: Date | null;
   delivered_at: Date | null;
 }
+
+/** Slower than the sweeper is, so that others have their turn. */
+const WAKE_EVERY_MS = 1_000;
+/** As many as one statement can do in its time. */
+const WOKEN_AT_MOST = 200_000;
 
 /** How long the sweeper leaves an order that it could not finish, by how often it has looked. */
 export function nextLookAfterMs(looks: number): number {
@@ -215,10 +227,11 @@ export function createOrderStore(sql: Database, nowMs: () => number): OrderStore
     findPurchase: (tokenDigest) =>
       firstOf(findWhere(sql, sql`token_digest = ${tokenDigest} and kind = 'purchase'`)),
 
-    async hold(transaction, order) {
-      const rows = await transaction`
-        select 1 from card_orders where id = ${order.id} and version = ${order.version} for update`;
-      return rows.length === 1;
+    async hold(transaction, order, { charging }) {
+      const rows = await transaction<{ looks: number }[]>`
+        select looks from card_orders where id = ${order.id} and version = ${order.version} for update`;
+      // Whoever charges counts a look before.
+      return rows.length === 1 && !(charging && rows[0]?.looks !== order.looks);
     },
 
     async change(on, order, change) {
@@ -275,18 +288,29 @@ export function createOrderStore(sql: Database, nowMs: () => number): OrderStore
       return rows.length === 1;
     },
 
-    async takeDue(limit, putOffMs) {
+    async takeDue({ pages }, limit, putOffMs) {
       const rows = await sql<{ id: string }[]>`
         update card_orders set next_at = ${iso(nowMs() + putOffMs)}
         where id in (
-          select id from card_orders where next_at <= ${now()} order by next_at limit ${limit} for update skip locked
+          select id from card_orders where next_at <= ${now()} and (kind = 'checkout') = ${pages}
+          order by next_at limit ${limit} for update skip locked
         ) returning id`;
       return rows.map(({ id }) => id);
     },
 
-    async wake(on, ids) {
-      if (ids.length === 0) return;
-      await on`update card_orders set next_at = ${now()} where id in ${on([...ids])}`;
+    async rest(id) {
+      await sql`update card_orders set next_at = null where id = ${id} and state <> 0`;
+    },
+
+    async wakePaid(sinceMs) {
+      const rows = await sql`
+        update card_orders o set next_at = ${now()}::timestamptz + paid.number * ${WAKE_EVERY_MS} * interval '1 ms'
+        from (
+          select id, row_number() over (order by paid_at desc) as number from card_orders
+          where state = 1 and paid_at >= ${iso(sinceMs)} order by paid_at desc limit ${WOKEN_AT_MOST}
+        ) paid
+        where o.id = paid.id and o.next_at is null`;
+      return rows.count;
     },
 
     async deliver(id) {

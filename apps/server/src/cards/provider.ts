@@ -5,6 +5,7 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import Stripe from 'stripe';
+import { readDispute } from './dispute.ts';
 
 const MICROS_PER_CENT = 10_000n;
 const TIMEOUT_MS = 8_000;
@@ -14,8 +15,8 @@ const MAX_SOCKETS = 32;
 /** A signed message is refused when its time is further from ours than this, to either side. */
 const WEBHOOK_TOLERANCE_S = 300;
 const PAGE = 100;
-/** More than a busy month has. */
-const MAX_EVENT_PAGES = 1_000;
+/** More than the busiest hours have. */
+const MAX_EVENTS = 100_000;
 
 /** What the provider says of a payment, as it stands now. */
 export interface PaymentFacts {
@@ -35,7 +36,6 @@ export interface PaymentFacts {
   customerId: string | null;
   paymentMethodId: string | null;
   card: { fingerprint: string | null; label: string } | null;
-  receiptUrl: string | null;
   failure: Failure | null;
 }
 
@@ -50,10 +50,8 @@ export interface SessionFacts {
   sessionId: string;
   orderId: string | null;
   status: 'open' | 'complete' | 'expired';
-  isPaid: boolean;
   totalMicros: bigint;
   currency: string;
-  customerId: string | null;
   /** Null until somebody has tried to pay. */
   payment: PaymentFacts | null;
 }
@@ -90,6 +88,20 @@ export class ProviderUnavailable extends Error {
   }
 }
 
+/**
+ * Whether waiting is all there is to do about an error. It is not when the provider did answer, and will say the same
+ * until an operator has mended something: the key is none, may not do this, or is of another account.
+ */
+export function passesByItself(error: unknown): boolean {
+  return error instanceof ProviderUnavailable && !REFUSALS.some((kind) => error.cause instanceof kind);
+}
+
+const REFUSALS = [
+  Stripe.errors.StripeAuthenticationError,
+  Stripe.errors.StripePermissionError,
+  Stripe.errors.StripeInvalidRequestError,
+];
+
 /** A message that the provider did not sign, or not lately. */
 export class NotSigned extends Error {}
 
@@ -106,12 +118,13 @@ export interface CardProvider {
     cancelUrl: string;
     expiresAtMs: number;
   }): Promise<{ sessionId: string; url: string; expiresAtMs: number }>;
-  session(sessionId: string): Promise<SessionFacts | null>;
+  /** A session of ours. One that the provider does not know is no answer: it was opened with another key. */
+  session(sessionId: string): Promise<SessionFacts>;
   /**
    * Makes the name under which an order's payment is found again. Each attempt is one of its own: a failure is repeated
    * to whoever repeats the question.
    */
-  openCustomer(order: { orderId: string; email: string | null; attempt: number }): Promise<string>;
+  openCustomer(order: { orderId: string; attempt: number }): Promise<string>;
   /** Charges a card while its owner is away; the same order is charged once, however often it is asked. */
   charge(order: {
     orderId: string;
@@ -122,6 +135,8 @@ export interface CardProvider {
     email: string | null;
   }): Promise<ChargeOutcome>;
   payment(paymentIntentId: string): Promise<PaymentFacts | null>;
+  /** Ends a payment that nobody will see through, if that is still possible. @returns how it stands then */
+  cancel(paymentIntentId: string): Promise<PaymentFacts>;
   /** The payment of an order, found by its customer; null: there is none. */
   findPayment(order: { orderId: string; customerId: string }): Promise<PaymentFacts | null>;
   /** A card that somebody names; null: there is none. */
@@ -135,8 +150,8 @@ export interface CardProvider {
   ): Promise<string | null>;
   /** Whether card networks warned of this payment, and sending it back would still avert a dispute. */
   isWarnedOf(paymentIntentId: string): Promise<boolean>;
-  /** What happened since, oldest first. */
-  events(sinceMs: number): Promise<readonly EventRef[]>;
+  /** What happened since then, and before `untilMs` unless it is null; oldest first. */
+  events(sinceMs: number, untilMs: number | null): Promise<readonly EventRef[]>;
   /** @throws NotSigned */
   readWebhook(rawBody: Buffer, signature: string | undefined): EventRef;
   close(): void;
@@ -168,10 +183,6 @@ const EVENT_TYPES = [
 export function concernsOrders(type: string): boolean {
   return EVENT_TYPES.includes(type);
 }
-
-/** Disputes that may be won, and the states in which the provider has taken the money away. */
-const IN_DISPUTE = new Set(['needs_response', 'under_review']);
-const GONE_OR_DISPUTED = new Set([...IN_DISPUTE, 'lost']);
 
 export function createCardProvider(settings: {
   url: string;
@@ -207,10 +218,11 @@ export function createCardProvider(settings: {
     }
     if (isPaid && charge?.disputed === true) {
       const disputes = await stripe.disputes.list({ payment_intent: intent.id, limit: PAGE });
-      for (const { amount, status } of disputes.data) {
-        if (GONE_OR_DISPUTED.has(status)) reversedCents += amount;
-        if (IN_DISPUTE.has(status)) disputedCents += amount;
-        if (dispute === null || GONE_OR_DISPUTED.has(status)) dispute = status;
+      for (const each of disputes.data) {
+        const { isGone, mayComeBack } = readDispute(each);
+        if (isGone) reversedCents += each.amount;
+        if (mayComeBack) disputedCents += each.amount;
+        if (dispute === null || isGone) dispute = each.status;
       }
     }
     const card = charge?.payment_method_details?.card ?? null;
@@ -235,7 +247,6 @@ export function createCardProvider(settings: {
         card === null
           ? null
           : { fingerprint: card.fingerprint ?? null, label: `${card.brand} ${card.last4}` },
-      receiptUrl: charge?.receipt_url ?? null,
       failure: error === null ? null : failureOf(error),
     };
   }
@@ -280,7 +291,7 @@ export function createCardProvider(settings: {
       }),
 
     session: (sessionId) =>
-      orNull<SessionFacts>(async () => {
+      asked(async () => {
         const session = await stripe.checkout.sessions.retrieve(sessionId, {
           expand: ['payment_intent.latest_charge'],
         });
@@ -290,18 +301,17 @@ export function createCardProvider(settings: {
           sessionId: session.id,
           orderId: session.metadata?.order ?? null,
           status: status === 'complete' ? 'complete' : status === 'expired' ? 'expired' : 'open',
-          isPaid: session.payment_status === 'paid',
           totalMicros: BigInt(session.amount_total ?? 0) * MICROS_PER_CENT,
           currency: session.currency ?? '',
-          customerId: idOf(session.customer),
           payment: intent === null ? null : await factsOf(intent),
         };
       }),
 
-    openCustomer: ({ orderId, email, attempt }) =>
+    openCustomer: ({ orderId, attempt }) =>
       asked(async () => {
+        // Without an address: one that the provider does not take is refused when it is charged, and told as a refusal.
         const customer = await stripe.customers.create(
-          { metadata: { order: orderId }, ...(email === null ? {} : { email }) },
+          { metadata: { order: orderId } },
           { idempotencyKey: `customer:${orderId}:${attempt}` },
         );
         return customer.id;
@@ -309,8 +319,9 @@ export function createCardProvider(settings: {
 
     charge: (order) =>
       asked(async () => {
+        let intent: Stripe.PaymentIntent;
         try {
-          const intent = await stripe.paymentIntents.create(
+          intent = await stripe.paymentIntents.create(
             {
               amount: centsOf(order.amountMicros),
               currency: 'usd',
@@ -327,7 +338,6 @@ export function createCardProvider(settings: {
             },
             { idempotencyKey: `charge:${order.orderId}` },
           );
-          return { status: 'known', payment: await factsOf(intent) };
         } catch (error) {
           if (error instanceof Stripe.errors.StripeCardError) {
             const failure = failureOf(error);
@@ -337,16 +347,30 @@ export function createCardProvider(settings: {
             const facts = await factsOf(declined);
             return { status: 'known', payment: { ...facts, failure: facts.failure ?? failure } };
           }
-          if (error instanceof Stripe.errors.StripeInvalidRequestError)
+          // A customer of ours that it does not know says nothing of the card: our key is of another account.
+          if (error instanceof Stripe.errors.StripeInvalidRequestError && error.param !== 'customer')
             return { status: 'refused', failure: failureOf(error) };
           throw error;
         }
+        // What goes wrong from here on says nothing of the charge.
+        return { status: 'known', payment: await factsOf(intent) };
       }),
 
     payment: (paymentIntentId) =>
       orNull(async () =>
         factsOf(await stripe.paymentIntents.retrieve(paymentIntentId, { expand: ['latest_charge'] })),
       ),
+
+    cancel: (paymentIntentId) =>
+      asked(async () => {
+        try {
+          await stripe.paymentIntents.cancel(paymentIntentId);
+        } catch (error) {
+          // It is paid, or over, or on its way: the answer says which.
+          if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) throw error;
+        }
+        return factsOf(await stripe.paymentIntents.retrieve(paymentIntentId, { expand: ['latest_charge'] }));
+      }),
 
     findPayment: ({ orderId, customerId }) =>
       asked(async () => {
@@ -374,12 +398,16 @@ export function createCardProvider(settings: {
 
     refund: (paymentIntentId, amountMicros, key, isFraud) =>
       asked(async () => {
+        // The provider knows a repeated request for a day; an operator may go on with a refund after a week.
+        for await (const made of stripe.refunds.list({ payment_intent: paymentIntentId, limit: PAGE }))
+          if (made.metadata?.refund === key) return made.id;
         try {
           const refund = await stripe.refunds.create(
             {
               payment_intent: paymentIntentId,
               ...(amountMicros === null ? {} : { amount: centsOf(amountMicros) }),
               reason: isFraud ? 'fraudulent' : 'requested_by_customer',
+              metadata: { refund: key },
             },
             { idempotencyKey: `refund:${key}` },
           );
@@ -399,21 +427,21 @@ export function createCardProvider(settings: {
         return data.some(({ actionable }) => actionable);
       }),
 
-    events: (sinceMs) =>
+    events: (sinceMs, untilMs) =>
       asked(async () => {
         const found: EventRef[] = [];
-        const since = Math.floor(sinceMs / 1_000);
-        let after: string | undefined;
-        for (let page = 0; page < MAX_EVENT_PAGES; page++) {
-          const { data, has_more: more } = await stripe.events.list({
-            created: { gte: since },
-            types: EVENT_TYPES,
-            limit: PAGE,
-            ...(after === undefined ? {} : { starting_after: after }),
-          });
-          for (const event of data) found.push(refOf(event));
-          after = data.at(-1)?.id;
-          if (!more || after === undefined) break;
+        const listed = stripe.events.list({
+          created: {
+            gte: Math.floor(sinceMs / 1_000),
+            ...(untilMs === null ? {} : { lte: Math.floor(untilMs / 1_000) }),
+          },
+          types: EVENT_TYPES,
+          limit: PAGE,
+        });
+        for await (const event of listed) {
+          // The list begins with the newest: what stands at its end must not be missed in silence.
+          if (found.length >= MAX_EVENTS) throw new Error(`more than ${MAX_EVENTS} events at once`);
+          found.push(refOf(event));
         }
         return found.reverse();
       }),

@@ -204,7 +204,7 @@ export function createPurchaseLimits(parts: {
       if (network !== null) return network;
       const [disputed] = await transaction`
         select 1 from card_orders where card_fingerprint = ${cardName}
-          and dispute in ('needs_response', 'under_review', 'lost') limit 1`;
+          and dispute <> 'won' and dispute not like 'warning%' limit 1`;
       if (disputed !== undefined) return { limit: 'card_disputed', retryAfterMs: null };
       const byCard = sql`card_fingerprint = ${cardName}`;
       return cardLimit(await past(transaction, orderId, now - 7 * DAY_MS, byCard), next, now);

@@ -76,15 +76,27 @@ export interface OrderReconciler {
 type Finding =
   | { is: 'open' }
   | { is: 'paid'; payment: PaymentFacts }
-  | { is: 'over'; failure: Failure; paymentIntentId: string | null }
+  | { is: 'over'; failure: Failure; paymentIntentId: string | null; because: 'refused' | 'absent' }
   /** Money came, and not what the order says. */
   | { is: 'mismatch'; payment: PaymentFacts };
 
-const over = (code: string, payment: PaymentFacts | null = null): Finding => ({
+/** Nobody can pay it any more. */
+const refused = (failure: Failure | null, paymentIntentId: string | null): Finding => ({
   is: 'over',
-  failure: payment?.failure ?? { code, declineCode: null, adviceCode: null },
-  paymentIntentId: payment?.paymentIntentId ?? null,
+  failure: failure ?? failureNamed('declined'),
+  paymentIntentId,
+  because: 'refused',
 });
+
+/** Its time is over and there is no payment: as long as nobody has begun one since. */
+const absent = (code: string): Finding => ({
+  is: 'over',
+  failure: failureNamed(code),
+  paymentIntentId: null,
+  because: 'absent',
+});
+
+const failureNamed = (code: string): Failure => ({ code, declineCode: null, adviceCode: null });
 
 export function createOrderReconciler(parts: OrderReconcilerParts): OrderReconciler {
   const { sql, orders, provider, ledger, keys, debts, recharges, nowMs } = parts;
@@ -93,7 +105,7 @@ export function createOrderReconciler(parts: OrderReconcilerParts): OrderReconci
     if (payment.status === 'open') return { is: 'open' };
     if (payment.status === 'dead') {
       // On the provider's page a person may try another card.
-      return session?.status === 'open' ? { is: 'open' } : over('declined', payment);
+      return session?.status === 'open' ? { is: 'open' } : refused(payment.failure, payment.paymentIntentId);
     }
     const agrees =
       payment.paidMicros === order.amountMicros &&
@@ -109,13 +121,19 @@ export function createOrderReconciler(parts: OrderReconcilerParts): OrderReconci
 
   async function lookAtSession(order: CardOrder): Promise<Finding> {
     if (order.sessionId === null) {
-      return nowMs() - order.createdAtMs < OPENED_BY_MS ? { is: 'open' } : over('not_opened');
+      return nowMs() - order.createdAtMs < OPENED_BY_MS ? { is: 'open' } : absent('not_opened');
     }
     const session = await provider.session(order.sessionId);
-    if (session === null) return nowMs() < order.expiresAtMs ? { is: 'open' } : over('unknown_session');
-    if (session.status === 'expired') return over('expired');
-    if (session.status === 'open' || session.payment === null) return { is: 'open' };
-    return found(order, session.payment, session);
+    // Money before the page: whoever paid has paid, even if the page closed meanwhile.
+    if (session.payment?.status === 'paid') return found(order, session.payment, session);
+    if (session.status === 'expired') return absent('expired');
+    return session.payment === null ? { is: 'open' } : found(order, session.payment, session);
+  }
+
+  /** A charge that the provider began and never ended is ended: its time is over, and nobody will come back to it. */
+  async function foundCharge(order: CardOrder, payment: PaymentFacts): Promise<Finding> {
+    const isLeft = payment.status === 'open' && nowMs() >= order.expiresAtMs + ON_ITS_WAY_MS;
+    return found(order, isLeft ? await provider.cancel(payment.paymentIntentId) : payment, null);
   }
 
   /** A charge of ours is looked for, and made when there is none: the same order is never charged twice. */
@@ -123,21 +141,20 @@ export function createOrderReconciler(parts: OrderReconcilerParts): OrderReconci
     if (order.paymentMethodId === null) throw new Error(`order ${order.id} has no card`);
     if (order.paymentIntentId !== null) {
       const payment = await provider.payment(order.paymentIntentId);
-      return payment === null ? { is: 'open' } : found(order, payment, null);
+      return payment === null ? { is: 'open' } : foundCharge(order, payment);
     }
     const mayCharge = () => order.state === 'open' && nowMs() < order.expiresAtMs;
     // As long as there is no customer nobody has tried.
-    if (order.customerId === null && !mayCharge()) return over('not_charged');
+    if (order.customerId === null && !mayCharge()) return absent('not_charged');
     const { id, amountMicros, paymentMethodId, email, looks } = order;
-    const customerId =
-      order.customerId ?? (await provider.openCustomer({ orderId: id, email, attempt: looks }));
+    const customerId = order.customerId ?? (await provider.openCustomer({ orderId: id, attempt: looks }));
     if (looks > 0) {
       const earlier = await provider.findPayment({ orderId: id, customerId });
-      if (earlier !== null) return found(order, earlier, null);
+      if (earlier !== null) return foundCharge(order, earlier);
     }
     if (!mayCharge()) {
       const isOnItsWay = looks > 0 && nowMs() < order.expiresAtMs + ON_ITS_WAY_MS;
-      return order.state === 'open' && isOnItsWay ? { is: 'open' } : over('not_charged');
+      return order.state === 'open' && isOnItsWay ? { is: 'open' } : absent('not_charged');
     }
     const payerId = await orders.charging(id, nowMs() + nextLookAfterMs(looks), customerId);
     if (payerId === null) return { is: 'open' };
@@ -145,7 +162,7 @@ export function createOrderReconciler(parts: OrderReconcilerParts): OrderReconci
       ...{ orderId: id, amountMicros, customerId: payerId, paymentMethodId, email },
       title: titleOf(order),
     });
-    if (outcome.status === 'refused') return { is: 'over', failure: outcome.failure, paymentIntentId: null };
+    if (outcome.status === 'refused') return refused(outcome.failure, null);
     return found(order, outcome.payment, null);
   }
 
@@ -284,7 +301,8 @@ export function createOrderReconciler(parts: OrderReconcilerParts): OrderReconci
     const told: Parameters<typeof parts.report>[0][] = [];
     const applied = await sql.begin(async (transaction) => {
       told.length = 0;
-      if (!(await orders.hold(transaction, order))) return false;
+      const isAbsent = finding.is === 'over' && finding.because === 'absent';
+      if (!(await orders.hold(transaction, order, { charging: isAbsent }))) return false;
       if (finding.is === 'mismatch') {
         if (order.failure === 'amount_mismatch') return true;
         told.push('mismatch');

@@ -14,6 +14,15 @@ const FOLDER = join(import.meta.dirname, 'migrations');
  * @throws when a file that has run was changed since: an applied migration is history, write a new one
  */
 export async function migrate(sql: Database): Promise<string[]> {
+  const ran: string[] = [];
+  for (const name of readdirSync(FOLDER).sort()) if (await run(sql, name)) ran.push(name);
+  return ran;
+}
+
+/** @returns whether it ran now. Its locks go with its own commit: what another one takes long for waits for none of it. */
+function run(sql: Database, name: string): Promise<boolean> {
+  const text = readFileSync(join(FOLDER, name), 'utf8');
+  const checksum = createHash('sha256').update(text).digest('hex');
   return sql.begin(async (transaction) => {
     await transaction`select pg_advisory_xact_lock(8402)`;
     await transaction`set local statement_timeout = 0`;
@@ -21,23 +30,15 @@ export async function migrate(sql: Database): Promise<string[]> {
       create table if not exists schema_migrations (
         name text primary key, checksum text not null, applied_at timestamptz not null default now()
       )`;
-    const applied = await transaction<{ name: string; checksum: string }[]>`
-      select name, checksum from schema_migrations`;
-    const checksums = new Map(applied.map(({ name, checksum }) => [name, checksum]));
-    const ran: string[] = [];
-    for (const name of readdirSync(FOLDER).sort()) {
-      const text = readFileSync(join(FOLDER, name), 'utf8');
-      const checksum = createHash('sha256').update(text).digest('hex');
-      const known = checksums.get(name);
-      if (known === checksum) continue;
-      if (known !== undefined)
-        throw new StartError(
-          `migration ${name} was changed after it had run on this database. Use a version that knows it, or, if it is a sandbox's, npm run sandbox:reset.`,
-        );
-      await transaction.unsafe(text);
-      await transaction`insert into schema_migrations (name, checksum) values (${name}, ${checksum})`;
-      ran.push(name);
-    }
-    return ran;
+    const [known] = await transaction<{ checksum: string }[]>`
+      select checksum from schema_migrations where name = ${name}`;
+    if (known?.checksum === checksum) return false;
+    if (known !== undefined)
+      throw new StartError(
+        `migration ${name} was changed after it had run on this database. Use a version that knows it, or, if it is a sandbox's, npm run sandbox:reset.`,
+      );
+    await transaction.unsafe(text);
+    await transaction`insert into schema_migrations (name, checksum) values (${name}, ${checksum})`;
+    return true;
   });
 }

@@ -240,7 +240,7 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
 
     async becomePaid(transaction, accountId) {
       await transaction`
-        update api_keys set kind = 'paid', expires_at = null
+        update api_keys set kind = 'paid', expires_at = null, trial_closed = false
         where account_id = ${String(accountId)} and kind = 'trial' and status <> 'revoked'`;
     },
 

@@ -125,6 +125,12 @@ export function createTrials(
           order by expires_at limit ${limit})`;
       for (const { account_id: accountId, left } of due) {
         await sql.begin(async (transaction) => {
+          await ledger.lock(transaction, [accountId]);
+          // Who has bought credit meanwhile has no trial any more, and nothing that expires.
+          const [trial] = await transaction`
+            select 1 from api_keys where account_id = ${String(accountId)} and kind = 'trial' and not trial_closed
+              and expires_at <= ${now} limit 1`;
+          if (trial === undefined) return;
           if (left > 0n) {
             const { status } = await ledger.transferWithin(transaction, {
               id: transferIdFor(`trial-expiry:${accountId}`),

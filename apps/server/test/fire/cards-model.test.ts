@@ -97,10 +97,11 @@ const act = fc.oneof(
       replica,
       amountUsd: fc.constantFrom(5, 10, 25),
       card: fc.constantFrom(...PURCHASE_CARDS),
-      onto: fc.option(any),
+      onto: fc.option(any, { freq: 2 }),
       copies: fc.integer({ min: 1, max: 3 }),
+      trouble: fc.option(fc.constantFrom('error-after', 'drop-after', 'garbage', 'late', 'error-before')),
     }),
-    5,
+    9,
   ),
   often(fc.record({ act: fc.constant('pay' as const), which: any, card }), 22),
   often(fc.record({ act: fc.constant('authenticate' as const), which: any, approve: fc.boolean() }), 5),
@@ -173,9 +174,9 @@ const act = fc.oneof(
       ),
       path: fc.constantFrom(...API_PATHS),
       method: fc.constantFrom('', 'POST', 'GET'),
-      times: fc.integer({ min: 1, max: 2 }),
+      times: fc.integer({ min: 1, max: 8 }),
     }),
-    7,
+    10,
   ),
   often(
     fc.record({
@@ -377,6 +378,11 @@ class Scene {
       .create({ type: 'card', card: { token: `tok_${one.card}` } })
       .catch(() => null);
     if (method === null) return;
+    if (one.trouble !== null) {
+      const path = '/v1/payment_intents';
+      const order = { on: 'api', fault: one.trouble, method: 'POST', path, times: 2, delayMs: 400 };
+      await stage.control('POST', '/faults', order);
+    }
     const onto = one.onto === null ? undefined : pick(keysInUse(), one.onto);
     const agent: Agent = {
       statusPath: '/api/m2m/credits/purchase',
@@ -698,6 +704,6 @@ test('whatever happens, the provider and the books agree', { timeout: 300_000 },
   seen.refunds = objects('refund.created').length;
   seen.disputes = objects('charge.dispute.created').length;
   t.diagnostic(JSON.stringify(seen));
-  assert(seen.opened >= 30 && seen.paid >= 20 && seen.calls >= 10, JSON.stringify(seen));
-  assert(seen.refunds >= 10 && seen.disputes >= 5, JSON.stringify(seen));
+  assert(seen.opened >= 20 && seen.paid >= 15 && seen.calls >= 8, JSON.stringify(seen));
+  assert(seen.refunds >= 8 && seen.disputes >= 4, JSON.stringify(seen));
 });
