@@ -256,6 +256,50 @@ test('a dispute freezes its credit; won, it is given back; lost, it is gone', as
   }
 });
 
+test('a bank that takes what was refunded already: the loss is booked, and is not the customer’s', async () => {
+  const session = await open({ amountUsd: 25 });
+  await world.pay(session.checkoutUrl);
+  const { apiKey } = (await polled(session)).ready;
+  const [order] = await world.database.sql<{ id: string; payment_intent_id: string }[]>`
+    select id, payment_intent_id from card_orders where session_id = ${session.sessionId}`;
+  assert(order !== undefined);
+  const lost = async () => {
+    await world.settle();
+    const [row] = await world.database.sql<{ lost: bigint }[]>`
+      select lost_micros as lost from card_orders where id = ${order.id}`;
+    return row?.lost;
+  };
+  const inquiry = { paymentIntent: order.payment_intent_id, inquiry: true };
+  const { id } = await world.control('POST', '/disputes', inquiry);
+  await world.control('POST', '/refunds', { paymentIntent: order.payment_intent_id });
+  await until('the refund', async () => {
+    await world.settle();
+    return (await world.me(apiKey)).balanceUsd === '0.000000';
+  });
+  await world.control('POST', `/disputes/${id}`, { status: 'needs_response' });
+  await until('the loss', async () => (await lost()) === 25_000_000n);
+  assert.equal((await world.me(apiKey)).owedUsd, '0.000000');
+  await world.assertBooks();
+  await world.control('POST', `/disputes/${id}`, { status: 'won' });
+  await until('the loss to be made good', async () => (await lost()) === 0n);
+  assert.equal((await world.me(apiKey)).balanceUsd, '0.000000', 'the refund stands');
+  await world.assertBooks();
+});
+
+test('money that is not what the order says goes back, and buys nothing', async () => {
+  const session = await open({ amountUsd: 10 });
+  await world.database.sql`
+    update card_orders set amount_micros = 25000000, credit_micros = 25000000 where session_id = ${session.sessionId}`;
+  const before = await world.control('GET', '');
+  await world.pay(session.checkoutUrl);
+  const { ready } = await polled(session);
+  assert.deepEqual([ready.status, ready.apiKey], ['expired', undefined]);
+  await world.settle();
+  const after = await world.control('GET', '');
+  assert.equal(after.totals.refundedCents - before.totals.refundedCents, 1_000);
+  await world.assertBooks();
+});
+
 test('a legacy package is the same checkout, with more credit than was paid', async () => {
   const opened = await jsonOf(world.post('/api/gpt/credits/create-session', { package: 'pro' }));
   await world.pay(opened.checkoutUrl);

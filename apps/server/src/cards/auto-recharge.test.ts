@@ -510,17 +510,19 @@ test('the owner changes amounts and address; who had the mail before is told', a
   await recharges.change(accountId, { thresholdMicros: 2n * USD });
   assert.equal(await stateOf(accountId), 'idle');
   assert.equal(await codeOf(recharges.change(accountId, { topUpMicros: 1n * USD })), 'INVALID_AUTO_RECHARGE');
-  assert.equal(mails.length, 0);
+  const subjects = () => mails.splice(0).map(({ to, subject }) => `${to}: ${subject}`);
+  const raised = 'owner@example.com: Auto-recharge charges more now';
+  assert.deepEqual(subjects(), [raised, raised], 'a lower threshold needs no word');
   const changed = await recharges.change(accountId, { topUpMicros: 50n * USD, email: 'next@example.org' });
   assert.deepEqual('state' in changed && [changed.thresholdUsd, changed.topUpUsd, changed.email], [
     '2.000000',
     '50.000000',
     'n***@example.org',
   ]);
-  assert.deepEqual(
-    mails.map(({ to }) => to),
-    ['owner@example.com'],
-  );
+  assert.deepEqual(subjects(), [
+    'owner@example.com: Auto-recharge mail goes to another address now',
+    raised,
+  ]);
 
   const without = await account(1n);
   assert.equal(await codeOf(recharges.change(without, { enabled: true })), 'NO_SAVED_CARD');

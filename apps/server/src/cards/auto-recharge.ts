@@ -488,6 +488,9 @@ export function createAutoRecharges(sql: Database, parts: AutoRechargeParts): Au
         await write(transaction, accountId, balanceMicros, merged);
         if (merged.email !== kept.email)
           await mail(transaction, kept.email, `${accountId}:moved:${now()}`, mails.movedAway());
+        // Whoever holds the key may ask more of the card; its owner is to know.
+        if (merged.topUpMicros > kept.topUpMicros || merged.thresholdMicros > kept.thresholdMicros)
+          await mail(transaction, kept.email, `${accountId}:raised:${now()}`, mails.raised(merged));
       });
       return describe(accountId);
     },

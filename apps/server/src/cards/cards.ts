@@ -10,26 +10,24 @@ import { type AutoRecharges, createAutoRecharges, type RechargeReport } from './
 import { type Checkout, createCheckout } from './checkout.ts';
 import type { Debts } from './debts.ts';
 import { createInbox, type Inbox } from './inbox.ts';
-import { type CardOrder, createOrderStore, nextLookAfterMs, type OrderStore } from './orders.ts';
-import { type CardProvider, createCardProvider, ProviderUnavailable, passesByItself } from './provider.ts';
+import { type CardOrder, createOrderStore, type OrderStore } from './orders.ts';
+import { type CardProvider, createCardProvider, ProviderUnavailable } from './provider.ts';
 import { createPurchases, type Purchases } from './purchase.ts';
 import { createPurchaseLimits } from './purchase-limits.ts';
 import { purchaseRoutes } from './purchase-routes.ts';
 import { readRechargeRequest } from './recharge-settings.ts';
 import { createOrderReconciler, type OrderReconciler } from './reconcile.ts';
 import { cardRoutes } from './routes.ts';
+import { createSweeper } from './sweep.ts';
 
 const INBOX_EVERY_MS = 1_000;
 const RECHARGE_EVERY_MS = 2_000;
 const SWEEP_EVERY_MS = 15_000;
 const CATCH_UP_EVERY_MS = 5 * 60_000;
 const FORGET_EVERY_MS = 3_600_000;
-const SWEPT_AT_ONCE = 50;
-const LOOKS_AT_ONCE = 4;
-/** The provider closes a page a moment after its time. */
-const PAGE_CLOSED_MS = 60_000;
-/** Nobody else sweeps an order for so long. */
-const SWEEP_LEASE_MS = 60_000;
+/** Anybody may open pages that nobody pays. */
+const UNPAID_KEPT_MS = 90 * 86_400_000;
+const FORGOTTEN_AT_ONCE = 5_000;
 
 /** What became of a refund that an operator ordered. */
 export type RefundOutcome =
@@ -136,38 +134,7 @@ export function openCards(parts: CardParts): Cards {
     })();
   }
 
-  /** When the sweeper looks at an open order again. */
-  function nextLookAtMs({ kind, expiresAtMs, looks }: CardOrder): number {
-    // Until the page closes a message or the provider's list tells of a payment: anybody may open pages by the thousand.
-    if (kind === 'checkout' && nowMs() < expiresAtMs) return expiresAtMs + PAGE_CLOSED_MS;
-    return nowMs() + nextLookAfterMs(looks);
-  }
-
-  async function sweepOne(id: string): Promise<void> {
-    try {
-      const order = await reconciler.reconcile(id);
-      if (order?.state !== 'open') await orders.rest(id);
-      else if (order.failure === null) await orders.looked(id, nextLookAtMs(order));
-    } catch (error) {
-      if (!passesByItself(error)) parts.onError(`order ${id}`, error);
-    }
-  }
-
-  /** Pages and charges have a lane each: however many pages wait, a charge that nobody knows the end of does not. */
-  async function sweep(): Promise<number> {
-    const lanes = await Promise.all(
-      [true, false].map(async (pages) => {
-        const due = [...(await orders.takeDue({ pages }, SWEPT_AT_ONCE, SWEEP_LEASE_MS))];
-        const swept = due.length;
-        const work = async () => {
-          for (let id = due.shift(); id !== undefined; id = due.shift()) await sweepOne(id);
-        };
-        await Promise.all(Array.from({ length: LOOKS_AT_ONCE }, work));
-        return swept;
-      }),
-    );
-    return lanes.reduce((sum, swept) => sum + swept, 0);
-  }
+  const sweeper = createSweeper({ orders, reconciler, nowMs, onError: parts.onError });
 
   return {
     orders,
@@ -177,7 +144,7 @@ export function openCards(parts: CardParts): Cards {
     purchases,
     inbox,
     recharges,
-    sweep,
+    sweep: () => sweeper.sweep(),
 
     async refund({ orderId, amountMicros, actKey }) {
       const order = await orders.find(orderId);
@@ -217,15 +184,28 @@ export function openCards(parts: CardParts): Cards {
     },
 
     jobs: [
-      { name: 'work-card-inbox', intervalMs: INBOX_EVERY_MS, run: async () => void (await inbox.work()) },
+      {
+        name: 'work-card-inbox',
+        intervalMs: INBOX_EVERY_MS,
+        run: async (stopping) => void (await inbox.work(stopping)),
+      },
       { name: 'recharge', intervalMs: RECHARGE_EVERY_MS, run: async () => void (await recharges.run()) },
-      { name: 'sweep-card-orders', intervalMs: SWEEP_EVERY_MS, run: async () => void (await sweep()) },
+      {
+        name: 'sweep-card-orders',
+        intervalMs: SWEEP_EVERY_MS,
+        run: async (stopping) => void (await sweeper.sweep(stopping)),
+      },
       {
         name: 'read-card-events',
         intervalMs: CATCH_UP_EVERY_MS,
         run: async () => void (await inbox.catchUp()),
       },
       { name: 'forget-card-events', intervalMs: FORGET_EVERY_MS, run: () => inbox.forget() },
+      {
+        name: 'forget-unpaid-orders',
+        intervalMs: FORGET_EVERY_MS,
+        run: () => orders.forgetUnpaid(nowMs() - UNPAID_KEPT_MS, FORGOTTEN_AT_ONCE),
+      },
     ],
     async close() {
       closing = true;

@@ -1,6 +1,7 @@
 /** What is said where no card can be charged: never, or not now. */
 import type { FastifyInstance } from 'fastify';
-import { Problem, unavailable } from '../http/problem.ts';
+import { invalidRequest, Problem, unavailable } from '../http/problem.ts';
+import { EmailRefused, ProviderUnavailable } from './provider.ts';
 
 /** The interface's addresses for buying credit by card. */
 const PATHS = [
@@ -43,4 +44,13 @@ export function providerAway(cause: unknown, details: Record<string, unknown> = 
     details,
     cause,
   );
+}
+
+/** What is said when no checkout could be opened. */
+export function asCheckoutProblem(error: unknown): unknown {
+  if (error instanceof ProviderUnavailable) return providerAway(error);
+  if (!(error instanceof EmailRefused)) return error;
+  return invalidRequest('email: the card provider does not take this address', [
+    { field: 'email', message: 'must be an address that mail can be sent to' },
+  ]);
 }

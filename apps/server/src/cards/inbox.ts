@@ -13,8 +13,10 @@ import {
   passesByItself,
 } from './provider.ts';
 import type { OrderReconciler } from './reconcile.ts';
+import { eachOf } from './sweep.ts';
 
 const BATCH = 200;
+const LOOKS_AT_ONCE = 4;
 /** Nobody else works an event for so long. */
 const LEASE_MS = 60_000;
 const MAX_ATTEMPTS = 12;
@@ -33,7 +35,7 @@ export interface Inbox {
   /** Writes an event down, unless it is there. @returns whether it is new */
   receive(event: EventRef): Promise<boolean>;
   /** Works what waits. @returns how many events that was */
-  work(): Promise<number>;
+  work(stopping?: AbortSignal): Promise<number>;
   /** Reads the provider's list from where it was last read. @returns how many events were new */
   catchUp(): Promise<number>;
   /** How many events nobody has worked yet. */
@@ -104,10 +106,10 @@ export function createInbox(parts: {
   async function receive(event: EventRef): Promise<boolean> {
     if (!concernsOrders(event.type)) return false;
     const rows = await sql`
-        insert into card_events (id, type, order_id, session_id, payment_intent_id, charge_id, created_at, received_at,
+        insert into card_events (id, type, order_id, session_id, payment_intent_id, created_at, received_at,
                                  next_at)
         values (${event.id}, ${event.type}, ${event.orderId}, ${event.sessionId}, ${event.paymentIntentId},
-                ${event.chargeId}, ${iso(event.createdAtMs)}, ${iso(nowMs())}, ${iso(nowMs())})
+                ${iso(event.createdAtMs)}, ${iso(nowMs())}, ${iso(nowMs())})
         on conflict (id) do nothing returning id`;
     return rows.length === 1;
   }
@@ -115,7 +117,7 @@ export function createInbox(parts: {
   return {
     receive,
 
-    async work() {
+    async work(stopping) {
       const events = await sql<EventRow[]>`
         update card_events set next_at = ${iso(nowMs() + LEASE_MS)}
         where id in (
@@ -123,27 +125,26 @@ export function createInbox(parts: {
           for update skip locked
         ) returning id, type, order_id, session_id, payment_intent_id, attempts`;
       const byOrder = new Map<string, EventRow[]>();
-      for (const event of events) {
+      const assign = async (event: EventRow) => {
         try {
           const orderId = await orderOf(event);
-          if (orderId === null) {
-            await done([event.id]);
-            continue;
-          }
+          if (orderId === null) return await done([event.id]);
           await averted(event);
           byOrder.set(orderId, [...(byOrder.get(orderId) ?? []), event]);
         } catch (error) {
           await later(event, error);
         }
-      }
-      for (const [orderId, about] of byOrder) {
+      };
+      await eachOf(events, LOOKS_AT_ONCE, assign, stopping);
+      const look = async ([orderId, about]: [string, EventRow[]]) => {
         try {
           await reconciler.reconcile(orderId);
           await done(about.map(({ id }) => id));
         } catch (error) {
           for (const event of about) await later(event, error);
         }
-      }
+      };
+      await eachOf([...byOrder], LOOKS_AT_ONCE, look, stopping);
       return events.length;
     },
 

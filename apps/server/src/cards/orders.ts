@@ -37,6 +37,8 @@ export interface CardOrder {
   bonusTakenMicros: bigint;
   /** How much of it is disputed, and may still come back. */
   disputedMicros: bigint;
+  /** How much was taken beyond the payment itself. */
+  lostMicros: bigint;
   /** The provider's word for where a dispute stands; null: there is none. */
   dispute: string | null;
   createdAtMs: number;
@@ -83,6 +85,7 @@ export interface OrderChange {
   reversedMicros?: bigint;
   bonusTakenMicros?: bigint;
   disputedMicros?: bigint;
+  lostMicros?: bigint;
   dispute?: string | null;
   expiresAtMs?: number;
   nextAtMs?: number | null;
@@ -130,6 +133,8 @@ export interface OrderStore {
   rest(id: string): Promise<void>;
   /** Has the sweeper look at what was paid since then, the newest first and a few at a time. @returns how many */
   wakePaid(sinceMs: number): Promise<number>;
+  /** Forgets checkouts from before then that nobody has tried to pay. */
+  forgetUnpaid(beforeMs: number, limit: number): Promise<void>;
   /** Marks the key as handed over. @returns when it was for the first time, in milliseconds since 1970 */
   deliver(id: string): Promise<number>;
 }
@@ -162,6 +167,7 @@ interface OrderRow {
   reversed_micros: bigint;
   bonus_taken_micros: bigint;
   disputed_micros: bigint;
+  lost_micros: bigint;
   dispute: string | null;
   created_at: Date;
   expires_at: Date;
@@ -256,6 +262,7 @@ export function createOrderStore(sql: Database, nowMs: () => number): OrderStore
         change.bonusTakenMicros === undefined ? undefined : String(change.bonusTakenMicros),
       );
       put('disputed_micros', change.disputedMicros === undefined ? undefined : String(change.disputedMicros));
+      put('lost_micros', change.lostMicros === undefined ? undefined : String(change.lostMicros));
       put('dispute', change.dispute);
       put('expires_at', change.expiresAtMs === undefined ? undefined : iso(change.expiresAtMs));
       if (change.nextAtMs !== undefined)
@@ -313,6 +320,13 @@ export function createOrderStore(sql: Database, nowMs: () => number): OrderStore
       return rows.count;
     },
 
+    async forgetUnpaid(beforeMs, limit) {
+      await sql`
+        delete from card_orders where id in (
+          select id from card_orders where created_at < ${iso(beforeMs)} and kind = 'checkout' and state = 2
+            and payment_intent_id is null order by created_at limit ${limit})`;
+    },
+
     async deliver(id) {
       const [row] = await sql<{ delivered_at: Date }[]>`
         update card_orders set delivered_at = coalesce(delivered_at, ${now()}) where id = ${id}
@@ -353,6 +367,7 @@ function readRow(row: OrderRow): CardOrder {
     reversedMicros: row.reversed_micros,
     bonusTakenMicros: row.bonus_taken_micros,
     disputedMicros: row.disputed_micros,
+    lostMicros: row.lost_micros,
     dispute: row.dispute,
     createdAtMs: row.created_at.getTime(),
     expiresAtMs: row.expires_at.getTime(),

@@ -29,6 +29,8 @@ export interface PaymentFacts {
   currency: string;
   /** How much of it went back or is in dispute. */
   reversedMicros: bigint;
+  /** How much was taken beyond what was paid. */
+  lostMicros: bigint;
   /** How much of that is in dispute, and may still come back. */
   disputedMicros: bigint;
   /** The worst of its disputes, in the provider's word; null: none. */
@@ -70,7 +72,6 @@ export interface EventRef {
   orderId: string | null;
   sessionId: string | null;
   paymentIntentId: string | null;
-  chargeId: string | null;
 }
 
 export interface CardFacts {
@@ -101,6 +102,9 @@ const REFUSALS = [
   Stripe.errors.StripePermissionError,
   Stripe.errors.StripeInvalidRequestError,
 ];
+
+/** The provider takes no such e-mail address. */
+export class EmailRefused extends Error {}
 
 /** A message that the provider did not sign, or not lately. */
 export class NotSigned extends Error {}
@@ -238,6 +242,7 @@ export function createCardProvider(settings: {
       paidMicros: isPaid ? BigInt(intent.amount_received) * MICROS_PER_CENT : 0n,
       currency: intent.currency,
       reversedMicros: BigInt(Math.min(reversedCents, intent.amount_received)) * MICROS_PER_CENT,
+      lostMicros: BigInt(Math.max(0, reversedCents - intent.amount_received)) * MICROS_PER_CENT,
       disputedMicros:
         BigInt(Math.min(disputedCents, reversedCents, intent.amount_received)) * MICROS_PER_CENT,
       dispute,
@@ -502,6 +507,8 @@ async function asked<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();
   } catch (error) {
+    if (error instanceof Stripe.errors.StripeInvalidRequestError && error.code === 'email_invalid')
+      throw new EmailRefused();
     throw new ProviderUnavailable(error);
   }
 }
@@ -550,6 +557,5 @@ function refOf(event: Stripe.Event): EventRef {
     orderId: isUuid(order) ? order : null,
     sessionId: kind === 'checkout.session' ? read('id') : null,
     paymentIntentId: kind === 'payment_intent' ? read('id') : read('payment_intent'),
-    chargeId: kind === 'charge' ? read('id') : read('charge'),
   };
 }

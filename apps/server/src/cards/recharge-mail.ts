@@ -74,6 +74,14 @@ export function rechargeMails(baseUrl: string) {
           : another,
       ),
 
+    raised: ({ cardLabel, thresholdMicros, topUpMicros }: KeptCard) =>
+      compose(
+        'Auto-recharge charges more now',
+        `Whoever holds the API key has changed it: your card (${cardLabel ?? 'the one that is kept'}) is charged ${usd(topUpMicros)} whenever the balance falls below ${usd(thresholdMicros)}.`,
+        'If that was not you, rotate the key.',
+        switchOff,
+      ),
+
     movedAway: () =>
       compose(
         'Auto-recharge mail goes to another address now',

@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, Transaction } from '../db/connection.ts';
 import type { Keys } from '../keys/keys.ts';
-import type { HouseAccount } from '../ledger/accounts.ts';
+import { HOUSE_ACCOUNTS, type HouseAccount } from '../ledger/accounts.ts';
 import type { Ledger, TransferCode } from '../ledger/ledger.ts';
 import { microsToUsd } from '../ledger/money.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
@@ -20,6 +20,7 @@ import {
   type SessionFacts,
 } from './provider.ts';
 
+const MISMATCH = 'amount_mismatch';
 const MAX_ATTEMPTS = 8;
 const BACKOFF_MS = 20;
 /** By then whoever opened a checkout has written down its page, or has died before anybody was told of it. */
@@ -116,7 +117,16 @@ export function createOrderReconciler(parts: OrderReconcilerParts): OrderReconci
   }
 
   async function look(order: CardOrder): Promise<Finding> {
-    return order.kind === 'checkout' ? lookAtSession(order) : lookAtCharge(order);
+    const finding = await (order.kind === 'checkout' ? lookAtSession(order) : lookAtCharge(order));
+    const isOurs = finding.is === 'mismatch' && finding.payment.orderId === order.id;
+    return isOurs && order.state === 'open' ? sentBack(order, finding.payment) : finding;
+  }
+
+  /** Money that came for an order and is not what it says goes back whole, and buys nothing. */
+  async function sentBack(order: CardOrder, payment: PaymentFacts): Promise<Finding> {
+    if (payment.reversedMicros < payment.paidMicros)
+      await provider.refund(payment.paymentIntentId, null, `mismatch:${order.id}`, false);
+    return refused(failureNamed(MISMATCH), payment.paymentIntentId);
   }
 
   async function lookAtSession(order: CardOrder): Promise<Finding> {
@@ -238,6 +248,25 @@ export function createOrderReconciler(parts: OrderReconcilerParts): OrderReconci
     return rows.length > 0;
   }
 
+  /** Books what was taken beyond the payment: a refund does not keep a bank from taking the same money once more. */
+  async function lose(
+    transaction: Transaction,
+    order: CardOrder,
+    { lostMicros }: PaymentFacts,
+    change: OrderChange,
+  ): Promise<void> {
+    if (lostMicros === order.lostMicros) return;
+    change.lostMicros = lostMicros;
+    const more = lostMicros - order.lostMicros;
+    await move(transaction, order, `loss:${order.version}`, {
+      accountId: HOUSE_ACCOUNTS.settlement_losses,
+      house: 'card_clearing',
+      ...(more > 0n
+        ? { side: 'debit', code: 'card_loss', amountMicros: more }
+        : { side: 'credit', code: 'card_loss_undone', amountMicros: -more }),
+    });
+  }
+
   /** Takes back, or gives back, what the payment's refunds and disputes have changed. */
   async function reverse(
     transaction: Transaction,
@@ -249,6 +278,7 @@ export function createOrderReconciler(parts: OrderReconcilerParts): OrderReconci
     const target = payment.reversedMicros;
     if (payment.dispute !== order.dispute) change.dispute = payment.dispute;
     if (payment.disputedMicros !== order.disputedMicros) change.disputedMicros = payment.disputedMicros;
+    await lose(transaction, order, payment, change);
     if (target === order.reversedMicros) return null;
     const bonusMicros = order.creditMicros - order.amountMicros;
     const bonusTarget = (bonusMicros * target) / order.amountMicros;
@@ -304,10 +334,11 @@ export function createOrderReconciler(parts: OrderReconcilerParts): OrderReconci
       const isAbsent = finding.is === 'over' && finding.because === 'absent';
       if (!(await orders.hold(transaction, order, { charging: isAbsent }))) return false;
       if (finding.is === 'mismatch') {
-        if (order.failure === 'amount_mismatch') return true;
-        told.push('mismatch');
-        const { paymentIntentId } = finding.payment;
-        await put(transaction, order, { failure: 'amount_mismatch', paymentIntentId, nextAtMs: null });
+        // It names another order, or came to one that has ended: nothing here may touch it.
+        if (order.failure !== MISMATCH) {
+          told.push('mismatch');
+          await put(transaction, order, { failure: MISMATCH, nextAtMs: null });
+        }
         return true;
       }
       if (finding.is === 'over') {
@@ -315,6 +346,7 @@ export function createOrderReconciler(parts: OrderReconcilerParts): OrderReconci
         if (order.state !== 'open') return true;
         const { failure, paymentIntentId } = finding;
         told.push('over');
+        if (failure.code === MISMATCH) told.push('mismatch');
         await put(transaction, order, {
           state: 'over',
           failure: failure.code,

@@ -8,9 +8,9 @@ import { readKeyToCredit } from '../keys/key-to-credit.ts';
 import type { Keys } from '../keys/keys.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
 import type { Checkout, CheckoutStatus } from './checkout.ts';
-import { providerAway } from './closed.ts';
+import { asCheckoutProblem } from './closed.ts';
 import type { Inbox } from './inbox.ts';
-import { type CardProvider, NotSigned, ProviderUnavailable } from './provider.ts';
+import { type CardProvider, NotSigned } from './provider.ts';
 
 /** Checkouts that one address may open in a minute. */
 export const CHECKOUTS_PER_MINUTE = 10;
@@ -92,7 +92,7 @@ export function cardRoutes(app: FastifyInstance, parts: CardRouteParts): void {
         accountId: key?.accountId ?? null,
       })
       .catch((error: unknown) => {
-        throw error instanceof ProviderUnavailable ? providerAway(error) : error;
+        throw asCheckoutProblem(error);
       });
     const statusEndpoint = `${baseUrl}/api/m2m/credits/checkout/status/${opened.sessionId}?token=<retrievalToken>`;
     return {

@@ -36,6 +36,11 @@ export function isUniqueViolation(error: unknown): boolean {
   return error instanceof postgres.PostgresError && error.code === '23505';
 }
 
+/** Whether a lock was not to be had within `lock_timeout`. */
+export function isLockTimeout(error: unknown): boolean {
+  return error instanceof postgres.PostgresError && error.code === '55P03';
+}
+
 /**
  * Opens a pool on PostgreSQL. `bigint` columns come as JavaScript `bigint`.
  *

@@ -1,9 +1,13 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { StartError } from '../start-error.ts';
-import type { Database } from './connection.ts';
+import { type Database, isLockTimeout } from './connection.ts';
 
+const LOCK_TIMEOUT_MS = 3_000;
+const LOCK_PAUSE_MS = 2_000;
+const LOCK_ATTEMPTS = 60;
 const FOLDER = join(import.meta.dirname, 'migrations');
 
 /**
@@ -15,8 +19,20 @@ const FOLDER = join(import.meta.dirname, 'migrations');
  */
 export async function migrate(sql: Database): Promise<string[]> {
   const ran: string[] = [];
-  for (const name of readdirSync(FOLDER).sort()) if (await run(sql, name)) ran.push(name);
+  for (const name of readdirSync(FOLDER).sort()) if (await runPatiently(sql, name)) ran.push(name);
   return ran;
+}
+
+/** A migration that waits for a lock holds up everybody who comes after it: it steps aside, and tries again. */
+async function runPatiently(sql: Database, name: string): Promise<boolean> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await run(sql, name);
+    } catch (error) {
+      if (!isLockTimeout(error) || attempt === LOCK_ATTEMPTS) throw error;
+      await sleep(LOCK_PAUSE_MS);
+    }
+  }
 }
 
 /** @returns whether it ran now. Its locks go with its own commit: what another one takes long for waits for none of it. */
@@ -37,6 +53,7 @@ function run(sql: Database, name: string): Promise<boolean> {
       throw new StartError(
         `migration ${name} was changed after it had run on this database. Use a version that knows it, or, if it is a sandbox's, npm run sandbox:reset.`,
       );
+    await transaction.unsafe(`set local lock_timeout = '${LOCK_TIMEOUT_MS}ms'`);
     await transaction.unsafe(text);
     await transaction`insert into schema_migrations (name, checksum) values (${name}, ${checksum})`;
     return true;

@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export interface Job {
   name: string;
   intervalMs: number;
-  run(): Promise<void>;
+  /** One round. `stopping` is aborted when the process is to end: what takes long looks at it between two steps. */
+  run(stopping?: AbortSignal): Promise<void>;
 }
 
 export interface Schedule {
@@ -19,7 +20,7 @@ export function startJobs(jobs: readonly Job[], onError: (job: string, error: un
   const stopping = new AbortController();
   const loops = jobs.map(async ({ name, intervalMs, run }) => {
     while (!stopping.signal.aborted) {
-      await run().catch((error: unknown) => onError(name, error));
+      await run(stopping.signal).catch((error: unknown) => onError(name, error));
       const pauseMs = intervalMs * (0.8 + Math.random() * 0.4);
       await sleep(pauseMs, undefined, { signal: stopping.signal, ref: false }).catch(() => {});
     }

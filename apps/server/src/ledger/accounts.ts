@@ -18,7 +18,7 @@ export const HOUSE_ACCOUNTS = {
   chain_clearing: 5n,
   revenue_x402: 6n,
   revenue_mpp: 7n,
-  /** Payments that a chain took back after the answer had left. Grows by debits. */
+  /** Payments that a chain took back after the answer had left, or a bank took back twice. Grows by debits. */
   settlement_losses: 8n,
   /** What came in by card, less what went back or is disputed. Grows by debits. */
   card_clearing: 9n,

@@ -39,16 +39,17 @@ export const CARD_RULES: readonly {
                        else 0 end) as clearing,
                    sum(case 10 when debit_account then amount_micros when credit_account then -amount_micros
                        else 0 end) as promotions,
-                   min(account_id) filter (where account_id <> 11) as first_account,
+                   min(account_id) filter (where account_id not in (8, 11)) as first_account,
                    max(account_id) as last_account
             from ${OTHER} where debit_account in (9, 10) or credit_account in (9, 10) group by note
           ) x on x.note = 'order ' || o.id
           where o.id is null
-             or coalesce(x.clearing, 0) <> case o.state when 1 then o.amount_micros - o.reversed_micros else 0 end
+             or coalesce(x.clearing, 0)
+               <> case o.state when 1 then o.amount_micros - o.reversed_micros - o.lost_micros else 0 end
              or coalesce(x.promotions, 0)
                <> case o.state when 1 then o.credit_micros - o.amount_micros - o.bonus_taken_micros else 0 end
              or x.first_account <> o.account_id or x.last_account <> o.account_id
-             or (o.state <> 1 and o.reversed_micros + o.bonus_taken_micros <> 0) limit 1`,
+             or (o.state <> 1 and o.reversed_micros + o.bonus_taken_micros + o.lost_micros <> 0) limit 1`,
     say: (r) =>
       `${r.name} of ${r.amount_micros}, of which ${r.reversed_micros} went back, is in state ${r.state}; clearing holds ${r.clearing} of it, promotions gave ${r.promotions}`,
   },

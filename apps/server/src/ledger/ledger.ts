@@ -28,6 +28,8 @@ export type TransferCode =
   | 'card_bonus'
   | 'card_reversal'
   | 'card_reversal_undone'
+  | 'card_loss'
+  | 'card_loss_undone'
   | 'debt_paid';
 
 export interface Transfer {

@@ -1,6 +1,5 @@
 import type { Checkout } from '../cards/checkout.ts';
-import { providerAway } from '../cards/closed.ts';
-import { ProviderUnavailable } from '../cards/provider.ts';
+import { asCheckoutProblem } from '../cards/closed.ts';
 import type { CreditPackage } from './credits.ts';
 
 /**
@@ -55,7 +54,7 @@ export function legacyCheckoutOf(checkout: Checkout): CreditCheckout {
       try {
         return await checkout.open(order);
       } catch (error) {
-        throw error instanceof ProviderUnavailable ? providerAway(error) : error;
+        throw asCheckoutProblem(error);
       }
     },
     async status(session) {

@@ -234,16 +234,12 @@ export async function startCardsStage(options: {
      *
      * @param lostCents what the provider took beyond the payments themselves
      */
-    async assertBooks(lostCents = 0): Promise<void> {
+    async assertBooks(): Promise<void> {
       const { totals } = await control('GET', '');
       const books = await proveBooks(database.sql);
       for (const { name, finding } of books.checks) assert.equal(finding, null, name);
       const clearing = books.house.find(({ account }) => account === 'card_clearing')?.netMicros ?? 0n;
-      assert.equal(
-        -clearing,
-        BigInt(totals.netCents + lostCents) * 10_000n,
-        'the provider’s net against card clearing',
-      );
+      assert.equal(-clearing, BigInt(totals.netCents) * 10_000n, 'the provider’s net against card clearing');
     },
 
     async stop(): Promise<void> {

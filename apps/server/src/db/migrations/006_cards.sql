@@ -46,6 +46,8 @@ CREATE TABLE card_orders (
   reversed_micros bigint NOT NULL DEFAULT 0 CHECK (reversed_micros BETWEEN 0 AND amount_micros),
   bonus_taken_micros bigint NOT NULL DEFAULT 0,
   disputed_micros bigint NOT NULL DEFAULT 0 CHECK (disputed_micros BETWEEN 0 AND reversed_micros),
+  -- What went back beyond the payment itself: a bank may take what was refunded. That loss is the house's.
+  lost_micros bigint NOT NULL DEFAULT 0 CHECK (lost_micros >= 0),
   dispute text,
   created_at timestamptz NOT NULL,
   expires_at timestamptz NOT NULL,
@@ -73,7 +75,6 @@ CREATE TABLE card_events (
   order_id uuid,
   session_id text,
   payment_intent_id text,
-  charge_id text,
   -- The provider's time.
   created_at timestamptz NOT NULL,
   received_at timestamptz NOT NULL,

@@ -1,0 +1,73 @@
+/** Looks at the orders of which nothing was heard. */
+import { type CardOrder, nextLookAfterMs, type OrderStore } from './orders.ts';
+import { passesByItself } from './provider.ts';
+import type { OrderReconciler } from './reconcile.ts';
+
+const SWEPT_AT_ONCE = 50;
+const LOOKS_AT_ONCE = 4;
+/** The provider closes a page a moment after its time. */
+const PAGE_CLOSED_MS = 60_000;
+/** Nobody else sweeps an order for so long. */
+const LEASE_MS = 60_000;
+
+export interface Sweeper {
+  /** One round. What `stopping` keeps from being looked at waits for the next. @returns how many orders it took */
+  sweep(stopping?: AbortSignal): Promise<number>;
+}
+
+export function createSweeper(parts: {
+  orders: OrderStore;
+  reconciler: OrderReconciler;
+  nowMs(): number;
+  onError(what: string, error: unknown): void;
+}): Sweeper {
+  const { orders, reconciler, nowMs } = parts;
+
+  /** When an open order is looked at again. */
+  function nextLookAtMs({ kind, expiresAtMs, looks }: CardOrder): number {
+    // Until the page closes a message or the provider's list tells of a payment: anybody may open pages by the thousand.
+    if (kind === 'checkout' && nowMs() < expiresAtMs) return expiresAtMs + PAGE_CLOSED_MS;
+    return nowMs() + nextLookAfterMs(looks);
+  }
+
+  async function sweepOne(id: string): Promise<void> {
+    try {
+      const order = await reconciler.reconcile(id);
+      if (order?.state !== 'open') await orders.rest(id);
+      else if (order.failure === null) await orders.looked(id, nextLookAtMs(order));
+    } catch (error) {
+      if (!passesByItself(error)) parts.onError(`order ${id}`, error);
+    }
+  }
+
+  return {
+    // Pages and charges have a lane each: however many pages wait, a charge that nobody knows the end of does not.
+    async sweep(stopping) {
+      const lanes = await Promise.all(
+        [true, false].map(async (pages) => {
+          const due = await orders.takeDue({ pages }, SWEPT_AT_ONCE, LEASE_MS);
+          await eachOf(due, LOOKS_AT_ONCE, sweepOne, stopping);
+          return due.length;
+        }),
+      );
+      return lanes.reduce((sum, swept) => sum + swept, 0);
+    },
+  };
+}
+
+/** Does something to each, so many at once, and begins no more of it once it is to stop. */
+export async function eachOf<T>(
+  items: readonly T[],
+  atOnce: number,
+  act: (item: T) => Promise<void>,
+  stopping?: AbortSignal,
+): Promise<void> {
+  const left = items.values();
+  const work = async () => {
+    for (const item of left) {
+      if (stopping?.aborted === true) return;
+      await act(item);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, work));
+}
