@@ -519,10 +519,7 @@ test('the owner changes amounts and address; who had the mail before is told', a
     '50.000000',
     'n***@example.org',
   ]);
-  assert.deepEqual(subjects(), [
-    'owner@example.com: Auto-recharge mail goes to another address now',
-    raised,
-  ]);
+  assert.deepEqual(subjects(), ['owner@example.com: Auto-recharge mail goes to another address now', raised]);
 
   const without = await account(1n);
   assert.equal(await codeOf(recharges.change(without, { enabled: true })), 'NO_SAVED_CARD');
