@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import chromium from '@sparticuz/chromium';
-import { type Browser, type Page, chromium as playwright } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
+import { launchBrowser } from '../../../packages/sandbox/src/browser.fixture.ts';
 import { type CardWorld, startCardWorld } from './cards.fixture.ts';
 import { jsonOf, type TestServer } from './server.fixture.ts';
 
@@ -20,20 +20,7 @@ before(async () => {
   world = await startCardWorld({ environment: { ADMIN_TOKENS: `desk:${TOKEN}` }, nowMs: () => nowMs });
   server = world.server;
   await someTraffic();
-  // The package carries its browser; told this, it unpacks the libraries that a bare machine lacks as well.
-  process.env.AWS_LAMBDA_JS_RUNTIME = 'nodejs22.x';
-  browser = await playwright.launch({
-    executablePath: await chromium.executablePath(),
-    args: [
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-    ],
-    timeout: 60_000,
-    headless: true,
-  });
+  browser = await launchBrowser();
 });
 after(async () => {
   await browser.close();

@@ -1,8 +1,8 @@
 /** The pages in a real Chromium: they show what is for sale, buy a call, and keep to this server. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import chromium from '@sparticuz/chromium';
-import { type Browser, type Page, chromium as playwright } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
+import { launchBrowser } from '../../../packages/sandbox/src/browser.fixture.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { startTestServer, startUpstreams, type TestServer } from './server.fixture.ts';
 
@@ -14,23 +14,7 @@ before(async () => {
   database = await openTestDatabase();
   upstreams = await startUpstreams();
   server = await startTestServer({ pools: database, upstreamsUrl: upstreams.url });
-  // The package carries its browser; told this, it unpacks the libraries that a bare machine lacks as well.
-  process.env.AWS_LAMBDA_JS_RUNTIME = 'nodejs22.x';
-  browser = await playwright.launch({
-    executablePath: await chromium.executablePath(),
-    args: [
-      ...[
-        '--no-sandbox',
-        '--disable-gpu',
-        '--disable-quic',
-        '--no-first-run',
-        '--disable-background-networking',
-      ],
-      ...['--disable-component-update', '--disable-sync'],
-    ],
-    timeout: 60_000,
-    headless: true,
-  });
+  browser = await launchBrowser();
 });
 after(async () => {
   await browser.close();

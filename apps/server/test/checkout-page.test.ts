@@ -7,8 +7,8 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { after, afterEach, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import chromium from '@sparticuz/chromium';
-import { type Browser, type BrowserContext, type Page, chromium as playwright } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { launchBrowser } from '../../../packages/sandbox/src/browser.fixture.ts';
 import { type CardWorld, startCardWorld } from './cards.fixture.ts';
 import { until } from './fire/until.fixture.ts';
 import { jsonOf } from './server.fixture.ts';
@@ -40,14 +40,7 @@ before(async () => {
   closeHome = () => door.close();
   world = await startCardWorld({ environment: { PUBLIC_URL: home }, nowMs: () => Date.now() + aheadMs });
   port = Number(new URL(world.server.url).port);
-  // The package carries its browser; told this, it unpacks the libraries that a bare machine lacks as well.
-  process.env.AWS_LAMBDA_JS_RUNTIME = 'nodejs22.x';
-  browser = await playwright.launch({
-    executablePath: await chromium.executablePath(),
-    args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'],
-    timeout: 60_000,
-    headless: true,
-  });
+  browser = await launchBrowser();
 });
 after(async () => {
   await browser.close();

@@ -1,6 +1,7 @@
 import type { Database } from '../db/connection.ts';
 import { houseAccountName } from './accounts.ts';
 import { CARD_RULES, CARD_TOTALS, type CardTotals } from './card-rules.ts';
+import type { Rule } from './rule.ts';
 import { TOPUP_RULES } from './topup-rules.ts';
 
 export interface BooksCheck {
@@ -24,13 +25,6 @@ export interface Books {
   /** What is with a chain, or owed on one. */
   onChain: { settling: bigint; lost: bigint; refundsOwed: bigint; refundsPaid: bigint };
   cards: CardTotals;
-}
-
-/** A query that finds what breaks a rule: no row, no finding. */
-interface Rule {
-  name: string;
-  sql: string;
-  say(row: Record<string, unknown>): string;
 }
 
 const RULES: readonly Rule[] = [

@@ -1,13 +1,11 @@
+import type { Rule } from './rule.ts';
+
 /** What must hold of credit that was bought by card. Each query finds what breaks it; `ledger/books.ts` runs them. */
 
 /** Transfers but those of calls, which are nearly all: there is an index of the others. */
 const OTHER = `(select * from ledger_transfers where code <> 'call' and phase in (1, 3)) t`;
 
-export const CARD_RULES: readonly {
-  name: string;
-  sql: string;
-  say(row: Record<string, unknown>): string;
-}[] = [
+export const CARD_RULES: readonly Rule[] = [
   {
     name: 'every paid order has its payment and its bonus, once, and no other has any',
     sql: `select coalesce('order ' || o.id, x.note) as name, o.state, o.amount_micros, x.payments, x.bonuses

@@ -1,9 +1,7 @@
+import type { Rule } from './rule.ts';
+
 /** What must hold of credit that was bought on a chain. Each query finds what breaks it; `ledger/books.ts` runs them. */
-export const TOPUP_RULES: readonly {
-  name: string;
-  sql: string;
-  say(row: Record<string, unknown>): string;
-}[] = [
+export const TOPUP_RULES: readonly Rule[] = [
   {
     // Credit follows the capture in a commit of its own: what is younger may be on its way.
     name: 'every captured top-up is granted, and no other',

@@ -1,5 +1,5 @@
 import { microsToUsd } from '../ledger/money.ts';
-import type { Challenge } from '../paid-call/challenge.ts';
+import { type Challenge, lastErrorReason } from '../paid-call/challenge.ts';
 import type { Door } from '../paid-call/door.ts';
 import { PaymentRefused, type Quote, type Rail } from '../paid-call/rail.ts';
 import { CREDIT_PACKAGES, creditsOf, shownPackage } from './credits.ts';
@@ -108,18 +108,7 @@ function legacyChallenge({ service, priceMicros, resourceUrl }: Quote, parts: Le
         ways_to_buy: ways(),
         accepts: [prepaid],
         requestId,
-        ...(refused === undefined
-          ? {}
-          : {
-              last_error_reason: {
-                code: refused.code,
-                message: refused.message,
-                hint: refused.hint,
-                recoverable: true,
-                telemetryId: requestId,
-                ...refused.details,
-              },
-            }),
+        ...lastErrorReason(refused, requestId),
       }),
     }),
   };

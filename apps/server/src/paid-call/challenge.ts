@@ -112,25 +112,22 @@ export function makeChallenge(
 
   return {
     answer({ requestId }, refused) {
-      const end =
-        refused === undefined
-          ? {}
-          : {
-              last_error_reason: {
-                code: refused.code,
-                message: refused.message,
-                hint: refused.hint,
-                recoverable: true,
-                telemetryId: requestId,
-                ...refused.details,
-              },
-            };
+      const end = lastErrorReason(refused, requestId);
       const own = JSON.stringify({ totalServicesAvailable: about.servicesAvailable(), requestId, ...end });
       return {
         headers: Object.assign({ ...headers }, ...fresh.map((make) => make())),
         body: `${start},${own.slice(1)}`,
       };
     },
+  };
+}
+
+/** The field of a 402's body that tells why the credential that came does not pay; none when none came. */
+export function lastErrorReason(refused: PaymentRefused | undefined, requestId: string) {
+  if (refused === undefined) return {};
+  const { code, message, hint, details } = refused;
+  return {
+    last_error_reason: { code, message, hint, recoverable: true, telemetryId: requestId, ...details },
   };
 }
 

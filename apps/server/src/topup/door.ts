@@ -1,7 +1,7 @@
 import { presentedApiKey } from '../keys/api-key.ts';
 import { shownTiers } from '../keys/credit-tiers.ts';
 import { microsToUsd } from '../ledger/money.ts';
-import type { Challenge } from '../paid-call/challenge.ts';
+import { type Challenge, lastErrorReason } from '../paid-call/challenge.ts';
 import type { Door } from '../paid-call/door.ts';
 import type { Quote, Rail } from '../paid-call/rail.ts';
 import { inputSchemaOf } from '../services/json-schema.ts';
@@ -62,18 +62,7 @@ function topupChallenge(quote: Quote, rail: Rail, baseUrl: string): Challenge {
           ...fixed,
           message: `Pay ${price} USDC by x402 for as much credit ${buys}.`,
           requestId,
-          ...(refused === undefined
-            ? {}
-            : {
-                last_error_reason: {
-                  code: refused.code,
-                  message: refused.message,
-                  hint: refused.hint,
-                  recoverable: true,
-                  telemetryId: requestId,
-                  ...refused.details,
-                },
-              }),
+          ...lastErrorReason(refused, requestId),
         }),
       };
     },

@@ -1,9 +1,9 @@
 /** The pages in a real Chromium, on a phone's screen: paying, being declined, being asked by the bank, two tabs. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import chromium from '@sparticuz/chromium';
-import { type Browser, type Page, chromium as playwright } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import type Stripe from 'stripe';
+import { launchBrowser } from '../browser.fixture.ts';
 import type { CardProvider } from './card-provider.ts';
 import { libraryFor, type Receiver, startBoth } from './cards.fixture.ts';
 
@@ -16,14 +16,7 @@ let browser: Browser;
 before(async () => {
   ({ provider, receiver } = await startBoth());
   stripe = libraryFor(provider.url);
-  // The package carries its browser; told this, it unpacks the libraries that a bare machine lacks as well.
-  process.env.AWS_LAMBDA_JS_RUNTIME = 'nodejs22.x';
-  browser = await playwright.launch({
-    executablePath: await chromium.executablePath(),
-    args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'],
-    timeout: 60_000,
-    headless: true,
-  });
+  browser = await launchBrowser();
 });
 after(async () => {
   await browser.close();
