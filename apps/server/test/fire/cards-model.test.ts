@@ -215,6 +215,13 @@ let challenges: string[] = [];
 const troubles: string[] = [];
 const seen = { opened: 0, paid: 0, over: 0, refunds: 0, disputes: 0, calls: 0, owing: 0, crashes: 0 };
 
+let crashesOver = 0;
+/** Watches from now on. @returns whether a replica was dying at any time since */
+function watchCrashes(): () => boolean {
+  const overBefore = crashesOver;
+  return () => seen.crashes > overBefore;
+}
+
 before(async () => {
   stage = await startCardsStage({
     services,
@@ -337,7 +344,9 @@ class Scene {
       }
       case 'crash':
         seen.crashes += 1;
-        return stage.replica(one.replica).crash();
+        await stage.replica(one.replica).crash();
+        crashesOver += 1;
+        return;
       case 'wait':
         return sleep(one.ms);
     }
@@ -410,7 +419,7 @@ class Scene {
     }
     const { app } = stage.replica(one.replica).server;
     assert(app.cards !== null);
-    const crashesBefore = seen.crashes;
+    const hasCrashed = watchCrashes();
     try {
       const order = await app.cards.orders.findByPayment(payment.object.id);
       if (order === null) return;
@@ -419,7 +428,7 @@ class Scene {
         amountMicros: one.cents === null ? null : BigInt(one.cents) * CENT,
       });
     } catch (error) {
-      if (seen.crashes === crashesBefore) throw error;
+      if (!hasCrashed()) throw error;
     }
   }
 
@@ -438,13 +447,13 @@ const keysInUse = () => agents.flatMap(({ keys }) => [...keys]);
 
 /** What came back; null when the connection broke, as it does when a replica dies. */
 async function read(response: Promise<Response>) {
-  const crashesBefore = seen.crashes;
+  const hasCrashed = watchCrashes();
   try {
     const reply = await response;
     const text = await reply.text();
-    return { status: reply.status, text, body: JSON.parse(text), crashed: seen.crashes > crashesBefore };
+    return { status: reply.status, text, body: JSON.parse(text), crashed: hasCrashed() };
   } catch (error) {
-    if (seen.crashes === crashesBefore) throw error;
+    if (!hasCrashed()) throw error;
     return null;
   }
 }
@@ -481,7 +490,7 @@ async function ask(agent: Agent, { server }: Replica): Promise<void> {
 async function job(replica: Replica, name: string): Promise<void> {
   const { app } = replica.server;
   assert(app.cards !== null);
-  const crashesBefore = seen.crashes;
+  const hasCrashed = watchCrashes();
   try {
     if (name === 'inbox') await app.cards.inbox.work();
     else if (name === 'sweep') await app.cards.sweep();
@@ -492,7 +501,7 @@ async function job(replica: Replica, name: string): Promise<void> {
   } catch (error) {
     // The provider did not answer, or the replica is dead; the next round is another one.
     const isAway = error instanceof Error && error.name === 'ProviderUnavailable';
-    if (!isAway && seen.crashes === crashesBefore) throw error;
+    if (!isAway && !hasCrashed()) throw error;
   }
 }
 
