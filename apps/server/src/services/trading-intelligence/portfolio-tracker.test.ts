@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
-import { erc20Abi, parseEther } from 'viem';
+import { erc20Abi, type Hash, parseEther } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
 import { evmUpstream } from '../../upstreams/evm.ts';
@@ -36,12 +36,15 @@ before(async () => {
       args: [WALLET, amount],
     });
 
+  // The node takes a transaction before it mines it: the next time must not come to its block.
+  const mined = async (hash: Hash) =>
+    void (await client.waitForTransactionReceipt({ hash, pollingInterval: 10 }));
   await atDay(0.5);
-  await client.sendTransaction({ account, to: WALLET, value: parseEther('1') });
+  await mined(await client.sendTransaction({ account, to: WALLET, value: parseEther('1') }));
   await atDay(2.5);
-  await sendUsdc(100_000_000n);
+  await mined(await sendUsdc(100_000_000n));
   await atDay(4.5);
-  await sendUsdc(50_000_000n);
+  await mined(await sendUsdc(50_000_000n));
   await atDay(5.5);
   await client.mine({ blocks: 1 });
   nowMs = firstMidnightMs + 5.5 * DAY_MS;
