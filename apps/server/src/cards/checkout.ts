@@ -9,7 +9,7 @@ import { type OrderReconciler, titleOf } from './reconcile.ts';
 
 /** How long a person has to pay. */
 const OPEN_MS = 60 * 60_000;
-/** The sweeper looks when the page has closed; until then whoever waits for the key does. */
+/** The sweeper looks once while the page is open, should a message be lost, and again when it has closed. */
 const SWEEP_AFTER_MS = 5 * 60_000;
 /** The provider is asked about one checkout no more often than this, however often its status is. */
 const LOOK_EVERY_MS = 2_000;

@@ -10,6 +10,7 @@ import { HOUSE_ACCOUNTS, type HouseAccount } from '../ledger/accounts.ts';
 import type { Ledger, TransferCode } from '../ledger/ledger.ts';
 import { microsToUsd } from '../ledger/money.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
+import type { AutoRecharges } from './auto-recharge.ts';
 import type { Debts } from './debts.ts';
 import { type CardOrder, nextLookAfterMs, type OrderChange, type OrderStore } from './orders.ts';
 import {
@@ -31,25 +32,6 @@ const ON_ITS_WAY_MS = 2 * 60_000;
 const NEW_CARD_CAP_MICROS = 25_000_000n;
 const NEW_CARD_MS = 7 * 86_400_000;
 
-/** What a kept card needs to be told. */
-export interface RechargeHooks {
-  enable(
-    transaction: Transaction,
-    card: {
-      accountId: bigint;
-      thresholdMicros: bigint;
-      topUpMicros: bigint;
-      customerId: string;
-      paymentMethodId: string;
-      cardLabel: string;
-      email: string | null;
-    },
-  ): Promise<void>;
-  paid(transaction: Transaction, order: CardOrder): Promise<void>;
-  failed(transaction: Transaction, order: CardOrder, failure: Failure): Promise<void>;
-  stop(transaction: Transaction, accountId: bigint, reason: string): Promise<void>;
-}
-
 export interface OrderReconcilerParts {
   sql: Database;
   orders: OrderStore;
@@ -57,7 +39,8 @@ export interface OrderReconcilerParts {
   ledger: Ledger;
   keys: Keys;
   debts: Debts;
-  recharges: RechargeHooks;
+  /** What a kept card needs to be told. */
+  recharges: Pick<AutoRecharges, 'enable' | 'paid' | 'failed' | 'stop'>;
   nowMs(): number;
   /** Told what changed: `paid`, `over`, `reversed`, `restored`, or `mismatch`, which somebody should look into. */
   report(what: 'paid' | 'over' | 'reversed' | 'restored' | 'mismatch', order: CardOrder): void;
