@@ -40,15 +40,16 @@ module.exports = {
     },
     mayKnow(
       'services',
-      ['upstreams/', 'quant/'],
+      ['upstreams/', 'quant/', 'threads/'],
       'What is sold knows nothing of money, HTTP or the database.',
     ),
     mayKnow(
       'upstreams',
-      ['services/(answer|failure|fields)[.]ts$'],
+      ['services/(answer|failure|fields)[.]ts$', 'threads/'],
       'An outside API knows what a source, a failure and a chain are called, and no service.',
     ),
     mayKnow('quant', [], 'Numbers in, numbers out.'),
+    mayKnow('threads', [], 'A thread does not know what is done in it.'),
     mayKnow(
       'rails',
       [

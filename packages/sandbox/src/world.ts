@@ -42,7 +42,7 @@ export interface World {
 /** The upstreams whose replies the sandbox gives, with the path below its address that the adapter expects. */
 const KEYLESS = [
   ...['binance', 'coinbase', 'coingecko', 'defillama', 'dexscreener', 'erddap', 'geckoterminal', 'gibs'],
-  ...['kalshi', 'kraken', 'polymarket', 'polymarketclob'],
+  ...['kalshi', 'kraken', 'llamayields', 'polymarket', 'polymarketclob'],
 ];
 /** Chains that the sandbox has no double of: without an address they are not there. */
 const ABSENT_CHAINS = ['ethereum', 'polygon', 'arbitrum', 'optimism', 'bsc'];

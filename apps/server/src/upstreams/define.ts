@@ -59,6 +59,8 @@ export interface UpstreamDefinition<Api, Name extends string = string> {
   /** What the upstream allows, or what we allow ourselves, whichever is less. */
   requestsPerMinute: number;
   timeoutMs?: number;
+  /** The largest reply that is read; 16 MB unless given, 40 MB at most. */
+  maxReplyBytes?: number;
   open(http: UpstreamHttp): Api;
   /** One cheap call that shows whether the upstream answers and still fits its schema. */
   probe(api: Api): Promise<unknown>;

@@ -13,6 +13,8 @@ import { sourceUnavailable, UpstreamUnavailable } from '../services/failure.ts';
 import type { Reply, UpstreamDefinition, UpstreamHttp, UpstreamRequest } from './define.ts';
 
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
+/** For the few lists that come in one piece. It stays below the cache, which would not keep anything larger. */
+const MAX_LARGE_BODY_BYTES = 40 * 1024 * 1024;
 const MAX_CACHE_BYTES = 48 * 1024 * 1024;
 const ATTEMPTS = 3;
 const BREAKER_FAILURES = 5;
@@ -82,7 +84,7 @@ export function connectUpstream<Api>(
   const agent = new Agent({
     connections: 8,
     connect: { timeout: 2_000 },
-    maxResponseSize: MAX_BODY_BYTES,
+    maxResponseSize: Math.min(definition.maxReplyBytes ?? MAX_BODY_BYTES, MAX_LARGE_BODY_BYTES),
     keepAliveTimeout: 10_000,
   });
   const breaker: CircuitBreakerPolicy = circuitBreaker(

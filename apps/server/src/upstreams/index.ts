@@ -12,6 +12,7 @@ import { gibs } from './gibs.ts';
 import { connectUpstream, type UpstreamConfig, type UpstreamHealth, type UpstreamParts } from './http.ts';
 import { kalshi } from './kalshi.ts';
 import { kraken } from './kraken.ts';
+import { llamayields } from './llamayields.ts';
 import { polymarket } from './polymarket.ts';
 import { polymarketclob } from './polymarketclob.ts';
 import { solana } from './solana.ts';
@@ -33,6 +34,7 @@ export const UPSTREAMS = {
   gibs,
   kalshi,
   kraken,
+  llamayields,
   optimism: evmUpstream('optimism'),
   polygon: evmUpstream('polygon'),
   polymarket,

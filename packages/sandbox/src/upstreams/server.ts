@@ -12,6 +12,7 @@ import { geckoterminal } from './geckoterminal.ts';
 import { gibs } from './gibs.ts';
 import { kalshi } from './kalshi.ts';
 import { kraken } from './kraken.ts';
+import { llamayields } from './llamayields.ts';
 import { polymarket } from './polymarket.ts';
 import { polymarketclob } from './polymarketclob.ts';
 import { openWorld, type World } from './world.ts';
@@ -46,6 +47,7 @@ const UPSTREAMS: Readonly<Record<string, (app: FastifyInstance, world: World) =>
   gibs,
   kalshi,
   kraken,
+  llamayields,
   polymarket,
   polymarketclob,
 };
