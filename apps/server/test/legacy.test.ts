@@ -239,6 +239,12 @@ describe('what is answered', () => {
     assert.equal(scan.token, 'BTC,ETH');
     const both = await jsonOf(post('polymarket?query=old&limit=3', key, { query: 'new' }));
     assert.equal(both.query, 'new', 'the body wins');
+    const { markets, disclaimer } = await jsonOf(get('polymarket?query=bitcoin&limit=5', key));
+    assert(markets.length > 0 && markets.length <= 5 && disclaimer.length > 0);
+    for (const { title, probability, volume, endDate } of markets) {
+      assert.match(title, /bitcoin/i);
+      assert(probability > 0 && probability < 1 && volume > 0 && Date.parse(endDate) > 0);
+    }
   });
 
   test('an analysis joins two services, and tells what it could not ask', async () => {

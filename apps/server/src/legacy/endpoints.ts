@@ -262,7 +262,9 @@ const polymarket = defineEndpoint({
   aliases: { q: 'query', search: 'query', topic: 'query' },
   reads: z.object({
     query: z.string().optional(),
-    results: z.array(z.looseObject({ prices: z.array(z.unknown()).optional() })),
+    results: z.array(
+      z.looseObject({ prices: z.array(z.unknown()).optional(), probability: number.optional() }),
+    ),
   }),
   async shape({ answered, input }) {
     const { results } = await answered;
@@ -271,7 +273,7 @@ const polymarket = defineEndpoint({
       markets: results.map((each) => {
         const first = each.prices?.[0];
         // A share of the first outcome pays 1 USD, so its price is what the market takes for its probability.
-        return { ...each, probability: typeof first === 'number' ? first : null };
+        return { ...each, probability: each.probability ?? (typeof first === 'number' ? first : null) };
       }),
       disclaimer: NO_ADVICE,
     };

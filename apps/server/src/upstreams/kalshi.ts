@@ -16,6 +16,9 @@ export interface KalshiMarket {
   yesAsk: number | null;
   noBid: number | null;
   noAsk: number | null;
+  /** Contracts at the best prices for yes; null where the record does not say. */
+  yesBidSize: number | null;
+  yesAskSize: number | null;
   lastPrice: number | null;
   /** Contracts. */
   volume: number | null;
@@ -25,6 +28,8 @@ export interface KalshiMarket {
   /** Null until it is settled, or when it was settled as neither. */
   result: 'yes' | 'no' | null;
   closeTime: string | null;
+  /** By what it is settled, in the venue's words. */
+  rules: string | null;
   url: string;
 }
 
@@ -80,11 +85,15 @@ const market = z
     yes_ask_dollars: wireNumber,
     no_bid_dollars: optionalWireNumber,
     no_ask_dollars: optionalWireNumber,
+    yes_bid_size_fp: optionalWireNumber,
+    yes_ask_size_fp: optionalWireNumber,
     last_price_dollars: optionalWireNumber,
     volume_fp: optionalWireNumber,
     volume_24h_fp: optionalWireNumber,
     open_interest_fp: optionalWireNumber,
     close_time: words,
+    rules_primary: words,
+    rules_secondary: words,
   })
   .transform(
     (raw): KalshiMarket => ({
@@ -96,6 +105,8 @@ const market = z
       yesAsk: quote(raw.yes_ask_dollars),
       noBid: quote(raw.no_bid_dollars),
       noAsk: quote(raw.no_ask_dollars),
+      yesBidSize: raw.yes_bid_size_fp,
+      yesAskSize: raw.yes_ask_size_fp,
       lastPrice: raw.last_price_dollars === 0 && raw.result === null ? null : raw.last_price_dollars,
       volume: raw.volume_fp,
       volume24h: raw.volume_24h_fp,
@@ -103,6 +114,7 @@ const market = z
       status: raw.status,
       result: raw.result === 'yes' || raw.result === 'no' ? raw.result : null,
       closeTime: raw.close_time,
+      rules: [raw.rules_primary, raw.rules_secondary].filter((rule) => rule !== null).join(' ') || null,
       url: `https://kalshi.com/markets/${seriesOf(raw.event_ticker)}/${encodeURIComponent(raw.event_ticker.toLowerCase())}`,
     }),
   );
@@ -229,6 +241,23 @@ export const kalshi = defineUpstream({
           timeoutMs: 12_000,
         }),
       ),
+    /** One market by its ticker, open or not; null when there is none. */
+    market: (ticker: string) =>
+      http.find({
+        path: `/markets/${encodeURIComponent(ticker)}`,
+        schema: z.looseObject({ market }).transform((raw) => raw.market),
+        freshMs: 10_000,
+        staleMs: 0,
+      }),
+    /** One event with its markets, open or not; null when there is none. */
+    event: (ticker: string) =>
+      http.find({
+        path: `/events/${encodeURIComponent(ticker)}`,
+        query: { with_nested_markets: true },
+        schema: z.looseObject({ event }).transform((raw) => raw.event),
+        freshMs: 10_000,
+        staleMs: 0,
+      }),
     /** The live book of one market; null when there is no such market. */
     book: (ticker: string) =>
       http.find({

@@ -29,6 +29,10 @@ export interface PolymarketMarket {
   takerFee: { rate: number; exponent: number } | null;
   /** The event it belongs to, where the reply says so. */
   eventId: string | null;
+  /** By what it is settled, in the venue's words. */
+  rules: string | null;
+  /** Where the result will be looked up; null where the rules alone say it. */
+  resolutionSource: string | null;
 }
 
 export interface PolymarketEvent {
@@ -43,13 +47,16 @@ export interface PolymarketEvent {
   /** True: the markets exclude each other, and their prices need not add up to 1. */
   mutuallyExclusive: boolean;
   url: string;
+  /** Slugs of the categories it stands in; empty where the reply does not say. */
+  tags: string[];
   markets: PolymarketMarket[];
 }
 
 /** A list that Gamma wraps in a string: `"[\"Yes\",\"No\"]"`. Missing and empty are an empty list. */
 function listInString<T>(item: z.ZodType<T>) {
   return z
-    .union([z.string(), z.array(z.unknown()), z.null(), z.undefined()])
+    .union([z.string(), z.array(z.unknown())])
+    .nullish()
     .transform((raw, context) => {
       if (typeof raw !== 'string') return raw ?? [];
       if (raw.trim() === '') return [];
@@ -78,6 +85,8 @@ const market = z
     id,
     slug: words,
     question: z.string(),
+    description: words,
+    resolutionSource: words,
     outcomes: listInString(z.string()),
     outcomePrices: listInString(wireNumber),
     clobTokenIds: listInString(z.string()),
@@ -117,6 +126,8 @@ const market = z
       hasOrderBook: raw.enableOrderBook,
       takerFee: takerFee(raw.feesEnabled, raw.feeSchedule?.rate ?? null, raw.feeSchedule?.exponent ?? 1),
       eventId: raw.events?.[0]?.id ?? null,
+      rules: raw.description,
+      resolutionSource: raw.resolutionSource,
     }),
   );
 
@@ -132,6 +143,7 @@ const event = z
     negRisk: flag,
     volume: optionalWireNumber,
     liquidity: optionalWireNumber,
+    tags: z.array(z.looseObject({ slug: words })).nullish(),
     markets: z.array(market).max(1_000).nullish(),
   })
   .transform(
@@ -146,9 +158,30 @@ const event = z
       liquidityUsd: raw.liquidity,
       mutuallyExclusive: raw.negRisk,
       url: `https://polymarket.com/event/${encodeURIComponent(raw.slug)}`,
+      tags: (raw.tags ?? []).flatMap(({ slug }) => (slug === null ? [] : [slug])),
       markets: raw.markets ?? [],
     }),
   );
+
+/** Where a search leaves out a market's id, its slug names it as well. */
+const foundEvent = z.preprocess((raw) => {
+  if (typeof raw !== 'object' || raw === null || !('markets' in raw) || !Array.isArray(raw.markets))
+    return raw;
+  return {
+    ...raw,
+    markets: raw.markets.map((each: unknown) =>
+      typeof each === 'object' && each !== null && 'slug' in each ? { id: each.slug, ...each } : each,
+    ),
+  };
+}, event);
+
+/** What a search finds. No list at all is what Gamma writes for "none". */
+const found = z
+  .looseObject({
+    events: z.array(foundEvent).max(500).nullish(),
+    pagination: z.looseObject({ totalResults: optionalWireNumber }).nullish(),
+  })
+  .transform((raw) => ({ events: raw.events ?? [], total: raw.pagination?.totalResults ?? null }));
 
 /** Gamma writes 0 and 1 where nobody bids or asks; a real quote lies between. */
 function quote(value: number | null): number | null {
@@ -191,6 +224,21 @@ export const polymarket = defineUpstream({
           tag_slug: asked.tagSlug,
         },
         schema: z.array(event).max(500),
+        ...FRESH,
+      }),
+    /** Open events that a text finds, in the venue's order; `total` is how many there are in all, where it says so. */
+    search: (asked: { query: string; limit: number }) =>
+      http.get({
+        path: '/public-search',
+        // Without `optimized=false` markets come without their ids, and thus without a way to ask for more.
+        query: {
+          q: asked.query,
+          limit_per_type: asked.limit,
+          page: 1,
+          events_status: 'active',
+          optimized: false,
+        },
+        schema: found,
         ...FRESH,
       }),
     /** One event by its number, open or closed; null when there is none. */

@@ -68,6 +68,58 @@ describe('polymarket', () => {
       );
     }));
 
+  it('searches open events, with the rules of each question; without an id its slug names a market', () =>
+    overTheWire(
+      polymarket,
+      [
+        {
+          path: '/public-search',
+          body: {
+            events: [
+              {
+                ...event,
+                tags: [{ id: '21', label: 'Crypto', slug: 'crypto' }],
+                markets: [
+                  { ...event.markets[0], description: ' It settles on X. ', resolutionSource: '' },
+                  { slug: 'will-y-happen', question: 'Will Y happen?' },
+                ],
+              },
+            ],
+            tags: [],
+            profiles: [],
+            pagination: { hasMore: true, totalResults: 61 },
+          },
+        },
+      ],
+      async (api, asked) => {
+        const { value } = await api.search({ query: 'x & y', limit: 5 });
+        assert.equal(value.total, 61);
+        const [found] = value.events;
+        assert.deepEqual(found?.tags, ['crypto']);
+        assert.deepEqual(
+          found?.markets.map(({ id, rules, resolutionSource }) => [id, rules, resolutionSource]),
+          [
+            ['1', 'It settles on X.', null],
+            ['will-y-happen', null, null],
+          ],
+        );
+        const query = asked[0]?.url.searchParams;
+        assert.deepEqual(
+          ['q', 'limit_per_type', 'events_status'].map((name) => query?.get(name)),
+          ['x & y', '5', 'active'],
+        );
+      },
+    ));
+
+  it('finds nothing where the venue sends no list of events', () =>
+    overTheWire(
+      polymarket,
+      [{ path: '/public-search', body: { events: null, pagination: { hasMore: false } } }],
+      async (api) => {
+        assert.deepEqual((await api.search({ query: 'x', limit: 5 })).value, { events: [], total: null });
+      },
+    ));
+
   it('takes an unknown event for absent, and a broken list for a failure', () =>
     overTheWire(
       polymarket,
@@ -233,6 +285,50 @@ describe('kalshi', () => {
         assert.deepEqual(value?.yesAsks[0], { price: 0.43, size: 40 });
         assert.deepEqual(value?.noAsks[0], { price: 0.6, size: 120 });
         assert.equal((await api.book('NONE')).value, null);
+      },
+    ));
+
+  it('reads one market with its rules and sizes, and one event; neither where the venue knows none', () =>
+    overTheWire(
+      kalshi,
+      [
+        {
+          path: '/markets/KXSYN-27JAN-T3',
+          body: {
+            market: {
+              ...market,
+              yes_bid_size_fp: '120.00',
+              yes_ask_size_fp: '40.00',
+              rules_primary: 'If X, it resolves to Yes.',
+              rules_secondary: 'Y does not count.',
+            },
+          },
+        },
+        {
+          path: '/events/KXSYN-27JAN',
+          body: {
+            event: {
+              event_ticker: 'KXSYN-27JAN',
+              series_ticker: 'KXSYN',
+              title: 'X?',
+              category: 'Economics',
+              markets: [market],
+            },
+          },
+        },
+        { path: '/markets/NONE', status: 404, body: { error: { code: 'not_found', message: 'not found' } } },
+        { path: '/events/NONE', status: 404, body: { error: { code: 'not_found', message: 'not found' } } },
+      ],
+      async (api, asked) => {
+        const { value } = await api.market('KXSYN-27JAN-T3');
+        assert.deepEqual(
+          [value?.rules, value?.yesBidSize, value?.yesAskSize],
+          ['If X, it resolves to Yes. Y does not count.', 120, 40],
+        );
+        assert.equal((await api.event('KXSYN-27JAN')).value?.markets[0]?.rules, null);
+        assert.equal(asked.at(-1)?.url.searchParams.get('with_nested_markets'), 'true');
+        assert.equal((await api.market('NONE')).value, null);
+        assert.equal((await api.event('NONE')).value, null);
       },
     ));
 

@@ -2,15 +2,15 @@ import { z } from 'zod';
 import type { PolymarketEvent, PolymarketMarket } from '../../upstreams/polymarket.ts';
 import { answer, type Source } from '../answer.ts';
 import { defineService, type RunContext } from '../define.ts';
-import { notFound, UpstreamUnavailable } from '../failure.ts';
+import { notFound } from '../failure.ts';
+import { type BestPrices, toTick } from './best-prices.ts';
+import { DOWN, liveQuotes, unlessDown } from './polymarket-quotes.ts';
 
 type Context = RunContext<'polymarket' | 'polymarketclob'>;
 
 /** Live books are read for the busiest markets of an event; the others keep the catalogue's quotes. */
 const BOOKS_READ = 8;
 const MARKETS_SHOWN = 100;
-/** A book whose middle is further than this from the venue's own midpoint is not believed. */
-const BELIEVED_TICKS = 2;
 const MARKET_PREFIX = 'market:';
 
 interface Odds {
@@ -99,7 +99,7 @@ export default defineService({
 
     const withBook = markets.filter((market) => !market.closed && market.hasOrderBook).slice(0, BOOKS_READ);
     const books = await Promise.all(withBook.map((market) => unlessDown(liveQuotes(market, context))));
-    const live = new Map<string, Quotes>();
+    const live = new Map<string, BestPrices>();
     withBook.forEach((market, index) => {
       const read = books[index];
       if (read === undefined || read === null || read === DOWN) return;
@@ -150,23 +150,6 @@ export default defineService({
   },
 });
 
-interface Quotes {
-  bid: number | null;
-  ask: number | null;
-}
-
-const DOWN = Symbol('the books cannot be read now');
-
-/** The books add to the answer; without them it is poorer, but still one. */
-async function unlessDown<T>(reading: Promise<T>): Promise<T | typeof DOWN> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (error instanceof UpstreamUnavailable) return DOWN;
-    throw error;
-  }
-}
-
 async function findEvent(
   asked: string,
   { upstreams }: Context,
@@ -192,28 +175,6 @@ function activity(market: PolymarketMarket): number {
   return (market.closed ? 0 : 1e15) + (market.volume24hUsd ?? market.volumeUsd ?? 0);
 }
 
-/** The best quotes of the first outcome in its book, unless the venue's own midpoint says otherwise. */
-async function liveQuotes(
-  market: PolymarketMarket,
-  { upstreams }: Context,
-): Promise<{ quotes: Quotes; doubt: string | null; sources: Source[] } | null> {
-  const tokenId = market.outcomes[0]?.tokenId;
-  if (tokenId === undefined || tokenId === null) return null;
-  const [book, midpoint] = await Promise.all([
-    upstreams.polymarketclob.book(tokenId),
-    upstreams.polymarketclob.midpoint(tokenId),
-  ]);
-  if (book.value === null) return null;
-  const quotes = { bid: book.value.bids[0]?.price ?? null, ask: book.value.asks[0]?.price ?? null };
-  const mid = quotes.bid === null || quotes.ask === null ? null : (quotes.bid + quotes.ask) / 2;
-  const ticks = BELIEVED_TICKS * (book.value.tickSize ?? market.tickSize ?? 0.01) + 1e-9;
-  const doubt =
-    mid !== null && midpoint.value !== null && Math.abs(mid - midpoint.value) > ticks
-      ? `The book of "${market.question}" (middle ${round(mid)}) disagrees with the venue’s midpoint ${midpoint.value}: the catalogue’s quotes are used.`
-      : null;
-  return { quotes, doubt, sources: [book.source, midpoint.source] };
-}
-
 /** The hourly prices of a market's first outcome; null when the venue knows it under no token. */
 async function lastDay(market: PolymarketMarket, { upstreams }: Context) {
   const outcome = market.outcomes[0];
@@ -222,13 +183,13 @@ async function lastDay(market: PolymarketMarket, { upstreams }: Context) {
   return { shown: { marketId: market.id, outcome: outcome.name, points: value.slice(-100) }, source };
 }
 
-function oddsOf(market: PolymarketMarket, live: Quotes | undefined): Odds[] {
-  const first: Quotes = market.closed
+function oddsOf(market: PolymarketMarket, live: BestPrices | undefined): Odds[] {
+  const first: BestPrices = market.closed
     ? { bid: null, ask: null }
     : (live ?? { bid: market.bestBid, ask: market.bestAsk });
-  const second: Quotes = {
-    bid: first.ask === null ? null : round(1 - first.ask),
-    ask: first.bid === null ? null : round(1 - first.bid),
+  const second: BestPrices = {
+    bid: first.ask === null ? null : toTick(1 - first.ask),
+    ask: first.bid === null ? null : toTick(1 - first.bid),
   };
   return market.outcomes.map((outcome, index) => {
     const quotes =
@@ -238,15 +199,10 @@ function oddsOf(market: PolymarketMarket, live: Quotes | undefined): Odds[] {
       market: market.question,
       outcome: outcome.name,
       probability:
-        quotes.bid === null || quotes.ask === null ? outcome.price : round((quotes.bid + quotes.ask) / 2),
+        quotes.bid === null || quotes.ask === null ? outcome.price : toTick((quotes.bid + quotes.ask) / 2),
       price: outcome.price,
       bestBid: quotes.bid,
       bestAsk: quotes.ask,
     };
   });
-}
-
-/** Ticks are 0.0001 at the finest, and a middle lies at half a tick. */
-function round(price: number): number {
-  return Math.round(price * 1e5) / 1e5;
 }

@@ -6,6 +6,7 @@ import { defineService, type RunContext } from '../define.ts';
 import { UpstreamUnavailable } from '../failure.ts';
 import { limit, numberBetween, text } from '../fields.ts';
 import { type Direction, directions, midOf, type Quotes } from './executable-edge.ts';
+import { kalshiQuestion } from './kalshi-question.ts';
 import { atLeast, matchQuestions, type Pair } from './match-questions.ts';
 import { readQuestion } from './read-question.ts';
 
@@ -217,15 +218,6 @@ function sameMarkets(a: readonly { market: object }[], b: readonly { market: obj
 function hasWords(question: string, wanted: readonly string[]): boolean {
   const { words } = readQuestion(question, null);
   return wanted.every((word) => words.has(word));
-}
-
-/** A Kalshi market is a question and what "yes" means in it; both are needed to know the bet. */
-function kalshiQuestion(event: KalshiEvent, market: KalshiMarket): string {
-  const question = market.title ?? event.title;
-  const yes = market.yesSubTitle;
-  return yes === null || /^yes$/i.test(yes) || question.toLowerCase().includes(yes.toLowerCase())
-    ? question
-    : `${question} ${yes}`;
 }
 
 function listedQuotes(market: PolymarketMarket | KalshiMarket): Quotes {

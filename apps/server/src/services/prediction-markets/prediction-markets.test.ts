@@ -1,116 +1,28 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { KalshiBook, KalshiEvent, KalshiMarket } from '../../upstreams/kalshi.ts';
-import type { PolymarketEvent, PolymarketMarket } from '../../upstreams/polymarket.ts';
-import type { ClobBook } from '../../upstreams/polymarketclob.ts';
+import type { KalshiMarket } from '../../upstreams/kalshi.ts';
 import type { Service } from '../define.ts';
 import { ServiceFailure } from '../failure.ts';
+import {
+  book,
+  kalshiBook,
+  kalshiEvent,
+  kalshiMarket,
+  list,
+  polyEvent,
+  polyMarket,
+} from '../prediction-venues.fixture.ts';
 import { down, type FakeUpstreams, notConfigured, reply, runContext } from '../run-context.fixture.ts';
 import kalshiMarkets from './kalshi-markets.ts';
 import polymarketEvents from './polymarket-events.ts';
 import polymarketOdds from './polymarket-odds.ts';
 import spread from './prediction-market-spread.ts';
 
-const CLOSES = '2026-12-31T23:59:00Z';
-
 async function run(service: Service, body: Record<string, unknown>, fakes: FakeUpstreams) {
   const made = await service.run(service.input.parse(service.adapt?.(body) ?? body), runContext(fakes));
   service.output.parse(made.fields);
   return made;
 }
-
-function polyMarket(id: string, question: string, bid: number | null, ask: number | null): PolymarketMarket {
-  return {
-    id,
-    slug: null,
-    question,
-    outcomes: [
-      { name: 'Yes', price: 0.41, tokenId: `${id}-yes` },
-      { name: 'No', price: 0.59, tokenId: `${id}-no` },
-    ],
-    bestBid: bid,
-    bestAsk: ask,
-    tickSize: 0.01,
-    volumeUsd: 90_000,
-    volume24hUsd: 100,
-    liquidityUsd: 5_000,
-    endDate: CLOSES,
-    closed: false,
-    hasOrderBook: true,
-    takerFee: { rate: 0, exponent: 1 },
-    eventId: '900001',
-  };
-}
-
-function polyEvent(markets: PolymarketMarket[]): PolymarketEvent {
-  return {
-    id: '900001',
-    slug: 'synthetic-event',
-    title: 'Synthetic event',
-    description: null,
-    status: 'active',
-    endDate: CLOSES,
-    volumeUsd: 1,
-    liquidityUsd: null,
-    mutuallyExclusive: false,
-    url: 'https://polymarket.com/event/synthetic-event',
-    markets,
-  };
-}
-
-function kalshiMarket(
-  ticker: string,
-  title: string | null,
-  volume24h: number,
-  yesSubTitle = 'Yes',
-): KalshiMarket {
-  return {
-    ticker,
-    eventTicker: 'KXSYN-26',
-    title,
-    yesSubTitle,
-    yesBid: 0.5,
-    yesAsk: 0.53,
-    noBid: 0.47,
-    noAsk: 0.5,
-    lastPrice: null,
-    volume: 10,
-    volume24h,
-    openInterest: 5,
-    status: 'active',
-    result: null,
-    closeTime: CLOSES,
-    url: 'https://kalshi.com/markets/kxsyn/kxsyn-26',
-  };
-}
-
-function kalshiEvent(markets: KalshiMarket[], category = 'Economics'): KalshiEvent {
-  return {
-    eventTicker: 'KXSYN-26',
-    seriesTicker: 'KXSYN',
-    title: 'Bitcoin price on Dec 31, 2026',
-    category,
-    markets,
-  };
-}
-
-function list<T>(items: T[], complete = true) {
-  return { items, complete, sources: [reply('kalshi', null).source] };
-}
-
-const book = (bid: number, ask: number): ClobBook => ({
-  bids: [{ price: bid, size: 120 }],
-  asks: [{ price: ask, size: 80 }],
-  tickSize: 0.01,
-  asOf: '2026-11-21T05:29:58.000Z',
-});
-
-const kalshiBook: KalshiBook = {
-  yesBids: [{ price: 0.5, size: 30 }],
-  noBids: [{ price: 0.47, size: 40 }],
-  yesAsks: [{ price: 0.53, size: 40 }],
-  noAsks: [{ price: 0.5, size: 30 }],
-};
 
 describe('polymarket-events', () => {
   it('asks by tag and answers outcomes and prices side by side', async () => {
