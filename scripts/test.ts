@@ -1,91 +1,115 @@
 /**
- * `npm test`: everything, from a fresh clone. The static checks, then every test file, against a PostgreSQL of its
- * own; with TEST_DATABASE_URL set, what touches the database runs once more on that one. Ends with a line
- * `N passed, N failed`. `--quick` leaves out what takes long; further arguments pick files by a part of their path.
+ * `npm test`: everything, from a fresh clone. The static checks and every test file, as many side by side as there are
+ * processors, each lane with a PostgreSQL of its own; with TEST_DATABASE_URL set, what has a database runs once more on
+ * that one. Ends with a line `N passed, N failed`. `--quick` leaves out what takes long; `--deep` runs what can be run
+ * for hours, and nothing else; further arguments pick files by a part of their path.
  */
-import { spawnSync } from 'node:child_process';
-import { globSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { run } from 'node:test';
-import { spec } from 'node:test/reporters';
 import { startEmbeddedPostgres } from '../apps/server/src/db/embedded.ts';
+import { makeTemplate } from '../apps/server/test/database.fixture.ts';
+import { findTestFiles, type TestFile } from './test-files.ts';
+import { type Ran, runProgram, runTestFile } from './test-process.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-/** Tests that take more than a few seconds, by a part of their path. */
-const SLOW = [
-  '/test/fire/',
-  '/test/browser',
-  '/test/legacy-client/',
-  '/test/x402-',
-  '/test/mpp-',
-  '/sandbox/src/start',
-];
-/** Tests that touch the database. */
-const ON_DATABASE = [
-  ...['apps/server/test/', '/ledger/', '/keys/', '/paid-call/', '/jobs/', '/db/', '/custody/', '/identity/'],
-  ...['/relayer/', '/rails/'],
-];
+/** Each lane has two servers and nodes of chains beside its tests: more than these fill the memory of a small machine. */
+const MAX_LANES = 4;
+/** The longest files take three minutes; a busy machine takes its time. */
+const FILE_TIMEOUT_MS = 600_000;
+const DEEP_TIMEOUT_MS = 24 * 3_600_000;
 
-const quick = process.argv.includes('--quick');
+const flags = process.argv.slice(2).filter((argument) => argument.startsWith('--'));
 const picked = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
+const isQuick = flags.includes('--quick');
+const isDeep = flags.includes('--deep');
+const timeoutMs = isDeep ? DEEP_TIMEOUT_MS : FILE_TIMEOUT_MS;
 
-const files = globSync('{apps,packages,bench,scripts}/**/*.test.ts', { cwd: ROOT })
-  .filter((file) => !file.includes('node_modules'))
-  .filter((file) => !quick || !SLOW.some((part) => `/${file}`.includes(part)))
-  .filter((file) => picked.length === 0 || picked.some((part) => file.includes(part)))
-  .sort();
+const files = findTestFiles(ROOT)
+  .filter(({ isSlow }) => !isQuick || !isSlow)
+  .filter((file) => !isDeep || file.isDeep)
+  .filter(({ path }) => picked.length === 0 || picked.some((part) => path.includes(part)));
 
+const startedAtMs = performance.now();
+const stop = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => stop.abort());
+const folder = mkdtempSync(join(tmpdir(), 'farebox-tests-'));
 let passed = 0;
-let failed = 0;
+const failed: string[] = [];
+let tallies = 0;
 
-if (picked.length === 0) {
-  const checks = spawnSync(process.execPath, [join(ROOT, 'scripts/check.ts')], {
-    stdio: 'inherit',
-    cwd: ROOT,
-  });
-  if (checks.status === 0) passed += 1;
-  else failed += 1;
+interface Job {
+  name: string;
+  run(environment: Readonly<Record<string, string | undefined>>): Promise<Ran>;
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'farebox-tests-'));
-const embedded = await startEmbeddedPostgres(folder);
 try {
+  const checks: Job = {
+    name: 'npm run check',
+    run: (environment) =>
+      runProgram(join(ROOT, 'scripts/check.ts'), { cwd: ROOT, environment, timeoutMs, signal: stop.signal }),
+  };
+  const queue = [...(picked.length === 0 && !isDeep ? [checks] : []), ...files.map(jobOf)];
+  const lanes = Math.max(1, Math.min(MAX_LANES, availableParallelism(), queue.length));
+  await Promise.all(Array.from({ length: lanes }, (_, lane) => runOnOwnDatabase(String(lane), queue)));
+
   const other = process.env.TEST_DATABASE_URL;
-  await runTests(files, embedded.url);
   if (other !== undefined) {
     process.stdout.write('\nThe same on TEST_DATABASE_URL\n');
-    await runTests(
-      files.filter((file) => ON_DATABASE.some((part) => file.includes(part))),
-      other,
-    );
+    // One at a time: nobody knows how many connections it has to spare.
+    await runOn(other, files.filter(({ needsDatabase }) => needsDatabase).map(jobOf));
   }
 } finally {
-  await embedded.stop();
   rmSync(folder, { recursive: true, force: true });
 }
-process.stdout.write(`\n${passed} passed, ${failed} failed\n`);
-process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
+for (const name of failed) process.stdout.write(`\n✖ ${name}`);
+process.stdout.write(`\n${Math.round((performance.now() - startedAtMs) / 1_000)} s\n`);
+process.stdout.write(`\n${passed} passed, ${failed.length} failed\n`);
+process.exitCode = failed.length === 0 && passed > 0 ? 0 : 1;
 
-async function runTests(some: readonly string[], databaseUrl: string): Promise<void> {
-  process.env.TEST_DATABASE_URL = databaseUrl;
-  const events = run({
-    files: some.map((file) => join(ROOT, file)),
-    concurrency: Math.max(1, availableParallelism() - 1),
-    cwd: ROOT,
-    // The longest files take three minutes; a busy machine takes its time.
-    timeout: 600_000,
-    // A replica that a test let die holds on to its sockets: when the tests of a file are done, so is its process.
-    execArgv: ['--disable-warning=ExperimentalWarning', '--test-force-exit'],
-  });
-  // A file is told as a test of its own: it counts only when it fails as a whole.
-  events.on('test:pass', (test) => {
-    if (test.details.type !== 'suite' && test.name !== test.file) passed += 1;
-  });
-  events.on('test:fail', (test) => {
-    if (test.details.type !== 'suite') failed += 1;
-  });
-  await new Promise<void>((resolve, reject) => {
-    events.compose(spec).on('end', resolve).on('error', reject).pipe(process.stdout, { end: false });
-  });
+function jobOf({ path }: TestFile): Job {
+  return {
+    name: path,
+    run(environment) {
+      tallies += 1;
+      const options = { cwd: ROOT, environment, timeoutMs, signal: stop.signal };
+      return runTestFile(join(ROOT, path), join(folder, `${tallies}.tally`), options);
+    },
+  };
+}
+
+async function runOnOwnDatabase(lane: string, queue: Job[]): Promise<void> {
+  const embedded = await startEmbeddedPostgres(join(folder, lane));
+  try {
+    await runOn(embedded.url, queue, { lastsNoLonger: true });
+  } finally {
+    await embedded.stop();
+  }
+}
+
+/** Runs what waits, one after another, until nothing does. */
+async function runOn(url: string, queue: Job[], { lastsNoLonger = false } = {}): Promise<void> {
+  const template = await makeTemplate(url, { lastsNoLonger });
+  const environment = {
+    ...process.env,
+    TEST_DATABASE_URL: url,
+    TEST_DATABASE_TEMPLATE: template.name,
+    // Every process reads the same thousand modules: compiled once for all of them.
+    NODE_COMPILE_CACHE: join(folder, 'compiled'),
+    ...(isDeep ? { TEST_DEEP: '1' } : {}),
+  };
+  try {
+    for (let job = queue.shift(); job !== undefined && !stop.signal.aborted; job = queue.shift())
+      tell(job.name, await job.run(environment));
+  } finally {
+    await template.drop();
+  }
+}
+
+function tell(name: string, ran: Ran): void {
+  passed += ran.passed;
+  failed.push(...ran.failed.map((what) => `${name}: ${what}`));
+  const words = ran.failed.length === 0 ? '' : `, ${ran.failed.length} failed`;
+  const seconds = (ran.durationMs / 1_000).toFixed(1);
+  process.stdout.write(`\n${name}  ${seconds} s, ${ran.passed} passed${words}\n${ran.output}`);
 }

@@ -21,7 +21,7 @@ export interface ServerProcess {
 export async function startServerProcess(environment: Record<string, string>): Promise<ServerProcess> {
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN], {
     env: {
-      ...(process.env.PATH === undefined ? {} : { PATH: process.env.PATH }),
+      ...inherited('PATH', 'NODE_COMPILE_CACHE'),
       HOST: '127.0.0.1',
       PORT: String(await freePort()),
       FAREBOX_SECRET: 'a-secret-of-the-tests-and-of-nothing-else',
@@ -50,6 +50,15 @@ export async function startServerProcess(environment: Record<string, string>): P
       return code ?? null;
     },
   };
+}
+
+function inherited(...names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = process.env[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
 }
 
 async function freePort(): Promise<number> {

@@ -1,0 +1,94 @@
+/** Which test files there are, what each of them needs, and in which order they are run. */
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+
+/** Of what a test imports, by a part of its path or a package's name: what takes seconds to start, or minutes to do. */
+const SLOW_PARTS = [
+  'packages/sandbox/src/chain/anvil.ts',
+  'apps/server/test/fire/',
+  'apps/server/test/fire/server-process.fixture.ts',
+  'packages/sandbox/src/start.test.ts',
+  'playwright-core',
+];
+/** Whoever imports it has a database. */
+const DATABASE_PART = 'apps/server/test/database.fixture.ts';
+/** Whoever imports it can be run for hours. */
+const DEEP_PART = 'apps/server/test/fire/depth.fixture.ts';
+
+/**
+ * Seconds that the longest files take on a machine of two cores, both busy. They are started first, so that no long one
+ * is left over at the end. The figures say no more than the order does: what is not here is short.
+ */
+export const LONGEST_SECONDS: Readonly<Record<string, number>> = {
+  'apps/server/test/fire/mpp-faults.test.ts': 170,
+  'apps/server/test/fire/x402-faults.test.ts': 150,
+  'apps/server/test/fire/x402-property.test.ts': 60,
+  'apps/server/test/fire/x402-kill.test.ts': 50,
+  'apps/server/test/fire/cards-kill.test.ts': 45,
+  'apps/server/test/fire/model.test.ts': 40,
+  'apps/server/test/x402-clients.test.ts': 40,
+  'apps/server/test/fire/kill.test.ts': 40,
+  'apps/server/test/fire/cards-model.test.ts': 35,
+  'apps/server/test/purchase.test.ts': 30,
+  'apps/server/test/checkout-page.test.ts': 30,
+  'apps/server/test/auto-recharge.test.ts': 30,
+  'apps/server/test/mpp-clients.test.ts': 30,
+  'apps/server/test/x402-solana.test.ts': 30,
+  'apps/server/test/fire/database-outage.test.ts': 30,
+  'apps/server/test/admin-page.test.ts': 25,
+  'apps/server/test/browser.test.ts': 25,
+  'apps/server/test/stolen-payments.test.ts': 20,
+  'apps/server/test/services.test.ts': 20,
+  'apps/server/test/topup.test.ts': 20,
+  'packages/sandbox/src/start.test.ts': 20,
+  'apps/server/test/mpp-conformance.test.ts': 15,
+  'apps/server/test/card-webhook.test.ts': 15,
+  'apps/server/src/discovery/live-payments.test.ts': 15,
+};
+
+export interface TestFile {
+  /** From the root of the repository, with `/`. */
+  path: string;
+  needsDatabase: boolean;
+  /** Left out of `--quick`. */
+  isSlow: boolean;
+  /** Part of `--deep`. */
+  isDeep: boolean;
+}
+
+/** Every test file below a root, the longest first. */
+export function findTestFiles(root: string): TestFile[] {
+  return globSync('{apps,packages,bench,scripts}/**/*.test.ts', { cwd: root })
+    .filter((path) => !path.includes('node_modules'))
+    .map((path) => path.replaceAll('\\', '/'))
+    .sort((a, b) => (LONGEST_SECONDS[b] ?? 0) - (LONGEST_SECONDS[a] ?? 0) || (a < b ? -1 : 1))
+    .map((path) => {
+      const parts = [...partsOf(root, path)];
+      const has = (wanted: string) => parts.some((part) => part.startsWith(wanted));
+      return {
+        path,
+        needsDatabase: has(DATABASE_PART),
+        isSlow: SLOW_PARTS.some(has),
+        isDeep: has(DEEP_PART),
+      };
+    });
+}
+
+const FROM = /^(?:import|export)\s+(?!type\b)(?:[^;']*?\sfrom\s+)?'([^']+)'/gm;
+const DYNAMIC = /\bimport\('([^']+)'\)/g;
+
+/** What a file imports, itself included, over as many files as it takes: paths of ours, and names of packages. */
+export function partsOf(root: string, path: string, found = new Set<string>()): Set<string> {
+  if (found.has(path)) return found;
+  found.add(path);
+  const absolute = join(root, path);
+  if (!path.endsWith('.ts') || !existsSync(absolute)) return found;
+  const text = readFileSync(absolute, 'utf8');
+  for (const pattern of [FROM, DYNAMIC]) {
+    for (const [, name = ''] of text.matchAll(pattern)) {
+      if (!name.startsWith('.')) found.add(name);
+      else partsOf(root, relative(root, join(dirname(absolute), name)).replaceAll('\\', '/'), found);
+    }
+  }
+  return found;
+}

@@ -1,0 +1,17 @@
+/** A reporter of `node:test` for scripts/test-process.ts: one line of JSON for each test that ended. */
+import type { TestEvent } from 'node:test/reporters';
+
+/** What is told of a test. A file is told as a test of its own only when something outside of its tests failed. */
+export interface Told {
+  name: string;
+  passed: boolean;
+}
+
+export default async function* tally(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
+  for await (const { type, data } of events) {
+    if (type !== 'test:pass' && type !== 'test:fail') continue;
+    if (data.details.type === 'suite') continue;
+    const told: Told = { name: data.name, passed: type === 'test:pass' };
+    yield `${JSON.stringify(told)}\n`;
+  }
+}
