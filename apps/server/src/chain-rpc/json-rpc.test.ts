@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
-import { connectRpc, type Rpc, RpcRefusal, RpcUnreachable } from './json-rpc.ts';
+import { type BatchingRpc, connectRpc, RpcRefusal, RpcUnreachable } from './json-rpc.ts';
 
 type Reply = (response: ServerResponse, asked: { id: number; method: string; params: unknown }) => void;
 const result =
@@ -20,7 +20,7 @@ const server = createServer(async (request: IncomingMessage, response) => {
   for await (const chunk of request) chunks.push(chunk);
   reply(response, JSON.parse(Buffer.concat(chunks).toString('utf8')));
 });
-let rpc: Rpc;
+let rpc: BatchingRpc;
 before(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   rpc = connectRpc(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, { timeoutMs: 10_000 });
@@ -91,4 +91,42 @@ test('a node that is silent is waited for as long as the call allows, and one th
 test("a node's long message is cut", async () => {
   reply = text(200, JSON.stringify({ id: 1, error: { code: -32000, message: 'x'.repeat(100_000) } }));
   await assert.rejects(rpc.call('eth_test', []), (error: Error) => error.message.length < 600);
+});
+
+type Call = { id: number; params: unknown[] };
+const each =
+  (answer: (call: Call) => unknown): Reply =>
+  (response, asked) =>
+    void response.end(JSON.stringify((asked as unknown as Call[]).map(answer)));
+
+test('a batch is one request, and its answers may come in any order', async () => {
+  let requests = 0;
+  reply = (response, asked) => {
+    requests += 1;
+    const calls = (asked as unknown as Call[]).toReversed();
+    response.end(JSON.stringify(calls.map(({ id, params }) => ({ id, result: params[0] }))));
+  };
+  assert.deepEqual(await rpc.batch('eth_test', [[1], [2], [null]]), [1, 2, null]);
+  assert.equal(requests, 1);
+  assert.deepEqual(await rpc.batch('eth_test', []), []);
+  assert.equal(requests, 1);
+});
+
+test('a batch of which one is refused, or that is refused as a whole, is a refusal', async () => {
+  reply = each(({ id, params }) =>
+    params[0] === 2 ? { id, error: { code: 3, message: 'no' } } : { id, result: 1 },
+  );
+  await assert.rejects(rpc.batch('eth_test', [[1], [2]]), RpcRefusal);
+  reply = text(400, JSON.stringify({ id: null, error: { code: -32600, message: 'no batches' } }));
+  await assert.rejects(rpc.batch('eth_test', [[1], [2]]), RpcRefusal);
+});
+
+test('a batch of which one has no answer has none', async () => {
+  reply = (response, asked) =>
+    void response.end(
+      JSON.stringify((asked as unknown as Call[]).slice(1).map(({ id }) => ({ id, result: 1 }))),
+    );
+  await assert.rejects(rpc.batch('eth_test', [[1], [2]]), RpcUnreachable);
+  reply = result(null);
+  await assert.rejects(rpc.batch('eth_test', [[1], [2]]), RpcUnreachable);
 });

@@ -30,41 +30,76 @@ export interface Rpc {
   close(): Promise<void>;
 }
 
+/** A client that can put several calls into one request. */
+export interface BatchingRpc extends Rpc {
+  /**
+   * Calls one method with each of these parameters, in one request.
+   *
+   * @param paramsOfEach at most `MAX_BATCH`
+   * @returns the results, in the same order
+   * @throws RpcRefusal when the node says no to the batch or to one of them; RpcUnreachable when one has no answer
+   */
+  batch(method: string, paramsOfEach: readonly (readonly unknown[])[]): Promise<unknown[]>;
+}
+
 const MAX_REPLY_BYTES = 5_000_000;
+/** What every provider of nodes takes. */
+export const MAX_BATCH = 25;
 
 /** A JSON-RPC 2.0 client for one node. */
-export function connectRpc(url: string, defaults: { timeoutMs: number }): Rpc {
+export function connectRpc(url: string, defaults: { timeoutMs: number }): BatchingRpc {
   const agent = new Agent({ connections: 64, maxResponseSize: MAX_REPLY_BYTES, connect: { timeout: 2_000 } });
   let id = 0;
+
+  async function post(method: string, body: unknown, timeoutMs: number): Promise<unknown> {
+    try {
+      const answered = await request(url, {
+        dispatcher: agent,
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+        headersTimeout: timeoutMs,
+        bodyTimeout: timeoutMs,
+        signal: AbortSignal.timeout(timeoutMs),
+      });
+      const reply: unknown = JSON.parse(await answered.body.text());
+      if (answered.statusCode >= 500 && !isObject(reply)) throw new Error(`HTTP ${answered.statusCode}`);
+      return reply;
+    } catch (error) {
+      throw new RpcUnreachable(method, error);
+    }
+  }
+
   return {
     async call(method, params, { timeoutMs = defaults.timeoutMs } = {}) {
       id += 1;
-      let reply: unknown;
-      try {
-        const { body, statusCode } = await request(url, {
-          dispatcher: agent,
-          method: 'POST',
-          headers: { 'content-type': 'application/json' },
-          body: JSON.stringify({ jsonrpc: '2.0', id, method, params }),
-          headersTimeout: timeoutMs,
-          bodyTimeout: timeoutMs,
-          signal: AbortSignal.timeout(timeoutMs),
-        });
-        reply = JSON.parse(await body.text());
-        if (statusCode >= 500 && !isObject(reply)) throw new Error(`HTTP ${statusCode}`);
-      } catch (error) {
-        throw new RpcUnreachable(method, error);
+      return resultIn(method, await post(method, { jsonrpc: '2.0', id, method, params }, timeoutMs));
+    },
+    async batch(method, paramsOfEach) {
+      if (paramsOfEach.length > MAX_BATCH) throw new Error(`a batch has at most ${MAX_BATCH} calls`);
+      if (paramsOfEach.length === 0) return [];
+      const calls = paramsOfEach.map((params) => ({ jsonrpc: '2.0', id: ++id, method, params }));
+      const replies = await post(method, calls, defaults.timeoutMs);
+      // Answers come in any order. One answer for all of them is a refusal of the whole.
+      if (!Array.isArray(replies)) {
+        resultIn(method, replies);
+        throw new RpcUnreachable(method, new Error('one answer to a batch'));
       }
-      if (!isObject(reply)) throw new RpcUnreachable(method, new Error('not an object'));
-      if (isObject(reply.error)) {
-        const { code, message, data } = reply.error;
-        throw new RpcRefusal(method, Number(code), String(message).slice(0, 500), data);
-      }
-      if (!('result' in reply)) throw new RpcUnreachable(method, new Error('neither result nor error'));
-      return reply.result;
+      const byId = new Map(replies.filter(isObject).map((reply) => [reply.id, reply]));
+      return calls.map((call) => resultIn(method, byId.get(call.id)));
     },
     close: () => agent.destroy(),
   };
+}
+
+function resultIn(method: string, reply: unknown): unknown {
+  if (!isObject(reply)) throw new RpcUnreachable(method, new Error('not an object'));
+  if (isObject(reply.error)) {
+    const { code, message, data } = reply.error;
+    throw new RpcRefusal(method, Number(code), String(message).slice(0, 500), data);
+  }
+  if (!('result' in reply)) throw new RpcUnreachable(method, new Error('neither result nor error'));
+  return reply.result;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -36,7 +36,10 @@ export async function startNodeWire(nodeUrl: string): Promise<NodeWire> {
   async function carry(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await text(request);
     if (isCut) return void request.socket.destroy();
-    const { id, method, params }: { id: number; method: string; params: unknown[] } = JSON.parse(body);
+    // A batch is known by its first call.
+    const [call]: { id: number; method: string; params: unknown[] }[] = [JSON.parse(body)].flat();
+    if (call === undefined) return void request.socket.destroy();
+    const { id, method, params } = call;
     asked.set(method, (asked.get(method) ?? 0) + 1);
     if (act?.method === method) {
       const { run } = act;

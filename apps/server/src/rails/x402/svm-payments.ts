@@ -15,7 +15,7 @@ import {
   getTransactionDecoder,
   verifySignature,
 } from '@solana/kit';
-import { type Rpc, RpcRefusal } from '../../chain-rpc/json-rpc.ts';
+import { type BatchingRpc, RpcRefusal } from '../../chain-rpc/json-rpc.ts';
 import { unavailable } from '../../http/problem.ts';
 import type { ChainVerdict, OnChainPayment } from '../../paid-call/rail.ts';
 import type { NetworkPayments } from './evm-payments.ts';
@@ -23,14 +23,16 @@ import type { Facilitator, PaymentForFacilitator } from './facilitator.ts';
 import { refusalFromFacilitator } from './facilitator-reasons.ts';
 import type { SolanaNetwork } from './networks.ts';
 import { refuse } from './refusals.ts';
+import { fateAt, findAmongTransactions } from './solana-look.ts';
 
 const TOKEN_PROGRAM = asAddress('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA');
 const TOKEN_2022_PROGRAM = asAddress('TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb');
 const ATA_PROGRAM = asAddress('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL');
+const MEMO_PROGRAM = 'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr';
 /** What may stand beside the transfer: compute budget, memo, and the assertions that wallets add. */
 const HARMLESS = new Set([
   'ComputeBudget111111111111111111111111111111',
-  'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr',
+  MEMO_PROGRAM,
   'L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95',
 ]);
 const TRANSFER_CHECKED = 12;
@@ -42,8 +44,6 @@ const LOOK_TIMEOUT_MS = 4_000;
 const FIRST_LOOK_MS = 100;
 const LAST_LOOK_MS = 1_000;
 /** The payer's transactions are looked through from the newest to before the payment could have been made. */
-const PAGE = 50;
-const MAX_PAGES = 20;
 const WATCHED_MS = 600_000;
 
 export interface SolanaTransfer {
@@ -55,6 +55,8 @@ export interface SolanaTransfer {
   blockhash: string;
   /** SHA-256 of what was signed: the same for every copy of this transaction. */
   messageHash: string;
+  /** The text of its first memo; null if it has none. */
+  memo: string | null;
 }
 
 export interface SvmEvidence extends Record<string, unknown> {
@@ -62,6 +64,8 @@ export interface SvmEvidence extends Record<string, unknown> {
   source: string;
   blockhash: string;
   messageHash: string;
+  /** Absent in what was stored by earlier versions. */
+  memo?: string | null;
   forFacilitator: PaymentForFacilitator;
 }
 
@@ -116,6 +120,9 @@ export async function readSolanaTransfer(
     if (feePayer === authority) throw new Error('the payer would pay the fee');
     const signature = decoded.signatures[authority];
     if (signature === undefined || signature === null) throw refuse('PAYMENT_SIGNATURE_INVALID');
+    const memo = message.instructions.find(
+      ({ programAddressIndex }) => at(programAddressIndex) === MEMO_PROGRAM,
+    );
     const key = await getPublicKeyFromAddress(authority);
     if (!(await verifySignature(key, signature, decoded.messageBytes)))
       throw refuse('PAYMENT_SIGNATURE_INVALID');
@@ -126,6 +133,7 @@ export async function readSolanaTransfer(
       feePayer,
       blockhash: message.lifetimeToken,
       messageHash: createHash('sha256').update(Uint8Array.from(decoded.messageBytes)).digest('hex'),
+      memo: memo === undefined ? null : Buffer.from(memo.data ?? []).toString('utf8'),
     };
   } catch (error) {
     if (error instanceof Error && error.name === 'PaymentRefused') throw error;
@@ -140,7 +148,7 @@ export function solanaDeadAfterMs(nowMs: number): number {
 
 export function svmPayments(parts: {
   network: SolanaNetwork;
-  rpc: Rpc;
+  rpc: BatchingRpc;
   facilitators(version: 1 | 2): readonly Facilitator[];
   nowMs(): number;
   report(step: 'verify' | 'settle', outcome: string): void;
@@ -148,56 +156,30 @@ export function svmPayments(parts: {
   const { network, rpc } = parts;
   const evidenceOf = (payment: OnChainPayment) => payment.evidence as SvmEvidence;
 
-  /** The transaction of this message, as the chain has it. */
-  async function fate(
-    evidence: SvmEvidence,
-    signature: string,
-  ): Promise<'paid' | 'failed' | 'other' | 'unseen'> {
-    const found = (await rpc.call('getTransaction', [
-      signature,
-      { encoding: 'base64', commitment: 'confirmed', maxSupportedTransactionVersion: 0 },
-    ])) as { transaction: [string, string]; meta: { err: unknown } | null } | null;
-    if (found === null) return 'unseen';
-    const { messageBytes } = getTransactionDecoder().decode(getBase64Encoder().encode(found.transaction[0]));
-    if (createHash('sha256').update(Uint8Array.from(messageBytes)).digest('hex') !== evidence.messageHash)
-      return 'other';
-    return found.meta !== null && found.meta.err === null ? 'paid' : 'failed';
-  }
-
-  async function look(payment: OnChainPayment): Promise<ChainVerdict> {
+  /** @param others signatures that are known to be of something else; grows */
+  async function look(payment: OnChainPayment, others = new Set<string>()): Promise<ChainVerdict> {
     const evidence = evidenceOf(payment);
     try {
       // Whether it can still land is asked first: what landed since is then among the signatures.
       const valid = (await rpc.call('isBlockhashValid', [
         evidence.blockhash,
         { commitment: 'confirmed' },
-      ])) as {
-        value: boolean;
-      };
-      let before: string | undefined;
-      for (let page = 0; page < MAX_PAGES; page++) {
-        const signatures = (await rpc.call('getSignaturesForAddress', [
-          evidence.source,
-          { limit: PAGE, commitment: 'confirmed', ...(before === undefined ? {} : { before }) },
-        ])) as { signature: string; blockTime: number | null }[];
-        for (const { signature, blockTime } of signatures) {
-          if (blockTime !== null && blockTime * 1_000 < payment.deadAfterMs - WATCHED_MS) {
-            before = undefined;
-            break;
-          }
-          const became = await fate(evidence, signature);
-          // It is listed and not found: another node answered, and what it does not have yet may be this one.
-          if (became === 'unseen') return { status: 'unknown' };
-          if (became === 'paid') return { status: 'settled', transaction: signature, blockNumber: null };
-          if (became === 'failed') return { status: 'dead', refusal: refuse('PAYMENT_INSUFFICIENT_FUNDS') };
-          before = signature;
-        }
-        if (signatures.length < PAGE) before = undefined;
-        if (before === undefined) break;
-      }
-      if (before !== undefined) return { status: 'unknown', cause: 'the payer has too many transactions' };
-      if (valid.value || parts.nowMs() < payment.deadAfterMs) return { status: 'open' };
-      return { status: 'dead', refusal: refuse('PAYMENT_EXPIRED') };
+      ])) as { context?: { slot: number }; value: boolean };
+      const isOver = !valid.value && parts.nowMs() >= payment.deadAfterMs;
+      const found = await findAmongTransactions(
+        rpc,
+        evidence,
+        { sinceMs: payment.deadAfterMs - WATCHED_MS, isOver, minContextSlot: valid.context?.slot },
+        others,
+      );
+      if (found.status === 'landed')
+        return found.ok
+          ? { status: 'settled', transaction: found.signature, blockNumber: null }
+          : { status: 'dead', refusal: refuse('PAYMENT_INSUFFICIENT_FUNDS') };
+      if (found.status === 'not shown') return { status: 'unknown' };
+      // Who does more than is looked through may pay all the same: the chain takes this transaction once. What was not
+      // found by the end of its blockhash did not land.
+      return isOver ? { status: 'dead', refusal: refuse('PAYMENT_EXPIRED') } : { status: 'open' };
     } catch (error) {
       return { status: 'unknown', cause: error };
     }
@@ -209,14 +191,15 @@ export function svmPayments(parts: {
     signature: string | null,
   ): Promise<ChainVerdict> {
     const untilMs = performance.now() + timeoutMs;
+    const others = new Set<string>();
     for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LAST_LOOK_MS)) {
       const became =
         signature === null
           ? 'unseen'
-          : await fate(evidenceOf(payment), signature).catch(() => 'unseen' as const);
+          : await fateAt(rpc, signature, evidenceOf(payment).messageHash).catch(() => 'unseen' as const);
       if (became === 'paid' && signature !== null)
         return { status: 'settled', transaction: signature, blockNumber: null };
-      const looked = await look(payment);
+      const looked = await look(payment, others);
       if (looked.status === 'settled' || looked.status === 'dead') return looked;
       if (performance.now() + pauseMs > untilMs) return looked;
       await sleep(pauseMs);
@@ -279,7 +262,7 @@ export function svmPayments(parts: {
   }
 
   return {
-    look,
+    look: (payment) => look(payment),
     canRefund: false,
     refund: async () => null,
     async verify(payment) {

@@ -2,7 +2,7 @@
  * The x402 rail: USDC on a chain, moved by a signature that the caller sends along. Reads and checks what is presented,
  * and hands the chain's part to `evm-payments.ts`, `svm-payments.ts` and `transfers.ts`.
  */
-import { connectRpc, type Rpc } from '../../chain-rpc/json-rpc.ts';
+import { type BatchingRpc, connectRpc, type Rpc } from '../../chain-rpc/json-rpc.ts';
 import type { Database } from '../../db/connection.ts';
 import { unavailable } from '../../http/problem.ts';
 import { HOUSE_ACCOUNTS } from '../../ledger/accounts.ts';
@@ -106,7 +106,7 @@ interface EvidenceOfTransfer extends Record<string, unknown> {
 }
 
 /** What a network needs to take payments, once its node is configured. */
-type Opened = { rpc: Rpc; payTo: string } & (
+type Opened = { rpc: BatchingRpc; payTo: string } & (
   | { network: EvmNetwork; chain: EvmChain; payments: NetworkPayments; relayers: readonly Relayer[] }
   | { network: SolanaNetwork; payments: NetworkPayments }
 );
@@ -324,6 +324,7 @@ export function createX402Rail(
         source: transfer.source,
         blockhash: transfer.blockhash,
         messageHash: transfer.messageHash,
+        memo: transfer.memo,
         forFacilitator: forFacilitator({ transaction: presented.transaction }),
       };
       const key = `${network.id}:${transfer.messageHash}`;
