@@ -12,11 +12,27 @@ import { StartError } from './start-error.ts';
 
 const { version }: { version: string } = createRequire(import.meta.url)('../package.json');
 
+/** From a database that is gone for good to the end of the process. */
+const LEAVE_WITHIN_MS = 2_000;
+
+class DatabaseGone extends Error {
+  constructor(why: string) {
+    super(`the embedded PostgreSQL has ended and could not be started again: ${why}`);
+  }
+}
+
 async function main(): Promise<void> {
   const config = readConfig(process.env);
   const logger = pino({ level: config.logLevel, ...redaction }, pino.destination({ dest: 2, sync: false }));
   const services = await loadServices();
-  const database = await openDatabase(config, { exclusive: true });
+  const database = await openDatabase(config, {
+    exclusive: true,
+    report({ what, pid, ...rest }) {
+      const line = { postgresPid: pid, ...rest };
+      if (what === 'gone') logger.error(line, 'the embedded PostgreSQL has ended: starting it again');
+      else logger.warn(line, 'the embedded PostgreSQL is back');
+    },
+  });
   const stop: (() => Promise<unknown>)[] = [() => database.close()];
   const stopAll = async () => {
     for (const each of stop.reverse()) await each();
@@ -49,10 +65,16 @@ async function main(): Promise<void> {
       process.exit(1);
     });
 
-    const signal = await new Promise<string>((resolve) => {
+    const signal = await new Promise<string>((resolve, reject) => {
       for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => resolve(name));
       // Whoever started us with a channel is gone when it closes: do not outlive them.
       process.once('disconnect', () => resolve('disconnect'));
+      void database.lost.then((why) => {
+        app.drain();
+        // Nothing that is running can end well any more.
+        setTimeout(() => leave(new DatabaseGone(why)), LEAVE_WITHIN_MS);
+        reject(new DatabaseGone(why));
+      });
     });
     logger.info({ signal }, 'draining: no new calls, running ones end');
     app.drain();
@@ -71,13 +93,13 @@ async function main(): Promise<void> {
   }
 }
 
-main().then(
-  () => process.exit(0),
-  (error: unknown) => {
-    const known = error instanceof StartError;
-    process.stderr.write(
-      `farebox: ${error instanceof Error ? (known ? error.message : error.stack) : String(error)}\n`,
-    );
-    process.exit(known ? 2 : 1);
-  },
-);
+/** Ends the process with a line that says why. */
+function leave(error: unknown): never {
+  const known = error instanceof StartError || error instanceof DatabaseGone;
+  process.stderr.write(
+    `farebox: ${error instanceof Error ? (known ? error.message : error.stack) : String(error)}\n`,
+  );
+  process.exit(error instanceof StartError ? 2 : 1);
+}
+
+main().then(() => process.exit(0), leave);

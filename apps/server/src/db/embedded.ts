@@ -11,7 +11,10 @@ import {
   existsSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
+  readlinkSync,
+  realpathSync,
   renameSync,
   rmSync,
   statSync,
@@ -25,8 +28,11 @@ import postgres from 'postgres';
 import { isAlive } from './is-alive.ts';
 
 const READY_TIMEOUT_MS = 30_000;
+/** After a crash it reads back what it had logged, at most `max_wal_size`, and says so to whoever asks. */
+const RECOVERY_TIMEOUT_MS = 600_000;
 const STOP_TIMEOUT_MS = 20_000;
 const LOG_LIMIT_BYTES = 5_000_000;
+const CANNOT_CONNECT_NOW = '57P03';
 const USER = 'farebox';
 const DATABASE = 'farebox';
 /** The uid of `nobody`: who PostgreSQL runs as when we are root and may not make user namespaces. */
@@ -55,6 +61,8 @@ export interface EmbeddedPostgres {
   /** A connection address with its password: for programs, never for a log. */
   url: string;
   port: number;
+  /** Of the server's first process. */
+  pid: number;
   /** True when this call started the server; false when one was already running on the folder. */
   started: boolean;
   /** Ends the server after a checkpoint. Does nothing when it was already running before. */
@@ -71,22 +79,60 @@ export interface EmbeddedPostgres {
 export async function startEmbeddedPostgres(directory: string): Promise<EmbeddedPostgres> {
   const home = join(directory, 'postgres');
   const data = join(home, 'data');
-  const log = join(home, 'postgres.log');
   mkdirSync(home, { recursive: true, mode: 0o700 });
-  const binaries = await findBinaries();
-  const launch = launcher(home);
-
-  if (!existsSync(join(data, 'PG_VERSION'))) initialize(home, data, binaries.initdb, launch);
-  const password = readFileSync(join(home, 'password'), 'utf8').trim();
-  const urlAt = (port: number) => `postgres://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
+  if (!existsSync(join(data, 'PG_VERSION')))
+    initialize(home, data, (await findBinaries()).initdb, launcher(home));
 
   const running = runningServer(data);
-  if (running !== null && (await answers(urlAt(running.port)))) {
-    return { url: urlAt(running.port), port: running.port, started: false, stop: async () => {} };
+  if (running !== null && (await contact(urlOf(home, running.port))) === 'ready') {
+    return { ...running, url: urlOf(home, running.port), started: false, stop: async () => {} };
   }
-
-  if (existsSync(log) && statSync(log).size > LOG_LIMIT_BYTES) renameSync(log, `${log}.old`);
   const port = await freePort();
+  const pid = await launch(home, port, READY_TIMEOUT_MS);
+  return { url: urlOf(home, port), port, pid, started: true, stop: () => stopServer(data) };
+}
+
+/**
+ * Starts the server of a folder again, on the port that it had: whoever uses it knows it by that. One that somebody else
+ * has started there meanwhile is used.
+ *
+ * @param readyWithinMs how long it may take until it answers, if only to say that it is reading back its log
+ * @returns the id of its first process
+ * @throws FolderGone when there is nothing to start it on; else with PostgreSQL's own last words
+ */
+export async function restartEmbeddedPostgres(
+  directory: string,
+  port: number,
+  readyWithinMs: number,
+): Promise<number> {
+  const home = join(directory, 'postgres');
+  const data = join(home, 'data');
+  const running = runningServer(data);
+  if (running?.port === port && (await contact(urlOf(home, port))) === 'ready') return running.pid;
+  // Never a new database in its place: that would be one without the money.
+  if (!existsSync(join(data, 'PG_VERSION'))) throw new FolderGone(data);
+  return launch(home, port, readyWithinMs);
+}
+
+/** The database's folder is not there any more. */
+export class FolderGone extends Error {
+  constructor(data: string) {
+    super(`its folder ${data} is gone`);
+  }
+}
+
+function urlOf(home: string, port: number): string {
+  const password = readFileSync(join(home, 'password'), 'utf8').trim();
+  return `postgres://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
+}
+
+/** Starts the server and waits until it takes connections. @returns the id of its first process */
+async function launch(home: string, port: number, readyWithinMs: number): Promise<number> {
+  const data = join(home, 'data');
+  const log = join(home, 'postgres.log');
+  const binaries = await findBinaries();
+  endOrphans(data);
+  if (existsSync(log) && statSync(log).size > LOG_LIMIT_BYTES) renameSync(log, `${log}.old`);
   const settings = { ...SETTINGS, port: String(port), unix_socket_directories: '' };
   const output = openSync(log, 'a');
   const args = [
@@ -94,11 +140,45 @@ export async function startEmbeddedPostgres(directory: string): Promise<Embedded
     data,
     ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
   ];
-  const child = launch.spawn(binaries.postgres, args, output);
+  const logged = existsSync(log) ? statSync(log).size : 0;
+  const child = launcher(home).spawn(binaries.postgres, args, output);
   closeSync(output);
-  await becomesReady(child, urlAt(port), log);
   child.unref();
-  return { url: urlAt(port), port, started: true, stop: () => stopServer(data) };
+  try {
+    await becomesReady(child, urlOf(home, port), readyWithinMs);
+  } catch (error) {
+    child.kill('SIGKILL');
+    const words = existsSync(log) ? readFileSync(log, 'utf8').slice(logged).trim() : '';
+    throw new Error(`PostgreSQL did not start:\n${words.split('\n').slice(-8).join('\n')}`, { cause: error });
+  }
+  return runningServer(data)?.pid ?? child.pid ?? 0;
+}
+
+/**
+ * Ends what is left of a server whose first process was killed: a session in the middle of a long query does not notice,
+ * and as long as one lives no new server starts on the folder. What such a session had not committed is undone, as after
+ * any crash. Only Linux says which these are; elsewhere the next attempt comes when they are through.
+ */
+function endOrphans(data: string): void {
+  if (process.platform !== 'linux' || runningServer(data) !== null) return;
+  const folder = existsSync(data) ? realpathSync(data) : data;
+  const worksIn = (pid: string) => {
+    try {
+      return readlinkSync(`/proc/${pid}/cwd`) === folder;
+    } catch {
+      return false;
+    }
+  };
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name) && worksIn(name))) {
+    try {
+      const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+      const [, parent = ''] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      const isSession = readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('postgres: ');
+      if (isSession && !worksIn(parent)) process.kill(Number(pid), 'SIGKILL');
+    } catch {
+      // It has ended by itself.
+    }
+  }
 }
 
 /** Stops the server on a folder, whoever started it. */
@@ -203,32 +283,35 @@ function runningServer(data: string): { pid: number; port: number } | null {
   return { pid, port };
 }
 
-async function becomesReady(child: ChildProcess, url: string, log: string): Promise<void> {
-  const deadlineMs = Date.now() + READY_TIMEOUT_MS;
+async function becomesReady(child: ChildProcess, url: string, readyWithinMs: number): Promise<void> {
+  const startedAtMs = performance.now();
   let failure: Error | null = null;
   child.on('error', (error) => {
     failure = error;
   });
-  while (!(await answers(url))) {
-    if (failure !== null || child.exitCode !== null || child.signalCode !== null || Date.now() > deadlineMs) {
-      const words = existsSync(log) ? readFileSync(log, 'utf8').split('\n').slice(-8).join('\n') : '';
-      throw new Error(`PostgreSQL did not start:\n${words}`, { cause: failure });
-    }
+  for (;;) {
+    const said = await contact(url);
+    if (said === 'ready') return;
+    if (failure !== null) throw failure;
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error('it ended');
+    const waitedMs = performance.now() - startedAtMs;
+    if (waitedMs > (said === 'recovering' ? RECOVERY_TIMEOUT_MS : readyWithinMs))
+      throw new Error('it is silent');
     await sleep(20);
   }
 }
 
 /** Whether the server takes our password; makes our database on first contact. */
-async function answers(url: string): Promise<boolean> {
+async function contact(url: string): Promise<'ready' | 'recovering' | 'silent'> {
   const server = new URL(url);
   server.pathname = '/postgres';
   const sql = postgres(server.toString(), { max: 1, connect_timeout: 2, onnotice: () => {} });
   try {
     const [found] = await sql`select 1 from pg_database where datname = ${DATABASE}`;
     if (found === undefined) await sql.unsafe(`create database ${DATABASE}`);
-    return true;
-  } catch {
-    return false;
+    return 'ready';
+  } catch (error) {
+    return (error as { code?: unknown }).code === CANNOT_CONNECT_NOW ? 'recovering' : 'silent';
   } finally {
     await sql.end({ timeout: 1 });
   }

@@ -1,9 +1,21 @@
-/** Whether a process with this id runs on this machine, whoever owns it. */
+import { readFileSync } from 'node:fs';
+
+/** Whether a process with this id runs on this machine, whoever owns it. One that ended and that nobody waited for does not. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    return true;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false;
+  }
+  return !isZombie(pid);
+}
+
+/** Its state stands behind its name, which is in parentheses (proc(5)); only Linux has the file. */
+function isZombie(pid: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')') + 2).startsWith('Z');
+  } catch {
+    return false;
   }
 }

@@ -3,10 +3,13 @@ import { join } from 'node:path';
 import { StartError } from '../start-error.ts';
 import { connectPools, type Pools } from './connection.ts';
 import { startEmbeddedPostgres } from './embedded.ts';
+import { type KeeperReport, keepEmbeddedPostgres } from './embedded-keeper.ts';
 import { isAlive } from './is-alive.ts';
 import { migrate } from './migrate.ts';
 
 export interface OpenDatabase extends Pools {
+  /** Settles when the embedded server has ended and cannot be started again: with why, in a line. Else never. */
+  lost: Promise<string>;
   /** Ends our connections, and the embedded server if this process started it. */
   close(): Promise<void>;
 }
@@ -16,10 +19,12 @@ export interface OpenDatabase extends Pools {
  *
  * @param options.exclusive for the server: refuses a data folder on which another server runs. A command that only
  *   looks leaves it out, and then uses an embedded server that is already running.
+ * @param options.report told when the embedded server has ended, and when it is back. Who gives it has the server kept
+ *   running for as long as this is open.
  */
 export async function openDatabase(
   config: { databaseUrl: string | null; databaseMaxConnections: number; dataDir: string },
-  options: { exclusive: boolean },
+  options: { exclusive: boolean; report?: (report: KeeperReport) => void },
 ): Promise<OpenDatabase> {
   const unlock = options.exclusive && config.databaseUrl === null ? lock(config.dataDir) : () => {};
   if (
@@ -32,15 +37,19 @@ export async function openDatabase(
     );
   }
   const embedded = config.databaseUrl === null ? await startEmbeddedPostgres(config.dataDir) : null;
+  const keeper =
+    embedded === null || options.report === undefined
+      ? null
+      : keepEmbeddedPostgres(config.dataDir, embedded, options.report);
   const pools = connectPools(config.databaseUrl ?? embedded?.url ?? '', config.databaseMaxConnections);
   const close = async () => {
     await Promise.all([pools.sql.end({ timeout: 5 }), pools.commits.end({ timeout: 5 })]);
-    await embedded?.stop();
+    await (keeper ?? embedded)?.stop();
     unlock();
   };
   try {
     await migrate(pools.sql);
-    return { ...pools, close };
+    return { ...pools, lost: keeper?.lost ?? new Promise<never>(() => {}), close };
   } catch (error) {
     await close();
     throw error;

@@ -9,6 +9,8 @@ const MAIN = join(import.meta.dirname, '../../src/main.ts');
 export interface ServerProcess {
   url: string;
   process: ChildProcess;
+  /** The last of what it wrote to its standard error. */
+  words(): string;
   /** Sends a signal and waits for the end. @returns the exit code; null when the signal ended it */
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<number | null>;
 }
@@ -42,6 +44,7 @@ export async function startServerProcess(environment: Record<string, string>): P
   return {
     url,
     process: child,
+    words: () => words,
     async end(signal) {
       if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
       const exit = once(child, 'exit');
