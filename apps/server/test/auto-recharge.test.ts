@@ -212,6 +212,23 @@ for (const fault of ['drop-after', 'never-after'] as const) {
   });
 }
 
+test('refuse-after: a provider that charges and says no is looked at, and not asked again', async () => {
+  const { key, accountId } = await buyKey(5, { thresholdUsd: 4.9 });
+  await spend(key, 1);
+  world.gate(false);
+  await world.control('POST', '/faults', {
+    ...{ on: 'api', fault: 'refuse-after', method: 'POST', path: '/v1/payment_intents', times: 2 },
+  });
+  assert.equal(await run(), 1);
+  const { autoRecharge, balanceUsd } = await world.me(key);
+  assert.deepEqual([autoRecharge.state, balanceUsd], ['idle', '9.750000']);
+  await later(HOUR_MS);
+  assert.equal(await run(), 0);
+  await world.settle();
+  assert.equal((await paidOf(accountId)).length, 1);
+  await world.assertBooks();
+});
+
 test('a provider that is away charges nobody; the sweeper has it charged when it is back', async () => {
   const { key, accountId } = await buyKey(5, { thresholdUsd: 4.9 });
   await spend(key, 1);

@@ -294,6 +294,15 @@ test('a payment method that was used up is refused by the provider, for good', a
 });
 
 describe('the provider fails', () => {
+  test('it charges and says no: the purchase is what exists there, charged once', async () => {
+    const asked = await request();
+    await fault('refuse-after', '/v1/payment_intents', 1);
+    const charged = await chargedBy(async () => {
+      assert.deepEqual([(await buy(asked)).status, (await buy(asked)).status], [200, 200]);
+    });
+    assert.equal(charged, 500);
+  });
+
   for (const path of ['/v1/customers', '/v1/payment_intents']) {
     for (const name of [
       'error-before',

@@ -61,7 +61,7 @@ export interface SessionFacts {
 /** What came of an attempt to charge. When nobody knows, `charge` throws `ProviderUnavailable`. */
 export type ChargeOutcome =
   | { status: 'known'; payment: PaymentFacts }
-  /** The provider would not even try; nothing exists there. */
+  /** The provider says that it would not even try. Only a look says that nothing exists there. */
   | { status: 'refused'; failure: Failure };
 
 /** Where the provider says that something has happened. */

@@ -155,7 +155,12 @@ export function createOrderReconciler(parts: OrderReconcilerParts): OrderReconci
       ...{ orderId: id, amountMicros, customerId: payerId, paymentMethodId, email },
       title: titleOf(order),
     });
-    if (outcome.status === 'refused') return refused(outcome.failure, null);
+    if (outcome.status === 'refused') {
+      // It may have charged the card and refused all the same: what exists there is asked, before anybody is told to pay
+      // again.
+      const made = await provider.findPayment({ orderId: id, customerId: payerId });
+      return made === null ? refused(outcome.failure, null) : foundCharge(order, made);
+    }
     return found(order, outcome.payment, null);
   }
 

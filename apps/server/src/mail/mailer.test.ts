@@ -194,6 +194,21 @@ test('a reply that is lost means a second copy, which can be told; a server that
   );
 });
 
+test('a mail server that takes a mail and says no: it is given up, and no second copy is sent', async () => {
+  const mailer = replica();
+  const { id, ...rest } = mailFor('a server that says no');
+  await enqueue(mailer, { id, ...rest });
+  await order('refuse-after-data');
+  assert.equal(await mailer.send(), 0);
+  assert.equal(reports.at(-1)?.outcome, 'given-up');
+  nowMs += 60 * MINUTE_MS;
+  assert.equal(await mailer.send(), 0);
+  assert.deepEqual(
+    (await arrived()).map(({ messageId }) => messageId),
+    [`<${id}@example.com>`],
+  );
+});
+
 test('who is at a mail has it to themselves for a while; who comes back too late changes nothing', async () => {
   const [stuck, other] = [replica(1_500), replica()];
   const { id, ...rest } = mailFor('a slow server');

@@ -116,6 +116,13 @@ async function withAuthorization(
   return sealed(credential);
 }
 
+/** What nodes were seen to answer to a transaction that they had passed on. */
+const WORDS = [
+  [-32000, 'transaction already in pool'],
+  [-32000, 'internal error'],
+  [-32003, 'transaction rejected'],
+] as const;
+
 const ROWS: readonly Row[] = [
   // One payment, many requests.
   { fault: 'none', told: ['200'], ...ONE_SALE },
@@ -315,6 +322,44 @@ const ROWS: readonly Row[] = [
     fault: 'the node takes the transaction and never replies',
     given: sendingMeets('reply held'),
     told: ['200'],
+    ...ONE_SALE,
+  },
+  ...WORDS.map(
+    ([code, message]): Row => ({
+      fault: `the node passes it on, answers ${code} (${message}), and shows the receipt two looks later`,
+      given: (stage) => {
+        // Both ways to send, and every repetition.
+        for (const sending of ['eth_sendRawTransactionSync', 'eth_sendRawTransaction']) {
+          stage.node.next(sending, { did: true, says: { error: { code, message } } });
+          stage.node.next(sending, { did: false, says: { error: { code, message } } }, 20);
+        }
+        // The first look is the one before it is sent.
+        stage.node.next('eth_getTransactionReceipt', { did: false, says: { result: null } }, 3);
+      },
+      // Never a 402, which would have it paid once more.
+      told: ['200|503 SETTLEMENT_UNKNOWN'],
+      ...ONE_SALE,
+    }),
+  ),
+  {
+    fault: 'the node refuses every sending, and passes none on',
+    method: 'tempo',
+    pay: resignedAs((transaction) => ({
+      ...transaction,
+      ...{ gas: 2_000_000n, nonceKey: 5n, nonce: 0, validBefore: Math.floor(Date.now() / 1_000) + 180 },
+    })),
+    given: (stage) =>
+      stage.node.next(
+        stage.sending,
+        { did: false, says: { error: { code: -32003, message: 'rejected' } } },
+        200,
+      ),
+    play: async (stage, credential) => {
+      const told = await stage.present(credential);
+      stage.node.mend();
+      return [told];
+    },
+    told: ['503 SETTLEMENT_UNKNOWN'],
     ...ONE_SALE,
   },
 
@@ -872,6 +917,29 @@ async function toldOf(response: Response): Promise<Told> {
   const again = headers.get('idempotent-replayed') === 'true';
   const text = [String(status), ...(why === undefined ? [] : [why]), ...(again ? ['again'] : [])].join(' ');
   return { status, text, body, headers };
+}
+
+for (const method of METHODS) {
+  for (const [code, message] of WORDS) {
+    test(`the unmodified client pays once when the node passes it on and answers ${code} (${message}) (${method})`, async () => {
+      const stage = await setStage(method);
+      try {
+        for (const sending of ['eth_sendRawTransactionSync', 'eth_sendRawTransaction'])
+          stage.node.next(sending, { did: true, says: { error: { code, message } } }, 2);
+        stage.node.next('eth_getTransactionReceipt', { did: false, says: { result: null } }, 3);
+        const client = world.client(await world.wallet(), method);
+        const { status } = await client.fetch(`${stage.here.url}/mpp/nickel`, { method: 'POST' });
+        await stage.rest();
+        assert([200, 503].includes(status), String(status));
+        assert.deepEqual([await stage.moved(), stage.script.runs], [PRICE, 1]);
+        const { captured, capturedMicros } = await stage.calls();
+        assert.deepEqual([captured, capturedMicros], [1, PRICE]);
+        await stage.assertBooksBalance();
+      } finally {
+        await stage.close();
+      }
+    });
+  }
 }
 
 test('who paid is who signed, whatever the credential claims', async () => {

@@ -102,6 +102,25 @@ const UNKNOWN = '503 SETTLEMENT_UNKNOWN';
 const ONE_SALE = { atRest: '200 again', runs: 1, paid: 1, books: { captured: 1 } } as const;
 const NO_SALE = { runs: 0, paid: 0, books: { released: 1 } } as const;
 
+/** Why facilitators say that they did not settle. */
+const REASONS = [
+  'insufficient_funds',
+  'invalid_exact_evm_payload_authorization_valid_before',
+  'settle_failed',
+];
+/** What nodes were seen to answer to a transaction that they had passed on. */
+const NODE_WORDS = [
+  [-32000, 'already known'],
+  [-32000, 'internal error'],
+  [-32003, 'transaction rejected'],
+] as const;
+/** A node that passes the next transaction on and says no, to both ways to send; so many receipts are not there yet. */
+function nodeSaysNo(stage: Stage, code: number, message: string, hiddenFor: number): void {
+  for (const sending of [SEND, 'eth_sendRawTransaction'])
+    stage.node.next(sending, { did: true, says: { error: { code, message } } });
+  stage.node.next('eth_getTransactionReceipt', { did: false, says: { result: null } }, hiddenFor);
+}
+
 const ROWS: readonly Row[] = [
   // One payment, many requests.
   { fault: 'none', told: ['200'], ...ONE_SALE },
@@ -284,15 +303,66 @@ const ROWS: readonly Row[] = [
   },
 
   // Settlement.
+  ...REASONS.flatMap((errorReason): Row[] => [
+    {
+      fault: `the facilitator refuses to settle, and sends nothing: ${errorReason}`,
+      settledBy: 'facilitator',
+      waits: true,
+      given: settlementMeets({ fault: 'refuse', errorReason }, 'request lost'),
+      told: [UNKNOWN],
+      ...ONE_SALE,
+    },
+    {
+      fault: `the facilitator sends it, and refuses: ${errorReason}`,
+      settledBy: 'facilitator',
+      given: settlementMeets({ fault: 'refuse-after-broadcast', errorReason }, 'request lost'),
+      told: ['200'],
+      ...ONE_SALE,
+    },
+    {
+      fault: `the facilitator refuses, and sends it when nobody looks any more: ${errorReason}`,
+      settledBy: 'facilitator',
+      waits: true,
+      play: async (stage, header) => {
+        const late = await startProcrastinator(stage.facilitatorUrl, errorReason);
+        await stage.restart({ FACILITATOR_URL: late.url });
+        const told = await stage.present(header);
+        await late.doIt();
+        await late.close();
+        await stage.restart();
+        return [told];
+      },
+      told: [UNKNOWN],
+      ...ONE_SALE,
+    },
+  ]),
+  ...NODE_WORDS.map(
+    ([code, message]): Row => ({
+      fault: `the node passes it on, answers ${code} (${message}), and shows the receipt two looks later`,
+      settledBy: 'own settler',
+      given: (stage) => nodeSaysNo(stage, code, message, 2),
+      // Never a 402, which would have it paid once more.
+      told: [`200|${UNKNOWN}`],
+      ...ONE_SALE,
+    }),
+  ),
   {
-    fault: 'the facilitator refuses to settle',
-    settledBy: 'facilitator',
-    given: settlementMeets({ fault: 'refuse', errorReason: 'insufficient_funds' }, 'request lost'),
-    told: ['402 PAYMENT_INSUFFICIENT_FUNDS'],
-    atRest: '200 again',
+    fault: 'the node says that a payment would pass which does not',
+    settledBy: 'own settler',
+    play: async (stage, header, payer) => {
+      await emptied(stage, payer);
+      stage.node.answerWith((method, [call]) =>
+        method === 'eth_call' && fieldOf(call, 'data').startsWith(TRANSFER_SELECTOR) ? '0x' : undefined,
+      );
+      const told = await stage.present(header);
+      stage.node.mend();
+      return [told];
+    },
+    told: ['402 PAYMENT_VERIFICATION_FAILED'],
+    atRest: '402 PAYMENT_INSUFFICIENT_FUNDS',
     runs: 1,
-    paid: 1,
-    books: { captured: 1 },
+    paid: 0,
+    books: { withChain: 1 },
   },
   {
     fault: 'throws before broadcast; the payer comes again',
@@ -676,7 +746,12 @@ const ROWS: readonly Row[] = [
       );
       return [first, ...(await Promise.all(more)).toSorted((a, b) => a.text.localeCompare(b.text))];
     },
-    told: ['402 PAYMENT_INSUFFICIENT_FUNDS', '200', ...Array.from({ length: 9 }, () => '200 again')],
+    // A facilitator's word is none; that our own transaction failed is the chain's.
+    told: [
+      `402 PAYMENT_INSUFFICIENT_FUNDS|${UNKNOWN}`,
+      '200',
+      ...Array.from({ length: 9 }, () => '200 again'),
+    ],
     ...ONE_SALE,
   },
   {
@@ -714,6 +789,26 @@ const ROWS: readonly Row[] = [
     told: ['503 SOURCE_DOWN', '503 SOURCE_DOWN'],
     atRest: '410 REFUNDED again',
     runs: 2,
+    paid: 1,
+    refunded: 1,
+    books: { captured: 1 },
+  },
+  {
+    fault: 'paid first; never succeeds, and the node passes the refund on and says no',
+    service: 'deed',
+    given: (stage) => {
+      stage.script.during = fails;
+    },
+    play: async (stage, header) => {
+      const told = await stage.present(header, { path: 'deed' });
+      stage.later(61_000);
+      nodeSaysNo(stage, -32003, 'transaction rejected', 2);
+      await Promise.all([stage.finish(), stage.there.app.settlementFinisher.run()]);
+      return [told];
+    },
+    told: ['503 SOURCE_DOWN'],
+    atRest: '410 REFUNDED again',
+    runs: 1,
     paid: 1,
     refunded: 1,
     books: { captured: 1 },
@@ -1247,7 +1342,7 @@ async function filled(stage: Stage, payer: PrivateKeyAccount): Promise<void> {
   await fund(stage.chain.url, payer.address, { usdcMicros: 1_000_000n, ethWei: 0n });
 }
 
-/** A facilitator that answers a settlement with 500 and carries it out when it is told to; or refuses it. */
+/** A facilitator that answers a settlement with 500, or refuses it, and carries it out when it is told to. */
 async function startProcrastinator(behind: string, refuses: string | null = null) {
   let kept: { url: string; body: string } | null = null;
   const server = createServer(async (request, response) => {
@@ -1256,6 +1351,7 @@ async function startProcrastinator(behind: string, refuses: string | null = null
     response.setHeader('content-type', 'application/json');
     if (request.url === '/settle') {
       if (refuses !== null) {
+        kept = { url, body };
         response.end(JSON.stringify({ success: false, errorReason: refuses, transaction: '', network: '' }));
         return;
       }
@@ -1292,6 +1388,8 @@ async function startProcrastinator(behind: string, refuses: string | null = null
   };
 }
 
+/** `transferWithAuthorization` with v, r and s: what the server tries before it sends it. */
+const TRANSFER_SELECTOR = '0xe3ee160e';
 const MULTICALL3 = '0xcA11bde05977b3631167028862bE2a173976CA11';
 const CALLS = parseAbi([
   'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',

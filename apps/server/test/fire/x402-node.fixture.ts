@@ -6,14 +6,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /**
  * `request lost`: the node never sees it. `reply lost`: the node did it, and the connection breaks. `no answer`: the
  * node never sees it and the connection stays open. `reply held`: the node did it, and the connection stays open.
- * A number: so many milliseconds late.
+ * A number: so many milliseconds late. `says`: what it answers, whether it `did` it or not.
  */
-export type NodeFault = 'request lost' | 'reply lost' | 'no answer' | 'reply held' | number;
+export type NodeFault =
+  | 'request lost'
+  | 'reply lost'
+  | 'no answer'
+  | 'reply held'
+  | number
+  | { did: boolean; says: { error: { code: number; message: string } } | { result: unknown } };
 
 export interface NodeWire {
   url: string;
-  /** The next request of this method meets this. */
-  next(method: string, fault: NodeFault): void;
+  /** The next request of this method meets this; the next so many of them. */
+  next(method: string, fault: NodeFault, times?: number): void;
   /** This is done before the next request of this method reaches the node. */
   before(method: string, act: () => Promise<void>): void;
   /** Every request is refused a connection from now on, until `mend`. */
@@ -52,6 +58,8 @@ export async function startNodeWire(nodeUrl: string): Promise<NodeWire> {
     if (fault === 'request lost') return void request.socket.destroy();
     if (fault === 'no answer') return;
     if (typeof fault === 'number') await sleep(fault);
+    const told = typeof fault === 'object' ? fault : null;
+    if (told?.did === false) return void response.end(JSON.stringify({ jsonrpc: '2.0', id, ...told.says }));
     const said = other?.(method, params);
     const reply =
       said !== undefined
@@ -61,7 +69,9 @@ export async function startNodeWire(nodeUrl: string): Promise<NodeWire> {
           ).text();
     if (fault === 'reply lost') return void request.socket.destroy();
     if (fault === 'reply held') return;
-    response.setHeader('content-type', 'application/json').end(reply);
+    response
+      .setHeader('content-type', 'application/json')
+      .end(told === null ? reply : JSON.stringify({ jsonrpc: '2.0', id, ...told.says }));
   }
 
   const server = createServer((request, response) => {
@@ -72,8 +82,8 @@ export async function startNodeWire(nodeUrl: string): Promise<NodeWire> {
   if (address === null || typeof address === 'string') throw new Error('the wire has no port');
   return {
     url: `http://127.0.0.1:${address.port}`,
-    next(method, fault) {
-      planned.push({ method, fault });
+    next(method, fault, times = 1) {
+      for (let i = 0; i < times; i++) planned.push({ method, fault });
     },
     before(method, run) {
       act = { method, run };

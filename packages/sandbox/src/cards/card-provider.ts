@@ -186,7 +186,11 @@ export async function startCardProvider(options: CardProviderOptions): Promise<C
         if (fault?.fault === 'error-before') return plain(500, SOMETHING_WENT_WRONG);
         const answer = execute(route, request, params, key);
         const told =
-          fault?.fault === 'error-after' ? { ...plain(500, SOMETHING_WENT_WRONG), kept: true } : answer;
+          fault?.fault === 'error-after'
+            ? { ...plain(500, SOMETHING_WENT_WRONG), kept: true }
+            : fault?.fault === 'refuse-after'
+              ? { ...plain(400, REFUSED_AFTER), kept: true }
+              : answer;
         keep(told);
         await settle();
         return told;
@@ -386,6 +390,11 @@ export async function startCardProvider(options: CardProviderOptions): Promise<C
   };
 }
 
+const REFUSED_AFTER: ErrorBody = {
+  type: 'invalid_request_error',
+  code: 'parameter_invalid_string',
+  message: 'The sandbox did it and says no, as ordered.',
+};
 const SOMETHING_WENT_WRONG: ErrorBody = {
   type: 'api_error',
   message: 'An unknown error occurred. (This is the sandbox.)',

@@ -559,6 +559,16 @@ describe('how the library sees failures', () => {
     assert.equal((await stripe.customers.list({ email })).data.length, 1, 'done once, found by looking');
   });
 
+  test('what was done and refused is refused to the repeat as well, and found by looking', async () => {
+    await control(provider.url, 'POST', '/faults', { on: 'api', fault: 'refuse-after', method: 'POST' });
+    const [key, email] = [{ idempotencyKey: 'done-and-refused' }, 'refused@example.com'];
+    for (let ask = 0; ask < 2; ask++) {
+      const refused = await failureOf(stripe.customers.create({ email }, key));
+      assert(refused instanceof errors.StripeInvalidRequestError);
+    }
+    assert.equal((await stripe.customers.list({ email })).data.length, 1);
+  });
+
   test('a lost reply or a time-out ends well: the repeat gets the first answer', async () => {
     for (const fault of ['drop-after', 'never-after'] as const) {
       await control(provider.url, 'POST', '/faults', { on: 'api', fault, method: 'POST' });

@@ -8,6 +8,7 @@ const MAX_TEXT_CHARACTERS = 200;
 const API_FAULTS = [
   'error-before',
   'error-after',
+  'refuse-after',
   'drop-before',
   'drop-after',
   'never-before',
@@ -24,6 +25,7 @@ export interface ApiFault {
   /**
    * - error-before: status 500, nothing done, nothing kept.
    * - error-after: does its work, then status 500, which the idempotency key gets again.
+   * - refuse-after: does its work, then status 400 as for a wrong request, which the idempotency key gets again.
    * - drop-before, drop-after: the connection is torn down before or after the work; a repeat gets the true answer.
    * - never-before, never-after: no answer, without or with the work done.
    * - late: does its work after `delayMs`, then answers.

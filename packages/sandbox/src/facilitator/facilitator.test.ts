@@ -390,6 +390,11 @@ describe('faults on order', () => {
       answer: /^success false insufficient_funds none$/,
       moves: false,
     },
+    {
+      fault: { fault: 'refuse-after-broadcast', errorReason: 'insufficient_funds' },
+      answer: /^success false insufficient_funds none$/,
+      moves: true,
+    },
     { fault: { fault: 'throw-before-broadcast' }, answer: /^Error .*\(500\)/, moves: false },
     { fault: { fault: 'throw-after-broadcast' }, answer: /^Error .*\(500\)/, moves: true },
     { fault: { fault: 'drop-before' }, answer: /^TypeError fetch failed/, moves: false },

@@ -118,6 +118,9 @@ export async function startFacilitator(options: FacilitatorOptions): Promise<Fac
     switch (fault.fault) {
       case 'refuse':
         return refuse(request.requirements.network, fault.errorReason);
+      case 'refuse-after-broadcast':
+        await work(request, reply);
+        return refuse(request.requirements.network, fault.errorReason);
       case 'throw-before-broadcast':
         return reply.code(500).send({ error: 'Internal Server Error' });
       case 'throw-after-broadcast':

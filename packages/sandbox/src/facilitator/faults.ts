@@ -12,6 +12,7 @@ const DEFAULT_GARBAGE = '<!doctype html><html><head><title>Just a moment</title>
 
 const KINDS = [
   'refuse',
+  'refuse-after-broadcast',
   'throw-before-broadcast',
   'throw-after-broadcast',
   'drop-before',
@@ -30,6 +31,7 @@ export interface Fault {
   on: Step;
   /**
    * - refuse: isValid false, or success false, with `errorReason`; nothing is looked at or sent.
+   * - refuse-after-broadcast: does its work (settles on chain), then answers as `refuse` does.
    * - throw-before-broadcast: status 500, nothing moved.
    * - throw-after-broadcast: does its work (settles on chain), then status 500.
    * - drop-before: the connection is torn down before anything is done.
@@ -123,7 +125,7 @@ function readFault(order: unknown): Fault | string {
   if (typeof errorReason !== 'string' || errorReason.length > MAX_TEXT_CHARACTERS) {
     return `errorReason must be a text of at most ${MAX_TEXT_CHARACTERS} characters`;
   }
-  if (fault === 'refuse' && errorReason === '') return 'refuse needs errorReason';
+  if (fault.startsWith('refuse') && errorReason === '') return `${fault} needs errorReason`;
   if (typeof text !== 'string' || text.length > MAX_TEXT_CHARACTERS) {
     return `text must be a text of at most ${MAX_TEXT_CHARACTERS} characters`;
   }

@@ -6,10 +6,17 @@ const MAX_TIMES = 100_000;
 /**
  * - refuse-for-now: the recipient is answered with 451, and the mail is not kept.
  * - refuse-for-good: the recipient is answered with 550, and the mail is not kept.
+ * - refuse-after-data: the mail is kept, and answered with 554.
  * - drop-after-data: the mail is kept, and the connection torn down before that is said.
  * - never-answer: the recipient is never answered, and the mail is not kept.
  */
-const FAULTS = ['refuse-for-now', 'refuse-for-good', 'drop-after-data', 'never-answer'] as const;
+const FAULTS = [
+  'refuse-for-now',
+  'refuse-for-good',
+  'refuse-after-data',
+  'drop-after-data',
+  'never-answer',
+] as const;
 type FaultKind = (typeof FAULTS)[number];
 
 interface Fault {
@@ -52,7 +59,7 @@ export function openFaults(): MailFaults {
     },
     take(point) {
       const [next] = faults;
-      if (next === undefined || (next.fault === 'drop-after-data') !== (point === 'data')) return null;
+      if (next === undefined || next.fault.endsWith('-after-data') !== (point === 'data')) return null;
       next.times -= 1;
       if (next.times <= 0) faults.shift();
       return next.fault;

@@ -74,7 +74,10 @@ export async function startMailbox(options: MailboxOptions): Promise<Mailbox> {
         const to = envelope.rcptTo.map(({ address }) => address);
         mails.add(Buffer.concat(parts), { from, to }).then(
           ({ id }) => {
-            if (faults.take('data') === null) return answer(null, `OK: kept by the sandbox as ${id}`);
+            const fault = faults.take('data');
+            if (fault === null) return answer(null, `OK: kept by the sandbox as ${id}`);
+            if (fault === 'refuse-after-data')
+              return answer(replyOf(554, 'Sandbox: kept and refused, as ordered'));
             for (const socket of sockets) if (socket.remotePort === remotePort) socket.destroy();
           },
           () => answer(replyOf(554, 'Sandbox: that cannot be read as a mail, or not be kept')),

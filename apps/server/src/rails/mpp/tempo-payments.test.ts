@@ -96,20 +96,32 @@ const payment: OnChainPayment = {
   evidence: { scheme: 'tempo', raw: '0x76', hash: HASH, data: DATA, validBefore: NOW_S + 25 },
 };
 
-type Sent = 'taken' | 'lost' | 'reply lost' | { code: number; message?: string };
+/** `did`: it passed the transaction on, and answered an error all the same. */
+type Sent = 'taken' | 'lost' | 'reply lost' | { code: number; message?: string; did?: true };
 
-/** A node that does with each sending what it is told, and mines what it took. */
-function nodeThat(sendings: readonly Sent[], mined: { amountUnits?: bigint; timestamp?: number } = {}) {
+/**
+ * A node that does with each sending what it is told, and mines what it took.
+ *
+ * @param mined.hiddenFor how many looks do not show the receipt yet
+ * @param mined.secondsALook how far the chain's clock goes on from look to look
+ */
+function nodeThat(
+  sendings: readonly Sent[],
+  mined: { amountUnits?: bigint; timestamp?: number; hiddenFor?: number; secondsALook?: number } = {},
+) {
   let sent = 0;
   let isMined = false;
-  const { amountUnits = 50_000n, timestamp = NOW_S } = mined;
+  const { amountUnits = 50_000n, secondsALook = 0 } = mined;
+  let { hiddenFor = 0, timestamp = NOW_S } = mined;
   const word = (value: string) => `0x${value.slice(2).padStart(64, '0')}`;
   const rpc: Rpc = {
     async call(method) {
-      if (method === 'eth_getBlockByNumber')
+      if (method === 'eth_getBlockByNumber') {
+        timestamp += secondsALook;
         return { number: '0x1', timestamp: `0x${timestamp.toString(16)}` };
+      }
       if (method === 'eth_getTransactionReceipt') {
-        if (!isMined) return null;
+        if (!isMined || hiddenFor-- > 0) return null;
         const topics = [TRANSFER, word(PAYER.address.toLowerCase()), word(US)];
         return {
           transactionHash: HASH,
@@ -124,6 +136,7 @@ function nodeThat(sendings: readonly Sent[], mined: { amountUnits?: bigint; time
       if (does === 'taken' || does === 'reply lost') isMined = true;
       if (does === 'taken') return HASH;
       if (does === undefined || typeof does === 'string') throw new RpcUnreachable(method, does);
+      isMined ||= does.did === true;
       throw new RpcRefusal(method, does.code, does.message ?? 'no', null);
     },
     close: async () => {},
@@ -136,7 +149,7 @@ for (const [name, sendings, status] of [
   ['is lost once', ['lost', 'taken'], 'settled'],
   ['is taken, and the reply lost', ['reply lost'], 'settled'],
   ['meets a node that is busy', [{ code: -32005 }, { code: -32603 }, 'taken'], 'settled'],
-  ['is refused', [{ code: -32003 }], 'refused'],
+  ['is refused once', [{ code: -32003 }, 'taken'], 'settled'],
   ['may have arrived, and is refused after that', ['lost', { code: -32003 }, 'taken'], 'settled'],
 ] as const) {
   test(`a transaction that ${name}: ${status}`, async () => {
@@ -147,6 +160,25 @@ for (const [name, sendings, status] of [
     assert.equal(node.sent(), sendings.length);
   });
 }
+
+for (const [code, message] of [
+  [-32000, 'transaction already in pool'],
+  [-32000, 'internal error'],
+  [-32003, 'transaction rejected'],
+  [-32601, 'the method is not available'],
+  [3, 'execution reverted'],
+] as const) {
+  test(`a node that passes it on, answers ${code} (${message}) and shows the receipt two looks later: settled`, async () => {
+    const node = nodeThat([{ code, message, did: true }], { hiddenFor: 2 });
+    assert.equal((await node.chain.settle(payment)).status, 'settled');
+  });
+}
+
+test('a transaction that every sending is refused for is dead once the chain is past its end, and not before', async () => {
+  const verdict = await nodeThat([{ code: -32003 }], { secondsALook: 8 }).chain.settle(payment);
+  assert.equal(verdict.status, 'dead');
+  assert.equal(verdict.status === 'dead' && verdict.refusal.code, 'PAYMENT_EXPIRED');
+});
 
 test('a transaction that moved another amount has paid nothing', async () => {
   assert.equal((await nodeThat(['taken'], { amountUnits: 49_999n }).chain.settle(payment)).status, 'dead');

@@ -167,24 +167,17 @@ export function tempoPayments(parts: {
     if (before.status !== 'open') return before;
     const untilMs = performance.now() + SETTLE_TIMEOUT_MS;
     let isSent = false;
-    let mayBeSent = false;
     for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LAST_LOOK_MS)) {
-      let isRefused = false;
+      // A node may pass the transaction on and answer an error, whatever its code: a send that failed proves nothing.
+      // Until the chain is past its end the transaction may be mined, so the only verdicts are those of `look`.
       if (!isSent) {
-        try {
-          await rpc.call('eth_sendRawTransaction', [evidenceOf(payment).raw]);
-          isSent = true;
-        } catch (error) {
-          if (!(error instanceof RpcRefusal)) mayBeSent = true;
-          // Somebody may have sent it before us.
-          else if (/already known|already imported/i.test(error.message)) isSent = true;
-          else isRefused = !NODE_TROUBLES.includes(error.code);
-        }
+        isSent = await rpc.call('eth_sendRawTransaction', [evidenceOf(payment).raw]).then(
+          () => true,
+          () => false,
+        );
       }
       const looked = await look(payment);
       if (looked.status === 'settled' || looked.status === 'dead') return looked;
-      // The node will not have it, and nothing is on its way.
-      if (isRefused && !mayBeSent) return { status: 'refused', refusal: FAILED() };
       if (performance.now() + pauseMs > untilMs) return { status: 'unknown', cause: 'not mined in time' };
       await sleep(pauseMs);
     }

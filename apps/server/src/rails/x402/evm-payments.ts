@@ -148,7 +148,6 @@ export function evmPayments(parts: EvmPaymentParts): NetworkPayments {
   async function settleByFacilitators(payment: OnChainPayment): Promise<ChainVerdict> {
     const startedAtMs = performance.now();
     const { authorization, forFacilitator } = evidenceOf(payment);
-    let maybeSent = false;
     for (const facilitator of parts.facilitators(forFacilitator.x402Version)) {
       if (performance.now() - startedAtMs > FAIL_OVER_MS) break;
       const settlement = await facilitator.settle(forFacilitator);
@@ -160,13 +159,7 @@ export function evmPayments(parts: EvmPaymentParts): NetworkPayments {
       const looked = await lookUntil(authorization, said ? SETTLE_TIMEOUT_MS : 0);
       if (looked.status !== 'open') return looked;
       if (said) return { status: 'unknown' };
-      if (settlement.status === 'failed') {
-        const refusal = refusalFromFacilitator(settlement.reason);
-        // Only if nobody before it may have sent something.
-        if (refusal.code !== 'PAYMENT_VERIFICATION_FAILED' && !maybeSent)
-          return { status: 'refused', refusal };
-      }
-      maybeSent = true;
+      // It may have sent the transaction and refused all the same: its reason proves nothing, and the next one is asked.
     }
     const looked = await lookUntil(authorization, LOOK_TIMEOUT_MS);
     return looked.status === 'open' ? { status: 'unknown' } : looked;
@@ -186,7 +179,9 @@ export function evmPayments(parts: EvmPaymentParts): NetworkPayments {
   async function settle(payment: OnChainPayment): Promise<ChainVerdict> {
     try {
       const before = tried.get(payment);
-      const isFresh = before !== undefined && performance.now() - before.atMs < TRIED_FRESH_MS;
+      // A facilitator's refusal proves nothing, so before one is asked the chain is, however lately it was.
+      const isFresh =
+        relayer !== null && before !== undefined && performance.now() - before.atMs < TRIED_FRESH_MS;
       const { refusal, isPlain } = isFresh
         ? { refusal: null, isPlain: before.isPlain }
         : await tryOut(payment);

@@ -1,7 +1,18 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import type { Blockhash } from '@solana/kit';
-import { type ChainVerdict, PaymentRefused } from '../../paid-call/rail.ts';
+import {
+  type Blockhash,
+  compileTransaction,
+  createTransactionMessage,
+  generateKeyPairSigner,
+  getBase64EncodedWireTransaction,
+  pipe,
+  setTransactionMessageFeePayer,
+  setTransactionMessageLifetimeUsingBlockhash,
+} from '@solana/kit';
+import { type ChainVerdict, type OnChainPayment, PaymentRefused } from '../../paid-call/rail.ts';
+import type { Facilitator } from './facilitator.ts';
 import { NETWORKS } from './networks.ts';
 import { type SvmEvidence, svmPayments } from './svm-payments.ts';
 import { findSolanaTransfer } from './transfers.ts';
@@ -31,17 +42,22 @@ test('a settlement whose fee payer the facilitator has changed since does not bu
   );
 });
 
-/** What is said of a payment that can land no more, by a node that lists so many signatures of its payer at a time. */
-function look(listed: number, transaction: unknown): Promise<ChainVerdict> {
-  const network = NETWORKS.find(({ kind }) => kind === 'solana');
-  assert(network?.kind === 'solana');
+const NETWORK = NETWORKS.find((each) => each.kind === 'solana') ?? assert.fail('Solana is no network');
+
+function paymentOf(messageHash: string, deadAfterMs: number): OnChainPayment {
   const evidence: SvmEvidence = {
     scheme: 'exact-svm',
     source: 'source',
     blockhash: BLOCKHASH,
-    messageHash: 'of none of them',
+    messageHash,
     forFacilitator: { x402Version: 2, paymentPayload: {}, paymentRequirements: {} },
   };
+  const { id: network, asset } = NETWORK;
+  return { key: 'key', network, asset, payer: 'payer', payTo: 'us', amountUnits: 1n, deadAfterMs, evidence };
+}
+
+/** What is said of a payment that can land no more, by a node that lists so many signatures of its payer at a time. */
+function look(listed: number, transaction: unknown): Promise<ChainVerdict> {
   const answers: Record<string, unknown> = {
     isBlockhashValid: { value: false },
     getSignaturesForAddress: Array.from({ length: listed }, (_, index) => ({
@@ -51,23 +67,65 @@ function look(listed: number, transaction: unknown): Promise<ChainVerdict> {
     getTransaction: transaction,
   };
   return svmPayments({
-    network,
+    network: NETWORK,
     nowMs: Date.now,
     report: () => {},
     facilitators: () => [],
     rpc: { call: async (method) => answers[method], batch: async () => [], close: async () => {} },
-  }).look({
-    key: 'key',
-    network: network.id,
-    asset: network.asset,
-    payer: 'payer',
-    payTo: 'us',
-    amountUnits: 1n,
-    deadAfterMs: 0,
-    evidence,
-  });
+  }).look(paymentOf('of none of them', 0));
 }
 
 test('a signature that is listed and whose transaction the node does not find may be that of the payment', async () => {
   assert.equal((await look(1, null)).status, 'unknown');
 });
+
+/** A transaction on the wire, and what its message is known by. */
+async function anyTransaction(): Promise<{ wire: string; messageHash: string }> {
+  const { address } = await generateKeyPairSigner();
+  const message = pipe(
+    createTransactionMessage({ version: 0 }),
+    (empty) => setTransactionMessageFeePayer(address, empty),
+    (paid) =>
+      setTransactionMessageLifetimeUsingBlockhash({ blockhash: BLOCKHASH, lastValidBlockHeight: 1n }, paid),
+  );
+  const compiled = compileTransaction(message);
+  const messageHash = createHash('sha256').update(Uint8Array.from(compiled.messageBytes)).digest('hex');
+  return { wire: getBase64EncodedWireTransaction(compiled), messageHash };
+}
+
+for (const reason of ['insufficient_funds', 'invalid_exact_svm_transaction_expired']) {
+  test(`a facilitator that sends it, says ${reason}, and the chain shows it two looks later: settled`, async () => {
+    const { wire, messageHash } = await anyTransaction();
+    let hiddenFor = 2;
+    let isSent = false;
+    const facilitator: Facilitator = {
+      url: 'http://facilitator.test',
+      supported: async () => [],
+      verify: async () => ({ status: 'valid' }),
+      async settle() {
+        isSent = true;
+        return { status: 'failed', reason, transaction: null };
+      },
+      close: async () => {},
+    };
+    const landed = { transaction: [wire, 'base64'], meta: { err: null } };
+    const verdict = await svmPayments({
+      network: NETWORK,
+      nowMs: Date.now,
+      report: () => {},
+      facilitators: () => [facilitator],
+      rpc: {
+        async call(method) {
+          if (method === 'isBlockhashValid') return { value: true };
+          if (method === 'getTransaction') return landed;
+          return isSent && hiddenFor-- <= 0
+            ? [{ signature: 'signature', blockTime: null, memo: null, err: null, slot: 1 }]
+            : [];
+        },
+        batch: async (_method, each) => each.map(() => landed),
+        close: async () => {},
+      },
+    }).settle(paymentOf(messageHash, Date.now() + 60_000));
+    assert.equal(verdict.status, 'settled');
+  });
+}

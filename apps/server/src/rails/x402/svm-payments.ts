@@ -210,7 +210,6 @@ export function svmPayments(parts: {
     const { forFacilitator } = evidenceOf(payment);
     const before = await look(payment);
     if (before.status !== 'open') return before;
-    let maybeSent = false;
     for (const facilitator of parts.facilitators(forFacilitator.x402Version)) {
       const settlement = await facilitator.settle(forFacilitator);
       if (settlement.status === 'unavailable' && !settlement.reached) continue;
@@ -218,12 +217,7 @@ export function svmPayments(parts: {
       const looked = await lookUntil(payment, signature === null ? 0 : SETTLE_TIMEOUT_MS, signature);
       if (looked.status !== 'open') return looked;
       if (signature !== null) return { status: 'unknown' };
-      if (settlement.status === 'failed') {
-        const refusal = refusalFromFacilitator(settlement.reason);
-        const definite = refusal.code === 'PAYMENT_INSUFFICIENT_FUNDS' || refusal.code === 'PAYMENT_EXPIRED';
-        if (definite && !maybeSent) return { status: 'refused', refusal };
-      }
-      maybeSent = true;
+      // It may have sent the transaction and refused all the same: its reason proves nothing, and the next one is asked.
     }
     const looked = await lookUntil(payment, LOOK_TIMEOUT_MS, null);
     return looked.status === 'open' ? { status: 'unknown' } : looked;
