@@ -250,6 +250,45 @@ test('rotation gives the account one new key; revocation ends the last', async (
   assert.deepEqual([dead.status, (await jsonOf(dead)).last_error_reason.code], [402, 'API_KEY_REVOKED']);
 });
 
+test('a change of a key that is rotated at the same moment holds for its successor, or is refused', async () => {
+  const key = await server.key('1');
+  const waiting = async () => {
+    const [found] = await database.sql<{ waiting: number }[]>`
+      select count(*)::integer as waiting from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`;
+    return found?.waiting ?? 0;
+  };
+  const released = Promise.withResolvers<void>();
+  const locked = Promise.withResolvers<void>();
+  const lock = database.sql.begin(async (transaction) => {
+    await transaction`
+      select 1 from api_keys where digest = sha256(convert_to(${key}, 'UTF8')) for no key update`;
+    locked.resolve();
+    await released.promise;
+  });
+  await locked.promise;
+  const rotated = me(key).then(() =>
+    fetch(`${server.url}/api/keys/me/rotate`, { method: 'POST', headers: { 'x-api-key': key } }),
+  );
+  await until('the rotation to wait', async () => (await waiting()) === 1);
+  const changes = [{ perCallUsd: '0.10' }, { perDayUsd: '0.20' }].map((caps) =>
+    fetch(`${server.url}/api/keys/me`, {
+      method: 'PATCH',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: JSON.stringify({ caps }),
+    }),
+  );
+  await until('the changes to wait', async () => (await waiting()) === 3);
+  released.resolve();
+  await lock;
+  const { apiKey } = await jsonOf(rotated);
+  for (const response of await Promise.all(changes)) {
+    assert.deepEqual([response.status, (await jsonOf(response)).code], [401, 'API_KEY_REVOKED']);
+  }
+  const { body } = await me(apiKey);
+  assert.deepEqual([body.caps.perCallUsd, body.caps.perDayUsd], [null, null]);
+});
+
 test('keys that cannot pay are told apart in the 402, and a key is stored and logged nowhere', async () => {
   const code = async (key: string) => (await jsonOf(server.call('ping', key))).last_error_reason.code;
   assert.equal(await code('nonsense'), 'API_KEY_INVALID');

@@ -98,11 +98,11 @@ export function accountRoutes(app: FastifyInstance, parts: AccountRouteParts): v
     const known = await keys.find(presented);
     const record = known === null ? null : await keys.record(known.id);
     if (record === null) throw new Problem(401, 'API_KEY_INVALID', 'This API key is not known here.');
-    if (record.status === 'revoked') {
-      throw new Problem(401, 'API_KEY_REVOKED', 'This API key was revoked or rotated.');
-    }
+    if (record.status === 'revoked') throw ended();
     return record;
   }
+
+  const ended = () => new Problem(401, 'API_KEY_REVOKED', 'This API key was revoked or rotated.');
 
   app.get('/api/keys/me', async (request, reply) => describeKey(await ownKey(request, reply)));
 
@@ -118,12 +118,13 @@ export function accountRoutes(app: FastifyInstance, parts: AccountRouteParts): v
       if (parts.autoRecharges === null) throw cardsNotConfigured();
       await parts.autoRecharges.change(record.accountId, recharge);
     }
-    const isDone = await keys.update(record.id, {
+    const outcome = await keys.update(record.id, {
       ...(change.label === undefined ? {} : { label: change.label === '' ? null : change.label }),
       ...(change.caps?.perCallUsd === undefined ? {} : { capPerCallMicros: change.caps.perCallUsd }),
       ...(cap === undefined ? {} : { capPerDayMicros: cap }),
     });
-    if (!isDone) throw capFixed((await keys.record(record.id)) ?? record);
+    if (outcome === 'ended') throw ended();
+    if (outcome === 'cap_held') throw capFixed((await keys.record(record.id)) ?? record);
     return describeKey((await keys.record(record.id)) ?? record);
   });
 

@@ -53,12 +53,13 @@ export interface Keys {
   /**
    * Changes caps and label. `null` takes a cap away; what is left out stays.
    *
-   * @returns false, and changes nothing, when it would raise a cap per day that is held
+   * @returns why nothing was changed: it would raise a cap per day that is held, or the key has ended meanwhile, and its
+   *   successor took over what stood until then
    */
   update(
     id: bigint,
     change: { label?: string | null; capPerCallMicros?: bigint | null; capPerDayMicros?: bigint | null },
-  ): Promise<boolean>;
+  ): Promise<'done' | 'cap_held' | 'ended'>;
   /**
    * Replaces a key by a new one of the same account, caps and expiry; the old one ends in the same commit.
    *
@@ -172,19 +173,21 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
           ? {}
           : { cap_per_day_micros: textOf(change.capPerDayMicros) }),
       };
-      if (Object.keys(columns).length === 0) return true;
+      if (Object.keys(columns).length === 0) return 'done';
       const cap = change.capPerDayMicros;
       if (cap === undefined) {
-        await sql`update api_keys set ${sql(columns)} where id = ${String(id)}`;
-        return true;
+        const { count } = await sql`
+          update api_keys set ${sql(columns)} where id = ${String(id)} and status <> 'revoked'`;
+        return count === 1 ? 'done' : 'ended';
       }
-      const rows = await sql`
+      const { count } = await sql`
         update api_keys set ${sql(columns)},
           cap_afterwards_micros = case when cap_fixed_until is not null then ${textOf(cap)}::bigint end
-        where id = ${String(id)} and (cap_fixed_until is null or cap_fixed_until <= ${now()}
-          or cap_per_day_micros >= ${textOf(cap)}::bigint)
-        returning id`;
-      return rows.length === 1;
+        where id = ${String(id)} and status <> 'revoked' and (cap_fixed_until is null or cap_fixed_until <= ${now()}
+          or cap_per_day_micros >= ${textOf(cap)}::bigint)`;
+      if (count === 1) return 'done';
+      const [ended] = await sql`select 1 from api_keys where id = ${String(id)} and status = 'revoked'`;
+      return ended === undefined ? 'cap_held' : 'ended';
     },
 
     async rotate(id) {
