@@ -98,9 +98,9 @@ describe('a file that', () => {
       test('a', () => new Promise(() => {
         spawn(process.execPath, ['-e', 'const { createServer } = require("node:http"); ${server}'], { stdio: 'inherit' });
       }));`,
-      10_000,
+      5_000,
     );
-    assert.deepEqual(ran.failed, ['did not end within 10 s']);
+    assert.deepEqual(ran.failed, ['did not end within 5 s']);
     const port = /^port (\d+)$/m.exec(ran.output)?.[1];
     assert(port !== undefined, ran.output);
     await assert.rejects(fetch(`http://127.0.0.1:${port}`));

@@ -2,14 +2,14 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
-/** Of what a test imports, by a part of its path or a package's name: what takes seconds to start, or minutes to do. */
+/** Of what a test imports, from the root or by the package's name: what takes seconds to start. */
 const SLOW_PARTS = [
   'packages/sandbox/src/chain/anvil.ts',
-  'apps/server/test/fire/',
   'apps/server/test/fire/server-process.fixture.ts',
-  'packages/sandbox/src/start.test.ts',
   'playwright-core',
 ];
+/** Whatever they import, these take minutes. */
+const SLOW_FOLDER = 'apps/server/test/fire/';
 /** Whoever imports it has a database. */
 const DATABASE_PART = 'apps/server/test/database.fixture.ts';
 /** Whoever imports it can be run for hours. */
@@ -63,12 +63,12 @@ export function findTestFiles(root: string): TestFile[] {
     .map((path) => path.replaceAll('\\', '/'))
     .sort((a, b) => (LONGEST_SECONDS[b] ?? 0) - (LONGEST_SECONDS[a] ?? 0) || (a < b ? -1 : 1))
     .map((path) => {
-      const parts = [...partsOf(root, path)];
-      const has = (wanted: string) => parts.some((part) => part.startsWith(wanted));
+      const parts = partsOf(root, path);
+      const has = (part: string) => parts.has(part);
       return {
         path,
         needsDatabase: has(DATABASE_PART),
-        isSlow: SLOW_PARTS.some(has),
+        isSlow: SLOW_PARTS.some(has) || path.startsWith(SLOW_FOLDER) || path in LONGEST_SECONDS,
         isDeep: has(DEEP_PART),
       };
     });
