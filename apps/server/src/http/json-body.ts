@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
+import { readJson } from './json-text.ts';
 import { invalidRequest } from './problem.ts';
 
 /**
@@ -8,14 +9,8 @@ import { invalidRequest } from './problem.ts';
  * @throws Problem 400 with the fields that are wrong
  */
 export function readJsonBody<T>(request: FastifyRequest, schema: z.ZodType<T>): T {
-  const raw = request.body instanceof Buffer ? request.body.toString('utf8') : '';
-  let value: unknown;
-  try {
-    value = raw.trim() === '' ? {} : JSON.parse(raw);
-  } catch {
-    throw invalidRequest('The body is not JSON.');
-  }
-  const parsed = schema.safeParse(value);
+  const value = readJson(request.body instanceof Buffer ? request.body : undefined);
+  const parsed = schema.safeParse(value === undefined ? {} : value);
   if (parsed.success) return parsed.data;
   const fields = parsed.error.issues
     .slice(0, 20)

@@ -6,6 +6,7 @@ import Fastify, {
   type FastifyReply,
   LogController,
 } from 'fastify';
+import { refuseUnkeepableAddress } from './json-text.ts';
 import { databaseLost, Problem } from './problem.ts';
 
 const BODY_LIMIT_BYTES = 256 * 1024;
@@ -72,6 +73,11 @@ export function createHttpServer(logger: FastifyBaseLogger): FastifyInstance {
   app.addContentTypeParser(['application/json', '*'], { parseAs: 'buffer' }, (_request, body, done) =>
     done(null, body),
   );
+
+  app.addHook('onRequest', (request, _reply, done) => {
+    refuseUnkeepableAddress(request.url);
+    done();
+  });
 
   // When an answer leaves, and not when its request comes: finished ones bring these headers by themselves.
   app.addHook('onSend', (request, reply, payload, done) => {

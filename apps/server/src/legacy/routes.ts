@@ -3,6 +3,7 @@
  * with JSON, which means the same. What is sold goes through the paid call like everything else.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { readJson } from '../http/json-text.ts';
 import { Problem, unavailable } from '../http/problem.ts';
 import { sendFinished } from '../http/server.ts';
 import type { PaidCall } from '../paid-call/paid-call.ts';
@@ -81,7 +82,7 @@ function bodyOf(request: FastifyRequest<{ Querystring: Query }>): Buffer | undef
   if (query.length === 0) return sent;
   let body: unknown = {};
   try {
-    if (sent !== undefined) body = JSON.parse(sent.toString('utf8'));
+    body = readJson(sent) ?? {};
   } catch {
     return sent;
   }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { readJson } from '../http/json-text.ts';
 import { type FieldIssue, invalidRequest } from '../http/problem.ts';
 import type { Service } from '../services/define.ts';
 
@@ -27,14 +28,8 @@ export function readInput(service: Service, rawBody: Buffer | undefined): unknow
 
 /** The body as it came. @throws Problem 400 unless it is a JSON object, or empty */
 export function bodyObject(rawBody: Buffer | undefined): Record<string, unknown> {
-  const content = rawBody === undefined ? '' : rawBody.toString('utf8').trim();
-  if (content === '') return {};
-  let value: unknown;
-  try {
-    value = JSON.parse(content);
-  } catch {
-    throw invalidRequest('The body is not JSON. Send a JSON object with Content-Type: application/json.');
-  }
+  const value = readJson(rawBody);
+  if (value === undefined) return {};
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw invalidRequest('The body must be a JSON object.');
   }
