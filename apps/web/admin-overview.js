@@ -1,4 +1,5 @@
 import { actsTable } from './admin-act.js';
+import { callerSection } from './admin-caller.js';
 import { ask } from './admin-session.js';
 import { accountLink, badge, code, figures, moment, recordsTable, usd } from './admin-tables.js';
 import { formatMicros, microsOf } from './amount.js';
@@ -20,7 +21,7 @@ let days = 30;
  * @param {{ again: () => void, tell: (tone: string, text: string) => void, goOn: (act: object) => void }} page
  */
 export async function overviewView(page) {
-  const overview = await ask(`overview?days=${days}`);
+  const [overview, caller] = await Promise.all([ask(`overview?days=${days}`), ask('caller')]);
   return el(
     'div',
     {},
@@ -32,6 +33,7 @@ export async function overviewView(page) {
     unfinishedSection(overview, page),
     booksSection(overview.books, page),
     upstreamsSection(overview.upstreams),
+    callerSection(caller),
   );
 }
 

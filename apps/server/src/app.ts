@@ -16,8 +16,8 @@ import type { Database, Pools } from './db/connection.ts';
 import type { MppOffer, Route, X402Offer } from './discovery/context.ts';
 import { sendPage } from './discovery/pages.ts';
 import { discoveryRoutes } from './discovery/routes.ts';
-import { callerAddress } from './http/caller-address.ts';
-import { createRateLimit } from './http/rate-limit.ts';
+import { createAddressReader, proxyNotices } from './http/proxy-check.ts';
+import { createAddressLimit, createRateLimit } from './http/rate-limit.ts';
 import { createHttpServer } from './http/server.ts';
 import { createRegistrar } from './identity/registrar.ts';
 import { ERC8004_IDENTITY_REGISTRY } from './identity/registry-abi.ts';
@@ -110,7 +110,8 @@ export interface App {
 export function createApp(parts: AppParts): App {
   const { config, baseUrl, version, pools, services, logger, nowMs } = parts;
   const { sql } = pools;
-  const addressOf = (request: FastifyRequest) => callerAddress(request.raw, config.trustedProxies);
+  const addresses = createAddressReader(config.proxyTrust, (message) => logger.warn(message));
+  const addressOf = (request: FastifyRequest) => addresses.addressOf(request.raw);
 
   const ledger = createLedger(pools, nowMs);
   const keys = createKeys(sql, nowMs);
@@ -118,6 +119,8 @@ export function createApp(parts: AppParts): App {
   const calls = createCallStore(pools, { nowMs, answerTtlMs: config.answerTtlMs });
   const debts = createDebts(sql, { ledger, keys, nowMs });
   const limit = (perMinute: number) => createRateLimit({ perMinute, maxNames: MAX_LIMITED_NAMES, nowMs });
+  const limitByAddress = (perMinute: number) =>
+    createAddressLimit({ perMinute, maxNames: MAX_LIMITED_NAMES, nowMs });
   const mailer = createMailer(sql, {
     smtp: config.mail === null ? null : { ...config.mail, timeoutMs: MAIL_TIMEOUT_MS },
     nowMs,
@@ -145,9 +148,9 @@ export function createApp(parts: AppParts): App {
             addressOf,
             nowMs,
           },
-          checkoutLimit: limit(CHECKOUTS_PER_MINUTE),
-          purchaseLimit: limit(PURCHASE_REQUESTS_PER_MINUTE),
-          accountLimit: limit(config.rateLimitPerAddress),
+          checkoutLimit: limitByAddress(CHECKOUTS_PER_MINUTE),
+          purchaseLimit: limitByAddress(PURCHASE_REQUESTS_PER_MINUTE),
+          accountLimit: limitByAddress(config.rateLimitPerAddress),
           report(what, { id, kind, amountMicros }) {
             metrics.cardOrder(kind, what);
             const line = { what, orderId: id, kind, amountMicros: String(amountMicros) };
@@ -252,7 +255,7 @@ export function createApp(parts: AppParts): App {
     upstreams: upstreams.apis,
     availability,
     catalog,
-    addressLimit: limit(config.rateLimitPerAddress),
+    addressLimit: limitByAddress(config.rateLimitPerAddress),
     payerLimit: limit(config.rateLimitPerKey),
     maxConcurrent: config.maxConcurrentCalls,
     maxConcurrentPerPayer: config.maxConcurrentCallsPerKey,
@@ -318,7 +321,7 @@ export function createApp(parts: AppParts): App {
     baseUrl,
     version,
     nowMs,
-    addressLimit: limit(FREE_CALLS_PER_MINUTE),
+    addressLimit: limitByAddress(FREE_CALLS_PER_MINUTE),
     runLimit: limit(FREE_RUNS_PER_MINUTE),
     report({ error, ...line }) {
       if (error === undefined) logger.info(line, 'free call');
@@ -335,7 +338,7 @@ export function createApp(parts: AppParts): App {
     keys,
     credited: (transaction, accountId) =>
       debts.collect(transaction, accountId, `top-up of account ${accountId}`),
-    addressLimit: limit(config.rateLimitPerAddress),
+    addressLimit: limitByAddress(config.rateLimitPerAddress),
     addressOf,
     report: (outcome, callId) => {
       metrics.topup(outcome);
@@ -367,8 +370,9 @@ export function createApp(parts: AppParts): App {
     creditServices: 'credits/topup/',
     upstreamHealth: () => UPSTREAM_NAMES.map(upstreams.health),
     sendPage: (request, reply) => sendPage(request, reply, 'admin.html'),
-    refusalLimit: limit(REFUSALS_PER_MINUTE),
+    refusalLimit: limitByAddress(REFUSALS_PER_MINUTE),
     addressOf,
+    explainAddress: (request) => addresses.explain(request.raw),
     logger,
     nowMs,
   });
@@ -393,7 +397,7 @@ export function createApp(parts: AppParts): App {
   trialRoutes(http, {
     ...{ trials, baseUrl, servicesAvailable: services.length, addressOf, nowMs },
     trialAllowInternal: config.trialAllowInternal,
-    claimLimit: limit(CLAIMS_PER_MINUTE),
+    claimLimit: limitByAddress(CLAIMS_PER_MINUTE),
   });
   accountRoutes(http, {
     ...{
@@ -405,7 +409,7 @@ export function createApp(parts: AppParts): App {
       addressOf,
       nowMs,
     },
-    accountLimit: limit(config.rateLimitPerAddress),
+    accountLimit: limitByAddress(config.rateLimitPerAddress),
   });
   if (cards === null) closedCardRoutes(http);
   else cards.routes(http);
@@ -440,19 +444,19 @@ export function createApp(parts: AppParts): App {
     freeCall,
     checkout: cards === null ? null : legacyCheckoutOf(cards.checkout),
     baseUrl,
-    checkoutLimit: limit(CHECKOUTS_PER_MINUTE),
-    accountLimit: limit(config.rateLimitPerAddress),
+    checkoutLimit: limitByAddress(CHECKOUTS_PER_MINUTE),
+    accountLimit: limitByAddress(config.rateLimitPerAddress),
     walletsPay,
     addressOf,
     nowMs,
   });
   topup.routes(http);
-  receiptRoutes(http, { settlements, accountLimit: limit(config.rateLimitPerAddress), addressOf });
+  receiptRoutes(http, { settlements, accountLimit: limitByAddress(config.rateLimitPerAddress), addressOf });
   if (wallets !== null) {
     custodyRoutes(http, {
       wallets,
       keys,
-      walletLimit: limit(WALLET_REQUESTS_PER_MINUTE),
+      walletLimit: limitByAddress(WALLET_REQUESTS_PER_MINUTE),
       refusalLimit: limit(RECORDED_REFUSALS_PER_MINUTE),
       addressOf,
     });
@@ -524,6 +528,8 @@ export function createApp(parts: AppParts): App {
           ]),
     ],
     async prepare() {
+      const { proxyTrust, host, publicUrl } = config;
+      for (const { level, message } of proxyNotices(proxyTrust, { host, publicUrl })) logger[level](message);
       await x402.refresh();
       const missing = await wallets?.missingKeyIds();
       if (missing !== undefined && missing.length > 0) {

@@ -56,6 +56,24 @@ test('production starts with what it needs, and refuses sandbox parts, weak secr
   ]);
 });
 
+test('who is believed about callers is one header of named proxies, and no token can be guessed', () => {
+  const { proxyTrust } = readConfig({
+    FAREBOX_SECRET: SECRET,
+    TRUSTED_PROXIES: '10.0.0.5',
+    PROXY_HEADER: ' X-Real-IP ',
+  });
+  assert.deepEqual([proxyTrust.header, proxyTrust.proxies.length], ['x-real-ip', 1]);
+  assert.equal(readConfig({ FAREBOX_SECRET: SECRET }).proxyTrust.header, 'x-forwarded-for');
+  for (const PROXY_HEADER of ['x-a, x-b', 'X-API-KEY', 'host', 'a b', 'ä'])
+    assert.match(problems({ FAREBOX_SECRET: SECRET, PROXY_HEADER }).join(), /^PROXY_HEADER: /, PROXY_HEADER);
+  for (const TRUSTED_PROXIES of ['0.0.0.0/0', '10.0.0.1, ::/0'])
+    assert.match(problems({ FAREBOX_SECRET: SECRET, TRUSTED_PROXIES }).join(), /^TRUSTED_PROXIES: /);
+  const ADMIN_TOKENS = `desk:${'ab'.repeat(16)}`;
+  assert.deepEqual(problems({ ...PRODUCTION, ADMIN_TOKENS }), [
+    'ADMIN_TOKENS: a token is too regular to be a secret',
+  ]);
+});
+
 test('every variable is named once and described', () => {
   assert.equal(new Set(VARIABLES.map(({ name }) => name)).size, VARIABLES.length);
   assert(VARIABLES.every(({ describe }) => describe.length > 10));

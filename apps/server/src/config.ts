@@ -5,7 +5,7 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { parseTrustedProxies } from './http/caller-address.ts';
+import { type ProxyTrust, parseTrustedProxies } from './http/caller-address.ts';
 import { NETWORK_NAMES, type NetworkName } from './rails/x402/networks.ts';
 import { StartError } from './start-error.ts';
 import type { UpstreamDefinition } from './upstreams/define.ts';
@@ -48,6 +48,12 @@ const privateKey = z
   .transform((value) => value as `0x${string}`);
 const url = z.url({ protocol: /^https?$/ }).transform((value) => value.replace(/\/$/, ''));
 
+/** What callers and browsers write, and no proxy: none of it may say where a request comes from. */
+const CALLERS_OWN_HEADERS = new Set([
+  ...['accept', 'authorization', 'connection', 'content-length', 'content-type', 'cookie', 'host', 'origin'],
+  ...['referer', 'user-agent', 'x-api-key', 'x-payment', 'payment-signature', 'idempotency-key'],
+]);
+
 const SCHEMA = {
   FAREBOX_MODE: z.enum(['development', 'production']),
   HOST: z
@@ -63,10 +69,19 @@ const SCHEMA = {
     try {
       return parseTrustedProxies(value);
     } catch {
-      context.addIssue({ code: 'custom', message: 'must be addresses or CIDR ranges, comma-separated' });
+      context.addIssue({
+        code: 'custom',
+        message:
+          'must be addresses or CIDR ranges, comma-separated, none so wide that anybody could be in it',
+      });
       return z.NEVER;
     }
   }),
+  PROXY_HEADER: z
+    .string()
+    .transform((value) => value.trim().toLowerCase())
+    .refine((value) => /^[a-z0-9-]{1,60}$/.test(value), 'must be the name of one header')
+    .refine((value) => !CALLERS_OWN_HEADERS.has(value), 'is a header that callers set themselves'),
   TRIAL_ALLOW_INTERNAL: flag,
   RATE_LIMIT_PER_ADDRESS: whole(1, 100_000_000),
   RATE_LIMIT_PER_KEY: whole(1, 100_000_000),
@@ -143,9 +158,13 @@ const FIXED: Record<VariableName, Omit<Variable, 'name'>> = {
     secret: true,
   },
   TRUSTED_PROXIES: {
-    describe:
-      'Whose `Forwarded` and `X-Forwarded-For` are believed: addresses, CIDR ranges, `loopback`, `private`',
+    describe: 'Whose `PROXY_HEADER` is believed: addresses, CIDR ranges, `loopback`, `private`',
     fallback: '',
+  },
+  PROXY_HEADER: {
+    describe:
+      'The one header in which the trusted proxies name the caller: `x-forwarded-for`, `forwarded` (RFC 7239), or one that holds an address, such as `x-real-ip`. No other is looked at',
+    fallback: 'x-forwarded-for',
   },
   TRIAL_ALLOW_INTERNAL: {
     describe: 'Whether callers from internal addresses may take a trial',
@@ -312,7 +331,8 @@ export interface Config {
   databaseUrl: string | null;
   databaseMaxConnections: number;
   secret: string;
-  trustedProxies: ReturnType<typeof parseTrustedProxies>;
+  /** Whom to believe about who is calling. */
+  proxyTrust: ProxyTrust;
   trialAllowInternal: boolean;
   rateLimitPerAddress: number;
   rateLimitPerKey: number;
@@ -378,6 +398,7 @@ const OWN_PREFIXES = [
   'AI_',
   'DATABASE_',
   'TRUSTED_',
+  'PROXY_HEADER',
 ];
 
 /**
@@ -421,6 +442,9 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     if (secret !== null && new Set(secret).size < 12)
       problems.push('FAREBOX_SECRET: is too regular to be a secret');
     if (need('TRIAL_ALLOW_INTERNAL')) problems.push('TRIAL_ALLOW_INTERNAL: must not be true in production');
+    // A right token is let in however many wrong ones came before, so it must be none that can be guessed.
+    if (need('ADMIN_TOKENS')?.some(({ token }) => new Set(token).size < 8))
+      problems.push('ADMIN_TOKENS: a token is too regular to be a secret');
     const parts = need('FAREBOX_SANDBOX_PARTS');
     if (parts !== '')
       problems.push(`FAREBOX_SANDBOX_PARTS: sandbox parts (${parts}) cannot serve in production`);
@@ -455,7 +479,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     databaseUrl: read('DATABASE_URL'),
     databaseMaxConnections: need('DATABASE_MAX_CONNECTIONS'),
     secret: secret ?? '',
-    trustedProxies: need('TRUSTED_PROXIES'),
+    proxyTrust: { proxies: need('TRUSTED_PROXIES'), header: need('PROXY_HEADER') },
     trialAllowInternal: need('TRIAL_ALLOW_INTERNAL'),
     rateLimitPerAddress: need('RATE_LIMIT_PER_ADDRESS'),
     rateLimitPerKey: need('RATE_LIMIT_PER_KEY'),

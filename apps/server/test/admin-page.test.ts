@@ -136,6 +136,8 @@ test('an operator gets in, sees the figures, finds a key, freezes it, grants, an
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
   assert.equal(await page.getByLabel('Token').isVisible(), false);
 
+  const address = page.locator('section', { hasText: 'Your address, as this server sees it' });
+  await address.getByText('127.0.0.1').first().waitFor();
   const chart = page.getByRole('img', { name: /^Sold by day/ });
   await chart.waitFor();
   for (const rail of ['credits', 'x402', 'mpp']) {

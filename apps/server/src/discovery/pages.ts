@@ -27,6 +27,7 @@ const FILES = {
   'admin-keys.js': SCRIPT,
   'admin-overview.js': SCRIPT,
   'admin-session.js': SCRIPT,
+  'admin-caller.js': SCRIPT,
   'admin-tables.js': SCRIPT,
   'amount.js': SCRIPT,
   'auto-recharge.js': SCRIPT,

@@ -1,3 +1,7 @@
+/**
+ * Who is calling, as far as the network can tell. Limits, trials and lock-outs go by it, so a caller must not be able to
+ * choose it: one header is believed, from the proxies that are named, and every other is as good as not there.
+ */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import ipaddr from 'ipaddr.js';
@@ -7,12 +11,27 @@ type Range = [Address, number];
 
 /** Longest chain of proxies that is followed. */
 const MAX_HOPS = 16;
+/** A range that holds more than so much of the internet names no proxies; `fc00::/7` is the widest that does. */
+const SHORTEST_PREFIX = { ipv4: 8, ipv6: 7 } as const;
+
+/** Headers by which proxies tell whom they speak for. One is believed; of the others it is noticed that they came. */
+const KNOWN_HEADERS = [
+  ...['x-forwarded-for', 'forwarded', 'x-real-ip', 'cf-connecting-ip', 'true-client-ip', 'fly-client-ip'],
+  ...['x-client-ip', 'x-cluster-client-ip', 'x-azure-clientip', 'fastly-client-ip'],
+];
+
+/** Whom to believe, and where it stands. */
+export interface ProxyTrust {
+  proxies: readonly Range[];
+  /** In lower case. `forwarded` is read by RFC 7239, any other as addresses with commas between them, the nearest last. */
+  header: string;
+}
 
 /**
  * Reads a list of trusted proxies.
  *
  * @param list addresses and CIDR ranges, comma-separated; `loopback` and `private` stand for their ranges
- * @throws on anything else
+ * @throws on anything else, and on a range so wide that its members could be anybody
  */
 export function parseTrustedProxies(list: string): Range[] {
   return list
@@ -26,28 +45,66 @@ export function parseTrustedProxies(list: string): Range[] {
           ipaddr.parseCIDR(range),
         );
       }
-      if (item.includes('/')) return [ipaddr.parseCIDR(item)];
+      if (item.includes('/')) {
+        const range = ipaddr.parseCIDR(item);
+        if (range[1] < SHORTEST_PREFIX[range[0].kind()]) throw new Error(`${item} trusts everybody`);
+        return [range];
+      }
       const address = ipaddr.parse(item);
       return [[address, address.kind() === 'ipv4' ? 32 : 128]];
     });
 }
 
+/** One hop of the header: as it was written, and whether it is a proxy of ours. Null: it is no address. */
+export interface Hop {
+  written: string;
+  trusted: boolean | null;
+}
+
+/** How a caller's address came about. */
+export interface Derivation {
+  address: string;
+  /** Who is at the other end of the socket. */
+  peer: string;
+  /**
+   * - socket: the peer is no proxy of ours, so what it writes into headers is not looked at.
+   * - header: the peer is one, and the address is what its header says.
+   * - peer: it is one, and its header does not say: the proxy's own address stands for all who come so.
+   */
+  by: 'socket' | 'header' | 'peer';
+  header: string;
+  /** What the header says, the nearest first, as far as it was looked at. */
+  hops: readonly Hop[];
+  /** Headers of other proxies, which came and were not looked at. */
+  ignored: readonly string[];
+}
+
 /**
- * The address of whoever called: the socket's, unless that is a trusted proxy; then the last address in `Forwarded`
- * or `X-Forwarded-For` that is not one. A header that did not come through a trusted proxy is not looked at.
- *
- * @returns the address in its shortest form; IPv4 also where it came mapped into IPv6
+ * The address of whoever called, and how it came about: the socket's, unless that is a trusted proxy; then the last
+ * address in the one header that is believed which is not one. In its shortest form; IPv4 also where it came mapped into
+ * IPv6.
  */
-export function callerAddress(request: IncomingMessage, trusted: readonly Range[]): string {
-  if (trusted.length === 0) return peerAddress(request.socket);
-  let caller = ipaddr.process(peerAddress(request.socket));
-  if (!isTrusted(caller, trusted)) return caller.toString();
-  for (const hop of forwardedHops(request).slice(-MAX_HOPS).reverse()) {
-    if (!ipaddr.isValid(hop)) break;
-    caller = ipaddr.process(hop);
-    if (!isTrusted(caller, trusted)) break;
+export function deriveAddress(request: IncomingMessage, trust: ProxyTrust): Derivation {
+  const { proxies, header } = trust;
+  const { headers } = request;
+  const peer = peerAddress(request.socket);
+  const ignored = KNOWN_HEADERS.filter((name) => name !== header && headers[name] !== undefined);
+  if (proxies.length === 0 || !isTrusted(ipaddr.process(peer), proxies)) {
+    if (headers[header] !== undefined) ignored.unshift(header);
+    return { address: peer, peer, by: 'socket', header, hops: [], ignored };
   }
-  return caller.toString();
+  const hops: Hop[] = [];
+  let address = peer;
+  for (const written of hopsOf(header, headers[header]).slice(-MAX_HOPS).reverse()) {
+    const hop = parseHop(written);
+    const trusted = hop === null ? null : isTrusted(hop, proxies);
+    hops.push({ written, trusted });
+    if (hop === null) break;
+    address = hop.toString();
+    if (!trusted) break;
+  }
+  const by = hops.some(({ trusted }) => trusted !== null) ? 'header' : 'peer';
+  return { address, peer, by, header, hops, ignored };
 }
 
 /** A connection's address does not change, and is asked for with every request on it. */
@@ -62,18 +119,49 @@ function peerAddress(socket: Socket): string {
   return address;
 }
 
-/** The hops named by `Forwarded` (RFC 7239), else by `X-Forwarded-For`; the nearest last. */
-function forwardedHops(request: IncomingMessage): string[] {
-  const forwarded = request.headers.forwarded;
-  if (forwarded !== undefined) {
-    return forwarded.split(',').map((element) => {
-      const value = /(?:^|;)\s*for\s*=\s*(?:"([^"]*)"|([^;\s]*))/i.exec(element);
-      return withoutPort(value?.[1] ?? value?.[2] ?? '');
+/** The hops that a header names; the nearest last. */
+function hopsOf(header: string, value: string | string[] | undefined): string[] {
+  const joined = Array.isArray(value) ? value.join(',') : (value ?? '');
+  if (joined.trim() === '') return [];
+  if (header !== 'forwarded') return joined.split(',').map((hop) => hop.trim());
+  return splitOutsideQuotes(joined, ',').map((element) => {
+    const named = splitOutsideQuotes(element, ';').flatMap((pair) => {
+      const [, quoted, token] = /^\s*for\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s"]*))\s*$/i.exec(pair) ?? [];
+      return quoted ?? token ?? [];
     });
+    // RFC 7239: each parameter at most once.
+    return named.length === 1 && named[0] !== undefined ? named[0] : '';
+  });
+}
+
+/**
+ * Splits from the right: what stands there was written by the nearest proxy, and a quote that a caller opens on the left
+ * and never closes must not swallow it.
+ */
+function splitOutsideQuotes(text: string, separator: string): string[] {
+  const parts: string[] = [];
+  let end = text.length;
+  let quoted = false;
+  for (let index = text.length - 1; index >= 0; index -= 1) {
+    const character = text[index];
+    if (character === '"') {
+      const backslashes = /\\*$/.exec(text.slice(Math.max(0, index - MAX_HOPS), index))?.[0].length ?? 0;
+      if (backslashes % 2 === 0) quoted = !quoted;
+    } else if (character === separator && !quoted) {
+      parts.push(text.slice(index + 1, end));
+      end = index;
+    }
   }
-  const list = request.headers['x-forwarded-for'];
-  const joined = Array.isArray(list) ? list.join(',') : (list ?? '');
-  return joined === '' ? [] : joined.split(',').map((hop) => withoutPort(hop.trim()));
+  parts.push(text.slice(0, end));
+  return parts.reverse();
+}
+
+/** @returns null for what is no address, such as `unknown`, a name, or a number that only looks like one */
+function parseHop(hop: string): Address | null {
+  const bare = withoutPort(hop);
+  // Four decimal parts and nothing else: `010.0.0.1` and `167772161` mean different addresses to different readers.
+  if (ipaddr.IPv4.isValidFourPartDecimal(bare)) return ipaddr.IPv4.parse(bare);
+  return ipaddr.IPv6.isValid(bare) && !bare.includes('%') ? ipaddr.process(bare) : null;
 }
 
 function withoutPort(hop: string): string {
@@ -93,13 +181,26 @@ export function isInternal(address: string): boolean {
 }
 
 /**
- * What an address counts as when something is given out once to each: the address itself, or its /64 for IPv6,
- * because a single household holds that many.
+ * What an address counts as where something is limited: the address itself, or its /64 for IPv6, because a single
+ * household holds that many.
  */
 export function claimantOf(address: string): string {
+  return address.includes(':') ? networkOf(address, 64) : address;
+}
+
+/**
+ * The site that an IPv6 address is of, its /48: whoever rents a server gets one for the asking, and 65,536 networks with
+ * it. Null for IPv4, where an address is worth what a site is here.
+ */
+export function siteOf(address: string): string | null {
+  return address.includes(':') && ipaddr.process(address).kind() === 'ipv6' ? networkOf(address, 48) : null;
+}
+
+/** How much more a site may do than one of its networks. */
+export const SITE_FACTOR = 16;
+
+function networkOf(address: string, bits: number): string {
   const parsed = ipaddr.process(address);
   if (parsed.kind() === 'ipv4') return parsed.toString();
-  const [network] = ipaddr.parseCIDR(`${parsed.toString()}/64`);
-  const masked = ipaddr.IPv6.networkAddressFromCIDR(`${network.toString()}/64`);
-  return `${masked.toString()}/64`;
+  return `${ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/${bits}`).toString()}/${bits}`;
 }

@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { LRUCache } from 'lru-cache';
+import { claimantOf, SITE_FACTOR, siteOf } from './caller-address.ts';
 import { Problem } from './problem.ts';
 
 const WINDOW_MS = 60_000;
@@ -39,6 +40,24 @@ export function createRateLimit(options: { perMinute: number; maxNames: number; 
 }
 
 export type RateLimit = ReturnType<typeof createRateLimit>;
+
+/**
+ * The same by callers' addresses, which `take` is given as they are: an IPv6 address counts as its /64, and beyond that
+ * all of a /48 together may make `SITE_FACTOR` times as many. What a network is refused counts against nobody else.
+ */
+export function createAddressLimit(options: Parameters<typeof createRateLimit>[0]): RateLimit {
+  const networks = createRateLimit(options);
+  const sites = createRateLimit({ ...options, perMinute: options.perMinute * SITE_FACTOR });
+  return {
+    take(address) {
+      const network = networks.take(claimantOf(address));
+      const site = siteOf(address);
+      if (site === null || !network.allowed) return network;
+      const all = sites.take(site);
+      return all.remaining < network.remaining || !all.allowed ? all : network;
+    },
+  };
+}
 
 /** The headers of draft-ietf-httpapi-ratelimit-headers-07, in the form that clients of this interface read. */
 export function rateHeaders(verdict: RateVerdict): Record<string, string> {

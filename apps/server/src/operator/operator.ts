@@ -1,6 +1,7 @@
 /** The operator's part of the server, put together: there only while there is a token for it. */
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Database, Transaction } from '../db/connection.ts';
+import type { Derivation } from '../http/caller-address.ts';
 import type { RateLimit } from '../http/rate-limit.ts';
 import type { Keys } from '../keys/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -26,6 +27,8 @@ export interface OperatorParts {
   /** Counts bad tokens by address: `REFUSALS_PER_MINUTE`. */
   refusalLimit: RateLimit;
   addressOf(request: FastifyRequest): string;
+  /** How that address came about. */
+  explainAddress(request: FastifyRequest): Derivation;
   logger: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>;
   nowMs(): number;
 }

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Database } from '../db/connection.ts';
+import { claimantOf, type Derivation, isInternal, siteOf } from '../http/caller-address.ts';
 import { readJsonBody } from '../http/json-body.ts';
 import { invalidRequest, Problem } from '../http/problem.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
@@ -34,6 +35,8 @@ export interface OperatorRouteParts {
   /** Sends the page itself. */
   sendPage(request: FastifyRequest, reply: FastifyReply): FastifyReply;
   addressOf(request: FastifyRequest): string;
+  /** How that address came about. */
+  explainAddress(request: FastifyRequest): Derivation;
   logger: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>;
   nowMs(): number;
 }
@@ -121,7 +124,8 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
       try {
         actors.set(request, parts.operators.admit(request.headers.authorization, address));
       } catch (error) {
-        if (error instanceof Problem)
+        // A flood of bad tokens must not become a flood of lines: who is told to wait was written down before.
+        if (error instanceof Problem && error.status === 401)
           logger.warn({ address, path: request.routeOptions.url, code: error.code }, 'operator refused');
         throw error;
       }
@@ -133,6 +137,17 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
     };
 
     admin.get('/session', async (request) => ({ actor: actorOf(request), cards: parts.cards }));
+
+    /** How the address of whoever asks this was derived: what the proxies in front make of it. */
+    admin.get('/caller', async (request) => {
+      const derived = parts.explainAddress(request);
+      const site = siteOf(derived.address);
+      return {
+        ...derived,
+        internal: isInternal(derived.address),
+        countedAs: [claimantOf(derived.address), ...(site === null ? [] : [site])],
+      };
+    });
 
     admin.get('/overview', async (request) => {
       const { days } = read(overviewQuery, request.query);

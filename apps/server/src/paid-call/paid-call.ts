@@ -60,7 +60,7 @@ export interface PaidRequest {
   method: string;
   headers: Headers;
   rawBody: Buffer | undefined;
-  /** The caller's address, as `callerAddress` tells it. */
+  /** The caller's address, as `deriveAddress` tells it. */
   address: string;
   requestId: string;
   /** True once nobody is there to read the answer. */
