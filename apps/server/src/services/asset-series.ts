@@ -191,15 +191,29 @@ function lastOf(closes: Dated): number | null {
   return closes.get(latest) ?? null;
 }
 
-export interface AlignedReturns {
-  /** Simple returns, one list per series, all over the same periods. */
-  columns: number[][];
-  /** The bars whose closes were joined, one more than there are returns; null where dates are not known. */
-  periods: number[] | null;
+/** The bars at whose ends the two closes of a return lie. */
+export interface Span {
+  from: number;
+  to: number;
 }
 
+export interface AlignedReturns {
+  /** Simple returns, one list per series, all over the same spans. */
+  columns: number[][];
+  /** The bars whose closes were joined; null where dates are not known. */
+  periods: number[] | null;
+  /** Where each return lies; null where dates are not known. */
+  spans: Span[] | null;
+  /** Tells of the returns that were left out because a close between their ends is missing. */
+  notes: string[];
+}
+
+/** In a caller's own prices a gap of so many usual ones is no weekend and no holiday. */
+const OWN_GAPS = 4;
+
 /**
- * Brings series to common periods: those with dates by an inner join on them, those without by having one length.
+ * Brings series to common periods: those with dates by an inner join on them, those without by having one length. A change
+ * across missing closes is the sum of several, so it is no return of one period and is left out.
  *
  * @throws noAnswer when they cannot be brought together, or share too few returns
  */
@@ -217,7 +231,15 @@ export function alignReturns(series: readonly AssetSeries[], field: string): Ali
     throw noAnswer('UNALIGNED_SERIES', 'Series without dates must all have the same length.', field);
   }
   const joined = alignByPeriod(dated);
-  const columns = undated.length > 0 ? undated : joined.columns.map(simpleReturns);
+  const fetched = series.some(({ source }) => source !== null);
+  const longestGap = fetched ? 1 : OWN_GAPS * usualGap(joined.periods);
+  const spans = joined.periods.slice(1).map((to, index) => ({ from: joined.periods[index] ?? to, to }));
+  const whole = spans.map(({ from, to }) => to - from <= longestGap);
+  const columns =
+    undated.length > 0
+      ? undated
+      : joined.columns.map((closes) => simpleReturns(closes).filter((_, index) => whole[index]));
+  const leftOut = whole.filter((one) => !one).length;
   const observations = columns[0]?.length ?? 0;
   if (observations < MIN_OBSERVATIONS) {
     const shortest = series
@@ -232,7 +254,23 @@ export function alignReturns(series: readonly AssetSeries[], field: string): Ali
       field,
     );
   }
-  return { columns, periods: undated.length > 0 ? null : joined.periods };
+  return {
+    columns,
+    periods: undated.length > 0 ? null : joined.periods,
+    spans: undated.length > 0 ? null : spans.filter((_, index) => whole[index]),
+    notes:
+      leftOut === 0
+        ? []
+        : [
+            `${leftOut} ${leftOut === 1 ? 'change was' : 'changes were'} left out: closes between the two ends are missing.`,
+          ],
+  };
+}
+
+/** The median distance between neighbouring bars. */
+function usualGap(periods: readonly number[]): number {
+  const gaps = periods.slice(1).map((to, index) => to - (periods[index] ?? to));
+  return gaps.sort((a, b) => a - b)[Math.floor(gaps.length / 2)] ?? 1;
 }
 
 /** Notes and sources of several series, each once. */

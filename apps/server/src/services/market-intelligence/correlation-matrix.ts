@@ -81,13 +81,14 @@ export default defineService({
     const interval = SAMPLING[input.timeframe];
     const count = input.timeframe * BARS_PER_DAY[interval] + 1;
     const series = await assetSeries(input.assets, interval, count, context, 'assets');
-    const { columns, periods } = alignReturns(series, 'assets');
+    const { columns, periods, notes: holes } = alignReturns(series, 'assets');
     const logColumns = columns.map((column) => column.map(Math.log1p));
     const rows = correlationMatrix(logColumns);
 
     const names = input.assets.map(({ asset }) => asset);
     const at = (row: number, column: number) => rows[row]?.[column] ?? null;
     const { sources, notes } = provenanceOfSeries(series);
+    notes.push(...holes);
     for (const [row, name] of names.entries()) {
       if (isFlat(logColumns[row] ?? []))
         notes.push(`${name} did not move: its correlations are undefined, so null.`);
@@ -133,7 +134,7 @@ export default defineService({
       },
       {
         method:
-          'Pearson correlation of log returns between closes at the same UTC times (inner join). ' +
+          'Pearson correlation of log returns between closes at the same UTC times (inner join), without changes across missing closes. ' +
           'Strength by absolute size in steps of 0.2 (Evans 1996).',
         sources,
         notes,
