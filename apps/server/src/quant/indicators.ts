@@ -84,3 +84,49 @@ export function bollinger(values: readonly number[], period: number): Bollinger 
     percentB: last.upper === last.lower ? null : last.pb,
   };
 }
+
+/** Simple moving average of the last `period` values; null when there are fewer. */
+export function simpleAverage(values: readonly number[], period: number): number | null {
+  if (values.length < period) return null;
+  return values.slice(-period).reduce((sum, value) => sum + value, 0) / period;
+}
+
+/** Change over the last `period` values in percent; null when there are not more values than that. */
+export function rateOfChange(values: readonly number[], period: number): number | null {
+  const [last, before] = [values.at(-1), values.at(-1 - period)];
+  return last === undefined || before === undefined ? null : (last / before - 1) * 100;
+}
+
+/**
+ * Williams' %R: where the last close stands in the range of the last `period` bars, -100 (lowest) to 0 (highest).
+ *
+ * @returns null when there are fewer bars, or when the range is empty
+ */
+export function williamsR(bars: Bars, period: number): number | null {
+  return rangePosition(bars, period, bars.close.length);
+}
+
+/**
+ * Lane's slow stochastic: the mean over the last `smoothing` bars of %K, which is 0 when a close is the lowest of the
+ * last `period` bars and 100 when it is the highest.
+ *
+ * @returns null when there are fewer bars, or when a range is empty
+ */
+export function stochastic(bars: Bars, period: number, smoothing: number): number | null {
+  let sum = 0;
+  for (let back = 0; back < smoothing; back++) {
+    const position = rangePosition(bars, period, bars.close.length - back);
+    if (position === null) return null;
+    sum += position + 100;
+  }
+  return sum / smoothing;
+}
+
+/** %R of the bar before `end`. */
+function rangePosition({ high, low, close }: Bars, period: number, end: number): number | null {
+  const last = close[end - 1];
+  if (end < period || last === undefined) return null;
+  const highest = Math.max(...high.slice(end - period, end));
+  const lowest = Math.min(...low.slice(end - period, end));
+  return highest === lowest ? null : ((last - highest) / (highest - lowest)) * 100;
+}

@@ -2,23 +2,18 @@ import { z } from 'zod';
 import {
   exits,
   indicatorsOf,
-  MIN_BARS,
   REWARD_TO_RISK,
   SIGNAL_THRESHOLD,
   STOP_ATR,
   vote,
   WEIGHTS,
 } from '../../quant/trade-signal.ts';
-import { BAR_MS } from '../../upstreams/candle.ts';
 import { answer } from '../answer.ts';
-import { parseAsset } from '../asset.ts';
 import { defineService } from '../define.ts';
-import { exchangeCandles } from '../exchange-candles.ts';
 import { noAnswer } from '../failure.ts';
 import { text } from '../fields.ts';
+import { lower, priceOrNull, riskWord, signalCandles } from '../signal-candles.ts';
 
-const lower = (value: unknown) => (typeof value === 'string' ? value.trim().toLowerCase() : value);
-const riskWord = (value: unknown) => (lower(value) === 'moderate' ? 'medium' : lower(value));
 const number = z.number().nullable();
 
 export default defineService({
@@ -94,43 +89,19 @@ export default defineService({
   },
   needs: [['binance', 'kraken', 'coinbase']],
   async run({ token, timeframe, riskLevel }, { upstreams, nowMs }) {
-    const asset = parseAsset(token, 'ethereum');
-    if (asset === null || asset.kind === 'token') {
-      throw noAnswer(
-        'NO_CANDLES',
-        `${token}: signals need exchange candles. Give a ticker or a pair, such as ETH/USDT.`,
-        'token',
-      );
-    }
-    const { candles, exchange, pair, source, notes } = await exchangeCandles(
-      asset.pair,
+    const { last, high, low, close, exchange, pair, candles, source, notes } = await signalCandles(
+      token,
       timeframe,
       upstreams,
+      nowMs(),
       'token',
     );
-    const last = candles.at(-1);
-    if (last === undefined || candles.length < MIN_BARS) {
-      throw noAnswer(
-        'TOO_FEW_BARS',
-        `${exchange} has ${candles.length} finished ${timeframe} candles of ${pair.base}/${pair.quote}; ${MIN_BARS} are needed.`,
-        'token',
-      );
-    }
-    const indicators = indicatorsOf({
-      high: candles.map(({ high }) => high),
-      low: candles.map(({ low }) => low),
-      close: candles.map(({ close }) => close),
-    });
+    const indicators = indicatorsOf({ high, low, close });
     if (indicators.atr14 === null || indicators.atr14 === 0) {
       throw noAnswer(
         'NO_MOVEMENT',
         `${pair.base}/${pair.quote} did not move: there is nothing to trade on.`,
         'token',
-      );
-    }
-    if (nowMs() - last.closeMs > 2 * BAR_MS[timeframe]) {
-      notes.push(
-        `The last candle closed at ${new Date(last.closeMs).toISOString()}: there was no trade since, or the source is late.`,
       );
     }
     const { signal, score, votes } = vote(indicators);
@@ -174,8 +145,3 @@ export default defineService({
     );
   },
 });
-
-/** Eight significant digits are more than any exchange quotes; a price must lie above zero. */
-function priceOrNull(price: number | undefined): number | null {
-  return price === undefined || price <= 0 ? null : Number(price.toPrecision(8));
-}
