@@ -21,6 +21,18 @@ const CLIENT_BODIES: readonly (readonly [path: string, body: Record<string, unkn
   ['trending-tokens', { limit: 50, chain: 'base-mainnet' }],
   ['trade-signals', {}],
   ['trade-signals', { symbol: 'ETH/USDT', timeframe: '4h', risk_level: 'high' }],
+  ['trading-signal', { symbol: 'BTC/USDT' }],
+  ['trading-signal', { pair: 'ETH', timeframe: '1m', indicators: ['RSI', 'MACD'] }],
+  [
+    'portfolio-optimization',
+    {
+      holdings: [
+        { token: 'BTC', amount: '0.5', currentValue: 50 },
+        { token: 'ETH', amount: '4', currentValue: 40 },
+      ],
+    },
+  ],
+  ['portfolio-optimization', { current_holdings: ['BTC', 'ETH', 'SOL'], risk_tolerance: 'moderate' }],
   ['correlation-matrix', { tokens: ['BTC', 'ETH'], timeframe: '7d' }],
   ['risk-metrics', { token: 'ETH' }],
   ['risk-metrics', { tokenAddress: '0x4200000000000000000000000000000000000006', chain: 'base' }],

@@ -1,20 +1,27 @@
 import { z } from 'zod';
 import { beta, maxDrawdown, sharpeRatio, sortinoRatio, volatility } from '../../quant/performance.ts';
-import { alignByPeriod, portfolioReturns, simpleReturns } from '../../quant/returns.ts';
+import { portfolioReturns } from '../../quant/returns.ts';
 import { historicalTailLoss, normalTailLoss } from '../../quant/value-at-risk.ts';
 import { answer, type Source } from '../answer.ts';
 import type { Asset } from '../asset.ts';
 import {
-  type AssetSeries,
   alignReturns,
   assetItem,
   assetSeries,
   barEnd,
   MIN_OBSERVATIONS,
   provenanceOfSeries,
+  type Span,
 } from '../asset-series.ts';
+import {
+  HOLDS_SOMETHING,
+  holdsSomething,
+  SHARES_ALIKE,
+  sharesAreAlike,
+  weightsOf,
+} from '../asset-weights.ts';
 import { defineService } from '../define.ts';
-import { noAnswer, UpstreamUnavailable } from '../failure.ts';
+import { UpstreamUnavailable } from '../failure.ts';
 import { numberBetween } from '../fields.ts';
 import { PRICE_HISTORY_SOURCES, type PriceHistorySources, priceHistory } from '../price-history.ts';
 
@@ -49,16 +56,8 @@ export default defineService({
       .array(assetItem)
       .min(1)
       .max(20)
-      .refine(
-        (items) =>
-          new Set(items.map(({ weight, amount, valueUsd }) => shareKind(weight, amount, valueUsd))).size ===
-          1,
-        'must give every item a weight, or every item an amount or valueUsd, or none of them anything',
-      )
-      .refine(
-        (items) => items.some(({ weight, amount, valueUsd }) => (weight ?? amount ?? valueUsd ?? 1) > 0),
-        'must hold something: all shares are 0',
-      )
+      .refine(sharesAreAlike, SHARES_ALIKE)
+      .refine(holdsSomething, HOLDS_SOMETHING)
       .describe(
         '1 to 20 holdings, each with one of weight, amount or valueUsd; equal weights when none has any',
       ),
@@ -107,16 +106,17 @@ export default defineService({
   needs: [PRICE_HISTORY_SOURCES],
   async run({ portfolio, confidenceLevel, periodsPerYear }, context) {
     const series = await assetSeries(portfolio, '1d', WINDOW_DAYS + 1, context, 'portfolio');
-    const { columns, periods } = alignReturns(series, 'portfolio');
-    const { weights, note } = weightsOf(series);
+    const { columns, periods, spans, notes: holes } = alignReturns(series, 'portfolio');
+    const { weights, note } = weightsOf(series, 'portfolio');
     const returns = portfolioReturns(columns, weights);
 
     const { sources, notes } = provenanceOfSeries(series);
+    notes.push(...holes);
     if (note !== null) notes.push(note);
     if (returns.length < ENOUGH_FOR_99) {
       notes.push(`${returns.length} returns: figures at 99 % rest on the worst one or two of them.`);
     }
-    const market = await betaAgainstMarket(returns, periods, context);
+    const market = await betaAgainstMarket(returns, spans, context);
     if (market.note !== null) notes.push(market.note);
     if (market.source !== null && !sources.some(({ url }) => url === market.source?.url))
       sources.push(market.source);
@@ -147,7 +147,7 @@ export default defineService({
       },
       {
         method:
-          `Historical simulation on simple daily returns at today's weights, restored daily; quantile type 7; ` +
+          `Historical simulation on simple daily returns at today's weights, restored daily, without changes across missing closes; quantile type 7; ` +
           `volatility from log returns; annualised with ${periodsPerYear} periods.`,
         sources,
         notes,
@@ -162,63 +162,27 @@ function riskLevelOf(annualVolatility: number): 'Low' | 'Medium' | 'High' | 'Ext
   return annualVolatility < 1 ? 'High' : 'Extreme';
 }
 
-function shareKind(
-  weight: number | undefined,
-  amount: number | undefined,
-  valueUsd: number | undefined,
-): string {
-  return weight !== undefined ? 'weight' : amount !== undefined || valueUsd !== undefined ? 'value' : 'none';
-}
-
-/** Shares of the value held, summing to 1. */
-function weightsOf(series: readonly AssetSeries[]): { weights: number[]; note: string | null } {
-  const shares = series.map(({ item, lastPrice }, index) => {
-    if (item.weight !== undefined) return item.weight;
-    if (item.valueUsd !== undefined) return item.valueUsd;
-    if (item.amount === undefined) return 1;
-    if (lastPrice === null) {
-      throw noAnswer(
-        'NO_PRICE',
-        `${item.asset}: an amount needs a price in USD; give valueUsd or weight.`,
-        `portfolio.${index}`,
-      );
-    }
-    return item.amount * lastPrice;
-  });
-  const total = shares.reduce((sum, share) => sum + share, 0);
-  const given = series.some(
-    ({ item }) => item.weight !== undefined || item.valueUsd !== undefined || item.amount !== undefined,
-  );
-  const note =
-    series.length > 1 && !given
-      ? 'No weights were given: every asset counts the same.'
-      : given && Math.abs(total - 1) > 1e-9
-        ? `The shares given sum to ${Number(total.toPrecision(8))}; they were normalised to 1.`
-        : null;
-  return { weights: shares.map((share) => share / total), note };
-}
-
 /** Beta against BTC over the same days. A missing market leaves only this figure out, not the answer. */
 async function betaAgainstMarket(
   returns: readonly number[],
-  periods: readonly number[] | null,
+  spans: readonly Span[] | null,
   sources: PriceHistorySources,
 ): Promise<{ beta: number | null; source: Source | null; note: string | null }> {
-  if (periods === null) {
+  if (spans === null) {
     return { beta: null, source: null, note: 'Beta is null: data without dates cannot be matched with BTC.' };
   }
   try {
     const market = await priceHistory(MARKET, '1d', WINDOW_DAYS + 1, sources, 'portfolio');
-    // The portfolio's value on each joined day, so that both sides measure change between the same closes.
-    const values = new Map<number, number>();
-    let value = 1;
-    for (const [index, day] of periods.entries()) {
-      if (index > 0) value *= 1 + (returns[index - 1] ?? 0);
-      values.set(day, value);
+    const own: number[] = [];
+    const btc: number[] = [];
+    for (const [index, { from, to }] of spans.entries()) {
+      const [before, after] = [market.closes.get(from), market.closes.get(to)];
+      const change = returns[index];
+      if (before === undefined || after === undefined || change === undefined) continue;
+      own.push(change);
+      btc.push(after / before - 1);
     }
-    const { columns } = alignByPeriod([values, market.closes]);
-    const [own, btc] = columns.map(simpleReturns);
-    if (own === undefined || btc === undefined || own.length < MIN_OBSERVATIONS) {
+    if (own.length < MIN_OBSERVATIONS) {
       return {
         beta: null,
         source: null,

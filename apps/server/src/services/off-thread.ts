@@ -1,0 +1,25 @@
+import { type Thread, ThreadError } from '../threads/thread.ts';
+import { ServiceFailure } from './failure.ts';
+
+/**
+ * Has a thread do a service's calculation.
+ *
+ * @throws ServiceFailure 503 when too many calculations wait or one takes too long; nothing is charged
+ */
+export async function offThread<Input, Output>(thread: Thread<Input, Output>, input: Input): Promise<Output> {
+  try {
+    return await thread.run(input);
+  } catch (error) {
+    if (!(error instanceof ThreadError) || error.trouble === 'failed') throw error;
+    throw new ServiceFailure({
+      status: 503,
+      code: 'BUSY',
+      message:
+        error.trouble === 'busy'
+          ? 'Too many calculations wait already; try again shortly.'
+          : 'The calculation took too long.',
+      retryAfterMs: 5_000,
+      cause: error,
+    });
+  }
+}
