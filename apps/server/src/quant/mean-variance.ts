@@ -84,9 +84,6 @@ export function highestMean(means: readonly number[], most: number): number {
   return mean;
 }
 
-/** Mean of a mix. */
-export const meanOf = dot;
-
 interface Condition {
   of: readonly number[];
   atLeast: number;
