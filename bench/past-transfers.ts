@@ -36,8 +36,9 @@ export async function fillWithPastTransfers(sql: Database, transfers: number): P
       alter table ledger_transfers drop constraint ledger_transfers_pkey;
       alter table calls drop constraint calls_pkey;
 
-      insert into calls (account_id, id, state, rail, service, price_micros, created_at, expires_at, finished_at, outcome)
-        select account, id, 1, 'credits', service, ${PRICE_MICROS}, at, at + interval '25 seconds',
+      insert into calls (account_id, id, state, rail, service, price_micros, created_at, begun_at, expires_at, finished_at,
+          outcome)
+        select account, id, 1, 'credits', service, ${PRICE_MICROS}, at, at, at + interval '25 seconds',
           at + interval '5 milliseconds', 'answered'
         from (${PAST_CALLS(calls)}) past order by n;
 

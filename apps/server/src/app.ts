@@ -350,11 +350,7 @@ export function createApp(parts: AppParts): App {
   const metrics = createMetrics({
     running: () => paidCall.running + (mppCall?.running ?? 0) + legacyCall.running + topup.paidCall.running,
     waitingForDatabase: () => calls.depth,
-    async reservedMicros() {
-      const [row] = await sql<{ reserved: bigint }[]>`
-        select coalesce(sum(price_micros), 0)::bigint as reserved from calls where state = 0`;
-      return row?.reserved ?? 0n;
-    },
+    reservedMicros: calls.reservedMicros,
     owedMicros: debts.total,
     cardEventsWaiting: async () => (await cards?.inbox.waiting()) ?? 0,
     upstreamHealth: () => UPSTREAM_NAMES.map(upstreams.health),

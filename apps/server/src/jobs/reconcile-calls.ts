@@ -1,7 +1,7 @@
 import type { HouseAccount } from '../ledger/accounts.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
-import type { CallStore } from '../paid-call/calls.ts';
+import type { CallStore, OpenCall } from '../paid-call/calls.ts';
 
 const BATCH = 200;
 const MAX_UNDELIVERED = 10_000;
@@ -48,13 +48,24 @@ export function createReconciler(parts: {
     parts.report('refunded', 1);
   }
 
+  /** @returns how many it released. @throws the first failure, after all had their turn */
+  async function release(open: readonly OpenCall[]): Promise<number> {
+    const outcomes = await Promise.allSettled(
+      open.map((call) => calls.finish({ ...call, capture: false, outcome: 'EXPIRED', answer: null })),
+    );
+    const released = outcomes.filter((each) => each.status === 'fulfilled' && each.value.status === 'done');
+    if (released.length > 0) parts.report('released', released.length);
+    for (const each of outcomes) if (each.status === 'rejected') throw each.reason;
+    return released.length;
+  }
+
   return {
     /** Remembers a call to be given back as soon as the database answers. */
     undelivered(call: UndeliveredCall): void {
       if (undelivered.length < MAX_UNDELIVERED) undelivered.push(call);
     },
 
-    /** One round. @returns how many calls it ended */
+    /** Until none is due. @returns how many calls it ended */
     async run(): Promise<number> {
       let ended = 0;
       for (let call = undelivered[0]; call !== undefined; call = undelivered[0]) {
@@ -64,13 +75,13 @@ export function createReconciler(parts: {
         if (at !== -1) undelivered.splice(at, 1);
         ended += 1;
       }
-      const open = await calls.expired(BATCH);
-      const outcomes = await Promise.all(
-        open.map((call) => calls.finish({ ...call, capture: false, outcome: 'EXPIRED', answer: null })),
-      );
-      const released = outcomes.filter(({ status }) => status === 'done').length;
-      if (released > 0) parts.report('released', released);
-      return ended + released;
+      for (;;) {
+        const open = await calls.expired(BATCH);
+        const released = await release(open);
+        ended += released;
+        // A full batch of which nothing was ours to end: another replica is at it.
+        if (open.length < BATCH || released === 0) return ended;
+      }
     },
   };
 }

@@ -82,6 +82,14 @@ const RULES: readonly Rule[] = [
       `call ${r.id} of account ${r.account_id} is in state ${r.state}, its transfers are ${r.first}, ${r.last}`,
   },
   {
+    name: 'every open call is where open calls are looked for',
+    sql: `select c.id, c.account_id, c.begun_at from calls c
+          where c.state = 0 and not exists (select 1 from open_calls() o where o.account_id = c.account_id and o.id = c.id)
+          limit 1`,
+    say: (r) =>
+      `call ${r.id} of account ${r.account_id} is open since ${r.begun_at}, and no job would find it`,
+  },
+  {
     name: 'every transfer for a call has its call, and every refund a captured one',
     sql: `select t.id, t.account_id, t.code from ledger_transfers t
           left join calls c on c.account_id = t.account_id and c.id = t.id

@@ -131,13 +131,18 @@ export interface CallStore {
     payment: { accountId: bigint; keyId: bigint | null; identity: string; paymentKey: string | null },
     fingerprint: Buffer,
   ): Promise<BeginOutcome | null>;
-  /** Calls whose time is over, oldest first. */
+  /** Calls whose time is over, oldest first; not those of an account that somebody else holds at this moment. */
   expired(limit: number): Promise<OpenCall[]>;
-  /** Forgets answers that nobody may ask for any more. @returns how many */
+  /** What is reserved by calls that are running, on all replicas, in micro-USD. */
+  reservedMicros(): Promise<bigint>;
+  /** Forgets answers that nobody may ask for any more, so many at most. @returns how many */
   dropExpiredAnswers(limit: number): Promise<number>;
   /** How much work waits for the database. */
   readonly depth: number;
 }
+
+/** Accounts below this are the house's: no call waits for who holds one. */
+const FIRST_CUSTOMER = 1_000;
 
 /** The store on a database. Answers are kept for `answerTtlMs`. */
 export function createCallStore(
@@ -238,12 +243,26 @@ export function createCallStore(
     },
 
     async expired(limit) {
+      let more = true;
+      while (more) {
+        const [settled] = await sql<{ more: boolean }[]>`select calls_settle_past() as more`;
+        more = settled?.more === true;
+      }
       const rows = await sql<
         { id: string; account_id: bigint; service: string; price_micros: bigint; revenue: bigint }[]
       >`
+        with due as materialized (
+          select c.account_id, c.id, c.service, c.price_micros, c.expires_at
+          from open_calls() o join calls c on c.account_id = o.account_id and c.id = o.id
+          where c.state = 0 and c.expires_at <= ${now()}
+        ), free as materialized (
+          select a.id from ledger_accounts a where a.id in (select account_id from due) and a.id >= ${FIRST_CUSTOMER}
+          for no key update skip locked
+        )
         select c.id, c.account_id, c.service, c.price_micros, t.credit_account as revenue
-        from calls c join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
-        where c.state = 0 and c.expires_at <= ${now()} order by c.expires_at limit ${limit}`;
+        from due c join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
+        where c.account_id < ${FIRST_CUSTOMER} or c.account_id in (select id from free)
+        order by c.expires_at limit ${limit}`;
       return rows.map((row) => {
         const revenue = houseAccountName(row.revenue);
         if (revenue === null) throw new Error(`call ${row.id} would be paid to account ${row.revenue}`);
@@ -257,10 +276,18 @@ export function createCallStore(
       });
     },
 
+    async reservedMicros() {
+      const [row] = await sql<{ reserved: bigint }[]>`
+        select coalesce(sum(c.price_micros), 0)::bigint as reserved
+        from open_calls() o join calls c on c.account_id = o.account_id and c.id = o.id`;
+      return row?.reserved ?? 0n;
+    },
+
     async dropExpiredAnswers(limit) {
       const dropped = await sql`
         with old as (
           select account_id, id from call_answers where expires_at <= ${now()} order by expires_at limit ${limit}
+          for update skip locked
         )
         delete from call_answers a using old where a.account_id = old.account_id and a.id = old.id`;
       return dropped.count;
