@@ -12,6 +12,8 @@ const LAST_PAUSE_MS = 60_000;
 /** A settled transaction that no node knows is believed gone only after so many looks. */
 const LOOKS_BEFORE_GONE = 5;
 const MAX_LOOKS_AT_ONCE = 8;
+/** What was paid above a price by less than this stays where it is: sending it back may cost as much. */
+const LEAST_SENT_BACK_MICROS = 10_000n;
 
 /** What became of one settlement in one round; also a metric's label. */
 export type Finished =
@@ -125,6 +127,9 @@ export function createSettlementFinisher(parts: {
     if (settlement.transaction === null) return wait(settlement);
     const finality = await chains.finality(settlement.payment, settlement.transaction);
     if (finality === 'final') {
+      const overpaidMicros = chains.overpaidUnits?.(settlement.payment) ?? 0n;
+      if (overpaidMicros >= LEAST_SENT_BACK_MICROS && chains.canRefund(settlement.payment.network))
+        await settlements.owe(settlement, 'paid above the price', overpaidMicros);
       await settlements.markFinal(settlement);
       return 'final';
     }

@@ -104,12 +104,14 @@ const RULES: readonly Rule[] = [
   },
   {
     name: 'every captured call that a chain paid for has its transaction',
-    sql: `select c.id, c.rail, s.state, s.transaction from calls c
+    sql: `select c.id, c.rail, s.state, s.transaction, s.amount_units from calls c
           left join settlements s on s.account_id = c.account_id and s.call_id = c.id
           where c.rail in ('x402', 'mpp') and c.state = 1
-            and (s.transaction is null or s.state not in (1, 4) or s.amount_units < c.price_micros) limit 1`,
+            and (s.transaction is null or s.state not in (1, 4) or s.amount_units < c.price_micros
+              or s.amount_units > c.price_micros
+                and (s.evidence->>'scheme' is distinct from 'transfer' or s.evidence ? 'priceUnits')) limit 1`,
     say: (r) =>
-      `call ${r.id} (${r.rail}) is captured; its settlement is in state ${r.state}, by ${r.transaction}`,
+      `call ${r.id} (${r.rail}) is captured; its settlement is in state ${r.state}, by ${r.transaction}, of ${r.amount_units}`,
   },
   {
     name: 'every settlement is in step with its call',

@@ -390,7 +390,8 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
         id: newTransferId(parts.nowMs()),
         accountId: payment.accountId,
         service: service.path,
-        priceMicros: quote.priceMicros,
+        // A transfer that its payer made by itself may be of more than the price: what came is what is booked.
+        priceMicros: payment.onChain?.amountUnits ?? quote.priceMicros,
         revenue: payment.revenue,
       };
       const begun = await begin(call, payment, service, fingerprint);

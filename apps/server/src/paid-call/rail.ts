@@ -104,6 +104,8 @@ export interface Chains {
   /** Asks the chain and changes nothing. Never throws. */
   look(payment: OnChainPayment): Promise<ChainVerdict>;
   finality(payment: OnChainPayment, transaction: string): Promise<Finality>;
+  /** How much more than the price came, in the asset's base units; absent where a payment is always of the price. */
+  overpaidUnits?(payment: OnChainPayment): bigint;
   /** Whether money can be sent back there. */
   canRefund(network: string): boolean;
   /** Sends money back, once for each call, however often it is asked. @returns the transaction; null: ask again later */

@@ -48,7 +48,13 @@ export interface Receipt {
   final: boolean;
   createdAtMs: number;
   settledAtMs: number | null;
-  refund: { state: 'owed' | 'paid'; transaction: string | null; reason: string } | null;
+  /** Of all that was paid, or of what was paid above the price. */
+  refund: {
+    state: 'owed' | 'paid';
+    amountMicros: bigint;
+    transaction: string | null;
+    reason: string;
+  } | null;
 }
 
 export interface DueRefund extends Refund {
@@ -84,8 +90,8 @@ export interface SettlementStore {
   markFinal(settlement: Settlement): Promise<void>;
   /** The chain forgot it: it is with the chain again, or lost. */
   markGone(settlement: Settlement, state: 'with_chain' | 'lost'): Promise<void>;
-  /** Owes the payer the price back. Again changes nothing. */
-  owe(settlement: Settlement, reason: string): Promise<void>;
+  /** Owes the payer what was paid, or a part of it. Again changes nothing: a call is sent back once. */
+  owe(settlement: Settlement, reason: string, amountMicros?: bigint): Promise<void>;
   leaseDueRefunds(limit: number, leaseMs: number): Promise<DueRefund[]>;
   markRefunded(refund: DueRefund, transaction: string): Promise<void>;
   refundLater(refund: DueRefund, afterMs: number): Promise<void>;
@@ -236,11 +242,11 @@ export function createSettlementStore(sql: Database, nowMs: () => number): Settl
         where ${named(settlement)} and state = 1 and final_at is null`;
     },
 
-    async owe(settlement, reason) {
+    async owe(settlement, reason, amountMicros = settlement.priceMicros) {
       await sql`
         insert into refunds (account_id, call_id, network, asset, payee, amount_micros, reason, created_at, next_at)
         values (${String(settlement.accountId)}, ${settlement.callId}, ${settlement.payment.network},
-          ${settlement.payment.asset}, ${settlement.payment.payer}, ${String(settlement.priceMicros)},
+          ${settlement.payment.asset}, ${settlement.payment.payer}, ${String(amountMicros)},
           ${reason}, ${at()}, ${at()})
         on conflict (account_id, call_id) do nothing`;
     },
@@ -309,11 +315,13 @@ export function createSettlementStore(sql: Database, nowMs: () => number): Settl
           settled_at: Date | null;
           final_at: Date | null;
           refund_state: number | null;
+          refund_amount: bigint | null;
           refund_transaction: string | null;
           refund_reason: string | null;
         })[]
       >`
         select s.*, c.service, c.price_micros, c.state as call_state, r.state as refund_state,
+               r.amount_micros as refund_amount,
                r.transaction as refund_transaction, r.reason as refund_reason
         from settlements s join calls c on c.account_id = s.account_id and c.id = s.call_id
         left join refunds r on r.account_id = s.account_id and r.call_id = s.call_id
@@ -345,6 +353,7 @@ export function createSettlementStore(sql: Database, nowMs: () => number): Settl
             ? null
             : {
                 state: row.refund_state === 1 ? 'paid' : 'owed',
+                amountMicros: row.refund_amount ?? row.price_micros,
                 transaction: row.refund_transaction,
                 reason: row.refund_reason ?? '',
               },

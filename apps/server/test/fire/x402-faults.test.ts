@@ -20,9 +20,11 @@ import {
   toHex,
 } from 'viem';
 import type { PrivateKeyAccount } from 'viem/accounts';
+import { proveBooks } from '../../src/ledger/books.ts';
 import { ServiceFailure } from '../../src/services/failure.ts';
 import { startTestChain, type TestChain } from '../chain.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
+import { jsonOf } from '../server.fixture.ts';
 import { type SignedPayment, USDC } from '../x402.fixture.ts';
 import { until } from './until.fixture.ts';
 import type { NodeFault } from './x402-node.fixture.ts';
@@ -1247,6 +1249,81 @@ describe('a transfer that the payer made by itself', { concurrency: 4 }, () => {
     },
   ];
   for (const row of rows) test(row.fault, () => prove(row, 'facilitator'));
+
+  for (const { above, sentBack, environment, because } of [
+    { above: 20_000n, sentBack: 20_000n, environment: {}, because: 'it goes back' },
+    { above: 9_999n, sentBack: 0n, environment: {}, because: 'below the bound it stays' },
+    { above: 20_000n, sentBack: 0n, environment: { X402_REFUND_KEYS: '' }, because: 'nothing can go back' },
+  ])
+    test(`above the price by ${above}: ${because}, and the books are the chain's to the unit`, async () => {
+      const own = await startTestChain();
+      const stage = await setStage({ chain: own, settledBy: 'facilitator', environment });
+      try {
+        const payer = await stage.wallet();
+        const hash = await stage.transfer(payer, stage.recipient, PRICE.nickel + above);
+        await mine(stage);
+        const held = await stage.balanceOf(payer.address);
+        const told = await stage.present(hash);
+        assert.equal(told.text, '200', told.body);
+        await stage.assertProper(told);
+        await stage.rest();
+        assert.equal(await stage.balanceOf(payer.address), held, 'it may still be forgotten by the chain');
+        await own.client.mine({ blocks: 31 });
+        await stage.rest();
+        assert.equal((await stage.balanceOf(payer.address)) - held, sentBack);
+        const { capturedMicros } = await stage.calls();
+        assert.equal(capturedMicros, await stage.moved(), 'all that came is booked');
+        const { house, ...books } = await proveBooks(stage.database.sql);
+        assert(books.balanced, JSON.stringify(books.checks.filter(({ ok }) => !ok)));
+        const net = new Map(house.map(({ account, netMicros }) => [account, netMicros]));
+        const kept = PRICE.nickel + above - sentBack;
+        assert.deepEqual([net.get('chain_clearing'), net.get('revenue_x402')], [-kept, kept]);
+        const audit = await stage.audit();
+        assert.deepEqual([audit.findings, audit.unmatched], [[], []]);
+        const id = told.headers.get('x-call-id');
+        const receipt = await jsonOf(fetch(`${stage.here.url}/x402/receipts/${id}`));
+        assert.deepEqual(
+          [receipt.status, receipt.refund?.state, receipt.refund?.amountUsd],
+          ['delivered', ...(sentBack === 0n ? [undefined, undefined] : ['paid', '0.020000'])],
+        );
+        assert.equal((await stage.present(hash)).text, '200 again');
+        // One unit more in the books than on the chain is found.
+        await stage.database.sql`update settlements set amount_units = amount_units + 1`;
+        assert.match((await stage.audit()).findings.join(), /booked with 1 units more/);
+        assert.equal((await proveBooks(stage.database.sql)).balanced, false);
+      } finally {
+        await stage.close();
+        await own.stop();
+      }
+    });
+
+  test('all that a payer sends in one transaction counts, and nothing of anybody else', async () => {
+    const stage = await setStage({ chain, settledBy: 'facilitator' });
+    try {
+      const payer = await stage.wallet();
+      const part = encodeFunctionData({
+        abi: erc20Abi,
+        functionName: 'transferFrom',
+        args: [payer.address, stage.recipient, PRICE.nickel / 2n],
+      });
+      const approve = encodeFunctionData({
+        abi: erc20Abi,
+        functionName: 'approve',
+        args: [MULTICALL3, PRICE.nickel],
+      });
+      await stage.send(payer, USDC, approve);
+      const hash = await stage.send(payer, MULTICALL3, aggregate([part, part]));
+      await mine(stage);
+      const told = await stage.present(hash);
+      assert.equal(told.text, '200', told.body);
+      assert.equal((await stage.calls()).capturedMicros, await stage.moved());
+      const audit = await stage.audit();
+      assert.deepEqual([audit.findings, audit.unmatched], [[], []]);
+      await stage.assertBooksBalance();
+    } finally {
+      await stage.close();
+    }
+  });
 });
 
 async function proveReorganised(settledBy: SettledBy): Promise<void> {

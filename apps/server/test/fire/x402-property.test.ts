@@ -12,7 +12,6 @@ import { after, before, describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Hex, parseAbi } from 'viem';
 import type { PrivateKeyAccount } from 'viem/accounts';
-import { createX402Rail } from '../../src/rails/x402/x402.ts';
 import { ServiceFailure } from '../../src/services/failure.ts';
 import { startTestChain } from '../chain.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
@@ -535,35 +534,11 @@ async function compare(stage: Stage, refundsBefore: bigint): Promise<void> {
   assert.equal(twice, undefined, 'a payment bought two calls');
   await stage.assertBooksBalance();
 
-  const rail = createX402Rail(
-    {
-      networks: ['base'],
-      recipient: stage.recipient,
-      recipientSolana: null,
-      rpcUrls: {
-        base: stage.chain.url,
-        ethereum: null,
-        polygon: null,
-        arbitrum: null,
-        solana: null,
-      },
-      facilitatorUrls: [],
-      facilitatorToken: null,
-      relayerKeys: [],
-      refundKeys: [],
-    },
-    { sql, baseUrl: stage.here.url, secret: 'of the audit', nowMs: stage.nowMs, report: () => {} },
+  const audit = await stage.audit();
+  assert.deepEqual([audit.findings, audit.unmatched], [[], []]);
+  assert.equal(
+    audit.received.reduce((sum, { units }) => sum + units, 0n),
+    received,
+    'the audit counted something else',
   );
-  try {
-    const [audit] = await rail.audit();
-    assert(audit !== undefined);
-    assert.deepEqual([audit.findings, audit.unmatched], [[], []]);
-    assert.equal(
-      audit.received.reduce((sum, { units }) => sum + units, 0n),
-      received,
-      'the audit counted something else',
-    );
-  } finally {
-    await rail.close();
-  }
 }

@@ -10,6 +10,8 @@ import { fund as drawFromFaucet } from '../../../../packages/sandbox/src/chain/f
 import { startFacilitator } from '../../../../packages/sandbox/src/facilitator/facilitator.ts';
 import { connectPools, type Database, type Pools } from '../../src/db/connection.ts';
 import { proveBooks } from '../../src/ledger/books.ts';
+import type { ChainAudit } from '../../src/rails/x402/audit.ts';
+import { createX402Rail } from '../../src/rails/x402/x402.ts';
 import { answer } from '../../src/services/answer.ts';
 import { defineService, type Service } from '../../src/services/define.ts';
 import type { TestChain } from '../chain.fixture.ts';
@@ -299,6 +301,30 @@ export async function setStage(options: {
         books.checks.filter(({ ok }) => !ok),
         [],
       );
+    },
+
+    /** The books held against the chain, as `npm run books` does it. */
+    async audit(): Promise<ChainAudit> {
+      const rail = createX402Rail(
+        {
+          networks: ['base'],
+          recipient,
+          recipientSolana: null,
+          rpcUrls: { base: chain.url, ethereum: null, polygon: null, arbitrum: null, solana: null },
+          facilitatorUrls: [],
+          facilitatorToken: null,
+          relayerKeys: [],
+          refundKeys: [],
+        },
+        { sql: database.sql, baseUrl: here.url, secret: 'of the audit', nowMs, report: () => {} },
+      );
+      try {
+        const [audit] = await rail.audit();
+        assert(audit !== undefined);
+        return audit;
+      } finally {
+        await rail.close();
+      }
     },
 
     /** What must hold of every answer, whatever happened. */

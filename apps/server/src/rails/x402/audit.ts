@@ -55,12 +55,13 @@ export async function auditNetwork(parts: {
         findings.push(`nobody could say whether ${transaction} paid for call ${callId}`);
     }
   }
+  const compared = parts.evm === null ? null : await compareTransfers(parts.evm, parts.payTo, booked);
   return {
     network: parts.network,
     settlements: booked.length,
     received: byAsset(booked),
-    findings,
-    unmatched: parts.evm === null ? null : await unmatchedTransfers(parts.evm, parts.payTo, booked),
+    findings: [...findings, ...(compared?.missing ?? [])],
+    unmatched: compared?.unmatched ?? null,
   };
 }
 
@@ -71,22 +72,23 @@ function byAsset(booked: readonly BookedSettlement[]): ChainAudit['received'] {
   return [...sums].map(([asset, units]) => ({ asset, units }));
 }
 
-async function unmatchedTransfers(
+/** Compares what each payer sent in each transaction with what the books say of it, to the unit. */
+async function compareTransfers(
   { chain, rpc }: { chain: EvmChain; rpc: Rpc },
   payTo: string,
   booked: readonly BookedSettlement[],
-): Promise<ChainAudit['unmatched']> {
+): Promise<{ unmatched: NonNullable<ChainAudit['unmatched']>; missing: string[] }> {
   const blocks = booked.flatMap(({ blockNumber }) => (blockNumber === null ? [] : [blockNumber]));
-  if (blocks.length === 0) return [];
-  const nameOf = (transaction: string, from: string, units: bigint) =>
-    `${transaction} ${from} ${units}`.toLowerCase();
-  const expected = new Map<string, number>();
+  if (blocks.length === 0) return { unmatched: [], missing: [] };
+  const nameOf = (transaction: string, from: string) => `${transaction} ${from}`.toLowerCase();
+  /** What the books have and the chain has not shown yet. */
+  const left = new Map<string, bigint>();
   for (const { transaction, payment } of booked) {
-    const name = nameOf(transaction, payment.payer, payment.amountUnits);
-    expected.set(name, (expected.get(name) ?? 0) + 1);
+    const name = nameOf(transaction, payment.payer);
+    left.set(name, (left.get(name) ?? 0n) + payment.amountUnits);
   }
+  const beyond = new Map<string, NonNullable<ChainAudit['unmatched']>[number]>();
   const head = await chain.head();
-  const unmatched: NonNullable<ChainAudit['unmatched']> = [];
   let fromBlock = blocks.reduce((least, block) => (block < least ? block : least));
   for (let window = 0; window < MAX_WINDOWS && fromBlock <= head.number; window++) {
     const last = fromBlock + LOG_WINDOW - 1n;
@@ -98,17 +100,24 @@ async function unmatchedTransfers(
         toBlock: `0x${(last < head.number ? last : head.number).toString(16)}`,
       },
     ])) as { transactionHash: string; topics: string[]; data: string }[];
-    for (const { transactionHash, topics, data } of logs) {
+    for (const { transactionHash: transaction, topics, data } of logs) {
       const from = `0x${topics[1]?.slice(26) ?? ''}`;
-      const name = nameOf(transactionHash, from, BigInt(data));
-      const left = expected.get(name) ?? 0;
-      if (left > 0) expected.set(name, left - 1);
-      else if (unmatched.length < MAX_LISTED)
-        unmatched.push({ transaction: transactionHash, from, units: BigInt(data) });
+      const name = nameOf(transaction, from);
+      const [came, expected] = [BigInt(data), left.get(name) ?? 0n];
+      const matched = came < expected ? came : expected;
+      left.set(name, expected - matched);
+      if (came === matched) continue;
+      const units = (beyond.get(name)?.units ?? 0n) + came - matched;
+      if (beyond.has(name) || beyond.size < MAX_LISTED) beyond.set(name, { transaction, from, units });
     }
     fromBlock = last + 1n;
   }
-  return unmatched;
+  const missing = booked.flatMap(({ callId, transaction, blockNumber, payment }) => {
+    const units = left.get(nameOf(transaction, payment.payer)) ?? 0n;
+    if (units === 0n || blockNumber === null || blockNumber >= fromBlock) return [];
+    return [`call ${callId} is booked with ${units} units more than ${transaction} brought from its payer`];
+  });
+  return { unmatched: [...beyond.values()], missing };
 }
 
 async function settlementsOf(sql: Database, network: string): Promise<BookedSettlement[]> {

@@ -83,11 +83,18 @@ test('a receipt says all that is known, with amounts that no reader rounds', asy
   });
 });
 
-const owed = { state: 'owed', transaction: null, reason: 'not delivered in time' } as const;
+const owed = {
+  state: 'owed',
+  amountMicros: SETTLED.priceMicros,
+  transaction: null,
+  reason: 'not delivered in time',
+} as const;
 const STATUSES: [string, Partial<Receipt>][] = [
   ['delivered', {}],
   ['lost', { settlementState: 'lost' }],
   ['refund_owed', { refund: owed }],
+  // What was paid above the price.
+  ['delivered', { refund: { ...owed, amountMicros: 1n } }],
   ['refunded', { refund: { ...owed, state: 'paid', transaction: '0xbb' } }],
   ['not_charged', { callState: 'released', settlementState: 'dead', reason: 'PAYMENT_EXPIRED' }],
   ['paid_not_delivered', { callState: 'settling' }],
@@ -100,7 +107,10 @@ const STATUSES: [string, Partial<Receipt>][] = [
 for (const [status, changes] of STATUSES) {
   test(`${
     Object.entries(changes)
-      .map(([name, value]) => `${name} ${JSON.stringify(value)}`)
+      .map(
+        ([name, value]) =>
+          `${name} ${JSON.stringify(value, (_, each) => (typeof each === 'bigint' ? String(each) : each))}`,
+      )
       .join(', ') || 'all well'
   }: ${status}`, async () => {
     receipt = { ...SETTLED, ...changes };

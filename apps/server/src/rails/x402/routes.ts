@@ -47,7 +47,15 @@ export function receiptRoutes(
       final: receipt.final,
       createdAt: new Date(receipt.createdAtMs).toISOString(),
       settledAt: receipt.settledAtMs === null ? null : new Date(receipt.settledAtMs).toISOString(),
-      refund,
+      refund:
+        refund === null
+          ? null
+          : {
+              state: refund.state,
+              amountUsd: microsToUsd(refund.amountMicros),
+              transaction: refund.transaction,
+              reason: refund.reason,
+            },
     };
   });
 }
@@ -55,9 +63,12 @@ export function receiptRoutes(
 function statusOf({
   callState,
   settlementState,
+  priceMicros,
   refund,
 }: NonNullable<Awaited<ReturnType<SettlementStore['receipt']>>>): string {
-  if (refund !== null) return refund.state === 'paid' ? 'refunded' : 'refund_owed';
+  // What was paid above the price goes back for an answer that was delivered.
+  if (refund !== null && refund.amountMicros === priceMicros)
+    return refund.state === 'paid' ? 'refunded' : 'refund_owed';
   if (settlementState === 'lost') return 'lost';
   if (callState === 'captured') return 'delivered';
   if (callState === 'released') return 'not_charged';

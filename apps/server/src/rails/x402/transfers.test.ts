@@ -67,9 +67,11 @@ test('a transfer counts once it has its confirmations, with what it moved', asyn
   const exact = await send(transfer(payTo, PRICE));
   await assert.rejects(find(exact), laterWith('PAYMENT_NOT_CONFIRMED', 1));
   const more = await send(transfer(payTo, 3n * PRICE));
-  assert.deepEqual(await find(exact), { payer: payer.toLowerCase(), amountUnits: PRICE });
+  const found = await find(exact);
+  assert.deepEqual([found?.payer, found?.amountUnits], [payer.toLowerCase(), PRICE]);
   await node.client.mine({ blocks: 1 });
-  assert.deepEqual(await find(more), { payer: payer.toLowerCase(), amountUnits: 3n * PRICE });
+  const { blockNumber } = await node.client.getTransactionReceipt({ hash: more });
+  assert.deepEqual(await find(more), { payer: payer.toLowerCase(), amountUnits: 3n * PRICE, blockNumber });
 });
 
 test('one that is not in a block yet is waited for; one that nobody knows may be on another chain', async () => {
@@ -175,11 +177,14 @@ test('a node that does not answer is no reason to pay again', async () => {
     'dead',
     'it is not waited for for ever',
   );
-  assert.deepEqual(await lookAtTransfer(async () => ({ payer, amountUnits: 1n }), '0xaa', true), {
-    status: 'settled',
-    transaction: '0xaa',
-    blockNumber: null,
-  });
+  assert.deepEqual(
+    await lookAtTransfer(async () => ({ payer, amountUnits: 1n, blockNumber: 7n }), '0xaa', true),
+    {
+      status: 'settled',
+      transaction: '0xaa',
+      blockNumber: 7n,
+    },
+  );
 });
 
 const SECONDS = 1_800_000_000;
@@ -220,7 +225,7 @@ function findTold(transaction: unknown, status: unknown = null, nowMs = SECONDS 
 }
 
 test('Solana: a transfer is what the balances of the asset say', async () => {
-  const found = { payer: 'payer', amountUnits: PRICE };
+  const found = { payer: 'payer', amountUnits: PRICE, blockNumber: null };
   assert.deepEqual(await findTold(told({})), found);
   assert.deepEqual(await findTold(told({ blockTime: null })), found);
   // Our token account was opened by the same transaction, and the payer's was emptied and closed.

@@ -12,6 +12,8 @@ const MAX_AGE_MS = 24 * 3_600_000;
 export interface FoundTransfer {
   payer: string;
   amountUnits: bigint;
+  /** Null where blocks have no part in it. */
+  blockNumber: bigint | null;
 }
 
 function notConfirmed(needed: number, has: number) {
@@ -65,12 +67,17 @@ function plainTransfer(
   // Whoever watches the chain could present somebody else's settlement as a transfer of their own.
   if (ours.some(({ topics }) => topics[0] === TOPIC_USED)) throw refuse('PAYMENT_TRANSFER_NOT_PLAIN');
   const to = topicOf(wanted.payTo as Hex);
-  const found = ours.find(
-    ({ topics, data }) =>
-      topics[0] === TOPIC_TRANSFER && topics[2] === to && BigInt(data) >= wanted.amountUnits,
-  );
-  if (found === undefined) throw refuse('PAYMENT_TRANSFER_MISMATCH', { payTo: wanted.payTo });
-  return { payer: `0x${found.topics[1]?.slice(26) ?? ''}`, amountUnits: BigInt(found.data) };
+  // A hash is good once: all that its payer sent us in this transaction counts, as all of it is booked.
+  const sent = new Map<string, bigint>();
+  for (const { topics, data } of ours) {
+    if (topics[0] !== TOPIC_TRANSFER || topics[2] !== to) continue;
+    const from = `0x${topics[1]?.slice(26) ?? ''}`;
+    sent.set(from, (sent.get(from) ?? 0n) + BigInt(data));
+  }
+  const [most] = [...sent].toSorted(([, a], [, b]) => (a < b ? 1 : a > b ? -1 : 0));
+  if (most === undefined || most[1] < wanted.amountUnits)
+    throw refuse('PAYMENT_TRANSFER_MISMATCH', { payTo: wanted.payTo });
+  return { payer: most[0], amountUnits: most[1], blockNumber: mined.blockNumber };
 }
 
 /** As `findEvmTransfer`. @param feePayers those of settlements: what they sent was authorized, and buys by itself */
@@ -115,7 +122,7 @@ export async function findSolanaTransfer(
     throw refuse('PAYMENT_TRANSFER_MISMATCH', { payTo: wanted.payTo });
   // Settlements have a fee payer of their own, and a facilitator changes its: whoever paid the fee must have paid us.
   if (found.transaction.message.accountKeys[0] !== payer) throw refuse('PAYMENT_TRANSFER_NOT_PLAIN');
-  return { payer, amountUnits: received };
+  return { payer, amountUnits: received, blockNumber: null };
 }
 
 interface SolanaTransaction {
@@ -140,7 +147,8 @@ export async function lookAtTransfer(
   isOver: boolean,
 ): Promise<ChainVerdict> {
   try {
-    if ((await find()) !== null) return { status: 'settled', transaction, blockNumber: null };
+    const found = await find();
+    if (found !== null) return { status: 'settled', transaction, blockNumber: found.blockNumber };
     return isOver
       ? { status: 'dead', refusal: refuse('PAYMENT_TRANSACTION_NOT_FOUND') }
       : { status: 'unknown' };

@@ -103,6 +103,8 @@ export interface AuthorizationSettler {
 interface EvidenceOfTransfer extends Record<string, unknown> {
   scheme: 'transfer';
   transaction: string;
+  /** The price when it was presented; absent from those of before. */
+  priceUnits?: string;
 }
 
 /** What a network needs to take payments, once its node is configured. */
@@ -433,7 +435,11 @@ export function createX402Rail(
       if (open === undefined) continue;
       const transfer = await findTransfer(open, presented.transaction, quote.priceMicros);
       if (transfer === null) continue;
-      const evidence: EvidenceOfTransfer = { scheme: 'transfer', transaction: presented.transaction };
+      const evidence: EvidenceOfTransfer = {
+        scheme: 'transfer',
+        transaction: presented.transaction,
+        priceUnits: String(quote.priceMicros),
+      };
       return paymentOf(
         {
           key: keyOfTransfer(network.id, presented.transaction),
@@ -493,6 +499,10 @@ export function createX402Rail(
       if (transferOf(payment) !== null && 'chain' in open) return open.chain.finality(transaction, null);
       return open.payments.finality(payment, transaction);
     },
+    overpaidUnits: ({ evidence, amountUnits }) =>
+      evidence.scheme === 'transfer' && typeof evidence.priceUnits === 'string'
+        ? amountUnits - BigInt(evidence.priceUnits)
+        : 0n,
     canRefund: (network) => opened.get(network)?.payments.canRefund === true,
     refund: async (refund) => (await opened.get(refund.network)?.payments.refund(refund)) ?? null,
   };
