@@ -328,6 +328,7 @@ test('paid and never delivered: owed once its time is over, refunded once, and t
   assert.equal(JSON.parse(answer.body).code, 'REFUNDED');
   assert.deepEqual((await settlements.receipt(left.callId))?.refund, {
     state: 'owed',
+    amountMicros: PRICE,
     transaction: null,
     reason: 'not delivered in time',
   });

@@ -282,6 +282,7 @@ test('a refund is owed once, leased to one replica at a time, and paid once', as
   assert.deepEqual(await replicas[0].leaseDueRefunds(10, 5_000), []);
   assert.deepEqual((await replicas[0].receipt(kept.callId))?.refund, {
     state: 'paid',
+    amountMicros: 50_000n,
     transaction: '0xrefund',
     reason: 'not delivered in time',
   });
