@@ -458,6 +458,10 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     const parsed = address === null ? null : url.safeParse(address);
     if (parsed?.success === false)
       problems.push(`${upstreamBaseUrlVariable(name)}: must be an http(s) address`);
+    const agreed = set(`${upstreamPrefix(name)}_REQUESTS_PER_MINUTE`);
+    if (agreed !== undefined && !(Number(agreed) >= 0.1 && Number(agreed) <= 100_000)) {
+      problems.push(`${upstreamPrefix(name)}_REQUESTS_PER_MINUTE: must be a number between 0.1 and 100,000`);
+    }
     upstreams[name] = {
       baseUrl: parsed?.success === true ? parsed.data : null,
       apiKey: definition.key === 'none' ? undefined : set(`${upstreamPrefix(name)}_API_KEY`),

@@ -111,7 +111,11 @@ function sandboxAddresses(url: string): Record<string, string> {
     name === 'ai' ? `${url}/ai/v1` : `${url}/${name}`,
   ];
   const apis = UPSTREAM_NAMES.filter((name) => !CHAIN_NAMES.includes(name));
-  return { ...Object.fromEntries(apis.map(address)), AI_MODEL: 'sandbox-extractive-1' };
+  return {
+    ...Object.fromEntries(apis.map(address)),
+    AI_MODEL: 'sandbox-extractive-1',
+    UPSTREAM_GDELT_REQUESTS_PER_MINUTE: '1200',
+  };
 }
 
 /** The JSON of an answer, unchecked: what it must be is for the test to say. */

@@ -41,11 +41,14 @@ export interface World {
 
 /** The upstreams whose replies the sandbox gives, with the path below its address that the adapter expects. */
 const KEYLESS = [
-  ...['binance', 'coinbase', 'coingecko', 'defillama', 'dexscreener', 'erddap', 'geckoterminal', 'gibs'],
-  ...['kalshi', 'kraken', 'llamayields', 'polymarket', 'polymarketclob'],
+  ...['binance', 'coinbase', 'coingecko', 'defillama', 'dexscreener', 'edgar', 'erddap', 'feargreed'],
+  ...['frankfurter', 'gdelt', 'geckoterminal', 'gibs', 'hackernews', 'kalshi', 'kraken', 'llamayields'],
+  ...['polymarket', 'polymarketclob', 'sectickers'],
 ];
 /** Chains that the sandbox has no double of: without an address they are not there. */
 const ABSENT_CHAINS = ['ethereum', 'polygon', 'arbitrum', 'optimism', 'bsc'];
+/** The sandbox's stand-ins allow more than what they stand for. */
+const SANDBOX_REQUESTS_PER_MINUTE = '1200';
 const AI = { path: '/ai/v1', model: 'sandbox-extractive-1' };
 /** Where the server takes the card provider's webhooks, and where it listens unless it is told. */
 const WEBHOOK_PATH = '/api/m2m/credits/webhook';
@@ -143,6 +146,7 @@ export async function startWorld(environment: Environment, options: { live: bool
   if (!options.live) {
     for (const name of KEYLESS) give(addressOf(name), `${url}/${name}`);
     for (const name of ABSENT_CHAINS) give(addressOf(name), 'none');
+    give('UPSTREAM_GDELT_REQUESTS_PER_MINUTE', SANDBOX_REQUESTS_PER_MINUTE);
   }
   if (!environment.AI_BASE_URL) {
     give('AI_BASE_URL', url + AI.path);

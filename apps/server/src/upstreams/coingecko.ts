@@ -72,6 +72,13 @@ const trending = z
     })),
   );
 
+const profile = z
+  .looseObject({
+    name: z.string(),
+    sentiment_votes_up_percentage: z.number().min(0).max(100).nullish(),
+  })
+  .transform((wire) => ({ name: wire.name, votesUpPercent: wire.sentiment_votes_up_percentage ?? null }));
+
 const MARKET_FIELDS = {
   vs_currencies: 'usd',
   include_market_cap: true,
@@ -112,6 +119,21 @@ export const coingecko = defineUpstream({
       });
       return { ...reply, value: reply.value?.[address] ?? reply.value?.[address.toLowerCase()] ?? null };
     },
+    /** A coin's name, and what its visitors vote today; null when it is unknown. */
+    coinProfile: (id: string) =>
+      http.find({
+        path: `/coins/${encodeURIComponent(id)}`,
+        query: {
+          localization: false,
+          tickers: false,
+          market_data: false,
+          community_data: false,
+          developer_data: false,
+        },
+        schema: profile,
+        freshMs: 600_000,
+        staleMs: 600_000,
+      }),
     /** What people searched for most in the last 24 hours, most first. */
     trendingCoins: () =>
       http.get({ path: '/search/trending', schema: trending, freshMs: 300_000, staleMs: 600_000 }),

@@ -52,12 +52,19 @@ export interface UpstreamDefinition<Api, Name extends string = string> {
   licence: string;
   /** `none`: anybody may ask. `required`: not configured until `UPSTREAM_<NAME>_API_KEY` is set. */
   key: 'none' | 'optional' | 'required';
-  /** Further environment variables it reads, with what each is for. */
+  /**
+   * Further environment variables it reads, with what each is for. `UPSTREAM_<NAME>_REQUESTS_PER_MINUTE` among them stands
+   * for `requestsPerMinute` where it is set.
+   */
   settings?: Record<string, { describe: string; required: boolean }>;
   /** Where the key goes. It never becomes part of a provenance address. */
   authorize?: (apiKey: string) => { headers?: Record<string, string>; query?: Record<string, string> };
   /** What the upstream allows, or what we allow ourselves, whichever is less. */
   requestsPerMinute: number;
+  /** How many may go at once; half a minute's worth unless given. */
+  burst?: number;
+  /** For how long a request may wait for its turn; it is refused at once unless given. */
+  patienceMs?: number;
   timeoutMs?: number;
   /** The largest reply that is read; 16 MB unless given, 40 MB at most. */
   maxReplyBytes?: number;

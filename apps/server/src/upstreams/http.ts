@@ -101,7 +101,9 @@ export function connectUpstream<Api>(
     sizeCalculation: (entry) => Math.max(1, entry.bytes),
   });
   const inFlight = new Map<string, Promise<CacheEntry>>();
-  const budget = new Budget(definition.requestsPerMinute, nowMs);
+  const agreed = config.settings?.[`UPSTREAM_${definition.name.toUpperCase()}_REQUESTS_PER_MINUTE`];
+  const perMinute = agreed === undefined ? definition.requestsPerMinute : Number(agreed);
+  const budget = new Budget(perMinute, definition.burst ?? Math.max(5, perMinute / 2), nowMs);
   let openedAtMs: number | null = null;
   let lastSuccessAtMs: number | null = null;
   let lastFailureAtMs: number | null = null;
@@ -183,8 +185,10 @@ export function connectUpstream<Api>(
   async function guarded(run: () => Promise<Received>): Promise<Received> {
     // What the breaker would refuse must not use up the budget of what it would let through.
     if (isDown()) throw fail('upstream_down', 'has been failing', retryAfterMs());
-    const waitMs = budget.take();
-    if (waitMs > 0) throw fail('rate_limited', 'asked as often as it allows; try again shortly', waitMs);
+    const waitMs = budget.take(definition.patienceMs ?? 0);
+    if (waitMs > (definition.patienceMs ?? 0))
+      throw fail('rate_limited', 'asked as often as it allows; try again shortly', waitMs);
+    if (waitMs > 0) await delay(waitMs);
     try {
       return await breaker.execute(run);
     } catch (error) {
@@ -354,7 +358,10 @@ function missingSettings(definition: UpstreamDefinition<unknown>, config: Upstre
   return missing;
 }
 
-/** A token bucket that refills evenly. `take` answers 0, or how long until there is a token. */
+/**
+ * A token bucket that refills evenly. `take` answers how long until there is a token: 0, or more; up to `patienceMs` the token
+ * is taken all the same, and belongs to who waits.
+ */
 class Budget {
   readonly #perMs: number;
   readonly #capacity: number;
@@ -362,21 +369,21 @@ class Budget {
   #tokens: number;
   #atMs: number;
 
-  constructor(perMinute: number, nowMs: () => number) {
+  constructor(perMinute: number, capacity: number, nowMs: () => number) {
     this.#perMs = perMinute / 60_000;
-    this.#capacity = Math.max(5, perMinute / 2);
+    this.#capacity = capacity;
     this.#nowMs = nowMs;
     this.#tokens = this.#capacity;
     this.#atMs = nowMs();
   }
 
-  take(): number {
+  take(patienceMs: number): number {
     const now = this.#nowMs();
     this.#tokens = Math.min(this.#capacity, this.#tokens + (now - this.#atMs) * this.#perMs);
     this.#atMs = now;
-    if (this.#tokens < 1) return Math.ceil((1 - this.#tokens) / this.#perMs);
-    this.#tokens -= 1;
-    return 0;
+    const waitMs = this.#tokens < 1 ? Math.ceil((1 - this.#tokens) / this.#perMs) : 0;
+    if (waitMs <= patienceMs) this.#tokens -= 1;
+    return waitMs;
   }
 }
 

@@ -5,16 +5,22 @@ import { coingecko } from './coingecko.ts';
 import { defillama } from './defillama.ts';
 import type { UpstreamDefinition } from './define.ts';
 import { dexscreener } from './dexscreener.ts';
+import { edgar } from './edgar.ts';
 import { erddap } from './erddap.ts';
 import { evmUpstream } from './evm.ts';
+import { feargreed } from './feargreed.ts';
+import { frankfurter } from './frankfurter.ts';
+import { gdelt } from './gdelt.ts';
 import { geckoterminal } from './geckoterminal.ts';
 import { gibs } from './gibs.ts';
+import { hackernews } from './hackernews.ts';
 import { connectUpstream, type UpstreamConfig, type UpstreamHealth, type UpstreamParts } from './http.ts';
 import { kalshi } from './kalshi.ts';
 import { kraken } from './kraken.ts';
 import { llamayields } from './llamayields.ts';
 import { polymarket } from './polymarket.ts';
 import { polymarketclob } from './polymarketclob.ts';
+import { sectickers } from './sectickers.ts';
 import { solana } from './solana.ts';
 
 /** Every outside API and every chain that services may ask: one line each. */
@@ -28,10 +34,15 @@ export const UPSTREAMS = {
   coingecko,
   defillama,
   dexscreener,
+  edgar,
   erddap,
   ethereum: evmUpstream('ethereum'),
+  feargreed,
+  frankfurter,
+  gdelt,
   geckoterminal,
   gibs,
+  hackernews,
   kalshi,
   kraken,
   llamayields,
@@ -39,6 +50,7 @@ export const UPSTREAMS = {
   polygon: evmUpstream('polygon'),
   polymarket,
   polymarketclob,
+  sectickers,
   solana,
 } as const;
 

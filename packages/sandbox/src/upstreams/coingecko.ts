@@ -136,6 +136,20 @@ export function coingecko(app: FastifyInstance, { market, nowMs }: World): void 
     },
   );
 
+  app.get<{ Params: { id: string } }>('/coins/:id', ({ params }, reply) => {
+    const coin = market.coin(params.id);
+    if (coin === undefined) return reply.code(404).send({ error: 'coin not found' });
+    const up = Number((50 + 40 * Math.tanh(changePercent(coin, nowMs()) / 5)).toFixed(2));
+    return {
+      id: coin.id,
+      symbol: coin.symbol.toLowerCase(),
+      name: coin.name,
+      sentiment_votes_up_percentage: up,
+      sentiment_votes_down_percentage: Number((100 - up).toFixed(2)),
+      last_updated: new Date(nowMs()).toISOString(),
+    };
+  });
+
   app.get('/search/trending', () => {
     const atMs = nowMs();
     const btc = market.coin('bitcoin');

@@ -6,15 +6,21 @@ import { coinbase } from './coinbase.ts';
 import { coingecko } from './coingecko.ts';
 import { defillama } from './defillama.ts';
 import { dexscreener } from './dexscreener.ts';
+import { edgar } from './edgar.ts';
 import { erddap } from './erddap.ts';
 import { openFaults } from './faults.ts';
+import { feargreed } from './feargreed.ts';
+import { frankfurter } from './frankfurter.ts';
+import { gdelt } from './gdelt.ts';
 import { geckoterminal } from './geckoterminal.ts';
 import { gibs } from './gibs.ts';
+import { hackernews } from './hackernews.ts';
 import { kalshi } from './kalshi.ts';
 import { kraken } from './kraken.ts';
 import { llamayields } from './llamayields.ts';
 import { polymarket } from './polymarket.ts';
 import { polymarketclob } from './polymarketclob.ts';
+import { sectickers } from './sectickers.ts';
 import { openWorld, type World } from './world.ts';
 
 /** Every reply carries this header, so that what comes from the sandbox can always be told from the real thing. */
@@ -31,7 +37,9 @@ const MAX_BODY_BYTES = 256 * 1024;
 const VERSION_PATHS: Readonly<Record<string, string>> = {
   ai: '/v1',
   coingecko: '/api/v3',
+  gdelt: '/api/v2',
   geckoterminal: '/api/v2',
+  hackernews: '/api/v1',
   kalshi: '/trade-api/v2',
 };
 
@@ -42,14 +50,20 @@ const UPSTREAMS: Readonly<Record<string, (app: FastifyInstance, world: World) =>
   coingecko,
   defillama,
   dexscreener,
+  edgar,
   erddap,
+  feargreed,
+  frankfurter,
+  gdelt,
   geckoterminal,
   gibs,
+  hackernews,
   kalshi,
   kraken,
   llamayields,
   polymarket,
   polymarketclob,
+  sectickers,
 };
 
 /** The names of the upstreams; the base address of one is the server's address, a slash and its name. */

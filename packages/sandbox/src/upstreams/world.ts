@@ -1,5 +1,6 @@
 /** What every upstream of the sandbox is told about the world, so that all of them tell the same story. */
 import { type Market, openMarket } from './market.ts';
+import { type News, openNews } from './news.ts';
 import { openPools, type Pools } from './pools.ts';
 import { openPredictions, type Predictions } from './predictions.ts';
 
@@ -8,6 +9,7 @@ export interface World {
   /** Milliseconds since 1970. */
   nowMs: () => number;
   market: Market;
+  news: News;
   pools: Pools;
   predictions: Predictions;
 }
@@ -15,5 +17,12 @@ export interface World {
 /** Builds the world of a seed. The clock decides what "now" is; nothing else changes with time. */
 export function openWorld(seed: number, nowMs: () => number): World {
   const market = openMarket(seed);
-  return { seed, nowMs, market, pools: openPools(market), predictions: openPredictions(market) };
+  return {
+    seed,
+    nowMs,
+    market,
+    news: openNews(market),
+    pools: openPools(market),
+    predictions: openPredictions(market),
+  };
 }
