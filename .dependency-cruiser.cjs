@@ -128,6 +128,11 @@ module.exports = {
       ['keys/', 'cards/', 'ledger/', 'http/'],
       'What an owner sees is put together from those who know it.',
     ),
+    mayKnow(
+      'data-lists',
+      ['upstreams/', 'db/', 'services/(answer|failure|listed-parties)[.]ts$'],
+      'A published list is read by its upstream; who looks things up in it does not matter.',
+    ),
     mayKnow('mail', ['db/', 'start-error[.]ts$'], 'Mail knows nobody who causes it.'),
     mayKnow(
       'operator',

@@ -34,6 +34,7 @@ export async function overviewView(page) {
     booksSection(overview.books, page),
     upstreamsSection(overview.upstreams),
     callerSection(caller),
+    dataListsSection(overview.dataLists),
   );
 }
 
@@ -302,6 +303,25 @@ function upstreamsSection(upstreams) {
       ],
     }),
     others.length === 0 ? null : el('p', { class: 'soft' }, `Not configured: ${others.join(', ')}.`),
+  );
+}
+
+function dataListsSection(lists) {
+  return section(
+    'Lists',
+    recordsTable({
+      caption: 'What services look names and addresses up in',
+      rows: lists,
+      none: 'No list is configured.',
+      columns: [
+        { label: 'List', of: ({ title }) => title },
+        { label: 'State', of: (each) => badge(each.state) },
+        { label: 'Published', of: ({ publishedAt }) => moment(publishedAt) },
+        { label: 'Confirmed', of: ({ confirmedAt }) => moment(confirmedAt) },
+        { label: 'Entries', of: ({ parties }) => parties },
+        { label: 'Why', of: ({ failure }) => failure },
+      ],
+    }),
   );
 }
 

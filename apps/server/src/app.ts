@@ -12,6 +12,7 @@ import { createKeyring, parseKeyEncryptionKeys } from './custody/envelope.ts';
 import { ownerOf } from './custody/owner.ts';
 import { custodyRoutes, RECORDED_REFUSALS_PER_MINUTE, WALLET_REQUESTS_PER_MINUTE } from './custody/routes.ts';
 import { createWallets } from './custody/wallets.ts';
+import { createDataLists, type DataLists } from './data-lists/data-lists.ts';
 import type { Database, Pools } from './db/connection.ts';
 import type { MppOffer, Route, X402Offer } from './discovery/context.ts';
 import { sendPage } from './discovery/pages.ts';
@@ -97,6 +98,7 @@ export interface App {
   /** Null: nothing is sold by card. */
   cards: Cards | null;
   debts: Debts;
+  dataLists: DataLists;
   reconciler: Reconciler;
   settlementFinisher: SettlementFinisher;
   /** Asks those whose answers the first 402 depends on. To be awaited before listening. */
@@ -175,6 +177,15 @@ export function createApp(parts: AppParts): App {
     acceptSandbox: !config.production,
     onRequest: (name, outcome, durationMs) => metrics.upstreamRequest(name, outcome, durationMs),
   });
+  const dataLists = createDataLists(sql, {
+    upstreams: upstreams.apis,
+    isConfigured: (name) => config.upstreams[name].baseUrl !== null,
+    nowMs,
+    report({ list, outcome, reason }) {
+      if (reason === undefined) logger.info({ list, outcome }, 'data list');
+      else logger.warn({ list, outcome, reason }, 'data list');
+    },
+  });
   const registrar = registrarOf(config, sql, nowMs);
   const wallets =
     config.walletEncryptionKeys.length === 0
@@ -186,6 +197,7 @@ export function createApp(parts: AppParts): App {
   const capabilities: Capability[] = [
     ...(wallets === null ? [] : (['custody'] as const)),
     ...(registrar === null ? [] : (['identities'] as const)),
+    ...(dataLists.lists.configured.includes('ofac-sdn') ? (['lists'] as const) : []),
   ];
   const availability = (service: Service) => availabilityOf(service, upstreams.health, capabilities);
   const catalog = (): CatalogLine[] =>
@@ -251,6 +263,7 @@ export function createApp(parts: AppParts): App {
     capabilitiesFor: (proof) => ({
       custody: wallets?.paidBy(ownerOf(proof)),
       identities: registrar?.identities.paidBy(ownerOf(proof)),
+      lists: dataLists.lists,
     }),
     upstreams: upstreams.apis,
     availability,
@@ -354,6 +367,7 @@ export function createApp(parts: AppParts): App {
     owedMicros: debts.total,
     cardEventsWaiting: async () => (await cards?.inbox.waiting()) ?? 0,
     upstreamHealth: () => UPSTREAM_NAMES.map(upstreams.health),
+    dataLists: dataLists.states,
   });
 
   const operator = openOperatorDoor(config.adminTokens, {
@@ -365,6 +379,7 @@ export function createApp(parts: AppParts): App {
     cards,
     creditServices: 'credits/topup/',
     upstreamHealth: () => UPSTREAM_NAMES.map(upstreams.health),
+    dataLists: dataLists.states,
     sendPage: (request, reply) => sendPage(request, reply, 'admin.html'),
     refusalLimit: limitByAddress(REFUSALS_PER_MINUTE),
     addressOf,
@@ -469,6 +484,7 @@ export function createApp(parts: AppParts): App {
     trials,
     cards,
     debts,
+    dataLists,
     reconciler,
     settlementFinisher,
     jobs: [
@@ -511,6 +527,11 @@ export function createApp(parts: AppParts): App {
       { name: 'release-caps', intervalMs: 60_000, run: async () => void (await keys.releaseCaps()) },
       { name: 'send-mails', intervalMs: 5_000, run: async () => void (await mailer.send()) },
       { name: 'forget-mails', intervalMs: 3_600_000, run: async () => void (await mailer.forget()) },
+      {
+        name: 'fetch-data-lists',
+        intervalMs: 30_000,
+        run: async (stopping) => void (await dataLists.fetchDue(stopping)),
+      },
       { name: 'drop-sign-ins', intervalMs: 60_000, run: x402.dropExpiredSignIns },
       ...(operator === null ? [] : [operator.job]),
       ...(wallets === null

@@ -708,6 +708,7 @@ describe('a card payment', () => {
       },
       creditServices: 'credits/topup/',
       upstreamHealth: () => [],
+      dataLists: async () => [],
       sendPage: (_request, reply) => reply.send(''),
       refusalLimit: createAddressLimit({ perMinute: 10, maxNames: 100, nowMs: () => nowMs }),
       addressOf: () => '127.0.0.1',

@@ -117,6 +117,7 @@ describe('docs/operating.md', () => {
       owedMicros: async () => 0n,
       cardEventsWaiting: async () => 0,
       upstreamHealth: () => [],
+      dataLists: async () => [],
     });
     const made = [...(await metrics.render()).matchAll(/^# TYPE (farebox_\w+)/gm)].map(([, name]) => name);
     const listed = [...operating().matchAll(/^\| `(farebox_\w+)`/gm)].map(([, name]) => name);

@@ -48,6 +48,8 @@ const CLIENT_BODIES: readonly (readonly [path: string, body: Record<string, unkn
   ['polymarket-events', { limit: 50 }],
   ['kalshi-markets', { limit: 50 }],
   ['prediction-market-spread', {}],
+  ['wallet-risk', { address: WALLET }],
+  ['wallet-risk', { wallet_address: WALLET, chain: 8453 }],
   ['polymarket-search', { q: 'bitcoin', limit: 50 }],
   ['kalshi-search', { query: 'BITCOIN', limit: '50' }],
   ['kalshi-odds', { marketTicker: 'KXSYNBTCQ' }],

@@ -44,6 +44,7 @@ const KEYLESS = [
   ...['binance', 'coinbase', 'coingecko', 'defillama', 'dexscreener', 'edgar', 'erddap', 'feargreed'],
   ...['frankfurter', 'gdelt', 'geckoterminal', 'gibs', 'hackernews', 'kalshi', 'kraken', 'llamayields'],
   ...['polymarket', 'polymarketclob', 'sectickers'],
+  ...['mixers', 'ofac', 'uksanctions', 'unsc'],
 ];
 /** Chains that the sandbox has no double of: without an address they are not there. */
 const ABSENT_CHAINS = ['ethereum', 'polygon', 'arbitrum', 'optimism', 'bsc'];

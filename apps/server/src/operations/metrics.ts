@@ -29,6 +29,10 @@ export function createMetrics(watched: {
   /** Messages of the card provider that nobody has worked yet. */
   cardEventsWaiting(): Promise<number>;
   upstreamHealth(): readonly UpstreamHealth[];
+  /** Lists that services look things up in, with the times of the copy in use (ISO 8601). */
+  dataLists(): Promise<
+    readonly { name: string; publishedAt: string | null; confirmedAt: string | null; failures: number }[]
+  >;
 }): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -158,6 +162,34 @@ export function createMetrics(watched: {
       for (const { name, state } of watched.upstreamHealth()) {
         if (state !== 'not_configured') this.set({ upstream: name }, state === 'up' ? 1 : 0);
       }
+    },
+  });
+
+  new Gauge({
+    name: 'farebox_data_list_age_seconds',
+    help: 'Since the list in use was published, and since its publisher last confirmed it',
+    labelNames: ['list', 'since'],
+    registers,
+    async collect() {
+      const lists = await watched.dataLists().catch(() => []);
+      this.reset();
+      for (const { name, publishedAt, confirmedAt } of lists) {
+        const times = { published: publishedAt, confirmed: confirmedAt };
+        for (const [since, time] of Object.entries(times)) {
+          if (time !== null) this.set({ list: name, since }, (Date.now() - Date.parse(time)) / 1_000);
+        }
+      }
+    },
+  });
+  new Gauge({
+    name: 'farebox_data_list_failures',
+    help: 'Fetches of a list in a row that failed or brought one that was refused',
+    labelNames: ['list'],
+    registers,
+    async collect() {
+      const lists = await watched.dataLists().catch(() => []);
+      this.reset();
+      for (const { name, failures } of lists) this.set({ list: name }, failures);
     },
   });
 

@@ -23,6 +23,8 @@ export interface OperatorParts {
   /** What the names of services begin with that sell credit: what is paid for them is no sale until it is spent. */
   creditServices: string;
   upstreamHealth(): readonly UpstreamHealth[];
+  /** Where each list stands that services look things up in. */
+  dataLists(): Promise<readonly object[]>;
   sendPage(request: FastifyRequest, reply: FastifyReply): FastifyReply;
   /** Counts bad tokens by address: `REFUSALS_PER_MINUTE`. */
   refusalLimit: RateLimit;

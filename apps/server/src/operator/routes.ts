@@ -32,6 +32,8 @@ export interface OperatorRouteParts {
   /** What the names of services begin with that sell credit. */
   creditServices: string;
   upstreamHealth(): readonly UpstreamHealth[];
+  /** Where each list stands that services look things up in. */
+  dataLists(): Promise<readonly object[]>;
   /** Sends the page itself. */
   sendPage(request: FastifyRequest, reply: FastifyReply): FastifyReply;
   addressOf(request: FastifyRequest): string;
@@ -158,6 +160,7 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
         ...overview,
         openActs: (await acts.open()).map(asJson),
         upstreams: parts.upstreamHealth().map(healthAsJson),
+        dataLists: await parts.dataLists(),
         books: await booksAsJson(verdicts),
       };
     });

@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import type { UpstreamName, Upstreams } from '../upstreams/index.ts';
 import type { Answer } from './answer.ts';
 import type { ChainName } from './fields.ts';
+import type { Lists } from './listed-parties.ts';
 
 /** The categories of the catalog, in the order in which the catalog shows them. */
 export const TAGS = [
@@ -108,6 +109,7 @@ export interface Identities {
 export interface Capabilities {
   custody: Custody;
   identities: Identities;
+  lists: Lists;
 }
 export type Capability = keyof Capabilities;
 
@@ -117,6 +119,8 @@ export interface RunContext<Needed extends UpstreamName> {
   custody?: Custody | undefined;
   /** There for services that `require` it. */
   identities?: Identities | undefined;
+  /** There for services that `require` it. */
+  lists?: Lists | undefined;
   /** Everything on sale, in catalog order. */
   catalog(): readonly CatalogLine[];
   call: CallFacts;

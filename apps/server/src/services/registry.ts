@@ -74,7 +74,8 @@ const FOR_SALE: Availability = { available: true, reason: null, message: null, r
 /** What an operator sets to have a capability. */
 const CAPABILITY_VARIABLES: Record<Capability, string> = {
   custody: 'WALLET_ENCRYPTION_KEY',
-  identities: 'REGISTRAR_PRIVATE_KEY',
+  identities: 'IDENTITY_REGISTRAR_KEY',
+  lists: 'UPSTREAM_OFAC_BASE_URL',
 };
 /** What is not configured stays so until the next start. */
 const NOT_CONFIGURED_RETRY_MS = 3_600_000;

@@ -24,6 +24,15 @@ export interface Reply<T> {
   source: Source;
 }
 
+/** A file as it came. */
+export interface Download {
+  bytes: Buffer;
+  /** Of the bytes, in hex. */
+  sha256: string;
+  /** By the server's word (ISO 8601); null where it does not say. */
+  lastModified: string | null;
+}
+
 /** What an adapter gets to speak with. Timeouts, retries, breaker, budget, cache and provenance are in here. */
 export interface UpstreamHttp {
   readonly apiKey: string | undefined;
@@ -40,6 +49,16 @@ export interface UpstreamHttp {
     timeoutMs?: number;
     signal?: AbortSignal;
   }): Promise<Reply<T>>;
+  /**
+   * A file that is too large to keep: neither cached nor repeated, read up to `maxBytes` and not further. Follows up to
+   * three redirections, as publishers of files use them, to https or within the same server.
+   */
+  download(request: {
+    path: string;
+    maxBytes: number;
+    timeoutMs: number;
+    signal?: AbortSignal | undefined;
+  }): Promise<Reply<Download>>;
 }
 
 export interface UpstreamDefinition<Api, Name extends string = string> {

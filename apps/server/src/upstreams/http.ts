@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import {
   BrokenCircuitError,
   type CircuitBreakerPolicy,
@@ -10,12 +11,13 @@ import { LRUCache } from 'lru-cache';
 import { Agent, type Dispatcher, request as send } from 'undici';
 import type { Source } from '../services/answer.ts';
 import { sourceUnavailable, UpstreamUnavailable } from '../services/failure.ts';
-import type { Reply, UpstreamDefinition, UpstreamHttp, UpstreamRequest } from './define.ts';
+import type { Download, Reply, UpstreamDefinition, UpstreamHttp, UpstreamRequest } from './define.ts';
 
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 /** For the few lists that come in one piece. It stays below the cache, which would not keep anything larger. */
 const MAX_LARGE_BODY_BYTES = 40 * 1024 * 1024;
 const MAX_CACHE_BYTES = 48 * 1024 * 1024;
+const MOST_REDIRECTIONS = 3;
 const ATTEMPTS = 3;
 const BREAKER_FAILURES = 5;
 const BREAKER_OPEN_MS = 20_000;
@@ -87,6 +89,8 @@ export function connectUpstream<Api>(
     maxResponseSize: Math.min(definition.maxReplyBytes ?? MAX_BODY_BYTES, MAX_LARGE_BODY_BYTES),
     keepAliveTimeout: 10_000,
   });
+  // Files have bounds of their own, checked while they arrive.
+  const downloads = new Agent({ connections: 2, connect: { timeout: 5_000 }, maxResponseSize: -1 });
   const breaker: CircuitBreakerPolicy = circuitBreaker(
     // A 4xx is our mistake or the caller's; only what says that the upstream is unwell counts against it.
     handleWhen((error) =>
@@ -181,6 +185,72 @@ export function connectUpstream<Api>(
     }
   }
 
+  /** A file on the wire, read piece by piece up to its bound. */
+  async function fetchFile(
+    from: URL,
+    request: { maxBytes: number; timeoutMs: number },
+    signal: AbortSignal | undefined,
+  ): Promise<Received> {
+    const { maxBytes, timeoutMs } = request;
+    const deadline = AbortSignal.timeout(timeoutMs);
+    const startedAtMs = nowMs();
+    let outcome: 'ok' | 'failed' = 'failed';
+    try {
+      let url = from;
+      for (let redirections = 0; ; redirections++) {
+        const response = await send(url, {
+          method: 'GET',
+          dispatcher: downloads,
+          headers: { accept: '*/*', 'user-agent': parts.userAgent },
+          signal: signal === undefined ? deadline : AbortSignal.any([deadline, signal]),
+        });
+        const { location } = response.headers;
+        if (response.statusCode >= 300 && response.statusCode < 400 && typeof location === 'string') {
+          await response.body.dump();
+          const next = new URL(location, url);
+          if (redirections >= MOST_REDIRECTIONS) throw new InvalidReply('too many redirections');
+          if (next.protocol !== 'https:' && next.origin !== from.origin) {
+            throw new InvalidReply('a redirection to another server without TLS');
+          }
+          url = next;
+          continue;
+        }
+        if (response.statusCode < 200 || response.statusCode > 299) {
+          await response.body.dump();
+          throw new StatusError(response.statusCode, retryAfterOf(response, nowMs()));
+        }
+        const sandbox = response.headers[SANDBOX_HEADER] !== undefined;
+        const pieces: Buffer[] = [];
+        const hash = createHash('sha256');
+        let size = 0;
+        for await (const piece of response.body) {
+          const bytes = Buffer.from(piece);
+          size += bytes.length;
+          // Leaving the loop ends the transfer.
+          if (size > maxBytes) throw new InvalidReply(`more than ${maxBytes} bytes`);
+          hash.update(bytes);
+          pieces.push(bytes);
+        }
+        if (sandbox && !parts.acceptSandbox) throw new SandboxReply();
+        const modified = Date.parse(String(response.headers['last-modified'] ?? ''));
+        const value: Download = {
+          bytes: Buffer.concat(pieces),
+          sha256: hash.digest('hex'),
+          lastModified: Number.isNaN(modified) ? null : new Date(modified).toISOString(),
+        };
+        outcome = 'ok';
+        lastSuccessAtMs = nowMs();
+        return { value, sandbox, bytes: size };
+      }
+    } catch (error) {
+      if (deadline.aborted && signal?.aborted !== true) throw new TimedOut(timeoutMs);
+      throw error;
+    } finally {
+      if (outcome === 'failed') lastFailureAtMs = nowMs();
+      parts.onRequest?.(definition.name, outcome, nowMs() - startedAtMs);
+    }
+  }
+
   /** The same, under budget and breaker; every failure becomes `UpstreamUnavailable` or a `StatusError` of 4xx. */
   async function guarded(run: () => Promise<Received>): Promise<Received> {
     // What the breaker would refuse must not use up the budget of what it would let through.
@@ -213,6 +283,13 @@ export function connectUpstream<Api>(
       }
       throw fail('upstream_down', 'could not be reached', undefined, error);
     }
+  }
+
+  /** A 4xx that nobody expected is a failure of ours or of the upstream's, and no answer. */
+  function refused(error: unknown): never {
+    throw error instanceof StatusError
+      ? fail('invalid_reply', `refused the request (${error.status})`, undefined, error)
+      : error;
   }
 
   async function repeated(run: () => Promise<Received>): Promise<Received> {
@@ -282,9 +359,7 @@ export function connectUpstream<Api>(
           if (error instanceof StatusError && absentOn.includes(error.status)) {
             return { value: null, sandbox: known?.sandbox ?? error.sandbox, bytes: 1 };
           }
-          throw error instanceof StatusError
-            ? fail('invalid_reply', `refused the request (${error.status})`, undefined, error)
-            : error;
+          return refused(error);
         })
         .then((received) => {
           const entry = { ...received, fetchedAtMs: nowMs() };
@@ -314,13 +389,17 @@ export function connectUpstream<Api>(
         const { body, signal, ...rest } = request;
         const received = await guarded(() =>
           exchange('POST', url, { ...rest, body: JSON.stringify(body) }, signal),
-        ).catch((error: unknown) => {
-          throw error instanceof StatusError
-            ? fail('invalid_reply', `refused the request (${error.status})`, undefined, error)
-            : error;
-        });
+        ).catch(refused);
         return {
           value: received.value as never,
+          source: sourceOf(shown, { ...received, fetchedAtMs: nowMs() }, false),
+        };
+      },
+      async download(request) {
+        const { url, shown } = address(request);
+        const received = await guarded(() => fetchFile(url, request, request.signal)).catch(refused);
+        return {
+          value: received.value as Download,
           source: sourceOf(shown, { ...received, fetchedAtMs: nowMs() }, false),
         };
       },
@@ -342,7 +421,9 @@ export function connectUpstream<Api>(
         lastFailureAtMs,
       };
     },
-    close: () => agent.close(),
+    async close() {
+      await Promise.all([agent.close(), downloads.close()]);
+    },
   };
 }
 

@@ -18,10 +18,14 @@ import { connectUpstream, type UpstreamConfig, type UpstreamHealth, type Upstrea
 import { kalshi } from './kalshi.ts';
 import { kraken } from './kraken.ts';
 import { llamayields } from './llamayields.ts';
+import { mixers } from './mixers.ts';
+import { ofac } from './ofac.ts';
 import { polymarket } from './polymarket.ts';
 import { polymarketclob } from './polymarketclob.ts';
 import { sectickers } from './sectickers.ts';
 import { solana } from './solana.ts';
+import { uksanctions } from './uksanctions.ts';
+import { unsc } from './unsc.ts';
 
 /** Every outside API and every chain that services may ask: one line each. */
 export const UPSTREAMS = {
@@ -45,6 +49,8 @@ export const UPSTREAMS = {
   hackernews,
   kalshi,
   kraken,
+  mixers,
+  ofac,
   llamayields,
   optimism: evmUpstream('optimism'),
   polygon: evmUpstream('polygon'),
@@ -52,6 +58,8 @@ export const UPSTREAMS = {
   polymarketclob,
   sectickers,
   solana,
+  uksanctions,
+  unsc,
 } as const;
 
 export type UpstreamName = keyof typeof UPSTREAMS;

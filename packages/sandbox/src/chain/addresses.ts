@@ -10,6 +10,8 @@ export const PERMIT2: Address = '0x000000000022D473030F116dDEE9F6B43aC78BA3';
 /** The deterministic deployer; the node carries it. */
 export const CREATE2_DEPLOYER: Address = '0x4e59b44847b379578588920cA78FbF26c0B4956C';
 export const GAS_PRICE_ORACLE: Address = '0x420000000000000000000000000000000000000F';
+/** Chainalysis' oracle, as deployed on Base. */
+export const SANCTIONS_ORACLE: Address = '0x3A91A31cB3dC49b4db9Ce721F50a9D076c8D739B';
 /** ERC-8004. */
 export const IDENTITY_REGISTRY: Address = '0x8004A169FB4a3325136EB29fA0ceB6D2e539a432';
 

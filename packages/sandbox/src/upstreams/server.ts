@@ -18,9 +18,13 @@ import { hackernews } from './hackernews.ts';
 import { kalshi } from './kalshi.ts';
 import { kraken } from './kraken.ts';
 import { llamayields } from './llamayields.ts';
+import { mixers } from './mixers.ts';
+import { ofac } from './ofac.ts';
 import { polymarket } from './polymarket.ts';
 import { polymarketclob } from './polymarketclob.ts';
 import { sectickers } from './sectickers.ts';
+import { uksanctions } from './uksanctions.ts';
+import { unsc } from './unsc.ts';
 import { openWorld, type World } from './world.ts';
 
 /** Every reply carries this header, so that what comes from the sandbox can always be told from the real thing. */
@@ -61,9 +65,13 @@ const UPSTREAMS: Readonly<Record<string, (app: FastifyInstance, world: World) =>
   kalshi,
   kraken,
   llamayields,
+  mixers,
+  ofac,
   polymarket,
   polymarketclob,
   sectickers,
+  uksanctions,
+  unsc,
 };
 
 /** The names of the upstreams; the base address of one is the server's address, a slash and its name. */

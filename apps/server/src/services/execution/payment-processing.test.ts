@@ -109,6 +109,8 @@ describe('payment processing', () => {
 
   it('asks the sanctions oracle where there is one, and has null where there is none', async () => {
     const body = { amount: '1', recipient: WALLET, chain: 'base' };
+    const own = await chain.client.getCode({ address: ORACLE });
+    await chain.client.setCode({ address: ORACLE, bytecode: '0x' });
     const unasked = await prepare(body);
     assert.equal(unasked.recipientSanctioned, null);
     assert.match(unasked.notes, /recipientSanctioned is null: base has no sanctions oracle/);
@@ -120,7 +122,8 @@ describe('payment processing', () => {
     const refused = { status: 422, code: 'ADDRESS_SANCTIONED' };
     await assert.rejects(prepare({ ...body, recipient: POOR }), { ...refused, field: 'recipient' });
     await assert.rejects(prepare({ ...body, fromAddress: POOR }), { ...refused, field: 'fromAddress' });
-    await chain.client.setCode({ address: ORACLE, bytecode: '0x' });
+    await chain.client.setCode({ address: ORACLE, bytecode: own ?? '0x' });
+    assert.equal((await prepare(body)).recipientSanctioned, false);
   });
 
   it('tells a merchant where USDC can be paid, and claims nothing about the merchant', async () => {

@@ -1,0 +1,82 @@
+import { defineUpstream } from './define.ts';
+import { InvalidList, joinedName, type ListedParty, listTime, type PublishedList } from './published-list.ts';
+import { elementsAt, readXmlRecords, textAt, type XmlElement } from './xml-records.ts';
+
+const MAX_BYTES = 64 * 1024 * 1024;
+const TIMEOUT_MS = 90_000;
+const RECORDS = new Set(['Designation', 'DateGenerated']);
+const NAME_PARTS = ['Name1', 'Name2', 'Name3', 'Name4', 'Name5', 'Name6'];
+
+/**
+ * Reads the UK Sanctions List of the Foreign, Commonwealth & Development Office: the only one that lives since OFSI's
+ * consolidated list was closed on 28 January 2026.
+ *
+ * @param lastModified when the file itself does not say its date
+ * @throws InvalidList when it is cut off or is no such list
+ */
+export async function readUkList(bytes: Buffer, lastModified: string | null): Promise<PublishedList> {
+  const parties: ListedParty[] = [];
+  let generated: string | null = null;
+  let root: XmlElement;
+  try {
+    root = await readXmlRecords(bytes, RECORDS, (element) => {
+      if (element.name === 'DateGenerated') generated = element.text;
+      else parties.push(partyOf(element));
+    });
+  } catch (cause) {
+    throw new InvalidList(`not a whole list: ${cause instanceof Error ? cause.message : cause}`, { cause });
+  }
+  if (root.name !== 'Designations') throw new InvalidList(`its root is ${root.name}`);
+  return { publishedAt: listTime(generated ?? root.attributes.DateGenerated ?? lastModified), parties };
+}
+
+function partyOf(designation: XmlElement): ListedParty {
+  const uid = textAt(designation, 'UniqueID');
+  const names = elementsAt(designation, ['Names', 'Name'])
+    .map((each) => ({
+      name: joinedName(...NAME_PARTS.map((part) => textAt(each, part))),
+      primary: textAt(each, 'NameType')?.toLowerCase() === 'primary name',
+      weak: /low quality/i.test(textAt(each, 'AliasStrength') ?? ''),
+    }))
+    .filter(({ name }) => name !== '');
+  const first = names.find(({ primary }) => primary) ?? names[0];
+  if (uid === null || first === undefined) throw new InvalidList('an entry has no number or no name');
+  const kind = textAt(designation, 'IndividualEntityShip')?.toLowerCase();
+  return {
+    uid,
+    kind: kind === 'individual' ? 'individual' : kind === 'ship' ? 'vessel' : 'entity',
+    name: first.name,
+    aliases: [
+      ...names.filter((each) => each !== first).map(({ name, weak }) => ({ name, weak })),
+      ...elementsAt(designation, ['NonLatinNames', 'NonLatinName', 'NameNonLatinScript'])
+        .filter(({ text }) => text !== '')
+        .map(({ text }) => ({ name: joinedName(text), weak: false })),
+    ],
+    programs: [textAt(designation, 'RegimeName')].filter((program) => program !== null),
+    addresses: [],
+  };
+}
+
+/** https://www.gov.uk/government/publications/the-uk-sanctions-list */
+export const uksanctions = defineUpstream({
+  name: 'uksanctions',
+  title: 'UK Sanctions List',
+  baseUrl: 'https://sanctionslist.fcdo.gov.uk',
+  licence: 'UK Sanctions List, Open Government Licence v3.0',
+  key: 'none',
+  requestsPerMinute: 10,
+  open: (http) => ({
+    /** All designations in one file. */
+    designations: (signal?: AbortSignal) =>
+      http.download({
+        path: '/docs/UK-Sanctions-List.xml',
+        maxBytes: MAX_BYTES,
+        timeoutMs: TIMEOUT_MS,
+        signal,
+      }),
+  }),
+  async probe(api) {
+    const { value } = await api.designations();
+    return readUkList(value.bytes, value.lastModified);
+  },
+});
