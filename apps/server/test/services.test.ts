@@ -42,6 +42,8 @@ const CLIENT_BODIES: readonly (readonly [path: string, body: Record<string, unkn
     { symbol: 'aapl', includeNews: true, includeTechnicals: true, includeInstitutional: true },
   ],
   ['forex-sentiment', { pair: 'EURUSD', includeEconomic: true, includeCentralBank: true }],
+  ['arbitrage-scanner', {}],
+  ['arbitrage-scanner', { min_profit_pct: -5, chains: ['base', 'bsc', 'optimism'], tokens: ['ETH', 'BTC'] }],
   ['correlation-matrix', { tokens: ['BTC', 'ETH'], timeframe: '7d' }],
   ['risk-metrics', { token: 'ETH' }],
   ['risk-metrics', { tokenAddress: '0x4200000000000000000000000000000000000006', chain: 'base' }],

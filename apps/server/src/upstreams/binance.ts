@@ -8,6 +8,7 @@ import {
   wireVolume,
 } from './candle.ts';
 import { defineUpstream } from './define.ts';
+import { BOOK_DEPTH, BOOK_FRESHNESS, type OrderBookSource, wireBook } from './order-book.ts';
 
 /** `[openMs, open, high, low, close, volume, closeMs, …]`, prices as strings, oldest first, the running bar last. */
 const klines = z.array(
@@ -28,7 +29,15 @@ export const binance = defineUpstream({
   licence: 'Binance public market data',
   key: 'none',
   requestsPerMinute: 600,
-  open: (http): CandleSource => ({
+  open: (http): CandleSource & OrderBookSource => ({
+    orderBook: ({ base, quote }) =>
+      http.find({
+        path: '/api/v3/depth',
+        query: { symbol: base + quote, limit: BOOK_DEPTH },
+        schema: wireBook,
+        absentOn: [UNKNOWN_SYMBOL_STATUS],
+        ...BOOK_FRESHNESS,
+      }),
     /** Finished candles, oldest first, at most 499; null when Binance does not list the pair. */
     async candles({ base, quote }, interval) {
       const reply = await http.find({

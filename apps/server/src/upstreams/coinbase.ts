@@ -10,6 +10,7 @@ import {
   wireVolume,
 } from './candle.ts';
 import { defineUpstream } from './define.ts';
+import { BOOK_FRESHNESS, type OrderBookSource, wireBook } from './order-book.ts';
 
 /** `[sec, low, high, open, close, volume]`, newest first. The columns stand in no other exchange's order. */
 const candles = z.array(
@@ -30,7 +31,15 @@ export const coinbase = defineUpstream({
   licence: 'Coinbase Exchange public market data',
   key: 'none',
   requestsPerMinute: 300,
-  open: (http): CandleSource => ({
+  open: (http): CandleSource & OrderBookSource => ({
+    /** Its level 2 is the whole book, of which the best offers are read. */
+    orderBook: ({ base, quote }) =>
+      http.find({
+        path: `/products/${encodeURIComponent(`${base}-${quote}`)}/book`,
+        query: { level: 2 },
+        schema: wireBook,
+        ...BOOK_FRESHNESS,
+      }),
     /**
      * Finished candles, oldest first; null when Coinbase does not list the pair. At most 300, and at most 75 of
      * four hours. Intervals without a trade are left out.

@@ -8,6 +8,7 @@ import {
   wireVolume,
 } from './candle.ts';
 import { defineUpstream } from './define.ts';
+import { BOOK_DEPTH, BOOK_FRESHNESS, type OrderBookSource, wireBook } from './order-book.ts';
 
 /** `[sec, open, high, low, close, vwap, volume, trades]`, prices as strings; `vwap` is "0" for a bar without trades. */
 const bar = z
@@ -26,6 +27,14 @@ const ohlc = z.union([
   z.looseObject({ error: z.tuple([z.literal('EQuery:Unknown asset pair')]) }).transform(() => null),
 ]);
 
+const depth = z.union([
+  z
+    .looseObject({ error: z.array(z.string()).length(0), result: z.record(z.string(), z.unknown()) })
+    .transform(({ result }) => Object.values(result)[0])
+    .pipe(wireBook),
+  z.looseObject({ error: z.tuple([z.literal('EQuery:Unknown asset pair')]) }).transform(() => null),
+]);
+
 /** Kraken's own tickers, where they differ. */
 const TICKERS: Readonly<Record<string, string>> = { BTC: 'XBT', DOGE: 'XDG' };
 
@@ -37,7 +46,14 @@ export const kraken = defineUpstream({
   licence: 'Kraken public market data',
   key: 'none',
   requestsPerMinute: 60,
-  open: (http): CandleSource => ({
+  open: (http): CandleSource & OrderBookSource => ({
+    orderBook: ({ base, quote }) =>
+      http.get({
+        path: '/0/public/Depth',
+        query: { pair: (TICKERS[base] ?? base) + (TICKERS[quote] ?? quote), count: BOOK_DEPTH },
+        schema: depth,
+        ...BOOK_FRESHNESS,
+      }),
     /** Finished candles, oldest first, at most 719; null when Kraken does not list the pair. */
     async candles({ base, quote }, interval) {
       const reply = await http.get({

@@ -3,7 +3,8 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Coin } from './assets.ts';
 import { BAR_LENGTHS, barAt, barBoundsMs, barStartMs } from './bars.ts';
 import { FIRST_MS } from './market.ts';
-import { numberOf, type Query, textOf } from './query.ts';
+import { bookOf } from './order-book.ts';
+import { countOf, numberOf, type Query, textOf } from './query.ts';
 import type { World } from './world.ts';
 
 const QUOTES = ['USDT', 'USDC'];
@@ -29,6 +30,24 @@ export function binance(app: FastifyInstance, { market, nowMs }: World): void {
     const coin = coinOf(symbol);
     if (coin === undefined) return refuse(reply, -1121, 'Invalid symbol.');
     return { symbol, price: market.priceUsd(coin, nowMs()).toFixed(places(coin)) };
+  });
+
+  app.get<{ Querystring: Query }>('/api/v3/depth', ({ query }, reply) => {
+    const symbol = textOf(query, 'symbol');
+    if (symbol === undefined) return missing(reply, 'symbol');
+    const coin = coinOf(symbol);
+    if (coin === undefined) return refuse(reply, -1121, 'Invalid symbol.');
+    const limit = countOf(query, 'limit', 100, 1, 5_000);
+    const { bids, asks } = bookOf(market, coin, 'binance', TURNOVER_SHARE, nowMs());
+    const row = ({ price, size }: { price: number; size: number }) => [
+      price.toFixed(places(coin)),
+      size.toFixed(8),
+    ];
+    return {
+      lastUpdateId: Math.floor(nowMs()),
+      bids: bids.slice(0, limit).map(row),
+      asks: asks.slice(0, limit).map(row),
+    };
   });
 
   app.get<{ Querystring: Query }>('/api/v3/klines', ({ query }, reply) => {

@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Coin } from './assets.ts';
 import { barAt, barBoundsMs } from './bars.ts';
+import { bookOf } from './order-book.ts';
 import { numberOf, type Query, textOf } from './query.ts';
 import type { World } from './world.ts';
 
@@ -49,6 +50,29 @@ export function coinbase(app: FastifyInstance, { market, nowMs }: World): void {
           bar.close,
           Number(((bar.volumeUsd * TURNOVER_SHARE) / bar.close).toFixed(8)),
         ]);
+    },
+  );
+
+  app.get<{ Params: { product: string }; Querystring: Query }>(
+    '/products/:product/book',
+    ({ params, query }, reply) => {
+      const coin = coinOf(params.product);
+      if (coin === undefined) return refuse(reply, 404, 'NotFound');
+      const { bids, asks } = bookOf(market, coin, 'coinbase', TURNOVER_SHARE, nowMs());
+      const count = numberOf(query, 'level') === 2 ? bids.length : 1;
+      const row = ({ price, size }: { price: number; size: number }) => [
+        price.toFixed(market.priceDecimals(coin)),
+        size.toFixed(8),
+        3,
+      ];
+      return {
+        bids: bids.slice(0, count).map(row),
+        asks: asks.slice(0, count).map(row),
+        sequence: Math.floor(nowMs()),
+        auction_mode: false,
+        auction: null,
+        time: new Date(nowMs()).toISOString(),
+      };
     },
   );
 

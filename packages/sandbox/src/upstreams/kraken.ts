@@ -2,7 +2,8 @@
 import type { FastifyInstance } from 'fastify';
 import type { Coin } from './assets.ts';
 import { barAt, barBoundsMs } from './bars.ts';
-import { numberOf, type Query, textOf } from './query.ts';
+import { bookOf } from './order-book.ts';
+import { countOf, numberOf, type Query, textOf } from './query.ts';
 import type { World } from './world.ts';
 
 const INTERVALS_MINUTES = [1, 5, 15, 30, 60, 240, 1_440, 10_080, 21_600];
@@ -30,6 +31,25 @@ export function kraken(app: FastifyInstance, { market, nowMs }: World): void {
   }
 
   app.get('/0/public/Time', () => ({ error: [], result: { unixtime: Math.floor(nowMs() / 1000) } }));
+
+  app.get<{ Querystring: Query }>('/0/public/Depth', ({ query }) => {
+    const pair = textOf(query, 'pair');
+    if (pair === undefined) return { error: ['EGeneral:Invalid arguments'] };
+    const coin = coinOf(pair);
+    if (coin === undefined) return { error: ['EQuery:Unknown asset pair'] };
+    const count = countOf(query, 'count', 100, 1, 500);
+    const { bids, asks } = bookOf(market, coin, 'kraken', TURNOVER_SHARE, nowMs());
+    const row = ({ price, size }: { price: number; size: number }) => [
+      price.toFixed(market.priceDecimals(coin)),
+      size.toFixed(3),
+      Math.floor(nowMs() / 1000),
+    ];
+    const key = OLD_NAMES[coin.symbol] ?? `${coin.symbol}USD`;
+    return {
+      error: [],
+      result: { [key]: { asks: asks.slice(0, count).map(row), bids: bids.slice(0, count).map(row) } },
+    };
+  });
 
   app.get<{ Querystring: Query }>('/0/public/OHLC', ({ query }) => {
     const pair = textOf(query, 'pair');
