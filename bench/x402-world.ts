@@ -31,6 +31,8 @@ export function ourSettings(rpcUrl: string): Record<string, string> {
     X402_RECIPIENT: SANDBOX_ACCOUNTS.recipient.address,
     X402_RELAYER_KEYS: SANDBOX_ACCOUNTS.relayer.privateKey,
     UPSTREAM_BASE_BASE_URL: rpcUrl,
+    // The node asks for some hundred times the fees of Base.
+    X402_GAS_TOKEN_USD: 'base:1',
   };
 }
 

@@ -532,7 +532,7 @@ export function createApp(parts: AppParts): App {
         intervalMs: 30_000,
         run: async (stopping) => void (await dataLists.fetchDue(stopping)),
       },
-      { name: 'drop-sign-ins', intervalMs: 60_000, run: x402.dropExpiredSignIns },
+      { name: 'drop-sign-ins', intervalMs: 60_000, run: x402.dropExpired },
       ...(operator === null ? [] : [operator.job]),
       ...(wallets === null
         ? []

@@ -101,6 +101,14 @@ const SCHEMA = {
   FACILITATOR_TOKEN: z.string().min(8, 'must have at least 8 characters'),
   X402_RELAYER_KEYS: list(privateKey),
   X402_REFUND_KEYS: list(privateKey),
+  X402_WALLET_FACTORIES: list(evmAddress),
+  X402_GAS_TOKEN_USD: list(
+    z
+      .string()
+      .regex(/^[a-z]+:[1-9]\d{0,6}$/, 'must be prices in whole USD, such as base:4000,polygon:1')
+      .transform((value): [string, number] => [value.split(':')[0] ?? '', Number(value.split(':')[1])])
+      .refine(([name]) => NETWORK_NAMES.some((known) => known === name), 'must name chains of X402_NETWORKS'),
+  ),
   X402_REFUND_AFTER_SECONDS: whole(30, 86_400),
   MPP_METHODS: list(z.enum(['tempo', 'evm'], 'must be of tempo, evm')),
   MPP_SECRET_KEY: list(z.string().min(32, 'must have at least 32 characters each')),
@@ -212,6 +220,16 @@ const FIXED: Record<VariableName, Omit<Variable, 'name'>> = {
       'Private keys that hold USDC and gas for refunds. Without one, services that must be paid first take no x402',
     fallback: '',
     secret: true,
+  },
+  X402_WALLET_FACTORIES: {
+    describe:
+      'Contracts that our settler calls to put a smart wallet on the chain with its first payment (ERC-6492). Only such as run no code of the caller’s choice; unless said otherwise those of Coinbase Smart Wallet 1.0 and 1.1',
+    fallback: '0x0BA5ED0c6AA8c49038F819E587E2633c4A9F428a,0xBA5ED110eFDBa3D005bfC882d75358ACBbB85842',
+  },
+  X402_GAS_TOKEN_USD: {
+    describe:
+      'What a whole unit of a chain’s own currency is taken to be worth, in whole USD: a settlement may not cost more gas than its price is worth. Rather too much than too little',
+    fallback: 'base:4000,ethereum:4000,arbitrum:4000,polygon:1',
   },
   X402_REFUND_AFTER_SECONDS: {
     describe: 'How long a paid call that failed may be tried again before its price is sent back',
@@ -352,6 +370,8 @@ export interface Config {
     facilitatorToken: string | null;
     relayerKeys: `0x${string}`[];
     refundKeys: `0x${string}`[];
+    walletFactories: `0x${string}`[];
+    gasTokenUsd: Partial<Record<NetworkName, number>>;
     refundAfterMs: number;
   };
   mpp: {
@@ -503,6 +523,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       facilitatorToken: read('FACILITATOR_TOKEN'),
       relayerKeys: need('X402_RELAYER_KEYS'),
       refundKeys: need('X402_REFUND_KEYS'),
+      walletFactories: need('X402_WALLET_FACTORIES'),
+      gasTokenUsd: Object.fromEntries(need('X402_GAS_TOKEN_USD')),
       refundAfterMs: need('X402_REFUND_AFTER_SECONDS') * 1_000,
     },
     mpp: {

@@ -20,6 +20,8 @@ export interface TransactionToSend {
   data: Hex;
   /** Measured by asking the node when not given. */
   gasLimit?: bigint;
+  /** What it may cost, gas times fees: no more gas is given than that buys, and no fee is raised above it. */
+  maxCostWei?: bigint;
   /** `true`: one that was mined under this id counts for nothing, and a new one is made. */
   again?: boolean;
 }
@@ -34,6 +36,8 @@ export interface MinedTransaction {
 
 export interface Relayer {
   readonly addresses: readonly Hex[];
+  /** What a transaction is sent with now. @throws when the node does not say */
+  fees(): Promise<{ maxFeePerGas: bigint; maxPriorityFeePerGas: bigint }>;
   /**
    * Sends a transaction and waits until it is mined.
    *
@@ -46,7 +50,7 @@ export interface Relayer {
 }
 
 /** What no transaction of ours needs: code that others gave us to run may ask for anything. */
-const MAX_GAS = '0x4c4b40';
+const MAX_GAS = 5_000_000n;
 const SEND_TIMEOUT_MS = 8_000;
 const FIRST_POLL_MS = 20;
 const LAST_POLL_MS = 500;
@@ -77,6 +81,7 @@ interface Row {
   to_address: string;
   data: string;
   gas_limit: bigint;
+  max_cost_wei: string | null;
   max_fee_wei: string;
   raw: string;
   hashes: string[];
@@ -195,13 +200,15 @@ export function createRelayer(parts: {
               arrayLiteral(fresh.map(pick));
             await transaction`
               insert into relayer_transactions
-                (network, address, nonce, id, to_address, data, gas_limit, max_fee_wei, raw, hashes, created_at, sent_at)
+                (network, address, nonce, id, to_address, data, gas_limit, max_cost_wei, max_fee_wei, raw, hashes,
+                 created_at, sent_at)
               select ${network}, ${signer.address}, x.nonce, x.id, x.to_address, x.data, x.gas,
-                     ${String(fee.maxFeePerGas)}::numeric, x.raw, array[x.hash], ${now()}, ${now()}
+                     nullif(x.max_cost, 0), ${String(fee.maxFeePerGas)}::numeric, x.raw, array[x.hash], ${now()}, ${now()}
               from unnest(${column((x) => x.nonce)}::text::bigint[], ${column((x) => x.id)}::text::text[],
                           ${column((x) => x.to)}::text::text[], ${column((x) => x.data)}::text::text[],
-                          ${column((x) => x.gasLimit)}::text::bigint[], ${column((x) => x.raw)}::text::text[],
-                          ${column((x) => x.hash)}::text::text[]) as x (nonce, id, to_address, data, gas, raw, hash)`;
+                          ${column((x) => x.gasLimit)}::text::bigint[],
+                          ${column((x) => x.maxCostWei ?? 0n)}::text::numeric[], ${column((x) => x.raw)}::text::text[],
+                          ${column((x) => x.hash)}::text::text[]) as x (nonce, id, to_address, data, gas, max_cost, raw, hash)`;
             await transaction`
               update relayers set next_nonce = ${String(nonce)} where network = ${network} and address = ${signer.address}`;
             return signed;
@@ -284,7 +291,7 @@ export function createRelayer(parts: {
 
   async function rowsOf(id: string): Promise<Row[]> {
     return sql<Row[]>`
-      select address, nonce, id, to_address, data, gas_limit, max_fee_wei::text, raw, hashes, filler, state, created_at
+      select address, nonce, id, to_address, data, gas_limit, max_cost_wei::text, max_fee_wei::text, raw, hashes, filler, state, created_at
       from relayer_transactions where network = ${network} and id = ${id} order by created_at desc`;
   }
 
@@ -302,8 +309,31 @@ export function createRelayer(parts: {
     }
   }
 
+  /** @throws RpcRefusal when it would fail, or take more gas than it may cost */
+  async function measuredGas(signer: Signer, { to, data, maxCostWei }: TransactionToSend): Promise<bigint> {
+    const { maxFeePerGas, maxPriorityFeePerGas } = await currentFees();
+    const affordable = maxCostWei === undefined || maxFeePerGas === 0n ? MAX_GAS : maxCostWei / maxFeePerGas;
+    const most = affordable < MAX_GAS ? affordable : MAX_GAS;
+    // As it will be sent: code that others gave us to run sees who pays for its gas, and how much.
+    const as = maxCostWei === undefined ? {} : { maxFeePerGas, maxPriorityFeePerGas };
+    const needed = quantity(
+      await rpc.call('eth_estimateGas', [
+        {
+          ...{ from: signer.address, to, data, gas: `0x${most.toString(16)}` },
+          ...Object.fromEntries(Object.entries(as).map(([name, fee]) => [name, `0x${fee.toString(16)}`])),
+        },
+      ]),
+    );
+    const given = (needed * 5n) / 4n;
+    return given < most ? given : most;
+  }
+
   return {
     addresses: signers.map(({ address }) => address),
+    async fees() {
+      const { maxFeePerGas, maxPriorityFeePerGas } = await currentFees();
+      return { maxFeePerGas, maxPriorityFeePerGas };
+    },
 
     async send(transaction, timeoutMs) {
       const untilMs = performance.now() + timeoutMs;
@@ -318,15 +348,7 @@ export function createRelayer(parts: {
       if (signer === undefined) throw new Error(`no relayer key for ${network}`);
       if (signer.queue.length >= MAX_PENDING_PER_KEY)
         throw new Error('too many transactions wait for this key');
-      const gasLimit =
-        transaction.gasLimit ??
-        (quantity(
-          await rpc.call('eth_estimateGas', [
-            { from: signer.address, to: transaction.to, data: transaction.data, gas: MAX_GAS },
-          ]),
-        ) *
-          5n) /
-          4n;
+      const gasLimit = transaction.gasLimit ?? (await measuredGas(signer, transaction));
       const stored = await new Promise<{ raw: Hex; hash: Hex } | { pendingId: string }>((done, failed) => {
         signer.queue.push({ transaction: { ...transaction, gasLimit }, attempts: 0, done, failed });
         void drain(signer);
@@ -352,7 +374,7 @@ export function createRelayer(parts: {
           where network = ${network} and state = 0 and sent_at <= ${new Date(nowMs() - RESEND_AFTER_MS).toISOString()}
           order by nonce limit ${RESUME_BATCH} for update skip locked
         )
-        returning address, nonce, id, to_address, data, gas_limit, max_fee_wei::text, raw, hashes, filler, state, created_at`;
+        returning address, nonce, id, to_address, data, gas_limit, max_cost_wei::text, max_fee_wei::text, raw, hashes, filler, state, created_at`;
       for (const row of due.toSorted((a, b) => Number(a.nonce - b.nonce))) {
         const signer = signers.find(({ address }) => address === row.address);
         const mined = await receiptOf(row.hashes);
@@ -382,7 +404,13 @@ export function createRelayer(parts: {
       return;
     }
     const useful = await rpc
-      .call('eth_call', [{ from: signer.address, to: row.to_address, data: row.data }, 'latest'])
+      .call('eth_call', [
+        {
+          ...{ from: signer.address, to: row.to_address, data: row.data },
+          gas: `0x${row.gas_limit.toString(16)}`,
+        },
+        'latest',
+      ])
       .then(() => true)
       .catch((error: unknown) => !isRevert(error));
     const current = await currentFees();
@@ -396,7 +424,9 @@ export function createRelayer(parts: {
       maxPriorityFeePerGas: higher(last.maxPriorityFeePerGas, current.maxPriorityFeePerGas),
     };
     // It is not the fee that holds it up: more would not help, and could not be paid in the end.
-    if (fee.maxFeePerGas > current.maxFeePerGas * MAX_FEE_FACTOR) {
+    const mostWei = row.max_cost_wei === null ? null : BigInt(row.max_cost_wei);
+    const isTooDear = mostWei !== null && fee.maxFeePerGas * row.gas_limit > mostWei;
+    if (isTooDear || fee.maxFeePerGas > current.maxFeePerGas * MAX_FEE_FACTOR) {
       await broadcast(row.raw as Hex, false);
       return;
     }

@@ -123,6 +123,8 @@ export async function setStage(options: {
     UPSTREAM_BASE_BASE_URL: node.url,
     X402_RECIPIENT: recipient,
     X402_REFUND_KEYS: refundKey,
+    // The node asks for some hundred times the fees of Base.
+    X402_GAS_TOKEN_USD: 'base:1',
     X402_REFUND_AFTER_SECONDS: String(REFUND_AFTER_SECONDS),
     ...(settledBy === 'facilitator'
       ? { FACILITATOR_URL: facilitator.url }
@@ -146,6 +148,7 @@ export async function setStage(options: {
     settledBy,
     recipient,
     refunds,
+    settler: privateKeyToAccount(settlerKey).address,
     database,
     node,
     facilitatorUrl: facilitator.url,
@@ -315,6 +318,8 @@ export async function setStage(options: {
           facilitatorToken: null,
           relayerKeys: [],
           refundKeys: [],
+          walletFactories: [],
+          gasTokenUsd: {},
         },
         { sql: database.sql, baseUrl: here.url, secret: 'of the audit', nowMs, report: () => {} },
       );

@@ -40,7 +40,7 @@ const LONGEST_LIFE_S = 7_200n;
 const MAX_HEAD_AGE_MS = 120_000;
 const HEAD_FRESH_MS = 3_000;
 /** What a settlement may use: a wallet's creation and its first payment. Whoever signs decides what runs, and we pay for it. */
-const MAX_GAS = 1_000_000n;
+export const MAX_GAS = 1_000_000n;
 /** How far the chain's clock must be past `validBefore` before an authorization is believed to be dead. */
 const DEAD_MARGIN_S = 15n;
 
@@ -55,6 +55,15 @@ export interface SettlementCall {
   to: Hex;
   data: Hex;
 }
+
+/** Who sends a transaction, and the fees that it is sent with. */
+export interface SentAs {
+  from: Hex;
+  maxFeePerGas: bigint;
+  maxPriorityFeePerGas: bigint;
+}
+
+export type PayersCode = { is: 'none' } | { is: 'wallet' } | { is: 'factory'; address: Hex };
 
 export interface EvmChain {
   readonly network: EvmNetwork;
@@ -71,9 +80,17 @@ export interface EvmChain {
   /**
    * Whether the chain would move the money now, with so much gas at most; null when it would.
    *
+   * @param as who would send it, and for which fees: a wallet's code sees both
    * @throws when the node does not say
    */
-  whyNot(authorization: Authorization, signature: Hex, gasLimit?: bigint): Promise<PaymentRefused | null>;
+  whyNot(
+    authorization: Authorization,
+    signature: Hex,
+    gasLimit?: bigint,
+    as?: SentAs,
+  ): Promise<PaymentRefused | null>;
+  /** What runs of the payer's own when it settles: nothing, its wallet, or first the factory that makes its wallet. */
+  codeOf(authorization: Authorization, signature: Hex): Promise<PayersCode>;
   look(authorization: Authorization): Promise<ChainVerdict>;
   /** Whether a mined transaction used this authorization to pay. */
   paidBy(mined: MinedTransaction, authorization: Authorization): boolean;
@@ -129,11 +146,23 @@ export function openEvmChain(network: EvmNetwork, rpc: Rpc, nowMs: () => number)
     authorization: Authorization,
     signature: Hex,
     gasLimit: bigint = MAX_GAS,
+    as: SentAs | null = null,
   ): Promise<PaymentRefused | null> {
     const call = await settlementCall(authorization, signature);
     try {
       await rpc.call('eth_call', [
-        { to: call.to, data: call.data, from: MULTICALL3, gas: `0x${gasLimit.toString(16)}` },
+        {
+          to: call.to,
+          data: call.data,
+          gas: hexOf(gasLimit),
+          ...(as === null
+            ? { from: MULTICALL3 }
+            : {
+                from: as.from,
+                maxFeePerGas: hexOf(as.maxFeePerGas),
+                maxPriorityFeePerGas: hexOf(as.maxPriorityFeePerGas),
+              }),
+        },
         'latest',
       ]);
       return null;
@@ -211,6 +240,14 @@ export function openEvmChain(network: EvmNetwork, rpc: Rpc, nowMs: () => number)
     paidBy,
     receipt,
 
+    async codeOf(authorization, signature) {
+      if (await hasCode(authorization.from)) return { is: 'wallet' };
+      const factory = isErc6492Signature(signature) ? parseErc6492Signature(signature).address : undefined;
+      return factory === undefined
+        ? { is: 'none' }
+        : { is: 'factory', address: factory.toLowerCase() as Hex };
+    },
+
     head: currentHead,
 
     isBehind: (head) => Number(head.timestamp) * 1_000 < nowMs() - MAX_HEAD_AGE_MS,
@@ -226,7 +263,10 @@ export function openEvmChain(network: EvmNetwork, rpc: Rpc, nowMs: () => number)
           args: [`0x${digest.toString('hex')}`, wrapped?.signature ?? signature],
         });
         try {
-          const said = await rpc.call('eth_call', [{ to: authorization.from, data }, 'latest']);
+          const said = await rpc.call('eth_call', [
+            { to: authorization.from, data, gas: hexOf(MAX_GAS) },
+            'latest',
+          ]);
           return typeof said === 'string' && said.slice(0, 10) === EIP1271_MAGIC;
         } catch (error) {
           if (revertText(error) === null) throw error;

@@ -1,13 +1,15 @@
 /** Verifying and settling `exact` payments on one EVM chain. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { encodeFunctionData, erc20Abi } from 'viem';
+import { RpcRefusal } from '../../chain-rpc/json-rpc.ts';
 import { unavailable } from '../../http/problem.ts';
 import type { ChainVerdict, Finality, OnChainPayment, PaymentRefused, Refund } from '../../paid-call/rail.ts';
-import type { Relayer } from '../../relayer/relayer.ts';
+import type { MinedTransaction, Relayer } from '../../relayer/relayer.ts';
 import type { Authorization, Hex } from './eip3009.ts';
-import type { EvmChain } from './evm-chain.ts';
+import { type EvmChain, MAX_GAS, type PayersCode } from './evm-chain.ts';
 import type { Facilitator, PaymentForFacilitator } from './facilitator.ts';
 import { refusalFromFacilitator } from './facilitator-reasons.ts';
+import type { LostGas, Party } from './lost-gas.ts';
 import { refuse } from './refusals.ts';
 
 /** For how long a settlement is waited for. What takes longer is looked up later. */
@@ -25,6 +27,18 @@ const FIRST_LOOK_MS = 50;
 const LAST_LOOK_MS = 1_000;
 /** Above what the asset's transfer uses by a half: 68,600 were measured. What needs more is measured each time. */
 const PLAIN_GAS_LIMIT = 120_000n;
+const LEAST_GAS = 50_000n;
+
+/** How our own settler sends a payment. */
+interface Sending {
+  /** Measured when it is sent, if not given. */
+  gasLimit?: bigint;
+  maxCostWei?: bigint;
+  /** Against whom it counts when it fails. */
+  party?: Party;
+  runsPayersCode: boolean;
+}
+const MEASURED: Sending = { runsPayersCode: false };
 
 export interface EvmEvidence extends Record<string, unknown> {
   scheme: 'exact-evm';
@@ -38,6 +52,14 @@ export interface EvmPaymentParts {
   chain: EvmChain;
   /** Our own settler; null: facilitators settle. */
   relayer: Relayer | null;
+  /** What our settler does for wallets whose own code runs when they pay. */
+  wallets: {
+    /** Those that may be called to put a wallet on the chain, in small letters. */
+    factories: ReadonlySet<string>;
+    lostGas: LostGas;
+    /** What so many units of the asset are worth in gas. */
+    worthWei(units: bigint): bigint;
+  };
   /** Those that settle this chain, in order. */
   facilitators(version: 1 | 2): readonly Facilitator[];
   /** Sends refunds; null: none can be sent on this chain. */
@@ -56,23 +78,71 @@ export interface NetworkPayments {
 
 export function evmPayments(parts: EvmPaymentParts): NetworkPayments {
   const { chain, relayer } = parts;
-  /** Payments that were tried a moment ago by this process: when, and whether the plain limit of gas sufficed. */
-  const tried = new WeakMap<OnChainPayment, { atMs: number; isPlain: boolean }>();
+  const { wallets } = parts;
+  /** Payments that were tried a moment ago by this process: when, and how they may be sent. */
+  const tried = new WeakMap<OnChainPayment, { atMs: number; sending: Sending }>();
 
-  /** Tries the payment on the chain's state as it is. @returns why it would fail, and whether it needs but little gas */
+  /** Tries the payment on the chain's state as it is. @returns why it would fail, and how it may be sent by ourselves */
   async function tryOut(
     payment: OnChainPayment,
-  ): Promise<{ refusal: PaymentRefused | null; isPlain: boolean }> {
-    const { authorization, signature } = evidenceOf(payment);
-    // A contract's check of a signature as long as a key's may take any gas: only what was seen to suffice is relied on.
-    const isPlain =
-      relayer !== null &&
-      signature.length === 132 &&
-      (await chain.whyNot(authorization, signature, PLAIN_GAS_LIMIT)) === null;
-    const refusal = isPlain ? null : await chain.whyNot(authorization, signature);
-    if (refusal === null) tried.set(payment, { atMs: performance.now(), isPlain });
-    return { refusal, isPlain };
+  ): Promise<{ refusal: PaymentRefused | null; sending: Sending }> {
+    const found = relayer === null ? await tryPlainly(payment) : await tryAsSent(relayer, payment);
+    if (found.refusal === null) tried.set(payment, { atMs: performance.now(), sending: found.sending });
+    return found;
   }
+
+  async function tryPlainly(payment: OnChainPayment) {
+    const { authorization, signature } = evidenceOf(payment);
+    return { refusal: await chain.whyNot(authorization, signature), sending: MEASURED };
+  }
+
+  /** As our own settler would send it. */
+  async function tryAsSent(
+    own: Relayer,
+    payment: OnChainPayment,
+  ): Promise<{ refusal: PaymentRefused | null; sending: Sending }> {
+    const { authorization, signature } = evidenceOf(payment);
+    const [code, isPlain] = await Promise.all([
+      chain.codeOf(authorization, signature),
+      signature.length === 132 &&
+        chain.whyNot(authorization, signature, PLAIN_GAS_LIMIT).then((refusal) => refusal === null),
+    ]);
+    const party = partyOf(payment, code);
+    const tooOften = await wallets.lostGas.refusal(party);
+    if (tooOften !== null) return { refusal: tooOften, sending: MEASURED };
+    if (code.is === 'none')
+      return isPlain
+        ? { refusal: null, sending: { ...MEASURED, gasLimit: PLAIN_GAS_LIMIT, party } }
+        : { refusal: await chain.whyNot(authorization, signature), sending: { ...MEASURED, party } };
+
+    // From here on code of the payer's runs, and we pay for it: no more than the price is worth, and tried as it is sent.
+    if (code.is === 'factory' && !wallets.factories.has(code.address))
+      return {
+        refusal: refuse('PAYMENT_WALLET_NOT_DEPLOYED', { factory: code.address }),
+        sending: MEASURED,
+      };
+    const [from] = own.addresses;
+    if (from === undefined) throw new Error('a settler without a key');
+    const fees = await own.fees();
+    const maxCostWei = wallets.worthWei(payment.amountUnits);
+    const affordable = maxCostWei / (fees.maxFeePerGas === 0n ? 1n : fees.maxFeePerGas);
+    const gasLimit = affordable < MAX_GAS ? affordable : MAX_GAS;
+    const sending: Sending = { maxCostWei, party, runsPayersCode: true };
+    const as = { from, ...fees };
+    const tooDear = { refusal: refuse('PAYMENT_GAS_ABOVE_PRICE'), sending };
+    // Less than any settlement takes: a node would not even try it.
+    if (gasLimit < LEAST_GAS) return tooDear;
+    const refusal = await chain.whyNot(authorization, signature, gasLimit, as);
+    if (refusal === null || gasLimit === MAX_GAS) return { refusal, sending };
+    const withMore = await chain.whyNot(authorization, signature, MAX_GAS, as);
+    return withMore === null ? tooDear : { refusal, sending };
+  }
+
+  const partyOf = (payment: OnChainPayment, code: PayersCode): Party => ({
+    network: payment.network,
+    payer: payment.payer,
+    factory: code.is === 'factory' ? code.address : null,
+  });
 
   async function whyNot(payment: OnChainPayment) {
     try {
@@ -120,21 +190,47 @@ export function evmPayments(parts: EvmPaymentParts): NetworkPayments {
   async function settleByRelayer(
     own: Relayer,
     payment: OnChainPayment,
-    isPlain: boolean,
+    sending: Sending,
   ): Promise<ChainVerdict> {
     const { authorization, signature } = evidenceOf(payment);
+    const { lostGas } = wallets;
+    const { gasLimit, maxCostWei, party, runsPayersCode } = sending;
     const call = await chain.settlementCall(authorization, signature);
-    const mined = await own.send(
-      {
-        id: `settle:${payment.key}`,
-        ...call,
-        again: true,
-        ...(isPlain ? { gasLimit: PLAIN_GAS_LIMIT } : {}),
-      },
-      SETTLE_TIMEOUT_MS,
-    );
-    if (mined !== null && chain.paidBy(mined, authorization))
+    if (runsPayersCode && party !== undefined) {
+      // Counted before it is sent: many at once must not all find that none has failed yet.
+      const refusal = await lostGas.take(party, maxCostWei ?? 0n);
+      if (refusal !== null) return { status: 'refused', refusal };
+    }
+    const forgive = async () => {
+      if (runsPayersCode && party !== undefined) await lostGas.giveBack(party, maxCostWei ?? 0n);
+    };
+    let mined: MinedTransaction | null;
+    try {
+      mined = await own.send(
+        {
+          id: `settle:${payment.key}`,
+          ...call,
+          again: true,
+          ...(gasLimit === undefined ? {} : { gasLimit }),
+          ...(maxCostWei === undefined ? {} : { maxCostWei }),
+        },
+        SETTLE_TIMEOUT_MS,
+      );
+    } catch (error) {
+      // Measuring its gas failed: nothing was sent.
+      if (!(error instanceof RpcRefusal)) throw error;
+      await forgive();
+      const looked = await chain.look(authorization);
+      return looked.status === 'open'
+        ? { status: 'refused', refusal: refuse('PAYMENT_VERIFICATION_FAILED') }
+        : looked;
+    }
+    if (mined !== null && chain.paidBy(mined, authorization)) {
+      await forgive();
       return { status: 'settled', transaction: mined.hash, blockNumber: mined.blockNumber };
+    }
+    if (mined?.status === 'reverted' && !runsPayersCode && party !== undefined)
+      await lostGas.failed(party, 0n);
     const looked = await chain.look(authorization);
     if (looked.status !== 'open') return looked;
     return mined === null
@@ -182,8 +278,8 @@ export function evmPayments(parts: EvmPaymentParts): NetworkPayments {
       // A facilitator's refusal proves nothing, so before one is asked the chain is, however lately it was.
       const isFresh =
         relayer !== null && before !== undefined && performance.now() - before.atMs < TRIED_FRESH_MS;
-      const { refusal, isPlain } = isFresh
-        ? { refusal: null, isPlain: before.isPlain }
+      const { refusal, sending } = isFresh
+        ? { refusal: null, sending: before.sending }
         : await tryOut(payment);
       tried.delete(payment);
       if (refusal !== null) {
@@ -192,7 +288,7 @@ export function evmPayments(parts: EvmPaymentParts): NetworkPayments {
       }
       return relayer === null
         ? await settleByFacilitators(payment)
-        : await settleByRelayer(relayer, payment, isPlain);
+        : await settleByRelayer(relayer, payment, sending);
     } catch (error) {
       return { status: 'unknown', cause: error };
     }

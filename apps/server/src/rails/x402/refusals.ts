@@ -40,6 +40,18 @@ const REASONS = {
     'Sign a new one with a fresh nonce.',
   ],
   PAYMENT_PAYER_BLOCKED: ['The asset refuses to move money of this payer.', 'Pay from another wallet.'],
+  PAYMENT_WALLET_NOT_DEPLOYED: [
+    'The wallet is not on the chain yet, and its factory is none that is called here.',
+    'Put the wallet on the chain first, or pay from another one.',
+  ],
+  PAYMENT_GAS_ABOVE_PRICE: [
+    "The check of this wallet's signature takes more gas than the price is worth.",
+    'Pay from a wallet whose check costs less, or on another network of accepts.',
+  ],
+  PAYMENT_FAILED_TOO_OFTEN: [
+    'Settlements of this wallet have passed a trial and failed on the chain too often today. Nothing was sent.',
+    'Pay from another wallet, or a day later.',
+  ],
   PAYMENT_VERIFICATION_FAILED: [
     'The chain would refuse this payment.',
     'Sign a new payment from the terms of this 402.',

@@ -28,6 +28,7 @@ import {
   type PaymentForFacilitator,
   type SupportedKinds,
 } from './facilitator.ts';
+import { openLostGas } from './lost-gas.ts';
 import { type EvmNetwork, NETWORKS, type Network, type NetworkName, type SolanaNetwork } from './networks.ts';
 import {
   bazaarOf,
@@ -55,6 +56,10 @@ const MAX_VALIDITY_MS = 3_600_000;
 /** What settling takes at worst, beyond the service's own time. */
 const SETTLE_MARGIN_MS = 6_000;
 const RPC_TIMEOUT_MS = 5_000;
+/** What wallets' own code may cost us in a day on one chain, when settlements that passed a trial fail. */
+const LOST_GAS_MICROS_PER_DAY = 5_000_000n;
+/** For a chain whose currency nobody put a price on: too much rather than too little. */
+const DEAREST_GAS_TOKEN_USD = 10_000;
 
 export interface X402Config {
   networks: readonly NetworkName[];
@@ -70,6 +75,10 @@ export interface X402Config {
   relayerKeys: readonly Hex[];
   /** Keys that hold USDC and gas for refunds. */
   refundKeys: readonly Hex[];
+  /** Those that our settler calls to put a wallet on the chain (ERC-6492). */
+  walletFactories: readonly Hex[];
+  /** What a whole unit of each chain's own currency is taken to be worth, in whole USD. */
+  gasTokenUsd: Readonly<Partial<Record<NetworkName, number>>>;
 }
 
 export interface X402Rail {
@@ -81,7 +90,8 @@ export interface X402Rail {
   refresh(): Promise<void>;
   /** One round over our own pending transactions. */
   resume(): Promise<void>;
-  dropExpiredSignIns(): Promise<void>;
+  /** Forgets sign-ins and failed settlements that are too old to matter. */
+  dropExpired(): Promise<void>;
   /** The chain with this id, for another rail whose payments are authorizations too; null when it is not offered. */
   authorizations(chainId: number): AuthorizationSettler | null;
   /** Holds the books against every chain that is configured. */
@@ -151,6 +161,15 @@ export function createX402Rail(
     return null;
   }
 
+  /** What so many micro-USD buy of the chain's own currency. */
+  const worthWei = (network: Network, micros: bigint) =>
+    (micros * 10n ** 12n) / BigInt(config.gasTokenUsd[network.name] ?? DEAREST_GAS_TOKEN_USD);
+  const factories = new Set(config.walletFactories.map((address) => address.toLowerCase()));
+  const lostGas = openLostGas(parts.sql, nowMs, (id) => {
+    const network = NETWORKS.find((each) => each.id === id);
+    return network === undefined ? 0n : worthWei(network, LOST_GAS_MICROS_PER_DAY);
+  });
+
   const opened = new Map<string, Opened>();
   const closing: Rpc[] = [];
   for (const network of NETWORKS) {
@@ -193,7 +212,10 @@ export function createX402Rail(
       rpc,
       payTo: payTo.toLowerCase(),
       chain,
-      payments: evmPayments({ chain, relayer, refunds, ...common }),
+      payments: evmPayments({
+        ...{ chain, relayer, refunds, ...common },
+        wallets: { factories, lostGas, worthWei: (units) => worthWei(network, units) },
+      }),
       relayers: [relayer, refunds].filter((each) => each !== null),
     });
   }
@@ -609,7 +631,9 @@ export function createX402Rail(
       const failed = resumed.find(({ status }) => status === 'rejected');
       if (failed?.status === 'rejected') throw failed.reason;
     },
-    dropExpiredSignIns: () => signIn.dropExpired(),
+    async dropExpired() {
+      await Promise.all([signIn.dropExpired(), lostGas.dropExpired()]);
+    },
     authorizations(chainId) {
       const open = opened.get(`eip155:${chainId}`);
       if (open === undefined || !('chain' in open) || config.recipient === null) return null;

@@ -1,0 +1,203 @@
+/**
+ * Wallets whose own code burns our settler's gas: it lets a trial pass and fails when it is sent. What is measured is the
+ * wei that the settler's account loses.
+ */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { type Hex, numberToHex, parseEther, serializeErc6492Signature } from 'viem';
+import { privateKeyToAccount } from 'viem/accounts';
+import { startTestChain, type TestChain } from '../chain.fixture.ts';
+import { type SignedPayment, signPayment } from '../x402.fixture.ts';
+import { fund, PRICE, type Stage, setStage } from './x402-stage.fixture.ts';
+
+/** A wallet's code: EIP-1271's magic value, unless what this code puts on the stack is not zero. Then it burns all gas. */
+function agreesUnless(condition: Hex): Hex {
+  const end = condition.length / 2 - 1 + 19;
+  return `${condition}60${end.toString(16)}57631626ba7e60e01b60005260206000f35bfe`;
+}
+/** Burns when somebody pays for its gas (GASPRICE): `eth_call` without a price does not. */
+const BURNS_WHEN_PAID = agreesUnless('0x3a');
+/** Burns when its first slot says so (SLOAD 0). */
+const BURNS_WHEN_TOLD = agreesUnless('0x600054');
+/** Agrees, after hashing 300 kB of memory, which takes some 250,000 gas. */
+const DEAR: Hex = '0x620493e060002050631626ba7e60e01b60005260206000f3';
+/** As much as a price of 0.05 USD is worth where the chain's currency is taken to be worth 1 USD. */
+const PRICE_WORTH_WEI = parseEther('0.05');
+const MAX_FAILURES = 5;
+const SEND = 'eth_sendRawTransactionSync';
+
+let chain: TestChain;
+before(async () => {
+  chain = await startTestChain();
+});
+after(() => chain?.stop());
+
+/** Runs against a shop with a settler of its own. @returns how many wei the settler lost, and how often it sent */
+async function lostBy(
+  attack: (stage: Stage) => Promise<void>,
+  environment: Record<string, string> = {},
+): Promise<{ wei: bigint; sent: number }> {
+  const stage = await setStage({ chain, settledBy: 'own settler', environment });
+  try {
+    const { settler: address } = stage;
+    const held = await chain.client.getBalance({ address });
+    await attack(stage);
+    const wei = held - (await chain.client.getBalance({ address }));
+    return { wei, sent: await chain.client.getTransactionCount({ address }) };
+  } finally {
+    await stage.close();
+  }
+}
+
+/** Presents what it is handed again and again, with a fresh signature each time. @returns what it was told */
+async function insist(stage: Stage, times: number, payment: () => Promise<SignedPayment>): Promise<string[]> {
+  const told: string[] = [];
+  for (let i = 0; i < times; i++) told.push((await stage.present(await stage.header(await payment()))).text);
+  return told;
+}
+
+test('a wallet that burns when its gas is paid for is refused before anything is sent', async () => {
+  const { wei, sent } = await lostBy(async (stage) => {
+    const payer = await stage.wallet();
+    await chain.client.setCode({ address: payer.address, bytecode: BURNS_WHEN_PAID });
+    const told = await insist(stage, 3, () => stage.sign(payer));
+    assert.deepEqual(told, Array(3).fill('402 PAYMENT_SIGNATURE_INVALID'));
+    assert.equal(stage.script.runs, 0);
+  });
+  assert.deepEqual([wei, sent], [0n, 0]);
+});
+
+test('one that passes every trial and burns when it is sent: the loss of a payer is bounded', async () => {
+  const { wei, sent } = await lostBy(async (stage) => {
+    const payer = await stage.wallet();
+    await chain.client.setCode({ address: payer.address, bytecode: BURNS_WHEN_TOLD });
+    const tell = (value: bigint) =>
+      chain.client.setStorageAt({
+        address: payer.address,
+        index: 0,
+        value: numberToHex(value, { size: 32 }),
+      });
+    const told = await insist(stage, 12, async () => {
+      await tell(0n);
+      stage.node.before(SEND, () => tell(1n));
+      return stage.sign(payer);
+    });
+    assert.deepEqual(told.slice(MAX_FAILURES), Array(12 - MAX_FAILURES).fill('402 PAYMENT_FAILED_TOO_OFTEN'));
+    assert(
+      told.slice(0, MAX_FAILURES).every((text) => /^402 /.test(text)),
+      told.join(),
+    );
+    assert.equal(stage.script.runs, MAX_FAILURES, 'no service runs for a payer that is refused');
+    // Nor on another replica; and not for ever.
+    await tell(0n);
+    stage.node.mend();
+    const header = await stage.payment(payer);
+    assert.equal((await stage.present(header, { on: stage.there })).text, '402 PAYMENT_FAILED_TOO_OFTEN');
+    await stage.database.sql`update lost_gas set since = since - interval '1 day'`;
+    assert.equal((await stage.present(header)).text, '200');
+  });
+  assert.equal(sent, MAX_FAILURES + 1);
+  assert(wei > 0n && wei < BigInt(MAX_FAILURES) * PRICE_WORTH_WEI, `${wei} wei were lost`);
+});
+
+test('many at once of one wallet: no more are sent than may fail', async () => {
+  const { sent } = await lostBy(async (stage) => {
+    const payer = await stage.wallet();
+    await chain.client.setCode({ address: payer.address, bytecode: BURNS_WHEN_TOLD });
+    const headers = await Promise.all(
+      Array.from({ length: 20 }, async () => stage.header(await stage.sign(payer))),
+    );
+    let running = 0;
+    const all = Promise.withResolvers<void>();
+    // All have been tried, and none has been sent: now it changes.
+    stage.script.during = async () => {
+      running += 1;
+      if (running === headers.length) {
+        await chain.client.setStorageAt({
+          address: payer.address,
+          index: 0,
+          value: numberToHex(1, { size: 32 }),
+        });
+        // The settler tries once more before it sends: to it nothing has changed.
+        stage.node.answerWith((method, [call]) =>
+          method === 'eth_estimateGas'
+            ? '0x11170'
+            : method === 'eth_call' && fieldOf(call, 'data').startsWith('0xe3ee160e')
+              ? '0x'
+              : undefined,
+        );
+        all.resolve();
+      }
+      await all.promise;
+    };
+    const told = await Promise.all(
+      headers.map((header, i) => stage.present(header, { on: i % 2 === 0 ? stage.here : stage.there })),
+    );
+    assert(told.every(({ status }) => status !== 200));
+    assert.equal(await stage.moved(), 0n);
+  });
+  assert.equal(sent, MAX_FAILURES);
+});
+
+test('a key whose settlements fail, such as by spending its money elsewhere, is refused as well', async () => {
+  const { sent } = await lostBy(async (stage) => {
+    const payer = await stage.wallet();
+    const told = await insist(stage, 8, async () => {
+      await fund(chain.url, payer.address, { usdcMicros: 50_000n, ethWei: 0n });
+      stage.node.before(SEND, async () => {
+        await stage.transfer(payer, chain.accounts.faucet.address, await stage.balanceOf(payer.address));
+      });
+      return stage.sign(payer);
+    });
+    assert.deepEqual(told.slice(MAX_FAILURES), Array(8 - MAX_FAILURES).fill('402 PAYMENT_FAILED_TOO_OFTEN'));
+  });
+  assert.equal(sent, MAX_FAILURES);
+});
+
+test('a factory that is not known is never called', async () => {
+  const { wei } = await lostBy(async (stage) => {
+    const [factory, owner] = [privateKeyToAccount(`0x${'31'.repeat(32)}`).address, await stage.wallet()];
+    await chain.client.setCode({ address: factory, bytecode: BURNS_WHEN_PAID });
+    const told = await insist(stage, 3, async () => {
+      const { authorization, signature } = await signPayment(owner, {
+        to: stage.recipient,
+        valueUnits: PRICE.nickel,
+      });
+      const wrapped = serializeErc6492Signature({ address: factory, data: '0x12345678', signature });
+      return { authorization, signature: wrapped };
+    });
+    assert.deepEqual(told, Array(3).fill('402 PAYMENT_WALLET_NOT_DEPLOYED'));
+  });
+  assert.equal(wei, 0n);
+});
+
+for (const [gasTokenUsd, how] of [
+  ['100000', 'than any settlement takes'],
+  ['200', 'than this one takes'],
+] as const)
+  test(`a check that takes more gas than the price is worth is refused, and says so: less ${how}`, async () => {
+    const { wei } = await lostBy(
+      async (stage) => {
+        const payer = await stage.wallet();
+        await chain.client.setCode({ address: payer.address, bytecode: DEAR });
+        assert.deepEqual(await insist(stage, 1, () => stage.sign(payer)), ['402 PAYMENT_GAS_ABOVE_PRICE']);
+      },
+      { X402_GAS_TOKEN_USD: `base:${gasTokenUsd}` },
+    );
+    assert.equal(wei, 0n);
+  });
+
+test('a wallet that pays as it said is not counted, however often', async () => {
+  await lostBy(async (stage) => {
+    const payer = await stage.wallet();
+    await chain.client.setCode({ address: payer.address, bytecode: BURNS_WHEN_TOLD });
+    const told = await insist(stage, MAX_FAILURES + 2, () => stage.sign(payer));
+    assert.deepEqual(told, Array(MAX_FAILURES + 2).fill('200'));
+    const counted = await stage.database.sql`select payer from lost_gas`;
+    assert.equal(counted.length, 0);
+  });
+});
+
+function fieldOf(value: unknown, name: string): string {
+  return typeof value === 'object' && value !== null ? String(Reflect.get(value, name)) : '';
+}
