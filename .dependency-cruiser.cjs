@@ -40,7 +40,7 @@ module.exports = {
     },
     mayKnow(
       'services',
-      ['upstreams/', 'quant/', 'threads/'],
+      ['upstreams/', 'quant/', 'compliance/', 'threads/'],
       'What is sold knows nothing of money, HTTP or the database.',
     ),
     mayKnow(
@@ -49,6 +49,7 @@ module.exports = {
       'An outside API knows what a source, a failure and a chain are called, and no service.',
     ),
     mayKnow('quant', [], 'Numbers in, numbers out.'),
+    mayKnow('compliance', [], 'Names and rules: nothing is asked there.'),
     mayKnow('threads', [], 'A thread does not know what is done in it.'),
     mayKnow(
       'rails',

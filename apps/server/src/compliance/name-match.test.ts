@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { indexNames } from './name-index.ts';
+import { editDistance, jaroWinkler, nameScore, REVIEW_SCORE, readName, STRONG_SCORE } from './name-match.ts';
+
+const score = (a: string, b: string) => nameScore(readName(a), readName(b));
+
+describe('likeness of words', () => {
+  it('has the published values of Jaro-Winkler', () => {
+    const rounded = (a: string, b: string) => Math.round(jaroWinkler(a, b) * 1e4) / 1e4;
+    assert.equal(rounded('martha', 'marhta'), 0.9611);
+    assert.equal(rounded('dixon', 'dicksonx'), 0.8133);
+    assert.equal(rounded('dwayne', 'duane'), 0.84);
+    assert.equal(jaroWinkler('', 'a'), 0);
+  });
+
+  it('has the distances that are in every textbook', () => {
+    assert.equal(editDistance('kitten', 'sitting'), 3);
+    assert.equal(editDistance('saturday', 'sunday'), 3);
+    assert.equal(editDistance('', 'abc'), 3);
+  });
+});
+
+describe('likeness of names', () => {
+  const strong: readonly (readonly [string, string])[] = [
+    ['SMITH, John', 'John Smith'],
+    ['muhammad al qadhafi', 'mohammed al gaddafi'],
+    ['Владимир Петров', 'Vladimir Petrov'],
+    ['Γιώργος Παπαδόπουλος', 'Giorgos Papadopoulos'],
+    ['José García Núñez', 'Jose Garcia Nunez'],
+    ['习近平', 'Xi Jin Ping'],
+    ['Abdul Rahman Hassan', 'Abdulrahman Hassan'],
+    ['Dr. Jane Alice Doe', 'DOE Jane Alice'],
+    ['Catherine Johnson', 'Katherine Jonson'],
+    ['Acme Trading Company Ltd', 'ACME TRADING CO.'],
+  ];
+  for (const [a, b] of strong) {
+    it(`${a} is ${b}`, () => {
+      assert(score(a, b) >= STRONG_SCORE, `${score(a, b)}`);
+      assert.equal(score(a, b), score(b, a));
+    });
+  }
+
+  const different: readonly (readonly [string, string])[] = [
+    ['John Smith', 'Mary Smith'],
+    ['John Smith', 'John Brown'],
+    ['Ivan Petrov', 'Ivan Sidorov'],
+    ['Sandbox Listed 1', 'Sandbox Listed 2'],
+    ['Maria', 'Maria Lopez Garcia'],
+    ['Wang Wei', 'Wang Jun'],
+    ['Omar Hassan', 'Omar Hussein Ali'],
+    ['', 'John Smith'],
+    ['!!!', '???'],
+  ];
+  for (const [a, b] of different) {
+    it(`${a || '(nothing)'} is not ${b}`, () => {
+      assert(score(a, b) < REVIEW_SCORE, `${score(a, b)}`);
+    });
+  }
+});
+
+/** Common given and family names of many countries, from their statistical offices' public tables. */
+const GIVEN = (
+  'James Mary Robert Patricia John Jennifer Michael Linda David Elizabeth William Barbara Richard Susan Joseph Jessica ' +
+  'Thomas Sarah Christopher Karen Ahmed Fatima Mohammed Aisha Ali Zainab Omar Layla Hassan Noor Ibrahim Mariam ' +
+  'Aleksandr Anna Dmitri Olga Sergei Elena Ivan Natalia Wei Fang Jun Min Li Yan Carlos Sofia Juan Lucia Luis Camila ' +
+  'Jose Valentina Hans Greta Pierre Camille Marco Giulia'
+).split(' ');
+const FAMILY = (
+  'Smith Johnson Williams Brown Jones Garcia Miller Davis Rodriguez Martinez Hernandez Lopez Gonzalez Wilson Anderson ' +
+  'Thomas Taylor Moore Jackson Martin Hassan Hussein Khan Ahmad Rahman Saleh Haddad Nasser Mansour Khalil Ivanov Petrov ' +
+  'Sidorov Smirnov Kuznetsov Popov Volkov Sokolov Wang Zhang Liu Chen Yang Huang Zhao Kim Park Nguyen Tran Silva Santos ' +
+  'Oliveira Souza Pereira Mueller Schmidt Schneider Fischer Rossi Ferrari Russo Dubois'
+).split(' ');
+
+/** Names of a list and names of customers: put together from the same parts, and no name in both. */
+function names(): { listed: string[]; customers: string[] } {
+  const listed: string[] = [];
+  const customers: string[] = [];
+  for (const [at, given] of GIVEN.entries()) {
+    for (const [also, family] of FAMILY.entries()) {
+      const turn = (at * 31 + also * 17) % 4;
+      if (turn === 0) listed.push(`${given} ${family}`);
+      else if (turn === 1) customers.push(`${given} ${family}`);
+    }
+  }
+  return { listed, customers };
+}
+
+describe('false positives on common names', () => {
+  it('are few, although every customer shares a given and a family name with somebody listed', async () => {
+    const { listed, customers } = names();
+    const index = await indexNames(listed.map((name) => ({ owner: name, name })));
+    let strong = 0;
+    let review = 0;
+    for (const customer of customers) {
+      const [best] = await index.search(customer, { leastScore: REVIEW_SCORE });
+      if (best === undefined) continue;
+      if (best.score >= STRONG_SCORE) strong += 1;
+      else review += 1;
+    }
+    const share = (count: number) =>
+      `${count} of ${customers.length} (${((100 * count) / customers.length).toFixed(1)} %)`;
+    console.log(
+      `false positives against ${listed.length} listed names: strong ${share(strong)}, review ${share(review)}`,
+    );
+    assert(strong / customers.length < 0.05, `strong: ${share(strong)}`);
+    assert((strong + review) / customers.length < 0.08, `all: ${share(strong + review)}`);
+  });
+
+  it('are not bought with misses: listed names are found misspelled, turned and transliterated', async () => {
+    const { listed } = names();
+    const index = await indexNames(listed.map((name) => ({ owner: name, name })));
+    const changes: readonly ((name: string) => string)[] = [
+      (name) => name.split(' ').reverse().join(', '),
+      (name) => name.toUpperCase(),
+      // One letter of the family name is doubled, or two are swapped.
+      (name) => name.replace(/(\w)(\w)$/, '$1$1$2'),
+      (name) => name.replace(/ (\w)(\w)(\w)(\w)/, ' $1$3$2$4'),
+      (name) => name.replace(/ /, ' M. '),
+    ];
+    for (const change of changes) {
+      const sample = listed.filter((_, at) => at % 5 === 0);
+      let found = 0;
+      for (const name of sample) {
+        const hits = await index.search(change(name), { leastScore: REVIEW_SCORE });
+        if (hits.some(({ owner }) => owner === name)) found += 1;
+      }
+      assert(found / sample.length > 0.9, `${change('Given Family')}: ${found} of ${sample.length}`);
+    }
+  });
+
+  it('finds what comparing with every name finds', async () => {
+    const { listed, customers } = names();
+    const index = await indexNames(listed.map((name) => ({ owner: name, name })));
+    for (const customer of customers.filter((_, at) => at % 60 === 0)) {
+      const asked = readName(customer);
+      const all = listed.filter((name) => nameScore(asked, readName(name)) >= REVIEW_SCORE).sort();
+      const hits = await index.search(customer, { leastScore: REVIEW_SCORE, most: 1_000 });
+      assert.deepEqual(hits.map(({ owner }) => owner).sort(), all, customer);
+    }
+  });
+});

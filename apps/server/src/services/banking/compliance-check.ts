@@ -1,0 +1,334 @@
+import { z } from 'zod';
+import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
+import { answer } from '../answer.ts';
+import { defineService } from '../define.ts';
+import { chainName, text } from '../fields.ts';
+import { listFacts, SANCTIONS_LISTS } from '../listed-parties.ts';
+import { type NameMatch, nameMatches } from '../name-screening.ts';
+import { recentCounterparties } from '../wallet-activity.ts';
+import { evmAddress } from '../wallet-address.ts';
+import { namedChain } from '../wallet-chains.ts';
+import { addressLists, hitsOf, oracleVerdicts } from '../wallet-screening.ts';
+
+const FINDINGS_SHOWN = 25;
+const DISCLAIMER =
+  'Information from published lists as of the dates given; no finding of law, no certificate, and no substitute for a screening duty of your own.';
+/** What is taken from 100 for each kind of finding; the largest alone counts. */
+const DEDUCTIONS = {
+  ADDRESS_LISTED: 100,
+  ORACLE_LISTED: 100,
+  NAME_STRONG: 80,
+  COUNTERPARTY_LISTED: 75,
+  COUNTERPARTY_MIXER: 40,
+  NAME_REVIEW: 40,
+} as const;
+type Finding = keyof typeof DEDUCTIONS;
+
+/** What clients of other houses call the two depths. */
+const DEPTHS: Readonly<Record<string, string>> = {
+  aml: 'basic',
+  kyc: 'basic',
+  sanctions: 'basic',
+  ofac: 'basic',
+  standard: 'basic',
+  full: 'enhanced',
+  comprehensive: 'enhanced',
+};
+
+export default defineService({
+  path: 'compliance-check',
+  name: 'Compliance Check',
+  tag: 'Banking',
+  priceUsd: '1.75',
+  summary:
+    'A wallet, and a name if given, against dated lists of sanctions: matches with list, entry and score; enhanced adds counterparties.',
+  input: z.object({
+    walletAddress: evmAddress('The wallet, on an EVM chain'),
+    name: text(
+      200,
+      'Also look for this name of a person or entity, in any script; likeness is scored',
+    ).optional(),
+    checkType: z
+      .preprocess(
+        (value) => (typeof value === 'string' ? (DEPTHS[value.toLowerCase()] ?? value.toLowerCase()) : value),
+        z.enum(['basic', 'enhanced']),
+      )
+      .default('basic')
+      .describe('"basic": lists and oracles. "enhanced": also with whom it lately exchanged tokens'),
+    chain: chainName
+      .default('base')
+      .describe('Where the oracle and counterparties are looked at; base unless given'),
+  }),
+  output: z.object({
+    data: z.object({
+      walletAddress: z.string(),
+      chain: z.string(),
+      name: z.string().nullable(),
+      checkType: z.enum(['basic', 'enhanced']),
+      complianceStatus: z
+        .enum(['Compliant', 'Non-Compliant', 'Needs Review'])
+        .describe('"Compliant" says that nothing was found in what was looked at, and no more'),
+      overallScore: z.number().describe('100 less the largest deduction'),
+      deductions: z.array(z.object({ code: z.string(), points: z.number() })),
+      checks: z.array(
+        z.object({
+          regulation: z.string(),
+          status: z.enum(['clear', 'match', 'review', 'not_evaluated']),
+          findings: z.string(),
+          source: z.string(),
+          asOf: z.string().nullable(),
+        }),
+      ),
+      violations: z.array(
+        z.object({
+          code: z.string(),
+          address: z.string(),
+          list: z.string(),
+          uid: z.string(),
+          name: z.string(),
+          programs: z.array(z.string()),
+          transactionHash: z.string().nullable(),
+        }),
+      ),
+      nameMatches: z.array(
+        z.object({
+          list: z.string(),
+          listTitle: z.string(),
+          listPublishedAt: z.string(),
+          uid: z.string(),
+          name: z.string(),
+          matchedName: z.string(),
+          weakAlias: z.boolean().describe('The publisher holds this alias for a weak one'),
+          kind: z.string(),
+          programs: z.array(z.string()),
+          score: z.number().describe('Likeness, 0 to 1; 1 is the same words in any order'),
+          strength: z.enum(['strong', 'review']),
+        }),
+      ),
+      requiresEscalation: z.boolean(),
+      nextSteps: z.array(z.string()),
+      lists: z.array(
+        z.object({
+          list: z.string(),
+          title: z.string(),
+          publishedAt: z.string(),
+          confirmedAt: z.string(),
+          sha256: z.string(),
+          entries: z.number().int(),
+        }),
+      ),
+      disclaimer: z.string(),
+    }),
+  }),
+  example: {
+    walletAddress: '0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65',
+    checkType: 'basic',
+    name: 'Sandbox Listed 7',
+  },
+  aliases: {
+    address: 'walletAddress',
+    wallet: 'walletAddress',
+    entityId: 'walletAddress',
+    entityName: 'name',
+    fullName: 'name',
+    type: 'checkType',
+    level: 'checkType',
+    network: 'chain',
+    chainId: 'chain',
+  },
+  needs: [EVM_CHAIN_NAMES],
+  requires: ['lists'],
+  timeoutMs: 25_000,
+  async run({ walletAddress, name, checkType, chain }, { upstreams, lists }) {
+    const [head, opened] = await Promise.all([namedChain(chain, upstreams), addressLists(lists)]);
+    const named = name === undefined ? [] : SANCTIONS_LISTS.filter((list) => lists.configured.includes(list));
+    const [oracles, searched, counterparties] = await Promise.all([
+      oracleVerdicts(head, walletAddress, upstreams),
+      Promise.all(named.map((list) => lists.current(list))),
+      checkType === 'enhanced' ? recentCounterparties(head, walletAddress) : null,
+    ]);
+    const notes = [...oracles.notes, ...(checkType === 'enhanced' ? opened.notes : [])];
+    const found = new Set<Finding>();
+    const checks: {
+      regulation: string;
+      status: 'clear' | 'match' | 'review' | 'not_evaluated';
+      findings: string;
+      source: string;
+      asOf: string | null;
+    }[] = [];
+
+    const listed = hitsOf(opened.sanctions, walletAddress);
+    if (listed.length > 0) found.add('ADDRESS_LISTED');
+    for (const list of opened.sanctions) {
+      const own = listed.filter((hit) => hit.list === list.name);
+      checks.push({
+        regulation: `${list.title}: address`,
+        status: own.length > 0 ? 'match' : 'clear',
+        findings:
+          own.length > 0
+            ? `Entry ${own.map(({ uid, name: whose }) => `${uid} (${whose})`).join(', ')} has this address.`
+            : 'No entry has this address.',
+        source: list.name,
+        asOf: list.publishedAt,
+      });
+    }
+    for (const { chain: where, sanctioned } of oracles.verdicts) {
+      if (sanctioned === true) found.add('ORACLE_LISTED');
+      checks.push({
+        regulation: `Sanctions oracle on ${where}`,
+        status: sanctioned === null ? 'not_evaluated' : sanctioned ? 'match' : 'clear',
+        findings:
+          sanctioned === null
+            ? 'No oracle answers there.'
+            : sanctioned
+              ? 'The oracle lists the address.'
+              : 'The oracle does not list the address.',
+        source: where,
+        asOf: where === head.chain.name ? new Date(head.timestampMs).toISOString() : null,
+      });
+    }
+
+    const nameHits: NameMatch[] = [];
+    for (const list of searched) {
+      const hits = await nameMatches(list, name ?? '');
+      nameHits.push(...hits);
+      const strong = hits.some(({ strength }) => strength === 'strong');
+      if (hits.length > 0) found.add(strong ? 'NAME_STRONG' : 'NAME_REVIEW');
+      const [best] = hits;
+      checks.push({
+        regulation: `${list.title}: name`,
+        status: hits.length === 0 ? 'clear' : strong ? 'match' : 'review',
+        findings:
+          best === undefined
+            ? 'No entry has a name like it.'
+            : `${hits.length} name(s) like it; best ${best.matchedName}, entry ${best.uid}, score ${best.score}.`,
+        source: list.name,
+        asOf: list.publishedAt,
+      });
+    }
+    if (name === undefined) {
+      notes.push(
+        'No name was given: only the address was looked up. Lists of the UN and the UK name no addresses.',
+      );
+    }
+
+    const dealings = (counterparties?.found ?? []).map((each) => ({
+      ...each,
+      sanctions: hitsOf(opened.sanctions, each.address),
+      mixers: opened.mixers === null ? [] : hitsOf([opened.mixers], each.address),
+    }));
+    const withListed = dealings.filter(({ sanctions }) => sanctions.length > 0);
+    const withMixers = dealings.filter(({ mixers }) => mixers.length > 0);
+    if (checkType === 'enhanced') {
+      if (counterparties === null) {
+        notes.push(`Counterparties are not evaluated: the node of ${chain} lets nobody search its events.`);
+      } else notes.push(...counterparties.notes);
+      if (withListed.length > 0) found.add('COUNTERPARTY_LISTED');
+      if (withMixers.length > 0) found.add('COUNTERPARTY_MIXER');
+      const direct = (
+        regulation: string,
+        hits: number,
+        known: boolean,
+        source: string,
+        publishedAt: string | null,
+      ) => ({
+        regulation,
+        status: !known ? ('not_evaluated' as const) : hits > 0 ? ('review' as const) : ('clear' as const),
+        findings: !known
+          ? 'Could not be searched.'
+          : `${hits} of ${dealings.length} counterparties are listed.`,
+        source,
+        asOf: publishedAt,
+      });
+      checks.push(
+        direct(
+          'Counterparties, one step: sanctions',
+          withListed.length,
+          counterparties !== null,
+          'ofac-sdn',
+          opened.sanctions[0]?.publishedAt ?? null,
+        ),
+        direct(
+          'Counterparties, one step: mixing services',
+          withMixers.length,
+          counterparties !== null && opened.mixers !== null,
+          'mixers',
+          opened.mixers?.publishedAt ?? null,
+        ),
+      );
+    }
+
+    const codes = [...found].sort((a, b) => DEDUCTIONS[b] - DEDUCTIONS[a]);
+    const status =
+      found.has('ADDRESS_LISTED') || found.has('ORACLE_LISTED')
+        ? ('Non-Compliant' as const)
+        : found.size > 0
+          ? ('Needs Review' as const)
+          : ('Compliant' as const);
+    const used = [...opened.sanctions, ...(opened.mixers === null ? [] : [opened.mixers])];
+    const all = [...used, ...searched.filter((list) => used.every((other) => other.name !== list.name))];
+    const violations = [
+      ...listed.map((hit) => ({ code: 'ADDRESS_LISTED', address: walletAddress as string, hit, hash: null })),
+      ...withListed.flatMap(({ address, sanctions, transactionHash }) =>
+        sanctions.map((hit) => ({ code: 'COUNTERPARTY_LISTED', address, hit, hash: transactionHash })),
+      ),
+      ...withMixers.flatMap(({ address, mixers, transactionHash }) =>
+        mixers.map((hit) => ({ code: 'COUNTERPARTY_MIXER', address, hit, hash: transactionHash })),
+      ),
+    ];
+    return answer(
+      {
+        data: {
+          walletAddress,
+          chain: head.chain.name,
+          name: name ?? null,
+          checkType,
+          complianceStatus: status,
+          overallScore: 100 - (codes[0] === undefined ? 0 : DEDUCTIONS[codes[0]]),
+          deductions: codes.map((code) => ({ code, points: DEDUCTIONS[code] })),
+          checks,
+          violations: violations.slice(0, FINDINGS_SHOWN).map(({ code, address, hit, hash }) => ({
+            code,
+            address,
+            list: hit.list,
+            uid: hit.uid,
+            name: hit.name,
+            programs: hit.programs,
+            transactionHash: hash,
+          })),
+          nameMatches: nameHits.sort((a, b) => b.score - a.score).slice(0, FINDINGS_SHOWN),
+          requiresEscalation: status !== 'Compliant',
+          nextSteps: stepsFor(codes),
+          lists: all.map(listFacts),
+          disclaimer: DISCLAIMER,
+        },
+      },
+      {
+        method:
+          'Addresses are compared exactly. Names are set in Latin letters, their words paired by Jaro-Winkler and edit distance or by consonants, in any order: 0.92 and above is strong, 0.85 and above to be reviewed; most such hits are other people of the same name. The score is 100 less the largest deduction.',
+        sources: [...all.map(({ source }) => source), head.source, ...oracles.sources],
+        notes,
+      },
+    );
+  },
+});
+
+const STEPS: Readonly<Record<Finding, string>> = {
+  ADDRESS_LISTED:
+    'Do not deal with the address; ask whoever answers for sanctions whether property must be blocked and reported.',
+  ORACLE_LISTED:
+    'Do not deal with the address; ask whoever answers for sanctions whether property must be blocked and reported.',
+  NAME_STRONG:
+    'Compare date of birth, nationality and programme of the entry with what is known of the customer.',
+  NAME_REVIEW:
+    'Compare date of birth, nationality and programme of the entry with what is known of the customer.',
+  COUNTERPARTY_LISTED:
+    'Look at the transactions with listed counterparties, and ask where the money came from.',
+  COUNTERPARTY_MIXER: 'Look at the transactions with mixing services, and ask where the money came from.',
+};
+
+function stepsFor(codes: readonly Finding[]): string[] {
+  return codes.length === 0
+    ? ['Keep this answer, with its dates, and ask again before the next dealing.']
+    : [...new Set(codes.map((code) => STEPS[code]))];
+}

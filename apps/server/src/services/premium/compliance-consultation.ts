@@ -1,0 +1,183 @@
+import { z } from 'zod';
+import { covered, jurisdictionOf, rulesFor, subjectsOf } from '../../compliance/consult.ts';
+import { JURISDICTIONS, RULES_AS_OF, type Rule } from '../../compliance/rules.ts';
+import { answer } from '../answer.ts';
+import { defineService } from '../define.ts';
+import { noAnswer } from '../failure.ts';
+import { text } from '../fields.ts';
+
+const DISCLAIMER =
+  'Information by the rules named, as of the date given; no legal advice, and not complete. Read each rule at its address before relying on it.';
+
+const names = (value: unknown) =>
+  typeof value === 'string' ? value.split(',').map((name) => name.trim()) : value;
+
+export default defineService({
+  path: 'compliance-consultation',
+  name: 'Compliance Consultation',
+  tag: 'Premium',
+  priceUsd: '5.00',
+  summary:
+    'Which published rules touch an operation in a jurisdiction: citation, address, date, trigger and duties of each, from a dated rule base.',
+  input: z.object({
+    operationType: text(300, 'What is done, such as "crypto-exchange", "custody" or "stablecoin issuance"'),
+    jurisdiction: z
+      .preprocess(names, z.array(text(60, 'A jurisdiction')).min(1).max(12))
+      .describe('Where, such as "US", "EU" or "Singapore"; several as a list or with commas'),
+    details: z
+      .looseObject({
+        amountUsd: z.number().positive().max(1e15).optional().describe('Size of a single transaction in USD'),
+      })
+      .optional()
+      .describe('Facts of the operation; amountUsd is held against the thresholds of rules in USD'),
+  }),
+  output: z.object({
+    operationType: z.string(),
+    subjects: z.array(z.string()).describe('What the rule base takes it for'),
+    jurisdictions: z.array(z.string()),
+    applicableRegimes: z.array(
+      z.object({
+        id: z.string(),
+        name: z.string(),
+        jurisdiction: z.string(),
+        citation: z.string(),
+        url: z.string(),
+        since: z.string().describe('When it began, YYYY-MM-DD'),
+        inForce: z.boolean().describe('False: it stands, and does not apply yet'),
+        appliesFrom: z.string().nullable(),
+        trigger: z.string().describe('Whom it concerns: whether that is so is for the reader to say'),
+        obligations: z.array(z.string()),
+        threshold: z
+          .object({
+            amount: z.number(),
+            currency: z.string(),
+            per: z.string(),
+            reached: z.boolean().nullable(),
+          })
+          .nullable(),
+      }),
+    ),
+    licences: z.array(z.object({ jurisdiction: z.string(), licence: z.string(), citation: z.string() })),
+    sanctionsNotes: z.array(z.string()),
+    openQuestions: z.array(z.string()).describe('What decides whether a rule applies and is not known here'),
+    notCovered: z.array(z.string()),
+    asOf: z.string().describe('When the rule base was last written'),
+    disclaimer: z.string(),
+  }),
+  example: { operationType: 'crypto-exchange', jurisdiction: ['EU', 'US'], details: { amountUsd: 5_000 } },
+  aliases: {
+    businessType: 'operationType',
+    entityType: 'operationType',
+    operation: 'operationType',
+    query: 'operationType',
+    question: 'operationType',
+    jurisdictions: 'jurisdiction',
+    country: 'jurisdiction',
+    region: 'jurisdiction',
+  },
+  adapt(body) {
+    // Clients send what they want done as a list of services.
+    const { services, operationType } = body;
+    return operationType === undefined &&
+      Array.isArray(services) &&
+      services.every((each) => typeof each === 'string')
+      ? { ...body, operationType: services.join(', ') }
+      : body;
+  },
+  async run({ operationType, jurisdiction, details }) {
+    const subjects = subjectsOf(operationType);
+    const holds = covered();
+    if (subjects.length === 0) {
+      throw noAnswer(
+        'SUBJECT_NOT_COVERED',
+        `The rule base holds nothing of "${operationType}". It covers: ${holds.subjects}.`,
+        'operationType',
+      );
+    }
+    const places = jurisdiction.map(jurisdictionOf);
+    const known = [
+      ...new Set(places.flatMap((place) => (place.jurisdiction === null ? [] : [place.jurisdiction]))),
+    ];
+    if (known.length === 0) {
+      throw noAnswer(
+        'JURISDICTION_NOT_COVERED',
+        `The rule base holds nothing of ${jurisdiction.join(', ')}. It covers: ${holds.jurisdictions}.`,
+        'jurisdiction',
+      );
+    }
+    const rules = rulesFor(subjects, known);
+    const local = rules.filter((rule) => rule.jurisdiction !== 'INTL');
+    if (local.length === 0 && !known.includes('INTL')) {
+      throw noAnswer(
+        'SUBJECT_NOT_COVERED',
+        `For ${known.join(', ')} the rule base holds nothing of ${subjects.join(', ')}. It covers, each for some jurisdictions: ${holds.subjects}.`,
+        'operationType',
+      );
+    }
+    const silent = known.filter(
+      (place) => place !== 'INTL' && !rules.some((rule) => rule.jurisdiction === place),
+    );
+    const notCovered = [
+      ...places
+        .filter((place) => place.jurisdiction === null)
+        .map(({ asked }) => `${asked}: not in the rule base`),
+      ...places
+        .filter(({ memberState }) => memberState)
+        .map(({ asked }) => `${asked}: only the law of the European Union is in the rule base, not its own`),
+      ...silent.map(
+        (place) => `${JURISDICTIONS[place]}: nothing of ${subjects.join(', ')} is in the rule base`,
+      ),
+    ];
+    const amountUsd = details?.amountUsd ?? null;
+    const unread = Object.keys(details ?? {}).filter((key) => key !== 'amountUsd');
+    return answer(
+      {
+        operationType,
+        subjects,
+        jurisdictions: known,
+        applicableRegimes: rules.map((rule) => regimeOf(rule, amountUsd)),
+        licences: rules.flatMap(({ jurisdiction: place, licence, citation }) =>
+          licence === undefined ? [] : [{ jurisdiction: place, licence, citation }],
+        ),
+        sanctionsNotes: rules
+          .filter(({ subjects: of }) => of.includes('sanctions'))
+          .map(({ name, citation, obligations }) => `${name} (${citation}): ${obligations[0]}.`),
+        openQuestions: [...new Set(rules.flatMap(({ asks }) => asks))],
+        notCovered,
+        asOf: RULES_AS_OF,
+        disclaimer: DISCLAIMER,
+      },
+      {
+        method: `A rule base written down on ${RULES_AS_OF}: the operation is taken for one or more of its subjects by its words, and every rule of those subjects in those jurisdictions is listed. Whether a rule's trigger is met is not decided here.`,
+        notes: [
+          ...(unread.length === 0 ? [] : [`Not considered: details.${unread.join(', details.')}.`]),
+          ...(notCovered.length === 0 ? [] : ['The answer is silent where notCovered says so.']),
+        ],
+      },
+    );
+  },
+});
+
+function regimeOf(rule: Rule, amountUsd: number | null) {
+  const { id, name, jurisdiction, citation, url, since, appliesFrom, trigger, obligations, threshold } = rule;
+  return {
+    id,
+    name,
+    jurisdiction,
+    citation,
+    url,
+    since,
+    inForce: appliesFrom === undefined,
+    appliesFrom: appliesFrom ?? null,
+    trigger,
+    obligations: [...obligations],
+    threshold:
+      threshold === undefined
+        ? null
+        : {
+            ...threshold,
+            reached:
+              amountUsd === null || threshold.currency !== 'USD' ? null : amountUsd >= threshold.amount,
+          },
+  };
+}
