@@ -117,6 +117,7 @@ function sandboxAddresses(url: string): Record<string, string> {
     ...Object.fromEntries(apis.map(address)),
     AI_MODEL: 'sandbox-extractive-1',
     UPSTREAM_GDELT_REQUESTS_PER_MINUTE: '1200',
+    UPSTREAM_LIFI_REQUESTS_PER_MINUTE: '1200',
   };
 }
 

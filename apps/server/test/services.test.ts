@@ -67,6 +67,28 @@ const CLIENT_BODIES: readonly (readonly [path: string, body: Record<string, unkn
   ['solana-yield-finder', {}],
   ['solana-yield-finder', { asset: 'USDC', minApy: 0.0 }],
   ['solana-yield-finder', { token: 'SOL', min_apy: 3.0, limit: 50 }],
+  ['seamless-chain-bridge', { fromChain: 'base', toChain: 'arbitrum', token: 'USDC', amount: '100' }],
+  [
+    'seamless-chain-bridge',
+    {
+      from_chain: 8453,
+      to_chain: 'arb',
+      tokenAddress: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
+      amount: 25,
+      toAddress: WALLET,
+    },
+  ],
+  [
+    'seamless-chain-bridge',
+    {
+      fromChain: 'base',
+      toChain: 'optimism',
+      token: 'ETH',
+      amount: '0.01',
+      fromAddress: WALLET,
+      toAddress: WALLET,
+    },
+  ],
   ['whale-alerts', { chains: ['base'], threshold: 50000 }],
   ['multi-chain-balance', { address: WALLET, chains: ['ethereum', 'base', 'bsc'] }],
   ['portfolio-tracker', { wallet_address: WALLET }],

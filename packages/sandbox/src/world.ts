@@ -41,10 +41,10 @@ export interface World {
 
 /** The upstreams whose replies the sandbox gives, with the path below its address that the adapter expects. */
 const KEYLESS = [
-  ...['binance', 'coinbase', 'coingecko', 'defillama', 'dexscreener', 'edgar', 'erddap', 'feargreed'],
-  ...['frankfurter', 'gdelt', 'geckoterminal', 'gibs', 'hackernews', 'kalshi', 'kraken', 'llamayields'],
-  ...['polymarket', 'polymarketclob', 'sectickers'],
-  ...['mixers', 'ofac', 'uksanctions', 'unsc'],
+  ...['binance', 'cctp', 'coinbase', 'coingecko', 'defillama', 'dexscreener', 'edgar', 'erddap'],
+  ...['feargreed', 'frankfurter', 'gdelt', 'geckoterminal', 'gibs', 'hackernews', 'kalshi', 'kraken'],
+  ...['lifi', 'llamayields', 'mixers', 'ofac', 'polymarket', 'polymarketclob', 'sectickers', 'uksanctions'],
+  ...['unsc'],
 ];
 /** Chains that the sandbox has no double of: without an address they are not there. */
 const ABSENT_CHAINS = ['ethereum', 'polygon', 'arbitrum', 'optimism', 'bsc'];
@@ -148,6 +148,7 @@ export async function startWorld(environment: Environment, options: { live: bool
     for (const name of KEYLESS) give(addressOf(name), `${url}/${name}`);
     for (const name of ABSENT_CHAINS) give(addressOf(name), 'none');
     give('UPSTREAM_GDELT_REQUESTS_PER_MINUTE', SANDBOX_REQUESTS_PER_MINUTE);
+    give('UPSTREAM_LIFI_REQUESTS_PER_MINUTE', SANDBOX_REQUESTS_PER_MINUTE);
   }
   if (!environment.AI_BASE_URL) {
     give('AI_BASE_URL', url + AI.path);

@@ -1,5 +1,6 @@
 import { ai } from './ai.ts';
 import { binance } from './binance.ts';
+import { cctp } from './cctp.ts';
 import { coinbase } from './coinbase.ts';
 import { coingecko } from './coingecko.ts';
 import { defillama } from './defillama.ts';
@@ -17,6 +18,7 @@ import { hackernews } from './hackernews.ts';
 import { connectUpstream, type UpstreamConfig, type UpstreamHealth, type UpstreamParts } from './http.ts';
 import { kalshi } from './kalshi.ts';
 import { kraken } from './kraken.ts';
+import { lifi } from './lifi.ts';
 import { llamayields } from './llamayields.ts';
 import { mixers } from './mixers.ts';
 import { ofac } from './ofac.ts';
@@ -34,6 +36,7 @@ export const UPSTREAMS = {
   base: evmUpstream('base'),
   binance,
   bsc: evmUpstream('bsc'),
+  cctp,
   coinbase,
   coingecko,
   defillama,
@@ -49,9 +52,10 @@ export const UPSTREAMS = {
   hackernews,
   kalshi,
   kraken,
+  lifi,
+  llamayields,
   mixers,
   ofac,
-  llamayields,
   optimism: evmUpstream('optimism'),
   polygon: evmUpstream('polygon'),
   polymarket,

@@ -2,14 +2,23 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Address, Hex } from 'viem';
-import { GAS_PRICE_ORACLE, IDENTITY_REGISTRY, SANCTIONS_ORACLE, WETH } from './addresses.ts';
+import {
+  BRIDGE_DIAMOND,
+  GAS_PRICE_ORACLE,
+  IDENTITY_REGISTRY,
+  SANCTIONS_ORACLE,
+  TOKEN_MESSENGER,
+  WETH,
+} from './addresses.ts';
 import type { Node } from './node.ts';
 
 /** Each one's name and the address that what it stands for has on Base. */
 export const OWN_CONTRACTS: Readonly<Record<string, Address>> = {
+  BridgeDiamond: BRIDGE_DIAMOND,
   GasPriceOracle: GAS_PRICE_ORACLE,
   IdentityRegistry: IDENTITY_REGISTRY,
   SanctionsOracle: SANCTIONS_ORACLE,
+  TokenMessenger: TOKEN_MESSENGER,
   WrappedEther: WETH,
 };
 

@@ -2,6 +2,7 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import { ai } from './ai.ts';
 import { binance } from './binance.ts';
+import { cctp } from './cctp.ts';
 import { coinbase } from './coinbase.ts';
 import { coingecko } from './coingecko.ts';
 import { defillama } from './defillama.ts';
@@ -17,6 +18,7 @@ import { gibs } from './gibs.ts';
 import { hackernews } from './hackernews.ts';
 import { kalshi } from './kalshi.ts';
 import { kraken } from './kraken.ts';
+import { lifi } from './lifi.ts';
 import { llamayields } from './llamayields.ts';
 import { mixers } from './mixers.ts';
 import { ofac } from './ofac.ts';
@@ -45,11 +47,13 @@ const VERSION_PATHS: Readonly<Record<string, string>> = {
   geckoterminal: '/api/v2',
   hackernews: '/api/v1',
   kalshi: '/trade-api/v2',
+  lifi: '/v1',
 };
 
 const UPSTREAMS: Readonly<Record<string, (app: FastifyInstance, world: World) => void>> = {
   ai,
   binance,
+  cctp,
   coinbase,
   coingecko,
   defillama,
@@ -64,6 +68,7 @@ const UPSTREAMS: Readonly<Record<string, (app: FastifyInstance, world: World) =>
   hackernews,
   kalshi,
   kraken,
+  lifi,
   llamayields,
   mixers,
   ofac,
