@@ -24,7 +24,7 @@ import { createRegistrar } from './identity/registrar.ts';
 import { ERC8004_IDENTITY_REGISTRY } from './identity/registry-abi.ts';
 import { createSettlementFinisher, type SettlementFinisher } from './jobs/finish-settlements.ts';
 import { createReconciler, type Reconciler } from './jobs/reconcile-calls.ts';
-import type { Job } from './jobs/schedule.ts';
+import { type Job, untilNoneIsDue } from './jobs/schedule.ts';
 import { CREDIT_TIERS } from './keys/credit-tiers.ts';
 import { createKeys, type Keys } from './keys/keys.ts';
 import { createTrials, TRIAL_DAYS, TRIAL_USD, type Trials } from './keys/trial.ts';
@@ -35,7 +35,7 @@ import { legacyDoor, walletAtTheLegacyDoor } from './legacy/door.ts';
 import { openEndpoints } from './legacy/endpoints.ts';
 import { createFreeCall, FREE_CALLS_PER_MINUTE, FREE_RUNS_PER_MINUTE } from './legacy/free-call.ts';
 import { legacyRoutes } from './legacy/routes.ts';
-import { createMailer } from './mail/mailer.ts';
+import { createMailer, MAILS_AT_ONCE, MAILS_FORGOTTEN_AT_ONCE } from './mail/mailer.ts';
 import { createMetrics } from './operations/metrics.ts';
 import { operationsRoutes } from './operations/routes.ts';
 import { REFUSALS_PER_MINUTE } from './operator/credentials.ts';
@@ -65,9 +65,11 @@ import { connectUpstreams, UPSTREAM_NAMES } from './upstreams/index.ts';
 /** More names than a flood can push out while their minute runs. */
 const MAX_LIMITED_NAMES = 50_000;
 const MAX_ANSWER_BYTES = 1_000_000;
-const ANSWERS_DROPPED_AT_ONCE = 5_000;
+const DAY_MS = 86_400_000;
+const ANSWERS_DROPPED_AT_ONCE = 1_000;
 const TRIALS_CLOSED_AT_ONCE = 500;
 const DEBTS_AT_ONCE = 100;
+const CAPS_RELEASED_AT_ONCE = 500;
 const MAIL_TIMEOUT_MS = 20_000;
 const WALLETS_REWRAPPED_AT_ONCE = 100;
 const FACILITATORS_ASKED_EVERY_MS = 30_000;
@@ -211,7 +213,11 @@ export function createApp(parts: AppParts): App {
       featured: service.featured,
       available: availability(service).available,
     }));
-  const settlements = createSettlementStore(sql, nowMs);
+  const settlements = createSettlementStore(
+    sql,
+    nowMs,
+    config.answerTtlMs + config.x402.refundAfterMs + DAY_MS,
+  );
   const x402 = createX402Rail(
     {
       ...config.x402,
@@ -496,17 +502,37 @@ export function createApp(parts: AppParts): App {
       {
         name: 'expire-trials',
         intervalMs: 60_000,
-        run: async () => void (await trials.expire(TRIALS_CLOSED_AT_ONCE)),
+        run: async (stopping) =>
+          void (await untilNoneIsDue(
+            TRIALS_CLOSED_AT_ONCE,
+            () => trials.expire(TRIALS_CLOSED_AT_ONCE),
+            stopping,
+          )),
       },
       {
         name: 'drop-expired-answers',
         intervalMs: 60_000,
-        run: async () => void (await calls.dropExpiredAnswers(ANSWERS_DROPPED_AT_ONCE)),
+        run: async (stopping) =>
+          void (await untilNoneIsDue(
+            ANSWERS_DROPPED_AT_ONCE,
+            () => calls.dropExpiredAnswers(ANSWERS_DROPPED_AT_ONCE),
+            stopping,
+          )),
       },
       {
         name: 'finish-settlements',
         intervalMs: config.reconcileIntervalMs,
-        run: async () => void (await settlementFinisher.run()),
+        run: async (stopping) => void (await settlementFinisher.finish(stopping)),
+      },
+      {
+        name: 'watch-settlements',
+        intervalMs: config.reconcileIntervalMs,
+        run: async (stopping) => void (await settlementFinisher.watch(stopping)),
+      },
+      {
+        name: 'pay-refunds',
+        intervalMs: config.reconcileIntervalMs,
+        run: async (stopping) => void (await settlementFinisher.payRefunds(stopping)),
       },
       {
         name: 'finish-topups',
@@ -524,9 +550,27 @@ export function createApp(parts: AppParts): App {
       },
       ...(cards?.jobs ?? []),
       { name: 'collect-debts', intervalMs: 60_000, run: async () => void (await debts.sweep(DEBTS_AT_ONCE)) },
-      { name: 'release-caps', intervalMs: 60_000, run: async () => void (await keys.releaseCaps()) },
-      { name: 'send-mails', intervalMs: 5_000, run: async () => void (await mailer.send()) },
-      { name: 'forget-mails', intervalMs: 3_600_000, run: async () => void (await mailer.forget()) },
+      {
+        name: 'release-caps',
+        intervalMs: 60_000,
+        run: async (stopping) =>
+          void (await untilNoneIsDue(
+            CAPS_RELEASED_AT_ONCE,
+            () => keys.releaseCaps(CAPS_RELEASED_AT_ONCE),
+            stopping,
+          )),
+      },
+      {
+        name: 'send-mails',
+        intervalMs: 5_000,
+        run: async (stopping) => void (await untilNoneIsDue(MAILS_AT_ONCE, mailer.send, stopping)),
+      },
+      {
+        name: 'forget-mails',
+        intervalMs: 3_600_000,
+        run: async (stopping) =>
+          void (await untilNoneIsDue(MAILS_FORGOTTEN_AT_ONCE, mailer.forget, stopping)),
+      },
       {
         name: 'fetch-data-lists',
         intervalMs: 30_000,
@@ -540,7 +584,12 @@ export function createApp(parts: AppParts): App {
             {
               name: 'rewrap-wallets',
               intervalMs: 60_000,
-              run: async () => void (await wallets.rewrap(WALLETS_REWRAPPED_AT_ONCE)),
+              run: async (stopping?: AbortSignal) =>
+                void (await untilNoneIsDue(
+                  WALLETS_REWRAPPED_AT_ONCE,
+                  () => wallets.rewrap(WALLETS_REWRAPPED_AT_ONCE),
+                  stopping,
+                )),
             },
           ]),
     ],

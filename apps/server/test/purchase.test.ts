@@ -623,7 +623,7 @@ describe('credit for a key that is presented', () => {
     );
     secrets.add(rotated.apiKey);
     aheadMs += 7 * DAY_MS + 1_000;
-    await world.server.app.keys.releaseCaps();
+    await world.server.app.keys.releaseCaps(500);
     const after = await world.me(rotated.apiKey);
     // What its owner had asked for before is what it is again.
     assert.deepEqual([after.caps.perDayUsd, after.caps.fixedUntil], ['40.000000', null]);
@@ -638,7 +638,7 @@ describe('credit for a key that is presented', () => {
     });
     assert.equal((await jsonOf(lowered)).caps.perDayUsd, '3.000000');
     aheadMs += 8 * DAY_MS;
-    await world.server.app.keys.releaseCaps();
+    await world.server.app.keys.releaseCaps(500);
     assert.equal((await world.me(apiKey)).caps.perDayUsd, '3.000000');
   });
 

@@ -6,6 +6,7 @@
  *
  * Locks are taken in the order card_orders, ledger_accounts, api_keys, auto_recharges, mails.
  */
+import { arrayLiteral } from '../db/array-literal.ts';
 import type { Database, Transaction } from '../db/connection.ts';
 import { Problem } from '../http/problem.ts';
 import { microsToUsd } from '../ledger/money.ts';
@@ -26,7 +27,7 @@ export interface AutoRecharges {
   failed(transaction: Transaction, order: CardOrder, failure: Failure): Promise<void>;
   /** Switches it off for a reason, such as `dispute`, `refund`, `card_detached`. Nothing happens where it is off. */
   stop(transaction: Transaction, accountId: bigint, reason: string): Promise<void>;
-  /** One round of the job: opens orders for what is due, and has them charged. @returns how many it opened */
+  /** The job: opens orders for all that is due and that nobody holds, and has them charged. @returns how many it opened */
   run(): Promise<number>;
   describe(accountId: bigint): Promise<RechargeView>;
   /**
@@ -496,12 +497,30 @@ export function createAutoRecharges(sql: Database, parts: AutoRechargeParts): Au
     },
 
     async run() {
-      const due = await sql<{ account_id: bigint }[]>`
-        select account_id from auto_recharges where state = 1 and (next_at is null or next_at <= ${now()})
-        order by next_at nulls first limit ${ACCOUNTS_AT_ONCE}`;
-      const begun = await Promise.allSettled(due.map(({ account_id: accountId }) => recharge(accountId)));
-      for (const each of begun) if (each.status === 'rejected') throw each.reason;
-      return begun.filter((each) => each.status === 'fulfilled' && each.value).length;
+      let begun = 0;
+      const failures: unknown[] = [];
+      // One that fails stays due: it has had its turn in this round.
+      const seen: bigint[] = [];
+      for (let more = true; more; ) {
+        const due = await sql<{ account_id: bigint }[]>`
+          select r.account_id from auto_recharges r join ledger_accounts a on a.id = r.account_id
+          where r.state = 1 and (r.next_at is null or r.next_at <= ${now()})
+            and r.account_id <> all(${arrayLiteral(seen)}::text::bigint[])
+          order by r.next_at nulls first limit ${ACCOUNTS_AT_ONCE} for no key update skip locked`;
+        const rounds = await Promise.allSettled(
+          due.map(({ account_id: accountId }) => {
+            seen.push(accountId);
+            return recharge(accountId);
+          }),
+        );
+        for (const each of rounds) {
+          if (each.status === 'rejected') failures.push(each.reason);
+          else if (each.value) begun += 1;
+        }
+        more = due.length === ACCOUNTS_AT_ONCE;
+      }
+      if (failures.length > 0) throw failures[0];
+      return begun;
     },
   };
 }

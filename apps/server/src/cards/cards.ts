@@ -2,14 +2,14 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Database } from '../db/connection.ts';
 import type { RateLimit } from '../http/rate-limit.ts';
-import type { Job } from '../jobs/schedule.ts';
+import { type Job, untilNoneIsDue } from '../jobs/schedule.ts';
 import type { Keys } from '../keys/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Mailer } from '../mail/mailer.ts';
 import { type AutoRecharges, createAutoRecharges, type RechargeReport } from './auto-recharge.ts';
 import { type Checkout, createCheckout } from './checkout.ts';
 import type { Debts } from './debts.ts';
-import { createInbox, type Inbox } from './inbox.ts';
+import { createInbox, EVENTS_AT_ONCE, EVENTS_FORGOTTEN_AT_ONCE, type Inbox } from './inbox.ts';
 import { type CardOrder, createOrderStore, type OrderStore } from './orders.ts';
 import { type CardProvider, createCardProvider, ProviderUnavailable } from './provider.ts';
 import { createPurchases, type Purchases } from './purchase.ts';
@@ -187,7 +187,8 @@ export function openCards(parts: CardParts): Cards {
       {
         name: 'work-card-inbox',
         intervalMs: INBOX_EVERY_MS,
-        run: async (stopping) => void (await inbox.work(stopping)),
+        run: async (stopping) =>
+          void (await untilNoneIsDue(EVENTS_AT_ONCE, () => inbox.work(stopping), stopping)),
       },
       { name: 'recharge', intervalMs: RECHARGE_EVERY_MS, run: async () => void (await recharges.run()) },
       {
@@ -200,11 +201,21 @@ export function openCards(parts: CardParts): Cards {
         intervalMs: CATCH_UP_EVERY_MS,
         run: async () => void (await inbox.catchUp()),
       },
-      { name: 'forget-card-events', intervalMs: FORGET_EVERY_MS, run: () => inbox.forget() },
+      {
+        name: 'forget-card-events',
+        intervalMs: FORGET_EVERY_MS,
+        run: async (stopping) =>
+          void (await untilNoneIsDue(EVENTS_FORGOTTEN_AT_ONCE, inbox.forget, stopping)),
+      },
       {
         name: 'forget-unpaid-orders',
         intervalMs: FORGET_EVERY_MS,
-        run: () => orders.forgetUnpaid(nowMs() - UNPAID_KEPT_MS, FORGOTTEN_AT_ONCE),
+        run: async (stopping) =>
+          void (await untilNoneIsDue(
+            FORGOTTEN_AT_ONCE,
+            () => orders.forgetUnpaid(nowMs() - UNPAID_KEPT_MS, FORGOTTEN_AT_ONCE),
+            stopping,
+          )),
       },
     ],
     async close() {

@@ -27,8 +27,14 @@ export interface Debts {
   standing(accountId: bigint): Promise<Standing>;
   /** What all customers owe together, in micro-USD. */
   total(): Promise<bigint>;
-  /** Collects where something became available, such as a call's reservation. @returns from how many accounts */
-  sweep(limit: number): Promise<number>;
+  /**
+   * Collects where something became available, such as a call's reservation, so many accounts at a time until there is
+   * none left. Accounts that somebody holds are passed by.
+   *
+   * @returns from how many accounts
+   * @throws the first failure, after the others had their turn
+   */
+  sweep(atOnce: number): Promise<number>;
 }
 
 /** What stands between an account and its credit. */
@@ -142,17 +148,27 @@ export function createDebts(
       return row?.owed ?? 0n;
     },
 
-    async sweep(limit) {
-      const due = await sql<{ account_id: bigint }[]>`
-        select d.account_id from account_debts d join ledger_accounts a on a.id = d.account_id
-        where d.owed_micros > 0 and a.credits_posted - a.debits_posted - a.debits_pending > 0 limit ${limit}`;
+    async sweep(atOnce) {
       let collected = 0;
-      for (const { account_id: accountId } of due) {
-        await sql.begin(async (transaction) => {
-          await hold(transaction, accountId);
-          if (await collect(transaction, accountId, `debt of account ${accountId}`)) collected += 1;
-        });
+      const failures: unknown[] = [];
+      for (let last = 0n, more = true; more; ) {
+        const due: { account_id: bigint }[] = await sql`
+          select d.account_id from account_debts d join ledger_accounts a on a.id = d.account_id
+          where d.owed_micros > 0 and d.account_id > ${String(last)}
+            and a.credits_posted - a.debits_posted - a.debits_pending > 0
+          order by d.account_id limit ${atOnce} for no key update of a skip locked`;
+        for (const { account_id: accountId } of due) {
+          last = accountId;
+          await sql
+            .begin(async (transaction) => {
+              await hold(transaction, accountId);
+              if (await collect(transaction, accountId, `debt of account ${accountId}`)) collected += 1;
+            })
+            .catch((error: unknown) => void failures.push(error));
+        }
+        more = due.length === atOnce;
       }
+      if (failures.length > 0) throw failures[0];
       return collected;
     },
   };

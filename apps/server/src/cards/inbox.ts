@@ -15,7 +15,10 @@ import {
 import type { OrderReconciler } from './reconcile.ts';
 import { eachOf } from './sweep.ts';
 
-const BATCH = 200;
+/** In one call of `work`. */
+export const EVENTS_AT_ONCE = 200;
+/** In one call of `forget`. */
+export const EVENTS_FORGOTTEN_AT_ONCE = 5_000;
 const LOOKS_AT_ONCE = 4;
 /** Nobody else works an event for so long. */
 const LEASE_MS = 60_000;
@@ -40,8 +43,8 @@ export interface Inbox {
   catchUp(): Promise<number>;
   /** How many events nobody has worked yet. */
   waiting(): Promise<number>;
-  /** Forgets what nobody can send again. */
-  forget(): Promise<void>;
+  /** Forgets what nobody can send again, some of it. @returns how many */
+  forget(): Promise<number>;
 }
 
 interface EventRow {
@@ -121,7 +124,7 @@ export function createInbox(parts: {
       const events = await sql<EventRow[]>`
         update card_events set next_at = ${iso(nowMs() + LEASE_MS)}
         where id in (
-          select id from card_events where next_at <= ${iso(nowMs())} order by next_at limit ${BATCH}
+          select id from card_events where next_at <= ${iso(nowMs())} order by next_at limit ${EVENTS_AT_ONCE}
           for update skip locked
         ) returning id, type, order_id, session_id, payment_intent_id, attempts`;
       const byOrder = new Map<string, EventRow[]>();
@@ -177,9 +180,11 @@ export function createInbox(parts: {
     },
 
     async forget() {
-      await sql`
+      const { count } = await sql`
         delete from card_events where id in (
-          select id from card_events where received_at < ${iso(nowMs() - KEPT_MS)} and next_at is null limit 5000)`;
+          select id from card_events where received_at < ${iso(nowMs() - KEPT_MS)} and next_at is null
+          order by received_at limit ${EVENTS_FORGOTTEN_AT_ONCE} for update skip locked)`;
+      return count;
     },
   };
 }

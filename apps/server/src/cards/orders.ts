@@ -133,8 +133,8 @@ export interface OrderStore {
   rest(id: string): Promise<void>;
   /** Has the sweeper look at what was paid since then, the newest first and a few at a time. @returns how many */
   wakePaid(sinceMs: number): Promise<number>;
-  /** Forgets checkouts from before then that nobody has tried to pay. */
-  forgetUnpaid(beforeMs: number, limit: number): Promise<void>;
+  /** Forgets checkouts from before then that nobody has tried to pay, so many at most. @returns how many */
+  forgetUnpaid(beforeMs: number, limit: number): Promise<number>;
   /** Marks the key as handed over. @returns when it was for the first time, in milliseconds since 1970 */
   deliver(id: string): Promise<number>;
 }
@@ -321,10 +321,11 @@ export function createOrderStore(sql: Database, nowMs: () => number): OrderStore
     },
 
     async forgetUnpaid(beforeMs, limit) {
-      await sql`
+      const { count } = await sql`
         delete from card_orders where id in (
           select id from card_orders where created_at < ${iso(beforeMs)} and kind = 'checkout' and state = 2
-            and payment_intent_id is null order by created_at limit ${limit})`;
+            and payment_intent_id is null order by created_at limit ${limit} for update skip locked)`;
+      return count;
     },
 
     async deliver(id) {

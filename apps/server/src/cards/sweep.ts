@@ -11,7 +11,7 @@ const PAGE_CLOSED_MS = 60_000;
 const LEASE_MS = 60_000;
 
 export interface Sweeper {
-  /** One round. What `stopping` keeps from being looked at waits for the next. @returns how many orders it took */
+  /** Until none is due. What `stopping` keeps from being looked at waits for the next. @returns how many orders it took */
   sweep(stopping?: AbortSignal): Promise<number>;
 }
 
@@ -30,13 +30,16 @@ export function createSweeper(parts: {
     return nowMs() + nextLookAfterMs(looks);
   }
 
-  async function sweepOne(id: string): Promise<void> {
+  /** @returns whether it could be looked at */
+  async function sweepOne(id: string): Promise<boolean> {
     try {
       const order = await reconciler.reconcile(id);
       if (order?.state !== 'open') await orders.rest(id);
       else if (order.failure === null) await orders.looked(id, nextLookAtMs(order));
+      return true;
     } catch (error) {
       if (!passesByItself(error)) parts.onError(`order ${id}`, error);
+      return false;
     }
   }
 
@@ -45,9 +48,18 @@ export function createSweeper(parts: {
     async sweep(stopping) {
       const lanes = await Promise.all(
         [true, false].map(async (pages) => {
-          const due = await orders.takeDue({ pages }, SWEPT_AT_ONCE, LEASE_MS);
-          await eachOf(due, LOOKS_AT_ONCE, sweepOne, stopping);
-          return due.length;
+          let swept = 0;
+          for (;;) {
+            const due = await orders.takeDue({ pages }, SWEPT_AT_ONCE, LEASE_MS);
+            swept += due.length;
+            const looked: string[] = [];
+            const look = async (id: string) => {
+              if (await sweepOne(id)) looked.push(id);
+            };
+            await eachOf(due, LOOKS_AT_ONCE, look, stopping);
+            // Where nothing could be looked at, the provider is away: the others need not be tried now.
+            if (due.length < SWEPT_AT_ONCE || looked.length === 0 || stopping?.aborted === true) return swept;
+          }
         }),
       );
       return lanes.reduce((sum, swept) => sum + swept, 0);

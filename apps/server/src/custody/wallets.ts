@@ -228,7 +228,8 @@ export function createWallets(sql: Database, parts: { keyring: Keyring; nowMs: (
       const older = keyring.ids.filter((id) => id !== keyring.currentId);
       if (older.length === 0) return 0;
       const rows = await sql<KeyRow[]>`
-        select * from managed_wallet_keys where kek_id in ${sql(older)} order by wallet_id limit ${limit}`;
+        select * from managed_wallet_keys where kek_id in ${sql(older)} order by wallet_id limit ${limit}
+        for update skip locked`;
       for (const row of rows) {
         const sealed = sealedOf(row);
         if (sealed === null) continue;

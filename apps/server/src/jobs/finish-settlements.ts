@@ -2,7 +2,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
 import type { CallStore } from '../paid-call/calls.ts';
 import type { Chains } from '../paid-call/rail.ts';
-import type { DueRefund, Settlement, SettlementStore } from '../paid-call/settlements.ts';
+import type { DueRefund, Settlement, SettlementLane, SettlementStore } from '../paid-call/settlements.ts';
 
 const BATCH = 100;
 /** More than any chain is ever asked for one settlement. */
@@ -11,9 +11,13 @@ const FIRST_PAUSE_MS = 2_000;
 const LAST_PAUSE_MS = 60_000;
 /** A settled transaction that no node knows is believed gone only after so many looks. */
 const LOOKS_BEFORE_GONE = 5;
+/** On each network: one whose node is silent keeps no other waiting. */
 const MAX_LOOKS_AT_ONCE = 8;
 /** What was paid above a price by less than this stays where it is: sending it back may cost as much. */
 const LEAST_SENT_BACK_MICROS = 10_000n;
+const MAX_REFUNDS_AT_ONCE = 4;
+/** After so long a round takes nothing more: the next one begins with what has become due meanwhile. */
+const ROUND_MS = 10_000;
 
 /** What became of one settlement in one round; also a metric's label. */
 export type Finished =
@@ -181,31 +185,98 @@ export function createSettlementFinisher(parts: {
     return 'refunded';
   }
 
-  return {
-    /** One round. @returns how many settlements and refunds it brought further */
-    async run(): Promise<number> {
-      let further = 0;
-      const tell = (outcome: Finished, about: { callId: string; network: string }) => {
-        parts.report(outcome, about);
-        if (outcome !== 'waiting') further += 1;
-      };
-      const due = await settlements.leaseDue(BATCH, LEASE_MS);
-      let next = 0;
-      await Promise.all(
-        Array.from({ length: MAX_LOOKS_AT_ONCE }, async () => {
-          for (let settlement = due[next++]; settlement !== undefined; settlement = due[next++]) {
-            const { callId, payment } = settlement;
-            tell(await finish(settlement), { callId, network: payment.network });
-          }
-        }),
-      );
-      // One at a time: each may wait for a block, and none may wait longer than its lease.
-      for (let count = 0; count < BATCH; count++) {
-        const [refund] = await settlements.leaseDueRefunds(1, LEASE_MS);
-        if (refund === undefined) break;
-        tell(await pay(refund, refund.rail, refund.revenue), refund);
+  /** Reports what became of one. @returns 1 if that was anything */
+  function tell(outcome: Finished, about: { callId: string; network: string }): number {
+    parts.report(outcome, about);
+    return outcome === 'waiting' ? 0 : 1;
+  }
+
+  /**
+   * Works with so many hands until nothing is left, the round is over or the process is to end. What fails keeps its lease
+   * and nothing else waiting.
+   *
+   * @param next takes one; undefined: there is none
+   * @param act does it. @returns how many it brought further
+   * @throws the first failure, after all others had their turn
+   */
+  async function withHands<Item>(
+    hands: number,
+    next: () => Promise<Item | undefined>,
+    act: (item: Item) => Promise<number>,
+    stopping: AbortSignal | undefined,
+  ): Promise<number> {
+    const startedAtMs = performance.now();
+    const failures: unknown[] = [];
+    let further = 0;
+    const hand = async () => {
+      while (stopping?.aborted !== true && performance.now() - startedAtMs < ROUND_MS) {
+        const item = await next();
+        if (item === undefined) return;
+        further += await act(item).catch((error: unknown) => {
+          failures.push(error);
+          return 0;
+        });
       }
-      return further;
+    };
+    await Promise.all(Array.from({ length: hands }, hand));
+    if (failures.length > 0) throw failures[0];
+    return further;
+  }
+
+  /** Everything due of one kind, each network by itself. */
+  async function everyNetwork(what: SettlementLane['what'], stopping?: AbortSignal): Promise<number> {
+    const networks = await settlements.dueNetworks(what);
+    const lanes = await Promise.allSettled(
+      networks.map((network) => {
+        let due: Settlement[] = [];
+        let refilling: Promise<void> | null = null;
+        const refill = async () => {
+          due = await settlements.leaseDue(BATCH, LEASE_MS, { what, network });
+          refilling = null;
+        };
+        const next = async (): Promise<Settlement | undefined> => {
+          if (due.length === 0) {
+            refilling ??= refill();
+            await refilling;
+          }
+          return due.shift();
+        };
+        return withHands(
+          MAX_LOOKS_AT_ONCE,
+          next,
+          async (settlement) => tell(await finish(settlement), { callId: settlement.callId, network }),
+          stopping,
+        );
+      }),
+    );
+    let further = 0;
+    for (const lane of lanes) {
+      if (lane.status === 'rejected') throw lane.reason;
+      further += lane.value;
+    }
+    return further;
+  }
+
+  /** Each may wait for a block, and none may wait longer than its lease: so each is taken when a hand is free. */
+  function payRefunds(stopping?: AbortSignal): Promise<number> {
+    return withHands(
+      MAX_REFUNDS_AT_ONCE,
+      async () => (await settlements.leaseDueRefunds(1, LEASE_MS))[0],
+      async (refund) => tell(await pay(refund, refund.rail, refund.revenue), refund),
+      stopping,
+    );
+  }
+
+  // Three jobs, so that none waits behind another: refunds least of all.
+  return {
+    /** Ends what a chain has to decide. @returns how many settlements it brought further */
+    finish: (stopping?: AbortSignal) => everyNetwork('undecided', stopping),
+    /** Sees that transactions stay. @returns how many are final, or gone */
+    watch: (stopping?: AbortSignal) => everyNetwork('watched', stopping),
+    payRefunds,
+    /** All three, one after the other. @returns how many settlements and refunds it brought further */
+    async run(): Promise<number> {
+      return (await everyNetwork('undecided')) + (await everyNetwork('watched')) + (await payRefunds());
     },
   };
 }

@@ -13,6 +13,26 @@ export interface Schedule {
 }
 
 /**
+ * Does batch after batch until one is not full, so that what is due is done however much it is. A batch counts what it
+ * has done: what somebody else holds is left for the next round.
+ *
+ * @returns how much it was
+ */
+export async function untilNoneIsDue(
+  batchSize: number,
+  batch: () => Promise<number>,
+  stopping?: AbortSignal,
+): Promise<number> {
+  let all = 0;
+  while (stopping?.aborted !== true) {
+    const done = await batch();
+    all += done;
+    if (done < batchSize) break;
+  }
+  return all;
+}
+
+/**
  * Runs each job again and again, never twice at once in this process. Every job is safe to run on several replicas
  * at the same time, so nothing elects a leader; the jitter keeps them from moving in step.
  */

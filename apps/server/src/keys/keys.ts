@@ -82,8 +82,8 @@ export interface Keys {
     capPerDayMicros: bigint,
     untilMs: number,
   ): Promise<void>;
-  /** Puts caps that were held until now back to what their owner has them at. @returns how many */
-  releaseCaps(): Promise<number>;
+  /** Puts caps that were held until now back to what their owner has them at, so many at most. @returns how many */
+  releaseCaps(limit: number): Promise<number>;
   /** What an account's calls cost, newest day first. `sinceDay`: YYYY-MM-DD in UTC. */
   spending(accountId: bigint, sinceDay: string): Promise<KeySpending[]>;
   /** Sums of captured calls in micro-USD: today's (UTC), and all there were. */
@@ -256,11 +256,14 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
         where account_id = ${String(accountId)} and status <> 'revoked' and cap_fixed_until is null`;
     },
 
-    async releaseCaps() {
+    async releaseCaps(limit) {
       const rows = await sql`
         update api_keys
         set cap_per_day_micros = cap_afterwards_micros, cap_afterwards_micros = null, cap_fixed_until = null
-        where cap_fixed_until <= ${now()} returning id`;
+        where id in (
+          select id from api_keys where cap_fixed_until <= ${now()} order by cap_fixed_until limit ${limit}
+          for update skip locked
+        ) returning id`;
       return rows.length;
     },
 

@@ -30,6 +30,7 @@ export interface Trials {
    * Takes back what is left of trials whose time is over, by a transfer each.
    *
    * @returns how many accounts it closed
+   * @throws the first failure, after the others had their turn
    */
   expire(limit: number): Promise<number>;
 }
@@ -121,10 +122,13 @@ export function createTrials(
                least(${String(TRIAL_MICROS)}::bigint - a.debits_posted, a.credits_posted - a.debits_posted) as left
         from ledger_accounts a
         where a.debits_pending = 0 and a.id in (
-          select account_id from api_keys where kind = 'trial' and not trial_closed and expires_at <= ${now}
-          order by expires_at limit ${limit})`;
+          select k.account_id from api_keys k join ledger_accounts held on held.id = k.account_id
+          where k.kind = 'trial' and not k.trial_closed and k.expires_at <= ${now} and held.debits_pending = 0
+          order by k.expires_at limit ${limit})`;
+      let closed = 0;
+      const failures: unknown[] = [];
       for (const { account_id: accountId, left } of due) {
-        await sql.begin(async (transaction) => {
+        const closing = sql.begin(async (transaction) => {
           await ledger.lock(transaction, [accountId]);
           // Who has bought credit meanwhile has no trial any more, and nothing that expires.
           const [trial] = await transaction`
@@ -145,9 +149,12 @@ export function createTrials(
             if (status !== 'done') return;
           }
           await transaction`update api_keys set trial_closed = true where account_id = ${String(accountId)}`;
+          closed += 1;
         });
+        await closing.catch((error: unknown) => void failures.push(error));
       }
-      return due.length;
+      if (failures.length > 0) throw failures[0];
+      return closed;
     },
   };
 

@@ -1,4 +1,4 @@
-import type { Database } from '../db/connection.ts';
+import type { Database, Transaction } from '../db/connection.ts';
 import { houseAccountName } from './accounts.ts';
 import { CARD_RULES, CARD_TOTALS, type CardTotals } from './card-rules.ts';
 import type { Rule } from './rule.ts';
@@ -171,89 +171,113 @@ const RULES: readonly Rule[] = [
   ...CARD_RULES,
 ];
 
+/** A rule reads a table or two: what takes longer than this will not end. */
+const STEP_TIMEOUT_MS = 3_600_000;
+
 /**
- * Proves the books from the transfers up: all in one snapshot, so it may run while calls do.
+ * Proves the books from the transfers up, while calls go on. Each rule has a snapshot of its own, and so have the sums: a
+ * snapshot that is held keeps the database from clearing away what is past, and a rule needs no other's.
  *
+ * @param session what the database shows the proof as, and whether it is still wanted: asked before each step
  * @returns each rule with the first thing that breaks it, and the sums
+ * @throws ProofUnwanted
  */
-export async function proveBooks(sql: Database): Promise<Books> {
-  return sql.begin('isolation level repeatable read read only', async (transaction) => {
-    await transaction`set local statement_timeout = 0`;
-    const checks: BooksCheck[] = [];
-    for (const rule of RULES) {
-      const [row] = await transaction.unsafe<Record<string, unknown>[]>(rule.sql);
-      checks.push({
-        name: rule.name,
-        ok: row === undefined,
-        finding: row === undefined ? null : rule.say(row),
-      });
-    }
-    const house = await transaction<{ account: bigint; net: bigint }[]>`
+export async function proveBooks(
+  sql: Database,
+  session: { name: string; wanted(): boolean } = { name: 'farebox books', wanted: () => true },
+): Promise<Books> {
+  async function step<T>(read: (transaction: Transaction) => Promise<T>): Promise<T> {
+    if (!session.wanted()) throw new ProofUnwanted();
+    // The driver's types unwrap what a transaction returns; what is read here holds no promises.
+    const [value] = await sql.begin('isolation level repeatable read read only', async (transaction) => {
+      await transaction`
+        select set_config('statement_timeout', ${String(STEP_TIMEOUT_MS)}, true),
+               set_config('application_name', ${session.name}, true)`;
+      return [await read(transaction)] as const;
+    });
+    return value as T;
+  }
+  const checks: BooksCheck[] = [];
+  for (const rule of RULES) {
+    const [row] = await step((transaction) => transaction.unsafe<Record<string, unknown>[]>(rule.sql));
+    checks.push({
+      name: rule.name,
+      ok: row === undefined,
+      finding: row === undefined ? null : rule.say(row),
+    });
+  }
+  return step((transaction) => sumsOf(transaction, checks));
+}
+
+/** The proof was given up: somebody else has taken over. */
+export class ProofUnwanted extends Error {}
+
+async function sumsOf(transaction: Transaction, checks: BooksCheck[]): Promise<Books> {
+  const house = await transaction<{ account: bigint; net: bigint }[]>`
       select account, sum(amount)::bigint as net from (
         select credit_account as account, amount_micros as amount from ledger_transfers where phase in (1, 3)
         union all
         select debit_account, -amount_micros from ledger_transfers where phase in (1, 3)
       ) entries where account < 1000 group by account order by account`;
-    const [customers] = await transaction<{ owed: bigint; reserved: bigint }[]>`
+  const [customers] = await transaction<{ owed: bigint; reserved: bigint }[]>`
       select coalesce(sum(credits_posted - debits_posted), 0)::bigint as owed,
              coalesce(sum(debits_pending), 0)::bigint as reserved
       from ledger_accounts where not house`;
-    const [counts] = await transaction<
-      { transfers: bigint; captured: bigint; released: bigint; open: bigint }[]
-    >`
+  const [counts] = await transaction<
+    { transfers: bigint; captured: bigint; released: bigint; open: bigint }[]
+  >`
       select (select count(*) from ledger_transfers) as transfers,
              count(*) filter (where state = 1) as captured, count(*) filter (where state = 2) as released,
              count(*) filter (where state in (0, 3)) as open from calls`;
-    const [onChain] = await transaction<{ settling: bigint; lost: bigint; owed: bigint; paid: bigint }[]>`
+  const [onChain] = await transaction<{ settling: bigint; lost: bigint; owed: bigint; paid: bigint }[]>`
       select (select count(*) from settlements where state in (0, 3)) as settling,
              (select count(*) from settlements where state = 4) as lost,
              count(*) filter (where state = 0) as owed, count(*) filter (where state = 1) as paid from refunds`;
-    const [cards] =
-      await transaction.unsafe<
-        {
-          orders: bigint;
-          paid: bigint;
-          reversed: bigint;
-          disputed: bigint;
-          owed: bigint;
-          promotions: bigint;
-        }[]
-      >(CARD_TOTALS);
-    const customersMicros = customers?.owed ?? 0n;
-    const houseMicros = house.reduce((sum, { net }) => sum + net, 0n);
-    checks.unshift({
-      name: 'all entries sum to zero',
-      ok: houseMicros + customersMicros === 0n,
-      finding:
-        houseMicros + customersMicros === 0n
-          ? null
-          : `customers hold ${customersMicros} micro-USD, the house's accounts net ${houseMicros}`,
-    });
-    return {
-      balanced: checks.every(({ ok }) => ok),
-      checks,
-      house: house.map(({ account, net }) => ({
-        account: houseAccountName(account) ?? String(account),
-        netMicros: net,
-      })),
-      customersMicros,
-      reservedMicros: customers?.reserved ?? 0n,
-      transfers: counts?.transfers ?? 0n,
-      calls: { captured: counts?.captured ?? 0n, released: counts?.released ?? 0n, open: counts?.open ?? 0n },
-      onChain: {
-        settling: onChain?.settling ?? 0n,
-        lost: onChain?.lost ?? 0n,
-        refundsOwed: onChain?.owed ?? 0n,
-        refundsPaid: onChain?.paid ?? 0n,
-      },
-      cards: {
-        orders: cards?.orders ?? 0n,
-        paidMicros: cards?.paid ?? 0n,
-        reversedMicros: cards?.reversed ?? 0n,
-        disputedMicros: cards?.disputed ?? 0n,
-        owedMicros: cards?.owed ?? 0n,
-        promotionsMicros: cards?.promotions ?? 0n,
-      },
-    };
+  const [cards] =
+    await transaction.unsafe<
+      {
+        orders: bigint;
+        paid: bigint;
+        reversed: bigint;
+        disputed: bigint;
+        owed: bigint;
+        promotions: bigint;
+      }[]
+    >(CARD_TOTALS);
+  const customersMicros = customers?.owed ?? 0n;
+  const houseMicros = house.reduce((sum, { net }) => sum + net, 0n);
+  checks.unshift({
+    name: 'all entries sum to zero',
+    ok: houseMicros + customersMicros === 0n,
+    finding:
+      houseMicros + customersMicros === 0n
+        ? null
+        : `customers hold ${customersMicros} micro-USD, the house's accounts net ${houseMicros}`,
   });
+  return {
+    balanced: checks.every(({ ok }) => ok),
+    checks,
+    house: house.map(({ account, net }) => ({
+      account: houseAccountName(account) ?? String(account),
+      netMicros: net,
+    })),
+    customersMicros,
+    reservedMicros: customers?.reserved ?? 0n,
+    transfers: counts?.transfers ?? 0n,
+    calls: { captured: counts?.captured ?? 0n, released: counts?.released ?? 0n, open: counts?.open ?? 0n },
+    onChain: {
+      settling: onChain?.settling ?? 0n,
+      lost: onChain?.lost ?? 0n,
+      refundsOwed: onChain?.owed ?? 0n,
+      refundsPaid: onChain?.paid ?? 0n,
+    },
+    cards: {
+      orders: cards?.orders ?? 0n,
+      paidMicros: cards?.paid ?? 0n,
+      reversedMicros: cards?.reversed ?? 0n,
+      disputedMicros: cards?.disputed ?? 0n,
+      owedMicros: cards?.owed ?? 0n,
+      promotionsMicros: cards?.promotions ?? 0n,
+    },
+  };
 }

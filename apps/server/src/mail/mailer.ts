@@ -44,10 +44,13 @@ const MINUTE_MS = 60_000;
 const BACK_OFF_MS = [1, 3, 9, 27, 81, 243, 360].map((minutes) => minutes * MINUTE_MS);
 const MAX_ATTEMPTS = BACK_OFF_MS.length + 1;
 const KEPT_MS = 30 * 24 * 60 * MINUTE_MS;
-const FORGOTTEN_AT_ONCE = 5_000;
+/** In one call of `forget`. */
+export const MAILS_FORGOTTEN_AT_ONCE = 5_000;
 const AT_ONCE = 4;
 /** Of each of those that send at once, in one run. */
 const MAILS_A_RUN = 25;
+/** In one call of `send`, at most. */
+export const MAILS_AT_ONCE = AT_ONCE * MAILS_A_RUN;
 
 interface Row {
   id: string;
@@ -153,7 +156,8 @@ export function createMailer(
     async forget() {
       const { count } = await sql`
         delete from mails where id in (
-          select id from mails where created_at < ${at(-KEPT_MS)} order by created_at limit ${FORGOTTEN_AT_ONCE}
+          select id from mails where created_at < ${at(-KEPT_MS)} order by created_at limit ${MAILS_FORGOTTEN_AT_ONCE}
+          for update skip locked
         )`;
       return count;
     },

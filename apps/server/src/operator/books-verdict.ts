@@ -1,10 +1,13 @@
 /** Whether the books balance, as it was found last: proving reads all there is, so its end is kept for who asks. */
 import type { Database } from '../db/connection.ts';
-import { type Books, proveBooks } from '../ledger/books.ts';
+import { type Books, ProofUnwanted, proveBooks } from '../ledger/books.ts';
 
 export const BOOKS_PROVED_EVERY_MS = 15 * 60_000;
-/** A proof that was cut off keeps others from proving for so long. */
-const LEASE_MS = 15 * 60_000;
+/** A proof that was cut off keeps others from proving for so long, by the database's clock. */
+const LEASE = '30 seconds';
+const RENEW_EVERY_MS = 5_000;
+/** What the database shows a proof as, with its number. */
+const SESSION = 'farebox books proof';
 const VERDICTS_KEPT_MS = 30 * 86_400_000;
 
 export interface BooksVerdict {
@@ -16,7 +19,7 @@ export interface BooksVerdict {
 export interface BooksVerdicts {
   /** The last one; null: they were never proved. */
   last(): Promise<BooksVerdict | null>;
-  /** Proves them now. @returns null while somebody else does, here or on another replica */
+  /** Proves them now. @returns null while somebody else does, here or on another replica, or when they took over */
   prove(): Promise<BooksVerdict | null>;
   /** The job's round: proves them unless that was done lately, by whichever replica. */
   proveIfDue(): Promise<void>;
@@ -35,21 +38,63 @@ export function createBooksVerdicts(sql: Database, nowMs: () => number): BooksVe
       : { startedAt: row.started_at, endedAt: row.ended_at, books: withBigints(row.books) };
   }
 
+  /** @returns the number of the proof; null: somebody else is at it */
+  async function begin(): Promise<string | null> {
+    // A row and not a lock of the session: a session may break and its proof go on, or the other way round.
+    const [row] = await sql<{ number: bigint }[]>`
+      update books_proof
+      set number = number + 1, leased_until = clock_timestamp() + ${LEASE}::interval, started_at = ${at()}
+      where leased_until <= clock_timestamp() returning number`;
+    if (row === undefined) return null;
+    // One that has lost its lease may still read, for whoever is frozen: there is one proof at a time.
+    await sql`
+      select pg_cancel_backend(pid) from pg_stat_activity
+      where datname = current_database() and usename = current_user and application_name like ${`${SESSION} %`}
+        and application_name <> ${`${SESSION} ${row.number}`}`;
+    return String(row.number);
+  }
+
+  /** Writes the verdict down, unless the lease is over: whoever was frozen knows of no change since. */
+  async function publish(number: string, startedAt: Date, books: Books): Promise<boolean> {
+    const published = await sql`
+      with ours as (
+        update books_proof set leased_until = '-infinity'
+        where number = ${number} and leased_until > clock_timestamp() returning one
+      )
+      insert into books_verdicts (started_at, ended_at, balanced, books)
+      select ${startedAt.toISOString()}, ${at()}, ${books.balanced}, ${asJson(books)}::text::jsonb from ours
+      returning id`;
+    return published.length === 1;
+  }
+
   async function prove(): Promise<BooksVerdict | null> {
-    const startedAtMs = nowMs();
-    // A row and not a lock of the session: no connection is held while the proof needs one.
-    const leased = await sql`
-      update books_proof set leased_until = ${at(LEASE_MS)} where leased_until <= ${at()} returning one`;
-    if (leased.length === 0) return null;
+    const startedAt = new Date(nowMs());
+    const number = await begin();
+    if (number === null) return null;
+    let ours = true;
+    const renew = async () => {
+      const { count } = await sql`
+        update books_proof set leased_until = clock_timestamp() + ${LEASE}::interval
+        where number = ${number} and leased_until > clock_timestamp()`;
+      ours = count === 1;
+    };
+    // One that fails is made up for by the next; if none succeeds, the lease is over and nothing is written down.
+    const renewing = setInterval(() => void renew().catch(() => {}), RENEW_EVERY_MS);
     try {
-      const books = await proveBooks(sql);
-      await sql`
-        insert into books_verdicts (started_at, ended_at, balanced, books)
-        values (${new Date(startedAtMs).toISOString()}, ${at()}, ${books.balanced}, ${asJson(books)}::text::jsonb)`;
+      const books = await proveBooks(sql, { name: `${SESSION} ${number}`, wanted: () => ours });
+      if (!(await publish(number, startedAt, books))) return null;
       await sql`delete from books_verdicts where ended_at < ${at(-VERDICTS_KEPT_MS)}`;
-      return { startedAt: new Date(startedAtMs), endedAt: new Date(nowMs()), books };
+      return { startedAt, endedAt: new Date(nowMs()), books };
+    } catch (error) {
+      const released = await sql`
+        update books_proof set leased_until = '-infinity' where number = ${number} returning one`.catch(
+        () => null,
+      );
+      // Whoever has taken over ended what was still reading.
+      if (error instanceof ProofUnwanted || released?.length === 0) return null;
+      throw error;
     } finally {
-      await sql`update books_proof set leased_until = '-infinity'`;
+      clearInterval(renewing);
     }
   }
 
@@ -63,9 +108,9 @@ export function createBooksVerdicts(sql: Database, nowMs: () => number): BooksVe
       await prove();
     },
     async provingSince() {
-      const [row] = await sql<{ leased_until: Date }[]>`
-        select leased_until from books_proof where leased_until > ${at()}`;
-      return row === undefined ? null : new Date(row.leased_until.getTime() - LEASE_MS);
+      const [row] = await sql<{ started_at: Date | null }[]>`
+        select started_at from books_proof where leased_until > clock_timestamp()`;
+      return row?.started_at ?? null;
     },
   };
 }

@@ -115,7 +115,8 @@ async function moneyOf(on: Transaction, since: Date) {
   const from = since.toISOString();
   const usd = (micros: bigint | undefined) => microsToUsd(micros ?? 0n);
   const [reserved] = await on<{ credits: bigint; on_chain: bigint }[]>`
-    select (select coalesce(sum(debits_pending), 0) from ledger_accounts where not house)::bigint as credits,
+    select (select coalesce(sum(c.price_micros), 0) from open_calls() o
+            join calls c on c.account_id = o.account_id and c.id = o.id where c.account_id >= 1000)::bigint as credits,
            (select coalesce(sum(c.price_micros), 0) from settlements s
             join calls c on c.account_id = s.account_id and c.id = s.call_id
             where s.final_at is null and s.state in (0, 3))::bigint as on_chain`;

@@ -6,6 +6,9 @@ import type { OnChainPayment, Refund } from './rail.ts';
 /** 0 with the chain, 1 settled, 2 dead, 3 refused by us, 4 lost. As in `db/migrations/004_settlements.sql`. */
 const STATES = ['with_chain', 'settled', 'dead', 'refused', 'lost'] as const;
 
+/** The longest `ANSWER_TTL_HOURS`, and a day for what takes its time on a chain. */
+const LONGEST_KEPT_MS = 31 * 86_400_000;
+
 export interface Settlement {
   accountId: bigint;
   callId: string;
@@ -68,8 +71,10 @@ export interface DueRefund extends Refund {
 export interface SettlementStore {
   /** Takes a settlement for oneself; null while somebody else has it, or when there is none. */
   lease(accountId: bigint, callId: string, leaseMs: number): Promise<Settlement | null>;
-  /** Takes those whose time has come. */
-  leaseDue(limit: number, leaseMs: number): Promise<Settlement[]>;
+  /** Takes those whose time has come, longest due first. @param of all of them unless given */
+  leaseDue(limit: number, leaseMs: number, of?: SettlementLane): Promise<Settlement[]>;
+  /** The networks that have any that are due. */
+  dueNetworks(what: SettlementLane['what']): Promise<string[]>;
   /** Notes where the money moved, before the service has run. */
   markSettled(
     settlement: Pick<Settlement, 'accountId' | 'callId'>,
@@ -98,6 +103,12 @@ export interface SettlementStore {
   /** The newest call with a stored answer that this payer bought with this request, whatever claim it is bound to. */
   boughtBy(accountId: bigint, payer: string, service: string, fingerprint: Buffer): Promise<string | null>;
   receipt(callId: string): Promise<Receipt | null>;
+}
+
+/** Settlements of one network: those that a chain has still to decide, or those that are watched until they are final. */
+export interface SettlementLane {
+  what: 'undecided' | 'watched';
+  network: string;
 }
 
 interface Row {
@@ -132,8 +143,26 @@ function revenueOf(row: { revenue: bigint; call_id: string }): HouseAccount {
   return revenue;
 }
 
-export function createSettlementStore(sql: Database, nowMs: () => number): SettlementStore {
+/**
+ * The settlements of a database.
+ *
+ * @param answersLastMs from a payment's beginning to the end of its stored answer, at most
+ */
+export function createSettlementStore(
+  sql: Database,
+  nowMs: () => number,
+  answersLastMs: number = LONGEST_KEPT_MS,
+): SettlementStore {
   const at = (afterMs = 0) => new Date(nowMs() + afterMs).toISOString();
+
+  /** As the indexes of migration 019 have them; what service is given only for money is told apart by its call. */
+  const inLane = (what: SettlementLane['what']) => {
+    const captured = sql`exists (
+      select 1 from calls c where c.account_id = settlements.account_id and c.id = settlements.call_id and c.state = 1)`;
+    return what === 'watched'
+      ? sql`state = 1 and ${captured}`
+      : sql`(state in (0, 3) or (state = 1 and not answered)) and not (state = 1 and ${captured})`;
+  };
 
   /**
    * Takes settlements that nobody has. `prior_state` is what stood there before.
@@ -205,11 +234,19 @@ export function createSettlementStore(sql: Database, nowMs: () => number): Settl
       return row === undefined ? null : asSettlement(row);
     },
 
-    async leaseDue(limit, leaseMs) {
+    async leaseDue(limit, leaseMs, of) {
+      const among = of === undefined ? sql`true` : sql`network = ${of.network} and ${inLane(of.what)}`;
       const rows = await joined(
-        leased(sql`next_at <= ${at()} order by next_at limit ${limit}`, leaseMs, false),
+        leased(sql`next_at <= ${at()} and ${among} order by next_at limit ${limit}`, leaseMs, false),
       );
       return rows.map(asSettlement);
+    },
+
+    async dueNetworks(what) {
+      const rows = await sql<{ network: string }[]>`
+        select distinct network from settlements
+        where next_at <= ${at()} and lease_until <= ${at()} and final_at is null and ${inLane(what)}`;
+      return rows.map(({ network }) => network);
     },
 
     async markSettled(settlement, { transaction, blockNumber }, leaseMs) {
@@ -300,7 +337,8 @@ export function createSettlementStore(sql: Database, nowMs: () => number): Settl
         select c.id from settlements s
         join calls c on c.account_id = s.account_id and c.id = s.call_id
         join call_answers a on a.account_id = c.account_id and a.id = c.id
-        where s.payer = ${payer} and s.account_id = ${String(accountId)} and c.state = 1 and c.service = ${service}
+        where s.payer = ${payer} and s.account_id = ${String(accountId)} and s.created_at > ${at(-answersLastMs)}
+          and c.state = 1 and c.service = ${service}
           and c.fingerprint = case when s.evidence->>'claim' is null then ${fingerprint}::bytea
             else sha256(${fingerprint}::bytea || decode(s.evidence->>'claim', 'hex')) end
           and a.expires_at > ${at()}

@@ -33,13 +33,22 @@ export interface Topups {
    */
   grant(callId: string): Promise<void>;
   /**
-   * One round over what is not closed: grants what a crash left, drops what was never paid, and takes back what is left
+   * A round over all that is not closed: grants what a crash left, drops what was never paid, and takes back what is left
    * of credit whose payment the chain has forgotten.
    *
    * @returns how many it brought further
    * @throws the first failure, after the others had their turn
    */
   finish(): Promise<number>;
+}
+
+/** A top-up for which there may be something to do. */
+interface Due {
+  call_id: string;
+  created_at: string;
+  call_state: number;
+  granted: boolean;
+  lost: boolean;
 }
 
 interface Row {
@@ -82,15 +91,16 @@ export function createTopups(
     return accountId;
   }
 
-  /** @returns false when it had been granted before */
-  function grantOnce(callId: string): Promise<boolean> {
+  /** @param patient whether to wait for whoever is at it @returns false when it was granted before, or they are */
+  function grantOnce(callId: string, patient: boolean): Promise<boolean> {
     return sql.begin(async (transaction) => {
       const [row] = await transaction<Row[]>`
         select t.* from topups t
         join calls c on c.account_id = ${payers} and c.id = t.call_id
         where t.call_id = ${callId} and t.granted_at is null and c.state = ${CAPTURED} and c.outcome = 'answered'
-        for update of t`;
+        for update of t ${patient ? sql`` : sql`skip locked`}`;
       if (row === undefined) {
+        if (!patient) return false;
         const [granted] = await transaction`
           select 1 from topups where call_id = ${callId} and granted_at is not null`;
         if (granted === undefined) throw new Error(`top-up ${callId} is not paid`);
@@ -124,7 +134,8 @@ export function createTopups(
   function takeBack(callId: string): Promise<boolean> {
     return sql.begin(async (transaction) => {
       const [row] = await transaction<Row[]>`
-        select * from topups where call_id = ${callId} and granted_at is not null and closed_at is null for update`;
+        select * from topups where call_id = ${callId} and granted_at is not null and closed_at is null
+        for update skip locked`;
       if (row === undefined || row.account_id === null) return false;
       const { account_id: accountId, amount_micros: granted } = row;
       const available = (await ledger.lock(transaction, [accountId])).get(accountId) ?? 0n;
@@ -149,21 +160,19 @@ export function createTopups(
     });
   }
 
-  async function bringFurther(topup: {
-    call_id: string;
-    call_state: number;
-    granted: boolean;
-    lost: boolean;
-  }): Promise<TopupOutcome | null> {
+  async function bringFurther(topup: Due): Promise<TopupOutcome | null> {
     const { call_id: callId } = topup;
     if (topup.call_state === RELEASED) {
-      const dropped = await sql`delete from topups where call_id = ${callId} and granted_at is null`;
+      const dropped = await sql`
+        delete from topups where call_id = (
+          select call_id from topups where call_id = ${callId} and granted_at is null for update skip locked)`;
       return dropped.count === 0 ? null : 'dropped';
     }
-    if (!topup.granted) return (await grantOnce(callId)) ? 'granted' : null;
+    if (!topup.granted) return (await grantOnce(callId, false)) ? 'granted' : null;
     if (topup.lost) return (await takeBack(callId)) ? 'taken_back' : null;
     const closed = await sql`
-      update topups set closed_at = ${now()} where call_id = ${callId} and closed_at is null`;
+      update topups set closed_at = ${now()} where call_id = (
+        select call_id from topups where call_id = ${callId} and closed_at is null for update skip locked)`;
     return closed.count === 0 ? null : 'closed';
   }
 
@@ -178,33 +187,48 @@ export function createTopups(
     },
 
     async grant(callId) {
-      await grantOnce(callId);
+      await grantOnce(callId, true);
     },
 
     async finish() {
-      const due = await sql<{ call_id: string; call_state: number; granted: boolean; lost: boolean }[]>`
-        select t.call_id, c.state as call_state, t.granted_at is not null as granted,
+      let further = 0;
+      const failures: unknown[] = [];
+      // Onwards by time, and past what fails or is held: a batch of such is not the end.
+      for (let after: Due | undefined, more = true; more; ) {
+        const due: Due[] = await dueAfter(after);
+        for (const topup of due) {
+          try {
+            const outcome = await bringFurther(topup);
+            if (outcome === null) continue;
+            further += 1;
+            parts.report(outcome, topup.call_id);
+          } catch (error) {
+            failures.push(error);
+          }
+        }
+        after = due.at(-1);
+        more = due.length === BATCH;
+      }
+      if (failures.length > 0) throw failures[0];
+      return further;
+    },
+  };
+
+  /** What is due next, in order of time. */
+  function dueAfter(last: Due | undefined): Promise<Due[]> {
+    const after =
+      last === undefined
+        ? sql`true`
+        : sql`(t.created_at, t.call_id) > (${last.created_at}::timestamptz, ${last.call_id}::uuid)`;
+    return sql<Due[]>`
+        select t.call_id, t.created_at::text as created_at, c.state as call_state, t.granted_at is not null as granted,
                coalesce(s.state = ${LOST}, false) as lost
         from topups t
         join calls c on c.account_id = ${payers} and c.id = t.call_id
         left join settlements s on s.account_id = c.account_id and s.call_id = c.id
         where t.closed_at is null and (c.state = ${RELEASED}
           or (c.state = ${CAPTURED} and (t.granted_at is null or s.final_at is not null)))
-        order by t.created_at limit ${BATCH}`;
-      let further = 0;
-      const failures: unknown[] = [];
-      for (const topup of due) {
-        try {
-          const outcome = await bringFurther(topup);
-          if (outcome === null) continue;
-          further += 1;
-          parts.report(outcome, topup.call_id);
-        } catch (error) {
-          failures.push(error);
-        }
-      }
-      if (failures.length > 0) throw failures[0];
-      return further;
-    },
-  };
+          and ${after}
+        order by t.created_at, t.call_id limit ${BATCH}`;
+  }
 }

@@ -53,6 +53,8 @@ export interface SignInChallenge {
   dropExpired(): Promise<void>;
 }
 
+const DROPPED_AT_ONCE = 1_000;
+
 export function createSignIn(parts: {
   baseUrl: string;
   secret: string;
@@ -200,7 +202,14 @@ export function createSignIn(parts: {
     },
 
     async dropExpired() {
-      await sql`delete from sign_in_nonces where expires_at <= ${new Date(nowMs()).toISOString()}`;
+      for (let dropped = DROPPED_AT_ONCE; dropped === DROPPED_AT_ONCE; ) {
+        const { count } = await sql`
+          delete from sign_in_nonces where (nonce, address) in (
+            select nonce, address from sign_in_nonces where expires_at <= ${new Date(nowMs()).toISOString()}
+            order by expires_at limit ${DROPPED_AT_ONCE} for update skip locked
+          )`;
+        dropped = count;
+      }
     },
   };
 }

@@ -1,0 +1,222 @@
+/**
+ * What runs without a request: a round costs what is open and not what has been, does all that is due, and passes by what
+ * somebody else holds. Cost is counted in pages that the database looked at, which is the same on every machine.
+ */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { connectPools, type Pools } from '../src/db/connection.ts';
+import { createSettlementStore } from '../src/paid-call/settlements.ts';
+import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
+import { startTestServer, type TestServer } from './server.fixture.ts';
+
+const FEW = 1_000;
+const MANY = 15_000;
+/** In one statement. */
+const CHUNK = 5_000;
+/** A level more of each index, and the pages that past rows share with what is due. */
+const SLACK_PAGES = 60;
+/** These ask somebody outside. */
+const ASKING = ['ask-facilitators', 'read-card-events', 'resume-relayers'];
+const PAYER = `0x${'ab'.repeat(20)}`;
+
+let database: TestDatabase;
+let pools: Pools;
+let server: TestServer;
+before(async () => {
+  database = await openTestDatabase();
+  // One connection, which can be told to hand over its counts.
+  pools = connectPools(database.url, 2);
+  server = await startTestServer({
+    pools,
+    services: [],
+    environment: {
+      CARD_PROVIDER_URL: 'http://127.0.0.1:9',
+      CARD_PROVIDER_KEY: 'sk_test_of_the_card_tests',
+      CARD_WEBHOOK_SECRET: 'whsec_of_the_card_tests',
+    },
+  });
+  for (const { name } of await tables())
+    await database.sql`alter table ${database.sql(name)} set (autovacuum_enabled = off)`;
+});
+after(async () => {
+  await server?.close();
+  await Promise.all([pools?.sql.end({ timeout: 1 }), pools?.commits.end({ timeout: 1 })]);
+  await database?.close();
+});
+
+const tables = () => database.sql<{ name: string }[]>`select relname as name from pg_stat_user_tables`;
+
+/** So many of everything that a shop leaves behind, numbered from a number on. Nothing of it is due. */
+async function leavePast(from: number, to: number): Promise<void> {
+  for (let first = from; first < to; first += CHUNK) {
+    const numbers = `generate_series(${first}, ${Math.min(first + CHUNK, to) - 1}) n`;
+    for (const insert of pastRows(numbers)) await database.sql.unsafe(insert);
+  }
+  for (const { name } of await tables()) await database.sql`analyze ${database.sql(name)}`;
+}
+
+function pastRows(numbers: string): string[] {
+  const id = (of: string) => `md5('${of}' || n)::uuid`;
+  const at = `now() - interval '100 days' + n * interval '1 second'`;
+  return [
+    `insert into ledger_accounts (id, house) select 2000000 + n, false from ${numbers}`,
+    `insert into calls (account_id, id, state, rail, service, price_micros, created_at, begun_at, expires_at, finished_at,
+          outcome, fingerprint)
+        select 5, ${id('call')}, 1, 'x402', 'ping', 1000, ${at}, ${at}, ${at}, ${at}, 'answered', '\\x00' from ${numbers}`,
+    `insert into ledger_transfers (account_id, id, phase, debit_account, credit_account, amount_micros, code, created_at)
+        select 5, ${id('call')}, phase, 5, 6, 1000, 'call', ${at} from ${numbers}, (values (2), (3)) as phases (phase)`,
+    `insert into settlements (account_id, call_id, rail, network, asset, payer, pay_to, amount_units, evidence, answered,
+          state, dead_after, lease_until, next_at, transaction, created_at, settled_at, final_at)
+        select 5, ${id('call')}, 'x402', 'eip155:8453', 'usdc', '${PAYER}', 'us', 1000, '{}', n % 2 = 0, 1, ${at}, ${at},
+          ${at}, 'tx' || n, ${at}, ${at}, ${at} from ${numbers}`,
+    `insert into refunds (account_id, call_id, network, asset, payee, amount_micros, reason, state, transaction, created_at,
+          next_at, paid_at)
+        select 5, ${id('call')}, 'eip155:8453', 'usdc', '${PAYER}', 1000, 'late', 1, 'tx', ${at}, ${at}, ${at} from ${numbers}`,
+    `insert into call_answers (account_id, id, status, headers, body, expires_at)
+        select 5, ${id('call')}, 200, '{}', '{}', now() + interval '1 day' from ${numbers}`,
+    `insert into topups (call_id, account_id, amount_micros, created_at, granted_at, closed_at)
+        select ${id('call')}, 2000000 + n, 1000, ${at}, ${at}, ${at} from ${numbers}`,
+    `insert into api_keys (account_id, lookup, digest, prefix, kind, created_at, expires_at, trial_closed)
+        select 2000000 + n, n, sha256(n::text::bytea), 'fbx_', 'trial', ${at}, ${at}, true from ${numbers}`,
+    `insert into account_debts (account_id, owed_micros, since) select 2000000 + n, 0, ${at} from ${numbers}`,
+    `insert into auto_recharges (account_id, state, threshold_micros, top_up_micros, customer_id, payment_method_id,
+          card_label, created_at, changed_at)
+        select 2000000 + n, 0, 1, 1, 'c', 'p', 'visa', ${at}, ${at} from ${numbers}`,
+    `insert into card_orders (id, kind, state, amount_micros, credit_micros, account_id, payment_intent_id, created_at,
+          expires_at, paid_at)
+        select ${id('order')}, 'checkout', 1, 1000, 1000, 2000000 + n, 'pi' || n, ${at}, ${at}, ${at} from ${numbers}`,
+    `insert into card_events (id, type, created_at, received_at) select 'evt' || n, 'x', now(), now() from ${numbers}`,
+    `insert into mails (id, recipient, subject, body, created_at, sent_at)
+        select ${id('mail')}, 'a@example.com', 's', 'b', now(), now() from ${numbers}`,
+    `insert into sign_in_nonces (nonce, address, expires_at)
+        select 'n' || n, 'a', now() + interval '1 day' from ${numbers}`,
+  ];
+}
+
+/** How many pages of our tables something looks at. */
+async function pagesOf(work: () => Promise<unknown>): Promise<number> {
+  const looked = async () => {
+    await pools.sql`select pg_stat_force_next_flush()`;
+    const [row] = await database.sql<{ pages: number }[]>`
+      select sum(coalesce(heap_blks_read, 0) + coalesce(heap_blks_hit, 0) + coalesce(idx_blks_read, 0)
+        + coalesce(idx_blks_hit, 0) + coalesce(toast_blks_read, 0) + coalesce(toast_blks_hit, 0))::float8 as pages
+      from pg_statio_user_tables`;
+    return row?.pages ?? Number.NaN;
+  };
+  const before = await looked();
+  await work();
+  return (await looked()) - before;
+}
+
+test('a round with nothing due costs as much after fifteen thousand past rows as after a thousand', async () => {
+  const settlements = createSettlementStore(pools.sql, Date.now, 86_400_000);
+  const questions: [string, () => Promise<unknown>][] = [
+    ...server.app.jobs
+      .filter(({ name }) => !ASKING.includes(name))
+      .map(({ name, run }): [string, () => Promise<unknown>] => [name, run]),
+    ['the gauge of reserved money', () => server.app.calls.reservedMicros()],
+    ['what a payer bought', () => settlements.boughtBy(5n, PAYER, 'ping', Buffer.from([0]))],
+  ];
+  const costs = async () => {
+    const all = new Map<string, number>();
+    // Twice: the first round plans, and moves on what it looks at.
+    for (const [name, ask] of [...questions, ...questions]) all.set(name, await pagesOf(ask));
+    return all;
+  };
+  await leavePast(0, FEW);
+  const few = await costs();
+  await leavePast(FEW, MANY);
+  const many = await costs();
+  const grown = [...many].filter(([name, pages]) => !(pages <= (few.get(name) ?? Number.NaN) + SLACK_PAGES));
+  assert.deepEqual(grown, [], JSON.stringify({ few: [...few], many: [...many] }));
+});
+
+/** Three rows that are due, of which somebody else holds the first. */
+const HELD: { job: string; insert: string; hold: string; left: string }[] = [
+  {
+    job: 'drop-expired-answers',
+    insert: `insert into call_answers (account_id, id, status, headers, body, expires_at)
+      select 9999, md5('held' || n)::uuid, 200, '{}', '{}', now() - n * interval '1 minute' from generate_series(1, 3) n`,
+    hold: `select 1 from call_answers where account_id = 9999 order by expires_at limit 1 for update`,
+    left: `select 1 from call_answers where account_id = 9999`,
+  },
+  {
+    job: 'drop-sign-ins',
+    insert: `insert into sign_in_nonces select 'held' || n, 'b', now() - n * interval '1 minute' from generate_series(1, 3) n`,
+    hold: `select 1 from sign_in_nonces where address = 'b' order by expires_at limit 1 for update`,
+    left: `select 1 from sign_in_nonces where address = 'b'`,
+  },
+  {
+    job: 'release-caps',
+    insert: `insert into ledger_accounts (id, house) values (9001, false);
+      insert into api_keys (account_id, lookup, digest, prefix, kind, created_at, cap_fixed_until)
+      select 9001, -n, sha256(n::text::bytea), 'fbx_', 'paid', now(), now() - n * interval '1 minute'
+      from generate_series(1, 3) n`,
+    hold: `select 1 from api_keys where account_id = 9001 order by cap_fixed_until limit 1 for update`,
+    left: `select 1 from api_keys where account_id = 9001 and cap_fixed_until is not null`,
+  },
+  {
+    job: 'forget-mails',
+    insert: `insert into mails (id, recipient, subject, body, created_at, sent_at)
+      select md5('held' || n)::uuid, 'held@example.com', 's', 'b', now() - interval '31 days', now()
+      from generate_series(1, 3) n`,
+    hold: `select 1 from mails where recipient = 'held@example.com' limit 1 for update`,
+    left: `select 1 from mails where recipient = 'held@example.com'`,
+  },
+  {
+    job: 'forget-card-events',
+    insert: `insert into card_events (id, type, created_at, received_at)
+      select 'held' || n, 'held', now(), now() - interval '36 days' from generate_series(1, 3) n`,
+    hold: `select 1 from card_events where type = 'held' limit 1 for update`,
+    left: `select 1 from card_events where type = 'held'`,
+  },
+  {
+    job: 'forget-unpaid-orders',
+    insert: `insert into card_orders (id, kind, state, amount_micros, credit_micros, created_at, expires_at, email)
+      select md5('held' || n)::uuid, 'checkout', 2, 1, 1, now() - interval '91 days', now(), 'held@example.com'
+      from generate_series(1, 3) n`,
+    hold: `select 1 from card_orders where email = 'held@example.com' limit 1 for update`,
+    left: `select 1 from card_orders where email = 'held@example.com'`,
+  },
+  {
+    job: 'collect-debts',
+    insert: `insert into ledger_accounts (id, house, credits_posted) select 9100 + n, false, 1000 from generate_series(1, 3) n;
+      insert into account_debts (account_id, owed_micros, since) select 9100 + n, 10, now() from generate_series(1, 3) n`,
+    hold: `select 1 from ledger_accounts where id = 9101 for no key update`,
+    left: `select 1 from account_debts where account_id between 9101 and 9103 and owed_micros > 0`,
+  },
+  {
+    job: 'finish-topups',
+    insert: `insert into calls (account_id, id, state, rail, service, price_micros, created_at, expires_at)
+      select 5, md5('topup' || n)::uuid, 2, 'x402', 'held', 10, now(), now() from generate_series(1, 3) n;
+      insert into topups (call_id, key_lookup, key_digest, key_prefix, amount_micros, created_at)
+      select md5('topup' || n)::uuid, n, sha256(n::text::bytea), 'fbx_', 10, now() from generate_series(1, 3) n`,
+    hold: `select 1 from topups where granted_at is null limit 1 for update`,
+    left: `select 1 from topups where granted_at is null`,
+  },
+];
+
+for (const { job, insert, hold, left } of HELD) {
+  test(`${job}: what somebody else holds waits, and keeps nothing else waiting`, async () => {
+    const run = server.app.jobs.find(({ name }) => name === job)?.run;
+    assert(run !== undefined);
+    await database.sql.unsafe(insert);
+    const rows = async () => (await database.sql.unsafe(left)).length;
+    assert.equal(await rows(), 3);
+    await database.sql.begin(async (sql) => {
+      await sql.unsafe(hold);
+      await run();
+      assert.equal(await rows(), 1);
+    });
+    await run();
+    assert.equal(await rows(), 0);
+  });
+}
+
+test('what is due is done in one round, however many batches it is', async () => {
+  await database.sql`
+    insert into call_answers (account_id, id, status, headers, body, expires_at)
+    select 9999, md5('many' || n)::uuid, 200, '{}', '{}', now() - interval '1 minute' from generate_series(1, 3500) n`;
+  await server.app.jobs.find(({ name }) => name === 'drop-expired-answers')?.run();
+  assert.equal((await database.sql`select 1 from call_answers where account_id = 9999`).length, 0);
+});
