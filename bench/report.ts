@@ -1,13 +1,13 @@
 /** What a run found, and the ways to print it. */
 import type { Comparison } from './rounds.ts';
 
-export type Part = 'a' | 'b' | 'c' | 'd' | 'e' | 'f' | 'g' | 'h' | 'i';
+export type Part = 'a' | 'b' | 'c' | 'd' | 'e' | 'f' | 'g' | 'h' | 'i' | 'j';
 
 export interface ComparedLine extends Comparison {
   part: Part;
   /** What was measured, with the load it was measured under. */
   measured: string;
-  unit: 'requests/s' | 'debits/s' | 'payments/s' | 'calls/s' | 'challenges/s' | 'ms';
+  unit: 'requests/s' | 'debits/s' | 'payments/s' | 'calls/s' | 'challenges/s' | 'rounds/s' | 'ms';
   /** What the ratio should be; null where nothing was promised. */
   goal: { atLeast: number } | { below: number } | null;
 }
@@ -37,6 +37,7 @@ const OPPONENTS: Record<Exclude<Part, 'e'>, string> = {
   g: '(g) who signed a payment : viem',
   h: '(h) a call paid on a chain : @x402/express with the published facilitator',
   i: '(i) MPP, challenges and calls paid by the method evm : mppx on Fastify',
+  j: '(j) jobs with past calls : without',
 };
 const ONLY_RATIOS = 'Only the ratios count: the rest belongs to this machine and this hour.';
 

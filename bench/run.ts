@@ -1,31 +1,34 @@
 /**
  * `npm run bench`: how fast the money path is, as ratios against named opponents that run in the same minutes on the
- * same machine. `--only a,c` measures some parts, `--quick` is to see that it works, `--json` and `--markdown` print
+ * same machine. `--only a,c` measures some parts, `--quick` is to see that it works, `--deep`
+ * has (j) go on to 20 million past calls, `--json` and `--markdown` print
  * the result for programs and for `docs/performance.md`.
  */
 import { parseArgs } from 'node:util';
 import { measureDebits } from './debits.ts';
 import { measureHistory } from './history.ts';
 import { measureHttpCalls } from './http-calls.ts';
+import { measureJobs } from './jobs.ts';
 import { startLoad } from './load.ts';
 import { describeMachine } from './machine.ts';
 import { measureMemory } from './memory.ts';
 import { measureMpp } from './paid-mpp.ts';
 import { measurePaidX402 } from './paid-x402.ts';
-import { FULL, QUICK } from './plan.ts';
+import { DEEP_PAST_CALLS, FULL, QUICK } from './plan.ts';
 import { asMarkdown, asText, type Part, type Report } from './report.ts';
 import { createResources, type Resources } from './resources.ts';
 import { measureUnpaid } from './unpaid.ts';
 import { measureVerification } from './verification.ts';
 
-const PARTS: readonly Part[] = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'];
+const PARTS: readonly Part[] = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'];
 const USAGE =
-  'usage: npm run bench -- [--only a,b,c,d,e,f,g,h,i] [--quick] [--rounds 5] [--json | --markdown]\n';
+  'usage: npm run bench -- [--only a,b,c,d,e,f,g,h,i,j] [--quick] [--deep] [--rounds 5] [--json | --markdown]\n';
 
 const { values } = parseArgs({
   options: {
     only: { type: 'string', default: PARTS.join(',') },
     quick: { type: 'boolean', default: false },
+    deep: { type: 'boolean', default: false },
     rounds: { type: 'string' },
     json: { type: 'boolean', default: false },
     markdown: { type: 'boolean', default: false },
@@ -33,7 +36,11 @@ const { values } = parseArgs({
 });
 const only = values.only.split(',');
 const base = values.quick ? QUICK : FULL;
-const plan = { ...base, rounds: Number(values.rounds ?? base.rounds) };
+const plan = {
+  ...base,
+  rounds: Number(values.rounds ?? base.rounds),
+  pastCalls: values.deep ? DEEP_PAST_CALLS : base.pastCalls,
+};
 const isPart = (name: string): name is Part => PARTS.some((part) => part === name);
 if (!only.every(isPart) || !Number.isInteger(plan.rounds) || plan.rounds < 1) {
   process.stderr.write(USAGE);
@@ -130,6 +137,10 @@ async function run(): Promise<Report> {
     );
     report.lines.push(...found.lines);
     report.notes.push(...found.notes);
+  }
+  if (wanted.has('j')) {
+    const lines = await withResources('jobs beside past calls', (resources) => measureJobs(resources, plan));
+    report.lines.push(...lines);
   }
   return report;
 }

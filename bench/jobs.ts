@@ -1,0 +1,91 @@
+/** (j) what runs without a request, beside millions of past calls, against the same on an empty database. */
+import { connectPools } from '../apps/server/src/db/connection.ts';
+import { startEmbeddedPostgres } from '../apps/server/src/db/embedded.ts';
+import { migrate } from '../apps/server/src/db/migrate.ts';
+import { createReconciler } from '../apps/server/src/jobs/reconcile-calls.ts';
+import { createLedger } from '../apps/server/src/ledger/ledger.ts';
+import { newTransferId } from '../apps/server/src/ledger/transfer-id.ts';
+import { createCallStore } from '../apps/server/src/paid-call/calls.ts';
+import { createSettlementStore } from '../apps/server/src/paid-call/settlements.ts';
+import { fillWithPastTransfers } from './past-transfers.ts';
+import type { Plan } from './plan.ts';
+import type { ComparedLine } from './report.ts';
+import type { Resources } from './resources.ts';
+import { alternate, compare } from './rounds.ts';
+
+/** Calls that a process left behind, in one round. */
+const LEFT_OPEN = 2_000;
+const ACCOUNTS = 200;
+const FIRST_ACCOUNT = 500_000;
+/** It is to be flat. */
+const GOAL = { atLeast: 0.9 };
+
+export async function measureJobs(resources: Resources, plan: Plan): Promise<ComparedLine[]> {
+  async function prepare(pastCalls: number) {
+    const embedded = await startEmbeddedPostgres(resources.folder());
+    resources.defer(() => embedded.stop());
+    const pools = connectPools(embedded.url, 4);
+    resources.defer(() => Promise.all([pools.sql.end({ timeout: 5 }), pools.commits.end({ timeout: 5 })]));
+    await migrate(pools.sql);
+    if (pastCalls > 0) await fillWithPastTransfers(pools.sql, pastCalls * 2);
+    await pools.sql`
+      insert into ledger_accounts (id, house, credits_posted)
+      select ${FIRST_ACCOUNT} + n, false, 1000000000000 from generate_series(0, ${ACCOUNTS - 1}) n`;
+    const nowMs = Date.now;
+    const calls = createCallStore(pools, { nowMs, answerTtlMs: 3_600_000 });
+    const reconciler = createReconciler({ calls, ledger: createLedger(pools, nowMs), report: () => {} });
+    return { calls, reconciler, settlements: createSettlementStore(pools.sql, nowMs) };
+  }
+  type Side = Awaited<ReturnType<typeof prepare>>;
+
+  /** @returns calls given back in a second */
+  async function giveBack({ calls, reconciler }: Side): Promise<number> {
+    const left = Array.from({ length: LEFT_OPEN }, (_, n) =>
+      calls.begin({
+        ...{ id: newTransferId(Date.now()), accountId: BigInt(FIRST_ACCOUNT + (n % ACCOUNTS)), keyId: null },
+        ...{ rail: 'credits', service: 'ping', priceMicros: 250_000n, revenue: 'revenue_credits', ttlMs: 0 },
+        ...{ identity: null, paymentKey: null, fingerprint: null },
+      }),
+    );
+    await Promise.all(left);
+    const startedAtMs = performance.now();
+    const ended = await reconciler.run();
+    if (ended !== LEFT_OPEN) throw new Error(`${ended} of ${LEFT_OPEN} calls were given back`);
+    return (ended * 1_000) / (performance.now() - startedAtMs);
+  }
+
+  /** @returns rounds in a second in which there is nothing to do */
+  async function lookAround({ calls, reconciler, settlements }: Side): Promise<number> {
+    const startedAtMs = performance.now();
+    let rounds = 0;
+    for (; performance.now() - startedAtMs < plan.roundMs; rounds++) {
+      await reconciler.run();
+      await calls.reservedMicros();
+      await calls.dropExpiredAnswers(1_000);
+      await settlements.dueNetworks('undecided');
+      await settlements.dueNetworks('watched');
+      await settlements.leaseDueRefunds(1, 1_000);
+    }
+    return (rounds * 1_000) / (performance.now() - startedAtMs);
+  }
+
+  const lines: ComparedLine[] = [];
+  const empty = await prepare(0);
+  for (const pastCalls of plan.pastCalls) {
+    const full = await prepare(pastCalls);
+    for (const side of [full, empty]) await giveBack(side);
+    for (const [what, unit, work] of [
+      ['calls given back', 'calls/s', giveBack],
+      ['rounds with nothing due', 'rounds/s', lookAround],
+    ] as const) {
+      const found = await alternate(
+        plan.rounds,
+        () => work(full),
+        () => work(empty),
+      );
+      const measured = `${what}, ${pastCalls.toLocaleString('en')} past calls`;
+      lines.push({ part: 'j', measured, unit, ...compare(found.ours, found.opponent), goal: GOAL });
+    }
+  }
+  return lines;
+}
