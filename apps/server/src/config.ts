@@ -7,6 +7,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { type ProxyTrust, parseTrustedProxies } from './http/caller-address.ts';
 import { NETWORK_NAMES, type NetworkName } from './rails/x402/networks.ts';
+import { readSolanaKey } from './rails/x402/solana-key.ts';
 import { StartError } from './start-error.ts';
 import type { UpstreamDefinition } from './upstreams/define.ts';
 import type { UpstreamConfig } from './upstreams/http.ts';
@@ -46,6 +47,14 @@ const privateKey = z
   .string()
   .regex(/^0x[0-9a-fA-F]{64}$/, 'must be private keys: 0x and 64 hex digits each')
   .transform((value) => value as `0x${string}`);
+const solanaKey = z.string().refine((value) => {
+  try {
+    readSolanaKey(value);
+    return true;
+  } catch {
+    return false;
+  }
+}, 'must be a Solana private key: base58 of 64 bytes, or a JSON list of them');
 const url = z.url({ protocol: /^https?$/ }).transform((value) => value.replace(/\/$/, ''));
 
 /** What callers and browsers write, and no proxy: none of it may say where a request comes from. */
@@ -109,12 +118,15 @@ const SCHEMA = {
       .transform((value): [string, number] => [value.split(':')[0] ?? '', Number(value.split(':')[1])])
       .refine(([name]) => NETWORK_NAMES.some((known) => known === name), 'must name chains of X402_NETWORKS'),
   ),
+  X402_RELAYER_KEY_SOLANA: solanaKey,
+  X402_REFUND_KEY_SOLANA: solanaKey,
   X402_REFUND_AFTER_SECONDS: whole(30, 86_400),
   MPP_METHODS: list(z.enum(['tempo', 'evm'], 'must be of tempo, evm')),
   MPP_SECRET_KEY: list(z.string().min(32, 'must have at least 32 characters each')),
   MPP_TEMPO_RPC_URL: url,
   MPP_TEMPO_RECIPIENT: evmAddress,
   MPP_TEMPO_CURRENCY: evmAddress,
+  MPP_TEMPO_REFUND_KEY: privateKey,
   WALLET_ENCRYPTION_KEY: list(z.string().regex(/^[0-9a-fA-F]{64}$/, 'must be keys of 64 hex digits each')),
   IDENTITY_REGISTRAR_KEY: privateKey,
   CARD_PROVIDER_URL: url,
@@ -231,6 +243,18 @@ const FIXED: Record<VariableName, Omit<Variable, 'name'>> = {
       'What a whole unit of a chain’s own currency is taken to be worth, in whole USD: a settlement may not cost more gas than its price is worth. Rather too much than too little',
     fallback: 'base:4000,ethereum:4000,arbitrum:4000,polygon:1',
   },
+  X402_RELAYER_KEY_SOLANA: {
+    describe:
+      'Private key of our own settler on Solana, base58 or a JSON list. With it, Solana payments need no facilitator; it holds SOL alone',
+    fallback: null,
+    secret: true,
+  },
+  X402_REFUND_KEY_SOLANA: {
+    describe:
+      'Private key that holds USDC and SOL for refunds on Solana. Without it, services that must be paid first are not sold there',
+    fallback: null,
+    secret: true,
+  },
   X402_REFUND_AFTER_SECONDS: {
     describe: 'How long a paid call that failed may be tried again before its price is sent back',
     fallback: '600',
@@ -251,6 +275,12 @@ const FIXED: Record<VariableName, Omit<Variable, 'name'>> = {
   MPP_TEMPO_CURRENCY: {
     describe: 'The stablecoin that is taken on Tempo, with 6 decimals; USDC.e unless said otherwise',
     fallback: '0x20C000000000000000000000b9537d11c60E8b50',
+  },
+  MPP_TEMPO_REFUND_KEY: {
+    describe:
+      'Private key that holds that stablecoin for refunds on Tempo. Without it, services that must be paid first are not sold there',
+    fallback: null,
+    secret: true,
   },
   WALLET_ENCRYPTION_KEY: {
     describe:
@@ -372,6 +402,8 @@ export interface Config {
     refundKeys: `0x${string}`[];
     walletFactories: `0x${string}`[];
     gasTokenUsd: Partial<Record<NetworkName, number>>;
+    relayerKeySolana: string | null;
+    refundKeySolana: string | null;
     refundAfterMs: number;
   };
   mpp: {
@@ -380,6 +412,7 @@ export interface Config {
     tempoRpcUrl: string;
     tempoRecipient: `0x${string}` | null;
     tempoCurrency: `0x${string}`;
+    tempoRefundKey: `0x${string}` | null;
   };
   walletEncryptionKeys: string[];
   identityRegistrarKey: `0x${string}` | null;
@@ -525,6 +558,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       refundKeys: need('X402_REFUND_KEYS'),
       walletFactories: need('X402_WALLET_FACTORIES'),
       gasTokenUsd: Object.fromEntries(need('X402_GAS_TOKEN_USD')),
+      relayerKeySolana: read('X402_RELAYER_KEY_SOLANA'),
+      refundKeySolana: read('X402_REFUND_KEY_SOLANA'),
       refundAfterMs: need('X402_REFUND_AFTER_SECONDS') * 1_000,
     },
     mpp: {
@@ -533,6 +568,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       tempoRpcUrl: need('MPP_TEMPO_RPC_URL'),
       tempoRecipient: read('MPP_TEMPO_RECIPIENT'),
       tempoCurrency: need('MPP_TEMPO_CURRENCY'),
+      tempoRefundKey: read('MPP_TEMPO_REFUND_KEY'),
     },
     walletEncryptionKeys: need('WALLET_ENCRYPTION_KEY'),
     identityRegistrarKey: read('IDENTITY_REGISTRAR_KEY'),

@@ -15,9 +15,9 @@ import {
   setTransactionMessageFeePayer,
   setTransactionMessageLifetimeUsingBlockhash,
 } from '@solana/kit';
-import { getTransferCheckedInstruction } from '@solana-program/token';
+import { getCloseAccountInstruction, getTransferCheckedInstruction } from '@solana-program/token';
 import { USDC_MINT } from '../../../packages/sandbox/src/solana/programs.ts';
-import { tokenAccountOf } from '../src/rails/x402/svm-payments.ts';
+import { tokenAccountOf } from '../src/rails/x402/solana-programs.ts';
 
 const COMPUTE_BUDGET = 'ComputeBudget111111111111111111111111111111' as Address;
 const MEMO_PROGRAM = 'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr' as Address;
@@ -47,6 +47,15 @@ export async function transferOf(payer: Address, payTo: string, units: bigint): 
     authority: createNoopSigner(payer),
     amount: units,
     decimals: 6,
+  });
+}
+
+/** Closes an owner's USDC account, which must be empty. */
+export async function closing(owner: Address): Promise<Instruction> {
+  return getCloseAccountInstruction({
+    account: (await tokenAccountOf(owner, USDC_MINT)) as Address,
+    destination: owner,
+    owner: createNoopSigner(owner),
   });
 }
 

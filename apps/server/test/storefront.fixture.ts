@@ -70,6 +70,8 @@ export async function openStorefront(options: TestServerOptions) {
     signIns,
     log: () => app.log.slice(-5).join('\n'),
     restart,
+    /** One round of what ends settlements and pays refunds. */
+    finish: () => app.app.settlementFinisher.run(),
     /** The next payment meets another process than the one that made its 402. */
     restartBeforePayment(): void {
       restarting = true;

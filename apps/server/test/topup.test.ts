@@ -20,7 +20,7 @@ import { TOPUP_RULES } from '../src/ledger/topup-rules.ts';
 import { createCallStore } from '../src/paid-call/calls.ts';
 import { PaymentRefused } from '../src/paid-call/rail.ts';
 import { createSettlementStore } from '../src/paid-call/settlements.ts';
-import { tokenAccountOf } from '../src/rails/x402/svm-payments.ts';
+import { tokenAccountOf } from '../src/rails/x402/solana-programs.ts';
 import { loadServices } from '../src/services/registry.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { type Blow, type MortalReplica, startMortalReplica } from './fire/mortal-replica.fixture.ts';

@@ -287,6 +287,7 @@ describe('the 402 of every service, with all five chains', () => {
     all = await openShop({
       ...world.environment,
       X402_NETWORKS: 'base,ethereum,polygon,arbitrum,solana',
+      X402_REFUND_KEY_SOLANA: '',
       X402_RELAYER_KEYS: world.chain.accounts.relayer.privateKey,
       ...Object.fromEntries(chains.map((name) => [`UPSTREAM_${name}_BASE_URL`, world.chain.url])),
     });

@@ -13,8 +13,11 @@ import { appendPaymentIdentifierToExtensions, generatePaymentId } from '@x402/ex
 import { createSIWxClientExtension, type SIWxSigner } from '@x402/extensions/sign-in-with-x';
 import { decodePaymentResponseHeader, wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import { ExactSvmScheme } from '@x402/svm';
+import { ExactSvmSchemeV1 } from '@x402/svm/exact/v1/client';
+import { signerOf } from '../../../packages/sandbox/src/solana/accounts.ts';
 import { USDC_MINT } from '../../../packages/sandbox/src/solana/programs.ts';
-import { tokenAccountOf } from '../src/rails/x402/svm-payments.ts';
+import { proveBooks } from '../src/ledger/books.ts';
+import { tokenAccountOf } from '../src/rails/x402/solana-programs.ts';
 import { loadServices } from '../src/services/registry.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { jsonOf, startUpstreams } from './server.fixture.ts';
@@ -287,3 +290,78 @@ test('sign-in-with-x: what this wallet bought it fetches without paying; another
   });
   assert.equal(other, FIRST_CALL.priceUnits, 'it signed in in vain, and paid');
 });
+
+for (const settledBy of ['a facilitator', 'a fee payer of our own'] as const) {
+  test(`settled by ${settledBy}: clients of both generations buy, also what has an effect; what fails is sent back`, async () => {
+    const books = await openTestDatabase();
+    let aheadMs = 0;
+    const own = await openStorefront({
+      pools: books,
+      environment: settledBy === 'a facilitator' ? world.environment : world.ownSettler,
+      upstreamsUrl: upstreams.url,
+      nowMs: () => Date.now() + aheadMs,
+    });
+    const registrar = world.chain.accounts.registrar.address;
+    const gas = await world.chain.client.getBalance({ address: registrar });
+    try {
+      const identity = (await loadServices()).find(({ path }) => path === 'verified-agent-identity');
+      const dear = asJson(identity?.example);
+      const wallets = await Promise.all([newWallet(20_000_000), newWallet(20_000_000)]);
+      const [second, first] = wallets as [KeyPairSigner, KeyPairSigner];
+      const cap = { maxAmountPerPayment: '$10' };
+      const payByV2 = wrapFetchWithPayment(fetch, clientOf(second).setSpendControls(cap));
+      const v1 = new x402Client().registerV1('solana', new ExactSvmSchemeV1(first, { rpcUrl }));
+      // A server of the first generation has no such header.
+      const withoutHeader: typeof fetch = async (...request) => {
+        const answer = await fetch(...request);
+        const headers = new Headers(answer.headers);
+        headers.delete('payment-required');
+        return new Response(await answer.arrayBuffer(), { status: answer.status, headers });
+      };
+      const payByV1 = wrapFetchWithPayment(withoutHeader, v1.setSpendControls(cap));
+      const feePayer = (await signerOf(settledBy === 'a facilitator' ? 'facilitator' : 'settler')).address;
+      for (const pay of [payByV2, payByV1]) {
+        const answer = await pay(own.url + FIRST_CALL.path, asJson(FIRST_CALL.body));
+        assert.equal(answer.status, 200, (await answer.text()) + own.log());
+        const landed = await createSolanaRpc(rpcUrl)
+          .getTransaction((answer.headers.get('x-payment-transaction') ?? '') as Signature, {
+            maxSupportedTransactionVersion: 0,
+            encoding: 'json',
+          })
+          .send();
+        assert.equal(landed?.transaction.message.accountKeys[0], feePayer);
+      }
+
+      await world.chain.client.setBalance({ address: registrar, value: 0n });
+      const moved = await received(async () => {
+        for (const pay of [payByV2, payByV1]) {
+          const answer = await pay(`${own.url}/x402/verified-agent-identity`, dear);
+          const { charged, refund } = await jsonOf(answer);
+          assert(answer.status >= 500, `${answer.status}`);
+          assert.deepEqual([charged, typeof refund?.receipt], [true, 'string']);
+        }
+      });
+      assert.equal(moved, 10_000_000n);
+      aheadMs = 700_000;
+      for (let round = 0; round < 4; round += 1) {
+        await own.finish();
+        await fetch(rpcUrl, asJson({ jsonrpc: '2.0', id: 1, method: 'sandbox_advanceSlots', params: [40] }));
+        aheadMs += 65_000;
+      }
+      for (const { address } of wallets) assert.equal(await balanceOf(address), 20_000_000n - 50_000n);
+      for (const paid of own.payments.slice(-2)) {
+        const again = await own.present(paid);
+        assert.deepEqual([again.status, (await jsonOf(again)).code], [410, 'REFUNDED']);
+      }
+      const { checks } = await proveBooks(books.sql);
+      assert.deepEqual(
+        checks.filter(({ ok }) => !ok),
+        [],
+      );
+    } finally {
+      await world.chain.client.setBalance({ address: registrar, value: gas });
+      await own.stop();
+      await books.close();
+    }
+  });
+}

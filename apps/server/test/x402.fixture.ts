@@ -3,7 +3,7 @@ import { decodeFunctionData, erc20Abi, type Hex, parseAbi } from 'viem';
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
 import { fund } from '../../../packages/sandbox/src/chain/faucet.ts';
 import { startFacilitator } from '../../../packages/sandbox/src/facilitator/facilitator.ts';
-import { secretKeyOf, signerOf } from '../../../packages/sandbox/src/solana/accounts.ts';
+import { privateKeyOf, secretKeyOf, signerOf } from '../../../packages/sandbox/src/solana/accounts.ts';
 import { startSolana } from '../../../packages/sandbox/src/solana/solana.ts';
 import { startTestChain } from './chain.fixture.ts';
 
@@ -22,8 +22,7 @@ export async function startPaymentWorld(options: { solana?: boolean } = {}) {
   const solana = options.solana === true ? await startSolana({ stateDir: null }) : null;
   const facilitator = await startFacilitator({
     evm: { rpcUrl: chain.url, privateKeys: [chain.accounts.facilitator.privateKey] },
-    solana:
-      solana === null ? null : { rpcUrl: solana.url, feePayerSecretKey: await secretKeyOf('facilitator') },
+    solana: solana === null ? null : { rpcUrl: solana.url, feePayerSecretKey: secretKeyOf('facilitator') },
   });
   const recipient = chain.accounts.recipient.address;
   let faucet: Promise<unknown> = Promise.resolve();
@@ -51,6 +50,7 @@ export async function startPaymentWorld(options: { solana?: boolean } = {}) {
         : {
             UPSTREAM_SOLANA_BASE_URL: solana.url,
             X402_RECIPIENT_SOLANA: (await signerOf('recipient')).address,
+            X402_REFUND_KEY_SOLANA: privateKeyOf('refunds'),
           }),
     } as Record<string, string>,
     /** Settled by our own settler. */
@@ -59,6 +59,7 @@ export async function startPaymentWorld(options: { solana?: boolean } = {}) {
         ...this.environment,
         FACILITATOR_URL: '',
         X402_RELAYER_KEYS: chain.accounts.relayer.privateKey,
+        ...(solana === null ? {} : { X402_RELAYER_KEY_SOLANA: privateKeyOf('settler') }),
       };
     },
 

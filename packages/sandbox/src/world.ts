@@ -15,7 +15,7 @@ import { dataDirOf, type Environment } from './data-dir.ts';
 import { startFacilitator } from './facilitator/facilitator.ts';
 import { onKeptPort } from './kept-port.ts';
 import { startMailbox } from './mailbox/mailbox.ts';
-import { secretKeyOf, signerOf } from './solana/accounts.ts';
+import { privateKeyOf, secretKeyOf, signerOf } from './solana/accounts.ts';
 import { startSolana } from './solana/solana.ts';
 import { TEMPO_CHAIN_ID, USDC_E } from './tempo/addresses.ts';
 import { startTempo } from './tempo/tempo.ts';
@@ -65,6 +65,8 @@ const SECRETS = {
   WALLET_ENCRYPTION_KEY: (dataDir: string) => secretIn(dataDir, 'wallet-key'),
   MPP_SECRET_KEY: (dataDir: string) => secretIn(dataDir, 'mpp-key'),
   X402_REFUND_KEYS: () => SANDBOX_ACCOUNTS.refunds.privateKey,
+  MPP_TEMPO_REFUND_KEY: () => SANDBOX_ACCOUNTS.refunds.privateKey,
+  X402_REFUND_KEY_SOLANA: () => privateKeyOf('refunds'),
   IDENTITY_REGISTRAR_KEY: () => SANDBOX_ACCOUNTS.registrar.privateKey,
   CARD_PROVIDER_KEY: (dataDir: string) => `sk_test_${secretIn(dataDir, 'card-key')}`,
   CARD_WEBHOOK_SECRET: (dataDir: string) => `whsec_${secretIn(dataDir, 'card-webhook-secret')}`,
@@ -172,12 +174,13 @@ export async function startWorld(environment: Environment, options: { live: bool
   if (solana !== null) {
     give(addressOf('solana'), solana.url);
     give('X402_RECIPIENT_SOLANA', (await signerOf('recipient')).address);
+    giveSecret('X402_REFUND_KEY_SOLANA');
   }
   if (chain !== null || solana !== null) {
     const networks = [chain !== null && 'base', solana !== null && 'solana'].filter((name) => name !== false);
     give('X402_NETWORKS', networks.join(','));
     if (!environment.FACILITATOR_URL) {
-      const feePayerSecretKey = await secretKeyOf('facilitator');
+      const feePayerSecretKey = secretKeyOf('facilitator');
       const facilitator = await begin('facilitator', 'an x402 facilitator for these chains', () =>
         startFacilitator({
           evm: chain && { rpcUrl: chain.url, privateKeys: [SANDBOX_ACCOUNTS.facilitator.privateKey] },
@@ -196,6 +199,7 @@ export async function startWorld(environment: Environment, options: { live: bool
     give('MPP_TEMPO_RPC_URL', tempo.url);
     give('MPP_TEMPO_RECIPIENT', SANDBOX_ACCOUNTS.recipient.address);
     give('MPP_TEMPO_CURRENCY', USDC_E);
+    giveSecret('MPP_TEMPO_REFUND_KEY');
   }
   const methods = [tempo !== null && 'tempo', chain !== null && 'evm'].filter((name) => name !== false);
   if (methods.length > 0) {

@@ -60,7 +60,7 @@ export function fund(...gift: Parameters<typeof drawFromFaucet>): ReturnType<typ
 const NEVER = new Promise<never>(() => {});
 
 /** The database as one process sees it: once its life is over, nothing that it says is heard. */
-function ofLife({ sql, commits }: Pools, life: { readonly isOver: boolean }): Pools {
+export function ofLife({ sql, commits }: Pools, life: { readonly isOver: boolean }): Pools {
   const mortal = (pool: Database): Database =>
     new Proxy(pool, {
       apply: (target, self, args: unknown[]) => (life.isOver ? NEVER : Reflect.apply(target, self, args)),
@@ -320,6 +320,8 @@ export async function setStage(options: {
           refundKeys: [],
           walletFactories: [],
           gasTokenUsd: {},
+          relayerKeySolana: null,
+          refundKeySolana: null,
         },
         { sql: database.sql, baseUrl: here.url, secret: 'of the audit', nowMs, report: () => {} },
       );

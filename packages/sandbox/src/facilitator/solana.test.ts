@@ -36,7 +36,7 @@ after(async () => {
 beforeEach(() => fetch(`${facilitator.url}/__control`, { method: 'DELETE' }));
 
 async function solanaOf(rpcUrl: string) {
-  return { rpcUrl, feePayerSecretKey: await secretKeyOf('facilitator') };
+  return { rpcUrl, feePayerSecretKey: secretKeyOf('facilitator') };
 }
 
 async function post(url: string, body: unknown) {

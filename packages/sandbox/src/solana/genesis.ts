@@ -5,10 +5,18 @@ import { findAssociatedTokenPda, getMintEncoder, getTokenEncoder } from '@solana
 import { SOLANA_ROLES, type SolanaRole, signerOf } from './accounts.ts';
 import type { Bank } from './bank.ts';
 import { SYSTEM_PROGRAM, TOKEN_PROGRAM, USDC_DECIMALS, USDC_MINT } from './programs.ts';
+import { readToken } from './token-state.ts';
 
 const LAMPORTS_PER_SOL = 1_000_000_000n;
 /** The recipient never signs: like a wallet that only receives, it holds no more than a wallet has to. */
-const SOL: Readonly<Record<SolanaRole, bigint>> = { facilitator: 1_000n, recipient: 1n, faucet: 1_000_000n };
+const SOL: Readonly<Record<SolanaRole, bigint>> = {
+  facilitator: 1_000n,
+  settler: 1_000n,
+  refunds: 1_000n,
+  recipient: 1n,
+  faucet: 1_000_000n,
+};
+const REFUNDS_UNITS = 10_000_000_000n;
 const INITIALIZED = 1;
 
 /** Writes the accounts that are not there yet. */
@@ -53,6 +61,17 @@ export async function bringIntoBeing(bank: Bank): Promise<void> {
       }),
     );
   }
+}
+
+/** Gives the one who pays refunds what it holds at first, by a transaction as any other. */
+export async function stockRefunds(
+  bank: Bank,
+  give: (to: Address, amounts: { lamports: bigint; usdcUnits: bigint }) => Promise<unknown>,
+): Promise<void> {
+  const { address } = await signerOf('refunds');
+  const account = bank.account(await usdcAccountOf(address));
+  if (account !== null && readToken(account)?.amount === 0n)
+    await give(address, { lamports: 0n, usdcUnits: REFUNDS_UNITS });
 }
 
 /** The account that holds an owner's USDC. */

@@ -54,6 +54,8 @@ export interface History {
   latestFirst(): LandedTransaction[];
   /** All that are kept, oldest first. */
   all(): Iterable<LandedTransaction>;
+  /** The slot from which on nothing is forgotten; null: from the beginning. */
+  firstSlot(): number | null;
   /** Whether there is no room until older transactions may be forgotten. */
   isFull(): boolean;
 }
@@ -77,6 +79,10 @@ export function openHistory(kept: readonly LandedTransaction[], oldestLiveSlot: 
     byMessage: (messageHash) => messages.get(messageHash),
     latestFirst: () => [...transactions.values()].reverse(),
     all: () => transactions.values(),
+    firstSlot() {
+      const [oldest] = transactions.values();
+      return transactions.size < KEPT_TRANSACTIONS ? null : (oldest?.slot ?? null);
+    },
     isFull: () => transactions.size >= MAX_TRANSACTIONS,
   };
 }

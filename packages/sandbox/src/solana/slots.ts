@@ -10,7 +10,7 @@ export const FINAL_AFTER_SLOTS = 32;
 export const SLOTS_PER_EPOCH = 432_000;
 
 /** As on mainnet, heights lie below slots: whoever takes one for the other finds out here. */
-const FIRST_SLOT = 300_000_000;
+export const FIRST_SLOT = 300_000_000;
 const FIRST_BLOCK_HEIGHT = 278_000_000;
 
 /** What has to be kept so that the chain goes on after a restart. */

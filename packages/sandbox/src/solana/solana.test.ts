@@ -507,7 +507,7 @@ test('what happened is on disk before the node stops; a damaged file is refused'
 });
 
 test('a role has the key that its name gives', async () => {
-  const secret = await secretKeyOf('recipient');
+  const secret = secretKeyOf('recipient');
   // sha256sum of "farebox sandbox solana recipient"
   assert.equal(
     Buffer.from(secret.subarray(0, 32)).toString('hex'),

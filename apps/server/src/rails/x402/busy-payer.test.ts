@@ -22,7 +22,8 @@ import {
 import { type BatchingRpc, connectRpc, RpcRefusal } from '../../chain-rpc/json-rpc.ts';
 import type { OnChainPayment } from '../../paid-call/rail.ts';
 import { NETWORKS } from './networks.ts';
-import { type SvmEvidence, svmPayments, tokenAccountOf } from './svm-payments.ts';
+import { tokenAccountOf } from './solana-programs.ts';
+import { type SvmEvidence, svmPayments } from './svm-payments.ts';
 
 const PRICE = 50_000n;
 const BLOCKHASH = '4vJ9JU1bJJE96FWSJKvHsmmFADCg4gpZQff4P3bkLKi';
@@ -114,6 +115,8 @@ function payments(on: BatchingRpc, laterMs = 0) {
     network: NETWORK,
     rpc: on,
     nowMs: () => Date.now() + laterMs,
+    settler: null,
+    refunds: null,
     facilitators: () => [],
     report: () => {},
   });

@@ -70,6 +70,8 @@ function look(listed: number, transaction: unknown): Promise<ChainVerdict> {
     network: NETWORK,
     nowMs: Date.now,
     report: () => {},
+    settler: null,
+    refunds: null,
     facilitators: () => [],
     rpc: { call: async (method) => answers[method], batch: async () => [], close: async () => {} },
   }).look(paymentOf('of none of them', 0));
@@ -113,6 +115,8 @@ for (const reason of ['insufficient_funds', 'invalid_exact_svm_transaction_expir
       network: NETWORK,
       nowMs: Date.now,
       report: () => {},
+      settler: null,
+      refunds: null,
       facilitators: () => [facilitator],
       rpc: {
         async call(method) {

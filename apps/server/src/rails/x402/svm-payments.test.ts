@@ -26,7 +26,8 @@ import {
   TOKEN_PROGRAM_ADDRESS,
 } from '@solana-program/token';
 import { PaymentRefused } from '../../paid-call/rail.ts';
-import { readSolanaTransfer, tokenAccountOf } from './svm-payments.ts';
+import { tokenAccountOf } from './solana-programs.ts';
+import { readSolanaTransfer } from './svm-payments.ts';
 
 const ASSET = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v' as Address;
 const OTHER_MINT = 'So11111111111111111111111111111111111111112' as Address;

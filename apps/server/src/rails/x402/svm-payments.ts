@@ -1,21 +1,18 @@
 /**
- * Verifying and settling `exact` payments on Solana: the payer signs a transaction that moves the USDC, a facilitator
- * signs as its fee payer and sends it. https://github.com/coinbase/x402/blob/main/specs/schemes/exact/scheme_exact_svm.md
+ * Verifying and settling `exact` payments on Solana: the payer signs a transaction that moves the USDC, somebody else
+ * signs as its fee payer and sends it: a facilitator, or we (`solana-settler.ts`). https://github.com/coinbase/x402/blob/main/specs/schemes/exact/scheme_exact_svm.md
  */
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Address,
-  address as asAddress,
-  getAddressEncoder,
   getBase64Encoder,
   getCompiledTransactionMessageDecoder,
-  getProgramDerivedAddress,
   getPublicKeyFromAddress,
   getTransactionDecoder,
   verifySignature,
 } from '@solana/kit';
-import { type BatchingRpc, RpcRefusal } from '../../chain-rpc/json-rpc.ts';
+import { type BatchingRpc, type Rpc, RpcRefusal } from '../../chain-rpc/json-rpc.ts';
 import { unavailable } from '../../http/problem.ts';
 import type { ChainVerdict, OnChainPayment } from '../../paid-call/rail.ts';
 import type { NetworkPayments } from './evm-payments.ts';
@@ -24,17 +21,19 @@ import { refusalFromFacilitator } from './facilitator-reasons.ts';
 import type { SolanaNetwork } from './networks.ts';
 import { refuse } from './refusals.ts';
 import { fateAt, findAmongTransactions } from './solana-look.ts';
-
-const TOKEN_PROGRAM = asAddress('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA');
-const TOKEN_2022_PROGRAM = asAddress('TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb');
-const ATA_PROGRAM = asAddress('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL');
-const MEMO_PROGRAM = 'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr';
-/** What may stand beside the transfer: compute budget, memo, and the assertions that wallets add. */
-const HARMLESS = new Set([
-  'ComputeBudget111111111111111111111111111111',
+import {
+  COMPUTE_BUDGET_PROGRAM,
+  LIGHTHOUSE_PROGRAM,
   MEMO_PROGRAM,
-  'L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95',
-]);
+  TOKEN_2022_PROGRAM,
+  TOKEN_PROGRAM,
+  tokenAccountOf,
+} from './solana-programs.ts';
+import type { SolanaRefunds } from './solana-refunds.ts';
+import type { SolanaSettler } from './solana-settler.ts';
+
+/** What may stand beside the transfer: compute budget, memo, and the assertions that wallets add. */
+const HARMLESS = new Set<string>([COMPUTE_BUDGET_PROGRAM, MEMO_PROGRAM, LIGHTHOUSE_PROGRAM]);
 const TRANSFER_CHECKED = 12;
 const MAX_INSTRUCTIONS = 7;
 /** A blockhash lives 150 blocks of 0.4 s; after this no node has it any more. */
@@ -64,19 +63,10 @@ export interface SvmEvidence extends Record<string, unknown> {
   source: string;
   blockhash: string;
   messageHash: string;
-  /** Absent in what was stored by earlier versions. */
+  /** These two are absent in what was stored by earlier versions. */
   memo?: string | null;
+  feePayer?: string;
   forFacilitator: PaymentForFacilitator;
-}
-
-/** The token account of an owner. */
-export async function tokenAccountOf(owner: string, mint: string): Promise<string> {
-  const encode = getAddressEncoder().encode;
-  const [account] = await getProgramDerivedAddress({
-    programAddress: ATA_PROGRAM,
-    seeds: [encode(asAddress(owner)), encode(TOKEN_PROGRAM), encode(asAddress(mint))],
-  });
-  return account;
 }
 
 /**
@@ -141,23 +131,45 @@ export async function readSolanaTransfer(
   }
 }
 
+/** Whether the account that the money would leave holds less than the price. Never throws. */
+export async function isPoor(rpc: Rpc, payment: OnChainPayment): Promise<boolean> {
+  try {
+    const { value } = (await rpc.call('getTokenAccountBalance', [
+      (payment.evidence as SvmEvidence).source,
+      { commitment: 'confirmed' },
+    ])) as { value: { amount: string } };
+    return BigInt(value.amount) < payment.amountUnits;
+  } catch (error) {
+    // An account that was never made holds nothing; a node that does not answer says nothing.
+    return error instanceof RpcRefusal;
+  }
+}
+
 /** When a transaction that was presented now can no longer settle. */
 export function solanaDeadAfterMs(nowMs: number): number {
   return nowMs + BLOCKHASH_LIFE_MS;
 }
 
+/**
+ * Verifying and settling on Solana: by a fee payer of our own what names ours, by facilitators what names theirs.
+ *
+ * @param parts.settler null: facilitators settle everything
+ * @param parts.refunds null: none can be sent
+ */
 export function svmPayments(parts: {
   network: SolanaNetwork;
   rpc: BatchingRpc;
+  settler: SolanaSettler | null;
+  refunds: SolanaRefunds | null;
   facilitators(version: 1 | 2): readonly Facilitator[];
   nowMs(): number;
   report(step: 'verify' | 'settle', outcome: string): void;
 }): NetworkPayments {
-  const { network, rpc } = parts;
+  const { network, rpc, settler } = parts;
   const evidenceOf = (payment: OnChainPayment) => payment.evidence as SvmEvidence;
 
   /** @param others signatures that are known to be of something else; grows */
-  async function look(payment: OnChainPayment, others = new Set<string>()): Promise<ChainVerdict> {
+  async function lookAmong(payment: OnChainPayment, others = new Set<string>()): Promise<ChainVerdict> {
     const evidence = evidenceOf(payment);
     try {
       // Whether it can still land is asked first: what landed since is then among the signatures.
@@ -199,16 +211,27 @@ export function svmPayments(parts: {
           : await fateAt(rpc, signature, evidenceOf(payment).messageHash).catch(() => 'unseen' as const);
       if (became === 'paid' && signature !== null)
         return { status: 'settled', transaction: signature, blockNumber: null };
-      const looked = await look(payment, others);
+      const looked = await lookAmong(payment, others);
       if (looked.status === 'settled' || looked.status === 'dead') return looked;
       if (performance.now() + pauseMs > untilMs) return looked;
       await sleep(pauseMs);
     }
   }
 
+  async function look(payment: OnChainPayment): Promise<ChainVerdict> {
+    try {
+      return settler !== null && (await settler.owns(payment))
+        ? await settler.look(payment)
+        : await lookAmong(payment);
+    } catch (error) {
+      return { status: 'unknown', cause: error };
+    }
+  }
+
   async function settle(payment: OnChainPayment): Promise<ChainVerdict> {
+    if (settler !== null && (await settler.owns(payment))) return settler.settle(payment);
     const { forFacilitator } = evidenceOf(payment);
-    const before = await look(payment);
+    const before = await lookAmong(payment);
     if (before.status !== 'open') return before;
     for (const facilitator of parts.facilitators(forFacilitator.x402Version)) {
       const settlement = await facilitator.settle(forFacilitator);
@@ -223,32 +246,19 @@ export function svmPayments(parts: {
     return looked.status === 'open' ? { status: 'unknown' } : looked;
   }
 
-  async function isPoor(payment: OnChainPayment): Promise<boolean> {
-    try {
-      const { value } = (await rpc.call('getTokenAccountBalance', [
-        evidenceOf(payment).source,
-        { commitment: 'confirmed' },
-      ])) as { value: { amount: string } };
-      return BigInt(value.amount) < payment.amountUnits;
-    } catch (error) {
-      // An account that was never made holds nothing; a node that does not answer says nothing.
-      return error instanceof RpcRefusal;
-    }
-  }
-
-  async function verify(payment: OnChainPayment): Promise<void> {
+  async function verifyWithFacilitator(payment: OnChainPayment): Promise<void> {
     const { forFacilitator } = evidenceOf(payment);
     for (const facilitator of parts.facilitators(forFacilitator.x402Version)) {
       const verdict = await facilitator.verify(forFacilitator);
       if (verdict.status === 'valid') return;
       if (verdict.status === 'unavailable') continue;
       // It may have landed already, by a settlement that nobody heard the end of.
-      const looked = await look(payment);
+      const looked = await lookAmong(payment);
       if (looked.status === 'settled') return;
       if (looked.status === 'dead') throw looked.refusal;
       const refusal = refusalFromFacilitator(verdict.reason);
       // That the transaction would fail is all it says when the payer is poor.
-      if (refusal.code === 'PAYMENT_VERIFICATION_FAILED' && (await isPoor(payment)))
+      if (refusal.code === 'PAYMENT_VERIFICATION_FAILED' && (await isPoor(rpc, payment)))
         throw refuse('PAYMENT_INSUFFICIENT_FUNDS');
       throw refusal;
     }
@@ -256,12 +266,13 @@ export function svmPayments(parts: {
   }
 
   return {
-    look: (payment) => look(payment),
-    canRefund: false,
-    refund: async () => null,
+    look,
+    canRefund: parts.refunds !== null,
+    refund: async (refund) => (await parts.refunds?.refund(refund)) ?? null,
     async verify(payment) {
       try {
-        await verify(payment);
+        if (settler !== null && (await settler.owns(payment))) await settler.verify(payment);
+        else await verifyWithFacilitator(payment);
         // A node that cannot be asked afterwards must not be relied on before.
         await rpc.call('getLatestBlockhash', [{ commitment: 'confirmed' }]).catch((error: unknown) => {
           throw unavailable('CHAIN_UNAVAILABLE', `${network.title} does not answer.`, 5_000, {}, error);

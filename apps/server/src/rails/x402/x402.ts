@@ -17,6 +17,7 @@ import type {
   Recalled,
   Headers as RequestHeaders,
 } from '../../paid-call/rail.ts';
+import { createEndingSender, type EndingSender } from '../../relayer/ending-sender.ts';
 import { createRelayer, type Relayer } from '../../relayer/relayer.ts';
 import { auditNetwork, type ChainAudit } from './audit.ts';
 import type { Authorization, Hex } from './eip3009.ts';
@@ -41,7 +42,17 @@ import {
 } from './offers.ts';
 import { refuse } from './refusals.ts';
 import { createSignIn } from './sign-in.ts';
-import { readSolanaTransfer, type SvmEvidence, solanaDeadAfterMs, svmPayments } from './svm-payments.ts';
+import { readSolanaKey } from './solana-key.ts';
+import { solanaRefunds } from './solana-refunds.ts';
+import { solanaChain } from './solana-sending.ts';
+import { type SolanaSettler, solanaSettler } from './solana-settler.ts';
+import {
+  isPoor,
+  readSolanaTransfer,
+  type SvmEvidence,
+  solanaDeadAfterMs,
+  svmPayments,
+} from './svm-payments.ts';
 import { findEvmTransfer, findSolanaTransfer, lookAtTransfer } from './transfers.ts';
 import {
   hasPayment,
@@ -79,6 +90,10 @@ export interface X402Config {
   walletFactories: readonly Hex[];
   /** What a whole unit of each chain's own currency is taken to be worth, in whole USD. */
   gasTokenUsd: Readonly<Partial<Record<NetworkName, number>>>;
+  /** As `readSolanaKey` takes it. Null: facilitators settle on Solana. */
+  relayerKeySolana: string | null;
+  /** Holds USDC and SOL for refunds. */
+  refundKeySolana: string | null;
 }
 
 export interface X402Rail {
@@ -120,7 +135,7 @@ interface EvidenceOfTransfer extends Record<string, unknown> {
 /** What a network needs to take payments, once its node is configured. */
 type Opened = { rpc: BatchingRpc; payTo: string } & (
   | { network: EvmNetwork; chain: EvmChain; payments: NetworkPayments; relayers: readonly Relayer[] }
-  | { network: SolanaNetwork; payments: NetworkPayments }
+  | { network: SolanaNetwork; payments: NetworkPayments; settler: SolanaSettler; sender: EndingSender }
 );
 
 export function createX402Rail(
@@ -152,8 +167,11 @@ export function createX402Rail(
       .map(({ client }) => client);
   }
 
+  /** Ours while it can pay; else that of a facilitator. */
   function feePayerOf(network: Network): string | null {
     if (network.kind === 'evm') return null;
+    const own = ownFeePayer(network);
+    if (own !== null) return own;
     for (const { kinds } of facilitators) {
       const kind = kinds.find((each) => each.scheme === 'exact' && each.network === network.id);
       if (typeof kind?.extra?.feePayer === 'string') return kind.extra.feePayer;
@@ -171,6 +189,12 @@ export function createX402Rail(
   });
 
   const opened = new Map<string, Opened>();
+
+  function ownFeePayer(network: Network): string | null {
+    const open = opened.get(network.id);
+    return open !== undefined && 'settler' in open ? open.settler.feePayer : null;
+  }
+
   const closing: Rpc[] = [];
   for (const network of NETWORKS) {
     const rpcUrl = config.rpcUrls[network.name];
@@ -182,12 +206,20 @@ export function createX402Rail(
       report: (step: 'verify' | 'settle', outcome: string) => parts.report(network.id, step, outcome),
     };
     if (network.kind === 'solana') {
-      opened.set(network.id, {
-        network,
+      const chain = solanaChain(rpc, nowMs);
+      const sender = createEndingSender({ sql: parts.sql, network: network.id, chain, nowMs });
+      const keyOf = (text: string | null) => (text === null ? null : readSolanaKey(text));
+      const refundKey = keyOf(config.refundKeySolana);
+      const settler = solanaSettler({
         rpc,
-        payTo,
-        payments: svmPayments({ network, rpc, nowMs, ...common }),
+        sender,
+        key: keyOf(config.relayerKeySolana),
+        isPoor: (payment) => isPoor(rpc, payment),
+        nowMs,
       });
+      const refunds = refundKey === null ? null : solanaRefunds({ rpc, sender, key: refundKey, nowMs });
+      const payments = svmPayments({ network, rpc, nowMs, settler, refunds, ...common });
+      opened.set(network.id, { network, rpc, payTo, payments, settler, sender });
       continue;
     }
     const chain = openEvmChain(network, rpc, nowMs);
@@ -233,7 +265,9 @@ export function createX402Rail(
       const payTo = network.kind === 'evm' ? config.recipient : config.recipientSolana;
       const feePayer = feePayerOf(network);
       const settles =
-        (network.kind === 'evm' && config.relayerKeys.length > 0) || facilitatorsFor(network, 2).length > 0;
+        (network.kind === 'evm' && config.relayerKeys.length > 0) ||
+        ownFeePayer(network) !== null ||
+        facilitatorsFor(network, 2).length > 0;
       if (payTo === null || !settles || (network.kind === 'solana' && feePayer === null)) return [];
       return [{ network, payTo, feePayer }];
     });
@@ -349,6 +383,7 @@ export function createX402Rail(
         blockhash: transfer.blockhash,
         messageHash: transfer.messageHash,
         memo: transfer.memo,
+        feePayer: transfer.feePayer,
         forFacilitator: forFacilitator({ transaction: presented.transaction }),
       };
       const key = `${network.id}:${transfer.messageHash}`;
@@ -434,11 +469,13 @@ export function createX402Rail(
     const wanted = { payTo: open.payTo, amountUnits };
     if ('chain' in open)
       return findEvmTransfer({ chain: open.chain, rpc: open.rpc, nowMs }, transaction, wanted);
-    const feePayers = new Set(
-      facilitators.flatMap(({ kinds }) =>
+    const own = ownFeePayer(open.network);
+    const feePayers = new Set([
+      ...(own === null ? [] : [own]),
+      ...facilitators.flatMap(({ kinds }) =>
         kinds.map((kind) => kind.extra?.feePayer).filter((each) => typeof each === 'string'),
       ),
-    );
+    ]);
     return findSolanaTransfer({ rpc: open.rpc, nowMs }, transaction, {
       ...wanted,
       asset: open.network.asset,
@@ -624,9 +661,17 @@ export function createX402Rail(
           revision += 1;
         }),
       );
+      for (const open of opened.values()) {
+        if (!('settler' in open)) continue;
+        const before = open.settler.feePayer;
+        await open.settler.refresh();
+        if (open.settler.feePayer !== before) revision += 1;
+      }
     },
     async resume() {
-      const relayers = [...opened.values()].flatMap((open) => ('relayers' in open ? open.relayers : []));
+      const relayers = [...opened.values()].flatMap((open): readonly { resume(): Promise<number> }[] =>
+        'relayers' in open ? open.relayers : [open.sender],
+      );
       const resumed = await Promise.allSettled(relayers.map((relayer) => relayer.resume()));
       const failed = resumed.find(({ status }) => status === 'rejected');
       if (failed?.status === 'rejected') throw failed.reason;
