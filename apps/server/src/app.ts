@@ -232,6 +232,7 @@ export function createApp(parts: AppParts): App {
     },
   );
   const mpp = openMppRail(config.mpp, new URL(baseUrl).hostname, {
+    sql,
     evm: x402.authorizations(BASE_CHAIN_ID),
     nowMs,
     report: (network, step, outcome) => metrics.settlement(network, step, outcome),
@@ -544,8 +545,10 @@ export function createApp(parts: AppParts): App {
         name: 'resume-relayers',
         intervalMs: RELAYERS_RESUMED_EVERY_MS,
         async run() {
-          await x402.resume();
-          await registrar?.resume();
+          // A chain that is silent keeps no other one waiting.
+          const all = await Promise.allSettled([x402.resume(), mpp?.resume(), registrar?.resume()]);
+          const failed = all.find(({ status }) => status === 'rejected');
+          if (failed?.status === 'rejected') throw failed.reason;
         },
       },
       ...(cards?.jobs ?? []),

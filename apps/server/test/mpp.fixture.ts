@@ -40,6 +40,7 @@ export async function startMppWorld() {
       MPP_TEMPO_RPC_URL: chain.url,
       MPP_TEMPO_RECIPIENT: recipient,
       MPP_TEMPO_CURRENCY: USDC_E,
+      MPP_TEMPO_REFUND_KEY: SANDBOX_ACCOUNTS.refunds.privateKey,
     } as Record<string, string>,
 
     /** A fresh wallet with stablecoins on both chains. */

@@ -26,7 +26,12 @@ await runCommand('npm run books [-- --json]', async () => {
       },
     );
     const evm = x402.authorizations(8453);
-    const mpp = openMppRail(config.mpp, 'localhost', { evm, nowMs: Date.now, report: () => {} });
+    const mpp = openMppRail(config.mpp, 'localhost', {
+      sql: database.sql,
+      evm,
+      nowMs: Date.now,
+      report: () => {},
+    });
     const chains = await Promise.all([x402.audit(), mpp?.audit(database.sql) ?? []])
       .then((audits) => audits.flat())
       .finally(() => Promise.all([x402.close(), mpp?.close()]));

@@ -24,6 +24,7 @@ import {
   type Recalled,
   type Headers as RequestHeaders,
 } from '../../paid-call/rail.ts';
+import { createEndingSender } from '../../relayer/ending-sender.ts';
 import { auditNetwork, type ChainAudit } from '../x402/audit.ts';
 import type { Hex } from '../x402/eip3009.ts';
 import type { AuthorizationSettler } from '../x402/x402.ts';
@@ -34,6 +35,7 @@ import {
   type TempoTransaction,
   tempoPayments,
 } from './tempo-payments.ts';
+import { tempoChain, tempoRefunds } from './tempo-refunds.ts';
 
 const TEMPO_CHAIN_ID = 4217;
 const TEMPO = `eip155:${TEMPO_CHAIN_ID}`;
@@ -50,7 +52,7 @@ interface MppConfig {
   secretKeys: readonly [string, ...string[]];
   /** The name that challenges are bound to; the host of the public address. */
   realm: string;
-  tempo: { rpcUrl: string; recipient: Hex; currency: Hex } | null;
+  tempo: { rpcUrl: string; recipient: Hex; currency: Hex; refundKey: Hex | null } | null;
 }
 
 export interface MppRail {
@@ -64,6 +66,8 @@ export interface MppRail {
   ): Promise<{ headers: Record<string, string>; body: Record<string, unknown> }>;
   /** Holds the books against the Tempo chain; the other chains are the x402 rail's to ask. */
   audit(sql: Database): Promise<ChainAudit[]>;
+  /** One round over our own transactions that are on their way. */
+  resume(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -89,20 +93,23 @@ export function openMppRail(
     tempoRpcUrl: string;
     tempoRecipient: Hex | null;
     tempoCurrency: Hex;
+    tempoRefundKey: Hex | null;
   },
   realm: string,
   parts: Parameters<typeof createMppRail>[1],
 ): MppRail | null {
   const { methods, tempoRpcUrl: rpcUrl, tempoRecipient: recipient, tempoCurrency: currency } = config;
+  const { tempoRefundKey: refundKey } = config;
   const [first, ...others] = config.secretKeys;
   if (methods.length === 0 || first === undefined) return null;
-  const onTempo = recipient === null ? null : { rpcUrl, recipient, currency };
+  const onTempo = recipient === null ? null : { rpcUrl, recipient, currency, refundKey };
   return createMppRail({ methods, secretKeys: [first, ...others], realm, tempo: onTempo }, parts);
 }
 
 function createMppRail(
   config: MppConfig,
   parts: {
+    sql: Database;
     evm: AuthorizationSettler | null;
     nowMs(): number;
     report(network: string, step: 'verify' | 'settle', outcome: string): void;
@@ -444,11 +451,20 @@ function createMppRail(
     }
   }
 
-  const onTempo =
+  const sender =
     rpc === null
+      ? null
+      : createEndingSender({ sql: parts.sql, network: TEMPO, chain: tempoChain(rpc), nowMs: parts.nowMs });
+  const refundKey = config.tempo?.refundKey ?? null;
+  const onTempo =
+    rpc === null || sender === null
       ? null
       : tempoPayments({
           rpc,
+          refunds:
+            refundKey === null
+              ? null
+              : tempoRefunds({ rpc, sender, chainId: TEMPO_CHAIN_ID, privateKey: refundKey }),
           nowMs: parts.nowMs,
           report: (step, outcome) => parts.report(TEMPO, step, outcome),
         });
@@ -480,8 +496,10 @@ function createMppRail(
       if (payment.network === TEMPO) return onTempo?.finality(payment, transaction) ?? 'unknown';
       return evmMethod?.chains.finality(payment, transaction) ?? 'unknown';
     },
-    canRefund: (network) => network !== TEMPO && evmMethod?.chains.canRefund(network) === true,
-    refund: async (refund) => evmMethod?.chains.refund(refund) ?? null,
+    canRefund: (network) =>
+      (network === TEMPO ? onTempo?.canRefund : evmMethod?.chains.canRefund(network)) === true,
+    refund: async (refund) =>
+      (await (refund.network === TEMPO ? onTempo : evmMethod?.chains)?.refund(refund)) ?? null,
   };
 
   const methods: MppRail['methods'] = config.methods.flatMap((method): MppRail['methods'] => {
@@ -549,6 +567,9 @@ function createMppRail(
       if (tempoMethod === null) return [];
       const payTo = tempoMethod.recipient;
       return [await auditNetwork({ sql, network: TEMPO, payTo, evm: null, finality: chains.finality })];
+    },
+    async resume() {
+      await sender?.resume();
     },
     async close() {
       await rpc?.close();

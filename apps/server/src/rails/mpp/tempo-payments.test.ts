@@ -141,7 +141,10 @@ function nodeThat(
     },
     close: async () => {},
   };
-  return { chain: tempoPayments({ rpc, nowMs: () => NOW_S * 1_000, report: () => {} }), sent: () => sent };
+  return {
+    chain: tempoPayments({ rpc, refunds: null, nowMs: () => NOW_S * 1_000, report: () => {} }),
+    sent: () => sent,
+  };
 }
 
 for (const [name, sendings, status] of [

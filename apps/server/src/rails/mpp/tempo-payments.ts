@@ -109,8 +109,10 @@ const FAILED = () =>
     'Fund the wallet and answer a fresh challenge.',
   );
 
+/** @param parts.refunds null: none can be sent */
 export function tempoPayments(parts: {
   rpc: Rpc;
+  refunds: Pick<NetworkPayments, 'refund'> | null;
   nowMs(): number;
   report(step: 'verify' | 'settle', outcome: string): void;
 }): NetworkPayments {
@@ -210,7 +212,7 @@ export function tempoPayments(parts: {
         return 'unknown';
       }
     },
-    canRefund: false,
-    refund: async () => null,
+    canRefund: parts.refunds !== null,
+    refund: async (refund) => (await parts.refunds?.refund(refund)) ?? null,
   };
 }

@@ -1,0 +1,169 @@
+/** Refunds on the sandbox's Tempo: however often they are asked for, and whatever befalls node and process, once. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, test } from 'node:test';
+import { type Address, erc20Abi, type Hex } from 'viem';
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import { USDC_E } from '../../../../../packages/sandbox/src/tempo/addresses.ts';
+import { fundTempo } from '../../../../../packages/sandbox/src/tempo/faucet.ts';
+import { connect } from '../../../../../packages/sandbox/src/tempo/node.ts';
+import { startTempo, type TempoChain } from '../../../../../packages/sandbox/src/tempo/tempo.ts';
+import { openTestDatabase, type TestDatabase } from '../../../test/database.fixture.ts';
+import { type NodeFault, startNodeWire } from '../../../test/fire/x402-node.fixture.ts';
+import { connectRpc } from '../../chain-rpc/json-rpc.ts';
+import { createEndingSender } from '../../relayer/ending-sender.ts';
+import { tempoChain, tempoRefunds } from './tempo-refunds.ts';
+
+const CHAIN_ID = 4217;
+const SEND = 'eth_sendRawTransaction';
+const AMOUNT = 50_000n;
+
+let chain: TempoChain;
+let database: TestDatabase;
+before(async () => {
+  [chain, database] = await Promise.all([startTempo({ stateDir: null }), openTestDatabase()]);
+});
+after(() => Promise.all([chain?.stop(), database?.close()]));
+
+const holds = (account: Address): Promise<bigint> =>
+  connect(chain.url).readContract({
+    address: USDC_E,
+    abi: erc20Abi,
+    functionName: 'balanceOf',
+    args: [account],
+  });
+
+/** A key with its network of rows, a payee, a wire to the node, and any number of processes. */
+async function setting(test: { name: string }, usdcMicros = 1_000_000n) {
+  const privateKey = generatePrivateKey();
+  const { address } = privateKeyToAccount(privateKey);
+  if (usdcMicros > 0n) await fundTempo(chain.url, address, usdcMicros);
+  const payee = privateKeyToAccount(generatePrivateKey()).address;
+  const wire = await startNodeWire(chain.url);
+  const rpcs: ReturnType<typeof connectRpc>[] = [];
+  let aheadMs = 0;
+  const refund = { callId: randomUUID(), network: 'eip155:4217', asset: USDC_E, payee, amountUnits: AMOUNT };
+  return {
+    address,
+    payee,
+    wire,
+    refund,
+    pass(ms: number) {
+      aheadMs += ms;
+    },
+    process() {
+      const rpc = connectRpc(wire.url, { timeoutMs: 5_000 });
+      rpcs.push(rpc);
+      const sender = createEndingSender({
+        sql: database.sql,
+        network: test.name,
+        chain: tempoChain(rpc),
+        nowMs: () => Date.now() + aheadMs,
+      });
+      const refunds = tempoRefunds({ rpc, sender, chainId: CHAIN_ID, privateKey });
+      return { refund: () => refunds.refund(refund), resume: () => sender.resume() };
+    },
+    rows: async () =>
+      (
+        await database.sql<{ state: number }[]>`
+        select state from ending_transactions where network = ${test.name} order by created_at`
+      ).map(({ state }) => state),
+    async close() {
+      wire.mend();
+      await Promise.all(rpcs.map((rpc) => rpc.close()));
+      await wire.close();
+    },
+  };
+}
+
+test('asked for by four processes at once, and again: one transfer, which names the call', async (t) => {
+  const it = await setting(t);
+  const said = await Promise.all(Array.from({ length: 4 }, () => it.process().refund()));
+  said.push(await it.process().refund());
+  const [hash] = new Set(said.filter((each) => each !== null));
+  assert(hash !== undefined && said.every((each) => each === null || each === hash), String(said));
+  assert.equal(await holds(it.payee), AMOUNT);
+  const receipt = await connect(chain.url).getTransactionReceipt({ hash: hash as Hex });
+  const memo = it.refund.callId.replaceAll('-', '');
+  assert(receipt.logs.some(({ topics, data }) => [...topics, data].some((word) => word?.includes(memo))));
+  assert.deepEqual(await it.rows(), [1]);
+  await it.close();
+});
+
+const FAULTS: readonly [string, NodeFault][] = [
+  ['gets lost on its way', 'request lost'],
+  ['is taken, and the reply lost', 'reply lost'],
+  ['is taken, and the node says no', { did: true, says: { error: { code: -32003, message: 'rejected' } } }],
+  ['is not taken, and the node says yes', { did: false, says: { result: `0x${'12'.repeat(32)}` } }],
+];
+for (const [what, fault] of FAULTS) {
+  test(`a refund that ${what}: one transfer`, async (t) => {
+    const it = await setting(t);
+    it.wire.next(SEND, fault);
+    const first = await it.process().refund();
+    it.wire.mend();
+    it.pass(3_000);
+    await it.process().resume();
+    const hash = (await it.process().refund()) ?? (await it.process().refund());
+    assert(hash !== null && (first === null || first === hash));
+    assert.equal(await holds(it.payee), AMOUNT);
+    assert.deepEqual(await it.rows(), [1]);
+    await it.close();
+  });
+}
+
+test('killed between storing and sending: whoever comes next sends the very same', async (t) => {
+  const it = await setting(t);
+  // As long as the first lives nothing that it sends arrives.
+  it.wire.next(SEND, 'request lost', 100);
+  assert.equal(await it.process().refund(), null);
+  it.wire.mend();
+  it.pass(3_000);
+  assert.equal(await it.process().resume(), 1);
+  assert.notEqual(await it.process().refund(), null);
+  assert.equal(await holds(it.payee), AMOUNT);
+  assert.deepEqual(await it.rows(), [1]);
+  await it.close();
+});
+
+test('a node that is silent is asked again, and nothing is sent twice', async (t) => {
+  const it = await setting(t);
+  it.wire.cut();
+  assert.equal(await it.process().refund(), null);
+  assert.deepEqual(await it.rows(), []);
+  it.wire.mend();
+  assert.notEqual(await it.process().refund(), null);
+  assert.equal(await holds(it.payee), AMOUNT);
+  await it.close();
+});
+
+test('a key without funds sends nothing, until it has some', async (t) => {
+  const it = await setting(t, 0n);
+  assert.equal(await it.process().refund(), null);
+  assert.deepEqual(await it.rows(), []);
+  await fundTempo(chain.url, it.address, 1_000_000n);
+  assert.notEqual(await it.process().refund(), null);
+  assert.equal(await holds(it.payee), AMOUNT);
+  await it.close();
+});
+
+// The last, because it moves the clock of the chain.
+test('one that got lost until its end: another one is sent, and the first can land no more', async (t) => {
+  const it = await setting(t);
+  it.wire.next(SEND, 'request lost', 100);
+  assert.equal(await it.process().refund(), null);
+  it.wire.mend();
+  const node = connect(chain.url);
+  await node.increaseTime({ seconds: 200 });
+  await node.mine({ blocks: 1 });
+  const hash = await it.process().refund();
+  assert.notEqual(hash, null);
+  assert.deepEqual(await it.rows(), [3, 1]);
+  const [first] = await database.sql<{ raw: Hex }[]>`
+    select raw from ending_transactions where network = ${t.name} and state = 3`;
+  await assert.rejects(
+    node.request({ method: 'eth_sendRawTransaction', params: [first?.raw ?? '0x'] } as never),
+  );
+  assert.equal(await holds(it.payee), AMOUNT);
+  await it.close();
+});

@@ -1,0 +1,131 @@
+/**
+ * Sends stablecoins back on Tempo from a key that holds them, once for each call. The chain itself sees to the once: each
+ * call has a nonce key of its own, of which the chain takes every nonce a single time. https://docs.tempo.xyz
+ */
+import { decodeAbiParameters, encodeFunctionData, type Hex, keccak256, parseAbi, toBytes } from 'viem';
+import { privateKeyToAccount } from 'viem/accounts';
+import { Abis, Addresses, Transaction } from 'viem/tempo';
+import type { Rpc } from '../../chain-rpc/json-rpc.ts';
+import type { Refund } from '../../paid-call/rail.ts';
+import type {
+  EndingChain,
+  EndingSender,
+  EndingTransaction,
+  Fate,
+  StoredTransaction,
+} from '../../relayer/ending-sender.ts';
+import { asMined } from '../../relayer/relayer.ts';
+
+/** For how long a refund may be mined, by the chain's clock. */
+const VALID_S = 60n;
+/** How far the chain's clock must be past that: nodes do not all know the newest block. */
+const OVER_MARGIN_S = 60n;
+/** A transfer with a memo uses some 70,000, the first nonce of a key some 300,000 more. */
+const GAS_LIMIT = 2_000_000n;
+const WAIT_MS = 6_000;
+/** Keys above are the network's own. */
+const NONCE_KEY_BITS = 192n;
+const NONCES = parseAbi(['function getNonce(address account, uint256 nonceKey) view returns (uint64 nonce)']);
+
+/** The measure of `endsAt` is the chain's clock, in seconds since 1970. */
+export function tempoChain(rpc: Rpc): EndingChain {
+  async function fateOf({ hash, raw, endsAt }: StoredTransaction, head: bigint): Promise<Fate> {
+    const mined = asMined(await rpc.call('eth_getTransactionReceipt', [hash]));
+    // A block is final when it is there.
+    if (mined !== null) return { status: 'landed', ok: mined.status === 'success', final: true };
+    if (head <= endsAt + OVER_MARGIN_S) return { status: 'unseen' };
+    // A node may have forgotten the receipt, and never forgets a nonce.
+    const { from, nonceKey, nonce } = Transaction.deserialize(
+      raw as Transaction.TransactionSerializedTempo,
+    ) as { from?: Hex; nonceKey?: bigint; nonce?: number };
+    if (from === undefined || nonceKey === undefined) throw new Error('not one of our refunds');
+    const used = (await nonceOf(rpc, from, nonceKey)) > BigInt(nonce ?? 0);
+    return { status: used ? 'unseen' : 'over' };
+  }
+
+  return {
+    async fates(transactions) {
+      // The head first: the receipts are then asked of a chain that is at least as long.
+      const head = await clockOf(rpc);
+      return Promise.all(transactions.map((each) => fateOf(each, head)));
+    },
+    send: (raw) => rpc.call('eth_sendRawTransaction', [raw]),
+  };
+}
+
+/** @param parts.privateKey holds the stablecoin that is sent back, which pays the fee too */
+export function tempoRefunds(parts: { rpc: Rpc; sender: EndingSender; chainId: number; privateKey: Hex }) {
+  const { rpc, sender, chainId } = parts;
+  const account = privateKeyToAccount(parts.privateKey);
+
+  /** @returns null when it would fail now, or when an earlier one may have landed */
+  async function make(id: string, refund: Refund): Promise<EndingTransaction | null> {
+    const asset = refund.asset as Hex;
+    const nonceKey = BigInt(keccak256(toBytes(id))) & ((1n << NONCE_KEY_BITS) - 1n);
+    const [head, nonce, failed, gasPrice] = await Promise.all([
+      clockOf(rpc),
+      nonceOf(rpc, account.address, nonceKey),
+      sender.failed(id),
+      rpc.call('eth_gasPrice', []),
+    ]);
+    // Each that landed and failed has used one nonce. One more was used: something landed that we do not know the end of.
+    if (nonce !== BigInt(failed)) return null;
+    const data = encodeFunctionData({
+      abi: Abis.tip20,
+      functionName: 'transferWithMemo',
+      args: [refund.payee as Hex, refund.amountUnits, memoOf(refund.callId)],
+    });
+    // What would fail costs a fee each time: a wallet that ran dry is found out for nothing.
+    await rpc.call('eth_call', [{ from: account.address, to: asset, data }, 'latest']);
+    const validBefore = head + VALID_S;
+    const raw = await account.signTransaction(
+      {
+        chainId,
+        calls: [{ to: asset, data }],
+        nonceKey,
+        nonce: Number(nonce),
+        gas: GAS_LIMIT,
+        maxFeePerGas: BigInt(String(gasPrice)) * 2n,
+        maxPriorityFeePerGas: 0n,
+        validBefore: Number(validBefore),
+        feeToken: asset,
+      } as never,
+      { serializer: Transaction.serialize as never },
+    );
+    return { hash: keccak256(raw), raw, endsAt: validBefore };
+  }
+
+  return {
+    /** @returns the transaction; null: ask again later */
+    async refund(refund: Refund): Promise<string | null> {
+      const id = `refund:${refund.callId}`;
+      try {
+        const delivered = await sender.deliver(
+          { id, once: false, make: () => make(id, refund), until: 'final' },
+          WAIT_MS,
+        );
+        return delivered?.fate.status === 'landed' && delivered.fate.ok ? delivered.hash : null;
+      } catch {
+        return null;
+      }
+    },
+  };
+}
+
+/** The call's id, which is 16 bytes, in the 32 of a memo. */
+function memoOf(callId: string): Hex {
+  return `0x${callId.replaceAll('-', '').padStart(64, '0')}`;
+}
+
+/** Of the newest block, in seconds since 1970. */
+async function clockOf(rpc: Rpc): Promise<bigint> {
+  const block = (await rpc.call('eth_getBlockByNumber', ['latest', false])) as { timestamp: string };
+  return BigInt(block.timestamp);
+}
+
+async function nonceOf(rpc: Rpc, account: Hex, nonceKey: bigint): Promise<bigint> {
+  const data = encodeFunctionData({ abi: NONCES, functionName: 'getNonce', args: [account, nonceKey] });
+  const said = await rpc.call('eth_call', [{ to: Addresses.nonceManager, data }, 'latest']);
+  const [nonce] = decodeAbiParameters([{ type: 'uint64' }], said as Hex);
+  return nonce;
+}
