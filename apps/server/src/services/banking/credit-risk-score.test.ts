@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { type Hex, numberToHex, parseEther } from 'viem';
+import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
+import { ServiceFailure } from '../failure.ts';
+import { listsOf, party } from '../lists.fixture.ts';
+import { down } from '../run-context.fixture.ts';
+import { buy, ETH, pricesOf, USDC_COIN, WALLET, walletContext } from '../wallet-context.fixture.ts';
+import creditRiskScore from './credit-risk-score.ts';
+
+const AAVE_POOL = '0xA238Dd80C259a72e81d7e4664a9801593F98d1c5';
+const LISTED = '0x5a4db0c515ed0000000000000000000000000001';
+const lists = listsOf({
+  'ofac-sdn': [party('1', 'SANDBOX LISTED 1', { addresses: [{ asset: 'ETH', address: LISTED }] })],
+});
+
+let chain: TestChain;
+before(async () => {
+  chain = await startTestChain();
+  await chain.client.setBalance({ address: WALLET, value: parseEther('0.5') });
+});
+after(() => chain.stop());
+
+interface Told {
+  score: number;
+  tier: string;
+  factors: { factor: string; points: number | null; because: string }[];
+  defi: { aave: Record<string, number | null> } | null;
+  history: Record<string, unknown>;
+  sanctioned: boolean;
+}
+
+async function rate(body: Record<string, unknown>, using = lists) {
+  const now = Date.now();
+  const prices = pricesOf({ [ETH]: 2_000, [USDC_COIN]: 1 }, now);
+  const made = await buy(creditRiskScore, body, {
+    ...walletContext(chain, { defillama: prices }, now),
+    lists: using,
+  });
+  const fits = creditRiskScore.output.safeParse(made.fields);
+  assert(fits.success, fits.error?.message);
+  return { ...(made.fields.data as unknown as Told), notes: made.notes.join(' ') };
+}
+
+/** Code that answers whatever it is asked with these words. */
+function answering(words: readonly bigint[]): Hex {
+  const stores = words.map(
+    (word, at) =>
+      `7f${numberToHex(word, { size: 32 }).slice(2)}60${(at * 32).toString(16).padStart(2, '0')}52`,
+  );
+  return `0x${stores.join('')}60${(words.length * 32).toString(16)}6000f3`;
+}
+
+describe('credit-risk-score', () => {
+  it('reads means and history from the chain; a wallet that has sent nothing is a thin file', async () => {
+    const told = await rate({ walletAddress: WALLET });
+    assert.equal(told.tier, 'Thin file');
+    // 0.5 ETH at 2,000 USD: 40 x log10(1001) = 120.
+    assert.deepEqual([told.history.holdingsUsd, told.score], [1_000, 120]);
+    assert.equal(told.defi, null);
+    assert.match(told.notes, /Aave v3 does not answer on base/);
+    const { accounts } = chain;
+    assert.notEqual((await rate({ walletAddress: accounts.faucet.address })).score, told.score);
+  });
+
+  it('reads a lending position, and leaves it out when it is not asked for', async () => {
+    const before = await rate({ walletAddress: WALLET });
+    const [collateral, debt, health] = [1_000n * 10n ** 8n, 250n * 10n ** 8n, 32n * 10n ** 17n];
+    await chain.client.setCode({
+      address: AAVE_POOL,
+      bytecode: answering([collateral, debt, 0n, 8_000n, 7_500n, health]),
+    });
+    const told = await rate({ walletAddress: WALLET });
+    const { aave } = told.defi ?? { aave: {} };
+    assert.deepEqual(
+      [aave.collateralUsd, aave.debtUsd, aave.healthFactor, aave.liquidations],
+      [1_000, 250, 3.2, 0],
+    );
+    // Health factor above 2: 250; no liquidation: 200.
+    assert.equal(told.score, before.score + 450);
+    assert.equal((await rate({ walletAddress: WALLET, includeDefi: false })).score, before.score);
+    await chain.client.setCode({
+      address: AAVE_POOL,
+      bytecode: answering([collateral, 0n, 0n, 8_000n, 7_500n, 2n ** 256n - 1n]),
+    });
+    assert.equal((await rate({ walletAddress: WALLET })).defi?.aave.healthFactor, null);
+    await chain.client.setCode({ address: AAVE_POOL, bytecode: '0x' });
+  });
+
+  it('gives a listed wallet 0', async () => {
+    const told = await rate({ walletAddress: LISTED });
+    assert.deepEqual([told.score, told.tier, told.sanctioned], [0, 'Sanctioned', true]);
+  });
+
+  it('is not answered without prices or by an old list', async () => {
+    const unavailable = (error: unknown) => error instanceof ServiceFailure && error.status === 503;
+    await assert.rejects(rate({ walletAddress: WALLET }, listsOf({ 'ofac-sdn': 'old' })), unavailable);
+    const context = { ...walletContext(chain, { defillama: { currentPrices: down('defillama') } }), lists };
+    await assert.rejects(buy(creditRiskScore, { walletAddress: WALLET }, context), unavailable);
+  });
+});

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
+import { ServiceFailure } from '../failure.ts';
+import { listsOf, party } from '../lists.fixture.ts';
+import { WALLET, walletContext } from '../wallet-context.fixture.ts';
+import fraudDetection from './fraud-detection.ts';
+
+const LISTED = '0x5a4db0c515ed0000000000000000000000000001';
+const lists = listsOf({
+  'ofac-sdn': [party('1', 'SANDBOX LISTED 1', { addresses: [{ asset: 'ETH', address: LISTED }] })],
+});
+
+let chain: TestChain;
+before(async () => {
+  chain = await startTestChain();
+});
+after(() => chain.stop());
+
+interface Told {
+  fraudScore: number;
+  riskLevel: string;
+  features: { code: string; contribution: number | null; because: string }[];
+  listMatches: { uid: string; address: string }[];
+  requiresHumanReview: boolean;
+  confidenceScore: number;
+  fieldsRead: string[];
+}
+
+async function look(body: Record<string, unknown>, using = lists) {
+  const input = fraudDetection.input.parse(fraudDetection.adapt?.(body) ?? body);
+  const made = await fraudDetection.run(input, { ...walletContext(chain, {}, Date.now()), lists: using });
+  assert.equal(fraudDetection.output.safeParse(made.fields).success, true);
+  return { ...(made.fields.data as unknown as Told), notes: made.notes.join(' '), sources: made.sources };
+}
+
+const refusedWith = (status: number, field?: string) => (error: unknown) =>
+  error instanceof ServiceFailure &&
+  error.status === status &&
+  (field === undefined || error.field === field);
+
+describe('fraud-detection', () => {
+  it('takes the transaction as the whole body, as clients send it', async () => {
+    const bare = await look({ amount: '9,800', currency: 'USD', merchant: 'shop' });
+    const wrapped = await look({ transactionData: { amount: 9_800, currency: 'USD', merchant: 'shop' } });
+    assert.deepEqual(bare.features, wrapped.features);
+    assert.deepEqual(bare.fieldsRead.sort(), ['amount', 'currency', 'merchant']);
+  });
+
+  it('looks a wallet up on its chain, and a counterparty in the lists', async () => {
+    const fresh = await look({ address: WALLET, chain: 'base' });
+    assert.equal(fresh.features.find(({ code }) => code === 'NEW_WALLET')?.contribution, 10);
+    assert(fresh.sources.some(({ name }) => name === 'base'));
+    const listed = await look({ amount: 5, to: LISTED.toUpperCase().replace('0X', '0x') });
+    assert.deepEqual(
+      [listed.fraudScore, listed.riskLevel, listed.requiresHumanReview],
+      [100, 'Critical', true],
+    );
+    assert.equal(listed.listMatches[0]?.uid, '1');
+  });
+
+  it('says of each feature that was not evaluated why', async () => {
+    const { features, confidenceScore } = await look({ amount: 20 });
+    const silent = features.filter(({ contribution }) => contribution === null);
+    assert(silent.length > 5 && silent.every(({ because }) => because.startsWith('not evaluated: ')));
+    assert(confidenceScore < 0.2);
+  });
+
+  it('refuses what it cannot read, with the field', async () => {
+    assert(!fraudDetection.input.safeParse({ transactionData: { colour: 'red' } }).success);
+    assert(!fraudDetection.input.safeParse(fraudDetection.adapt?.({}) ?? {}).success);
+    await assert.rejects(look({ amount: 'much' }), refusedWith(422, 'transactionData.amount'));
+    await assert.rejects(look({ amount: -5 }), refusedWith(422, 'transactionData.amount'));
+    await assert.rejects(look({ timestamp: 'yesterday' }), refusedWith(422, 'transactionData.timestamp'));
+    await assert.rejects(
+      look({ transactionData: { amount: 5 }, historicalPatterns: [{ amount: 1 }, { amount: 'x' }] }),
+      refusedWith(422, 'historicalPatterns.1.amount'),
+    );
+    await assert.rejects(look({ address: WALLET, chain: 'ethereum' }), refusedWith(422));
+  });
+
+  it('is not answered by an old list', async () => {
+    await assert.rejects(look({ amount: 5 }, listsOf({ 'ofac-sdn': 'old' })), refusedWith(503));
+  });
+});
