@@ -21,8 +21,9 @@ export interface NameIndex<Owner> {
   search(asked: string, options?: { leastScore?: number; most?: number }): Promise<NameHit<Owner>[]>;
 }
 
-/** Words and names that are compared before other work gets its turn: about a millisecond's worth. */
-const AT_ONCE = 1_500;
+/** Words and names that are compared before other work gets its turn: a few milliseconds' worth. */
+const WORDS_AT_ONCE = 500;
+const NAMES_AT_ONCE = 100;
 /** A word that is like the one asked for, before it is known what else is. */
 const WORD_SCORE = 0.82;
 const MOST_HITS = 50;
@@ -44,7 +45,7 @@ export async function indexNames<Owner>(named: Iterable<IndexedName<Owner>>): Pr
         skeletons.set(word, read.skeletons[at] ?? '');
       } else if (known.at(-1) !== index) known.push(index);
     });
-    if (index % AT_ONCE === AT_ONCE - 1) await nextTurn();
+    if (index % WORDS_AT_ONCE === WORDS_AT_ONCE - 1) await nextTurn();
   }
   const words = [...skeletons];
 
@@ -61,7 +62,7 @@ export async function indexNames<Owner>(named: Iterable<IndexedName<Owner>>): Pr
         let compared = 0;
         for (const [other, otherSkeleton] of words) {
           compared += 1;
-          if (compared % AT_ONCE === 0) await nextTurn();
+          if (compared % WORDS_AT_ONCE === 0) await nextTurn();
           // Nothing that begins otherwise, by letter or by sound, comes as close as it would have to.
           if (other[0] !== word[0] && otherSkeleton[0] !== skeleton[0]) continue;
           if (wordScore(word, other, skeleton, otherSkeleton) < WORD_SCORE) continue;
@@ -79,7 +80,7 @@ export async function indexNames<Owner>(named: Iterable<IndexedName<Owner>>): Pr
         const entry = entries[index];
         if (entry === undefined) continue;
         compared += 1;
-        if (compared % AT_ONCE === 0) await nextTurn();
+        if (compared % NAMES_AT_ONCE === 0) await nextTurn();
         const score = nameScore(read, entry.read);
         if (score >= leastScore) hits.push({ owner: entry.owner, name: entry.name, score });
       }

@@ -119,9 +119,11 @@ export function wordScore(a: string, b: string, skeletonA: string, skeletonB: st
   // A number is the same or another one; a single letter may stand for a word that begins with it.
   if (/\d/.test(a) || /\d/.test(b)) return 0;
   if (a.length === 1 || b.length === 1) return a[0] === b[0] ? 0.85 : 0;
-  const byLetters = jaroWinkler(a, b) * editShare(a, b);
+  const letters = jaroWinkler(a, b);
+  // The edit distance only takes away, and is the dearer of the two.
+  const byLetters = letters < LEAST_WORD_SCORE ? 0 : letters * editShare(a, b);
   // Two consonants are too few to know a word by, and the letters must not be far apart either.
-  const alike = skeletonA.length >= 3 && skeletonA === skeletonB && jaroWinkler(a, b) >= LEAST_LETTERS;
+  const alike = skeletonA.length >= 3 && skeletonA === skeletonB && letters >= LEAST_LETTERS;
   return Math.max(byLetters, alike ? CONSONANTS_WEIGHT : 0);
 }
 
