@@ -40,7 +40,7 @@ module.exports = {
     },
     mayKnow(
       'services',
-      ['upstreams/', 'quant/', 'compliance/', 'threads/'],
+      ['upstreams/', 'quant/', 'compliance/', 'threads/', 'code-analysis/'],
       'What is sold knows nothing of money, HTTP or the database.',
     ),
     mayKnow(
@@ -50,6 +50,7 @@ module.exports = {
     ),
     mayKnow('quant', [], 'Numbers in, numbers out.'),
     mayKnow('compliance', [], 'Names and rules: nothing is asked there.'),
+    mayKnow('code-analysis', [], 'Code in, findings out.'),
     mayKnow('threads', [], 'A thread does not know what is done in it.'),
     mayKnow(
       'rails',

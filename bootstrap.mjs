@@ -73,7 +73,7 @@ function install(scope) {
     .digest('hex');
   const installed = existsSync(stampFile) ? JSON.parse(readFileSync(stampFile, 'utf8')) : {};
   if (installed.lock === lock && (installed.scope === 'everything' || installed.scope === scope)) return;
-  process.stderr.write('farebox: installing (once; 400 MB on disk for npm start) ...\n');
+  process.stderr.write('farebox: installing (once; 480 MB on disk for npm start) ...\n');
   npmInstall(root, scope === 'product' ? ['--omit=dev'] : []);
   writeFileSync(stampFile, JSON.stringify({ lock, scope }));
 }

@@ -104,6 +104,11 @@ const CLIENT_BODIES: readonly (readonly [path: string, body: Record<string, unkn
   ['token-metadata', { contractAddress: '0x4200000000000000000000000000000000000006', chainId: 8453 }],
   ['agent-create-wallet', { agent_id: 'agent-7', chain: 'base' }],
   ['verified-agent-identity', { agentAddress: WALLET }],
+  [
+    'smart-contract-audit',
+    { address: '0x8004A169FB4a3325136EB29fA0ceB6D2e539a432', chainId: 8453, scope: 'full' },
+  ],
+  ['smart-contract-audit', { contractCode: 'contract A { address a; function f() public { a.call(""); } }' }],
   ['ai-inference', { prompt: 'What is 2 + 2?', max_tokens: 50, system_prompt: 'Be brief.' }],
 ];
 

@@ -44,7 +44,7 @@ const KEYLESS = [
   ...['binance', 'cctp', 'coinbase', 'coingecko', 'defillama', 'dexscreener', 'edgar', 'erddap'],
   ...['feargreed', 'frankfurter', 'gdelt', 'geckoterminal', 'gibs', 'hackernews', 'kalshi', 'kraken'],
   ...['lifi', 'llamayields', 'mixers', 'ofac', 'polymarket', 'polymarketclob', 'sectickers', 'uksanctions'],
-  ...['unsc'],
+  ...['sourcify', 'unsc'],
 ];
 /** Chains that the sandbox has no double of: without an address they are not there. */
 const ABSENT_CHAINS = ['ethereum', 'polygon', 'arbitrum', 'optimism', 'bsc'];

@@ -26,6 +26,7 @@ import { polymarket } from './polymarket.ts';
 import { polymarketclob } from './polymarketclob.ts';
 import { sectickers } from './sectickers.ts';
 import { solana } from './solana.ts';
+import { sourcify } from './sourcify.ts';
 import { uksanctions } from './uksanctions.ts';
 import { unsc } from './unsc.ts';
 
@@ -62,6 +63,7 @@ export const UPSTREAMS = {
   polymarketclob,
   sectickers,
   solana,
+  sourcify,
   uksanctions,
   unsc,
 } as const;

@@ -25,6 +25,7 @@ import { ofac } from './ofac.ts';
 import { polymarket } from './polymarket.ts';
 import { polymarketclob } from './polymarketclob.ts';
 import { sectickers } from './sectickers.ts';
+import { sourcify } from './sourcify.ts';
 import { uksanctions } from './uksanctions.ts';
 import { unsc } from './unsc.ts';
 import { openWorld, type World } from './world.ts';
@@ -48,6 +49,7 @@ const VERSION_PATHS: Readonly<Record<string, string>> = {
   hackernews: '/api/v1',
   kalshi: '/trade-api/v2',
   lifi: '/v1',
+  sourcify: '/server',
 };
 
 const UPSTREAMS: Readonly<Record<string, (app: FastifyInstance, world: World) => void>> = {
@@ -75,6 +77,7 @@ const UPSTREAMS: Readonly<Record<string, (app: FastifyInstance, world: World) =>
   polymarket,
   polymarketclob,
   sectickers,
+  sourcify,
   uksanctions,
   unsc,
 };

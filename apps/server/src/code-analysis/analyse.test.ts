@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { analyse } from './analyse.ts';
+import { allows, readSource, UnreadableSource, withoutComments } from './compiler.ts';
+import { RULES, type Severity } from './rules/finding.ts';
+import { PAIRS, sampleSource } from './samples.fixture.ts';
+import { fromTolerantParser } from './syntax/tolerant-tree.ts';
+
+const GRAVE: readonly Severity[] = ['CRITICAL', 'HIGH', 'MEDIUM'];
+const rulesIn = (source: string) => {
+  const { program, compiler } = readSource({ 'C.sol': source });
+  assert.notEqual(compiler, null, 'a sample must compile');
+  return analyse(program);
+};
+
+describe('thirty weak contracts and their harmless twins', () => {
+  for (const pair of PAIRS) {
+    it(`${pair.rule}: ${pair.what}`, () => {
+      const weak = rulesIn(sampleSource(pair, pair.weak)).filter(({ rule }) => rule === pair.rule);
+      assert.equal(weak[0]?.line, 3, `not found: ${JSON.stringify(weak)}`);
+      const harmless = rulesIn(sampleSource(pair, pair.harmless));
+      assert.deepEqual(
+        harmless.filter(({ rule }) => rule === pair.rule).map(({ detail }) => detail),
+        [],
+        'a false alarm',
+      );
+      // The twin must not be excused from one rule by falling to a graver one of the same class.
+      const sameClass = harmless.filter(
+        ({ rule, severity }) => RULES[rule].class === RULES[pair.rule].class && GRAVE.includes(severity),
+      );
+      assert.deepEqual(
+        sameClass.map(({ rule, detail }) => `${rule}: ${detail}`),
+        [],
+      );
+    });
+  }
+
+  it('are sixty', () => {
+    assert.equal(new Set(PAIRS.flatMap(({ weak, harmless }) => [weak, harmless])).size, 60);
+  });
+});
+
+describe('where a finding stands', () => {
+  it('is the line of the text, whatever bytes and comments come before', () => {
+    const source =
+      'pragma solidity ^0.8.0;\n/* é ü 漢字 \u{1f600}\n */ contract C {\n  address to;\n  // ünder\n  function f() public {\n    to.call("");\n  }\n}\n';
+    assert.deepEqual(
+      rulesIn(source).map(({ rule, line, routine }) => [rule, line, routine]),
+      [['unchecked-call', 7, 'f']],
+    );
+  });
+
+  it('says how an internal call is reached', () => {
+    const source =
+      'pragma solidity ^0.8.0;\ncontract C {\n  mapping(address => uint256) owed;\n  function pay(uint256 a) internal {\n    (bool ok,) = msg.sender.call{value: a}("");\n    require(ok);\n  }\n  function take() public {\n    pay(owed[msg.sender]);\n    owed[msg.sender] = 0;\n  }\n}\n';
+    const [found] = rulesIn(source);
+    assert.deepEqual(
+      [found?.rule, found?.line, found?.related.map(({ line }) => line)],
+      ['reentrancy', 5, [10, 9, 8]],
+    );
+  });
+});
+
+describe('the compiler that reads a source', () => {
+  const trivial = (pragma: string) => readSource({ 'C.sol': `${pragma}\ncontract C { uint256 x; }` });
+
+  it('is the newest that the pragma allows, and else the newest of its minor', () => {
+    assert.deepEqual(
+      ['pragma solidity ^0.4.11;', 'pragma solidity 0.6.6;', 'pragma solidity >=0.5.0 <0.7.0;', ''].map(
+        (pragma) => {
+          const { compiler, pragmaReplaced } = trivial(pragma);
+          return [compiler, pragmaReplaced];
+        },
+      ),
+      [
+        ['0.4.26', false],
+        ['0.6.12', true],
+        ['0.6.12', false],
+        ['0.8.37', false],
+      ],
+    );
+  });
+
+  it('reads a pragma as it is meant: not in a comment, not in a string', () => {
+    const { compiler } = readSource({
+      'C.sol':
+        '// pragma solidity 0.4.0;\npragma solidity ^0.7.0;\ncontract C { string s = "pragma solidity 0.5.0;"; }',
+    });
+    assert.equal(compiler, '0.7.6');
+    assert.equal(withoutComments('a // b\n/* c */ d "e\\"f" g'), `a     \n        d "${' '.repeat(4)}" g`);
+  });
+
+  it('keeps every line where it is when it takes the pragma away', () => {
+    const { program } = readSource({
+      'C.sol': 'pragma\nsolidity\n0.4.24\n;\ncontract C { address a; function f() public { a.send(1); } }',
+    });
+    assert.deepEqual(
+      analyse(program).map(({ rule, line }) => [rule, line]),
+      [['unchecked-call', 5]],
+    );
+  });
+
+  it('knows the operators of a pragma', () => {
+    const allowed = [
+      '^0.8.0',
+      '>=0.4.22 <0.9.0',
+      '0.8.37',
+      '0.8',
+      '>0.8.30',
+      '0.7.0 - 0.8.40',
+      '^0.7.0 || ^0.8.0',
+      '>=0.5',
+    ];
+    const refused = ['^0.7.0', '<0.8.0', '0.8.36', '>=0.4.22 <0.8.37', '0.7.0 - 0.8.36', '=0.7.6'];
+    assert.deepEqual(
+      allowed.filter((pragma) => !allows(pragma, '0.8.37')),
+      [],
+    );
+    assert.deepEqual(
+      refused.filter((pragma) => allows(pragma, '0.8.37')),
+      [],
+    );
+  });
+
+  it('gives way to the tolerant parser where no compiler takes the source', () => {
+    const { program, compiler, compilerError } = readSource({
+      'C.sol':
+        'pragma solidity ^0.8.0;\nimport "./Elsewhere.sol";\ncontract C is Elsewhere {\n  address to;\n  function f() public { to.call(""); }\n}',
+    });
+    assert.equal(compiler, null);
+    assert.match(compilerError ?? '', /Elsewhere\.sol/);
+    assert.deepEqual(
+      analyse(program).map(({ rule, line }) => [rule, line]),
+      [['unchecked-call', 5]],
+    );
+  });
+
+  it('is none for what is no Solidity', () => {
+    for (const text of ['', 'hello', 'contract {', '{"a":1}', 'pragma solidity ^0.8.0;', '\0\0'])
+      assert.throws(() => readSource({ 'C.sol': text }), UnreadableSource, JSON.stringify(text));
+  });
+
+  it('opens no file for an import', () => {
+    const { compiler, compilerError } = readSource({
+      'C.sol': `pragma solidity ^0.8.0;\nimport "${import.meta.filename}";\ncontract C {}`,
+    });
+    assert.equal(compiler, null);
+    assert.match(compilerError ?? '', /not found/);
+  });
+});
+
+describe('without a compiler', () => {
+  it('the samples that need no types are found all the same', () => {
+    const missed = PAIRS.filter((pair) => {
+      const program = fromTolerantParser(
+        { 'C.sol': sampleSource(pair, pair.weak) },
+        Number((pair.minor ?? '0.8').slice(2)),
+      );
+      return !analyse(program).some(({ rule }) => rule === pair.rule);
+    });
+    assert.deepEqual(
+      missed.map(({ rule, what }) => `${rule}: ${what}`),
+      [],
+    );
+  });
+});

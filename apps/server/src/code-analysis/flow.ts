@@ -1,0 +1,653 @@
+/**
+ * What may have happened before what: walks each entry of a contract along its paths, through modifiers and internal
+ * calls, and tells the rules of every expression, write and outside call with what is known there. Branches that end
+ * leave nothing behind; the others are joined.
+ */
+import {
+  bare,
+  type Call,
+  type Contract,
+  calledName,
+  contains,
+  type Expression,
+  expressionsWithin,
+  isBuiltin,
+  type Place,
+  partsOf,
+  type Routine,
+  type Statement,
+  type Variable,
+} from './syntax/tree.ts';
+
+/** Deeper internal calls are not followed. */
+const MAX_DEPTH = 6;
+/** Expressions that one entry may visit: inlining can grow without end. */
+const MAX_STEPS = 60_000;
+
+/** Where an expression stands: whose names mean what, and by which calls it was reached. */
+export interface Frame {
+  /** What is analysed: the most derived contract, which decides what an overridden function is. */
+  contract: Contract;
+  entry: Routine;
+  routine: Routine;
+  /** What parameters and local variables stand for. */
+  bindings: Map<Variable, Bound>;
+  /** The internal calls and modifiers on the way here, outermost first. */
+  trail: Place[];
+  depth: number;
+}
+export interface Bound {
+  expression: Expression;
+  frame: Frame;
+}
+
+export interface OutsideCall {
+  call: Call;
+  method: 'call' | 'send' | 'transfer' | 'delegatecall' | 'callcode' | 'staticcall' | 'function';
+  /** Whom it calls. */
+  callee: Expression;
+  /** False when the callee has too little gas to do anything. */
+  hasGas: boolean;
+  /** True when it cannot change anything by its own word (`view`, `pure`). */
+  readsOnly: boolean;
+  frame: Frame;
+}
+
+export interface Check {
+  condition: Expression;
+  holds: boolean;
+  frame: Frame;
+}
+
+export interface Write {
+  /** The state variable that changes. */
+  root: Variable;
+  target: Expression;
+  operator: string;
+  value: Expression | null;
+  place: Place;
+}
+
+/** What is known at one point of a path. */
+export interface Known {
+  /** Outside calls that may have run. */
+  calls: readonly OutsideCall[];
+  /** Conditions that hold. */
+  checks: readonly Check[];
+  /** State variables read so far. */
+  reads: ReadonlySet<Variable>;
+  /** Whoever calls was compared with somebody whom the contract knows. */
+  callerKnown: boolean;
+  /** Whoever calls is in charge here, and not only somebody with an entry of their own. */
+  ownerCalls: boolean;
+  /** Whoever calls has shown a secret or a signature. */
+  secretShown: boolean;
+  /** Inside of `unchecked { }`. */
+  unchecked: boolean;
+}
+
+/** What a rule listens to. */
+export interface Listener {
+  expression?(expression: Expression, known: Known, frame: Frame, statement: Statement | null): void;
+  outsideCall?(call: OutsideCall, known: Known): void;
+  write?(write: Write, known: Known, frame: Frame): void;
+  /** When the entry has been walked. */
+  end?(): void;
+}
+
+interface State {
+  calls: OutsideCall[];
+  checks: Check[];
+  reads: Set<Variable>;
+  callerKnown: boolean;
+  ownerCalls: boolean;
+  secretShown: boolean;
+  unchecked: boolean;
+  ended: boolean;
+}
+
+const NOTHING_KNOWN: State = {
+  calls: [],
+  checks: [],
+  reads: new Set(),
+  callerKnown: false,
+  ownerCalls: false,
+  secretShown: false,
+  unchecked: false,
+  ended: false,
+};
+
+/** The functions of a contract that anybody can call, each as the most derived contract has it. */
+export function entriesOf(contract: Contract): Routine[] {
+  const seen = new Set<string>();
+  const entries: Routine[] = [];
+  for (const base of contract.lineage) {
+    for (const routine of base.routines) {
+      if (routine.role === 'modifier' || routine.body === null) continue;
+      if (routine.visibility !== 'public' && routine.visibility !== 'external') continue;
+      if (routine.role === 'constructor' && base !== contract) continue;
+      const key = `${routine.role} ${routine.name} ${routine.parameters.map(({ type }) => type).join()}`;
+      if (seen.has(key)) continue;
+      seen.add(key);
+      entries.push(routine);
+    }
+  }
+  return entries;
+}
+
+/** Walks one entry and tells the listeners. */
+export function walkEntry(contract: Contract, entry: Routine, listeners: readonly Listener[]): void {
+  let steps = 0;
+
+  function run(routine: Routine, frame: Frame, state: State): State {
+    const exits: State[] = [];
+    const after = modified(routine, 0, frame, state, exits);
+    return joined([after, ...exits.map((exit) => ({ ...exit, ended: false }))]);
+  }
+
+  /** The body with the modifiers from one on around it. */
+  function modified(routine: Routine, at: number, frame: Frame, state: State, exits: State[]): State {
+    const invocation = routine.invocations[at];
+    if (invocation === undefined)
+      return routine.body === null ? state : step(routine.body, frame, state, exits, null);
+    const before = invocation.args.reduce((now, arg) => evaluate(arg, frame, now, null), state);
+    const { target } = invocation;
+    if (target === null || target.role !== 'modifier') return modified(routine, at + 1, frame, before, exits);
+    const modifier = overriding(target, frame.contract);
+    if (modifier.body === null || frame.depth > MAX_DEPTH)
+      return modified(routine, at + 1, frame, before, exits);
+    const inner = frameOf(modifier, frame, invocation.args, invocation.place);
+    const leaving: State[] = [];
+    const result = step(modifier.body, inner, before, leaving, (now) => {
+      const own: State[] = [];
+      const done = modified(routine, at + 1, frame, now, own);
+      return joined([done, ...own.map((exit) => ({ ...exit, ended: false }))]);
+    });
+    return joined([result, ...leaving.map((exit) => ({ ...exit, ended: false }))]);
+  }
+
+  function frameOf(
+    routine: Routine,
+    outer: Frame,
+    args: readonly (Expression | undefined)[],
+    place: Place,
+  ): Frame {
+    const bindings = new Map<Variable, Bound>();
+    routine.parameters.forEach((parameter, i) => {
+      const expression = args[i];
+      if (expression !== undefined) bindings.set(parameter, { expression, frame: outer });
+    });
+    return { ...outer, routine, bindings, trail: [...outer.trail, place], depth: outer.depth + 1 };
+  }
+
+  type Placeholder = ((state: State) => State) | null;
+
+  function step(
+    statement: Statement,
+    frame: Frame,
+    state: State,
+    exits: State[],
+    placeholder: Placeholder,
+  ): State {
+    if (state.ended) return state;
+    switch (statement.kind) {
+      case 'block': {
+        const inside = { ...state, unchecked: state.unchecked || statement.unchecked };
+        const after = statement.statements.reduce(
+          (now, each) => step(each, frame, now, exits, placeholder),
+          inside,
+        );
+        return { ...after, unchecked: state.unchecked };
+      }
+      case 'expression':
+        return evaluate(statement.expression, frame, state, statement);
+      case 'declaration': {
+        if (statement.initial === null) return state;
+        const after = evaluate(statement.initial, frame, state, statement);
+        const only = statement.variables.length === 1 ? statement.variables[0] : null;
+        if (only != null) frame.bindings.set(only, { expression: statement.initial, frame });
+        return after;
+      }
+      case 'if': {
+        const decided = evaluate(statement.condition, frame, state, statement);
+        const yes = step(
+          statement.whenTrue,
+          frame,
+          assume(statement.condition, true, frame, decided),
+          exits,
+          placeholder,
+        );
+        const no = assume(statement.condition, false, frame, decided);
+        return joined([
+          yes,
+          statement.whenFalse === null ? no : step(statement.whenFalse, frame, no, exits, placeholder),
+        ]);
+      }
+      case 'loop': {
+        const started =
+          statement.before === null ? state : step(statement.before, frame, state, exits, placeholder);
+        const { condition } = statement;
+        const decided = condition === null ? started : evaluate(condition, frame, started, statement);
+        const inside =
+          condition === null || statement.bodyFirst ? decided : assume(condition, true, frame, decided);
+        const body = step(statement.body, frame, inside, exits, placeholder);
+        const round =
+          statement.after === null || body.ended
+            ? body
+            : step(statement.after, frame, body, exits, placeholder);
+        return joined([decided, round]);
+      }
+      case 'return': {
+        const after = statement.value === null ? state : evaluate(statement.value, frame, state, statement);
+        exits.push(after);
+        return { ...after, ended: true };
+      }
+      case 'revert': {
+        const after = statement.arguments.reduce((now, each) => evaluate(each, frame, now, statement), state);
+        return { ...after, ended: true };
+      }
+      case 'emit':
+        return evaluate(statement.event, frame, state, statement);
+      case 'try': {
+        const called = evaluate(statement.call, frame, state, statement);
+        return joined(statement.clauses.map((clause) => step(clause, frame, called, exits, placeholder)));
+      }
+      case 'placeholder':
+        return placeholder === null ? state : placeholder(state);
+      default:
+        return state;
+    }
+  }
+
+  /** Evaluates an expression from the inside out. */
+  function evaluate(expression: Expression, frame: Frame, state: State, statement: Statement | null): State {
+    steps += 1;
+    if (steps > MAX_STEPS || state.ended) return state;
+    let now = state;
+    if (expression.kind === 'binary' && (expression.operator === '&&' || expression.operator === '||')) {
+      const left = evaluate(expression.left, frame, now, statement);
+      const right = evaluate(
+        expression.right,
+        frame,
+        assume(expression.left, expression.operator === '&&', frame, left),
+        statement,
+      );
+      now = {
+        ...right,
+        checks: left.checks,
+        callerKnown: left.callerKnown,
+        ownerCalls: left.ownerCalls,
+        secretShown: left.secretShown,
+      };
+    } else if (expression.kind === 'conditional') {
+      const decided = evaluate(expression.condition, frame, now, statement);
+      now = joined([
+        evaluate(expression.whenTrue, frame, assume(expression.condition, true, frame, decided), statement),
+        evaluate(expression.whenFalse, frame, assume(expression.condition, false, frame, decided), statement),
+      ]);
+    } else if (expression.kind === 'assignment') {
+      now = evaluate(expression.right, frame, now, statement);
+      now = evaluate(expression.left, frame, now, statement);
+      if (
+        expression.operator === '=' &&
+        expression.left.kind === 'name' &&
+        expression.left.target?.kind === 'variable'
+      ) {
+        const { target } = expression.left;
+        // What a variable stands for must not stand for itself.
+        const loops = contains(expression.right, (part) => part.kind === 'name' && part.target === target);
+        if (target.scope !== 'state' && !loops)
+          frame.bindings.set(target, { expression: expression.right, frame });
+      }
+    } else {
+      for (const part of partsOf(expression)) now = evaluate(part, frame, now, statement);
+    }
+    const root = expression.kind === 'name' ? rootOf(expression, frame) : null;
+    if (root !== null && root.scope === 'state' && !now.reads.has(root)) {
+      now = { ...now, reads: new Set(now.reads).add(root) };
+    }
+    for (const listener of listeners) listener.expression?.(expression, now, frame, statement);
+    if (expression.kind === 'assignment')
+      tellWrites(expression.left, expression.operator, expression.right, frame, now);
+    if (expression.kind === 'unary' && ['++', '--', 'delete'].includes(expression.operator)) {
+      tellWrites(expression.operand, expression.operator, null, frame, now);
+    }
+    return expression.kind === 'call' ? called(expression, frame, now) : now;
+  }
+
+  function tellWrites(
+    target: Expression,
+    operator: string,
+    value: Expression | null,
+    frame: Frame,
+    known: Known,
+  ): void {
+    if (target.kind === 'tuple') {
+      for (const item of target.items) if (item !== null) tellWrites(item, operator, null, frame, known);
+      return;
+    }
+    const root = rootOf(target, frame);
+    // Another meaning for a name of storage writes nothing.
+    const renames =
+      target.kind === 'name' && target.target?.kind === 'variable' && target.target.scope !== 'state';
+    if (root === null || root.scope !== 'state' || renames) return;
+    for (const listener of listeners)
+      listener.write?.({ root, target, operator, value, place: target.place }, known, frame);
+  }
+
+  function called(call: Call, frame: Frame, state: State): State {
+    if (call.form !== 'call') return state;
+    const name = calledName(call);
+    const callee = bare(call.callee);
+    const target = callee.kind === 'name' || callee.kind === 'member' ? callee.target : null;
+    if (callee.kind === 'name' && target === null) {
+      const condition = call.args[0];
+      if ((name === 'require' || name === 'assert') && condition !== undefined)
+        return assume(condition, true, frame, state);
+      if (name === 'revert' || name === 'selfdestruct' || name === 'suicide')
+        return { ...state, ended: true };
+      return state;
+    }
+    if (callee.kind === 'member' && target === null && (name === 'push' || name === 'pop')) {
+      tellWrites(callee.of, name, call.args[0] ?? null, frame, state);
+      return state;
+    }
+    const outside = outsideCall(call, frame);
+    if (outside !== null) {
+      for (const listener of listeners) listener.outsideCall?.(outside, state);
+      return { ...state, calls: [...state.calls, outside] };
+    }
+    if (target?.kind !== 'routine' || frame.depth >= MAX_DEPTH) return state;
+    const isSuper = callee.kind === 'member' && callee.of.kind === 'name' && callee.of.name === 'super';
+    const routine = isSuper || callee.kind === 'member' ? target : overriding(target, frame.contract);
+    if (routine.body === null || routine === frame.routine) return state;
+    // `using L for T`: what it is called on is the first argument.
+    const on =
+      callee.kind === 'member' && routine.parameters.length === call.args.length + 1 ? [callee.of] : [];
+    return {
+      ...run(routine, frameOf(routine, frame, [...on, ...call.args], call.place), {
+        ...state,
+        unchecked: false,
+      }),
+      unchecked: state.unchecked,
+    };
+  }
+
+  /** What is known once a condition has turned out one way. */
+  function assume(condition: Expression, holds: boolean, frame: Frame, state: State): State {
+    const decided = bare(condition);
+    if (decided.kind === 'unary' && decided.operator === '!')
+      return assume(decided.operand, !holds, frame, state);
+    if (decided.kind === 'binary' && (decided.operator === '&&' || decided.operator === '||')) {
+      const both = (decided.operator === '&&') === holds;
+      const left = assume(decided.left, holds, frame, state);
+      if (both) return assume(decided.right, holds, frame, left);
+      const right = assume(decided.right, holds, frame, state);
+      return {
+        ...state,
+        checks: [...state.checks, { condition: decided, holds, frame }],
+        callerKnown: left.callerKnown && right.callerKnown,
+        ownerCalls: left.ownerCalls && right.ownerCalls,
+        secretShown: left.secretShown && right.secretShown,
+      };
+    }
+    if (decided.kind === 'name' && decided.target?.kind === 'variable' && decided.target.scope === 'local') {
+      const bound = frame.bindings.get(decided.target);
+      if (bound !== undefined && bound.expression.kind !== 'name' && bound.expression !== condition) {
+        const meant = bare(bound.expression);
+        if (meant.kind === 'binary' || meant.kind === 'unary')
+          return assume(meant, holds, bound.frame, state);
+      }
+    }
+    const parties = authorities(decided, holds, frame);
+    return {
+      ...state,
+      checks: [...state.checks, { condition: decided, holds, frame }],
+      callerKnown: state.callerKnown || parties !== null,
+      ownerCalls:
+        state.ownerCalls ||
+        (parties !== null &&
+          !parties.some(({ type }) => /^mapping\(.*=> (struct|contract|u?int|mapping)/.test(type))),
+      secretShown: state.secretShown || showsSecret(decided, holds, frame),
+    };
+  }
+
+  const frame: Frame = { contract, entry, routine: entry, bindings: new Map(), trail: [], depth: 0 };
+  const start: State = { ...NOTHING_KNOWN };
+  run(entry, frame, start);
+  for (const listener of listeners) listener.end?.();
+}
+
+/** What is known where several paths meet: what may have happened on any, and what holds on all. */
+function joined(states: readonly State[]): State {
+  const open = states.filter(({ ended }) => !ended);
+  const [first, ...rest] = open;
+  if (first === undefined) return states[0] ?? { ...NOTHING_KNOWN, ended: true };
+  if (rest.length === 0) return first;
+  return {
+    calls: [...new Set(open.flatMap(({ calls }) => calls))],
+    checks: first.checks.filter((check) => rest.every(({ checks }) => checks.includes(check))),
+    reads: new Set(open.flatMap(({ reads }) => [...reads])),
+    callerKnown: open.every(({ callerKnown }) => callerKnown),
+    ownerCalls: open.every(({ ownerCalls }) => ownerCalls),
+    secretShown: open.every(({ secretShown }) => secretShown),
+    unchecked: first.unchecked,
+    ended: false,
+  };
+}
+
+/** The most derived version of a function or modifier. */
+function overriding(routine: Routine, contract: Contract): Routine {
+  if (routine.contract === null || !contract.lineage.includes(routine.contract)) return routine;
+  for (const base of contract.lineage) {
+    const found = base.routines.find(
+      (each) =>
+        each.name === routine.name &&
+        each.role === routine.role &&
+        each.parameters.length === routine.parameters.length &&
+        each.parameters.every(({ type }, i) => type === routine.parameters[i]?.type),
+    );
+    if (found !== undefined && found.body !== null) return found;
+  }
+  return routine;
+}
+
+/** What an expression stands for, through parameters and local variables. */
+export function meaning(expression: Expression, frame: Frame): Bound {
+  let at: Bound = { expression: bare(expression), frame };
+  for (let i = 0; i < 12; i++) {
+    const { expression: now } = at;
+    if (now.kind !== 'name' || now.target?.kind !== 'variable' || now.target.scope === 'state') return at;
+    const bound = at.frame.bindings.get(now.target);
+    if (bound === undefined) return at;
+    at = { expression: bare(bound.expression), frame: bound.frame };
+  }
+  return at;
+}
+
+/** The variable that an expression is a part of, through indexes, members and names of storage; null for none. */
+export function rootOf(expression: Expression, frame: Frame): Variable | null {
+  let at = bare(expression);
+  let within = frame;
+  for (let i = 0; i < 40; i++) {
+    if (at.kind === 'index') at = bare(at.of);
+    else if (at.kind === 'member') {
+      if (at.target?.kind === 'variable' && at.target.scope === 'state') return at.target;
+      at = bare(at.of);
+    } else if (at.kind === 'name' && at.target?.kind === 'variable') {
+      const { target } = at;
+      if (target.scope === 'state' || target.location !== 'storage') return target;
+      const bound = within.bindings.get(target);
+      if (bound === undefined) return target;
+      at = bare(bound.expression);
+      within = bound.frame;
+    } else return null;
+  }
+  return null;
+}
+
+/** Whether an expression is whoever called the contract. */
+export function isCaller(expression: Expression, frame: Frame): boolean {
+  const { expression: meant } = meaning(expression, frame);
+  if (isBuiltin(meant, 'msg', 'sender') || isBuiltin(meant, 'tx', 'origin')) return true;
+  if (meant.kind !== 'call' || meant.form !== 'call' || meant.args.length > 0) return false;
+  const callee = bare(meant.callee);
+  const target = callee.kind === 'name' || callee.kind === 'member' ? callee.target : null;
+  if (target?.kind !== 'routine') return calledName(meant) === '_msgSender';
+  return (
+    target.body?.kind === 'block' &&
+    target.body.statements.length > 0 &&
+    [...expressionsWithin(target)].some((part) => isBuiltin(part, 'msg', 'sender')) &&
+    target.returns.length === 1 &&
+    /^address/.test(target.returns[0]?.type ?? '')
+  );
+}
+
+const AUTHORITY_NAME =
+  /owner|admin|auth|role|allow|whitelist|minter|operator|govern|guardian|keeper|manager|controller|creator|trusted|permit|ward/i;
+const QUESTION_NAME =
+  /^_?(is|has|can|check|confirm|only|auth|require)|auth|owner|admin|role|allowed|whitelist/i;
+const MOVES_VALUE = /transfer|send|pay|mint|burn|deposit|withdraw|^sub$|^add$|approve|call/i;
+
+/**
+ * Whether a condition tells who the caller is, and by which state variables; null when it does not.
+ */
+export function authorities(condition: Expression, holds: boolean, frame: Frame): Variable[] | null {
+  const { expression, frame: within } = meaning(condition, frame);
+  if (expression.kind === 'binary') {
+    const { operator, left, right } = expression;
+    if (operator === '==' || operator === '!=') {
+      const asked = isCaller(left, within) ? right : isCaller(right, within) ? left : null;
+      if (asked !== null) {
+        if ((operator === '==') !== holds) return null;
+        return knownParty(asked, within);
+      }
+    }
+    const zero = isZero(right) ? left : isZero(left) ? right : null;
+    const entry = zero === null ? null : byCaller(zero, within);
+    if (entry !== null && (/=> (address|bool)/.test(entry.type) || AUTHORITY_NAME.test(entry.name))) {
+      const nonZero = operator === '!=' || operator === '>' || operator === '>=' ? holds : !holds;
+      return nonZero ? [entry] : null;
+    }
+    if (operator === '==' && holds) {
+      const one = byCaller(left, within) ?? byCaller(right, within);
+      if (one !== null && /=> (address|bool)/.test(one.type)) return [one];
+    }
+    return null;
+  }
+  if (expression.kind === 'index' || expression.kind === 'member') {
+    const entry = byCaller(expression, within);
+    return entry !== null && holds ? [entry] : null;
+  }
+  if (expression.kind === 'call' && expression.form === 'call' && holds) {
+    const name = calledName(expression);
+    const callee = bare(expression.callee);
+    const target = callee.kind === 'name' || callee.kind === 'member' ? callee.target : null;
+    const asks =
+      expression.args.some((arg) => isCaller(arg, within)) ||
+      (target?.kind === 'routine' &&
+        [...expressionsWithin(target)].some((part) => isBuiltin(part, 'msg', 'sender')));
+    if (!asks || MOVES_VALUE.test(name)) return null;
+    if (outsideCall(expression, within) !== null && !QUESTION_NAME.test(name)) return null;
+    const read = target?.kind === 'routine' ? [...expressionsWithin(target)] : [];
+    return read.flatMap((part) =>
+      part.kind === 'name' && part.target?.kind === 'variable' && part.target.scope === 'state'
+        ? [part.target]
+        : [],
+    );
+  }
+  return null;
+}
+
+/** Somebody whom the contract knows, and not somebody whom the caller names. */
+function knownParty(expression: Expression, frame: Frame): Variable[] | null {
+  const { expression: meant, frame: within } = meaning(expression, frame);
+  const root = rootOf(meant, within);
+  if (root !== null) return root.scope === 'state' ? [root] : null;
+  if (meant.kind === 'call') {
+    const callee = bare(meant.callee);
+    const target = callee.kind === 'name' || callee.kind === 'member' ? callee.target : null;
+    if (target?.kind === 'routine')
+      return [...expressionsWithin(target)].flatMap((part) =>
+        part.kind === 'name' && part.target?.kind === 'variable' && part.target.scope === 'state'
+          ? [part.target]
+          : [],
+      );
+    return [];
+  }
+  if (meant.kind === 'name' && (meant.name === 'this' || meant.name === 'address')) return [];
+  return meant.kind === 'literal' || meant.kind === 'member' ? [] : null;
+}
+
+/** The state variable of which an expression is the caller's entry; null for others. */
+function byCaller(expression: Expression, frame: Frame): Variable | null {
+  const { expression: meant, frame: within } = meaning(expression, frame);
+  const ofCaller = contains(
+    meant,
+    (part) => part.kind === 'index' && part.index !== null && isCaller(part.index, within),
+  );
+  if (!ofCaller) return null;
+  const root = rootOf(meant, within);
+  return root?.scope === 'state' ? root : null;
+}
+
+/** The caller knows the preimage of a stored hash, or has a signature. */
+function showsSecret(condition: Expression, holds: boolean, frame: Frame): boolean {
+  const { expression } = meaning(condition, frame);
+  if (expression.kind === 'call')
+    return holds && /verify|isValidSignature|checkSignature/i.test(calledName(expression));
+  if (expression.kind !== 'binary' || (expression.operator === '==') !== holds) return false;
+  return [expression.left, expression.right].some((side) => {
+    const { expression: meant } = meaning(side, frame);
+    return contains(
+      meant,
+      (part) =>
+        part.kind === 'call' &&
+        /^(sha3|keccak256|sha256|ecrecover|recover|tryRecover)$/.test(calledName(part)),
+    );
+  });
+}
+
+function isZero(expression: Expression): boolean {
+  const meant = bare(expression);
+  return meant.kind === 'literal' && /^(0x)?0*$/.test(meant.value);
+}
+
+const LOW_LEVEL = new Set(['call', 'send', 'transfer', 'delegatecall', 'callcode', 'staticcall']);
+/** A callee with less than this can do nothing that matters. */
+const GAS_TO_ACT = 10_000;
+
+/** What a call is when it leaves the contract; null for calls within it. */
+export function outsideCall(call: Call, frame: Frame): OutsideCall | null {
+  if (call.form !== 'call') return null;
+  const callee = bare(call.callee);
+  if (callee.kind !== 'member') return null;
+  const { member, of, target } = callee;
+  const gas = call.gas === null ? null : bare(call.gas);
+  const hasGas = gas === null || gas.kind !== 'literal' || Number(gas.value) >= GAS_TO_ACT;
+  if (LOW_LEVEL.has(member) && target === null && (of.type === '' || /^address|^contract/.test(of.type))) {
+    const method = member as OutsideCall['method'];
+    const paysOnly = method === 'send' || method === 'transfer';
+    if (paysOnly && call.args.length !== 1) return null;
+    return {
+      call,
+      method,
+      callee: of,
+      hasGas: hasGas && !paysOnly,
+      readsOnly: method === 'staticcall',
+      frame,
+    };
+  }
+  if (of.kind === 'name' && (of.name === 'super' || of.name === 'this' || of.name === 'abi')) return null;
+  if (!/^contract /.test(of.type)) return null;
+  if (target?.kind === 'routine' && target.contract?.role === 'library') return null;
+  const mutability = target?.kind === 'routine' ? target.mutability : callee.type;
+  return {
+    call,
+    method: 'function',
+    callee: of,
+    hasGas,
+    readsOnly: /\b(view|pure)\b/.test(mutability),
+    frame,
+  };
+}

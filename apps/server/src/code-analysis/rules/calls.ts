@@ -1,0 +1,117 @@
+import { outsideCall } from '../flow.ts';
+import {
+  bare,
+  type Call,
+  type Contract,
+  type Expression,
+  expressionsWithin,
+  type Routine,
+  statementsWithin,
+  type Variable,
+} from '../syntax/tree.ts';
+import { type Finding, finding } from './finding.ts';
+
+const CAN_FAIL_SILENTLY = new Set(['call', 'send', 'delegatecall', 'callcode']);
+
+/** SWC-104: the result of a low-level call is dropped, or goes into a variable that nobody reads. */
+export function uncheckedCalls(contract: Contract | null, routine: Routine, into: Finding[]): void {
+  for (const statement of statementsWithin(routine.body)) {
+    if (statement.kind === 'expression') {
+      const expression = bare(statement.expression);
+      if (silent(expression, routine)) report(expression, 'dropped');
+      else if (neverMade(expression)) {
+        into.push(
+          finding(
+            'unchecked-call',
+            expression.place,
+            { contract, routine },
+            {
+              severity: 'MEDIUM',
+              confidence: 'high',
+              detail:
+                'The call is prepared with its value and never made: the brackets of the call are missing.',
+            },
+          ),
+        );
+      }
+      if (expression.kind === 'assignment' && silent(bare(expression.right), routine)) {
+        const first = expression.left.kind === 'tuple' ? expression.left.items[0] : expression.left;
+        const target = first?.kind === 'name' && first.target?.kind === 'variable' ? first.target : null;
+        if (first == null || (target !== null && target.scope === 'local' && !isRead(target, routine)))
+          report(expression.right, 'kept and never read');
+      }
+    } else if (statement.kind === 'declaration' && statement.initial !== null) {
+      const call = bare(statement.initial);
+      const [first = null] = statement.variables;
+      if (silent(call, routine) && (first === null || !isRead(first, routine)))
+        report(call, 'kept and never read');
+    }
+  }
+
+  function report(expression: Expression, fate: string): void {
+    const call = bare(expression) as Call;
+    const callee = bare(call.callee);
+    const method = callee.kind === 'member' ? callee.member : '';
+    const pays = method === 'send' || call.value !== null;
+    into.push(
+      finding(
+        'unchecked-call',
+        call.place,
+        { contract, routine },
+        {
+          severity: pays || method === 'delegatecall' || method === 'callcode' ? 'MEDIUM' : 'LOW',
+          confidence: 'high',
+          detail: `The result of ${method} is ${fate}.`,
+        },
+      ),
+    );
+  }
+}
+
+function silent(expression: Expression, routine: Routine): boolean {
+  if (expression.kind !== 'call') return false;
+  const { contract } = routine;
+  if (contract === null && routine.body === null) return false;
+  const frame = {
+    contract: contract ?? NOWHERE,
+    entry: routine,
+    routine,
+    bindings: new Map(),
+    trail: [],
+    depth: 0,
+  };
+  const outside = outsideCall(expression, frame);
+  return outside !== null && CAN_FAIL_SILENTLY.has(outside.method);
+}
+
+/** `x.call.value(v);` sets an option and calls nothing. */
+function neverMade(expression: Expression): boolean {
+  if (expression.kind !== 'call' || expression.callee.kind !== 'member') return false;
+  const { member, of } = expression.callee;
+  return (member === 'value' || member === 'gas') && of.kind === 'member' && CAN_FAIL_SILENTLY.has(of.member);
+}
+
+/** Free functions have no contract. */
+const NOWHERE: Contract = {
+  kind: 'contract',
+  role: 'library',
+  name: '',
+  lineage: [],
+  state: [],
+  routines: [],
+  structs: [],
+  place: { file: '', line: 1, endLine: 1 },
+};
+
+function isRead(variable: Variable, routine: Routine): boolean {
+  const writes = new Set<Expression>();
+  for (const part of expressionsWithin(routine)) {
+    if (part.kind === 'assignment' && part.operator === '=') {
+      writes.add(part.left);
+      if (part.left.kind === 'tuple') for (const item of part.left.items) if (item !== null) writes.add(item);
+    }
+  }
+  return [...expressionsWithin(routine)].some(
+    (part) => part.kind === 'name' && part.target === variable && !writes.has(part),
+  );
+}

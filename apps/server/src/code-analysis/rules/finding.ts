@@ -1,0 +1,283 @@
+/** What a rule says, and what is said of each rule. */
+import type { Contract, Place, Routine } from '../syntax/tree.ts';
+
+export const SEVERITIES = ['CRITICAL', 'HIGH', 'MEDIUM', 'LOW'] as const;
+export type Severity = (typeof SEVERITIES)[number];
+export type Confidence = 'high' | 'medium' | 'low';
+
+export const FINDING_CLASSES = [
+  'reentrancy',
+  'unchecked-calls',
+  'access-control',
+  'arithmetic',
+  'randomness',
+  'time',
+  'denial-of-service',
+  'front-running',
+  'storage',
+] as const;
+export type FindingClass = (typeof FINDING_CLASSES)[number];
+
+export interface RuleFacts {
+  class: FindingClass;
+  title: string;
+  /** Entry of the SWC registry, https://swcregistry.io; null without one. */
+  swc: string | null;
+  why: string;
+  remedy: string;
+}
+
+export const RULES = {
+  reentrancy: {
+    class: 'reentrancy',
+    title: 'State changes after a call to somebody else’s code',
+    swc: 'SWC-107',
+    why: 'Whoever is called can call back before the change, while the contract still believes the old state.',
+    remedy: 'Change the state before the call, or keep callers out with a lock for the length of the call.',
+  },
+  'reentrancy-token': {
+    class: 'reentrancy',
+    title: 'State changes after a call to another contract',
+    swc: 'SWC-107',
+    why: 'A token with hooks, or a contract of somebody’s choice, can call back before the change.',
+    remedy: 'Change the state before the call, or use a lock; call only contracts whose code is known.',
+  },
+  'reentrancy-transfer': {
+    class: 'reentrancy',
+    title: 'State changes after a payment',
+    swc: 'SWC-107',
+    why: 'transfer and send give the receiver 2,300 gas, too little to call back at today’s prices; the protection is the price list’s and not the contract’s.',
+    remedy: 'Change the state before the payment.',
+  },
+  'unchecked-call': {
+    class: 'unchecked-calls',
+    title: 'The result of a low-level call is not looked at',
+    swc: 'SWC-104',
+    why: 'send, call, delegatecall and callcode answer false when they fail and do not revert: the contract goes on as if it had worked.',
+    remedy: 'Put the result into require, or act on it.',
+  },
+  'tx-origin': {
+    class: 'access-control',
+    title: 'Authorization by tx.origin',
+    swc: 'SWC-115',
+    why: 'A contract that the owner calls can call this one in the owner’s name.',
+    remedy: 'Compare msg.sender.',
+  },
+  'unprotected-selfdestruct': {
+    class: 'access-control',
+    title: 'Anybody can destroy the contract',
+    swc: 'SWC-106',
+    why: 'The path to selfdestruct asks nobody who they are.',
+    remedy: 'Let only a known party get there, or remove it.',
+  },
+  'unprotected-authority': {
+    class: 'access-control',
+    title: 'Anybody can change who is in charge',
+    swc: 'SWC-105',
+    why: 'The variable decides elsewhere who may do what, and here it is set for whoever calls.',
+    remedy: 'Let only the present holder set it, or set it once in the constructor.',
+  },
+  'wrong-constructor': {
+    class: 'access-control',
+    title: 'A function that looks like a constructor',
+    swc: 'SWC-118',
+    why: 'Before 0.5 a constructor was a function with exactly the contract’s name; this one is not, so anybody can call it at any time.',
+    remedy: 'Write constructor(…).',
+  },
+  'untrusted-delegatecall': {
+    class: 'access-control',
+    title: 'Somebody else’s code runs with this contract’s storage',
+    swc: 'SWC-112',
+    why: 'delegatecall to an address that the caller names, or with whatever the caller sends, can change everything here.',
+    remedy: 'Call only a fixed address, and only functions that are meant.',
+  },
+  'delegatecall-to-variable': {
+    class: 'access-control',
+    title: 'delegatecall to an address that can be set',
+    swc: 'SWC-112',
+    why: 'Whoever sets the address decides what this contract does, and its storage layout must fit.',
+    remedy: 'Make the address immutable, or say who may set it and after which delay.',
+  },
+  'array-length': {
+    class: 'access-control',
+    title: 'The length of a stored array is set by hand',
+    swc: 'SWC-124',
+    why: 'A length that runs below zero or to a caller’s number makes every storage slot an element of the array.',
+    remedy: 'Use push and pop, and check the index against the true length.',
+  },
+  'unprotected-withdrawal': {
+    class: 'access-control',
+    title: 'Anybody can take what the contract holds',
+    swc: 'SWC-105',
+    why: 'The payment goes to whoever calls or names a receiver, and nothing on the way asks who that is or what is theirs.',
+    remedy: 'Ask who calls, and pay no more than what is theirs.',
+  },
+  'balance-not-lowered': {
+    class: 'access-control',
+    title: 'A balance is paid out and not lowered',
+    swc: 'SWC-105',
+    why: 'The same balance can be paid out again and again.',
+    remedy: 'Set it to zero before the payment.',
+  },
+  'inverted-check': {
+    class: 'access-control',
+    title: 'A check before a payment points the wrong way',
+    swc: 'SWC-105',
+    why: 'It asks that the caller has less than what is paid, not at least as much.',
+    remedy: 'Turn the comparison round.',
+  },
+  overflow: {
+    class: 'arithmetic',
+    title: 'Arithmetic that can run over',
+    swc: 'SWC-101',
+    why: 'Before 0.8, and inside unchecked, a result that does not fit wraps round without a word.',
+    remedy: 'Compare the operands first, use a checked library, or compile with 0.8.',
+  },
+  'weak-randomness': {
+    class: 'randomness',
+    title: 'Chance from what a block says',
+    swc: 'SWC-120',
+    why: 'Whoever makes the block knows these values, and another contract can read them in the same transaction.',
+    remedy: 'Use a verifiable random function, or commit and reveal.',
+  },
+  'timestamp-decides': {
+    class: 'time',
+    title: 'The time of the block decides',
+    swc: 'SWC-116',
+    why: 'Whoever makes the block may move its time by some seconds.',
+    remedy: 'Let nothing depend on seconds; where it is a wide window, this is no danger.',
+  },
+  'call-in-loop': {
+    class: 'denial-of-service',
+    title: 'One receiver can stop the payments of all',
+    swc: 'SWC-113',
+    why: 'In a loop, one receiver that refuses makes the whole transaction fail.',
+    remedy: 'Let each receiver fetch their own.',
+  },
+  'forced-payment': {
+    class: 'denial-of-service',
+    title: 'A stored receiver can stop the contract',
+    swc: 'SWC-113',
+    why: 'The state goes on only if a payment to somebody of the past succeeds; a contract that refuses stops it for ever.',
+    remedy: 'Note what is owed and let the receiver fetch it.',
+  },
+  'unbounded-loop': {
+    class: 'denial-of-service',
+    title: 'Work that grows without bound',
+    swc: 'SWC-128',
+    why: 'When what is gone through has grown enough, one transaction cannot hold the gas any more.',
+    remedy: 'Bound it, or spread it over several transactions.',
+  },
+  'approve-race': {
+    class: 'front-running',
+    title: 'An allowance can be spent twice while it is changed',
+    swc: 'SWC-114',
+    why: 'Between two values the spender can take the old one and then the new one.',
+    remedy: 'Offer to increase and decrease, or set it to zero first.',
+  },
+  'secret-in-the-open': {
+    class: 'front-running',
+    title: 'The answer is paid to whoever sends it first',
+    swc: 'SWC-114',
+    why: 'Everybody sees the answer in the pending transaction and can send it themselves with a higher fee.',
+    remedy: 'Commit to the answer first, with who it is from, and reveal it later.',
+  },
+  'price-changes-first': {
+    class: 'front-running',
+    title: 'What is paid can change before it is paid',
+    swc: 'SWC-114',
+    why: 'Another transaction may set the amount between the sending and the running of this one.',
+    remedy: 'Let the caller say the least that they accept.',
+  },
+  'uninitialised-pointer': {
+    class: 'storage',
+    title: 'A storage pointer that points to the first slot',
+    swc: 'SWC-109',
+    why: 'Before 0.5 a local struct without memory is a name for storage; without a value it is slot 0, so writing to it overwrites state.',
+    remedy: 'Write memory, or give it a value.',
+  },
+  'short-address': {
+    class: 'storage',
+    title: 'Call data is not checked for its length',
+    swc: null,
+    why: 'Compilers before 0.5 fill missing bytes with zeros: an address that was cut short multiplies the amount.',
+    remedy: 'Require msg.data.length, or compile with 0.5 or newer.',
+  },
+  'shadowed-state': {
+    class: 'storage',
+    title: 'Two state variables of one name',
+    swc: 'SWC-119',
+    why: 'Before 0.6 a derived contract could declare the name again: functions of the base go on using the other one.',
+    remedy: 'Give them different names.',
+  },
+} as const satisfies Record<string, RuleFacts>;
+export type RuleId = keyof typeof RULES;
+
+export interface RelatedLine {
+  file: string;
+  line: number;
+  /** What stands there. */
+  what: string;
+}
+
+/** What one rule found at one place. */
+export interface Finding {
+  rule: RuleId;
+  severity: Severity;
+  confidence: Confidence;
+  file: string;
+  line: number;
+  endLine: number;
+  contract: string | null;
+  routine: string | null;
+  /** What was found here, in a sentence. */
+  detail: string;
+  related: RelatedLine[];
+}
+
+/** @param where the contract and function that it stands in */
+export function finding(
+  rule: RuleId,
+  place: Place,
+  where: { contract: Contract | null; routine: Routine | null },
+  said: { severity: Severity; confidence: Confidence; detail: string; related?: RelatedLine[] },
+): Finding {
+  return {
+    rule,
+    severity: said.severity,
+    confidence: said.confidence,
+    file: place.file,
+    line: place.line,
+    endLine: place.endLine,
+    contract: (where.routine?.contract ?? where.contract)?.name ?? null,
+    routine: where.routine === null ? null : where.routine.name || where.routine.role,
+    detail: said.detail,
+    related: said.related ?? [],
+  };
+}
+
+export function related(place: Place, what: string): RelatedLine {
+  return { file: place.file, line: place.line, what };
+}
+
+/** Findings of one rule at one place become one; the gravest of them stands. */
+export function merged(findings: readonly Finding[]): Finding[] {
+  const byPlace = new Map<string, Finding>();
+  for (const each of findings) {
+    const key = `${each.rule} ${each.file} ${each.line}`;
+    const before = byPlace.get(key);
+    if (before === undefined) {
+      byPlace.set(key, each);
+      continue;
+    }
+    const graver = SEVERITIES.indexOf(each.severity) < SEVERITIES.indexOf(before.severity) ? each : before;
+    const lines = [...before.related, ...each.related];
+    byPlace.set(key, {
+      ...graver,
+      related: lines.filter(
+        (one, i) => lines.findIndex((other) => other.line === one.line && other.file === one.file) === i,
+      ),
+    });
+  }
+  return [...byPlace.values()];
+}

@@ -1,0 +1,380 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { type Analysis, codeAnalyser } from '../../code-analysis/analyser.ts';
+import { FINDING_CLASSES, RULES, SEVERITIES } from '../../code-analysis/rules/finding.ts';
+import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
+import type { Upstreams } from '../../upstreams/index.ts';
+import { MAX_SOURCE_BYTES } from '../../upstreams/sourcify.ts';
+import { answer, type Source } from '../answer.ts';
+import { type ContractCode, readContractCode } from '../contract-code.ts';
+import { defineService } from '../define.ts';
+import { noAnswer, ServiceFailure } from '../failure.ts';
+import { CHAINS, type ChainName, chainName, text } from '../fields.ts';
+import { evmAddress } from '../wallet-address.ts';
+import { namedChain } from '../wallet-chains.ts';
+import { counted, POINTS, printable, reported, scored } from './audit-report.ts';
+import { sourcesOf } from './given-source.ts';
+
+const MAX_SOURCE_CHARACTERS = 200_000;
+const MOST_FINDINGS = 100;
+/** An analysis of more than this waits for too many others. */
+const BUSY_RETRY_MS = 15_000;
+
+const finding = z.object({
+  id: z.string(),
+  rule: z.string().describe('Which rule found it'),
+  class: z.enum(FINDING_CLASSES),
+  swc: z.string().nullable().describe('Entry of the SWC registry'),
+  severity: z.enum(SEVERITIES),
+  confidence: z.enum(['high', 'medium', 'low']),
+  title: z.string(),
+  file: z.string().nullable(),
+  line: z.number().int().nullable(),
+  endLine: z.number().int().nullable(),
+  related: z.array(z.object({ file: z.string(), line: z.number().int(), what: z.string() })),
+  contract: z.string().nullable(),
+  function: z.string().nullable(),
+  snippet: z.string().nullable().describe('The line itself'),
+  description: z.string().describe('What is there, and why it matters'),
+  remediation: z.string(),
+});
+
+/** What is to be audited, and where it came from. */
+interface Subject {
+  sources: Record<string, string>;
+  remappings: string[];
+  origin: 'request' | 'sourcify';
+  match: string | null;
+  contractName: string | null;
+  compilerSaid: string | null;
+  provenance: Source[];
+  notes: string[];
+  code: ContractCode | null;
+  blockNumber: bigint | null;
+}
+
+export default defineService({
+  path: 'smart-contract-audit',
+  name: 'Smart Contract Audit',
+  tag: 'Premium',
+  priceUsd: '10.00',
+  summary:
+    'Audit of verified or given Solidity source on the compiler’s own syntax tree: findings with lines, reason, remedy and confidence, and a score with its parts.',
+  input: z
+    .object({
+      contractAddress: evmAddress(
+        'Contract, 0x and 40 hex digits; its verified source is audited',
+      ).optional(),
+      chain: chainName.optional().describe('Where the contract is, such as "base"'),
+      sourceCode: z
+        .string()
+        .min(1)
+        .max(MAX_SOURCE_CHARACTERS)
+        .optional()
+        .describe(
+          'Solidity source, or a compiler’s standard JSON input: audited instead of what is verified',
+        ),
+      contractName: text(200, 'Audit this contract alone, with its bases').optional(),
+      scope: z
+        .enum(['full', 'quick', 'targeted'])
+        .default('full')
+        .describe('quick: findings of HIGH and CRITICAL alone. targeted: `contractName` alone'),
+    })
+    .refine(({ contractAddress, sourceCode }) => contractAddress !== undefined || sourceCode !== undefined, {
+      path: ['contractAddress'],
+      message: 'send contractAddress with chain, or sourceCode',
+    })
+    .refine(
+      ({ contractAddress, sourceCode, chain }) =>
+        sourceCode !== undefined || contractAddress === undefined || chain !== undefined,
+      {
+        path: ['chain'],
+        message: 'say on which chain the contract is, such as "base"',
+      },
+    )
+    .refine(({ scope, contractName }) => scope !== 'targeted' || contractName !== undefined, {
+      path: ['contractName'],
+      message: 'scope "targeted" needs contractName',
+    }),
+  output: z.object({
+    auditId: z.string().describe('The same for the same source, scope and rules'),
+    score: z
+      .number()
+      .min(0)
+      .max(100)
+      .describe('100 less the points of the findings; no word on what no rule looks for'),
+    scoreParts: z.array(
+      z.object({ severity: z.enum(SEVERITIES), count: z.number().int(), pointsOff: z.number() }),
+    ),
+    findings: z.array(finding).describe(`Gravest first, at most ${MOST_FINDINGS}`),
+    summary: z.object({
+      critical: z.number().int(),
+      high: z.number().int(),
+      medium: z.number().int(),
+      low: z.number().int(),
+    }),
+    verdict: z.string(),
+    source: z.object({
+      origin: z.enum(['sourcify', 'request']),
+      match: z.string().nullable().describe('How Sourcify matched it with the code on the chain'),
+      contractName: z.string().nullable(),
+      files: z.number().int(),
+      lines: z.number().int(),
+      pragma: z.string().nullable(),
+      compiler: z.string().nullable().describe('What compiled it here; null: the tolerant parser read it'),
+      compilerStated: z.string().nullable().describe('What it was compiled with, as Sourcify says'),
+      pragmaReplaced: z
+        .boolean()
+        .describe('The version asked for is not here: the newest of its minor compiled it'),
+      typed: z.boolean().describe('Whether a compiler resolved names and types'),
+      compilerError: z.string().nullable(),
+    }),
+    examined: z.object({ contracts: z.array(z.string()), rules: z.array(z.string()) }),
+    notExamined: z.array(z.string()),
+    contractAddress: z.string().nullable(),
+    implementation: z.string().nullable().describe('For a proxy: whose source was audited'),
+    chain: z.enum(CHAINS).nullable(),
+    codeHash: z.string().nullable().describe('keccak256 of the code at the address'),
+    blockNumber: z.number().int().nullable(),
+    disclaimer: z.string(),
+  }),
+  example: { contractAddress: '0x4200000000000000000000000000000000000006', chain: 'base' },
+  aliases: {
+    address: 'contractAddress',
+    contract: 'contractAddress',
+    tokenAddress: 'contractAddress',
+    contractCode: 'sourceCode',
+    source: 'sourceCode',
+    code: 'sourceCode',
+    network: 'chain',
+    chainId: 'chain',
+    name: 'contractName',
+  },
+  uses: [...EVM_CHAIN_NAMES, 'sourcify'],
+  timeoutMs: 25_000,
+  async run(input, { upstreams, signal }) {
+    const subject =
+      input.sourceCode === undefined
+        ? await verified(input, upstreams)
+        : given(input.sourceCode, input.contractAddress);
+    const targets = targetOf(input, subject);
+    const result = await codeAnalyser.analyse(
+      { sources: subject.sources, remappings: subject.remappings, contracts: targets },
+      signal,
+    );
+    const analysis = analysed(result);
+    if (targets !== null && !analysis.contracts.some(({ name }) => targets.includes(name))) {
+      throw noAnswer(
+        'NO_SUCH_CONTRACT',
+        `The source has no contract ${printable(targets[0] ?? '')}. It has: ${analysis.contracts
+          .map(({ name }) => name)
+          .slice(0, 20)
+          .join(', ')}.`,
+        'contractName',
+      );
+    }
+    const chosen =
+      input.scope === 'quick'
+        ? analysis.findings.filter(({ severity }) => severity === 'CRITICAL' || severity === 'HIGH')
+        : analysis.findings;
+    const { score, parts } = scored(chosen);
+    const findings = reported(chosen.slice(0, MOST_FINDINGS), subject.sources);
+    const summary = counted(chosen);
+    const cut = analysis.total > analysis.findings.length || chosen.length > findings.length;
+    return answer(
+      {
+        auditId: auditId(subject.sources, input.scope, targets),
+        score,
+        scoreParts: parts,
+        findings,
+        summary,
+        verdict:
+          chosen.length === 0
+            ? `None of ${Object.keys(RULES).length} rules matched. That is no proof that there is nothing to find.`
+            : `${chosen.length} finding${chosen.length === 1 ? '' : 's'}: ${summary.critical} critical, ${summary.high} high, ${summary.medium} medium, ${summary.low} low.`,
+        source: {
+          origin: subject.origin,
+          match: subject.match,
+          contractName: subject.contractName,
+          files: Object.keys(subject.sources).length,
+          lines: Object.values(subject.sources).reduce((sum, each) => sum + each.split('\n').length, 0),
+          pragma: analysis.pragma === null ? null : printable(analysis.pragma),
+          compiler: analysis.compiler,
+          compilerStated: subject.compilerSaid,
+          pragmaReplaced: analysis.pragmaReplaced,
+          typed: analysis.compiler !== null,
+          compilerError:
+            analysis.compilerError === null ? null : printable(analysis.compilerError.replace(/\s+/g, ' ')),
+        },
+        examined: {
+          contracts: (
+            targets ?? analysis.contracts.filter(({ role }) => role !== 'interface').map(({ name }) => name)
+          ).slice(0, 200),
+          rules: Object.keys(RULES),
+        },
+        notExamined: notExamined(subject, analysis, input.scope),
+        contractAddress: input.contractAddress ?? null,
+        implementation: subject.code?.proxy?.implementation ?? null,
+        chain: input.chain ?? null,
+        codeHash: subject.code?.codeHash ?? null,
+        blockNumber: subject.blockNumber === null ? null : Number(subject.blockNumber),
+        disclaimer:
+          'Information from a program’s reading of the source, by the rules that it lists. It is no assurance and replaces no audit by people.',
+      },
+      {
+        method: `Static rules on the syntax tree of ${analysis.compiler === null ? 'a tolerant parser' : `solc ${analysis.compiler}`}, each entry walked along its paths with modifiers and internal calls inlined. Score: 100 less ${SEVERITIES.map((severity) => `${POINTS[severity].each} for each ${severity} (at most ${POINTS[severity].most})`).join(', ')}, half of it for findings of low confidence.`,
+        sources: subject.provenance,
+        notes: [
+          ...subject.notes,
+          ...(analysis.pragmaReplaced
+            ? [
+                `The pragma ${printable(analysis.pragma ?? '')} names a version that is not here; solc ${analysis.compiler}, the newest of its minor, compiled it.`,
+              ]
+            : []),
+          ...(analysis.compiler === null
+            ? [
+                'No compiler here took the source, so names and types were resolved by its text alone: rules see less.',
+              ]
+            : []),
+          ...(cut
+            ? [
+                `There are ${Math.max(analysis.total, chosen.length)} findings; the gravest ${findings.length} are listed.`,
+              ]
+            : []),
+        ],
+      },
+    );
+  },
+});
+
+type Uses = Pick<Upstreams, (typeof EVM_CHAIN_NAMES)[number] | 'sourcify'>;
+
+/** The source that Sourcify has for the code at an address, or behind the proxy there. */
+async function verified(
+  input: { contractAddress?: `0x${string}` | undefined; chain?: ChainName | undefined },
+  upstreams: Uses,
+): Promise<Subject> {
+  const { contractAddress, chain: name } = input;
+  if (contractAddress === undefined || name === undefined) throw new Error('the input was not validated');
+  const { chain, blockNumber, source: read } = await namedChain(name, upstreams);
+  const code = await readContractCode(chain, contractAddress, blockNumber, name);
+  const { value, source } = await upstreams.sourcify.contract(chain.chainId, code.logic.address);
+  const behind = code.proxy === null ? '' : ` (the implementation behind the proxy ${contractAddress})`;
+  if (value === null) {
+    throw noAnswer(
+      'NO_VERIFIED_SOURCE',
+      `Sourcify has no verified source of ${code.logic.address}${behind} on ${name}. Send the source as sourceCode.`,
+      'sourceCode',
+    );
+  }
+  if (value.language !== 'Solidity') {
+    throw noAnswer(
+      'NOT_SOLIDITY',
+      `The verified source of ${code.logic.address} is ${printable(value.language)}; only Solidity is audited.`,
+      'contractAddress',
+    );
+  }
+  const bytes = Object.values(value.sources).reduce((sum, each) => sum + Buffer.byteLength(each), 0);
+  if (bytes > MAX_SOURCE_BYTES) {
+    throw noAnswer(
+      'SOURCE_TOO_LARGE',
+      `The verified source has ${bytes} bytes; at most ${MAX_SOURCE_BYTES} are audited.`,
+      'contractAddress',
+    );
+  }
+  return {
+    sources: value.sources,
+    remappings: value.remappings,
+    origin: 'sourcify',
+    match: value.match,
+    contractName: value.contractName,
+    compilerSaid: value.compilerVersion,
+    provenance: [source, read],
+    notes:
+      code.proxy === null
+        ? []
+        : [
+            `${contractAddress} is a proxy (${code.proxy.kind}): what was audited is the source of ${code.logic.address}, to which it leads now.`,
+          ],
+    code,
+    blockNumber,
+  };
+}
+
+/** The source that came with the request. */
+function given(sourceCode: string, contractAddress: string | undefined): Subject {
+  const { sources, remappings } = sourcesOf(sourceCode);
+  return {
+    sources,
+    remappings,
+    origin: 'request',
+    match: null,
+    contractName: null,
+    compilerSaid: null,
+    provenance: [],
+    notes:
+      contractAddress === undefined
+        ? []
+        : [`Whether this is the source of ${contractAddress} was not checked: what was sent was audited.`],
+    code: null,
+    blockNumber: null,
+  };
+}
+
+function targetOf(
+  input: { scope: string; contractName?: string | undefined },
+  subject: Subject,
+): string[] | null {
+  if (input.contractName !== undefined) return [input.contractName];
+  return input.scope === 'targeted' && subject.contractName !== null ? [subject.contractName] : null;
+}
+
+function analysed(result: Awaited<ReturnType<typeof codeAnalyser.analyse>>): Analysis {
+  switch (result.outcome) {
+    case 'analysed':
+      return result;
+    case 'unreadable':
+      throw noAnswer(
+        'SOURCE_UNREADABLE',
+        `The source cannot be read: ${printable(result.why.replace(/\s+/g, ' ')).slice(0, 700)}`,
+        'sourceCode',
+      );
+    case 'exhausted':
+      throw noAnswer(
+        'SOURCE_TOO_COSTLY',
+        {
+          time: 'Reading the source took longer than an audit may.',
+          memory: 'Reading the source took more memory than an audit may.',
+          crash: 'The compiler broke on the source, as it does on what is nested very deeply.',
+        }[result.limit],
+        'sourceCode',
+      );
+    case 'busy':
+      throw new ServiceFailure({
+        status: 503,
+        code: 'AUDITS_BUSY',
+        message: 'Audits run one at a time, and as many as may are waiting. Try again shortly.',
+        retryAfterMs: BUSY_RETRY_MS,
+      });
+  }
+}
+
+function auditId(
+  sources: Readonly<Record<string, string>>,
+  scope: string,
+  targets: readonly string[] | null,
+): string {
+  const facts = JSON.stringify([Object.entries(sources).sort(), scope, targets, Object.keys(RULES)]);
+  return `audit_${createHash('sha256').update(facts).digest('hex').slice(0, 24)}`;
+}
+
+function notExamined(subject: Subject, analysis: Analysis, scope: string): string[] {
+  return [
+    'What the contract is meant to do: rules know patterns, not intentions.',
+    'Prices, oracles and the economics of what it holds.',
+    'Inline assembly beyond the names of its instructions.',
+    ...(subject.origin === 'request' ? ['Whether the source is that of any deployed code.'] : []),
+    ...(analysis.compiler === null ? ['Whatever needs types: no compiler took the source.'] : []),
+    ...(scope === 'quick' ? ['Findings below HIGH: the scope is quick.'] : []),
+  ];
+}

@@ -1,0 +1,78 @@
+/** https://sourcify.dev/server: the source of the sandbox chain's own contracts, as API v2 tells it. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import type { World } from './world.ts';
+
+const CONTRACTS = join(import.meta.dirname, '..', 'chain', 'contracts');
+const CHAIN_ID = '8453';
+/** When a contract that was always there was verified. */
+const VERIFIED_AT = '2026-01-05T10:00:00Z';
+
+/** By lower-case address: where the chain has each of its own contracts. */
+const VERIFIED: Readonly<Record<string, string>> = {
+  '0x4200000000000000000000000000000000000006': 'WrappedEther',
+  '0x420000000000000000000000000000000000000f': 'GasPriceOracle',
+  '0x8004a169fb4a3325136eb29fa0ceb6d2e539a432': 'IdentityRegistry',
+};
+
+export function sourcify(app: FastifyInstance, _world: World): void {
+  app.get<{ Params: { chainId: string; address: string }; Querystring: { fields?: string } }>(
+    '/v2/contract/:chainId/:address',
+    ({ params: { chainId, address }, query }, reply) => {
+      if (!/^\d{1,12}$/.test(chainId) || !/^0x[0-9a-fA-F]{40}$/.test(address)) {
+        return reply
+          .code(400)
+          .send({ customCode: 'invalid_parameter', message: 'Invalid address or chainId', errorId: '0' });
+      }
+      const name = chainId === CHAIN_ID ? VERIFIED[address.toLowerCase()] : undefined;
+      const common = { chainId, address };
+      if (name === undefined) {
+        return reply.code(404).send({ match: null, creationMatch: null, runtimeMatch: null, ...common });
+      }
+      const fields = (query.fields ?? '').split(',');
+      const { compiler }: { compiler: string } = JSON.parse(
+        readFileSync(join(CONTRACTS, `${name}.json`), 'utf8'),
+      );
+      return {
+        matchId: '1',
+        match: 'match',
+        creationMatch: null,
+        runtimeMatch: 'match',
+        ...common,
+        verifiedAt: VERIFIED_AT,
+        ...(fields.includes('compilation') || fields.includes('all')
+          ? {
+              compilation: {
+                language: 'Solidity',
+                compiler: 'solc',
+                compilerVersion: compiler.replace('.Emscripten.clang', ''),
+                compilerSettings: {
+                  optimizer: { enabled: true, runs: 200 },
+                  evmVersion: 'cancun',
+                  remappings: [],
+                },
+                name,
+                fullyQualifiedName: `${name}.sol:${name}`,
+              },
+            }
+          : {}),
+        ...(fields.includes('sources') || fields.includes('all') ? { sources: sourcesOf(name) } : {}),
+      };
+    },
+  );
+}
+
+/** A contract's file and those that it imports. */
+function sourcesOf(name: string): Record<string, { content: string }> {
+  const known = new Set(readdirSync(CONTRACTS));
+  const sources: Record<string, { content: string }> = {};
+  const add = (file: string): void => {
+    if (file in sources || !known.has(file)) return;
+    const content = readFileSync(join(CONTRACTS, file), 'utf8');
+    sources[file] = { content };
+    for (const [, imported] of content.matchAll(/^import\s[^'"]*['"]\.\/([^'"]+)['"]/gm)) add(imported ?? '');
+  };
+  add(`${name}.sol`);
+  return sources;
+}
