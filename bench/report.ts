@@ -1,7 +1,7 @@
 /** What a run found, and the ways to print it. */
 import type { Comparison } from './rounds.ts';
 
-export type Part = 'a' | 'b' | 'c' | 'd' | 'e' | 'f' | 'g' | 'h' | 'i' | 'j';
+export type Part = 'a' | 'b' | 'c' | 'd' | 'e' | 'f' | 'g' | 'h' | 'i' | 'j' | 'k';
 
 export interface ComparedLine extends Comparison {
   part: Part;
@@ -38,6 +38,7 @@ const OPPONENTS: Record<Exclude<Part, 'e'>, string> = {
   h: '(h) a call paid on a chain : @x402/express with the published facilitator',
   i: '(i) MPP, challenges and calls paid by the method evm : mppx on Fastify',
   j: '(j) jobs with past calls : without',
+  k: '(k) the paid ping while one audit runs and seven wait : alone',
 };
 const ONLY_RATIOS = 'Only the ratios count: the rest belongs to this machine and this hour.';
 

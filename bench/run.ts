@@ -5,6 +5,7 @@
  * the result for programs and for `docs/performance.md`.
  */
 import { parseArgs } from 'node:util';
+import { measureAudit } from './audit.ts';
 import { measureDebits } from './debits.ts';
 import { measureHistory } from './history.ts';
 import { measureHttpCalls } from './http-calls.ts';
@@ -14,15 +15,17 @@ import { describeMachine } from './machine.ts';
 import { measureMemory } from './memory.ts';
 import { measureMpp } from './paid-mpp.ts';
 import { measurePaidX402 } from './paid-x402.ts';
+import { measurePingBesideAudits } from './ping-beside-audits.ts';
 import { DEEP_PAST_CALLS, FULL, QUICK } from './plan.ts';
 import { asMarkdown, asText, type Part, type Report } from './report.ts';
 import { createResources, type Resources } from './resources.ts';
 import { measureUnpaid } from './unpaid.ts';
 import { measureVerification } from './verification.ts';
 
-const PARTS: readonly Part[] = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'];
+const PARTS: readonly Part[] = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k'];
 const USAGE =
-  'usage: npm run bench -- [--only a,b,c,d,e,f,g,h,i,j] [--quick] [--deep] [--rounds 5] [--json | --markdown]\n';
+  'usage: npm run bench -- [--only a,b,c,d,e,f,g,h,i,j,k] [--quick] [--deep] [--rounds 5] [--json | --markdown]\n' +
+  '       npm run bench -- --only audit --corpus <folder> [--clean <folder>]… [--solhint <folder>]\n';
 
 const { values } = parseArgs({
   options: {
@@ -32,8 +35,15 @@ const { values } = parseArgs({
     rounds: { type: 'string' },
     json: { type: 'boolean', default: false },
     markdown: { type: 'boolean', default: false },
+    corpus: { type: 'string' },
+    clean: { type: 'string', multiple: true, default: [] },
+    solhint: { type: 'string' },
   },
 });
+if (values.only === 'audit') {
+  process.stdout.write(measureAudit(values.corpus ?? '', values.clean, values.solhint ?? null));
+  process.exit(0);
+}
 const only = values.only.split(',');
 const base = values.quick ? QUICK : FULL;
 const plan = {
@@ -141,6 +151,13 @@ async function run(): Promise<Report> {
   if (wanted.has('j')) {
     const lines = await withResources('jobs beside past calls', (resources) => measureJobs(resources, plan));
     report.lines.push(...lines);
+  }
+  if (wanted.has('k')) {
+    const found = await withResources('the paid ping beside audits', async (resources) =>
+      measurePingBesideAudits(resources, await startLoad(resources), plan),
+    );
+    report.lines.push(...found.lines);
+    report.notes.push(...found.notes);
   }
   return report;
 }
