@@ -4,6 +4,10 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 
+const WORDS_CHARACTERS = 200_000;
+const LAST_WORDS_CHARACTERS = 4_000;
+/** Between our look for a free port and its start another process may take it. */
+const PORTS_TRIED = 5;
 const MAIN = join(import.meta.dirname, '../../src/main.ts');
 
 export interface ServerProcess {
@@ -21,6 +25,17 @@ export interface ServerProcess {
  * @throws with its last words when it does not come up
  */
 export async function startServerProcess(environment: Record<string, string>): Promise<ServerProcess> {
+  for (let tried = 1; ; tried++) {
+    try {
+      return await start(environment);
+    } catch (error) {
+      const isTaken = error instanceof Error && /port \d+ on \S+ is taken/.test(error.message);
+      if (!isTaken || environment.PORT !== undefined || tried === PORTS_TRIED) throw error;
+    }
+  }
+}
+
+async function start(environment: Record<string, string>): Promise<ServerProcess> {
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN], {
     env: {
       ...inherited('PATH', 'NODE_COMPILE_CACHE'),
@@ -34,11 +49,13 @@ export async function startServerProcess(environment: Record<string, string>): P
   });
   let words = '';
   child.stderr?.on('data', (bytes) => {
-    words = `${words}${bytes}`.slice(-4_000);
+    words = `${words}${bytes}`.slice(-WORDS_CHARACTERS);
   });
   const url = await new Promise<string>((resolve, reject) => {
     child.on('message', (message: { ready?: boolean; baseUrl?: string }) => resolve(message.baseUrl ?? ''));
-    child.on('exit', (code) => reject(new Error(`the server ended with ${code}:\n${words}`)));
+    child.on('close', (code) =>
+      reject(new Error(`the server ended with ${code}:\n${words.slice(-LAST_WORDS_CHARACTERS)}`)),
+    );
     child.on('error', reject);
   });
   return {
