@@ -5,7 +5,7 @@
  * Then everything is let through, and what the provider holds is compared with the books, order by order and customer by
  * customer.
  *
- * FIRE_SEED=<seed of a failure> makes the same choices again; how they interleave is up to the machine.
+ * FIRE_SEED and FIRE_PATH of a failure make the same choices again; how they interleave is up to the machine.
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -17,10 +17,11 @@ import { answer } from '../../src/services/answer.ts';
 import { defineService, type Service } from '../../src/services/define.ts';
 import { notFound } from '../../src/services/failure.ts';
 import { type CardsStage, type Replica, startCardsStage } from './cards-stage.fixture.ts';
+import { isDeep } from './depth.fixture.ts';
 import { accountOf } from './money.fixture.ts';
 import { until } from './until.fixture.ts';
 
-const PROGRAMS = 5;
+const PROGRAMS = isDeep ? 500 : 5;
 const ACTS = 150;
 const MAX_OUTSTANDING = 12;
 const MINUTE_MS = 60_000;
@@ -694,8 +695,8 @@ function assertQuietLogs(): void {
   }
 }
 
-test('whatever happens, the provider and the books agree', { timeout: 300_000 }, async (t) => {
-  const seed = process.env.FIRE_SEED;
+test('whatever happens, the provider and the books agree', async (t) => {
+  const { FIRE_SEED: seed, FIRE_PATH: path } = process.env;
   await fc.assert(
     fc.asyncProperty(fc.array(act, { minLength: ACTS, maxLength: ACTS }), async (program) => {
       agents = [];
@@ -708,7 +709,12 @@ test('whatever happens, the provider and the books agree', { timeout: 300_000 },
       await judgeAgents();
       assertQuietLogs();
     }),
-    { numRuns: PROGRAMS, endOnFailure: true, ...(seed === undefined ? {} : { seed: Number(seed) }) },
+    {
+      numRuns: PROGRAMS,
+      endOnFailure: true,
+      ...(seed === undefined ? {} : { seed: Number(seed) }),
+      ...(path === undefined ? {} : { path }),
+    },
   );
   seen.refunds = objects('refund.created').length;
   seen.disputes = objects('charge.dispute.created').length;

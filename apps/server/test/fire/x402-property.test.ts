@@ -16,6 +16,7 @@ import { ServiceFailure } from '../../src/services/failure.ts';
 import { startTestChain } from '../chain.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { USDC } from '../x402.fixture.ts';
+import { isDeep } from './depth.fixture.ts';
 import { until } from './until.fixture.ts';
 import type { NodeFault } from './x402-node.fixture.ts';
 import { fund, PRICE, type SettledBy, type Stage, setStage, type Told } from './x402-stage.fixture.ts';
@@ -32,6 +33,9 @@ const SELF_MADE_VALIDITY_S = 180;
 const LONGEST_VALIDITY_S = 300;
 const NOBODY = '0x000000000000000000000000000000000000dEaD';
 const SEND = 'eth_sendRawTransactionSync';
+/** Of `transferWithAuthorization`, with v, r and s and with one signature. */
+const TRANSFER_SELECTORS = ['0xe3ee160e', '0xcf092995'];
+const SENDING = [SEND, 'eth_sendRawTransaction'] as const;
 const EVENTS = parseAbi([
   'event Transfer(address indexed from, address indexed to, uint256 value)',
   'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
@@ -110,6 +114,13 @@ const QUICK_NODE: readonly [string, NodeFault][] = [
   ]),
   [SEND, 'reply lost'],
   [SEND, 700],
+  ...SENDING.flatMap((method): [string, NodeFault][] => [
+    // It has passed the transaction on, or it has not; it says the same.
+    [method, { did: true, says: { error: { code: -32_000, message: 'already known' } } }],
+    [method, { did: false, says: { error: { code: -32_000, message: 'already known' } } }],
+    [method, { did: true, says: { error: { code: -32_003, message: 'transaction rejected' } } }],
+    [method, { did: true, says: { error: { code: -32_000, message: 'internal error' } } }],
+  ]),
 ];
 const SLOW_NODE: readonly [string, NodeFault][] = [
   [SEND, 'request lost'],
@@ -314,8 +325,15 @@ before(async () => {
 });
 after(() => home?.close());
 
+/** Fires of each kind, one after another. */
+const FIRES = isDeep ? 200 : 1;
+
 describe('whatever happens, each payment buys one answer or comes back', { concurrency: 2 }, () => {
-  for (const settledBy of ['facilitator', 'own settler'] as const) test(settledBy, (t) => burn(settledBy, t));
+  for (const settledBy of ['facilitator', 'own settler'] as const) {
+    test(settledBy, async (t) => {
+      for (let fire = 0; fire < FIRES; fire += 1) await burn(settledBy, t);
+    });
+  }
 });
 
 async function burn(settledBy: SettledBy, t: TestContext): Promise<void> {
@@ -432,6 +450,13 @@ async function burn(settledBy: SettledBy, t: TestContext): Promise<void> {
   }
 }
 
+/** A node that says of every payment that it would pass, and finds out otherwise when it is sent. */
+function saysThatAllPass(method: string, [call]: unknown[]): unknown {
+  const { data } = (call ?? {}) as { data?: unknown };
+  if (method !== 'eth_call' || typeof data !== 'string') return undefined;
+  return TRANSFER_SELECTORS.some((selector) => data.startsWith(selector)) ? '0x' : undefined;
+}
+
 /** Orders what goes wrong in a phase, and lets the services fail now and then. */
 async function setFire(stage: Stage, dice: Dice, isSlow: boolean): Promise<void> {
   const some = <T>(faults: readonly T[], count: number) => dice.shuffled(faults).slice(0, count);
@@ -441,8 +466,9 @@ async function setFire(stage: Stage, dice: Dice, isSlow: boolean): Promise<void>
       : some(QUICK_FACILITATOR, 8);
     await stage.facilitatorFaults(dice.shuffled(faults));
   }
-  const befalls = isSlow ? [...SLOW_NODE, ...some(QUICK_NODE, 2)] : some(QUICK_NODE, 8);
+  const befalls = isSlow ? [...SLOW_NODE, ...some(QUICK_NODE, 2)] : some(QUICK_NODE, 12);
   for (const [method, fault] of dice.shuffled(befalls)) stage.node.next(method, fault);
+  if (dice.chance(0.5)) stage.node.answerWith(saysThatAllPass);
   stage.script.during = async () => {
     if (dice.chance(0.3)) await sleep(dice.between(20, 300));
     if (dice.chance(0.15))
