@@ -19,7 +19,11 @@ export interface RateVerdict {
  * names are forgotten first.
  */
 export function createRateLimit(options: { perMinute: number; maxNames: number; nowMs: () => number }) {
-  const windows = new LRUCache<string, { startedAtMs: number; count: number }>({ max: options.maxNames });
+  // By size and not by `max`, which takes the memory of all names at once.
+  const windows = new LRUCache<string, { startedAtMs: number; count: number }>({
+    maxSize: options.maxNames,
+    sizeCalculation: () => 1,
+  });
   return {
     take(name: string): RateVerdict {
       const now = options.nowMs();

@@ -105,7 +105,11 @@ interface KeyRow {
 }
 
 export function createKeys(sql: Database, nowMs: () => number): Keys {
-  const known = new LRUCache<bigint, { key: KnownKey; digest: Buffer }>({ max: 50_000 });
+  // By size and not by `max`, which takes the memory of all keys at once.
+  const known = new LRUCache<bigint, { key: KnownKey; digest: Buffer }>({
+    maxSize: 50_000,
+    sizeCalculation: () => 1,
+  });
   const now = () => new Date(nowMs()).toISOString();
   const today = () => now().slice(0, 10);
 
