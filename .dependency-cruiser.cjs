@@ -100,7 +100,7 @@ module.exports = {
     ),
     mayKnow(
       'jobs',
-      ['ledger/', 'paid-call/(calls|rail|settlements)[.]ts$'],
+      ['ledger/', 'paid-call/(calls|rail|settlements|undelivered)[.]ts$'],
       'A job finishes what the database says is open.',
     ),
     mayKnow(

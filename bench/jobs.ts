@@ -7,6 +7,7 @@ import { createLedger } from '../apps/server/src/ledger/ledger.ts';
 import { newTransferId } from '../apps/server/src/ledger/transfer-id.ts';
 import { createCallStore } from '../apps/server/src/paid-call/calls.ts';
 import { createSettlementStore } from '../apps/server/src/paid-call/settlements.ts';
+import { createUndeliveredCalls } from '../apps/server/src/paid-call/undelivered.ts';
 import { fillWithPastTransfers } from './past-transfers.ts';
 import type { Plan } from './plan.ts';
 import type { ComparedLine } from './report.ts';
@@ -33,7 +34,12 @@ export async function measureJobs(resources: Resources, plan: Plan): Promise<Com
       select ${FIRST_ACCOUNT} + n, false, 1000000000000 from generate_series(0, ${ACCOUNTS - 1}) n`;
     const nowMs = Date.now;
     const calls = createCallStore(pools, { nowMs, answerTtlMs: 3_600_000 });
-    const reconciler = createReconciler({ calls, ledger: createLedger(pools, nowMs), report: () => {} });
+    const reconciler = createReconciler({
+      calls,
+      undelivered: createUndeliveredCalls(pools.sql, nowMs),
+      ledger: createLedger(pools, nowMs),
+      report: () => {},
+    });
     return { calls, reconciler, settlements: createSettlementStore(pools.sql, nowMs) };
   }
   type Side = Awaited<ReturnType<typeof prepare>>;

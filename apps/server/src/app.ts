@@ -14,6 +14,7 @@ import { custodyRoutes, RECORDED_REFUSALS_PER_MINUTE, WALLET_REQUESTS_PER_MINUTE
 import { createWallets } from './custody/wallets.ts';
 import { createDataLists, type DataLists } from './data-lists/data-lists.ts';
 import type { Database, Pools } from './db/connection.ts';
+import { createReplica } from './db/replicas.ts';
 import type { MppOffer, Route, X402Offer } from './discovery/context.ts';
 import { sendPage } from './discovery/pages.ts';
 import { discoveryRoutes } from './discovery/routes.ts';
@@ -37,6 +38,7 @@ import { createFreeCall, FREE_CALLS_PER_MINUTE, FREE_RUNS_PER_MINUTE } from './l
 import { legacyRoutes } from './legacy/routes.ts';
 import { createMailer, MAILS_AT_ONCE, MAILS_FORGOTTEN_AT_ONCE } from './mail/mailer.ts';
 import { createMetrics } from './operations/metrics.ts';
+import { createProbe } from './operations/probe.ts';
 import { operationsRoutes } from './operations/routes.ts';
 import { REFUSALS_PER_MINUTE } from './operator/credentials.ts';
 import { openOperatorDoor } from './operator/operator.ts';
@@ -47,6 +49,7 @@ import { createPaidCall, type PaidCall, type PaidCallParts } from './paid-call/p
 import { paidCallRoutes } from './paid-call/routes.ts';
 import { createAnswerSeal } from './paid-call/sealed-answer.ts';
 import { createSettlementStore } from './paid-call/settlements.ts';
+import { createUndeliveredCalls } from './paid-call/undelivered.ts';
 import { creditsRail } from './rails/credits/credits.ts';
 import { mppDoor } from './rails/mpp/door.ts';
 import { type MppRail, openMppRail } from './rails/mpp/mpp.ts';
@@ -72,6 +75,8 @@ const DEBTS_AT_ONCE = 100;
 const CAPS_RELEASED_AT_ONCE = 500;
 const MAIL_TIMEOUT_MS = 20_000;
 const WALLETS_REWRAPPED_AT_ONCE = 100;
+/** Within a second, with what the answer itself takes. */
+const READY_WITHIN_MS = 800;
 const FACILITATORS_ASKED_EVERY_MS = 30_000;
 const RELAYERS_RESUMED_EVERY_MS = 3_000;
 const REGISTRATION_TIMEOUT_MS = 15_000;
@@ -120,7 +125,17 @@ export function createApp(parts: AppParts): App {
   const ledger = createLedger(pools, nowMs);
   const keys = createKeys(sql, nowMs);
   const trials = createTrials(sql, { keys, ledger, secret: config.secret, nowMs });
-  const calls = createCallStore(pools, { nowMs, answerTtlMs: config.answerTtlMs });
+  const replica = createReplica({
+    sql,
+    nowMs,
+    free: (transaction, id) => settlements.freeLeasesOf(transaction, id),
+    async ended() {
+      const released = await reconciler.releaseOfEnded();
+      logger.warn({ released }, 'another process has ended, and what it held is free');
+    },
+  });
+  const calls = createCallStore(pools, { nowMs, answerTtlMs: config.answerTtlMs, holder: replica.id });
+  const undelivered = createUndeliveredCalls(sql, nowMs);
   const debts = createDebts(sql, { ledger, keys, nowMs });
   const limit = (perMinute: number) => createRateLimit({ perMinute, maxNames: MAX_LIMITED_NAMES, nowMs });
   const limitByAddress = (perMinute: number) =>
@@ -169,8 +184,9 @@ export function createApp(parts: AppParts): App {
           },
           onError: (what, error) => logger.error({ what, err: error }, 'card money'),
         });
-  const reconciler = createReconciler({
+  const reconciler: Reconciler = createReconciler({
     calls,
+    undelivered,
     ledger,
     report: (outcome, count) => metrics.reconciled(outcome, count),
   });
@@ -213,11 +229,10 @@ export function createApp(parts: AppParts): App {
       featured: service.featured,
       available: availability(service).available,
     }));
-  const settlements = createSettlementStore(
-    sql,
-    nowMs,
-    config.answerTtlMs + config.x402.refundAfterMs + DAY_MS,
-  );
+  const settlements = createSettlementStore(sql, nowMs, {
+    answersLastMs: config.answerTtlMs + config.x402.refundAfterMs + DAY_MS,
+    holder: replica.id,
+  });
   const x402 = createX402Rail(
     {
       ...config.x402,
@@ -372,6 +387,8 @@ export function createApp(parts: AppParts): App {
     waitingForDatabase: () => calls.depth,
     reservedMicros: calls.reservedMicros,
     owedMicros: debts.total,
+    undelivered: async () => reconciler.unnoted().length + (await undelivered.waiting()),
+    databaseSilences: () => pools.silence.episodes,
     cardEventsWaiting: async () => (await cards?.inbox.waiting()) ?? 0,
     upstreamHealth: () => UPSTREAM_NAMES.map(upstreams.health),
     dataLists: dataLists.states,
@@ -396,15 +413,16 @@ export function createApp(parts: AppParts): App {
   });
 
   let draining = false;
+  const databaseAnswers = createProbe(() => sql`select 1`, READY_WITHIN_MS);
   async function notReady(): Promise<string | null> {
     if (draining) return 'The server is about to stop.';
-    try {
-      await sql`select 1`;
-      return null;
-    } catch {
-      return 'The database does not answer.';
-    }
+    return (await databaseAnswers()) ? null : 'The database does not answer.';
   }
+  pools.silence.onChange((silent) => {
+    if (silent)
+      logger.error('the database went silent: what waits for it is told so, and new connections are tried');
+    else logger.warn('the database answers again');
+  });
 
   const http = createHttpServer(logger);
   const routes: Route[] = [];
@@ -599,6 +617,7 @@ export function createApp(parts: AppParts): App {
     async prepare() {
       const { proxyTrust, host, publicUrl } = config;
       for (const { level, message } of proxyNotices(proxyTrust, { host, publicUrl })) logger[level](message);
+      await replica.start();
       await x402.refresh();
       const missing = await wallets?.missingKeyIds();
       if (missing !== undefined && missing.length > 0) {
@@ -618,6 +637,13 @@ export function createApp(parts: AppParts): App {
       await reconciler
         .run()
         .catch((error: unknown) => logger.error({ err: error }, 'reconciling at the end failed'));
+      const lost = reconciler.unnoted();
+      if (lost.length > 0)
+        logger.error(
+          { calls: lost.map(({ id }) => id) },
+          'these calls may have been charged without an answer, and the database could not be told: refund those that are captured',
+        );
+      await replica.stop();
       await Promise.all([
         upstreams.close(),
         cards?.close(),

@@ -57,10 +57,9 @@ async function main(): Promise<void> {
     process.send?.({ ready: true, baseUrl });
     logger.info({ baseUrl, services: services.length, version }, 'listening');
 
-    // The driver asks every new connection for its types in a promise that nobody holds. That the connection broke there
-    // is told to whoever waits for it; it is no reason to end.
+    // A promise that nobody holds is a fault of ours, unless all that it says is that the database is away.
     process.on('unhandledRejection', (error) => {
-      if (databaseLost(error) !== null) return logger.warn({ err: error }, 'a new database connection broke');
+      if (databaseLost(error) !== null) return logger.warn({ err: error }, 'a database connection broke');
       logger.fatal({ err: error }, 'nobody expected this');
       process.exit(1);
     });

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connectDatabase, connectPools, type Pools } from '../src/db/connection.ts';
+import { connectDatabase, connectPools, endPools, type Pools } from '../src/db/connection.ts';
 import { startEmbeddedPostgres } from '../src/db/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
 
@@ -24,12 +24,12 @@ export async function openTestDatabase(): Promise<TestDatabase> {
   await admin.unsafe(`create database ${name}${template === undefined ? '' : ` template ${template}`}`);
   const url = addressOf(server.url, name);
   const pools = connectPools(url, 8);
-  if (template === undefined) await migrate(pools.sql);
+  if (template === undefined) await migrate(pools.patient);
   return {
     ...pools,
     url,
     async close() {
-      await Promise.all([pools.sql.end({ timeout: 1 }), pools.commits.end({ timeout: 1 })]);
+      await endPools(pools, 1);
       await admin.unsafe(`drop database if exists ${name} with (force)`);
       await admin.end();
       await server.stop();

@@ -109,7 +109,7 @@ async function pagesOf(work: () => Promise<unknown>): Promise<number> {
 }
 
 test('a round with nothing due costs as much after fifteen thousand past rows as after a thousand', async () => {
-  const settlements = createSettlementStore(pools.sql, Date.now, 86_400_000);
+  const settlements = createSettlementStore(pools.sql, Date.now, { answersLastMs: 86_400_000 });
   const questions: [string, () => Promise<unknown>][] = [
     ...server.app.jobs
       .filter(({ name }) => !ASKING.includes(name))

@@ -112,6 +112,7 @@ const FROZEN_FOR_MS = 10 * MINUTE_MS;
 const ORDER_LIVES_MS = 23 * HOUR_MS;
 /** Whoever opened the order charges it at once; when that process dies, the sweeper does. */
 const SWEEPER_LOOKS_AFTER_MS = 30_000;
+const NOTICES_AT_ONCE = 1_000;
 const ACCOUNTS_AT_ONCE = 20;
 
 /** Reasons after which the card is not kept: its owner must not be charged without being asked anew. */
@@ -499,6 +500,18 @@ export function createAutoRecharges(sql: Database, parts: AutoRechargeParts): Au
     async run() {
       let begun = 0;
       const failures: unknown[] = [];
+      // Debits that saw a balance low while somebody held its recharge left a notice.
+      const noticed = sql`
+        with noticed as (
+          delete from auto_recharge_notices
+          where ctid in (select ctid from auto_recharge_notices limit ${NOTICES_AT_ONCE} for update skip locked)
+          returning account_id
+        )
+        update auto_recharges r set state = 1
+        from (select distinct account_id from noticed) n join ledger_accounts a on a.id = n.account_id
+        where r.account_id = n.account_id and r.state = 0
+          and a.credits_posted - a.debits_posted < a.low_below_micros`;
+      await noticed.catch((error: unknown) => failures.push(error));
       // One that fails stays due: it has had its turn in this round.
       const seen: bigint[] = [];
       for (let more = true; more; ) {

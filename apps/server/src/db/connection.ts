@@ -1,4 +1,8 @@
 import postgres from 'postgres';
+import { ARRAY_TYPES } from './array-types.ts';
+import { withDeadline } from './deadline.ts';
+import { createSilence, type Silence } from './silence.ts';
+import { createSocketPool, type Endpoint } from './socket.ts';
 
 export type Database = postgres.Sql<{ bigint: bigint }>;
 /** A transaction that somebody else commits. */
@@ -9,26 +13,65 @@ export type Transaction = postgres.TransactionSql<{ bigint: bigint }>;
  * grows while the last is away: a second flight halves the batches, and measured slower (see docs/performance.md).
  */
 export const COMMIT_CONNECTIONS = 1;
+const PATIENT_CONNECTIONS = 2;
 
-/** The two ways to the database. */
+/** How long a connection may take to open, TLS included. */
+const CONNECT_TIMEOUT_MS = 3_000;
+/** A server ends a session that holds its locks and does nothing, whatever became of the process behind it. */
+const IDLE_IN_TRANSACTION_MS = 5_000;
+
+/** For how long a pool's user waits. The database gives up first where it can, so that its reason is heard. */
+interface Patience {
+  /** On our side. */
+  deadlineMs: number;
+  /** PostgreSQL's `statement_timeout`. */
+  statementMs: number;
+  /** PostgreSQL's `lock_timeout`. */
+  lockMs: number;
+}
+
+/** A caller is told within five seconds that nobody can be asked. */
+const REQUEST: Patience = { deadlineMs: 4_000, statementMs: 3_500, lockMs: 2_000 };
+/** A batch is sent again on a new connection while its callers still wait; its statement waits for no lock. */
+const COMMIT: Patience = { deadlineMs: 3_000, statementMs: 2_800, lockMs: 500 };
+/** Proofs of the books and migrations. */
+const PATIENT: Patience = { deadlineMs: 900_000, statementMs: 890_000, lockMs: 5_000 };
+
+/** The ways to the database. */
 export interface Pools {
-  /** For everything but group commits. */
+  /** For requests and jobs: a query has four seconds. */
   sql: Database;
   /** For group commits alone. */
   commits: Database;
+  /** For what reads all there is, such as a proof of the books. Opened at its first query. */
+  patient: Database;
+  /** Whether the database answers. */
+  silence: Silence;
 }
 
-/** Opens both pools. @param maxConnections of the two together */
+/** Opens the pools. @param maxConnections of those for requests and commits together */
 export function connectPools(url: string, maxConnections: number): Pools {
+  const silence = createSilence();
+  const open = (max: number, patience: Patience) => openPool(url, Math.max(1, max), patience, silence);
   return {
-    sql: connectDatabase(url, Math.max(1, maxConnections - COMMIT_CONNECTIONS)),
-    commits: connectDatabase(url, COMMIT_CONNECTIONS),
+    sql: open(maxConnections - COMMIT_CONNECTIONS, REQUEST),
+    commits: open(COMMIT_CONNECTIONS, COMMIT),
+    patient: open(PATIENT_CONNECTIONS, PATIENT),
+    silence,
   };
 }
 
-/** Whether PostgreSQL answered and would not do it: not that it was gone, going (57P), cut off (08) or full (53). */
+/** Ends all connections; what is under way has so many seconds. */
+export async function endPools({ sql, commits, patient }: Pools, timeoutSeconds: number): Promise<void> {
+  await Promise.all([sql, commits, patient].map((pool) => pool.end({ timeout: timeoutSeconds })));
+}
+
+/**
+ * Whether PostgreSQL answered and would not do it: not that it was gone, going (57P), cut off (08), full (53), or too slow
+ * for its `statement_timeout` (57014), when asking for half of it would only ask more often.
+ */
 export function isRefusal(error: unknown): boolean {
-  return error instanceof postgres.PostgresError && !/^(57P|08|53)/.test(error.code);
+  return error instanceof postgres.PostgresError && !/^(57|08|53)/.test(error.code);
 }
 
 /** Whether a row with the same key was there already. */
@@ -42,20 +85,91 @@ export function isLockTimeout(error: unknown): boolean {
 }
 
 /**
- * Opens a pool on PostgreSQL. `bigint` columns come as JavaScript `bigint`.
+ * Opens a patient pool of its own, for programs that nobody waits for. `bigint` columns come as JavaScript `bigint`.
  *
- * @param url `postgres://…`
+ * @param url `postgres://…`; several hosts may be given, separated by commas
  * @param maxConnections the size of the pool
  */
 export function connectDatabase(url: string, maxConnections: number): Database {
-  return postgres(url, {
-    max: maxConnections,
-    types: { bigint: postgres.BigInt },
-    onnotice: () => {},
-    connect_timeout: 10,
-    // Whoever waits has a deadline of its own: half a second is the longest pause before the next try (in seconds).
-    backoff: (attempt) => Math.min(0.05 * 2 ** attempt, 0.5),
-    // A request that waits longer than this has long been answered with 503.
-    connection: { application_name: 'farebox', statement_timeout: 15_000, TimeZone: 'UTC' },
+  return openPool(url, maxConnections, PATIENT, createSilence());
+}
+
+function openPool(url: string, maxConnections: number, patience: Patience, silence: Silence): Database {
+  const { plainUrl, endpoints, tls } = readUrl(url);
+  const sockets = createSocketPool({
+    endpoints,
+    tls,
+    connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    heard: silence.heard,
+    jammed: () => replace(),
   });
+  const options = {
+    max: maxConnections,
+    types: { bigint: postgres.BigInt, ...ARRAY_TYPES },
+    fetch_types: false,
+    onnotice: () => {},
+    connect_timeout: CONNECT_TIMEOUT_MS / 1_000,
+    // Whoever waits has a deadline of its own: half a second is the longest pause before the next try (in seconds).
+    backoff: (attempt: number) => Math.min(0.05 * 2 ** attempt, 0.5),
+    ssl: false,
+    // Not in the driver's types.
+    socket: sockets.open,
+    connection: {
+      application_name: 'farebox',
+      statement_timeout: patience.statementMs,
+      lock_timeout: patience.lockMs,
+      idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+      TimeZone: 'UTC',
+    },
+  };
+  let pool = postgres(plainUrl, options) as unknown as Database;
+  /** What is under way in the old one ends there. */
+  function replace(): void {
+    void pool.end({ timeout: patience.deadlineMs / 1_000 });
+    pool = postgres(plainUrl, options) as unknown as Database;
+  }
+  return withDeadline(() => pool, {
+    deadlineMs: patience.deadlineMs,
+    late(sinceMs) {
+      if (sockets.dropSilentSince(sinceMs) > 0) silence.fellSilent();
+    },
+  });
+}
+
+/**
+ * Takes from a URL what the sockets need to know. `sslmode` means what it means to libpq, but that `require` and weaker
+ * ones do not look at the certificate.
+ */
+function readUrl(url: string): {
+  plainUrl: string;
+  endpoints: Endpoint[];
+  tls: Parameters<typeof createSocketPool>[0]['tls'];
+} {
+  const match = /^(postgres(?:ql)?:\/\/(?:[^@/?]*@)?)([^/?]*)(.*)$/.exec(url);
+  const [, before = '', hosts = '', after = ''] = match ?? [];
+  if (hosts === '')
+    throw new Error('the address of the database is not of the form postgres://user@host/name');
+  const endpoints = hosts.split(',').map((each): Endpoint => {
+    const { hostname, port } = new URL(`http://${each.includes('%2F') ? 'localhost' : each}`);
+    if (each.includes('%2F')) {
+      const [folder = '', suffix = '5432'] = decodeURIComponent(each).split(':');
+      return { path: `${folder}/.s.PGSQL.${suffix}` };
+    }
+    return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port === '' ? 5_432 : port) };
+  });
+  const [path = '', query = ''] = after.split('?');
+  const settings = new URLSearchParams(query);
+  const mode = settings.get('sslmode') ?? settings.get('ssl') ?? 'disable';
+  for (const name of ['sslmode', 'ssl', 'sslnegotiation']) settings.delete(name);
+  const rest = settings.toString();
+  return {
+    plainUrl: `${before}${hosts}${path}${rest === '' ? '' : `?${rest}`}`,
+    endpoints,
+    tls: ['disable', 'false'].includes(mode)
+      ? null
+      : {
+          optional: mode === 'prefer' || mode === 'allow',
+          options: { rejectUnauthorized: !['prefer', 'allow', 'require'].includes(mode) },
+        },
+  };
 }

@@ -53,6 +53,8 @@ const SETTINGS = {
   wal_level: 'minimal',
   max_wal_senders: '0',
   jit: 'off',
+  // Whoever looks into it with psql and forgets a transaction does not hold its locks for ever.
+  idle_in_transaction_session_timeout: '60s',
   log_min_messages: 'warning',
   log_checkpoints: 'off',
 };

@@ -1,11 +1,14 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StartError } from '../start-error.ts';
-import { connectPools, type Pools } from './connection.ts';
+import { connectPools, endPools, type Pools } from './connection.ts';
 import { startEmbeddedPostgres } from './embedded.ts';
 import { type KeeperReport, keepEmbeddedPostgres } from './embedded-keeper.ts';
 import { isAlive } from './is-alive.ts';
 import { migrate } from './migrate.ts';
+
+/** At the end, for what is still under way. */
+const STATEMENTS_END_WITHIN_S = 3;
 
 export interface OpenDatabase extends Pools {
   /** Settles when the embedded server has ended and cannot be started again: with why, in a line. Else never. */
@@ -43,12 +46,12 @@ export async function openDatabase(
       : keepEmbeddedPostgres(config.dataDir, embedded, options.report);
   const pools = connectPools(config.databaseUrl ?? embedded?.url ?? '', config.databaseMaxConnections);
   const close = async () => {
-    await Promise.all([pools.sql.end({ timeout: 5 }), pools.commits.end({ timeout: 5 })]);
+    await endPools(pools, STATEMENTS_END_WITHIN_S);
     await (keeper ?? embedded)?.stop();
     unlock();
   };
   try {
-    await migrate(pools.sql);
+    await migrate(pools.patient);
     return { ...pools, lost: keeper?.lost ?? new Promise<never>(() => {}), close };
   } catch (error) {
     await close();

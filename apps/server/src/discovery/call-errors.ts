@@ -1,6 +1,6 @@
 /**
- * How a paid call can fail. `charged` is what such an answer has cost; null: the body's own `charged` says it, which is
- * false unless a chain has still to speak. `codes` are those of the body's `code`, or for a payment that was refused of
+ * How a paid call can fail. `charged` is whether the payment was taken when such an answer comes; null: the body's own
+ * `charged` says it, which is null while nobody knows, and the message says what to do then. `codes` are those of the body's `code`, or for a payment that was refused of
  * its `last_error_reason`; none are listed where each service has its own.
  */
 export const CALL_ERRORS = [
@@ -29,7 +29,7 @@ export const CALL_ERRORS = [
   },
   {
     status: 409,
-    charged: false,
+    charged: null,
     codes: ['IDEMPOTENCY_KEY_REUSED', 'ANSWER_EXPIRED'],
     meaning:
       'The payment or the `Idempotency-Key` already bought something else, or its answer is no longer kept.',
@@ -51,7 +51,7 @@ export const CALL_ERRORS = [
   },
   {
     status: 429,
-    charged: false,
+    charged: null,
     codes: ['RATE_LIMIT_EXCEEDED', 'TOO_MANY_CONCURRENT_CALLS'],
     meaning: 'Too many requests in a short time, or too many calls at once.',
     remedy: 'Wait as long as `Retry-After` says.',
@@ -64,6 +64,7 @@ export const CALL_ERRORS = [
       'UPSTREAM_UNAVAILABLE',
       'DEADLINE_EXCEEDED',
       'BUSY',
+      'ACCOUNT_BUSY',
       'SETTLEMENT_UNKNOWN',
       'OUTCOME_UNKNOWN',
     ],

@@ -118,5 +118,5 @@ function asProblem(error: Error & { statusCode?: number; code?: string }): Probl
   if (lost !== null) return lost;
   const status = error.statusCode ?? 500;
   if (status >= 400 && status < 500) return new Problem(status, 'INVALID_REQUEST', error.message);
-  return new Problem(500, 'INTERNAL_ERROR', 'Something failed inside. Nothing was charged.');
+  return new Problem(500, 'INTERNAL_ERROR', 'Something failed inside.');
 }

@@ -1,57 +1,69 @@
-import type { HouseAccount } from '../ledger/accounts.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
 import type { CallStore, OpenCall } from '../paid-call/calls.ts';
+import type { UndeliveredCall, UndeliveredCalls } from '../paid-call/undelivered.ts';
 
 const BATCH = 200;
-const MAX_UNDELIVERED = 10_000;
-
-export interface UndeliveredCall {
-  id: string;
-  accountId: bigint;
-  service: string;
-  priceMicros: bigint;
-  revenue: HouseAccount;
-  /** Whether the payment can ask for its answer again. Then what was taken was taken rightly. */
-  retrievable: boolean;
-}
+/** For how long nobody else tries what one process is trying. */
+const LEASE_MS = 30_000;
 
 /**
  * Ends what a crash or a lost connection left open.
  *
- * A call that was authorized and not ended in time is released: its service may have run, but no answer left the
- * house. A call whose capture may have been committed while its answer was withheld is released if it is still open;
- * if it is not, it stays captured for whoever can ask for its answer, and is refunded to whoever cannot.
+ * A call that was authorized and not ended in time, or whose process has ended, is released: its service may have run, but no
+ * answer left the house. A call whose capture may have been committed while its answer was withheld is released if it is still
+ * open; if it is not, it stays captured for whoever can ask for its answer, and is refunded to whoever cannot.
+ *
+ * What such a call needs is noted in the database as soon as that answers again. Until then it is known to this process alone:
+ * no more of them than calls were running when the database was lost.
  */
 export function createReconciler(parts: {
   calls: CallStore;
+  undelivered: UndeliveredCalls;
   ledger: Ledger;
   report(outcome: string, count: number): void;
 }) {
   const { calls, ledger } = parts;
-  const undelivered: UndeliveredCall[] = [];
+  let unnoted: UndeliveredCall[] = [];
+  let noting: Promise<void> = Promise.resolve();
 
   async function giveBack(call: UndeliveredCall): Promise<void> {
     const released = await calls.finish({ ...call, capture: false, outcome: 'UNDELIVERED', answer: null });
-    if (released.status === 'done') return parts.report('released', 1);
-    if (call.retrievable) return parts.report('kept', 1);
-    await ledger.transfer({
-      id: transferIdFor(`refund:${call.id}`),
-      accountId: call.accountId,
-      phase: 'posted',
-      side: 'credit',
-      house: call.revenue,
-      amountMicros: call.priceMicros,
-      code: 'call_refund',
-      note: `undelivered call ${call.id}`,
-    });
-    parts.report('refunded', 1);
+    if (released.status === 'done') parts.report('released', 1);
+    else if (call.retrievable) parts.report('kept', 1);
+    else {
+      await ledger.transfer({
+        id: transferIdFor(`refund:${call.id}`),
+        accountId: call.accountId,
+        phase: 'posted',
+        side: 'credit',
+        house: call.revenue,
+        amountMicros: call.priceMicros,
+        code: 'call_refund',
+        note: `undelivered call ${call.id}`,
+      });
+      parts.report('refunded', 1);
+    }
+    await parts.undelivered.done(call);
+  }
+
+  /** Writes down what only this process knows. One at a time: what is being written is not written twice. */
+  function note(): Promise<void> {
+    noting = noting
+      .catch(() => {})
+      .then(async () => {
+        const written = unnoted;
+        if (written.length === 0) return;
+        await parts.undelivered.note(written);
+        unnoted = unnoted.filter((call) => !written.includes(call));
+      });
+    return noting;
   }
 
   /** @returns how many it released. @throws the first failure, after all had their turn */
-  async function release(open: readonly OpenCall[]): Promise<number> {
+  async function release(open: readonly OpenCall[], outcome: string): Promise<number> {
     const outcomes = await Promise.allSettled(
-      open.map((call) => calls.finish({ ...call, capture: false, outcome: 'EXPIRED', answer: null })),
+      open.map((call) => calls.finish({ ...call, capture: false, outcome, answer: null })),
     );
     const released = outcomes.filter((each) => each.status === 'fulfilled' && each.value.status === 'done');
     if (released.length > 0) parts.report('released', released.length);
@@ -60,24 +72,35 @@ export function createReconciler(parts: {
   }
 
   return {
-    /** Remembers a call to be given back as soon as the database answers. */
+    /** Takes a call that is to be given back as soon as the database answers. */
     undelivered(call: UndeliveredCall): void {
-      if (undelivered.length < MAX_UNDELIVERED) undelivered.push(call);
+      unnoted.push(call);
+      void note().catch(() => {});
+    },
+
+    /** How many of them no database knows yet; after the last `run` of a process they are lost with it. */
+    unnoted: (): readonly UndeliveredCall[] => unnoted,
+
+    /** Releases what processes held that have ended. @returns how many calls it ended */
+    async releaseOfEnded(): Promise<number> {
+      return release(await calls.heldByEnded(BATCH), 'PROCESS_ENDED');
     },
 
     /** Until none is due. @returns how many calls it ended */
     async run(): Promise<number> {
+      await note();
       let ended = 0;
-      for (let call = undelivered[0]; call !== undefined; call = undelivered[0]) {
-        await giveBack(call);
-        // By name, not by place: another round may have been faster.
-        const at = undelivered.indexOf(call);
-        if (at !== -1) undelivered.splice(at, 1);
-        ended += 1;
+      for (;;) {
+        const due = await parts.undelivered.lease(BATCH, LEASE_MS);
+        const outcomes = await Promise.allSettled(due.map(giveBack));
+        ended += outcomes.filter(({ status }) => status === 'fulfilled').length;
+        // Whose account somebody holds is tried again when its lease is over.
+        if (due.length < BATCH) break;
       }
+      ended += await this.releaseOfEnded();
       for (;;) {
         const open = await calls.expired(BATCH);
-        const released = await release(open);
+        const released = await release(open, 'EXPIRED');
         ended += released;
         // A full batch of which nothing was ours to end: another replica is at it.
         if (open.length < BATCH || released === 0) return ended;

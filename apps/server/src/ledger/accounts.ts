@@ -35,3 +35,8 @@ export function houseAccountName(id: bigint): HouseAccount | null {
   for (const [name, known] of Object.entries(HOUSE_ACCOUNTS)) if (known === id) return name as HouseAccount;
   return null;
 }
+
+/** Whether an account is the house's: those have the numbers below 1000, by a constraint of the database. */
+export function isHouseAccount(id: bigint): boolean {
+  return id < 1_000n;
+}

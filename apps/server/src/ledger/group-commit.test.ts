@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GroupCommit, QueueFull } from './group-commit.ts';
+import { GroupCommit, NoAnswerInTime, NotBegun, QueueFull } from './group-commit.ts';
 
 interface Flight {
   batch: readonly string[];
@@ -12,7 +12,14 @@ class Refusal extends Error {}
 
 /** A database that answers when the test says so. */
 function database(
-  options: { maxFlights?: number; maxAttempts?: number; maxWaiting?: number; maxBatch?: number } = {},
+  options: {
+    maxFlights?: number;
+    maxAttempts?: number;
+    maxWaiting?: number;
+    maxBatch?: number;
+    deadlineMs?: number;
+    locked?: Set<string>;
+  } = {},
 ) {
   const flights: Flight[] = [];
   const arrivals: ((flight: Flight) => void)[] = [];
@@ -21,12 +28,20 @@ function database(
     maxFlights: 1,
     maxWaiting: 1_000,
     maxAttempts: 1,
+    deadlineMs: 60_000,
     firstBackoffMs: 1,
     keysOf: (work) => [work],
+    lockOf: (work) => work.slice(0, 1),
+    isLocked: (result) => result === 'locked',
     isRefusal: (error) => error instanceof Refusal,
     flush: (batch) =>
       new Promise((resolve, reject) => {
-        const flight = { batch, land: () => resolve(batch.map((work) => `${work}!`)), crash: reject };
+        const flight = {
+          batch,
+          land: () =>
+            resolve(batch.map((work) => (options.locked?.has(work.slice(0, 1)) ? 'locked' : `${work}!`))),
+          crash: reject,
+        };
         const waiting = arrivals.shift();
         if (waiting === undefined) flights.push(flight);
         else waiting(flight);
@@ -134,4 +149,79 @@ test('the queue has an end, and a batch has a size', async () => {
   first.land();
   (await next()).land();
   await Promise.all(taken);
+});
+
+test('what somebody else holds is asked for by one, and keeps nobody else waiting; when it is let go all go on', async () => {
+  const locked = new Set(['x']);
+  const { commits, next } = database({ locked });
+  const held = ['x1', 'x2', 'x3'].map((work) => commits.submit(work));
+  const free = commits.submit('a1');
+  const first = await next();
+  assert.deepEqual(first.batch, ['x1', 'x2', 'x3', 'a1']);
+  first.land();
+  assert.equal(await free, 'a1!');
+  for (let round = 0; round < 4; round++) {
+    const asking = await next();
+    assert.equal(asking.batch.length, 1, 'one asks for all who wait for the lock');
+    const other = commits.submit(`b${round}`);
+    asking.land();
+    const after = await next();
+    assert.deepEqual(after.batch, [`b${round}`], 'whoever needs another lock goes at once');
+    after.land();
+    await other;
+  }
+  locked.clear();
+  (await next()).land();
+  (await next()).land();
+  assert.deepEqual(await Promise.all(held), ['x1!', 'x2!', 'x3!']);
+});
+
+test('a deadline is kept: what was not begun says so, and of what is away nobody knows', async () => {
+  const { commits, next } = database({ deadlineMs: 300, locked: new Set(['x']) });
+  const held = commits.submit('x1');
+  const refused = assert.rejects(held, (error) => error instanceof NotBegun && error.why === 'locked');
+  const land = async () => {
+    for (;;) (await next()).land();
+  };
+  void land();
+  await refused;
+
+  const silent = database({ deadlineMs: 300 });
+  const away = silent.commits.submit('a');
+  const flight = await silent.next();
+  const behind = silent.commits.submit('b');
+  await Promise.all([
+    assert.rejects(away, NoAnswerInTime),
+    assert.rejects(behind, (error) => error instanceof NotBegun && error.why === 'not sent'),
+  ]);
+  flight.land();
+  const after = silent.commits.submit('c');
+  (await silent.next()).land();
+  assert.equal(await after, 'c!', 'and the next goes on');
+});
+
+test('one that is refused in a batch of hundreds is found by halving', async () => {
+  const sent: number[] = [];
+  const commits = new GroupCommit<number, number>({
+    maxBatch: 512,
+    maxFlights: 1,
+    maxWaiting: 1_000,
+    maxAttempts: 2,
+    deadlineMs: 60_000,
+    firstBackoffMs: 1,
+    keysOf: (work) => [String(work)],
+    lockOf: String,
+    isLocked: () => false,
+    isRefusal: (error) => error instanceof Refusal,
+    flush(batch) {
+      sent.push(batch.length);
+      return batch.includes(300) ? Promise.reject(new Refusal('refused')) : Promise.resolve(batch);
+    },
+  });
+  const outcomes = await Promise.allSettled(Array.from({ length: 512 }, (_, i) => commits.submit(i)));
+  assert.deepEqual(
+    outcomes.flatMap(({ status }, i) => (status === 'rejected' ? [i] : [])),
+    [300],
+  );
+  assert(sent.length < 25, `${sent.length} statements`);
 });

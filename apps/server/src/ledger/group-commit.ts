@@ -1,5 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-
 /** Thrown when more work is waiting than may wait. Nothing was begun. */
 export class QueueFull extends Error {
   constructor() {
@@ -8,10 +6,44 @@ export class QueueFull extends Error {
   }
 }
 
-interface Waiting<Work, Result> {
+/** Thrown when the work's time is over before it could be begun. Nothing was done. */
+export class NotBegun extends Error {
+  readonly why: 'locked' | 'not sent';
+
+  constructor(why: 'locked' | 'not sent', cause?: unknown) {
+    super(
+      why === 'locked' ? 'what this changes is locked by somebody else' : 'the database did not take it',
+      { cause },
+    );
+    this.name = 'NotBegun';
+    this.why = why;
+  }
+}
+
+/** Thrown when the work's time is over and no answer has come: nobody can say whether it was done. */
+export class NoAnswerInTime extends Error {
+  constructor(cause?: unknown) {
+    super('the database did not answer in time', { cause });
+    this.name = 'NoAnswerInTime';
+  }
+}
+
+interface Item<Work, Result> {
   work: Work;
   resolve(result: Result): void;
   reject(error: unknown): void;
+  /** By `performance.now()`. */
+  giveUpAtMs: number;
+  /** How often it was sent and not answered: after the first time nobody can say that nothing was done. */
+  unanswered: number;
+  lastError: unknown;
+  isOver: boolean;
+}
+
+/** What is left alone for a while because somebody else holds it. */
+interface Hold {
+  untilMs: number;
+  foundLocked: number;
 }
 
 export interface GroupCommitOptions<Work, Result> {
@@ -19,36 +51,60 @@ export interface GroupCommitOptions<Work, Result> {
   flush(batch: readonly Work[]): Promise<readonly Result[]>;
   /** Two pieces with a key in common are never at the database together: the later one waits. */
   keysOf(work: Work): readonly string[];
+  /** What it needs a lock on. What is found locked keeps nobody waiting but those who need the same lock. */
+  lockOf(work: Work): string;
+  /** Whether a result says that somebody else holds the lock, and nothing was done. */
+  isLocked(result: Result): boolean;
   maxBatch: number;
   /** Whether the database answered and would not do it, in contrast to not answering: a batch is then taken apart. */
   isRefusal(error: unknown): boolean;
   /** How many batches may be at the database at once. */
   maxFlights: number;
   maxWaiting: number;
-  /** How often a failed batch is sent again. It may have been committed, which is why `flush` is idempotent. */
+  /** How often work is sent that is not answered. It may have been committed, which is why `flush` is idempotent. */
   maxAttempts: number;
+  /** After this its caller is told, whatever is under way. */
+  deadlineMs: number;
   /** How long to wait before attempt 2, 3, …; doubles each time. */
   firstBackoffMs: number;
 }
+
+/** How soon work is tried again that was found locked; doubles each time. */
+const FIRST_LOCK_PAUSE_MS = 5;
+const LAST_LOCK_PAUSE_MS = 200;
+/** How exactly a deadline is kept. */
+const SWEEP_MS = 100;
 
 /**
  * Many requests, one statement: what arrives while a batch is at the database goes together in the next one. There is
  * no timer: an idle database is asked at once, a busy one gets larger batches, so the cost of a call falls as load
  * grows.
+ *
+ * Nobody waits for a stranger's trouble. Work whose lock somebody else holds is put aside, and one piece for each lock asks
+ * again; a piece that the database refuses is found by halving its batch; a deadline is kept even while a batch is away.
  */
 export class GroupCommit<Work, Result> {
   readonly #options: GroupCommitOptions<Work, Result>;
-  #waiting: Waiting<Work, Result>[] = [];
+  #waiting: Item<Work, Result>[] = [];
+  /** Those that are at the database. */
+  readonly #away = new Set<Item<Work, Result>>();
   #flights = 0;
   #scheduled = false;
+  /** No batch leaves before this: the last one found nobody there. */
+  #pausedUntilMs = 0;
+  readonly #holds = new Map<string, Hold>();
   /** Keys of the batches that are at the database. */
   readonly #busyKeys = new Set<string>();
+  #sweeper: NodeJS.Timeout | undefined;
+  #sweptAtMs = 0;
+  #wake: NodeJS.Timeout | undefined;
+  #wakeAtMs = 0;
 
   constructor(options: GroupCommitOptions<Work, Result>) {
     this.#options = options;
   }
 
-  /** How many pieces of work wait or are on their way. */
+  /** How many pieces of work wait for a batch to leave. */
   get depth(): number {
     return this.#waiting.length;
   }
@@ -56,18 +112,37 @@ export class GroupCommit<Work, Result> {
   /**
    * Adds a piece of work to the next batch.
    *
-   * @throws QueueFull at once; the database's error when all attempts failed: the outcome is then unknown
+   * @throws QueueFull at once; NotBegun; NoAnswerInTime, or the database's error, when the outcome is unknown
    */
   submit(work: Work): Promise<Result> {
-    if (this.#waiting.length >= this.#options.maxWaiting) return Promise.reject(new QueueFull());
+    const { maxWaiting, deadlineMs } = this.#options;
+    if (this.#waiting.length >= maxWaiting) return Promise.reject(new QueueFull());
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ work, resolve, reject });
+      const giveUpAtMs = performance.now() + deadlineMs;
+      this.#waiting.push({
+        work,
+        resolve,
+        reject,
+        giveUpAtMs,
+        unanswered: 0,
+        lastError: undefined,
+        isOver: false,
+      });
+      if (this.#sweeper === undefined) {
+        this.#sweptAtMs = performance.now();
+        this.#sweeper = setInterval(() => this.#sweep(), SWEEP_MS).unref();
+      }
       this.#schedule();
     });
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#flights >= this.#options.maxFlights) return;
+    if (this.#scheduled || this.#flights >= this.#options.maxFlights || this.#waiting.length === 0) return;
+    const pauseMs = this.#pausedUntilMs - performance.now();
+    if (pauseMs > 0) {
+      this.#wakeIn(pauseMs);
+      return;
+    }
     this.#scheduled = true;
     // Requests that arrive in the same turn of the event loop share the first batch.
     setImmediate(() => {
@@ -76,58 +151,170 @@ export class GroupCommit<Work, Result> {
     });
   }
 
+  #wakeIn(pauseMs: number): void {
+    const atMs = performance.now() + pauseMs;
+    if (this.#wake !== undefined && this.#wakeAtMs <= atMs) return;
+    clearTimeout(this.#wake);
+    this.#wakeAtMs = atMs;
+    this.#wake = setTimeout(() => {
+      this.#wake = undefined;
+      this.#schedule();
+    }, pauseMs);
+  }
+
   async #fly(): Promise<void> {
     const batch = this.#takeBatch();
     if (batch.length === 0) return;
     const keys = batch.flatMap(({ work }) => this.#options.keysOf(work));
     for (const key of keys) this.#busyKeys.add(key);
+    for (const item of batch) this.#away.add(item);
     this.#flights += 1;
+    await this.#deliver(batch);
+    this.#flights -= 1;
+    for (const key of keys) this.#busyKeys.delete(key);
+    this.#schedule();
+  }
+
+  /**
+   * Sends a batch, and what of it is refused in halves. Never rejects: whoever is not answered waits again.
+   *
+   * @returns whether somebody was there
+   */
+  async #deliver(batch: readonly Item<Work, Result>[]): Promise<boolean> {
+    let results: readonly Result[];
     try {
-      await this.#deliver(batch);
+      results = await this.#options.flush(batch.map(({ work }) => work));
+      if (results.length !== batch.length)
+        throw new Error('the database answered not as many results as were asked');
     } catch (error) {
-      // Perhaps a single piece of work is what the database refuses: the others must not fail for it.
-      if (batch.length === 1 || !this.#options.isRefusal(error)) for (const item of batch) item.reject(error);
-      else for (const item of batch) await this.#deliver([item]).catch(item.reject);
-    } finally {
-      this.#flights -= 1;
-      for (const key of keys) this.#busyKeys.delete(key);
-      if (this.#waiting.length > 0) this.#schedule();
+      const isRefusal = this.#options.isRefusal(error);
+      if (!isRefusal || batch.length === 1) {
+        this.#notAnswered(batch, error, isRefusal ? 'refused' : 'nobody is there');
+        return isRefusal;
+      }
+      const half = Math.ceil(batch.length / 2);
+      if (await this.#deliver(batch.slice(0, half))) return this.#deliver(batch.slice(half));
+      this.#again(batch.slice(half));
+      return false;
     }
+    for (const [index, item] of batch.entries()) {
+      this.#away.delete(item);
+      const result = results[index] as Result;
+      const lock = this.#options.lockOf(item.work);
+      if (this.#options.isLocked(result)) this.#putAside(item, lock);
+      else {
+        this.#holds.delete(lock);
+        end(item, () => item.resolve(result));
+      }
+    }
+    return true;
   }
 
-  async #deliver(batch: readonly Waiting<Work, Result>[]): Promise<void> {
-    const results = await this.#attempt(batch.map(({ work }) => work));
-    if (results.length !== batch.length)
-      throw new Error('the database answered not as many results as were asked');
-    for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Result);
+  /** Puts work that is not over first in line. */
+  #again(items: readonly Item<Work, Result>[]): void {
+    for (const item of items) this.#away.delete(item);
+    this.#waiting = items.filter(({ isOver }) => !isOver).concat(this.#waiting);
   }
 
-  #takeBatch(): Waiting<Work, Result>[] {
-    const { maxBatch, keysOf } = this.#options;
-    const taken: Waiting<Work, Result>[] = [];
-    const left: Waiting<Work, Result>[] = [];
+  #putAside(item: Item<Work, Result>, lock: string): void {
+    const hold = this.#holds.get(lock) ?? { untilMs: 0, foundLocked: 0 };
+    const pauseMs = Math.min(FIRST_LOCK_PAUSE_MS * 2 ** Math.min(hold.foundLocked, 10), LAST_LOCK_PAUSE_MS);
+    if (performance.now() >= hold.untilMs) {
+      hold.untilMs = performance.now() + pauseMs;
+      hold.foundLocked += 1;
+    }
+    this.#holds.set(lock, hold);
+    this.#again([item]);
+    this.#wakeIn(pauseMs);
+  }
+
+  #notAnswered(
+    batch: readonly Item<Work, Result>[],
+    error: unknown,
+    why: 'nobody is there' | 'refused',
+  ): void {
+    const { maxAttempts, firstBackoffMs } = this.#options;
+    let attempts = 1;
+    for (const item of batch) {
+      item.unanswered += 1;
+      item.lastError = error;
+      attempts = Math.max(attempts, item.unanswered);
+      if (item.unanswered >= maxAttempts) end(item, () => item.reject(error));
+    }
+    this.#again(batch);
+    const pauseMs = firstBackoffMs * 2 ** (attempts - 1);
+    const untilMs = performance.now() + pauseMs;
+    // What is refused keeps nobody else waiting.
+    if (why === 'nobody is there') this.#pausedUntilMs = untilMs;
+    else
+      for (const { work } of batch) this.#holds.set(this.#options.lockOf(work), { untilMs, foundLocked: 0 });
+    this.#wakeIn(pauseMs);
+  }
+
+  #takeBatch(): Item<Work, Result>[] {
+    const { maxBatch, keysOf, lockOf } = this.#options;
+    const taken: Item<Work, Result>[] = [];
+    const left: Item<Work, Result>[] = [];
     const keys = new Set<string>();
+    const nowMs = performance.now();
+    let nextMs = Number.POSITIVE_INFINITY;
+    /** Of work that waits for one lock, one piece asks. */
+    const asking = new Set<string>();
     for (const item of this.#waiting) {
+      if (item.isOver) continue;
       const own = taken.length < maxBatch ? keysOf(item.work) : undefined;
+      const lock = this.#holds.size === 0 ? undefined : lockOf(item.work);
+      const hold = lock === undefined ? undefined : this.#holds.get(lock);
+      if (hold !== undefined && lock !== undefined) {
+        nextMs = Math.min(nextMs, hold.untilMs);
+        if (hold.untilMs > nowMs || asking.has(lock)) {
+          left.push(item);
+          continue;
+        }
+      }
       if (own === undefined || own.some((key) => keys.has(key) || this.#busyKeys.has(key))) left.push(item);
       else {
+        if (hold !== undefined && lock !== undefined) asking.add(lock);
         for (const key of own) keys.add(key);
         taken.push(item);
       }
     }
     this.#waiting = left;
+    if (taken.length === 0 && Number.isFinite(nextMs)) this.#wakeIn(Math.max(1, nextMs - nowMs));
     return taken;
   }
 
-  async #attempt(batch: readonly Work[]): Promise<readonly Result[]> {
-    const { flush, maxAttempts, firstBackoffMs } = this.#options;
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await flush(batch);
-      } catch (error) {
-        if (attempt >= maxAttempts) throw error;
-        await sleep(firstBackoffMs * 2 ** (attempt - 1));
-      }
+  /** Tells those whose time is over, wherever their work is. */
+  #sweep(): void {
+    const nowMs = performance.now();
+    const heldUpMs = nowMs - this.#sweptAtMs;
+    this.#sweptAtMs = nowMs;
+    // A process that was held up itself has answers to read before it gives anybody up.
+    if (heldUpMs > 5 * SWEEP_MS) return;
+    for (const item of this.#away) {
+      if (nowMs >= item.giveUpAtMs) end(item, () => item.reject(new NoAnswerInTime(item.lastError)));
     }
+    let anyOver = false;
+    for (const item of this.#waiting) {
+      if (nowMs < item.giveUpAtMs) continue;
+      anyOver = true;
+      const why = this.#holds.has(this.#options.lockOf(item.work)) ? 'locked' : 'not sent';
+      end(item, () =>
+        item.reject(item.unanswered === 0 ? new NotBegun(why) : new NoAnswerInTime(item.lastError)),
+      );
+    }
+    if (anyOver) this.#waiting = this.#waiting.filter(({ isOver }) => !isOver);
+    for (const [lock, { untilMs }] of this.#holds) {
+      if (nowMs - untilMs > this.#options.deadlineMs) this.#holds.delete(lock);
+    }
+    if (this.depth + this.#away.size + this.#holds.size > 0) return;
+    clearInterval(this.#sweeper);
+    this.#sweeper = undefined;
   }
+}
+
+function end(item: { isOver: boolean }, tell: () => void): void {
+  if (item.isOver) return;
+  item.isOver = true;
+  tell();
 }

@@ -6,7 +6,7 @@ import {
   type Pools,
   type Transaction,
 } from '../db/connection.ts';
-import { HOUSE_ACCOUNTS, type HouseAccount } from './accounts.ts';
+import { HOUSE_ACCOUNTS, type HouseAccount, isHouseAccount } from './accounts.ts';
 import { GroupCommit } from './group-commit.ts';
 
 export type TransferPhase = 'posted' | 'pending' | 'post' | 'void';
@@ -55,13 +55,14 @@ export type TransferStatus =
   | 'id_taken'
   | 'no_such_pending'
   | 'resolved_otherwise';
-const STATUSES: readonly TransferStatus[] = [
+const STATUSES: readonly (TransferStatus | 'locked')[] = [
   'done',
   'insufficient',
   'above_ceiling',
   'id_taken',
   'no_such_pending',
   'resolved_otherwise',
+  'locked',
 ];
 
 export interface TransferResult {
@@ -87,6 +88,8 @@ export interface Ledger {
   /**
    * Moves money, in one commit with the transfers of other requests. Together with `transferWithin` the only way,
    * but for paid calls, whose transfers travel with their calls (see `calls_apply`).
+   *
+   * @throws QueueFull or NotBegun, when nothing was done; any other error when that is not known
    */
   transfer(transfer: Transfer): Promise<TransferResult>;
   /** Moves money in the commit of something else, such as the key that it buys. */
@@ -100,6 +103,15 @@ export interface Ledger {
   lock(transaction: Transaction, accountIds: readonly bigint[]): Promise<ReadonlyMap<bigint, bigint>>;
 }
 
+/** A result as the database tells it. What is locked is tried again, and nobody else hears of it. */
+interface Applying {
+  status: TransferStatus | 'locked';
+  availableMicros: bigint;
+}
+
+/** For how long a transfer's caller waits. */
+const DEADLINE_MS = 4_000;
+
 interface Applied {
   status: number[];
   available: bigint[];
@@ -107,7 +119,12 @@ interface Applied {
 
 /** The ledger on a database. `nowMs` stamps transfers. */
 export function createLedger({ sql, commits: connection }: Pools, nowMs: () => number): Ledger {
-  async function apply(on: Database | Transaction, batch: readonly Transfer[]): Promise<TransferResult[]> {
+  /** @param wait whether for an account that somebody else holds; if not, its transfers are `locked` */
+  async function apply(
+    on: Database | Transaction,
+    batch: readonly Transfer[],
+    wait: boolean,
+  ): Promise<Applying[]> {
     const column = (pick: (transfer: Transfer) => Parameters<typeof arrayLiteral>[0][number]) =>
       arrayLiteral(batch.map(pick));
     const house = (transfer: Transfer) => HOUSE_ACCOUNTS[transfer.house];
@@ -118,7 +135,8 @@ export function createLedger({ sql, commits: connection }: Pools, nowMs: () => n
         ${column((t) => (t.side === 'debit' ? t.accountId : house(t)))}::text::bigint[],
         ${column((t) => (t.side === 'debit' ? house(t) : t.accountId))}::text::bigint[],
         ${column((t) => t.amountMicros)}::text::bigint[], ${column((t) => t.code)}::text::text[],
-        ${column((t) => t.note ?? null)}::text::text[], null, null, ${new Date(nowMs()).toISOString()}::timestamptz
+        ${column((t) => t.note ?? null)}::text::text[], null, null, ${new Date(nowMs()).toISOString()}::timestamptz,
+        false, ${wait}
       )`;
     return batch.map((_, index) => {
       const status = STATUSES[applied?.status[index] ?? -1];
@@ -127,15 +145,18 @@ export function createLedger({ sql, commits: connection }: Pools, nowMs: () => n
     });
   }
 
-  const commits = new GroupCommit<Transfer, TransferResult>({
+  const commits = new GroupCommit<Transfer, Applying>({
     maxBatch: 512,
     isRefusal,
     maxFlights: COMMIT_CONNECTIONS,
     maxWaiting: 20_000,
     maxAttempts: 4,
+    deadlineMs: DEADLINE_MS,
     firstBackoffMs: 50,
     keysOf: (transfer) => [transfer.id],
-    flush: (batch) => apply(connection, batch),
+    lockOf: ({ accountId, id }) => (isHouseAccount(accountId) ? id : String(accountId)),
+    isLocked: ({ status }) => status === 'locked',
+    flush: (batch) => apply(connection, batch, false),
   });
 
   function check(transfer: Transfer): void {
@@ -153,14 +174,14 @@ export function createLedger({ sql, commits: connection }: Pools, nowMs: () => n
 
     async transfer(transfer) {
       check(transfer);
-      return commits.submit(transfer);
+      return (await commits.submit(transfer)) as TransferResult;
     },
 
     async transferWithin(transaction, transfer) {
       check(transfer);
-      const [result] = await apply(transaction, [transfer]);
+      const [result] = await apply(transaction, [transfer], true);
       if (result === undefined) throw new Error('the ledger answered nothing');
-      return result;
+      return result as TransferResult;
     },
 
     async lock(transaction, accountIds) {

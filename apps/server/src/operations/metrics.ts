@@ -26,6 +26,10 @@ export function createMetrics(watched: {
   waitingForDatabase(): number;
   reservedMicros(): Promise<bigint>;
   owedMicros(): Promise<bigint>;
+  /** Calls that may have been captured without their answer being delivered. */
+  undelivered(): Promise<number>;
+  /** How often the database fell silent since the start. */
+  databaseSilences(): number;
   /** Messages of the card provider that nobody has worked yet. */
   cardEventsWaiting(): Promise<number>;
   upstreamHealth(): readonly UpstreamHealth[];
@@ -136,6 +140,19 @@ export function createMetrics(watched: {
     'Messages of the card provider that nobody has worked yet',
     watched.cardEventsWaiting,
   );
+  asked(
+    'farebox_undelivered_calls',
+    'Calls that may have been charged without their answer being delivered; they are given back soon',
+    watched.undelivered,
+  );
+  new Gauge({
+    name: 'farebox_database_silences',
+    help: 'How often the database did not answer within its deadline since the start',
+    registers,
+    collect() {
+      this.set(watched.databaseSilences());
+    },
+  });
   new Gauge({
     name: 'farebox_running_calls',
     help: 'Paid calls running now in this process',

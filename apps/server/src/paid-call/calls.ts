@@ -1,10 +1,10 @@
 /**
  * The table of paid calls, and the one way to change it. A call and its money move in the same commit, and many
- * calls share one: see `calls_apply` in `db/migrations/003_calls.sql`.
+ * calls share one: see `calls_apply` in `db/migrations/012_without_waiting.sql`.
  */
 import { arrayLiteral } from '../db/array-literal.ts';
 import { COMMIT_CONNECTIONS, isRefusal, type Pools } from '../db/connection.ts';
-import { HOUSE_ACCOUNTS, type HouseAccount, houseAccountName } from '../ledger/accounts.ts';
+import { HOUSE_ACCOUNTS, type HouseAccount, houseAccountName, isHouseAccount } from '../ledger/accounts.ts';
 import { GroupCommit } from '../ledger/group-commit.ts';
 import type { OnChainPayment } from './rail.ts';
 
@@ -90,7 +90,9 @@ type Work =
   | { kind: 'begin'; call: CallToBegin }
   | { kind: 'keep'; call: CallToKeep }
   | { kind: 'finish'; call: CallToFinish };
-type Outcome = BeginOutcome | KeepOutcome | FinishOutcome;
+/** Somebody else holds what it needs, and nothing was done: it is tried again, and no caller hears of it. */
+type Locked = { status: 'locked' };
+type Outcome = BeginOutcome | KeepOutcome | FinishOutcome | Locked;
 type Cell = Parameters<typeof arrayLiteral>[0][number];
 
 interface Applied {
@@ -115,7 +117,7 @@ export interface CallStore {
   /**
    * Reserves the price and claims the payment's identity, both or neither.
    *
-   * @throws QueueFull; or the database's error when the outcome is unknown: the reconciler will then release it
+   * @throws QueueFull or NotBegun, when nothing was done; any other error when that is not known: it is to be released
    */
   begin(call: CallToBegin): Promise<BeginOutcome>;
   /** Stores the answer and what settles the call, and gives its end over to the chain. Again changes nothing. */
@@ -133,6 +135,8 @@ export interface CallStore {
   ): Promise<BeginOutcome | null>;
   /** Calls whose time is over, oldest first; not those of an account that somebody else holds at this moment. */
   expired(limit: number): Promise<OpenCall[]>;
+  /** Calls that were running in a process which has ended. */
+  heldByEnded(limit: number): Promise<OpenCall[]>;
   /** What is reserved by calls that are running, on all replicas, in micro-USD. */
   reservedMicros(): Promise<bigint>;
   /** Forgets answers that nobody may ask for any more, so many at most. @returns how many */
@@ -143,13 +147,19 @@ export interface CallStore {
 
 /** Accounts below this are the house's: no call waits for who holds one. */
 const FIRST_CUSTOMER = 1_000;
+/** For how long a caller waits for its call to be begun, kept or finished. */
+const DEADLINE_MS = 4_000;
 
-/** The store on a database. Answers are kept for `answerTtlMs`. */
+/**
+ * The store on a database. Answers are kept for `answerTtlMs`.
+ *
+ * @param options.holder this process, by its row in `replicas`; what it holds is free when it has ended
+ */
 export function createCallStore(
   { sql, commits: connection }: Pools,
-  options: { nowMs: () => number; answerTtlMs: number },
+  options: { nowMs: () => number; answerTtlMs: number; holder?: () => bigint | null },
 ): CallStore {
-  const { nowMs, answerTtlMs } = options;
+  const { nowMs, answerTtlMs, holder = () => null } = options;
   const now = () => new Date(nowMs()).toISOString();
 
   const commits = new GroupCommit<Work, Outcome>({
@@ -158,7 +168,13 @@ export function createCallStore(
     maxFlights: COMMIT_CONNECTIONS,
     maxWaiting: 10_000,
     maxAttempts: 5,
+    deadlineMs: DEADLINE_MS,
     firstBackoffMs: 100,
+    isLocked: ({ status }) => status === 'locked',
+    lockOf({ kind, call }) {
+      if (!isHouseAccount(call.accountId)) return String(call.accountId);
+      return kind === 'begin' ? (call.paymentKey ?? call.identity ?? call.id) : call.id;
+    },
     keysOf({ kind, call }) {
       const keys = [call.id];
       if (kind === 'begin' && call.identity !== null) keys.push(`${call.accountId} ${call.identity}`);
@@ -197,7 +213,7 @@ export function createCallStore(
           ${f((c) => c.settled?.blockNumber ?? null)}::text::bigint[], ${f((c) => c.answer?.status ?? null)}::text::smallint[],
           ${f((c) => (c.answer === null ? null : JSON.stringify(c.answer.headers)))}::text::text[],
           ${f((c) => c.answer?.body ?? null)}::text::text[],
-          ${`${answerTtlMs} milliseconds`}::interval, ${now()}::timestamptz
+          ${`${answerTtlMs} milliseconds`}::interval, ${now()}::timestamptz, ${textOf(holder())}::text::bigint
         )`;
       if (applied === undefined) throw new Error('calls_apply answered nothing');
       let nextBegin = 0;
@@ -248,9 +264,7 @@ export function createCallStore(
         const [settled] = await sql<{ more: boolean }[]>`select calls_settle_past() as more`;
         more = settled?.more === true;
       }
-      const rows = await sql<
-        { id: string; account_id: bigint; service: string; price_micros: bigint; revenue: bigint }[]
-      >`
+      const rows = await sql<OpenRow[]>`
         with due as materialized (
           select c.account_id, c.id, c.service, c.price_micros, c.expires_at
           from open_calls() o join calls c on c.account_id = o.account_id and c.id = o.id
@@ -263,17 +277,17 @@ export function createCallStore(
         from due c join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
         where c.account_id < ${FIRST_CUSTOMER} or c.account_id in (select id from free)
         order by c.expires_at limit ${limit}`;
-      return rows.map((row) => {
-        const revenue = houseAccountName(row.revenue);
-        if (revenue === null) throw new Error(`call ${row.id} would be paid to account ${row.revenue}`);
-        return {
-          id: row.id,
-          accountId: row.account_id,
-          service: row.service,
-          priceMicros: row.price_micros,
-          revenue,
-        };
-      });
+      return rows.map(openCall);
+    },
+
+    async heldByEnded(limit) {
+      const rows = await sql<OpenRow[]>`
+        select c.id, c.account_id, c.service, c.price_micros, t.credit_account as revenue
+        from open_calls() o join calls c on c.account_id = o.account_id and c.id = o.id
+        join replicas r on r.id = c.holder and r.ended_at is not null
+        join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
+        limit ${limit}`;
+      return rows.map(openCall);
     },
 
     async reservedMicros() {
@@ -295,25 +309,51 @@ export function createCallStore(
   };
 }
 
+interface OpenRow {
+  id: string;
+  account_id: bigint;
+  service: string;
+  price_micros: bigint;
+  revenue: bigint;
+}
+
+function openCall(row: OpenRow): OpenCall {
+  const revenue = houseAccountName(row.revenue);
+  if (revenue === null) throw new Error(`call ${row.id} would be paid to account ${row.revenue}`);
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    service: row.service,
+    priceMicros: row.price_micros,
+    revenue,
+  };
+}
+
+function textOf(id: bigint | null): string | null {
+  return id === null ? null : String(id);
+}
+
 function hexOf(bytes: Buffer | null): string | null {
   return bytes === null ? null : `\\x${bytes.toString('hex')}`;
 }
 
-function keepOutcome(applied: Applied, index: number): KeepOutcome {
+function keepOutcome(applied: Applied, index: number): KeepOutcome | Locked {
   const status = applied.k_status[index];
   if (status === 0) return { status: 'kept' };
   if (status === 1) return { status: 'not_open' };
+  if (status === 2) return { status: 'locked' };
   throw new Error(`calls_apply answered the unknown status ${status}`);
 }
 
-function finishOutcome(applied: Applied, index: number): FinishOutcome {
+function finishOutcome(applied: Applied, index: number): FinishOutcome | Locked {
   const status = applied.f_status[index];
   if (status === 0) return { status: 'done', availableMicros: applied.f_available[index] ?? 0n };
   if (status === 1) return { status: 'not_open' };
+  if (status === 2) return { status: 'locked' };
   throw new Error(`calls_apply answered the unknown status ${status}`);
 }
 
-function beginOutcome(applied: Applied, index: number): BeginOutcome {
+function beginOutcome(applied: Applied, index: number): BeginOutcome | Locked {
   const availableMicros = applied.b_available[index] ?? 0n;
   const status = applied.b_status[index];
   switch (status) {
@@ -345,6 +385,8 @@ function beginOutcome(applied: Applied, index: number): BeginOutcome {
       return { status: 'running' };
     case 22:
       return { status: 'other_request' };
+    case 30:
+      return { status: 'locked' };
     default:
       throw new Error(`calls_apply answered the unknown status ${status}`);
   }

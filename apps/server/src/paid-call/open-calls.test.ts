@@ -7,6 +7,7 @@ import { proveBooks } from '../ledger/books.ts';
 import { createLedger, type Ledger } from '../ledger/ledger.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
 import { type CallStore, type CallToBegin, createCallStore } from './calls.ts';
+import { createUndeliveredCalls } from './undelivered.ts';
 
 const PRICE = 250_000n;
 
@@ -29,7 +30,13 @@ afterEach(async () => {
 });
 after(() => database?.close());
 
-const reconcile = () => createReconciler({ calls, ledger, report: () => {} }).run();
+const reconcile = () =>
+  createReconciler({
+    calls,
+    undelivered: createUndeliveredCalls(database.sql, () => Date.now()),
+    ledger,
+    report: () => {},
+  }).run();
 
 async function customer(): Promise<bigint> {
   return database.sql.begin(async (transaction) => {

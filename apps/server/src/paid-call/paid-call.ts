@@ -19,7 +19,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { databaseLost, invalidRequest, Problem, unavailable } from '../http/problem.ts';
 import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
-import { QueueFull } from '../ledger/group-commit.ts';
+import { NotBegun, QueueFull } from '../ledger/group-commit.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
 import { provenanceOf } from '../services/answer.ts';
@@ -31,6 +31,7 @@ import type { BeginOutcome, CallStore, StoredAnswer } from './calls.ts';
 import type { Challenge } from './challenge.ts';
 import { claimOn } from './claim.ts';
 import type { Door } from './door.ts';
+import { type Fate, tellFate } from './fate.ts';
 import {
   type Chains,
   type ChainVerdict,
@@ -66,6 +67,9 @@ export interface PaidRequest {
   /** True once nobody is there to read the answer. */
   gone(): boolean;
 }
+
+/** Thrown when nobody is there any more to read an answer: the work is left undone, and nothing is charged. */
+class CallerGone extends Error {}
 
 export interface PaidAnswer {
   status: number;
@@ -158,6 +162,12 @@ interface Work {
   /** What the answer is bound to beside the payment; see `claim.ts`. */
   claim: Buffer | null;
   report: CallReport;
+  money: MoneyOfCall;
+}
+
+/** What became of the caller's money so far; see `fate.ts`. */
+interface MoneyOfCall {
+  fate: Fate;
 }
 
 const ANSWER_HEADERS: Record<string, string> = {
@@ -249,13 +259,13 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     };
     const addressVerdict = parts.addressLimit.take(request.address);
     let rate = rateHeaders(addressVerdict);
-    let rail: Rail | undefined;
+    const rail = parts.rails.find((candidate) => candidate.recognizes(request.headers));
+    const money: MoneyOfCall = { fate: canRepeat(rail, request.headers) ? 'not looked' : 'free' };
     try {
       if (!addressVerdict.allowed) throw rateExceeded(addressVerdict);
-      rail = parts.rails.find((candidate) => candidate.recognizes(request.headers));
       const availability = parts.availability(service);
       if (rail === undefined) {
-        const earlier = await bought(request, quote, report);
+        const earlier = await bought(request, quote, report, money);
         if (earlier !== null) {
           report.status = earlier.status;
           return { ...earlier, headers: { ...earlier.headers, ...rate } };
@@ -282,7 +292,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       try {
         payment = await rail.read(request.headers, quote, { idempotencyKey, rawBody: request.rawBody });
       } catch (error) {
-        const earlier = await boughtBefore(rail, request, quote, report);
+        const earlier = await boughtBefore(rail, request, quote, report, money);
         if (earlier === null) throw error;
         report.status = earlier.status;
         return { ...earlier, headers: { ...earlier.headers, ...rate } };
@@ -292,12 +302,12 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       if (!payerVerdict.allowed) throw rateExceeded(payerVerdict);
       const input = readInput(service, request.rawBody);
       const claim = payment.onChain === null ? null : claimOn(service, input, payment, request.rawBody);
-      const work: Work = { request, quote, payment, input, claim, report };
+      const work: Work = { request, quote, payment, input, claim, report, money };
       const answer = await sell(work, rail.chains, availability);
       report.status = answer.status;
       return { ...answer, headers: { ...answer.headers, ...rate } };
     } catch (error) {
-      return await refusal(error, request, quote, challenge, rail, rate, report);
+      return await refusal(error, request, quote, challenge, rail, rate, report, money);
     } finally {
       report.durationMs = parts.nowMs() - startedAtMs;
       parts.report(report);
@@ -305,7 +315,12 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
   }
 
   /** What a payer who signed in bought with this very request; null when the request carries no sign-in. */
-  async function bought(request: PaidRequest, quote: Quote, report: CallReport): Promise<PaidAnswer | null> {
+  async function bought(
+    request: PaidRequest,
+    quote: Quote,
+    report: CallReport,
+    money: MoneyOfCall,
+  ): Promise<PaidAnswer | null> {
     for (const rail of parts.rails) {
       const signedIn = await rail.signIn?.(request.headers, quote);
       if (signedIn === undefined || signedIn === null) continue;
@@ -314,7 +329,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       const fingerprint = fingerprintOf(service, readInput(service, request.rawBody));
       const { accountId, payer } = signedIn;
       const callId = await parts.settlements.boughtBy(accountId, payer, service.path, fingerprint);
-      if (callId !== null) return replay(quote, signedIn, callId, report);
+      if (callId !== null) return replay(quote, signedIn, callId, report, money);
       throw new PaymentRefused(
         'NOTHING_BOUGHT',
         'This wallet has no stored answer to this request.',
@@ -330,6 +345,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     request: PaidRequest,
     quote: Quote,
     report: CallReport,
+    money: MoneyOfCall,
   ): Promise<PaidAnswer | null> {
     const recalled = await rail.recall?.(request.headers);
     if (recalled === undefined || recalled === null) return null;
@@ -349,10 +365,10 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
         { accountId, keyId: null, identity: key, paymentKey: key },
         fingerprint,
       );
-      if (earlier?.status === 'answered') return replay(quote, recalled, earlier.callId, report);
+      if (earlier?.status === 'answered') return replay(quote, recalled, earlier.callId, report, money);
       if (earlier?.status === 'settling') {
         report.callId = earlier.callId;
-        throw settlementUnknown(report, undefined);
+        throw settlementUnknown(report, money, undefined);
       }
     }
     return null;
@@ -364,7 +380,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     chains: Chains | undefined,
     availability: Availability,
   ): Promise<PaidAnswer> {
-    const { request, quote, payment, input, claim, report } = work;
+    const { request, quote, payment, input, claim, report, money } = work;
     const { service } = request;
     const fingerprint =
       payment.identity === null ? null : claimedFingerprint(fingerprintOf(service, input), claim);
@@ -378,10 +394,13 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
               { accountId, keyId, identity, paymentKey: payment.onChain?.key ?? null },
               fingerprint,
             );
-      if (earlier === null) throw notForSale(availability);
+      if (earlier === null) {
+        money.fate = 'free';
+        throw notForSale(availability);
+      }
       if (earlier.status === 'key_frozen') throw await frozen(payment);
       if (earlier.status !== 'answered') throw reservationRefused(earlier, quote, report);
-      return replay(quote, payment, earlier.callId, report);
+      return replay(quote, payment, earlier.callId, report, money);
     }
 
     const leave = enter(payment);
@@ -394,16 +413,27 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
         priceMicros: payment.onChain?.amountUnits ?? quote.priceMicros,
         revenue: payment.revenue,
       };
-      const begun = await begin(call, payment, service, fingerprint);
-      if (begun.status === 'answered') return await replay(quote, payment, begun.callId, report);
+      if (request.gone()) throw new CallerGone();
+      const begun = await begin(call, work, fingerprint);
+      if (begun.status === 'answered') return await replay(quote, payment, begun.callId, report, money);
       if (begun.status === 'leased') {
+        money.fate = begun.settlement.state === 'settled' ? 'taken' : 'open';
         if (chains === undefined) throw new Error(`${payment.rail} has no chains`);
         report.callId = begun.settlement.callId;
+        if (request.gone()) {
+          await parts.settlements.later(begun.settlement, 0).catch(() => {});
+          throw new CallerGone();
+        }
         return await proceed(work, chains, begun.settlement);
       }
       if (begun.status === 'key_frozen') throw await frozen(payment);
       if (begun.status !== 'authorized') throw reservationRefused(begun, quote, report);
       report.callId = call.id;
+      money.fate = 'free';
+      if (request.gone()) {
+        await release(call, 'CLIENT_GONE');
+        throw new CallerGone();
+      }
       if (payment.onChain !== null) {
         if (chains === undefined) throw new Error(`${payment.rail} has no chains`);
         return await sellOnChain(work, chains, call, payment.onChain);
@@ -413,11 +443,10 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       if (payment.identity === null && request.gone()) {
         // Nobody reads this answer and nobody could ask for it again.
         await release(call, 'CLIENT_GONE');
-        report.outcome = 'abandoned';
-        return { status: 499, headers: {}, body: '' };
+        throw new CallerGone();
       }
       const answer = payment.identity === null ? null : stored(service, call.id, body);
-      return await deliver(work, call.id, body, await capture(call, answer), null);
+      return await deliver(work, call.id, body, await capture(call, answer, money), null);
     } finally {
       leave();
     }
@@ -439,6 +468,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       throw error;
     }
     const body = service.effect === 'read' ? await runOrRelease(work, call) : null;
+    work.money.fate = 'open';
     const kept = await parts.calls
       .keep({
         id: call.id,
@@ -450,9 +480,12 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       })
       .catch((error: unknown) => {
         // If it was kept the reconciler goes on with it; if not, the reservation has an end of its own.
-        throw settlementUnknown(work.report, error);
+        throw settlementUnknown(work.report, work.money, error);
       });
-    if (kept.status === 'not_open') throw tookTooLong();
+    if (kept.status === 'not_open') {
+      work.money.fate = 'free';
+      throw tookTooLong();
+    }
     const settlement: Settlement = {
       ...call,
       callId: call.id,
@@ -495,15 +528,16 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     settlement: Settlement,
     body: string | null = null,
   ): Promise<PaidAnswer> {
-    const { quote, report } = work;
+    const { quote, report, money } = work;
     const call: OpenedCall = { ...settlement, id: settlement.callId };
     const at =
       settlement.state === 'settled' && settlement.transaction !== null
         ? { transaction: settlement.transaction, blockNumber: settlement.blockNumber }
-        : await settledOrThrow(await chains.settle(settlement.payment), settlement, call, report);
+        : await settledOrThrow(await chains.settle(settlement.payment), settlement, call, report, money);
+    money.fate = 'taken';
     if (settlement.answered) {
-      const captured = await capture(call, null, at);
-      if (body === null) return replay(quote, work.payment, call.id, report);
+      const captured = await capture(call, null, money, at);
+      if (body === null) return replay(quote, work.payment, call.id, report, money);
       return deliver(work, call.id, body, captured, at.transaction);
     }
     // It is paid, and the service has still to run.
@@ -515,11 +549,11 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       await parts.settlements.later(settlement, 0).catch(() => {});
       throw paidButFailed(error, settlement, report);
     }
-    const captured = await capture(call, stored(quote.service, call.id, made), at);
+    const captured = await capture(call, stored(quote.service, call.id, made), money, at);
     // Somebody who believed this process dead may have been faster: a payment has one answer, the one that is stored.
     const kept = await parts.calls.answerOf(call.accountId, call.id);
     if (kept !== null && parts.seal.open(call.id, kept.body) !== made)
-      return replay(quote, work.payment, call.id, report);
+      return replay(quote, work.payment, call.id, report, money);
     return deliver(work, call.id, made, captured, at.transaction);
   }
 
@@ -528,6 +562,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     settlement: Settlement,
     call: OpenedCall,
     report: CallReport,
+    money: MoneyOfCall,
   ): Promise<{ transaction: string; blockNumber: bigint | null }> {
     switch (verdict.status) {
       case 'settled':
@@ -536,26 +571,29 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
         await parts.calls
           .finish({ ...call, capture: false, outcome: verdict.refusal.code, answer: null, settled: null })
           .catch(() => {});
+        money.fate = 'free';
         throw verdict.refusal;
       case 'refused':
         if (mayBeInFlight(settlement)) break;
         // The answer stays withheld: once the payer has put right what was wrong, this payment may still settle.
         await parts.settlements.markRefused(settlement, verdict.refusal.code).catch(() => {});
+        money.fate = 'free';
         throw verdict.refusal;
       default:
         break;
     }
     await parts.settlements.later(settlement, LOOK_AGAIN_MS).catch(() => {});
-    throw settlementUnknown(report, verdict.status === 'unknown' ? verdict.cause : undefined);
+    throw settlementUnknown(report, money, verdict.status === 'unknown' ? verdict.cause : undefined);
   }
 
-  function settlementUnknown(report: CallReport, cause: unknown): Problem {
+  function settlementUnknown(report: CallReport, money: MoneyOfCall, cause: unknown): Problem {
     report.outcome = 'unsettled';
+    money.fate = 'open';
     return unavailable(
       'SETTLEMENT_UNKNOWN',
-      'The chain has not said yet whether the payment settled. Send the same request with the same payment again; do not sign a new one.',
+      'The chain has not said yet whether the payment settled.',
       LOOK_AGAIN_MS,
-      { charged: null, ...(report.callId === null ? {} : { receipt: receiptUrl(report.callId) }) },
+      report.callId === null ? {} : { receipt: receiptUrl(report.callId) },
       cause,
     );
   }
@@ -572,8 +610,6 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       headers: { ...problem.headers },
       details: {
         ...problem.details,
-        charged: true,
-        hint: 'Send the same request with the same payment again: it is not charged twice.',
         refund: {
           dueAt: new Date(settlement.createdAtMs + parts.refundAfterMs).toISOString(),
           receipt: receiptUrl(settlement.callId),
@@ -591,13 +627,14 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
   }
 
   async function deliver(
-    { payment, quote, report }: Work,
+    { payment, quote, report, money }: Work,
     callId: string,
     body: string,
     captured: { availableMicros: bigint },
     transaction: string | null,
   ): Promise<PaidAnswer> {
     report.outcome = 'captured';
+    money.fate = 'taken';
     await finishPurchase(callId);
     const { priceMicros } = quote;
     const receipt = payment.receipt({
@@ -618,9 +655,9 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     await parts.beforeAnswer?.(callId).catch((error: unknown) => {
       throw unavailable(
         'OUTCOME_UNKNOWN',
-        'The payment was taken, and what it bought could not be handed over yet. Send the same request with the same payment again.',
+        'What the payment bought could not be handed over yet.',
         LOOK_AGAIN_MS,
-        { charged: true, receipt: receiptUrl(callId) },
+        { receipt: receiptUrl(callId) },
         error,
       );
     });
@@ -638,10 +675,10 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
   /** Reserves and claims; waits while the same request runs elsewhere with the same payment. */
   async function begin(
     call: OpenedCall,
-    payment: Payment,
-    service: Service,
+    { request, payment }: Work,
     fingerprint: Buffer | null,
   ): Promise<BeginOutcome | { status: 'leased'; settlement: Settlement }> {
+    const { service } = request;
     const untilMs = parts.nowMs() + service.timeoutMs + RECONCILE_GRACE_MS;
     for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(pollMs * 2, LAST_POLL_MS)) {
       const begun = await parts.calls
@@ -655,7 +692,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
           ttlMs: service.timeoutMs + RECONCILE_GRACE_MS,
         })
         .catch((error: unknown) => {
-          if (error instanceof QueueFull) throw error;
+          if (error instanceof QueueFull || error instanceof NotBegun) throw error;
           // It may have been reserved all the same. Give it back now if we can; the reconciler will if we cannot.
           void release(call, 'BEGIN_UNKNOWN');
           throw unavailable('LEDGER_UNAVAILABLE', 'The ledger does not answer.', 2_000, {}, error);
@@ -666,6 +703,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       } else if (begun.status !== 'running') return begun;
       if (parts.nowMs() >= untilMs) return begun;
       await sleep(pollMs);
+      if (request.gone()) throw new CallerGone();
     }
   }
 
@@ -716,6 +754,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
   async function capture(
     call: OpenedCall,
     answer: StoredAnswer | null,
+    money: MoneyOfCall,
     settled?: { transaction: string; blockNumber: bigint | null },
   ): Promise<{ availableMicros: bigint }> {
     let finished: Awaited<ReturnType<CallStore['finish']>>;
@@ -731,26 +770,23 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       if (settled !== undefined) {
         throw unavailable(
           'OUTCOME_UNKNOWN',
-          'The payment settled, and its answer could not be released yet. Send the same request with the same payment again.',
+          'The payment settled, and its answer could not be released yet.',
           2_000,
-          { charged: null, transaction: settled.transaction, receipt: receiptUrl(call.id) },
+          { transaction: settled.transaction, receipt: receiptUrl(call.id) },
           error,
         );
       }
       // It may have been taken. Whoever can ask again gets the answer then; for the others it is given back. If it was
       // not taken, the payment becomes free to buy again.
       parts.undelivered({ ...call, retrievable: answer !== null });
-      throw unavailable(
-        'OUTCOME_UNKNOWN',
-        answer === null
-          ? 'The payment could not be completed. If it was taken it will be given back.'
-          : 'The payment could not be completed. Send the same request again with the same Idempotency-Key.',
-        2_000,
-        { charged: null },
-        error,
-      );
+      money.fate = answer === null ? 'given back' : 'open';
+      throw unavailable('OUTCOME_UNKNOWN', 'The payment could not be completed.', 2_000, {}, error);
     }
-    if (finished.status === 'not_open') throw tookTooLong();
+    if (finished.status === 'not_open') {
+      // Somebody who believed this process dead has ended it: released, if no chain has moved its money.
+      money.fate = settled === undefined ? 'free' : 'open';
+      throw tookTooLong();
+    }
     return finished;
   }
 
@@ -764,16 +800,19 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     payment: Pick<Payment, 'accountId' | 'receipt'>,
     callId: string,
     report: CallReport,
+    money: MoneyOfCall,
   ): Promise<PaidAnswer> {
+    money.fate = 'taken';
     const stored = await parts.calls.answerOf(payment.accountId, callId);
     if (stored === null) {
       report.outcome = 'conflict';
+      money.fate = 'spent';
       throw new Problem(
         409,
         'ANSWER_EXPIRED',
         'This payment was answered, and its answer is not kept any more.',
         {
-          details: { hint: 'Use a new Idempotency-Key, or sign a new payment.', callId, charged: false },
+          details: { hint: 'Use a new Idempotency-Key, or sign a new payment.', callId },
         },
       );
     }
@@ -784,6 +823,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     if (stored.status >= 300) {
       // It tells of a refund: no proof of purchase, and in the words of this door.
       const { code, message, ...details } = JSON.parse(body);
+      money.fate = 'refunded';
       throw new Problem(stored.status, code, message, { details, headers: told });
     }
     await finishPurchase(callId);
@@ -871,20 +911,15 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
             hint: quote.service.secretAnswer
               ? 'Send the very body, and the very terms or claimSecret, that it was first presented with; or sign a new payment for a new request.'
               : 'Use a new Idempotency-Key, or sign a new payment, for a new request.',
-            charged: false,
           },
         });
       default:
         report.outcome = 'conflict';
-        return unavailable(
-          'STILL_RUNNING',
-          'The same request is still running. Send it again with the same key or payment.',
-          2_000,
-        );
+        return unavailable('STILL_RUNNING', 'The same request is still running.', 2_000);
     }
   }
 
-  /** Turns whatever was thrown into an answer. Nothing was charged. */
+  /** Turns whatever was thrown into an answer that says what became of the money. */
   async function refusal(
     error: unknown,
     request: PaidRequest,
@@ -893,7 +928,13 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     rail: Rail | undefined,
     rate: Record<string, string>,
     report: CallReport,
+    { fate }: MoneyOfCall,
   ): Promise<PaidAnswer> {
+    if (error instanceof CallerGone) {
+      report.outcome = 'abandoned';
+      report.status = 499;
+      return { status: 499, headers: {}, body: '' };
+    }
     if (error instanceof PaymentRefused) {
       report.outcome = 'refused';
       report.status = 402;
@@ -911,7 +952,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
         body,
       };
     }
-    const problem = asProblem(error, report);
+    const problem = tellFate(asProblem(error, report), fate);
     report.status = problem.status;
     const { headers, body } = parts.door.dress(problem, request.requestId);
     return {
@@ -1003,15 +1044,25 @@ function asProblem(error: unknown, report: CallReport): Problem {
     return new Problem(error.status, error.code, error.message, { details, cause: error });
   }
   if (error instanceof QueueFull) return unavailable('BUSY', 'The ledger is busy.', 1_000);
+  if (error instanceof NotBegun) {
+    report.outcome = 'unavailable';
+    report.error = error;
+    return error.why === 'locked'
+      ? unavailable('ACCOUNT_BUSY', 'Somebody else is changing this account.', 2_000)
+      : unavailable('LEDGER_UNAVAILABLE', 'The ledger does not answer.', 2_000);
+  }
   report.error = error;
   const lost = databaseLost(error);
   if (lost !== null) {
     report.outcome = 'unavailable';
     return lost;
   }
-  return new Problem(500, 'SERVICE_ERROR', 'The service failed. Nothing was charged.', {
-    details: { charged: false },
-  });
+  return new Problem(500, 'SERVICE_ERROR', 'The service failed.');
+}
+
+/** Whether a request may be the repeat of one that was charged: a chain's payment, or one with a key of its own. */
+function canRepeat(rail: Rail | undefined, headers: Headers): boolean {
+  return rail !== undefined && (rail.chains !== undefined || headers['idempotency-key'] !== undefined);
 }
 
 function readIdempotencyKey(headers: Headers): string | null {

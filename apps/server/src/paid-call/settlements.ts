@@ -1,5 +1,5 @@
 /** What became of payments on a chain: the rows of `settlements` and `refunds`. Money itself moves in `calls.ts`. */
-import type { Database } from '../db/connection.ts';
+import type { Database, Transaction } from '../db/connection.ts';
 import { HOUSE_ACCOUNTS, type HouseAccount, houseAccountName } from '../ledger/accounts.ts';
 import type { OnChainPayment, Refund } from './rail.ts';
 
@@ -31,6 +31,9 @@ export interface Settlement {
   missed: number;
   createdAtMs: number;
 }
+
+/** Longer than any lease. */
+const LONGEST_LEASE_MS = 90_000;
 
 /** Whether an attempt of somebody who did not tell its end may still reach the chain. */
 export function mayBeInFlight(settlement: Pick<Settlement, 'state' | 'attempts'>): boolean {
@@ -71,6 +74,8 @@ export interface DueRefund extends Refund {
 export interface SettlementStore {
   /** Takes a settlement for oneself; null while somebody else has it, or when there is none. */
   lease(accountId: bigint, callId: string, leaseMs: number): Promise<Settlement | null>;
+  /** Frees what a process leased that has ended. */
+  freeLeasesOf(transaction: Transaction, holder: bigint): Promise<void>;
   /** Takes those whose time has come, longest due first. @param of all of them unless given */
   leaseDue(limit: number, leaseMs: number, of?: SettlementLane): Promise<Settlement[]>;
   /** The networks that have any that are due. */
@@ -146,13 +151,19 @@ function revenueOf(row: { revenue: bigint; call_id: string }): HouseAccount {
 /**
  * The settlements of a database.
  *
- * @param answersLastMs from a payment's beginning to the end of its stored answer, at most
+ * @param options.answersLastMs from a payment's beginning to the end of its stored answer, at most
+ * @param options.holder this process, by its row in `replicas`: when it has ended, what it leased is free
  */
 export function createSettlementStore(
   sql: Database,
   nowMs: () => number,
-  answersLastMs: number = LONGEST_KEPT_MS,
+  options: { answersLastMs?: number; holder?: () => bigint | null } = {},
 ): SettlementStore {
+  const { answersLastMs = LONGEST_KEPT_MS, holder = () => null } = options;
+  const heldByUs = () => {
+    const id = holder();
+    return id === null ? null : String(id);
+  };
   const at = (afterMs = 0) => new Date(nowMs() + afterMs).toISOString();
 
   /** As the indexes of migration 019 have them; what service is given only for money is told apart by its call. */
@@ -172,7 +183,7 @@ export function createSettlementStore(
    */
   const leased = (which: ReturnType<typeof sql>, leaseMs: number, resumed: boolean) => sql`
     update settlements u set lease_until = ${at(leaseMs)}, next_at = ${at(leaseMs)}, attempts = u.attempts + 1,
-      state = case when u.state = 3 and ${resumed} then 0 else u.state end
+      holder = ${heldByUs()}::bigint, state = case when u.state = 3 and ${resumed} then 0 else u.state end
     from (
       select account_id, call_id, state as prior_state from settlements
       where lease_until <= ${at()} and final_at is null and state <> 2 and ${which}
@@ -232,6 +243,14 @@ export function createSettlementStore(
         ),
       );
       return row === undefined ? null : asSettlement(row);
+    },
+
+    async freeLeasesOf(transaction, ended) {
+      // By the index of what is due: a lease and the time when it is looked at next end together.
+      await transaction`
+        update settlements set lease_until = ${at()}, next_at = ${at()}
+        where final_at is null and state <> 2 and holder = ${String(ended)} and lease_until > ${at()}
+          and next_at > ${at()} and next_at <= ${at(LONGEST_LEASE_MS)}`;
     },
 
     async leaseDue(limit, leaseMs, of) {

@@ -1,4 +1,4 @@
-/** A connection to the database that breaks while it opens, where the driver has a question of its own under way. */
+/** Connections to the database that break while they open. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
@@ -25,7 +25,7 @@ after(async () => {
 test('the server lives on, and is ready as soon as a connection opens', async () => {
   const isReady = async () => (await fetch(`${server.url}/health/ready`)).status === 200;
   await until('the server to be ready', isReady);
-  wire.cutNext((sent) => sent.includes('b.typarray'), Array(CUTS).fill('statement lost'));
+  wire.cutNext((sent) => sent.includes('application_name'), Array(CUTS).fill('statement lost'));
   wire.cut();
   // `mend` would forget what is planned: only the wire's end is put back.
   wire.reconnect();

@@ -60,7 +60,7 @@ export async function startMortalReplica(options: {
   async function begin(): Promise<Life> {
     const life: Omit<Life, 'server'> = { dead: false };
     const server = await startTestServer({
-      pools: { sql: pools.sql, commits: struck(pools.commits, life) },
+      pools: { ...pools, commits: struck(pools.commits, life) },
       services: options.services,
       nowMs: options.nowMs,
       ...(options.environment === undefined ? {} : { environment: options.environment }),

@@ -20,6 +20,14 @@ export interface Wire {
   /** Cuts all connections now, and every new one until `mend`. @returns how many there were */
   cut(): number;
   mend(): void;
+  /**
+   * From now on the connections that are open carry nothing, in either direction, and stay open; new ones work.
+   *
+   * @param everybody new ones are taken, and carry nothing either
+   */
+  freeze(everybody?: 'new ones too'): void;
+  /** What is frozen goes on where it stood. */
+  thaw(): void;
   /** Takes connections again, and leaves what is planned as it is. */
   reconnect(): void;
   close(): Promise<void>;
@@ -28,12 +36,27 @@ export interface Wire {
 export async function startWire(databaseUrl: string): Promise<Wire> {
   const target = new URL(databaseUrl);
   const open = new Set<() => void>();
+  const ends = new Set<[client: Socket, database: Socket]>();
+  const frozen = new Set<Socket>();
   let isCut = false;
+  let freezesNew = false;
   let met = 0;
   let planned: { matching: Matching; cut: Cut }[] = [];
 
+  /** What is not read is not carried: both ends see a peer that is there and says nothing. */
+  const freezeOne = (socket: Socket) => {
+    socket.pause();
+    frozen.add(socket);
+    socket.once('close', () => frozen.delete(socket));
+  };
+
   function carry(client: Socket): void {
     const database = dial(Number(target.port), target.hostname);
+    ends.add([client, database]);
+    client.once('close', () => {
+      for (const pair of ends) if (pair[0] === client) ends.delete(pair);
+    });
+    if (freezesNew) for (const socket of [client, database]) freezeOne(socket);
     const sever = () => {
       client.resetAndDestroy();
       database.destroy();
@@ -88,6 +111,15 @@ export async function startWire(databaseUrl: string): Promise<Wire> {
     mend() {
       isCut = false;
       planned = [];
+    },
+    freeze(everybody) {
+      freezesNew = everybody !== undefined;
+      for (const pair of ends) for (const socket of pair) freezeOne(socket);
+    },
+    thaw() {
+      freezesNew = false;
+      for (const socket of frozen) socket.resume();
+      frozen.clear();
     },
     reconnect() {
       isCut = false;

@@ -60,13 +60,13 @@ export function fund(...gift: Parameters<typeof drawFromFaucet>): ReturnType<typ
 const NEVER = new Promise<never>(() => {});
 
 /** The database as one process sees it: once its life is over, nothing that it says is heard. */
-export function ofLife({ sql, commits }: Pools, life: { readonly isOver: boolean }): Pools {
+export function ofLife({ sql, commits, patient, silence }: Pools, life: { readonly isOver: boolean }): Pools {
   const mortal = (pool: Database): Database =>
     new Proxy(pool, {
       apply: (target, self, args: unknown[]) => (life.isOver ? NEVER : Reflect.apply(target, self, args)),
       get: (target, name) => (life.isOver && name === 'begin' ? () => NEVER : Reflect.get(target, name)),
     });
-  return { sql: mortal(sql), commits: mortal(commits) };
+  return { sql: mortal(sql), commits: mortal(commits), patient: mortal(patient), silence };
 }
 
 export type Stage = Awaited<ReturnType<typeof setStage>>;

@@ -1,0 +1,116 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database, Transaction } from './connection.ts';
+
+const BEAT_MS = 1_000;
+/** A process that gives no sign of life for so long has ended, for all who serve with it. */
+const SILENT_FOR_MS = 6_000;
+/** Who has not looked for so long cannot say whether others were silent. */
+const BLIND_AFTER_MS = 3_000;
+const FORGOTTEN_AFTER = '1 hour';
+
+export interface Replica {
+  /** This process's row in `replicas`; null before the first sign of life. */
+  id(): bigint | null;
+  /** Gives signs of life from now on, and looks for those of others. Rejects when the first one cannot be given. */
+  start(): Promise<void>;
+  /** What this process held is free at once. */
+  stop(): Promise<void>;
+}
+
+interface Seen {
+  beats: bigint;
+  sinceMs: number;
+}
+
+/**
+ * Tells the processes that share a database of each other, so that what one holds is free soon after it has died. A process
+ * is believed dead by what others saw of it, not by clocks: its count of beats did not change for six seconds in which they
+ * themselves could ask. One that was believed dead and is not finds out at its next beat and takes a new row; that it ended
+ * nothing twice is for each state's own transition to see to.
+ *
+ * @param parts.free frees the leases of a process, in the commit that notes its end
+ * @param parts.ended called after others were found to have ended; what they held can be taken
+ */
+export function createReplica(parts: {
+  sql: Database;
+  nowMs(): number;
+  free(transaction: Transaction, replica: bigint): Promise<void>;
+  ended(): Promise<void>;
+}): Replica {
+  const { sql, nowMs } = parts;
+  const seen = new Map<bigint, Seen>();
+  const stopping = new AbortController();
+  let own: bigint | null = null;
+  let lookedAtMs = Number.NEGATIVE_INFINITY;
+  let loop: Promise<void> = Promise.resolve();
+  const now = () => new Date(nowMs()).toISOString();
+
+  async function beat(): Promise<void> {
+    if (own !== null) {
+      const alive = await sql`
+        update replicas set beats = beats + 1, seen_at = ${now()} where id = ${String(own)} and ended_at is null`;
+      if (alive.count === 1) return;
+    }
+    const [row] = await sql<{ id: bigint }[]>`
+      insert into replicas (started_at, seen_at) values (${now()}, ${now()}) returning id`;
+    own = row?.id ?? null;
+  }
+
+  /** @returns whether somebody was found to have ended */
+  async function look(): Promise<boolean> {
+    const others = await sql<{ id: bigint; beats: bigint }[]>`
+      select id, beats from replicas where ended_at is null and id <> ${String(own)}`;
+    const atMs = performance.now();
+    if (atMs - lookedAtMs > BLIND_AFTER_MS) seen.clear();
+    lookedAtMs = atMs;
+    let anyEnded = false;
+    for (const { id, beats } of others) {
+      const before = seen.get(id);
+      if (before === undefined || before.beats !== beats) seen.set(id, { beats, sinceMs: atMs });
+      else if (atMs - before.sinceMs >= SILENT_FOR_MS && (await end(id, beats))) anyEnded = true;
+    }
+    const alive = new Set(others.map(({ id }) => id));
+    for (const id of seen.keys()) if (!alive.has(id)) seen.delete(id);
+    return anyEnded;
+  }
+
+  /** Notes the end of a process whose last beat is this one, and frees its leases, in one commit. */
+  async function end(id: bigint, beats: bigint | null): Promise<boolean> {
+    return sql.begin(async (transaction) => {
+      const ended = await transaction`
+        update replicas set ended_at = ${now()}
+        where id = ${String(id)} and ended_at is null and (${beats === null} or beats = ${String(beats ?? 0n)})`;
+      if (ended.count === 0) return false;
+      await parts.free(transaction, id);
+      await transaction`delete from replicas where ended_at < ${now()}::timestamptz - ${FORGOTTEN_AFTER}::interval`;
+      return true;
+    });
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await sleep(BEAT_MS, undefined, { signal: stopping.signal, ref: false }).catch(() => {});
+      if (stopping.signal.aborted) return;
+      try {
+        await beat();
+        if (await look()) await parts.ended();
+      } catch {
+        // The database is away, and what others did meanwhile was not seen. Whoever asks it for something else says so.
+        seen.clear();
+      }
+    }
+  }
+
+  return {
+    id: () => own,
+    async start() {
+      await beat();
+      loop = run();
+    },
+    async stop() {
+      stopping.abort();
+      await loop;
+      if (own !== null) await end(own, null).catch(() => {});
+    },
+  };
+}

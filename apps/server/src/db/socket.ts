@@ -1,0 +1,164 @@
+/**
+ * The sockets under the driver. Two faults are mended here that cannot be mended above it.
+ *
+ * The driver takes queries between a socket's `error` and its `close`, and does not answer them; after it has connected
+ * again it answers them with an empty result although they were never sent (postgres.js 3.4.9, `ReadyForQuery`). A socket
+ * from here tells both events at once, so there is no such moment. That needs the TLS socket too, hence TLS is negotiated
+ * here.
+ *
+ * A connection whose peer went silent stays open for as long as TCP retransmits. A socket from here knows when it was last
+ * written to and when it last heard something, and can be dropped.
+ *
+ * And a slot of the driver's pool may jam: what it was about to write when its connection broke is kept, and the next
+ * connection's first message waits behind it (`nextWriteTimer`). A socket from here notices that nobody writes to it.
+ */
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { type ConnectionOptions, connect as connectTls } from 'node:tls';
+
+/** Where PostgreSQL listens. */
+export type Endpoint = { host: string; port: number } | { path: string };
+
+export interface SocketPool {
+  /** For the driver: a socket that is connecting or connected. Never rejects: what fails is told by the socket's events. */
+  open(): Promise<Socket>;
+  /** Drops the connections that were written to and have said nothing since then. @returns how many */
+  dropSilentSince(sinceMs: number): number;
+}
+
+interface Watched {
+  wroteAtMs: number;
+  heardAtMs: number;
+}
+
+/** A driver that has a new connection writes to it at once. */
+const JAMMED_AFTER_MS = 250;
+/** PostgreSQL's `SSLRequest` message. */
+const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
+const ACCEPTS_TLS = 'S'.charCodeAt(0);
+
+/**
+ * @param options.tls how TLS is spoken; null: not at all. `optional`: in the clear where the server has no TLS
+ * @param options.heard told of every chunk that arrives
+ */
+export function createSocketPool(options: {
+  endpoints: readonly Endpoint[];
+  tls: { optional: boolean; options: ConnectionOptions } | null;
+  connectTimeoutMs: number;
+  heard(): void;
+  /** Told of a connection that was opened and that the driver does not write to. */
+  jammed(): void;
+}): SocketPool {
+  const sockets = new Map<Socket, Watched>();
+  let next = 0;
+
+  function watch(socket: Socket): Socket {
+    const watched: Watched = { wroteAtMs: performance.now(), heardAtMs: performance.now() };
+    sockets.set(socket, watched);
+    let isUsed = false;
+    let isClosed = false;
+    setTimeout(() => {
+      // After the turn in which a busy process would write.
+      setImmediate(() => {
+        if (!isUsed && !isClosed) options.jammed();
+      });
+    }, JAMMED_AFTER_MS).unref();
+    const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
+    socket.write = ((...args: unknown[]) => {
+      isUsed = true;
+      watched.wroteAtMs = performance.now();
+      return write(...args);
+    }) as Socket['write'];
+    const emit = socket.emit.bind(socket) as (event: string | symbol, ...args: unknown[]) => boolean;
+    const close = (hadError: boolean): boolean => {
+      if (isClosed) return false;
+      isClosed = true;
+      sockets.delete(socket);
+      return emit('close', hadError);
+    };
+    socket.emit = (event: string | symbol, ...args: unknown[]): boolean => {
+      if (event === 'data') {
+        watched.heardAtMs = performance.now();
+        options.heard();
+      }
+      if (event === 'close') return close(args[0] === true);
+      if (event !== 'error') return emit(event, ...args);
+      if (isClosed) return false;
+      emit('error', ...args);
+      socket.destroy();
+      close(true);
+      return true;
+    };
+    return socket;
+  }
+
+  function dial(): { socket: Socket; host: string } {
+    const endpoint = options.endpoints[next++ % options.endpoints.length];
+    if (endpoint === undefined) throw new Error('the database has no address');
+    const host = 'host' in endpoint ? endpoint.host : 'localhost';
+    return { socket: connectTcp({ ...endpoint, noDelay: true }), host };
+  }
+
+  return {
+    async open() {
+      const { socket, host } = dial();
+      if (options.tls === null) return watch(socket);
+      try {
+        return watch(await negotiate(socket, host, options.tls, options.connectTimeoutMs));
+      } catch (error) {
+        // The driver listens by then.
+        setImmediate(() => socket.emit('error', error));
+        return watch(socket);
+      }
+    },
+
+    dropSilentSince(sinceMs) {
+      let dropped = 0;
+      for (const [socket, { wroteAtMs, heardAtMs }] of [...sockets]) {
+        if (wroteAtMs <= heardAtMs || heardAtMs > sinceMs) continue;
+        dropped += 1;
+        socket.emit('error', Object.assign(new Error('the database went silent'), { code: 'ETIMEDOUT' }));
+      }
+      return dropped;
+    },
+  };
+}
+
+/** Asks the server for TLS and brings it up, in one bounded time. @throws when it is needed and not to be had */
+async function negotiate(
+  socket: Socket,
+  host: string,
+  tls: { optional: boolean; options: ConnectionOptions },
+  timeoutMs: number,
+): Promise<Socket> {
+  const { promise: ready, resolve, reject } = Promise.withResolvers<Socket>();
+  const timer = setTimeout(() => {
+    reject(Object.assign(new Error('TLS with the database was not ready in time'), { code: 'ETIMEDOUT' }));
+    socket.destroy();
+  }, timeoutMs);
+  socket.once('error', reject);
+  socket.once('close', () => reject(new Error('the database closed the connection before TLS was ready')));
+  socket.once('connect', () => socket.write(SSL_REQUEST));
+  socket.once('data', (answer) => {
+    // Exactly one byte: more would be somebody's who speaks before TLS protects us (CVE-2021-23222).
+    if (answer.length !== 1) return reject(new Error('the database said more than whether it has TLS'));
+    if (answer[0] !== ACCEPTS_TLS) {
+      if (tls.optional) return resolve(socket);
+      return reject(new Error('the database has no TLS, and DATABASE_URL asks for it'));
+    }
+    // What breaks later is told by the one that the driver holds.
+    socket.on('error', () => {});
+    const secured = connectTls({
+      socket,
+      ...(isIP(host) === 0 ? { servername: host } : {}),
+      ...tls.options,
+    });
+    secured.on('error', reject);
+    secured.once('secureConnect', () => resolve(secured));
+  });
+  try {
+    return await ready;
+  } finally {
+    clearTimeout(timer);
+    socket.removeListener('error', reject);
+  }
+}

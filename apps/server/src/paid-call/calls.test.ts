@@ -1,0 +1,186 @@
+/** Calls whose accounts, rows or payments somebody else holds: nobody else waits for them. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { after, before, test } from 'node:test';
+import { openTestDatabase, type TestDatabase } from '../../test/database.fixture.ts';
+import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
+import { NotBegun } from '../ledger/group-commit.ts';
+import { createLedger, type Ledger } from '../ledger/ledger.ts';
+import { newTransferId } from '../ledger/transfer-id.ts';
+import { type CallStore, type CallToBegin, createCallStore } from './calls.ts';
+
+const PRICE = 10_000n;
+/** What a stranger's lock may cost whoever needs another one. */
+const OTHERS_WITHIN_MS = 1_000;
+
+let database: TestDatabase;
+let calls: CallStore;
+let elsewhere: CallStore;
+let ledger: Ledger;
+before(async () => {
+  database = await openTestDatabase();
+  const options = { nowMs: Date.now, answerTtlMs: 60_000 };
+  calls = createCallStore(database, options);
+  elsewhere = createCallStore(database, options);
+  ledger = createLedger(database, Date.now);
+});
+after(() => database?.close());
+
+async function customer(): Promise<bigint> {
+  const id = await database.sql.begin((transaction) => ledger.openAccount(transaction));
+  await ledger.transfer({
+    id: newTransferId(Date.now()),
+    accountId: id,
+    phase: 'posted',
+    side: 'credit',
+    house: 'operator_grants',
+    amountMicros: 1_000_000n,
+    code: 'operator_grant',
+  });
+  return id;
+}
+
+const creditCall = (accountId: bigint): CallToBegin => ({
+  id: newTransferId(Date.now()),
+  accountId,
+  keyId: null,
+  rail: 'credits',
+  service: 'ping',
+  priceMicros: PRICE,
+  revenue: 'revenue_credits',
+  identity: null,
+  paymentKey: null,
+  fingerprint: null,
+  ttlMs: 60_000,
+});
+
+const chainCall = (): CallToBegin => {
+  const key = `eip155:8453 ${randomBytes(16).toString('hex')}`;
+  return {
+    ...creditCall(HOUSE_ACCOUNTS.chain_clearing),
+    rail: 'x402',
+    revenue: 'revenue_x402',
+    identity: key,
+    paymentKey: key,
+    fingerprint: randomBytes(32),
+  };
+};
+
+const capture = (call: CallToBegin) => ({ ...call, capture: true, outcome: 'answered', answer: null });
+
+/** Holds a lock, as a forgotten psql does, until it is told to let go. */
+async function hold(lock: (sql: TestDatabase['patient']) => Promise<unknown>): Promise<() => Promise<void>> {
+  const held = Promise.withResolvers<void>();
+  const letGo = Promise.withResolvers<void>();
+  const holder = database.patient.begin(async (transaction) => {
+    // Ours would be ended for idling.
+    await transaction`set local idle_in_transaction_session_timeout = 0`;
+    await lock(transaction as unknown as TestDatabase['patient']);
+    held.resolve();
+    await letGo.promise;
+  });
+  await held.promise;
+  return async () => {
+    letGo.resolve();
+    await holder;
+  };
+}
+
+test('a locked account keeps nobody else waiting, and goes on when it is let go', async () => {
+  const [locked, ...others] = await Promise.all(Array.from({ length: 5 }, customer));
+  assert(locked !== undefined);
+  const letGo = await hold(
+    (sql) => sql`select 1 from ledger_accounts where id = ${String(locked)} for no key update`,
+  );
+  const stuck = Array.from({ length: 20 }, () => calls.begin(creditCall(locked)));
+  let longestMs = 0;
+  for (let round = 0; round < 20; round++) {
+    await Promise.all(
+      others.map(async (account) => {
+        const startedAtMs = performance.now();
+        const call = creditCall(account);
+        assert.equal((await calls.begin(call)).status, 'authorized');
+        assert.equal((await calls.finish(capture(call))).status, 'done');
+        longestMs = Math.max(longestMs, performance.now() - startedAtMs);
+      }),
+    );
+  }
+  assert(longestMs < OTHERS_WITHIN_MS, `${longestMs} ms`);
+  await letGo();
+  for (const one of await Promise.all(stuck)) assert.equal(one.status, 'authorized');
+});
+
+test('whoever needs the locked account itself is told in time that nothing was begun', async () => {
+  const account = await customer();
+  const letGo = await hold(
+    (sql) => sql`select 1 from ledger_accounts where id = ${String(account)} for no key update`,
+  );
+  const call = creditCall(account);
+  await assert.rejects(calls.begin(call), (error) => error instanceof NotBegun && error.why === 'locked');
+  await assert.rejects(
+    ledger.transfer({
+      id: newTransferId(Date.now()),
+      accountId: account,
+      phase: 'posted',
+      side: 'credit',
+      house: 'operator_grants',
+      amountMicros: 1n,
+      code: 'operator_grant',
+    }),
+    (error) => error instanceof NotBegun,
+  );
+  await letGo();
+  const [row] = await database.sql`select 1 from calls where id = ${call.id}`;
+  assert.equal(row, undefined);
+});
+
+test('rows of the house are not locked by a call that a chain pays, and a lock on them holds none up', async () => {
+  const letGo = await hold((sql) => sql`select 1 from ledger_accounts where house for update`);
+  const call = chainCall();
+  assert.equal((await calls.begin(call)).status, 'authorized');
+  assert.equal(
+    (await calls.finish({ ...call, capture: false, outcome: 'test', answer: null })).status,
+    'done',
+  );
+  await letGo();
+});
+
+test('two processes that claim one payment at once: one has it, the other hears so, and a third payment waits for neither', async () => {
+  for (let round = 0; round < 30; round++) {
+    const first = chainCall();
+    const again = { ...first, id: newTransferId(Date.now()) };
+    const other = chainCall();
+    const outcomes = await Promise.all([calls.begin(first), elsewhere.begin(again), elsewhere.begin(other)]);
+    const [one, two, third] = outcomes.map(({ status }) => status);
+    assert.equal(third, 'authorized');
+    assert.deepEqual([one, two].sort(), ['authorized', 'running']);
+  }
+});
+
+test('two processes that end one call of a chain in opposite ways: one does, the other hears that it is over', async () => {
+  for (let round = 0; round < 30; round++) {
+    const call = chainCall();
+    await calls.begin(call);
+    const ended = await Promise.all([
+      calls.finish(capture(call)),
+      elsewhere.finish({ ...call, capture: false, outcome: 'test', answer: null }),
+    ]);
+    assert.deepEqual(ended.map(({ status }) => status).sort(), ['done', 'not_open']);
+  }
+});
+
+test('a call whose own row is held is ended when it is let go, and nobody waits for it meanwhile', async () => {
+  const call = chainCall();
+  await calls.begin(call);
+  const letGo = await hold((sql) => sql`select 1 from calls where id = ${call.id} for update`);
+  let isOver = false;
+  const finish = calls.finish(capture(call)).finally(() => {
+    isOver = true;
+  });
+  const other = chainCall();
+  assert.equal((await calls.begin(other)).status, 'authorized');
+  assert.equal((await calls.finish(capture(other))).status, 'done');
+  assert.equal(isOver, false);
+  await letGo();
+  assert.equal((await finish).status, 'done');
+});

@@ -1,0 +1,83 @@
+import { arrayLiteral } from '../db/array-literal.ts';
+import type { Database } from '../db/connection.ts';
+import { HOUSE_ACCOUNTS, type HouseAccount, houseAccountName } from '../ledger/accounts.ts';
+
+/** A call whose capture may have been committed while its answer was withheld. */
+export interface UndeliveredCall {
+  id: string;
+  accountId: bigint;
+  service: string;
+  priceMicros: bigint;
+  revenue: HouseAccount;
+  /** Whether the payment can ask for its answer again. Then what was taken was taken rightly. */
+  retrievable: boolean;
+}
+
+/** The table of them. A row goes when its call has come to its end. */
+export interface UndeliveredCalls {
+  /** Writes them down, in one commit. Again changes nothing. */
+  note(calls: readonly UndeliveredCall[]): Promise<void>;
+  /** Takes those whose time has come, for `leaseMs`. */
+  lease(limit: number, leaseMs: number): Promise<UndeliveredCall[]>;
+  done(call: Pick<UndeliveredCall, 'accountId' | 'id'>): Promise<void>;
+  waiting(): Promise<number>;
+}
+
+export function createUndeliveredCalls(sql: Database, nowMs: () => number): UndeliveredCalls {
+  const at = (afterMs = 0) => new Date(nowMs() + afterMs).toISOString();
+  return {
+    async note(calls) {
+      await sql`
+        insert into undelivered_calls (account_id, call_id, service, price_micros, revenue_account, retrievable, next_at)
+        select *, ${at()}::timestamptz from unnest(
+          ${arrayLiteral(calls.map((call) => call.accountId))}::text::bigint[],
+          ${arrayLiteral(calls.map((call) => call.id))}::text::uuid[],
+          ${arrayLiteral(calls.map((call) => call.service))}::text::text[],
+          ${arrayLiteral(calls.map((call) => call.priceMicros))}::text::bigint[],
+          ${arrayLiteral(calls.map((call) => HOUSE_ACCOUNTS[call.revenue]))}::text::bigint[],
+          ${arrayLiteral(calls.map((call) => call.retrievable))}::text::boolean[])
+        on conflict (account_id, call_id) do nothing`;
+    },
+
+    async lease(limit, leaseMs) {
+      const rows = await sql<
+        {
+          account_id: bigint;
+          call_id: string;
+          service: string;
+          price_micros: bigint;
+          revenue_account: bigint;
+          retrievable: boolean;
+        }[]
+      >`
+        update undelivered_calls u set next_at = ${at(leaseMs)}
+        from (
+          select account_id, call_id from undelivered_calls where next_at <= ${at()}
+          order by next_at limit ${limit} for update skip locked
+        ) due
+        where u.account_id = due.account_id and u.call_id = due.call_id returning u.*`;
+      return rows.map((row) => {
+        const revenue = houseAccountName(row.revenue_account);
+        if (revenue === null)
+          throw new Error(`call ${row.call_id} is paid to account ${row.revenue_account}`);
+        return {
+          id: row.call_id,
+          accountId: row.account_id,
+          service: row.service,
+          priceMicros: row.price_micros,
+          revenue,
+          retrievable: row.retrievable,
+        };
+      });
+    },
+
+    async done({ accountId, id }) {
+      await sql`delete from undelivered_calls where account_id = ${String(accountId)} and call_id = ${id}`;
+    },
+
+    async waiting() {
+      const [row] = await sql<{ count: number }[]>`select count(*)::integer as count from undelivered_calls`;
+      return row?.count ?? 0;
+    },
+  };
+}
