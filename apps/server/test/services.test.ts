@@ -93,6 +93,8 @@ const CLIENT_BODIES: readonly (readonly [path: string, body: Record<string, unkn
       toAddress: WALLET,
     },
   ],
+  ['contract-scan', { tokenAddress: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', chain: 'eip155:8453' }],
+  ['contract-scan', { contract_address: '0x8004A169FB4a3325136EB29fA0ceB6D2e539a432', chainId: 8453 }],
   ['whale-alerts', { chains: ['base'], threshold: 50000 }],
   ['multi-chain-balance', { address: WALLET, chains: ['ethereum', 'base', 'bsc'] }],
   ['portfolio-tracker', { wallet_address: WALLET }],

@@ -1,0 +1,375 @@
+import { type Address, erc20Abi, hexToBytes, parseAbi, size, zeroAddress } from 'viem';
+import { z } from 'zod';
+import type { CodeReading, Notable } from '../../code-analysis/bytecode/reach.ts';
+import { SEVERITIES } from '../../code-analysis/rules/finding.ts';
+import { openThread } from '../../threads/thread.ts';
+import type { EvmChain } from '../../upstreams/evm.ts';
+import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
+import type { Upstreams } from '../../upstreams/index.ts';
+import { answer, type Source } from '../answer.ts';
+import { type ContractCode, readContractCode } from '../contract-code.ts';
+import { powersOf } from '../contract-powers.ts';
+import { defineService } from '../define.ts';
+import { noAnswer, ServiceFailure } from '../failure.ts';
+import { CHAINS, type ChainName, chainName } from '../fields.ts';
+import { offThread } from '../off-thread.ts';
+import { POINTS, printable, scored } from '../premium/audit-report.ts';
+import { findingsOf } from '../scan-findings.ts';
+import { type TokenTrade, tryTrade } from '../token-trade.ts';
+import { evmAddress } from '../wallet-address.ts';
+import { isNotConfigured, namedChain } from '../wallet-chains.ts';
+
+const reader = openThread<Uint8Array, CodeReading>(new URL('../bytecode-program.ts', import.meta.url), {
+  timeoutMs: 5_000,
+  maxWaiting: 64,
+  maxMemoryMb: 256,
+});
+
+const OWNERSHIP = parseAbi([
+  'function owner() view returns (address)',
+  'function getOwner() view returns (address)',
+  'function paused() view returns (bool)',
+]);
+const SELECTORS_SHOWN = 300;
+const MAX_CODE_BYTES = 131_072;
+/** Where tokens are sent that nobody is to have again. */
+const DEAD = '0x000000000000000000000000000000000000dead';
+/** What a check looks at, and whether what it found speaks against the contract is in `vulnerabilities`. */
+const check = z.object({
+  found: z.boolean().nullable().describe('Null: not known, and detail says why'),
+  detail: z.string(),
+});
+
+export default defineService({
+  path: 'contract-scan',
+  name: 'Contract Security Scanner',
+  tag: 'Execution',
+  priceUsd: '1.00',
+  summary:
+    'A contract’s bytecode taken apart: dangerous instructions that a call can reach, proxies, owner, powers over holders, and a simulated purchase and sale.',
+  input: z.object({
+    contractAddress: evmAddress('The contract, 0x and 40 hex digits'),
+    chain: chainName.describe('Where it is, such as "base"'),
+  }),
+  output: z.object({
+    contractAddress: z.string(),
+    chain: z.enum(CHAINS),
+    safetyScore: z
+      .number()
+      .min(0)
+      .max(100)
+      .describe('100 less the points of what was found; no word on what was not looked for'),
+    scoreParts: z.array(
+      z.object({ severity: z.enum(SEVERITIES), count: z.number().int(), pointsOff: z.number() }),
+    ),
+    vulnerabilities: z.array(
+      z.object({
+        id: z.string(),
+        severity: z.enum(SEVERITIES),
+        confidence: z.enum(['high', 'medium', 'low']),
+        title: z.string(),
+        detail: z.string(),
+        pointsOff: z.number().describe('Before the bound of its severity'),
+      }),
+    ),
+    verified: z.boolean().nullable().describe('Whether Sourcify has the source; null: it was not asked'),
+    verifiedAs: z
+      .object({ name: z.string().nullable(), match: z.string(), language: z.string(), compiler: z.string() })
+      .nullable(),
+    isProxy: z.boolean(),
+    proxy: z
+      .object({
+        kind: z.string(),
+        implementation: z.string(),
+        admin: z.string().nullable(),
+        beacon: z.string().nullable(),
+      })
+      .nullable(),
+    implementation: z.string().nullable().describe('For a proxy: whose code was scanned'),
+    owner: z.string().nullable().describe('What owner() or getOwner() says'),
+    ownership: z
+      .enum(['owned', 'renounced', 'unknown'])
+      .describe('unknown: it does not say; roles may rule it'),
+    paused: z.boolean().nullable(),
+    checks: z.object({
+      delegatecall: check,
+      callcode: check,
+      selfdestruct: check,
+      create2: check,
+      txOrigin: check,
+      mint: check,
+      blacklist: check,
+      fees: check,
+      pause: check,
+      limits: check,
+      upgrade: check,
+      honeypot: check,
+    }),
+    trade: z
+      .object({
+        outcome: z.enum(['sold', 'purchase_failed', 'nothing_arrived', 'sale_failed']),
+        reason: z.string().nullable(),
+        buyTaxPercent: z.number().nullable(),
+        sellTaxPercent: z.number().nullable(),
+        pool: z.string(),
+        poolFeePercent: z.number(),
+        quoteToken: z.string(),
+        spent: z.string().describe('In the smallest unit of quoteToken'),
+      })
+      .nullable()
+      .describe('The simulated purchase and sale; null: there was none, and checks.honeypot says why'),
+    selectors: z
+      .array(z.string())
+      .describe(`Functions that its dispatcher knows, at most ${SELECTORS_SHOWN}`),
+    walkComplete: z.boolean().describe('False: a part of the code was not walked'),
+    compiler: z.string().nullable().describe('As the code’s own trailer says'),
+    bytecodeSize: z.number().int().describe('Bytes at the address itself'),
+    scannedBytes: z.number().int().describe('Bytes that were scanned, without the compiler’s trailer'),
+    codeHash: z.string().describe('keccak256 of the code at the address'),
+    blockNumber: z.number().int(),
+    disclaimer: z.string(),
+  }),
+  example: { contractAddress: '0x4200000000000000000000000000000000000006', chain: 'base' },
+  aliases: {
+    address: 'contractAddress',
+    contract: 'contractAddress',
+    tokenAddress: 'contractAddress',
+    token: 'contractAddress',
+    network: 'chain',
+    chainId: 'chain',
+  },
+  needs: [EVM_CHAIN_NAMES],
+  uses: ['sourcify'],
+  timeoutMs: 25_000,
+  async run({ contractAddress: address, chain: name }, { upstreams }) {
+    const { chain, blockNumber, source } = await namedChain(name, upstreams);
+    const code = await codeAt(chain, address, blockNumber, name);
+    if (size(code.logic.code) > MAX_CODE_BYTES) {
+      throw noAnswer(
+        'CODE_TOO_LARGE',
+        `The code has ${size(code.logic.code)} bytes; at most ${MAX_CODE_BYTES} are scanned.`,
+        'contractAddress',
+      );
+    }
+    const [reading, shell, rights, register, traded] = await Promise.all([
+      offThread(reader, hexToBytes(code.logic.code)),
+      code.proxy === null ? null : offThread(reader, hexToBytes(code.code)),
+      rightsOf(chain, address, blockNumber),
+      verifiedAs(upstreams, chain.chainId, code.logic.address),
+      tradeOf(chain, address, blockNumber),
+    ]);
+    const trade = 'why' in traded ? null : traded;
+    const selectors = [...new Set([...reading.selectors, ...(shell?.selectors ?? [])])];
+    const powers = powersOf(selectors);
+    const findings = findingsOf({
+      reading,
+      proxy: code.proxy,
+      verified: register.verified,
+      powers,
+      ownership: rights.ownership,
+      paused: rights.paused,
+      trade,
+    });
+    const { score, parts } = scored(findings);
+    const power = (which: keyof typeof powers) => ({
+      found: powers[which].length > 0 ? true : reading.complete ? false : null,
+      detail:
+        powers[which].length > 0
+          ? `Its dispatcher knows ${powers[which].slice(0, 10).join(', ')}.`
+          : reading.complete
+            ? 'None of the function signatures that are known for it. Another name for the same is not recognized.'
+            : 'None was found in the part of the code that was walked.',
+    });
+    return answer(
+      {
+        contractAddress: address,
+        chain: chain.name,
+        safetyScore: score,
+        scoreParts: parts,
+        vulnerabilities: findings.map((each) => ({
+          ...each,
+          pointsOff: POINTS[each.severity].each / (each.confidence === 'low' ? 2 : 1),
+        })),
+        verified: register.verified,
+        verifiedAs: register.as,
+        isProxy: code.proxy !== null,
+        proxy: code.proxy,
+        implementation: code.proxy?.implementation ?? null,
+        owner: rights.owner,
+        ownership: rights.ownership,
+        paused: rights.paused,
+        checks: {
+          delegatecall: instruction(reading, 'DELEGATECALL'),
+          callcode: instruction(reading, 'CALLCODE'),
+          selfdestruct: instruction(reading, 'SELFDESTRUCT'),
+          create2: instruction(reading, 'CREATE2'),
+          txOrigin: instruction(reading, 'ORIGIN'),
+          mint: power('mint'),
+          blacklist: power('blacklist'),
+          fees: power('fees'),
+          pause: power('pause'),
+          limits: power('limits'),
+          upgrade: power('upgrade'),
+          honeypot: honeypot(traded),
+        },
+        trade:
+          trade === null
+            ? null
+            : {
+                outcome: trade.outcome,
+                reason: trade.reason,
+                buyTaxPercent: trade.buyTaxPercent,
+                sellTaxPercent: trade.sellTaxPercent,
+                pool: trade.pool,
+                poolFeePercent: trade.poolFee / 10_000,
+                quoteToken: trade.quote,
+                spent: String(trade.spent),
+              },
+        selectors: selectors.slice(0, SELECTORS_SHOWN),
+        walkComplete: reading.complete,
+        compiler: reading.metadata?.compiler ?? null,
+        bytecodeSize: size(code.code),
+        scannedBytes: reading.codeBytes,
+        codeHash: code.codeHash,
+        blockNumber: Number(blockNumber),
+        disclaimer:
+          'Information from a program’s reading of bytecode and a simulation at one block. It is no audit and no advice.',
+      },
+      {
+        method: `EVM code walked from its first byte with the constants on the stack known; functions from its dispatcher; proxy slots of ERC-1967, ERC-1822 and zeppelinos and the code of ERC-1167; owner(), getOwner() and paused(); purchase and sale in a Uniswap v3 pool by eth_call with pretended code and money. Score: 100 less ${SEVERITIES.map((severity) => `${POINTS[severity].each} for each ${severity} (at most ${POINTS[severity].most})`).join(', ')}, half of it at low confidence.`,
+        sources: [source, ...register.sources],
+        notes: [
+          ...register.notes,
+          ...(code.proxy === null
+            ? []
+            : [`It is a proxy (${code.proxy.kind}): the code at ${code.logic.address} was scanned.`]),
+          ...(rights.owner === null
+            ? ['owner is null: neither owner() nor getOwner() answers with an address.']
+            : []),
+          ...(rights.paused === null ? ['paused is null: paused() does not answer.'] : []),
+          ...(reading.complete
+            ? []
+            : [
+                'The walk met a jump whose target it could not tell, or its bound: it may have missed things.',
+              ]),
+          ...(selectors.length > SELECTORS_SHOWN ? [`It has ${selectors.length} functions.`] : []),
+          'That a branch depends on who calls does not say that it lets only an owner through.',
+          'Source is not read here: smart-contract-audit does that.',
+        ],
+      },
+    );
+  },
+});
+
+/** @throws noAnswer also where there is no contract: the address is well-formed, and there is nothing to scan */
+async function codeAt(
+  chain: EvmChain,
+  address: Address,
+  blockNumber: bigint,
+  name: ChainName,
+): Promise<ContractCode> {
+  try {
+    return await readContractCode(chain, address, blockNumber, name);
+  } catch (error) {
+    if (!(error instanceof ServiceFailure) || error.status !== 404) throw error;
+    throw noAnswer('NO_CODE', error.message, 'contractAddress');
+  }
+}
+
+async function rightsOf(chain: EvmChain, address: Address, blockNumber: bigint) {
+  const [owner, getOwner, paused] = await chain.client.multicall({
+    blockNumber,
+    contracts: [
+      { address, abi: OWNERSHIP, functionName: 'owner' },
+      { address, abi: OWNERSHIP, functionName: 'getOwner' },
+      { address, abi: OWNERSHIP, functionName: 'paused' },
+    ],
+  });
+  const said = owner.result ?? getOwner.result ?? null;
+  const nobody = said === zeroAddress || said?.toLowerCase() === DEAD;
+  return {
+    owner: said,
+    ownership: said === null ? ('unknown' as const) : nobody ? ('renounced' as const) : ('owned' as const),
+    paused: paused.result ?? null,
+  };
+}
+
+async function verifiedAs(upstreams: Pick<Upstreams, 'sourcify'>, chainId: number, address: Address) {
+  try {
+    const { value, source } = await upstreams.sourcify.contract(chainId, address);
+    const as =
+      value === null
+        ? null
+        : {
+            name: value.contractName === null ? null : printable(value.contractName),
+            match: value.match,
+            language: printable(value.language),
+            compiler: printable(value.compilerVersion),
+          };
+    return { verified: value !== null, as, sources: [source], notes: [] as string[] };
+  } catch (error) {
+    if (!isNotConfigured(error)) throw error;
+    const sources: Source[] = [];
+    return {
+      verified: null,
+      as: null,
+      sources,
+      notes: ['verified is null: Sourcify is not configured here.'],
+    };
+  }
+}
+
+async function tradeOf(
+  chain: EvmChain,
+  address: Address,
+  blockNumber: bigint,
+): Promise<TokenTrade | { why: string }> {
+  const contract = { address, abi: erc20Abi } as const;
+  const [supply, balance] = await chain.client.multicall({
+    blockNumber,
+    contracts: [
+      { ...contract, functionName: 'totalSupply' },
+      { ...contract, functionName: 'balanceOf', args: [zeroAddress] },
+    ],
+  });
+  if (supply.result === undefined || balance.result === undefined)
+    return { why: 'the contract is no ERC-20 token' };
+  return tryTrade(chain, address, blockNumber);
+}
+
+function instruction(reading: CodeReading, which: Notable): z.input<typeof check> {
+  const seen = reading.sightings.filter((each) => each.instruction === which);
+  if (seen.length > 0) {
+    const functions = [...new Set(seen.map(({ selector }) => selector ?? 'the fallback'))];
+    return { found: true, detail: `A call can come to ${which}: in ${functions.slice(0, 10).join(', ')}.` };
+  }
+  const standing = reading.unreached.includes(which);
+  if (reading.complete) {
+    return {
+      found: false,
+      detail: standing
+        ? `${which} stands in the code, and no path leads there.`
+        : `${which} is not in the code.`,
+    };
+  }
+  return standing
+    ? { found: null, detail: `${which} stands in the code; whether a path leads there is not known.` }
+    : { found: false, detail: `${which} is not in the code.` };
+}
+
+function honeypot(traded: TokenTrade | { why: string }): z.input<typeof check> {
+  if ('why' in traded) return { found: null, detail: `Not tried: ${traded.why}.` };
+  switch (traded.outcome) {
+    case 'sold':
+      return {
+        found: false,
+        detail: 'Bought and sold at once, one size at one block. It may be otherwise later, or for others.',
+      };
+    case 'sale_failed':
+      return { found: true, detail: `Bought, and the sale failed: ${traded.reason}.` };
+    case 'nothing_arrived':
+      return { found: true, detail: 'Bought, and nothing arrived.' };
+    case 'purchase_failed':
+      return { found: null, detail: `It could not be bought: ${traded.reason}.` };
+  }
+}
