@@ -62,6 +62,7 @@ module.exports = {
         'chain-rpc/',
         'http/',
         'db/',
+        'secrets/secrets[.]ts$',
         'services/json-schema[.]ts$',
       ],
       'A way to pay knows the ledger or a chain, and the interface that it fulfils.',
@@ -80,8 +81,17 @@ module.exports = {
     ),
     mayKnow('ledger', ['db/'], 'The ledger knows the database, and nothing that moves money through it.'),
     mayKnow('db', ['start-error.ts'], 'The database knows no domain.'),
+    mayKnow(
+      'secrets',
+      ['db/', 'start-error[.]ts$'],
+      'The versions of a secret know nothing of what is made with them.',
+    ),
     mayKnow('http', [], 'The edge knows nothing of what lies behind it.'),
-    mayKnow('keys', ['ledger/', 'http/', 'db/'], 'Keys lead to accounts; they know no calls.'),
+    mayKnow(
+      'keys',
+      ['ledger/', 'http/', 'db/', 'secrets/secrets[.]ts$'],
+      'Keys lead to accounts; they know no calls.',
+    ),
     mayKnow(
       'paid-call',
       [
@@ -90,6 +100,7 @@ module.exports = {
         'ledger/',
         'http/',
         'db/',
+        'secrets/secrets[.]ts$',
       ],
       'How a call is sold knows services by their declaration, and rails by their interface alone.',
     ),
@@ -122,7 +133,7 @@ module.exports = {
     ),
     mayKnow(
       'cards',
-      ['http/', 'ledger/', 'keys/', 'db/', 'mail/', 'jobs/schedule[.]ts$'],
+      ['http/', 'ledger/', 'keys/', 'db/', 'mail/', 'secrets/secrets[.]ts$', 'jobs/schedule[.]ts$'],
       'A purchase ends in the ledger.',
     ),
     mayKnow(

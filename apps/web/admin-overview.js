@@ -125,7 +125,7 @@ function salesByDay(byDay) {
 
 function moneySection({ money, sales, days: shown }) {
   if (money === null) return section('Money', el('p', { class: 'soft' }, 'Not known: see above.'));
-  const { reserved, refunded, owed, granted, cards } = money;
+  const { reserved, refunded, owed, granted, cards, trials } = money;
   const moves = `in ${shown === 1 ? 'this day' : `these ${shown} days`}`;
   return section(
     'Money',
@@ -142,6 +142,12 @@ function moneySection({ money, sales, days: shown }) {
         usd(owed.onChainUsd),
         owed.onChainRefunds > 0 ? 'bad' : null,
       ],
+    ),
+    el('h3', {}, 'Trials today (UTC)'),
+    figures(
+      ['given', `${trials.today}, ${usd(trials.todayUsd)}`],
+      ['may be given', trials.budgetUsd === null ? 'any' : usd(trials.budgetUsd)],
+      ['most of one IPv6 site in seven days', String(trials.mostOfOneSite)],
     ),
     el('h3', {}, `Moved ${moves}`),
     figures(

@@ -59,6 +59,7 @@ import { receiptRoutes } from './rails/x402/routes.ts';
 import { createX402Rail, type X402Rail } from './rails/x402/x402.ts';
 import { createRelayer } from './relayer/relayer.ts';
 import { senderOf } from './relayer/sender.ts';
+import { createSecretRegister, SECRET_NOTED_EVERY_MS } from './secrets/register.ts';
 import type { Capability, CatalogLine, Service } from './services/define.ts';
 import { availabilityOf } from './services/registry.ts';
 import { StartError } from './start-error.ts';
@@ -124,7 +125,11 @@ export function createApp(parts: AppParts): App {
 
   const ledger = createLedger(pools, nowMs);
   const keys = createKeys(sql, nowMs);
-  const trials = createTrials(sql, { keys, ledger, secret: config.secret, nowMs });
+  const { secrets } = config;
+  const trials = createTrials(sql, {
+    ...{ keys, ledger, secrets, nowMs },
+    budgetMicrosPerDay: config.trialBudgetMicrosPerDay,
+  });
   const replica = createReplica({
     sql,
     nowMs,
@@ -162,7 +167,7 @@ export function createApp(parts: AppParts): App {
             keys,
             debts,
             mailer,
-            secret: config.secret,
+            secrets,
             baseUrl,
             addressOf,
             nowMs,
@@ -241,7 +246,7 @@ export function createApp(parts: AppParts): App {
     {
       sql,
       baseUrl,
-      secret: config.secret,
+      secrets,
       nowMs,
       report: (network, step, outcome) => metrics.settlement(network, step, outcome),
     },
@@ -277,10 +282,22 @@ export function createApp(parts: AppParts): App {
       : [mppAtTheWrongDoor({ baseUrl, soldByMpp: (path) => soldByMpp.some((each) => each.path === path) })]),
     credits,
   ];
+  const seal = createAnswerSeal(secrets);
+  const secretRegister = createSecretRegister(sql, {
+    ...{ secrets, lostIds: config.secretsLost, nowMs },
+    canOpen(callId, body) {
+      try {
+        seal.open(callId, body);
+        return true;
+      } catch {
+        return false;
+      }
+    },
+  });
   const common: Omit<PaidCallParts, 'services' | 'rails' | 'door'> = {
     calls,
     settlements,
-    seal: createAnswerSeal(config.secret),
+    seal,
     refundAfterMs: config.x402.refundAfterMs,
     capabilitiesFor: (proof) => ({
       custody: wallets?.paidBy(ownerOf(proof)),
@@ -402,6 +419,7 @@ export function createApp(parts: AppParts): App {
       debts.collect(transaction, accountId, `credit by an operator to account ${accountId}`),
     cards,
     creditServices: 'credits/topup/',
+    trialBudgetMicrosPerDay: config.trialBudgetMicrosPerDay,
     upstreamHealth: () => UPSTREAM_NAMES.map(upstreams.health),
     dataLists: dataLists.states,
     sendPage: (request, reply) => sendPage(request, reply, 'admin.html'),
@@ -597,6 +615,7 @@ export function createApp(parts: AppParts): App {
         intervalMs: 30_000,
         run: async (stopping) => void (await dataLists.fetchDue(stopping)),
       },
+      { name: 'note-secret', intervalMs: SECRET_NOTED_EVERY_MS, run: secretRegister.note },
       { name: 'drop-sign-ins', intervalMs: 60_000, run: x402.dropExpired },
       ...(operator === null ? [] : [operator.job]),
       ...(wallets === null
@@ -617,6 +636,7 @@ export function createApp(parts: AppParts): App {
     async prepare() {
       const { proxyTrust, host, publicUrl } = config;
       for (const { level, message } of proxyNotices(proxyTrust, { host, publicUrl })) logger[level](message);
+      await secretRegister.admit();
       await replica.start();
       await x402.refresh();
       const missing = await wallets?.missingKeyIds();

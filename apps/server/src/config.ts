@@ -6,8 +6,10 @@ import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { type ProxyTrust, parseTrustedProxies } from './http/caller-address.ts';
+import { usdToMicros } from './ledger/money.ts';
 import { NETWORK_NAMES, type NetworkName } from './rails/x402/networks.ts';
 import { readSolanaKey } from './rails/x402/solana-key.ts';
+import { type Secrets, secretsOf } from './secrets/secrets.ts';
 import { StartError } from './start-error.ts';
 import type { UpstreamDefinition } from './upstreams/define.ts';
 import type { UpstreamConfig } from './upstreams/http.ts';
@@ -73,7 +75,15 @@ const SCHEMA = {
   FAREBOX_DATA_DIR: z.string().transform((value) => resolve(value)),
   DATABASE_URL: z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgres://'),
   DATABASE_MAX_CONNECTIONS: whole(2, 200),
-  FAREBOX_SECRET: z.string().min(32, 'must have at least 32 characters'),
+  FAREBOX_SECRET: z
+    .string()
+    // One secret is taken as it is; between several, blanks are not part of any.
+    .transform((value) => (value.includes(',') ? value.split(',').map((each) => each.trim()) : [value]))
+    .refine((values) => values.every((value) => value.length >= 32), 'must have at least 32 characters each')
+    .refine((values) => new Set(values).size === values.length, 'must not name one twice')
+    .refine((values) => values.length <= 16, 'must be 16 at most')
+    .transform(secretsOf),
+  FAREBOX_SECRETS_LOST: list(z.string().regex(/^[0-9a-f]{16}$/, 'must be the ids that the start named')),
   TRUSTED_PROXIES: z.string().transform((value, context) => {
     try {
       return parseTrustedProxies(value);
@@ -92,6 +102,17 @@ const SCHEMA = {
     .refine((value) => /^[a-z0-9-]{1,60}$/.test(value), 'must be the name of one header')
     .refine((value) => !CALLERS_OWN_HEADERS.has(value), 'is a header that callers set themselves'),
   TRIAL_ALLOW_INTERNAL: flag,
+  TRIAL_BUDGET_USD_PER_DAY: z.string().transform((value, context) => {
+    if (value === 'none') return null;
+    try {
+      const micros = usdToMicros(value);
+      if (micros >= 0n) return micros;
+    } catch {
+      // said below
+    }
+    context.addIssue({ code: 'custom', message: 'must be an amount in USD, or none' });
+    return z.NEVER;
+  }),
   RATE_LIMIT_PER_ADDRESS: whole(1, 100_000_000),
   RATE_LIMIT_PER_KEY: whole(1, 100_000_000),
   MAX_CONCURRENT_CALLS: whole(1, 100_000),
@@ -173,9 +194,15 @@ const FIXED: Record<VariableName, Omit<Variable, 'name'>> = {
   },
   DATABASE_MAX_CONNECTIONS: { describe: 'Connections this process may open', fallback: '10' },
   FAREBOX_SECRET: {
-    describe: 'Key for the HMACs that stand in for addresses. Same on all replicas; at least 32 characters',
+    describe:
+      'Secrets that HMACs of addresses, keys that are fetched and stored answers are made with, comma-separated, at least 32 characters each: the first makes them, all are recognized. Same on all replicas',
     fallback: null,
     secret: true,
+  },
+  FAREBOX_SECRETS_LOST: {
+    describe:
+      'Ids of secrets that are gone for good, comma-separated, as the refused start named them: what needs them is given up',
+    fallback: '',
   },
   TRUSTED_PROXIES: {
     describe: 'Whose `PROXY_HEADER` is believed: addresses, CIDR ranges, `loopback`, `private`',
@@ -189,6 +216,11 @@ const FIXED: Record<VariableName, Omit<Variable, 'name'>> = {
   TRIAL_ALLOW_INTERNAL: {
     describe: 'Whether callers from internal addresses may take a trial',
     fallback: 'false',
+  },
+  TRIAL_BUDGET_USD_PER_DAY: {
+    describe:
+      'How much credit trials may give in a day (UTC), over all replicas; `none`: any. `npm start` sets `none`',
+    fallback: '100',
   },
   RATE_LIMIT_PER_ADDRESS: { describe: 'Requests a minute from one address, per process', fallback: '1000' },
   RATE_LIMIT_PER_KEY: { describe: 'Paid requests a minute with one key, per process', fallback: '1000' },
@@ -378,10 +410,14 @@ export interface Config {
   dataDir: string;
   databaseUrl: string | null;
   databaseMaxConnections: number;
-  secret: string;
+  secrets: Secrets;
+  /** Ids of versions that are gone for good. */
+  secretsLost: string[];
   /** Whom to believe about who is calling. */
   proxyTrust: ProxyTrust;
   trialAllowInternal: boolean;
+  /** Null: there is no such bound. */
+  trialBudgetMicrosPerDay: bigint | null;
   rateLimitPerAddress: number;
   rateLimitPerKey: number;
   maxConcurrentCalls: number;
@@ -486,13 +522,13 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   }
 
   const publicUrl = read('PUBLIC_URL');
-  const secret = read('FAREBOX_SECRET');
-  if (secret === null && set('FAREBOX_SECRET') === undefined) problems.push('FAREBOX_SECRET: must be set');
+  const secrets = read('FAREBOX_SECRET');
+  if (secrets === null && set('FAREBOX_SECRET') === undefined) problems.push('FAREBOX_SECRET: must be set');
   if (production) {
     if (publicUrl === null) problems.push('PUBLIC_URL: must be set in production');
     else if (!publicUrl.startsWith('https://'))
       problems.push('PUBLIC_URL: must begin with https:// in production');
-    if (secret !== null && new Set(secret).size < 12)
+    if (secrets?.all.some(({ value }) => new Set(value).size < 12) === true)
       problems.push('FAREBOX_SECRET: is too regular to be a secret');
     if (need('TRIAL_ALLOW_INTERNAL')) problems.push('TRIAL_ALLOW_INTERNAL: must not be true in production');
     // A right token is let in however many wrong ones came before, so it must be none that can be guessed.
@@ -535,9 +571,12 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     dataDir: need('FAREBOX_DATA_DIR'),
     databaseUrl: read('DATABASE_URL'),
     databaseMaxConnections: need('DATABASE_MAX_CONNECTIONS'),
-    secret: secret ?? '',
+    // Without one there is no configuration: it has been reported.
+    secrets: secrets as Secrets,
+    secretsLost: need('FAREBOX_SECRETS_LOST'),
     proxyTrust: { proxies: need('TRUSTED_PROXIES'), header: need('PROXY_HEADER') },
     trialAllowInternal: need('TRIAL_ALLOW_INTERNAL'),
+    trialBudgetMicrosPerDay: read('TRIAL_BUDGET_USD_PER_DAY'),
     rateLimitPerAddress: need('RATE_LIMIT_PER_ADDRESS'),
     rateLimitPerKey: need('RATE_LIMIT_PER_KEY'),
     maxConcurrentCalls: need('MAX_CONCURRENT_CALLS'),

@@ -707,6 +707,7 @@ describe('a card payment', () => {
         },
       },
       creditServices: 'credits/topup/',
+      trialBudgetMicrosPerDay: null,
       upstreamHealth: () => [],
       dataLists: async () => [],
       sendPage: (_request, reply) => reply.send(''),

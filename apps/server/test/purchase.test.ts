@@ -7,6 +7,7 @@ import type { CardOrder } from '../src/cards/orders.ts';
 import { createPurchases } from '../src/cards/purchase.ts';
 import { createPurchaseLimits } from '../src/cards/purchase-limits.ts';
 import { createOrderReconciler } from '../src/cards/reconcile.ts';
+import { secretsOf } from '../src/secrets/secrets.ts';
 import { type CardWorld, startCardWorld } from './cards.fixture.ts';
 import { until } from './fire/until.fixture.ts';
 import { jsonOf } from './server.fixture.ts';
@@ -410,10 +411,11 @@ function purchasesWith(reconcile: (orderId: string) => Promise<CardOrder | null>
   const { cards } = world.server.app;
   assert(cards !== null);
   const { sql } = world.database;
+  const versions = { secrets: secretsOf([SECRET]), nowMs: now };
   return createPurchases({
-    ...{ sql, orders: cards.orders, provider: cards.provider, secret: SECRET, nowMs: now },
+    ...{ sql, orders: cards.orders, provider: cards.provider, ...versions },
     reconciler: { reconcile },
-    limits: createPurchaseLimits({ sql, secret: SECRET, nowMs: now, onPause: () => {} }),
+    limits: createPurchaseLimits({ sql, ...versions, onPause: () => {} }),
     onUnknown: () => {},
   });
 }
@@ -642,6 +644,33 @@ describe('credit for a key that is presented', () => {
     assert.equal((await world.me(apiKey)).caps.perDayUsd, '3.000000');
   });
 
+  test('one that a wallet has filled: 5 USDC say nothing of the card, whose cap is held for a week', async () => {
+    const trial = await jsonOf(
+      fetch(`${world.server.url}/api/m2m/credits/trial`, { headers: { 'x-forwarded-for': '10.202.0.1' } }),
+    );
+    const known = await world.server.app.keys.find(trial.apiKey);
+    assert(known !== null);
+    await world.database.sql.begin(async (transaction) => {
+      await world.server.app.ledger.transferWithin(transaction, {
+        ...{
+          id: randomUUID(),
+          accountId: known.accountId,
+          phase: 'posted',
+          side: 'credit',
+          house: 'revenue_x402',
+        },
+        ...{ amountMicros: 5_000_000n, code: 'usdc_topup', note: `topup ${randomUUID()}` },
+      });
+      await world.server.app.keys.becomePaid(transaction, known.accountId);
+    });
+    assert.equal((await buy(await request('visa', 10), { 'x-api-key': trial.apiKey })).status, 200);
+    const { caps } = await world.me(trial.apiKey);
+    assert.deepEqual(
+      [caps.perDayUsd, Date.parse(caps.fixedUntil) > now() + 6.9 * DAY_MS],
+      ['25.000000', true],
+    );
+  });
+
   test('one that owes: the debt is paid first, and the answer says how much', async () => {
     const { apiKey, transactionId } = (await buy(await request())).body;
     assert.equal((await world.server.call('ping', apiKey)).status, 200);
@@ -691,6 +720,18 @@ describe('limits hold however many ask at once', () => {
     }
     return all.filter(({ status }) => status === 200).length;
   }
+
+  test('twenty purchases of an IPv6 site in an hour, whichever of its networks they come from', async () => {
+    const key = await world.server.key('1');
+    const requests = await Promise.all(Array.from({ length: 50 }, () => request()));
+    const made = await rush('attempts_per_network', (index) =>
+      buy(requests[index] as Asked, {
+        'x-api-key': key,
+        'x-forwarded-for': `2606:4700:77:${index.toString(16)}::1`,
+      }),
+    );
+    assert.equal(made, 20);
+  });
 
   test('five purchases of a network in an hour', async () => {
     const key = await world.server.key('1');

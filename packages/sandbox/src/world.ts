@@ -137,6 +137,7 @@ export async function startWorld(environment: Environment, options: { live: bool
   giveSecret('WALLET_ENCRYPTION_KEY');
   giveSecret('ADMIN_TOKENS');
   give('LOG_LEVEL', 'warn');
+  give('TRIAL_BUDGET_USD_PER_DAY', 'none');
 
   const upstreams = createUpstreamSandbox({ host: '127.0.0.1', port: 0, seed: MARKET_SEED });
   const { url } = await begin(

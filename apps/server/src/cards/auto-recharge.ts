@@ -352,7 +352,7 @@ export function createAutoRecharges(sql: Database, parts: AutoRechargeParts): Au
         expiresAtMs: nowMs() + ORDER_LIVES_MS,
         nextAtMs: nowMs() + SWEEPER_LOOKS_AFTER_MS,
         ...{ key: null, tokenDigest: null, requestDigest: null, keyName: null, email: null, recharge: null },
-        ...{ cardFingerprint: null, addressDigest: null },
+        ...{ cardFingerprint: null, addressDigest: null, siteDigest: null, keySecretId: null },
       });
       if (!inserted) throw new Error(`account ${accountId} is due while an order of its is under way`);
       await transaction`

@@ -6,6 +6,7 @@ import { type Job, untilNoneIsDue } from '../jobs/schedule.ts';
 import type { Keys } from '../keys/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Mailer } from '../mail/mailer.ts';
+import type { Secrets } from '../secrets/secrets.ts';
 import { type AutoRecharges, createAutoRecharges, type RechargeReport } from './auto-recharge.ts';
 import { type Checkout, createCheckout } from './checkout.ts';
 import type { Debts } from './debts.ts';
@@ -63,7 +64,7 @@ export interface CardParts {
   keys: Keys;
   debts: Debts;
   mailer: Mailer;
-  secret: string;
+  secrets: Secrets;
   baseUrl: string;
   checkoutLimit: RateLimit;
   purchaseLimit: RateLimit;
@@ -88,12 +89,12 @@ export function openCards(parts: CardParts): Cards {
   const { report } = parts;
   const common = { sql, orders, provider, nowMs };
   const reconciler = createOrderReconciler({ ...common, ledger, keys, debts, recharges, report });
-  const { secret, baseUrl } = parts;
-  const checkout = createCheckout({ ...common, reconciler, secret, baseUrl });
+  const { secrets, baseUrl } = parts;
+  const checkout = createCheckout({ ...common, reconciler, secrets, baseUrl });
   const purchases = createPurchases({
-    ...{ ...common, reconciler, secret },
+    ...{ ...common, reconciler, secrets },
     limits: createPurchaseLimits({
-      ...{ sql, secret, nowMs },
+      ...{ sql, secrets, nowMs },
       onPause: ({ declined, attempts }) =>
         parts.onError(
           'purchases are paused',

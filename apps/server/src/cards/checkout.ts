@@ -2,6 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Database } from '../db/connection.ts';
 import { deriveApiKey } from '../keys/api-key.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
+import type { Secret, Secrets } from '../secrets/secrets.ts';
 import { createHandOver } from './hand-over.ts';
 import type { CardOrder, OrderStore } from './orders.ts';
 import { type CardProvider, ProviderUnavailable } from './provider.ts';
@@ -73,14 +74,14 @@ export function createCheckout(parts: {
   orders: OrderStore;
   provider: CardProvider;
   reconciler: OrderReconciler;
-  secret: string;
+  secrets: Secrets;
   baseUrl: string;
   nowMs(): number;
 }): Checkout {
-  const { sql, orders, provider, reconciler, secret, baseUrl, nowMs } = parts;
-  const keyOf = (orderId: string, retrievalToken: string) =>
-    deriveApiKey(secret, 'checkout', [orderId, retrievalToken]);
-  const handedOver = createHandOver({ sql, orders, nowMs });
+  const { sql, orders, provider, reconciler, secrets, baseUrl, nowMs } = parts;
+  const keyOf = ({ value }: Secret, orderId: string, retrievalToken: string) =>
+    deriveApiKey(value, 'checkout', [orderId, retrievalToken]);
+  const handedOver = createHandOver({ sql, orders, secrets, nowMs });
 
   /** The order as it stands now, as far as anybody can say. */
   async function upToDate(order: CardOrder): Promise<CardOrder> {
@@ -94,7 +95,7 @@ export function createCheckout(parts: {
   }
 
   async function handOver(order: CardOrder, retrievalToken: string): Promise<CheckoutStatus> {
-    const made = await handedOver(order, () => keyOf(order.id, retrievalToken));
+    const made = await handedOver(order, (secret) => keyOf(secret, order.id, retrievalToken));
     if (made === null) return { status: 'delivered' };
     const { amountMicros, creditMicros } = order;
     return { status: 'ready', apiKey: made.apiKey, keyPrefix: made.prefix, creditMicros, amountMicros };
@@ -104,12 +105,18 @@ export function createCheckout(parts: {
     async open(request) {
       const id = newTransferId(nowMs());
       const retrievalToken = randomBytes(16).toString('hex');
-      const { lookup, digest, prefix } = keyOf(id, retrievalToken);
+      const { lookup, digest, prefix } = keyOf(secrets.current, id, retrievalToken);
       const expiresAtMs = nowMs() + OPEN_MS;
       await orders.insert(sql, {
         ...{ id, kind: 'checkout', ...request, expiresAtMs },
         key: request.accountId === null ? { lookup, digest, prefix } : null,
-        ...{ tokenDigest: digestOf(retrievalToken), requestDigest: null, addressDigest: null },
+        keySecretId: request.accountId === null ? secrets.current.id : null,
+        ...{
+          tokenDigest: digestOf(retrievalToken),
+          requestDigest: null,
+          addressDigest: null,
+          siteDigest: null,
+        },
         ...{ customerId: null, paymentMethodId: null, cardFingerprint: null },
         nextAtMs: nowMs() + SWEEP_AFTER_MS,
       });

@@ -64,6 +64,10 @@ export interface NewOrder {
   paymentMethodId: string | null;
   cardFingerprint: string | null;
   addressDigest: Buffer | null;
+  /** As `addressDigest`, of the IPv6 site; null for IPv4 and for whatever does not count by address. */
+  siteDigest: Buffer | null;
+  /** The version of our secret that the key follows from; null without a key. */
+  keySecretId: string | null;
   expiresAtMs: number;
   /** When the sweeper looks at it first. */
   nextAtMs: number;
@@ -220,6 +224,8 @@ export function createOrderStore(sql: Database, nowMs: () => number): OrderStore
           payment_method_id: order.paymentMethodId,
           card_fingerprint: order.cardFingerprint,
           address_digest: order.addressDigest,
+          site_digest: order.siteDigest,
+          key_secret_id: order.keySecretId,
           created_at: now(),
           expires_at: iso(order.expiresAtMs),
           next_at: iso(order.nextAtMs),

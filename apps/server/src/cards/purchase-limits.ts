@@ -7,6 +7,8 @@ import { createHash, createHmac } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 import type postgres from 'postgres';
 import type { Database, Transaction } from '../db/connection.ts';
+import { siteOf } from '../http/caller-address.ts';
+import type { Secrets } from '../secrets/secrets.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -19,6 +21,8 @@ const PURCHASE_LIMITS = {
   /** So many declines within a day, and the network waits for a day: typing errors do not happen to agents. */
   networkDeclines: 3,
   networkDeclinesMs: DAY_MS,
+  /** So much more may come from all of an IPv6 site (/48) together: a household's, or 65,536 networks of one person. */
+  siteFactor: 4,
   /** New accounts that one card may pay for in a week: there is no honest use for more. */
   cardNewAccounts: 3,
   cardNewAccountsMs: 7 * DAY_MS,
@@ -69,9 +73,21 @@ export interface LimitReached {
 const within = (past: readonly PastPurchase[], ms: number, nowMs: number) =>
   past.filter(({ atMs }) => atMs > nowMs - ms);
 
-/** What is in the way of a purchase from a network. @param past its purchases of the last two days, newest first */
-export function networkLimit(past: readonly PastPurchase[], nowMs: number): LimitReached | null {
-  const { networkAttempts, networkAttemptsMs, networkDeclines, networkDeclinesMs } = PURCHASE_LIMITS;
+/**
+ * What is in the way of a purchase from a network.
+ *
+ * @param past its purchases of the last two days, newest first
+ * @param isSite whether it is a site, of which there are many networks
+ */
+export function networkLimit(
+  past: readonly PastPurchase[],
+  nowMs: number,
+  isSite = false,
+): LimitReached | null {
+  const { networkAttemptsMs, networkDeclinesMs } = PURCHASE_LIMITS;
+  const factor = isSite ? PURCHASE_LIMITS.siteFactor : 1;
+  const networkAttempts = PURCHASE_LIMITS.networkAttempts * factor;
+  const networkDeclines = PURCHASE_LIMITS.networkDeclines * factor;
   const declines = past.filter(({ outcome }) => outcome === 'declined');
   const [last, first] = [declines[0], declines[networkDeclines - 1]];
   if (last !== undefined && first !== undefined && last.atMs - first.atMs < networkDeclinesMs) {
@@ -123,10 +139,24 @@ export function cardLimit(
   return null;
 }
 
+/** A network's name in the database: an HMAC under the current secret, and under each that is recognized. */
+export interface NetworkName {
+  current: Buffer;
+  all: readonly Buffer[];
+}
+
+/** Where a purchase comes from. */
+export interface Origin {
+  /** IPv4 counts by /24, IPv6 by /64. */
+  network: NetworkName;
+  /** IPv6 by /48 as well; null for IPv4. */
+  site: NetworkName | null;
+}
+
 /** What a purchase is counted by. */
 export interface Counted {
   orderId: string;
-  addressDigest: Buffer;
+  origin: Origin;
   /** The provider's name for the card, the same whoever pays with it. */
   cardName: string;
   amountMicros: bigint;
@@ -134,8 +164,8 @@ export interface Counted {
 }
 
 export interface PurchaseLimits {
-  /** A network's name in the database. @param address the caller's; IPv4 counts by /24, IPv6 by /64 */
-  digestOf(address: string): Buffer;
+  /** @param address the caller's */
+  originOf(address: string): Origin;
   /** Makes purchases that share a network or a card take turns until the transaction ends: the first thing in it. */
   takeTurn(transaction: Transaction, counted: Counted): Promise<void>;
   /** What is in the way of an order that was added in this transaction. */
@@ -154,12 +184,12 @@ interface PastRow {
 
 export function createPurchaseLimits(parts: {
   sql: Database;
-  secret: string;
+  secrets: Secrets;
   nowMs(): number;
   /** Told once for each pause. */
   onPause(pause: { declined: number; attempts: number; untilMs: number }): void;
 }): PurchaseLimits {
-  const { sql, secret, nowMs } = parts;
+  const { sql, secrets, nowMs } = parts;
   const iso = (ms: number) => new Date(ms).toISOString();
 
   /** Past purchases but this one, newest first. */
@@ -183,25 +213,42 @@ export function createPurchaseLimits(parts: {
     }));
   }
 
-  return {
-    digestOf: (address) =>
-      createHmac('sha256', secret)
-        .update(`purchase:network:${networkOf(address)}`)
-        .digest(),
+  function nameOf(text: string): NetworkName {
+    const all = secrets.all.map(({ value }) => createHmac('sha256', value).update(text).digest());
+    const [current] = all;
+    if (current === undefined) throw new Error('a server needs a secret');
+    return { current, all };
+  }
 
-    async takeTurn(transaction, { addressDigest, cardName }) {
-      const turns = [addressDigest, createHash('sha256').update(`purchase:card:${cardName}`).digest()];
-      // Networks first and cards after, so that no two wait for each other.
-      for (const turn of turns)
+  return {
+    originOf(address) {
+      const site = siteOf(address);
+      return {
+        network: nameOf(`purchase:network:${networkOf(address)}`),
+        site: site === null ? null : nameOf(`purchase:site:${site}`),
+      };
+    },
+
+    async takeTurn(transaction, { origin: { network, site }, cardName }) {
+      // Sites and networks first and cards after, each in one order, so that no two wait for each other. Under every
+      // secret: two replicas whose current one differs have another in common.
+      const inOrder = (name: NetworkName | null) => [...(name?.all ?? [])].sort(Buffer.compare);
+      const card = createHash('sha256').update(`purchase:card:${cardName}`).digest();
+      for (const turn of [...inOrder(site), ...inOrder(network), card])
         await transaction`select pg_advisory_xact_lock(${String(turn.readBigInt64BE(0))}::bigint)`;
     },
 
-    async reached(transaction, { orderId, addressDigest, cardName, ...next }) {
+    async reached(transaction, { orderId, origin: { network, site }, cardName, ...next }) {
       const now = nowMs();
-      const byNetwork = sql`address_digest = ${addressDigest}`;
-      const fromNetwork = await past(transaction, orderId, now - 2 * DAY_MS, byNetwork);
-      const network = networkLimit(fromNetwork, now);
-      if (network !== null) return network;
+      const since = now - 2 * DAY_MS;
+      const byNetwork = sql`address_digest in ${sql(network.all)}`;
+      const fromNetwork = networkLimit(await past(transaction, orderId, since, byNetwork), now);
+      if (fromNetwork !== null) return fromNetwork;
+      if (site !== null) {
+        const bySite = sql`site_digest in ${sql(site.all)}`;
+        const fromSite = networkLimit(await past(transaction, orderId, since, bySite), now, true);
+        if (fromSite !== null) return fromSite;
+      }
       const [disputed] = await transaction`
         select 1 from card_orders where card_fingerprint = ${cardName}
           and dispute <> 'won' and dispute not like 'warning%' limit 1`;

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/connection.ts';
 import { deriveApiKey } from '../keys/api-key.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
+import type { Secret, Secrets } from '../secrets/secrets.ts';
 import { createHandOver, DELIVERY_WINDOW_MS } from './hand-over.ts';
 import type { CardOrder, OrderStore } from './orders.ts';
 import { type CardProvider, ProviderUnavailable } from './provider.ts';
@@ -69,15 +70,15 @@ export function createPurchases(parts: {
   provider: CardProvider;
   reconciler: OrderReconciler;
   limits: PurchaseLimits;
-  secret: string;
+  secrets: Secrets;
   nowMs(): number;
   /** Told when nobody knows what came of a purchase. The sweeper finds out. */
   onUnknown(orderId: string, error: unknown): void;
 }): Purchases {
-  const { sql, orders, provider, reconciler, limits, nowMs } = parts;
-  const keyOf = (orderId: string, idempotencyKey: string) =>
-    deriveApiKey(parts.secret, 'purchase', [orderId, idempotencyKey]);
-  const handOver = createHandOver({ sql, orders, nowMs });
+  const { sql, orders, provider, reconciler, limits, secrets, nowMs } = parts;
+  const keyOf = ({ value }: Secret, orderId: string, idempotencyKey: string) =>
+    deriveApiKey(value, 'purchase', [orderId, idempotencyKey]);
+  const handOver = createHandOver({ sql, orders, secrets, nowMs });
 
   /** Begins a purchase, unless a limit is in the way or another request was first. */
   async function begin(
@@ -88,17 +89,20 @@ export function createPurchases(parts: {
     const id = newTransferId(nowMs());
     const { amountMicros, accountId, email, keyName } = request;
     const isNewAccount = accountId === null;
-    const made = isNewAccount ? keyOf(id, request.idempotencyKey) : null;
-    const addressDigest = limits.digestOf(request.address);
+    const made = isNewAccount ? keyOf(secrets.current, id, request.idempotencyKey) : null;
+    const origin = limits.originOf(request.address);
     const { cardName, paymentMethodId } = card;
-    const counted: Counted = { orderId: id, addressDigest, cardName, amountMicros, isNewAccount };
+    const counted: Counted = { orderId: id, origin, cardName, amountMicros, isNewAccount };
     try {
       await sql.begin(async (transaction) => {
         await limits.takeTurn(transaction, counted);
         const isNew = await orders.insert(transaction, {
           ...{ id, kind: 'purchase', amountMicros, creditMicros: amountMicros, accountId, email, keyName },
-          ...{ ...digests, addressDigest, paymentMethodId, cardFingerprint: cardName },
+          ...{ ...digests, paymentMethodId, cardFingerprint: cardName },
+          addressDigest: origin.network.current,
+          siteDigest: origin.site?.current ?? null,
           key: made === null ? null : { lookup: made.lookup, digest: made.digest, prefix: made.prefix },
+          keySecretId: made === null ? null : secrets.current.id,
           ...{ recharge: null, customerId: null },
           expiresAtMs: nowMs() + CHARGED_WITHIN_MS,
           nextAtMs: nowMs() + SWEEP_AFTER_MS,
@@ -160,7 +164,7 @@ export function createPurchases(parts: {
       const repeated = nowMs() - (order.paidAtMs ?? 0) > DELIVERY_WINDOW_MS;
       return { status: 'paid', order, apiKey: null, repeated, debtPaidMicros };
     }
-    const made = await handOver(order, () => keyOf(order.id, idempotencyKey));
+    const made = await handOver(order, (secret) => keyOf(secret, order.id, idempotencyKey));
     const apiKey = made?.apiKey ?? null;
     return { status: 'paid', order, apiKey, repeated: made === null, debtPaidMicros };
   }

@@ -225,14 +225,17 @@ export function createOrderReconciler(parts: OrderReconcilerParts): OrderReconci
     return accountId;
   }
 
-  /** Whether an account has paid before: by card so long ago that a theft would have been noticed, or without one. */
+  /**
+   * Whether an account is known: it has paid by card so long ago that a theft would have been noticed, or an operator has
+   * given it credit. What came from a wallet says nothing of the card: who has a stolen one has 5 USDC as well.
+   */
   async function isKnownCustomer(transaction: Transaction, accountId: bigint): Promise<boolean> {
     const rows = await transaction`
       select 1 from card_orders where account_id = ${String(accountId)} and state = 1 and reversed_micros = 0
         and paid_at <= ${new Date(nowMs() - NEW_CARD_MS).toISOString()}
       union all
       select 1 from ledger_transfers where account_id = ${String(accountId)}
-        and code in ('usdc_topup', 'operator_grant') limit 1`;
+        and code = 'operator_grant' limit 1`;
     return rows.length > 0;
   }
 

@@ -20,7 +20,7 @@ await runCommand('npm run books [-- --json]', async () => {
       {
         sql: database.sql,
         baseUrl: config.publicUrl ?? 'http://localhost',
-        secret: config.secret,
+        secrets: config.secrets,
         nowMs: Date.now,
         report: () => {},
       },

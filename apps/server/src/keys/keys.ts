@@ -247,6 +247,8 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
 
     async becomePaid(transaction, accountId) {
       await transaction`
+        update trial_credits set bought_at = ${now()} where account_id = ${String(accountId)} and bought_at is null`;
+      await transaction`
         update api_keys set kind = 'paid', expires_at = null, trial_closed = false
         where account_id = ${String(accountId)} and kind = 'trial' and status <> 'revoked'`;
     },

@@ -2,9 +2,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { isInternal } from '../http/caller-address.ts';
 import { readJsonBody } from '../http/json-body.ts';
-import { Problem } from '../http/problem.ts';
+import { Problem, unavailable } from '../http/problem.ts';
 import { admit, type RateLimit } from '../http/rate-limit.ts';
 import { microsToUsd } from '../ledger/money.ts';
+import type { NewApiKey } from './api-key.ts';
 import { keyUsage } from './key-usage.ts';
 import { TRIAL_DAYS, TRIAL_USD, type TrialOutcome, type Trials } from './trial.ts';
 
@@ -47,7 +48,7 @@ export function trialRoutes(app: FastifyInstance, parts: TrialRouteParts): void 
     request: FastifyRequest,
     reply: FastifyReply,
     installId: string | null,
-  ): Promise<TrialOutcome> {
+  ): Promise<Extract<TrialOutcome, { key: NewApiKey }>> {
     const address = parts.addressOf(request);
     admit(parts.claimLimit, address, reply);
     if (isInternal(address) && !parts.trialAllowInternal) {
@@ -64,12 +65,23 @@ export function trialRoutes(app: FastifyInstance, parts: TrialRouteParts): void 
       );
     }
     const outcome = await parts.trials.claim(address, installId);
+    if (outcome.status === 'spent') {
+      throw unavailable(
+        'TRIALS_TEMPORARILY_DISABLED',
+        'All trials of today are given out. There are new ones from midnight UTC.',
+        outcome.retryAfterMs,
+        {
+          nextTrialAt: new Date(parts.nowMs() + outcome.retryAfterMs).toISOString(),
+          paidEndpoint: '/api/m2m/credits/purchase',
+        },
+      );
+    }
     if (outcome.status === 'claimed') {
       const retryAfterSeconds = Math.max(1, Math.ceil(outcome.retryAfterMs / 1_000));
       throw new Problem(
         429,
         'TRIAL_ALREADY_CLAIMED',
-        `This address has had its trial. The next one is free in ${untilWords(retryAfterSeconds)}.`,
+        `${outcome.by === 'site' ? 'The network of this address has had its trials' : 'This address has had its trial'}. The next one is free in ${untilWords(retryAfterSeconds)}.`,
         {
           details: {
             retryAfterSeconds,
@@ -84,7 +96,6 @@ export function trialRoutes(app: FastifyInstance, parts: TrialRouteParts): void 
 
   app.get('/api/m2m/credits/trial', { exposeHeadRoute: false }, async (request, reply) => {
     const outcome = await claim(request, reply, null);
-    if (outcome.status === 'claimed') throw new Error('a refused claim has been answered');
     return {
       success: true,
       apiKey: outcome.key.apiKey,
@@ -102,7 +113,6 @@ export function trialRoutes(app: FastifyInstance, parts: TrialRouteParts): void 
   app.post('/api/sdk/demo-key', async (request, reply) => {
     const { installId } = readJsonBody(request, demoKeyRequest);
     const outcome = await claim(request, reply, installId);
-    if (outcome.status === 'claimed') throw new Error('a refused claim has been answered');
     return {
       success: true,
       api_key: outcome.key.apiKey,

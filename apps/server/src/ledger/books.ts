@@ -3,6 +3,7 @@ import { houseAccountName } from './accounts.ts';
 import { CARD_RULES, CARD_TOTALS, type CardTotals } from './card-rules.ts';
 import type { Rule } from './rule.ts';
 import { TOPUP_RULES } from './topup-rules.ts';
+import { TRIAL_RULES } from './trial-rules.ts';
 
 export interface BooksCheck {
   /** What must hold. */
@@ -167,6 +168,7 @@ const RULES: readonly Rule[] = [
                select 1 from ledger_transfers t where t.account_id = k.account_id and t.code = 'trial_grant')) limit 1`,
     say: (r) => `key ${r.id} has no proper account (${r.account_id})`,
   },
+  ...TRIAL_RULES,
   ...TOPUP_RULES,
   ...CARD_RULES,
 ];

@@ -22,6 +22,8 @@ export interface OperatorParts {
   cards: CardRefunds | null;
   /** What the names of services begin with that sell credit: what is paid for them is no sale until it is spent. */
   creditServices: string;
+  /** What a day may give in trials; null: any. */
+  trialBudgetMicrosPerDay: bigint | null;
   upstreamHealth(): readonly UpstreamHealth[];
   /** Where each list stands that services look things up in. */
   dataLists(): Promise<readonly object[]>;

@@ -26,11 +26,12 @@ export interface Overview {
 
 /**
  * @param options.days how many days to look back on, today among them: 1 to 90
+ * @param options.trialBudgetMicrosPerDay what a day may give in trials; null: any
  * @param options.creditServices what the names of services begin with that sell credit: no sale until it is spent
  */
 export async function overviewOf(
   sql: Database,
-  options: { days: number; creditServices: string; nowMs: number },
+  options: { days: number; creditServices: string; trialBudgetMicrosPerDay: bigint | null; nowMs: number },
 ): Promise<Overview> {
   const { days, nowMs } = options;
   const since = new Date(nowMs - (nowMs % DAY_MS) - (days - 1) * DAY_MS);
@@ -55,7 +56,7 @@ export async function overviewOf(
   // One after the other: the figures are for people, and the connections for calls.
   const sales = await part('Sales', (on) => salesOf(on, since, options.creditServices));
   if (sales === null && days > 1) notes.push('Ask for fewer days.');
-  const money = await part('Money', (on) => moneyOf(on, since));
+  const money = await part('Money', (on) => moneyOf(on, since, options));
   const unfinished = await part('Unfinished business', (on) => unfinishedOf(on, nowMs));
   return { days, since: since.toISOString().slice(0, 10), sales, money, unfinished, notes };
 }
@@ -111,7 +112,11 @@ async function salesOf(on: Transaction, since: Date, creditServices: string) {
   };
 }
 
-async function moneyOf(on: Transaction, since: Date) {
+async function moneyOf(
+  on: Transaction,
+  since: Date,
+  { trialBudgetMicrosPerDay, nowMs }: { trialBudgetMicrosPerDay: bigint | null; nowMs: number },
+) {
   const from = since.toISOString();
   const usd = (micros: bigint | undefined) => microsToUsd(micros ?? 0n);
   const [reserved] = await on<{ credits: bigint; on_chain: bigint }[]>`
@@ -137,7 +142,21 @@ async function moneyOf(on: Transaction, since: Date) {
   const disputes = await on<{ dispute: string; orders: bigint; reversed: bigint }[]>`
     select dispute, count(*) as orders, sum(reversed_micros)::bigint as reversed from card_orders
     where dispute is not null group by dispute order by dispute`;
+  const [trials] = await on<{ micros: bigint; trials: number; most: bigint }[]>`
+    select coalesce(d.granted_micros, 0)::bigint as micros, coalesce(d.trials, 0)::integer as trials,
+           (select coalesce(max(count), 0) from (
+              select count(distinct account_id) from trial_claims
+              where site is not null and claimed_at > ${new Date(nowMs - 7 * DAY_MS).toISOString()} group by site
+            ) sites) as most
+    from (select) one left join trial_days d on d.day = ${new Date(nowMs).toISOString().slice(0, 10)}::date`;
   return {
+    /** Today's, in UTC; and the most that one IPv6 site (/48) has taken in seven days. */
+    trials: {
+      today: trials?.trials ?? 0,
+      todayUsd: usd(trials?.micros),
+      budgetUsd: trialBudgetMicrosPerDay === null ? null : microsToUsd(trialBudgetMicrosPerDay),
+      mostOfOneSite: Number(trials?.most ?? 0n),
+    },
     reserved: { creditsUsd: usd(reserved?.credits), onChainUsd: usd(reserved?.on_chain) },
     refunded: {
       onChainUsd: usd(movedBy.get('onchain_refund')),

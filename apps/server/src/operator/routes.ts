@@ -31,6 +31,8 @@ export interface OperatorRouteParts {
   cards: boolean;
   /** What the names of services begin with that sell credit. */
   creditServices: string;
+  /** What a day may give in trials; null: any. */
+  trialBudgetMicrosPerDay: bigint | null;
   upstreamHealth(): readonly UpstreamHealth[];
   /** Where each list stands that services look things up in. */
   dataLists(): Promise<readonly object[]>;
@@ -153,8 +155,11 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
 
     admin.get('/overview', async (request) => {
       const { days } = read(overviewQuery, request.query);
-      const { creditServices } = parts;
-      const overview = await overviewOf(parts.sql, { days, creditServices, nowMs: parts.nowMs() });
+      const { creditServices, trialBudgetMicrosPerDay } = parts;
+      const overview = await overviewOf(parts.sql, {
+        ...{ days, creditServices, trialBudgetMicrosPerDay },
+        nowMs: parts.nowMs(),
+      });
       return {
         at: new Date(parts.nowMs()).toISOString(),
         ...overview,

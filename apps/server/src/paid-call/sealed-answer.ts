@@ -1,31 +1,59 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import type { Secrets } from '../secrets/secrets.ts';
 
-const PREFIX = 'sealed:1:';
+/** What a sealed answer begins with; its version's id and a colon follow. */
+const PREFIX = 'sealed:2:';
+/** As it was before versions had names: nothing follows but the answer. */
+const NAMELESS = 'sealed:1:';
 
 /**
  * Encrypts answers that hold a secret, such as a private key, so that the copy that is kept for the same payment is
  * of no use to a reader of the database. AES-256-GCM under a key derived from the server's secret, bound to the call.
  */
-export function createAnswerSeal(secret: string) {
-  const key = Buffer.from(hkdfSync('sha256', secret, 'farebox', 'stored answers', 32));
+export function createAnswerSeal({ current, all }: Secrets) {
+  const keys = new Map(
+    all.map(({ id, value }) => [id, Buffer.from(hkdfSync('sha256', value, 'farebox', 'stored answers', 32))]),
+  );
+  const keyOf = (id: string): Buffer => {
+    const key = keys.get(id);
+    if (key === undefined) throw new Error(`no secret that is given has the id ${id}`);
+    return key;
+  };
+
+  function decrypt(key: Buffer, callId: string, base64: string): string {
+    const sealed = Buffer.from(base64, 'base64');
+    const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, 12), { authTagLength: 16 })
+      .setAAD(Buffer.from(callId))
+      .setAuthTag(sealed.subarray(-16));
+    return Buffer.concat([decipher.update(sealed.subarray(12, -16)), decipher.final()]).toString('utf8');
+  }
+
   return {
     seal(callId: string, body: string): string {
       const nonce = randomBytes(12);
-      const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: 16 }).setAAD(
+      const cipher = createCipheriv('aes-256-gcm', keyOf(current.id), nonce, { authTagLength: 16 }).setAAD(
         Buffer.from(callId),
       );
       const sealed = Buffer.concat([nonce, cipher.update(body, 'utf8'), cipher.final(), cipher.getAuthTag()]);
-      return PREFIX + sealed.toString('base64');
+      return `${PREFIX}${current.id}:${sealed.toString('base64')}`;
     },
 
-    /** @throws when it was sealed with another secret, for another call, or changed since */
+    /** @throws when it was sealed with a secret that is not given, for another call, or changed since */
     open(callId: string, body: string): string {
-      if (!body.startsWith(PREFIX)) return body;
-      const sealed = Buffer.from(body.slice(PREFIX.length), 'base64');
-      const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, 12), { authTagLength: 16 })
-        .setAAD(Buffer.from(callId))
-        .setAuthTag(sealed.subarray(-16));
-      return Buffer.concat([decipher.update(sealed.subarray(12, -16)), decipher.final()]).toString('utf8');
+      if (body.startsWith(PREFIX)) {
+        const [id = '', base64 = ''] = body.slice(PREFIX.length).split(':');
+        return decrypt(keyOf(id), callId, base64);
+      }
+      if (!body.startsWith(NAMELESS)) return body;
+      let failure: unknown;
+      for (const key of keys.values()) {
+        try {
+          return decrypt(key, callId, body.slice(NAMELESS.length));
+        } catch (error) {
+          failure = error;
+        }
+      }
+      throw failure;
     },
   };
 }

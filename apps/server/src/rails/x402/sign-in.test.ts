@@ -6,6 +6,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { createSiweMessage } from 'viem/siwe';
 import { openTestDatabase, type TestDatabase } from '../../../test/database.fixture.ts';
 import { PaymentRefused } from '../../paid-call/rail.ts';
+import { type Secrets, secretsOf } from '../../secrets/secrets.ts';
 import { createSignIn, type SignInChallenge } from './sign-in.ts';
 
 const BASE = 'eip155:8453';
@@ -19,10 +20,10 @@ before(async () => {
 });
 after(() => database?.close());
 
-function signInOf(changes: { baseUrl?: string; secret?: string } = {}): SignInChallenge {
+function signInOf(changes: { baseUrl?: string; secrets?: Secrets } = {}): SignInChallenge {
   return createSignIn({
     baseUrl: 'https://shop.test',
-    secret: 'a secret',
+    secrets: secretsOf(['a secret']),
     sql: database.sql,
     chains: [BASE, SOLANA],
     nowMs: () => nowMs,
@@ -101,6 +102,15 @@ for (const chainId of [BASE, SOLANA] as const) {
   });
 }
 
+test('while a secret is replaced, what either replica has asked for is recognized by both', async () => {
+  const after = signInOf({ secrets: secretsOf(['a newer secret', 'a secret']) });
+  await after.check((await signedByClient(BASE, signInOf())).header, RESOURCE);
+  const aware = signInOf({ secrets: secretsOf(['a secret', 'a newer secret']) });
+  const { header } = await signedByClient(BASE, after);
+  await aware.check(header, RESOURCE);
+  await assert.rejects(after.check(header, RESOURCE), wrong('nonce'));
+});
+
 test('a message that was signed for another shop, another resource or with another secret is refused', async () => {
   const elsewhere = signInOf({ baseUrl: 'https://evil.test' });
   const { info } = elsewhere.fixed('https://evil.test/x402/first-call');
@@ -115,7 +125,7 @@ test('a message that was signed for another shop, another resource or with anoth
   await assert.rejects(signInOf().check(encodeSIWxHeader(payload), RESOURCE), wrong('domain'));
   const { header } = await signedByClient(BASE);
   await assert.rejects(signInOf().check(header, 'https://shop.test/x402/ping'), wrong('uri'));
-  const guessed = await signedByClient(BASE, signInOf({ secret: 'another' }));
+  const guessed = await signedByClient(BASE, signInOf({ secrets: secretsOf(['another']) }));
   await assert.rejects(signInOf().check(guessed.header, RESOURCE), wrong('nonce'));
 });
 

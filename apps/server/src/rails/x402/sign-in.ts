@@ -14,6 +14,7 @@ import { isAddress, recoverMessageAddress } from 'viem';
 import { createSiweMessage } from 'viem/siwe';
 import { z } from 'zod';
 import type { Database } from '../../db/connection.ts';
+import type { Secrets } from '../../secrets/secrets.ts';
 import { refuse } from './refusals.ts';
 
 const LIFE_S = 300;
@@ -57,7 +58,7 @@ const DROPPED_AT_ONCE = 1_000;
 
 export function createSignIn(parts: {
   baseUrl: string;
-  secret: string;
+  secrets: Secrets;
   sql: Database;
   /** CAIP-2. */
   chains: readonly string[];
@@ -73,8 +74,8 @@ export function createSignIn(parts: {
   let made = 0;
 
   /** How the nonces of a second begin: every replica recognizes them, and nothing is stored until one is used. */
-  function nonceOf(second: number): string {
-    const mac = createHmac('sha256', parts.secret).update(`sign-in:${second}`).digest('hex').slice(0, 24);
+  function nonceOf(second: number, secret = parts.secrets.current): string {
+    const mac = createHmac('sha256', secret.value).update(`sign-in:${second}`).digest('hex').slice(0, 24);
     return `${second.toString(36)}${mac}`;
   }
 
@@ -187,9 +188,12 @@ export function createSignIn(parts: {
         issuedAtMs < nowMs() - LIFE_S * 1_000
       )
         throw wrong('issuedAt');
-      const expected = Buffer.from(nonceOf(second));
-      const given = Buffer.from(signIn.nonce).subarray(0, expected.length);
-      if (given.length !== expected.length || !timingSafeEqual(given, expected)) throw wrong('nonce');
+      const isOurs = parts.secrets.all.some((secret) => {
+        const expected = Buffer.from(nonceOf(second, secret));
+        const given = Buffer.from(signIn.nonce).subarray(0, expected.length);
+        return given.length === expected.length && timingSafeEqual(given, expected);
+      });
+      if (!isOurs) throw wrong('nonce');
       if (!/^[a-z0-9]+$/.test(signIn.nonce)) throw wrong('nonce');
       if (!(await isSigned(signIn))) throw wrong('signature');
       const payer = signIn.chainId.startsWith('eip155:') ? signIn.address.toLowerCase() : signIn.address;

@@ -19,6 +19,7 @@ import type {
 } from '../../paid-call/rail.ts';
 import { createEndingSender, type EndingSender } from '../../relayer/ending-sender.ts';
 import { createRelayer, type Relayer } from '../../relayer/relayer.ts';
+import type { Secrets } from '../../secrets/secrets.ts';
 import { auditNetwork, type ChainAudit } from './audit.ts';
 import type { Authorization, Hex } from './eip3009.ts';
 import { type EvmChain, openEvmChain } from './evm-chain.ts';
@@ -143,7 +144,7 @@ export function createX402Rail(
   parts: {
     sql: Database;
     baseUrl: string;
-    secret: string;
+    secrets: Secrets;
     nowMs(): number;
     report(network: string, step: 'verify' | 'settle', outcome: string): void;
   },
@@ -254,7 +255,7 @@ export function createX402Rail(
 
   const signIn = createSignIn({
     baseUrl: parts.baseUrl,
-    secret: parts.secret,
+    secrets: parts.secrets,
     sql: parts.sql,
     chains: [...opened.keys()],
     nowMs,
