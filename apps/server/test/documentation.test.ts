@@ -158,6 +158,24 @@ function codesIn(source: string, pattern: RegExp): string[] {
 
 const ABOUT_PAYING = ['docs/paid-call.md', 'docs/x402.md', 'docs/mpp.md'];
 
+describe('docs/security.md', () => {
+  test('names for each threat what stops it, and the test that would tell if nothing did', () => {
+    const section = document('docs/security.md').split('\n## The threat model\n')[1]?.split('\n## ')[0] ?? '';
+    const rows = section.split('\n').filter((line) => /^\| (?!-|Attacker)/.test(line));
+    assert(rows.length >= 20, `${rows.length} threats`);
+    for (const row of rows) {
+      const [, who = '', tries = '', stops = '', tests = ''] = row.split('|');
+      assert(
+        [who, tries, stops].every((cell) => cell.trim().length > 4),
+        row,
+      );
+      const named = [...tests.matchAll(/`([^`]+)`/g)].map(([, path = '']) => path);
+      assert(named.length > 0, row);
+      for (const path of named) assert(path.endsWith('.test.ts') && existsSync(join(ROOT, path)), path);
+    }
+  });
+});
+
 describe('docs/paid-call.md, docs/x402.md and docs/mpp.md', () => {
   const source = sourceOf('{paid-call,rails,services,http,jobs}/**/*.ts');
   const outcomes = () => ABOUT_PAYING.flatMap(outcomesIn);

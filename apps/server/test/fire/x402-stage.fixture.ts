@@ -12,6 +12,7 @@ import { connectPools, type Database, type Pools } from '../../src/db/connection
 import { proveBooks } from '../../src/ledger/books.ts';
 import type { ChainAudit } from '../../src/rails/x402/audit.ts';
 import { createX402Rail } from '../../src/rails/x402/x402.ts';
+import { secretsOf } from '../../src/secrets/secrets.ts';
 import { answer } from '../../src/services/answer.ts';
 import { defineService, type Service } from '../../src/services/define.ts';
 import type { TestChain } from '../chain.fixture.ts';
@@ -323,7 +324,13 @@ export async function setStage(options: {
           relayerKeySolana: null,
           refundKeySolana: null,
         },
-        { sql: database.sql, baseUrl: here.url, secret: 'of the audit', nowMs, report: () => {} },
+        {
+          sql: database.sql,
+          baseUrl: here.url,
+          secrets: secretsOf(['of the audit']),
+          nowMs,
+          report: () => {},
+        },
       );
       try {
         const [audit] = await rail.audit();
