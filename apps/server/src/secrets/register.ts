@@ -47,6 +47,13 @@ export function createSecretRegister(
       on conflict (id) do update set last_current_at = greatest(secret_versions.last_current_at, excluded.last_current_at)`;
   }
 
+  /** Versions that nobody has noted before, and that may have been the current one until now. */
+  async function noteOthers(on: Transaction): Promise<void> {
+    for (const id of givenIds)
+      await on`
+        insert into secret_versions (id, last_current_at) values (${id}, ${iso(nowMs())}) on conflict do nothing`;
+  }
+
   /** What has no version's name yet, on the first start that gives names. */
   async function adopt(on: Transaction): Promise<void> {
     const oldest = secrets.all.at(-1)?.id ?? secrets.current.id;
@@ -105,7 +112,10 @@ export function createSecretRegister(
         const known = await transaction`select 1 from secret_versions limit 1`;
         if (known.length === 0) await adopt(transaction);
         const needed = await missing(transaction);
-        if (needed.length === 0) await note(transaction);
+        if (needed.length === 0) {
+          await noteOthers(transaction);
+          await note(transaction);
+        }
         return needed;
       });
       if (found.length > 0) {
