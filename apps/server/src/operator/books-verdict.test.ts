@@ -24,11 +24,12 @@ after(async () => {
 
 const verdicts = async () =>
   Number((await database.sql<{ count: bigint }[]>`select count(*) as count from books_verdicts`)[0]?.count);
+/** Proofs that have come to what is locked. */
 const readers = async () =>
   (
     await database.sql<{ name: string }[]>`
       select application_name as name from pg_stat_activity
-      where datname = current_database() and application_name like 'farebox books proof %' and state = 'active'`
+      where datname = current_database() and application_name like 'farebox books proof %' and wait_event_type = 'Lock'`
   ).map(({ name }) => name);
 /** As if nobody had renewed the lease in time: its holder is dead, or frozen. */
 const leaseEnds = () => database.sql`update books_proof set leased_until = clock_timestamp()`;
