@@ -40,7 +40,7 @@ export async function startPaymentWorld(options: { solana?: boolean } = {}) {
       FACILITATOR_URL: facilitator.url,
       X402_REFUND_KEYS: chain.accounts.refunds.privateKey,
       // The node asks for some hundred times the fees of Base.
-      X402_GAS_TOKEN_USD: 'base:1',
+      X402_GAS_TOKEN_USD: 'base:1,ethereum:1,polygon:1,arbitrum:1',
       // The deterministic deployer that anvil carries.
       X402_WALLET_FACTORIES: '0x4e59b44847b379578588920cA78FbF26c0B4956C',
       IDENTITY_REGISTRAR_KEY: chain.accounts.registrar.privateKey,

@@ -34,6 +34,14 @@ export interface MinedTransaction {
   logs: { address: Hex; topics: Hex[]; data: Hex }[];
 }
 
+export interface Standing {
+  /** Of the key that holds most. */
+  balanceWei: bigint;
+  maxFeePerGas: bigint;
+  /** How long the oldest transaction has been waiting for its block; 0: none is. */
+  waitingMs: number;
+}
+
 export interface Relayer {
   readonly addresses: readonly Hex[];
   /** What a transaction is sent with now. @throws when the node does not say */
@@ -45,6 +53,8 @@ export interface Relayer {
    * @throws RpcRefusal when the node says that it would fail; nothing was sent then
    */
   send(transaction: TransactionToSend, timeoutMs: number): Promise<MinedTransaction | null>;
+  /** What decides whether it can send now. @throws when the node or the database does not say */
+  standing(): Promise<Standing>;
   /** One round over what is pending: sends it again, raises fees, fills nonces. @returns how many are pending */
   resume(): Promise<number>;
 }
@@ -330,6 +340,24 @@ export function createRelayer(parts: {
 
   return {
     addresses: signers.map(({ address }) => address),
+    async standing() {
+      const [fee, [oldest], ...balances] = await Promise.all([
+        currentFees(),
+        sql<{ created_at: Date | null }[]>`
+          select min(created_at) as created_at from relayer_transactions
+          where network = ${network} and state = 0
+            and address = any(${arrayLiteral(signers.map(({ address }) => address))}::text::text[])`,
+        ...signers.map(async ({ address }) =>
+          quantity(await rpc.call('eth_getBalance', [address, 'latest'])),
+        ),
+      ]);
+      const sinceMs = oldest?.created_at?.getTime();
+      return {
+        balanceWei: balances.reduce((most, wei) => (wei > most ? wei : most), 0n),
+        maxFeePerGas: fee.maxFeePerGas,
+        waitingMs: sinceMs === undefined ? 0 : Math.max(0, nowMs() - sinceMs),
+      };
+    },
     async fees() {
       const { maxFeePerGas, maxPriorityFeePerGas } = await currentFees();
       return { maxFeePerGas, maxPriorityFeePerGas };

@@ -7,7 +7,9 @@ import { after, before, test } from 'node:test';
 import { type Hex, numberToHex, parseEther, serializeErc6492Signature } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { startTestChain, type TestChain } from '../chain.fixture.ts';
+import { jsonOf } from '../server.fixture.ts';
 import { type SignedPayment, signPayment } from '../x402.fixture.ts';
+import { until } from './until.fixture.ts';
 import { fund, PRICE, type Stage, setStage } from './x402-stage.fixture.ts';
 
 /** A wallet's code: EIP-1271's magic value, unless what this code puts on the stack is not zero. Then it burns all gas. */
@@ -201,3 +203,55 @@ test('a wallet that pays as it said is not counted, however often', async () => 
 function fieldOf(value: unknown, name: string): string {
   return typeof value === 'object' && value !== null ? String(Reflect.get(value, name)) : '';
 }
+
+test('a settler without gas, a stuck one and fees above the price: not offered, and offered again when it is over', async () => {
+  const stage = await setStage({
+    chain,
+    settledBy: 'own settler',
+    environment: { X402_GAS_TOKEN_USD: 'base:150' },
+  });
+  const { settler: address, refunds } = stage;
+  const look = () => stage.here.app.jobs.find(({ name }) => name === 'ask-facilitators')?.run();
+  const offers = async (path: string) => {
+    await look();
+    const { accepts } = await jsonOf(fetch(`${stage.here.url}/x402/${path}`, { method: 'POST' }));
+    return accepts?.some(({ network }: { network: string }) => network === 'base') === true;
+  };
+  const both = async () => [await offers('nickel'), await offers('deed')];
+  try {
+    const { sql } = stage.database;
+    assert.deepEqual(await both(), [true, true]);
+    const header = await stage.payment(await stage.wallet());
+
+    await chain.client.setBalance({ address, value: 1n });
+    assert.deepEqual(await both(), [false, false], 'without gas');
+    // Refused before the service runs, and good again once it is over.
+    assert.equal((await stage.present(header)).text, '402 PAYMENT_NETWORK_UNSUPPORTED');
+    assert.equal(stage.script.runs, 0);
+    await chain.client.setBalance({ address, value: parseEther('10') });
+    assert.deepEqual(await both(), [true, true]);
+    assert.equal((await stage.present(header)).text, '200');
+
+    await chain.client.setBalance({ address: refunds, value: 1n });
+    assert.deepEqual(await both(), [true, false], 'nothing can be sent back');
+    await chain.client.setBalance({ address: refunds, value: parseEther('10') });
+
+    await sql`
+      insert into relayer_transactions
+        (network, address, nonce, id, to_address, data, gas_limit, max_fee_wei, raw, hashes, created_at, sent_at)
+      values ('eip155:8453', ${address.toLowerCase()}, 900, 'stuck', ${address}, '0x', 21000, 1, '0x', '{}',
+        now() - interval '5 minutes', now() + interval '1 hour')`;
+    assert.deepEqual(await both(), [false, false], 'all behind it would wait');
+    await sql`delete from relayer_transactions where id = 'stuck'`;
+
+    await chain.client.setNextBlockBaseFeePerGas({ baseFeePerGas: 3_000_000_000n });
+    await chain.client.mine({ blocks: 1 });
+    await until('the fees to be seen', async () => !(await offers('nickel')));
+    assert.equal(await offers('deed'), true, 'a price of 0.10 USD is worth its gas still');
+    await chain.client.setNextBlockBaseFeePerGas({ baseFeePerGas: 1_000_000n });
+    await chain.client.mine({ blocks: 1 });
+    await until('the fees to be seen', () => offers('nickel'));
+  } finally {
+    await stage.close();
+  }
+});

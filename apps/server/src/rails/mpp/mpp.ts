@@ -328,6 +328,8 @@ function createMppRail(
   async function readEvm(credential: MppCredential, quote: Quote): Promise<OnChainPayment> {
     if (evmMethod === null || credential.challenge.method !== 'evm')
       throw refuse('method-unsupported', 'This method is not taken here.', AGAIN);
+    if (!evmMethod.offers(quote))
+      throw refuse('method-unsupported', 'This method is not taken for this service now.', AGAIN);
     const { authorization, signature } = authorizationIn(credential);
     if (authorization.to !== evmMethod.payTo.toLowerCase())
       throw refuse('verification-failed', 'The payment is made out to somebody else.', AGAIN);
@@ -513,8 +515,10 @@ function createMppRail(
   });
 
   /** Of what leaves something behind the money must come first, and be able to go back. */
-  const isOffered = ({ chainId }: { chainId: number }, { service }: Quote) =>
-    service.effect === 'read' || chains.canRefund(`eip155:${chainId}`);
+  const isOffered = ({ method, chainId }: { method: string; chainId: number }, quote: Quote) =>
+    method === 'evm'
+      ? evmMethod?.offers(quote) === true
+      : quote.service.effect === 'read' || chains.canRefund(`eip155:${chainId}`);
 
   const rail: Rail = {
     name: 'mpp',

@@ -65,6 +65,12 @@ import {
 
 /** A payment that is good for longer is refused: it would have to be watched for as long. */
 const MAX_VALIDITY_MS = 3_600_000;
+/** What a settlement uses, a little more than was measured. */
+const SETTLEMENT_GAS = 70_000n;
+/** A key that cannot pay for so many settlements takes no more of them on. */
+const LEAST_SETTLEMENTS = 20n;
+/** A transaction that waits for longer holds up all behind it: fees were raised by then, and did not help. */
+const STUCK_AFTER_MS = 120_000;
 /** What settling takes at worst, beyond the service's own time. */
 const SETTLE_MARGIN_MS = 6_000;
 const RPC_TIMEOUT_MS = 5_000;
@@ -118,6 +124,8 @@ export interface X402Rail {
 /** Settles EIP-3009 authorizations that came by another protocol, with the same chain, keys and facilitators. */
 export interface AuthorizationSettler {
   chainId: number;
+  /** Whether such payments are taken for this now. */
+  offers(quote: Quote): boolean;
   asset: Hex;
   domain: { name: string; version: string };
   payTo: Hex;
@@ -133,9 +141,23 @@ interface EvidenceOfTransfer extends Record<string, unknown> {
   priceUnits?: string;
 }
 
+/** Whether a relayer of ours can do its work, as it was seen last. Before it was seen it is believed to. */
+interface Ability {
+  relayer: Relayer;
+  isAble: boolean;
+  /** What a settlement costs now, in the chain's own currency. */
+  costWei: bigint;
+}
+
 /** What a network needs to take payments, once its node is configured. */
 type Opened = { rpc: BatchingRpc; payTo: string } & (
-  | { network: EvmNetwork; chain: EvmChain; payments: NetworkPayments; relayers: readonly Relayer[] }
+  | {
+      network: EvmNetwork;
+      chain: EvmChain;
+      payments: NetworkPayments;
+      settling: Ability | null;
+      refunding: Ability | null;
+    }
   | { network: SolanaNetwork; payments: NetworkPayments; settler: SolanaSettler; sender: EndingSender }
 );
 
@@ -249,7 +271,8 @@ export function createX402Rail(
         ...{ chain, relayer, refunds, ...common },
         wallets: { factories, lostGas, worthWei: (units) => worthWei(network, units) },
       }),
-      relayers: [relayer, refunds].filter((each) => each !== null),
+      settling: relayer === null ? null : { relayer, isAble: true, costWei: 0n },
+      refunding: refunds === null ? null : { relayer: refunds, isAble: true, costWei: 0n },
     });
   }
 
@@ -261,23 +284,56 @@ export function createX402Rail(
     nowMs,
   });
 
+  const abilities = (): Ability[] =>
+    [...opened.values()].flatMap((open) =>
+      'chain' in open ? [open.settling, open.refunding].filter((each) => each !== null) : [],
+    );
+
+  /** Looks at a key of ours: a 402 must not wait for a node, so it tells what was seen last. */
+  async function see(ability: Ability): Promise<void> {
+    const seen = await ability.relayer.standing().catch(() => null);
+    // A node that is away says nothing of the key; payments are refused for the node's sake.
+    if (seen === null) return;
+    const costWei = SETTLEMENT_GAS * seen.maxFeePerGas;
+    // Which prices are worth their gas may be others now.
+    if (costWei !== ability.costWei) revision += 1;
+    ability.costWei = costWei;
+    const isAble = seen.balanceWei >= LEAST_SETTLEMENTS * costWei && seen.waitingMs < STUCK_AFTER_MS;
+    if (isAble !== ability.isAble) revision += 1;
+    ability.isAble = isAble;
+  }
+
   function offered(): OfferedNetwork[] {
-    return [...opened.values()].flatMap(({ network }) => {
+    return [...opened.values()].flatMap((open) => {
+      const { network } = open;
       const payTo = network.kind === 'evm' ? config.recipient : config.recipientSolana;
       const feePayer = feePayerOf(network);
+      const settling = 'chain' in open ? open.settling : null;
       const settles =
-        (network.kind === 'evm' && config.relayerKeys.length > 0) ||
-        ownFeePayer(network) !== null ||
-        facilitatorsFor(network, 2).length > 0;
+        settling?.isAble ?? (ownFeePayer(network) !== null || facilitatorsFor(network, 2).length > 0);
       if (payTo === null || !settles || (network.kind === 'solana' && feePayer === null)) return [];
       return [{ network, payTo, feePayer }];
     });
   }
 
+  function canRefund(networkId: string): boolean {
+    const open = opened.get(networkId);
+    if (open === undefined || !open.payments.canRefund) return false;
+    return !('chain' in open) || open.refunding?.isAble !== false;
+  }
+
+  /** Whether settling a price costs less than it brings, at the fees that were seen last. */
+  function isWorthIt(network: Network, priceMicros: bigint): boolean {
+    const open = opened.get(network.id);
+    if (open === undefined || !('chain' in open) || open.settling === null) return true;
+    return open.settling.costWei <= worthWei(network, priceMicros);
+  }
+
   /** A service that leaves something behind is sold only where the money can be sent back. */
   function offeredFor(quote: Quote): OfferedNetwork[] {
     return offered().filter(
-      ({ network }) => quote.service.effect === 'read' || opened.get(network.id)?.payments.canRefund === true,
+      ({ network }) =>
+        (quote.service.effect === 'read' || canRefund(network.id)) && isWorthIt(network, quote.priceMicros),
     );
   }
 
@@ -563,7 +619,7 @@ export function createX402Rail(
       evidence.scheme === 'transfer' && typeof evidence.priceUnits === 'string'
         ? amountUnits - BigInt(evidence.priceUnits)
         : 0n,
-    canRefund: (network) => opened.get(network)?.payments.canRefund === true,
+    canRefund,
     refund: async (refund) => (await opened.get(refund.network)?.payments.refund(refund)) ?? null,
   };
 
@@ -654,14 +710,15 @@ export function createX402Rail(
     offered,
     facilitatorUrl: config.facilitatorUrls[0] ?? null,
     async refresh() {
-      await Promise.all(
-        facilitators.map(async (facilitator) => {
+      await Promise.all([
+        ...abilities().map(see),
+        ...facilitators.map(async (facilitator) => {
           const kinds = await facilitator.client.supported().catch(() => null);
           if (kinds === null || JSON.stringify(kinds) === JSON.stringify(facilitator.kinds)) return;
           facilitator.kinds = kinds;
           revision += 1;
         }),
-      );
+      ]);
       for (const open of opened.values()) {
         if (!('settler' in open)) continue;
         const before = open.settler.feePayer;
@@ -670,9 +727,10 @@ export function createX402Rail(
       }
     },
     async resume() {
-      const relayers = [...opened.values()].flatMap((open): readonly { resume(): Promise<number> }[] =>
-        'relayers' in open ? open.relayers : [open.sender],
-      );
+      const relayers: { resume(): Promise<number> }[] = [
+        ...abilities().map(({ relayer }) => relayer),
+        ...[...opened.values()].flatMap((open) => ('sender' in open ? [open.sender] : [])),
+      ];
       const resumed = await Promise.allSettled(relayers.map((relayer) => relayer.resume()));
       const failed = resumed.find(({ status }) => status === 'rejected');
       if (failed?.status === 'rejected') throw failed.reason;
@@ -687,6 +745,7 @@ export function createX402Rail(
       const payTo = config.recipient;
       return {
         chainId,
+        offers: (quote) => offeredFor(quote).some((each) => each.network.id === network.id),
         asset: network.asset,
         domain: network.domain,
         payTo,
