@@ -173,21 +173,17 @@ test('a factory that is not known is never called', async () => {
   assert.equal(wei, 0n);
 });
 
-for (const [gasTokenUsd, how] of [
-  ['100000', 'than any settlement takes'],
-  ['200', 'than this one takes'],
-] as const)
-  test(`a check that takes more gas than the price is worth is refused, and says so: less ${how}`, async () => {
-    const { wei } = await lostBy(
-      async (stage) => {
-        const payer = await stage.wallet();
-        await chain.client.setCode({ address: payer.address, bytecode: DEAR });
-        assert.deepEqual(await insist(stage, 1, () => stage.sign(payer)), ['402 PAYMENT_GAS_ABOVE_PRICE']);
-      },
-      { X402_GAS_TOKEN_USD: `base:${gasTokenUsd}` },
-    );
-    assert.equal(wei, 0n);
-  });
+test('a check that takes more gas than the price is worth is refused, and says so', async () => {
+  const { wei } = await lostBy(
+    async (stage) => {
+      const payer = await stage.wallet();
+      await chain.client.setCode({ address: payer.address, bytecode: DEAR });
+      assert.deepEqual(await insist(stage, 1, () => stage.sign(payer)), ['402 PAYMENT_GAS_ABOVE_PRICE']);
+    },
+    { X402_GAS_TOKEN_USD: 'base:200' },
+  );
+  assert.equal(wei, 0n);
+});
 
 test('a wallet that pays as it said is not counted, however often', async () => {
   await lostBy(async (stage) => {
