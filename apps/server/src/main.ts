@@ -21,6 +21,9 @@ class DatabaseGone extends Error {
   }
 }
 
+/** A silent database gets no more of a drain's time than every caller needs to be told. */
+const LEAVE_SILENT_WITHIN_MS = 6_000;
+
 async function main(): Promise<void> {
   const config = readConfig(process.env);
   const logger = pino({ level: config.logLevel, ...redaction }, pino.destination({ dest: 2, sync: false }));
@@ -84,8 +87,15 @@ async function main(): Promise<void> {
       );
       process.exit(1);
     }, config.drainTimeoutMs);
+    // Nothing can be settled with a database that says nothing: what is open is given back by whoever lives.
+    const silent = setTimeout(() => {
+      if (!database.silence.isSilent) return;
+      logger.error({ running: app.paidCall.running }, 'the database is silent: what is left will be released later');
+      process.exit(1);
+    }, LEAVE_SILENT_WITHIN_MS);
     await stopAll();
     clearTimeout(forced);
+    clearTimeout(silent);
   } catch (error) {
     await stopAll();
     throw error;
