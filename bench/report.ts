@@ -1,7 +1,7 @@
 /** What a run found, and the ways to print it. */
 import type { Comparison } from './rounds.ts';
 
-export type Part = 'a' | 'b' | 'c' | 'd' | 'e' | 'f' | 'g' | 'h' | 'i' | 'j' | 'k';
+export type Part = 'a' | 'b' | 'c' | 'd' | 'e' | 'f' | 'g' | 'h' | 'i' | 'j' | 'k' | 'l';
 
 export interface ComparedLine extends Comparison {
   part: Part;
@@ -39,6 +39,7 @@ const OPPONENTS: Record<Exclude<Part, 'e'>, string> = {
   i: '(i) MPP, challenges and calls paid by the method evm : mppx on Fastify',
   j: '(j) jobs with past calls : without',
   k: '(k) the paid ping while one audit runs and seven wait : alone',
+  l: '(l) paid call while another account is held by somebody else : while none is',
 };
 const ONLY_RATIOS = 'Only the ratios count: the rest belongs to this machine and this hour.';
 

@@ -11,6 +11,7 @@ import { measureHistory } from './history.ts';
 import { measureHttpCalls } from './http-calls.ts';
 import { measureJobs } from './jobs.ts';
 import { startLoad } from './load.ts';
+import { measureLockedAccount } from './locked-account.ts';
 import { describeMachine } from './machine.ts';
 import { measureMemory } from './memory.ts';
 import { measureMpp } from './paid-mpp.ts';
@@ -22,9 +23,9 @@ import { createResources, type Resources } from './resources.ts';
 import { measureUnpaid } from './unpaid.ts';
 import { measureVerification } from './verification.ts';
 
-const PARTS: readonly Part[] = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k'];
+const PARTS: readonly Part[] = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l'];
 const USAGE =
-  'usage: npm run bench -- [--only a,b,c,d,e,f,g,h,i,j,k] [--quick] [--deep] [--rounds 5] [--json | --markdown]\n' +
+  'usage: npm run bench -- [--only a,b,c,d,e,f,g,h,i,j,k,l] [--quick] [--deep] [--rounds 5] [--json | --markdown]\n' +
   '       npm run bench -- --only audit --corpus <folder> [--clean <folder>]… [--solhint <folder>]\n';
 
 const { values } = parseArgs({
@@ -155,6 +156,13 @@ async function run(): Promise<Report> {
   if (wanted.has('k')) {
     const found = await withResources('the paid ping beside audits', async (resources) =>
       measurePingBesideAudits(resources, await startLoad(resources), plan),
+    );
+    report.lines.push(...found.lines);
+    report.notes.push(...found.notes);
+  }
+  if (wanted.has('l')) {
+    const found = await withResources('paid calls while another account is held', async (resources) =>
+      measureLockedAccount(resources, await startLoad(resources), plan),
     );
     report.lines.push(...found.lines);
     report.notes.push(...found.notes);
