@@ -413,6 +413,7 @@ export function createApp(parts: AppParts): App {
 
   const operator = openOperatorDoor(config.adminTokens, {
     sql,
+    patient: pools.patient,
     ledger,
     keys,
     collectDebts: (transaction, accountId) =>

@@ -90,7 +90,10 @@ async function main(): Promise<void> {
     // Nothing can be settled with a database that says nothing: what is open is given back by whoever lives.
     const silent = setTimeout(() => {
       if (!database.silence.isSilent) return;
-      logger.error({ running: app.paidCall.running }, 'the database is silent: what is left will be released later');
+      logger.error(
+        { running: app.paidCall.running, undelivered: app.reconciler.unnoted().map(({ id }) => id) },
+        'the database is silent: what is left will be released later; what is undelivered, look at by hand',
+      );
       process.exit(1);
     }, LEAVE_SILENT_WITHIN_MS);
     await stopAll();

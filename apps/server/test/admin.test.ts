@@ -697,6 +697,7 @@ describe('a card payment', () => {
     cards = createHttpServer(logger);
     const door = openOperatorDoor([{ name: 'desk', token: TOKEN }], {
       sql: database.sql,
+      patient: database.patient,
       ledger: createLedger(database, () => nowMs),
       keys: createKeys(database.sql, () => nowMs),
       collectDebts: async () => {},

@@ -14,7 +14,7 @@ await runCommand('npm run books [-- --json]', async () => {
   const config = readConfig(process.env);
   const database = await openDatabase(config, { exclusive: false });
   try {
-    const books = await proveBooks(database.sql);
+    const books = await proveBooks(database.patient);
     const x402 = createX402Rail(
       { ...config.x402, rpcUrls: rpcUrlsOf(config) },
       {

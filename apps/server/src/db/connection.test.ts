@@ -64,6 +64,11 @@ for (const everybody of [undefined, 'new ones too'] as const) {
         1,
         'what is silent was dropped, and a new connection tried',
       );
+      assert.equal(pools.silence.isSilent, false);
+      await until('it to be told that it answers again', async () => {
+        await pools.sql`select 1`;
+        return told.length === 2;
+      });
       assert.deepEqual(told, [true, false]);
     }
   });

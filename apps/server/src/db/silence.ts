@@ -4,7 +4,7 @@ export interface Silence {
   readonly isSilent: boolean;
   /** How often the database fell silent since the start. */
   readonly episodes: number;
-  /** Calls `listener` once when an episode begins (`true`) and once when it ends (`false`). */
+  /** Calls `listener` once when an episode begins (`true`) and once when it has ended for some seconds (`false`). */
   onChange(listener: (silent: boolean) => void): void;
   /** A query's deadline passed, and nothing was heard meanwhile. */
   fellSilent(): void;
@@ -12,13 +12,19 @@ export interface Silence {
   heard(): void;
 }
 
+/** Connections fall silent one after another: for so long all of it is one episode. */
+const ONE_EPISODE_MS = 5_000;
+
 export function createSilence(): Silence {
   const listeners: ((silent: boolean) => void)[] = [];
   let isSilent = false;
+  let fellSilentAtMs = 0;
+  /** What the listeners were told last. */
+  let told = false;
   let episodes = 0;
-  function change(to: boolean): void {
-    isSilent = to;
-    for (const listener of listeners) listener(to);
+  function tell(silent: boolean): void {
+    told = silent;
+    for (const listener of listeners) listener(silent);
   }
   return {
     get isSilent() {
@@ -29,12 +35,15 @@ export function createSilence(): Silence {
     },
     onChange: (listener) => void listeners.push(listener),
     fellSilent() {
-      if (isSilent) return;
+      isSilent = true;
+      fellSilentAtMs = performance.now();
+      if (told) return;
       episodes += 1;
-      change(true);
+      tell(true);
     },
     heard() {
-      if (isSilent) change(false);
+      isSilent = false;
+      if (told && performance.now() - fellSilentAtMs >= ONE_EPISODE_MS) tell(false);
     },
   };
 }

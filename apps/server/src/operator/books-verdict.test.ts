@@ -13,8 +13,8 @@ let other: BooksVerdicts;
 before(async () => {
   database = await openTestDatabase();
   second = connectDatabase(database.url, 4);
-  one = createBooksVerdicts(database.sql, Date.now);
-  other = createBooksVerdicts(second, Date.now);
+  one = createBooksVerdicts(database, Date.now);
+  other = createBooksVerdicts({ sql: second, patient: second }, Date.now);
 });
 beforeEach(() => database.sql`delete from books_verdicts`);
 after(async () => {

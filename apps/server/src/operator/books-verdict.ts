@@ -1,5 +1,5 @@
 /** Whether the books balance, as it was found last: proving reads all there is, so its end is kept for who asks. */
-import type { Database } from '../db/connection.ts';
+import type { Pools } from '../db/connection.ts';
 import { type Books, ProofUnwanted, proveBooks } from '../ledger/books.ts';
 
 export const BOOKS_PROVED_EVERY_MS = 15 * 60_000;
@@ -27,7 +27,10 @@ export interface BooksVerdicts {
   provingSince(): Promise<Date | null>;
 }
 
-export function createBooksVerdicts(sql: Database, nowMs: () => number): BooksVerdicts {
+export function createBooksVerdicts(
+  { sql, patient }: Pick<Pools, 'sql' | 'patient'>,
+  nowMs: () => number,
+): BooksVerdicts {
   const at = (afterMs = 0) => new Date(nowMs() + afterMs).toISOString();
 
   async function last(): Promise<BooksVerdict | null> {
@@ -81,7 +84,7 @@ export function createBooksVerdicts(sql: Database, nowMs: () => number): BooksVe
     // One that fails is made up for by the next; if none succeeds, the lease is over and nothing is written down.
     const renewing = setInterval(() => void renew().catch(() => {}), RENEW_EVERY_MS);
     try {
-      const books = await proveBooks(sql, { name: `${SESSION} ${number}`, wanted: () => ours });
+      const books = await proveBooks(patient, { name: `${SESSION} ${number}`, wanted: () => ours });
       if (!(await publish(number, startedAt, books))) return null;
       await sql`delete from books_verdicts where ended_at < ${at(-VERDICTS_KEPT_MS)}`;
       return { startedAt, endedAt: new Date(nowMs()), books };

@@ -14,6 +14,8 @@ import { operatorRoutes } from './routes.ts';
 
 export interface OperatorParts {
   sql: Database;
+  /** For proofs of the books. */
+  patient: Database;
   ledger: Ledger;
   keys: Keys;
   /** Pays what an account owes from credit that has just come, in the same commit. */
@@ -41,7 +43,7 @@ export interface OperatorParts {
 export function openOperatorDoor(tokens: readonly OperatorToken[], parts: OperatorParts) {
   if (tokens.length === 0) return null;
   const { sql, nowMs } = parts;
-  const verdicts = createBooksVerdicts(sql, nowMs);
+  const verdicts = createBooksVerdicts(parts, nowMs);
   return {
     routes(app: FastifyInstance): void {
       operatorRoutes(app, {

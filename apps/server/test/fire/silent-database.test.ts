@@ -224,7 +224,10 @@ test('a process that drains while its database is silent ends in time', async ()
   const sinceMs = performance.now();
   await server.end('SIGTERM');
   const tookMs = performance.now() - sinceMs;
-  assert(tookMs < ENDS_WITHIN_MS + GRACE_MS, `it took ${tookMs} ms: ${server.words().match(/"msg":"[^"]*"/g)}`);
+  assert(
+    tookMs < ENDS_WITHIN_MS + GRACE_MS,
+    `it took ${tookMs} ms: ${server.words().match(/"msg":"[^"]*"/g)}`,
+  );
   const told = await inside;
   assert(told === null || told.status === 503, `${told?.status} without a database`);
 });
