@@ -132,7 +132,7 @@ async function paidOrder(
 }
 
 async function assertBalanced(): Promise<void> {
-  const { checks } = await proveBooks(database.sql);
+  const { checks } = await proveBooks(database.patient);
   assert.deepEqual(
     checks.filter(({ ok }) => !ok),
     [],

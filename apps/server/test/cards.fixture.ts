@@ -145,7 +145,7 @@ export async function startCardWorld(
     /** The books balance, and card clearing holds exactly what the provider's own account does. */
     async assertBooks(): Promise<void> {
       const { totals } = await this.control('GET', '');
-      const books = await proveBooks(database.sql);
+      const books = await proveBooks(database.patient);
       for (const { name, finding } of books.checks) assert.equal(finding, null, name);
       const clearing = books.house.find(({ account }) => account === 'card_clearing')?.netMicros ?? 0n;
       assert.equal(-clearing, BigInt(totals.netCents) * 10_000n, 'the provider’s net against card clearing');

@@ -185,7 +185,7 @@ test('a trial ends after seven days by a transfer, once, and the books show it',
   const { body } = await me(apiKey);
   assert.deepEqual([body.status, body.balanceUsd, body.availableUsd], ['expired', '0.000000', '0.000000']);
   assert.equal(await server.app.trials.expire(100), 0, 'nothing is left to do');
-  const books = await proveBooks(database.sql);
+  const books = await proveBooks(database.patient);
   assert.deepEqual(
     books.checks.filter(({ ok }) => !ok),
     [],

@@ -87,7 +87,7 @@ async function assertMoved(method: Method, hash: string, payer: Address, amountU
 }
 
 async function assertBooksBalance(): Promise<void> {
-  const { checks } = await proveBooks(database.sql);
+  const { checks } = await proveBooks(database.patient);
   assert.deepEqual(
     checks.filter(({ ok }) => !ok),
     [],

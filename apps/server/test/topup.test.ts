@@ -742,7 +742,7 @@ describe('the chain forgets a payment', () => {
         from topups t join ledger_transfers x on x.code = 'usdc_topup_lost' and x.note = 'topup ' || t.call_id
         where t.call_id = ${callId} group by 1, 2`;
       assert.deepEqual({ ...row }, { taken_back_micros: takenBack, closed: true, back: takenBack });
-      const losses = (await proveBooks(database.sql)).house.find(
+      const losses = (await proveBooks(database.patient)).house.find(
         ({ account }) => account === 'settlement_losses',
       );
       assert.ok(losses && losses.netMicros <= 0n);
@@ -755,7 +755,7 @@ describe('the chain forgets a payment', () => {
 
 test('at the end the books balance, what came in is what was credited, and no log tells a secret', async () => {
   await rest();
-  const { checks } = await proveBooks(database.sql);
+  const { checks } = await proveBooks(database.patient);
   assert.deepEqual(
     checks.filter(({ ok }) => !ok),
     [],

@@ -417,7 +417,7 @@ describe('the end of a trial', () => {
   });
 
   test('the books agree with all of it', async () => {
-    const { checks } = await proveBooks(database.sql);
+    const { checks } = await proveBooks(database.patient);
     const [all, balances, grants] = [
       'all entries sum to zero',
       'every balance equals its transfers',

@@ -24,7 +24,7 @@ afterEach(async () => {
   nowMs += 60_000;
   await reconcile();
   assert.deepEqual(
-    (await proveBooks(database.sql)).checks.filter(({ ok }) => !ok),
+    (await proveBooks(database.patient)).checks.filter(({ ok }) => !ok),
     [],
   );
 });
@@ -172,7 +172,7 @@ test('the books find a call that is open and that nobody would find', async () =
   const account = await customer();
   await begin(account);
   await database.sql`update calls_open_since set begun_at = now() + interval '1 hour'`;
-  const { checks } = await proveBooks(database.sql);
+  const { checks } = await proveBooks(database.patient);
   assert.deepEqual(
     checks.filter(({ ok }) => !ok).map(({ name }) => name),
     ['every open call is where open calls are looked for'],

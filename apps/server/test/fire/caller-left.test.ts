@@ -97,5 +97,5 @@ test('who has left when the database answers again is not served', async () => {
     return (await openCalls(database.sql)) === 0;
   });
   assert.equal(await balanceOf(database.sql, account), usdToMicros(GRANTED_USD) - usdToMicros('0.10'));
-  await assertBooksClosed(database.sql);
+  await assertBooksClosed(database.patient);
 });

@@ -34,7 +34,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await server.end('SIGKILL');
   const { totals } = await control('GET', '');
-  const books = await proveBooks(database.sql);
+  const books = await proveBooks(database.patient);
   for (const { name, finding } of books.checks) assert.equal(finding, null, name);
   assert.equal(books.cards.paidMicros - books.cards.reversedMicros, BigInt(totals.netCents) * 10_000n);
 });

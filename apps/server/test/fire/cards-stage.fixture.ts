@@ -236,7 +236,7 @@ export async function startCardsStage(options: {
      */
     async assertBooks(): Promise<void> {
       const { totals } = await control('GET', '');
-      const books = await proveBooks(database.sql);
+      const books = await proveBooks(database.patient);
       for (const { name, finding } of books.checks) assert.equal(finding, null, name);
       const clearing = books.house.find(({ account }) => account === 'card_clearing')?.netMicros ?? 0n;
       assert.equal(-clearing, BigInt(totals.netCents) * 10_000n, 'the provider’s net against card clearing');

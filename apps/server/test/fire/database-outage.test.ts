@@ -61,7 +61,7 @@ afterEach(async () => {
   wire.mend();
   await until('no call to run', () => server.app.paidCall.running + sound.app.paidCall.running === 0);
   await reconciled();
-  await assertBooksClosed(database.sql);
+  await assertBooksClosed(database.patient);
 });
 after(async () => {
   await Promise.all([server.close(), sound.close()]);

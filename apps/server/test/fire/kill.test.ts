@@ -216,7 +216,7 @@ for (const atOnce of [CALLS, 40]) {
         `${cut.length} connections cut, ${open} calls open at the kill; ${blind} calls without an Idempotency-Key were ` +
           'charged and their answer died with the process',
       );
-      await assertBooksClosed(database.sql);
+      await assertBooksClosed(database.patient);
     } finally {
       await server.end('SIGKILL');
     }
@@ -254,7 +254,7 @@ test('SIGTERM: running calls end with 200, new ones are turned away, and the exi
       captured.filter(({ service, state }) => service === slow.path && state === 1).length,
       running.length,
     );
-    await assertBooksClosed(database.sql);
+    await assertBooksClosed(database.patient);
   } finally {
     held = false;
     asked = [];

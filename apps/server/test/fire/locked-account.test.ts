@@ -98,7 +98,7 @@ async function rest(): Promise<void> {
     await server.app.reconciler.run();
     return (await openCalls(database.sql)) === 0;
   });
-  await assertBooksClosed(database.sql);
+  await assertBooksClosed(database.patient);
 }
 
 test('a locked account: the others are not delayed, its own callers hear of it, and it costs nothing', async () => {

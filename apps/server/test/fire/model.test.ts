@@ -726,7 +726,7 @@ function judgeClaims(claims: readonly Claim[]): void {
 }
 
 async function judge(scene: Scene): Promise<void> {
-  await assertBooksClosed(database.sql);
+  await assertBooksClosed(database.patient);
   for (const asked of scene.asked) assertPlausible(asked);
   judgeClaims(scene.claims);
   for (const account of scene.accounts) {

@@ -875,7 +875,7 @@ async function setStage(method: Method) {
     async rest(): Promise<void> {
       for (let round = 0; round < 2; round += 1) {
         await database.sql`update settlements set next_at = now() where final_at is null`;
-        for (const name of ['resume-relayers', 'reconcile-calls', 'finish-settlements'])
+        for (const name of ['resume-relayers', 'reconcile-calls', 'finish-settlements', 'pay-refunds'])
           await here.app.jobs.find((job) => job.name === name)?.run();
       }
     },
@@ -892,7 +892,7 @@ async function setStage(method: Method) {
       };
     },
     async assertBooksBalance(): Promise<void> {
-      const { checks } = await proveBooks(database.sql);
+      const { checks } = await proveBooks(database.patient);
       assert.deepEqual(
         checks.filter(({ ok }) => !ok),
         [],
@@ -962,7 +962,7 @@ test('who paid is who signed, whatever the credential claims', async () => {
 });
 
 for (const method of METHODS) {
-  test(`whatever is written into the header, the answer is a 402 or a 400 of the standard form (${method})`, async () => {
+  test(`whatever is written into the header moves nothing, and the answer is of the standard form (${method})`, async () => {
     const stage = await setStage(method);
     try {
       const good = await stage.credential(await world.wallet());
@@ -996,7 +996,9 @@ for (const method of METHODS) {
       await fc.assert(
         fc.asyncProperty(fc.oneof(json, noise, payload, field, flipped), async (authorization) => {
           const told = await stage.present(authorization);
-          assert([400, 402].includes(told.status), `${told.text} to ${authorization}: ${told.body}`);
+          // What every look takes for good and the node will not send is dead only when the chain is past its end.
+          const isRefused = [400, 402].includes(told.status) || told.text === '503 SETTLEMENT_UNKNOWN';
+          assert(isRefused, `${told.text} to ${authorization}: ${told.body}`);
           assertProper(told);
         }),
         { numRuns: 250 },
@@ -1124,7 +1126,7 @@ for (const method of METHODS) {
       assert.equal(texts[0], texts[1]);
       assert.equal(receiptOf(answers[0] ?? assert.fail())?.method, method);
       assert.equal((await world.received(method)) - received, PRICE);
-      const { checks } = await proveBooks(database.sql);
+      const { checks } = await proveBooks(database.patient);
       assert.deepEqual(
         checks.filter(({ ok }) => !ok),
         [],

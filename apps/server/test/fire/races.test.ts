@@ -81,7 +81,7 @@ before(async () => {
 });
 afterEach(async () => {
   await until('no call to run', () => here.app.paidCall.running + there.app.paidCall.running === 0);
-  await assertBooksClosed(database.sql);
+  await assertBooksClosed(database.patient);
 });
 after(async () => {
   await Promise.all([here.close(), there.close()]);

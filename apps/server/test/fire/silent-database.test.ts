@@ -207,7 +207,7 @@ for (const { silence, everybody } of SILENCES) {
       const repeated = await buy(key, what, order);
       assert.equal(repeated.status, 200, repeated.code);
     }
-    await assertBooksClosed(database.sql);
+    await assertBooksClosed(database.patient);
 
     const lines = server.words().match(/"msg":"the database went silent/g) ?? [];
     assert(lines.length === 1 || lines.length === 2, `${lines.length} lines for one silence`);

@@ -114,5 +114,5 @@ test('a call that a chain pays', async () => {
   const waitedMs = await waitedAfterDeath({ 'payment-signature': header });
   assert(waitedMs < TAKEN_OVER_WITHIN_MS, `it was taken over after ${waitedMs} ms`);
   assert.equal((await world.received()) - receivedBefore, PRICE_UNITS);
-  await assertBooksClosed(database.sql);
+  await assertBooksClosed(database.patient);
 });

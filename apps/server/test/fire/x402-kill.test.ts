@@ -201,7 +201,7 @@ for (const { step, faults, own, holdsModel, reached, runs: expectedRuns } of STE
              count(*) filter (where state in (0, 3))::integer as open
       from calls c where c.payment_key like ${`%${payer.address.toLowerCase()}%`}`;
     assert.deepEqual(row, { captured: 1, open: 0 });
-    const books = await proveBooks(database.sql);
+    const books = await proveBooks(database.patient);
     assert.deepEqual(
       books.checks.filter(({ ok }) => !ok),
       [],

@@ -300,7 +300,7 @@ export async function setStage(options: {
     },
 
     async assertBooksBalance(): Promise<void> {
-      const books = await proveBooks(database.sql);
+      const books = await proveBooks(database.patient);
       assert.deepEqual(
         books.checks.filter(({ ok }) => !ok),
         [],
