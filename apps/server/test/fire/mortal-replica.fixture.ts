@@ -1,10 +1,7 @@
 /** A replica that can lose the database under a statement, and die between any two steps of a call. */
-import { setTimeout as sleep } from 'node:timers/promises';
-import { connectPools, type Database, endPools, type Pools } from '../../src/db/connection.ts';
+import { connectPools, type Database } from '../../src/db/connection.ts';
 import type { Service } from '../../src/services/define.ts';
 import { startTestServer, type TestServer } from '../server.fixture.ts';
-import { Disturbance } from './disturbance.fixture.ts';
-import { startWire, type Wire } from './proxy.fixture.ts';
 
 /**
  * What befalls the next statement of a group commit, or the next that takes a price. `lost`: the connection breaks,
@@ -18,12 +15,6 @@ export interface Blow {
 interface Life {
   server: TestServer;
   dead: boolean;
-}
-
-/** Where a replica runs, and how it reaches its database from there. */
-interface Host {
-  wire: Wire;
-  pools: Pools;
 }
 
 export interface MortalReplica {
@@ -40,20 +31,6 @@ export interface MortalReplica {
   forgetBlows(): void;
   /** `kill -9`: no statement is sent any more, every connection breaks; another process takes its place. */
   die(): void;
-  /**
-   * Its database says nothing any more, in connections that stay open.
-   *
-   * @param everybody also in those that it opens from now on
-   * @param ms for how long; what was about to connect meanwhile may be told of it for a while after
-   */
-  freeze(everybody: boolean, ms: number): Promise<void>;
-  /**
-   * Its host is lost in the middle of a transaction that holds an account: its sockets stay open and nothing comes from
-   * them. Another host takes its place.
-   */
-  loseHost(accountId: bigint): Promise<void>;
-  /** Whether it was hit, or its database was silent, at any time since. */
-  watch(): () => boolean;
   /** A round of the reconciler; ends early when the replica dies over it. */
   reconcile(): Promise<void>;
   close(): Promise<void>;
@@ -64,10 +41,6 @@ function isCapture(value: unknown): boolean {
   return typeof value === 'string' && /^\{.*"answered"/.test(value);
 }
 
-/** How long the server waits for a new connection, and for an answer, at most. */
-const CONNECTS_WITHIN_MS = 3_000;
-const TOLD_WITHIN_MS = 5_000;
-
 /** A dead process answers nothing. */
 const NEVER = new Promise<never>(() => {});
 
@@ -76,19 +49,8 @@ export async function startMortalReplica(options: {
   services: readonly Service[];
   environment?: Record<string, string>;
   nowMs: () => number;
-  /** What else may befall the reconciler's work. */
-  elsewhere?: Disturbance;
 }): Promise<MortalReplica> {
-  const hosts: Host[] = [];
-  const silence = new Disturbance();
-  const elsewhere = options.elsewhere ?? new Disturbance();
-  const newHost = async (): Promise<Host> => {
-    const wire = await startWire(options.databaseUrl);
-    const host = { wire, pools: connectPools(wire.url, 6) };
-    hosts.push(host);
-    return host;
-  };
-  let host = await newHost();
+  const pools = connectPools(options.databaseUrl, 6);
   const closing: Promise<void>[] = [];
   let blows: Blow[] = [];
   let troubles = 0;
@@ -97,7 +59,6 @@ export async function startMortalReplica(options: {
 
   async function begin(): Promise<Life> {
     const life: Omit<Life, 'server'> = { dead: false };
-    const { pools } = host;
     const server = await startTestServer({
       pools: { ...pools, commits: struck(pools.commits, life) },
       services: options.services,
@@ -154,13 +115,6 @@ export async function startMortalReplica(options: {
     });
   }
 
-  /** Tells of a round of work whether what went wrong with it is what was to go wrong. */
-  function watch(): () => boolean {
-    const troublesBefore = troubles;
-    const wasSilent = silence.watch();
-    return () => troubles !== troublesBefore || wasSilent();
-  }
-
   return {
     server: async () => (await current).server,
     strike(more) {
@@ -179,43 +133,16 @@ export async function startMortalReplica(options: {
       blows = [];
     },
     die,
-    async freeze(everybody, ms) {
-      const { wire } = host;
-      const end = silence.begin();
-      wire.freeze(everybody ? 'new ones too' : undefined);
-      await sleep(ms);
-      // A host that was lost meanwhile stays lost.
-      if (host.wire === wire) wire.thaw();
-      if (ms > CONNECTS_WITHIN_MS) await sleep(TOLD_WITHIN_MS);
-      end();
-    },
-    async loseHost(accountId) {
-      const lost = host;
-      const held = Promise.withResolvers<void>();
-      lost.pools.sql
-        .begin(async (transaction) => {
-          await transaction`
-            select 1 from ledger_accounts where id = ${String(accountId)} for no key update`;
-          held.resolve();
-          await NEVER;
-        })
-        .catch(held.resolve);
-      await held.promise;
-      lost.wire.freeze('new ones too');
-      host = await newHost();
-      die();
-    },
-    watch,
     reconcile() {
       // As in the product, one round at a time.
       const round = reconciling.then(async () => {
         const { server } = await current;
         const diedBefore = deaths;
-        const [wasHit, wasHitElsewhere] = [watch(), elsewhere.watch()];
+        const troublesBefore = troubles;
         const work = server.app.reconciler.run().then(
           () => true,
           (error: unknown) => {
-            if (!wasHit() && !wasHitElsewhere()) throw error;
+            if (troubles === troublesBefore) throw error;
             return true;
           },
         );
@@ -237,13 +164,8 @@ export async function startMortalReplica(options: {
     },
     async close() {
       const { server } = await current;
-      host.wire.thaw();
-      await server.close();
-      for (const { wire, pools } of hosts) {
-        await endPools(pools, 1);
-        await wire.close();
-      }
-      await Promise.all(closing);
+      await Promise.all([...closing, server.close()]);
+      await Promise.all([pools.sql.end({ timeout: 1 }), pools.commits.end({ timeout: 1 })]);
     },
   };
 }
