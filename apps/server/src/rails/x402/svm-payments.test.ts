@@ -124,6 +124,7 @@ for (const version of [0, 'legacy'] as const) {
       amountUnits: PRICE,
       feePayer: facilitator.address,
       blockhash: BLOCKHASH,
+      memo: 'abc',
     });
     // The same payment however it is sent: before and after the facilitator signed it.
     const both = await read(instructions, { version, signers: [payer, facilitator] });
