@@ -45,11 +45,10 @@ export default defineService({
   name: 'Contract Security Scanner',
   tag: 'Execution',
   priceUsd: '1.00',
-  summary:
-    'A contract’s bytecode taken apart: dangerous instructions that a call can reach, proxies, owner, powers over holders, and a simulated purchase and sale.',
+  summary: 'Bytecode taken apart: dangers that a call can reach, proxies, owner, powers, a trial sale.',
   input: z.object({
-    contractAddress: evmAddress('The contract, 0x and 40 hex digits'),
-    chain: chainName.describe('Where it is, such as "base"'),
+    contractAddress: evmAddress('The contract'),
+    chain: chainName,
   }),
   output: z.object({
     contractAddress: z.string(),
@@ -117,7 +116,7 @@ export default defineService({
         spent: z.string().describe('In the smallest unit of quoteToken'),
       })
       .nullable()
-      .describe('The simulated purchase and sale; null: there was none, and checks.honeypot says why'),
+      .describe('Null: checks.honeypot says why'),
     selectors: z
       .array(z.string())
       .describe(`Functions that its dispatcher knows, at most ${SELECTORS_SHOWN}`),
