@@ -119,8 +119,10 @@ test('a round with nothing due costs as much after fifteen thousand past rows as
   ];
   const costs = async () => {
     const all = new Map<string, number>();
-    // Twice: the first round plans, and moves on what it looks at.
-    for (const [name, ask] of [...questions, ...questions]) all.set(name, await pagesOf(ask));
+    // The least of four: the first round plans, and moves on what it looks at; and a vacuum of the database's own, at any
+    // of them, looks at whole tables.
+    for (const [name, ask] of [questions, questions, questions, questions].flat())
+      all.set(name, Math.min(all.get(name) ?? Number.POSITIVE_INFINITY, await pagesOf(ask)));
     return all;
   };
   await leavePast(0, FEW);
