@@ -19,7 +19,7 @@ import { type PaymentWorld, startPaymentWorld } from '../../test/x402.fixture.ts
 import { loadServices } from '../services/registry.ts';
 
 /** Many readers take the whole document into one context: what each service adds to it stays this small. */
-const MAX_BYTES_A_SERVICE = 1_200;
+const MAX_BYTES_A_SERVICE = 1_400;
 const MAX_BYTES_BESIDE_SERVICES = 40_000;
 
 const TEMPO_RECIPIENT = '0x00000000000000000000000000000000000000b0';
