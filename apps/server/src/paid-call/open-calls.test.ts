@@ -46,9 +46,9 @@ async function customer(): Promise<bigint> {
       accountId,
       phase: 'posted',
       side: 'credit',
-      house: 'trial_grants',
+      house: 'operator_grants',
       amountMicros: 1_000_000_000n,
-      code: 'trial_grant',
+      code: 'operator_grant',
     });
     return accountId;
   });
