@@ -1,6 +1,6 @@
 /**
- * The rule base: published rules with their citation, where to read them and since when they hold. Nothing stands here
- * that is not in the text cited; what this base does not hold, it does not know.
+ * The rule base: published rules with their citation, where to read them and since when they hold. What this base does
+ * not hold, it does not know. The texts cited have not been held against these entries word by word: read them first.
  */
 
 /** The day on which the base was last written. Later changes of any rule are not in it. */
