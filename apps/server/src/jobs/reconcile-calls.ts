@@ -52,7 +52,8 @@ export function createReconciler(parts: {
     noting = noting
       .catch(() => {})
       .then(async () => {
-        const written = unnoted;
+        // A copy: what is added while these are being written is not written with them.
+        const written = [...unnoted];
         if (written.length === 0) return;
         await parts.undelivered.note(written);
         unnoted = unnoted.filter((call) => !written.includes(call));

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from '../../test/database.fixture.ts';
+import { refundsOf } from '../../test/fire/money.fixture.ts';
 import { createReconciler } from '../jobs/reconcile-calls.ts';
 import { proveBooks } from '../ledger/books.ts';
 import { createLedger, type Ledger } from '../ledger/ledger.ts';
@@ -177,4 +178,36 @@ test('the books find a call that is open and that nobody would find', async () =
     checks.filter(({ ok }) => !ok).map(({ name }) => name),
     ['every open call is where open calls are looked for'],
   );
+});
+
+test('what is to be given back while others are being written down is not forgotten with them', async () => {
+  const account = await customer();
+  const [first, second] = [await begin(account), await begin(account)];
+  // Both were captured, and nobody got an answer.
+  await Promise.all([finish(first), finish(second)]);
+  const table = createUndeliveredCalls(database.sql, () => Date.now());
+  const writing = Promise.withResolvers<void>();
+  const written = Promise.withResolvers<void>();
+  const reconciler = createReconciler({
+    calls,
+    undelivered: {
+      ...table,
+      async note(lost) {
+        // What a statement carries is fixed when it leaves.
+        const sent = [...lost];
+        writing.resolve();
+        await written.promise;
+        await table.note(sent);
+      },
+    },
+    ledger,
+    report: () => {},
+  });
+  reconciler.undelivered({ ...first, retrievable: false });
+  await writing.promise;
+  reconciler.undelivered({ ...second, retrievable: false });
+  written.resolve();
+  await reconciler.run();
+  assert.deepEqual(reconciler.unnoted(), []);
+  assert.deepEqual((await refundsOf(database.sql, account)).sort(), [first.id, second.id].sort());
 });
