@@ -540,12 +540,7 @@ export function createApp(parts: AppParts): App {
       {
         name: 'expire-trials',
         intervalMs: 60_000,
-        run: async (stopping) =>
-          void (await untilNoneIsDue(
-            TRIALS_CLOSED_AT_ONCE,
-            () => trials.expire(TRIALS_CLOSED_AT_ONCE),
-            stopping,
-          )),
+        run: async (stopping) => void (await trials.expire(TRIALS_CLOSED_AT_ONCE, stopping)),
       },
       {
         name: 'drop-expired-answers',

@@ -6,6 +6,7 @@ import { proveBooks } from '../src/ledger/books.ts';
 import type { TransferCode } from '../src/ledger/ledger.ts';
 import { transferIdFor } from '../src/ledger/transfer-id.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
+import { lockAccounts } from './fire/account-lock.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from './server.fixture.ts';
 
 const DAY_MS = 86_400_000;
@@ -216,6 +217,35 @@ describe('the end of a trial', () => {
     await shop.app.ledger.transfer({ ...reserved, ...rest, phase: 'post' });
     await Promise.all([shop.app.trials.expire(10), shop.app.trials.expire(10)]);
     assert.equal(await availableTo(busy), 0n);
+  });
+
+  test('one that cannot be ended and one that somebody holds keep nobody else waiting', async () => {
+    const accounts: bigint[] = [];
+    for (let n = 0; n < 5; n += 1) {
+      const { apiKey } = await jsonOf(trialAt(shop, `8.33.0.${n}`));
+      const known = await shop.app.keys.find(apiKey);
+      assert(known !== null);
+      accounts.push(known.accountId);
+      nowMs += 1_000;
+    }
+    const [bad, held] = accounts as [bigint, bigint];
+    const left = () => Promise.all(accounts.map(availableTo));
+    nowMs += 7 * DAY_MS + 1;
+    await database.sql.unsafe(`
+      create function refuse_it() returns trigger language plpgsql as $$ begin raise exception 'a bad row'; end $$;
+      create trigger refuse_it before update on trial_credits
+      for each row when (new.account_id = ${bad}) execute function refuse_it()`);
+    const letGo = await lockAccounts(database.url, [held]);
+    try {
+      // One at a time: the bad one is the first of every look.
+      await assert.rejects(shop.app.trials.expire(1), /a bad row/);
+      assert.deepEqual(await left(), [TRIAL, TRIAL, 0n, 0n, 0n]);
+    } finally {
+      await letGo();
+      await database.sql.unsafe('drop function refuse_it cascade');
+    }
+    assert.equal(await shop.app.trials.expire(1), 2);
+    assert.deepEqual(await left(), [0n, 0n, 0n, 0n, 0n]);
   });
 
   test('the price of a call that comes back after the end is taken as well, and never anything that was bought', async () => {

@@ -32,35 +32,52 @@ export async function openTrialCredit(
 
 /**
  * Takes back what is left of trials whose time is over, by a transfer each. A price that is given back to an account whose
- * trial has ended makes it due once more (see `db/migrations/015_trial_credits.sql`).
+ * trial has ended makes it due once more (see `db/migrations/015_trial_credits.sql`). An account that somebody holds, or
+ * that fails, is passed by: each has one turn in a round.
  *
+ * @param parts.atOnce how many are looked for at a time, until there is none left
  * @returns how many accounts it is done with
  * @throws the first failure, after the others had their turn
  */
 export async function expireTrialCredit(
   sql: Database,
-  { ledger, nowMs, limit }: { ledger: Ledger; nowMs: number; limit: number },
+  parts: { ledger: Ledger; nowMs: number; atOnce: number; stopping?: AbortSignal | undefined },
 ): Promise<number> {
-  const now = new Date(nowMs).toISOString();
-  // What a running call has reserved is neither spent nor left: such an account has its turn when it is known.
-  const due = await sql<{ account_id: bigint }[]>`
-    select t.account_id from trial_credits t join ledger_accounts a on a.id = t.account_id
-    where t.due and t.expires_at <= ${now} and a.debits_pending = 0
-    order by t.expires_at limit ${limit}`;
+  const { ledger, atOnce, stopping } = parts;
+  const now = new Date(parts.nowMs).toISOString();
   let done = 0;
   const failures: unknown[] = [];
-  for (const { account_id: accountId } of due) {
-    const ending = sql.begin(async (transaction) => {
-      await ledger.lock(transaction, [accountId]);
-      if (await end(transaction, accountId)) done += 1;
-    });
-    await ending.catch((error: unknown) => void failures.push(error));
+  let last = { expires: '-infinity', account_id: 0n };
+  for (let more = true; more; ) {
+    // What a running call has reserved is neither spent nor left: such an account has its turn when it is known.
+    const due: (typeof last)[] = await sql`
+      select t.expires_at::text as expires, t.account_id from trial_credits t join ledger_accounts a on a.id = t.account_id
+      where t.due and t.expires_at <= ${now} and a.debits_pending = 0
+        and (t.expires_at, t.account_id) > (${last.expires}::text::timestamptz, ${String(last.account_id)}::bigint)
+      order by t.expires_at, t.account_id limit ${atOnce}`;
+    for (const each of due) {
+      if (stopping?.aborted === true) break;
+      last = each;
+      await sql
+        .begin(async (transaction) => {
+          if (await hold(transaction, each.account_id)) await end(transaction, each.account_id);
+        })
+        .catch((error: unknown) => void failures.push(error));
+    }
+    more = due.length === atOnce && stopping?.aborted !== true;
   }
   if (failures.length > 0) throw failures[0];
   return done;
 
-  /** @returns whether it was this one that ended it */
-  async function end(transaction: Transaction, accountId: bigint): Promise<boolean> {
+  /** Holds the account and its trial until the commit. @returns false when somebody else does: they are not waited for */
+  async function hold(transaction: Transaction, accountId: bigint): Promise<boolean> {
+    const held = await transaction`
+      select 1 from ledger_accounts a join trial_credits t on t.account_id = a.id
+      where a.id = ${String(accountId)} for no key update of a, t skip locked`;
+    return held.length === 1;
+  }
+
+  async function end(transaction: Transaction, accountId: bigint): Promise<void> {
     // Everything that is neither a trial's nor a call's is bought money, coming or going.
     const [row] = await transaction<DueRow[]>`
       select t.bought_at, t.ended, t.rounds, a.debits_pending as pending, a.credits_posted - a.debits_posted as balance,
@@ -71,7 +88,7 @@ export async function expireTrialCredit(
       from trial_credits t join ledger_accounts a on a.id = t.account_id
       where t.account_id = ${String(accountId)} and t.due and t.expires_at <= ${now}`;
     // Somebody else ended it, or a call slipped in: the next round finds what is left then.
-    if (row === undefined || row.pending > 0n) return false;
+    if (row === undefined || row.pending > 0n) return;
     const bought = row.bought ?? 0n;
     const isKept = row.ended === null && (row.bought === null ? row.bought_at !== null : bought > 0n);
     const left = isKept ? 0n : row.balance - (bought > 0n ? bought : 0n);
@@ -98,6 +115,6 @@ export async function expireTrialCredit(
     if (!isKept)
       await transaction`
         update api_keys set trial_closed = true where account_id = ${String(accountId)} and kind = 'trial'`;
-    return true;
+    done += 1;
   }
 }

@@ -38,12 +38,13 @@ export interface Trials {
    */
   claim(address: string, installId: string | null): Promise<TrialOutcome>;
   /**
-   * Takes back what is left of trials whose time is over, by a transfer each.
+   * Takes back what is left of trials whose time is over, by a transfer each, so many accounts at a time until there is
+   * none left. Accounts that somebody holds are passed by.
    *
    * @returns how many accounts it closed
    * @throws the first failure, after the others had their turn
    */
-  expire(limit: number): Promise<number>;
+  expire(atOnce: number, stopping?: AbortSignal): Promise<number>;
 }
 
 /** One who claims: an address or an installation, under each version of our secret. */
@@ -217,14 +218,23 @@ export function createTrials(
       return { status: 'claimed', by: 'address', retryAfterMs: latestMs + TRIAL_MS - nowMs() };
     },
 
-    async expire(limit) {
-      await sql`
-        delete from trial_claims where claimant in (
-          select claimant from trial_claims where claimed_at <= ${iso(nowMs() - TRIAL_MS)}
-          order by claimed_at limit ${CLAIMS_FORGOTTEN_AT_ONCE} for update skip locked)`;
-      return expireTrialCredit(sql, { ledger, nowMs: nowMs(), limit });
+    async expire(atOnce, stopping) {
+      const [forgotten, expired] = await Promise.allSettled([
+        forgetClaims(),
+        expireTrialCredit(sql, { ledger, nowMs: nowMs(), atOnce, stopping }),
+      ]);
+      if (expired.status === 'rejected') throw expired.reason;
+      if (forgotten.status === 'rejected') throw forgotten.reason;
+      return expired.value;
     },
   };
+
+  async function forgetClaims(): Promise<void> {
+    await sql`
+      delete from trial_claims where claimant in (
+        select claimant from trial_claims where claimed_at <= ${iso(nowMs() - TRIAL_MS)}
+        order by claimed_at limit ${CLAIMS_FORGOTTEN_AT_ONCE} for update skip locked)`;
+  }
 
   async function replaceKey(accountId: bigint): Promise<TrialOutcome | null> {
     const [old] = await sql<{ id: bigint; expires_at: Date }[]>`
