@@ -25,6 +25,8 @@ function settingOf(test: { name: string }) {
     /** What a node does with what it is sent. */
     take: (hash: string) => void landed.set(hash, { ok: true, final: true }),
     isSilent: false,
+    /** Of this one the chain says nothing. */
+    silentOf: '',
     pass(ticks: bigint) {
       time += ticks;
       nowMs += 3_000;
@@ -39,7 +41,8 @@ function settingOf(test: { name: string }) {
         nowMs: () => nowMs,
         chain: {
           async fates(transactions) {
-            if (setting.isSilent) throw new Error('no answer');
+            if (setting.isSilent || transactions.some(({ hash }) => hash === setting.silentOf))
+              throw new Error('no answer');
             return transactions.map(({ hash, endsAt }): Fate => {
               const found = landed.get(hash);
               if (found !== undefined) return { status: 'landed', ...found };
@@ -183,4 +186,21 @@ test('what has landed and is not final is not sent again, and comes back if the 
   assert.deepEqual(await setting.rows(), [{ hash: '1', state: 1 }]);
   setting.pass(1n);
   assert.equal(await setting.replica().resume(), 0);
+});
+
+test('one that the chain says nothing of keeps no other one waiting', async (t) => {
+  const setting = settingOf(t);
+  setting.take = () => {};
+  for (const id of ['bad', 'lost', 'landed'])
+    await setting.replica().deliver({ ...order(setting), id }, NO_WAIT_MS);
+  setting.sent.length = 0;
+  setting.silentOf = '1';
+  setting.landed.set('3', { ok: true, final: true });
+  setting.pass(1n);
+  await assert.rejects(setting.replica().resume(), /no answer/);
+  assert.deepEqual(setting.sent, ['2']);
+  assert.deepEqual(
+    (await setting.rows()).map(({ state }) => state),
+    [0, 0, 1],
+  );
 });

@@ -7,6 +7,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/connection.ts';
+import { inLanes } from './lanes.ts';
 
 /** A signed transaction, before it is sent. */
 export interface EndingTransaction {
@@ -63,7 +64,12 @@ export interface EndingSender {
   failed(id: string): Promise<number>;
   /** How many accounts were opened at our cost since then: for this one ever, and for all. */
   opened(forWhom: string, sinceMs: number): Promise<{ theirs: number; all: number }>;
-  /** One round over what is on its way: looks, and sends again what is not there. @returns how many it looked at */
+  /**
+   * One round over what is on its way: looks, and sends again what is not there.
+   *
+   * @returns how many it looked at
+   * @throws the first failure, after the others had their turn
+   */
   resume(): Promise<number>;
 }
 
@@ -72,7 +78,9 @@ const LAST_LOOK_MS = 1_000;
 const SEND_AGAIN_MS = 2_000;
 const RESUME_BATCH = 200;
 const MAX_RESUME_BATCHES = 10;
-const SENDS_AT_ONCE = 8;
+const RESUMED_AT_ONCE = 8;
+/** A round begins with none after this. */
+const ROUND_MS = 10_000;
 const STATES = { pending: 0, landed: 1, failed: 2, over: 3 };
 
 interface Row {
@@ -200,7 +208,9 @@ export function createEndingSender(parts: {
 
     async resume() {
       let looked = 0;
-      for (let batch = 0; batch < MAX_RESUME_BATCHES; batch++) {
+      const untilMs = performance.now() + ROUND_MS;
+      const failures: unknown[] = [];
+      for (let batch = 0; batch < MAX_RESUME_BATCHES && performance.now() < untilMs; batch++) {
         const due = await sql<Row[]>`
           update ending_transactions set sent_at = ${at()}
           where (network, hash) in (
@@ -211,17 +221,19 @@ export function createEndingSender(parts: {
           returning hash, id, raw, ends_at, state, created_at`;
         if (due.length === 0) break;
         looked += due.length;
-        const fates = await chain.fates(due.map(storedOf));
-        const unseen = due.filter((_, index) => fates[index]?.status === 'unseen');
-        for (const [index, fate] of fates.entries()) await note(due[index]?.hash ?? '', fate);
-        let next = 0;
-        await Promise.all(
-          Array.from({ length: SENDS_AT_ONCE }, async () => {
-            for (let row = unseen[next++]; row !== undefined; row = unseen[next++])
-              await chain.send(row.raw).catch(() => {});
-          }),
-        );
+        // One that the chain says nothing of spoils the answer for all of them: then each is asked for by itself.
+        const together = await chain.fates(due.map(storedOf)).catch(() => null);
+        const rows = [...due.entries()];
+        const resumeOne = async ([index, row]: [number, Row]) => {
+          const fate = together === null ? await fateOf(row) : together[index];
+          if (together !== null && fate !== undefined) await note(row.hash, fate);
+          if (fate?.status === 'unseen') await chain.send(row.raw).catch(() => {});
+        };
+        failures.push(...(await inLanes(rows, { atOnce: RESUMED_AT_ONCE, untilMs }, resumeOne)));
+        if (due.length < RESUME_BATCH) break;
       }
+      const [failure] = failures;
+      if (failure !== undefined) throw failure;
       return looked;
     },
   };

@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseTransaction } from 'viem';
+import { keccak256, parseTransaction } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { startTestChain, type TestChain } from '../../test/chain.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../../test/database.fixture.ts';
+import { until } from '../../test/fire/until.fixture.ts';
 import { connectRpc, type Rpc, RpcRefusal, RpcUnreachable } from '../chain-rpc/json-rpc.ts';
 import { createRelayer, type Hex, type MinedTransaction, type Relayer } from './relayer.ts';
 
@@ -252,3 +253,49 @@ test('a node that refuses to try it out has not said that it would fail', async 
     [null],
   );
 });
+
+for (const [what, count, receipt] of [
+  [
+    'refuses',
+    // More than one look takes.
+    60,
+    async (method: string) => {
+      throw new RpcRefusal(method, -32000, 'this one I do not look up', undefined);
+    },
+  ],
+  ['never says', 30, (_method: string, gone: Promise<null>) => gone],
+] as const)
+  test(`one whose fate the node ${what}: those behind it have their turn`, async (t) => {
+    const setting = await settingOf(t, 3);
+    const isBad = (params: readonly unknown[]) => params[0] === bad;
+    let bad: unknown = null;
+    const sent: unknown[] = [];
+    const gone = Promise.withResolvers<null>();
+    gone.promise.catch(() => {});
+    const node: Rpc = {
+      call(method, params, options) {
+        if (SEND_METHODS.includes(method)) {
+          sent.push(params[0]);
+          return Promise.reject(cutOff(method));
+        }
+        if (method === 'eth_getTransactionReceipt' && isBad(params)) return receipt(method, gone.promise);
+        return rpc.call(method, params, options);
+      },
+      close: async () => {},
+    };
+    const relayer = setting.relayer(node);
+    for (let n = 0; n < count; n += 1) await relayer.send(setting.call(`call ${n}`), 0);
+    const rows = await setting.rows();
+    const [first] = rows.toSorted((a, b) => Number(a.nonce - b.nonce));
+    assert(first !== undefined);
+    bad = keccak256(first.raw);
+    sent.length = 0;
+    setting.passMs(11_000);
+    const resumed = relayer.resume();
+    const told = assert.rejects(resumed, what === 'refuses' ? /I do not look up/ : /gone/);
+    const others = rows.map(({ raw }) => raw).filter((raw) => raw !== first.raw);
+    await until('all others to be sent', async () => others.every((raw) => sent.includes(raw)));
+    gone.reject(new Error('gone'));
+    await told;
+    assert(!sent.includes(first.raw), 'what may be mined is not raised');
+  });

@@ -9,6 +9,7 @@ import { isHash, parseTransaction } from 'viem';
 import { type Rpc, RpcRefusal } from '../chain-rpc/json-rpc.ts';
 import { arrayLiteral } from '../db/array-literal.ts';
 import { type Database, isUniqueViolation } from '../db/connection.ts';
+import { inLanes } from './lanes.ts';
 import { createSigner } from './sign.ts';
 
 export type Hex = `0x${string}`;
@@ -55,7 +56,12 @@ export interface Relayer {
   send(transaction: TransactionToSend, timeoutMs: number): Promise<MinedTransaction | null>;
   /** What decides whether it can send now. @throws when the node or the database does not say */
   standing(): Promise<Standing>;
-  /** One round over what is pending: sends it again, raises fees, fills nonces. @returns how many are pending */
+  /**
+   * One round over what is pending: sends it again, raises fees, fills nonces.
+   *
+   * @returns how many are pending
+   * @throws the first failure, after the others had their turn
+   */
   resume(): Promise<number>;
 }
 
@@ -83,6 +89,10 @@ const MAX_STORE_ATTEMPTS = 4;
 const MAX_FORGOTTEN = 200;
 const MAX_PENDING_PER_KEY = 200;
 const RESUME_BATCH = 50;
+const MAX_RESUME_BATCHES = 10;
+const RESUMED_AT_ONCE = 8;
+/** A round begins with none after this: a node that is silent about some must not keep the rest waiting for good. */
+const ROUND_MS = 10_000;
 
 interface Row {
   address: string;
@@ -395,29 +405,43 @@ export function createRelayer(parts: {
 
     async resume() {
       await note();
-      const due = await sql<Row[]>`
-        update relayer_transactions set sent_at = ${now()}
-        where (network, address, nonce) in (
-          select network, address, nonce from relayer_transactions
-          where network = ${network} and state = 0 and sent_at <= ${new Date(nowMs() - RESEND_AFTER_MS).toISOString()}
-          order by nonce limit ${RESUME_BATCH} for update skip locked
-        )
-        returning address, nonce, id, to_address, data, gas_limit, max_cost_wei::text, max_fee_wei::text, raw, hashes, filler, state, created_at`;
-      for (const row of due.toSorted((a, b) => Number(a.nonce - b.nonce))) {
-        const signer = signers.find(({ address }) => address === row.address);
-        const mined = await receiptOf(row.hashes);
-        if (mined !== null) await markMined(row.id, mined);
-        else if (row.filler !== null && (await receiptOf([row.filler])) !== null) await giveUp(row);
-        else if (signer !== undefined) await sendAgain(signer, row);
+      const untilMs = performance.now() + ROUND_MS;
+      const failures: unknown[] = [];
+      const resumed = new Set<string>();
+      for (let batch = 0; batch < MAX_RESUME_BATCHES && performance.now() < untilMs; batch++) {
+        // Whoever was looked at longest ago comes first, so that none is always behind what takes long.
+        const due = await sql<Row[]>`
+          update relayer_transactions set sent_at = ${now()}
+          where (network, address, nonce) in (
+            select network, address, nonce from relayer_transactions
+            where network = ${network} and state = 0 and sent_at <= ${new Date(nowMs() - RESEND_AFTER_MS).toISOString()}
+            order by sent_at, nonce limit ${RESUME_BATCH} for update skip locked
+          )
+          returning address, nonce, id, to_address, data, gas_limit, max_cost_wei::text, max_fee_wei::text, raw, hashes, filler, state, created_at`;
+        for (const { address } of due) resumed.add(address);
+        const inOrder = due.toSorted((a, b) => Number(a.nonce - b.nonce));
+        failures.push(...(await inLanes(inOrder, { atOnce: RESUMED_AT_ONCE, untilMs }, resumeOne)));
+        if (due.length < RESUME_BATCH) break;
       }
-      for (const signer of signers) {
-        if (due.some(({ address }) => address === signer.address)) await fillForgotten(signer);
-      }
+      const used = signers.filter(({ address }) => resumed.has(address));
+      const filled = await inLanes(used, { atOnce: RESUMED_AT_ONCE, untilMs }, (signer) =>
+        fillForgotten(signer, untilMs),
+      );
+      const [failure] = [...failures, ...filled];
+      if (failure !== undefined) throw failure;
       const [count] = await sql<{ pending: bigint }[]>`
         select count(*) as pending from relayer_transactions where network = ${network} and state = 0`;
       return Number(count?.pending ?? 0n);
     },
   };
+
+  async function resumeOne(row: Row): Promise<void> {
+    const signer = signers.find(({ address }) => address === row.address);
+    const mined = await receiptOf(row.hashes);
+    if (mined !== null) await markMined(row.id, mined);
+    else if (row.filler !== null && (await receiptOf([row.filler])) !== null) await giveUp(row);
+    else if (signer !== undefined) await sendAgain(signer, row);
+  }
 
   async function sendAgain(signer: Signer, row: Row): Promise<void> {
     const ageMs = nowMs() - row.created_at.getTime();
@@ -473,13 +497,16 @@ export function createRelayer(parts: {
   }
 
   /** Nonces before the first pending one that the chain does not count: it was put back, and takes them once more. */
-  async function fillForgotten(signer: Signer): Promise<void> {
+  async function fillForgotten(signer: Signer, untilMs: number): Promise<void> {
     const used = quantity(await rpc.call('eth_getTransactionCount', [signer.address, 'latest']));
     const forgotten = await sql<{ raw: string }[]>`
       select raw from relayer_transactions
       where network = ${network} and address = ${signer.address} and state <> 0 and nonce >= ${String(used)}
       order by nonce limit ${MAX_FORGOTTEN}`;
-    for (const { raw } of forgotten) await broadcast(raw as Hex, false);
+    for (const { raw } of forgotten) {
+      if (performance.now() >= untilMs) return;
+      await broadcast(raw as Hex, false);
+    }
   }
 
   async function giveUp(row: Row): Promise<void> {
