@@ -1,20 +1,27 @@
 /** `npm run books`: proves that the money adds up. Ends with 0 when it does, with 1 when it does not. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { readConfig, rpcUrlsOf } from '../config.ts';
 import { openDatabase } from '../db/open.ts';
-import { type Books, proveBooks } from '../ledger/books.ts';
+import type { Books } from '../ledger/books.ts';
 import { microsToUsd } from '../ledger/money.ts';
+import { type BooksVerdicts, createBooksVerdicts } from '../operator/books-verdict.ts';
 import { openMppRail } from '../rails/mpp/mpp.ts';
 import type { ChainAudit } from '../rails/x402/audit.ts';
 import { createX402Rail } from '../rails/x402/x402.ts';
+import { StartError } from '../start-error.ts';
 import { runCommand } from './run-command.ts';
+
+/** For how long the proof of somebody else is waited for. */
+const PATIENCE_MS = 15 * 60_000;
+const LOOK_AGAIN_MS = 500;
 
 await runCommand('npm run books [-- --json]', async () => {
   const { values } = parseArgs({ options: { json: { type: 'boolean', default: false } } });
   const config = readConfig(process.env);
   const database = await openDatabase(config, { exclusive: false });
   try {
-    const books = await proveBooks(database.patient);
+    const books = await proveInTurn(createBooksVerdicts(database, Date.now));
     const x402 = createX402Rail(
       { ...config.x402, rpcUrls: rpcUrlsOf(config) },
       {
@@ -44,6 +51,25 @@ await runCommand('npm run books [-- --json]', async () => {
     await database.close();
   }
 });
+
+/**
+ * Proves the books as the server's own job does, with its lease: there is one proof at a time, and this one is a verdict
+ * like any other.
+ */
+async function proveInTurn(verdicts: BooksVerdicts): Promise<Books> {
+  const untilMs = performance.now() + PATIENCE_MS;
+  for (let told = false; ; ) {
+    const verdict = await verdicts.prove();
+    if (verdict !== null) return verdict.books;
+    const since = await verdicts.provingSince();
+    const who = `the books are being proved already${since === null ? '' : `, since ${since.toISOString()}`}`;
+    if (performance.now() >= untilMs) throw new StartError(`${who}: nothing was proved here`);
+    if (!told) process.stderr.write(`${who}: waiting for its end\n`);
+    told = true;
+    while ((await verdicts.provingSince()) !== null && performance.now() < untilMs)
+      await sleep(LOOK_AGAIN_MS);
+  }
+}
 
 function asJson(books: Books & { chains: ChainAudit[] }): string {
   return `${JSON.stringify(books, (_, value) => (typeof value === 'bigint' ? value.toString() : value), 2)}\n`;
