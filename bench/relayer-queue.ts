@@ -6,7 +6,7 @@
 import { createWalletClient, http, publicActions } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { base } from 'viem/chains';
-import { SANDBOX_ACCOUNTS } from '../packages/sandbox/src/chain/accounts.ts';
+import { SANDBOX_ACCOUNTS } from '../packages/sandbox/src/accounts.fixture.ts';
 
 /** viem looks every four seconds unless told otherwise; here a transaction is mined when it arrives. */
 const RECEIPT_POLL_MS = 10;

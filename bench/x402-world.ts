@@ -1,6 +1,6 @@
 /** Chains to pay on, one for each who sells, and what each seller must be told to sell the same there. */
 import { decodePaymentRequiredHeader } from '@x402/core/http';
-import { SANDBOX_ACCOUNTS } from '../packages/sandbox/src/chain/accounts.ts';
+import { SANDBOX_ACCOUNTS, SEED } from '../packages/sandbox/src/accounts.fixture.ts';
 import { startEvmChain } from '../packages/sandbox/src/chain/chain.ts';
 import { fund } from '../packages/sandbox/src/chain/faucet.ts';
 import { connect } from '../packages/sandbox/src/chain/node.ts';
@@ -18,7 +18,7 @@ const WALLET_USDC_MICROS = 50_000_000_000n;
 
 /** A chain in a process of its own, on which these wallets have money. @returns the address of its node */
 export async function startChain(resources: Resources, wallets: readonly `0x${string}`[]): Promise<string> {
-  const chain = await startEvmChain({ stateDir: null });
+  const chain = await startEvmChain({ seed: SEED, stateDir: null });
   resources.defer(() => chain.stop());
   for (const wallet of wallets) await fund(chain.url, wallet, { usdcMicros: WALLET_USDC_MICROS, ethWei: 0n });
   return chain.url;

@@ -16,7 +16,7 @@ import { createDataLists, type DataLists } from './data-lists/data-lists.ts';
 import type { Database, Pools } from './db/connection.ts';
 import { createReplica } from './db/replicas.ts';
 import type { MppOffer, Route, X402Offer } from './discovery/context.ts';
-import { sendPage } from './discovery/pages.ts';
+import { openPages } from './discovery/pages.ts';
 import { discoveryRoutes } from './discovery/routes.ts';
 import { createAddressReader, proxyNotices } from './http/proxy-check.ts';
 import { createAddressLimit, createRateLimit } from './http/rate-limit.ts';
@@ -44,7 +44,7 @@ import { REFUSALS_PER_MINUTE } from './operator/credentials.ts';
 import { openOperatorDoor } from './operator/operator.ts';
 import { type CallStore, createCallStore } from './paid-call/calls.ts';
 import { makeChallenge } from './paid-call/challenge.ts';
-import { x402Door } from './paid-call/door.ts';
+import { type Door, doorOf, x402Door } from './paid-call/door.ts';
 import { createPaidCall, type PaidCall, type PaidCallParts } from './paid-call/paid-call.ts';
 import { paidCallRoutes } from './paid-call/routes.ts';
 import { createAnswerSeal } from './paid-call/sealed-answer.ts';
@@ -247,6 +247,7 @@ export function createApp(parts: AppParts): App {
       sql,
       baseUrl,
       secrets,
+      sandbox: config.sandbox,
       nowMs,
       report: (network, step, outcome) => metrics.settlement(network, step, outcome),
     },
@@ -254,6 +255,7 @@ export function createApp(parts: AppParts): App {
   const mpp = openMppRail(config.mpp, new URL(baseUrl).hostname, {
     sql,
     evm: x402.authorizations(BASE_CHAIN_ID),
+    sandbox: config.sandbox,
     nowMs,
     report: (network, step, outcome) => metrics.settlement(network, step, outcome),
   });
@@ -331,12 +333,13 @@ export function createApp(parts: AppParts): App {
         logger[report.outcome === 'failed' ? 'error' : 'warn']({ ...line, err: error }, 'paid call failed');
     },
   };
+  const told = (door: Door) => doorOf(config.sandbox, door);
   const paidCall = createPaidCall({
     ...common,
     services,
     rails,
-    door: x402Door((quote) =>
-      makeChallenge(quote, rails, { baseUrl, servicesAvailable: () => services.length }),
+    door: told(
+      x402Door((quote) => makeChallenge(quote, rails, { baseUrl, servicesAvailable: () => services.length })),
     ),
   });
   const mppCall =
@@ -346,7 +349,7 @@ export function createApp(parts: AppParts): App {
           ...common,
           services: soldByMpp,
           rails: [mpp.rail, x402.rail, credits],
-          door: mppDoor(mpp, [x402.rail], baseUrl),
+          door: told(mppDoor(mpp, [x402.rail], baseUrl)),
         });
 
   // The older family of addresses: the same services under their older names, for keys alone.
@@ -358,13 +361,15 @@ export function createApp(parts: AppParts): App {
       endpoint.priceUsd === null || sold === null ? [] : [sold],
     ),
     rails: [walletAtTheLegacyDoor(), credits],
-    door: legacyDoor({
-      endpoints,
-      baseUrl,
-      trial: { creditsUsd: String(TRIAL_USD), lifetimeDays: TRIAL_DAYS },
-      cardCheckout: cards !== null,
-      walletsPay,
-    }),
+    door: told(
+      legacyDoor({
+        endpoints,
+        baseUrl,
+        trial: { creditsUsd: String(TRIAL_USD), lifetimeDays: TRIAL_DAYS },
+        cardCheckout: cards !== null,
+        walletsPay,
+      }),
+    ),
   });
   const freeCall = createFreeCall({
     upstreams: upstreams.apis,
@@ -385,6 +390,7 @@ export function createApp(parts: AppParts): App {
   const topup = openTopupDoor({
     sql,
     common,
+    sandbox: config.sandbox,
     x402,
     ledger,
     keys,
@@ -411,6 +417,7 @@ export function createApp(parts: AppParts): App {
     dataLists: dataLists.states,
   });
 
+  const pages = openPages({ sandbox: config.sandbox });
   const operator = openOperatorDoor(config.adminTokens, {
     sql,
     patient: pools.patient,
@@ -423,7 +430,7 @@ export function createApp(parts: AppParts): App {
     trialBudgetMicrosPerDay: config.trialBudgetMicrosPerDay,
     upstreamHealth: () => UPSTREAM_NAMES.map(upstreams.health),
     dataLists: dataLists.states,
-    sendPage: (request, reply) => sendPage(request, reply, 'admin.html'),
+    sendPage: (request, reply) => pages.send(request, reply, 'admin.html'),
     refusalLimit: limitByAddress(REFUSALS_PER_MINUTE),
     addressOf,
     explainAddress: (request) => addresses.explain(request.raw),
@@ -468,11 +475,12 @@ export function createApp(parts: AppParts): App {
   });
   if (cards === null) closedCardRoutes(http);
   else cards.routes(http);
-  discoveryRoutes(http, {
+  discoveryRoutes(http, pages, {
     product: 'Farebox',
     version,
     baseUrl,
     contactEmail: config.contactEmail,
+    sandbox: config.sandbox,
     services,
     availability,
     rails: {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { privateKeyToAddress } from 'viem/accounts';
 import { ConfigError, readConfig, VARIABLES } from './config.ts';
 
 const SECRET = 'kT9fQ2mZ7xWb4LrN8vYc1HsD6pGa3JeU';
@@ -45,7 +46,7 @@ test('everything that is wrong is said at once, each with the name of its variab
 
 test('production starts with what it needs, and refuses sandbox parts, weak secrets and unknown names', () => {
   assert.deepEqual(problems(PRODUCTION), []);
-  assert.equal(problems({ ...PRODUCTION, FAREBOX_SANDBOX_PARTS: 'upstreams' }).length, 1);
+  assert.equal(problems({ ...PRODUCTION, FAREBOX_SANDBOX_PARTS: 'upstreams=http://127.0.0.1:9' }).length, 1);
   assert.equal(problems({ ...PRODUCTION, FAREBOX_SECRET: 'a'.repeat(40) }).length, 1);
   assert.equal(problems({ ...PRODUCTION, PUBLIC_URL: 'http://fare.test' }).length, 1);
   assert.deepEqual(problems({ ...PRODUCTION, RATE_LIMIT_PER_KEYS: '5', PATH: '/bin' }), [
@@ -72,6 +73,65 @@ test('who is believed about callers is one header of named proxies, and no token
   assert.deepEqual(problems({ ...PRODUCTION, ADMIN_TOKENS }), [
     'ADMIN_TOKENS: a token is too regular to be a secret',
   ]);
+});
+
+test('sandbox money and real money are never mixed: each variable that would is named, with what to do', () => {
+  const key = `0x${'1'.repeat(64)}` as const;
+  const wallet = privateKeyToAddress(key);
+  const sandbox = {
+    FAREBOX_SECRET: SECRET,
+    FAREBOX_SANDBOX_PARTS:
+      'chain=http://127.0.0.1:8545,facilitator=http://127.0.0.1:4022,tempo=http://127.0.0.1:8546',
+    FAREBOX_SANDBOX_WALLETS: wallet,
+    X402_NETWORKS: 'base',
+    UPSTREAM_BASE_BASE_URL: 'http://127.0.0.1:8545',
+    FACILITATOR_URL: 'http://127.0.0.1:4022',
+    X402_RECIPIENT: wallet,
+    X402_REFUND_KEYS: key,
+    MPP_METHODS: 'tempo,evm',
+    MPP_SECRET_KEY: SECRET,
+    MPP_TEMPO_RPC_URL: 'http://127.0.0.1:8546',
+    MPP_TEMPO_RECIPIENT: wallet,
+    CARD_PROVIDER_KEY: `sk_test_${'a'.repeat(24)}`,
+    CARD_WEBHOOK_SECRET: `whsec_${'a'.repeat(24)}`,
+  };
+  assert.deepEqual(problems(sandbox), []);
+  assert.equal(readConfig(sandbox).sandbox, true);
+  assert.equal(readConfig({ FAREBOX_SECRET: SECRET }).sandbox, false);
+  const theirs = { key: `0x${'2'.repeat(64)}` as const, wallet: privateKeyToAddress(`0x${'2'.repeat(64)}`) };
+  const mixtures: Record<string, string> = {
+    UPSTREAM_BASE_BASE_URL: 'https://mainnet.base.org',
+    FACILITATOR_URL: 'https://facilitator.example,http://127.0.0.1:4022',
+    MPP_TEMPO_RPC_URL: 'https://rpc.tempo.xyz',
+    X402_RECIPIENT: theirs.wallet,
+    MPP_TEMPO_RECIPIENT: theirs.wallet,
+    X402_REFUND_KEYS: `${key},${theirs.key}`,
+    X402_RELAYER_KEYS: theirs.key,
+    MPP_TEMPO_REFUND_KEY: theirs.key,
+    IDENTITY_REGISTRAR_KEY: theirs.key,
+    CARD_PROVIDER_KEY: `sk_live_${'a'.repeat(24)}`,
+  };
+  for (const [name, value] of Object.entries(mixtures)) {
+    const found = problems({ ...sandbox, [name]: value });
+    assert.equal(found.length, 1, name);
+    assert.match(found[0] ?? '', new RegExp(`^${name}: .*Remove the variable`));
+    assert(!found.join().includes(value), 'a value may be a secret and is not repeated');
+  }
+  assert.equal(problems({ ...sandbox, ...mixtures }).length, Object.keys(mixtures).length, 'all at once');
+});
+
+test('nobody is paid at an account whose key stands in every manual', () => {
+  const base = {
+    FAREBOX_SECRET: SECRET,
+    X402_NETWORKS: 'base',
+    UPSTREAM_BASE_BASE_URL: 'https://node.example',
+  };
+  for (const X402_RECIPIENT of [
+    '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
+    '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
+  ])
+    assert.match(problems({ ...base, X402_RECIPIENT }).join(), /^X402_RECIPIENT: .*everybody knows/);
+  assert.deepEqual(problems({ ...base, X402_RECIPIENT: privateKeyToAddress(`0x${'2'.repeat(64)}`) }), []);
 });
 
 test('every variable is named once and described', () => {

@@ -14,6 +14,7 @@ import { StartError } from './start-error.ts';
 import type { UpstreamDefinition } from './upstreams/define.ts';
 import type { UpstreamConfig } from './upstreams/http.ts';
 import { UPSTREAM_NAMES, UPSTREAMS, type UpstreamName } from './upstreams/index.ts';
+import { mixturesOfWorlds } from './world.ts';
 
 export interface Variable {
   name: string;
@@ -169,7 +170,16 @@ const SCHEMA = {
   ),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
   FAREBOX_UPSTREAMS: z.enum(['sandbox', 'live']),
-  FAREBOX_SANDBOX_PARTS: z.string(),
+  FAREBOX_SANDBOX_PARTS: list(
+    z
+      .string()
+      .regex(
+        /^[a-z]+=https?:\/\/\S+$/,
+        'must be parts with their addresses, such as chain=http://127.0.0.1:8545',
+      )
+      .transform((value) => ({ name: value.split('=')[0] ?? '', url: value.slice(value.indexOf('=') + 1) })),
+  ),
+  FAREBOX_SANDBOX_WALLETS: list(z.string().regex(/^\w{32,44}$/, 'must be addresses of wallets')),
 };
 type VariableName = keyof typeof SCHEMA;
 
@@ -359,7 +369,16 @@ const FIXED: Record<VariableName, Omit<Variable, 'name'>> = {
     describe: '`npm start` only: `live` sends requests of keyless upstreams to their real addresses',
     fallback: 'sandbox',
   },
-  FAREBOX_SANDBOX_PARTS: { describe: 'Set by `npm start`: the sandbox parts it started', fallback: '' },
+  FAREBOX_SANDBOX_PARTS: {
+    describe:
+      'Set by `npm start`: the sandbox parts it started, `name=address`. With any of them all money is sandbox money',
+    fallback: '',
+  },
+  FAREBOX_SANDBOX_WALLETS: {
+    describe:
+      'Set by `npm start`: the wallets it made for this installation, which sandbox money goes to and comes from',
+    fallback: '',
+  },
 };
 
 /** `AI_BASE_URL` is a name of its own in the field; the others are `UPSTREAM_<NAME>_…`. */
@@ -403,6 +422,8 @@ export const VARIABLES: readonly Variable[] = [
 
 export interface Config {
   production: boolean;
+  /** Whether the money is that of a sandbox: published before anybody pays, and asked for nothing else. */
+  sandbox: boolean;
   host: string;
   port: number;
   /** Null: known only once the port is, as `http://host:port`. */
@@ -535,8 +556,10 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     if (need('ADMIN_TOKENS')?.some(({ token }) => new Set(token).size < 8))
       problems.push('ADMIN_TOKENS: a token is too regular to be a secret');
     const parts = need('FAREBOX_SANDBOX_PARTS');
-    if (parts !== '')
-      problems.push(`FAREBOX_SANDBOX_PARTS: sandbox parts (${parts}) cannot serve in production`);
+    if (parts !== null && parts.length > 0)
+      problems.push(
+        `FAREBOX_SANDBOX_PARTS: sandbox parts (${parts.map(({ name }) => name).join(', ')}) cannot serve in production`,
+      );
   }
 
   const upstreams = {} as Record<UpstreamName, UpstreamConfig>;
@@ -563,8 +586,10 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const cardKey = read('CARD_PROVIDER_KEY');
   const smtpUrl = read('SMTP_URL');
   const mailFrom = read('MAIL_FROM');
+  const sandboxParts = read('FAREBOX_SANDBOX_PARTS') ?? [];
   const config: Config = {
     production,
+    sandbox: sandboxParts.length > 0,
     host: need('HOST'),
     port: need('PORT'),
     publicUrl,
@@ -647,8 +672,51 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     problems.push('MPP_TEMPO_RECIPIENT: must be set for the method tempo');
   if (mppMethods.includes('evm') && config.x402.networks?.includes('base') !== true)
     problems.push('X402_NETWORKS: must include base for the MPP method evm, which settles there');
+  // What is wrong in itself is said first.
+  if (problems.length === 0)
+    problems.push(...mixturesIn(config, sandboxParts, read('FAREBOX_SANDBOX_WALLETS') ?? []));
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
+}
+
+/** What of the configured money is of another world than the rest. */
+function mixturesIn(
+  { x402, mpp, upstreams, cards, identityRegistrarKey }: Config,
+  parts: readonly { url: string }[],
+  wallets: readonly string[],
+): string[] {
+  const networks = new Set<UpstreamName>(x402.networks);
+  if (identityRegistrarKey !== null) networks.add('base');
+  const onTempo = mpp.methods.includes('tempo');
+  return mixturesOfWorlds(parts.length === 0 ? null : { urls: parts.map(({ url }) => url), wallets }, {
+    urls: [
+      ...[...networks].map((name) => ({
+        variable: upstreamBaseUrlVariable(name),
+        url: upstreams[name].baseUrl ?? '',
+      })),
+      ...x402.facilitatorUrls.map((each) => ({ variable: 'FACILITATOR_URL', url: each })),
+      ...(onTempo ? [{ variable: 'MPP_TEMPO_RPC_URL', url: mpp.tempoRpcUrl }] : []),
+    ].filter(({ url: address }) => address !== ''),
+    recipients: [
+      { variable: 'X402_RECIPIENT', wallet: x402.recipient },
+      { variable: 'X402_RECIPIENT_SOLANA', wallet: x402.recipientSolana },
+      { variable: 'MPP_TEMPO_RECIPIENT', wallet: onTempo ? mpp.tempoRecipient : null },
+    ],
+    evmKeys: [
+      { variable: 'X402_RELAYER_KEYS', keys: x402.relayerKeys },
+      { variable: 'X402_REFUND_KEYS', keys: x402.refundKeys },
+      { variable: 'MPP_TEMPO_REFUND_KEY', keys: mpp.tempoRefundKey === null ? [] : [mpp.tempoRefundKey] },
+      {
+        variable: 'IDENTITY_REGISTRAR_KEY',
+        keys: identityRegistrarKey === null ? [] : [identityRegistrarKey],
+      },
+    ],
+    solanaKeys: [
+      { variable: 'X402_RELAYER_KEY_SOLANA', key: x402.relayerKeySolana },
+      { variable: 'X402_REFUND_KEY_SOLANA', key: x402.refundKeySolana },
+    ],
+    cardKey: cards?.secretKey ?? null,
+  });
 }
 
 /** The nodes of the chains that payments settle on: those that services read too. */

@@ -1,5 +1,5 @@
 import { createTestClient, http, publicActions, walletActions } from 'viem';
-import { SANDBOX_ACCOUNTS } from '../../../packages/sandbox/src/chain/accounts.ts';
+import { SANDBOX_ACCOUNTS, SEED } from '../../../packages/sandbox/src/accounts.fixture.ts';
 import { startEvmChain } from '../../../packages/sandbox/src/chain/chain.ts';
 import type { EvmChain } from '../src/upstreams/evm.ts';
 import { evmUpstream } from '../src/upstreams/evm.ts';
@@ -10,7 +10,7 @@ export type TestChain = Awaited<ReturnType<typeof startTestChain>>;
 
 /** For tests: the sandbox's chain on a free port, with nothing kept, and two ways to it. */
 export async function startTestChain() {
-  const node = await startEvmChain({ stateDir: null });
+  const node = await startEvmChain({ seed: SEED, stateDir: null });
   const connections = EVM_CHAIN_NAMES.map((name) => {
     const upstream = evmUpstream(name);
     const config = { baseUrl: name === 'base' ? node.url : null };

@@ -52,7 +52,8 @@ after(async () => {
 const openShop = (pools: Pools, environment: Record<string, string> = {}) =>
   openStorefront({
     pools,
-    environment: { ...world.environment, TRIAL_ALLOW_INTERNAL: 'true', ...environment },
+    // As a sandbox, which says more in every 402: nobody may stumble over it.
+    environment: { ...world.environment, ...world.made, TRIAL_ALLOW_INTERNAL: 'true', ...environment },
     upstreamsUrl: upstreams.url,
   });
 

@@ -3,7 +3,7 @@ import { evm, Mppx, tempo } from 'mppx/client';
 import { type Address, erc20Abi, type Hex } from 'viem';
 import type { PrivateKeyAccount } from 'viem/accounts';
 import { Transaction } from 'viem/tempo';
-import { SANDBOX_ACCOUNTS } from '../../../packages/sandbox/src/chain/accounts.ts';
+import { SANDBOX_ACCOUNTS, SEED } from '../../../packages/sandbox/src/accounts.fixture.ts';
 import { USDC_E } from '../../../packages/sandbox/src/tempo/addresses.ts';
 import { fundTempo } from '../../../packages/sandbox/src/tempo/faucet.ts';
 import { connect } from '../../../packages/sandbox/src/tempo/node.ts';
@@ -18,7 +18,7 @@ export type MppWorld = Awaited<ReturnType<typeof startMppWorld>>;
 
 /** For tests: both chains that MPP payments settle on, and what a server must be told to take them. */
 export async function startMppWorld() {
-  const [base, chain] = await Promise.all([startPaymentWorld(), startTempo({ stateDir: null })]);
+  const [base, chain] = await Promise.all([startPaymentWorld(), startTempo({ seed: SEED, stateDir: null })]);
   const recipient = SANDBOX_ACCOUNTS.recipient.address;
 
   const world = {
@@ -43,6 +43,11 @@ export async function startMppWorld() {
       MPP_TEMPO_REFUND_KEY: SANDBOX_ACCOUNTS.refunds.privateKey,
     } as Record<string, string>,
 
+    /** What `npm start` says that it made: with it the server knows that it is a sandbox, and says so. */
+    made: {
+      ...base.made,
+      FAREBOX_SANDBOX_PARTS: `${base.made.FAREBOX_SANDBOX_PARTS},tempo=${chain.url}`,
+    },
     /** A fresh wallet with stablecoins on both chains. */
     async wallet(usd = 5): Promise<PrivateKeyAccount> {
       const account = await base.wallet(usd);

@@ -65,7 +65,8 @@ before(async () => {
     openTestDatabase(),
     startUpstreams(),
   ]);
-  shop = await openShop(world.environment);
+  // As a sandbox, which says more in every 402: nobody may stumble over it.
+  shop = await openShop({ ...world.environment, ...world.made });
 });
 after(async () => {
   await shop?.stop();

@@ -14,7 +14,7 @@ import { createSIWxClientExtension, type SIWxSigner } from '@x402/extensions/sig
 import { decodePaymentResponseHeader, wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import { ExactSvmScheme } from '@x402/svm';
 import { ExactSvmSchemeV1 } from '@x402/svm/exact/v1/client';
-import { signerOf } from '../../../packages/sandbox/src/solana/accounts.ts';
+import { signerOf } from '../../../packages/sandbox/src/accounts.fixture.ts';
 import { USDC_MINT } from '../../../packages/sandbox/src/solana/programs.ts';
 import { proveBooks } from '../src/ledger/books.ts';
 import { tokenAccountOf } from '../src/rails/x402/solana-programs.ts';
@@ -46,7 +46,7 @@ before(async () => {
   nowMs = Date.now();
   shop = await openStorefront({
     pools: database,
-    environment: world.environment,
+    environment: { ...world.environment, ...world.made },
     upstreamsUrl: upstreams.url,
     nowMs: () => nowMs,
   });
@@ -251,6 +251,17 @@ test('a wallet without the money is told so, and may pay with the same payment o
   await give(wallet, 1);
   const later = await received(async () => assert.equal((await shop.present(presented)).status, 200));
   assert.equal(later, FIRST_CALL.priceUnits);
+});
+
+test('a wallet that no money of this sandbox has ever reached is told so', async () => {
+  const moved = await received(async () => {
+    const pay = wrapFetchWithPayment(fetch, clientOf(await generateKeyPairSigner()));
+    const answer = await pay(shop.url + FIRST_CALL.path, asJson(FIRST_CALL.body));
+    assert.equal(answer.status, 402);
+    const { last_error_reason, sandbox } = await jsonOf(answer);
+    assert.deepEqual([last_error_reason.code, sandbox], ['NOT_A_SANDBOX_WALLET', true]);
+  });
+  assert.equal(moved, 0n);
 });
 
 test('sign-in-with-x: what this wallet bought it fetches without paying; another wallet does not', async () => {

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { decodeFunctionData, erc20Abi, type Hex, parseAbi } from 'viem';
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
+import { privateKeyOf, SEED, secretKeyOf, signerOf } from '../../../packages/sandbox/src/accounts.fixture.ts';
 import { fund } from '../../../packages/sandbox/src/chain/faucet.ts';
 import { startFacilitator } from '../../../packages/sandbox/src/facilitator/facilitator.ts';
-import { privateKeyOf, secretKeyOf, signerOf } from '../../../packages/sandbox/src/solana/accounts.ts';
+import { SOLANA_ROLES } from '../../../packages/sandbox/src/solana/accounts.ts';
 import { startSolana } from '../../../packages/sandbox/src/solana/solana.ts';
 import { startTestChain } from './chain.fixture.ts';
 
@@ -19,7 +20,7 @@ export type PaymentWorld = Awaited<ReturnType<typeof startPaymentWorld>>;
 /** For tests: chain, facilitator and, if wanted, Solana, on free ports; and what a server must be told to use them. */
 export async function startPaymentWorld(options: { solana?: boolean } = {}) {
   const chain = await startTestChain();
-  const solana = options.solana === true ? await startSolana({ stateDir: null }) : null;
+  const solana = options.solana === true ? await startSolana({ seed: SEED, stateDir: null }) : null;
   const facilitator = await startFacilitator({
     evm: { rpcUrl: chain.url, privateKeys: [chain.accounts.facilitator.privateKey] },
     solana: solana === null ? null : { rpcUrl: solana.url, feePayerSecretKey: secretKeyOf('facilitator') },
@@ -53,6 +54,18 @@ export async function startPaymentWorld(options: { solana?: boolean } = {}) {
             X402_REFUND_KEY_SOLANA: privateKeyOf('refunds'),
           }),
     } as Record<string, string>,
+    /** What `npm start` says that it made: with it the server knows that it is a sandbox, and says so. */
+    made: {
+      FAREBOX_SANDBOX_PARTS: [
+        `chain=${chain.url}`,
+        `facilitator=${facilitator.url}`,
+        ...(solana === null ? [] : [`solana=${solana.url}`]),
+      ].join(','),
+      FAREBOX_SANDBOX_WALLETS: [
+        ...Object.values(chain.accounts).map(({ address }) => address as string),
+        ...(await Promise.all(SOLANA_ROLES.map(async (role) => (await signerOf(role)).address))),
+      ].join(','),
+    },
     /** Settled by our own settler. */
     get ownSettler(): Record<string, string> {
       return {

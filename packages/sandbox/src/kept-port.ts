@@ -16,7 +16,8 @@ export async function onKeptPort<Part extends { url: string }>(
   const written = existsSync(file) ? Number(readFileSync(file, 'utf8')) : 0;
   const port = Number.isInteger(written) && written > 0 && written < 65_536 ? written : 0;
   const part = await start(port).catch((error: NodeJS.ErrnoException) => {
-    if (port === 0 || error.code !== 'EADDRINUSE') throw error;
+    // A part whose node is a process of its own knows only what that said.
+    if (port === 0 || !/EADDRINUSE|address already in use/i.test(error.message)) throw error;
     return start(0);
   });
   mkdirSync(folder, { recursive: true, mode: 0o700 });

@@ -15,7 +15,15 @@ if (existsSync(lock) && isAlive(Number(readFileSync(lock, 'utf8')))) {
 if (existsSync(join(dataDir, 'secret'))) {
   await stopEmbeddedPostgres(dataDir);
   const kept = ['postgres', 'chain', 'solana', 'tempo', 'cards', 'mailbox', 'sandbox-key-issued'];
-  const secrets = ['secret', 'wallet-key', 'mpp-key', 'card-key', 'card-webhook-secret', 'admin-token'];
+  const secrets = [
+    'secret',
+    'wallet-key',
+    'mpp-key',
+    'card-key',
+    'card-webhook-secret',
+    'admin-token',
+    'accounts-seed',
+  ];
   for (const name of [...kept, ...secrets, 'world.json', 'server.pid']) {
     rmSync(join(dataDir, name), { recursive: true, force: true });
   }

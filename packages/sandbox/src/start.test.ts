@@ -7,7 +7,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { SANDBOX_ACCOUNTS } from './chain/accounts.ts';
+import { accountsOf } from './chain/accounts.ts';
 import { runningOn } from './chain/state-files.ts';
 
 const QUIET = '--disable-warning=ExperimentalWarning';
@@ -135,13 +135,27 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   const noted = noteOf('one');
   const named = JSON.parse(noted).environment;
   const parts = 'upstreams,chain,solana,facilitator,tempo,cards,mailbox';
-  assert.equal(named.FAREBOX_SANDBOX_PARTS, parts);
-  assert.equal(named.X402_RECIPIENT, SANDBOX_ACCOUNTS.recipient.address);
+  const namesOf = (value: string) =>
+    value
+      .split(',')
+      .map((part) => part.split('=')[0])
+      .join();
+  assert.equal(namesOf(named.FAREBOX_SANDBOX_PARTS), parts);
+  const seed = readFileSync(join(folder, 'one', 'accounts-seed'), 'utf8');
+  const accounts = accountsOf(seed);
+  assert.equal(named.X402_RECIPIENT, accounts.recipient.address);
   assert.equal(named.X402_NETWORKS, 'base,solana');
   assert.equal(named.MPP_METHODS, 'tempo,evm');
   assert.equal(named.MPP_TEMPO_CURRENCY, USDC_E);
-  for (const { privateKey } of Object.values(SANDBOX_ACCOUNTS)) assert(!noted.includes(privateKey));
-  for (const secret of ['wallet-key', 'mpp-key', 'card-key', 'card-webhook-secret', 'admin-token']) {
+  for (const { privateKey } of Object.values(accounts)) assert(!noted.includes(privateKey));
+  for (const secret of [
+    'wallet-key',
+    'mpp-key',
+    'card-key',
+    'card-webhook-secret',
+    'admin-token',
+    'accounts-seed',
+  ]) {
     const written = readFileSync(join(folder, 'one', secret), 'utf8');
     assert(!noted.includes(written) && !first.printed.includes(written), secret);
   }
@@ -162,12 +176,19 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   const second = await start('two', await freePort(), elsewhere);
   assert(second.key !== undefined && second.key !== key);
   const notedByTwo = JSON.parse(noteOf('two')).environment;
-  assert.equal(notedByTwo.FAREBOX_SANDBOX_PARTS, parts.replace(',cards,mailbox', ''));
+  assert.equal(namesOf(notedByTwo.FAREBOX_SANDBOX_PARTS), parts.replace(',cards,mailbox', ''));
+  assert.notEqual(notedByTwo.X402_RECIPIENT, named.X402_RECIPIENT, 'nobody is paid by two sandboxes');
   for (const name of Object.keys(elsewhere)) assert.equal(notedByTwo[name], undefined, name);
   assert(!second.printed.includes('admin-token'));
   assert.equal((await buy(second, key)).status, 402, "another copy's key");
   assert.equal(await second.stop('SIGINT'), 0);
 
+  // Real money and sandbox money never meet: the start is refused, with the line to change.
+  const facilitator = { FACILITATOR_URL: 'https://facilitator.example' };
+  await assert.rejects(
+    start('three', await freePort(), facilitator),
+    /ended with 2: .*FACILITATOR_URL: is not part of this sandbox.*Remove the variable/s,
+  );
   await assert.rejects(start('three', port), /port \d+ on 127\.0\.0\.1 is taken/);
   await assert.rejects(start('one', await freePort()), /another sandbox \(pid \d+\) runs on/);
   assert.throws(() => command('one', port, 'reset.ts'), /a server runs on/);

@@ -8,14 +8,14 @@ import { join } from 'node:path';
 import { isAlive } from '../../../apps/server/src/db/is-alive.ts';
 import { StartError } from '../../../apps/server/src/start-error.ts';
 import { startCardProvider } from './cards/card-provider.ts';
-import { SANDBOX_ACCOUNTS } from './chain/accounts.ts';
+import { accountsOf } from './chain/accounts.ts';
 import { startEvmChain } from './chain/chain.ts';
 import { MARKET_SEED } from './chain/market-price.ts';
 import { dataDirOf, type Environment } from './data-dir.ts';
 import { startFacilitator } from './facilitator/facilitator.ts';
 import { onKeptPort } from './kept-port.ts';
 import { startMailbox } from './mailbox/mailbox.ts';
-import { privateKeyOf, secretKeyOf, signerOf } from './solana/accounts.ts';
+import { privateKeyOf, SOLANA_ROLES, secretKeyOf, signerOf } from './solana/accounts.ts';
 import { startSolana } from './solana/solana.ts';
 import { TEMPO_CHAIN_ID, USDC_E } from './tempo/addresses.ts';
 import { startTempo } from './tempo/tempo.ts';
@@ -59,15 +59,15 @@ const DEFAULT_PORT = '8402';
 const MAIL_FROM = 'farebox@sandbox.invalid';
 const ADMIN_TOKEN_FILE = 'admin-token';
 
-/** What is not written down beside the rest but found again: in files of the data directory, or made from a phrase. */
+/** What is not written down beside the rest but found again, in files of the data directory or made from them. */
 const SECRETS = {
   FAREBOX_SECRET: (dataDir: string) => secretIn(dataDir, 'secret'),
   WALLET_ENCRYPTION_KEY: (dataDir: string) => secretIn(dataDir, 'wallet-key'),
   MPP_SECRET_KEY: (dataDir: string) => secretIn(dataDir, 'mpp-key'),
-  X402_REFUND_KEYS: () => SANDBOX_ACCOUNTS.refunds.privateKey,
-  MPP_TEMPO_REFUND_KEY: () => SANDBOX_ACCOUNTS.refunds.privateKey,
-  X402_REFUND_KEY_SOLANA: () => privateKeyOf('refunds'),
-  IDENTITY_REGISTRAR_KEY: () => SANDBOX_ACCOUNTS.registrar.privateKey,
+  X402_REFUND_KEYS: (dataDir: string) => accountsIn(dataDir).refunds.privateKey,
+  MPP_TEMPO_REFUND_KEY: (dataDir: string) => accountsIn(dataDir).refunds.privateKey,
+  X402_REFUND_KEY_SOLANA: (dataDir: string) => privateKeyOf(seedIn(dataDir), 'refunds'),
+  IDENTITY_REGISTRAR_KEY: (dataDir: string) => accountsIn(dataDir).registrar.privateKey,
   CARD_PROVIDER_KEY: (dataDir: string) => `sk_test_${secretIn(dataDir, 'card-key')}`,
   CARD_WEBHOOK_SECRET: (dataDir: string) => `whsec_${secretIn(dataDir, 'card-webhook-secret')}`,
   ADMIN_TOKENS: (dataDir: string) => `operator:${secretIn(dataDir, ADMIN_TOKEN_FILE)}`,
@@ -133,6 +133,8 @@ export async function startWorld(environment: Environment, options: { live: bool
     }
   }
 
+  const seed = seedIn(dataDir);
+  const accounts = accountsOf(seed);
   giveSecret('FAREBOX_SECRET');
   giveSecret('WALLET_ENCRYPTION_KEY');
   giveSecret('ADMIN_TOKENS');
@@ -161,30 +163,36 @@ export async function startWorld(environment: Environment, options: { live: bool
   const chain = environment[addressOf('base')]
     ? null
     : await begin('chain', 'Base (chain id 8453) with USDC, Uniswap and ERC-8004', () =>
-        startEvmChain({ stateDir: join(dataDir, 'chain') }),
+        onKeptPort(join(dataDir, 'chain'), (port) =>
+          startEvmChain({ stateDir: join(dataDir, 'chain'), seed, port }),
+        ),
       );
   if (chain !== null) {
     give(addressOf('base'), chain.url);
-    give('X402_RECIPIENT', SANDBOX_ACCOUNTS.recipient.address);
+    give('X402_RECIPIENT', accounts.recipient.address);
     giveSecret('X402_REFUND_KEYS');
     giveSecret('IDENTITY_REGISTRAR_KEY');
   }
   const solana = environment[addressOf('solana')]
     ? null
-    : await begin('solana', 'Solana with USDC', () => startSolana({ stateDir: join(dataDir, 'solana') }));
+    : await begin('solana', 'Solana with USDC', () =>
+        onKeptPort(join(dataDir, 'solana'), (port) =>
+          startSolana({ stateDir: join(dataDir, 'solana'), seed, port }),
+        ),
+      );
   if (solana !== null) {
     give(addressOf('solana'), solana.url);
-    give('X402_RECIPIENT_SOLANA', (await signerOf('recipient')).address);
+    give('X402_RECIPIENT_SOLANA', (await signerOf(seed, 'recipient')).address);
     giveSecret('X402_REFUND_KEY_SOLANA');
   }
   if (chain !== null || solana !== null) {
     const networks = [chain !== null && 'base', solana !== null && 'solana'].filter((name) => name !== false);
     give('X402_NETWORKS', networks.join(','));
     if (!environment.FACILITATOR_URL) {
-      const feePayerSecretKey = secretKeyOf('facilitator');
+      const feePayerSecretKey = secretKeyOf(seed, 'facilitator');
       const facilitator = await begin('facilitator', 'an x402 facilitator for these chains', () =>
         startFacilitator({
-          evm: chain && { rpcUrl: chain.url, privateKeys: [SANDBOX_ACCOUNTS.facilitator.privateKey] },
+          evm: chain && { rpcUrl: chain.url, privateKeys: [accounts.facilitator.privateKey] },
           solana: solana && { rpcUrl: solana.url, feePayerSecretKey },
         }),
       );
@@ -194,11 +202,13 @@ export async function startWorld(environment: Environment, options: { live: bool
   const tempo = environment.MPP_TEMPO_RPC_URL
     ? null
     : await begin('tempo', `Tempo (chain id ${TEMPO_CHAIN_ID}) with USDC.e`, () =>
-        startTempo({ stateDir: join(dataDir, 'tempo') }),
+        onKeptPort(join(dataDir, 'tempo'), (port) =>
+          startTempo({ stateDir: join(dataDir, 'tempo'), seed, port }),
+        ),
       );
   if (tempo !== null) {
     give('MPP_TEMPO_RPC_URL', tempo.url);
-    give('MPP_TEMPO_RECIPIENT', SANDBOX_ACCOUNTS.recipient.address);
+    give('MPP_TEMPO_RECIPIENT', accounts.recipient.address);
     give('MPP_TEMPO_CURRENCY', USDC_E);
     giveSecret('MPP_TEMPO_REFUND_KEY');
   }
@@ -230,7 +240,11 @@ export async function startWorld(environment: Environment, options: { live: bool
     give('SMTP_URL', mailbox.smtpUrl);
     give('MAIL_FROM', MAIL_FROM);
   }
-  added.FAREBOX_SANDBOX_PARTS = parts.map(({ name }) => name).join(',');
+  added.FAREBOX_SANDBOX_PARTS = parts.map(({ name, url }) => `${name}=${url}`).join(',');
+  added.FAREBOX_SANDBOX_WALLETS = [
+    ...Object.values(accounts).map(({ address }) => address),
+    ...(await Promise.all(SOLANA_ROLES.map(async (role) => (await signerOf(seed, role)).address))),
+  ].join(',');
 
   const note: Note = { pid: process.pid, environment: added, secrets };
   writeFileSync(noteFile(dataDir), JSON.stringify(note, null, 2));
@@ -287,6 +301,15 @@ function noteIn(dataDir: string): Note | null {
 
 function secretsOf(dataDir: string, names: readonly SecretName[]): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, SECRETS[name](dataDir)]));
+}
+
+/** What the keys of this installation's accounts follow from: payments are made out to them, and settled by them. */
+function seedIn(dataDir: string): string {
+  return secretIn(dataDir, 'accounts-seed');
+}
+
+function accountsIn(dataDir: string) {
+  return accountsOf(seedIn(dataDir));
 }
 
 /** A secret of the folder's own, 32 bytes in hex: made once, kept in a file that only its owner reads. */

@@ -28,6 +28,7 @@ await runCommand('npm run books [-- --json]', async () => {
         sql: database.sql,
         baseUrl: config.publicUrl ?? 'http://localhost',
         secrets: config.secrets,
+        sandbox: config.sandbox,
         nowMs: Date.now,
         report: () => {},
       },
@@ -36,6 +37,7 @@ await runCommand('npm run books [-- --json]', async () => {
     const mpp = openMppRail(config.mpp, 'localhost', {
       sql: database.sql,
       evm,
+      sandbox: config.sandbox,
       nowMs: Date.now,
       report: () => {},
     });

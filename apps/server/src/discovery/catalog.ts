@@ -1,3 +1,4 @@
+import { sandboxMark } from '../http/sandbox-notice.ts';
 import { usdToMicros } from '../ledger/money.ts';
 import type { Service } from '../services/define.ts';
 import { type DiscoveryContext, firstService } from './context.ts';
@@ -48,6 +49,7 @@ export function catalogDocument(context: DiscoveryContext) {
 function catalogEntry(service: Service, context: DiscoveryContext) {
   const { available, reason, message } = context.availability(service);
   return {
+    ...sandboxMark(context.sandbox),
     id: service.path,
     path: `/x402/${service.path}`,
     method: 'POST',

@@ -8,6 +8,8 @@ export interface DiscoveryContext {
   /** The configured public address, without a trailing slash. Never taken from a request's `Host`. */
   baseUrl: string;
   contactEmail: string | null;
+  /** Whether the money is that of a sandbox: every document says so. */
+  sandbox: boolean;
   /** What is sold, in catalog order. */
   services: readonly Service[];
   /** Whether a service may be sold at this moment; asked again for every rendering. */

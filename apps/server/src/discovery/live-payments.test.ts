@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { Challenge, Receipt } from 'mppx';
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 import { z } from 'zod';
+import { SEED } from '../../../../packages/sandbox/src/accounts.fixture.ts';
 import { fund } from '../../../../packages/sandbox/src/chain/faucet.ts';
 import { USDC_E } from '../../../../packages/sandbox/src/tempo/addresses.ts';
 import { fundTempo } from '../../../../packages/sandbox/src/tempo/faucet.ts';
@@ -58,7 +59,7 @@ let server: TestServer;
 before(async () => {
   [world, tempo, database, upstreams] = await Promise.all([
     startPaymentWorld({ solana: true }),
-    startTempo({ stateDir: null }),
+    startTempo({ seed: SEED, stateDir: null }),
     openTestDatabase(),
     startUpstreams(),
   ]);

@@ -1,3 +1,4 @@
+import { sandboxMark } from '../http/sandbox-notice.ts';
 import type { DiscoveryContext } from './context.ts';
 import {
   firstServiceByMpp,
@@ -30,6 +31,7 @@ export function mppCatalogDocument(context: DiscoveryContext) {
     services: soldByMpp(context).map((service) => {
       const { available, reason, message } = context.availability(service);
       return {
+        ...sandboxMark(context.sandbox),
         id: service.path,
         name: service.name,
         path: `/mpp/${service.path}`,

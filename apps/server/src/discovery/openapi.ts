@@ -1,3 +1,4 @@
+import { SANDBOX_NOTICE } from '../http/sandbox-notice.ts';
 import { type Service, TAGS } from '../services/define.ts';
 import {
   inputSchemaOf,
@@ -39,7 +40,8 @@ export function openapiDocument(context: DiscoveryContext) {
     info: {
       title: context.product,
       version: context.version,
-      description: `Single HTTP calls for software agents, paid one by one. ${CHARGING_RULE}`,
+      description: `${context.sandbox ? `${SANDBOX_NOTICE} ` : ''}Single HTTP calls for software agents, paid one by one. ${CHARGING_RULE}`,
+      ...(context.sandbox ? { 'x-sandbox': true } : {}),
       ...(context.contactEmail === null ? {} : { contact: { email: context.contactEmail } }),
       'x-guidance': guidance(context),
     },

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { SANDBOX_NOTICE } from '../http/sandbox-notice.ts';
 import { type Published, publish, sendPublished } from './published.ts';
 
 const WEB_FOLDER = join(import.meta.dirname, '../../../web');
@@ -63,21 +64,38 @@ const PAGE_HEADERS = {
   'cross-origin-opener-policy': 'same-origin',
 };
 
-const files = new Map<FileName, Published>();
-
-/** The file as published; read once. */
-function fileOf(name: FileName): Published {
-  const known = files.get(name);
-  if (known !== undefined) return known;
-  const read = publish(FILES[name], readFileSync(join(WEB_FOLDER, name)));
-  files.set(name, read);
-  return read;
+/** The pages for people, each read once. */
+export interface Pages {
+  send(request: FastifyRequest, reply: FastifyReply, name: FileName): FastifyReply;
 }
 
-/** Sends one of the pages for people. */
-export function sendPage(request: FastifyRequest, reply: FastifyReply, name: FileName): FastifyReply {
-  reply.headers(PAGE_HEADERS);
-  return sendPublished(request, reply, fileOf(name), PAGE_SECONDS);
+/** @param about.sandbox puts a ribbon on top of every page, which needs no script to be seen */
+export function openPages(about: { sandbox: boolean }): Pages {
+  const files = new Map<FileName, Published>();
+
+  function fileOf(name: FileName): Published {
+    const known = files.get(name);
+    if (known !== undefined) return known;
+    const content = readFileSync(join(WEB_FOLDER, name), 'utf8');
+    const shown = about.sandbox && FILES[name] === HTML ? withRibbon(content) : content;
+    const read = publish(FILES[name], shown);
+    files.set(name, read);
+    return read;
+  }
+
+  return {
+    send(request, reply, name) {
+      reply.headers(PAGE_HEADERS);
+      return sendPublished(request, reply, fileOf(name), PAGE_SECONDS);
+    },
+  };
+}
+
+function withRibbon(page: string): string {
+  const ribbon = `<p class="ribbon" role="note"><strong>Sandbox</strong> ${SANDBOX_NOTICE}</p>`;
+  const made = page.replace(/<body[^>]*>/, (body) => `${body}\n${ribbon}`);
+  if (made === page) throw new Error('a page has no body to put the ribbon of the sandbox on');
+  return made;
 }
 
 /**
@@ -85,19 +103,20 @@ export function sendPage(request: FastifyRequest, reply: FastifyReply, name: Fil
  *
  * @param isService whether a path names a service, for the status of a deep link
  */
-export function pageRoutes(app: FastifyInstance, isService: (path: string) => boolean): void {
-  app.get('/docs', (request, reply) => sendPage(request, reply, 'docs.html'));
+export function pageRoutes(app: FastifyInstance, pages: Pages, isService: (path: string) => boolean): void {
+  app.get('/docs', (request, reply) => pages.send(request, reply, 'docs.html'));
   app.get<{ Params: { service: string } }>('/docs/:service', (request, reply) => {
     if (!isService(request.params.service)) reply.code(404);
-    return sendPage(request, reply, 'docs.html');
+    return pages.send(request, reply, 'docs.html');
   });
-  app.get('/keys', (request, reply) => sendPage(request, reply, 'keys.html'));
+  app.get('/keys', (request, reply) => pages.send(request, reply, 'keys.html'));
   // Where the card provider leads a person to: what was bought is asked for by the page, not written into it.
-  app.get('/credits/return', (request, reply) => sendPage(request, reply, 'credits-return.html'));
-  app.get('/credits/cancel', (request, reply) => sendPage(request, reply, 'credits-cancel.html'));
-  app.get('/favicon.svg', (request, reply) => sendPage(request, reply, 'favicon.svg'));
-  app.get('/favicon.ico', (request, reply) => sendPage(request, reply, 'favicon.svg'));
+  app.get('/credits/return', (request, reply) => pages.send(request, reply, 'credits-return.html'));
+  app.get('/credits/cancel', (request, reply) => pages.send(request, reply, 'credits-cancel.html'));
+  app.get('/favicon.svg', (request, reply) => pages.send(request, reply, 'favicon.svg'));
+  app.get('/favicon.ico', (request, reply) => pages.send(request, reply, 'favicon.svg'));
   for (const name of Object.keys(FILES) as FileName[]) {
-    if (FILES[name] !== HTML) app.get(`/assets/${name}`, (request, reply) => sendPage(request, reply, name));
+    if (FILES[name] !== HTML)
+      app.get(`/assets/${name}`, (request, reply) => pages.send(request, reply, name));
   }
 }

@@ -1,3 +1,4 @@
+import { sandboxMark } from '../http/sandbox-notice.ts';
 import type { DiscoveryContext, X402Offer } from './context.ts';
 import { amountUnitsOf, networksFor, walletRules } from './pay-by-wallet.ts';
 
@@ -13,6 +14,7 @@ export function paymentManifestDocument(context: DiscoveryContext) {
   const resources = context.services.map((service) => {
     const networks = networksFor(service, context).map(({ network }) => network);
     return {
+      ...sandboxMark(context.sandbox),
       id: service.path,
       resource: `${baseUrl}/x402/${service.path}`,
       path: `/x402/${service.path}`,

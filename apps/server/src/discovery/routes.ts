@@ -1,12 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../http/problem.ts';
+import { sandboxFields } from '../http/sandbox-notice.ts';
 import { agentInstructionsDocument } from './agent-instructions.ts';
 import { capabilitiesDocument } from './capabilities.ts';
 import { catalogDocument } from './catalog.ts';
 import { type DiscoveryContext, fingerprintOf } from './context.ts';
 import { mppCatalogDocument } from './mpp-catalog.ts';
 import { openapiDocument } from './openapi.ts';
-import { pageRoutes, sendPage } from './pages.ts';
+import { type Pages, pageRoutes } from './pages.ts';
 import { paymentManifestDocument } from './payment-manifest.ts';
 import { appendVary, type Published, publish, publishJson, sendPublished } from './published.ts';
 import { recipeDocument } from './recipe.ts';
@@ -27,7 +28,11 @@ interface PublishedDocument {
 }
 
 const plainText = (text: string) => publish('text/plain; charset=utf-8', text);
-const jsonIfAny = (document: object | null) => (document === null ? null : publishJson(document));
+/** A document that says first whether its money is real. */
+const json = (context: DiscoveryContext, document: object) =>
+  publishJson({ ...sandboxFields(context.sandbox), ...document });
+const jsonIfAny = (context: DiscoveryContext, document: object | null) =>
+  document === null ? null : json(context, document);
 
 /** Every document with a fixed address. */
 const DOCUMENTS: readonly PublishedDocument[] = [
@@ -39,42 +44,42 @@ const DOCUMENTS: readonly PublishedDocument[] = [
   {
     paths: ['/x402/catalog', '/api/x402/catalog'],
     maxAgeSeconds: CATALOG_SECONDS,
-    render: (context) => publishJson(catalogDocument(context)),
+    render: (context) => json(context, catalogDocument(context)),
   },
   {
     paths: ['/api/auth/capabilities'],
     maxAgeSeconds: DOCUMENT_SECONDS,
-    render: (context) => publishJson(capabilitiesDocument(context)),
+    render: (context) => json(context, capabilitiesDocument(context)),
   },
   {
     paths: ['/x402/payment-manifest.json'],
     maxAgeSeconds: DOCUMENT_SECONDS,
-    render: (context) => jsonIfAny(paymentManifestDocument(context)),
+    render: (context) => jsonIfAny(context, paymentManifestDocument(context)),
   },
   {
     paths: ['/.well-known/x402'],
     maxAgeSeconds: DOCUMENT_SECONDS,
-    render: (context) => jsonIfAny(x402ResourcesDocument(context)),
+    render: (context) => jsonIfAny(context, x402ResourcesDocument(context)),
   },
   {
     paths: ['/.well-known/x402.json'],
     maxAgeSeconds: DOCUMENT_SECONDS,
-    render: (context) => jsonIfAny(x402Document(context)),
+    render: (context) => jsonIfAny(context, x402Document(context)),
   },
   {
     paths: ['/mpp/catalog'],
     maxAgeSeconds: CATALOG_SECONDS,
-    render: (context) => jsonIfAny(mppCatalogDocument(context)),
+    render: (context) => jsonIfAny(context, mppCatalogDocument(context)),
   },
   {
     paths: ['/.well-known/mpp.json'],
     maxAgeSeconds: DOCUMENT_SECONDS,
-    render: (context) => jsonIfAny(mppDocument(context)),
+    render: (context) => jsonIfAny(context, mppDocument(context)),
   },
   {
     paths: ['/.well-known/agent-instructions.json'],
     maxAgeSeconds: DOCUMENT_SECONDS,
-    render: (context) => publishJson(agentInstructionsDocument(context)),
+    render: (context) => json(context, agentInstructionsDocument(context)),
   },
   {
     paths: ['/llms.txt'],
@@ -92,7 +97,7 @@ const DOCUMENTS: readonly PublishedDocument[] = [
  * Serves every published document and the pages for people. Documents are rendered when asked for and kept until
  * the availability of a service changes.
  */
-export function discoveryRoutes(app: FastifyInstance, context: DiscoveryContext): void {
+export function discoveryRoutes(app: FastifyInstance, pages: Pages, context: DiscoveryContext): void {
   const current = rememberedWhile(() => fingerprintOf(context));
   const services = new Map(context.services.map((service) => [service.path, service]));
 
@@ -133,7 +138,7 @@ export function discoveryRoutes(app: FastifyInstance, context: DiscoveryContext)
     app.get<{ Params: { service: string } }>(path, (request, reply) => {
       const service = services.get(request.params.service);
       if (service === undefined) throw notFound('There is no such service.', ['/x402/catalog']);
-      const make = () => publishJson(recipeDocument(service, context));
+      const make = () => json(context, recipeDocument(service, context));
       return send(request, reply, `recipe:${service.path}`, DOCUMENT_SECONDS, make);
     });
   }
@@ -145,11 +150,11 @@ export function discoveryRoutes(app: FastifyInstance, context: DiscoveryContext)
   app.get('/', (request, reply) => {
     appendVary(reply, 'Accept');
     reply.header('link', LINKS);
-    if (wantsHtml(request)) return sendPage(request, reply, 'index.html');
-    return send(request, reply, 'welcome', DOCUMENT_SECONDS, () => publishJson(welcomeDocument(context)));
+    if (wantsHtml(request)) return pages.send(request, reply, 'index.html');
+    return send(request, reply, 'welcome', DOCUMENT_SECONDS, () => json(context, welcomeDocument(context)));
   });
 
-  pageRoutes(app, (path) => services.has(path));
+  pageRoutes(app, pages, (path) => services.has(path));
 }
 
 /** Where a program that lands on `/` may read on (RFC 8631). */

@@ -78,6 +78,7 @@ export function sampleContext(overrides: Partial<DiscoveryContext> = {}): Discov
     version: '0.1.0',
     baseUrl: 'https://farebox.test',
     contactEmail: 'operator@farebox.test',
+    sandbox: false,
     services: SAMPLE_SERVICES,
     availability: (service) =>
       service.path === 'sea-temperature'

@@ -1,3 +1,4 @@
+import { SANDBOX_NOTICE } from '../http/sandbox-notice.ts';
 import { CHARGING_RULE } from './call-errors.ts';
 import { type DiscoveryContext, firstService, serves } from './context.ts';
 import {
@@ -21,6 +22,7 @@ export function llmsText(context: DiscoveryContext): string {
     `# ${product}`,
     '',
     `> Single HTTP calls for software agents, paid one by one, with no account. ${CHARGING_RULE} Every answer names its sources; what is not known is null, never made up.`,
+    ...(context.sandbox ? ['>', `> **Sandbox.** ${SANDBOX_NOTICE}`] : []),
     '',
     '## Buy a first call',
     '',

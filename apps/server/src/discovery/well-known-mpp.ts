@@ -1,3 +1,4 @@
+import { sandboxMark } from '../http/sandbox-notice.ts';
 import { inputSchemaOf } from '../services/json-schema.ts';
 import type { DiscoveryContext } from './context.ts';
 import { otherWaysOf } from './mpp-catalog.ts';
@@ -50,6 +51,7 @@ export function mppDocument(context: DiscoveryContext) {
     catalogUrl: `${baseUrl}/mpp/catalog`,
     openapi: `${baseUrl}/openapi.json`,
     services: soldByMpp(context).map((service) => ({
+      ...sandboxMark(context.sandbox),
       id: service.path,
       name: service.name,
       method: 'POST',

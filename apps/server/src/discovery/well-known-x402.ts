@@ -1,3 +1,4 @@
+import { sandboxMark } from '../http/sandbox-notice.ts';
 import { type DiscoveryContext, priceRange } from './context.ts';
 import { firstServiceByWallet, networksFor, walletProgramOf, walletRules } from './pay-by-wallet.ts';
 import { paymentInformation } from './payment-manifest.ts';
@@ -47,6 +48,7 @@ export function x402Document(context: DiscoveryContext) {
     payment_manifest: `${baseUrl}/x402/payment-manifest.json`,
     agent_instructions: `${baseUrl}/.well-known/agent-instructions.json`,
     services: context.services.map((service) => ({
+      ...sandboxMark(context.sandbox),
       path: `/x402/${service.path}`,
       method: 'POST',
       name: service.name,

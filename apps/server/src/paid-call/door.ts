@@ -1,4 +1,5 @@
 import type { Problem } from '../http/problem.ts';
+import { sandboxFields } from '../http/sandbox-notice.ts';
 import type { Challenge } from './challenge.ts';
 import type { Quote } from './rail.ts';
 
@@ -17,6 +18,33 @@ export interface Door {
     problem: Problem,
     requestId: string,
   ): { headers: Record<string, string>; body: Record<string, unknown> };
+}
+
+/** The same door, whose every 402 begins with what a sandbox must say before anybody pays; itself where money is real. */
+export function doorOf(sandbox: boolean, door: Door): Door {
+  if (!sandbox) return door;
+  const fields = sandboxFields(sandbox);
+  const start = JSON.stringify(fields).slice(0, -1);
+  const tell = <Answer extends { body: string }>(answer: Answer): Answer => ({
+    ...answer,
+    body: `${start},${answer.body.slice(1)}`,
+  });
+  return {
+    ...door,
+    challenge(quote) {
+      const challenge = door.challenge(quote);
+      return {
+        answer(request, refused) {
+          const answer = challenge.answer(request, refused);
+          return answer instanceof Promise ? answer.then(tell) : tell(answer);
+        },
+      };
+    },
+    dress(problem, requestId) {
+      const { headers, body } = door.dress(problem, requestId);
+      return { headers, body: problem.status === 402 ? { ...fields, ...body } : body };
+    },
+  };
 }
 
 /** `/x402/…`: prepaid credits and x402, errors in the house's own form. */

@@ -3,6 +3,7 @@ import type { Database, Transaction } from '../db/connection.ts';
 import type { RateLimit } from '../http/rate-limit.ts';
 import type { Keys } from '../keys/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { doorOf } from '../paid-call/door.ts';
 import { createPaidCall, type PaidCall, type PaidCallParts } from '../paid-call/paid-call.ts';
 import type { X402Rail } from '../rails/x402/x402.ts';
 import type { Availability } from '../services/registry.ts';
@@ -31,6 +32,7 @@ export interface TopupDoor {
 export function openTopupDoor(parts: {
   sql: Database;
   common: Omit<PaidCallParts, 'services' | 'rails' | 'door'>;
+  sandbox: boolean;
   x402: Pick<X402Rail, 'rail' | 'offered'>;
   ledger: Ledger;
   keys: Keys;
@@ -55,7 +57,7 @@ export function openTopupDoor(parts: {
     ...common,
     services: sold.map(({ service }) => service),
     rails: [rail],
-    door: topupDoor(rail, baseUrl),
+    door: doorOf(parts.sandbox, topupDoor(rail, baseUrl)),
     availability: () => (x402.offered().length > 0 ? FOR_SALE : NO_CHAIN),
     beforeAnswer: topups.grant,
   });

@@ -7,6 +7,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { generateKeyPairSigner, getBase58Decoder, type Instruction, type KeyPairSigner } from '@solana/kit';
 import { z } from 'zod';
+import { SEED } from '../../../../packages/sandbox/src/accounts.fixture.ts';
 import { type SolanaChain, startSolana } from '../../../../packages/sandbox/src/solana/solana.ts';
 import { connectPools, type Pools } from '../../src/db/connection.ts';
 import { proveBooks } from '../../src/ledger/books.ts';
@@ -332,7 +333,7 @@ const ROWS: readonly Row[] = [
 
 let chain: SolanaChain;
 before(async () => {
-  chain = await startSolana({ stateDir: null });
+  chain = await startSolana({ seed: SEED, stateDir: null });
 });
 after(() => chain?.stop());
 

@@ -328,6 +328,7 @@ export async function setStage(options: {
           sql: database.sql,
           baseUrl: here.url,
           secrets: secretsOf(['of the audit']),
+          sandbox: false,
           nowMs,
           report: () => {},
         },

@@ -34,6 +34,8 @@ before(async () => {
     upstreamsUrl: upstreams.url,
     environment: {
       ...world.environment,
+      // As a sandbox, which says more in every 402: the client must not stumble over it.
+      ...world.made,
       X402_NETWORKS: 'base,ethereum,polygon,arbitrum,solana',
       X402_RELAYER_KEYS: world.chain.accounts.relayer.privateKey,
       ...Object.fromEntries(chains.map((name) => [`UPSTREAM_${name}_BASE_URL`, world.chain.url])),

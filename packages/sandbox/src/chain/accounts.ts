@@ -1,8 +1,9 @@
 /**
- * Who acts on the sandbox chain. The keys are those of the accounts that every development node makes from one public
- * phrase: anyone knows them, so they are worth nothing on any other chain.
+ * Who acts on the sandbox's EVM chains. Those that build a chain and give its money away have the keys that every
+ * development node makes from one public phrase. Those that a payment names have keys of this installation alone: a
+ * payment that a real wallet signs by mistake must never be made out to somebody whose key everybody knows.
  */
-import { pbkdf2Sync } from 'node:crypto';
+import { createHmac, pbkdf2Sync } from 'node:crypto';
 import { type Address, bytesToHex, type Hex } from 'viem';
 import { HDKey, privateKeyToAddress } from 'viem/accounts';
 
@@ -18,23 +19,43 @@ const parent = HDKey.fromMasterSeed(pbkdf2Sync(PHRASE, 'mnemonic', 2_048, 64, 's
   "m/44'/60'/0'/0",
 );
 
-/** By role. The phrase's accounts 7 to 9 have no role and are left as the node makes them. */
-export const SANDBOX_ACCOUNTS = {
+/** No payment ever names these. The phrase's other accounts have no role and are left as the node makes them. */
+export const BUILDERS = {
   /** Builds the chain's contracts, owns the Uniswap positions, and may mint USDC. */
   deployer: account(0),
-  /** Sends the settlements of the sandbox facilitator. */
-  facilitator: account(1),
-  /** Sends settlements for the server's own settler. */
-  relayer: account(2),
-  /** Holds the USDC that goes back to payers. */
-  refunds: account(3),
-  /** Is paid. Its key is never used, and it holds no ETH. */
-  recipient: account(4),
   /** Fills the wallets that `npm run sandbox:wallet` makes. */
   faucet: account(5),
-  /** Registers ERC-8004 identities. */
-  registrar: account(6),
 };
+
+/** Whom payments are made out to, and who moves them. */
+export interface MoneyAccounts {
+  /** Sends the settlements of the sandbox facilitator. */
+  facilitator: SandboxAccount;
+  /** Sends settlements for the server's own settler. */
+  relayer: SandboxAccount;
+  /** Holds the USDC that goes back to payers. */
+  refunds: SandboxAccount;
+  /** Is paid. Its key is never used, and it holds no ETH. */
+  recipient: SandboxAccount;
+  /** Registers ERC-8004 identities. */
+  registrar: SandboxAccount;
+}
+
+/** An installation's own accounts. @param seed secret, at least 32 random bytes as text, the same for as long as its chains are kept */
+export function accountsOf(seed: string): MoneyAccounts {
+  const own = (role: keyof MoneyAccounts): SandboxAccount => {
+    const key = createHmac('sha256', seed).update(`farebox sandbox evm ${role}`).digest();
+    const privateKey = bytesToHex(key);
+    return { privateKey, address: privateKeyToAddress(privateKey) };
+  };
+  return {
+    facilitator: own('facilitator'),
+    relayer: own('relayer'),
+    refunds: own('refunds'),
+    recipient: own('recipient'),
+    registrar: own('registrar'),
+  };
+}
 
 function account(index: number): SandboxAccount {
   const key = parent.deriveChild(index).privateKey;

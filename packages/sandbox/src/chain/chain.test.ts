@@ -1,6 +1,7 @@
 /** The chain as its users meet it: what must hold so that code and signatures made for Base work here unchanged. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -26,7 +27,8 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { base } from 'viem/chains';
 import { isAlive } from '../../../../apps/server/src/db/is-alive.ts';
 import { StartError } from '../../../../apps/server/src/start-error.ts';
-import { SANDBOX_ACCOUNTS } from './accounts.ts';
+import { SANDBOX_ACCOUNTS, SEED } from '../accounts.fixture.ts';
+import { accountsOf } from './accounts.ts';
 import { type EvmChain, startEvmChain } from './chain.ts';
 import { compileContracts } from './contracts/compile.ts';
 import { ethPriceUsd } from './market-price.ts';
@@ -63,7 +65,7 @@ let folder: string;
 let chain: EvmChain;
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), 'farebox-chain-'));
-  chain = await startEvmChain({ stateDir: join(folder, 'kept') });
+  chain = await startEvmChain({ seed: SEED, stateDir: join(folder, 'kept') });
 });
 after(async () => {
   await chain.stop();
@@ -133,8 +135,13 @@ test('the chain is Base to a wallet: code, domains, funds and the clock', async 
   assert.equal(nothing.status, 'failure');
 
   const { deployer, facilitator, relayer, refunds, recipient, faucet, registrar } = SANDBOX_ACCOUNTS;
-  // The second of the well-known development accounts.
-  assert.equal(facilitator.address, '0x70997970C51812dc3A010C7d01b50e0d17dc79C8');
+  // Nobody whom a payment names is one of the accounts whose keys every toolkit's manual prints.
+  const printed = await client.request({ method: 'eth_accounts' } as never);
+  for (const { address } of [facilitator, relayer, refunds, recipient, registrar])
+    assert(!(printed as string[]).includes(address.toLowerCase()), address);
+  assert((printed as string[]).includes(faucet.address.toLowerCase()));
+  const others = accountsOf(randomBytes(32).toString('hex'));
+  assert.notEqual(others.recipient.address, recipient.address);
   assert.equal(privateKeyToAccount(registrar.privateKey).address, registrar.address);
   assert.equal(await usdcOf(refunds.address), 10_000_000_000n);
   assert.equal(await usdcOf(faucet.address), 1_000_000_000_000n);
@@ -317,7 +324,7 @@ test('a restart keeps balances, nonces, blocks and logs, and brings the pools ba
   assert.equal(before.usdc, 25_000_000n);
   assert.equal(before.block, blockHash);
   await chain.stop();
-  chain = await startEvmChain({ stateDir: join(folder, 'kept') });
+  chain = await startEvmChain({ seed: SEED, stateDir: join(folder, 'kept') });
   assert.deepEqual(await state(), before);
   for (const fee of [500, 3_000]) assert((await awayFromMarket(fee)) < 0.01);
   await mined(await wallet(SANDBOX_ACCOUNTS.faucet.privateKey).sendTransaction({ to: user.address }));
@@ -327,7 +334,7 @@ test('a restart keeps balances, nonces, blocks and logs, and brings the pools ba
 async function parentOf(stateDir: string): Promise<{ url: string; process: ChildProcess }> {
   const program = `
     import { startEvmChain } from ${JSON.stringify(join(import.meta.dirname, 'chain.ts'))};
-    const chain = await startEvmChain({ stateDir: ${JSON.stringify(stateDir)} });
+    const chain = await startEvmChain({ seed: ${JSON.stringify(SEED)}, stateDir: ${JSON.stringify(stateDir)} });
     chain.died.then((reason) => { console.log('DIED ' + reason); process.exit(3); });
     console.log(chain.url);`;
   const child = spawn(
@@ -378,7 +385,7 @@ test('killed with its parent, the chain ends too and has lost nothing; killed it
   const { keeperPid: itsKeeper } = runningOn(stateDir) ?? assert.fail();
   for (const pid of [third.process.pid ?? assert.fail(), itsKeeper]) process.kill(pid, 'SIGKILL');
   await until(() => !isAlive(itsKeeper));
-  const fourth = await startEvmChain({ stateDir });
+  const fourth = await startEvmChain({ seed: SEED, stateDir });
   assert(await silent(third.url));
   await fourth.stop();
 });
@@ -389,7 +396,7 @@ test('what keeps it from starting is said', async () => {
   const address = taken.address();
   assert(typeof address === 'object' && address !== null);
   await assert.rejects(
-    startEvmChain({ stateDir: null, port: address.port }),
+    startEvmChain({ seed: SEED, stateDir: null, port: address.port }),
     (error) => error instanceof StartError && /did not start: .*in use/is.test(error.message),
   );
   taken.close();
@@ -398,7 +405,7 @@ test('what keeps it from starting is said', async () => {
   mkdirSync(broken);
   writeFileSync(join(broken, 'state.json.gz'), gzipSync('{"block":'));
   await assert.rejects(
-    startEvmChain({ stateDir: broken }),
+    startEvmChain({ seed: SEED, stateDir: broken }),
     (error) => error instanceof StartError && /did not start: .*parse/is.test(error.message),
   );
 });

@@ -2,9 +2,9 @@
  * The sandbox's EVM chain: a node of its own with Base's chain id, on which USDC, Uniswap, ERC-8004 and what wallets
  * rely on are where Base has them. Built on the first start, kept over restarts.
  */
-import type { Address } from 'viem';
+import { type Address, parseEther } from 'viem';
 import { StartError } from '../../../../apps/server/src/start-error.ts';
-import { SANDBOX_ACCOUNTS } from './accounts.ts';
+import { accountsOf, BUILDERS, type MoneyAccounts } from './accounts.ts';
 import { CHAIN_ID, MULTICALL3, PERMIT2, UNISWAP_FACTORY, USDC } from './addresses.ts';
 import { startAnvil } from './anvil.ts';
 import { ethPriceUsd } from './market-price.ts';
@@ -13,7 +13,7 @@ import { connect, hasCode, type Node } from './node.ts';
 import { placeOwnContracts } from './own-contracts.ts';
 import { buildPermit2 } from './permit2.ts';
 import { buildUniswap, tradeToMarket } from './uniswap.ts';
-import { buildUsdc, mintUsdc } from './usdc.ts';
+import { buildUsdc, mintUsdc, usdcBalanceMicros } from './usdc.ts';
 
 export interface EvmChain {
   /** JSON-RPC over HTTP, and over websocket at the same address. */
@@ -26,22 +26,29 @@ export interface EvmChain {
 
 const REFUNDS_USDC_MICROS = 10_000_000_000n;
 const FAUCET_USDC_MICROS = 1_000_000_000_000n;
+/** As much as a development node gives its own accounts. */
+const SENDERS_WEI = parseEther('10000');
 
 /**
  * Starts the chain, a few seconds on the first start and a fraction of one later.
  *
  * @param options.stateDir where it is kept; null keeps nothing
+ * @param options.seed the installation's, as `accountsOf` takes it
  * @param options.port any free one when left out
  * @throws StartError when the node cannot be started or its state does not fit this version of the sandbox
  */
-export async function startEvmChain(options: { stateDir: string | null; port?: number }): Promise<EvmChain> {
+export async function startEvmChain(options: {
+  stateDir: string | null;
+  seed: string;
+  port?: number;
+}): Promise<EvmChain> {
   const anvil = await startAnvil({
     stateDir: options.stateDir,
     port: options.port ?? 0,
     chainId: CHAIN_ID,
   });
   try {
-    await build(connect(anvil.url));
+    await build(connect(anvil.url), accountsOf(options.seed));
   } catch (cause) {
     await anvil.stop();
     throw new StartError(
@@ -54,7 +61,7 @@ export async function startEvmChain(options: { stateDir: string | null; port?: n
 }
 
 /** Builds what is not there yet, so that a chain of an earlier version gets what later ones added. */
-async function build(node: Node): Promise<void> {
+async function build(node: Node, accounts: MoneyAccounts): Promise<void> {
   const priceUsd = ethPriceUsd(Date.now());
   const missing = async (address: Address) => !(await hasCode(node, address));
   await placeOwnContracts(node);
@@ -62,15 +69,18 @@ async function build(node: Node): Promise<void> {
   if (await missing(PERMIT2)) await buildPermit2(node);
   if (await missing(USDC)) {
     await buildUsdc(node);
-    await fund(node);
+    await mintUsdc(node, BUILDERS.faucet.address, FAUCET_USDC_MICROS);
   }
+  await fund(node, accounts);
   if (await missing(UNISWAP_FACTORY)) await buildUniswap(node, priceUsd);
   else await tradeToMarket(node, priceUsd);
 }
 
-async function fund(node: Node): Promise<void> {
-  const { refunds, faucet, recipient } = SANDBOX_ACCOUNTS;
-  await mintUsdc(node, refunds.address, REFUNDS_USDC_MICROS);
-  await mintUsdc(node, faucet.address, FAUCET_USDC_MICROS);
-  await node.setBalance({ address: recipient.address, value: 0n });
+/** Gives the installation's accounts what they work with, where they have nothing yet. */
+async function fund(node: Node, { recipient: _, ...senders }: MoneyAccounts): Promise<void> {
+  for (const { address } of Object.values(senders)) {
+    if ((await node.getBalance({ address })) === 0n) await node.setBalance({ address, value: SENDERS_WEI });
+  }
+  const { address: refunds } = senders.refunds;
+  if ((await usdcBalanceMicros(node, refunds)) === 0n) await mintUsdc(node, refunds, REFUNDS_USDC_MICROS);
 }

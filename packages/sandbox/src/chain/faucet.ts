@@ -1,6 +1,6 @@
 /** Gives sandbox money to a wallet on the EVM chain. */
 import type { Address } from 'viem';
-import { SANDBOX_ACCOUNTS } from './accounts.ts';
+import { BUILDERS } from './accounts.ts';
 import { connect, transact } from './node.ts';
 import { transferUsdc, usdcBalanceMicros } from './usdc.ts';
 
@@ -16,7 +16,7 @@ export interface Holdings {
  */
 export async function fund(rpcUrl: string, wallet: Address, gift: Holdings): Promise<Holdings> {
   const node = connect(rpcUrl);
-  const { address: faucet } = SANDBOX_ACCOUNTS.faucet;
+  const { address: faucet } = BUILDERS.faucet;
   await transferUsdc(node, faucet, wallet, gift.usdcMicros);
   await transact(node, { from: faucet, to: wallet, value: gift.ethWei });
   return {

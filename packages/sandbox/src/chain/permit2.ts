@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { concatHex, type Hex } from 'viem';
-import { SANDBOX_ACCOUNTS } from './accounts.ts';
+import { BUILDERS } from './accounts.ts';
 import { CREATE2_DEPLOYER } from './addresses.ts';
 import { type Node, transact } from './node.ts';
 
@@ -13,7 +13,7 @@ const FILE = join(import.meta.dirname, 'permit2', 'Permit2.json');
 export async function buildPermit2(node: Node): Promise<void> {
   const { creationCode }: { creationCode: Hex } = JSON.parse(readFileSync(FILE, 'utf8'));
   await transact(node, {
-    from: SANDBOX_ACCOUNTS.deployer.address,
+    from: BUILDERS.deployer.address,
     to: CREATE2_DEPLOYER,
     data: concatHex([SALT, creationCode]),
   });

@@ -2,11 +2,11 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type Address, concatHex, getAddress, type Hex, isHex } from 'viem';
-import { SANDBOX_ACCOUNTS } from './accounts.ts';
+import { BUILDERS } from './accounts.ts';
 import { type Node, transact } from './node.ts';
 
 const require = createRequire(import.meta.url);
-const deployer = SANDBOX_ACCOUNTS.deployer.address;
+const deployer = BUILDERS.deployer.address;
 /** More than any constructor here takes, less than a block holds. */
 const CONSTRUCTOR_GAS = 16_000_000n;
 

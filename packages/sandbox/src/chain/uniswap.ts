@@ -1,6 +1,6 @@
 /** Uniswap v3 from its published code, with two pools of WETH and USDC at the price of the sandbox's market. */
 import { encodeAbiParameters, encodeFunctionData, maxUint256, parseAbi, parseEther } from 'viem';
-import { SANDBOX_ACCOUNTS } from './accounts.ts';
+import { BUILDERS } from './accounts.ts';
 import {
   UNISWAP_FACTORY,
   UNISWAP_POSITIONS,
@@ -15,7 +15,7 @@ import { mintUsdc } from './usdc.ts';
 
 const CORE = '@uniswap/v3-core/artifacts/contracts';
 const PERIPHERY = '@uniswap/v3-periphery/artifacts/contracts';
-const deployer = SANDBOX_ACCOUNTS.deployer.address;
+const deployer = BUILDERS.deployer.address;
 
 /** WETH is the pools' token 0, USDC token 1. Positions cover all prices; `maxTick` fits the fee's tick spacing. */
 const POOLS = [

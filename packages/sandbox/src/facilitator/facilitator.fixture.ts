@@ -21,7 +21,7 @@ import {
 } from 'viem';
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
 import { base } from 'viem/chains';
-import { SANDBOX_ACCOUNTS } from '../chain/accounts.ts';
+import { SANDBOX_ACCOUNTS } from '../accounts.fixture.ts';
 
 const USDC: Address = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
 export const RECIPIENT = SANDBOX_ACCOUNTS.recipient.address;

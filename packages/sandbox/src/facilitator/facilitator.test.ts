@@ -9,7 +9,7 @@ import { HTTPFacilitatorClient } from '@x402/core/http';
 import type { PaymentRequirements } from '@x402/core/types';
 import { declareDiscoveryExtension, withBazaar } from '@x402/extensions/bazaar';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
-import { SANDBOX_ACCOUNTS } from '../chain/accounts.ts';
+import { SANDBOX_ACCOUNTS, SEED } from '../accounts.fixture.ts';
 import { startEvmChain } from '../chain/chain.ts';
 import {
   asHex,
@@ -49,7 +49,7 @@ let ledger: ReturnType<typeof openLedger>;
 let facilitator: Facilitator;
 let client: HTTPFacilitatorClient;
 before(async () => {
-  chain = await startEvmChain({ stateDir: null });
+  chain = await startEvmChain({ seed: SEED, stateDir: null });
   ledger = openLedger(chain.url);
   facilitator = await startFacilitator({ evm: evmOf(chain.url), solana: null });
   client = new HTTPFacilitatorClient({ url: facilitator.url, timeoutMs: 20_000 });
@@ -525,7 +525,7 @@ describe('faults on order', () => {
 });
 
 test('a node that is away is no refusal', async () => {
-  const gone = await startEvmChain({ stateDir: null });
+  const gone = await startEvmChain({ seed: SEED, stateDir: null });
   const other = await startFacilitator({ evm: evmOf(gone.url), solana: null });
   await gone.stop();
   try {

@@ -6,7 +6,7 @@ import { HTTPFacilitatorClient } from '@x402/core/http';
 import type { PaymentRequirements } from '@x402/core/types';
 import { ExactSvmScheme } from '@x402/svm/exact/client';
 import { ExactSvmSchemeV1 } from '@x402/svm/exact/v1/client';
-import { secretKeyOf, signerOf } from '../solana/accounts.ts';
+import { SEED, secretKeyOf, signerOf } from '../accounts.fixture.ts';
 import { usdcAccountOf } from '../solana/genesis.ts';
 import { USDC_MINT } from '../solana/programs.ts';
 import { type SolanaChain, startSolana } from '../solana/solana.ts';
@@ -23,7 +23,7 @@ let client: HTTPFacilitatorClient;
 let recipient: Address;
 let feePayer: Address;
 before(async () => {
-  chain = await startSolana({ stateDir: null });
+  chain = await startSolana({ seed: SEED, stateDir: null });
   facilitator = await startFacilitator({ evm: null, solana: await solanaOf(chain.url) });
   client = new HTTPFacilitatorClient({ url: facilitator.url, timeoutMs: 20_000 });
   recipient = (await signerOf('recipient')).address;

@@ -1,5 +1,8 @@
-/** Who is who on the sandbox's Solana: the same keys in every sandbox, so they are worth nothing outside of it. */
-import { createHash, createPrivateKey, createPublicKey } from 'node:crypto';
+/**
+ * Who is who on the sandbox's Solana. The faucet, which no payment ever names, has the same key in every sandbox; the
+ * others have keys of this installation alone, as on the EVM chains.
+ */
+import { createHash, createHmac, createPrivateKey, createPublicKey } from 'node:crypto';
 import { createKeyPairSignerFromPrivateKeyBytes, getBase58Decoder, type KeyPairSigner } from '@solana/kit';
 
 /**
@@ -12,28 +15,31 @@ import { createKeyPairSignerFromPrivateKeyBytes, getBase58Decoder, type KeyPairS
 export const SOLANA_ROLES = ['facilitator', 'settler', 'refunds', 'recipient', 'faucet'] as const;
 export type SolanaRole = (typeof SOLANA_ROLES)[number];
 
-/** The role's ed25519 seed, 32 bytes: the SHA-256 of `farebox sandbox solana <role>`. */
-function seedOf(role: SolanaRole): Uint8Array {
-  return createHash('sha256').update(`farebox sandbox solana ${role}`).digest();
+/** The role's ed25519 seed, 32 bytes. */
+function seedOf(seed: string, role: SolanaRole): Uint8Array {
+  const name = `farebox sandbox solana ${role}`;
+  return role === 'faucet'
+    ? createHash('sha256').update(name).digest()
+    : createHmac('sha256', seed).update(name).digest();
 }
 
-/** Signs for a role. */
-export function signerOf(role: SolanaRole): Promise<KeyPairSigner> {
-  return createKeyPairSignerFromPrivateKeyBytes(seedOf(role));
+/** Signs for a role. @param seed the installation's, as `accountsOf` of the EVM chains takes it */
+export function signerOf(seed: string, role: SolanaRole): Promise<KeyPairSigner> {
+  return createKeyPairSignerFromPrivateKeyBytes(seedOf(seed, role));
 }
 
 /** What stands before the seed of an ed25519 key in PKCS #8. */
 const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /** The role's key as Solana's own tools keep it: 64 bytes, the seed and then the public key. */
-export function secretKeyOf(role: SolanaRole): Uint8Array {
-  const seed = seedOf(role);
-  const key = createPrivateKey({ key: Buffer.concat([PKCS8, seed]), format: 'der', type: 'pkcs8' });
+export function secretKeyOf(seed: string, role: SolanaRole): Uint8Array {
+  const own = seedOf(seed, role);
+  const key = createPrivateKey({ key: Buffer.concat([PKCS8, own]), format: 'der', type: 'pkcs8' });
   const publicKey = createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-32);
-  return new Uint8Array(Buffer.concat([seed, publicKey]));
+  return new Uint8Array(Buffer.concat([own, publicKey]));
 }
 
 /** The same in base58, as wallets and the server's configuration have it. */
-export function privateKeyOf(role: SolanaRole): string {
-  return getBase58Decoder().decode(secretKeyOf(role));
+export function privateKeyOf(seed: string, role: SolanaRole): string {
+  return getBase58Decoder().decode(secretKeyOf(seed, role));
 }

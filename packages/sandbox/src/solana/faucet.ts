@@ -36,8 +36,8 @@ export interface Faucet {
   give(to: Address, amounts: { lamports: bigint; usdcUnits: bigint }): Promise<string>;
 }
 
-export async function openFaucet(bank: Bank): Promise<Faucet> {
-  const signer = await signerOf('faucet');
+export async function openFaucet(bank: Bank, seed: string): Promise<Faucet> {
+  const signer = await signerOf(seed, 'faucet');
   let given = 0;
   return {
     async give(to, { lamports, usdcUnits }) {

@@ -20,11 +20,11 @@ const REFUNDS_UNITS = 10_000_000_000n;
 const INITIALIZED = 1;
 
 /** Writes the accounts that are not there yet. */
-export async function bringIntoBeing(bank: Bank): Promise<void> {
+export async function bringIntoBeing(bank: Bank, seed: string): Promise<void> {
   const owners = await Promise.all(
-    SOLANA_ROLES.map(async (role) => ({ role, address: (await signerOf(role)).address })),
+    SOLANA_ROLES.map(async (role) => ({ role, address: (await signerOf(seed, role)).address })),
   );
-  const { address: faucet } = await signerOf('faucet');
+  const { address: faucet } = await signerOf(seed, 'faucet');
   ensure(
     bank,
     USDC_MINT,
@@ -66,9 +66,10 @@ export async function bringIntoBeing(bank: Bank): Promise<void> {
 /** Gives the one who pays refunds what it holds at first, by a transaction as any other. */
 export async function stockRefunds(
   bank: Bank,
+  seed: string,
   give: (to: Address, amounts: { lamports: bigint; usdcUnits: bigint }) => Promise<unknown>,
 ): Promise<void> {
-  const { address } = await signerOf('refunds');
+  const { address } = await signerOf(seed, 'refunds');
   const account = bank.account(await usdcAccountOf(address));
   if (account !== null && readToken(account)?.amount === 0n)
     await give(address, { lamports: 0n, usdcUnits: REFUNDS_UNITS });

@@ -34,7 +34,8 @@ import type { PaymentPayload, PaymentRequirements } from '@x402/core/types';
 import { toFacilitatorSvmSigner } from '@x402/svm';
 import { ExactSvmScheme } from '@x402/svm/exact/client';
 import { registerExactSvmScheme } from '@x402/svm/exact/facilitator';
-import { secretKeyOf, signerOf } from './accounts.ts';
+import { SEED, secretKeyOf, signerOf } from '../accounts.fixture.ts';
+import { secretKeyOf as secretKeyOfAny } from './accounts.ts';
 import { usdcAccountOf } from './genesis.ts';
 import { TOKEN_PROGRAM, USDC_MINT } from './programs.ts';
 import { type SolanaChain, startSolana } from './solana.ts';
@@ -43,7 +44,7 @@ const NETWORK = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
 const SOL = 1_000_000_000;
 
 async function chainFor(context: TestContext, stateDir: string | null = null): Promise<SolanaChain> {
-  const chain = await startSolana({ stateDir });
+  const chain = await startSolana({ seed: SEED, stateDir });
   context.after(() => chain.stop());
   return chain;
 }
@@ -460,7 +461,7 @@ describe('as a node', () => {
 
 test('the chain goes on after a restart, and knows what landed', async (context) => {
   const stateDir = mkdtempSync(join(tmpdir(), 'farebox-solana-'));
-  const first = await startSolana({ stateDir });
+  const first = await startSolana({ seed: SEED, stateDir });
   const from = await funded(first.url);
   const { address: to } = await signerOf('recipient');
   const { wire, signature } = await wireTransfer(first.url, from, to, 9n);
@@ -498,20 +499,24 @@ test('what happened is on disk before the node stops; a damaged file is refused'
 
   // What a killed node would leave behind.
   copyFileSync(file, join(copyDir, 'solana.state'));
-  const second = await startSolana({ stateDir: copyDir });
+  const second = await startSolana({ seed: SEED, stateDir: copyDir });
   assert.equal(await usdcOf(second.url, to), '9');
   await second.stop();
   truncateSync(join(copyDir, 'solana.state'), 100_000);
-  await assert.rejects(startSolana({ stateDir: copyDir }), /is damaged/);
+  await assert.rejects(startSolana({ seed: SEED, stateDir: copyDir }), /is damaged/);
   for (const directory of [stateDir, copyDir]) context.after(() => rmSync(directory, { recursive: true }));
 });
 
-test('a role has the key that its name gives', async () => {
-  const secret = secretKeyOf('recipient');
-  // sha256sum of "farebox sandbox solana recipient"
+test('who hands money out has one key everywhere; who takes any has one of the installation', async () => {
+  const secret = secretKeyOf('faucet');
+  // sha256sum of "farebox sandbox solana faucet"
   assert.equal(
     Buffer.from(secret.subarray(0, 32)).toString('hex'),
-    'ae69b70ad0436b2ab9b2cae53c3ed827bb31280f04c7ffd6cca127102fe55c35',
+    '231d776aa20f8fc73c44fd57190f9bf5d9ac051695322dd0bdbb1e16fe7fe67b',
   );
+  for (const role of ['recipient', 'facilitator', 'settler', 'refunds'] as const) {
+    assert.notDeepEqual(secretKeyOf(role), secretKeyOfAny('b'.repeat(64), role), role);
+    assert.deepEqual(secretKeyOf(role), secretKeyOfAny(SEED, role), role);
+  }
   assert.equal(secret.length, 64);
 });

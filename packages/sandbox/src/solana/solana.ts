@@ -28,15 +28,20 @@ export interface SolanaChain {
  * Starts the chain on 127.0.0.1.
  *
  * @param options.stateDir the folder that keeps the chain over a restart; null keeps nothing
+ * @param options.seed the installation's, as `signerOf` takes it
  * @param options.port any free one if absent or 0
  * @throws Error if the port is taken, or if what the folder holds cannot be read
  */
-export async function startSolana(options: { stateDir: string | null; port?: number }): Promise<SolanaChain> {
+export async function startSolana(options: {
+  stateDir: string | null;
+  seed: string;
+  port?: number;
+}): Promise<SolanaChain> {
   const kept = options.stateDir === null ? null : readState(options.stateDir);
   const bank = openBank({ clock: kept?.clock ?? newClockState(), rest: kept });
-  await bringIntoBeing(bank);
-  const faucet = await openFaucet(bank);
-  await stockRefunds(bank, faucet.give);
+  await bringIntoBeing(bank, options.seed);
+  const faucet = await openFaucet(bank, options.seed);
+  await stockRefunds(bank, options.seed, faucet.give);
   const node = { bank, faucet, faults: openFaults() };
   const app = serve(answerCalls(node));
   const subscriptions = serveSubscriptions(app.server, bank);

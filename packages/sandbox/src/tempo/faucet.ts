@@ -1,7 +1,7 @@
 /** Gives sandbox money to a wallet on Tempo. */
 import type { Address } from 'viem';
 import { Actions } from 'viem/tempo';
-import { SANDBOX_ACCOUNTS } from '../chain/accounts.ts';
+import { BUILDERS } from '../chain/accounts.ts';
 import { PATH_USD, USDC_E } from './addresses.ts';
 import { by, connect } from './node.ts';
 
@@ -19,7 +19,7 @@ const PATH_USD_MICROS = 1_000_000n;
  */
 export async function fundTempo(rpcUrl: string, wallet: Address, usdcMicros: bigint): Promise<bigint> {
   const node = connect(rpcUrl);
-  const { faucet } = SANDBOX_ACCOUNTS;
+  const { faucet } = BUILDERS;
   await Actions.token.transferSync(node, {
     ...by(faucet),
     ...{ token: PATH_USD, to: wallet, amount: PATH_USD_MICROS },

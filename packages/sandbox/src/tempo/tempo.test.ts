@@ -14,7 +14,7 @@ import { Mppx, tempo } from 'mppx/server';
 import { type Address, createPublicClient, type Hex, http, isHex, parseAbi, parseAbiItem } from 'viem';
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
 import { tempo as tempoNetwork } from 'viem/tempo/chains';
-import { SANDBOX_ACCOUNTS } from '../chain/accounts.ts';
+import { SANDBOX_ACCOUNTS, SEED } from '../accounts.fixture.ts';
 import { fundTempo } from './faucet.ts';
 import { connect } from './node.ts';
 import { startTempo, type TempoChain } from './tempo.ts';
@@ -40,7 +40,7 @@ let shop: Server;
 let shopUrl: string;
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), 'farebox-tempo-'));
-  chain = await startTempo({ stateDir: folder });
+  chain = await startTempo({ seed: SEED, stateDir: folder });
   shop = createServer(async (request, response) => {
     const { authorization } = request.headers;
     const sale = await payments().charge({ amount: '0.25', description: 'ping', scope: 'POST /ping' })(
@@ -165,7 +165,7 @@ test('a restart keeps balances, receipts and logs, but not the many blocks in wh
   );
   assert(saved.blocks.length < 400, `${saved.blocks.length} blocks`);
 
-  chain = await startTempo({ stateDir: folder });
+  chain = await startTempo({ seed: SEED, stateDir: folder });
   assert((await reader().getBlockNumber()) > newest);
   assert.deepEqual(await state(), before);
   await pay(account);

@@ -3,10 +3,11 @@
  * first start, kept over restarts.
  */
 import { StartError } from '../../../../apps/server/src/start-error.ts';
+import { accountsOf } from '../chain/accounts.ts';
 import { startAnvil } from '../chain/anvil.ts';
 import { BLOCK_HASHES, TEMPO_CHAIN_ID, USDC_E } from './addresses.ts';
 import { connect, hasCode, type TempoNode } from './node.ts';
-import { buildUsdcE } from './usdc-e.ts';
+import { buildUsdcE, stockRefunds } from './usdc-e.ts';
 
 export interface TempoChain {
   /** JSON-RPC over HTTP, and over websocket at the same address. */
@@ -21,10 +22,15 @@ export interface TempoChain {
  * Starts the chain.
  *
  * @param options.stateDir where it is kept; null keeps nothing
+ * @param options.seed the installation's, as `accountsOf` takes it
  * @param options.port any free one when left out
  * @throws StartError when the node cannot be started or its state does not fit this version of the sandbox
  */
-export async function startTempo(options: { stateDir: string | null; port?: number }): Promise<TempoChain> {
+export async function startTempo(options: {
+  stateDir: string | null;
+  seed: string;
+  port?: number;
+}): Promise<TempoChain> {
   const anvil = await startAnvil({
     stateDir: options.stateDir,
     port: options.port ?? 0,
@@ -32,7 +38,9 @@ export async function startTempo(options: { stateDir: string | null; port?: numb
     network: 'tempo',
   });
   try {
-    await build(connect(anvil.url));
+    const node = connect(anvil.url);
+    await build(node);
+    await stockRefunds(node, accountsOf(options.seed).refunds.address);
   } catch (cause) {
     await anvil.stop();
     throw new StartError(

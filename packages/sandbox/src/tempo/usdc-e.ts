@@ -5,11 +5,11 @@
 import { gunzipSync } from 'node:zlib';
 import { type Address, type Hex, keccak256, toHex } from 'viem';
 import { Actions } from 'viem/tempo';
-import { SANDBOX_ACCOUNTS } from '../chain/accounts.ts';
+import { BUILDERS } from '../chain/accounts.ts';
 import { PATH_USD, USDC_E } from './addresses.ts';
 import { by, type TempoNode } from './node.ts';
 
-const { deployer, refunds, faucet } = SANDBOX_ACCOUNTS;
+const { deployer, faucet } = BUILDERS;
 const REFUNDS_MICROS = 10_000_000_000n;
 const FAUCET_MICROS = 1_000_000_000_000n;
 const FEE_POOL_MICROS = 1_000_000_000n;
@@ -19,7 +19,7 @@ interface Dump {
   accounts: Readonly<Record<string, { code: Hex; storage: Readonly<Record<string, Hex>> }>>;
 }
 
-/** Makes the token, with the deployer as every authority, and fills the accounts that hold some. */
+/** Makes the token, with the deployer as every authority, and fills the faucet. */
 export async function buildUsdcE(node: TempoNode): Promise<void> {
   const { token: twin } = await Actions.token.createSync(node, {
     ...by(deployer),
@@ -33,13 +33,23 @@ export async function buildUsdcE(node: TempoNode): Promise<void> {
     ...by(deployer),
     ...{ token: USDC_E, roles: ['issuer'], to: deployer.address },
   });
-  await mint(node, refunds.address, REFUNDS_MICROS);
   await mint(node, faucet.address, FAUCET_MICROS);
   // A fee that is paid in USDC.e is changed here into what the validator wants.
   await Actions.amm.mintSync(node, {
     ...by(deployer),
     ...{ userTokenAddress: USDC_E, validatorTokenAddress: PATH_USD },
     ...{ validatorTokenAmount: FEE_POOL_MICROS, to: deployer.address },
+  });
+}
+
+/** Gives the one who pays refunds what it works with, where it has nothing yet: USDC.e, and what the node wants to see beside it. */
+export async function stockRefunds(node: TempoNode, refunds: Address): Promise<void> {
+  const { amount } = await Actions.token.getBalance(node, { token: USDC_E, account: refunds });
+  if (amount > 0n) return;
+  await mint(node, refunds, REFUNDS_MICROS);
+  await Actions.token.transferSync(node, {
+    ...by(faucet),
+    ...{ token: PATH_USD, to: refunds, amount: FEE_POOL_MICROS },
   });
 }
 

@@ -27,6 +27,7 @@ import {
 import { createEndingSender } from '../../relayer/ending-sender.ts';
 import { auditNetwork, type ChainAudit } from '../x402/audit.ts';
 import type { Hex } from '../x402/eip3009.ts';
+import { hasEverReceived, tellingStrangers } from '../x402/strangers.ts';
 import type { AuthorizationSettler } from '../x402/x402.ts';
 import {
   isBoundTo,
@@ -111,6 +112,8 @@ function createMppRail(
   parts: {
     sql: Database;
     evm: AuthorizationSettler | null;
+    /** Whether the money is that of a sandbox, which every challenge says. */
+    sandbox: boolean;
     nowMs(): number;
     report(network: string, step: 'verify' | 'settle', outcome: string): void;
   },
@@ -461,15 +464,19 @@ function createMppRail(
   const onTempo =
     rpc === null || sender === null
       ? null
-      : tempoPayments({
-          rpc,
-          refunds:
-            refundKey === null
-              ? null
-              : tempoRefunds({ rpc, sender, chainId: TEMPO_CHAIN_ID, privateKey: refundKey }),
-          nowMs: parts.nowMs,
-          report: (step, outcome) => parts.report(TEMPO, step, outcome),
-        });
+      : tellingStrangers(
+          parts.sandbox,
+          tempoPayments({
+            rpc,
+            refunds:
+              refundKey === null
+                ? null
+                : tempoRefunds({ rpc, sender, chainId: TEMPO_CHAIN_ID, privateKey: refundKey }),
+            nowMs: parts.nowMs,
+            report: (step, outcome) => parts.report(TEMPO, step, outcome),
+          }),
+          (payment) => hasEverReceived(rpc, payment),
+        );
 
   const chains: Chains = {
     async verify(payment) {
@@ -546,7 +553,7 @@ function createMppRail(
       if (offered.length === 0) return { headers: {}, body: { ...UNPAID } };
       const options = {
         amount: amountOf(quote),
-        description: quote.service.name,
+        description: parts.sandbox ? `${quote.service.name} (sandbox: no real money)` : quote.service.name,
         scope: scopeOf(quote),
         // Without something of its own a challenge would be the same as any other of its millisecond.
         meta: { n: randomUUID(), ...(digest === null ? {} : { b: digest }) },

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { type Address, erc20Abi, type Hex } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import { SEED } from '../../../../../packages/sandbox/src/accounts.fixture.ts';
 import { USDC_E } from '../../../../../packages/sandbox/src/tempo/addresses.ts';
 import { fundTempo } from '../../../../../packages/sandbox/src/tempo/faucet.ts';
 import { connect } from '../../../../../packages/sandbox/src/tempo/node.ts';
@@ -21,7 +22,7 @@ const AMOUNT = 50_000n;
 let chain: TempoChain;
 let database: TestDatabase;
 before(async () => {
-  [chain, database] = await Promise.all([startTempo({ stateDir: null }), openTestDatabase()]);
+  [chain, database] = await Promise.all([startTempo({ seed: SEED, stateDir: null }), openTestDatabase()]);
 });
 after(() => Promise.all([chain?.stop(), database?.close()]));
 

@@ -8,6 +8,7 @@ import {
   getTransactionDecoder,
   type KeyPairSigner,
 } from '@solana/kit';
+import { SEED } from '../../../../../packages/sandbox/src/accounts.fixture.ts';
 import { USDC_MINT } from '../../../../../packages/sandbox/src/solana/programs.ts';
 import { type SolanaChain, startSolana } from '../../../../../packages/sandbox/src/solana/solana.ts';
 import { startNodeWire } from '../../../test/fire/x402-node.fixture.ts';
@@ -37,7 +38,7 @@ let rpc: BatchingRpc;
 let us: KeyPairSigner;
 let feePayer: KeyPairSigner;
 before(async () => {
-  chain = await startSolana({ stateDir: null });
+  chain = await startSolana({ seed: SEED, stateDir: null });
   node = solanaNode(chain.url);
   wire = await startNodeWire(chain.url);
   rpc = connectRpc(wire.url, { timeoutMs: 30_000 });

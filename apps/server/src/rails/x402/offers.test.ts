@@ -13,6 +13,7 @@ const EVERYWHERE: OfferedNetwork[] = NETWORKS.map((network) => ({
   network,
   payTo: network.kind === 'evm' ? '0x000000000000000000000000000000000000dEaD' : 'So1anaRecipient',
   feePayer: network.kind === 'evm' ? null : 'So1anaFeePayer',
+  sandbox: false,
 }));
 const quotes: Quote[] = (await loadServices()).map((service) => ({
   service,

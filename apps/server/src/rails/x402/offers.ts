@@ -1,4 +1,5 @@
 /** What a 402 says about paying by x402: version 2 in the header, version 1 in the body. */
+import { sandboxFields, sandboxMark } from '../../http/sandbox-notice.ts';
 import { newClaimSecret } from '../../paid-call/claim.ts';
 import type { Quote } from '../../paid-call/rail.ts';
 import { inputSchemaOf, withoutProse } from '../../services/json-schema.ts';
@@ -21,13 +22,21 @@ export interface OfferedNetwork {
   payTo: string;
   /** Solana: who pays the fee and sends the transaction. */
   feePayer: string | null;
+  /** Whether the money there is that of a sandbox. */
+  sandbox: boolean;
+}
+
+/** What is beside the terms themselves, and comes back with the payment. */
+function extraOf({ network, feePayer, sandbox }: OfferedNetwork): Record<string, unknown> {
+  return {
+    ...(network.kind === 'evm' ? network.domain : { feePayer }),
+    ...sandboxMark(sandbox),
+  };
 }
 
 /** The terms of one chain, as version 2 writes them; also what a facilitator is given. */
-export function requirementsV2(
-  { network, payTo, feePayer }: OfferedNetwork,
-  quote: Quote,
-): Record<string, unknown> {
+export function requirementsV2(offered: OfferedNetwork, quote: Quote): Record<string, unknown> {
+  const { network, payTo } = offered;
   return {
     scheme: 'exact',
     network: network.id,
@@ -35,15 +44,13 @@ export function requirementsV2(
     asset: network.asset,
     payTo,
     maxTimeoutSeconds: MAX_TIMEOUT_SECONDS,
-    extra: network.kind === 'evm' ? { ...network.domain } : { feePayer },
+    extra: extraOf(offered),
   };
 }
 
 /** As `requirementsV2`, as version 1 writes them. */
-export function requirementsV1(
-  { network, payTo, feePayer }: OfferedNetwork,
-  quote: Quote,
-): Record<string, unknown> {
+export function requirementsV1(offered: OfferedNetwork, quote: Quote): Record<string, unknown> {
+  const { network, payTo } = offered;
   return {
     scheme: 'exact',
     network: network.legacyName,
@@ -54,7 +61,7 @@ export function requirementsV1(
     payTo,
     maxTimeoutSeconds: MAX_TIMEOUT_SECONDS,
     asset: network.asset,
-    extra: network.kind === 'evm' ? { ...network.domain } : { feePayer },
+    extra: extraOf(offered),
   };
 }
 
@@ -87,6 +94,7 @@ export function paymentRequiredHeader(
   const start = (error: string) => {
     const document = {
       x402Version: 2,
+      ...sandboxFields(offered.some(({ sandbox }) => sandbox)),
       error,
       resource: {
         url: quote.resourceUrl,

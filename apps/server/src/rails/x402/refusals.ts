@@ -35,6 +35,10 @@ const REASONS = {
     'The payer does not hold the price.',
     'Fund the wallet; the same payment is good until it expires.',
   ],
+  NOT_A_SANDBOX_WALLET: [
+    'This is a sandbox, and no money of it has ever reached this wallet: it may be one that holds real money. Nothing was taken.',
+    'Never sign a payment to a sandbox with a real wallet. Pay from one that `npm run sandbox:wallet` makes.',
+  ],
   PAYMENT_AUTHORIZATION_USED: [
     'This authorization was used or cancelled, and did not pay us.',
     'Sign a new one with a fresh nonce.',

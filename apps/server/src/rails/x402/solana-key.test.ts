@@ -9,7 +9,7 @@ import {
   type SignatureBytes,
   verifySignature,
 } from '@solana/kit';
-import { privateKeyOf, secretKeyOf, signerOf } from '../../../../../packages/sandbox/src/solana/accounts.ts';
+import { privateKeyOf, secretKeyOf, signerOf } from '../../../../../packages/sandbox/src/accounts.fixture.ts';
 import { readSolanaKey } from './solana-key.ts';
 
 test('a key is read as wallets and as the command line keep it, and signs as the library does', async () => {

@@ -47,6 +47,7 @@ import { readSolanaKey } from './solana-key.ts';
 import { solanaRefunds } from './solana-refunds.ts';
 import { solanaChain } from './solana-sending.ts';
 import { type SolanaSettler, solanaSettler } from './solana-settler.ts';
+import { hasEverReceived, hasTokenAccount, tellingStrangers } from './strangers.ts';
 import {
   isPoor,
   readSolanaTransfer,
@@ -167,11 +168,13 @@ export function createX402Rail(
     sql: Database;
     baseUrl: string;
     secrets: Secrets;
+    /** Whether the money is that of a sandbox, which every offer says. */
+    sandbox: boolean;
     nowMs(): number;
     report(network: string, step: 'verify' | 'settle', outcome: string): void;
   },
 ): X402Rail {
-  const { nowMs } = parts;
+  const { nowMs, sandbox } = parts;
   const facilitators = config.facilitatorUrls.map((url) => ({
     client: connectFacilitator(url, config.facilitatorToken),
     kinds: [] as SupportedKinds,
@@ -241,7 +244,11 @@ export function createX402Rail(
         nowMs,
       });
       const refunds = refundKey === null ? null : solanaRefunds({ rpc, sender, key: refundKey, nowMs });
-      const payments = svmPayments({ network, rpc, nowMs, settler, refunds, ...common });
+      const payments = tellingStrangers(
+        sandbox,
+        svmPayments({ network, rpc, nowMs, settler, refunds, ...common }),
+        (payment) => hasTokenAccount(rpc, payment),
+      );
       opened.set(network.id, { network, rpc, payTo, payments, settler, sender });
       continue;
     }
@@ -267,10 +274,14 @@ export function createX402Rail(
       rpc,
       payTo: payTo.toLowerCase(),
       chain,
-      payments: evmPayments({
-        ...{ chain, relayer, refunds, ...common },
-        wallets: { factories, lostGas, worthWei: (units) => worthWei(network, units) },
-      }),
+      payments: tellingStrangers(
+        sandbox,
+        evmPayments({
+          ...{ chain, relayer, refunds, ...common },
+          wallets: { factories, lostGas, worthWei: (units) => worthWei(network, units) },
+        }),
+        (payment) => hasEverReceived(rpc, payment),
+      ),
       settling: relayer === null ? null : { relayer, isAble: true, costWei: 0n },
       refunding: refunds === null ? null : { relayer: refunds, isAble: true, costWei: 0n },
     });
@@ -312,7 +323,7 @@ export function createX402Rail(
       const settles =
         settling?.isAble ?? (ownFeePayer(network) !== null || facilitatorsFor(network, 2).length > 0);
       if (payTo === null || !settles || (network.kind === 'solana' && feePayer === null)) return [];
-      return [{ network, payTo, feePayer }];
+      return [{ network, payTo, feePayer, sandbox }];
     });
   }
 
@@ -753,7 +764,7 @@ export function createX402Rail(
         isSignedByPayer: (authorization, signature) =>
           chain.isSignedByPayer(authorizationOf(authorization), signature),
         evidenceOf: (authorization, signature, quote) => {
-          const requirements = requirementsV2({ network, payTo, feePayer: null }, quote);
+          const requirements = requirementsV2({ network, payTo, feePayer: null, sandbox }, quote);
           return evidenceOf(authorization, signature, quote, (payload) => ({
             x402Version: 2,
             paymentPayload: { x402Version: 2, accepted: requirements, payload },
