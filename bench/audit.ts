@@ -211,9 +211,11 @@ function falseAlarms(folders: readonly string[]): string[] {
   let files = 0;
   let flagged = 0;
   for (const folder of folders) {
-    const all = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
-      (name) => name.endsWith('.sol') && !/(^|\/)(test|mocks?|node_modules)\//.test(name),
-    );
+    // Compiled output has folders that are called as their source.
+    const all = readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && entry.name.endsWith('.sol'))
+      .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+      .filter((name) => !/(^|\/)(test|mocks?|node_modules)\//.test(name));
     const alarms = all.filter((name) => {
       const sources = closure(folder, name);
       return analyse(readSource(sources).program).some(

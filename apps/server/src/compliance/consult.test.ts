@@ -1,23 +1,45 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { covered, jurisdictionOf, rulesFor, subjectsOf } from './consult.ts';
-import { JURISDICTIONS, RULES, RULES_AS_OF, SUBJECTS } from './rules.ts';
+import { covered, inForceOn, jurisdictionOf, rulesFor, subjectsOf } from './consult.ts';
+import { JURISDICTIONS, type Rule, SUBJECTS } from './rule.ts';
+import { RULES, RULES_AS_OF } from './rules.ts';
+
+/** YYYY, YYYY-MM or YYYY-MM-DD of a day, month or year that exists. */
+const isDate = (text: string) =>
+  /^\d{4}(-\d{2}(-\d{2})?)?$/.test(text) &&
+  new Date(`${text}${'-01'.repeat((10 - text.length) / 3)}T00:00:00Z`).toISOString().startsWith(text);
 
 describe('the rule base', () => {
-  it('gives each rule a citation, an address and a date that exists', () => {
+  it('gives each rule a citation, an address, a date that exists, and the pages it was held against', () => {
     const ids = new Set<string>();
-    for (const { id, citation, url, since, trigger, obligations, jurisdiction, subjects } of RULES) {
+    for (const rule of RULES) {
+      const { id, citation, url, since, begins, trigger, obligations, jurisdiction, subjects, read } = rule;
       assert(!ids.has(id), `${id} stands twice`);
       ids.add(id);
       // A law, regulation, rule, notice or judgment has a number, or a year.
       assert.match(citation, /\d/, id);
       assert.match(url, /^https:\/\/[a-z0-9.-]+\.[a-z]{2,}(\/\S*)?$/, id);
-      const day = new Date(`${since}T00:00:00Z`);
-      assert.equal(day.toISOString().slice(0, 10), since, `${id}: ${since}`);
-      assert(since <= RULES_AS_OF, id);
+      assert(isDate(since) && since <= RULES_AS_OF, `${id}: ${since}`);
+      assert(begins === undefined || (isDate(begins.date) && begins.date.length === 10), id);
+      assert(read.at.length > 0 && new Set(read.at).size === read.at.length, id);
+      for (const page of read.at) assert.equal(new URL(page).href.length > 0, true, id);
+      assert(isDate(read.on) && read.on.length === 10 && read.on <= RULES_AS_OF, id);
       assert(trigger.length > 20 && obligations.length > 0, id);
       assert(jurisdiction in JURISDICTIONS && subjects.every((subject) => subject in SUBJECTS), id);
     }
+  });
+
+  it('says whether a rule applies by the day it is asked, and not what it does not follow', () => {
+    const dated: Rule = { ...(RULES[0] as Rule), begins: { date: '2027-07-10' } };
+    assert.deepEqual(
+      ['2027-07-09', '2027-07-10'].map((day) => inForceOn(dated, day)),
+      [false, true],
+    );
+    const conditional: Rule = { ...dated, begins: { date: '2027-01-18', orEarlier: 'some event' } };
+    assert.deepEqual(
+      ['2027-01-17', '2027-01-18'].map((day) => inForceOn(conditional, day)),
+      [null, true],
+    );
   });
 
   it('holds something of every subject and jurisdiction that it says it covers', () => {

@@ -1,5 +1,6 @@
 /** Which rules of the base touch an operation in some jurisdictions. Pure. */
-import { JURISDICTIONS, type Jurisdiction, RULES, type Rule, SUBJECTS, type Subject } from './rules.ts';
+import { JURISDICTIONS, type Jurisdiction, type Rule, SUBJECTS, type Subject } from './rule.ts';
+import { RULES } from './rules.ts';
 
 /** Words by which callers name what the base calls a subject. The first that fits counts. */
 const SUBJECT_WORDS: readonly (readonly [Subject, RegExp])[] = [
@@ -73,6 +74,16 @@ export function rulesFor(subjects: readonly Subject[], jurisdictions: readonly J
   const matching = RULES.filter(({ subjects: of }) => of.some((subject) => subjects.includes(subject)));
   const own = matching.filter(({ jurisdiction }) => places.has(jurisdiction) && jurisdiction !== 'INTL');
   return [...own, ...matching.filter(({ jurisdiction }) => jurisdiction === 'INTL')];
+}
+
+/**
+ * Whether a rule applied on a day, by its own dates; null when something that the base does not follow decides it.
+ *
+ * @param day YYYY-MM-DD
+ */
+export function inForceOn({ begins }: Rule, day: string): boolean | null {
+  if (begins === undefined || day >= begins.date) return true;
+  return begins.orEarlier === undefined ? false : null;
 }
 
 /** What the base holds, in words. */

@@ -11,7 +11,10 @@ interface Told {
     id: string;
     citation: string;
     url: string;
-    inForce: boolean;
+    inForce: boolean | null;
+    appliesFrom: string | null;
+    readOn: string;
+    readAt: string[];
     threshold: { reached: boolean | null } | null;
   }[];
   licences: { jurisdiction: string }[];
@@ -20,11 +23,11 @@ interface Told {
   asOf: string;
 }
 
-async function ask(body: Record<string, unknown>) {
-  const made = await consultation.run(
-    consultation.input.parse(consultation.adapt?.(body) ?? body),
-    runContext({}),
-  );
+async function ask(body: Record<string, unknown>, day = '2026-11-22') {
+  const made = await consultation.run(consultation.input.parse(consultation.adapt?.(body) ?? body), {
+    ...runContext({}),
+    nowMs: () => Date.parse(`${day}T12:00:00Z`),
+  });
   consultation.output.parse(made.fields);
   return { ...(made.fields as unknown as Told), notes: made.notes };
 }
@@ -55,6 +58,26 @@ describe('compliance-consultation', () => {
     const { applicableRegimes } = await ask({ operationType: 'custody', jurisdiction: ['EU'] });
     assert.equal(applicableRegimes.find(({ id }) => id === 'eu-amlr')?.inForce, false);
     assert.equal(applicableRegimes.find(({ id }) => id === 'eu-mica-casp')?.inForce, true);
+    // The day itself decides, and not the day on which the base was written.
+    const later = await ask({ operationType: 'custody', jurisdiction: ['EU'] }, '2027-07-10');
+    const regime = later.applicableRegimes.find(({ id }) => id === 'eu-amlr');
+    assert.deepEqual([regime?.inForce, regime?.appliesFrom], [true, null]);
+    assert(later.notes.some((note) => /230 days ago/.test(note)));
+  });
+
+  it('does not say whether a rule applies that an event may have brought forward', async () => {
+    const { applicableRegimes } = await ask({ operationType: 'stablecoin issuance', jurisdiction: 'US' });
+    const genius = applicableRegimes.find(({ id }) => id === 'us-genius');
+    assert.equal(genius?.inForce, null);
+    assert.match(genius?.appliesFrom ?? '', /^2027-01-18; or .*120 days/);
+  });
+
+  it('names the pages that each entry was held against, with the day', async () => {
+    const { applicableRegimes } = await ask({ operationType: 'payments', jurisdiction: 'UK, US' });
+    for (const { id, readOn, readAt } of applicableRegimes) {
+      assert(readAt.length > 0 && readAt.every((page) => /^https?:/.test(page)), id);
+      assert.match(readOn, /^\d{4}-\d{2}-\d{2}$/, id);
+    }
   });
 
   it('holds an amount against thresholds in its currency, and no other', async () => {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { covered, jurisdictionOf, rulesFor, subjectsOf } from '../../compliance/consult.ts';
-import { JURISDICTIONS, RULES_AS_OF, type Rule } from '../../compliance/rules.ts';
+import { covered, inForceOn, jurisdictionOf, rulesFor, subjectsOf } from '../../compliance/consult.ts';
+import { JURISDICTIONS, type Rule } from '../../compliance/rule.ts';
+import { RULES_AS_OF } from '../../compliance/rules.ts';
 import { answer } from '../answer.ts';
 import { defineService } from '../define.ts';
 import { noAnswer } from '../failure.ts';
@@ -8,6 +9,10 @@ import { text } from '../fields.ts';
 
 const DISCLAIMER =
   'Information by the rules named, as of the date given; no legal advice, and not complete. Read each rule at its address before relying on it.';
+
+const DAY_MS = 86_400_000;
+/** Older than this, the answer says how old the rule base is. */
+const MOST_AGE_DAYS = 180;
 
 const names = (value: unknown) =>
   typeof value === 'string' ? value.split(',').map((name) => name.trim()) : value;
@@ -42,9 +47,14 @@ export default defineService({
         jurisdiction: z.string(),
         citation: z.string(),
         url: z.string(),
-        since: z.string().describe('When it began, YYYY-MM-DD'),
-        inForce: z.boolean().describe('False: it stands, and does not apply yet'),
+        since: z.string().describe('YYYY, YYYY-MM or YYYY-MM-DD: applies since; of guidance: issued'),
+        inForce: z
+          .boolean()
+          .nullable()
+          .describe('False: stands, and does not apply yet. Null: not known, see appliesFrom'),
         appliesFrom: z.string().nullable(),
+        readOn: z.string().describe('When this entry was held against readAt'),
+        readAt: z.array(z.string()),
         trigger: z.string().describe('Whom it concerns: whether that is so is for the reader to say'),
         obligations: z.array(z.string()),
         threshold: z
@@ -84,7 +94,7 @@ export default defineService({
       ? { ...body, operationType: services.join(', ') }
       : body;
   },
-  async run({ operationType, jurisdiction, details }) {
+  async run({ operationType, jurisdiction, details }, { nowMs }) {
     const subjects = subjectsOf(operationType);
     const holds = covered();
     if (subjects.length === 0) {
@@ -129,13 +139,15 @@ export default defineService({
       ),
     ];
     const amountUsd = details?.amountUsd ?? null;
+    const today = new Date(nowMs()).toISOString().slice(0, 10);
+    const ageDays = Math.floor((Date.parse(today) - Date.parse(RULES_AS_OF)) / DAY_MS);
     const unread = Object.keys(details ?? {}).filter((key) => key !== 'amountUsd');
     return answer(
       {
         operationType,
         subjects,
         jurisdictions: known,
-        applicableRegimes: rules.map((rule) => regimeOf(rule, amountUsd)),
+        applicableRegimes: rules.map((rule) => regimeOf(rule, amountUsd, today)),
         licences: rules.flatMap(({ jurisdiction: place, licence, citation }) =>
           licence === undefined ? [] : [{ jurisdiction: place, licence, citation }],
         ),
@@ -148,18 +160,23 @@ export default defineService({
         disclaimer: DISCLAIMER,
       },
       {
-        method: `A rule base written down on ${RULES_AS_OF}: the operation is taken for one or more of its subjects by its words, and every rule of those subjects in those jurisdictions is listed. Whether a rule's trigger is met is not decided here.`,
+        method: `A rule base last written on ${RULES_AS_OF}, each entry held against the pages in readAt: the operation is taken for one or more of its subjects by its words, and every rule of those subjects in those jurisdictions is listed. Whether a rule's trigger is met is not decided here.`,
         notes: [
           ...(unread.length === 0 ? [] : [`Not considered: details.${unread.join(', details.')}.`]),
           ...(notCovered.length === 0 ? [] : ['The answer is silent where notCovered says so.']),
+          ...(ageDays <= MOST_AGE_DAYS
+            ? []
+            : [`The rule base was last written ${ageDays} days ago: rules may have changed since.`]),
         ],
       },
     );
   },
 });
 
-function regimeOf(rule: Rule, amountUsd: number | null) {
-  const { id, name, jurisdiction, citation, url, since, appliesFrom, trigger, obligations, threshold } = rule;
+function regimeOf(rule: Rule, amountUsd: number | null, today: string) {
+  const { id, name, jurisdiction, citation, url, since, begins, trigger, obligations, threshold, read } =
+    rule;
+  const inForce = inForceOn(rule, today);
   return {
     id,
     name,
@@ -167,8 +184,10 @@ function regimeOf(rule: Rule, amountUsd: number | null) {
     citation,
     url,
     since,
-    inForce: appliesFrom === undefined,
-    appliesFrom: appliesFrom ?? null,
+    inForce,
+    appliesFrom: begins === undefined || inForce === true ? null : whenOf(begins),
+    readOn: read.on,
+    readAt: [...read.at],
     trigger,
     obligations: [...obligations],
     threshold:
@@ -180,4 +199,8 @@ function regimeOf(rule: Rule, amountUsd: number | null) {
               amountUsd === null || threshold.currency !== 'USD' ? null : amountUsd >= threshold.amount,
           },
   };
+}
+
+function whenOf({ date, orEarlier }: NonNullable<Rule['begins']>): string {
+  return orEarlier === undefined ? date : `${date}; or ${orEarlier}`;
 }
