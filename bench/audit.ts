@@ -65,15 +65,11 @@ interface Tally {
   judged: number;
 }
 
-/** True findings that the set does not label, judged by hand: `file:line rule`. */
-const JUDGED = new Set(
-  (
-    JSON.parse(readFileSync(join(import.meta.dirname, 'audit-judged.json'), 'utf8')) as {
-      file: string;
-      line: number;
-      rule: string;
-    }[]
-  ).map(({ file, line, rule }) => `${file}:${line} ${rule}`),
+const VERDICTS: readonly { file: string; line: number; rule: string; verdict: 'true' | 'false alarm' }[] =
+  JSON.parse(readFileSync(join(import.meta.dirname, 'audit-judged.json'), 'utf8'));
+/** Findings that the set does not label, judged by hand: whether each is true, by `file:line rule`. */
+const JUDGED = new Map(
+  VERDICTS.map(({ file, line, rule, verdict }) => [`${file}:${line} ${rule}`, verdict === 'true']),
 );
 
 /**
@@ -112,7 +108,7 @@ export function measureAudit(corpus: string, clean: readonly string[], solhint: 
     ...(unjudged.length === 0
       ? []
       : [
-          'Findings of the class in its own files that neither a label nor the judged list covers:',
+          'Findings of the class in its own files that nobody has labelled or judged:',
           '',
           ...unjudged.map((each) => `- ${each}`),
           '',
@@ -154,8 +150,8 @@ function tallied(
         tally.reports += 1;
         const short = `${path.replace(/^dataset\//, '')}:${hit.lines[0]} ${hit.what}`;
         if (labels.some((label) => near(hit, label))) tally.right += 1;
-        else if (JUDGED.has(short)) tally.judged += 1;
-        else unjudged.push(short);
+        else if (JUDGED.get(short) === true) tally.judged += 1;
+        else if (!JUDGED.has(short)) unjudged.push(short);
       }
     }
   }

@@ -41,7 +41,17 @@ export interface World {
 
 /** The upstreams whose replies the sandbox gives, with the path below its address that the adapter expects. */
 const KEYLESS = [
-  ...['binance', 'cctp', 'coinbase', 'coingecko', 'defillama', 'dexscreener', 'edgar', 'erddap'],
+  ...[
+    'binance',
+    'cctp',
+    'coinbase',
+    'coingecko',
+    'defillama',
+    'dexscreener',
+    'edgar',
+    'erddap',
+    'eusanctions',
+  ],
   ...['feargreed', 'frankfurter', 'gdelt', 'geckoterminal', 'gibs', 'hackernews', 'kalshi', 'kraken'],
   ...['lifi', 'llamayields', 'mixers', 'ofac', 'polymarket', 'polymarketclob', 'sectickers', 'uksanctions'],
   ...['sourcify', 'unsc'],

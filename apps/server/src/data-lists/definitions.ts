@@ -1,6 +1,7 @@
 /** Which lists there are, where each comes from, and how old it may become. */
 import type { ListName } from '../services/listed-parties.ts';
 import type { Download, Reply } from '../upstreams/define.ts';
+import { readEuList } from '../upstreams/eusanctions.ts';
 import type { UpstreamName, Upstreams } from '../upstreams/index.ts';
 import { readMixerList } from '../upstreams/mixers.ts';
 import { readOfacList } from '../upstreams/ofac.ts';
@@ -57,6 +58,13 @@ export const LISTS: Readonly<Record<ListName, ListDefinition>> = {
     ...SANCTIONS_AGES,
     fetch: ({ uksanctions }, signal) => uksanctions.designations(signal),
     read: ({ bytes, lastModified }) => readUkList(bytes, lastModified),
+  },
+  eu: {
+    title: 'EU Consolidated Financial Sanctions List',
+    upstream: 'eusanctions',
+    ...SANCTIONS_AGES,
+    fetch: ({ eusanctions }, signal) => eusanctions.consolidated(signal),
+    read: ({ bytes }) => readEuList(bytes),
   },
   mixers: {
     title: 'List of mixing services',

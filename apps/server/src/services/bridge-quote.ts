@@ -3,7 +3,7 @@ import { type Address, decodeAbiParameters, type Hex, isAddressEqual, zeroAddres
 import type { EvmChainName } from '../upstreams/evm-chains.ts';
 import type { LifiQuote, LifiRequest } from '../upstreams/lifi.ts';
 
-/** LI.FI's contract: the only one that may be called or given an allowance. The same on these chains. https://docs.li.fi/ */
+/** LI.FI's contract: the only one that may be called or given an allowance. Of the deployments in https://github.com/lifinance/contracts (`deployments/*.json`, `LiFiDiamond`). */
 export const LIFI_DIAMOND: Address = '0x1231DEB6f5749EF6cE6943a275A1D3E7486F4EaE';
 
 /** What a bridge may take in the chain's own coin beside the amount, in wei. */

@@ -14,6 +14,16 @@ export interface V3Pool {
   fee: number;
 }
 
+/** A Uniswap v2 pair that holds something of both tokens. */
+export interface V2Pair {
+  address: Address;
+  token0: Address;
+  token1: Address;
+  /** Of each token in its smallest unit, as the pair counts. */
+  reserve0: bigint;
+  reserve1: bigint;
+}
+
 /** What a pool holds and asks. */
 export interface V3PoolState extends V3Pool {
   /** Of each token in its smallest unit, fees that nobody has collected yet included. */
@@ -27,6 +37,8 @@ const FACTORY = parseAbi(['function getPool(address, address, uint24) view retur
 const POOL = parseAbi([
   'function slot0() view returns (uint160 sqrtPriceX96, int24 tick, uint16 observationIndex, uint16 observationCardinality, uint16 observationCardinalityNext, uint8 feeProtocol, bool unlocked)',
 ]);
+const PAIR_FACTORY = parseAbi(['function getPair(address, address) view returns (address)']);
+const PAIR = parseAbi(['function getReserves() view returns (uint112, uint112, uint32)']);
 const BALANCE = parseAbi(['function balanceOf(address) view returns (uint256)']);
 
 /** True when both are written for the same address. */
@@ -60,6 +72,40 @@ export async function findPools(
       const address = addresses[pairIndex * FEE_TIERS.length + feeIndex];
       return address === undefined || address === zeroAddress ? [] : [{ address, token0, token1, fee }];
     });
+  });
+}
+
+/**
+ * The Uniswap v2 pair of each two tokens, with what it holds.
+ *
+ * @returns in the order asked; null where there is none, it is empty, or nobody has put the factory on this chain
+ */
+export async function findPairs(
+  chain: EvmChain,
+  pairs: readonly (readonly [Address, Address])[],
+  blockNumber: bigint,
+): Promise<(V2Pair | null)[]> {
+  const { client, name } = chain;
+  const factory = evmChainFacts(name).uniswapV2Factory;
+  const found = await client.multicall({
+    blockNumber,
+    contracts: pairs.map(
+      (args) => ({ address: factory, abi: PAIR_FACTORY, functionName: 'getPair', args }) as const,
+    ),
+  });
+  const addresses = found.map(({ result }) => (result === zeroAddress ? undefined : result));
+  const there = addresses.filter((address) => address !== undefined);
+  const reserves = await client.multicall({
+    blockNumber,
+    contracts: there.map((address) => ({ address, abi: PAIR, functionName: 'getReserves' }) as const),
+  });
+  return pairs.map(([a, b], index) => {
+    const address = addresses[index];
+    if (address === undefined) return null;
+    const [reserve0, reserve1] = reserves[there.indexOf(address)]?.result ?? [0n, 0n];
+    if (reserve0 === 0n || reserve1 === 0n) return null;
+    const [token0, token1] = a.toLowerCase() < b.toLowerCase() ? [a, b] : [b, a];
+    return { address, token0, token1, reserve0, reserve1 };
   });
 }
 

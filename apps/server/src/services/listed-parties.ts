@@ -3,7 +3,7 @@ import type { ListedParty } from '../upstreams/published-list.ts';
 import type { Source } from './answer.ts';
 
 /** Lists of sanctions, by what answers call them. */
-export const SANCTIONS_LISTS = ['ofac-sdn', 'ofac-consolidated', 'un', 'uk'] as const;
+export const SANCTIONS_LISTS = ['ofac-sdn', 'ofac-consolidated', 'un', 'uk', 'eu'] as const;
 export type SanctionsListName = (typeof SANCTIONS_LISTS)[number];
 export type ListName = SanctionsListName | 'mixers';
 

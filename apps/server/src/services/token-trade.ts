@@ -19,13 +19,26 @@ import {
 import { z } from 'zod';
 import type { EvmChain } from '../upstreams/evm.ts';
 import { evmChainFacts } from '../upstreams/evm-chains.ts';
-import { findPools, readPools, sameAddress, type V3PoolState } from './chain-pools.ts';
+import { findPairs, findPools, readPools, sameAddress } from './chain-pools.ts';
 import { UpstreamUnavailable } from './failure.ts';
 import { revertReason } from './wallet-revert.ts';
+
+type PoolKind = 'uniswap-v2' | 'uniswap-v3';
+
+/** Where it is tried. */
+interface Venue {
+  kind: PoolKind;
+  address: Address;
+  /** Millionths. */
+  fee: number;
+  /** What it holds of the quote, in its smallest unit. */
+  held: bigint;
+}
 
 /** What came of buying a token and selling half of it at once, in one simulated transaction. */
 export interface TokenTrade {
   pool: Address;
+  poolKind: PoolKind;
   /** Millionths. */
   poolFee: number;
   quote: Address;
@@ -41,8 +54,10 @@ export interface TokenTrade {
 }
 
 const ABI = parseAbi([
-  'function trade(address pool, address token, address quote, bool wrap, uint256 spend) returns ((uint256 stage, uint256 bought, uint256 arrived, uint256 sold, uint256 soldArrived, uint256 proceeds, bytes reason))',
+  'function trade(address pool, bool isPair, address token, address quote, bool wrap, uint256 spend) returns ((uint256 stage, uint256 bought, uint256 arrived, uint256 sold, uint256 soldArrived, uint256 proceeds, bytes reason))',
 ]);
+/** Of every Uniswap v2 pair, in millionths. */
+const PAIR_FEE = 3_000;
 const OUTCOMES = ['sold', 'purchase_failed', 'nothing_arrived', 'sale_failed'] as const;
 /** `TradeProbe.sol`, compiled. */
 const PROBE_CODE = z
@@ -56,8 +71,8 @@ const SHARE_OF_POOL = 1_000n;
 const SLOTS_TRIED = 32;
 
 /**
- * Buys a token for the wrapped native coin or USDC in its deepest Uniswap v3 pool with either, and sells half of what
- * arrived: by `eth_call`, with code and money that the node only pretends are there.
+ * Buys a token for the wrapped native coin or USDC in the deepest Uniswap v2 or v3 pool that it has with either, the native
+ * coin first, and sells half of what arrived: by `eth_call`, with code and money that the node only pretends are there.
  *
  * @returns in words why there is no trial, where there is none
  * @throws UpstreamUnavailable when the chain cannot be reached
@@ -69,28 +84,39 @@ export async function tryTrade(
 ): Promise<TokenTrade | { why: string }> {
   const { usdc, wrappedNative } = evmChainFacts(chain.name);
   const quotes = [wrappedNative.address, usdc].filter((quote) => !sameAddress(quote, token));
-  const found = await findPools(
-    chain,
-    quotes.map((quote) => [token, quote]),
-    blockNumber,
-  );
+  const asked = quotes.map((quote) => [token, quote] as const);
+  const [found, pairs] = await Promise.all([
+    findPools(chain, asked, blockNumber),
+    findPairs(chain, asked, blockNumber),
+  ]);
   for (const [index, quote] of quotes.entries()) {
     const pools = await readPools(chain, found[index] ?? [], blockNumber);
-    const held = (pool: V3PoolState) => (sameAddress(pool.token0, quote) ? pool.balance0 : pool.balance1);
-    const [pool] = pools.sort((a, b) => (held(a) < held(b) ? 1 : -1));
-    if (pool === undefined || held(pool) < SHARE_OF_POOL) continue;
-    return trade(chain, { pool, token, quote, spent: held(pool) / SHARE_OF_POOL, blockNumber });
+    const venues: Venue[] = pools.map(({ address, fee, token0, balance0, balance1 }) => ({
+      kind: 'uniswap-v3',
+      address,
+      fee,
+      held: sameAddress(token0, quote) ? balance0 : balance1,
+    }));
+    const pair = pairs[index];
+    if (pair) {
+      const { address, token0, reserve0, reserve1 } = pair;
+      const held = sameAddress(token0, quote) ? reserve0 : reserve1;
+      venues.push({ kind: 'uniswap-v2', address, fee: PAIR_FEE, held });
+    }
+    const [venue] = venues.sort((a, b) => (a.held < b.held ? 1 : -1));
+    if (venue === undefined || venue.held < SHARE_OF_POOL) continue;
+    return trade(chain, { venue, token, quote, spent: venue.held / SHARE_OF_POOL, blockNumber });
   }
   return {
-    why: `there is no Uniswap v3 pool with money in it for this token and ${wrappedNative.symbol} or USDC on ${chain.name}`,
+    why: `there is no Uniswap v2 or v3 pool with money in it for this token and ${wrappedNative.symbol} or USDC on ${chain.name}`,
   };
 }
 
 async function trade(
   chain: EvmChain,
-  asked: { pool: V3PoolState; token: Address; quote: Address; spent: bigint; blockNumber: bigint },
+  asked: { venue: Venue; token: Address; quote: Address; spent: bigint; blockNumber: bigint },
 ): Promise<TokenTrade | { why: string }> {
-  const { pool, token, quote, spent, blockNumber } = asked;
+  const { venue, token, quote, spent, blockNumber } = asked;
   // Addresses that nobody knows: a token that lets a known one through would tell nothing.
   const probe = bytesToHex(randomBytes(20));
   const account = bytesToHex(randomBytes(20));
@@ -111,7 +137,7 @@ async function trade(
       data: encodeFunctionData({
         abi: ABI,
         functionName: 'trade',
-        args: [pool.address, token, quote, wrap, spent],
+        args: [venue.address, venue.kind === 'uniswap-v2', token, quote, wrap, spent],
       }),
       blockNumber,
       stateOverride: overrides,
@@ -120,8 +146,9 @@ async function trade(
     const made = decodeFunctionResult({ abi: ABI, functionName: 'trade', data });
     const outcome = OUTCOMES[Number(made.stage)] ?? 'purchase_failed';
     return {
-      pool: pool.address,
-      poolFee: pool.fee,
+      pool: venue.address,
+      poolKind: venue.kind,
+      poolFee: venue.fee,
       quote,
       spent,
       outcome,
@@ -162,6 +189,7 @@ async function balanceSlot(
 /** A pool puts its own letters in the place of what the token said. https://docs.uniswap.org/contracts/v3/reference/error-codes */
 function saidBy(data: Hex): string {
   const reason = revertReason(data);
+  if (/TRANSFER_FAILED$/.test(reason)) return 'TRANSFER_FAILED: the token refused the transfer from the pool';
   if (reason === 'TF') return 'TF: the token refused the transfer from the pool';
   return reason === 'IIA' ? 'IIA: too little arrived at the pool' : reason;
 }

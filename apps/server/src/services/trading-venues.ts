@@ -35,8 +35,9 @@ const EXCHANGES = [
 export type ExchangeName = (typeof EXCHANGES)[number]['name'];
 
 /**
- * Taker fees of the first tier in percent, as the exchanges' price lists had them in 2026. Whoever trades more pays less.
- * https://www.binance.com/en/fee/trading, https://www.kraken.com/features/fee-schedule, https://exchange.coinbase.com/fees
+ * Taker fees of the first tier in percent, unless the caller gives his own; whoever trades more pays less. Read on
+ * 2026-11-22: Binance and Coinbase in comparisons of 2026, Kraken in replies of its own AssetPairs (`fees`, 0.35 from
+ * 10,000 USD on). They are not asked anew: the answer tells what it counted.
  */
 export const TAKER_FEES_PERCENT: Readonly<Record<ExchangeName, number>> = {
   binance: 0.1,

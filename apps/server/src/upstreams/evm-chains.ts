@@ -27,6 +27,8 @@ export interface EvmChainFacts {
   usdc: Address;
   wrappedNative: ListedToken;
   uniswapV3: UniswapV3;
+  /** https://docs.uniswap.org/contracts/v2/reference/smart-contracts/v2-deployments */
+  uniswapV2Factory: Address;
   /** Well-known tokens, wrapped native coin and USDC among them. */
   tokens: readonly ListedToken[];
   /** True for rollups whose transactions also pay for their data on Ethereum, by the OP stack's price oracle. */
@@ -55,6 +57,7 @@ const EVM_CHAINS = {
     usdc: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
     wrappedNative: { symbol: 'WETH', address: '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2' },
     uniswapV3: UNISWAP_V3,
+    uniswapV2Factory: '0x5C69bEe701ef814a2B6a3EDD4B1652CB9cc5aA6f',
     tokens: tokens(
       ['WETH', '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2'],
       ['USDC', '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48'],
@@ -80,6 +83,7 @@ const EVM_CHAINS = {
       factory: '0x33128a8fC17869897dcE68Ed026d694621f6FDfD',
       quoter: '0x3d4e44Eb1374240CE5F1B871ab261CD16335B76a',
     },
+    uniswapV2Factory: '0x8909Dc15e40173Ff4699343b6eB8132c65e18eC6',
     tokens: tokens(
       ['WETH', '0x4200000000000000000000000000000000000006'],
       ['USDC', '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'],
@@ -101,6 +105,7 @@ const EVM_CHAINS = {
     usdc: '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359',
     wrappedNative: { symbol: 'WPOL', address: '0x0d500B1d8E8eF31E21C99d1Db9A6444d3ADf1270' },
     uniswapV3: UNISWAP_V3,
+    uniswapV2Factory: '0x9e5A52f57b3038F1B8EeE45F28b3C1967e22799C',
     tokens: tokens(
       ['WPOL', '0x0d500B1d8E8eF31E21C99d1Db9A6444d3ADf1270'],
       ['USDC', '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359'],
@@ -122,6 +127,7 @@ const EVM_CHAINS = {
     usdc: '0xaf88d065e77c8cC2239327C5EDb3A432268e5831',
     wrappedNative: { symbol: 'WETH', address: '0x82aF49447D8a07e3bd95BD0d56f35241523fBab1' },
     uniswapV3: UNISWAP_V3,
+    uniswapV2Factory: '0xf1D7CC64Fb4452F05c498126312eBE29f30Fbcf9',
     tokens: tokens(
       ['WETH', '0x82aF49447D8a07e3bd95BD0d56f35241523fBab1'],
       ['USDC', '0xaf88d065e77c8cC2239327C5EDb3A432268e5831'],
@@ -144,6 +150,7 @@ const EVM_CHAINS = {
     usdc: '0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85',
     wrappedNative: { symbol: 'WETH', address: '0x4200000000000000000000000000000000000006' },
     uniswapV3: UNISWAP_V3,
+    uniswapV2Factory: '0x0c3c1c532F1e39EdF36BE9Fe0bE1410313E074Bf',
     tokens: tokens(
       ['WETH', '0x4200000000000000000000000000000000000006'],
       ['USDC', '0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85'],
@@ -168,6 +175,7 @@ const EVM_CHAINS = {
       factory: '0xdB1d10011AD0Ff90774D0C6Bb92e5C5c8b4461F7',
       quoter: '0x78D78E420Da98ad378D7799bE8f4AF69033EB077',
     },
+    uniswapV2Factory: '0x8909Dc15e40173Ff4699343b6eB8132c65e18eC6',
     tokens: tokens(
       ['WBNB', '0xbb4CdB9CBd36B01bD1cBaEBF2De08d9173bc095c'],
       ['USDC', '0x8AC76a51cc950d9822D68b83fE1Ad97B32Cd580d'],

@@ -8,6 +8,7 @@ import type { UpstreamDefinition } from './define.ts';
 import { dexscreener } from './dexscreener.ts';
 import { edgar } from './edgar.ts';
 import { erddap } from './erddap.ts';
+import { eusanctions } from './eusanctions.ts';
 import { evmUpstream } from './evm.ts';
 import { feargreed } from './feargreed.ts';
 import { frankfurter } from './frankfurter.ts';
@@ -45,6 +46,7 @@ export const UPSTREAMS = {
   edgar,
   erddap,
   ethereum: evmUpstream('ethereum'),
+  eusanctions,
   feargreed,
   frankfurter,
   gdelt,

@@ -30,16 +30,30 @@ export function joinedName(...words: readonly (string | null)[]): string {
     .trim();
 }
 
-/** @throws InvalidList when a day or time cannot be read */
-export function listTime(written: string | null): string {
-  const american = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/.exec(written ?? '');
-  const european = /^(\d{1,2})-(\d{1,2})-(\d{4})$/.exec(written ?? '');
-  const ms =
-    american !== null
-      ? Date.UTC(Number(american[3]), Number(american[1]) - 1, Number(american[2]))
-      : european !== null
-        ? Date.UTC(Number(european[3]), Number(european[2]) - 1, Number(european[1]))
-        : Date.parse(written ?? '');
-  if (Number.isNaN(ms)) throw new InvalidList('it does not say when it was published');
-  return new Date(ms).toISOString();
+/**
+ * The day or time that a list says it was made, as ISO 8601.
+ *
+ * @param slashes what comes first in `11/20/2026`: publishers differ
+ * @throws InvalidList when it cannot be read or no such day exists
+ */
+export function listTime(
+  written: string | null,
+  slashes: 'month-first' | 'day-first' = 'month-first',
+): string {
+  const parts = /^(\d{1,2})([/-])(\d{1,2})\2(\d{4})$/.exec(written ?? '');
+  if (parts === null) {
+    const ms = Date.parse(written ?? '');
+    if (Number.isNaN(ms)) throw new InvalidList('it does not say when it was published');
+    return new Date(ms).toISOString();
+  }
+  const [, first = '', mark, second = '', year = ''] = parts;
+  const dayFirst = mark === '-' || slashes === 'day-first';
+  const [day, month] = dayFirst ? [first, second] : [second, first];
+  const iso = `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`;
+  const made = new Date(`${iso}T00:00:00.000Z`);
+  // A month beyond December, or a 30 February, is a date read the wrong way round.
+  if (Number.isNaN(made.getTime()) || made.toISOString().slice(0, 10) !== iso) {
+    throw new InvalidList(`it was published on ${written}, which is no day`);
+  }
+  return made.toISOString();
 }

@@ -1,6 +1,7 @@
 /** What the publishers' files look like, and what must not be taken for one. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { readEuList } from './eusanctions.ts';
 import { readMixerList } from './mixers.ts';
 import { readOfacList } from './ofac.ts';
 import { InvalidList } from './published-list.ts';
@@ -62,6 +63,8 @@ describe('the list of OFAC', () => {
     }
     await refused(readOfacList(bytes(SDN.replace('>2<', '>3<'))), /says 3 records and holds 2/);
     await refused(readOfacList(bytes(SDN.replace('11/20/2026', 'today'))), /when it was published/);
+    // Not the twentieth month: a date read the wrong way round.
+    await refused(readOfacList(bytes(SDN.replace('11/20/2026', '20/11/2026'))), /which is no day/);
   });
 
   it('is refused when it is a page, no XML, or empty', async () => {
@@ -129,8 +132,50 @@ describe('the list of the United Nations', () => {
   });
 });
 
+describe('the list of the European Union', () => {
+  const eu = `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+<export xmlns="http://eu.europa.ec/fpi/fsd/export" generationDate="2026-11-18T16:47:04.449+02:00" globalFileId="1">
+<sanctionEntity designationDetails="" unitedNationId="" euReferenceNumber="EU.1.2" logicalId="13"><remark>A remark</remark>
+<regulation regulationType="regulation" programme="TST" logicalId="1"><publicationUrl>http://x.test</publicationUrl></regulation>
+<regulation regulationType="amendment" programme="TST" logicalId="2"/><subjectType code="person" classificationCode="P"/>
+<nameAlias firstName="" middleName="" lastName="" wholeName="Tst" strong="false" logicalId="3"/>
+<nameAlias firstName="Test" middleName="Middle" lastName="PERSON" wholeName="" strong="true" logicalId="4"><regulationSummary/></nameAlias>
+<nameAlias wholeName="Тест  Персон" nameLanguage="RU" strong="true" logicalId="5"/><nameAlias wholeName="Test Middle PERSON"/>
+</sanctionEntity><sanctionEntity euReferenceNumber="" logicalId="14"><subjectType code="enterprise" classificationCode="E"/>
+<nameAlias wholeName="TEST &amp; CO" logicalId="6"/></sanctionEntity></export>`;
+
+  it('gives the first name that identifies, the other spellings once each, and programmes', async () => {
+    const { publishedAt, parties } = await readEuList(bytes(eu));
+    assert.equal(publishedAt, '2026-11-18T14:47:04.449Z');
+    assert.deepEqual(parties, [
+      {
+        uid: 'EU.1.2',
+        kind: 'individual',
+        name: 'Test Middle PERSON',
+        aliases: [
+          { name: 'Tst', weak: true },
+          { name: 'Тест Персон', weak: false },
+        ],
+        programs: ['TST'],
+        addresses: [],
+      },
+      { uid: '14', kind: 'entity', name: 'TEST & CO', aliases: [], programs: [], addresses: [] },
+    ]);
+  });
+
+  it('is refused when it is cut off, is another document, or an entry has no name', async () => {
+    await refused(readEuList(bytes(eu.slice(0, -20))), /not a whole list/);
+    await refused(readEuList(bytes('<html/>')), /its root is html/);
+    await refused(readEuList(bytes(eu.replace(' generationDate', ' madeOn'))), /when it was published/);
+    await refused(
+      readEuList(bytes(eu.replace('<nameAlias wholeName="TEST &amp; CO" logicalId="6"/>', ''))),
+      /no number or no name/,
+    );
+  });
+});
+
 describe('the UK Sanctions List', () => {
-  const uk = `<Designations><DateGenerated>2026-11-18</DateGenerated><Designation><UniqueID>TST0001</UniqueID>
+  const uk = `<Designations><DateGenerated>09/11/2026</DateGenerated><Designation><UniqueID>TST0001</UniqueID>
 <Names><Name><Name6>LATER</Name6><NameType>Alias</NameType><AliasStrength>Low quality a.k.a</AliasStrength></Name>
 <Name><Name6>PERSON</Name6><Name1>TEST</Name1><NameType>Primary Name</NameType></Name></Names>
 <NonLatinNames><NonLatinName><NameNonLatinScript>Тест</NameNonLatinScript></NonLatinName></NonLatinNames>
@@ -138,7 +183,8 @@ describe('the UK Sanctions List', () => {
 
   it('gives the primary name first, parts in their order', async () => {
     const { publishedAt, parties } = await readUkList(bytes(uk), null);
-    assert.equal(publishedAt, '2026-11-18T00:00:00.000Z');
+    // The ninth of November: British dates begin with the day.
+    assert.equal(publishedAt, '2026-11-09T00:00:00.000Z');
     assert.deepEqual(parties, [
       {
         uid: 'TST0001',

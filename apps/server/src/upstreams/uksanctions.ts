@@ -27,7 +27,8 @@ export async function readUkList(bytes: Buffer, lastModified: string | null): Pr
     throw new InvalidList(`not a whole list: ${cause instanceof Error ? cause.message : cause}`, { cause });
   }
   if (root.name !== 'Designations') throw new InvalidList(`its root is ${root.name}`);
-  return { publishedAt: listTime(generated ?? root.attributes.DateGenerated ?? lastModified), parties };
+  // British dates: the day comes first.
+  return { publishedAt: listTime(generated ?? lastModified, 'day-first'), parties };
 }
 
 function partyOf(designation: XmlElement): ListedParty {

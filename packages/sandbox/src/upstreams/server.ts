@@ -9,6 +9,7 @@ import { defillama } from './defillama.ts';
 import { dexscreener } from './dexscreener.ts';
 import { edgar } from './edgar.ts';
 import { erddap } from './erddap.ts';
+import { eusanctions } from './eusanctions.ts';
 import { openFaults } from './faults.ts';
 import { feargreed } from './feargreed.ts';
 import { frankfurter } from './frankfurter.ts';
@@ -62,6 +63,7 @@ const UPSTREAMS: Readonly<Record<string, (app: FastifyInstance, world: World) =>
   dexscreener,
   edgar,
   erddap,
+  eusanctions,
   feargreed,
   frankfurter,
   gdelt,

@@ -17,7 +17,7 @@ export function uksanctions(app: FastifyInstance, { nowMs }: World): void {
     return reply
       .type('application/xml')
       .send(
-        `<?xml version="1.0" encoding="utf-8"?>\n<Designations><DateGenerated>${year}-${month}-${day}</DateGenerated>${designations.join('')}</Designations>\n`,
+        `<?xml version="1.0" encoding="utf-8"?>\n<Designations><DateGenerated>${day}/${month}/${year}</DateGenerated>${designations.join('')}</Designations>\n`,
       );
   });
 }

@@ -208,7 +208,7 @@ export default defineService({
     }
     if (name === undefined) {
       notes.push(
-        'No name was given: only the address was looked up. Lists of the UN and the UK name no addresses.',
+        'No name was given: only the address was looked up. What is read of the lists of the UN, the UK and the EU is names, not addresses.',
       );
     }
 

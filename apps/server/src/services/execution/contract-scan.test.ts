@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { type Address, concatHex, encodeFunctionData, type Hex, maxUint256, padHex, parseAbi } from 'viem';
@@ -17,6 +18,7 @@ import {
   type ScannedContracts,
   scannedContracts,
 } from '../../code-analysis/bytecode/scanned-contracts.fixture.ts';
+import { evmChainFacts } from '../../upstreams/evm-chains.ts';
 import type { VerifiedSource } from '../../upstreams/sourcify.ts';
 import { down, notConfigured, reply, runContext } from '../run-context.fixture.ts';
 import contractScan from './contract-scan.ts';
@@ -29,6 +31,10 @@ const ABI = parseAbi([
   'function createAndInitializePoolIfNecessary(address token0, address token1, uint24 fee, uint160 sqrtPriceX96) returns (address)',
   'struct Position { address token0; address token1; uint24 fee; int24 tickLower; int24 tickUpper; uint256 amount0Desired; uint256 amount1Desired; uint256 amount0Min; uint256 amount1Min; address recipient; uint256 deadline; }',
   'function mint(Position position) returns (uint256, uint128, uint256, uint256)',
+  'function createPair(address a, address b) returns (address)',
+  'function getPair(address a, address b) view returns (address)',
+  'function transfer(address to, uint256 amount) returns (bool)',
+  'function mint(address to) returns (uint256)',
 ]);
 const SHELL: Address = '0x00000000000000000000000000000000000C0001';
 /** Where `Honest` and what is made from it keep their owner. */
@@ -108,6 +114,79 @@ async function listed(name: string, quote: Address = WETH, units = 10n ** 18n): 
   return token;
 }
 
+const PAIR_FACTORY = evmChainFacts('base').uniswapV2Factory;
+/** Uniswap's own factory, where it is on Base. */
+async function placePairFactory(): Promise<void> {
+  const artifact = createRequire(import.meta.url).resolve('@uniswap/v2-core/build/UniswapV2Factory.json');
+  const { evm } = JSON.parse(readFileSync(artifact, 'utf8'));
+  await node.setCode({ address: PAIR_FACTORY, bytecode: `0x${evm.deployedBytecode.object}` });
+  await node.setNonce({ address: PAIR_FACTORY, nonce: 1 });
+}
+
+/** A token with a Uniswap v2 pair of its own, as many units of it as of the quote. */
+async function paired(name: string, quote: Address = WETH, units = 10n ** 18n): Promise<Address> {
+  const token = await deploy(node, contracts.creation(name, owner));
+  const both = [token, quote] as const;
+  await send(PAIR_FACTORY, encodeFunctionData({ abi: ABI, functionName: 'createPair', args: both }));
+  const asked = { address: PAIR_FACTORY, abi: ABI, functionName: 'getPair', args: both } as const;
+  const pair = await node.readContract(asked);
+  for (const each of both)
+    await send(each, encodeFunctionData({ abi: ABI, functionName: 'transfer', args: [pair, units] }));
+  await send(pair, encodeFunctionData({ abi: ABI, functionName: 'mint', args: [owner] }));
+  if (name === 'Honeypot')
+    await send(token, encodeFunctionData({ abi: ABI, functionName: 'setMarket', args: [pair] }));
+  return token;
+}
+
+describe('a simulated purchase and sale in a Uniswap v2 pair', () => {
+  before(placePairFactory);
+
+  const cases = [
+    ['Honest', 'sold', null, 0, 0, false],
+    ['Taxed', 'sold', null, 10, 10, false],
+    ['Honeypot', 'sale_failed', 'not for sale', 0, null, true],
+    [
+      'Closed',
+      'purchase_failed',
+      'TRANSFER_FAILED: the token refused the transfer from the pool',
+      null,
+      null,
+      null,
+    ],
+  ] as const;
+  for (const [name, outcome, reason, buyTax, sellTax, honeypot] of cases) {
+    it(`tells what comes of it for the contract ${name}`, async () => {
+      const { fields } = await scan(await paired(name));
+      const { trade } = fields;
+      assert.deepEqual([trade.poolKind, trade.poolFeePercent, trade.quoteToken], ['uniswap-v2', 0.3, WETH]);
+      assert.deepEqual(
+        [trade.outcome, trade.reason, trade.buyTaxPercent, trade.sellTaxPercent],
+        [outcome, reason, buyTax, sellTax],
+      );
+      assert.equal(fields.checks.honeypot.found, honeypot);
+    });
+  }
+
+  it('is made for USDC too, and in the deepest of both kinds', async () => {
+    const { fields } = await scan(await paired('Honest', USDC, 10n ** 9n));
+    assert.deepEqual([fields.trade.outcome, fields.trade.quoteToken], ['sold', USDC]);
+    const token = await listed('Honest');
+    const both = [token, WETH] as const;
+    await send(PAIR_FACTORY, encodeFunctionData({ abi: ABI, functionName: 'createPair', args: both }));
+    const asked = { address: PAIR_FACTORY, abi: ABI, functionName: 'getPair', args: both } as const;
+    const pair = await node.readContract(asked);
+    const fill = async (units: bigint) => {
+      for (const each of both)
+        await send(each, encodeFunctionData({ abi: ABI, functionName: 'transfer', args: [pair, units] }));
+      await send(pair, encodeFunctionData({ abi: ABI, functionName: 'mint', args: [owner] }));
+    };
+    await fill(10n ** 16n);
+    assert.equal((await scan(token)).fields.trade.poolKind, 'uniswap-v3');
+    await fill(2n * 10n ** 18n);
+    assert.equal((await scan(token)).fields.trade.poolKind, 'uniswap-v2');
+  });
+});
+
 describe('a simulated purchase and sale', () => {
   it('goes through with an honest token, for the wrapped coin and for USDC', async () => {
     for (const [quote, units] of [
@@ -161,7 +240,7 @@ describe('a simulated purchase and sale', () => {
     const poolless = await scan(await deploy(node, contracts.creation('Honest', owner)));
     assert.equal(poolless.fields.trade, null);
     assert.equal(poolless.fields.checks.honeypot.found, null);
-    assert.match(poolless.fields.checks.honeypot.detail, /no Uniswap v3 pool/);
+    assert.match(poolless.fields.checks.honeypot.detail, /no Uniswap v2 or v3 pool/);
     const none = await scan(await deploy(node, contracts.creation('Beacon', owner)));
     assert.match(none.fields.checks.honeypot.detail, /no ERC-20 token/);
     assert.match(none.notes.join(' '), /owner is null/);

@@ -111,6 +111,7 @@ export default defineService({
         buyTaxPercent: z.number().nullable(),
         sellTaxPercent: z.number().nullable(),
         pool: z.string(),
+        poolKind: z.enum(['uniswap-v2', 'uniswap-v3']),
         poolFeePercent: z.number(),
         quoteToken: z.string(),
         spent: z.string().describe('In the smallest unit of quoteToken'),
@@ -220,6 +221,7 @@ export default defineService({
                 buyTaxPercent: trade.buyTaxPercent,
                 sellTaxPercent: trade.sellTaxPercent,
                 pool: trade.pool,
+                poolKind: trade.poolKind,
                 poolFeePercent: trade.poolFee / 10_000,
                 quoteToken: trade.quote,
                 spent: String(trade.spent),
@@ -235,7 +237,7 @@ export default defineService({
           'Information from a program’s reading of bytecode and a simulation at one block. It is no audit and no advice.',
       },
       {
-        method: `EVM code walked from its first byte with the constants on the stack known; functions from its dispatcher; proxy slots of ERC-1967, ERC-1822 and zeppelinos and the code of ERC-1167; owner(), getOwner() and paused(); purchase and sale in a Uniswap v3 pool by eth_call with pretended code and money. Score: 100 less ${SEVERITIES.map((severity) => `${POINTS[severity].each} for each ${severity} (at most ${POINTS[severity].most})`).join(', ')}, half of it at low confidence.`,
+        method: `EVM code walked from its first byte with the constants on the stack known; functions from its dispatcher; proxy slots of ERC-1967, ERC-1822 and zeppelinos and the code of ERC-1167; owner(), getOwner() and paused(); purchase and sale in the deepest Uniswap v2 or v3 pool by eth_call with pretended code and money. Score: 100 less ${SEVERITIES.map((severity) => `${POINTS[severity].each} for each ${severity} (at most ${POINTS[severity].most})`).join(', ')}, half of it at low confidence.`,
         sources: [source, ...register.sources],
         notes: [
           ...register.notes,
