@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, it } from 'node:test';
-import { type AnalysisResult, createCodeAnalyser, type Job, type Limits } from './analyser.ts';
+import { type AnalysisResult, createCodeAnalyser, type Limits } from './analyser.ts';
+import type { Job } from './job.ts';
 
 const LIMITS: Limits = { cpuMs: 60_000, memoryBytes: 1_000_000_000, waiting: 2 };
 const never = new AbortController().signal;
@@ -47,6 +49,20 @@ describe('an analysis in a process of its own', () => {
     // Less than the compiler itself needs.
     const cramped = createCodeAnalyser({ ...LIMITS, memoryBytes: 70_000_000 });
     assert.equal(outcomeOf(await cramped.analyse(plain('A'), never)), 'exhausted memory');
+  });
+
+  it('is started by another thread: starting a process holds whoever starts it', async () => {
+    let startedHere = 0;
+    const count = () => {
+      startedHere += 1;
+    };
+    // Node tells each thread of the processes that it starts itself.
+    subscribe('child_process', count);
+    const analyser = createCodeAnalyser(LIMITS);
+    const results = await Promise.all(['A', 'B'].map((name) => analyser.analyse(plain(name), never)));
+    unsubscribe('child_process', count);
+    assert.deepEqual(results.map(outcomeOf), ['analysed', 'analysed']);
+    assert.equal(startedHere, 0);
   });
 
   it('runs one at a time, lets some wait, and turns the rest away', async () => {

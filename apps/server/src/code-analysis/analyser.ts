@@ -1,39 +1,8 @@
 /** Analyses of source, one at a time, each in a process of its own that is ended when it takes too much. */
-import { fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { join } from 'node:path';
 import { LRUCache } from 'lru-cache';
-import type { Finding } from './rules/finding.ts';
-
-export interface Job {
-  /** The text of each file by its name. */
-  sources: Readonly<Record<string, string>>;
-  remappings: readonly string[];
-  /** Look at these contracts alone; null for all. */
-  contracts: readonly string[] | null;
-}
-
-export interface Analysis {
-  outcome: 'analysed';
-  /** Gravest first, a bounded number. */
-  findings: Finding[];
-  /** How many there were. */
-  total: number;
-  /** Null: no compiler took the source, and the tolerant parser read it. */
-  compiler: string | null;
-  pragma: string | null;
-  /** The pragma asks for a version that is not here, and the newest of its minor compiled it. */
-  pragmaReplaced: boolean;
-  compilerError: string | null;
-  contracts: { name: string; role: string; file: string }[];
-}
-
-/** What the process tells. */
-export type FromProgram =
-  | Analysis
-  | { outcome: 'unreadable'; why: string }
-  /** It took more than it may, or ended by itself. */
-  | { outcome: 'exhausted'; limit: 'time' | 'memory' | 'crash' };
+import type { Analysis, FromProgram, Job } from './job.ts';
+import { runProgram } from './starter.ts';
 
 export type AnalysisResult = FromProgram | { outcome: 'busy' };
 
@@ -47,8 +16,6 @@ export interface Limits {
 
 const LIMITS: Limits = { cpuMs: 15_000, memoryBytes: 1_000 * 1024 * 1024, waiting: 7 };
 const REMEMBERED = 64;
-/** Of the engine's own heap; what WebAssembly takes is watched in the process. */
-const HEAP_MB = 512;
 
 export interface CodeAnalyser {
   /** @throws the signal's reason when it is aborted before there is a result */
@@ -105,51 +72,6 @@ export function createCodeAnalyser(limits: Limits = LIMITS): CodeAnalyser {
       return result;
     },
   };
-}
-
-/** One process for one job. Ends with it, whatever it does. */
-function runProgram(job: Job, limits: Limits, signal: AbortSignal): Promise<AnalysisResult> {
-  return new Promise((resolve, reject) => {
-    const child = fork(
-      join(import.meta.dirname, 'program.ts'),
-      [limits.memoryBytes, limits.cpuMs].map(String),
-      {
-        env: {},
-        execArgv: [
-          '--disable-warning=ExperimentalWarning',
-          `--max-old-space-size=${HEAP_MB}`,
-          // It reads its own code, and may neither write nor start anything.
-          '--permission',
-          '--allow-fs-read=*',
-          '--allow-worker',
-        ],
-        stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-      },
-    );
-    let said = '';
-    let result: FromProgram | null = null;
-    child.stderr?.on('data', (chunk: Buffer) => {
-      if (said.length < 4_000) said += chunk.toString('utf8');
-    });
-    child.on('message', (message: FromProgram) => {
-      result = message;
-    });
-    const abort = () => child.kill('SIGKILL');
-    signal.addEventListener('abort', abort);
-    const ended = () => {
-      signal.removeEventListener('abort', abort);
-      if (result !== null) resolve(result);
-      else if (signal.aborted) reject(signal.reason);
-      else {
-        const limit = /out of time/.test(said) ? 'time' : /out of memory/.test(said) ? 'memory' : 'crash';
-        resolve({ outcome: 'exhausted', limit });
-      }
-    };
-    child.once('exit', ended);
-    child.once('error', ended);
-    // A process that has ended already says so by its exit.
-    child.send(job, () => undefined);
-  });
 }
 
 /** The analyser of this process: however many services use it, one source is compiled at a time. */

@@ -6,8 +6,8 @@
 import { setPriority } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { analyse, MAX_FINDINGS } from './analyse.ts';
-import type { FromProgram, Job } from './analyser.ts';
 import { readSource, UnreadableSource } from './compiler.ts';
+import type { FromProgram, Job } from './job.ts';
 
 /** Behind whatever else wants the processor, and yet not so far that a busy machine never lets it finish. */
 const LOW_PRIORITY = 5;

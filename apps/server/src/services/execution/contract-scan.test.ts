@@ -117,7 +117,9 @@ async function listed(name: string, quote: Address = WETH, units = 10n ** 18n): 
 const PAIR_FACTORY = evmChainFacts('base').uniswapV2Factory;
 /** Uniswap's own factory, where it is on Base. */
 async function placePairFactory(): Promise<void> {
-  const artifact = createRequire(import.meta.url).resolve('@uniswap/v2-core/build/UniswapV2Factory.json');
+  // Published beside what Uniswap v3's periphery knows of it.
+  const periphery = createRequire(import.meta.url).resolve('@uniswap/v3-periphery/package.json');
+  const artifact = createRequire(periphery).resolve('@uniswap/v2-core/build/UniswapV2Factory.json');
   const { evm } = JSON.parse(readFileSync(artifact, 'utf8'));
   await node.setCode({ address: PAIR_FACTORY, bytecode: `0x${evm.deployedBytecode.object}` });
   await node.setNonce({ address: PAIR_FACTORY, nonce: 1 });

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { type Analysis, codeAnalyser } from '../../code-analysis/analyser.ts';
+import { codeAnalyser } from '../../code-analysis/analyser.ts';
+import type { Analysis } from '../../code-analysis/job.ts';
 import { FINDING_CLASSES, RULES, SEVERITIES } from '../../code-analysis/rules/finding.ts';
 import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
