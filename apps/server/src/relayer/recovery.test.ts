@@ -299,3 +299,22 @@ for (const [what, count, receipt] of [
     await told;
     assert(!sent.includes(first.raw), 'what may be mined is not raised');
   });
+
+test('a relayer with other keys leaves a transaction to the one that can send it again, unless nobody does', async (t) => {
+  const [setting, other] = [await settingOf(t), await settingOf(t)];
+  let isLost = true;
+  const losing = nodeThat(SEND_METHODS, async (method, ask) => {
+    if (isLost) throw cutOff(method);
+    return ask();
+  });
+  const relayer = setting.relayer(losing);
+  assert.equal(await relayer.send(setting.call('a'), 10), null);
+  isLost = false;
+  for (const each of [setting, other]) each.passMs(10_000);
+  assert.equal(await other.relayer().resume(), 1, 'it is pending');
+  await relayer.resume();
+  await until('it to be mined', async () => (await setting.mined()) === 1);
+  // Its key is gone from the configuration: what became of it is seen all the same.
+  other.passMs(200_000);
+  assert.equal(await other.relayer().resume(), 0);
+});

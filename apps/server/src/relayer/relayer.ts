@@ -72,6 +72,8 @@ const FIRST_POLL_MS = 20;
 const LAST_POLL_MS = 500;
 /** How long a transaction waits before it is sent again. */
 const RESEND_AFTER_MS = 5_000;
+/** When a transaction of a key that we do not have is looked at: whoever has the key, and can do more, was there before. */
+const FOREIGN_AFTER_MS = 120_000;
 /** How long it waits before its fees are raised; every node asks for at least a tenth more. */
 const BUMP_AFTER_MS = 30_000;
 const FEE_FRESH_MS = 2_000;
@@ -129,6 +131,7 @@ export function createRelayer(parts: {
 }): Relayer {
   const { sql, rpc, network, chainId, nowMs } = parts;
   const now = () => new Date(nowMs()).toISOString();
+  const ago = (ms: number) => new Date(nowMs() - ms).toISOString();
   const signers = parts.keys.map((key) => ({
     ...createSigner(key),
     queue: [] as Waiting[],
@@ -138,6 +141,7 @@ export function createRelayer(parts: {
   let fees: { atMs: number; maxFeePerGas: bigint; maxPriorityFeePerGas: bigint } | null = null;
   /** Null until the node was asked for it once. */
   let knowsSync: boolean | null = null;
+  const ours = arrayLiteral(signers.map(({ address }) => address));
 
   async function currentFees() {
     if (fees !== null && nowMs() - fees.atMs < FEE_FRESH_MS) return fees;
@@ -356,7 +360,7 @@ export function createRelayer(parts: {
         sql<{ created_at: Date | null }[]>`
           select min(created_at) as created_at from relayer_transactions
           where network = ${network} and state = 0
-            and address = any(${arrayLiteral(signers.map(({ address }) => address))}::text::text[])`,
+            and address = any(${ours}::text::text[])`,
         ...signers.map(async ({ address }) =>
           quantity(await rpc.call('eth_getBalance', [address, 'latest'])),
         ),
@@ -414,7 +418,9 @@ export function createRelayer(parts: {
           update relayer_transactions set sent_at = ${now()}
           where (network, address, nonce) in (
             select network, address, nonce from relayer_transactions
-            where network = ${network} and state = 0 and sent_at <= ${new Date(nowMs() - RESEND_AFTER_MS).toISOString()}
+            where network = ${network} and state = 0 and sent_at <= case
+              when address = any(${ours}::text::text[]) then ${ago(RESEND_AFTER_MS)}::timestamptz
+              else ${ago(FOREIGN_AFTER_MS)}::timestamptz end
             order by sent_at, nonce limit ${RESUME_BATCH} for update skip locked
           )
           returning address, nonce, id, to_address, data, gas_limit, max_cost_wei::text, max_fee_wei::text, raw, hashes, filler, state, created_at`;
