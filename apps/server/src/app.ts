@@ -15,6 +15,7 @@ import { createWallets } from './custody/wallets.ts';
 import { createDataLists, type DataLists } from './data-lists/data-lists.ts';
 import type { Database, Pools } from './db/connection.ts';
 import { createReplica } from './db/replicas.ts';
+import type { StartPatience } from './db/start-patience.ts';
 import type { MppOffer, Route, X402Offer } from './discovery/context.ts';
 import { openPages } from './discovery/pages.ts';
 import { discoveryRoutes } from './discovery/routes.ts';
@@ -110,7 +111,7 @@ export interface App {
   reconciler: Reconciler;
   settlementFinisher: SettlementFinisher;
   /** Asks those whose answers the first 402 depends on. To be awaited before listening. */
-  prepare(): Promise<void>;
+  prepare(patience: StartPatience): Promise<void>;
   /** From here on `/health/ready` says no, so that no new calls are sent here. */
   drain(): void;
   close(): Promise<void>;
@@ -285,7 +286,7 @@ export function createApp(parts: AppParts): App {
     credits,
   ];
   const seal = createAnswerSeal(secrets);
-  const secretRegister = createSecretRegister(sql, {
+  const secretRegister = createSecretRegister(pools, {
     ...{ secrets, lostIds: config.secretsLost, nowMs },
     canOpen(callId, body) {
       try {
@@ -637,13 +638,18 @@ export function createApp(parts: AppParts): App {
             },
           ]),
     ],
-    async prepare() {
+    async prepare(patience) {
       const { proxyTrust, host, publicUrl } = config;
       for (const { level, message } of proxyNotices(proxyTrust, { host, publicUrl })) logger[level](message);
-      await secretRegister.admit();
-      await replica.start();
+      // First: while the next step waits for a lock, what a lost process holds is given free.
+      await patience.take(replica.start);
+      await patience.take(async () => {
+        // Admitting may take minutes, and gives a silent database as long: only one that answers is asked.
+        await sql`select 1`;
+        await secretRegister.admit();
+      });
       await x402.refresh();
-      const missing = await wallets?.missingKeyIds();
+      const missing = await patience.take(async () => wallets?.missingKeyIds());
       if (missing !== undefined && missing.length > 0) {
         throw new StartError(
           `WALLET_ENCRYPTION_KEY: wallets are encrypted under keys that are not given: ${missing.join(', ')}`,

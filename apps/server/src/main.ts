@@ -4,6 +4,7 @@ import pino from 'pino';
 import { createApp } from './app.ts';
 import { readConfig } from './config.ts';
 import { openDatabase } from './db/open.ts';
+import { createStartPatience } from './db/start-patience.ts';
 import { databaseLost } from './http/problem.ts';
 import { startJobs } from './jobs/schedule.ts';
 import { redaction } from './operations/redaction.ts';
@@ -28,8 +29,12 @@ async function main(): Promise<void> {
   const config = readConfig(process.env);
   const logger = pino({ level: config.logLevel, ...redaction }, pino.destination({ dest: 2, sync: false }));
   const services = await loadServices();
+  const patience = createStartPatience({
+    waits: (error) => logger.warn({ err: error }, 'the start waits for the database, for a minute at most'),
+  });
   const database = await openDatabase(config, {
     exclusive: true,
+    patience,
     report({ what, pid, ...rest }) {
       const line = { postgresPid: pid, ...rest };
       if (what === 'gone') logger.error(line, 'the embedded PostgreSQL has ended: starting it again');
@@ -46,7 +51,7 @@ async function main(): Promise<void> {
       `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}`;
     const app = createApp({ config, baseUrl, version, pools: database, services, logger, nowMs: Date.now });
     stop.push(() => app.close());
-    await app.prepare();
+    await app.prepare(patience);
     await app.http.listen({ host: config.host, port: config.port }).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'EADDRINUSE') {
         throw new StartError(

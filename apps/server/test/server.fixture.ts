@@ -3,6 +3,7 @@ import { createUpstreamSandbox } from '../../../packages/sandbox/src/upstreams/s
 import { type App, createApp } from '../src/app.ts';
 import { type Config, readConfig, upstreamBaseUrlVariable } from '../src/config.ts';
 import type { Pools } from '../src/db/connection.ts';
+import { createStartPatience } from '../src/db/start-patience.ts';
 import { createKeys } from '../src/keys/keys.ts';
 import { grantKey } from '../src/keys/trial.ts';
 import { createLedger } from '../src/ledger/ledger.ts';
@@ -71,7 +72,11 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     logger,
     nowMs,
   });
-  await app.prepare();
+  await app.prepare(
+    createStartPatience({
+      waits: (error) => logger.warn({ err: error }, 'the start waits for the database'),
+    }),
+  );
   // A server that runs fetches its lists as its first job does; no jobs run here.
   if (options.upstreamsUrl !== undefined) await app.dataLists.fetchDue();
   const url = await app.http.listen({ host: '127.0.0.1', port: 0 });

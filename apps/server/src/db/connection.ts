@@ -14,6 +14,11 @@ export type Transaction = postgres.TransactionSql<{ bigint: bigint }>;
  */
 export const COMMIT_CONNECTIONS = 1;
 const PATIENT_CONNECTIONS = 2;
+/** Between two proofs of the books nobody needs theirs. */
+const PATIENT_IDLE_S = 10;
+
+/** By which our sessions are told from those of other programs. */
+export const APPLICATION_NAME = 'farebox';
 
 /** How long a connection may take to open, TLS included. */
 const CONNECT_TIMEOUT_MS = 3_000;
@@ -28,6 +33,8 @@ interface Patience {
   statementMs: number;
   /** PostgreSQL's `lock_timeout`. */
   lockMs: number;
+  /** When a connection that nobody uses is given back, in seconds; absent: never. */
+  idleS?: number;
 }
 
 /** A caller is told within five seconds that nobody can be asked. */
@@ -35,7 +42,12 @@ const REQUEST: Patience = { deadlineMs: 4_000, statementMs: 3_500, lockMs: 2_000
 /** A batch is sent again on a new connection while its callers still wait; its statement waits for no lock. */
 const COMMIT: Patience = { deadlineMs: 3_000, statementMs: 2_800, lockMs: 500 };
 /** Proofs of the books and migrations. */
-const PATIENT: Patience = { deadlineMs: 900_000, statementMs: 890_000, lockMs: 5_000 };
+const PATIENT: Patience = {
+  deadlineMs: 900_000,
+  statementMs: 890_000,
+  lockMs: 5_000,
+  idleS: PATIENT_IDLE_S,
+};
 
 /** The ways to the database. */
 export interface Pools {
@@ -43,7 +55,7 @@ export interface Pools {
   sql: Database;
   /** For group commits alone. */
   commits: Database;
-  /** For what reads all there is, such as a proof of the books. Opened at its first query. */
+  /** For what reads all there is, such as a proof of the books. Opened when it is needed, and given back. */
   patient: Database;
   /** Whether the database answers. */
   silence: Silence;
@@ -109,13 +121,14 @@ function openPool(url: string, maxConnections: number, patience: Patience, silen
     fetch_types: false,
     onnotice: () => {},
     connect_timeout: CONNECT_TIMEOUT_MS / 1_000,
+    ...(patience.idleS === undefined ? {} : { idle_timeout: patience.idleS }),
     // Whoever waits has a deadline of its own: half a second is the longest pause before the next try (in seconds).
     backoff: (attempt: number) => Math.min(0.05 * 2 ** attempt, 0.5),
     ssl: false,
     // Not in the driver's types.
     socket: sockets.open,
     connection: {
-      application_name: 'farebox',
+      application_name: APPLICATION_NAME,
       statement_timeout: patience.statementMs,
       lock_timeout: patience.lockMs,
       idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,

@@ -6,6 +6,7 @@ import { startEmbeddedPostgres } from './embedded.ts';
 import { type KeeperReport, keepEmbeddedPostgres } from './embedded-keeper.ts';
 import { isAlive } from './is-alive.ts';
 import { migrate } from './migrate.ts';
+import type { StartPatience } from './start-patience.ts';
 
 /** At the end, for what is still under way. */
 const STATEMENTS_END_WITHIN_S = 3;
@@ -24,10 +25,11 @@ export interface OpenDatabase extends Pools {
  *   looks leaves it out, and then uses an embedded server that is already running.
  * @param options.report told when the embedded server has ended, and when it is back. Who gives it has the server kept
  *   running for as long as this is open.
+ * @param options.patience for whoever can wait for a database that is not there yet
  */
 export async function openDatabase(
   config: { databaseUrl: string | null; databaseMaxConnections: number; dataDir: string },
-  options: { exclusive: boolean; report?: (report: KeeperReport) => void },
+  options: { exclusive: boolean; report?: (report: KeeperReport) => void; patience?: StartPatience },
 ): Promise<OpenDatabase> {
   const unlock = options.exclusive && config.databaseUrl === null ? lock(config.dataDir) : () => {};
   if (
@@ -51,7 +53,12 @@ export async function openDatabase(
     unlock();
   };
   try {
-    await migrate(pools.patient);
+    const bringUpToDate = async () => {
+      // Migrations wait for a quarter of an hour: only a database that answers is asked for them.
+      await pools.sql`select 1`;
+      await migrate(pools.patient);
+    };
+    await (options.patience === undefined ? bringUpToDate() : options.patience.take(bringUpToDate));
     return { ...pools, lost: keeper?.lost ?? new Promise<never>(() => {}), close };
   } catch (error) {
     await close();

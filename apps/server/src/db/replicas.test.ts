@@ -7,7 +7,7 @@ import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
 import { createCallStore } from '../paid-call/calls.ts';
 import { createSettlementStore } from '../paid-call/settlements.ts';
-import { connectPools, endPools } from './connection.ts';
+import { connectPools, endPools, isLockTimeout } from './connection.ts';
 import { createReplica } from './replicas.ts';
 
 const TAKEN_OVER_WITHIN_MS = 10_000;
@@ -133,5 +133,34 @@ test('who could not look for a while does not believe others dead', async () => 
   const [row] = await database.sql`select ended_at from replicas where id = ${String(quiet?.id)}`;
   assert.deepEqual([endings, row?.ended_at], [0, null]);
   await witness.stop();
+  await endPools(pools, 1);
+});
+
+test('a process that is lost between describing a statement and running it holds its locks for seconds', async () => {
+  const pools = connectPools(wire.url, 3);
+  const living = createReplica({ sql: database.sql, nowMs: Date.now, free, ended: async () => {} });
+  await living.start();
+  wire.cutNext((sent) => sent.includes('as what_the_lost_ask'), ['then silent']);
+  const account = String(HOUSE_ACCOUNTS.chain_clearing);
+  const lost = pools.sql.begin(async (transaction) => {
+    await transaction`select 1 from ledger_accounts where id = ${account} for no key update`;
+    await transaction`select ${1}::integer as what_the_lost_ask`;
+  });
+  lost.catch(() => {});
+  await until('the wire to fall silent', () => wire.met === 1);
+  const lostAtMs = performance.now();
+  const isHeld = () =>
+    database.sql`select 1 from ledger_accounts where id = ${account} for no key update nowait`.then(
+      () => false,
+      (error: unknown) => {
+        assert(isLockTimeout(error), String(error));
+        return true;
+      },
+    );
+  assert(await isHeld());
+  await until('its lock to be free', async () => !(await isHeld()));
+  assert(performance.now() - lostAtMs < TAKEN_OVER_WITHIN_MS);
+  await assert.rejects(lost);
+  await living.stop();
   await endPools(pools, 1);
 });

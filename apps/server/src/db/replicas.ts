@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Database, Transaction } from './connection.ts';
+import { APPLICATION_NAME, type Database, type Transaction } from './connection.ts';
 
 const BEAT_MS = 1_000;
 /** A process that gives no sign of life for so long has ended, for all who serve with it. */
@@ -7,6 +7,8 @@ const SILENT_FOR_MS = 6_000;
 /** Who has not looked for so long cannot say whether others were silent. */
 const BLIND_AFTER_MS = 3_000;
 const FORGOTTEN_AFTER = '1 hour';
+/** PostgreSQL ends a session that idles in a transaction by then (connection.ts). */
+const STUCK_AFTER = '5 seconds';
 
 export interface Replica {
   /** This process's row in `replicas`; null before the first sign of life. */
@@ -26,7 +28,7 @@ interface Seen {
  * Tells the processes that share a database of each other, so that what one holds is free soon after it has died. A process
  * is believed dead by what others saw of it, not by clocks: its count of beats did not change for six seconds in which they
  * themselves could ask. One that was believed dead and is not finds out at its next beat and takes a new row; that it ended
- * nothing twice is for each state's own transition to see to.
+ * nothing twice is for each state's own transition to see to. What sessions of lost processes hold is given free as well.
  *
  * @param parts.free frees the leases of a process, in the commit that notes its end
  * @param parts.ended called after others were found to have ended; what they held can be taken
@@ -74,6 +76,19 @@ export function createReplica(parts: {
     return anyEnded;
   }
 
+  /**
+   * Ends sessions of ours whose process was lost between describing a statement and running it. PostgreSQL waits for its
+   * next message as within a statement, so that neither `idle_in_transaction_session_timeout` nor `statement_timeout` ends
+   * it, and the locks of its transaction are held until TCP gives up, which takes hours.
+   */
+  async function endStuckSessions(): Promise<void> {
+    await sql`
+      select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and usename = current_user and application_name = ${APPLICATION_NAME}
+        and state = 'active' and wait_event = 'ClientRead'
+        and state_change < clock_timestamp() - ${STUCK_AFTER}::interval`;
+  }
+
   /** Notes the end of a process whose last beat is this one, and frees its leases, in one commit. */
   async function end(id: bigint, beats: bigint | null): Promise<boolean> {
     return sql.begin(async (transaction) => {
@@ -93,6 +108,7 @@ export function createReplica(parts: {
       if (stopping.signal.aborted) return;
       try {
         await beat();
+        await endStuckSessions();
         if (await look()) await parts.ended();
       } catch {
         // The database is away, and what others did meanwhile was not seen. Whoever asks it for something else says so.

@@ -2,7 +2,7 @@
  * Which versions of the secret this database has seen, and what of it only a version can open that is not given now: a
  * server that started without it would give a second trial, and could not hand over a key that was paid for.
  */
-import type { Database, Transaction } from '../db/connection.ts';
+import type { Database, Pools, Transaction } from '../db/connection.ts';
 import { StartError } from '../start-error.ts';
 import type { Secrets } from './secrets.ts';
 
@@ -29,7 +29,7 @@ export interface SecretRegister {
  * @param parts.canOpen whether a stored answer, sealed before versions had names, opens with what is given
  */
 export function createSecretRegister(
-  sql: Database,
+  { sql, patient }: Pick<Pools, 'sql' | 'patient'>,
   parts: {
     secrets: Secrets;
     lostIds: readonly string[];
@@ -104,9 +104,8 @@ export function createSecretRegister(
 
   return {
     async admit() {
-      const found = await sql.begin(async (transaction) => {
-        await transaction`set local statement_timeout = '10min'`;
-        await transaction`set local lock_timeout = '30s'`;
+      // Looking through stored answers may take minutes, for which a request's connection has no patience.
+      const found = await patient.begin(async (transaction) => {
         // Replicas that start together take turns.
         await transaction`lock table secret_versions in share row exclusive mode`;
         const known = await transaction`select 1 from secret_versions limit 1`;

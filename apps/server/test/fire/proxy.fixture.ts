@@ -6,9 +6,10 @@ export type Matching = (sent: string) => boolean;
 
 /**
  * `statement lost`: cut before it reaches the database. `reply lost`: it has been carried out, and committed, when the
- * wire is cut before the first byte of its reply.
+ * wire is cut before the first byte of its reply. `then silent`: it reaches the database, and the connection carries nothing
+ * more and stays open.
  */
-export type Cut = 'statement lost' | 'reply lost';
+export type Cut = 'statement lost' | 'reply lost' | 'then silent';
 
 export interface Wire {
   /** The database's address by way of this wire. */
@@ -33,34 +34,44 @@ export interface Wire {
   close(): Promise<void>;
 }
 
+/** The two ends of a connection that is carried. */
+interface Pair {
+  sockets: readonly [client: Socket, database: Socket];
+  isFrozen: boolean;
+  hasEnded: boolean;
+  sever(): void;
+}
+
 export async function startWire(databaseUrl: string): Promise<Wire> {
   const target = new URL(databaseUrl);
   const open = new Set<() => void>();
-  const ends = new Set<[client: Socket, database: Socket]>();
-  const frozen = new Set<Socket>();
+  const pairs = new Set<Pair>();
   let isCut = false;
   let freezesNew = false;
   let met = 0;
   let planned: { matching: Matching; cut: Cut }[] = [];
 
-  /** What is not read is not carried: both ends see a peer that is there and says nothing. */
-  const freezeOne = (socket: Socket) => {
-    socket.pause();
-    frozen.add(socket);
-    socket.once('close', () => frozen.delete(socket));
+  /** What is not read is not carried: both ends see a peer that is there and says nothing, not even that it has gone. */
+  const freezeOne = (pair: Pair) => {
+    pair.isFrozen = true;
+    for (const socket of pair.sockets) socket.pause();
   };
 
   function carry(client: Socket): void {
     const database = dial(Number(target.port), target.hostname);
-    ends.add([client, database]);
-    client.once('close', () => {
-      for (const pair of ends) if (pair[0] === client) ends.delete(pair);
-    });
-    if (freezesNew) for (const socket of [client, database]) freezeOne(socket);
+    const pair: Pair = {
+      sockets: [client, database],
+      isFrozen: false,
+      hasEnded: false,
+      sever: () => sever(),
+    };
+    pairs.add(pair);
+    if (freezesNew) freezeOne(pair);
     const sever = () => {
       client.resetAndDestroy();
       database.destroy();
       open.delete(sever);
+      pairs.delete(pair);
     };
     open.add(sever);
     let replyIsLost = false;
@@ -71,14 +82,19 @@ export async function startWire(databaseUrl: string): Promise<Wire> {
       if (plan?.cut === 'statement lost') return sever();
       if (plan?.cut === 'reply lost') replyIsLost = true;
       database.write(bytes);
+      if (plan?.cut === 'then silent') freezeOne(pair);
     });
     database.on('data', (bytes) => {
       if (replyIsLost) sever();
       else client.write(bytes);
     });
-    for (const socket of [client, database]) {
-      socket.on('error', sever);
-      socket.on('close', sever);
+    const ended = () => {
+      pair.hasEnded = true;
+      if (!pair.isFrozen) sever();
+    };
+    for (const socket of pair.sockets) {
+      socket.on('error', ended);
+      socket.on('close', ended);
     }
   }
 
@@ -114,12 +130,15 @@ export async function startWire(databaseUrl: string): Promise<Wire> {
     },
     freeze(everybody) {
       freezesNew = everybody !== undefined;
-      for (const pair of ends) for (const socket of pair) freezeOne(socket);
+      for (const pair of pairs) freezeOne(pair);
     },
     thaw() {
       freezesNew = false;
-      for (const socket of frozen) socket.resume();
-      frozen.clear();
+      for (const pair of pairs) {
+        pair.isFrozen = false;
+        if (pair.hasEnded) pair.sever();
+        else for (const socket of pair.sockets) socket.resume();
+      }
     },
     reconnect() {
       isCut = false;

@@ -19,6 +19,8 @@ import { until } from './until.fixture.ts';
 const TOLD_WITHIN_MS = 5_000;
 const READINESS_WITHIN_MS = 1_000;
 const ENDS_WITHIN_MS = 10_000;
+/** What was being given back when it fell silent is tried again when its lease is over, in half a minute. */
+const GIVEN_BACK_WITHIN_MS = 60_000;
 /** What this process itself may lose on a busy machine. */
 const GRACE_MS = 1_000;
 const GRANT = usdToMicros('20');
@@ -180,23 +182,35 @@ for (const { silence, everybody } of SILENCES) {
     // What is open has its time; the test does not wait for it.
     await database.sql`update calls set expires_at = now() where state = 0`;
     await until('open calls to end', async () => (await openCalls(database.sql)) === 0);
-    await until('what is owed to be given back', async () => (await undelivered()) === 0);
     const account = await accountOf(database.sql, key);
+    const delivered = new Set(told.flatMap(({ status, callId }) => (status === 200 ? [callId] : [])));
+    // Who cannot ask again has paid for what was delivered, and for nothing else.
+    const isSettled = async () => {
+      const refunded = new Set(await refundsOf(database.sql, account));
+      const calls = await callsOf(database.sql, account);
+      return (
+        (await undelivered()) === 0 &&
+        calls.every(
+          ({ id, state, identity }) =>
+            state !== 1 || identity !== null || delivered.has(id) || refunded.has(id),
+        )
+      );
+    };
+    await until('what is owed to be given back', isSettled, GIVEN_BACK_WITHIN_MS);
     const captured = new Map(
       (await callsOf(database.sql, account)).filter(({ state }) => state === 1).map((row) => [row.id, row]),
     );
     const ofOrder = (order: string) =>
       [...captured.values()].find(({ identity }) => identity === `key:${order}`);
-    const delivered = new Set(told.flatMap(({ status, callId }) => (status === 200 ? [callId] : [])));
     for (const callId of delivered) assert(captured.has(callId ?? ''), 'an answer was not charged');
     for (const { order, charged, code } of caught) {
       if (charged !== false || order === null) continue;
       assert.equal(ofOrder(order), undefined, `${code} said that ${order} cost nothing`);
     }
-    // Whoever cannot ask again has paid for what was delivered, and for nothing else.
     const refunded = new Set(await refundsOf(database.sql, account));
     for (const { id, identity } of captured.values()) {
-      if (identity === null) assert.equal(delivered.has(id), !refunded.has(id), 'somebody paid for nothing');
+      if (identity === null)
+        assert.equal(delivered.has(id), !refunded.has(id), 'an answer that was delivered was given back');
     }
     assert.equal(
       await balanceOf(database.sql, account),

@@ -6,10 +6,15 @@ const POLL_MS = 5;
 /**
  * Waits for a condition.
  *
- * @throws once it has not become true within 20 s, naming what was waited for
+ * @param withinMs 20 s unless a process must start first
+ * @throws once it has not become true by then, naming what was waited for
  */
-export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  const deadlineMs = Date.now() + DEADLINE_MS;
+export async function until(
+  what: string,
+  holds: () => boolean | Promise<boolean>,
+  withinMs = DEADLINE_MS,
+): Promise<void> {
+  const deadlineMs = Date.now() + withinMs;
   while (!(await holds())) {
     if (Date.now() > deadlineMs) throw new Error(`waited in vain for: ${what}`);
     await sleep(POLL_MS);

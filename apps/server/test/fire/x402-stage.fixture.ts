@@ -8,7 +8,7 @@ import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 
 import { z } from 'zod';
 import { fund as drawFromFaucet } from '../../../../packages/sandbox/src/chain/faucet.ts';
 import { startFacilitator } from '../../../../packages/sandbox/src/facilitator/facilitator.ts';
-import { connectPools, type Database, type Pools } from '../../src/db/connection.ts';
+import { connectPools, type Database, endPools, type Pools } from '../../src/db/connection.ts';
 import { proveBooks } from '../../src/ledger/books.ts';
 import type { ChainAudit } from '../../src/rails/x402/audit.ts';
 import { createX402Rail } from '../../src/rails/x402/x402.ts';
@@ -371,7 +371,7 @@ export async function setStage(options: {
     async close(): Promise<void> {
       node.mend();
       await Promise.all([here.close(), there.close(), ...dying]);
-      await Promise.all([facilitator.stop(), node.close(), elsewhere.sql.end(), elsewhere.commits.end()]);
+      await Promise.all([facilitator.stop(), node.close(), endPools(elsewhere, 1)]);
       await database.close();
     },
   };

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import postgres from 'postgres';
+import { DatabaseSilent } from './deadline.ts';
+import { createStartPatience } from './start-patience.ts';
+
+const refused = Object.assign(new Error('nobody listens'), { code: 'ECONNREFUSED' });
+const answered = (code: string) => Object.assign(new postgres.PostgresError(''), { code });
+
+test('each way in which a database is away, or held, is waited over and told once for all steps', async () => {
+  const told: unknown[] = [];
+  const patience = createStartPatience({ waits: (error) => told.push(error) });
+  const failures = [refused, new DatabaseSilent(4_000), answered('57P03'), answered('55P03')];
+  const [first] = failures;
+  const step = async () => {
+    const failure = failures.shift();
+    if (failure !== undefined) throw failure;
+    return 'done';
+  };
+  assert.equal(await patience.take(step), 'done');
+  failures.push(refused);
+  assert.equal(await patience.take(step), 'done');
+  assert.deepEqual(told, [first]);
+});
+
+test('what waiting does not mend is told at once: a wrong password, a fault of ours', async () => {
+  const patience = createStartPatience({ waits: () => assert.fail('it waited') });
+  for (const error of [answered('28P01'), answered('3D000'), new TypeError('of ours')]) {
+    await assert.rejects(
+      patience.take(() => Promise.reject(error)),
+      (thrown) => thrown === error,
+    );
+  }
+});
+
+test('a start has one bound for all of its steps', async () => {
+  let taken = 0;
+  const patience = createStartPatience({ waits: () => {}, withinMs: 0 });
+  await assert.rejects(
+    patience.take(() => {
+      taken += 1;
+      return Promise.reject(refused);
+    }),
+    (thrown) => thrown === refused,
+  );
+  assert.equal(taken, 1);
+});

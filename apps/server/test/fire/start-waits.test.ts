@@ -1,0 +1,97 @@
+/** A server that starts while its database is away, silent or held for a moment waits for it, and says so once. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import postgres from 'postgres';
+import { openDatabase } from '../../src/db/open.ts';
+import { createStartPatience } from '../../src/db/start-patience.ts';
+import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
+import { startWire, type Wire } from './proxy.fixture.ts';
+import { startServerProcess } from './server-process.fixture.ts';
+import { until } from './until.fixture.ts';
+
+/** A process on a busy machine. */
+const STARTS_WITHIN_MS = 60_000;
+
+let database: TestDatabase;
+let wire: Wire;
+
+before(async () => {
+  database = await openTestDatabase();
+  wire = await startWire(database.url);
+});
+after(async () => {
+  await wire?.close();
+  await database?.close();
+});
+
+/** Opens the database by way of the wire; what is in the way goes once the start says that it waits. */
+async function openPatiently(mend: () => void): Promise<number> {
+  let waited = 0;
+  const patience = createStartPatience({
+    waits() {
+      waited += 1;
+      mend();
+    },
+  });
+  const config = { databaseUrl: wire.url, databaseMaxConnections: 3, dataDir: 'never' };
+  const opened = await openDatabase(config, { exclusive: true, patience });
+  const [row] = await opened.sql<{ one: number }[]>`select 1 as one`;
+  assert.equal(row?.one, 1);
+  await opened.close();
+  return waited;
+}
+
+test('nobody listens yet', async () => {
+  wire.cut();
+  assert.equal(await openPatiently(() => wire.mend()), 1);
+});
+
+test('connections are taken, and nothing is said on them', async () => {
+  wire.freeze('new ones too');
+  assert.equal(await openPatiently(() => wire.thaw()), 1);
+});
+
+test('what the start needs is held for longer than anybody waits', async () => {
+  const other = postgres(database.url, { max: 1, onnotice: () => {} });
+  const waits = async () => {
+    const rows = await database.sql`
+      select 1 from pg_locks where relation = 'secret_versions'::regclass and not granted`;
+    return rows.length > 0;
+  };
+  const held = Promise.withResolvers<void>();
+  const free = Promise.withResolvers<void>();
+  const holding = other.begin(async (transaction) => {
+    await transaction`lock table secret_versions in share row exclusive mode`;
+    held.resolve();
+    await free.promise;
+  });
+  await held.promise;
+  const starting = startServerProcess({ DATABASE_URL: database.url, LOG_LEVEL: 'warn' });
+  starting.catch(() => {});
+  try {
+    // One that gave up would be gone by the second time.
+    await Promise.race([starting, until('a start that waits for the lock', waits, STARTS_WITHIN_MS)]);
+    await Promise.race([starting, until('that it is refused', async () => !(await waits()))]);
+    await Promise.race([starting, until('that it tries again', waits)]);
+  } finally {
+    free.resolve();
+    await holding;
+    await other.end();
+  }
+  const server = await starting;
+  const told = server.words().match(/the start waits for the database/g) ?? [];
+  assert.equal(await server.end('SIGTERM'), 0);
+  assert.equal(told.length, 1);
+});
+
+test('what waiting does not mend ends the start at once', async () => {
+  const wrong = new URL(database.url);
+  wrong.pathname = '/no_such_database';
+  await assert.rejects(
+    startServerProcess({ DATABASE_URL: wrong.toString(), LOG_LEVEL: 'warn' }),
+    (error: Error) =>
+      /ended with 1:/.test(error.message) &&
+      /does not exist/.test(error.message) &&
+      !/the start waits/.test(error.message),
+  );
+});
