@@ -1,7 +1,11 @@
 /** A replica that can lose the database under a statement, and die between any two steps of a call. */
-import { connectPools, type Database } from '../../src/db/connection.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connectPools, type Database, endPools, type Pools } from '../../src/db/connection.ts';
+import { databaseLost } from '../../src/http/problem.ts';
 import type { Service } from '../../src/services/define.ts';
 import { startTestServer, type TestServer } from '../server.fixture.ts';
+import { Disturbance } from './disturbance.fixture.ts';
+import { startWire, type Wire } from './proxy.fixture.ts';
 
 /**
  * What befalls the next statement of a group commit, or the next that takes a price. `lost`: the connection breaks,
@@ -15,6 +19,14 @@ export interface Blow {
 interface Life {
   server: TestServer;
   dead: boolean;
+}
+
+/** Where a replica runs, and how it reaches its database from there. */
+interface Host {
+  wire: Wire;
+  pools: Pools;
+  /** Settles when it is lost. */
+  lost: PromiseWithResolvers<void>;
 }
 
 export interface MortalReplica {
@@ -31,6 +43,22 @@ export interface MortalReplica {
   forgetBlows(): void;
   /** `kill -9`: no statement is sent any more, every connection breaks; another process takes its place. */
   die(): void;
+  /**
+   * Its database says nothing any more, in connections that stay open.
+   *
+   * @param everybody also in those that it opens from now on
+   * @param ms for how long; what was about to connect meanwhile may be told of it for a while after
+   */
+  freeze(everybody: boolean, ms: number): Promise<void>;
+  /**
+   * Its host is lost in the middle of a transaction that holds an account: its sockets stay open and nothing comes from
+   * them. Another host takes its place.
+   *
+   * @returns lets the database find out that nobody is there, as TCP does after hours
+   */
+  loseHost(accountId: bigint): Promise<() => Promise<void>>;
+  /** Whether it was hit, or its database was silent, at any time since. */
+  watch(): () => boolean;
   /** A round of the reconciler; ends early when the replica dies over it. */
   reconcile(): Promise<void>;
   close(): Promise<void>;
@@ -41,6 +69,13 @@ function isCapture(value: unknown): boolean {
   return typeof value === 'string' && /^\{.*"answered"/.test(value);
 }
 
+/** How long the server waits for a new connection, and for an answer, at most. */
+const CONNECTS_WITHIN_MS = 3_000;
+const TOLD_WITHIN_MS = 5_000;
+
+/** Each of them waits for a minute. */
+const STARTS_TRIED = 3;
+
 /** A dead process answers nothing. */
 const NEVER = new Promise<never>(() => {});
 
@@ -49,15 +84,45 @@ export async function startMortalReplica(options: {
   services: readonly Service[];
   environment?: Record<string, string>;
   nowMs: () => number;
+  /** What else may befall the reconciler's work. */
+  elsewhere?: Disturbance;
 }): Promise<MortalReplica> {
-  const pools = connectPools(options.databaseUrl, 6);
+  const hosts = new Set<Host>();
+  const silence = new Disturbance();
+  const elsewhere = options.elsewhere ?? new Disturbance();
+  const newHost = async (): Promise<Host> => {
+    const wire = await startWire(options.databaseUrl);
+    const host = { wire, pools: connectPools(wire.url, 6), lost: Promise.withResolvers<void>() };
+    hosts.add(host);
+    return host;
+  };
+  const end = async (gone: Host): Promise<void> => {
+    if (!hosts.delete(gone)) return;
+    await Promise.all([gone.wire.close(), endPools(gone.pools, 1)]);
+  };
+  let host = await newHost();
   const closing: Promise<void>[] = [];
   let blows: Blow[] = [];
   let troubles = 0;
   let deaths = 0;
   let reconciling: Promise<void> = Promise.resolve();
 
+  /** A process that cannot start ends, and is started again; one whose host is lost over it, on another host. */
   async function begin(): Promise<Life> {
+    for (let tried = 1; ; tried++) {
+      const on = host;
+      const starting = beginOn(on);
+      try {
+        const life = await Promise.race([starting, on.lost.promise]);
+        if (life !== undefined) return life;
+        void starting.then(bury, () => {});
+      } catch (error) {
+        if (databaseLost(error) === null || tried === STARTS_TRIED) throw error;
+      }
+    }
+  }
+
+  async function beginOn({ pools }: Host): Promise<Life> {
     const life: Omit<Life, 'server'> = { dead: false };
     const server = await startTestServer({
       pools: { ...pools, commits: struck(pools.commits, life) },
@@ -66,6 +131,14 @@ export async function startMortalReplica(options: {
       ...(options.environment === undefined ? {} : { environment: options.environment }),
     });
     return Object.assign(life, { server });
+  }
+
+  function bury(life: Life): void {
+    life.dead = true;
+    const { http } = life.server.app;
+    http.server.closeAllConnections();
+    // Not the whole app: it would wait for what it owes, which the dead do not pay.
+    closing.push(http.close());
   }
 
   function struck(commits: Database, life: Pick<Life, 'dead'>): Database {
@@ -100,19 +173,22 @@ export async function startMortalReplica(options: {
   let alive = await current;
 
   function die(): void {
-    const { server } = alive;
     if (alive.dead) return;
-    alive.dead = true;
     troubles += 1;
     deaths += 1;
-    server.app.http.server.closeAllConnections();
-    // Not the whole app: it would wait for what it owes, which the dead do not pay.
-    closing.push(server.app.http.close());
+    bury(alive);
     reconciling = Promise.resolve();
     current = begin().then((life) => {
       alive = life;
       return life;
     });
+  }
+
+  /** Tells of a round of work whether what went wrong with it is what was to go wrong. */
+  function watch(): () => boolean {
+    const troublesBefore = troubles;
+    const wasSilent = silence.watch();
+    return () => troubles !== troublesBefore || wasSilent();
   }
 
   return {
@@ -133,16 +209,47 @@ export async function startMortalReplica(options: {
       blows = [];
     },
     die,
+    async freeze(everybody, ms) {
+      const { wire } = host;
+      const end = silence.begin();
+      wire.freeze(everybody ? 'new ones too' : undefined);
+      await sleep(ms);
+      // A host that was lost meanwhile stays lost.
+      if (host.wire === wire) wire.thaw();
+      if (ms > CONNECTS_WITHIN_MS) await sleep(TOLD_WITHIN_MS);
+      end();
+    },
+    async loseHost(accountId) {
+      const lost = host;
+      const held = Promise.withResolvers<void>();
+      lost.pools.sql
+        .begin(async (transaction) => {
+          await transaction`
+            select 1 from ledger_accounts where id = ${String(accountId)} for no key update`;
+          held.resolve();
+          await NEVER;
+        })
+        .catch(held.resolve);
+      await held.promise;
+      if (host === lost) {
+        host = await newHost();
+        lost.wire.freeze('new ones too');
+        lost.lost.resolve();
+        die();
+      }
+      return () => end(lost);
+    },
+    watch,
     reconcile() {
       // As in the product, one round at a time.
       const round = reconciling.then(async () => {
         const { server } = await current;
         const diedBefore = deaths;
-        const troublesBefore = troubles;
+        const [wasHit, wasHitElsewhere] = [watch(), elsewhere.watch()];
         const work = server.app.reconciler.run().then(
           () => true,
           (error: unknown) => {
-            if (troubles === troublesBefore) throw error;
+            if (!wasHit() && !wasHitElsewhere()) throw error;
             return true;
           },
         );
@@ -164,8 +271,10 @@ export async function startMortalReplica(options: {
     },
     async close() {
       const { server } = await current;
-      await Promise.all([...closing, server.close()]);
-      await Promise.all([pools.sql.end({ timeout: 1 }), pools.commits.end({ timeout: 1 })]);
+      host.wire.thaw();
+      await server.close();
+      await Promise.all([...hosts].map(end));
+      await Promise.all(closing);
     },
   };
 }
