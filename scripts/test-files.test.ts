@@ -77,6 +77,7 @@ describe('a file that', () => {
   test('fails says which test', async () => {
     const ran = await run("test('a', () => {}); test('b', () => { throw new Error('no'); });");
     assert.deepEqual([ran.passed, ran.failed], [1, ['b']]);
+    assert.match(ran.reasons.get('b') ?? '', /^Error: no/);
     assert.match(ran.output, /Error: no/);
   });
   test('has no test has failed', async () => {

@@ -14,6 +14,8 @@ export interface Ran {
   passed: number;
   /** What failed, by name; what no test can be blamed for, in words. */
   failed: string[];
+  /** What was thrown, for each test of `failed` that threw. */
+  reasons: ReadonlyMap<string, string>;
   /** What the process wrote. */
   output: string;
   durationMs: number;
@@ -55,6 +57,9 @@ export async function runTestFile(file: string, tallyFile: string, options: RunO
   return {
     passed: tests.filter(({ passed }) => passed).length,
     failed,
+    reasons: new Map(
+      tests.flatMap(({ name, why }) => (why === undefined ? [] : [[relativeName(name, options.cwd), why]])),
+    ),
     output: told.output.replaceAll(SUMMARY, ''),
     durationMs: told.durationMs,
   };
@@ -64,7 +69,12 @@ export async function runTestFile(file: string, tallyFile: string, options: RunO
 export async function runProgram(program: string, options: RunOptions): Promise<Ran> {
   const told = await runProcess(['--disable-warning=ExperimentalWarning', program], options);
   const passed = !told.timedOut && told.end === 0;
-  return { ...told, passed: passed ? 1 : 0, failed: passed ? [] : [`ended with ${told.end}`] };
+  return {
+    ...told,
+    passed: passed ? 1 : 0,
+    failed: passed ? [] : [`ended with ${told.end}`],
+    reasons: new Map(),
+  };
 }
 
 interface Ended {

@@ -1,17 +1,24 @@
 /** A reporter of `node:test` for scripts/test-process.ts: one line of JSON for each test that ended. */
 import type { TestEvent } from 'node:test/reporters';
+import { inspect } from 'node:util';
 
 /** What is told of a test. A file is told as a test of its own only when something outside of its tests failed. */
 export interface Told {
   name: string;
   passed: boolean;
+  /** What was thrown, for one that failed. */
+  why?: string;
 }
+
+const WHY_CHARACTERS = 2_000;
 
 export default async function* tally(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   for await (const { type, data } of events) {
     if (type !== 'test:pass' && type !== 'test:fail') continue;
     if (data.details.type === 'suite') continue;
     const told: Told = { name: data.name, passed: type === 'test:pass' };
+    if (type === 'test:fail')
+      told.why = inspect(data.details.error.cause ?? data.details.error).slice(0, WHY_CHARACTERS);
     yield `${JSON.stringify(told)}\n`;
   }
 }

@@ -108,7 +108,10 @@ async function runOn(url: string, queue: Job[], { lastsNoLonger = false } = {}):
 
 function tell(name: string, ran: Ran): void {
   passed += ran.passed;
-  failed.push(...ran.failed.map((what) => `${name}: ${what}`));
+  for (const what of ran.failed) {
+    const why = ran.reasons.get(what)?.replaceAll(/^/gm, '    ');
+    failed.push(why === undefined ? `${name}: ${what}` : `${name}: ${what}\n${why}`);
+  }
   const words = ran.failed.length === 0 ? '' : `, ${ran.failed.length} failed`;
   const seconds = (ran.durationMs / 1_000).toFixed(1);
   process.stdout.write(`\n${name}  ${seconds} s, ${ran.passed} passed${words}\n${ran.output}`);
