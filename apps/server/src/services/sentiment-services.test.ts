@@ -103,9 +103,25 @@ describe('token sentiment', () => {
     assert(parts.filter(({ value }) => value !== null).every(({ url }) => url !== null));
     assert.deepEqual([fields.sentiment, fields.sampleSize, fields.confidence], ['bullish', 40, 'high']);
     assert.match(String(fields.momentum), /up/);
+    // By hand from the closes: from 1.03 to 1.04 in logarithms over a day, from 0 to 0.04 over seven.
+    near(fields.change24h, 100 * Math.expm1(0.01), 1e-9);
+    near(fields.change7d, 100 * Math.expm1(0.04), 1e-9);
     assert.deepEqual(notes, []);
     assert(used.length >= 4);
     assert.equal(tokenSentiment.output.safeParse(fields).success, true);
+  });
+
+  it('has null for votes that nobody cast, and lets the other parts weigh more', async () => {
+    const unvoted = {
+      ...sources,
+      coingecko: {
+        coinProfile: async () => reply('coingecko', { name: 'Ethereum', votesUpPercent: null }),
+      },
+    };
+    const { fields } = await run(tokenSentiment, { tokenSymbol: 'ETH' }, unvoted);
+    const parts = fields.signals as { name: string; value: number | null; weight: number }[];
+    const votes = parts.find(({ name }) => name === 'votes');
+    assert.deepEqual([votes?.value, votes?.weight], [null, 0]);
   });
 
   it('differs where the sources differ, and for nothing else', async () => {
@@ -333,6 +349,24 @@ describe('forex sentiment', () => {
     assert(
       (tilted.fields.data as { sentimentScore: number }).sentimentScore > Number(data.sentimentScore) + 20,
     );
+  });
+
+  it('says how much a pair swings in a year of trading days, and of which day its rate is', async () => {
+    const days = [...(rates().byQuote.get('USD')?.keys() ?? [])];
+    const swinging = new Map(days.map((day, at) => [day, 1.1 * Math.exp((at % 2) * 0.01)]));
+    const only = { byQuote: new Map([['USD', swinging]]) };
+    const { fields } = await run(
+      forexSentiment,
+      { pair: 'EUR/USD' },
+      { ...news({ 'euro zone': [20, 1], 'US dollar': [20, 1] }), ...ecb(only) },
+    );
+    const { data } = fields as {
+      data: { rateDate: string; volatilityAssessment: { annualizedPct: number } };
+    };
+    // 1 % a day, on 252 days a year.
+    near(data.volatilityAssessment.annualizedPct, 100 * 0.01 * Math.sqrt(252), 0.15);
+    assert.equal(data.rateDate, new Date((days.at(-1) ?? 0) * DAY).toISOString().slice(0, 10));
+    assert(days.at(-1) !== TODAY);
   });
 
   it('leaves out a change across a hole of more than a weekend, and tells it', async () => {

@@ -1,13 +1,5 @@
-import {
-  authorities,
-  type Frame,
-  isCaller,
-  type Known,
-  type Listener,
-  meaning,
-  type OutsideCall,
-  rootOf,
-} from '../flow.ts';
+import type { Known, Listener } from '../flow.ts';
+import { authorities, type Frame, isCaller, meaning, type OutsideCall, rootOf } from '../meaning.ts';
 import {
   bare,
   type Contract,

@@ -1,4 +1,5 @@
-import { type Check, type Frame, type Known, type Listener, meaning, rootOf } from '../flow.ts';
+import type { Check, Known, Listener } from '../flow.ts';
+import { type Frame, meaning, rootOf } from '../meaning.ts';
 import {
   bare,
   type Contract,

@@ -1,4 +1,4 @@
-import { outsideCall } from '../flow.ts';
+import { outsideCall } from '../meaning.ts';
 import {
   bare,
   type Call,

@@ -1,4 +1,5 @@
-import { isCaller, type Listener, meaning, rootOf } from '../flow.ts';
+import type { Listener } from '../flow.ts';
+import { isCaller, meaning, rootOf } from '../meaning.ts';
 import {
   type Contract,
   calledName,

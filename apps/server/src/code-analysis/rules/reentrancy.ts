@@ -1,4 +1,5 @@
-import { type Check, isCaller, type Listener, meaning, type OutsideCall, rootOf } from '../flow.ts';
+import type { Check, Listener } from '../flow.ts';
+import { isCaller, meaning, type OutsideCall, rootOf } from '../meaning.ts';
 import { type Contract, contains, expressionsWithin, type Routine, type Variable } from '../syntax/tree.ts';
 import { type Finding, finding, type RelatedLine, related } from './finding.ts';
 

@@ -76,6 +76,15 @@ describe('compliance-check', () => {
     assert.match(told.notes, /No name was given/);
   });
 
+  it('says that an oracle was not evaluated where none answers, and not that it is clear', async () => {
+    const oracle = '0x3A91A31cB3dC49b4db9Ce721F50a9D076c8D739B';
+    const code = (await chain.client.getCode({ address: oracle })) ?? '0x';
+    await chain.client.setCode({ address: oracle, bytecode: '0x' });
+    const told = await check({ walletAddress: WALLET });
+    assert.equal(told.checks.find(({ source }) => source === 'base')?.status, 'not_evaluated');
+    await chain.client.setCode({ address: oracle, bytecode: code });
+  });
+
   it('matches an address exactly, and shows entry and list', async () => {
     const told = await check({ walletAddress: LISTED });
     assert.deepEqual([told.complianceStatus, told.overallScore], ['Non-Compliant', 0]);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type Hex, numberToHex, parseEther } from 'viem';
+import { privateKeyToAccount } from 'viem/accounts';
 import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
 import { ServiceFailure } from '../failure.ts';
 import { listsOf, party } from '../lists.fixture.ts';
@@ -25,13 +26,13 @@ interface Told {
   score: number;
   tier: string;
   factors: { factor: string; points: number | null; because: string }[];
+  positiveFactors: string[];
   defi: { aave: Record<string, number | null> } | null;
   history: Record<string, unknown>;
   sanctioned: boolean;
 }
 
-async function rate(body: Record<string, unknown>, using = lists) {
-  const now = Date.now();
+async function rate(body: Record<string, unknown>, using = lists, now = Date.now()) {
   const prices = pricesOf({ [ETH]: 2_000, [USDC_COIN]: 1 }, now);
   const made = await buy(creditRiskScore, body, {
     ...walletContext(chain, { defillama: prices }, now),
@@ -58,6 +59,9 @@ describe('credit-risk-score', () => {
     // 0.5 ETH at 2,000 USD: 40 x log10(1001) = 120.
     assert.deepEqual([told.history.holdingsUsd, told.score], [1_000, 120]);
     assert.equal(told.defi, null);
+    // Nobody can say that it was never liquidated: no points for that, and no praise.
+    assert.equal(told.factors.find(({ factor }) => factor === 'NO_LIQUIDATIONS')?.points, null);
+    assert.deepEqual(told.positiveFactors, ['HOLDINGS']);
     assert.match(told.notes, /Aave v3 does not answer on base/);
     const { accounts } = chain;
     assert.notEqual((await rate({ walletAddress: accounts.faucet.address })).score, told.score);
@@ -85,6 +89,17 @@ describe('credit-risk-score', () => {
     });
     assert.equal((await rate({ walletAddress: WALLET })).defi?.aave.healthFactor, null);
     await chain.client.setCode({ address: AAVE_POOL, bytecode: '0x' });
+  });
+
+  it('counts its age in days', async () => {
+    const { faucet } = chain.accounts;
+    const account = privateKeyToAccount(faucet.privateKey);
+    const hash = await chain.client.sendTransaction({ account, to: WALLET, value: 0n });
+    await chain.client.waitForTransactionReceipt({ hash });
+    const { history } = await rate({ walletAddress: faucet.address });
+    const firstMs = Date.parse(String(history.firstActivityAt));
+    const later = await rate({ walletAddress: faucet.address }, lists, firstMs + 50 * 86_400_000 + 3_600_000);
+    assert.equal(later.history.ageDays, 50);
   });
 
   it('gives a listed wallet 0', async () => {

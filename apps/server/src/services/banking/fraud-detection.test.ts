@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { privateKeyToAccount } from 'viem/accounts';
 import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
 import { ServiceFailure } from '../failure.ts';
 import { listsOf, party } from '../lists.fixture.ts';
@@ -27,9 +28,9 @@ interface Told {
   fieldsRead: string[];
 }
 
-async function look(body: Record<string, unknown>, using = lists) {
+async function look(body: Record<string, unknown>, using = lists, now = Date.now()) {
   const input = fraudDetection.input.parse(fraudDetection.adapt?.(body) ?? body);
-  const made = await fraudDetection.run(input, { ...walletContext(chain, {}, Date.now()), lists: using });
+  const made = await fraudDetection.run(input, { ...walletContext(chain, {}, now), lists: using });
   assert.equal(fraudDetection.output.safeParse(made.fields).success, true);
   return { ...(made.fields.data as unknown as Told), notes: made.notes.join(' '), sources: made.sources };
 }
@@ -57,6 +58,31 @@ describe('fraud-detection', () => {
       [100, 'Critical', true],
     );
     assert.equal(listed.listMatches[0]?.uid, '1');
+  });
+
+  it('counts the age of a wallet in days', async () => {
+    const account = privateKeyToAccount(chain.accounts.faucet.privateKey);
+    const { address } = account;
+    const hash = await chain.client.sendTransaction({ account, to: WALLET, value: 0n });
+    await chain.client.waitForTransactionReceipt({ hash });
+    const newWallet = async (days: number) => {
+      const { features } = await look({ address, chain: 'base' }, lists, Date.now() + days * 86_400_000);
+      return features.find(({ code }) => code === 'NEW_WALLET');
+    };
+    const [young, old] = [await newWallet(3), await newWallet(400)];
+    assert.match(young?.because ?? '', /\b3 days/);
+    assert((young?.contribution ?? 0) > 0);
+    assert.equal(old?.contribution, 0);
+  });
+
+  it('does not judge a mixing service without a list of them, nor a threshold in dollars of what is none', async () => {
+    const of = async (body: Record<string, unknown>, code: string) =>
+      (await look(body, listsOf({ 'ofac-sdn': [] }))).features.find((each) => each.code === code);
+    const to = '0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65';
+    assert.equal((await of({ amount: 5, to }, 'MIXER_COUNTERPARTY'))?.contribution, null);
+    const near = { amount: 9_800 };
+    assert.equal((await of({ ...near, currency: 'USD' }, 'JUST_BELOW_THRESHOLD'))?.contribution, 10);
+    assert.equal((await of({ ...near, currency: 'JPY' }, 'JUST_BELOW_THRESHOLD'))?.contribution, null);
   });
 
   it('says of each feature that was not evaluated why', async () => {

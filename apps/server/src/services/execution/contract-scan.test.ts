@@ -283,6 +283,9 @@ describe('what a contract lets somebody do', () => {
     const later = await scan(token);
     assert.equal(later.fields.ownership, 'renounced');
     assert.equal(found(later.fields)['power-mint'], 'LOW');
+    // Nobody may use it as far as is known: low confidence, and half of the point for LOW.
+    const mint = later.fields.vulnerabilities.find(({ id }: { id: string }) => id === 'power-mint');
+    assert.deepEqual([mint.confidence, mint.pointsOff], ['low', 0.5]);
   });
 
   it('includes destroying it, and running code in its place', async () => {

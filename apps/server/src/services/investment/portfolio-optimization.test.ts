@@ -75,6 +75,15 @@ describe('portfolio optimization', () => {
     near(rowsOf(losing)[0]?.recommendedWeight, 0.5, 1e-9);
   });
 
+  it('says whose risk it is: at the highest Sharpe ratio each asset carries as much as it earns', async () => {
+    const made = await run({ holdings: crossed(0.01, 0.01, 0.002, 0.001), riskTolerance: 'medium' });
+    const rows = rowsOf(made) as unknown as { recommendedWeight: number; riskShare: number }[];
+    // Equal variances: weights as the means, 2 to 1; shares of the variance as weight times mean, 4 to 1.
+    near(rows[0]?.recommendedWeight, 2 / 3, 1e-6);
+    near(rows[0]?.riskShare, 0.8, 1e-6);
+    near(rows[1]?.riskShare, 0.2, 1e-6);
+  });
+
   it('says what to sell and buy, for how much', async () => {
     const [a, b] = crossed(0.01, 0.01, 0.001, 0.001);
     const made = await run({

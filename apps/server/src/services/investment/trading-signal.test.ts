@@ -12,7 +12,7 @@ function candles(closes: readonly number[]): Candle[] {
     return {
       openMs: closeMs - HOUR,
       closeMs,
-      open: close,
+      open: close - 0.5,
       high: close + 1,
       low: close - 1,
       close,
@@ -48,6 +48,8 @@ describe('trading signal', () => {
     assert.deepEqual([fields.signal, fields.confidence], ['BUY', 66.7]);
     // True range 2 on every bar; stop 2 x 2 below, target twice as far above.
     assert.deepEqual([fields.entryPrice, fields.stopLoss, fields.targetPrice], [359, 355, 367]);
+    // As of the end of the last finished candle, not its beginning.
+    assert.equal(fields.asOf, new Date(Math.floor(NOW_MS / HOUR) * HOUR).toISOString());
     assert.equal(tradingSignal.output.safeParse(fields).success, true);
   });
 

@@ -89,6 +89,22 @@ describe('polymarket-search', () => {
     assert.deepEqual(first?.depth, depthOf([{ price: 0.4, size: 120 }], [{ price: 0.42, size: 80 }]));
   });
 
+  it('reads the probability from the live book, not from the older price of the catalogue', async () => {
+    const { fields } = await run(
+      polymarketSearch,
+      { query: 'bitcoin' },
+      {
+        polymarket: catalogue(),
+        polymarketclob: {
+          book: async () => reply('polymarketclob', book(0.6, 0.64)),
+          midpoint: async () => reply('polymarketclob', 0.62),
+        },
+      },
+    );
+    const [first] = polymarketSearch.output.parse(fields).results as Record<string, unknown>[];
+    assert.deepEqual([first?.bestBid, first?.bestAsk, first?.probability], [0.6, 0.64, 0.62]);
+  });
+
   it('says null for depth when the books are down, and keeps the catalogue’s quotes', async () => {
     const { fields, notes } = await run(
       polymarketSearch,
@@ -168,6 +184,9 @@ describe('kalshi-search', () => {
     const none = await run(kalshiSearch, { query: 'snowfall' }, { kalshi: { events } });
     assert.equal(none.fields.count, 0);
     assert.ok(none.notes.some((note) => note.includes('snowfall')));
+    const more = await run(kalshiSearch, { query: 'above', limit: 1 }, { kalshi: { events } });
+    assert.equal(more.fields.count, 1);
+    assert.match(more.notes.join(' '), /2 markets were found/);
   });
 });
 
@@ -195,6 +214,10 @@ describe('kalshi-odds', () => {
       yesBids: [{ price: 0.5, quantity: 30 }],
       noBids: [{ price: 0.47, quantity: 40 }],
     });
+    const { yesBid, yesAsk, noBid, noAsk, yesBidSize, yesAskSize } = answer.market;
+    assert.deepEqual([yesBid, yesAsk, noBid, noAsk], [0.5, 0.53, 0.47, 0.5]);
+    // Whoever bids for no offers yes.
+    assert.deepEqual([yesBidSize, yesAskSize], [30, 40]);
     // Bid 0.50, ask 1 - 0.47 = 0.53.
     assert.deepEqual([answer.spread, answer.market.probability], [0.03, 0.515]);
     assert.deepEqual([answer.depth.bidUsd, answer.depth.askUsd], [15, 21.2]);
@@ -283,7 +306,14 @@ describe('prediction-market-odds', () => {
   };
   interface Told {
     consensusProbability: number | null;
-    platforms: { platform: string; marketId: string; matchConfidence: string; weight: number | null }[];
+    platforms: {
+      platform: string;
+      marketId: string;
+      matchConfidence: string;
+      weight: number | null;
+      bestBid: number | null;
+      bestAsk: number | null;
+    }[];
     totalVolume: number;
     otherQuestions: { marketId: string }[];
   }
@@ -301,6 +331,13 @@ describe('prediction-market-odds', () => {
     // 90,000 USD at 0.41 and 10 contracts x 0.515 = 5.15 USD at 0.515.
     assert.equal(told.totalVolume, 90_005.15);
     assert.equal(told.consensusProbability, 0.41);
+    assert.deepEqual(
+      told.platforms.map(({ weight, bestBid, bestAsk }) => [weight, bestBid, bestAsk]),
+      [
+        [0.9999, 0.4, 0.42],
+        [0.0001, 0.5, 0.53],
+      ],
+    );
     assert.deepEqual(
       told.otherQuestions.map(({ marketId }) => marketId),
       ['2'],
@@ -327,6 +364,8 @@ describe('prediction-market-odds', () => {
       { kalshi: fakes.kalshi ?? {} },
     );
     assert.equal(alone.fields.consensusProbability, null);
+    assert.match(String(alone.fields.consensusReason), /Only one venue was asked/);
+    assert.match(String(different.fields.consensusReason), /asked on both venues/);
   });
 
   it('is not charged when nobody asks it, nor while an asked venue is down', async () => {

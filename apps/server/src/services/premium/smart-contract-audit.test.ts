@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { concatHex, type Hex, padHex } from 'viem';
+import { concatHex, type Hex, keccak256, padHex } from 'viem';
 import { OWN_CONTRACTS } from '../../../../../packages/sandbox/src/chain/own-contracts.ts';
 import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
 import type { VerifiedSource } from '../../upstreams/sourcify.ts';
@@ -110,7 +110,7 @@ describe('an audit of given source', () => {
 
   it('says which compiler read it when the one asked for is not here, or none did', async () => {
     const exact = await run({ sourceCode: BANK.replace('^0.8.0', '0.8.3') });
-    assert.equal(exact.fields.source.pragmaReplaced, true);
+    assert.deepEqual([exact.fields.source.pragmaReplaced, exact.fields.source.pragma], [true, '0.8.3']);
     assert.match(exact.notes.join(' '), /0\.8\.3 names a version that is not here; solc 0\.8\.37/);
     const broken = await run({ sourceCode: BANK.replace('require(ok)', 'requires(ok)') });
     assert.deepEqual([broken.fields.source.compiler, broken.fields.source.typed], [null, false]);
@@ -160,6 +160,8 @@ describe('an audit of a contract', () => {
       verified({ 'Bank.sol': BANK }),
     );
     assert.equal(asked.at(-1), `8453 ${WETH}`);
+    const code = await chain.client.getCode({ address: WETH });
+    assert.deepEqual([fields.codeHash, fields.implementation], [keccak256(code ?? '0x'), null]);
     assert.deepEqual(
       [fields.source.origin, fields.source.match, fields.source.compilerStated],
       ['sourcify', 'exact_match', '0.8.24+commit.e11b9ed9'],

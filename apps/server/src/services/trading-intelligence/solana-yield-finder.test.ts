@@ -52,6 +52,14 @@ describe('solana yield finder', () => {
     assert.deepEqual(idsOf(await run({ minTvlUsd: 0 })), ['d', 'b', 'c', 'a']);
   });
 
+  it('tells what a yield is made of, each part as the source has it', async () => {
+    const [pool] = (await run({ token: 'SOL' })).fields.topYields as Record<string, unknown>[];
+    assert.deepEqual(
+      [pool?.apyPct, pool?.apyBasePct, pool?.apyRewardPct, pool?.apyMean30dPct, pool?.tvlUsd],
+      [60, 5.1, 40, 4.9, 5e6],
+    );
+  });
+
   it('reads minApy as percent, and 0 as no bound', async () => {
     assert.deepEqual(idsOf(await run({ minApy: 6 })), ['b', 'c']);
     assert.deepEqual(idsOf(await run({ minApy: 0.0 })), ['b', 'c', 'a']);

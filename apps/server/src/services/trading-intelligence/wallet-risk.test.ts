@@ -100,6 +100,9 @@ describe('wallet-risk', () => {
     });
     assert.equal(receipt.from.toLowerCase(), exposed.toLowerCase());
 
+    // Who gave it money, and the listed one, each once.
+    assert.equal(told.analysis.counterparties, 2);
+
     const withMixer = await assess(mixed);
     assert.deepEqual(
       [withMixer.complianceFlags, withMixer.analysis.mixerInteractions],
@@ -133,9 +136,13 @@ describe('wallet-risk', () => {
   });
 
   it('says null and why for what nobody can say, with less coverage', async () => {
-    const { notes, coverage, analysis } = await assess(WALLET, listsOf({ 'ofac-sdn': [] }));
+    const { notes, coverage, analysis, parts } = await assess(WALLET, listsOf({ 'ofac-sdn': [] }));
     assert.deepEqual([analysis.ageDays, analysis.mixerInteractions], [null, null]);
     assert.match(notes, /has sent no transaction/);
+    assert.deepEqual(
+      parts.filter(({ code }) => code.startsWith('MIXER')).map(({ points }) => points),
+      [null, null],
+    );
     assert.match(notes, /No list of mixing services is configured/);
     assert.match(notes, /Ethereum is not configured/);
     assert(coverage < 1);

@@ -1,0 +1,243 @@
+/** What an expression of a contract means where it stands: what it stands for, whom it speaks of, and what it calls. */
+import {
+  bare,
+  type Call,
+  type Contract,
+  calledName,
+  contains,
+  type Expression,
+  expressionsWithin,
+  isBuiltin,
+  type Place,
+  type Routine,
+  type Variable,
+} from './syntax/tree.ts';
+
+/** Where an expression stands: whose names mean what, and by which calls it was reached. */
+export interface Frame {
+  /** What is analysed: the most derived contract, which decides what an overridden function is. */
+  contract: Contract;
+  entry: Routine;
+  routine: Routine;
+  /** What parameters and local variables stand for. */
+  bindings: Map<Variable, Bound>;
+  /** The internal calls and modifiers on the way here, outermost first. */
+  trail: Place[];
+  depth: number;
+}
+export interface Bound {
+  expression: Expression;
+  frame: Frame;
+}
+
+export interface OutsideCall {
+  call: Call;
+  method: 'call' | 'send' | 'transfer' | 'delegatecall' | 'callcode' | 'staticcall' | 'function';
+  /** Whom it calls. */
+  callee: Expression;
+  /** False when the callee has too little gas to do anything. */
+  hasGas: boolean;
+  /** True when it cannot change anything by its own word (`view`, `pure`). */
+  readsOnly: boolean;
+  frame: Frame;
+}
+
+/** What an expression stands for, through parameters and local variables. */
+export function meaning(expression: Expression, frame: Frame): Bound {
+  let at: Bound = { expression: bare(expression), frame };
+  for (let i = 0; i < 12; i++) {
+    const { expression: now } = at;
+    if (now.kind !== 'name' || now.target?.kind !== 'variable' || now.target.scope === 'state') return at;
+    const bound = at.frame.bindings.get(now.target);
+    if (bound === undefined) return at;
+    at = { expression: bare(bound.expression), frame: bound.frame };
+  }
+  return at;
+}
+
+/** The variable that an expression is a part of, through indexes, members and names of storage; null for none. */
+export function rootOf(expression: Expression, frame: Frame): Variable | null {
+  let at = bare(expression);
+  let within = frame;
+  for (let i = 0; i < 40; i++) {
+    if (at.kind === 'index') at = bare(at.of);
+    else if (at.kind === 'member') {
+      if (at.target?.kind === 'variable' && at.target.scope === 'state') return at.target;
+      at = bare(at.of);
+    } else if (at.kind === 'name' && at.target?.kind === 'variable') {
+      const { target } = at;
+      if (target.scope === 'state' || target.location !== 'storage') return target;
+      const bound = within.bindings.get(target);
+      if (bound === undefined) return target;
+      at = bare(bound.expression);
+      within = bound.frame;
+    } else return null;
+  }
+  return null;
+}
+
+/** Whether an expression is whoever called the contract. */
+export function isCaller(expression: Expression, frame: Frame): boolean {
+  const { expression: meant } = meaning(expression, frame);
+  if (isBuiltin(meant, 'msg', 'sender') || isBuiltin(meant, 'tx', 'origin')) return true;
+  if (meant.kind !== 'call' || meant.form !== 'call' || meant.args.length > 0) return false;
+  const callee = bare(meant.callee);
+  const target = callee.kind === 'name' || callee.kind === 'member' ? callee.target : null;
+  if (target?.kind !== 'routine') return calledName(meant) === '_msgSender';
+  return (
+    target.body?.kind === 'block' &&
+    target.body.statements.length > 0 &&
+    [...expressionsWithin(target)].some((part) => isBuiltin(part, 'msg', 'sender')) &&
+    target.returns.length === 1 &&
+    /^address/.test(target.returns[0]?.type ?? '')
+  );
+}
+
+const AUTHORITY_NAME =
+  /owner|admin|auth|role|allow|whitelist|minter|operator|govern|guardian|keeper|manager|controller|creator|trusted|permit|ward/i;
+const QUESTION_NAME =
+  /^_?(is|has|can|check|confirm|only|auth|require)|auth|owner|admin|role|allowed|whitelist/i;
+const MOVES_VALUE = /transfer|send|pay|mint|burn|deposit|withdraw|^sub$|^add$|approve|call/i;
+
+/**
+ * Whether a condition tells who the caller is, and by which state variables; null when it does not.
+ */
+export function authorities(condition: Expression, holds: boolean, frame: Frame): Variable[] | null {
+  const { expression, frame: within } = meaning(condition, frame);
+  if (expression.kind === 'binary') {
+    const { operator, left, right } = expression;
+    if (operator === '==' || operator === '!=') {
+      const asked = isCaller(left, within) ? right : isCaller(right, within) ? left : null;
+      if (asked !== null) {
+        if ((operator === '==') !== holds) return null;
+        return knownParty(asked, within);
+      }
+    }
+    const zero = isZero(right) ? left : isZero(left) ? right : null;
+    const entry = zero === null ? null : byCaller(zero, within);
+    if (entry !== null && (/=> (address|bool)/.test(entry.type) || AUTHORITY_NAME.test(entry.name))) {
+      const nonZero = operator === '!=' || operator === '>' || operator === '>=' ? holds : !holds;
+      return nonZero ? [entry] : null;
+    }
+    if (operator === '==' && holds) {
+      const one = byCaller(left, within) ?? byCaller(right, within);
+      if (one !== null && /=> (address|bool)/.test(one.type)) return [one];
+    }
+    return null;
+  }
+  if (expression.kind === 'index' || expression.kind === 'member') {
+    const entry = byCaller(expression, within);
+    return entry !== null && holds ? [entry] : null;
+  }
+  if (expression.kind === 'call' && expression.form === 'call' && holds) {
+    const name = calledName(expression);
+    const callee = bare(expression.callee);
+    const target = callee.kind === 'name' || callee.kind === 'member' ? callee.target : null;
+    const asks =
+      expression.args.some((arg) => isCaller(arg, within)) ||
+      (target?.kind === 'routine' &&
+        [...expressionsWithin(target)].some((part) => isBuiltin(part, 'msg', 'sender')));
+    if (!asks || MOVES_VALUE.test(name)) return null;
+    if (outsideCall(expression, within) !== null && !QUESTION_NAME.test(name)) return null;
+    const read = target?.kind === 'routine' ? [...expressionsWithin(target)] : [];
+    return read.flatMap((part) =>
+      part.kind === 'name' && part.target?.kind === 'variable' && part.target.scope === 'state'
+        ? [part.target]
+        : [],
+    );
+  }
+  return null;
+}
+
+/** Somebody whom the contract knows, and not somebody whom the caller names. */
+function knownParty(expression: Expression, frame: Frame): Variable[] | null {
+  const { expression: meant, frame: within } = meaning(expression, frame);
+  const root = rootOf(meant, within);
+  if (root !== null) return root.scope === 'state' ? [root] : null;
+  if (meant.kind === 'call') {
+    const callee = bare(meant.callee);
+    const target = callee.kind === 'name' || callee.kind === 'member' ? callee.target : null;
+    if (target?.kind === 'routine')
+      return [...expressionsWithin(target)].flatMap((part) =>
+        part.kind === 'name' && part.target?.kind === 'variable' && part.target.scope === 'state'
+          ? [part.target]
+          : [],
+      );
+    return [];
+  }
+  if (meant.kind === 'name' && (meant.name === 'this' || meant.name === 'address')) return [];
+  return meant.kind === 'literal' || meant.kind === 'member' ? [] : null;
+}
+
+/** The state variable of which an expression is the caller's entry; null for others. */
+function byCaller(expression: Expression, frame: Frame): Variable | null {
+  const { expression: meant, frame: within } = meaning(expression, frame);
+  const ofCaller = contains(
+    meant,
+    (part) => part.kind === 'index' && part.index !== null && isCaller(part.index, within),
+  );
+  if (!ofCaller) return null;
+  const root = rootOf(meant, within);
+  return root?.scope === 'state' ? root : null;
+}
+
+/** The caller knows the preimage of a stored hash, or has a signature. */
+export function showsSecret(condition: Expression, holds: boolean, frame: Frame): boolean {
+  const { expression } = meaning(condition, frame);
+  if (expression.kind === 'call')
+    return holds && /verify|isValidSignature|checkSignature/i.test(calledName(expression));
+  if (expression.kind !== 'binary' || (expression.operator === '==') !== holds) return false;
+  return [expression.left, expression.right].some((side) => {
+    const { expression: meant } = meaning(side, frame);
+    return contains(
+      meant,
+      (part) =>
+        part.kind === 'call' &&
+        /^(sha3|keccak256|sha256|ecrecover|recover|tryRecover)$/.test(calledName(part)),
+    );
+  });
+}
+
+function isZero(expression: Expression): boolean {
+  const meant = bare(expression);
+  return meant.kind === 'literal' && /^(0x)?0*$/.test(meant.value);
+}
+
+const LOW_LEVEL = new Set(['call', 'send', 'transfer', 'delegatecall', 'callcode', 'staticcall']);
+/** A callee with less than this can do nothing that matters. */
+const GAS_TO_ACT = 10_000;
+
+/** What a call is when it leaves the contract; null for calls within it. */
+export function outsideCall(call: Call, frame: Frame): OutsideCall | null {
+  if (call.form !== 'call') return null;
+  const callee = bare(call.callee);
+  if (callee.kind !== 'member') return null;
+  const { member, of, target } = callee;
+  const gas = call.gas === null ? null : bare(call.gas);
+  const hasGas = gas === null || gas.kind !== 'literal' || Number(gas.value) >= GAS_TO_ACT;
+  if (LOW_LEVEL.has(member) && target === null && (of.type === '' || /^address|^contract/.test(of.type))) {
+    const method = member as OutsideCall['method'];
+    const paysOnly = method === 'send' || method === 'transfer';
+    if (paysOnly && call.args.length !== 1) return null;
+    return {
+      call,
+      method,
+      callee: of,
+      hasGas: hasGas && !paysOnly,
+      readsOnly: method === 'staticcall',
+      frame,
+    };
+  }
+  if (of.kind === 'name' && (of.name === 'super' || of.name === 'this' || of.name === 'abi')) return null;
+  if (!/^contract /.test(of.type)) return null;
+  if (target?.kind === 'routine' && target.contract?.role === 'library') return null;
+  const mutability = target?.kind === 'routine' ? target.mutability : callee.type;
+  return {
+    call,
+    method: 'function',
+    callee: of,
+    hasGas,
+    readsOnly: /\b(view|pure)\b/.test(mutability),
+    frame,
+  };
+}
