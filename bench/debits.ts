@@ -1,9 +1,9 @@
 /** (c) the ledger alone, against the way that everybody writes first: one transaction a debit. */
 import { join } from 'node:path';
 import { connectDatabase } from '../apps/server/src/db/connection.ts';
-import { startEmbeddedPostgres } from '../apps/server/src/db/embedded.ts';
 import { migrate } from '../apps/server/src/db/migrate.ts';
 import { proveBooks } from '../apps/server/src/ledger/books.ts';
+import { startEmbeddedPostgres } from '../packages/process/src/embedded-postgres.ts';
 import { order, startProgram } from './answering-process.ts';
 import type { Plan } from './plan.ts';
 import type { ComparedLine } from './report.ts';

@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { connectPools } from '../apps/server/src/db/connection.ts';
-import { startEmbeddedPostgres } from '../apps/server/src/db/embedded.ts';
 import { createKeys } from '../apps/server/src/keys/keys.ts';
 import { grantKey } from '../apps/server/src/keys/trial.ts';
 import { createLedger } from '../apps/server/src/ledger/ledger.ts';
+import { startEmbeddedPostgres } from '../packages/process/src/embedded-postgres.ts';
 import { startProgram } from './answering-process.ts';
 import type { Resources } from './resources.ts';
 

@@ -1,8 +1,8 @@
 /** (d) the paid call on a ledger that is full of past transfers, against the same on an empty one. */
 import { connectDatabase } from '../apps/server/src/db/connection.ts';
-import { startEmbeddedPostgres } from '../apps/server/src/db/embedded.ts';
 import { migrate } from '../apps/server/src/db/migrate.ts';
 import { proveBooks } from '../apps/server/src/ledger/books.ts';
+import { startEmbeddedPostgres } from '../packages/process/src/embedded-postgres.ts';
 import { makeKeys, startFarebox } from './farebox.ts';
 import type { Load } from './load.ts';
 import { fillWithPastTransfers } from './past-transfers.ts';

@@ -1,6 +1,6 @@
 /** (l) the paid call while somebody else holds the account of another caller, against the same while nobody does. */
 import { connectDatabase } from '../apps/server/src/db/connection.ts';
-import { startEmbeddedPostgres } from '../apps/server/src/db/embedded.ts';
+import { startEmbeddedPostgres } from '../packages/process/src/embedded-postgres.ts';
 import { makeKeys, startFarebox } from './farebox.ts';
 import type { Load } from './load.ts';
 import type { Plan } from './plan.ts';

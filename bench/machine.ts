@@ -1,7 +1,7 @@
 /** What a run was made on. */
 import { availableParallelism, cpus, totalmem } from 'node:os';
 import { connectDatabase } from '../apps/server/src/db/connection.ts';
-import { startEmbeddedPostgres } from '../apps/server/src/db/embedded.ts';
+import { startEmbeddedPostgres } from '../packages/process/src/embedded-postgres.ts';
 import { createResources } from './resources.ts';
 
 export async function describeMachine(): Promise<Record<string, string>> {

@@ -1,8 +1,21 @@
-/** `npm run format`: formats every file and applies the linter's safe corrections. Says what is left to do by hand. */
+/**
+ * `npm run format`: formats every file and applies the linter's safe corrections, and notes which long functions shrank.
+ * Says what is left to do by hand.
+ */
 import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { longFunctions } from './long-functions.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const biome = join(ROOT, 'node_modules/@biomejs/biome/bin/biome');
 const run = spawnSync(process.execPath, [biome, 'check', '--write', '.'], { cwd: ROOT, stdio: 'inherit' });
 process.exitCode = run.status ?? 1;
+
+const ratchet = join(ROOT, 'scripts/long-functions.json');
+const known: Record<string, number> = JSON.parse(readFileSync(ratchet, 'utf8'));
+const long = Object.entries(longFunctions(ROOT)).flatMap(([name, lines]) => {
+  const noted = known[name];
+  return noted === undefined ? [] : [[name, Math.min(noted, lines)]];
+});
+writeFileSync(ratchet, `${JSON.stringify(Object.fromEntries(long), null, 2)}\n`);

@@ -1,5 +1,6 @@
 /** The table of contents of the server: parts in, HTTP app out. */
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
+import { StartError } from '../../../packages/process/src/start-error.ts';
 import { accountRoutes } from './account/routes.ts';
 import { type Cards, openCards } from './cards/cards.ts';
 import { closedCardRoutes } from './cards/closed.ts';
@@ -63,7 +64,6 @@ import { senderOf } from './relayer/sender.ts';
 import { createSecretRegister, SECRET_NOTED_EVERY_MS } from './secrets/register.ts';
 import type { Capability, CatalogLine, Service } from './services/define.ts';
 import { availabilityOf } from './services/registry.ts';
-import { StartError } from './start-error.ts';
 import { openTopupDoor } from './topup/topup.ts';
 import { connectUpstreams, UPSTREAM_NAMES } from './upstreams/index.ts';
 
@@ -199,6 +199,7 @@ export function createApp(parts: AppParts): App {
   const upstreams = connectUpstreams(config.upstreams, {
     userAgent: `farebox/${version}${config.contactEmail === null ? '' : ` (${config.contactEmail})`}`,
     acceptSandbox: !config.production,
+    nowMs,
     onRequest: (name, outcome, durationMs) => metrics.upstreamRequest(name, outcome, durationMs),
   });
   const dataLists = createDataLists(sql, {
@@ -416,6 +417,7 @@ export function createApp(parts: AppParts): App {
     cardEventsWaiting: async () => (await cards?.inbox.waiting()) ?? 0,
     upstreamHealth: () => UPSTREAM_NAMES.map(upstreams.health),
     dataLists: dataLists.states,
+    nowMs,
   });
 
   const pages = openPages({ sandbox: config.sandbox });

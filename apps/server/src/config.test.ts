@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { privateKeyToAddress } from 'viem/accounts';
 import { ConfigError, readConfig, VARIABLES } from './config.ts';
+import type { Capability, Service } from './services/define.ts';
+import { availabilityOf } from './services/registry.ts';
 
 const SECRET = 'kT9fQ2mZ7xWb4LrN8vYc1HsD6pGa3JeU';
 const PRODUCTION = { FAREBOX_MODE: 'production', FAREBOX_SECRET: SECRET, PUBLIC_URL: 'https://fare.test' };
@@ -55,6 +57,48 @@ test('production starts with what it needs, and refuses sandbox parts, weak secr
   assert.deepEqual(problems({ ...PRODUCTION, TRIAL_ALLOW_INTERNAL: 'true' }), [
     'TRIAL_ALLOW_INTERNAL: must not be true in production',
   ]);
+});
+
+test('a misspelt variable is refused, whichever it is, and what a cluster sets is not', () => {
+  const WALLET_ENCRYPTION_KEYS = '00'.repeat(32);
+  const misspelt = {
+    ...{
+      WALLET_ENCRYPTION_KEYS,
+      METRICS_TOKENS: 'x',
+      MAIL_FORM: 'a@b.test',
+      DRAIN_TIMEOUT: '1',
+      LOG_LVL: 'info',
+    },
+    ...Object.fromEntries(
+      VARIABLES.filter(({ name }) => name.includes('_')).map(({ name }) => [`${name}X`, 'anything']),
+    ),
+  };
+  assert.deepEqual(
+    problems({ ...PRODUCTION, ...misspelt }),
+    Object.keys(misspelt).map((name) => `${name}: there is no such variable`),
+  );
+  const links = {
+    SERVICE_HOST: '10.0.0.9',
+    SERVICE_PORT: '80',
+    PORT: 'tcp://10.0.0.9:80',
+    PORT_80_TCP_ADDR: '10.0.0.9',
+  };
+  for (const service of ['DATABASE', 'FAREBOX', 'MAIL_RELAY'])
+    for (const [name, value] of Object.entries(links))
+      assert.deepEqual(problems({ ...PRODUCTION, [`${service}_${name}`]: value }), [], `${service}_${name}`);
+});
+
+test('what an operator is told to set for a capability is a variable', () => {
+  const requires: Capability[] = ['custody', 'identities', 'lists'];
+  const { message } = availabilityOf({ name: 'It', requires, needs: [] } as unknown as Service, () => {
+    throw new Error('asks no source');
+  });
+  const told = [...(message ?? '').matchAll(/\(([A-Z0-9_]+)\)/g)].map(([, name]) => name);
+  assert.equal(told.length, requires.length, message ?? '');
+  assert.deepEqual(
+    told.filter((name) => !VARIABLES.some((variable) => variable.name === name)),
+    [],
+  );
 });
 
 test('who is believed about callers is one header of named proxies, and no token can be guessed', () => {

@@ -5,12 +5,12 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { StartError } from '../../../packages/process/src/start-error.ts';
 import { type ProxyTrust, parseTrustedProxies } from './http/caller-address.ts';
 import { usdToMicros } from './ledger/money.ts';
 import { NETWORK_NAMES, type NetworkName } from './rails/x402/networks.ts';
 import { readSolanaKey } from './rails/x402/solana-key.ts';
 import { type Secrets, secretsOf } from './secrets/secrets.ts';
-import { StartError } from './start-error.ts';
 import type { UpstreamDefinition } from './upstreams/define.ts';
 import type { UpstreamConfig } from './upstreams/http.ts';
 import { UPSTREAM_NAMES, UPSTREAMS, type UpstreamName } from './upstreams/index.ts';
@@ -491,25 +491,19 @@ export class ConfigError extends StartError {
   }
 }
 
-/** Prefixes under which a name that we do not know is a mistake rather than somebody else's variable. */
-const OWN_PREFIXES = [
-  'X402_',
-  'FACILITATOR_',
-  'MPP_',
-  'CARD_',
-  'RECHARGE_',
-  'SMTP_',
-  'ADMIN_',
-  'FAREBOX_',
-  'UPSTREAM_',
-  'TRIAL_',
-  'RATE_LIMIT_',
-  'MAX_CONCURRENT_',
-  'AI_',
-  'DATABASE_',
-  'TRUSTED_',
-  'PROXY_HEADER',
-];
+/** First words of our variables: a name that we do not know under one of them is a mistake rather than somebody else's. */
+const OWN_PREFIXES = new Set(
+  VARIABLES.flatMap(({ name }) => (name.includes('_') ? [name.slice(0, name.indexOf('_') + 1)] : [])),
+);
+/** What Kubernetes sets for every service beside ours, such as `DATABASE_SERVICE_HOST` for one that is named database. */
+const SERVICE_LINK =
+  /_(?:SERVICE_(?:HOST|PORT(?:_\w+)?)|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)$/;
+
+/** Whether a name looks like a variable of ours and is none. */
+function isMisspelt(name: string): boolean {
+  if (VARIABLES.some((variable) => variable.name === name) || SERVICE_LINK.test(name)) return false;
+  return [...OWN_PREFIXES].some((prefix) => name.startsWith(prefix));
+}
 
 /**
  * Reads the configuration.
@@ -535,11 +529,9 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   }
 
   const production = read('FAREBOX_MODE') === 'production';
-  const known = new Set(VARIABLES.map(({ name }) => name));
-  for (const name of Object.keys(environment)) {
-    if (!known.has(name) && OWN_PREFIXES.some((prefix) => name.startsWith(prefix)) && production) {
+  if (production) {
+    for (const name of Object.keys(environment).filter(isMisspelt))
       problems.push(`${name}: there is no such variable`);
-    }
   }
 
   const publicUrl = read('PUBLIC_URL');

@@ -1,6 +1,7 @@
 /** The process: configuration, parts, listen, drain. Nothing else. */
 import { createRequire } from 'node:module';
 import pino from 'pino';
+import { StartError } from '../../../packages/process/src/start-error.ts';
 import { createApp } from './app.ts';
 import { readConfig } from './config.ts';
 import { openDatabase } from './db/open.ts';
@@ -9,7 +10,6 @@ import { databaseLost } from './http/problem.ts';
 import { startJobs } from './jobs/schedule.ts';
 import { redaction } from './operations/redaction.ts';
 import { loadServices } from './services/registry.ts';
-import { StartError } from './start-error.ts';
 
 const { version }: { version: string } = createRequire(import.meta.url)('../package.json');
 

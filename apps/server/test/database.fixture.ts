@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { startEmbeddedPostgres } from '../../../packages/process/src/embedded-postgres.ts';
 import { connectDatabase, connectPools, endPools, type Pools } from '../src/db/connection.ts';
-import { startEmbeddedPostgres } from '../src/db/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
 
 export interface TestDatabase extends Pools {

@@ -120,6 +120,7 @@ describe('docs/operating.md', () => {
       cardEventsWaiting: async () => 0,
       upstreamHealth: () => [],
       dataLists: async () => [],
+      nowMs: () => 0,
     });
     const made = [...(await metrics.render()).matchAll(/^# TYPE (farebox_\w+)/gm)].map(([, name]) => name);
     const listed = [...operating().matchAll(/^\| `(farebox_\w+)`/gm)].map(([, name]) => name);

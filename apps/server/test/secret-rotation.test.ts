@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
+import { StartError } from '../../../packages/process/src/start-error.ts';
 import { secretsOf } from '../src/secrets/secrets.ts';
-import { StartError } from '../src/start-error.ts';
 import { type CardWorld, startCardWorld } from './cards.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from './server.fixture.ts';
 

@@ -1,8 +1,8 @@
 /** `npm run sandbox:reset`: forgets everything that `npm start` keeps. Refuses while it runs. */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { stopEmbeddedPostgres } from '../../../apps/server/src/db/embedded.ts';
-import { isAlive } from '../../../apps/server/src/db/is-alive.ts';
+import { stopEmbeddedPostgres } from '../../process/src/embedded-postgres.ts';
+import { isAlive } from '../../process/src/is-alive.ts';
 import { dataDirOf } from './data-dir.ts';
 
 const dataDir = dataDirOf(process.env);

@@ -6,7 +6,7 @@ import { execFile, fork } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { StartError } from '../../../apps/server/src/start-error.ts';
+import { StartError } from '../../process/src/start-error.ts';
 import { dataDirOf } from './data-dir.ts';
 import type { World } from './world.ts';
 

@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { createKeyPairSignerFromPrivateKeyBytes, getBase58Decoder, getBase58Encoder } from '@solana/kit';
 import { formatEther, formatUnits, parseEther, parseUnits } from 'viem';
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
-import { StartError } from '../../../apps/server/src/start-error.ts';
+import { StartError } from '../../process/src/start-error.ts';
 import { fund } from './chain/faucet.ts';
 import { dataDirOf } from './data-dir.ts';
 import { usdcAccountOf } from './solana/genesis.ts';

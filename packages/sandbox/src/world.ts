@@ -5,8 +5,8 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isAlive } from '../../../apps/server/src/db/is-alive.ts';
-import { StartError } from '../../../apps/server/src/start-error.ts';
+import { isAlive } from '../../process/src/is-alive.ts';
+import { StartError } from '../../process/src/start-error.ts';
 import { startCardProvider } from './cards/card-provider.ts';
 import { accountsOf } from './chain/accounts.ts';
 import { startEvmChain } from './chain/chain.ts';
@@ -19,7 +19,7 @@ import { privateKeyOf, SOLANA_ROLES, secretKeyOf, signerOf } from './solana/acco
 import { startSolana } from './solana/solana.ts';
 import { TEMPO_CHAIN_ID, USDC_E } from './tempo/addresses.ts';
 import { startTempo } from './tempo/tempo.ts';
-import { createUpstreamSandbox } from './upstreams/server.ts';
+import { createUpstreamSandbox, UPSTREAM_NAMES } from './upstreams/server.ts';
 
 export interface WorldPart {
   name: string;
@@ -39,23 +39,8 @@ export interface World {
   stop(): Promise<void>;
 }
 
-/** The upstreams whose replies the sandbox gives, with the path below its address that the adapter expects. */
-const KEYLESS = [
-  ...[
-    'binance',
-    'cctp',
-    'coinbase',
-    'coingecko',
-    'defillama',
-    'dexscreener',
-    'edgar',
-    'erddap',
-    'eusanctions',
-  ],
-  ...['feargreed', 'frankfurter', 'gdelt', 'geckoterminal', 'gibs', 'hackernews', 'kalshi', 'kraken'],
-  ...['lifi', 'llamayields', 'mixers', 'ofac', 'polymarket', 'polymarketclob', 'sectickers', 'uksanctions'],
-  ...['sourcify', 'unsc'],
-];
+/** The upstreams whose replies the sandbox gives, each below its name; the AI model has an address of its own. */
+const KEYLESS = UPSTREAM_NAMES.filter((name) => name !== 'ai');
 /** Chains that the sandbox has no double of: without an address they are not there. */
 const ABSENT_CHAINS = ['ethereum', 'polygon', 'arbitrum', 'optimism', 'bsc'];
 /** The sandbox's stand-ins allow more than what they stand for. */

@@ -9,6 +9,7 @@ await runCommand('npm run probe', async () => {
   const upstreams = connectUpstreams(config.upstreams, {
     userAgent: 'farebox-probe',
     acceptSandbox: !config.production,
+    nowMs: Date.now,
   });
   const lines = await Promise.all(
     UPSTREAM_NAMES.map(async (name) => {
@@ -17,7 +18,10 @@ await runCommand('npm run probe', async () => {
       const { baseUrl } = config.upstreams[name];
       const startedAtMs = performance.now();
       try {
-        await (UPSTREAMS[name] as unknown as UpstreamDefinition<unknown>).probe(upstreams.apis[name]);
+        await (UPSTREAMS[name] as unknown as UpstreamDefinition<unknown>).probe(
+          upstreams.apis[name],
+          Date.now(),
+        );
         return {
           name,
           ok: true,

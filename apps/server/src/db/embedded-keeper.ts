@@ -9,8 +9,8 @@ import {
   FolderGone,
   restartEmbeddedPostgres,
   stopEmbeddedPostgres,
-} from './embedded.ts';
-import { isAlive } from './is-alive.ts';
+} from '../../../../packages/process/src/embedded-postgres.ts';
+import { isAlive } from '../../../../packages/process/src/is-alive.ts';
 
 const LOOK_EVERY_MS = 200;
 /** From the end of the server to its new start, or to giving up. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StartError } from '../start-error.ts';
+import { StartError } from '../../../../packages/process/src/start-error.ts';
 import { type Database, isLockTimeout } from './connection.ts';
 
 const LOCK_TIMEOUT_MS = 3_000;

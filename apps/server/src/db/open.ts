@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { StartError } from '../start-error.ts';
+import { startEmbeddedPostgres } from '../../../../packages/process/src/embedded-postgres.ts';
+import { isAlive } from '../../../../packages/process/src/is-alive.ts';
+import { StartError } from '../../../../packages/process/src/start-error.ts';
 import { connectPools, endPools, type Pools } from './connection.ts';
-import { startEmbeddedPostgres } from './embedded.ts';
 import { type KeeperReport, keepEmbeddedPostgres } from './embedded-keeper.ts';
-import { isAlive } from './is-alive.ts';
 import { migrate } from './migrate.ts';
 import type { StartPatience } from './start-patience.ts';
 

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { SANDBOX_NOTICE } from '../http/sandbox-notice.ts';
 import { type Published, publish, sendPublished } from './published.ts';
@@ -8,49 +8,20 @@ const WEB_FOLDER = join(import.meta.dirname, '../../../web');
 const PAGE_SECONDS = 60;
 
 const HTML = 'text/html; charset=utf-8';
-const SCRIPT = 'text/javascript; charset=utf-8';
-const STYLE = 'text/css; charset=utf-8';
-const SVG = 'image/svg+xml';
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': HTML,
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
 
-/** Every file that may leave the folder. A request never becomes a file name. */
-const FILES = {
-  'index.html': HTML,
-  'docs.html': HTML,
-  'keys.html': HTML,
-  'credits-return.html': HTML,
-  'credits-cancel.html': HTML,
-  'admin.html': HTML,
-  'style.css': STYLE,
-  'favicon.svg': SVG,
-  'admin.js': SCRIPT,
-  'admin-account.js': SCRIPT,
-  'admin-act.js': SCRIPT,
-  'admin-keys.js': SCRIPT,
-  'admin-overview.js': SCRIPT,
-  'admin-session.js': SCRIPT,
-  'admin-caller.js': SCRIPT,
-  'admin-tables.js': SCRIPT,
-  'amount.js': SCRIPT,
-  'auto-recharge.js': SCRIPT,
-  'buy-credit.js': SCRIPT,
-  'catalog.js': SCRIPT,
-  'credits-cancel.js': SCRIPT,
-  'credits-return.js': SCRIPT,
-  'docs.js': SCRIPT,
-  'dom.js': SCRIPT,
-  'home.js': SCRIPT,
-  'key-session.js': SCRIPT,
-  'key-standing.js': SCRIPT,
-  'keys.js': SCRIPT,
-  'look-again.js': SCRIPT,
-  'open-checkouts.js': SCRIPT,
-  'schema-fields.js': SCRIPT,
-  'service-detail.js': SCRIPT,
-  'spending-chart.js': SCRIPT,
-  'trial-key.js': SCRIPT,
-  'try-it.js': SCRIPT,
-} as const;
-type FileName = keyof typeof FILES;
+/** Every file that may leave the folder, with its type: what lay there at the start. A request never becomes a file name. */
+const FILES: ReadonlyMap<string, string> = new Map(
+  readdirSync(WEB_FOLDER).flatMap((name) => {
+    const type = TYPES[extname(name)];
+    return type === undefined ? [] : [[name, type] as const];
+  }),
+);
 
 /**
  * Scripts and styles come from here and nowhere else, forms are sent by script alone (so that a key can never
@@ -66,19 +37,21 @@ const PAGE_HEADERS = {
 
 /** The pages for people, each read once. */
 export interface Pages {
-  send(request: FastifyRequest, reply: FastifyReply, name: FileName): FastifyReply;
+  send(request: FastifyRequest, reply: FastifyReply, name: string): FastifyReply;
 }
 
 /** @param about.sandbox puts a ribbon on top of every page, which needs no script to be seen */
 export function openPages(about: { sandbox: boolean }): Pages {
-  const files = new Map<FileName, Published>();
+  const files = new Map<string, Published>();
 
-  function fileOf(name: FileName): Published {
+  function fileOf(name: string): Published {
     const known = files.get(name);
     if (known !== undefined) return known;
+    const type = FILES.get(name);
+    if (type === undefined) throw new Error(`there is no page ${name}`);
     const content = readFileSync(join(WEB_FOLDER, name), 'utf8');
-    const shown = about.sandbox && FILES[name] === HTML ? withRibbon(content) : content;
-    const read = publish(FILES[name], shown);
+    const shown = about.sandbox && type === HTML ? withRibbon(content) : content;
+    const read = publish(type, shown);
     files.set(name, read);
     return read;
   }
@@ -115,8 +88,8 @@ export function pageRoutes(app: FastifyInstance, pages: Pages, isService: (path:
   app.get('/credits/cancel', (request, reply) => pages.send(request, reply, 'credits-cancel.html'));
   app.get('/favicon.svg', (request, reply) => pages.send(request, reply, 'favicon.svg'));
   app.get('/favicon.ico', (request, reply) => pages.send(request, reply, 'favicon.svg'));
-  for (const name of Object.keys(FILES) as FileName[]) {
-    if (FILES[name] !== HTML)
+  for (const [name, type] of FILES) {
+    if (type !== HTML)
       app.get(`/assets/${name}`, (request, reply) => pages.send(request, reply, name));
   }
 }

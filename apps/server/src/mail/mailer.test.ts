@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { StartError } from '../../../../packages/process/src/start-error.ts';
 import { type Mailbox, startMailbox } from '../../../../packages/sandbox/src/mailbox/mailbox.ts';
 import { openTestDatabase, type TestDatabase } from '../../test/database.fixture.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
-import { StartError } from '../start-error.ts';
 import { isMailAddress, readMailbox } from './mail-text.ts';
 import { createMailer, type Mail, type Mailer, type MailReport } from './mailer.ts';
 

@@ -1,6 +1,6 @@
 /** The way to the mail server: one mail, one connection, one answer. */
 import { createTransport } from 'nodemailer';
-import { StartError } from '../start-error.ts';
+import { StartError } from '../../../../packages/process/src/start-error.ts';
 import { readMailbox } from './mail-text.ts';
 
 export interface SmtpSettings {

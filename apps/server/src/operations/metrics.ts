@@ -37,6 +37,7 @@ export function createMetrics(watched: {
   dataLists(): Promise<
     readonly { name: string; publishedAt: string | null; confirmedAt: string | null; failures: number }[]
   >;
+  nowMs(): number;
 }): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -193,7 +194,7 @@ export function createMetrics(watched: {
       for (const { name, publishedAt, confirmedAt } of lists) {
         const times = { published: publishedAt, confirmed: confirmedAt };
         for (const [since, time] of Object.entries(times)) {
-          if (time !== null) this.set({ list: name, since }, (Date.now() - Date.parse(time)) / 1_000);
+          if (time !== null) this.set({ list: name, since }, (watched.nowMs() - Date.parse(time)) / 1_000);
         }
       }
     },

@@ -54,7 +54,7 @@ async function startNode(blocksAtOnce: bigint, ranges: [from: bigint, to: bigint
   assert(address !== null && typeof address !== 'string');
   const upstream = evmUpstream('base');
   const config = { baseUrl: `http://127.0.0.1:${address.port}` };
-  const connection = connectUpstream(upstream, config, { userAgent: 'test', acceptSandbox: true });
+  const connection = connectUpstream(upstream, config, { userAgent: 'test', acceptSandbox: true, nowMs: Date.now });
   return {
     chain: upstream.open(connection.http),
     async stop() {

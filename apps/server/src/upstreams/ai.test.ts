@@ -86,7 +86,7 @@ it('is not configured without a model', async () => {
   const connection = connectUpstream(
     ai,
     { baseUrl: 'http://127.0.0.1:1/v1' },
-    { userAgent: 'test', acceptSandbox: true },
+    { userAgent: 'test', acceptSandbox: true, nowMs: Date.now },
   );
   assert.equal(connection.health().state, 'not_configured');
   await connection.close();

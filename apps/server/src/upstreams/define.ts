@@ -89,7 +89,7 @@ export interface UpstreamDefinition<Api, Name extends string = string> {
   maxReplyBytes?: number;
   open(http: UpstreamHttp): Api;
   /** One cheap call that shows whether the upstream answers and still fits its schema. */
-  probe(api: Api): Promise<unknown>;
+  probe(api: Api, nowMs: number): Promise<unknown>;
 }
 
 /** Declares an upstream: where it is, what it allows, and the calls that services may make. */

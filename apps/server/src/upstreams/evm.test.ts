@@ -175,8 +175,10 @@ describe('an EVM chain', () => {
         },
       });
     const { probe } = evmUpstream('base');
-    await onNode(head(Date.now()), (chain) => probe(chain));
-    await onNode(head(Date.now() - 3_600_000), (chain) => assert.rejects(async () => probe(chain), /is old/));
+    await onNode(head(Date.now()), (chain) => probe(chain, Date.now()));
+    await onNode(head(Date.now() - 3_600_000), (chain) =>
+      assert.rejects(async () => probe(chain, Date.now()), /is old/),
+    );
   });
 });
 

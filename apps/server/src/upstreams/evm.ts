@@ -61,7 +61,7 @@ export function evmUpstream<const Name extends EvmChainName>(name: Name): Upstre
     key: 'none',
     requestsPerMinute: REQUESTS_PER_MINUTE,
     open: (http) => openEvmChain(name, http),
-    async probe(chain) {
+    async probe(chain, nowMs) {
       if ((await chain.client.getChainId()) !== chain.chainId) {
         throw new Error(`is not chain ${chain.chainId}`);
       }
@@ -69,7 +69,7 @@ export function evmUpstream<const Name extends EvmChainName>(name: Name): Upstre
       const timestampMs = Number(timestamp) * 1_000;
       // A development node makes a block only when it has something to put into it.
       if (chain.source({ blockNumber: number, timestampMs }).sandbox) return;
-      if (Date.now() - timestampMs > OLDEST_HEAD_MS) throw new Error(`its newest block, ${number}, is old`);
+      if (nowMs - timestampMs > OLDEST_HEAD_MS) throw new Error(`its newest block, ${number}, is old`);
     },
   });
 }

@@ -60,5 +60,5 @@ export const frankfurter = defineUpstream({
       };
     },
   }),
-  probe: (api) => api.since('EUR', ['USD'], Date.now() - 7 * 86_400_000),
+  probe: (api, nowMs) => api.since('EUR', ['USD'], nowMs - 7 * 86_400_000),
 });

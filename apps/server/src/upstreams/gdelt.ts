@@ -105,7 +105,7 @@ export const gdelt = defineUpstream({
       };
     },
   }),
-  probe: (api) => api.coverage(['bitcoin'], Date.now() - 86_400_000, Date.now()),
+  probe: (api, nowMs) => api.coverage(['bitcoin'], nowMs - 86_400_000, nowMs),
 });
 
 function stepOf(ms: number): number {

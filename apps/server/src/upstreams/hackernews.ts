@@ -60,5 +60,5 @@ export const hackernews = defineUpstream({
         staleMs: 600_000,
       }),
   }),
-  probe: (api) => api.storiesOn('bitcoin', Date.now() - 604_800_000),
+  probe: (api, nowMs) => api.storiesOn('bitcoin', nowMs - 604_800_000),
 });

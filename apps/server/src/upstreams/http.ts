@@ -68,7 +68,7 @@ export interface UpstreamParts {
   userAgent: string;
   /** False in production: a reply from a sandbox part is then a failure. */
   acceptSandbox: boolean;
-  nowMs?: () => number;
+  nowMs(): number;
   /** Told of every request that left the house. */
   onRequest?: (upstream: string, outcome: 'ok' | 'failed', durationMs: number) => void;
 }
@@ -82,7 +82,7 @@ export function connectUpstream<Api>(
   config: UpstreamConfig,
   parts: UpstreamParts,
 ): UpstreamConnection {
-  const nowMs = parts.nowMs ?? Date.now;
+  const { nowMs } = parts;
   const agent = new Agent({
     connections: 8,
     connect: { timeout: 2_000 },

@@ -46,7 +46,7 @@ export async function againstLocalServer<Api, Result>(
   const connection = connectUpstream(
     definition,
     { ...config, baseUrl: `http://127.0.0.1:${address.port}/base` },
-    { userAgent: 'test', acceptSandbox: true },
+    { userAgent: 'test', acceptSandbox: true, nowMs: Date.now },
   );
   try {
     return await run(definition.open(connection.http), asked);

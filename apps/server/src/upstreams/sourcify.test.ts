@@ -77,7 +77,11 @@ describe('Sourcify', () => {
     const { url } = await sandbox.start();
     try {
       for (const baseUrl of [`${url}/sourcify`, `${url}/sourcify/server`]) {
-        const connection = connectUpstream(sourcify, { baseUrl }, { userAgent: 'test', acceptSandbox: true });
+        const connection = connectUpstream(
+          sourcify,
+          { baseUrl },
+          { userAgent: 'test', acceptSandbox: true, nowMs: Date.now },
+        );
         const api = sourcify.open(connection.http);
         const { value, source } = await api.contract(8453, '0x8004A169FB4a3325136EB29fA0ceB6D2e539a432');
         assert.equal(value?.contractName, 'IdentityRegistry');

@@ -124,7 +124,7 @@ export async function startCardsStage(options: {
         const buried = Promise.allSettled([dead.sql.end({ timeout: 0 }), dead.commits.end({ timeout: 0 })]);
         app.http.server.close();
         app.http.server.closeAllConnections();
-        app.cards?.close();
+        void app.cards?.close();
         await buried;
         pools = await warmPools();
         replica.server = await begin();

@@ -4,8 +4,8 @@ import { mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isAlive } from '../../../../apps/server/src/db/is-alive.ts';
-import { StartError } from '../../../../apps/server/src/start-error.ts';
+import { isAlive } from '../../../process/src/is-alive.ts';
+import { StartError } from '../../../process/src/start-error.ts';
 import { noteRunning, runningOn } from './state-files.ts';
 
 /** What kind of chain a node makes. */

@@ -55,7 +55,7 @@ export default defineService({
         payment: {
           // A service runs only behind a reservation, so this is a fact and not a courtesy.
           verified: true,
-          amount: `${(cost / 1_000_000).toFixed(2)} USD`,
+          amount: `${usdOf(call.priceMicros)} USD`,
           amountMicro: cost,
           rail: call.rail,
           payer: call.payer,
@@ -84,4 +84,10 @@ function suggestions(catalog: readonly CatalogLine[]): CatalogLine[] {
     .filter(({ path, available }) => available && path !== 'first-call')
     .toSorted((a, b) => Number(b.featured) - Number(a.featured) || Number(a.priceUsd) - Number(b.priceUsd))
     .slice(0, NEXT_SERVICES);
+}
+
+/** A price in USD to the cent, such as `0.01`. */
+function usdOf(priceMicros: bigint): string {
+  const cents = (priceMicros + 5_000n) / 10_000n;
+  return `${cents / 100n}.${String(cents % 100n).padStart(2, '0')}`;
 }

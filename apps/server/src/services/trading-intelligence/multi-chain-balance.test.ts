@@ -134,7 +134,7 @@ describe('multi-chain balance', () => {
   it('answers about the others when one chain is down', async () => {
     const polygon = evmUpstream('polygon');
     const config = { baseUrl: 'http://127.0.0.1:1' };
-    const connection = connectUpstream(polygon, config, { userAgent: 'test', acceptSandbox: true });
+    const connection = connectUpstream(polygon, config, { userAgent: 'test', acceptSandbox: true, nowMs: Date.now });
     const fakes = { polygon: polygon.open(connection.http), defillama: pricesOf(PRICES) };
     const { fields, notes } = await buy(
       multiChainBalance,

@@ -138,7 +138,7 @@ describe('portfolio tracker', () => {
     const connection = connectUpstream(
       base,
       { baseUrl: pruned.url },
-      { userAgent: 'test', acceptSandbox: true },
+      { userAgent: 'test', acceptSandbox: true, nowMs: Date.now },
     );
     const fakes = { base: base.open(connection.http), defillama: market() };
     const body = { walletAddress: WALLET, includeHistory: true };

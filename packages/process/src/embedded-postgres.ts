@@ -193,9 +193,9 @@ async function stopServer(data: string): Promise<void> {
   if (running === null) return;
   // SIGINT is PostgreSQL's "fast" shutdown: ends sessions, writes a checkpoint, leaves.
   process.kill(running.pid, 'SIGINT');
-  const deadlineMs = Date.now() + STOP_TIMEOUT_MS;
+  const deadlineMs = performance.now() + STOP_TIMEOUT_MS;
   while (isAlive(running.pid)) {
-    if (Date.now() > deadlineMs) throw new Error(`PostgreSQL (pid ${running.pid}) did not stop`);
+    if (performance.now() > deadlineMs) throw new Error(`PostgreSQL (pid ${running.pid}) did not stop`);
     await sleep(20);
   }
 }

@@ -1,0 +1,190 @@
+/** What no compiler holds: that hand-kept lists are what they list, that calls with a better way are not made, that long functions do not grow. */
+import assert from 'node:assert/strict';
+import { globSync, readdirSync, readFileSync } from 'node:fs';
+import { join, sep } from 'node:path';
+import { describe, test } from 'node:test';
+import { LONG_LINES, longFunctions } from './long-functions.ts';
+import { HOUSES } from './walls.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+const files = (pattern: string) =>
+  globSync(pattern, { cwd: ROOT, exclude: (path) => /node_modules/.test(path) })
+    .map((path) => path.replaceAll(sep, '/'))
+    .sort();
+const source = (pattern: string) => files(pattern).filter((path) => !/\.(test|fixture|d)\.ts$/.test(path));
+
+describe('every hand-kept list equals what it lists:', () => {
+  test('the rooms of the house', () => {
+    for (const { root, rooms } of HOUSES.filter((house) => house.root !== '')) {
+      const there = readdirSync(join(ROOT, root), { withFileTypes: true })
+        .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name))
+        .filter((name) => !/\.(test|fixture)\.ts$/.test(name));
+      assert.deepEqual(rooms.map(({ room }) => room).sort(), there.sort(), root);
+    }
+    const walled = HOUSES.flatMap(({ root, rooms }) =>
+      root === '' ? rooms.map(({ room }) => room) : [root],
+    );
+    const outside = source('{apps/*/src,packages,bench,scripts,examples}/**/*.{ts,js,mjs}').filter(
+      (path) => !walled.some((room) => path.startsWith(room)),
+    );
+    assert.deepEqual(outside, []);
+  });
+
+  test('what a wall lets through', () => {
+    for (const { root, rooms } of HOUSES) {
+      for (const { room, knows } of rooms) {
+        for (const path of knows ?? []) {
+          const full = path.startsWith('/') ? path.slice(1) : root + path;
+          assert(
+            files(full.endsWith('/') ? `${full}**/*.ts` : full).length > 0,
+            `${room} may know ${path}, which is not there`,
+          );
+        }
+      }
+    }
+  });
+
+  test('the commands of npm', () => {
+    const { scripts }: { scripts: Record<string, string> } = JSON.parse(read('package.json'));
+    const commands = [
+      ...(/const COMMANDS = \{([\s\S]*?)\n\};/.exec(read('bootstrap.mjs'))?.[1] ?? '').matchAll(
+        /^ {2}'?([\w:]+)'?: \{/gm,
+      ),
+    ];
+    const run = Object.values(scripts).map((line) => line.split(' ')[2] ?? '');
+    assert.deepEqual([...new Set(run)].sort(), commands.map(([, name]) => name ?? '').sort());
+  });
+
+  test('the workspaces, to the checker of dead code', () => {
+    const { workspaces }: { workspaces: Record<string, unknown> } = JSON.parse(read('knip.json'));
+    const packages = files('{apps,packages}/*/package.json').map((path) => path.replace('/package.json', ''));
+    assert.deepEqual(Object.keys(workspaces).sort(), ['.', ...packages].sort());
+  });
+});
+
+describe('a call with a better way is not made:', () => {
+  const BANNED: { call: RegExp; instead: string; allowed: RegExp }[] = [
+    {
+      call: /\bDate\.now\b|\bnew Date\(\)/,
+      instead: 'Time comes in as nowMs. Between two moments, performance.now().',
+      allowed: /^apps\/server\/src\/(main|commands\/[\w-]+)\.ts$/,
+    },
+    {
+      call: /\bprocess\.env\b/,
+      instead: 'config.ts reads the environment, and what starts a process hands it over.',
+      allowed: /^apps\/server\/src\/(main|commands\/[\w-]+)\.ts$/,
+    },
+    {
+      call: /\.toFixed\(|\bparseFloat\(/,
+      instead: 'Money is a bigint: microsToUsd and usdToMicros.',
+      // These show shares, votes and scores: numbers that nobody pays.
+      allowed: /^apps\/server\/src\/(services|quant|legacy\/endpoints\.ts|upstreams)\b/,
+    },
+    {
+      call: /\bconsole\./,
+      instead: 'The logger, or process.stdout in a program.',
+      allowed: /^$/,
+    },
+  ];
+  for (const { call, instead, allowed } of BANNED) {
+    test(String(call), () => {
+      const made = source('apps/server/src/**/*.ts').filter(
+        (path) => !allowed.test(path) && call.test(codeOf(read(path))),
+      );
+      assert.deepEqual(made, [], instead);
+    });
+  }
+});
+
+describe('a table has one owner,', () => {
+  /** Who writes each table, beside functions of the database. */
+  const OWNERS: Record<string, string> = {
+    account_debts: 'cards',
+    account_freezes: 'keys',
+    agent_identities: 'identity',
+    api_keys: 'keys',
+    auto_recharge_notices: 'cards',
+    auto_recharges: 'cards',
+    books_proof: 'operator',
+    books_verdicts: 'operator',
+    call_answers: 'paid-call',
+    call_spending: 'paid-call',
+    calls: 'paid-call',
+    calls_left_open: 'paid-call',
+    calls_open_since: 'paid-call',
+    card_event_cursor: 'cards',
+    card_events: 'cards',
+    card_orders: 'cards',
+    data_lists: 'data-lists',
+    ending_transactions: 'relayer',
+    ledger_accounts: 'ledger',
+    ledger_transfers: 'ledger',
+    lost_gas: 'rails',
+    mails: 'mail',
+    managed_wallet_events: 'custody',
+    managed_wallet_keys: 'custody',
+    managed_wallets: 'custody',
+    operator_act_outcomes: 'operator',
+    operator_acts: 'operator',
+    purchase_brake: 'cards',
+    refunds: 'paid-call',
+    relayer_transactions: 'relayer',
+    relayers: 'relayer',
+    replicas: 'db',
+    schema_migrations: 'db',
+    secret_versions: 'secrets',
+    settlements: 'paid-call',
+    sign_in_nonces: 'rails',
+    topups: 'topup',
+    trial_claims: 'keys',
+    trial_credits: 'keys',
+    trial_days: 'keys',
+    undelivered_calls: 'paid-call',
+  };
+  /** Who writes a table of somebody else, and why that is right. */
+  const GUESTS: Record<string, string> = {
+    'cards writes ledger_accounts': 'the mark below which a card recharges; no sum',
+    'secrets writes card_orders': 'gives up keys that a lost secret would have fetched',
+    'secrets writes trial_claims': 'forgets addresses that a lost secret has made unreadable',
+  };
+
+  test('and all tables are in the map', () => {
+    const made = new Set(['schema_migrations']);
+    for (const path of files('apps/server/src/db/migrations/*.sql')) {
+      for (const [, verb, name = ''] of read(path).matchAll(
+        /^(create(?: unlogged)?|drop) table (?:if (?:not )?exists )?(\w+)/gim,
+      ))
+        if (verb?.toLowerCase() === 'drop') made.delete(name);
+        else made.add(name);
+    }
+    assert.deepEqual(Object.keys(OWNERS).sort(), [...made].sort());
+  });
+
+  test('and nobody else writes it', () => {
+    const writes = new Set<string>();
+    for (const path of source('apps/server/src/*/**/*.ts')) {
+      const [folder = ''] = path.replace('apps/server/src/', '').split('/');
+      for (const [, table = ''] of read(path).matchAll(
+        /\b(?:insert into|update|delete from|truncate)\s+(?:only\s+)?(\w+)/gi,
+      )) {
+        const owner = OWNERS[table];
+        if (owner !== undefined && owner !== folder) writes.add(`${folder} writes ${table}`);
+      }
+    }
+    assert.deepEqual([...writes].sort(), Object.keys(GUESTS).sort());
+  });
+});
+
+test('a long function does not grow, and no other becomes long', () => {
+  const known: Record<string, number> = JSON.parse(read('scripts/long-functions.json'));
+  const long = longFunctions(ROOT);
+  const grown = Object.entries(long).filter(([name, lines]) => lines > (known[name] ?? LONG_LINES));
+  assert.deepEqual(grown, [], 'Take something out of it. A long function is several that have no name yet.');
+  assert.deepEqual(known, long, 'One shrank: npm run format writes its new length down.');
+});
+
+/** A file without its comments and texts. */
+function codeOf(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '').replace(/`[^`]*`/g, '``');
+}

@@ -1,0 +1,228 @@
+/**
+ * Which room of the house may know which. `.dependency-cruiser.cjs` makes its rules from this, docs/architecture.md its
+ * table and its picture; what has no row here may import nothing of ours.
+ *
+ * A row says what a folder or file may import beside itself, npm packages and Node: a folder ends in `/`, a file in
+ * `.ts`, and braces list several files of one folder. Types count too, because a type says as much about who knows whom
+ * as a value does. Tests and their fixtures may reach further and are left out.
+ */
+export interface Wall {
+  /** From the house's root. */
+  room: string;
+  /** From the house's root; `null`: everything of the house. */
+  knows: readonly string[] | null;
+  because: string;
+}
+
+export interface House {
+  /** From the root of the repository, with `/` at its end. */
+  root: string;
+  rooms: readonly Wall[];
+}
+
+const PROCESS = '/packages/process/';
+
+/** What stands at the same height is in the order of its name. A path that begins with `/` is from the repository's root. */
+export const SERVER: House = {
+  root: 'apps/server/src/',
+  rooms: [
+    {
+      room: 'account/',
+      knows: ['keys/', 'cards/', 'ledger/', 'http/'],
+      because: 'What an owner sees is put together from those who know it.',
+    },
+    {
+      room: 'cards/',
+      knows: ['keys/', 'ledger/', 'mail/', 'http/', 'db/', 'secrets/secrets.ts', 'jobs/schedule.ts'],
+      because: 'A purchase ends in the ledger.',
+    },
+    { room: 'chain-rpc/', knows: [], because: 'The way to a node knows nothing of what is asked.' },
+    { room: 'code-analysis/', knows: [], because: 'Code in, findings out.' },
+    { room: 'compliance/', knows: [], because: 'Names and rules: nothing is asked there.' },
+    {
+      room: 'custody/',
+      knows: ['keys/', 'http/', 'db/', 'services/{define,fields,fresh-key}.ts'],
+      because: 'Managed wallets know their owners, and no money.',
+    },
+    {
+      room: 'data-lists/',
+      knows: ['upstreams/', 'db/', 'services/{answer,failure,listed-parties}.ts'],
+      because: 'A published list is read by its upstream; who looks things up in it does not matter.',
+    },
+    { room: 'db/', knows: [PROCESS], because: 'The database knows no domain.' },
+    {
+      room: 'discovery/',
+      knows: ['services/', 'http/', 'ledger/money.ts', 'keys/credit-tiers.ts'],
+      because: 'Documents are rendered from declarations; they can move no money.',
+    },
+    { room: 'http/', knows: [], because: 'The edge knows nothing of what lies behind it.' },
+    {
+      room: 'identity/',
+      knows: ['custody/owner.ts', 'services/{define,failure}.ts', 'db/'],
+      because: 'Identities know their owners, and a sender of transactions by its shape.',
+    },
+    {
+      room: 'jobs/',
+      knows: ['ledger/', 'paid-call/{calls,rail,settlements,undelivered}.ts'],
+      because: 'A job finishes what the database says is open.',
+    },
+    {
+      room: 'keys/',
+      knows: ['ledger/', 'http/', 'db/', 'secrets/secrets.ts'],
+      because: 'Keys lead to accounts; they know no calls.',
+    },
+    {
+      room: 'ledger/',
+      knows: ['db/'],
+      because: 'The ledger knows the database, and nothing that moves money through it.',
+    },
+    {
+      room: 'legacy/',
+      knows: [
+        'services/{define,answer,failure,fields}.ts',
+        'upstreams/index.ts',
+        'paid-call/{paid-call,door,challenge,rail,request-body}.ts',
+        'cards/{checkout,closed,provider}.ts',
+        'ledger/money.ts',
+        'http/',
+      ],
+      because: 'The older family knows services by their declaration and has no way to money of its own.',
+    },
+    { room: 'mail/', knows: ['db/', PROCESS], because: 'Mail knows nobody who causes it.' },
+    {
+      room: 'operations/',
+      knows: ['http/', 'paid-call/paid-call.ts', 'upstreams/http.ts'],
+      because: 'What is watched is told by those who do it.',
+    },
+    {
+      room: 'operator/',
+      knows: ['ledger/', 'keys/', 'http/', 'db/', 'upstreams/http.ts'],
+      because: 'The operator sees the books, and moves money by the ledger alone.',
+    },
+    {
+      room: 'paid-call/',
+      knows: [
+        'services/{define,registry,answer,failure,json-schema}.ts',
+        'upstreams/index.ts',
+        'ledger/',
+        'http/',
+        'db/',
+        'secrets/secrets.ts',
+      ],
+      because: 'How a call is sold knows services by their declaration, and rails by their interface alone.',
+    },
+    { room: 'quant/', knows: [], because: 'Numbers in, numbers out.' },
+    {
+      room: 'rails/',
+      knows: [
+        'paid-call/{rail,settlements,door,challenge,claim}.ts',
+        'keys/',
+        'ledger/',
+        'relayer/',
+        'chain-rpc/',
+        'http/',
+        'db/',
+        'secrets/secrets.ts',
+        'services/json-schema.ts',
+      ],
+      because: 'A way to pay knows the ledger or a chain, and the interface that it fulfils.',
+    },
+    {
+      room: 'relayer/',
+      knows: ['chain-rpc/', 'http/', 'db/'],
+      because: 'What sends transactions does not know what for.',
+    },
+    {
+      room: 'secrets/',
+      knows: ['db/', PROCESS],
+      because: 'The versions of a secret know nothing of what is made with them.',
+    },
+    {
+      room: 'services/',
+      knows: ['upstreams/', 'quant/', 'compliance/', 'threads/', 'code-analysis/'],
+      because: 'What is sold knows nothing of money, HTTP or the database.',
+    },
+    { room: 'threads/', knows: [], because: 'A thread does not know what is done in it.' },
+    {
+      room: 'topup/',
+      knows: ['paid-call/', 'rails/x402/', 'services/', 'keys/', 'ledger/', 'http/', 'db/'],
+      because: 'Credit is sold by the paid call, and paid by x402 alone.',
+    },
+    {
+      room: 'upstreams/',
+      knows: ['services/{answer,failure,fields}.ts', 'threads/'],
+      because: 'An outside API knows what a source, a failure and a chain are called, and no service.',
+    },
+    {
+      room: 'config.ts',
+      knows: [
+        'http/caller-address.ts',
+        'ledger/money.ts',
+        'rails/x402/{networks,solana-key}.ts',
+        'secrets/secrets.ts',
+        'upstreams/{define,http,index}.ts',
+        PROCESS,
+      ],
+      because: 'Configuration is told by those whom it is for.',
+    },
+    { room: 'app.ts', knows: null, because: 'It puts the parts together.' },
+    { room: 'main.ts', knows: null, because: 'It starts and stops the process.' },
+    { room: 'commands/', knows: null, because: 'Each starts a process of its own.' },
+  ],
+};
+
+export const SANDBOX: House = {
+  root: 'packages/sandbox/src/',
+  rooms: [
+    { room: 'cards/', knows: ['page-frame.ts'], because: 'A card provider knows no other part.' },
+    {
+      room: 'chain/',
+      knows: ['upstreams/market.ts', PROCESS],
+      because: 'A chain trades at the prices that the market sources tell.',
+    },
+    { room: 'facilitator/', knows: [], because: 'A facilitator is told the addresses of its chains.' },
+    { room: 'mailbox/', knows: ['page-frame.ts'], because: 'A mailbox knows no other part.' },
+    { room: 'solana/', knows: [], because: 'A chain knows nobody who pays on it.' },
+    {
+      room: 'tempo/',
+      knows: ['chain/{accounts,anvil}.ts', PROCESS],
+      because: 'Tempo is the same node as the other EVM chain, in another mode.',
+    },
+    { room: 'upstreams/', knows: [], because: 'Sources of data know nobody who asks them.' },
+    { room: 'data-dir.ts', knows: [], because: 'Where the world keeps its files.' },
+    { room: 'kept-port.ts', knows: [], because: 'A port is a number.' },
+    { room: 'page-frame.ts', knows: [], because: 'A frame knows no page.' },
+    ...['reset.ts', 'run.ts', 'start.ts', 'wallet.ts', 'world.ts'].map((room) => ({
+      room,
+      knows: ['', PROCESS],
+      because: 'It puts the parts of the sandbox together, and hands the server their addresses.',
+    })),
+  ],
+};
+
+/** What is no house of rooms: each as a whole. */
+export const OTHERS: House = {
+  root: '',
+  rooms: [
+    { room: 'apps/web/', knows: [], because: 'A page knows the public interface alone.' },
+    { room: 'bench/', knows: null, because: 'It measures whatever there is.' },
+    { room: 'examples/', knows: [], because: 'An example knows what a reader has: the public interface.' },
+    {
+      room: 'packages/process/',
+      knows: [],
+      because: 'What the server and the sandbox share: processes of theirs.',
+    },
+    { room: 'scripts/', knows: null, because: 'They check whatever there is.' },
+  ],
+};
+
+export const HOUSES: readonly House[] = [SERVER, SANDBOX, OTHERS];
+
+/** A path of a row as a regular expression over paths from the repository's root. */
+export function patternOf(house: House, path: string): string {
+  const full = path.startsWith('/') ? path.slice(1) : house.root + path;
+  const escaped = full
+    .replaceAll('.', '[.]')
+    .replace(/\{(.*)\}/, (_, names: string) => `(${names.replaceAll(',', '|')})`);
+  return `^${escaped}${full.endsWith('/') ? '' : '$'}`;
+}
