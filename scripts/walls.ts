@@ -41,12 +41,12 @@ export const SERVER: House = {
     { room: 'compliance/', knows: [], because: 'Names and rules: nothing is asked there.' },
     {
       room: 'custody/',
-      knows: ['keys/', 'http/', 'db/', 'services/{define,fields,fresh-key}.ts'],
+      knows: ['keys/', 'http/', 'db/', 'services/define.ts', 'services/shared/wallet/fresh-key.ts', 'words/'],
       because: 'Managed wallets know their owners, and no money.',
     },
     {
       room: 'data-lists/',
-      knows: ['upstreams/', 'db/', 'services/{answer,failure,listed-parties}.ts'],
+      knows: ['upstreams/', 'db/', 'services/listed-parties.ts', 'words/'],
       because: 'A published list is read by its upstream; who looks things up in it does not matter.',
     },
     { room: 'db/', knows: [PROCESS], because: 'The database knows no domain.' },
@@ -58,7 +58,7 @@ export const SERVER: House = {
     { room: 'http/', knows: [], because: 'The edge knows nothing of what lies behind it.' },
     {
       room: 'identity/',
-      knows: ['custody/owner.ts', 'services/{define,failure}.ts', 'db/'],
+      knows: ['custody/owner.ts', 'services/define.ts', 'db/', 'words/'],
       because: 'Identities know their owners, and a sender of transactions by its shape.',
     },
     {
@@ -79,7 +79,8 @@ export const SERVER: House = {
     {
       room: 'legacy/',
       knows: [
-        'services/{define,answer,failure,fields}.ts',
+        'services/{define,fields}.ts',
+        'words/',
         'upstreams/index.ts',
         'paid-call/{paid-call,door,challenge,rail,request-body}.ts',
         'cards/{checkout,closed,provider}.ts',
@@ -102,7 +103,8 @@ export const SERVER: House = {
     {
       room: 'paid-call/',
       knows: [
-        'services/{define,registry,answer,failure,json-schema}.ts',
+        'services/{define,registry,json-schema}.ts',
+        'words/',
         'upstreams/index.ts',
         'ledger/',
         'http/',
@@ -139,20 +141,21 @@ export const SERVER: House = {
     },
     {
       room: 'services/',
-      knows: ['upstreams/', 'quant/', 'compliance/', 'threads/', 'code-analysis/'],
+      knows: ['upstreams/', 'quant/', 'compliance/', 'threads/', 'code-analysis/', 'words/'],
       because: 'What is sold knows nothing of money, HTTP or the database.',
     },
     { room: 'threads/', knows: [], because: 'A thread does not know what is done in it.' },
     {
       room: 'topup/',
-      knows: ['paid-call/', 'rails/x402/', 'services/', 'keys/', 'ledger/', 'http/', 'db/'],
+      knows: ['paid-call/', 'rails/x402/', 'services/', 'keys/', 'ledger/', 'http/', 'db/', 'words/'],
       because: 'Credit is sold by the paid call, and paid by x402 alone.',
     },
     {
       room: 'upstreams/',
-      knows: ['services/{answer,failure,fields}.ts', 'threads/'],
+      knows: ['words/', 'threads/'],
       because: 'An outside API knows what a source, a failure and a chain are called, and no service.',
     },
+    { room: 'words/', knows: [], because: 'Words are said by all, and know nobody.' },
     {
       room: 'config.ts',
       knows: [
@@ -161,9 +164,15 @@ export const SERVER: House = {
         'rails/x402/{networks,solana-key}.ts',
         'secrets/secrets.ts',
         'upstreams/{define,http,index}.ts',
+        'world.ts',
         PROCESS,
       ],
       because: 'Configuration is told by those whom it is for.',
+    },
+    {
+      room: 'world.ts',
+      knows: ['rails/x402/solana-key.ts'],
+      because: 'Whose money it is, real or of a sandbox, is a fact of the configuration.',
     },
     { room: 'app.ts', knows: null, because: 'It puts the parts together.' },
     { room: 'main.ts', knows: null, because: 'It starts and stops the process.' },

@@ -14,7 +14,11 @@ export async function startTestChain() {
   const connections = EVM_CHAIN_NAMES.map((name) => {
     const upstream = evmUpstream(name);
     const config = { baseUrl: name === 'base' ? node.url : null };
-    const connection = connectUpstream(upstream, config, { userAgent: 'test', acceptSandbox: true, nowMs: Date.now });
+    const connection = connectUpstream(upstream, config, {
+      userAgent: 'test',
+      acceptSandbox: true,
+      nowMs: Date.now,
+    });
     return { name, chain: upstream.open(connection.http), close: () => connection.close() };
   });
   const upstreams = Object.fromEntries(connections.map(({ name, chain }) => [name, chain])) as Record<

@@ -178,7 +178,7 @@ describe('docs/security.md', () => {
 });
 
 describe('docs/paid-call.md, docs/x402.md and docs/mpp.md', () => {
-  const source = sourceOf('{paid-call,rails,services,http,jobs}/**/*.ts');
+  const source = sourceOf('{paid-call,rails,services,words,http,jobs}/**/*.ts');
   const outcomes = () => ABOUT_PAYING.flatMap(outcomesIn);
 
   test('list only codes that the code answers with', () => {

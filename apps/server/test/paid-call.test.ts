@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
-import { answer } from '../src/services/answer.ts';
 import { defineService, type Service } from '../src/services/define.ts';
 import ping from '../src/services/discovery/ping.ts';
-import { noAnswer, notFound, sourceUnavailable } from '../src/services/failure.ts';
+import { answer } from '../src/words/answer.ts';
+import { noAnswer, notFound, sourceUnavailable } from '../src/words/failure.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from './server.fixture.ts';
 

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { createServer, type Server } from 'node:http';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from '../../test/database.fixture.ts';
-import { UpstreamUnavailable } from '../services/failure.ts';
 import { connectUpstream } from '../upstreams/http.ts';
 import type { UpstreamName, Upstreams } from '../upstreams/index.ts';
 import { ofac } from '../upstreams/ofac.ts';
+import { UpstreamUnavailable } from '../words/failure.ts';
 import { createDataLists, type ListReport } from './data-lists.ts';
 
 const START_MS = Date.parse('2026-11-21T05:30:00Z');

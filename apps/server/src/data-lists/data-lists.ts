@@ -7,11 +7,11 @@ import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { z } from 'zod';
 import type { Database } from '../db/connection.ts';
-import type { Source } from '../services/answer.ts';
-import { sourceUnavailable, UpstreamUnavailable } from '../services/failure.ts';
 import { addressKey, type ListInUse, type ListName, type Lists } from '../services/listed-parties.ts';
 import type { UpstreamName, Upstreams } from '../upstreams/index.ts';
 import { InvalidList, type ListedParty } from '../upstreams/published-list.ts';
+import type { Source } from '../words/answer.ts';
+import { sourceUnavailable, UpstreamUnavailable } from '../words/failure.ts';
 import { LIST_NAMES, LISTS } from './definitions.ts';
 
 /** A good list is asked for again after this; one that could not be fetched sooner. */

@@ -89,7 +89,6 @@ export function pageRoutes(app: FastifyInstance, pages: Pages, isService: (path:
   app.get('/favicon.svg', (request, reply) => pages.send(request, reply, 'favicon.svg'));
   app.get('/favicon.ico', (request, reply) => pages.send(request, reply, 'favicon.svg'));
   for (const [name, type] of FILES) {
-    if (type !== HTML)
-      app.get(`/assets/${name}`, (request, reply) => pages.send(request, reply, name));
+    if (type !== HTML) app.get(`/assets/${name}`, (request, reply) => pages.send(request, reply, name));
   }
 }

@@ -1,8 +1,8 @@
 /** For tests: a small world to publish, with four services, of which one is not for sale and two are sold by MPP. */
 import { z } from 'zod';
-import { answer } from '../services/answer.ts';
 import { defineService, type Service } from '../services/define.ts';
 import { chainName, isoDate, latitude, limit, longitude, text, tokenAddress } from '../services/fields.ts';
+import { answer } from '../words/answer.ts';
 import type { DiscoveryContext } from './context.ts';
 
 export const SAMPLE_SERVICES: readonly Service[] = [

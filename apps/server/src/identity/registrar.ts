@@ -10,7 +10,7 @@ import {
 import type { Owner } from '../custody/owner.ts';
 import type { Database } from '../db/connection.ts';
 import type { Identities, RegisteredIdentity } from '../services/define.ts';
-import { noAnswer, ServiceFailure } from '../services/failure.ts';
+import { noAnswer, ServiceFailure } from '../words/failure.ts';
 import { registryAbi } from './registry-abi.ts';
 
 /** How long a call that died may keep others from an agentId: longer than any call runs. */

@@ -4,10 +4,10 @@
  */
 import { z } from 'zod';
 import { usdToMicros } from '../ledger/money.ts';
-import { type Answer, answer } from '../services/answer.ts';
 import type { RunContext, Service } from '../services/define.ts';
-import { ServiceFailure } from '../services/failure.ts';
 import type { UpstreamName } from '../upstreams/index.ts';
+import { type Answer, answer } from '../words/answer.ts';
+import { ServiceFailure } from '../words/failure.ts';
 import { creditsOf } from './credits.ts';
 
 /** What an endpoint makes its answer from. */

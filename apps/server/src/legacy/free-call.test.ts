@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
 import { createRateLimit } from '../http/rate-limit.ts';
-import { answer } from '../services/answer.ts';
 import { defineService } from '../services/define.ts';
-import { notFound, sourceUnavailable } from '../services/failure.ts';
 import { NOW_MS, runContext } from '../services/run-context.fixture.ts';
+import { answer } from '../words/answer.ts';
+import { notFound, sourceUnavailable } from '../words/failure.ts';
 import { createFreeCall, type FreeCallReport } from './free-call.ts';
 
 /** A free call of a service that does what its input says, and waits where it is told to. */

@@ -7,10 +7,10 @@ import { databaseLost, Problem, unavailable } from '../http/problem.ts';
 import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
 import type { PaidAnswer, PaidCallParts, PaidRequest } from '../paid-call/paid-call.ts';
 import { fingerprintOf, readInput } from '../paid-call/request-body.ts';
-import { provenanceOf } from '../services/answer.ts';
 import type { RunContext, Service } from '../services/define.ts';
-import { ServiceFailure } from '../services/failure.ts';
 import type { UpstreamName } from '../upstreams/index.ts';
+import { provenanceOf } from '../words/answer.ts';
+import { ServiceFailure } from '../words/failure.ts';
 
 /** What one address may ask for free in a minute. */
 export const FREE_CALLS_PER_MINUTE = 30;

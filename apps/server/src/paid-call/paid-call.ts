@@ -22,11 +22,11 @@ import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts
 import { NotBegun, QueueFull } from '../ledger/group-commit.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
-import { provenanceOf } from '../services/answer.ts';
 import type { Capabilities, CatalogLine, RunContext, Service } from '../services/define.ts';
-import { ServiceFailure } from '../services/failure.ts';
 import type { Availability } from '../services/registry.ts';
 import type { UpstreamName, Upstreams } from '../upstreams/index.ts';
+import { provenanceOf } from '../words/answer.ts';
+import { ServiceFailure } from '../words/failure.ts';
 import type { BeginOutcome, CallStore, StoredAnswer } from './calls.ts';
 import type { Challenge } from './challenge.ts';
 import { claimOn } from './claim.ts';

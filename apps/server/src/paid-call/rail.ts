@@ -1,5 +1,6 @@
 import type { HouseAccount } from '../ledger/accounts.ts';
 import type { Service } from '../services/define.ts';
+import type { RailName } from '../words/rail-names.ts';
 
 /** What is for sale, and for how much. */
 export interface Quote {
@@ -13,7 +14,7 @@ export type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
 /** A payment that was presented and read, before anything was reserved or claimed. */
 export interface Payment {
-  rail: 'credits' | 'x402' | 'mpp';
+  rail: RailName;
   /** The ledger account that pays. */
   accountId: bigint;
   keyId: bigint | null;

@@ -2,8 +2,9 @@
  * Which versions of the secret this database has seen, and what of it only a version can open that is not given now: a
  * server that started without it would give a second trial, and could not hand over a key that was paid for.
  */
+
+import { StartError } from '../../../../packages/process/src/start-error.ts';
 import type { Database, Pools, Transaction } from '../db/connection.ts';
-import { StartError } from '../start-error.ts';
 import type { Secrets } from './secrets.ts';
 
 /** No trial runs longer, so no claim on one matters longer. */

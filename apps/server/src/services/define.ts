@@ -1,8 +1,9 @@
 import type { Address, Hex } from 'viem';
 import type { z } from 'zod';
 import type { UpstreamName, Upstreams } from '../upstreams/index.ts';
-import type { Answer } from './answer.ts';
-import type { ChainName } from './fields.ts';
+import type { Answer } from '../words/answer.ts';
+import type { ChainName } from '../words/chain-names.ts';
+import type { RailName } from '../words/rail-names.ts';
 import type { Lists } from './listed-parties.ts';
 
 /** The categories of the catalog, in the order in which the catalog shows them. */
@@ -26,7 +27,7 @@ export type Tag = (typeof TAGS)[number];
 /** What every service is told about the call it answers; nothing about money beyond what it may print. */
 export interface CallFacts {
   callId: string;
-  rail: 'credits' | 'x402' | 'mpp';
+  rail: RailName;
   /** A name of the payer that is safe to print: a key's prefix, a wallet's address. */
   payer: string;
   priceMicros: bigint;

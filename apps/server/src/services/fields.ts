@@ -1,8 +1,6 @@
 /** Field types that more than one service takes, with the spellings that existing clients send. */
 import { z } from 'zod';
-
-export const CHAINS = ['ethereum', 'base', 'polygon', 'arbitrum', 'optimism', 'bsc', 'solana'] as const;
-export type ChainName = (typeof CHAINS)[number];
+import { CHAINS, type ChainName } from '../words/chain-names.ts';
 
 /** EIP-155 ids; Solana has none. */
 const CHAIN_IDS: Record<Exclude<ChainName, 'solana'>, number> = {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
-import { answer } from './answer.ts';
+import { answer } from '../words/answer.ts';
 import { defineService } from './define.ts';
 import { chainName, isoDate, limit } from './fields.ts';
 import { inputSchemaOf, outlineOf, outputSchemaOf } from './json-schema.ts';

@@ -1,6 +1,6 @@
 /** Lists of persons, entities and addresses as services use them: dated copies, and who stands in them. */
 import type { ListedParty } from '../upstreams/published-list.ts';
-import type { Source } from './answer.ts';
+import type { Source } from '../words/answer.ts';
 
 /** Lists of sanctions, by what answers call them. */
 export const SANCTIONS_LISTS = ['ofac-sdn', 'ofac-consolidated', 'un', 'uk', 'eu'] as const;

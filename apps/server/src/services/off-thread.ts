@@ -1,5 +1,5 @@
 import { type Thread, ThreadError } from '../threads/thread.ts';
-import { ServiceFailure } from './failure.ts';
+import { ServiceFailure } from '../words/failure.ts';
 
 /**
  * Has a thread do a service's calculation.

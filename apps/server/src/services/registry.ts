@@ -3,27 +3,27 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { UpstreamHealth } from '../upstreams/http.ts';
 import type { UpstreamName } from '../upstreams/index.ts';
-import { type Capability, type Service, TAGS } from './define.ts';
+import { type Capability, type Service, TAGS, type Tag } from './define.ts';
+
+/** Below `services/`: what several services need, and no service. */
+const SHARED_FOLDER = 'shared';
 
 /**
- * Loads every service: each `services/<folder>/<path>.ts` whose default export is one. To add a service, add its
- * file; there is no list to keep.
+ * Loads every service: each `services/<tag>/<path>.ts`. To add a service, add its file; there is no list to keep.
  *
+ * @param root the folder that holds a folder for each tag
  * @returns the services in catalog order: by tag, then by price, then by path
- * @throws when two share a path, or a declaration contradicts itself
+ * @throws when a file of a tag's folder is no service, is in the folder of another tag, or contradicts itself, and when
+ *   two share a path
  */
-export async function loadServices(): Promise<readonly Service[]> {
+export async function loadServices(root = import.meta.dirname): Promise<readonly Service[]> {
   const services: Service[] = [];
-  for (const folder of readdirSync(import.meta.dirname, { withFileTypes: true })) {
-    if (!folder.isDirectory()) continue;
-    for (const file of readdirSync(join(import.meta.dirname, folder.name))) {
-      if (!file.endsWith('.ts') || file.endsWith('.test.ts')) continue;
-      const module: { default?: unknown } = await import(
-        pathToFileURL(join(import.meta.dirname, folder.name, file)).href
-      );
-      if (!isService(module.default)) continue;
-      checkService(module.default, file);
-      services.push(module.default);
+  for (const folder of readdirSync(root, { withFileTypes: true })) {
+    if (!folder.isDirectory() || folder.name === SHARED_FOLDER) continue;
+    for (const file of readdirSync(join(root, folder.name))) {
+      if (!file.endsWith('.ts') || /\.(test|fixture)\.ts$/.test(file)) continue;
+      const module: { default?: unknown } = await import(pathToFileURL(join(root, folder.name, file)).href);
+      services.push(checkedService(module.default, folder.name, file));
     }
   }
   const paths = new Set<string>();
@@ -45,8 +45,17 @@ function isService(value: unknown): value is Service {
   );
 }
 
-function checkService(service: Service, file: string): void {
-  const wrong = (what: string) => new Error(`services/…/${file}: ${what}`);
+/** The folder of a tag: its words in lower case, with dashes between them. */
+function folderOf(tag: Tag): string {
+  return tag.toLowerCase().replace(/[^a-z0-9]+/g, '-');
+}
+
+function checkedService(service: unknown, folder: string, file: string): Service {
+  const wrong = (what: string) => new Error(`services/${folder}/${file}: ${what}`);
+  if (!isService(service))
+    throw wrong(`its default export must be a service; what several services need goes to ${SHARED_FOLDER}/`);
+  if (folder !== folderOf(service.tag))
+    throw wrong(`services with the tag ${service.tag} stand in ${folderOf(service.tag)}/`);
   if (file !== `${service.path}.ts`)
     throw wrong(`the file of ${service.path} must be named ${service.path}.ts`);
   if (!/^[a-z0-9]+(-[a-z0-9]+)*$/.test(service.path))
@@ -58,6 +67,7 @@ function checkService(service: Service, file: string): void {
   for (const field of Object.values(service.aliases)) {
     if (!(field in service.input.shape)) throw wrong(`an alias points to ${field}, which is not an input`);
   }
+  return service;
 }
 
 /** Whether a service may be sold now, by the health of what it needs. */

@@ -1,7 +1,7 @@
 import type { UpstreamName, Upstreams } from '../upstreams/index.ts';
-import type { Source } from './answer.ts';
+import type { Source } from '../words/answer.ts';
+import { sourceUnavailable } from '../words/failure.ts';
 import type { RunContext } from './define.ts';
-import { sourceUnavailable } from './failure.ts';
 
 /** The present of every test. */
 export const NOW_MS = Date.parse('2026-11-21T05:30:00Z');

@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { newApiKey } from '../keys/api-key.ts';
 import { CREDIT_TIERS, type CreditTier } from '../keys/credit-tiers.ts';
-import { answer } from '../services/answer.ts';
 import { defineService, type Service } from '../services/define.ts';
+import { answer } from '../words/answer.ts';
 import type { Topups } from './topups.ts';
 
 export const NEW_KEY = 'a new key';

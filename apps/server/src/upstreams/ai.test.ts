@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { UpstreamUnavailable } from '../services/failure.ts';
+import { UpstreamUnavailable } from '../words/failure.ts';
 import { ai } from './ai.ts';
 import { connectUpstream } from './http.ts';
 import { againstLocalServer } from './local-server.fixture.ts';

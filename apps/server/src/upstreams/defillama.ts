@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ChainName } from '../services/fields.ts';
+import type { ChainName } from '../words/chain-names.ts';
 import { defineUpstream } from './define.ts';
 
 const current = z.looseObject({

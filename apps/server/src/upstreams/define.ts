@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Source } from '../services/answer.ts';
+import type { Source } from '../words/answer.ts';
 
 /** One GET. Paths are below the upstream's base address; adapters encode what callers put into them. */
 export interface UpstreamRequest<T> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { UpstreamUnavailable } from '../services/failure.ts';
+import { UpstreamUnavailable } from '../words/failure.ts';
 import { erddap } from './erddap.ts';
 import { againstLocalServer, type RawReply } from './local-server.fixture.ts';
 

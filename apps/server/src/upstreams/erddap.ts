@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { sourceUnavailable } from '../services/failure.ts';
+import { sourceUnavailable } from '../words/failure.ts';
 import type { Reply } from './define.ts';
 import { defineUpstream } from './define.ts';
 

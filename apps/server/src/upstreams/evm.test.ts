@@ -9,7 +9,7 @@ import {
   getAddress,
   parseAbi,
 } from 'viem';
-import { UpstreamUnavailable } from '../services/failure.ts';
+import { UpstreamUnavailable } from '../words/failure.ts';
 import { type EvmChain, evmUpstream } from './evm.ts';
 import { EVM_CHAIN_NAMES, evmChainFacts } from './evm-chains.ts';
 import { type Asked, againstLocalServer, type RawReply } from './local-server.fixture.ts';

@@ -8,8 +8,8 @@ import {
   type Transport,
 } from 'viem';
 import { z } from 'zod';
-import type { Source } from '../services/answer.ts';
-import { sourceUnavailable, UpstreamUnavailable } from '../services/failure.ts';
+import type { Source } from '../words/answer.ts';
+import { sourceUnavailable, UpstreamUnavailable } from '../words/failure.ts';
 import { defineUpstream, type UpstreamDefinition, type UpstreamHttp } from './define.ts';
 import { type EvmChainName, evmChainFacts, viemChain } from './evm-chains.ts';
 

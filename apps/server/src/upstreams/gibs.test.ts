@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { UpstreamUnavailable } from '../services/failure.ts';
+import { UpstreamUnavailable } from '../words/failure.ts';
 import { gibs } from './gibs.ts';
 import {
   DEFAULT_LAYER,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { after, before, beforeEach, test } from 'node:test';
 import { z } from 'zod';
-import { UpstreamUnavailable } from '../services/failure.ts';
+import { UpstreamUnavailable } from '../words/failure.ts';
 import { defineUpstream } from './define.ts';
 import { connectUpstream, SANDBOX_HEADER, type UpstreamConnection, type UpstreamParts } from './http.ts';
 

@@ -9,8 +9,8 @@ import {
 } from 'cockatiel';
 import { LRUCache } from 'lru-cache';
 import { Agent, type Dispatcher, request as send } from 'undici';
-import type { Source } from '../services/answer.ts';
-import { sourceUnavailable, UpstreamUnavailable } from '../services/failure.ts';
+import type { Source } from '../words/answer.ts';
+import { sourceUnavailable, UpstreamUnavailable } from '../words/failure.ts';
 import type { Download, Reply, UpstreamDefinition, UpstreamHttp, UpstreamRequest } from './define.ts';
 
 const MAX_BODY_BYTES = 16 * 1024 * 1024;

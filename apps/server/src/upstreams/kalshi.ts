@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Source } from '../services/answer.ts';
+import type { Source } from '../words/answer.ts';
 import type { Reply } from './define.ts';
 import { defineUpstream } from './define.ts';
 import { optionalWireNumber, wireNumber } from './wire-number.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { sourceUnavailable } from '../services/failure.ts';
 import { openThread, ThreadError } from '../threads/thread.ts';
+import { sourceUnavailable } from '../words/failure.ts';
 import { defineUpstream, type Reply } from './define.ts';
 import type { PoolList } from './llama-pools.ts';
 

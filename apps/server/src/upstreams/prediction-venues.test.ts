@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { UpstreamUnavailable } from '../services/failure.ts';
+import { UpstreamUnavailable } from '../words/failure.ts';
 import { kalshi } from './kalshi.ts';
 import { polymarket } from './polymarket.ts';
 import { polymarketclob } from './polymarketclob.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { UpstreamUnavailable } from '../services/failure.ts';
+import { UpstreamUnavailable } from '../words/failure.ts';
 import { againstLocalServer } from './local-server.fixture.ts';
 import { SOLANA_USDC_MINT, solana, TOKEN_PROGRAMS } from './solana.ts';
 

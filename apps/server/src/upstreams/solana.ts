@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Source } from '../services/answer.ts';
-import { sourceUnavailable } from '../services/failure.ts';
+import type { Source } from '../words/answer.ts';
+import { sourceUnavailable } from '../words/failure.ts';
 import { defineUpstream, type UpstreamHttp } from './define.ts';
 
 /** Circle's USDC on Solana. */

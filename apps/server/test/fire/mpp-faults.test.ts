@@ -13,9 +13,9 @@ import { z } from 'zod';
 import { PATH_USD, USDC_E } from '../../../../packages/sandbox/src/tempo/addresses.ts';
 import { connectPools, type Pools } from '../../src/db/connection.ts';
 import { proveBooks } from '../../src/ledger/books.ts';
-import { answer } from '../../src/services/answer.ts';
 import { defineService, type Service } from '../../src/services/define.ts';
-import { ServiceFailure } from '../../src/services/failure.ts';
+import { answer } from '../../src/words/answer.ts';
+import { ServiceFailure } from '../../src/words/failure.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import {
   altered,

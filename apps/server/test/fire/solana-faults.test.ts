@@ -12,9 +12,9 @@ import { type SolanaChain, startSolana } from '../../../../packages/sandbox/src/
 import { connectPools, type Pools } from '../../src/db/connection.ts';
 import { proveBooks } from '../../src/ledger/books.ts';
 import { readSolanaKey } from '../../src/rails/x402/solana-key.ts';
-import { answer } from '../../src/services/answer.ts';
 import { defineService, type Service } from '../../src/services/define.ts';
-import { ServiceFailure } from '../../src/services/failure.ts';
+import { answer } from '../../src/words/answer.ts';
+import { ServiceFailure } from '../../src/words/failure.ts';
 import { openTestDatabase } from '../database.fixture.ts';
 import { startTestServer, type TestServer } from '../server.fixture.ts';
 import {

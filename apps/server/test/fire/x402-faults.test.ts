@@ -21,7 +21,7 @@ import {
 } from 'viem';
 import type { PrivateKeyAccount } from 'viem/accounts';
 import { proveBooks } from '../../src/ledger/books.ts';
-import { ServiceFailure } from '../../src/services/failure.ts';
+import { ServiceFailure } from '../../src/words/failure.ts';
 import { startTestChain, type TestChain } from '../chain.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { jsonOf } from '../server.fixture.ts';

@@ -12,7 +12,7 @@ import { after, before, describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Hex, parseAbi } from 'viem';
 import type { PrivateKeyAccount } from 'viem/accounts';
-import { ServiceFailure } from '../../src/services/failure.ts';
+import { ServiceFailure } from '../../src/words/failure.ts';
 import { startTestChain } from '../chain.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { USDC } from '../x402.fixture.ts';

@@ -25,8 +25,8 @@ import {
 } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { base } from 'viem/chains';
-import { isAlive } from '../../../../apps/server/src/db/is-alive.ts';
-import { StartError } from '../../../../apps/server/src/start-error.ts';
+import { isAlive } from '../../../process/src/is-alive.ts';
+import { StartError } from '../../../process/src/start-error.ts';
 import { SANDBOX_ACCOUNTS, SEED } from '../accounts.fixture.ts';
 import { accountsOf } from './accounts.ts';
 import { type EvmChain, startEvmChain } from './chain.ts';

@@ -3,7 +3,7 @@
  * rely on are where Base has them. Built on the first start, kept over restarts.
  */
 import { type Address, parseEther } from 'viem';
-import { StartError } from '../../../../apps/server/src/start-error.ts';
+import { StartError } from '../../../process/src/start-error.ts';
 import { accountsOf, BUILDERS, type MoneyAccounts } from './accounts.ts';
 import { CHAIN_ID, MULTICALL3, PERMIT2, UNISWAP_FACTORY, USDC } from './addresses.ts';
 import { startAnvil } from './anvil.ts';

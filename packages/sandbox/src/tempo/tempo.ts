@@ -2,7 +2,7 @@
  * The sandbox's Tempo: a node of its own with Tempo's chain id, on which USDC.e is where Tempo has it. Built on the
  * first start, kept over restarts.
  */
-import { StartError } from '../../../../apps/server/src/start-error.ts';
+import { StartError } from '../../../process/src/start-error.ts';
 import { accountsOf } from '../chain/accounts.ts';
 import { startAnvil } from '../chain/anvil.ts';
 import { BLOCK_HASHES, TEMPO_CHAIN_ID, USDC_E } from './addresses.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { ChatAnswer, ChatRequest } from '../../upstreams/ai.ts';
-import { ServiceFailure } from '../failure.ts';
+import { ServiceFailure } from '../../words/failure.ts';
 import { reply, runContext } from '../run-context.fixture.ts';
 import inference from './ai-inference.ts';
 

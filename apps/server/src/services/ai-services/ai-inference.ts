@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { answer } from '../answer.ts';
+import { answer } from '../../words/answer.ts';
+import { noAnswer, ServiceFailure } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { noAnswer, ServiceFailure } from '../failure.ts';
 import { limit, numberBetween, text } from '../fields.ts';
 
 const PROMPT_BYTES = 16_384;

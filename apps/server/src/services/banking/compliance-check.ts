@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
-import { answer } from '../answer.ts';
+import { answer } from '../../words/answer.ts';
 import { defineService } from '../define.ts';
 import { chainName, text } from '../fields.ts';
 import { listFacts, SANCTIONS_LISTS } from '../listed-parties.ts';
-import { type NameMatch, nameMatches } from '../name-screening.ts';
-import { recentCounterparties } from '../wallet-activity.ts';
-import { evmAddress } from '../wallet-address.ts';
-import { namedChain } from '../wallet-chains.ts';
-import { addressLists, hitsOf, oracleVerdicts } from '../wallet-screening.ts';
+import { type NameMatch, nameMatches } from '../shared/screening/name-screening.ts';
+import { recentCounterparties } from '../shared/wallet/wallet-activity.ts';
+import { evmAddress } from '../shared/wallet/wallet-address.ts';
+import { namedChain } from '../shared/wallet/wallet-chains.ts';
+import { addressLists, hitsOf, oracleVerdicts } from '../shared/wallet/wallet-screening.ts';
 
 const FINDINGS_SHOWN = 25;
 const DISCLAIMER =

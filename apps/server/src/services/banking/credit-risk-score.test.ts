@@ -3,10 +3,17 @@ import { after, before, describe, it } from 'node:test';
 import { type Hex, numberToHex, parseEther } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
-import { ServiceFailure } from '../failure.ts';
-import { listsOf, party } from '../lists.fixture.ts';
+import { ServiceFailure } from '../../words/failure.ts';
 import { down } from '../run-context.fixture.ts';
-import { buy, ETH, pricesOf, USDC_COIN, WALLET, walletContext } from '../wallet-context.fixture.ts';
+import { listsOf, party } from '../shared/screening/lists.fixture.ts';
+import {
+  buy,
+  ETH,
+  pricesOf,
+  USDC_COIN,
+  WALLET,
+  walletContext,
+} from '../shared/wallet/wallet-context.fixture.ts';
 import creditRiskScore from './credit-risk-score.ts';
 
 const AAVE_POOL = '0xA238Dd80C259a72e81d7e4664a9801593F98d1c5';

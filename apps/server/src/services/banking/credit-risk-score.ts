@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { creditCard } from '../../quant/credit-card.ts';
 import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
-import { answer } from '../answer.ts';
+import { answer } from '../../words/answer.ts';
 import { defineService } from '../define.ts';
 import { chainName } from '../fields.ts';
-import { lendingPosition } from '../lending-position.ts';
-import { walletActivity } from '../wallet-activity.ts';
-import { evmAddress } from '../wallet-address.ts';
-import { namedChain } from '../wallet-chains.ts';
-import { addressLists, hitsOf, oracleVerdicts, verdictOf } from '../wallet-screening.ts';
-import { surveyWallet } from '../wallet-survey.ts';
+import { lendingPosition } from '../shared/wallet/lending-position.ts';
+import { walletActivity } from '../shared/wallet/wallet-activity.ts';
+import { evmAddress } from '../shared/wallet/wallet-address.ts';
+import { namedChain } from '../shared/wallet/wallet-chains.ts';
+import { addressLists, hitsOf, oracleVerdicts, verdictOf } from '../shared/wallet/wallet-screening.ts';
+import { surveyWallet } from '../shared/wallet/wallet-survey.ts';
 
 const DAY_MS = 86_400_000;
 const DISCLAIMER =

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { privateKeyToAccount } from 'viem/accounts';
 import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
-import { ServiceFailure } from '../failure.ts';
-import { listsOf, party } from '../lists.fixture.ts';
-import { WALLET, walletContext } from '../wallet-context.fixture.ts';
+import { ServiceFailure } from '../../words/failure.ts';
+import { listsOf, party } from '../shared/screening/lists.fixture.ts';
+import { WALLET, walletContext } from '../shared/wallet/wallet-context.fixture.ts';
 import fraudDetection from './fraud-detection.ts';
 
 const LISTED = '0x5a4db0c515ed0000000000000000000000000001';

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { fraudScore, type Payment } from '../../quant/fraud-features.ts';
 import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
-import { answer, type Source } from '../answer.ts';
+import { answer, type Source } from '../../words/answer.ts';
+import { noAnswer, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { noAnswer, UpstreamUnavailable } from '../failure.ts';
 import { chainName } from '../fields.ts';
-import { walletActivity } from '../wallet-activity.ts';
-import { isEvmAddress } from '../wallet-address.ts';
-import { isNotConfigured, namedChain } from '../wallet-chains.ts';
-import { addressLists, hitsOf } from '../wallet-screening.ts';
+import { walletActivity } from '../shared/wallet/wallet-activity.ts';
+import { isEvmAddress } from '../shared/wallet/wallet-address.ts';
+import { isNotConfigured, namedChain } from '../shared/wallet/wallet-chains.ts';
+import { addressLists, hitsOf } from '../shared/wallet/wallet-screening.ts';
 
 const DAY_MS = 86_400_000;
 const MOST_EARLIER = 1_000;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { answer } from '../answer.ts';
+import { answer } from '../../words/answer.ts';
 import { type CatalogLine, defineService } from '../define.ts';
 import { text } from '../fields.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { answer } from '../answer.ts';
+import { answer } from '../../words/answer.ts';
+import { CHAINS } from '../../words/chain-names.ts';
 import { defineService } from '../define.ts';
-import { CHAINS } from '../fields.ts';
 
 export default defineService({
   path: 'ping',

@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { answer } from '../answer.ts';
+import { answer } from '../../words/answer.ts';
+import { CHAINS } from '../../words/chain-names.ts';
 import { defineService } from '../define.ts';
-import { CHAINS, chainName, text } from '../fields.ts';
+import { chainName, text } from '../fields.ts';
 
 /** Clients that know no agentId send a name of some kind. */
 function nameAsAgentId(body: Record<string, unknown>): Record<string, unknown> {

@@ -6,24 +6,28 @@ import { openThread } from '../../threads/thread.ts';
 import type { EvmChain } from '../../upstreams/evm.ts';
 import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
-import { answer, type Source } from '../answer.ts';
-import { type ContractCode, readContractCode } from '../contract-code.ts';
-import { powersOf } from '../contract-powers.ts';
+import { answer, type Source } from '../../words/answer.ts';
+import { CHAINS, type ChainName } from '../../words/chain-names.ts';
+import { noAnswer, ServiceFailure } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { noAnswer, ServiceFailure } from '../failure.ts';
-import { CHAINS, type ChainName, chainName } from '../fields.ts';
+import { chainName } from '../fields.ts';
 import { offThread } from '../off-thread.ts';
-import { POINTS, printable, scored } from '../premium/audit-report.ts';
-import { findingsOf } from '../scan-findings.ts';
-import { type TokenTrade, tryTrade } from '../token-trade.ts';
-import { evmAddress } from '../wallet-address.ts';
-import { isNotConfigured, namedChain } from '../wallet-chains.ts';
+import { POINTS, printable, scored } from '../shared/chain/audit-report.ts';
+import { type ContractCode, readContractCode } from '../shared/chain/contract-code.ts';
+import { powersOf } from '../shared/chain/contract-powers.ts';
+import { findingsOf } from '../shared/chain/scan-findings.ts';
+import { type TokenTrade, tryTrade } from '../shared/chain/token-trade.ts';
+import { evmAddress } from '../shared/wallet/wallet-address.ts';
+import { isNotConfigured, namedChain } from '../shared/wallet/wallet-chains.ts';
 
-const reader = openThread<Uint8Array, CodeReading>(new URL('../bytecode-program.ts', import.meta.url), {
-  timeoutMs: 5_000,
-  maxWaiting: 64,
-  maxMemoryMb: 256,
-});
+const reader = openThread<Uint8Array, CodeReading>(
+  new URL('../shared/chain/bytecode-program.ts', import.meta.url),
+  {
+    timeoutMs: 5_000,
+    maxWaiting: 64,
+    maxMemoryMb: 256,
+  },
+);
 
 const OWNERSHIP = parseAbi([
   'function owner() view returns (address)',

@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { decodeFunctionData, erc20Abi, type Hex, parseTransaction } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
-import { buy, ETH, pricesOf, WALLET, walletContext } from '../wallet-context.fixture.ts';
+import { buy, ETH, pricesOf, WALLET, walletContext } from '../shared/wallet/wallet-context.fixture.ts';
 import paymentProcessing from './payment-processing.ts';
 
 const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';

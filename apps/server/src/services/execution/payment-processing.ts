@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
-import { answer, type Source } from '../answer.ts';
+import { answer, type Source } from '../../words/answer.ts';
+import { CHAINS, type ChainName } from '../../words/chain-names.ts';
+import { noAnswer, sourceUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { noAnswer, sourceUnavailable } from '../failure.ts';
-import { CHAINS, type ChainName, chainName, text } from '../fields.ts';
-import { evmAddress, isEvmAddress, walletAddress } from '../wallet-address.ts';
-import { type EvmChains, headOf, isNotConfigured, namedChain } from '../wallet-chains.ts';
-import { CURRENCY, evmPayment, solanaPayment, usdcDecimals } from '../wallet-payment.ts';
-import { estimateFee, quantity } from '../wallet-transaction.ts';
+import { chainName, text } from '../fields.ts';
+import { evmAddress, isEvmAddress, walletAddress } from '../shared/wallet/wallet-address.ts';
+import { type EvmChains, headOf, isNotConfigured, namedChain } from '../shared/wallet/wallet-chains.ts';
+import { CURRENCY, evmPayment, solanaPayment, usdcDecimals } from '../shared/wallet/wallet-payment.ts';
+import { estimateFee, quantity } from '../shared/wallet/wallet-transaction.ts';
 
 const AMOUNT = /^\d{1,15}(\.\d{1,18})?$/;
 

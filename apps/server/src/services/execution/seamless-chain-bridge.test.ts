@@ -4,9 +4,9 @@ import { decodeFunctionData, encodeFunctionData, type Hex, pad, parseAbi, zeroAd
 import { fund } from '../../../../../packages/sandbox/src/chain/faucet.ts';
 import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
 import type { LifiQuote } from '../../upstreams/lifi.ts';
-import { burnFee } from '../bridge-burn.ts';
-import { LIFI_DIAMOND } from '../bridge-quote.ts';
 import { down, type FakeUpstreams, reply, runContext } from '../run-context.fixture.ts';
+import { burnFee } from '../shared/chain/bridge-burn.ts';
+import { LIFI_DIAMOND } from '../shared/chain/bridge-quote.ts';
 import seamlessChainBridge from './seamless-chain-bridge.ts';
 
 const FROM = '0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65';

@@ -11,7 +11,10 @@ import {
 import { z } from 'zod';
 import { EVM_CHAIN_NAMES, type EvmChainName, evmChainFacts } from '../../upstreams/evm-chains.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
-import { answer, type Source } from '../answer.ts';
+import { answer, type Source } from '../../words/answer.ts';
+import { noAnswer, ServiceFailure, UpstreamUnavailable } from '../../words/failure.ts';
+import { defineService } from '../define.ts';
+import { chainName, numberBetween, text } from '../fields.ts';
 import {
   allowanceOf,
   allowanceSlot,
@@ -23,17 +26,14 @@ import {
   MOST_PER_BURN_MICROS,
   THRESHOLD,
   TOKEN_MESSENGER,
-} from '../bridge-burn.ts';
-import { faultsOf, LIFI_DIAMOND } from '../bridge-quote.ts';
-import { readTokens } from '../chain-token.ts';
-import { defineService } from '../define.ts';
-import { noAnswer, ServiceFailure, UpstreamUnavailable } from '../failure.ts';
-import { chainName, numberBetween, text } from '../fields.ts';
-import { heard } from '../sentiment.ts';
-import { evmAddress, isEvmAddress } from '../wallet-address.ts';
-import { type ChainHead, headOf, isNotConfigured, namedChain } from '../wallet-chains.ts';
-import { isSanctioned } from '../wallet-sanctions.ts';
-import { type Call, tryCall } from '../wallet-transaction.ts';
+} from '../shared/chain/bridge-burn.ts';
+import { faultsOf, LIFI_DIAMOND } from '../shared/chain/bridge-quote.ts';
+import { readTokens } from '../shared/chain/chain-token.ts';
+import { heard } from '../shared/market/sentiment.ts';
+import { evmAddress, isEvmAddress } from '../shared/wallet/wallet-address.ts';
+import { type ChainHead, headOf, isNotConfigured, namedChain } from '../shared/wallet/wallet-chains.ts';
+import { isSanctioned } from '../shared/wallet/wallet-sanctions.ts';
+import { type Call, tryCall } from '../shared/wallet/wallet-transaction.ts';
 
 const AMOUNT = /^\d{1,15}(\.\d{1,18})?$/;
 const USDC_DECIMALS = 6;

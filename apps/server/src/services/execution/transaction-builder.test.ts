@@ -4,7 +4,7 @@ import { encodeFunctionData, erc20Abi, type Hex, parseAbi, parseEther, parseTran
 import { privateKeyToAccount } from 'viem/accounts';
 import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
 import { down } from '../run-context.fixture.ts';
-import { buy, ETH, pricesOf, WALLET, walletContext } from '../wallet-context.fixture.ts';
+import { buy, ETH, pricesOf, WALLET, walletContext } from '../shared/wallet/wallet-context.fixture.ts';
 import transactionBuilder from './transaction-builder.ts';
 
 const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';

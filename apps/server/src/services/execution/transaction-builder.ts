@@ -1,12 +1,12 @@
 import { encodeFunctionData, erc20Abi, type Hex } from 'viem';
 import { z } from 'zod';
 import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
-import { answer } from '../answer.ts';
+import { answer } from '../../words/answer.ts';
+import { notFound } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { notFound } from '../failure.ts';
 import { chainName } from '../fields.ts';
-import { evmAddress } from '../wallet-address.ts';
-import { namedChain } from '../wallet-chains.ts';
+import { evmAddress } from '../shared/wallet/wallet-address.ts';
+import { namedChain } from '../shared/wallet/wallet-chains.ts';
 import {
   type Call,
   currentFees,
@@ -17,7 +17,7 @@ import {
   type Trial,
   tryCall,
   unsigned,
-} from '../wallet-transaction.ts';
+} from '../shared/wallet/wallet-transaction.ts';
 
 /** Hex digits of call data: more than any chain takes in one transaction. */
 const MOST_DATA_DIGITS = 262_144;

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { correlation } from '../../quant/correlation.ts';
 import { alignByPeriod } from '../../quant/returns.ts';
-import { answer, type Source } from '../answer.ts';
+import { answer, type Source } from '../../words/answer.ts';
+import { notFound, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { notFound, UpstreamUnavailable } from '../failure.ts';
-import { momentumOf } from '../price-momentum.ts';
+import { momentumOf } from '../shared/market/price-momentum.ts';
 import {
   article,
   heard,
@@ -15,7 +15,7 @@ import {
   silent,
   type Voice,
   verdictOf,
-} from '../sentiment.ts';
+} from '../shared/market/sentiment.ts';
 
 const SHARES = { news: 0.3, returns: 0.4 } as const;
 const DAY_MS = 86_400_000;

@@ -1,7 +1,11 @@
 import { z } from 'zod';
 import type { PortfolioOutcome, PortfolioTask } from '../../quant/optimize.ts';
 import { openThread } from '../../threads/thread.ts';
-import { answer } from '../answer.ts';
+import { answer } from '../../words/answer.ts';
+import { noAnswer } from '../../words/failure.ts';
+import { defineService } from '../define.ts';
+import { numberBetween } from '../fields.ts';
+import { offThread } from '../off-thread.ts';
 import {
   alignReturns,
   assetItem,
@@ -9,20 +13,16 @@ import {
   barEnd,
   itemKey,
   provenanceOfSeries,
-} from '../asset-series.ts';
+} from '../shared/market/asset-series.ts';
 import {
   HOLDS_SOMETHING,
   holdsSomething,
   SHARES_ALIKE,
   sharesAreAlike,
   weightsOf,
-} from '../asset-weights.ts';
-import { defineService } from '../define.ts';
-import { noAnswer } from '../failure.ts';
-import { numberBetween } from '../fields.ts';
-import { offThread } from '../off-thread.ts';
-import { PRICE_HISTORY_SOURCES } from '../price-history.ts';
-import { riskWord } from '../signal-candles.ts';
+} from '../shared/market/asset-weights.ts';
+import { PRICE_HISTORY_SOURCES } from '../shared/market/price-history.ts';
+import { riskWord } from '../shared/market/signal-candles.ts';
 
 const WINDOW_DAYS = 365;
 /** A change of a weight smaller than this is not worth a trade. */
@@ -40,7 +40,7 @@ const GOAL_WORDS = {
 } as const;
 
 const thread = openThread<PortfolioTask, PortfolioOutcome>(
-  new URL('../portfolio-program.ts', import.meta.url),
+  new URL('../shared/market/portfolio-program.ts', import.meta.url),
   {
     timeoutMs: 5_000,
     maxWaiting: 64,

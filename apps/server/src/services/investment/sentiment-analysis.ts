@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { answer, type Source } from '../answer.ts';
-import { coinIdOf } from '../coin-ids.ts';
+import { answer, type Source } from '../../words/answer.ts';
+import { noAnswer, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { noAnswer, UpstreamUnavailable } from '../failure.ts';
 import { text } from '../fields.ts';
+import { coinIdOf } from '../shared/market/coin-ids.ts';
 import {
   article,
   heard,
@@ -14,7 +14,7 @@ import {
   sentimentPart,
   themesOf,
   verdictOf,
-} from '../sentiment.ts';
+} from '../shared/market/sentiment.ts';
 
 const DAY_MS = 86_400_000;
 const SHARES = { gdelt: 0.7, hackernews: 0.3 } as const;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { answer, type Source } from '../answer.ts';
+import { answer, type Source } from '../../words/answer.ts';
+import { notFound, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { notFound, UpstreamUnavailable } from '../failure.ts';
 import {
   article,
   heard,
@@ -12,7 +12,7 @@ import {
   sentimentPart,
   themesOf,
   verdictOf,
-} from '../sentiment.ts';
+} from '../shared/market/sentiment.ts';
 
 const SHARES = { gdelt: 0.8, hackernews: 0.2 } as const;
 const DAY_MS = 86_400_000;

@@ -8,11 +8,11 @@ import {
   vote,
   WEIGHTS,
 } from '../../quant/trade-signal.ts';
-import { answer } from '../answer.ts';
+import { answer } from '../../words/answer.ts';
+import { noAnswer } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { noAnswer } from '../failure.ts';
 import { text } from '../fields.ts';
-import { lower, priceOrNull, riskWord, signalCandles } from '../signal-candles.ts';
+import { lower, priceOrNull, riskWord, signalCandles } from '../shared/market/signal-candles.ts';
 
 const number = z.number().nullable();
 

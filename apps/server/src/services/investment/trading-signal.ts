@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { CHOICES, CHOSEN_THRESHOLD, type Choice, RULES, voteOf } from '../../quant/chosen-indicators.ts';
 import { atr } from '../../quant/indicators.ts';
 import { exits, REWARD_TO_RISK, STOP_ATR } from '../../quant/trade-signal.ts';
-import { answer } from '../answer.ts';
+import { answer } from '../../words/answer.ts';
+import { noAnswer } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { noAnswer } from '../failure.ts';
 import { text } from '../fields.ts';
-import { lower, priceOrNull, riskWord, signalCandles } from '../signal-candles.ts';
+import { lower, priceOrNull, riskWord, signalCandles } from '../shared/market/signal-candles.ts';
 
 const SPELLINGS: Readonly<Record<string, Choice>> = {
   ema: 'trend',

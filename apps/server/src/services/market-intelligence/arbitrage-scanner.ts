@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { type Crossing, cross } from '../../quant/arbitrage.ts';
 import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
-import { answer, type Source } from '../answer.ts';
+import { answer, type Source } from '../../words/answer.ts';
+import { noAnswer, sourceUnavailable, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { noAnswer, sourceUnavailable, UpstreamUnavailable } from '../failure.ts';
 import { numberBetween } from '../fields.ts';
 import {
   type Dollars,
@@ -13,8 +13,8 @@ import {
   exchangeVenue,
   TAKER_FEES_PERCENT,
   type Venue,
-} from '../trading-venues.ts';
-import { chainList } from '../wallet-chains.ts';
+} from '../shared/market/trading-venues.ts';
+import { chainList } from '../shared/wallet/wallet-chains.ts';
 
 const EXCHANGE_NAMES = ['binance', 'kraken', 'coinbase'] as const satisfies readonly ExchangeName[];
 const DEFAULT_ASSETS = ['BTC', 'ETH', 'SOL'];

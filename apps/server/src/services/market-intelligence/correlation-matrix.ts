@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { correlationMatrix, isFlat, strengthOf } from '../../quant/correlation.ts';
-import { answer } from '../answer.ts';
+import { answer } from '../../words/answer.ts';
+import { defineService } from '../define.ts';
 import {
   alignReturns,
   assetItem,
@@ -8,9 +9,8 @@ import {
   barEnd,
   itemKey,
   provenanceOfSeries,
-} from '../asset-series.ts';
-import { defineService } from '../define.ts';
-import { PRICE_HISTORY_SOURCES } from '../price-history.ts';
+} from '../shared/market/asset-series.ts';
+import { PRICE_HISTORY_SOURCES } from '../shared/market/price-history.ts';
 
 /** Seven daily returns say nothing, so the shortest window is sampled by the hour. */
 const SAMPLING = { 7: '1h', 30: '1d', 90: '1d' } as const;

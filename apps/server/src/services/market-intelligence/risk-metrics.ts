@@ -2,8 +2,11 @@ import { z } from 'zod';
 import { beta, maxDrawdown, sharpeRatio, sortinoRatio, volatility } from '../../quant/performance.ts';
 import { portfolioReturns } from '../../quant/returns.ts';
 import { historicalTailLoss, normalTailLoss } from '../../quant/value-at-risk.ts';
-import { answer, type Source } from '../answer.ts';
-import type { Asset } from '../asset.ts';
+import { answer, type Source } from '../../words/answer.ts';
+import { UpstreamUnavailable } from '../../words/failure.ts';
+import { defineService } from '../define.ts';
+import { numberBetween } from '../fields.ts';
+import type { Asset } from '../shared/market/asset.ts';
 import {
   alignReturns,
   assetItem,
@@ -12,18 +15,19 @@ import {
   MIN_OBSERVATIONS,
   provenanceOfSeries,
   type Span,
-} from '../asset-series.ts';
+} from '../shared/market/asset-series.ts';
 import {
   HOLDS_SOMETHING,
   holdsSomething,
   SHARES_ALIKE,
   sharesAreAlike,
   weightsOf,
-} from '../asset-weights.ts';
-import { defineService } from '../define.ts';
-import { UpstreamUnavailable } from '../failure.ts';
-import { numberBetween } from '../fields.ts';
-import { PRICE_HISTORY_SOURCES, type PriceHistorySources, priceHistory } from '../price-history.ts';
+} from '../shared/market/asset-weights.ts';
+import {
+  PRICE_HISTORY_SOURCES,
+  type PriceHistorySources,
+  priceHistory,
+} from '../shared/market/price-history.ts';
 
 const WINDOW_DAYS = 365;
 /** A 99 % quantile of fewer returns than this is interpolated from one or two of them. */

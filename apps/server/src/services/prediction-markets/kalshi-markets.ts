@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { KalshiMarket } from '../../upstreams/kalshi.ts';
-import { answer, type Source } from '../answer.ts';
+import { answer, type Source } from '../../words/answer.ts';
 import { defineService } from '../define.ts';
 import { limit, text } from '../fields.ts';
 

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import type { KalshiBookLevel, KalshiMarket } from '../../upstreams/kalshi.ts';
-import { answer, type Source } from '../answer.ts';
+import { answer, type Source } from '../../words/answer.ts';
+import { notFound } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
-import { notFound } from '../failure.ts';
-import { gap, middle } from './best-prices.ts';
-import { bookDepth, depthOf } from './book-depth.ts';
-import { kalshiRecord, kalshiRecordOf } from './kalshi-record.ts';
+import { gap, middle } from '../shared/questions/best-prices.ts';
+import { bookDepth, depthOf } from '../shared/questions/book-depth.ts';
+import { kalshiRecord, kalshiRecordOf } from '../shared/questions/kalshi-record.ts';
 
 /** Some events have a market for each of hundreds of outcomes. */
 const OTHERS_SHOWN = 50;

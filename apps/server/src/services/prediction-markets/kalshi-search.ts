@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { answer } from '../answer.ts';
+import { answer } from '../../words/answer.ts';
 import { defineService } from '../define.ts';
 import { limit, text } from '../fields.ts';
-import { kalshiRecord, kalshiRecordOf } from './kalshi-record.ts';
-import { LEAST_RELEVANCE, readSearch, relevanceOf } from './search-questions.ts';
+import { kalshiRecord, kalshiRecordOf } from '../shared/questions/kalshi-record.ts';
+import { LEAST_RELEVANCE, readSearch, relevanceOf } from '../shared/questions/search-questions.ts';
 
 const EVENT_PAGES = 5;
 

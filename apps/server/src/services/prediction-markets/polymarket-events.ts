@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { answer } from '../answer.ts';
+import { answer } from '../../words/answer.ts';
 import { defineService } from '../define.ts';
 import { limit, text } from '../fields.ts';
 

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { PolymarketEvent, PolymarketMarket } from '../../upstreams/polymarket.ts';
-import { answer, type Source } from '../answer.ts';
+import { answer, type Source } from '../../words/answer.ts';
+import { notFound } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
-import { notFound } from '../failure.ts';
-import { type BestPrices, toTick } from './best-prices.ts';
-import { DOWN, liveQuotes, unlessDown } from './polymarket-quotes.ts';
+import { type BestPrices, toTick } from '../shared/questions/best-prices.ts';
+import { DOWN, liveQuotes, unlessDown } from '../shared/questions/polymarket-quotes.ts';
 
 type Context = RunContext<'polymarket' | 'polymarketclob'>;
 

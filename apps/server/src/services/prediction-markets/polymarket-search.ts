@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import type { PolymarketEvent, PolymarketMarket } from '../../upstreams/polymarket.ts';
-import { answer } from '../answer.ts';
+import { answer } from '../../words/answer.ts';
 import { defineService } from '../define.ts';
 import { limit, text } from '../fields.ts';
-import { gap, middle } from './best-prices.ts';
-import { bookDepth } from './book-depth.ts';
-import { DOWN, type LiveQuotes, liveQuotes, unlessDown } from './polymarket-quotes.ts';
-import { ruleText } from './rule-text.ts';
-import { readSearch, relevanceOf } from './search-questions.ts';
+import { gap, middle } from '../shared/questions/best-prices.ts';
+import { bookDepth } from '../shared/questions/book-depth.ts';
+import { DOWN, type LiveQuotes, liveQuotes, unlessDown } from '../shared/questions/polymarket-quotes.ts';
+import { ruleText } from '../shared/questions/rule-text.ts';
+import { readSearch, relevanceOf } from '../shared/questions/search-questions.ts';
 
 /** Live books are read for so many results; the others keep the catalogue's quotes. */
 const BOOKS_READ = 10;

@@ -1,19 +1,24 @@
 import { z } from 'zod';
 import type { KalshiEvent, KalshiMarket } from '../../upstreams/kalshi.ts';
 import type { PolymarketEvent, PolymarketMarket } from '../../upstreams/polymarket.ts';
-import { answer, type Source } from '../answer.ts';
+import { answer, type Source } from '../../words/answer.ts';
+import { noAnswer } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
-import { noAnswer } from '../failure.ts';
 import { text } from '../fields.ts';
-import { type BestPrices, gap, middle } from './best-prices.ts';
-import { type BookDepth, bookDepth, depthOf } from './book-depth.ts';
-import { consensusOf } from './consensus.ts';
-import { kalshiQuestion } from './kalshi-question.ts';
-import { atLeast, type Match, matchQuestions } from './match-questions.ts';
-import { DOWN, liveQuotes, unlessDown } from './polymarket-quotes.ts';
-import { readQuestion } from './read-question.ts';
-import { ruleText } from './rule-text.ts';
-import { LEAST_RELEVANCE, readSearch, relevanceOf, type Search } from './search-questions.ts';
+import { type BestPrices, gap, middle } from '../shared/questions/best-prices.ts';
+import { type BookDepth, bookDepth, depthOf } from '../shared/questions/book-depth.ts';
+import { consensusOf } from '../shared/questions/consensus.ts';
+import { kalshiQuestion } from '../shared/questions/kalshi-question.ts';
+import { atLeast, type Match, matchQuestions } from '../shared/questions/match-questions.ts';
+import { DOWN, liveQuotes, unlessDown } from '../shared/questions/polymarket-quotes.ts';
+import { readQuestion } from '../shared/questions/read-question.ts';
+import { ruleText } from '../shared/questions/rule-text.ts';
+import {
+  LEAST_RELEVANCE,
+  readSearch,
+  relevanceOf,
+  type Search,
+} from '../shared/questions/search-questions.ts';
 
 type Context = RunContext<'polymarket' | 'polymarketclob' | 'kalshi'>;
 

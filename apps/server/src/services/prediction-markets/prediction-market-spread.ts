@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import type { KalshiEvent, KalshiMarket } from '../../upstreams/kalshi.ts';
 import type { PolymarketEvent, PolymarketMarket } from '../../upstreams/polymarket.ts';
-import { answer, type Source } from '../answer.ts';
+import { answer, type Source } from '../../words/answer.ts';
+import { UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
-import { UpstreamUnavailable } from '../failure.ts';
 import { limit, numberBetween, text } from '../fields.ts';
-import { type Direction, directions, midOf, type Quotes } from './executable-edge.ts';
-import { kalshiQuestion } from './kalshi-question.ts';
-import { atLeast, matchQuestions, type Pair } from './match-questions.ts';
-import { readQuestion } from './read-question.ts';
+import { type Direction, directions, midOf, type Quotes } from '../shared/questions/executable-edge.ts';
+import { kalshiQuestion } from '../shared/questions/kalshi-question.ts';
+import { atLeast, matchQuestions, type Pair } from '../shared/questions/match-questions.ts';
+import { readQuestion } from '../shared/questions/read-question.ts';
 
 type Context = RunContext<'polymarket' | 'polymarketclob' | 'kalshi'>;
 

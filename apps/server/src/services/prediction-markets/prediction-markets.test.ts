@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { KalshiMarket } from '../../upstreams/kalshi.ts';
+import { ServiceFailure } from '../../words/failure.ts';
 import type { Service } from '../define.ts';
-import { ServiceFailure } from '../failure.ts';
+import { down, type FakeUpstreams, notConfigured, reply, runContext } from '../run-context.fixture.ts';
 import {
   book,
   kalshiBook,
@@ -11,8 +12,7 @@ import {
   list,
   polyEvent,
   polyMarket,
-} from '../prediction-venues.fixture.ts';
-import { down, type FakeUpstreams, notConfigured, reply, runContext } from '../run-context.fixture.ts';
+} from '../shared/questions/prediction-venues.fixture.ts';
 import kalshiMarkets from './kalshi-markets.ts';
 import polymarketEvents from './polymarket-events.ts';
 import polymarketOdds from './polymarket-odds.ts';

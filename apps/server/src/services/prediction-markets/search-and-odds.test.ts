@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { ServiceFailure } from '../../words/failure.ts';
 import type { Service } from '../define.ts';
-import { ServiceFailure } from '../failure.ts';
+import { down, type FakeUpstreams, reply, runContext } from '../run-context.fixture.ts';
+import { depthOf } from '../shared/questions/book-depth.ts';
+import { consensusOf } from '../shared/questions/consensus.ts';
 import {
   book,
   kalshiBook,
@@ -10,15 +13,12 @@ import {
   list,
   polyEvent,
   polyMarket,
-} from '../prediction-venues.fixture.ts';
-import { down, type FakeUpstreams, reply, runContext } from '../run-context.fixture.ts';
-import { depthOf } from './book-depth.ts';
-import { consensusOf } from './consensus.ts';
+} from '../shared/questions/prediction-venues.fixture.ts';
+import { readSearch, relevanceOf } from '../shared/questions/search-questions.ts';
 import kalshiOdds from './kalshi-odds.ts';
 import kalshiSearch from './kalshi-search.ts';
 import polymarketSearch from './polymarket-search.ts';
 import odds from './prediction-market-odds.ts';
-import { readSearch, relevanceOf } from './search-questions.ts';
 
 async function run(service: Service, body: Record<string, unknown>, fakes: FakeUpstreams) {
   const made = await service.run(service.input.parse(service.adapt?.(body) ?? body), runContext(fakes));

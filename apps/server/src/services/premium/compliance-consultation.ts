@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { covered, inForceOn, jurisdictionOf, rulesFor, subjectsOf } from '../../compliance/consult.ts';
 import { JURISDICTIONS, type Rule } from '../../compliance/rule.ts';
 import { RULES_AS_OF } from '../../compliance/rules.ts';
-import { answer } from '../answer.ts';
+import { answer } from '../../words/answer.ts';
+import { noAnswer } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { noAnswer } from '../failure.ts';
 import { text } from '../fields.ts';
 
 const DISCLAIMER =

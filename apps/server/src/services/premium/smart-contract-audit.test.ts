@@ -4,10 +4,10 @@ import { concatHex, type Hex, keccak256, padHex } from 'viem';
 import { OWN_CONTRACTS } from '../../../../../packages/sandbox/src/chain/own-contracts.ts';
 import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
 import type { VerifiedSource } from '../../upstreams/sourcify.ts';
-import { ServiceFailure } from '../failure.ts';
+import { ServiceFailure } from '../../words/failure.ts';
 import { down, reply, runContext } from '../run-context.fixture.ts';
-import { scored } from './audit-report.ts';
-import { sourcesOf } from './given-source.ts';
+import { scored } from '../shared/chain/audit-report.ts';
+import { sourcesOf } from '../shared/chain/given-source.ts';
 import smartContractAudit from './smart-contract-audit.ts';
 
 const BANK = `pragma solidity ^0.8.0;

@@ -6,15 +6,16 @@ import { FINDING_CLASSES, RULES, SEVERITIES } from '../../code-analysis/rules/fi
 import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
 import { MAX_SOURCE_BYTES } from '../../upstreams/sourcify.ts';
-import { answer, type Source } from '../answer.ts';
-import { type ContractCode, readContractCode } from '../contract-code.ts';
+import { answer, type Source } from '../../words/answer.ts';
+import { CHAINS, type ChainName } from '../../words/chain-names.ts';
+import { noAnswer, ServiceFailure } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { noAnswer, ServiceFailure } from '../failure.ts';
-import { CHAINS, type ChainName, chainName, text } from '../fields.ts';
-import { evmAddress } from '../wallet-address.ts';
-import { namedChain } from '../wallet-chains.ts';
-import { counted, POINTS, printable, reported, scored } from './audit-report.ts';
-import { sourcesOf } from './given-source.ts';
+import { chainName, text } from '../fields.ts';
+import { counted, POINTS, printable, reported, scored } from '../shared/chain/audit-report.ts';
+import { type ContractCode, readContractCode } from '../shared/chain/contract-code.ts';
+import { sourcesOf } from '../shared/chain/given-source.ts';
+import { evmAddress } from '../shared/wallet/wallet-address.ts';
+import { namedChain } from '../shared/wallet/wallet-chains.ts';
 
 const MAX_SOURCE_CHARACTERS = 200_000;
 const MOST_FINDINGS = 100;

@@ -9,7 +9,7 @@ import { ownerOf } from '../../custody/owner.ts';
 import { createRegistrar, type Registrar, type TransactionSender } from '../../identity/registrar.ts';
 import { ERC8004_IDENTITY_REGISTRY } from '../../identity/registry-abi.ts';
 import { readInput } from '../../paid-call/request-body.ts';
-import { ServiceFailure } from '../failure.ts';
+import { ServiceFailure } from '../../words/failure.ts';
 import { runContext } from '../run-context.fixture.ts';
 import verifiedAgentIdentity from './verified-agent-identity.ts';
 

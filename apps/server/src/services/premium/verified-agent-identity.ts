@@ -1,13 +1,13 @@
 import { type Address, BaseError, erc721Abi, type Hex, verifyMessage, zeroAddress } from 'viem';
 import { z } from 'zod';
 import type { EvmChain } from '../../upstreams/evm.ts';
-import type { Source } from '../answer.ts';
-import { answer } from '../answer.ts';
+import type { Source } from '../../words/answer.ts';
+import { answer } from '../../words/answer.ts';
+import { ServiceFailure, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService, type Identities, type RegisteredIdentity } from '../define.ts';
-import { ServiceFailure, UpstreamUnavailable } from '../failure.ts';
 import { text } from '../fields.ts';
-import { evmAddress } from '../wallet-address.ts';
-import { agentUriOf, MAX_AGENT_URI_BYTES, registrationFile } from './registration-file.ts';
+import { agentUriOf, MAX_AGENT_URI_BYTES, registrationFile } from '../shared/chain/registration-file.ts';
+import { evmAddress } from '../shared/wallet/wallet-address.ts';
 
 const MAX_CAPABILITIES = 32;
 const MAX_SERVICES = 8;

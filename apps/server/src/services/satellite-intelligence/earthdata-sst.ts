@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { SST_DATASET } from '../../upstreams/erddap.ts';
-import { answer } from '../answer.ts';
+import { answer } from '../../words/answer.ts';
+import { noAnswer, ServiceFailure } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { noAnswer, ServiceFailure } from '../failure.ts';
 import { isoDate, latitude, longitude } from '../fields.ts';
 
 const FIRST_DAY = '2002-06-01';

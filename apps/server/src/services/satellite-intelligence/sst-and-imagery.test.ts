@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { SeaSurfaceCell } from '../../upstreams/erddap.ts';
 import type { Picture } from '../../upstreams/picture.ts';
-import { ServiceFailure } from '../failure.ts';
+import { ServiceFailure } from '../../words/failure.ts';
 import { type FakeUpstreams, reply, runContext } from '../run-context.fixture.ts';
 import sst from './earthdata-sst.ts';
 import imagery from './weather-imagery.ts';

@@ -12,9 +12,9 @@ import {
   timeOnGrid,
   wholeBox,
 } from '../../upstreams/gibs-layers.ts';
-import { answer, type Source } from '../answer.ts';
+import { answer, type Source } from '../../words/answer.ts';
+import { noAnswer, notFound, ServiceFailure } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
-import { noAnswer, notFound, ServiceFailure } from '../failure.ts';
 import { latitude, longitude, text } from '../fields.ts';
 
 type Context = RunContext<'gibs'>;

@@ -9,15 +9,15 @@ import {
 } from 'viem';
 import { z } from 'zod';
 import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
-import { answer } from '../answer.ts';
-import { searchBack } from '../chain-logs.ts';
-import { readTokens, type TokenFacts } from '../chain-token.ts';
+import { answer } from '../../words/answer.ts';
+import { noAnswer, notFound } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { noAnswer, notFound } from '../failure.ts';
 import { chainName } from '../fields.ts';
-import { evmAddress } from '../wallet-address.ts';
-import { type ChainHead, namedChain } from '../wallet-chains.ts';
-import { gasLimit, quantity, type Trial, tryCall } from '../wallet-transaction.ts';
+import { searchBack } from '../shared/chain/chain-logs.ts';
+import { readTokens, type TokenFacts } from '../shared/chain/chain-token.ts';
+import { evmAddress } from '../shared/wallet/wallet-address.ts';
+import { type ChainHead, namedChain } from '../shared/wallet/wallet-chains.ts';
+import { gasLimit, quantity, type Trial, tryCall } from '../shared/wallet/wallet-transaction.ts';
 
 const MAX_UINT256 = 2n ** 256n - 1n;
 /** Some tokens keep allowances in 96 bits; their "everything" is this. */

@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import { UNISWAP_POSITIONS, UNISWAP_ROUTER } from '../../../../../packages/sandbox/src/chain/addresses.ts';
 import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
 import { evmChainFacts } from '../../upstreams/evm-chains.ts';
-import { sourceUnavailable } from '../failure.ts';
+import { sourceUnavailable } from '../../words/failure.ts';
 import { type FakeUpstreams, runContext } from '../run-context.fixture.ts';
 import batchQuote, { type output } from './batch-quote.ts';
 

@@ -1,14 +1,15 @@
 import { type Address, formatUnits, getAddress, isAddress, parseUnits } from 'viem';
 import { z } from 'zod';
 import { EVM_CHAIN_NAMES, type EvmChainName, evmChainFacts } from '../../upstreams/evm-chains.ts';
-import { answer, type Source } from '../answer.ts';
-import { sameAddress } from '../chain-pools.ts';
-import { quoteSwaps, type SwapOutcome } from '../chain-quotes.ts';
-import { readTokens, type TokenFacts } from '../chain-token.ts';
+import { answer, type Source } from '../../words/answer.ts';
+import { CHAINS } from '../../words/chain-names.ts';
+import { noAnswer, ServiceFailure, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { noAnswer, ServiceFailure, UpstreamUnavailable } from '../failure.ts';
-import { CHAINS, chainName, text } from '../fields.ts';
-import { type EvmChains, namedChain } from '../wallet-chains.ts';
+import { chainName, text } from '../fields.ts';
+import { sameAddress } from '../shared/chain/chain-pools.ts';
+import { quoteSwaps, type SwapOutcome } from '../shared/chain/chain-quotes.ts';
+import { readTokens, type TokenFacts } from '../shared/chain/chain-token.ts';
+import { type EvmChains, namedChain } from '../shared/wallet/wallet-chains.ts';
 
 const MOST_QUOTES = 20;
 /** How much less than quoted `minReceived` allows for, in hundredths of a percent. */

@@ -3,15 +3,22 @@ import { z } from 'zod';
 import { llamaToken } from '../../upstreams/defillama.ts';
 import { EVM_CHAIN_NAMES, evmChainFacts } from '../../upstreams/evm-chains.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
-import { answer, type Source } from '../answer.ts';
-import { findPools, readPools, sameAddress, spotPrice, type V3PoolState } from '../chain-pools.ts';
-import { readTokens, type TokenFacts } from '../chain-token.ts';
+import { answer, type Source } from '../../words/answer.ts';
+import { CHAINS, type ChainName } from '../../words/chain-names.ts';
+import { noAnswer, notFound, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { MIN_POOL_USD } from '../dex-market.ts';
-import { noAnswer, notFound, UpstreamUnavailable } from '../failure.ts';
-import { CHAINS, type ChainName, chainName, tokenAddress } from '../fields.ts';
-import { headOf } from '../wallet-chains.ts';
-import { usdPrices } from '../wallet-prices.ts';
+import { chainName, tokenAddress } from '../fields.ts';
+import {
+  findPools,
+  readPools,
+  sameAddress,
+  spotPrice,
+  type V3PoolState,
+} from '../shared/chain/chain-pools.ts';
+import { readTokens, type TokenFacts } from '../shared/chain/chain-token.ts';
+import { MIN_POOL_USD } from '../shared/market/dex-market.ts';
+import { headOf } from '../shared/wallet/wallet-chains.ts';
+import { usdPrices } from '../shared/wallet/wallet-prices.ts';
 
 const MOST_POOLS = 50;
 

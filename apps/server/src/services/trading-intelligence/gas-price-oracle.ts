@@ -3,12 +3,12 @@ import { z } from 'zod';
 import type { EvmChain } from '../../upstreams/evm.ts';
 import { EVM_CHAIN_NAMES, evmChainFacts } from '../../upstreams/evm-chains.ts';
 import type { UpstreamName, Upstreams } from '../../upstreams/index.ts';
-import { answer, type Source } from '../answer.ts';
+import { answer, type Source } from '../../words/answer.ts';
+import { CHAINS, type ChainName } from '../../words/chain-names.ts';
+import { noAnswer, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { noAnswer, UpstreamUnavailable } from '../failure.ts';
-import { CHAINS, type ChainName } from '../fields.ts';
-import { chainList, headOf } from '../wallet-chains.ts';
-import { nativeCoin, usdPrices } from '../wallet-prices.ts';
+import { chainList, headOf } from '../shared/wallet/wallet-chains.ts';
+import { nativeCoin, usdPrices } from '../shared/wallet/wallet-prices.ts';
 
 const SPEEDS = ['slow', 'standard', 'fast'] as const;
 type Speed = (typeof SPEEDS)[number];

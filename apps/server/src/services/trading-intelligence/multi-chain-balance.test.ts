@@ -6,7 +6,14 @@ import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
 import { evmUpstream } from '../../upstreams/evm.ts';
 import { connectUpstream } from '../../upstreams/http.ts';
 import { down, reply } from '../run-context.fixture.ts';
-import { buy, ETH, pricesOf, USDC_COIN, WALLET, walletContext } from '../wallet-context.fixture.ts';
+import {
+  buy,
+  ETH,
+  pricesOf,
+  USDC_COIN,
+  WALLET,
+  walletContext,
+} from '../shared/wallet/wallet-context.fixture.ts';
 import multiChainBalance from './multi-chain-balance.ts';
 
 const SOLANA_WALLET = '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM';
@@ -134,7 +141,11 @@ describe('multi-chain balance', () => {
   it('answers about the others when one chain is down', async () => {
     const polygon = evmUpstream('polygon');
     const config = { baseUrl: 'http://127.0.0.1:1' };
-    const connection = connectUpstream(polygon, config, { userAgent: 'test', acceptSandbox: true, nowMs: Date.now });
+    const connection = connectUpstream(polygon, config, {
+      userAgent: 'test',
+      acceptSandbox: true,
+      nowMs: Date.now,
+    });
     const fakes = { polygon: polygon.open(connection.http), defillama: pricesOf(PRICES) };
     const { fields, notes } = await buy(
       multiChainBalance,

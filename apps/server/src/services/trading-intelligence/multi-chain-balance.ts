@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { answer } from '../answer.ts';
+import { answer } from '../../words/answer.ts';
+import { CHAINS } from '../../words/chain-names.ts';
 import { defineService } from '../define.ts';
-import { CHAINS } from '../fields.ts';
-import { walletAddress } from '../wallet-address.ts';
-import { chainList } from '../wallet-chains.ts';
-import { inUnits, type TokenHolding } from '../wallet-holdings.ts';
-import { SURVEY_NEEDS, surveyWallet, type Valued } from '../wallet-survey.ts';
+import { walletAddress } from '../shared/wallet/wallet-address.ts';
+import { chainList } from '../shared/wallet/wallet-chains.ts';
+import { inUnits, type TokenHolding } from '../shared/wallet/wallet-holdings.ts';
+import { SURVEY_NEEDS, surveyWallet, type Valued } from '../shared/wallet/wallet-survey.ts';
 
 const usd = z.number().nonnegative().nullable();
 const token = z.object({

@@ -8,7 +8,14 @@ import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
 import { evmUpstream } from '../../upstreams/evm.ts';
 import { connectUpstream } from '../../upstreams/http.ts';
 import { reply } from '../run-context.fixture.ts';
-import { buy, ETH, pricesOf, USDC_COIN, WALLET, walletContext } from '../wallet-context.fixture.ts';
+import {
+  buy,
+  ETH,
+  pricesOf,
+  USDC_COIN,
+  WALLET,
+  walletContext,
+} from '../shared/wallet/wallet-context.fixture.ts';
 import portfolioTracker from './portfolio-tracker.ts';
 
 const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import type { Upstreams } from '../../upstreams/index.ts';
-import { answer, type Source } from '../answer.ts';
+import { answer, type Source } from '../../words/answer.ts';
+import { CHAINS } from '../../words/chain-names.ts';
 import { defineService } from '../define.ts';
-import { CHAINS } from '../fields.ts';
-import { isEvmAddress, walletAddress } from '../wallet-address.ts';
-import { chainList } from '../wallet-chains.ts';
-import { walletHistory } from '../wallet-history.ts';
-import { type Holding, inUnits } from '../wallet-holdings.ts';
-import { listedCoins } from '../wallet-prices.ts';
+import { isEvmAddress, walletAddress } from '../shared/wallet/wallet-address.ts';
+import { chainList } from '../shared/wallet/wallet-chains.ts';
+import { walletHistory } from '../shared/wallet/wallet-history.ts';
+import { type Holding, inUnits } from '../shared/wallet/wallet-holdings.ts';
+import { listedCoins } from '../shared/wallet/wallet-prices.ts';
 import {
   nameOf,
   SURVEY_NEEDS,
@@ -15,7 +15,7 @@ import {
   type SurveyUpstreams,
   surveyWallet,
   type Valued,
-} from '../wallet-survey.ts';
+} from '../shared/wallet/wallet-survey.ts';
 
 const usd = z.number().nonnegative().nullable();
 const percent = z.number().nullable();

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { YieldPool } from '../../upstreams/llama-pools.ts';
-import { answer } from '../answer.ts';
+import { answer } from '../../words/answer.ts';
+import { noAnswer } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { noAnswer } from '../failure.ts';
 import { limit, numberBetween, text } from '../fields.ts';
 
 const RISKS = ['low', 'medium', 'high'] as const;

@@ -1,12 +1,13 @@
 import { formatUnits, getAddress, type Hex, isAddress } from 'viem';
 import { z } from 'zod';
 import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
-import { answer } from '../answer.ts';
-import { readTokens } from '../chain-token.ts';
+import { answer } from '../../words/answer.ts';
+import { CHAINS } from '../../words/chain-names.ts';
+import { noAnswer, notFound } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { noAnswer, notFound } from '../failure.ts';
-import { CHAINS, chainName, tokenAddress } from '../fields.ts';
-import { namedChain } from '../wallet-chains.ts';
+import { chainName, tokenAddress } from '../fields.ts';
+import { readTokens } from '../shared/chain/chain-token.ts';
+import { namedChain } from '../shared/wallet/wallet-chains.ts';
 
 /** How a chain's own coin is written where a token's address is asked for. */
 const NATIVE_COIN = '0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee';

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { llamaToken } from '../../upstreams/defillama.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
-import { type Answer, answer } from '../answer.ts';
-import { coinIdOf } from '../coin-ids.ts';
+import { type Answer, answer } from '../../words/answer.ts';
+import { CHAINS, type ChainName } from '../../words/chain-names.ts';
+import { notFound, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { notFound, UpstreamUnavailable } from '../failure.ts';
-import { CHAINS, type ChainName, chainName, text, tokenAddress } from '../fields.ts';
+import { chainName, text, tokenAddress } from '../fields.ts';
+import { coinIdOf } from '../shared/market/coin-ids.ts';
 import {
   coinGeckoQuote,
   coinGeckoTokenQuote,
@@ -14,7 +15,7 @@ import {
   llamaChange,
   llamaPrice,
   type TokenQuote,
-} from '../token-quote.ts';
+} from '../shared/market/token-quote.ts';
 
 /** Two sources that differ by more than this part of the price are not talking about the same thing. */
 const LARGEST_DISAGREEMENT = 0.05;

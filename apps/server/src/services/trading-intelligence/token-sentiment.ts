@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { llamaToken } from '../../upstreams/defillama.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
-import { answer } from '../answer.ts';
-import { coinIdOf } from '../coin-ids.ts';
+import { answer } from '../../words/answer.ts';
+import { notFound, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { notFound, UpstreamUnavailable } from '../failure.ts';
 import { chainName, tokenAddress } from '../fields.ts';
-import { type PriceHistory, priceHistory } from '../price-history.ts';
-import { momentumOf } from '../price-momentum.ts';
+import { coinIdOf } from '../shared/market/coin-ids.ts';
+import { type PriceHistory, priceHistory } from '../shared/market/price-history.ts';
+import { momentumOf } from '../shared/market/price-momentum.ts';
 import {
   article,
   heard,
@@ -19,7 +19,7 @@ import {
   silent,
   type Voice,
   verdictOf,
-} from '../sentiment.ts';
+} from '../shared/market/sentiment.ts';
 
 const SHARES = { gdelt: 0.35, hackernews: 0.1, votes: 0.15, returns: 0.3, fearAndGreed: 0.1 } as const;
 const WINDOW_DAYS = 90;

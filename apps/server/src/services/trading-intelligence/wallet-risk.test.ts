@@ -3,10 +3,10 @@ import { after, before, describe, it } from 'node:test';
 import { type Address, erc20Abi, parseEther } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
-import { ServiceFailure } from '../failure.ts';
+import { ServiceFailure } from '../../words/failure.ts';
 import type { Lists } from '../listed-parties.ts';
-import { listsOf, party } from '../lists.fixture.ts';
-import { buy, WALLET, walletContext } from '../wallet-context.fixture.ts';
+import { listsOf, party } from '../shared/screening/lists.fixture.ts';
+import { buy, WALLET, walletContext } from '../shared/wallet/wallet-context.fixture.ts';
 import walletRisk from './wallet-risk.ts';
 
 const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';

@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import { walletRisk } from '../../quant/wallet-risk.ts';
 import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
-import { answer } from '../answer.ts';
+import { answer } from '../../words/answer.ts';
+import { CHAINS } from '../../words/chain-names.ts';
 import { defineService } from '../define.ts';
-import { CHAINS, chainName } from '../fields.ts';
-import { recentCounterparties, walletActivity } from '../wallet-activity.ts';
-import { evmAddress } from '../wallet-address.ts';
-import { namedChain } from '../wallet-chains.ts';
-import { addressLists, hitsOf, oracleVerdicts, verdictOf } from '../wallet-screening.ts';
+import { chainName } from '../fields.ts';
+import { recentCounterparties, walletActivity } from '../shared/wallet/wallet-activity.ts';
+import { evmAddress } from '../shared/wallet/wallet-address.ts';
+import { namedChain } from '../shared/wallet/wallet-chains.ts';
+import { addressLists, hitsOf, oracleVerdicts, verdictOf } from '../shared/wallet/wallet-screening.ts';
 
 const DAY_MS = 86_400_000;
 const EVIDENCE_SHOWN = 50;

@@ -4,7 +4,7 @@ import { erc20Abi, parseAbi, parseAbiItem, parseEther } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
 import { down } from '../run-context.fixture.ts';
-import { buy, pricesOf, USDC_COIN, WALLET, walletContext } from '../wallet-context.fixture.ts';
+import { buy, pricesOf, USDC_COIN, WALLET, walletContext } from '../shared/wallet/wallet-context.fixture.ts';
 import whaleAlerts from './whale-alerts.ts';
 
 const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';

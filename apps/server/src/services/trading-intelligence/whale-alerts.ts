@@ -3,16 +3,23 @@ import { z } from 'zod';
 import { llamaToken } from '../../upstreams/defillama.ts';
 import { EVM_CHAIN_NAMES, type EvmChainName, evmChainFacts } from '../../upstreams/evm-chains.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
-import { answer, type Source } from '../answer.ts';
-import { readTokens } from '../chain-token.ts';
+import { answer, type Source } from '../../words/answer.ts';
+import { CHAINS, type ChainName } from '../../words/chain-names.ts';
+import { noAnswer, notFound, sourceUnavailable, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { noAnswer, notFound, sourceUnavailable, UpstreamUnavailable } from '../failure.ts';
-import { CHAINS, type ChainName, chainName, limit, numberBetween } from '../fields.ts';
-import { evmAddress } from '../wallet-address.ts';
-import { chainList, choice, type EvmChains, headOf, isNotConfigured } from '../wallet-chains.ts';
-import { worth } from '../wallet-holdings.ts';
-import { listedCoins, usdPrices } from '../wallet-prices.ts';
-import { recentTransfers, type ScannedWindow, type Transfer } from '../wallet-transfers.ts';
+import { chainName, limit, numberBetween } from '../fields.ts';
+import { readTokens } from '../shared/chain/chain-token.ts';
+import { evmAddress } from '../shared/wallet/wallet-address.ts';
+import {
+  chainList,
+  choice,
+  type EvmChains,
+  headOf,
+  isNotConfigured,
+} from '../shared/wallet/wallet-chains.ts';
+import { worth } from '../shared/wallet/wallet-holdings.ts';
+import { listedCoins, usdPrices } from '../shared/wallet/wallet-prices.ts';
+import { recentTransfers, type ScannedWindow, type Transfer } from '../shared/wallet/wallet-transfers.ts';
 
 const DEFAULT_MIN_USD = 50_000;
 /** Blocks that are asked for their time, where the node does not tell it with the event. */

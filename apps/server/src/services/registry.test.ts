@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { loadServices } from './registry.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'farebox-registry-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+const DEFINE = pathToFileURL(join(import.meta.dirname, 'define.ts'));
+const ZOD = import.meta.resolve('zod');
+
+/** A file that exports a service as a reader of the documentation would write it. */
+function service(path: string, tag: string, exported = 'export default'): string {
+  return `
+    import { z } from '${ZOD}';
+    import { defineService } from '${DEFINE}';
+    ${exported} defineService({
+      path: '${path}', name: 'It', tag: '${tag}', priceUsd: '0.01', summary: 'What it is.',
+      input: z.object({}), output: z.object({}), example: {}, run: async () => ({}),
+    });`;
+}
+
+let roots = 0;
+function load(files: Record<string, string>) {
+  roots += 1;
+  for (const [path, text] of Object.entries(files)) {
+    const file = join(folder, String(roots), path);
+    mkdirSync(join(file, '..'), { recursive: true });
+    writeFileSync(file, text);
+  }
+  return loadServices(join(folder, String(roots)));
+}
+
+describe('a file below the folder of a tag', () => {
+  test('is sold, and what several share is not looked at', async () => {
+    const sold = await load({
+      'ai-services/a.ts': service('a', 'AI Services'),
+      'ai-services/a.test.ts': 'throw new Error();',
+      'iot-depin/b.ts': service('b', 'IoT & DePIN'),
+      'shared/chain/c.ts': 'export const c = 1;',
+    });
+    assert.deepEqual(
+      sold.map(({ path }) => path),
+      ['b', 'a'],
+    );
+  });
+
+  test('that exports no service is refused, and not silently left out', async () => {
+    const files = { 'banking/a.ts': service('a', 'Banking', 'export const a =') };
+    await assert.rejects(load(files), /banking\/a\.ts: its default export must be a service/);
+  });
+
+  test('that belongs to another tag is refused', async () => {
+    const files = { 'banking/a.ts': service('a', 'Premium') };
+    await assert.rejects(load(files), /banking\/a\.ts: services with the tag Premium stand in premium\//);
+  });
+});

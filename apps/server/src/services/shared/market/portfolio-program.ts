@@ -1,0 +1,4 @@
+import { planPortfolio } from '../../../quant/optimize.ts';
+import { serveTasks } from '../../../threads/serve-tasks.ts';
+
+serveTasks(planPortfolio);

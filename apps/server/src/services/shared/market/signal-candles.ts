@@ -1,0 +1,72 @@
+import { MIN_BARS } from '../../../quant/trade-signal.ts';
+import { BAR_MS, type BarInterval, type Candle } from '../../../upstreams/candle.ts';
+import { noAnswer } from '../../../words/failure.ts';
+import { parseAsset } from './asset.ts';
+import { type ExchangeCandles, type Exchanges, exchangeCandles } from './exchange-candles.ts';
+
+/** Accepted in any case; `moderate` is what some clients call the middle. */
+export function riskWord(value: unknown): unknown {
+  const word = lower(value);
+  return word === 'moderate' ? 'medium' : word;
+}
+
+export function lower(value: unknown): unknown {
+  return typeof value === 'string' ? value.trim().toLowerCase() : value;
+}
+
+/** Eight significant digits are more than any exchange quotes; a price must lie above zero. */
+export function priceOrNull(price: number | undefined): number | null {
+  return price === undefined || price <= 0 ? null : Number(price.toPrecision(8));
+}
+
+export interface SignalCandles extends ExchangeCandles {
+  last: Candle;
+  high: number[];
+  low: number[];
+  close: number[];
+}
+
+/**
+ * The candles that a signal is read from. A last candle that is old is told in the notes.
+ *
+ * @param field the input that named the pair
+ * @throws noAnswer for what exchanges do not list, and for too few candles; what the exchanges' adapters throw
+ */
+export async function signalCandles(
+  written: string,
+  timeframe: BarInterval,
+  exchanges: Exchanges,
+  nowMs: number,
+  field: string,
+): Promise<SignalCandles> {
+  const asset = parseAsset(written, 'ethereum');
+  if (asset === null || asset.kind === 'token') {
+    throw noAnswer(
+      'NO_CANDLES',
+      `${written}: signals need exchange candles. Give a ticker or a pair, such as ETH/USDT.`,
+      field,
+    );
+  }
+  const read = await exchangeCandles(asset.pair, timeframe, exchanges, field);
+  const { candles, exchange, pair, notes } = read;
+  const last = candles.at(-1);
+  if (last === undefined || candles.length < MIN_BARS) {
+    throw noAnswer(
+      'TOO_FEW_BARS',
+      `${exchange} has ${candles.length} finished ${timeframe} candles of ${pair.base}/${pair.quote}; ${MIN_BARS} are needed.`,
+      field,
+    );
+  }
+  if (nowMs - last.closeMs > 2 * BAR_MS[timeframe]) {
+    notes.push(
+      `The last candle closed at ${new Date(last.closeMs).toISOString()}: there was no trade since, or the source is late.`,
+    );
+  }
+  return {
+    ...read,
+    last,
+    high: candles.map(({ high }) => high),
+    low: candles.map(({ low }) => low),
+    close: candles.map(({ close }) => close),
+  };
+}
