@@ -1,10 +1,10 @@
 /** (j) what runs without a request, beside millions of past calls, against the same on an empty database. */
 import { connectPools } from '../apps/server/src/db/connection.ts';
 import { migrate } from '../apps/server/src/db/migrate.ts';
-import { createReconciler } from '../apps/server/src/jobs/reconcile-calls.ts';
 import { createLedger } from '../apps/server/src/ledger/ledger.ts';
 import { newTransferId } from '../apps/server/src/ledger/transfer-id.ts';
 import { createCallStore } from '../apps/server/src/paid-call/calls.ts';
+import { createReconciler } from '../apps/server/src/paid-call/reconcile-calls.ts';
 import { createSettlementStore } from '../apps/server/src/paid-call/settlements.ts';
 import { createUndeliveredCalls } from '../apps/server/src/paid-call/undelivered.ts';
 import { startEmbeddedPostgres } from '../packages/process/src/embedded-postgres.ts';

@@ -20,8 +20,8 @@ export interface Metrics {
   readonly contentType: string;
 }
 
-/** What an operator can draw: calls, money, upstreams, the database's queue, the process. */
-export function createMetrics(watched: {
+/** What gauges ask for when they are read. */
+export interface Watched {
   running(): number;
   waitingForDatabase(): number;
   reservedMicros(): Promise<bigint>;
@@ -37,8 +37,10 @@ export function createMetrics(watched: {
   dataLists(): Promise<
     readonly { name: string; publishedAt: string | null; confirmedAt: string | null; failures: number }[]
   >;
-  nowMs(): number;
-}): Metrics {
+}
+
+/** What an operator can draw: calls, money, upstreams, the database's queue, the process. */
+export function createMetrics(watched: Watched & { nowMs(): number }): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from '../../test/database.fixture.ts';
 import { refundsOf } from '../../test/fire/money.fixture.ts';
-import { createReconciler } from '../jobs/reconcile-calls.ts';
 import { proveBooks } from '../ledger/books.ts';
 import { createLedger, type Ledger } from '../ledger/ledger.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
 import { type CallStore, type CallToBegin, createCallStore } from './calls.ts';
+import { createReconciler } from './reconcile-calls.ts';
 import { createUndeliveredCalls } from './undelivered.ts';
 
 const PRICE = 250_000n;

@@ -5,16 +5,16 @@ import { openTestDatabase, type TestDatabase } from '../../test/database.fixture
 import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
 import { createLedger } from '../ledger/ledger.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
-import { type CallStore, createCallStore } from '../paid-call/calls.ts';
+import { type CallStore, createCallStore } from './calls.ts';
+import { createSettlementFinisher, type Finished } from './finish-settlements.ts';
 import {
   type Chains,
   type ChainVerdict,
   type Finality,
   type OnChainPayment,
   PaymentRefused,
-} from '../paid-call/rail.ts';
-import { createSettlementStore, type SettlementStore } from '../paid-call/settlements.ts';
-import { createSettlementFinisher, type Finished } from './finish-settlements.ts';
+} from './rail.ts';
+import { createSettlementStore, type SettlementStore } from './settlements.ts';
 
 const ACCOUNT = HOUSE_ACCOUNTS.chain_clearing;
 const PRICE = 50_000n;

@@ -1,7 +1,7 @@
 import type { Ledger } from '../ledger/ledger.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
-import type { CallStore, OpenCall } from '../paid-call/calls.ts';
-import type { UndeliveredCall, UndeliveredCalls } from '../paid-call/undelivered.ts';
+import type { CallStore, OpenCall } from './calls.ts';
+import type { UndeliveredCall, UndeliveredCalls } from './undelivered.ts';
 
 const BATCH = 200;
 /** For how long nobody else tries what one process is trying. */

@@ -1,8 +1,8 @@
 import type { Ledger } from '../ledger/ledger.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
-import type { CallStore } from '../paid-call/calls.ts';
-import type { Chains } from '../paid-call/rail.ts';
-import type { DueRefund, Settlement, SettlementLane, SettlementStore } from '../paid-call/settlements.ts';
+import type { CallStore } from './calls.ts';
+import type { Chains } from './rail.ts';
+import type { DueRefund, Settlement, SettlementLane, SettlementStore } from './settlements.ts';
 
 const BATCH = 100;
 /** More than any chain is ever asked for one settlement. */

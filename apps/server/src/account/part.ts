@@ -1,0 +1,25 @@
+import type { AutoRecharges } from '../cards/auto-recharge.ts';
+import type { Debts } from '../cards/debts.ts';
+import type { Keys } from '../keys/keys.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { House, Part } from '../part.ts';
+import { accountRoutes } from './routes.ts';
+
+/** What a key's owner sees and changes. */
+export function openAccount(
+  { baseUrl, addressOf, limitByAddress, nowMs }: House,
+  { rateLimitPerAddress }: { rateLimitPerAddress: number },
+  needs: { keys: Keys; ledger: Ledger; debts: Debts; autoRecharges: AutoRecharges | null },
+): Part {
+  const { keys, ledger, debts, autoRecharges } = needs;
+  return {
+    name: 'account',
+    routes(http) {
+      accountRoutes(http, {
+        ...{ keys, ledger, autoRecharges, baseUrl, addressOf, nowMs },
+        standing: debts.standing,
+        accountLimit: limitByAddress(rateLimitPerAddress),
+      });
+    },
+  };
+}

@@ -1,0 +1,66 @@
+import type { Keys } from '../keys/keys.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Mailer } from '../mail/mailer.ts';
+import type { House, Part } from '../part.ts';
+import type { Secrets } from '../secrets/secrets.ts';
+import { type CardParts, type Cards, openCards } from './cards.ts';
+import { closedCardRoutes } from './closed.ts';
+import { createDebts, type Debts } from './debts.ts';
+import { PURCHASE_REQUESTS_PER_MINUTE } from './purchase-routes.ts';
+import { CHECKOUTS_PER_MINUTE } from './routes.ts';
+
+const DEBTS_AT_ONCE = 100;
+
+/**
+ * Credit that is bought by card, and what accounts owe since a payment went back.
+ *
+ * @param settings.provider null: nothing is sold by card; debts are collected all the same
+ */
+export function openCardMoney(
+  house: House,
+  settings: { provider: CardParts['settings'] | null; rateLimitPerAddress: number },
+  needs: { ledger: Ledger; keys: Keys; mailer: Mailer; secrets: Secrets },
+): Part & { cards: Cards | null; debts: Debts } {
+  const { logger, metrics, nowMs, baseUrl, addressOf } = house;
+  const { sql } = house.pools;
+  const debts = createDebts(sql, { ledger: needs.ledger, keys: needs.keys, nowMs });
+  const cards =
+    settings.provider === null
+      ? null
+      : openCards({
+          ...needs,
+          settings: settings.provider,
+          ...{ sql, debts, baseUrl, addressOf, nowMs },
+          checkoutLimit: house.limitByAddress(CHECKOUTS_PER_MINUTE),
+          purchaseLimit: house.limitByAddress(PURCHASE_REQUESTS_PER_MINUTE),
+          accountLimit: house.limitByAddress(settings.rateLimitPerAddress),
+          report(what, { id, kind, amountMicros }) {
+            metrics.cardOrder(kind, what);
+            const line = { what, orderId: id, kind, amountMicros: String(amountMicros) };
+            if (what === 'mismatch') logger.error(line, 'a payment by card is not what its order says');
+            else logger.info(line, 'card order');
+          },
+          reportRecharge(outcome, { accountId, error, ...line }) {
+            metrics.recharge(outcome);
+            const told = { outcome, accountId: String(accountId), ...line };
+            if (error === undefined) logger.info(told, 'recharge');
+            else logger.warn({ ...told, err: error }, 'recharge');
+          },
+          onError: (what, error) => logger.error({ what, err: error }, 'card money'),
+        });
+  return {
+    name: 'cards',
+    cards,
+    debts,
+    routes: cards === null ? closedCardRoutes : cards.routes,
+    jobs: [
+      ...(cards?.jobs ?? []),
+      { name: 'collect-debts', intervalMs: 60_000, run: async () => void (await debts.sweep(DEBTS_AT_ONCE)) },
+    ],
+    watched: {
+      owedMicros: debts.total,
+      cardEventsWaiting: async () => (await cards?.inbox.waiting()) ?? 0,
+    },
+    close: async () => cards?.close(),
+  };
+}

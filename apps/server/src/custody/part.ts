@@ -1,0 +1,59 @@
+import { StartError } from '../../../../packages/process/src/start-error.ts';
+import { untilNoneIsDue } from '../jobs/schedule.ts';
+import type { Keys } from '../keys/keys.ts';
+import type { House, Part } from '../part.ts';
+import { createKeyring, parseKeyEncryptionKeys } from './envelope.ts';
+import { ownerOf } from './owner.ts';
+import { custodyRoutes, RECORDED_REFUSALS_PER_MINUTE, WALLET_REQUESTS_PER_MINUTE } from './routes.ts';
+import { createWallets } from './wallets.ts';
+
+const REWRAPPED_AT_ONCE = 100;
+
+/**
+ * Wallets that are kept for agents.
+ *
+ * @param encryptionKeys in hex: the first encrypts, all decrypt; none: nothing of it is there
+ */
+export function openCustody(
+  house: House,
+  { encryptionKeys }: { encryptionKeys: readonly string[] },
+  { keys }: { keys: Keys },
+): Part {
+  if (encryptionKeys.length === 0) return { name: 'custody' };
+  const wallets = createWallets(house.pools.sql, {
+    keyring: createKeyring(parseKeyEncryptionKeys(encryptionKeys.join(','))),
+    nowMs: house.nowMs,
+  });
+  return {
+    name: 'custody',
+    async prepare(patience) {
+      const missing = await patience.take(() => wallets.missingKeyIds());
+      if (missing.length === 0) return;
+      throw new StartError(
+        `WALLET_ENCRYPTION_KEY: wallets are encrypted under keys that are not given: ${missing.join(', ')}`,
+      );
+    },
+    capability: {
+      name: 'custody',
+      configured: true,
+      forPayer: (proof) => wallets.paidBy(ownerOf(proof)),
+    },
+    routes(http) {
+      custodyRoutes(http, {
+        wallets,
+        keys,
+        walletLimit: house.limitByAddress(WALLET_REQUESTS_PER_MINUTE),
+        refusalLimit: house.limit(RECORDED_REFUSALS_PER_MINUTE),
+        addressOf: house.addressOf,
+      });
+    },
+    jobs: [
+      {
+        name: 'rewrap-wallets',
+        intervalMs: 60_000,
+        run: async (stopping) =>
+          void (await untilNoneIsDue(REWRAPPED_AT_ONCE, () => wallets.rewrap(REWRAPPED_AT_ONCE), stopping)),
+      },
+    ],
+  };
+}

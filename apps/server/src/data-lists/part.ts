@@ -1,0 +1,55 @@
+import type { House, Part } from '../part.ts';
+import type { UpstreamConfig, UpstreamHealth } from '../upstreams/http.ts';
+import {
+  type ConnectedUpstreams,
+  connectUpstreams,
+  UPSTREAM_NAMES,
+  type UpstreamName,
+} from '../upstreams/index.ts';
+import { createDataLists, type DataLists } from './data-lists.ts';
+
+/** The outside's data: sources that are asked with a call, and lists that are fetched by a job. */
+export function openSources(
+  { pools, version, logger, metrics, nowMs }: House,
+  settings: {
+    upstreams: Readonly<Record<UpstreamName, UpstreamConfig>>;
+    contactEmail: string | null;
+    /** False in production: a reply of a sandbox part is then a failure. */
+    acceptSandbox: boolean;
+  },
+): Part & { upstreams: ConnectedUpstreams; dataLists: DataLists; health(): UpstreamHealth[] } {
+  const { contactEmail } = settings;
+  const upstreams = connectUpstreams(settings.upstreams, {
+    userAgent: `farebox/${version}${contactEmail === null ? '' : ` (${contactEmail})`}`,
+    acceptSandbox: settings.acceptSandbox,
+    nowMs,
+    onRequest: (name, outcome, durationMs) => metrics.upstreamRequest(name, outcome, durationMs),
+  });
+  const dataLists = createDataLists(pools.sql, {
+    upstreams: upstreams.apis,
+    isConfigured: (name) => settings.upstreams[name].baseUrl !== null,
+    nowMs,
+    report({ list, outcome, reason }) {
+      if (reason === undefined) logger.info({ list, outcome }, 'data list');
+      else logger.warn({ list, outcome, reason }, 'data list');
+    },
+  });
+  const { lists } = dataLists;
+  const health = () => UPSTREAM_NAMES.map(upstreams.health);
+  return {
+    name: 'sources',
+    upstreams,
+    dataLists,
+    health,
+    capability: { name: 'lists', configured: lists.configured.includes('ofac-sdn'), forPayer: () => lists },
+    jobs: [
+      {
+        name: 'fetch-data-lists',
+        intervalMs: 30_000,
+        run: async (stopping) => void (await dataLists.fetchDue(stopping)),
+      },
+    ],
+    watched: { upstreamHealth: health, dataLists: dataLists.states },
+    close: upstreams.close,
+  };
+}

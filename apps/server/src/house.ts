@@ -1,0 +1,128 @@
+/** Makes the house and, from the list of its parts, the server: one HTTP app, one list of jobs, one beginning and one end. */
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
+import type { Pools } from './db/connection.ts';
+import type { StartPatience } from './db/start-patience.ts';
+import type { Route } from './discovery/context.ts';
+import type { ProxyTrust } from './http/caller-address.ts';
+import { createAddressReader, proxyNotices } from './http/proxy-check.ts';
+import { createAddressLimit, createRateLimit } from './http/rate-limit.ts';
+import { createHttpServer } from './http/server.ts';
+import type { Job } from './jobs/schedule.ts';
+import { createMetrics, type Watched } from './operations/metrics.ts';
+import type { House, Part } from './part.ts';
+
+/** More names than a flood can push out while their minute runs. */
+const MAX_LIMITED_NAMES = 50_000;
+const RESUMED_EVERY_MS = 3_000;
+
+/** What a gauge shows of a part that is not there. */
+const NOTHING_WATCHED: Watched = {
+  running: () => 0,
+  waitingForDatabase: () => 0,
+  reservedMicros: async () => 0n,
+  owedMicros: async () => 0n,
+  undelivered: async () => 0,
+  databaseSilences: () => 0,
+  cardEventsWaiting: async () => 0,
+  upstreamHealth: () => [],
+  dataLists: async () => [],
+};
+
+export interface HouseParts {
+  pools: Pools;
+  /** The public address, without a trailing slash. */
+  baseUrl: string;
+  version: string;
+  sandbox: boolean;
+  /** Whom to believe about who is calling. */
+  proxyTrust: ProxyTrust;
+  logger: FastifyBaseLogger;
+  nowMs(): number;
+}
+
+/** The house, with what its gauges will watch once the parts are there. */
+export function openHouse(given: HouseParts): House & { watch(parts: readonly Part[]): void } {
+  const { pools, baseUrl, version, sandbox, logger, nowMs } = given;
+  const addresses = createAddressReader(given.proxyTrust, (message) => logger.warn(message));
+  const bound = (perMinute: number) => ({ perMinute, maxNames: MAX_LIMITED_NAMES, nowMs });
+  const watched = { ...NOTHING_WATCHED };
+  return {
+    ...{ pools, baseUrl, version, sandbox, logger, addresses, nowMs },
+    metrics: createMetrics({
+      running: () => watched.running(),
+      waitingForDatabase: () => watched.waitingForDatabase(),
+      reservedMicros: () => watched.reservedMicros(),
+      owedMicros: () => watched.owedMicros(),
+      undelivered: () => watched.undelivered(),
+      databaseSilences: () => watched.databaseSilences(),
+      cardEventsWaiting: () => watched.cardEventsWaiting(),
+      upstreamHealth: () => watched.upstreamHealth(),
+      dataLists: () => watched.dataLists(),
+      nowMs,
+    }),
+    addressOf: (request: FastifyRequest) => addresses.addressOf(request.raw),
+    limit: (perMinute) => createRateLimit(bound(perMinute)),
+    limitByAddress: (perMinute) => createAddressLimit(bound(perMinute)),
+    watch: (parts) => void Object.assign(watched, ...parts.map((part) => part.watched ?? {})),
+  };
+}
+
+export interface Server {
+  http: FastifyInstance;
+  jobs: readonly Job[];
+  /** Asks those whose answers the first 402 depends on. To be awaited before listening. */
+  prepare(patience: StartPatience): Promise<void>;
+  /** From here on `/health/ready` says no, so that no new calls are sent here. */
+  drain(): void;
+  close(): Promise<void>;
+}
+
+/**
+ * Puts the parts together. Nothing listens yet, and no job runs.
+ *
+ * @param routes filled with every route as it is registered
+ */
+export function assemble(
+  house: House,
+  { proxyTrust, host, publicUrl }: { proxyTrust: ProxyTrust; host: string; publicUrl: string | null },
+  parts: readonly Part[],
+  routes: Route[],
+): Server {
+  const http = createHttpServer(house.logger);
+  http.addHook('onRoute', ({ method, url }) => {
+    for (const each of [method].flat()) routes.push({ method: each, path: url });
+  });
+  for (const part of parts) part.routes?.(http);
+  return {
+    http,
+    jobs: [
+      ...parts.flatMap(({ jobs = [] }) => jobs),
+      {
+        name: 'resume-relayers',
+        intervalMs: RESUMED_EVERY_MS,
+        async run() {
+          // A chain that is silent keeps no other one waiting.
+          const all = await Promise.allSettled(parts.map((part) => part.resume?.()));
+          const failed = all.find(({ status }) => status === 'rejected');
+          if (failed?.status === 'rejected') throw failed.reason;
+        },
+      },
+    ],
+    async prepare(patience) {
+      const notices = proxyNotices(proxyTrust, { host, publicUrl });
+      for (const { level, message } of notices) house.logger[level](message);
+      for (const part of parts) await part.prepare?.(patience);
+    },
+    drain() {
+      for (const part of parts) part.drain?.();
+      // A connection whose last answer is out must not be waited for until its client lets go.
+      http.server.keepAliveTimeout = 1;
+    },
+    async close() {
+      await http.close();
+      const [first, ...others] = parts;
+      await first?.close?.();
+      await Promise.all(others.map((part) => part.close?.()));
+    },
+  };
+}

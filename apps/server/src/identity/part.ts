@@ -1,0 +1,45 @@
+import { connectRpc } from '../chain-rpc/json-rpc.ts';
+import { ownerOf } from '../custody/owner.ts';
+import type { House, Part } from '../part.ts';
+import { createRelayer } from '../relayer/relayer.ts';
+import { senderOf } from '../relayer/sender.ts';
+import { createRegistrar } from './registrar.ts';
+import { ERC8004_IDENTITY_REGISTRY } from './registry-abi.ts';
+
+/** Base: where the registry is. */
+const CHAIN_ID = 8453;
+const REGISTRATION_TIMEOUT_MS = 15_000;
+
+/**
+ * Who registers ERC-8004 identities on Base.
+ *
+ * @param settings.privateKey pays the gas; null, as an unknown node: nothing of it is there
+ */
+export function openIdentity(
+  house: House,
+  { rpcUrl, privateKey }: { rpcUrl: string | null; privateKey: `0x${string}` | null },
+): Part {
+  if (rpcUrl === null || privateKey === null) return { name: 'identity' };
+  const { nowMs } = house;
+  const { sql } = house.pools;
+  const rpc = connectRpc(rpcUrl, { timeoutMs: 5_000 });
+  const network = `eip155:${CHAIN_ID}`;
+  const relayer = createRelayer({ sql, rpc, network, chainId: CHAIN_ID, keys: [privateKey], nowMs });
+  const identities = createRegistrar({
+    sql,
+    sender: senderOf(relayer, REGISTRATION_TIMEOUT_MS),
+    chainId: CHAIN_ID,
+    registry: ERC8004_IDENTITY_REGISTRY,
+    nowMs,
+  });
+  return {
+    name: 'identity',
+    capability: {
+      name: 'identities',
+      configured: true,
+      forPayer: (proof) => identities.paidBy(ownerOf(proof)),
+    },
+    resume: relayer.resume,
+    close: rpc.close,
+  };
+}

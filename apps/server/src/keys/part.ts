@@ -1,0 +1,63 @@
+import { untilNoneIsDue } from '../jobs/schedule.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { House, Part } from '../part.ts';
+import type { Secrets } from '../secrets/secrets.ts';
+import { createKeys, type Keys } from './keys.ts';
+import { createTrials, type Trials } from './trial.ts';
+import { CLAIMS_PER_MINUTE, trialRoutes } from './trial-routes.ts';
+
+const TRIALS_CLOSED_AT_ONCE = 500;
+const CAPS_RELEASED_AT_ONCE = 500;
+
+/** API keys, and the credit that newcomers get to try things with. */
+export function openKeys(
+  house: House,
+  settings: {
+    /** Null: there is no such bound. */
+    trialBudgetMicrosPerDay: bigint | null;
+    trialAllowInternal: boolean;
+    /** How many services there are, for the answer that hands out a key. */
+    servicesAvailable: number;
+  },
+  { ledger, secrets }: { ledger: Ledger; secrets: Secrets },
+): Part & { keys: Keys; trials: Trials } {
+  const { nowMs, baseUrl, addressOf } = house;
+  const { sql } = house.pools;
+  const keys = createKeys(sql, nowMs);
+  const { trialBudgetMicrosPerDay: budgetMicrosPerDay, trialAllowInternal, servicesAvailable } = settings;
+  const trials = createTrials(sql, { keys, ledger, secrets, nowMs, budgetMicrosPerDay });
+  return {
+    name: 'keys',
+    keys,
+    trials,
+    routes(http) {
+      const claimLimit = house.limitByAddress(CLAIMS_PER_MINUTE);
+      trialRoutes(http, {
+        trials,
+        baseUrl,
+        servicesAvailable,
+        addressOf,
+        nowMs,
+        trialAllowInternal,
+        claimLimit,
+      });
+    },
+    jobs: [
+      {
+        name: 'expire-trials',
+        intervalMs: 60_000,
+        run: async (stopping) => void (await trials.expire(TRIALS_CLOSED_AT_ONCE, stopping)),
+      },
+      {
+        name: 'release-caps',
+        intervalMs: 60_000,
+        run: async (stopping) =>
+          void (await untilNoneIsDue(
+            CAPS_RELEASED_AT_ONCE,
+            () => keys.releaseCaps(CAPS_RELEASED_AT_ONCE),
+            stopping,
+          )),
+      },
+    ],
+  };
+}

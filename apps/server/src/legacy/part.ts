@@ -1,0 +1,64 @@
+import type { Checkout } from '../cards/checkout.ts';
+import { CHECKOUTS_PER_MINUTE } from '../cards/routes.ts';
+import { TRIAL_DAYS, TRIAL_USD } from '../keys/trial.ts';
+import type { Sales } from '../paid-call/part.ts';
+import type { Rail } from '../paid-call/rail.ts';
+import type { House, Part } from '../part.ts';
+import type { Service } from '../services/define.ts';
+import { legacyCheckoutOf } from './credit-checkout.ts';
+import { legacyDoor, walletAtTheLegacyDoor } from './door.ts';
+import { openEndpoints } from './endpoints.ts';
+import { createFreeCall, FREE_CALLS_PER_MINUTE, FREE_RUNS_PER_MINUTE } from './free-call.ts';
+import { legacyRoutes } from './routes.ts';
+
+/** The older family of addresses: the same services under their older names, for keys alone. */
+export function openLegacy(
+  house: House,
+  { rateLimitPerAddress }: { rateLimitPerAddress: number },
+  needs: {
+    services: readonly Service[];
+    sales: Sales;
+    credits: Rail;
+    /** Null: nothing is sold by card. */
+    checkout: Checkout | null;
+    /** Whether x402 is offered now. */
+    walletsPay(): boolean;
+  },
+): Part {
+  const { baseUrl, logger, addressOf, nowMs, version } = house;
+  const { sales, walletsPay, checkout } = needs;
+  const { availability, catalog } = sales;
+  const endpoints = openEndpoints(needs.services);
+  const paidCall = sales.open({
+    services: endpoints.flatMap(({ endpoint, sold }) =>
+      endpoint.priceUsd === null || sold === null ? [] : [sold],
+    ),
+    rails: [walletAtTheLegacyDoor(), needs.credits],
+    door: legacyDoor({
+      ...{ endpoints, baseUrl, walletsPay },
+      trial: { creditsUsd: String(TRIAL_USD), lifetimeDays: TRIAL_DAYS },
+      cardCheckout: checkout !== null,
+    }),
+  });
+  const freeCall = createFreeCall({
+    ...{ availability, catalog, baseUrl, version, nowMs },
+    upstreams: sales.shared.upstreams,
+    addressLimit: house.limitByAddress(FREE_CALLS_PER_MINUTE),
+    runLimit: house.limit(FREE_RUNS_PER_MINUTE),
+    report({ error, ...line }) {
+      if (error === undefined) logger.info(line, 'free call');
+      else logger[line.status === 500 ? 'error' : 'warn']({ ...line, err: error }, 'free call failed');
+    },
+  });
+  return {
+    name: 'legacy',
+    routes(http) {
+      legacyRoutes(http, {
+        ...{ endpoints, paidCall, freeCall, baseUrl, walletsPay, addressOf, nowMs },
+        checkout: checkout === null ? null : legacyCheckoutOf(checkout),
+        checkoutLimit: house.limitByAddress(CHECKOUTS_PER_MINUTE),
+        accountLimit: house.limitByAddress(rateLimitPerAddress),
+      });
+    },
+  };
+}

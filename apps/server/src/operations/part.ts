@@ -1,0 +1,39 @@
+import type { House, Part } from '../part.ts';
+import { createProbe } from './probe.ts';
+import { operationsRoutes } from './routes.ts';
+
+/** Within a second, with what the answer itself takes. */
+const READY_WITHIN_MS = 800;
+
+/** What a load balancer and a Prometheus ask. @param parts all of them: each may say that it is not ready */
+export function openOperations(
+  house: House,
+  { metricsToken }: { metricsToken: string | null },
+  { parts }: { parts(): readonly Part[] },
+): Part {
+  const { pools, metrics, version, logger, addressOf } = house;
+  let draining = false;
+  const databaseAnswers = createProbe(() => pools.sql`select 1`, READY_WITHIN_MS);
+  pools.silence.onChange((silent) => {
+    if (silent)
+      logger.error('the database went silent: what waits for it is told so, and new connections are tried');
+    else logger.warn('the database answers again');
+  });
+  async function notReady(): Promise<string | null> {
+    if (draining) return 'The server is about to stop.';
+    if (!(await databaseAnswers())) return 'The database does not answer.';
+    for (const part of parts()) {
+      const reason = (await part.notReady?.()) ?? null;
+      if (reason !== null) return reason;
+    }
+    return null;
+  }
+  return {
+    name: 'operations',
+    routes: (http) => operationsRoutes(http, { metrics, metricsToken, version, notReady, addressOf }),
+    watched: { databaseSilences: () => pools.silence.episodes },
+    drain() {
+      draining = true;
+    },
+  };
+}

@@ -1,0 +1,222 @@
+import { createReplica } from '../db/replicas.ts';
+import { untilNoneIsDue } from '../jobs/schedule.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { House, Part } from '../part.ts';
+import type { Capabilities, CatalogLine, Service } from '../services/define.ts';
+import { type Availability, availabilityOf } from '../services/registry.ts';
+import type { ConnectedUpstreams } from '../upstreams/index.ts';
+import { type CallStore, createCallStore } from './calls.ts';
+import { makeChallenge } from './challenge.ts';
+import { doorOf, x402Door } from './door.ts';
+import { createSettlementFinisher, type SettlementFinisher } from './finish-settlements.ts';
+import { createPaidCall, type PaidCall, type PaidCallParts } from './paid-call.ts';
+import type { Chains, Rail } from './rail.ts';
+import { createReconciler, type Reconciler } from './reconcile-calls.ts';
+import { paidCallRoutes } from './routes.ts';
+import type { AnswerSeal } from './sealed-answer.ts';
+import { createSettlementStore, type SettlementStore } from './settlements.ts';
+import { createUndeliveredCalls } from './undelivered.ts';
+
+const MAX_ANSWER_BYTES = 1_000_000;
+const DAY_MS = 86_400_000;
+const ANSWERS_DROPPED_AT_ONCE = 1_000;
+
+/** What the doors of the paid call share. */
+export type SharedByDoors = Omit<PaidCallParts, 'services' | 'rails' | 'door'>;
+
+export interface Sales extends Part {
+  calls: CallStore;
+  settlements: SettlementStore;
+  reconciler: Reconciler;
+  settlementFinisher: SettlementFinisher;
+  shared: SharedByDoors;
+  availability(service: Service): Availability;
+  catalog(): readonly CatalogLine[];
+  /** A door: what is sold there, for which rails, and how it speaks. */
+  open(door: Pick<PaidCallParts, 'services' | 'rails' | 'door'> & Partial<SharedByDoors>): PaidCall;
+}
+
+/** How calls are sold: the doors' common ground, what keeps their books in order, and what ends what they leave open. */
+export function openSales(
+  house: House,
+  settings: {
+    answerTtlMs: number;
+    refundAfterMs: number;
+    reconcileIntervalMs: number;
+    rateLimitPerAddress: number;
+    rateLimitPerKey: number;
+    maxConcurrentCalls: number;
+    maxConcurrentCallsPerKey: number;
+  },
+  needs: {
+    ledger: Ledger;
+    seal: AnswerSeal;
+    services: readonly Service[];
+    upstreams: ConnectedUpstreams;
+    /** Parts with something that services may ask of the house. */
+    capable: readonly Part[];
+    /** The chains of a rail by its name, where it has any here. */
+    chainsOf(rail: string): Chains | undefined;
+    addCreditAt(): readonly string[];
+    frozenBecause: PaidCallParts['frozenBecause'];
+  },
+): Sales {
+  const { pools, baseUrl, version, logger, metrics, nowMs } = house;
+  const { sql } = pools;
+  const { ledger, upstreams } = needs;
+  const { answerTtlMs, refundAfterMs, reconcileIntervalMs: intervalMs } = settings;
+  const replica = createReplica({
+    sql,
+    nowMs,
+    free: (transaction, id) => settlements.freeLeasesOf(transaction, id),
+    async ended() {
+      const released = await reconciler.releaseOfEnded();
+      logger.warn({ released }, 'another process has ended, and what it held is free');
+    },
+  });
+  const calls = createCallStore(pools, { nowMs, answerTtlMs, holder: replica.id });
+  const undelivered = createUndeliveredCalls(sql, nowMs);
+  const settlements = createSettlementStore(sql, nowMs, {
+    answersLastMs: answerTtlMs + refundAfterMs + DAY_MS,
+    holder: replica.id,
+  });
+  const reconciler: Reconciler = createReconciler({
+    ...{ calls, undelivered, ledger },
+    report: (outcome, count) => metrics.reconciled(outcome, count),
+  });
+  const settlementFinisher = createSettlementFinisher({
+    ...{ calls, settlements, ledger, refundAfterMs, nowMs },
+    chainsOf: needs.chainsOf,
+    report(outcome, { callId, network }) {
+      metrics.settlement(network, 'reconcile', outcome);
+      if (outcome === 'lost') logger.error({ callId, network }, 'a chain took a settlement back');
+      else if (outcome !== 'waiting' && outcome !== 'final')
+        logger.warn({ callId, network, outcome }, 'settlement');
+    },
+  });
+
+  const capabilities = needs.capable.flatMap(({ capability }) =>
+    capability === undefined ? [] : [capability],
+  );
+  const configured = capabilities.filter((each) => each.configured).map(({ name }) => name);
+  const availability = (service: Service) => availabilityOf(service, upstreams.health, configured);
+  const catalog = (): CatalogLine[] =>
+    needs.services.map((service) => ({
+      path: service.path,
+      name: service.name,
+      tag: service.tag,
+      priceUsd: service.priceUsd,
+      summary: service.summary,
+      example: service.example,
+      featured: service.featured,
+      available: availability(service).available,
+    }));
+  const shared: SharedByDoors = {
+    ...{ calls, settlements, refundAfterMs, availability, catalog, baseUrl, version, nowMs },
+    seal: needs.seal,
+    capabilitiesFor: (proof) =>
+      Object.fromEntries(capabilities.map(({ name, forPayer }) => [name, forPayer(proof)])) as {
+        [Name in keyof Capabilities]: Capabilities[Name] | undefined;
+      },
+    upstreams: upstreams.apis,
+    addressLimit: house.limitByAddress(settings.rateLimitPerAddress),
+    payerLimit: house.limit(settings.rateLimitPerKey),
+    maxConcurrent: settings.maxConcurrentCalls,
+    maxConcurrentPerPayer: settings.maxConcurrentCallsPerKey,
+    maxAnswerBytes: MAX_ANSWER_BYTES,
+    addCreditAt: needs.addCreditAt,
+    frozenBecause: needs.frozenBecause,
+    undelivered: (call) => reconciler.undelivered(call),
+    report(report) {
+      metrics.call(report);
+      const { error, priceMicros, ...line } = report;
+      // A fault of ours is an error; what a source or the database did is a warning; all else is business.
+      if (error === undefined) logger.info(line, 'paid call');
+      else
+        logger[report.outcome === 'failed' ? 'error' : 'warn']({ ...line, err: error }, 'paid call failed');
+    },
+  };
+  const doors: PaidCall[] = [];
+  return {
+    name: 'paid-call',
+    ...{ calls, settlements, reconciler, settlementFinisher, shared, availability, catalog },
+    open(door) {
+      const opened = createPaidCall({ ...shared, ...door, door: doorOf(house.sandbox, door.door) });
+      doors.push(opened);
+      return opened;
+    },
+    // First of all: while another part waits for a lock, what a lost process holds is given free.
+    prepare: (patience) => patience.take(replica.start),
+    jobs: [
+      { name: 'reconcile-calls', intervalMs, run: async () => void (await reconciler.run()) },
+      {
+        name: 'drop-expired-answers',
+        intervalMs: 60_000,
+        run: async (stopping) =>
+          void (await untilNoneIsDue(
+            ANSWERS_DROPPED_AT_ONCE,
+            () => calls.dropExpiredAnswers(ANSWERS_DROPPED_AT_ONCE),
+            stopping,
+          )),
+      },
+      {
+        name: 'finish-settlements',
+        intervalMs,
+        run: async (stopping) => void (await settlementFinisher.finish(stopping)),
+      },
+      {
+        name: 'watch-settlements',
+        intervalMs,
+        run: async (stopping) => void (await settlementFinisher.watch(stopping)),
+      },
+      {
+        name: 'pay-refunds',
+        intervalMs,
+        run: async (stopping) => void (await settlementFinisher.payRefunds(stopping)),
+      },
+    ],
+    watched: {
+      running: () => doors.reduce((sum, { running }) => sum + running, 0),
+      waitingForDatabase: () => calls.depth,
+      reservedMicros: calls.reservedMicros,
+      undelivered: async () => reconciler.unnoted().length + (await undelivered.waiting()),
+    },
+    async close() {
+      // What the last calls left open, or owe, is settled before the process is gone and with it what it remembers.
+      await reconciler
+        .run()
+        .catch((error: unknown) => logger.error({ err: error }, 'reconciling at the end failed'));
+      const lost = reconciler.unnoted();
+      if (lost.length > 0)
+        logger.error(
+          { calls: lost.map(({ id }) => id) },
+          'these calls may have been charged without an answer, and the database could not be told: refund those that are captured',
+        );
+      await replica.stop();
+    },
+  };
+}
+
+/** A door of services over HTTP, at one or several addresses. */
+export function servicesDoor(
+  house: House,
+  door: { name: string; prefixes: readonly string[]; services: readonly Service[]; paidCall: PaidCall },
+): Part {
+  const { prefixes, services, paidCall } = door;
+  return {
+    name: door.name,
+    routes: (http) => paidCallRoutes(http, { prefixes, services, paidCall, addressOf: house.addressOf }),
+  };
+}
+
+/** `/x402/`: everything on sale, by every rail. `/api/x402/` is where the oldest SDK looks. */
+export function openX402Door(
+  house: House,
+  { services, rails, sales }: { services: readonly Service[]; rails: readonly Rail[]; sales: Sales },
+): Part & { paidCall: PaidCall } {
+  const about = { baseUrl: house.baseUrl, servicesAvailable: () => services.length };
+  const door = x402Door((quote) => makeChallenge(quote, rails, about));
+  const paidCall = sales.open({ services, rails, door });
+  const prefixes = ['/x402', '/api/x402'];
+  return { ...servicesDoor(house, { name: 'x402-door', prefixes, services, paidCall }), paidCall };
+}

@@ -1,0 +1,61 @@
+/**
+ * What the server is put together from. `House` is what every part gets: small, made once, and without the ledger and
+ * the keys, which are handed only to parts that move money. A part is what a folder's `part.ts` opens; `app.ts` lists
+ * them, and what is not listed is off.
+ */
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
+import type { Pools } from './db/connection.ts';
+import type { StartPatience } from './db/start-patience.ts';
+import type { AddressReader } from './http/proxy-check.ts';
+import type { RateLimit } from './http/rate-limit.ts';
+import type { Job } from './jobs/schedule.ts';
+import type { Metrics, Watched } from './operations/metrics.ts';
+import type { PayerProof } from './paid-call/rail.ts';
+import type { Capabilities, Capability } from './services/define.ts';
+
+export interface House {
+  pools: Pools;
+  /** The public address, without a trailing slash. */
+  baseUrl: string;
+  version: string;
+  /** Whether the money is that of a sandbox. It is told to whoever is about to pay, and decides nothing else. */
+  sandbox: boolean;
+  logger: FastifyBaseLogger;
+  metrics: Metrics;
+  addresses: AddressReader;
+  /** Whose request it is. */
+  addressOf(request: FastifyRequest): string;
+  /** A new bound on something by any name; in this process. */
+  limit(perMinute: number): RateLimit;
+  /** A new bound on something by the caller's address; in this process. */
+  limitByAddress(perMinute: number): RateLimit;
+  nowMs(): number;
+}
+
+export interface Part {
+  name: string;
+  /** Asked before the server listens, in the order of the list. @throws StartError when it must not */
+  prepare?(patience: StartPatience): Promise<unknown>;
+  routes?(http: FastifyInstance): void;
+  jobs?: readonly Job[];
+  /** Goes on with transactions that another process left behind; asked every few seconds. */
+  resume?(): Promise<unknown>;
+  /** What services may ask of the house because of this part. */
+  capability?: PartCapability;
+  /** What an operator's gauges show of it. */
+  watched?: Partial<Watched>;
+  /** Null while it is ready for calls; else why it is not. */
+  notReady?(): Promise<string | null>;
+  /** No new calls come from here on. */
+  drain?(): void;
+  /** Lets go of what it holds, after the last request: the first of the list before the others. */
+  close?(): Promise<unknown>;
+}
+
+/** What the house can do for whoever pays. */
+export interface PartCapability {
+  name: Capability;
+  /** Whether services that require it are sold. */
+  configured: boolean;
+  forPayer(proof: PayerProof): Capabilities[Capability];
+}

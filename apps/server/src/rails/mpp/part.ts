@@ -1,0 +1,65 @@
+import { type Sales, servicesDoor } from '../../paid-call/part.ts';
+import type { Rail } from '../../paid-call/rail.ts';
+import type { House, Part } from '../../part.ts';
+import type { Service } from '../../services/define.ts';
+import type { X402Rail } from '../x402/x402.ts';
+import { mppDoor } from './door.ts';
+import { type MppRail, openMppRail } from './mpp.ts';
+import { mppAtTheWrongDoor } from './wrong-door.ts';
+
+/** Base: where the method evm settles. */
+const CHAIN_ID = 8453;
+
+/** Paying by the Machine Payments Protocol; `mpp` is null where it is off. */
+export function openMpp(
+  { pools, baseUrl, sandbox, metrics, nowMs }: House,
+  settings: Parameters<typeof openMppRail>[0],
+  { x402, services }: { x402: X402Rail; services: readonly Service[] },
+): Part & {
+  mpp: MppRail | null;
+  /** What it buys. */
+  sold: readonly Service[];
+  /** What other doors say to its credentials. */
+  elsewhere: readonly Rail[];
+} {
+  const mpp = openMppRail(settings, new URL(baseUrl).hostname, {
+    sql: pools.sql,
+    evm: x402.authorizations(CHAIN_ID),
+    sandbox,
+    nowMs,
+    report: (network, step, outcome) => metrics.settlement(network, step, outcome),
+  });
+  const sold = services.filter((service) => service.mpp);
+  const soldByMpp = (path: string) => sold.some((service) => service.path === path);
+  return {
+    name: 'mpp',
+    ...{ mpp, sold },
+    elsewhere: mpp === null ? [] : [mppAtTheWrongDoor({ baseUrl, soldByMpp })],
+    resume: async () => mpp?.resume(),
+    close: async () => mpp?.close(),
+  };
+}
+
+/** `/mpp/`: the services that can be paid by it, for all who can pay there. */
+export function openMppDoor(
+  house: House,
+  needs: { mpp: MppRail | null; sold: readonly Service[]; sales: Sales; x402: X402Rail; credits: Rail },
+): Part {
+  const { mpp, sold: services, sales, x402, credits } = needs;
+  const name = 'mpp-door';
+  if (mpp === null) return { name };
+  const door = mppDoor(mpp, [x402.rail], house.baseUrl);
+  const paidCall = sales.open({ services, rails: [mpp.rail, x402.rail, credits], door });
+  return servicesDoor(house, { name, prefixes: ['/mpp'], services, paidCall });
+}
+
+/** What documents say about MPP; null while it is off, or nothing is sold by it. */
+export function mppOfferOf(mpp: MppRail | null, sells: boolean) {
+  const [first, ...rest] = (mpp?.methods ?? []).map((each) => ({
+    ...each,
+    canRefund: mpp?.rail.chains?.canRefund(`eip155:${each.chainId}`) === true,
+  }));
+  if (first === undefined || !sells) return null;
+  const methods: [typeof first, ...(typeof first)[]] = [first, ...rest];
+  return { methods };
+}

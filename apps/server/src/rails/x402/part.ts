@@ -1,0 +1,60 @@
+import type { SettlementStore } from '../../paid-call/settlements.ts';
+import type { House, Part } from '../../part.ts';
+import type { Secrets } from '../../secrets/secrets.ts';
+import { ASSET_DECIMALS } from './networks.ts';
+import { receiptRoutes } from './routes.ts';
+import { createX402Rail, type X402Config, type X402Rail } from './x402.ts';
+
+const FACILITATORS_ASKED_EVERY_MS = 30_000;
+
+/** Paying from a wallet by x402. */
+export function openX402(
+  { pools, baseUrl, sandbox, metrics, nowMs }: House,
+  settings: X402Config,
+  { secrets }: { secrets: Secrets },
+): Part & { x402: X402Rail } {
+  const x402 = createX402Rail(settings, {
+    sql: pools.sql,
+    ...{ baseUrl, secrets, sandbox, nowMs },
+    report: (network, step, outcome) => metrics.settlement(network, step, outcome),
+  });
+  return {
+    name: 'x402',
+    x402,
+    prepare: x402.refresh,
+    jobs: [
+      { name: 'ask-facilitators', intervalMs: FACILITATORS_ASKED_EVERY_MS, run: x402.refresh },
+      { name: 'drop-sign-ins', intervalMs: 60_000, run: x402.dropExpired },
+    ],
+    resume: x402.resume,
+    close: x402.close,
+  };
+}
+
+/** What became of payments on chains, for whoever has a call's id. */
+export function openReceipts(
+  { addressOf, limitByAddress }: House,
+  { rateLimitPerAddress }: { rateLimitPerAddress: number },
+  { settlements }: { settlements: SettlementStore },
+): Part {
+  return {
+    name: 'receipts',
+    routes(http) {
+      receiptRoutes(http, { settlements, accountLimit: limitByAddress(rateLimitPerAddress), addressOf });
+    },
+  };
+}
+
+/** What documents say about x402; null while no chain is ready. */
+export function x402OfferOf(x402: X402Rail) {
+  const [first, ...rest] = x402.offered().map(({ network, payTo }) => ({
+    network: network.id,
+    name: network.name,
+    payTo,
+    asset: { symbol: 'USDC', address: network.asset, decimals: ASSET_DECIMALS },
+    canRefund: x402.rail.chains?.canRefund(network.id) === true,
+  }));
+  if (first === undefined) return null;
+  const networks: [typeof first, ...(typeof first)[]] = [first, ...rest];
+  return { facilitatorUrl: x402.facilitatorUrl, networks };
+}

@@ -1,0 +1,69 @@
+import type { Transaction } from '../db/connection.ts';
+import type { Keys } from '../keys/keys.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Sales } from '../paid-call/part.ts';
+import type { House, Part } from '../part.ts';
+import type { X402Rail } from '../rails/x402/x402.ts';
+import type { Availability } from '../services/registry.ts';
+import { topupDoor } from './door.ts';
+import { topupRail } from './rail.ts';
+import { topupRoutes } from './routes.ts';
+import { topupServices } from './services.ts';
+import { createTopups } from './topups.ts';
+
+const FOR_SALE: Availability = { available: true, reason: null, message: null, retryAfterMs: 0 };
+const NO_CHAIN: Availability = {
+  available: false,
+  reason: 'not_configured',
+  message:
+    'No chain is ready here on which USDC could be paid. GET /api/m2m/credits/trial gives a trial key.',
+  retryAfterMs: 60_000,
+};
+
+/** Credit for USDC: a door of its own to the paid call, for x402 alone. */
+export function openTopup(
+  house: House,
+  settings: { rateLimitPerAddress: number; reconcileIntervalMs: number },
+  needs: {
+    ledger: Ledger;
+    keys: Keys;
+    sales: Sales;
+    x402: Pick<X402Rail, 'rail' | 'offered'>;
+    /** Told within the commit that credited an account, such as to cover what it owes. */
+    credited(transaction: Transaction, accountId: bigint): Promise<void>;
+  },
+): Part {
+  const { baseUrl, logger, metrics, addressOf, nowMs } = house;
+  const { x402, ledger, keys, credited } = needs;
+  const topups = createTopups(house.pools.sql, {
+    ...{ ledger, keys, credited, nowMs },
+    report(outcome, callId) {
+      metrics.topup(outcome);
+      if (outcome === 'taken_back') logger.error({ callId }, 'the chain took back what had bought credit');
+      else if (outcome !== 'closed') logger.warn({ callId, outcome }, 'top-up');
+    },
+  });
+  const sold = topupServices(topups);
+  const rail = topupRail(x402.rail);
+  const paidCall = needs.sales.open({
+    services: sold.map(({ service }) => service),
+    rails: [rail],
+    door: topupDoor(rail, baseUrl),
+    availability: () => (x402.offered().length > 0 ? FOR_SALE : NO_CHAIN),
+    beforeAnswer: topups.grant,
+  });
+  return {
+    name: 'topup',
+    routes(http) {
+      const addressLimit = house.limitByAddress(settings.rateLimitPerAddress);
+      topupRoutes(http, { sold, paidCall, keys, addressLimit, addressOf, nowMs });
+    },
+    jobs: [
+      {
+        name: 'finish-topups',
+        intervalMs: settings.reconcileIntervalMs,
+        run: async () => void (await topups.finish()),
+      },
+    ],
+  };
+}
