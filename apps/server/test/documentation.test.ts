@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, normalize, sep } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { SERVER } from '../../../scripts/walls.ts';
 import { VARIABLES } from '../src/config.ts';
 import { CALL_ERRORS } from '../src/discovery/call-errors.ts';
 import { createMetrics } from '../src/operations/metrics.ts';
@@ -367,6 +368,41 @@ describe('docs/architecture.md', () => {
         rows.some((row) => row.split('|')[1]?.includes(`\`${name}/\``)),
         `${name}/ is not in the table of what may know what`,
       );
+    }
+  });
+
+  test('has the walls between folders as they are checked', () => {
+    const named = (path: string) => (path.startsWith('/') ? path.slice(1) : path);
+    const table = [
+      '| Folder or file | May know, beside itself, npm packages and Node | Because |',
+      '|---|---|---|',
+      ...SERVER.rooms.map(({ room, knows, because }) => {
+        const known = knows?.map((path) => `\`${named(path)}\``).join(', ') ?? 'everything';
+        return `| \`${room}\` | ${known === '' ? 'nothing' : known} | ${because} |`;
+      }),
+    ];
+    const start = document('docs/architecture.md').indexOf('| Folder or file |');
+    const shown = document('docs/architecture.md').slice(start).split('\n\n')[0]?.split('\n');
+    assert.deepEqual(shown, table, `Put this in place of the table:\n${table.join('\n')}\n`);
+  });
+
+  test('shows how a part is added, by a change that fits and is small', () => {
+    const [, change = ''] = /^```diff\n([\s\S]*?)^```/m.exec(document('docs/architecture.md')) ?? [];
+    const added = change.split('\n').filter((line) => line.startsWith('+'));
+    assert(added.length > 0 && added.length <= 10, `${added.length} lines`);
+    for (const file of change.split(/^--- /m).slice(1)) {
+      const [path = '', ...hunks] = file.split(/\n@@\n/);
+      let text = readFileSync(join(ROOT, path), 'utf8');
+      for (const hunk of hunks) {
+        const lines = hunk.replace(/\n$/, '').split('\n');
+        const before = lines.filter((line) => !line.startsWith('+')).map((line) => line.slice(1));
+        const after = lines.map((line) => line.slice(1));
+        const at = text.split(`\n${before.join('\n')}\n`);
+        assert.equal(at.length, 2, `${path} has ${at.length - 1} times:\n${before.join('\n')}`);
+        text = at.join(`\n${after.join('\n')}\n`);
+      }
+      for (const line of added.filter((each) => file.includes(each)))
+        assert(text.includes(line.slice(1)), line);
     }
   });
 

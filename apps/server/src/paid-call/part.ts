@@ -1,5 +1,5 @@
 import { createReplica } from '../db/replicas.ts';
-import { untilNoneIsDue } from '../jobs/schedule.ts';
+import { type Job, untilNoneIsDue } from '../jobs/schedule.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { House, Part } from '../part.ts';
 import type { Capabilities, CatalogLine, Service } from '../services/define.ts';
@@ -36,35 +36,64 @@ export interface Sales extends Part {
   open(door: Pick<PaidCallParts, 'services' | 'rails' | 'door'> & Partial<SharedByDoors>): PaidCall;
 }
 
+interface SalesSettings {
+  answerTtlMs: number;
+  refundAfterMs: number;
+  reconcileIntervalMs: number;
+  rateLimitPerAddress: number;
+  rateLimitPerKey: number;
+  maxConcurrentCalls: number;
+  maxConcurrentCallsPerKey: number;
+}
+
+interface SalesNeeds {
+  ledger: Ledger;
+  seal: AnswerSeal;
+  services: readonly Service[];
+  upstreams: ConnectedUpstreams;
+  /** Parts with something that services may ask of the house. */
+  capable: readonly Part[];
+  /** The chains of a rail by its name, where it has any here. */
+  chainsOf(rail: string): Chains | undefined;
+  addCreditAt(): readonly string[];
+  frozenBecause: PaidCallParts['frozenBecause'];
+}
+
 /** How calls are sold: the doors' common ground, what keeps their books in order, and what ends what they leave open. */
-export function openSales(
-  house: House,
-  settings: {
-    answerTtlMs: number;
-    refundAfterMs: number;
-    reconcileIntervalMs: number;
-    rateLimitPerAddress: number;
-    rateLimitPerKey: number;
-    maxConcurrentCalls: number;
-    maxConcurrentCallsPerKey: number;
-  },
-  needs: {
-    ledger: Ledger;
-    seal: AnswerSeal;
-    services: readonly Service[];
-    upstreams: ConnectedUpstreams;
-    /** Parts with something that services may ask of the house. */
-    capable: readonly Part[];
-    /** The chains of a rail by its name, where it has any here. */
-    chainsOf(rail: string): Chains | undefined;
-    addCreditAt(): readonly string[];
-    frozenBecause: PaidCallParts['frozenBecause'];
-  },
-): Sales {
-  const { pools, baseUrl, version, logger, metrics, nowMs } = house;
+export function openSales(house: House, settings: SalesSettings, needs: SalesNeeds): Sales {
+  const records = openRecords(house, settings, needs);
+  const { calls, settlements, undelivered, reconciler, settlementFinisher, replica } = records;
+  const shared = shareWithDoors(house, settings, needs, records);
+  const { availability, catalog } = shared;
+  const doors: PaidCall[] = [];
+  return {
+    name: 'paid-call',
+    ...{ calls, settlements, reconciler, settlementFinisher, shared, availability, catalog },
+    open(door) {
+      const opened = createPaidCall({ ...shared, ...door, door: doorOf(house.sandbox, door.door) });
+      doors.push(opened);
+      return opened;
+    },
+    // First of all: while another part waits for a lock, what a lost process holds is given free.
+    prepare: (patience) => patience.take(replica.start),
+    jobs: jobsOf(records, settings.reconcileIntervalMs),
+    watched: {
+      running: () => doors.reduce((sum, { running }) => sum + running, 0),
+      waitingForDatabase: () => calls.depth,
+      reservedMicros: calls.reservedMicros,
+      undelivered: async () => reconciler.unnoted().length + (await undelivered.waiting()),
+    },
+    close: () => endCalls(house, records),
+  };
+}
+
+type Records = ReturnType<typeof openRecords>;
+
+/** Where calls and settlements are written down, and who ends those that nobody waits for. */
+function openRecords(house: House, settings: SalesSettings, { ledger, chainsOf }: SalesNeeds) {
+  const { pools, logger, metrics, nowMs } = house;
   const { sql } = pools;
-  const { ledger, upstreams } = needs;
-  const { answerTtlMs, refundAfterMs, reconcileIntervalMs: intervalMs } = settings;
+  const { answerTtlMs, refundAfterMs } = settings;
   const replica = createReplica({
     sql,
     nowMs,
@@ -86,7 +115,7 @@ export function openSales(
   });
   const settlementFinisher = createSettlementFinisher({
     ...{ calls, settlements, ledger, refundAfterMs, nowMs },
-    chainsOf: needs.chainsOf,
+    chainsOf,
     report(outcome, { callId, network }) {
       metrics.settlement(network, 'reconcile', outcome);
       if (outcome === 'lost') logger.error({ callId, network }, 'a chain took a settlement back');
@@ -94,7 +123,19 @@ export function openSales(
         logger.warn({ callId, network, outcome }, 'settlement');
     },
   });
+  return { calls, settlements, undelivered, reconciler, settlementFinisher, replica };
+}
 
+/** What the doors of the paid call have in common, bounds among it: a payer has one share, whichever door it takes. */
+function shareWithDoors(
+  house: House,
+  settings: SalesSettings,
+  needs: SalesNeeds,
+  { calls, settlements, reconciler }: Records,
+): SharedByDoors {
+  const { baseUrl, version, logger, metrics, nowMs } = house;
+  const { upstreams } = needs;
+  const { refundAfterMs } = settings;
   const capabilities = needs.capable.flatMap(({ capability }) =>
     capability === undefined ? [] : [capability],
   );
@@ -111,7 +152,7 @@ export function openSales(
       featured: service.featured,
       available: availability(service).available,
     }));
-  const shared: SharedByDoors = {
+  return {
     ...{ calls, settlements, refundAfterMs, availability, catalog, baseUrl, version, nowMs },
     seal: needs.seal,
     capabilitiesFor: (proof) =>
@@ -136,65 +177,51 @@ export function openSales(
         logger[report.outcome === 'failed' ? 'error' : 'warn']({ ...line, err: error }, 'paid call failed');
     },
   };
-  const doors: PaidCall[] = [];
-  return {
-    name: 'paid-call',
-    ...{ calls, settlements, reconciler, settlementFinisher, shared, availability, catalog },
-    open(door) {
-      const opened = createPaidCall({ ...shared, ...door, door: doorOf(house.sandbox, door.door) });
-      doors.push(opened);
-      return opened;
+}
+
+function jobsOf({ calls, reconciler, settlementFinisher }: Records, intervalMs: number): Job[] {
+  return [
+    { name: 'reconcile-calls', intervalMs, run: async () => void (await reconciler.run()) },
+    {
+      name: 'drop-expired-answers',
+      intervalMs: 60_000,
+      run: async (stopping) =>
+        void (await untilNoneIsDue(
+          ANSWERS_DROPPED_AT_ONCE,
+          () => calls.dropExpiredAnswers(ANSWERS_DROPPED_AT_ONCE),
+          stopping,
+        )),
     },
-    // First of all: while another part waits for a lock, what a lost process holds is given free.
-    prepare: (patience) => patience.take(replica.start),
-    jobs: [
-      { name: 'reconcile-calls', intervalMs, run: async () => void (await reconciler.run()) },
-      {
-        name: 'drop-expired-answers',
-        intervalMs: 60_000,
-        run: async (stopping) =>
-          void (await untilNoneIsDue(
-            ANSWERS_DROPPED_AT_ONCE,
-            () => calls.dropExpiredAnswers(ANSWERS_DROPPED_AT_ONCE),
-            stopping,
-          )),
-      },
-      {
-        name: 'finish-settlements',
-        intervalMs,
-        run: async (stopping) => void (await settlementFinisher.finish(stopping)),
-      },
-      {
-        name: 'watch-settlements',
-        intervalMs,
-        run: async (stopping) => void (await settlementFinisher.watch(stopping)),
-      },
-      {
-        name: 'pay-refunds',
-        intervalMs,
-        run: async (stopping) => void (await settlementFinisher.payRefunds(stopping)),
-      },
-    ],
-    watched: {
-      running: () => doors.reduce((sum, { running }) => sum + running, 0),
-      waitingForDatabase: () => calls.depth,
-      reservedMicros: calls.reservedMicros,
-      undelivered: async () => reconciler.unnoted().length + (await undelivered.waiting()),
+    {
+      name: 'finish-settlements',
+      intervalMs,
+      run: async (stopping) => void (await settlementFinisher.finish(stopping)),
     },
-    async close() {
-      // What the last calls left open, or owe, is settled before the process is gone and with it what it remembers.
-      await reconciler
-        .run()
-        .catch((error: unknown) => logger.error({ err: error }, 'reconciling at the end failed'));
-      const lost = reconciler.unnoted();
-      if (lost.length > 0)
-        logger.error(
-          { calls: lost.map(({ id }) => id) },
-          'these calls may have been charged without an answer, and the database could not be told: refund those that are captured',
-        );
-      await replica.stop();
+    {
+      name: 'watch-settlements',
+      intervalMs,
+      run: async (stopping) => void (await settlementFinisher.watch(stopping)),
     },
-  };
+    {
+      name: 'pay-refunds',
+      intervalMs,
+      run: async (stopping) => void (await settlementFinisher.payRefunds(stopping)),
+    },
+  ];
+}
+
+/** What the last calls left open, or owe, is settled before the process is gone and with it what it remembers. */
+async function endCalls({ logger }: House, { reconciler, replica }: Records): Promise<void> {
+  await reconciler
+    .run()
+    .catch((error: unknown) => logger.error({ err: error }, 'reconciling at the end failed'));
+  const lost = reconciler.unnoted();
+  if (lost.length > 0)
+    logger.error(
+      { calls: lost.map(({ id }) => id) },
+      'these calls may have been charged without an answer, and the database could not be told: refund those that are captured',
+    );
+  await replica.stop();
 }
 
 /** A door of services over HTTP, at one or several addresses. */
