@@ -119,7 +119,7 @@ export const SERVER: House = {
     },
     {
       room: 'operations/',
-      knows: ['http/', 'paid-call/paid-call.ts', 'upstreams/http.ts', 'part.ts'],
+      knows: ['http/', 'paid-call/outcome.ts', 'upstreams/http.ts', 'part.ts'],
       because: 'What is watched is told by those who do it.',
     },
     {
@@ -219,7 +219,7 @@ export const SERVER: House = {
     {
       room: 'part.ts',
       knows: [
-        'db/connection.ts',
+        'db/{connection,start-patience}.ts',
         'http/{proxy-check,rate-limit}.ts',
         'jobs/schedule.ts',
         'operations/metrics.ts',

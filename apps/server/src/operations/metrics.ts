@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { CallReport } from '../paid-call/paid-call.ts';
+import type { CallReport } from '../paid-call/outcome.ts';
 import type { UpstreamHealth } from '../upstreams/http.ts';
 
 const MICROS = 1_000_000;

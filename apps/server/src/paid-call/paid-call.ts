@@ -17,7 +17,7 @@
  * and what cannot be delivered is sent back.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { databaseLost, invalidRequest, Problem, unavailable } from '../http/problem.ts';
+import { invalidRequest, Problem, unavailable } from '../http/problem.ts';
 import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
 import { NotBegun, QueueFull } from '../ledger/group-commit.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
@@ -32,6 +32,7 @@ import type { Challenge } from './challenge.ts';
 import { claimOn } from './claim.ts';
 import type { Door } from './door.ts';
 import { type Fate, tellFate } from './fate.ts';
+import { asProblem, CallerGone, type CallReport, tookTooLong } from './outcome.ts';
 import {
   type Chains,
   type ChainVerdict,
@@ -44,6 +45,7 @@ import {
   type Rail,
 } from './rail.ts';
 import { claimedFingerprint, fingerprintOf, readInput } from './request-body.ts';
+import { createPlaces, Deadline } from './running.ts';
 import type { AnswerSeal } from './sealed-answer.ts';
 import { mayBeInFlight, type Settlement, type SettlementStore } from './settlements.ts';
 
@@ -68,43 +70,10 @@ export interface PaidRequest {
   gone(): boolean;
 }
 
-/** Thrown when nobody is there any more to read an answer: the work is left undone, and nothing is charged. */
-class CallerGone extends Error {}
-
 export interface PaidAnswer {
   status: number;
   headers: Record<string, string>;
   body: string;
-}
-
-/** What became of a request, for metrics and the log. */
-export type CallOutcome =
-  | 'captured'
-  | 'replayed'
-  | 'unpaid'
-  | 'refused'
-  | 'invalid'
-  | 'no_answer'
-  | 'unavailable'
-  | 'limited'
-  | 'conflict'
-  | 'unsettled'
-  | 'failed'
-  | 'abandoned';
-
-export interface CallReport {
-  service: string;
-  rail: Payment['rail'] | 'none';
-  outcome: CallOutcome;
-  status: number;
-  durationMs: number;
-  priceMicros: bigint;
-  requestId: string;
-  callId: string | null;
-  /** Why a payment was refused, in the words that the caller got. */
-  reason?: string;
-  /** What went wrong inside, for the log; never shown to the caller. */
-  error?: unknown;
 }
 
 export interface PaidCallParts {
@@ -193,8 +162,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
     };
     quotes.set(service.path, { quote, challenge: parts.door.challenge(quote), revision: revision() });
   }
-  const runningBy = new Map<string, number>();
-  let running = 0;
+  const places = createPlaces(parts);
 
   function sold(service: Service) {
     const found = quotes.get(service.path);
@@ -216,31 +184,6 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
         reason: availability.reason,
       },
     );
-  }
-
-  /** Holds a place among the running calls; the answer gives it back. */
-  function enter(payment: Payment): () => void {
-    const own = runningBy.get(payment.limitBy) ?? 0;
-    if (own >= parts.maxConcurrentPerPayer) {
-      throw new Problem(
-        429,
-        'TOO_MANY_CONCURRENT_CALLS',
-        `At most ${parts.maxConcurrentPerPayer} calls of one payer run at once. Wait for one to end.`,
-        {
-          details: { charged: false, retryAfter: 1 },
-          headers: { 'retry-after': '1' },
-        },
-      );
-    }
-    if (running >= parts.maxConcurrent) throw unavailable('BUSY', 'Too many calls are running.', 1_000);
-    running += 1;
-    runningBy.set(payment.limitBy, own + 1);
-    return () => {
-      running -= 1;
-      const left = (runningBy.get(payment.limitBy) ?? 1) - 1;
-      if (left === 0) runningBy.delete(payment.limitBy);
-      else runningBy.set(payment.limitBy, left);
-    };
   }
 
   async function handle(request: PaidRequest): Promise<PaidAnswer> {
@@ -403,7 +346,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       return replay(quote, payment, earlier.callId, report, money);
     }
 
-    const leave = enter(payment);
+    const leave = places.enter(payment.limitBy);
     try {
       const call: OpenedCall = {
         id: newTransferId(parts.nowMs()),
@@ -965,7 +908,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
   return {
     handle,
     get running() {
-      return running;
+      return places.taken;
     },
   };
 }
@@ -975,89 +918,6 @@ function claimed(onChain: OnChainPayment, claim: Buffer | null): OnChainPayment 
   return claim === null
     ? onChain
     : { ...onChain, evidence: { ...onChain.evidence, claim: claim.toString('hex') } };
-}
-
-function tookTooLong(): Problem {
-  return unavailable('TOOK_TOO_LONG', 'The call took so long that its reservation was released.', 1_000);
-}
-
-/** A reason of its own, made once: the default one is an exception with a stack for every call that ends well. */
-const CALL_ENDED = new Error('the call has ended');
-
-/** The time a service has. Its signal is made when somebody asks for it: most services do not. */
-class Deadline {
-  #controller: AbortController | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #ended = false;
-
-  get signal(): AbortSignal {
-    this.#controller ??= new AbortController();
-    if (this.#ended) this.#controller.abort(CALL_ENDED);
-    return this.#controller.signal;
-  }
-
-  /** The work's result, or a failure once the time is over, whether the work heeds its signal or not. */
-  race<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.#timer = setTimeout(() => {
-        reject(
-          new ServiceFailure({
-            status: 503,
-            code: 'DEADLINE_EXCEEDED',
-            message: `No answer within ${timeoutMs / 1_000} s.`,
-            retryAfterMs: 5_000,
-          }),
-        );
-        this.end();
-      }, timeoutMs);
-      work.then(resolve, reject);
-    });
-  }
-
-  /** Whatever the service still does for this call has no reader any more. */
-  end(): void {
-    clearTimeout(this.#timer);
-    this.#ended = true;
-    this.#controller?.abort(CALL_ENDED);
-  }
-}
-
-function asProblem(error: unknown, report: CallReport): Problem {
-  if (error instanceof Problem) {
-    report.error = error.cause;
-    if (report.outcome === 'failed') {
-      if (error.status === 400 || error.status === 405) report.outcome = 'invalid';
-      else if (error.status === 429) report.outcome = 'limited';
-      else if (error.status === 503) report.outcome = 'unavailable';
-    }
-    return error;
-  }
-  if (error instanceof ServiceFailure) {
-    report.error = error.cause;
-    const fields = error.field === undefined ? [] : [{ field: error.field, message: error.message }];
-    const details = { ...(fields.length > 0 ? { fields } : {}), charged: false };
-    if (error.status === 404 || error.status === 422) report.outcome = 'no_answer';
-    else if (error.status === 400) report.outcome = 'invalid';
-    else if (error.status === 503) report.outcome = 'unavailable';
-    if (error.status === 503)
-      return unavailable(error.code, error.message, error.retryAfterMs ?? 5_000, details);
-    return new Problem(error.status, error.code, error.message, { details, cause: error });
-  }
-  if (error instanceof QueueFull) return unavailable('BUSY', 'The ledger is busy.', 1_000);
-  if (error instanceof NotBegun) {
-    report.outcome = 'unavailable';
-    report.error = error;
-    return error.why === 'locked'
-      ? unavailable('ACCOUNT_BUSY', 'Somebody else is changing this account.', 2_000)
-      : unavailable('LEDGER_UNAVAILABLE', 'The ledger does not answer.', 2_000);
-  }
-  report.error = error;
-  const lost = databaseLost(error);
-  if (lost !== null) {
-    report.outcome = 'unavailable';
-    return lost;
-  }
-  return new Problem(500, 'SERVICE_ERROR', 'The service failed.');
 }
 
 /** Whether a request may be the repeat of one that was charged: a chain's payment, or one with a key of its own. */
