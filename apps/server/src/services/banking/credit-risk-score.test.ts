@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { type Hex, numberToHex, parseEther } from 'viem';
+import { BaseError, type Hex, numberToHex, parseEther } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
 import { ServiceFailure } from '../../words/failure.ts';
-import { down } from '../run-context.fixture.ts';
+import { down, type FakeUpstreams } from '../run-context.fixture.ts';
 import { listsOf, party } from '../shared/screening/lists.fixture.ts';
 import {
   buy,
@@ -39,10 +39,15 @@ interface Told {
   sanctioned: boolean;
 }
 
-async function rate(body: Record<string, unknown>, using = lists, now = Date.now()) {
+async function rate(
+  body: Record<string, unknown>,
+  using = lists,
+  now = Date.now(),
+  more: FakeUpstreams = {},
+) {
   const prices = pricesOf({ [ETH]: 2_000, [USDC_COIN]: 1 }, now);
   const made = await buy(creditRiskScore, body, {
-    ...walletContext(chain, { defillama: prices }, now),
+    ...walletContext(chain, { defillama: prices, ...more }, now),
     lists: using,
   });
   const fits = creditRiskScore.output.safeParse(made.fields);
@@ -95,6 +100,15 @@ describe('credit-risk-score', () => {
       bytecode: answering([collateral, 0n, 0n, 8_000n, 7_500n, 2n ** 256n - 1n]),
     });
     assert.equal((await rate({ walletAddress: WALLET })).defi?.aave.healthFactor, null);
+    // A node that lets nobody search its events: no liquidation is known, and none is ruled out.
+    const { base } = chain.upstreams;
+    const silent = async () => {
+      throw new BaseError('eth_getLogs is not served');
+    };
+    const mute = { ...base, client: { ...base.client, getLogs: silent } as typeof base.client };
+    const unsearched = await rate({ walletAddress: WALLET }, lists, Date.now(), { base: mute });
+    assert.equal(unsearched.defi?.aave.liquidations, null);
+    assert.equal(unsearched.factors.find(({ factor }) => factor === 'NO_LIQUIDATIONS')?.points, null);
     await chain.client.setCode({ address: AAVE_POOL, bytecode: '0x' });
   });
 
