@@ -41,6 +41,18 @@ interface Patience {
 const REQUEST: Patience = { deadlineMs: 4_000, statementMs: 3_500, lockMs: 2_000 };
 /** A batch is sent again on a new connection while its callers still wait; its statement waits for no lock. */
 const COMMIT: Patience = { deadlineMs: 3_000, statementMs: 2_800, lockMs: 500 };
+/**
+ * How batches are planned: once, because planning anew takes longer than running, and by keys alone, because a plan that is
+ * made while the tables are empty is kept for when they are not. Set here, it costs a batch nothing.
+ */
+const COMMIT_PLANS = {
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  enable_bitmapscan: 'off',
+  jit: 'off',
+};
 /** Proofs of the books and migrations. */
 const PATIENT: Patience = {
   deadlineMs: 900_000,
@@ -64,10 +76,11 @@ export interface Pools {
 /** Opens the pools. @param maxConnections of those for requests and commits together */
 export function connectPools(url: string, maxConnections: number): Pools {
   const silence = createSilence();
-  const open = (max: number, patience: Patience) => openPool(url, Math.max(1, max), patience, silence);
+  const open = (max: number, patience: Patience, settings = {}) =>
+    openPool(url, Math.max(1, max), patience, silence, settings);
   return {
     sql: open(maxConnections - COMMIT_CONNECTIONS, REQUEST),
-    commits: open(COMMIT_CONNECTIONS, COMMIT),
+    commits: open(COMMIT_CONNECTIONS, COMMIT, COMMIT_PLANS),
     patient: open(PATIENT_CONNECTIONS, PATIENT),
     silence,
   };
@@ -103,10 +116,16 @@ export function isLockTimeout(error: unknown): boolean {
  * @param maxConnections the size of the pool
  */
 export function connectDatabase(url: string, maxConnections: number): Database {
-  return openPool(url, maxConnections, PATIENT, createSilence());
+  return openPool(url, maxConnections, PATIENT, createSilence(), {});
 }
 
-function openPool(url: string, maxConnections: number, patience: Patience, silence: Silence): Database {
+function openPool(
+  url: string,
+  maxConnections: number,
+  patience: Patience,
+  silence: Silence,
+  settings: Record<string, string>,
+): Database {
   const { plainUrl, endpoints, tls } = readUrl(url);
   const sockets = createSocketPool({
     endpoints,
@@ -133,6 +152,7 @@ function openPool(url: string, maxConnections: number, patience: Patience, silen
       lock_timeout: patience.lockMs,
       idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
       TimeZone: 'UTC',
+      ...settings,
     },
   };
   let pool = postgres(plainUrl, options) as unknown as Database;

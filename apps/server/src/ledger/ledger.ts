@@ -6,6 +6,7 @@ import {
   type Pools,
   type Transaction,
 } from '../db/connection.ts';
+import { piece, templateOf } from '../db/piece.ts';
 import { HOUSE_ACCOUNTS, type HouseAccount, isHouseAccount } from './accounts.ts';
 import { GroupCommit } from './group-commit.ts';
 
@@ -87,7 +88,7 @@ export interface Ledger {
   openAccount(transaction: Transaction): Promise<bigint>;
   /**
    * Moves money, in one commit with the transfers of other requests. Together with `transferWithin` the only way,
-   * but for paid calls, whose transfers travel with their calls (see `calls_apply`).
+   * but for paid calls, whose transfers travel with their calls (see `paid-call/call-batch.ts`).
    *
    * @throws QueueFull or NotBegun, when nothing was done; any other error when that is not known
    */
@@ -119,7 +120,10 @@ interface Applied {
 
 /** The ledger on a database. `nowMs` stamps transfers. */
 export function createLedger({ sql, commits: connection }: Pools, nowMs: () => number): Ledger {
-  /** @param wait whether for an account that somebody else holds; if not, its transfers are `locked` */
+  /**
+   * @param wait whether for an account that somebody else holds; if not, its transfers are `locked`, and the connection is
+   * one of group commits, which plans as these need it
+   */
   async function apply(
     on: Database | Transaction,
     batch: readonly Transfer[],
@@ -128,16 +132,19 @@ export function createLedger({ sql, commits: connection }: Pools, nowMs: () => n
     const column = (pick: (transfer: Transfer) => Parameters<typeof arrayLiteral>[0][number]) =>
       arrayLiteral(batch.map(pick));
     const house = (transfer: Transfer) => HOUSE_ACCOUNTS[transfer.house];
-    const [applied] = await on<Applied[]>`
-      select status, available from ledger_apply(
-        ${column((t) => t.accountId)}::text::bigint[], ${column((t) => t.id)}::text::uuid[],
-        ${column((t) => PHASES[t.phase])}::text::smallint[],
-        ${column((t) => (t.side === 'debit' ? t.accountId : house(t)))}::text::bigint[],
-        ${column((t) => (t.side === 'debit' ? house(t) : t.accountId))}::text::bigint[],
-        ${column((t) => t.amountMicros)}::text::bigint[], ${column((t) => t.code)}::text::text[],
-        ${column((t) => t.note ?? null)}::text::text[], null, null, ${new Date(nowMs()).toISOString()}::timestamptz,
-        false, ${wait}
-      )`;
+    const anyNote = batch.some(({ note }) => note !== undefined);
+    const transfers = piece`
+      ${column((t) => t.accountId)}::text::bigint[], ${column((t) => t.id)}::text::uuid[],
+      ${column((t) => PHASES[t.phase])}::text::smallint[],
+      ${column((t) => (t.side === 'debit' ? t.accountId : house(t)))}::text::bigint[],
+      ${column((t) => (t.side === 'debit' ? house(t) : t.accountId))}::text::bigint[],
+      ${column((t) => t.amountMicros)}::text::bigint[], ${column((t) => t.code)}::text::text[],
+      ${anyNote ? column((t) => t.note ?? null) : null}::text::text[], null, null,
+      ${new Date(nowMs()).toISOString()}::timestamptz`;
+    const statement = wait
+      ? piece`select status, available from ledger_apply(${transfers})`
+      : piece`select status, available from ledger_apply_planned(${transfers}, false)`;
+    const [applied] = await on<Applied[]>(...templateOf(statement));
     return batch.map((_, index) => {
       const status = STATUSES[applied?.status[index] ?? -1];
       if (status === undefined) throw new Error(`ledger_apply answered ${applied?.status[index]}`);

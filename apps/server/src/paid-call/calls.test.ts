@@ -7,7 +7,8 @@ import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
 import { NotBegun } from '../ledger/group-commit.ts';
 import { createLedger, type Ledger } from '../ledger/ledger.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
-import { type CallStore, type CallToBegin, createCallStore } from './calls.ts';
+import type { CallToBegin } from './call-steps.ts';
+import { type CallStore, createCallStore } from './calls.ts';
 
 const PRICE = 10_000n;
 /** What a stranger's lock may cost whoever needs another one. */

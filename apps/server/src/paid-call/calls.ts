@@ -1,108 +1,20 @@
 /**
  * The table of paid calls, and the one way to change it. A call and its money move in the same commit, and many
- * calls share one: see `calls_apply` in `db/migrations/012_without_waiting.sql`.
+ * calls share one: see `call-batch.ts`.
  */
-import { arrayLiteral } from '../db/array-literal.ts';
 import { COMMIT_CONNECTIONS, isRefusal, type Pools } from '../db/connection.ts';
-import { HOUSE_ACCOUNTS, type HouseAccount, houseAccountName, isHouseAccount } from '../ledger/accounts.ts';
+import { type HouseAccount, houseAccountName, isHouseAccount } from '../ledger/accounts.ts';
 import { GroupCommit } from '../ledger/group-commit.ts';
-import type { OnChainPayment } from './rail.ts';
-
-export interface CallToBegin {
-  /** Also the id of its transfer. */
-  id: string;
-  /** The account that pays, and whose limit is at stake. */
-  accountId: bigint;
-  /** The key that was presented, whose status, expiry and caps are checked in the same statement; null: none. */
-  keyId: bigint | null;
-  rail: string;
-  service: string;
-  priceMicros: bigint;
-  revenue: HouseAccount;
-  /** What makes this payment itself: null for a call that is bought without a way to ask for it again. */
-  identity: string | null;
-  /** What a chain takes at most once; null where no chain is asked. The same payment under two names has one. */
-  paymentKey: string | null;
-  /** SHA-256 of the request, 32 bytes; needed with an identity. */
-  fingerprint: Buffer | null;
-  /** From when the reconciler may release it. */
-  ttlMs: number;
-}
-
-export type BeginOutcome =
-  | { status: 'authorized'; availableMicros: bigint }
-  | { status: 'insufficient'; availableMicros: bigint }
-  | { status: 'above_day_cap' | 'above_call_cap' | 'key_revoked' | 'key_expired' | 'key_frozen' }
-  /** This payment has its answer already: read it with `answerOf`. */
-  | { status: 'answered'; callId: string }
-  /** This payment is with the chain: whoever may lease its settlement can go on with it. */
-  | { status: 'settling'; callId: string }
-  /** The same request with the same payment is running now, here or on another replica. */
-  | { status: 'running' }
-  /** The payment was made for another request. */
-  | { status: 'other_request' };
-
-export interface StoredAnswer {
-  status: number;
-  headers: Record<string, string>;
-  body: string;
-}
-
-/** A call whose money a chain must move: from here on only what the chain says can end it. */
-export interface CallToKeep {
-  id: string;
-  accountId: bigint;
-  rail: string;
-  payment: OnChainPayment;
-  /** The answer, withheld until the money has come; null when the service runs only after that. */
-  answer: StoredAnswer | null;
-  /** For how long nobody else may settle it. */
-  leaseMs: number;
-}
-
-export type KeepOutcome =
-  | { status: 'kept' }
-  /** It took too long and was released. */
-  | { status: 'not_open' };
-
-export interface CallToFinish {
-  id: string;
-  accountId: bigint;
-  service: string;
-  priceMicros: bigint;
-  revenue: HouseAccount;
-  /** True: the price is taken. False: it is given back. */
-  capture: boolean;
-  /** Why it was released, or `answered`. */
-  outcome: string;
-  /** Kept for as long as the same payment may ask again; null when nobody can, or when it was kept before. */
-  answer: StoredAnswer | null;
-  /** Of a call that was kept: where its money moved, or null when it never will. Absent for a call that was not. */
-  settled?: { transaction: string; blockNumber: bigint | null } | null;
-}
-
-export type FinishOutcome =
-  | { status: 'done'; availableMicros: bigint }
-  /** Somebody else ended it the other way: for a capture, it had been released because it took too long. */
-  | { status: 'not_open' };
-
-type Work =
-  | { kind: 'begin'; call: CallToBegin }
-  | { kind: 'keep'; call: CallToKeep }
-  | { kind: 'finish'; call: CallToFinish };
-/** Somebody else holds what it needs, and nothing was done: it is tried again, and no caller hears of it. */
-type Locked = { status: 'locked' };
-type Outcome = BeginOutcome | KeepOutcome | FinishOutcome | Locked;
-type Cell = Parameters<typeof arrayLiteral>[0][number];
-
-interface Applied {
-  b_status: number[];
-  b_available: bigint[];
-  b_answered: string[];
-  k_status: number[];
-  f_status: number[];
-  f_available: bigint[];
-}
+import { applyCalls, type CallWork, type CallWorkOutcome } from './call-batch.ts';
+import type {
+  BeginOutcome,
+  CallToBegin,
+  CallToFinish,
+  CallToKeep,
+  FinishOutcome,
+  KeepOutcome,
+  StoredAnswer,
+} from './call-steps.ts';
 
 /** A call that was authorized and never ended, as the reconciler finds it. */
 export interface OpenCall {
@@ -162,7 +74,7 @@ export function createCallStore(
   const { nowMs, answerTtlMs, holder = () => null } = options;
   const now = () => new Date(nowMs()).toISOString();
 
-  const commits = new GroupCommit<Work, Outcome>({
+  const commits = new GroupCommit<CallWork, CallWorkOutcome>({
     maxBatch: 512,
     isRefusal,
     maxFlights: COMMIT_CONNECTIONS,
@@ -181,49 +93,7 @@ export function createCallStore(
       if (kind === 'begin' && call.paymentKey !== null) keys.push(`${call.accountId} key ${call.paymentKey}`);
       return keys;
     },
-    async flush(batch) {
-      const begins = batch.filter((work) => work.kind === 'begin').map((work) => work.call);
-      const keeps = batch.filter((work) => work.kind === 'keep').map((work) => work.call);
-      const finishes = batch.filter((work) => work.kind === 'finish').map((work) => work.call);
-      const b = (pick: (call: CallToBegin) => Cell) => arrayLiteral(begins.map(pick));
-      const k = (pick: (call: CallToKeep) => Cell) => arrayLiteral(keeps.map(pick));
-      const f = (pick: (call: CallToFinish) => Cell) => arrayLiteral(finishes.map(pick));
-      const [applied] = await connection<Applied[]>`
-        select * from calls_apply(
-          ${b((c) => c.accountId)}::text::bigint[], ${b((c) => c.id)}::text::uuid[],
-          ${b((c) => c.keyId)}::text::bigint[], ${b((c) => c.rail)}::text::text[],
-          ${b((c) => c.service)}::text::text[], ${b((c) => c.priceMicros)}::text::bigint[],
-          ${b((c) => HOUSE_ACCOUNTS[c.revenue])}::text::bigint[], ${b((c) => c.identity)}::text::text[],
-          ${b((c) => c.paymentKey)}::text::text[],
-          ${b((c) => hexOf(c.fingerprint))}::text::bytea[], ${b((c) => c.ttlMs)}::text::integer[],
-          ${k((c) => c.accountId)}::text::bigint[], ${k((c) => c.id)}::text::uuid[],
-          ${k((c) => c.rail)}::text::text[], ${k((c) => c.payment.network)}::text::text[],
-          ${k((c) => c.payment.asset)}::text::text[], ${k((c) => c.payment.payer)}::text::text[],
-          ${k((c) => c.payment.payTo)}::text::text[], ${k((c) => c.payment.amountUnits)}::text::bigint[],
-          ${k((c) => JSON.stringify(c.payment.evidence))}::text::text[],
-          ${k((c) => new Date(c.payment.deadAfterMs).toISOString())}::text::timestamptz[],
-          ${k((c) => c.leaseMs)}::text::integer[], ${k((c) => c.answer?.status ?? null)}::text::smallint[],
-          ${k((c) => (c.answer === null ? null : JSON.stringify(c.answer.headers)))}::text::text[],
-          ${k((c) => c.answer?.body ?? null)}::text::text[],
-          ${f((c) => c.accountId)}::text::bigint[], ${f((c) => c.id)}::text::uuid[],
-          ${f((c) => (c.capture ? 3 : 4))}::text::smallint[], ${f((c) => c.priceMicros)}::text::bigint[],
-          ${f((c) => HOUSE_ACCOUNTS[c.revenue])}::text::bigint[], ${f((c) => c.service)}::text::text[],
-          ${f((c) => c.outcome)}::text::text[], ${f((c) => c.settled !== undefined)}::text::boolean[],
-          ${f((c) => c.settled?.transaction ?? null)}::text::text[],
-          ${f((c) => c.settled?.blockNumber ?? null)}::text::bigint[], ${f((c) => c.answer?.status ?? null)}::text::smallint[],
-          ${f((c) => (c.answer === null ? null : JSON.stringify(c.answer.headers)))}::text::text[],
-          ${f((c) => c.answer?.body ?? null)}::text::text[],
-          ${`${answerTtlMs} milliseconds`}::interval, ${now()}::timestamptz, ${textOf(holder())}::text::bigint
-        )`;
-      if (applied === undefined) throw new Error('calls_apply answered nothing');
-      let nextBegin = 0;
-      let nextKeep = 0;
-      let nextFinish = 0;
-      return batch.map(({ kind }) => {
-        if (kind === 'begin') return beginOutcome(applied, nextBegin++);
-        return kind === 'keep' ? keepOutcome(applied, nextKeep++) : finishOutcome(applied, nextFinish++);
-      });
-    },
+    flush: (batch) => applyCalls(connection, batch, { answerTtlMs, nowMs: nowMs(), holder: holder() }),
   });
 
   return {
@@ -327,67 +197,4 @@ function openCall(row: OpenRow): OpenCall {
     priceMicros: row.price_micros,
     revenue,
   };
-}
-
-function textOf(id: bigint | null): string | null {
-  return id === null ? null : String(id);
-}
-
-function hexOf(bytes: Buffer | null): string | null {
-  return bytes === null ? null : `\\x${bytes.toString('hex')}`;
-}
-
-function keepOutcome(applied: Applied, index: number): KeepOutcome | Locked {
-  const status = applied.k_status[index];
-  if (status === 0) return { status: 'kept' };
-  if (status === 1) return { status: 'not_open' };
-  if (status === 2) return { status: 'locked' };
-  throw new Error(`calls_apply answered the unknown status ${status}`);
-}
-
-function finishOutcome(applied: Applied, index: number): FinishOutcome | Locked {
-  const status = applied.f_status[index];
-  if (status === 0) return { status: 'done', availableMicros: applied.f_available[index] ?? 0n };
-  if (status === 1) return { status: 'not_open' };
-  if (status === 2) return { status: 'locked' };
-  throw new Error(`calls_apply answered the unknown status ${status}`);
-}
-
-function beginOutcome(applied: Applied, index: number): BeginOutcome | Locked {
-  const availableMicros = applied.b_available[index] ?? 0n;
-  const status = applied.b_status[index];
-  switch (status) {
-    case 0:
-      return { status: 'authorized', availableMicros };
-    case 1:
-      return { status: 'insufficient', availableMicros };
-    case 2:
-      return { status: 'above_day_cap' };
-    case 10:
-      return { status: 'key_revoked' };
-    case 11:
-      return { status: 'key_expired' };
-    case 12:
-      return { status: 'key_frozen' };
-    case 13:
-      return { status: 'above_call_cap' };
-    case 20: {
-      const callId = applied.b_answered[index];
-      if (callId === undefined) throw new Error('an answered call has no id');
-      return { status: 'answered', callId };
-    }
-    case 23: {
-      const callId = applied.b_answered[index];
-      if (callId === undefined) throw new Error('a call that is with the chain has no id');
-      return { status: 'settling', callId };
-    }
-    case 21:
-      return { status: 'running' };
-    case 22:
-      return { status: 'other_request' };
-    case 30:
-      return { status: 'locked' };
-    default:
-      throw new Error(`calls_apply answered the unknown status ${status}`);
-  }
 }

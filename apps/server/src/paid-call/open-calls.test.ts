@@ -6,7 +6,8 @@ import { refundsOf } from '../../test/fire/money.fixture.ts';
 import { proveBooks } from '../ledger/books.ts';
 import { createLedger, type Ledger } from '../ledger/ledger.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
-import { type CallStore, type CallToBegin, createCallStore } from './calls.ts';
+import type { CallToBegin } from './call-steps.ts';
+import { type CallStore, createCallStore } from './calls.ts';
 import { createReconciler } from './reconcile-calls.ts';
 import { createUndeliveredCalls } from './undelivered.ts';
 

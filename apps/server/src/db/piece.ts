@@ -1,0 +1,33 @@
+/** A statement that is put together from pieces, and still given to the driver as one: its text, and the values in it. */
+export interface Piece {
+  /** One more than there are values. */
+  readonly strings: readonly string[];
+  readonly values: readonly Value[];
+}
+
+type Value = string | null;
+
+/** A piece of a statement: text with values, and with pieces. Text that comes from outside is a value, never a piece. */
+export function piece(strings: TemplateStringsArray, ...parts: readonly (Value | Piece)[]): Piece {
+  const texts = [strings[0] ?? ''];
+  const values: Value[] = [];
+  for (const [index, part] of parts.entries()) {
+    const next = strings[index + 1] ?? '';
+    if (part === null || typeof part === 'string') {
+      values.push(part);
+      texts.push(next);
+      continue;
+    }
+    const [first = '', ...rest] = part.strings;
+    texts[texts.length - 1] += first;
+    texts.push(...rest);
+    texts[texts.length - 1] += next;
+    values.push(...part.values);
+  }
+  return { strings: texts, values };
+}
+
+/** As a tag for templates is called: `sql<Row[]>(...templateOf(statement))`. */
+export function templateOf({ strings, values }: Piece): [TemplateStringsArray, ...Value[]] {
+  return [Object.assign([...strings], { raw: strings }), ...values];
+}
