@@ -22,7 +22,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { isAlive } from './is-alive.ts';
@@ -35,6 +35,8 @@ const LOG_LIMIT_BYTES = 5_000_000;
 const CANNOT_CONNECT_NOW = '57P03';
 const USER = 'farebox';
 const DATABASE = 'farebox';
+/** A longer path does not fit into a socket's address (macOS has 104 bytes for it, with one for its end). */
+const MAX_SOCKET_PATH_BYTES = 103;
 /** The uid of `nobody`: who PostgreSQL runs as when we are root and may not make user namespaces. */
 const NOBODY = 65_534;
 
@@ -62,6 +64,8 @@ const SETTINGS = {
 export interface EmbeddedPostgres {
   /** A connection address with its password: for programs, never for a log. */
   url: string;
+  /** The same for this machine alone: by its Unix socket, which costs less than TCP, where it has one. */
+  localUrl: string;
   port: number;
   /** Of the server's first process. */
   pid: number;
@@ -87,11 +91,11 @@ export async function startEmbeddedPostgres(directory: string): Promise<Embedded
 
   const running = runningServer(data);
   if (running !== null && (await contact(urlOf(home, running.port))) === 'ready') {
-    return { ...running, url: urlOf(home, running.port), started: false, stop: async () => {} };
+    return { ...running, ...addressesOf(home, running.port), started: false, stop: async () => {} };
   }
   const port = await freePort();
   const pid = await launch(home, port, READY_TIMEOUT_MS);
-  return { url: urlOf(home, port), port, pid, started: true, stop: () => stopServer(data) };
+  return { ...addressesOf(home, port), port, pid, started: true, stop: () => stopServer(data) };
 }
 
 /**
@@ -123,9 +127,35 @@ export class FolderGone extends Error {
   }
 }
 
-function urlOf(home: string, port: number): string {
+/** It did not start in its time, and did not say why. */
+export class SaidNothing extends Error {
+  constructor(cause: unknown) {
+    super('PostgreSQL did not start, and said nothing', { cause });
+  }
+}
+
+function urlOf(home: string, port: number, host = '127.0.0.1'): string {
   const password = readFileSync(join(home, 'password'), 'utf8').trim();
-  return `postgres://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
+  return `postgres://${USER}:${password}@${host}:${port}/${DATABASE}`;
+}
+
+/** How a server that runs is reached. One that an earlier version started has no socket. */
+function addressesOf(home: string, port: number): { url: string; localUrl: string } {
+  const url = urlOf(home, port);
+  const hasSocket = existsSync(socketOf(home, port));
+  return { url, localUrl: hasSocket ? urlOf(home, port, encodeURIComponent(resolve(home))) : url };
+}
+
+/** Below our own folder, which nobody else may enter. */
+function socketOf(home: string, port: number): string {
+  return join(resolve(home), `.s.PGSQL.${port}`);
+}
+
+/** Empty where there can be none: what a path may hold, a list of paths and an address may not. */
+function socketFolder(home: string, port: number): string {
+  const path = socketOf(home, port);
+  const fits = Buffer.byteLength(path) <= MAX_SOCKET_PATH_BYTES && !/[,:"]/.test(path);
+  return fits && process.platform !== 'win32' ? resolve(home) : '';
 }
 
 /** Starts the server and waits until it takes connections. @returns the id of its first process */
@@ -135,7 +165,7 @@ async function launch(home: string, port: number, readyWithinMs: number): Promis
   const binaries = await findBinaries();
   endOrphans(data);
   if (existsSync(log) && statSync(log).size > LOG_LIMIT_BYTES) renameSync(log, `${log}.old`);
-  const settings = { ...SETTINGS, port: String(port), unix_socket_directories: '' };
+  const settings = { ...SETTINGS, port: String(port), unix_socket_directories: socketFolder(home, port) };
   const output = openSync(log, 'a');
   const args = [
     '-D',
@@ -151,6 +181,7 @@ async function launch(home: string, port: number, readyWithinMs: number): Promis
   } catch (error) {
     child.kill('SIGKILL');
     const words = existsSync(log) ? readFileSync(log, 'utf8').slice(logged).trim() : '';
+    if (words === '') throw new SaidNothing(error);
     throw new Error(`PostgreSQL did not start:\n${words.split('\n').slice(-8).join('\n')}`, { cause: error });
   }
   return runningServer(data)?.pid ?? child.pid ?? 0;

@@ -8,6 +8,7 @@ import {
   type EmbeddedPostgres,
   FolderGone,
   restartEmbeddedPostgres,
+  SaidNothing,
   stopEmbeddedPostgres,
 } from '../../../../packages/process/src/embedded-postgres.ts';
 import { isAlive } from '../../../../packages/process/src/is-alive.ts';
@@ -45,13 +46,16 @@ export function keepEmbeddedPostgres(
   async function bringBack(): Promise<void> {
     const endedAtMs = performance.now();
     const leftMs = () => endedAtMs + BACK_WITHIN_MS - performance.now();
+    let why: unknown;
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LAST_PAUSE_MS)) {
       try {
         pid = await restartEmbeddedPostgres(directory, embedded.port, Math.max(leftMs(), 0));
         stop = () => stopEmbeddedPostgres(directory);
         return report({ what: 'back', pid, afterMs: Math.round(performance.now() - endedAtMs) });
       } catch (error) {
-        if (stopping.signal.aborted || error instanceof FolderGone || leftMs() < pauseMs) throw error;
+        // The last attempt has the least time, and may be too short for a reason that an earlier one gave.
+        if (why === undefined || !(error instanceof SaidNothing)) why = error;
+        if (stopping.signal.aborted || error instanceof FolderGone || leftMs() < pauseMs) throw why;
         await pause(pauseMs);
       }
     }

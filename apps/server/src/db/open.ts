@@ -46,7 +46,7 @@ export async function openDatabase(
     embedded === null || options.report === undefined
       ? null
       : keepEmbeddedPostgres(config.dataDir, embedded, options.report);
-  const pools = connectPools(config.databaseUrl ?? embedded?.url ?? '', config.databaseMaxConnections);
+  const pools = connectPools(config.databaseUrl ?? embedded?.localUrl ?? '', config.databaseMaxConnections);
   const close = async () => {
     await endPools(pools, STATEMENTS_END_WITHIN_S);
     await (keeper ?? embedded)?.stop();

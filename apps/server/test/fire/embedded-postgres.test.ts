@@ -9,7 +9,10 @@ import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
-import { stopEmbeddedPostgres } from '../../../../packages/process/src/embedded-postgres.ts';
+import {
+  startEmbeddedPostgres,
+  stopEmbeddedPostgres,
+} from '../../../../packages/process/src/embedded-postgres.ts';
 import { isAlive } from '../../../../packages/process/src/is-alive.ts';
 import { connectPools, type Pools } from '../../src/db/connection.ts';
 import { createKeys } from '../../src/keys/keys.ts';
@@ -237,5 +240,25 @@ test('its port taken for good, the server leaves with one line', async () => {
     assert.match(lines[0] ?? '', /could not be started again: .*could not bind/);
   } finally {
     thief.close();
+  }
+});
+
+test('the server reaches it by its Unix socket; where the path is too long for one, by TCP', async () => {
+  const key = await newKey();
+  assert.equal(await buy(key), 200);
+  // We come by TCP ourselves.
+  const local = await withDatabase(
+    ({ sql }) =>
+      sql`select 1 from pg_stat_activity where application_name = 'farebox' and client_addr is null`,
+  );
+  assert(local.length > 0);
+
+  const long = join(mkdtempSync(join(tmpdir(), 'farebox-long-')), 'l'.repeat(100));
+  const embedded = await startEmbeddedPostgres(long);
+  try {
+    assert.equal(embedded.localUrl, embedded.url);
+  } finally {
+    await embedded.stop();
+    rmSync(join(long, '..'), { recursive: true, force: true });
   }
 });
