@@ -13,7 +13,7 @@ const BODY = JSON.stringify({ message: 'hello' });
 const CONNECTIONS = [1, 16, 64];
 /** The load that the goals speak of. */
 const GOAL_CONNECTIONS = 64;
-const GOALS = { a: { perSecond: 0.5, p99: 4 }, b: { perSecond: 0.7, p99: null } };
+const GOALS = { a: { perSecond: 0.3, p99: 3 }, b: { perSecond: 0.7, p99: null } };
 
 type HttpPart = keyof typeof GOALS;
 

@@ -18,14 +18,15 @@ import { measureMpp } from './paid-mpp.ts';
 import { measurePaidX402 } from './paid-x402.ts';
 import { measurePingBesideAudits } from './ping-beside-audits.ts';
 import { DEEP_PAST_CALLS, FULL, QUICK } from './plan.ts';
+import { measurePrepaid } from './prepaid.ts';
 import { asMarkdown, asText, type Part, type Report } from './report.ts';
 import { createResources, type Resources } from './resources.ts';
 import { measureUnpaid } from './unpaid.ts';
 import { measureVerification } from './verification.ts';
 
-const PARTS: readonly Part[] = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l'];
+const PARTS: readonly Part[] = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm'];
 const USAGE =
-  'usage: npm run bench -- [--only a,b,c,d,e,f,g,h,i,j,k,l] [--quick] [--deep] [--rounds 5] [--json | --markdown]\n' +
+  'usage: npm run bench -- [--only a,b,c,d,e,f,g,h,i,j,k,l,m] [--quick] [--deep] [--rounds 5] [--json | --markdown]\n' +
   '       npm run bench -- --only audit --corpus <folder> [--clean <folder>]… [--solhint <folder>]\n';
 
 const { values } = parseArgs({
@@ -163,6 +164,14 @@ async function run(): Promise<Report> {
   if (wanted.has('l')) {
     const found = await withResources('paid calls while another account is held', async (resources) =>
       measureLockedAccount(resources, await startLoad(resources), plan),
+    );
+    report.lines.push(...found.lines);
+    report.notes.push(...found.notes);
+  }
+  if (wanted.has('m')) {
+    const found = await withResources(
+      'paid calls against prepaid credits of the usual kind',
+      async (resources) => measurePrepaid(resources, await startLoad(resources), plan),
     );
     report.lines.push(...found.lines);
     report.notes.push(...found.notes);
