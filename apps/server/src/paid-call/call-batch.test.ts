@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { openTestDatabase, type TestDatabase } from '../../test/database.fixture.ts';
 import { proveBooks } from '../ledger/books.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
-import { applyCalls, type CallWork, isPlain } from './call-batch.ts';
+import { applyCalls, type CallWork, type CallWorkOutcome, isPlain } from './call-batch.ts';
 import type { CallToBegin } from './call-steps.ts';
 
 const RUNS = 40;
@@ -128,6 +128,18 @@ function batchOf(acts: readonly Act[]): CallWork[] {
   });
 }
 
+/**
+ * The general function tells whoever ends a call for the second time what is left after the begins of the batch too, the
+ * lean one what is left before them: the finishes come first.
+ */
+function comparable(batch: readonly CallWork[], outcomes: readonly CallWorkOutcome[] = []) {
+  const begins = new Set(batch.filter(({ kind }) => kind === 'begin').map(({ call }) => call.accountId));
+  return outcomes.map((outcome, index) => {
+    const work = batch[index];
+    return work?.kind === 'finish' && begins.has(work.call.accountId) ? outcome.status : outcome;
+  });
+}
+
 async function rowsOf({ database: { sql } }: World): Promise<unknown> {
   return [
     await sql`select account_id, id, state, rail, key_id, service, price_micros, identity, payment_key,
@@ -155,14 +167,14 @@ test('random batches have the same outcomes and leave the same rows, whichever w
           const [lean, general] = await Promise.all(
             worlds.map(({ database, plainly }) => applyCalls(database.commits, batch, settings, plainly)),
           );
-          assert.deepEqual(lean, general);
+          assert.deepEqual(comparable(batch, lean), comparable(batch, general));
           for (const { status } of lean ?? []) seen.add(status);
         }
         const [lean, general] = await Promise.all(worlds.map(rowsOf));
         assert.deepEqual(lean, general);
       },
     ),
-    { numRuns: RUNS },
+    { numRuns: RUNS, endOnFailure: true },
   );
   // A comparison of what never happens would prove nothing.
   const expected = [
