@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { connectDatabase } from '../apps/server/src/db/connection.ts';
-import { startEmbeddedPostgres } from '../apps/server/src/db/embedded.ts';
+import { startEmbeddedPostgres } from '../packages/process/src/embedded-postgres.ts';
 import { startProgram } from './answering-process.ts';
 import { makeKeys, startFarebox } from './farebox.ts';
 import type { Load } from './load.ts';
