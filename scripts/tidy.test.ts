@@ -31,6 +31,15 @@ describe('every hand-kept list equals what it lists:', () => {
     assert.deepEqual(outside, []);
   });
 
+  test('the parts of the server', () => {
+    const app = read('apps/server/src/app.ts');
+    const parts = files('apps/server/src/**/part.ts').filter((path) => path !== 'apps/server/src/part.ts');
+    assert(parts.length > 10);
+    const unlisted = parts.filter((path) => !app.includes(`'${path.replace('apps/server/src', '.')}'`));
+    assert.deepEqual(unlisted, [], 'app.ts opens every part: one that it does not open is off for good');
+    assert(app.split('\n').length <= 150, 'app.ts is a table of contents');
+  });
+
   test('what a wall lets through', () => {
     for (const { root, rooms } of HOUSES) {
       for (const { room, knows } of rooms) {

@@ -4,6 +4,7 @@ import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest }
 import { z } from 'zod';
 import type { Database } from '../db/connection.ts';
 import { claimantOf, type Derivation, isInternal, siteOf } from '../http/caller-address.ts';
+import { idempotencyKeyOf } from '../http/idempotency-key.ts';
 import { readJsonBody } from '../http/json-body.ts';
 import { invalidRequest, Problem } from '../http/problem.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
@@ -14,6 +15,8 @@ import type { BooksVerdict, BooksVerdicts } from './books-verdict.ts';
 import type { Operators } from './credentials.ts';
 import { MOST_DAYS, overviewOf } from './overview.ts';
 
+/** Of an `Idempotency-Key`, in characters. */
+const KEY_LENGTH = { least: 8, most: 200 };
 const MOST_GRANTED_MICROS = usdToMicros('10000');
 const MOST_REFUNDED_MICROS = usdToMicros('1000000');
 const CENT_MICROS = 10_000n;
@@ -235,15 +238,15 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
     });
 
     function orderOf(request: FastifyRequest): Omit<Order, 'reason'> {
-      const header = request.headers['idempotency-key'];
-      if (typeof header !== 'string' || !/^[\x21-\x7e]{8,200}$/.test(header)) {
+      const sent = idempotencyKeyOf(request.headers, KEY_LENGTH);
+      if (sent === null || sent === 'unfit') {
         throw new Problem(
           400,
           'IDEMPOTENCY_KEY_REQUIRED',
           'Send an Idempotency-Key of 8 to 200 printable characters: the same key again is the same act.',
         );
       }
-      return { actor: actorOf(request), accountId: accountOf(request), idempotencyKey: header };
+      return { actor: actorOf(request), accountId: accountOf(request), idempotencyKey: sent.key };
     }
   }
 

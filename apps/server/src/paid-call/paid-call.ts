@@ -17,6 +17,7 @@
  * and what cannot be delivered is sent back.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { idempotencyKeyOf } from '../http/idempotency-key.ts';
 import { invalidRequest, Problem, unavailable } from '../http/problem.ts';
 import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
 import { NotBegun, QueueFull } from '../ledger/group-commit.ts';
@@ -56,6 +57,8 @@ const FIRST_POLL_MS = 15;
 const LAST_POLL_MS = 250;
 /** For how long a chain may be asked to settle before somebody else may try: more than `settle` ever takes. */
 const SETTLE_LEASE_MS = 45_000;
+/** Of an `Idempotency-Key`, in characters. */
+const KEY_LENGTH = { least: 1, most: 255 };
 /** When a settlement that nobody could tell the end of is looked at again. */
 const LOOK_AGAIN_MS = 2_000;
 
@@ -927,12 +930,9 @@ function canRepeat(rail: Rail | undefined, headers: Headers): boolean {
 }
 
 function readIdempotencyKey(headers: Headers): string | null {
-  const value = headers['idempotency-key'];
-  if (value === undefined) return null;
-  if (typeof value !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(value)) {
-    throw invalidRequest('Idempotency-Key must be 1 to 255 printable characters without spaces.', [
-      { field: 'Idempotency-Key', message: '1 to 255 printable ASCII characters without spaces' },
-    ]);
-  }
-  return value;
+  const sent = idempotencyKeyOf(headers, KEY_LENGTH);
+  if (sent !== 'unfit') return sent?.key ?? null;
+  throw invalidRequest('Idempotency-Key must be 1 to 255 printable characters without spaces.', [
+    { field: 'Idempotency-Key', message: '1 to 255 printable ASCII characters without spaces' },
+  ]);
 }
