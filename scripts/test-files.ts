@@ -20,15 +20,20 @@ const DEEP_PART = 'apps/server/test/fire/depth.fixture.ts';
  * is left over at the end. The figures say no more than the order does: what is not here is short.
  */
 export const LONGEST_SECONDS: Readonly<Record<string, number>> = {
-  'apps/server/test/fire/mpp-faults.test.ts': 170,
   'apps/server/test/fire/x402-faults.test.ts': 150,
+  'apps/server/test/fire/mpp-faults.test.ts': 110,
+  'apps/server/test/fire/mpp-promises.test.ts': 70,
+  'apps/server/test/fire/solana-faults.test.ts': 60,
   'apps/server/test/fire/x402-property.test.ts': 60,
+  'apps/server/test/fire/model.test.ts': 55,
   'apps/server/test/fire/x402-kill.test.ts': 50,
+  'apps/server/test/fire/silent-database.test.ts': 45,
   'apps/server/test/fire/cards-kill.test.ts': 45,
-  'apps/server/test/fire/model.test.ts': 40,
   'apps/server/test/x402-clients.test.ts': 40,
+  'apps/server/test/fire/takeover.test.ts': 40,
   'apps/server/test/fire/kill.test.ts': 40,
   'apps/server/test/fire/cards-model.test.ts': 35,
+  'apps/server/src/db/replicas.test.ts': 30,
   'apps/server/test/purchase.test.ts': 30,
   'apps/server/test/checkout-page.test.ts': 30,
   'apps/server/test/auto-recharge.test.ts': 30,

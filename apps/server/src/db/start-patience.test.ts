@@ -10,7 +10,11 @@ const answered = (code: string) => Object.assign(new postgres.PostgresError(''),
 test('each way in which a database is away, or held, is waited over and told once for all steps', async () => {
   const told: unknown[] = [];
   const patience = createStartPatience({ waits: (error) => told.push(error) });
-  const failures = [refused, new DatabaseSilent(4_000), answered('57P03'), answered('55P03')];
+  const failures = [
+    refused,
+    new DatabaseSilent(4_000),
+    ...['57P03', '55P03', '57014', '25P03'].map(answered),
+  ];
   const [first] = failures;
   const step = async () => {
     const failure = failures.shift();

@@ -43,9 +43,12 @@ export function createStartPatience(parts: {
   };
 }
 
-/** Nobody answered, or who did is starting (57P03), leaving, or full; or a lock was not to be had. */
+/**
+ * Nobody answered, or who did is starting (57P03), leaving, or full; or a lock was not to be had; or one of the two was held up
+ * for so long that the statement (57014) or its transaction (25P03) was ended.
+ */
 function mayPass(error: unknown): boolean {
   if (isLockTimeout(error)) return true;
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return /^(CONNECT|ECONN|EPIPE|ETIMEDOUT|EAI_AGAIN|57P0|08|53)/.test(code);
+  return /^(CONNECT|ECONN|EPIPE|ETIMEDOUT|EAI_AGAIN|57P0|57014|25P03|08|53)/.test(code);
 }

@@ -3,60 +3,44 @@
  * request, how often the service ran, how much money moved on the chain, and what the books say once all is at rest.
  */
 import assert from 'node:assert/strict';
-import { after, before, describe, mock, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import fc from 'fast-check';
-import { encodeFunctionData, erc20Abi, parseEther } from 'viem';
+import { encodeFunctionData, erc20Abi } from 'viem';
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
-import { Actions } from 'viem/tempo';
-import { z } from 'zod';
-import { PATH_USD, USDC_E } from '../../../../packages/sandbox/src/tempo/addresses.ts';
-import { connectPools, type Pools } from '../../src/db/connection.ts';
-import { proveBooks } from '../../src/ledger/books.ts';
-import { defineService, type Service } from '../../src/services/define.ts';
-import { answer } from '../../src/words/answer.ts';
-import { ServiceFailure } from '../../src/words/failure.ts';
-import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
+import { USDC_E } from '../../../../packages/sandbox/src/tempo/addresses.ts';
 import {
   altered,
   METHODS,
   type Method,
   type MppWorld,
   opened,
-  receiptOf,
   resigned,
   sealed,
   startMppWorld,
 } from '../mpp.fixture.ts';
-import { startTestServer, type TestServer } from '../server.fixture.ts';
-import { paymentHeader, type SignedPayment, signPayment, USDC } from '../x402.fixture.ts';
-import { startServerProcess } from './server-process.fixture.ts';
+import { signPayment } from '../x402.fixture.ts';
+import {
+  assertProper,
+  fails,
+  minutesLater,
+  NOBODY,
+  PRICE,
+  SERVICE_TIMEOUT_MS,
+  type Stage,
+  setStage,
+  type Told,
+  WORDS,
+} from './mpp-stage.fixture.ts';
 import { until } from './until.fixture.ts';
-import { type NodeFault, startNodeWire } from './x402-node.fixture.ts';
-
-const PRICE = 50_000n;
-const NOBODY = '0x000000000000000000000000000000000000dEaD';
-const SERVICE_TIMEOUT_MS = 2_000;
-
-interface Told {
-  status: number;
-  /** `200`, `200 again`, `402 <problem>`, or the status and the code. */
-  text: string;
-  body: string;
-  headers: Headers;
-}
-
-interface Asking {
-  path?: 'nickel' | 'coin' | 'deed';
-  body?: string;
-  on?: TestServer;
-  headers?: Record<string, string>;
-  signal?: AbortSignal;
-}
+import type { NodeFault } from './x402-node.fixture.ts';
 
 interface Row {
   fault: string;
   method?: Method;
+  /** It sits out a time-out of ours, so it starts with the first. */
+  waits?: true;
+  /** It lets the process believe that it is later. */
+  setsClock?: true;
   /** What is put into the wallet before it pays; 5 USD unless said otherwise. */
   usd?: number;
   /** The credential; the reference client's unless said otherwise. */
@@ -78,9 +62,6 @@ const ONE_SALE = { atRest: '200 again', runs: 1, paid: 1, books: { captured: 1 }
 const NOTHING = { runs: 0, paid: 0, books: {} } as const;
 const refusedAs = (problem: string) => ({ told: [`402 ${problem}`], atRest: `402 ${problem}`, ...NOTHING });
 
-async function fails(): Promise<void> {
-  throw new ServiceFailure({ status: 503, code: 'SOURCE_DOWN', message: 'The source is down.' });
-}
 const firstRun =
   (does: (stage: Stage, payer: PrivateKeyAccount) => Promise<void>): NonNullable<Row['given']> =>
   (stage, payer) => {
@@ -115,13 +96,6 @@ async function withAuthorization(
   Object.assign(credential.payload, authorization, { signature });
   return sealed(credential);
 }
-
-/** What nodes were seen to answer to a transaction that they had passed on. */
-const WORDS = [
-  [-32000, 'transaction already in pool'],
-  [-32000, 'internal error'],
-  [-32003, 'transaction rejected'],
-] as const;
 
 const ROWS: readonly Row[] = [
   // One payment, many requests.
@@ -175,6 +149,7 @@ const ROWS: readonly Row[] = [
   },
   {
     fault: 'the same credential again when its challenge has expired',
+    setsClock: true,
     play: async (stage, credential) => {
       const first = await stage.present(credential);
       return [first, await minutesLater(6, () => stage.present(credential))];
@@ -263,6 +238,7 @@ const ROWS: readonly Row[] = [
   },
   {
     fault: 'the service does not end in time',
+    waits: true,
     given: firstRun(() => sleep(SERVICE_TIMEOUT_MS + 1_000)),
     told: ['503 DEADLINE_EXCEEDED'],
     atRest: '200',
@@ -297,6 +273,7 @@ const ROWS: readonly Row[] = [
   },
   {
     fault: 'the node goes down while the service runs, and comes back',
+    waits: true,
     given: firstRun(async (stage) => stage.node.cut()),
     play: async (stage, credential) => {
       const told = await stage.present(credential);
@@ -320,6 +297,7 @@ const ROWS: readonly Row[] = [
   },
   {
     fault: 'the node takes the transaction and never replies',
+    waits: true,
     given: sendingMeets('reply held'),
     told: ['200'],
     ...ONE_SALE,
@@ -343,6 +321,7 @@ const ROWS: readonly Row[] = [
   ),
   {
     fault: 'the node refuses every sending, and passes none on',
+    waits: true,
     method: 'tempo',
     pay: resignedAs((transaction) => ({
       ...transaction,
@@ -385,6 +364,7 @@ const ROWS: readonly Row[] = [
   },
   {
     fault: 'the balance moves between verify and settle, and never comes back',
+    waits: true,
     method: 'tempo',
     pay: resignedAsEndingSoon(),
     given: firstRun((stage, payer) => stage.empty(payer)),
@@ -421,6 +401,7 @@ const ROWS: readonly Row[] = [
   // The challenge.
   {
     fault: 'an expired challenge',
+    setsClock: true,
     play: async (stage, credential) => [await minutesLater(6, () => stage.present(credential))],
     told: ['402 payment-expired'],
     // The server's own clock went back to now.
@@ -652,32 +633,35 @@ function resignedAsEndingSoon(): NonNullable<Row['pay']> {
   }));
 }
 
-/** Lets all of this process believe that it is later; chains keep their own time. */
-async function minutesLater<T>(minutes: number, work: () => Promise<T>): Promise<T> {
-  mock.timers.enable({ apis: ['Date'], now: Date.now() + minutes * 60_000 });
-  try {
-    return await work();
-  } finally {
-    mock.timers.reset();
-  }
-}
-
 let world: MppWorld;
 before(async () => {
   world = await startMppWorld();
 });
 after(() => world?.stop());
 
+/** Who waits for a time-out starts first; who changes this process's clock has it alone. */
+describe('the fault table', { concurrency: METHODS.length }, () => {
+  for (const method of METHODS) {
+    describe(`paid by ${method}`, { concurrency: 3 }, () => {
+      for (const row of rowsOf(method).toSorted(
+        (a, b) => Number(b.waits ?? false) - Number(a.waits ?? false),
+      ))
+        if (row.setsClock !== true) test(row.fault, () => prove(row, method));
+    });
+  }
+});
 for (const method of METHODS) {
-  describe(`paid by ${method}`, () => {
-    for (const row of ROWS) {
-      if (row.method === undefined || row.method === method) test(row.fault, () => prove(row, method));
-    }
+  describe(`paid by ${method}, at another time`, () => {
+    for (const row of rowsOf(method)) if (row.setsClock === true) test(row.fault, () => prove(row, method));
   });
 }
 
+function rowsOf(method: Method): Row[] {
+  return ROWS.filter((row) => row.method === undefined || row.method === method);
+}
+
 async function prove(row: Row, method: Method): Promise<void> {
-  const stage = await setStage(method);
+  const stage = await setStage(world, method);
   try {
     const payer = await world.wallet(row.usd ?? 5);
     const credential = await (row.pay?.(stage, payer) ?? stage.credential(payer));
@@ -713,428 +697,4 @@ async function prove(row: Row, method: Method): Promise<void> {
   } finally {
     await stage.close();
   }
-}
-
-/** What must hold of every answer, whatever happened. */
-function assertProper({ status, text, body, headers }: Told): void {
-  assert.doesNotMatch(
-    body,
-    /viem|FiatToken|ERC20:|TIP20|at \S+ \(|ECONN|postgres|eth_/i,
-    'inner text got out',
-  );
-  assert.equal(headers.has('payment-receipt'), status === 200 && !headers.has('payment-response'), text);
-  if (status === 200) {
-    assert.match(headers.get('cache-control') ?? '', /private/);
-    return;
-  }
-  assert.match(headers.get('content-type') ?? '', /^application\/problem\+json/);
-  assert.match(headers.get('cache-control') ?? '', /no-store/);
-  assert.equal(JSON.parse(body).status, status);
-  assert.equal(
-    headers.has('www-authenticate'),
-    status === 402,
-    `${text}: a challenge with a 402, and else none`,
-  );
-  if (status === 503) assert(Number(headers.get('retry-after')) >= 1, 'no Retry-After');
-}
-
-type Stage = Awaited<ReturnType<typeof setStage>>;
-
-/** A shop of its own: a database, recipients, a settler, two replicas, and wires to the nodes that can be cut. */
-async function setStage(method: Method) {
-  const recipient = privateKeyToAccount(generatePrivateKey()).address;
-  const settlerKey = generatePrivateKey();
-  await world.base.chain.client.setBalance({
-    address: privateKeyToAccount(settlerKey).address,
-    value: parseEther('10'),
-  });
-  const [database, base, tempo]: [TestDatabase, ...Awaited<ReturnType<typeof startNodeWire>>[]] =
-    await Promise.all([
-      openTestDatabase(),
-      startNodeWire(world.base.chain.url),
-      startNodeWire(world.tempo.url),
-    ]);
-  assert(base !== undefined && tempo !== undefined);
-  const elsewhere = connectPools(database.url, 6);
-  const script = { runs: 0, during: async (_run: number): Promise<void> => {} };
-  const services = (['nickel', 'coin', 'deed'] as const).map(
-    (path): Service =>
-      defineService({
-        path,
-        name: path,
-        tag: 'Discovery',
-        priceUsd: '0.05',
-        mpp: true,
-        summary: 'For tests.',
-        effect: path === 'deed' ? 'write' : 'read',
-        timeoutMs: SERVICE_TIMEOUT_MS,
-        input: z.object({ name: z.string().default('a') }),
-        output: z.object({ name: z.string(), run: z.number().int() }),
-        example: { name: 'a' },
-        async run({ name }) {
-          script.runs += 1;
-          const { runs } = script;
-          await script.during(runs);
-          return answer({ name, run: runs }, { method: 'Counted.' });
-        },
-      }),
-  );
-  const environment: Record<string, string> = {
-    ...world.environment,
-    UPSTREAM_BASE_BASE_URL: base.url,
-    FACILITATOR_URL: '',
-    X402_RELAYER_KEYS: settlerKey,
-    X402_RECIPIENT: recipient,
-    MPP_TEMPO_RPC_URL: tempo.url,
-    MPP_TEMPO_RECIPIENT: recipient,
-  };
-  const open = (pools: Pools, more: Record<string, string> = {}) =>
-    startTestServer({ pools, services, nowMs: () => Date.now(), environment: { ...environment, ...more } });
-  let [here, there] = await Promise.all([open(database), open(elsewhere)]);
-
-  const stage = {
-    world,
-    method,
-    recipient,
-    database,
-    script,
-    node: method === 'tempo' ? tempo : base,
-    /** How the rail sends a transaction there. */
-    sending: method === 'tempo' ? 'eth_sendRawTransaction' : 'eth_sendRawTransactionSync',
-    get here() {
-      return here;
-    },
-    get there() {
-      return there;
-    },
-    /** A new process on the same database. */
-    async restart(more: Record<string, string> = {}): Promise<void> {
-      await here.close();
-      here = await open(database, more);
-    },
-    unpaid: (asking: { body?: string } = {}): Promise<Response> =>
-      fetch(`${here.url}/mpp/nickel`, { method: 'POST', ...asking }),
-    answer: (payer: PrivateKeyAccount, unpaid: Response): Promise<string> =>
-      world.credential(payer, method, unpaid),
-    async credential(payer: PrivateKeyAccount, asking: { body?: string } = {}): Promise<string> {
-      return stage.answer(payer, await stage.unpaid(asking));
-    },
-    async present(authorization: string, asking: Asking = {}): Promise<Told> {
-      const { path = 'nickel', body = '{"name":"a"}', on = here, headers = {}, signal } = asking;
-      const response = await fetch(`${on.url}/mpp/${path}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', authorization, ...headers },
-        body,
-        ...(signal === undefined ? {} : { signal }),
-      });
-      return toldOf(response);
-    },
-    /** The authorization of an MPP credential, as an x402 client would bring it. */
-    async presentAsX402(credential: string): Promise<Told> {
-      const { signature, type: _, ...authorization } = opened(credential).payload;
-      const unpaid = await fetch(`${here.url}/x402/nickel`, { method: 'POST' });
-      const payment = { authorization, signature } as SignedPayment;
-      const response = await fetch(`${here.url}/x402/nickel`, {
-        method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          'payment-signature': await paymentHeader(unpaid, payment),
-        },
-        body: '{"name":"a"}',
-      });
-      return toldOf(response);
-    },
-    /** What came to the recipient, in base units. */
-    moved: (): Promise<bigint> => world.holds(recipient, method),
-    /** The payer sends all its money away. */
-    async empty(payer: PrivateKeyAccount): Promise<void> {
-      const amount = await world.holds(payer.address, method);
-      if (method === 'evm') {
-        const hash = await world.base.chain.client.writeContract({
-          account: payer,
-          address: USDC,
-          abi: erc20Abi,
-          functionName: 'transfer',
-          args: [NOBODY, amount],
-        });
-        await world.base.chain.client.waitForTransactionReceipt({ hash, pollingInterval: 10 });
-        return;
-      }
-      await Actions.token.transferSync(world.tempo.client, {
-        account: payer,
-        feeToken: PATH_USD,
-        gas: 5_000_000n,
-        nonceKey: 'expiring',
-        validBefore: Math.floor(Date.now() / 1_000) + 20,
-        token: USDC_E,
-        to: NOBODY,
-        amount,
-      });
-    },
-    /** Lets the jobs do what is left to do. What is held has its time; the test does not wait for it. */
-    async rest(): Promise<void> {
-      for (let round = 0; round < 2; round += 1) {
-        await database.sql`update settlements set next_at = now() where final_at is null`;
-        for (const name of ['resume-relayers', 'reconcile-calls', 'finish-settlements', 'pay-refunds'])
-          await here.app.jobs.find((job) => job.name === name)?.run();
-      }
-    },
-    async calls() {
-      const rows = await database.sql<{ state: number; count: number; micros: bigint }[]>`
-        select state, count(*)::integer as count, sum(price_micros)::bigint as micros from calls group by state`;
-      const of = (state: number) => rows.find((row) => row.state === state);
-      return {
-        open: of(0)?.count ?? 0,
-        captured: of(1)?.count ?? 0,
-        released: of(2)?.count ?? 0,
-        withChain: of(3)?.count ?? 0,
-        capturedMicros: of(1)?.micros ?? 0n,
-      };
-    },
-    async assertBooksBalance(): Promise<void> {
-      const { checks } = await proveBooks(database.patient);
-      assert.deepEqual(
-        checks.filter(({ ok }) => !ok),
-        [],
-      );
-    },
-    async close(): Promise<void> {
-      base.mend();
-      tempo.mend();
-      await Promise.all([here.close(), there.close()]);
-      await Promise.all([base.close(), tempo.close(), elsewhere.sql.end(), elsewhere.commits.end()]);
-      await database.close();
-    },
-  };
-  return stage;
-}
-
-async function toldOf(response: Response): Promise<Told> {
-  const body = await response.text();
-  const { status, headers } = response;
-  const said: { code?: string; type?: string } = JSON.parse(body);
-  const why = status === 402 ? said.type?.split('/').at(-1) : said.code;
-  const again = headers.get('idempotent-replayed') === 'true';
-  const text = [String(status), ...(why === undefined ? [] : [why]), ...(again ? ['again'] : [])].join(' ');
-  return { status, text, body, headers };
-}
-
-for (const method of METHODS) {
-  for (const [code, message] of WORDS) {
-    test(`the unmodified client pays once when the node passes it on and answers ${code} (${message}) (${method})`, async () => {
-      const stage = await setStage(method);
-      try {
-        for (const sending of ['eth_sendRawTransactionSync', 'eth_sendRawTransaction'])
-          stage.node.next(sending, { did: true, says: { error: { code, message } } }, 2);
-        stage.node.next('eth_getTransactionReceipt', { did: false, says: { result: null } }, 3);
-        const client = world.client(await world.wallet(), method);
-        const { status } = await client.fetch(`${stage.here.url}/mpp/nickel`, { method: 'POST' });
-        await stage.rest();
-        assert([200, 503].includes(status), String(status));
-        assert.deepEqual([await stage.moved(), stage.script.runs], [PRICE, 1]);
-        const { captured, capturedMicros } = await stage.calls();
-        assert.deepEqual([captured, capturedMicros], [1, PRICE]);
-        await stage.assertBooksBalance();
-      } finally {
-        await stage.close();
-      }
-    });
-  }
-}
-
-test('who paid is who signed, whatever the credential claims', async () => {
-  const stage = await setStage('tempo');
-  try {
-    const [payer, other] = [await world.wallet(), await world.wallet()];
-    const claimed = altered(await stage.credential(payer), (credential) => {
-      credential.source = `did:pkh:eip155:4217:${other.address}`;
-    });
-    const told = await stage.present(claimed);
-    assert.equal(told.text, '200', told.body);
-    const rows = await stage.database.sql<{ payer: string }[]>`select payer from settlements`;
-    assert.deepEqual(
-      rows.map((row) => row.payer),
-      [payer.address.toLowerCase()],
-    );
-  } finally {
-    await stage.close();
-  }
-});
-
-for (const method of METHODS) {
-  test(`whatever is written into the header moves nothing, and the answer is of the standard form (${method})`, async () => {
-    const stage = await setStage(method);
-    try {
-      const good = await stage.credential(await world.wallet());
-      const fields = Object.keys(opened(good).payload);
-      const json = fc.json().map((text) => `Payment ${Buffer.from(text).toString('base64url')}`);
-      const noise = fc
-        .string({ unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code)) })
-        .map((text) => `Payment ${text}`);
-      const payload = fc.jsonValue().map((value) =>
-        altered(good, (credential) => {
-          credential.payload = value;
-        }),
-      );
-      const hex = fc
-        .uint8Array({ maxLength: 300 })
-        .map((bytes) => `0x76${Buffer.from(bytes).toString('hex')}`);
-      const field = fc.tuple(fc.constantFrom(...fields), fc.oneof(fc.jsonValue(), hex)).map(([name, value]) =>
-        altered(good, (credential) => {
-          credential.payload[name] = value;
-        }),
-      );
-      /** One byte of what was signed is another. */
-      const flipped = fc.tuple(fc.nat(), fc.integer({ min: 1, max: 255 })).map(([at, by]) =>
-        altered(good, ({ payload: signed }) => {
-          const bytes = Buffer.from(signed.signature.slice(2), 'hex');
-          const index = at % bytes.length;
-          bytes[index] = (bytes[index] ?? 0) ^ by;
-          signed.signature = `0x${bytes.toString('hex')}`;
-        }),
-      );
-      await fc.assert(
-        fc.asyncProperty(fc.oneof(json, noise, payload, field, flipped), async (authorization) => {
-          const told = await stage.present(authorization);
-          // What every look takes for good and the node will not send is dead only when the chain is past its end.
-          const isRefused = [400, 402].includes(told.status) || told.text === '503 SETTLEMENT_UNKNOWN';
-          assert(isRefused, `${told.text} to ${authorization}: ${told.body}`);
-          assertProper(told);
-        }),
-        { numRuns: 250 },
-      );
-      assert.deepEqual([await stage.moved(), (await stage.calls()).captured], [0n, 0]);
-    } finally {
-      await stage.close();
-    }
-  });
-}
-
-test('a service that leaves something behind is sold only where money can be sent back', async () => {
-  const stage = await setStage('evm');
-  try {
-    const offered = async (path: string) => {
-      const { status, headers } = await fetch(`${stage.here.url}/mpp/${path}`, { method: 'POST' });
-      return [
-        status,
-        [...(headers.get('www-authenticate') ?? '').matchAll(/method="(\w+)"/g)].map(([, name]) => name),
-      ];
-    };
-    assert.deepEqual(await offered('nickel'), [402, ['tempo', 'evm']]);
-    assert.deepEqual(await offered('deed'), [402, ['tempo', 'evm']]);
-    const payer = await world.wallet();
-    const unpaid = await fetch(`${stage.here.url}/mpp/deed`, { method: 'POST' });
-    const authorization = await stage.answer(payer, unpaid);
-    stage.script.during = (run) => (run === 1 ? fails() : Promise.resolve());
-    const told = [
-      await stage.present(authorization, { path: 'deed' }),
-      await stage.present(authorization, { path: 'deed' }),
-      await stage.present(authorization, { path: 'deed' }),
-    ];
-    assert.deepEqual(
-      told.map(({ text }) => text),
-      ['503 SOURCE_DOWN', '200', '200 again'],
-    );
-    for (const each of told) assertProper(each);
-    assert.deepEqual([stage.script.runs, await stage.moved()], [2, PRICE]);
-    await stage.restart({ MPP_TEMPO_REFUND_KEY: '' });
-    assert.deepEqual(await offered('deed'), [402, ['evm']]);
-    await stage.restart({ X402_REFUND_KEYS: '', MPP_TEMPO_REFUND_KEY: '' });
-    assert.deepEqual(await offered('deed'), [402, []]);
-    await stage.assertBooksBalance();
-  } finally {
-    await stage.close();
-  }
-});
-
-for (const method of METHODS) {
-  test(`what was paid for and cannot be delivered is sent back (${method})`, async () => {
-    const stage = await setStage(method);
-    try {
-      const payer = await world.wallet();
-      const unpaid = await fetch(`${stage.here.url}/mpp/deed`, { method: 'POST' });
-      const authorization = await stage.answer(payer, unpaid);
-      stage.script.during = fails;
-      const told = [await stage.present(authorization, { path: 'deed' })];
-      assert.equal(await stage.moved(), PRICE);
-      // On Tempo the payer has paid a fee, too.
-      const held = await world.holds(payer.address, method);
-      await minutesLater(60, () => stage.rest());
-      await minutesLater(60, () => stage.rest());
-      assert.equal((await world.holds(payer.address, method)) - held, PRICE);
-      told.push(await stage.present(authorization, { path: 'deed' }));
-      assert.deepEqual(
-        told.map(({ text }) => text),
-        ['503 SOURCE_DOWN', '410 REFUNDED again'],
-      );
-      for (const each of told) assertProper(each);
-      await stage.assertBooksBalance();
-    } finally {
-      await stage.close();
-    }
-  });
-}
-
-for (const method of METHODS) {
-  test(`kill -9 between settlement and capture: the finisher completes it (${method})`, async () => {
-    const [database, wire] = await Promise.all([
-      openTestDatabase(),
-      startNodeWire(method === 'tempo' ? world.tempo.url : world.base.chain.url),
-    ]);
-    const environment = {
-      ...world.environment,
-      DATABASE_URL: database.url,
-      RECONCILE_INTERVAL_MS: '100',
-      FACILITATOR_URL: '',
-      X402_RELAYER_KEYS: world.base.chain.accounts.relayer.privateKey,
-      ...(method === 'tempo' ? { MPP_TEMPO_RPC_URL: wire.url } : { UPSTREAM_BASE_BASE_URL: wire.url }),
-    };
-    const sending = method === 'tempo' ? 'eth_sendRawTransaction' : 'eth_sendRawTransactionSync';
-    let server = await startServerProcess(environment);
-    try {
-      const payer = await world.wallet();
-      const received = await world.received(method);
-      const unpaid = await fetch(`${server.url}/mpp/first-call`, { method: 'POST' });
-      const authorization = await world.credential(payer, method, unpaid);
-      const present = () =>
-        fetch(`${server.url}/mpp/first-call`, { method: 'POST', headers: { authorization }, body: '{}' });
-      wire.next(sending, 'reply held');
-      const asked = present().then(
-        () => 'answered',
-        () => 'died',
-      );
-      await until('the money to move', async () => (await world.received(method)) > received);
-      await server.end('SIGKILL');
-      assert.equal(await asked, 'died');
-      await database.sql`update settlements set next_at = now(), lease_until = now() where final_at is null`;
-
-      server = await startServerProcess(environment);
-      await until('the finisher to capture it', async () => {
-        const [row] = await database.sql<{ state: number }[]>`select state from calls`;
-        return row?.state === 1;
-      });
-      const answers = [await present(), await present()];
-      const texts = await Promise.all(answers.map((each) => each.text()));
-      assert.deepEqual(
-        answers.map(({ status, headers }) => [status, headers.get('idempotent-replayed')]),
-        [
-          [200, 'true'],
-          [200, 'true'],
-        ],
-        texts.join('\n'),
-      );
-      assert.equal(texts[0], texts[1]);
-      assert.equal(receiptOf(answers[0] ?? assert.fail())?.method, method);
-      assert.equal((await world.received(method)) - received, PRICE);
-      const { checks } = await proveBooks(database.patient);
-      assert.deepEqual(
-        checks.filter(({ ok }) => !ok),
-        [],
-      );
-    } finally {
-      await server.end('SIGKILL');
-      await wire.close();
-      await database.close();
-    }
-  });
 }

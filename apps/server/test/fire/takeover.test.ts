@@ -67,11 +67,16 @@ const ask = (url: string, headers: Record<string, string>) =>
     body: JSON.stringify({ prompt: 'Say something.' }),
   });
 
-/** How long whoever asks another replica waits for the answer, from the death of the first. */
-async function waitedAfterDeath(headers: Record<string, string>): Promise<number> {
+/**
+ * How long whoever asks another replica waits for the answer, from the death of the first.
+ *
+ * @param pay makes what the caller pays with, once there is a server to ask
+ */
+async function waitedAfterDeath(pay: (url: string) => Promise<Record<string, string>>): Promise<number> {
   asked = [];
   holds = true;
   const [first, second] = await Promise.all([start(), start()]);
+  const headers = await pay(second.url);
   const lost = ask(first.url, headers).catch(() => null);
   await until('the model to be asked', () => asked.length === 1);
   await first.end('SIGKILL');
@@ -96,7 +101,7 @@ test('a call for credits', async () => {
   const parts = { sql, keys: createKeys(sql, nowMs), ledger: createLedger(database, nowMs), nowMs };
   const grant = { amountMicros: usdToMicros('5'), label: 'test', note: 'test' };
   const { apiKey } = await grantKey(parts, grant);
-  const waitedMs = await waitedAfterDeath({ 'x-api-key': apiKey, 'idempotency-key': 'order' });
+  const waitedMs = await waitedAfterDeath(async () => ({ 'x-api-key': apiKey, 'idempotency-key': 'order' }));
   assert(waitedMs < TAKEN_OVER_WITHIN_MS, `it was taken over after ${waitedMs} ms`);
   const calls = await callsOf(sql, await accountOf(sql, apiKey));
   assert.equal(calls.filter(({ state }) => state === 1).length, 1);
@@ -104,14 +109,13 @@ test('a call for credits', async () => {
 });
 
 test('a call that a chain pays', async () => {
-  const server = await start();
-  const challenge = await ask(server.url, {});
-  assert.equal(challenge.status, 402);
-  const payment = await signPayment(await world.wallet(), { to: world.recipient, valueUnits: PRICE_UNITS });
-  const header = await paymentHeader(challenge, payment);
-  await server.end('SIGKILL');
   const receivedBefore = await world.received();
-  const waitedMs = await waitedAfterDeath({ 'payment-signature': header });
+  const waitedMs = await waitedAfterDeath(async (url) => {
+    const challenge = await ask(url, {});
+    assert.equal(challenge.status, 402);
+    const payment = await signPayment(await world.wallet(), { to: world.recipient, valueUnits: PRICE_UNITS });
+    return { 'payment-signature': await paymentHeader(challenge, payment) };
+  });
   assert(waitedMs < TAKEN_OVER_WITHIN_MS, `it was taken over after ${waitedMs} ms`);
   assert.equal((await world.received()) - receivedBefore, PRICE_UNITS);
   await assertBooksClosed(database.patient);
