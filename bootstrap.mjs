@@ -28,6 +28,8 @@ const COMMANDS = {
     args: ['apps/server/src/commands/grant.ts'],
     install: 'product',
   },
+  backup: { program: 'packages/sandbox/src/backup.ts', install: 'product' },
+  restore: { program: 'packages/sandbox/src/restore.ts', install: 'product' },
   'sandbox:wallet': { program: 'packages/sandbox/src/wallet.ts', install: 'product' },
   'sandbox:reset': { program: 'packages/sandbox/src/reset.ts', install: 'product' },
   test: { program: 'scripts/test.ts', install: 'everything' },
@@ -35,6 +37,20 @@ const COMMANDS = {
   format: { program: 'scripts/format.ts', install: 'everything' },
   bench: { program: 'bench/run.ts', install: 'everything' },
 };
+
+const PARENT_LOOKED_AT_MS = 250;
+
+/** npm, or its shell and then npm, as far as the system tells. */
+function ancestors() {
+  try {
+    const stat = readFileSync(`/proc/${process.ppid}/stat`, 'utf8');
+    // The name in brackets may hold anything; behind it come the state and the parent.
+    const [, name = '', rest = ''] = /^\d+ \((.*)\) \S (.*)$/s.exec(stat) ?? [];
+    return /^[a-z]?[a-z]?sh$/.test(name) ? [process.ppid, Number(rest.split(' ')[0])] : [process.ppid];
+  } catch {
+    return [process.ppid];
+  }
+}
 
 function fail(message) {
   process.stderr.write(`farebox: ${message}\n`);
@@ -124,16 +140,29 @@ install(command.install);
 const runtime = node();
 // Programs and tests of ours start further processes with plain `node`: let them find this one first.
 const path = `${dirname(runtime)}${process.platform === 'win32' ? ';' : ':'}${process.env.PATH ?? ''}`;
+// What stays also learns by this channel that we are gone, however we went.
+const stays = name === 'start' || name === 'serve';
 const child = spawn(
   runtime,
   ['--disable-warning=ExperimentalWarning', join(root, command.program), ...(command.args ?? []), ...args],
   {
-    stdio: 'inherit',
+    stdio: stays ? ['inherit', 'inherit', 'inherit', 'ipc'] : 'inherit',
     env: { ...process.env, PATH: path },
   },
 );
 // Ctrl-C goes to the whole group by itself; other signals are passed on, and this process waits for the end.
 process.on('SIGINT', () => {});
 for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+if (stays && process.env.npm_lifecycle_event !== undefined) {
+  // npm passes a signal to its shell alone. Whoever has lost the one that started it was meant too.
+  const started = ancestors();
+  const watch = setInterval(() => {
+    const now = ancestors();
+    if (started.some((pid, index) => now[index] !== pid)) {
+      clearInterval(watch);
+      child.kill('SIGTERM');
+    }
+  }, PARENT_LOOKED_AT_MS);
+}
 child.on('error', (error) => fail(error.message));
 child.on('exit', (code, signal) => process.exit(signal === null ? (code ?? 1) : 1));

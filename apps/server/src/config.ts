@@ -566,6 +566,11 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     if (agreed !== undefined && !(Number(agreed) >= 0.1 && Number(agreed) <= 100_000)) {
       problems.push(`${upstreamPrefix(name)}_REQUESTS_PER_MINUTE: must be a number between 0.1 and 100,000`);
     }
+    for (const [setting, { check }] of Object.entries(definition.settings ?? {})) {
+      const value = set(setting);
+      const wrong = value === undefined ? null : (check?.(value) ?? null);
+      if (wrong !== null) problems.push(`${setting}: ${wrong}`);
+    }
     upstreams[name] = {
       baseUrl: parsed?.success === true ? parsed.data : null,
       apiKey: definition.key === 'none' ? undefined : set(`${upstreamPrefix(name)}_API_KEY`),

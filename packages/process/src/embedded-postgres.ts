@@ -42,7 +42,7 @@ const NOBODY = 65_534;
 
 /**
  * Sized for one machine that also serves; durability is never traded (fsync and synchronous_commit stay on).
- * wal_level=minimal fits because nothing replicates from an embedded server.
+ * Nothing replicates from an embedded server; wal_level=replica is what a copy of it while it runs is made from.
  */
 const SETTINGS = {
   listen_addresses: '127.0.0.1',
@@ -52,7 +52,7 @@ const SETTINGS = {
   maintenance_work_mem: '64MB',
   max_wal_size: '1GB',
   checkpoint_timeout: '15min',
-  wal_level: 'minimal',
+  wal_level: 'replica',
   max_wal_senders: '0',
   jit: 'off',
   // Whoever looks into it with psql and forgets a transaction does not hold its locks for ever.
@@ -132,6 +132,15 @@ export class SaidNothing extends Error {
   constructor(cause: unknown) {
     super('PostgreSQL did not start, and said nothing', { cause });
   }
+}
+
+/** The address of the server that runs on a folder and takes connections; null while none does. */
+export async function runningEmbeddedPostgres(directory: string): Promise<string | null> {
+  const home = join(directory, 'postgres');
+  const running = runningServer(join(home, 'data'));
+  if (running === null) return null;
+  const url = urlOf(home, running.port);
+  return (await contact(url)) === 'ready' ? url : null;
 }
 
 function urlOf(home: string, port: number, host = '127.0.0.1'): string {

@@ -6,6 +6,7 @@ import { execFile, fork } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { stopEmbeddedPostgres } from '../../process/src/embedded-postgres.ts';
 import { StartError } from '../../process/src/start-error.ts';
 import { dataDirOf } from './data-dir.ts';
 import type { World } from './world.ts';
@@ -34,13 +35,14 @@ void world?.broken.then((what) => {
   stopping = true;
   server.kill('SIGTERM');
 });
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.on(signal, () => {
-    if (!stopping) process.stdout.write('Stopping: running calls end, nothing new begins.\n');
-    stopping = true;
-    server.kill('SIGTERM');
-  });
+function stop(): void {
+  if (!stopping) process.stdout.write('Stopping: running calls end, nothing new begins.\n');
+  stopping = true;
+  server.kill('SIGTERM');
 }
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
+// Whoever started us with a channel is gone when it closes: do not outlive them.
+process.on('disconnect', stop);
 server.on('message', (message: { ready?: boolean; baseUrl?: string }) => {
   if (message.ready !== true || message.baseUrl === undefined) return;
   announce(message.baseUrl).catch((error: unknown) => {
@@ -48,8 +50,14 @@ server.on('message', (message: { ready?: boolean; baseUrl?: string }) => {
   });
 });
 server.on('exit', (code) => {
-  void (world?.stop() ?? Promise.resolve()).finally(() => process.exit(broken ? 1 : (code ?? 1)));
+  void endAll().finally(() => process.exit(broken ? 1 : (code ?? 1)));
 });
+
+/** A server that was killed has left its database running. */
+async function endAll(): Promise<void> {
+  if (!environment.DATABASE_URL) await stopEmbeddedPostgres(dataDirOf(environment));
+  await world?.stop();
+}
 
 async function openWorld(): Promise<World> {
   // In production not a line of the sandbox is loaded.

@@ -1,6 +1,7 @@
 /** `npm run books`: proves that the money adds up. Ends with 0 when it does, with 1 when it does not. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { runCommand } from '../../../../packages/process/src/run-command.ts';
 import { StartError } from '../../../../packages/process/src/start-error.ts';
 import { readConfig, rpcUrlsOf } from '../config.ts';
 import { openDatabase } from '../db/open.ts';
@@ -10,7 +11,6 @@ import { type BooksVerdicts, createBooksVerdicts } from '../operator/books-verdi
 import { openMppRail } from '../rails/mpp/mpp.ts';
 import type { ChainAudit } from '../rails/x402/audit.ts';
 import { createX402Rail } from '../rails/x402/x402.ts';
-import { runCommand } from './run-command.ts';
 
 /** For how long the proof of somebody else is waited for. */
 const PATIENCE_MS = 15 * 60_000;

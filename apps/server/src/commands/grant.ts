@@ -1,12 +1,12 @@
 /** `npm run grant`: makes a key with credit, as an operator does. The key is printed once and kept nowhere. */
 import { parseArgs } from 'node:util';
+import { runCommand, UsageError } from '../../../../packages/process/src/run-command.ts';
 import { readConfig } from '../config.ts';
 import { openDatabase } from '../db/open.ts';
 import { createKeys } from '../keys/keys.ts';
 import { grantKey } from '../keys/trial.ts';
 import { createLedger } from '../ledger/ledger.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
-import { runCommand, UsageError } from './run-command.ts';
 
 function amountOf(usd: string | undefined): bigint {
   try {

@@ -1,8 +1,9 @@
 /** `npm run probe`: asks every configured upstream once and says which answer and still fit their schema. */
+
+import { runCommand } from '../../../../packages/process/src/run-command.ts';
 import { readConfig } from '../config.ts';
 import type { UpstreamDefinition } from '../upstreams/define.ts';
 import { connectUpstreams, UPSTREAM_NAMES, UPSTREAMS } from '../upstreams/index.ts';
-import { runCommand } from './run-command.ts';
 
 await runCommand('npm run probe', async () => {
   const config = readConfig(process.env);

@@ -28,7 +28,7 @@ export type KeeperReport = { what: 'gone'; pid: number } | { what: 'back'; pid: 
 export interface EmbeddedKeeper {
   /** Settles when the server has ended and cannot be started again: with why, in a line. */
   lost: Promise<string>;
-  /** Looks after it no more, and ends the server unless it ran before us. */
+  /** Looks after it no more, and ends the server as whoever handed it over would. */
   stop(): Promise<void>;
 }
 

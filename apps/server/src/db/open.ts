@@ -1,6 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startEmbeddedPostgres } from '../../../../packages/process/src/embedded-postgres.ts';
+import {
+  startEmbeddedPostgres,
+  stopEmbeddedPostgres,
+} from '../../../../packages/process/src/embedded-postgres.ts';
 import { isAlive } from '../../../../packages/process/src/is-alive.ts';
 import { StartError } from '../../../../packages/process/src/start-error.ts';
 import { connectPools, endPools, type Pools } from './connection.ts';
@@ -14,7 +17,7 @@ const STATEMENTS_END_WITHIN_S = 3;
 export interface OpenDatabase extends Pools {
   /** Settles when the embedded server has ended and cannot be started again: with why, in a line. Else never. */
   lost: Promise<string>;
-  /** Ends our connections, and the embedded server if this process started it. */
+  /** Ends our connections, and the embedded server if this process started it or, being the server, took it over. */
   close(): Promise<void>;
 }
 
@@ -42,6 +45,9 @@ export async function openDatabase(
     );
   }
   const embedded = config.databaseUrl === null ? await startEmbeddedPostgres(config.dataDir) : null;
+  // One that a killed server has left behind is ours now, and ends with us.
+  if (options.exclusive && embedded?.started === false)
+    embedded.stop = () => stopEmbeddedPostgres(config.dataDir);
   const keeper =
     embedded === null || options.report === undefined
       ? null

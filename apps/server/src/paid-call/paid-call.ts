@@ -25,7 +25,7 @@ import { microsToUsd, usdToMicros } from '../ledger/money.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
 import type { Capabilities, CatalogLine, RunContext, Service } from '../services/define.ts';
 import type { Availability } from '../services/registry.ts';
-import type { UpstreamName, Upstreams } from '../upstreams/index.ts';
+import { inCall, type UpstreamName, type Upstreams } from '../upstreams/index.ts';
 import { provenanceOf } from '../words/answer.ts';
 import { ServiceFailure } from '../words/failure.ts';
 import type { BeginOutcome, StoredAnswer } from './call-steps.ts';
@@ -678,7 +678,11 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       nowMs: parts.nowMs,
     };
     try {
-      const made = await deadline.race(service.run(input, context), service.timeoutMs);
+      const scope = { callId, isEffect: service.effect === 'write' };
+      const made = await deadline.race(
+        inCall(scope, () => service.run(input, context)),
+        service.timeoutMs,
+      );
       const fields = service.output.safeParse(made.fields);
       if (!fields.success) throw new Error(`the answer does not fit its own schema: ${fields.error.message}`);
       const body = JSON.stringify({

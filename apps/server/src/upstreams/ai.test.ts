@@ -82,6 +82,26 @@ it('offers what the operator sells and the backend has, and nothing else of the 
     },
   ));
 
+it('knows which model stands for a name, by the first entry that fits', () =>
+  againstLocalServer(
+    ai,
+    { settings: { AI_MODEL: 'small,large', AI_MODEL_MAP: 'gpt-4o = large, gpt-*=small,Claude-*=large' } },
+    () => ({ body: '{}' }),
+    async (api) => {
+      const names = ['gpt-4o', 'GPT-4o', 'gpt-4o-mini', 'claude-sonnet', 'gemini', ''];
+      assert.deepEqual(
+        names.map((name) => api.standsFor(name)),
+        ['large', 'large', 'small', 'large', null, null],
+      );
+    },
+  ));
+
+it('says at the start what is wrong with the map', () => {
+  const check = ai.settings?.AI_MODEL_MAP?.check;
+  for (const right of ['a=b', 'a*=b, c=d', '*=b']) assert.equal(check?.(right), null, right);
+  for (const wrong of ['a', '=b', 'a=', 'a*b=c', 'a=b=c']) assert.notEqual(check?.(wrong), null, wrong);
+});
+
 it('is not configured without a model', async () => {
   const connection = connectUpstream(
     ai,

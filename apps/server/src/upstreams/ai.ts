@@ -51,6 +51,29 @@ const completion = z
     }),
   );
 
+interface MappedName {
+  /** Lower case. */
+  name: string;
+  /** Whether any name that begins so is meant. */
+  isStart: boolean;
+  model: string;
+}
+
+/** Null when it is not such a list. */
+function parseModelMap(text: string): MappedName[] | null {
+  const entries = text
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '');
+  const map: MappedName[] = [];
+  for (const entry of entries) {
+    const [, name, star, model] = /^([^=*,\s]*)(\*?)\s*=\s*([^=*,\s]+)$/.exec(entry) ?? [];
+    if (name === undefined || model === undefined || (name === '' && star === '')) return null;
+    map.push({ name: name.toLowerCase(), isStart: star === '*', model });
+  }
+  return map;
+}
+
 const models = z
   .looseObject({ data: z.array(z.looseObject({ id: z.string() })).max(5_000) })
   .transform(({ data }) => data.map(({ id }) => id));
@@ -71,6 +94,15 @@ export const ai = defineUpstream({
         'The model that ai-inference sells, as the backend names it. Several are separated by commas; the first is the default.',
       required: true,
     },
+    AI_MODEL_MAP: {
+      describe:
+        'Which model answers for names that clients send, such as `gpt-4o*=llama3.3,claude-*=llama3.3`: comma-separated, `*` at the end stands for anything, the first that fits counts. What fits none is answered by the default model, unless the caller asks otherwise',
+      required: false,
+      check: (value) =>
+        parseModelMap(value) === null
+          ? 'must be names=model, comma-separated, `*` at the end of a name at most'
+          : null,
+    },
   },
   authorize: (apiKey) => ({ headers: { authorization: `Bearer ${apiKey}` } }),
   requestsPerMinute: 120,
@@ -80,9 +112,16 @@ export const ai = defineUpstream({
       .split(',')
       .map((name) => name.trim())
       .filter((name) => name !== '');
+    const map = parseModelMap(http.settings.AI_MODEL_MAP ?? '') ?? [];
     return {
       /** The models that the operator sells, the default first; empty when not configured. */
       configured: configured as readonly string[],
+      /** The model that the operator names for what a client asked for; null where none is. */
+      standsFor(asked: string): string | null {
+        const wanted = asked.toLowerCase();
+        const found = map.find(({ name, isStart }) => (isStart ? wanted.startsWith(name) : wanted === name));
+        return found?.model ?? null;
+      },
       /** Those of them that the backend has loaded. A backend that cannot list is taken at the operator's word. */
       async offered(): Promise<readonly string[]> {
         const { value } = await http.find({

@@ -1,6 +1,26 @@
 import type { z } from 'zod';
 import type { Source } from '../words/answer.ts';
 
+/** Anything but the cached GET. Nothing of it is repeated. */
+export interface UpstreamSending<T> {
+  path: string;
+  query?: UpstreamRequest<T>['query'];
+  /** Beside the key's and the content type's. */
+  headers?: Record<string, string>;
+  /** Sent as JSON; bytes and text as they are, with a `content-type` among `headers`. */
+  body?: unknown;
+  schema: z.ZodType<T>;
+  as?: 'json' | 'text' | 'bytes';
+  timeoutMs?: number;
+  /** Ends it early. */
+  signal?: AbortSignal;
+  /**
+   * What the backend knows a repeated request by. Left out, a service with an effect sends one that follows from its
+   * call, so that a call that is tried again does nothing twice; null sends none.
+   */
+  idempotencyKey?: string | null;
+}
+
 /** One GET. Paths are below the upstream's base address; adapters encode what callers put into them. */
 export interface UpstreamRequest<T> {
   path: string;
@@ -41,14 +61,12 @@ export interface UpstreamHttp {
   get<T>(request: UpstreamRequest<T>): Promise<Reply<T>>;
   /** As `get`, but an answer with one of `absentOn` (404 unless given) is a null value, not a failure. */
   find<T>(request: UpstreamRequest<T> & { absentOn?: readonly number[] }): Promise<Reply<T | null>>;
-  /** A request that is neither cached nor repeated. `signal` ends it early. */
-  post<T>(request: {
-    path: string;
-    body: unknown;
-    schema: z.ZodType<T>;
-    timeoutMs?: number;
-    signal?: AbortSignal;
-  }): Promise<Reply<T>>;
+  /** A request that is neither cached nor repeated. */
+  post<T>(request: UpstreamSending<T>): Promise<Reply<T>>;
+  /** The same with another method. */
+  send<T>(
+    request: UpstreamSending<T> & { method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' },
+  ): Promise<Reply<T>>;
   /**
    * A file that is too large to keep: neither cached nor repeated, read up to `maxBytes` and not further. Follows up to
    * three redirections, as publishers of files use them, to https or within the same server.
@@ -65,7 +83,10 @@ export interface UpstreamDefinition<Api, Name extends string = string> {
   /** Lower case, also the key in `UPSTREAMS` and part of `UPSTREAM_<NAME>_BASE_URL`. */
   name: Name;
   title: string;
-  /** The real address. Null: there is none until the operator gives one. */
+  /**
+   * The real address, as everybody may see it: provenance shows it and never the one that is configured, which may lead
+   * into the operator's own network or hold a key. Null: there is none until the operator gives one.
+   */
   baseUrl: string | null;
   /** Credit or terms to show with every value. */
   licence: string;
@@ -75,7 +96,15 @@ export interface UpstreamDefinition<Api, Name extends string = string> {
    * Further environment variables it reads, with what each is for. `UPSTREAM_<NAME>_REQUESTS_PER_MINUTE` among them stands
    * for `requestsPerMinute` where it is set.
    */
-  settings?: Record<string, { describe: string; required: boolean }>;
+  settings?: Record<
+    string,
+    {
+      describe: string;
+      required: boolean;
+      /** What is wrong with a value, in words that follow the variable's name; null when nothing is. */
+      check?: (value: string) => string | null;
+    }
+  >;
   /** Where the key goes. It never becomes part of a provenance address. */
   authorize?: (apiKey: string) => { headers?: Record<string, string>; query?: Record<string, string> };
   /** What the upstream allows, or what we allow ourselves, whichever is less. */

@@ -76,7 +76,7 @@ describe('an EVM chain', () => {
         assert.deepEqual(read, ['SYN', 6]);
         assert.equal(requests().filter(({ method }) => method === 'eth_call').length, 1);
         const shown = source(at);
-        assert.match(shown.url, /^http:\/\/127\.0\.0\.1:\d+\/#block=7$/);
+        assert.match(shown.url, /^https:\/\/mainnet\.base\.org\/#block=7$/);
         assert.equal(shown.asOf, '2026-11-21T05:30:00.000Z');
         assert.deepEqual([shown.name, shown.sandbox, shown.cached], ['base', false, false]);
       },

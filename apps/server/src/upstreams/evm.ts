@@ -85,7 +85,7 @@ function openEvmChain(name: EvmChainName, http: UpstreamHttp): EvmChain {
   async function send(method: string, params: unknown): Promise<unknown> {
     requests += 1;
     const body = { jsonrpc: '2.0', id: requests, method, params: params ?? [] };
-    const { value, source } = await http.post({ path: '', body, schema: rpcReply });
+    const { value, source } = await http.post({ path: '', body, schema: rpcReply, idempotencyKey: null });
     latest = source;
     const { error } = value;
     if (error === undefined || error === null) return value.result;

@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import { after, before, beforeEach, test } from 'node:test';
 import { z } from 'zod';
 import { UpstreamUnavailable } from '../words/failure.ts';
+import { inCall } from './call-scope.ts';
 import { defineUpstream } from './define.ts';
 import { connectUpstream, SANDBOX_HEADER, type UpstreamConnection, type UpstreamParts } from './http.ts';
 
@@ -25,6 +32,7 @@ let server: Server;
 let baseUrl: string;
 let count = 0;
 let seen: string[] = [];
+let asked: { method: string; headers: IncomingHttpHeaders }[] = [];
 let handle: Handler;
 let nowMs = 0;
 
@@ -32,6 +40,7 @@ before(async () => {
   server = createServer((request, response) => {
     count += 1;
     seen.push(request.url ?? '');
+    asked.push({ method: request.method ?? '', headers: request.headers });
     handle(request, response, count);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -43,6 +52,7 @@ after(() => void server.close());
 beforeEach(() => {
   count = 0;
   seen = [];
+  asked = [];
   nowMs = 1_000_000;
   handle = (_request, response, n) => response.end(JSON.stringify({ n }));
 });
@@ -169,7 +179,80 @@ test('the key is sent and stands in no provenance', async () => {
   const { http } = connect();
   const { source } = await http.get(request);
   assert.match(seen[0] ?? '', /key=very-secret/);
-  assert.equal(source.url, `${baseUrl}/a`);
+  assert(!JSON.stringify(source).includes('very-secret'));
+});
+
+test('provenance shows the public address of a source, and never the one that the operator has configured', async () => {
+  const { source } = await connect().http.get(request);
+  assert.equal(source.url, 'urn:source:probe', 'one without a public address has a name');
+  const known = connectUpstream(
+    { ...definition, baseUrl: 'https://api.example/v2' },
+    { baseUrl: `${baseUrl}/secret-token/backend`, apiKey: 'very-secret' },
+    { userAgent: 'test', acceptSandbox: true, nowMs: () => nowMs },
+  );
+  after(() => known.close());
+  const sources = [
+    (await known.http.get({ ...request, query: { of: 'x y' } })).source,
+    (await known.http.post({ path: '/a', body: {}, schema: reply })).source,
+    (await known.http.download({ path: '/a', maxBytes: 100, timeoutMs: 5_000 })).source,
+  ];
+  assert.deepEqual(
+    sources.map(({ url }) => url),
+    ['https://api.example/v2/a?of=x+y', 'https://api.example/v2/a', 'https://api.example/v2/a'],
+  );
+  assert(
+    seen.slice(1).every((path) => path.startsWith('/secret-token/backend/a')),
+    'asked where it is configured',
+  );
+});
+
+test('headers and methods go as they are given, and replies to other headers are other replies', async () => {
+  const { http } = connect();
+  await http.send({
+    method: 'PUT',
+    path: '/a',
+    headers: { 'Content-Type': 'text/csv', 'X-Tenant': 'one' },
+    body: 'a,b',
+    schema: reply,
+  });
+  assert.equal(asked[0]?.method, 'PUT');
+  assert.equal(asked[0]?.headers['content-type'], 'text/csv');
+  assert.equal(asked[0]?.headers['x-tenant'], 'one');
+  const read = (tenant: string) => http.get({ ...request, headers: { 'x-tenant': tenant } });
+  assert.notEqual((await read('one')).value.n, (await read('two')).value.n);
+  assert.equal((await read('one')).source.cached, true);
+});
+
+test('a service with an effect sends a key by which its backend knows the same call when it is tried again', async () => {
+  const { http } = connect();
+  const order = (callId: string, isEffect: boolean, body: unknown, idempotencyKey?: string | null) =>
+    inCall({ callId, isEffect }, async () => {
+      // However much later in the call.
+      await new Promise((resolve) => setImmediate(resolve));
+      await http.post({
+        path: '/a',
+        body,
+        schema: reply,
+        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+      });
+    });
+  await order('call-1', true, { item: 1 });
+  await order('call-1', true, { item: 1 });
+  await order('call-1', true, { item: 2 });
+  await order('call-2', true, { item: 1 });
+  await order('call-1', false, { item: 1 });
+  await order('call-1', true, { item: 1 }, null);
+  await order('call-1', true, { item: 1 }, 'my-own');
+  await inCall({ callId: 'call-1', isEffect: true }, () =>
+    http.send({ method: 'GET', path: '/a', schema: reply }),
+  );
+  await http.post({ path: '/a', body: {}, schema: reply });
+  const keys = asked.map(({ headers }) => headers['idempotency-key']);
+  const [first, again, otherBody, otherCall, ...rest] = keys;
+  assert.match(String(first), /^farebox-[0-9a-f]{40}$/);
+  assert.equal(again, first);
+  assert.equal(new Set([first, otherBody, otherCall]).size, 3);
+  assert.deepEqual(rest, [undefined, undefined, 'my-own', undefined, undefined]);
 });
 
 test('a sandbox part is labelled, and refused where it may not be used', async () => {

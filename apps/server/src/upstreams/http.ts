@@ -11,7 +11,15 @@ import { LRUCache } from 'lru-cache';
 import { Agent, type Dispatcher, request as send } from 'undici';
 import type { Source } from '../words/answer.ts';
 import { sourceUnavailable, UpstreamUnavailable } from '../words/failure.ts';
-import type { Download, Reply, UpstreamDefinition, UpstreamHttp, UpstreamRequest } from './define.ts';
+import { idempotencyKeyOf } from './call-scope.ts';
+import type {
+  Download,
+  Reply,
+  UpstreamDefinition,
+  UpstreamHttp,
+  UpstreamRequest,
+  UpstreamSending,
+} from './define.ts';
 
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 /** For the few lists that come in one piece. It stays below the cache, which would not keep anything larger. */
@@ -139,9 +147,9 @@ export function connectUpstream<Api>(
 
   /** One request on the wire: sent, bounded, parsed. Throws `StatusError` for any status but 2xx. */
   async function exchange<T>(
-    method: 'GET' | 'POST',
+    method: Method,
     url: URL,
-    request: Pick<UpstreamRequest<T>, 'schema' | 'as' | 'headers' | 'timeoutMs'> & { body?: string },
+    request: Pick<UpstreamRequest<T>, 'schema' | 'as' | 'headers' | 'timeoutMs'> & { body?: string | Buffer },
     signal: AbortSignal | undefined,
   ): Promise<Received> {
     const timeoutMs = request.timeoutMs ?? definition.timeoutMs ?? 8_000;
@@ -157,7 +165,7 @@ export function connectUpstream<Api>(
           'user-agent': parts.userAgent,
           ...(request.body === undefined ? {} : { 'content-type': 'application/json' }),
           ...(config.apiKey === undefined ? {} : definition.authorize?.(config.apiKey).headers),
-          ...request.headers,
+          ...lowerCased(request.headers),
         },
         ...(request.body === undefined ? {} : { body: request.body }),
         signal: signal === undefined ? deadline : AbortSignal.any([deadline, signal]),
@@ -309,10 +317,11 @@ export function connectUpstream<Api>(
     }
   }
 
-  function address(request: { path: string; query?: UpstreamRequest<unknown>['query'] }): {
-    url: URL;
-    shown: string;
-  } {
+  function address(request: {
+    path: string;
+    query?: UpstreamRequest<unknown>['query'];
+    headers?: Record<string, string>;
+  }): { url: URL; key: string; shown: string } {
     if (config.baseUrl === null || missing.length > 0) {
       throw fail(
         'not_configured',
@@ -320,14 +329,21 @@ export function connectUpstream<Api>(
         3_600_000,
       );
     }
-    const url = new URL(config.baseUrl.replace(/\/$/, '') + request.path);
-    for (const [name, value] of Object.entries(request.query ?? {})) {
-      if (value !== undefined) url.searchParams.set(name, String(value));
-    }
-    const shown = url.toString();
+    const below = (base: string) => {
+      const asked = new URL(base.replace(/\/$/, '') + request.path);
+      for (const [name, value] of Object.entries(request.query ?? {})) {
+        if (value !== undefined) asked.searchParams.set(name, String(value));
+      }
+      return asked;
+    };
+    const url = below(config.baseUrl);
+    // Two callers with different headers may get different replies.
+    const key = `${url} ${JSON.stringify(request.headers ?? {})}`;
+    const shown =
+      definition.baseUrl === null ? `urn:source:${definition.name}` : below(definition.baseUrl).toString();
     const secret = config.apiKey === undefined ? undefined : definition.authorize?.(config.apiKey).query;
     for (const [name, value] of Object.entries(secret ?? {})) url.searchParams.set(name, value);
-    return { url, shown };
+    return { url, key, shown };
   }
 
   function sourceOf(shown: string, entry: CacheEntry, cached: boolean): Source {
@@ -346,13 +362,13 @@ export function connectUpstream<Api>(
     request: UpstreamRequest<T>,
     absentOn: readonly number[],
   ): Promise<Reply<T | null>> {
-    const { url, shown } = address(request);
-    const known = cache.get(shown);
+    const { url, key, shown } = address(request);
+    const known = cache.get(key);
     const ageMs = known === undefined ? Number.POSITIVE_INFINITY : nowMs() - known.fetchedAtMs;
     if (known !== undefined && ageMs < request.freshMs) {
       return { value: known.value as T | null, source: sourceOf(shown, known, true) };
     }
-    let flight = inFlight.get(shown);
+    let flight = inFlight.get(key);
     if (flight === undefined) {
       flight = repeated(() => exchange('GET', url, request, undefined))
         .catch((error: unknown): Received => {
@@ -363,11 +379,11 @@ export function connectUpstream<Api>(
         })
         .then((received) => {
           const entry = { ...received, fetchedAtMs: nowMs() };
-          cache.set(shown, entry);
+          cache.set(key, entry);
           return entry;
         })
-        .finally(() => inFlight.delete(shown));
-      inFlight.set(shown, flight);
+        .finally(() => inFlight.delete(key));
+      inFlight.set(key, flight);
     }
     if (known !== undefined && ageMs < request.freshMs + request.staleMs) {
       // Stale but within bounds: hand it over now and let the new one arrive by itself.
@@ -378,23 +394,35 @@ export function connectUpstream<Api>(
     return { value: entry.value as T | null, source: sourceOf(shown, entry, false) };
   }
 
+  async function sendOnce<T>(method: Method, request: UpstreamSending<T>): Promise<Reply<T>> {
+    const { url, shown } = address(request);
+    const { body, signal, headers, idempotencyKey, ...rest } = request;
+    const content =
+      body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
+    const key =
+      method === 'GET' || idempotencyKey === null
+        ? null
+        : (idempotencyKey ?? idempotencyKeyOf(method, url.toString(), content ?? ''));
+    const sent = {
+      ...rest,
+      headers: { ...(key === null ? {} : { 'idempotency-key': key }), ...lowerCased(headers) },
+      ...(content === undefined ? {} : { body: content }),
+    };
+    const received = await guarded(() => exchange(method, url, sent, signal)).catch(refused);
+    return {
+      value: received.value as T,
+      source: sourceOf(shown, { ...received, fetchedAtMs: nowMs() }, false),
+    };
+  }
+
   return {
     http: {
       apiKey: config.apiKey,
       settings: config.settings ?? {},
       get: (request) => cachedGet(request, []) as Promise<Reply<never>>,
       find: (request) => cachedGet(request, request.absentOn ?? [404]),
-      async post(request) {
-        const { url, shown } = address(request);
-        const { body, signal, ...rest } = request;
-        const received = await guarded(() =>
-          exchange('POST', url, { ...rest, body: JSON.stringify(body) }, signal),
-        ).catch(refused);
-        return {
-          value: received.value as never,
-          source: sourceOf(shown, { ...received, fetchedAtMs: nowMs() }, false),
-        };
-      },
+      post: (request) => sendOnce('POST', request),
+      send: ({ method, ...request }) => sendOnce(method, request),
       async download(request) {
         const { url, shown } = address(request);
         const received = await guarded(() => fetchFile(url, request, request.signal)).catch(refused);
@@ -425,6 +453,13 @@ export function connectUpstream<Api>(
       await Promise.all([agent.close(), downloads.close()]);
     },
   };
+}
+
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** So that a name that is given in another case replaces ours and does not stand beside it. */
+function lowerCased(headers: Record<string, string> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
 /** The variables that an upstream needs and does not have. */

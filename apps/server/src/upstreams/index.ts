@@ -1,3 +1,5 @@
+export { inCall } from './call-scope.ts';
+
 import { ai } from './ai.ts';
 import { binance } from './binance.ts';
 import { cctp } from './cctp.ts';

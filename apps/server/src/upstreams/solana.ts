@@ -146,7 +146,7 @@ async function ask<T>(
     z.looseObject({ result }).transform((reply) => ({ result: reply.result })),
   ]);
   const body = { jsonrpc: '2.0', id: 1, method, params };
-  const { value, source } = await http.post({ path: '', body, schema });
+  const { value, source } = await http.post({ path: '', body, schema, idempotencyKey: null });
   if ('result' in value) return { value: value.result, source };
   if (REFUSALS.includes(value.refusal)) {
     throw sourceUnavailable('solana', 'rate_limited', 'Solana: refuses more requests, or is behind');

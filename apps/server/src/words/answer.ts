@@ -2,7 +2,7 @@
 export interface Source {
   /** The upstream's name, such as `defillama`. */
   name: string;
-  /** The address asked, without any secret. */
+  /** What was asked, at the source's public address and without any secret; `urn:source:<name>` where it has none. */
   url: string;
   /** The time the value is true for, by the source's own word (ISO 8601); null where the source does not say. */
   asOf: string | null;

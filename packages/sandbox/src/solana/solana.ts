@@ -42,7 +42,10 @@ export async function startSolana(options: {
   await bringIntoBeing(bank, options.seed);
   const faucet = await openFaucet(bank, options.seed);
   await stockRefunds(bank, options.seed, faucet.give);
-  const node = { bank, faucet, faults: openFaults() };
+  const node = {
+    ...{ bank, faucet, faults: openFaults() },
+    saved: async () => await file?.written(),
+  };
   const app = serve(answerCalls(node));
   const subscriptions = serveSubscriptions(app.server, bank);
   const file = options.stateDir === null ? null : openStateFile(options.stateDir, () => bank.state());

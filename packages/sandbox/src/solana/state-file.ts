@@ -14,6 +14,8 @@ export interface StateFile {
   /** Notes that something changed: it is on disk a second later at the latest. */
   changed(): void;
   /** Writes what is not written, and returns when it is. */
+  written(): Promise<void>;
+  /** The same, and nothing is written by itself any more. */
   close(): Promise<void>;
 }
 
@@ -123,16 +125,28 @@ export function openStateFile(stateDir: string, state: () => BankState): StateFi
     timer.unref();
   }
 
+  async function written(): Promise<void> {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    await writing;
+    if (!isDirty) return;
+    writing = write().finally(() => {
+      writing = null;
+      if (isDirty) plan();
+    });
+    await writing;
+  }
+
   return {
     changed() {
       isDirty = true;
       plan();
     },
+    written,
     async close() {
-      await writing;
+      await written();
       if (timer !== null) clearTimeout(timer);
       timer = null;
-      if (isDirty) await write();
     },
   };
 }

@@ -19,6 +19,7 @@ function backend(value: Partial<ChatAnswer> = {}, sandbox = false) {
     ai: {
       configured: ['small', 'large'],
       offered: async () => ['small', 'large'],
+      standsFor: (name) => (name === 'gpt-4o' ? 'large' : null),
       complete: async (request, signal) => {
         asked.push(request);
         signals.push(signal);
@@ -42,6 +43,7 @@ it('answers with the model that wrote it, and hands the deadline on', async () =
   assert.deepEqual(inference.output.parse(fields), {
     content: 'Hello.',
     model: 'small-2026',
+    requestedModel: null,
     usage: said.usage,
     finishReason: 'stop',
     serviceVersion: '0',
@@ -58,12 +60,34 @@ it('says so when a sandbox answered', async () => {
   assert.equal(fields.simulated, true);
 });
 
-it('gives the model asked for or none, and asks the backend nothing before that is clear', async () => {
+it('answers a model that is not on offer by the one that stands for it, else by the default, and says so', async () => {
+  for (const [wanted, answers] of [
+    ['large', 'large'],
+    ['gpt-4o', 'large'],
+    ['somebody-elses', 'small'],
+  ]) {
+    const { asked, context } = backend();
+    const { fields, notes } = await inference.run(
+      inference.input.parse({ prompt: 'Hi', model: wanted }),
+      context,
+    );
+    assert.equal(asked[0]?.model, answers);
+    assert.equal(fields.requestedModel, wanted);
+    assert.equal(
+      notes.some((note) => note.includes(`${answers} answered`)),
+      wanted !== answers,
+      wanted,
+    );
+  }
+});
+
+it('refuses who wants no other model, and asks the backend nothing', async () => {
   const { asked, context } = backend();
-  await inference.run(inference.input.parse({ prompt: 'Hi', model: 'large' }), context);
+  const strictModel = true;
+  await inference.run(inference.input.parse({ prompt: 'Hi', model: 'large', strictModel }), context);
   assert.equal(asked[0]?.model, 'large');
   await assert.rejects(
-    inference.run(inference.input.parse({ prompt: 'Hi', model: 'gpt-4o' }), context),
+    inference.run(inference.input.parse({ prompt: 'Hi', model: 'gpt-4o', strictModel }), context),
     (error: unknown) => {
       assert.ok(error instanceof ServiceFailure);
       assert.match(error.message, /small, large/);

@@ -28,11 +28,16 @@ export default defineService({
     systemPrompt: bytes(SYSTEM_BYTES, 'How to answer, at most 8 kB').optional(),
     maxTokens: limit(1_024, 4_096).describe('Longest answer in tokens: 1 to 4096, 1024 unless given'),
     temperature: numberBetween(0, 2, 'Randomness, 0 to 2; 0.7 unless given').default(0.7),
-    model: text(120, 'One of the models on offer here; the default model unless given').optional(),
+    model: text(
+      120,
+      'The model wanted. One that is not on offer is answered by the one that stands for it, or by the default; see strictModel',
+    ).optional(),
+    strictModel: z.boolean().default(false).describe('true: no model but the one wanted may answer'),
   }),
   output: z.object({
     content: z.string(),
     model: z.string().describe('The model that answered'),
+    requestedModel: z.string().nullable().describe('The model that was wanted; null when none was named'),
     usage: z
       .object({
         prompt_tokens: z.number().int(),
@@ -45,11 +50,16 @@ export default defineService({
     simulated: z.literal(true).optional().describe('There when a sandbox answered, not a model'),
   }),
   example: { prompt: 'In one sentence: what is a stablecoin?', maxTokens: 100 },
-  aliases: { system: 'systemPrompt', max_tokens: 'maxTokens', max_completion_tokens: 'maxTokens' },
+  aliases: {
+    system: 'systemPrompt',
+    max_tokens: 'maxTokens',
+    max_completion_tokens: 'maxTokens',
+    strict_model: 'strictModel',
+  },
   needs: ['ai'],
   timeoutMs: 25_000,
   async run(input, { upstreams, signal, version }) {
-    const model = await chosenModel(input.model, upstreams.ai);
+    const model = await chosenModel(input.model, input.strictModel, upstreams.ai);
     const { value, source } = await upstreams.ai.complete(
       {
         model,
@@ -73,12 +83,17 @@ export default defineService({
       );
     }
     const notes: string[] = [];
+    if (input.model !== undefined && model !== input.model)
+      notes.push(
+        `${input.model} is not on offer here: ${model} answered. Send strictModel: true to be refused instead.`,
+      );
     if (value.finishReason === 'length') notes.push(`The answer was cut off at ${input.maxTokens} tokens.`);
     if (value.usage === null) notes.push('The backend did not count tokens.');
     return answer(
       {
         content: value.content,
         model: value.model,
+        requestedModel: input.model ?? null,
         usage: value.usage,
         finishReason: value.finishReason,
         serviceVersion: version,
@@ -96,20 +111,26 @@ export default defineService({
 interface Models {
   configured: readonly string[];
   offered(): Promise<readonly string[]>;
+  standsFor(asked: string): string | null;
 }
 
-/** The default model, or the one asked for if it is on offer: nobody gets another model than they asked for. */
-async function chosenModel(asked: string | undefined, ai: Models): Promise<string> {
+/**
+ * The model asked for if it is on offer; else the one that the operator names for it, else the default. Who wants no other
+ * than the one asked for is refused instead.
+ */
+async function chosenModel(asked: string | undefined, strict: boolean, ai: Models): Promise<string> {
   // Without any configured model the upstream itself says so when it is asked.
-  if (asked === undefined) return ai.configured[0] ?? '';
+  const usual = ai.configured[0] ?? '';
+  if (asked === undefined) return usual;
   const offered = await ai.offered();
   if (offered.includes(asked)) return asked;
+  if (!strict) return ai.standsFor(asked) ?? usual;
   throw new ServiceFailure({
     status: 400,
     code: 'UNSUPPORTED_MODEL',
     message: `There is no model "${asked}" here. ${
       offered.length === 0 ? 'None is on offer now' : `On offer: ${offered.join(', ')}`
-    }. Leave model out for the default.`,
+    }. Leave strictModel out, and another one answers and says so.`,
     field: 'model',
   });
 }

@@ -10,6 +10,8 @@ export interface SandboxNode {
   bank: Bank;
   faucet: Faucet;
   faults: Faults;
+  /** Resolves when everything up to now is in the file that it is kept in. */
+  saved(): Promise<void>;
 }
 
 export type Method = (node: SandboxNode, params: readonly unknown[]) => unknown;

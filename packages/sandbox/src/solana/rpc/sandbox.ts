@@ -27,6 +27,12 @@ export const SANDBOX_METHODS: Methods = {
   /** `[{fault, method, count, httpStatus, delayMs}]`: answers the faults that are set. */
   sandbox_setFault: ({ faults }, params) => faults.set(configAt(params, 0)),
 
+  /** Answers when everything up to now is on disk. */
+  async sandbox_save({ saved }) {
+    await saved();
+    return true;
+  },
+
   sandbox_clearFaults({ faults }) {
     faults.clear();
     return true;

@@ -1,4 +1,4 @@
-import { StartError } from '../../../../packages/process/src/start-error.ts';
+import { StartError } from './start-error.ts';
 
 /** The command was called wrongly: its usage is shown. */
 export class UsageError extends Error {}

@@ -1,0 +1,30 @@
+/** For which call an upstream is asked, so that what leaves something behind is known again when the call is tried again. */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { createHash } from 'node:crypto';
+
+interface CallScope {
+  callId: string;
+  /** Whether the service leaves something behind. */
+  isEffect: boolean;
+}
+
+const scopes = new AsyncLocalStorage<CallScope>();
+
+/** Runs a service's work as part of a call. */
+export function inCall<Result>(scope: CallScope, work: () => Result): Result {
+  return scopes.run(scope, work);
+}
+
+/**
+ * The `Idempotency-Key` of a request that belongs to a call with an effect: the same whenever the same call asks the same
+ * again, and no other's. Null outside of such a call.
+ */
+export function idempotencyKeyOf(method: string, url: string, body: string | Buffer): string | null {
+  const scope = scopes.getStore();
+  if (scope === undefined || !scope.isEffect) return null;
+  const digest = createHash('sha256')
+    .update(`${scope.callId}\n${method} ${url}\n`)
+    .update(body)
+    .digest('hex');
+  return `farebox-${digest.slice(0, 40)}`;
+}

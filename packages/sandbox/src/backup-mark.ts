@@ -1,0 +1,2 @@
+/** The file that says that a folder is a whole backup. */
+export const BACKUP_MARK = 'backup.json';

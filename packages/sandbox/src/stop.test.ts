@@ -1,0 +1,184 @@
+/** One stop stops everything, whoever gives it to whichever process. Real processes, started by npm as a person does. */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { stopEmbeddedPostgres } from '../../process/src/embedded-postgres.ts';
+import { isAlive } from '../../process/src/is-alive.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+const WITHIN_MS = 60_000;
+
+let folder: string;
+const started: ChildProcess[] = [];
+before(() => {
+  folder = mkdtempSync(join(tmpdir(), 'farebox-stop-'));
+});
+after(async () => {
+  // Only those that a failed test left behind.
+  for (const child of started) if (child.pid !== undefined) for (const pid of familyOf(child.pid)) end(pid);
+  for (const name of readdirSync(folder)) await stopEmbeddedPostgres(join(folder, name));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function end(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended.
+  }
+}
+
+/** A process and all that descend from it, as the system knows them now. */
+function familyOf(pid: number): number[] {
+  const parents = new Map<number, number>();
+  for (const name of readdirSync('/proc').filter((each) => /^\d+$/.test(each))) {
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, 'utf8');
+      parents.set(Number(name), Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]));
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  const family = [pid];
+  for (const member of family)
+    for (const [child, parent] of parents) if (parent === member) family.push(child);
+  return family;
+}
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+  } catch {
+    return '';
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  assert(typeof address === 'object' && address !== null);
+  return address.port;
+}
+
+async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  const deadlineMs = performance.now() + WITHIN_MS;
+  while (!(await holds())) {
+    assert(performance.now() < deadlineMs, `waited in vain for ${what}`);
+    await sleep(50);
+  }
+}
+
+/** By its own file, whoever started it. */
+function postgresOf(dataDir: string): number {
+  const file = join(dataDir, 'postgres/data/postmaster.pid');
+  return existsSync(file) ? Number(readFileSync(file, 'utf8').split('\n')[0]) : 0;
+}
+
+interface Running {
+  dataDir: string;
+  /** npm itself. */
+  npm: number;
+  /** Everything that npm's command has started, the database and the chains' nodes with it. */
+  all: number[];
+  /** The process whose command line has this in it. */
+  the(part: string): number;
+}
+
+async function start(script: 'start' | 'serve', name: string): Promise<Running> {
+  const dataDir = join(folder, name);
+  const port = await freePort();
+  const env = {
+    ...process.env,
+    FAREBOX_DATA_DIR: dataDir,
+    PORT: String(port),
+    FAREBOX_SECRET: '0123456789abcdef'.repeat(4),
+  };
+  const npm = spawn('npm', ['run', script], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  started.push(npm);
+  let printed = '';
+  for (const stream of [npm.stdout, npm.stderr]) stream.on('data', (chunk) => (printed += chunk));
+  await until(`npm run ${script} to be ready: ${printed}`, async () => {
+    assert.equal(npm.exitCode, null, printed);
+    const up = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => null);
+    return up?.status === 200 && (script === 'serve' || printed.includes('/api/keys/me'));
+  });
+  const { pid = 0 } = npm;
+  const nodes = ['chain', 'tempo'].flatMap((chain) => {
+    const file = join(dataDir, chain, 'running.json');
+    if (!existsSync(file)) return [];
+    const running: { keeperPid: number; node: { pid: number } } = JSON.parse(readFileSync(file, 'utf8'));
+    return [running.keeperPid, running.node.pid];
+  });
+  const all = [...new Set([...familyOf(pid), ...nodes, postgresOf(dataDir)])];
+  return {
+    dataDir,
+    npm: pid,
+    all,
+    the(part) {
+      const found = all.filter((each) => commandOf(each).includes(part)).at(-1);
+      assert(found !== undefined, `${part} is none of ${all.map(commandOf).join('; ')}`);
+      return found;
+    },
+  };
+}
+
+/** Who of a family still lives; a process that has ended and that nobody has asked about is none. */
+function leftOf({ all }: Running): string[] {
+  const ended = (pid: number) => {
+    try {
+      return /\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+    } catch {
+      return true;
+    }
+  };
+  return all.filter((pid) => isAlive(pid) && !ended(pid)).map((pid) => `${pid} ${commandOf(pid)}`);
+}
+
+async function everythingEnds(running: Running): Promise<void> {
+  await until(`the end of ${leftOf(running).join('; ')}`, () => leftOf(running).length === 0);
+  assert.equal(postgresOf(running.dataDir), 0, 'PostgreSQL has ended in order');
+}
+
+const linux = process.platform !== 'linux' && 'only Linux tells who descends from whom';
+
+test('npm start: SIGTERM to npm alone, to the server alone, and the death of any of them', {
+  skip: linux,
+}, async () => {
+  const stops: { who: (running: Running) => number; how: NodeJS.Signals }[] = [
+    { who: ({ npm }) => npm, how: 'SIGTERM' },
+    { who: ({ the }) => the('main.ts'), how: 'SIGTERM' },
+    { who: ({ the }) => the('bootstrap.mjs'), how: 'SIGKILL' },
+    { who: ({ the }) => the('start.ts'), how: 'SIGKILL' },
+  ];
+  for (const { who, how } of stops) {
+    const running = await start('start', 'start');
+    process.kill(who(running), how);
+    await everythingEnds(running);
+  }
+});
+
+test('npm run serve: SIGTERM to npm alone; a database that a killed server left ends with the next one', {
+  skip: linux,
+}, async () => {
+  const first = await start('serve', 'serve');
+  process.kill(first.npm, 'SIGTERM');
+  await everythingEnds(first);
+
+  const killed = await start('serve', 'serve');
+  const database = postgresOf(killed.dataDir);
+  process.kill(killed.the('main.ts'), 'SIGKILL');
+  await until('its end', () => !isAlive(killed.npm) || leftOf(killed).length <= 1);
+  assert(isAlive(database), 'nobody was there to end it');
+  const next = await start('serve', 'serve');
+  assert.equal(postgresOf(next.dataDir), database, 'the same one, taken over');
+  process.kill(next.npm, 'SIGTERM');
+  await everythingEnds(next);
+});
