@@ -253,10 +253,15 @@ export const SANDBOX: House = {
       because: 'Tempo is the same node as the other EVM chain, in another mode.',
     },
     { room: 'upstreams/', knows: [], because: 'Sources of data know nobody who asks them.' },
+    { room: 'backup-mark.ts', knows: [], because: 'A mark is a name.' },
+    { room: 'copy-tree.ts', knows: [], because: 'Files are copied whatever is in them.' },
     { room: 'data-dir.ts', knows: [], because: 'Where the world keeps its files.' },
     { room: 'kept-port.ts', knows: [], because: 'A port is a number.' },
     { room: 'page-frame.ts', knows: [], because: 'A frame knows no page.' },
-    ...['reset.ts', 'run.ts', 'start.ts', 'wallet.ts', 'world.ts'].map((room) => ({
+    ...[
+      ...['backup.ts', 'reset.ts', 'restore.ts', 'run.ts', 'saving.ts'],
+      ...['start.ts', 'wallet.ts', 'world.ts'],
+    ].map((room) => ({
       room,
       knows: ['', PROCESS],
       because: 'It puts the parts of the sandbox together, and hands the server their addresses.',

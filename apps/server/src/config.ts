@@ -566,11 +566,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     if (agreed !== undefined && !(Number(agreed) >= 0.1 && Number(agreed) <= 100_000)) {
       problems.push(`${upstreamPrefix(name)}_REQUESTS_PER_MINUTE: must be a number between 0.1 and 100,000`);
     }
-    for (const [setting, { check }] of Object.entries(definition.settings ?? {})) {
-      const value = set(setting);
-      const wrong = value === undefined ? null : (check?.(value) ?? null);
-      if (wrong !== null) problems.push(`${setting}: ${wrong}`);
-    }
+    problems.push(...wrongSettings(definition, set));
     upstreams[name] = {
       baseUrl: parsed?.success === true ? parsed.data : null,
       apiKey: definition.key === 'none' ? undefined : set(`${upstreamPrefix(name)}_API_KEY`),
@@ -669,14 +665,25 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     problems.push('MPP_TEMPO_RECIPIENT: must be set for the method tempo');
   if (mppMethods.includes('evm') && config.x402.networks?.includes('base') !== true)
     problems.push('X402_NETWORKS: must include base for the MPP method evm, which settles there');
-  // What is wrong in itself is said first.
   if (problems.length === 0)
     problems.push(...mixturesIn(config, sandboxParts, read('FAREBOX_SANDBOX_WALLETS') ?? []));
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
 }
 
-/** What of the configured money is of another world than the rest. */
+/** What is wrong with an upstream's own settings. */
+function wrongSettings(
+  { settings = {} }: Pick<UpstreamDefinition<never>, 'settings'>,
+  set: (name: string) => string | undefined,
+): string[] {
+  return Object.entries(settings).flatMap(([name, { check }]) => {
+    const value = set(name);
+    const wrong = value === undefined ? null : (check?.(value) ?? null);
+    return wrong === null ? [] : [`${name}: ${wrong}`];
+  });
+}
+
+/** What of the configured money is of another world than the rest: asked only once nothing is wrong in itself. */
 function mixturesIn(
   { x402, mpp, upstreams, cards, identityRegistrarKey }: Config,
   parts: readonly { url: string }[],

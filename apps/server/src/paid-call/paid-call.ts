@@ -154,6 +154,16 @@ export interface PaidCall {
   readonly running: number;
 }
 
+/** Runs a service so that what it asks its upstreams to do is known again when the same call is tried again. */
+function runInCall(
+  service: Service,
+  input: Parameters<Service['run']>[0],
+  context: RunContext<UpstreamName>,
+) {
+  const scope = { callId: context.call.callId, isEffect: service.effect === 'write' };
+  return inCall(scope, () => service.run(input, context));
+}
+
 /** Puts the paid call together. Challenges are made here, once for each service. */
 export function createPaidCall(parts: PaidCallParts): PaidCall {
   const quotes = new Map<string, { quote: Quote; challenge: Challenge; revision: number }>();
@@ -678,11 +688,7 @@ export function createPaidCall(parts: PaidCallParts): PaidCall {
       nowMs: parts.nowMs,
     };
     try {
-      const scope = { callId, isEffect: service.effect === 'write' };
-      const made = await deadline.race(
-        inCall(scope, () => service.run(input, context)),
-        service.timeoutMs,
-      );
+      const made = await deadline.race(runInCall(service, input, context), service.timeoutMs);
       const fields = service.output.safeParse(made.fields);
       if (!fields.success) throw new Error(`the answer does not fit its own schema: ${fields.error.message}`);
       const body = JSON.stringify({

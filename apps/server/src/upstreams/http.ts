@@ -317,11 +317,7 @@ export function connectUpstream<Api>(
     }
   }
 
-  function address(request: {
-    path: string;
-    query?: UpstreamRequest<unknown>['query'];
-    headers?: Record<string, string>;
-  }): { url: URL; key: string; shown: string } {
+  function address(request: Asked): { url: URL; key: string; shown: string } {
     if (config.baseUrl === null || missing.length > 0) {
       throw fail(
         'not_configured',
@@ -329,18 +325,10 @@ export function connectUpstream<Api>(
         3_600_000,
       );
     }
-    const below = (base: string) => {
-      const asked = new URL(base.replace(/\/$/, '') + request.path);
-      for (const [name, value] of Object.entries(request.query ?? {})) {
-        if (value !== undefined) asked.searchParams.set(name, String(value));
-      }
-      return asked;
-    };
-    const url = below(config.baseUrl);
+    const url = below(config.baseUrl, request);
     // Two callers with different headers may get different replies.
     const key = `${url} ${JSON.stringify(request.headers ?? {})}`;
-    const shown =
-      definition.baseUrl === null ? `urn:source:${definition.name}` : below(definition.baseUrl).toString();
+    const shown = shownAddress(definition, request);
     const secret = config.apiKey === undefined ? undefined : definition.authorize?.(config.apiKey).query;
     for (const [name, value] of Object.entries(secret ?? {})) url.searchParams.set(name, value);
     return { url, key, shown };
@@ -396,23 +384,14 @@ export function connectUpstream<Api>(
 
   async function sendOnce<T>(method: Method, request: UpstreamSending<T>): Promise<Reply<T>> {
     const { url, shown } = address(request);
-    const { body, signal, headers, idempotencyKey, ...rest } = request;
-    const content =
-      body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
-    const key =
-      method === 'GET' || idempotencyKey === null
-        ? null
-        : (idempotencyKey ?? idempotencyKeyOf(method, url.toString(), content ?? ''));
-    const sent = {
-      ...rest,
-      headers: { ...(key === null ? {} : { 'idempotency-key': key }), ...lowerCased(headers) },
-      ...(content === undefined ? {} : { body: content }),
-    };
-    const received = await guarded(() => exchange(method, url, sent, signal)).catch(refused);
-    return {
-      value: received.value as T,
-      source: sourceOf(shown, { ...received, fetchedAtMs: nowMs() }, false),
-    };
+    const sent = asSent(method, url, request);
+    const received = await guarded(() => exchange(method, url, sent, request.signal)).catch(refused);
+    return replyOf<T>(shown, received);
+  }
+
+  function replyOf<T>(shown: string, received: Received): Reply<T> {
+    const entry = { ...received, fetchedAtMs: nowMs() };
+    return { value: received.value as T, source: sourceOf(shown, entry, false) };
   }
 
   return {
@@ -426,10 +405,7 @@ export function connectUpstream<Api>(
       async download(request) {
         const { url, shown } = address(request);
         const received = await guarded(() => fetchFile(url, request, request.signal)).catch(refused);
-        return {
-          value: received.value as Download,
-          source: sourceOf(shown, { ...received, fetchedAtMs: nowMs() }, false),
-        };
+        return replyOf(shown, received);
       },
     },
     health() {
@@ -456,6 +432,43 @@ export function connectUpstream<Api>(
 }
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+interface Asked {
+  path: string;
+  query?: UpstreamRequest<unknown>['query'] | undefined;
+  headers?: Record<string, string> | undefined;
+}
+
+function below(base: string, { path, query }: Asked): URL {
+  const url = new URL(base.replace(/\/$/, '') + path);
+  for (const [name, value] of Object.entries(query ?? {})) {
+    if (value !== undefined) url.searchParams.set(name, String(value));
+  }
+  return url;
+}
+
+/** What provenance shows: the same request at the source's public address, or the source's name where it has none. */
+function shownAddress({ name, baseUrl }: { name: string; baseUrl: string | null }, asked: Asked): string {
+  return baseUrl === null ? `urn:source:${name}` : below(baseUrl, asked).toString();
+}
+
+/** A request as it goes on the wire, with the key that its backend knows it by when it comes again. */
+function asSent<T>(method: Method, url: URL, request: UpstreamSending<T>) {
+  const { body, headers, idempotencyKey, schema, as, timeoutMs } = request;
+  const content =
+    body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
+  const key =
+    method === 'GET' || idempotencyKey === null
+      ? null
+      : (idempotencyKey ?? idempotencyKeyOf(method, url.toString(), content ?? ''));
+  return {
+    schema,
+    ...(as === undefined ? {} : { as }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    headers: { ...(key === null ? {} : { 'idempotency-key': key }), ...lowerCased(headers) },
+    ...(content === undefined ? {} : { body: content }),
+  };
+}
 
 /** So that a name that is given in another case replaces ours and does not stand beside it. */
 function lowerCased(headers: Record<string, string> = {}): Record<string, string> {
