@@ -15,6 +15,8 @@ import { type Ran, runProgram, runTestFile } from './test-process.ts';
 const ROOT = join(import.meta.dirname, '..');
 /** Each lane has two servers and nodes of chains beside its tests: more than these fill the memory of a small machine. */
 const MAX_LANES = 4;
+/** A file may hold twenty servers of ours at once, each with its pools. */
+const CONNECTIONS_OF_A_LANE = 400;
 /** The longest files take three minutes; a busy machine takes its time. */
 const FILE_TIMEOUT_MS = 600_000;
 const DEEP_TIMEOUT_MS = 24 * 3_600_000;
@@ -79,7 +81,7 @@ function jobOf({ path }: TestFile): Job {
 }
 
 async function runOnOwnDatabase(lane: string, queue: Job[]): Promise<void> {
-  const embedded = await startEmbeddedPostgres(join(folder, lane));
+  const embedded = await startEmbeddedPostgres(join(folder, lane), CONNECTIONS_OF_A_LANE);
   try {
     await runOn(embedded.url, queue, { lastsNoLonger: true });
   } finally {

@@ -33,6 +33,7 @@ const RECOVERY_TIMEOUT_MS = 600_000;
 const STOP_TIMEOUT_MS = 20_000;
 const LOG_LIMIT_BYTES = 5_000_000;
 const CANNOT_CONNECT_NOW = '57P03';
+const MAX_CONNECTIONS = 100;
 const USER = 'farebox';
 const DATABASE = 'farebox';
 /** A longer path does not fit into a socket's address (macOS has 104 bytes for it, with one for its end). */
@@ -46,7 +47,6 @@ const NOBODY = 65_534;
  */
 const SETTINGS = {
   listen_addresses: '127.0.0.1',
-  max_connections: '100',
   shared_buffers: '48MB',
   work_mem: '8MB',
   maintenance_work_mem: '64MB',
@@ -80,9 +80,13 @@ export interface EmbeddedPostgres {
  * a crash of its parent, is used again.
  *
  * @param directory the folder; `postgres/` below it becomes PostgreSQL's
+ * @param maxConnections for a server that more than one program shares
  * @throws with PostgreSQL's own last words when it does not come up
  */
-export async function startEmbeddedPostgres(directory: string): Promise<EmbeddedPostgres> {
+export async function startEmbeddedPostgres(
+  directory: string,
+  maxConnections = MAX_CONNECTIONS,
+): Promise<EmbeddedPostgres> {
   const home = join(directory, 'postgres');
   const data = join(home, 'data');
   mkdirSync(home, { recursive: true, mode: 0o700 });
@@ -94,7 +98,7 @@ export async function startEmbeddedPostgres(directory: string): Promise<Embedded
     return { ...running, ...addressesOf(home, running.port), started: false, stop: async () => {} };
   }
   const port = await freePort();
-  const pid = await launch(home, port, READY_TIMEOUT_MS);
+  const pid = await launch(home, port, READY_TIMEOUT_MS, maxConnections);
   return { ...addressesOf(home, port), port, pid, started: true, stop: () => stopServer(data) };
 }
 
@@ -168,13 +172,23 @@ function socketFolder(home: string, port: number): string {
 }
 
 /** Starts the server and waits until it takes connections. @returns the id of its first process */
-async function launch(home: string, port: number, readyWithinMs: number): Promise<number> {
+async function launch(
+  home: string,
+  port: number,
+  readyWithinMs: number,
+  maxConnections = MAX_CONNECTIONS,
+): Promise<number> {
   const data = join(home, 'data');
   const log = join(home, 'postgres.log');
   const binaries = await findBinaries();
   endOrphans(data);
   if (existsSync(log) && statSync(log).size > LOG_LIMIT_BYTES) renameSync(log, `${log}.old`);
-  const settings = { ...SETTINGS, port: String(port), unix_socket_directories: socketFolder(home, port) };
+  const settings = {
+    ...SETTINGS,
+    max_connections: String(maxConnections),
+    port: String(port),
+    unix_socket_directories: socketFolder(home, port),
+  };
   const output = openSync(log, 'a');
   const args = [
     '-D',
