@@ -124,7 +124,7 @@ export const SERVER: House = {
     },
     {
       room: 'operator/',
-      knows: ['ledger/', 'keys/', 'http/', 'db/', 'upstreams/http.ts', 'part.ts'],
+      knows: ['ledger/', 'keys/', 'http/', 'db/', 'upstreams/http.ts', 'relayer/gas-tanks.ts', 'part.ts'],
       because: 'The operator sees the books, and moves money by the ledger alone.',
     },
     {
@@ -163,7 +163,7 @@ export const SERVER: House = {
     },
     {
       room: 'relayer/',
-      knows: ['chain-rpc/', 'http/', 'db/'],
+      knows: ['chain-rpc/', 'http/', 'db/', 'part.ts'],
       because: 'What sends transactions does not know what for.',
     },
     {

@@ -1,5 +1,6 @@
 import { actsTable } from './admin-act.js';
 import { callerSection } from './admin-caller.js';
+import { gasSection } from './admin-gas.js';
 import { ask } from './admin-session.js';
 import { accountLink, badge, code, figures, moment, recordsTable, usd } from './admin-tables.js';
 import { formatMicros, microsOf } from './amount.js';
@@ -32,6 +33,7 @@ export async function overviewView(page) {
     moneySection(overview),
     unfinishedSection(overview, page),
     booksSection(overview.books, page),
+    gasSection(overview.gas),
     upstreamsSection(overview.upstreams),
     callerSection(caller),
     dataListsSection(overview.dataLists),
@@ -62,7 +64,7 @@ function head({ at }, { again }) {
 }
 
 /** What may need somebody, in a line. */
-function state({ books, unfinished, openActs, upstreams }) {
+function state({ books, unfinished, openActs, upstreams, gas }) {
   const down = upstreams.filter((each) => each.state === 'down').length;
   const count = (number) => [String(number), number > 0 ? 'bad' : null];
   const balanced =
@@ -74,6 +76,7 @@ function state({ books, unfinished, openActs, upstreams }) {
     ['card messages waiting', unfinished === null ? '—' : String(unfinished.inbox.waiting)],
     ['acts unfinished', ...count(openActs.length)],
     ['sources down', ...count(down)],
+    ['keys without gas', ...count(gas.filter(({ isAble }) => !isAble).length)],
   );
 }
 

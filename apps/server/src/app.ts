@@ -22,6 +22,7 @@ import type { Part } from './part.ts';
 import { creditsRail } from './rails/credits/credits.ts';
 import { mppOfferOf, openMpp, openMppDoor } from './rails/mpp/part.ts';
 import { openReceipts, openX402, x402OfferOf } from './rails/x402/part.ts';
+import { openGas } from './relayer/part.ts';
 import { openSecretRegister } from './secrets/part.ts';
 import type { Service } from './services/define.ts';
 import { openTopup } from './topup/part.ts';
@@ -56,12 +57,14 @@ export function createApp({ config, services, ...given }: AppParts) {
   const sources = openSources(house, { ...config, acceptSandbox: !config.production });
   const custody = openCustody(house, { encryptionKeys: config.walletEncryptionKeys }, { keys });
   const registrar = { rpcUrl: config.upstreams.base.baseUrl, privateKey: config.identityRegistrarKey };
-  const identity = openIdentity(house, registrar);
+  const fuelled = openGas(house);
+  const { gas } = fuelled;
+  const identity = openIdentity(house, registrar, { gas });
 
   // The ways to pay. Who sends a payment beside its key means the payment: clients keep sending a key that ran dry.
-  const onChains = openX402(house, { ...config.x402, rpcUrls: rpcUrlsOf(config) }, { secrets });
+  const onChains = openX402(house, { ...config.x402, rpcUrls: rpcUrlsOf(config) }, { secrets, gas });
   const { x402 } = onChains;
-  const byMpp = openMpp(house, config.mpp, { x402, services });
+  const byMpp = openMpp(house, config.mpp, { x402, gas, services });
   const { mpp } = byMpp;
   const credits = creditsRail({ keys, baseUrl });
   const rails = [x402.rail, ...byMpp.elsewhere, credits];
@@ -99,6 +102,7 @@ export function createApp({ config, services, ...given }: AppParts) {
     cardMoney,
     sources,
     custody,
+    fuelled,
     identity,
     onChains,
     byMpp,
@@ -121,7 +125,7 @@ export function createApp({ config, services, ...given }: AppParts) {
       { ...config, tokens: config.adminTokens },
       {
         ...{ ledger, keys, cards, creditServices: 'credits/topup/' },
-        ...{ upstreamHealth: sources.health, dataLists: sources.dataLists.states },
+        ...{ upstreamHealth: sources.health, dataLists: sources.dataLists.states, gas: gas.standings },
         collectDebts: collect('credit by an operator to'),
         sendPage: (request, reply) => pages.send(request, reply, 'admin.html'),
       },

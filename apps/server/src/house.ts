@@ -26,6 +26,7 @@ const NOTHING_WATCHED: Watched = {
   cardEventsWaiting: async () => 0,
   upstreamHealth: () => [],
   dataLists: async () => [],
+  gas: () => [],
 };
 
 export interface HouseParts {
@@ -58,6 +59,7 @@ export function openHouse(given: HouseParts): House & { watch(parts: readonly Pa
       cardEventsWaiting: () => watched.cardEventsWaiting(),
       upstreamHealth: () => watched.upstreamHealth(),
       dataLists: () => watched.dataLists(),
+      gas: () => watched.gas(),
       nowMs,
     }),
     addressOf: (request: FastifyRequest) => addresses.addressOf(request.raw),

@@ -57,5 +57,7 @@ export interface PartCapability {
   name: Capability;
   /** Whether services that require it are sold. */
   configured: boolean;
+  /** Why they are not sold now although it is configured; null: they are. */
+  unable?(): string | null;
   forPayer(proof: PayerProof): Capabilities[Capability];
 }

@@ -711,6 +711,7 @@ describe('a card payment', () => {
       trialBudgetMicrosPerDay: null,
       upstreamHealth: () => [],
       dataLists: async () => [],
+      gas: () => [],
       sendPage: (_request, reply) => reply.send(''),
       refusalLimit: createAddressLimit({ perMinute: 10, maxNames: 100, nowMs: () => nowMs }),
       addressOf: () => '127.0.0.1',

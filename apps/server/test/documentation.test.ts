@@ -122,6 +122,7 @@ describe('docs/operating.md', () => {
       upstreamHealth: () => [],
       dataLists: async () => [],
       nowMs: () => 0,
+      gas: () => [],
     });
     const made = [...(await metrics.render()).matchAll(/^# TYPE (farebox_\w+)/gm)].map(([, name]) => name);
     const listed = [...operating().matchAll(/^\| `(farebox_\w+)`/gm)].map(([, name]) => name);

@@ -16,6 +16,7 @@ import { ExactSvmScheme } from '@x402/svm';
 import { ExactSvmSchemeV1 } from '@x402/svm/exact/v1/client';
 import { signerOf } from '../../../packages/sandbox/src/accounts.fixture.ts';
 import { USDC_MINT } from '../../../packages/sandbox/src/solana/programs.ts';
+import { ERC8004_IDENTITY_REGISTRY } from '../src/identity/registry-abi.ts';
 import { proveBooks } from '../src/ledger/books.ts';
 import { tokenAccountOf } from '../src/rails/x402/solana-programs.ts';
 import { loadServices } from '../src/services/registry.ts';
@@ -312,8 +313,8 @@ for (const settledBy of ['a facilitator', 'a fee payer of our own'] as const) {
       upstreamsUrl: upstreams.url,
       nowMs: () => Date.now() + aheadMs,
     });
-    const registrar = world.chain.accounts.registrar.address;
-    const gas = await world.chain.client.getBalance({ address: registrar });
+    const registry = { address: ERC8004_IDENTITY_REGISTRY } as const;
+    const code = await world.chain.client.getCode(registry);
     try {
       const identity = (await loadServices()).find(({ path }) => path === 'verified-agent-identity');
       const dear = asJson(identity?.example);
@@ -343,7 +344,8 @@ for (const settledBy of ['a facilitator', 'a fee payer of our own'] as const) {
         assert.equal(landed?.transaction.message.accountKeys[0], feePayer);
       }
 
-      await world.chain.client.setBalance({ address: registrar, value: 0n });
+      // From now on the registry refuses every registration.
+      await world.chain.client.setCode({ ...registry, bytecode: '0x5f5ffd' });
       const moved = await received(async () => {
         for (const pay of [payByV2, payByV1]) {
           const answer = await pay(`${own.url}/x402/verified-agent-identity`, dear);
@@ -370,7 +372,7 @@ for (const settledBy of ['a facilitator', 'a fee payer of our own'] as const) {
         [],
       );
     } finally {
-      await world.chain.client.setBalance({ address: registrar, value: gas });
+      await world.chain.client.setCode({ ...registry, bytecode: code ?? '0x' });
       await own.stop();
       await books.close();
     }

@@ -11,6 +11,7 @@ import { type BooksVerdicts, createBooksVerdicts } from '../operator/books-verdi
 import { openMppRail } from '../rails/mpp/mpp.ts';
 import type { ChainAudit } from '../rails/x402/audit.ts';
 import { createX402Rail } from '../rails/x402/x402.ts';
+import { createGasTanks } from '../relayer/gas-tanks.ts';
 
 /** For how long the proof of somebody else is waited for. */
 const PATIENCE_MS = 15 * 60_000;
@@ -22,6 +23,7 @@ await runCommand('npm run books [-- --json]', async () => {
   const database = await openDatabase(config, { exclusive: false });
   try {
     const books = await proveInTurn(createBooksVerdicts(database, Date.now));
+    const gas = createGasTanks({ sql: database.sql, nowMs: Date.now, report: () => {} });
     const x402 = createX402Rail(
       { ...config.x402, rpcUrls: rpcUrlsOf(config) },
       {
@@ -29,6 +31,7 @@ await runCommand('npm run books [-- --json]', async () => {
         baseUrl: config.publicUrl ?? 'http://localhost',
         secrets: config.secrets,
         sandbox: config.sandbox,
+        gas,
         nowMs: Date.now,
         report: () => {},
       },
@@ -38,6 +41,7 @@ await runCommand('npm run books [-- --json]', async () => {
       sql: database.sql,
       evm,
       sandbox: config.sandbox,
+      gas,
       nowMs: Date.now,
       report: () => {},
     });

@@ -1,14 +1,21 @@
 import { connectRpc } from '../chain-rpc/json-rpc.ts';
 import { ownerOf } from '../custody/owner.ts';
 import type { House, Part } from '../part.ts';
+import { evmGas } from '../relayer/evm-gas.ts';
+import type { GasTanks } from '../relayer/gas-tanks.ts';
 import { createRelayer } from '../relayer/relayer.ts';
 import { senderOf } from '../relayer/sender.ts';
+import { addressOf } from '../relayer/sign.ts';
 import { createRegistrar } from './registrar.ts';
 import { ERC8004_IDENTITY_REGISTRY } from './registry-abi.ts';
 
 /** Base: where the registry is. */
 const CHAIN_ID = 8453;
 const REGISTRATION_TIMEOUT_MS = 15_000;
+/** More than the longest registration file uses: its 4,096 bytes in storage are 128 words of 22,100 each. */
+const REGISTRATION_GAS = 3_500_000n;
+/** A key that cannot pay for so many takes no more of them on. */
+const LEAST_REGISTRATIONS = 3n;
 
 /**
  * Who registers ERC-8004 identities on Base.
@@ -18,13 +25,24 @@ const REGISTRATION_TIMEOUT_MS = 15_000;
 export function openIdentity(
   house: House,
   { rpcUrl, privateKey }: { rpcUrl: string | null; privateKey: `0x${string}` | null },
+  { gas }: { gas: GasTanks },
 ): Part {
   if (rpcUrl === null || privateKey === null) return { name: 'identity' };
   const { nowMs } = house;
   const { sql } = house.pools;
   const rpc = connectRpc(rpcUrl, { timeoutMs: 5_000 });
   const network = `eip155:${CHAIN_ID}`;
-  const relayer = createRelayer({ sql, rpc, network, chainId: CHAIN_ID, keys: [privateKey], nowMs });
+  const tank = gas.open({
+    ...{
+      network,
+      duty: 'register',
+      token: { symbol: 'ETH', decimals: 18 },
+      addresses: [addressOf(privateKey)],
+    },
+    source: evmGas({ sql, rpc, network, gasEach: REGISTRATION_GAS, nowMs }),
+    least: (cost) => LEAST_REGISTRATIONS * cost,
+  });
+  const relayer = createRelayer({ sql, rpc, network, chainId: CHAIN_ID, keys: [privateKey], tank, nowMs });
   const identities = createRegistrar({
     sql,
     sender: senderOf(relayer, REGISTRATION_TIMEOUT_MS),
@@ -37,6 +55,7 @@ export function openIdentity(
     capability: {
       name: 'identities',
       configured: true,
+      unable: () => (tank.isAble ? null : 'our key for registrations lacks the gas'),
       forPayer: (proof) => identities.paidBy(ownerOf(proof)),
     },
     resume: relayer.resume,

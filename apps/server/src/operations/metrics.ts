@@ -37,6 +37,16 @@ export interface Watched {
   dataLists(): Promise<
     readonly { name: string; publishedAt: string | null; confirmedAt: string | null; failures: number }[]
   >;
+  /** Keys of ours that pay for transactions, with what they hold in the smallest unit of what pays there. */
+  gas(): readonly {
+    network: string;
+    duty: string;
+    address: string;
+    token: { symbol: string; decimals: number };
+    balance: bigint | null;
+    daysLeft: number | null;
+    isAble: boolean;
+  }[];
 }
 
 /** What an operator can draw: calls, money, upstreams, the database's queue, the process. */
@@ -212,6 +222,40 @@ export function createMetrics(watched: Watched & { nowMs(): number }): Metrics {
       for (const { name, failures } of lists) this.set({ list: name }, failures);
     },
   });
+
+  /** A figure for each key that pays for transactions; those of which it is not known are left out. */
+  const ofGas = (
+    name: string,
+    help: string,
+    figure: (key: ReturnType<typeof watched.gas>[number]) => number | null,
+  ) =>
+    new Gauge({
+      ...{ name, help, registers },
+      labelNames: ['network', 'duty', 'address', 'token'],
+      collect() {
+        this.reset();
+        for (const key of watched.gas()) {
+          const value = figure(key);
+          const { network, duty, address, token } = key;
+          if (value !== null) this.set({ network, duty, address, token: token.symbol }, value);
+        }
+      },
+    });
+  ofGas(
+    'farebox_gas_balance',
+    'What a key of ours holds to pay for transactions, in whole units of the token',
+    ({ balance, token }) => (balance === null ? null : Number(balance) / 10 ** token.decimals),
+  );
+  ofGas(
+    'farebox_gas_days_left',
+    'How many days that lasts, as the last seven days went',
+    ({ daysLeft }) => daysLeft,
+  );
+  ofGas(
+    'farebox_gas_able',
+    '1 while the key can pay for transactions; 0: what needs it is not offered, unless another key can',
+    ({ isAble }) => (isAble ? 1 : 0),
+  );
 
   /** Finding a series by its labels costs more than counting, so each is looked up once. */
   const bound = new Map<string, { count: Counter.Internal; duration: Histogram.Internal<string> }>();

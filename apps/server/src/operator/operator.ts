@@ -5,6 +5,7 @@ import type { Derivation } from '../http/caller-address.ts';
 import type { RateLimit } from '../http/rate-limit.ts';
 import type { Keys } from '../keys/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import type { GasStanding } from '../relayer/gas-tanks.ts';
 import type { UpstreamHealth } from '../upstreams/http.ts';
 import { createAccountRecords } from './accounts.ts';
 import { type CardRefunds, createActs } from './acts.ts';
@@ -29,6 +30,8 @@ export interface OperatorParts {
   upstreamHealth(): readonly UpstreamHealth[];
   /** Where each list stands that services look things up in. */
   dataLists(): Promise<readonly object[]>;
+  /** The keys of ours that pay for transactions on chains. */
+  gas(): readonly GasStanding[];
   sendPage(request: FastifyRequest, reply: FastifyReply): FastifyReply;
   /** Counts bad tokens by address: `REFUSALS_PER_MINUTE`. */
   refusalLimit: RateLimit;

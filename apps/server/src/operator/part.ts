@@ -10,7 +10,7 @@ export function openOperator(
   settings: { tokens: readonly OperatorToken[]; trialBudgetMicrosPerDay: bigint | null },
   needs: Pick<
     OperatorParts,
-    'ledger' | 'keys' | 'cards' | 'collectDebts' | 'creditServices' | 'upstreamHealth' | 'dataLists'
+    'ledger' | 'keys' | 'cards' | 'collectDebts' | 'creditServices' | 'upstreamHealth' | 'dataLists' | 'gas'
   > & { sendPage(request: FastifyRequest, reply: FastifyReply): FastifyReply },
 ): Part {
   const { pools, logger, addressOf, nowMs } = house;

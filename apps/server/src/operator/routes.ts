@@ -8,11 +8,13 @@ import { idempotencyKeyOf } from '../http/idempotency-key.ts';
 import { readJsonBody } from '../http/json-body.ts';
 import { invalidRequest, Problem } from '../http/problem.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
+import type { GasStanding } from '../relayer/gas-tanks.ts';
 import type { UpstreamHealth } from '../upstreams/http.ts';
 import type { AccountRecords } from './accounts.ts';
 import { ACTS_A_PAGE, type Act, type ActDone, type Acts, type Order } from './acts.ts';
 import type { BooksVerdict, BooksVerdicts } from './books-verdict.ts';
 import type { Operators } from './credentials.ts';
+import { gasAsJson } from './gas.ts';
 import { MOST_DAYS, overviewOf } from './overview.ts';
 
 /** Of an `Idempotency-Key`, in characters. */
@@ -39,6 +41,8 @@ export interface OperatorRouteParts {
   upstreamHealth(): readonly UpstreamHealth[];
   /** Where each list stands that services look things up in. */
   dataLists(): Promise<readonly object[]>;
+  /** The keys of ours that pay for transactions on chains. */
+  gas(): readonly GasStanding[];
   /** Sends the page itself. */
   sendPage(request: FastifyRequest, reply: FastifyReply): FastifyReply;
   addressOf(request: FastifyRequest): string;
@@ -169,6 +173,7 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
         openActs: (await acts.open()).map(asJson),
         upstreams: parts.upstreamHealth().map(healthAsJson),
         dataLists: await parts.dataLists(),
+        gas: parts.gas().map(gasAsJson),
         books: await booksAsJson(verdicts),
       };
     });

@@ -140,7 +140,9 @@ function shareWithDoors(
     capability === undefined ? [] : [capability],
   );
   const configured = capabilities.filter((each) => each.configured).map(({ name }) => name);
-  const availability = (service: Service) => availabilityOf(service, upstreams.health, configured);
+  const unable = () =>
+    Object.fromEntries(capabilities.map((each) => [each.name, each.unable?.() ?? undefined]));
+  const availability = (service: Service) => availabilityOf(service, upstreams.health, configured, unable());
   const catalog = (): CatalogLine[] =>
     needs.services.map((service) => ({
       path: service.path,

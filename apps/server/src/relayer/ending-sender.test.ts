@@ -25,6 +25,8 @@ function settingOf(test: { name: string }) {
     /** What a node does with what it is sent. */
     take: (hash: string) => void landed.set(hash, { ok: true, final: true }),
     isSilent: false,
+    /** What each costs; null: the chain does not say. */
+    cost: null as bigint | null,
     /** Of this one the chain says nothing. */
     silentOf: '',
     pass(ticks: bigint) {
@@ -49,6 +51,10 @@ function settingOf(test: { name: string }) {
               return { status: time > endsAt ? 'over' : 'unseen' };
             });
           },
+          async cost() {
+            if (setting.cost === null) throw new Error('no answer');
+            return setting.cost;
+          },
           async send(raw) {
             sent.push(raw);
             setting.take(raw);
@@ -57,7 +63,7 @@ function settingOf(test: { name: string }) {
       }),
     async make(): Promise<EndingTransaction> {
       made += 1;
-      return { hash: `${made}`, raw: `${made}`, endsAt: time + 10n };
+      return { hash: `${made}`, raw: `${made}`, endsAt: time + 10n, paidBy: 'key' };
     },
     rows: async () => [
       ...(await database.sql<{ hash: string; state: number }[]>`
@@ -203,4 +209,34 @@ test('one that the chain says nothing of keeps no other one waiting', async (t) 
     (await setting.rows()).map(({ state }) => state),
     [0, 0, 1],
   );
+});
+
+test('what one cost is written down with its end, once; one that never landed cost nothing', async (t) => {
+  const setting = settingOf(t);
+  const spent = async () =>
+    (
+      await database.sql<{ address: string; transactions: number; priced: number; spent: string }[]>`
+        select address, transactions, priced, spent::text from gas_spent where network = ${t.name}`
+    ).map((row) => ({ ...row }));
+  setting.take = () => {};
+  await setting.replica().deliver({ ...order(setting), id: 'over' }, NO_WAIT_MS);
+  setting.pass(11n);
+  await setting.replica().resume();
+  assert.deepEqual(await spent(), []);
+
+  const replicas = Array.from({ length: 3 }, () => setting.replica());
+  for (const [id, ok, cost] of [
+    ['lands', true, 5_000n],
+    ['fails', false, 7_000n],
+  ] as const) {
+    setting.cost = cost;
+    setting.take = (hash) => void setting.landed.set(hash, { ok, final: true });
+    await Promise.all(replicas.map((each) => each.deliver({ ...order(setting), id, once: true }, WAIT_MS)));
+  }
+  assert.deepEqual(await spent(), [{ address: 'key', transactions: 2, priced: 2, spent: '12000' }]);
+
+  // Of this one the chain does not say what it cost: that keeps nothing from its end.
+  setting.cost = null;
+  await setting.replica().deliver({ ...order(setting), id: 'untold', once: true }, WAIT_MS);
+  assert.deepEqual(await spent(), [{ address: 'key', transactions: 3, priced: 2, spent: '12000' }]);
 });

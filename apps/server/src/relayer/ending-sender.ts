@@ -18,9 +18,11 @@ export interface EndingTransaction {
   endsAt: bigint;
   /** For whom it opens an account at our cost. */
   opensFor?: string;
+  /** Whose key pays for it. */
+  paidBy: string;
 }
 
-export interface StoredTransaction extends EndingTransaction {
+export interface StoredTransaction extends Omit<EndingTransaction, 'opensFor' | 'paidBy'> {
   id: string;
   createdAtMs: number;
 }
@@ -34,6 +36,8 @@ export type Fate =
 export interface EndingChain {
   /** Asks what became of them, in their order. @throws when the chain does not say */
   fates(transactions: readonly StoredTransaction[]): Promise<Fate[]>;
+  /** What was paid for one that has landed for good, in the smallest unit of what pays there. @throws when the chain does not say */
+  cost(transaction: StoredTransaction): Promise<bigint>;
   /** Hands one to the network. That it fails proves nothing. */
   send(raw: string): Promise<unknown>;
 }
@@ -119,23 +123,30 @@ export function createEndingSender(parts: {
   /** Stores it unless somebody else was faster. */
   async function store(id: string, made: EndingTransaction): Promise<void> {
     await sql`
-      insert into ending_transactions (network, hash, id, raw, ends_at, opens_for, created_at, sent_at)
-      values (${network}, ${made.hash}, ${id}, ${made.raw}, ${String(made.endsAt)}, ${made.opensFor ?? null}, ${at()}, ${at()})
+      insert into ending_transactions (network, hash, id, raw, ends_at, opens_for, paid_by, created_at, sent_at)
+      values (${network}, ${made.hash}, ${id}, ${made.raw}, ${String(made.endsAt)}, ${made.opensFor ?? null},
+              ${made.paidBy}, ${at()}, ${at()})
       on conflict do nothing`;
   }
 
-  /** Writes down what is for ever. */
-  async function note(hash: string, fate: Fate): Promise<void> {
-    const state =
-      fate.status === 'over'
-        ? STATES.over
-        : fate.status === 'landed' && fate.final
-          ? fate.ok
-            ? STATES.landed
-            : STATES.failed
-          : null;
-    if (state === null) return;
-    await sql`update ending_transactions set state = ${state} where network = ${network} and hash = ${hash} and state = 0`;
+  /** Writes down what is for ever and what it cost, once. */
+  async function note(row: Row, fate: Fate): Promise<void> {
+    const isOver = fate.status === 'over';
+    if (!isOver && !(fate.status === 'landed' && fate.final)) return;
+    const state = isOver ? STATES.over : fate.ok ? STATES.landed : STATES.failed;
+    const cost = isOver ? null : await chain.cost(storedOf(row)).catch(() => null);
+    await sql`
+      with ended as (
+        update ending_transactions set state = ${state}
+        where network = ${network} and hash = ${row.hash} and state = 0 returning paid_by
+      )
+      insert into gas_spent as g (network, address, day, transactions, priced, spent)
+      select ${network}, paid_by, ${at().slice(0, 10)}::date, 1, ${cost === null ? 0 : 1}::integer,
+             ${String(cost ?? 0n)}::numeric
+      from ended where paid_by is not null and ${!isOver}
+      on conflict (network, address, day) do update
+      set transactions = g.transactions + excluded.transactions, priced = g.priced + excluded.priced,
+          spent = g.spent + excluded.spent`;
   }
 
   async function fateOf(row: Row): Promise<Fate> {
@@ -144,7 +155,7 @@ export function createEndingSender(parts: {
       return { status: 'landed', ok: row.state === STATES.landed, final: true };
     const [fate] = await chain.fates([storedOf(row)]);
     if (fate === undefined) throw new Error('the chain said nothing');
-    await note(row.hash, fate);
+    await note(row, fate);
     return fate;
   }
 
@@ -226,7 +237,7 @@ export function createEndingSender(parts: {
         const rows = [...due.entries()];
         const resumeOne = async ([index, row]: [number, Row]) => {
           const fate = together === null ? await fateOf(row) : together[index];
-          if (together !== null && fate !== undefined) await note(row.hash, fate);
+          if (together !== null && fate !== undefined) await note(row, fate);
           if (fate?.status === 'unseen') await chain.send(row.raw).catch(() => {});
         };
         failures.push(...(await inLanes(rows, { atOnce: RESUMED_AT_ONCE, untilMs }, resumeOne)));

@@ -8,7 +8,9 @@ import { startTestChain, type TestChain } from '../../test/chain.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../../test/database.fixture.ts';
 import { until } from '../../test/fire/until.fixture.ts';
 import { connectRpc, type Rpc, RpcRefusal, RpcUnreachable } from '../chain-rpc/json-rpc.ts';
-import { createRelayer, type Hex, type MinedTransaction, type Relayer } from './relayer.ts';
+import type { MinedTransaction } from './node-reply.ts';
+import { relayerOn } from './relayer.fixture.ts';
+import type { Hex, Relayer } from './relayer.ts';
 
 /** Code that takes any call. */
 const STOP: Hex = '0x00';
@@ -47,7 +49,7 @@ async function settingOf(test: { name: string }, keyCount = 1) {
       nowMs += ms;
     },
     relayer: (on: Rpc = rpc): Relayer =>
-      createRelayer({ sql: database.sql, rpc: on, network, chainId: 8453, keys, nowMs: () => nowMs }),
+      relayerOn({ sql: database.sql, rpc: on, network, keys, nowMs: () => nowMs }),
     call: (id: string) => ({ id, to: target, data: '0x1234' as Hex, gasLimit: 60_000n }),
     rows: () => database.sql<{ nonce: bigint; raw: Hex; filler: Hex | null }[]>`
       select nonce, raw, filler from relayer_transactions
@@ -175,9 +177,12 @@ for (const [when, others, pauseMs] of [
 test('while a key has no gas its fees are not raised beyond what it can pay once it has some', async (t) => {
   const setting = await settingOf(t);
   const { address } = setting;
+  const unheard = nodeThat(SEND_METHODS, async (method) => {
+    throw cutOff(method);
+  });
+  assert.equal(await setting.relayer(unheard).send(setting.call('a'), 0), null);
   await chain.client.setBalance({ address, value: 0n });
   const relayer = setting.relayer(withoutSync());
-  assert.equal(await relayer.send(setting.call('a'), 0), null);
   const first = await setting.fees();
   for (let round = 0; round < 90; round += 1) {
     setting.passMs(11_000);

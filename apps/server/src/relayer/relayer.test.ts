@@ -5,7 +5,8 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { startTestChain, type TestChain } from '../../test/chain.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../../test/database.fixture.ts';
 import { connectRpc, type Rpc, RpcRefusal, RpcUnreachable } from '../chain-rpc/json-rpc.ts';
-import { createRelayer, type Hex, type Relayer } from './relayer.ts';
+import { relayerOn } from './relayer.fixture.ts';
+import type { Hex, Relayer } from './relayer.ts';
 
 /** Code that takes any call, and code that reverts every call. */
 const STOP: Hex = '0x00';
@@ -43,7 +44,7 @@ async function settingOf(test: { name: string }, keyCount = 1) {
       nowMs += ms;
     },
     relayer: (on: Rpc = rpc): Relayer =>
-      createRelayer({ sql: database.sql, rpc: on, network, chainId: 8453, keys, nowMs: () => nowMs }),
+      relayerOn({ sql: database.sql, rpc: on, network, keys, nowMs: () => nowMs }),
     call: (id: string) => ({ id, to: target, data: '0x1234' as Hex, gasLimit: 60_000n }),
     rows: () => database.sql<
       { address: string; nonce: bigint; id: string; state: number; raw: Hex; hashes: Hex[]; filler: Hex }[]

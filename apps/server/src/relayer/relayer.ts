@@ -5,11 +5,14 @@
  * never take the same one, a crash leaves no gap, and whatever was stored is sent again until a block holds it: with
  * higher fees when it waits too long, and replaced by a transfer of nothing when it would only fail by now.
  */
-import { isHash, parseTransaction } from 'viem';
+import { parseTransaction } from 'viem';
 import { type Rpc, RpcRefusal } from '../chain-rpc/json-rpc.ts';
 import { arrayLiteral } from '../db/array-literal.ts';
-import { type Database, isUniqueViolation } from '../db/connection.ts';
+import { type Database, isUniqueViolation, type Transaction } from '../db/connection.ts';
+import { type EvmFees, feesOf, weiOf } from './evm-gas.ts';
+import type { GasTank } from './gas-tanks.ts';
 import { inLanes } from './lanes.ts';
+import { asMined, type MinedTransaction, quantity } from './node-reply.ts';
 import { createSigner } from './sign.ts';
 
 export type Hex = `0x${string}`;
@@ -27,35 +30,27 @@ export interface TransactionToSend {
   again?: boolean;
 }
 
-export interface MinedTransaction {
-  status: 'success' | 'reverted';
-  hash: Hex;
-  blockNumber: bigint;
-  gasUsed: bigint;
-  logs: { address: Hex; topics: Hex[]; data: Hex }[];
-}
-
-export interface Standing {
-  /** Of the key that holds most. */
-  balanceWei: bigint;
-  maxFeePerGas: bigint;
-  /** How long the oldest transaction has been waiting for its block; 0: none is. */
-  waitingMs: number;
+/** None of our keys holds enough for this transaction, and nothing was sent. */
+export class OutOfGas extends Error {
+  constructor(network: string) {
+    super(`no key of ours holds enough gas for this on ${network}`);
+    this.name = 'OutOfGas';
+  }
 }
 
 export interface Relayer {
   readonly addresses: readonly Hex[];
+  /** Whose key would pay for the next transaction, as far as that is known. */
+  readonly payer: Hex | undefined;
   /** What a transaction is sent with now. @throws when the node does not say */
-  fees(): Promise<{ maxFeePerGas: bigint; maxPriorityFeePerGas: bigint }>;
+  fees(): Promise<EvmFees>;
   /**
    * Sends a transaction and waits until it is mined.
    *
    * @returns null when the time was over first: it is still on its way, and the same id finds it again
-   * @throws RpcRefusal when the node says that it would fail; nothing was sent then
+   * @throws RpcRefusal when the node says that it would fail, OutOfGas when no key can pay; nothing was sent then
    */
   send(transaction: TransactionToSend, timeoutMs: number): Promise<MinedTransaction | null>;
-  /** What decides whether it can send now. @throws when the node or the database does not say */
-  standing(): Promise<Standing>;
   /**
    * One round over what is pending: sends it again, raises fees, fills nonces.
    *
@@ -67,6 +62,8 @@ export interface Relayer {
 
 /** What no transaction of ours needs: code that others gave us to run may ask for anything. */
 const MAX_GAS = 5_000_000n;
+/** What every transaction takes. */
+const LEAST_GAS = 21_000n;
 const SEND_TIMEOUT_MS = 8_000;
 const FIRST_POLL_MS = 20;
 const LAST_POLL_MS = 500;
@@ -76,7 +73,6 @@ const RESEND_AFTER_MS = 5_000;
 const FOREIGN_AFTER_MS = 120_000;
 /** How long it waits before its fees are raised; every node asks for at least a tenth more. */
 const BUMP_AFTER_MS = 30_000;
-const FEE_FRESH_MS = 2_000;
 /** Transactions that were mined are noted together, this long after the first of them. */
 const NOTE_AFTER_MS = 100;
 /** Fees are never raised above so many times what the chain asks now. */
@@ -127,42 +123,39 @@ export function createRelayer(parts: {
   network: string;
   chainId: number;
   keys: readonly Hex[];
+  /** What is known of these keys' gas: one that ran dry is passed by. */
+  tank: GasTank;
   nowMs(): number;
 }): Relayer {
-  const { sql, rpc, network, chainId, nowMs } = parts;
+  const { sql, rpc, network, chainId, tank, nowMs } = parts;
   const now = () => new Date(nowMs()).toISOString();
   const ago = (ms: number) => new Date(nowMs() - ms).toISOString();
+  const today = () => now().slice(0, 10);
   const signers = parts.keys.map((key) => ({
     ...createSigner(key),
     queue: [] as Waiting[],
     busy: false,
   }));
   type Signer = (typeof signers)[number];
-  let fees: { atMs: number; maxFeePerGas: bigint; maxPriorityFeePerGas: bigint } | null = null;
+  const currentFees = feesOf(rpc, nowMs);
   /** Null until the node was asked for it once. */
   let knowsSync: boolean | null = null;
   const ours = arrayLiteral(signers.map(({ address }) => address));
 
-  async function currentFees() {
-    if (fees !== null && nowMs() - fees.atMs < FEE_FRESH_MS) return fees;
-    const [block, tip] = await Promise.all([
-      rpc.call('eth_getBlockByNumber', ['latest', false]),
-      rpc.call('eth_maxPriorityFeePerGas', []).catch((error: unknown) => {
-        if (error instanceof RpcRefusal) return '0x989680';
-        throw error;
-      }),
-    ]);
-    const base = quantity(field(block, 'baseFeePerGas') ?? '0x0');
-    const maxPriorityFeePerGas = quantity(tip);
-    fees = { atMs: nowMs(), maxPriorityFeePerGas, maxFeePerGas: base * 2n + maxPriorityFeePerGas };
-    return fees;
-  }
+  /** The keys in the order in which they are asked: those that can pay first, the least busy of them before others. */
+  const inOrder = (): Signer[] =>
+    signers
+      .map((signer) => ({ signer, last: tank.canPay(signer.address) ? 0 : 1, chance: Math.random() }))
+      .toSorted(
+        (a, b) => a.last - b.last || a.signer.queue.length - b.signer.queue.length || a.chance - b.chance,
+      )
+      .map(({ signer }) => signer);
 
   async function sign(
     signer: Signer,
     transaction: { to: Hex; data: Hex; gasLimit: bigint },
     nonce: bigint,
-    fee: { maxFeePerGas: bigint; maxPriorityFeePerGas: bigint },
+    fee: EvmFees,
   ): Promise<{ raw: Hex; hash: Hex }> {
     return signer.sign({
       type: 'eip1559',
@@ -184,8 +177,14 @@ export function createRelayer(parts: {
       while (signer.queue.length > 0) {
         const batch = signer.queue.splice(0, 50);
         try {
-          const fee = await currentFees();
-          const onChain = await nonceOnChain(signer);
+          const [fee, onChain, holds] = await Promise.all([
+            currentFees(),
+            nonceOnChain(signer),
+            // A node that does not say it leaves it to the chain.
+            weiOf(rpc, signer.address).catch(() => null),
+          ]);
+          if (holds !== null) tank.saw(signer.address, holds);
+          const unpaid = new Set<Waiting>();
           const stored = await sql.begin(async (transaction) => {
             const [row] = await transaction<{ next_nonce: bigint }[]>`
               insert into relayers as r (network, address, next_nonce)
@@ -206,12 +205,19 @@ export function createRelayer(parts: {
                     (state = 1 and id = any(${idsOf(batch.filter((each) => each.transaction.again !== true))}::text::text[])))`
               ).map(({ id }) => id),
             );
+            let spareWei = await spareOf(transaction, signer, { holds, fee });
             const signed: ({ nonce: bigint; raw: Hex; hash: Hex } | null)[] = [];
-            for (const { transaction: each } of batch) {
-              if (taken.has(each.id)) {
+            for (const waiting of batch) {
+              const { transaction: each } = waiting;
+              const costsWei = each.gasLimit * fee.maxFeePerGas;
+              const isTaken = taken.has(each.id);
+              // Stored it would be sent for as long as it takes, and charge its payer whenever the key is filled.
+              if (!isTaken && spareWei !== null && costsWei > spareWei) unpaid.add(waiting);
+              if (isTaken || unpaid.has(waiting)) {
                 signed.push(null);
                 continue;
               }
+              if (spareWei !== null) spareWei -= costsWei;
               taken.add(each.id);
               signed.push({ nonce, ...(await sign(signer, each, nonce, fee)) });
               nonce += 1n;
@@ -237,8 +243,10 @@ export function createRelayer(parts: {
               update relayers set next_nonce = ${String(nonce)} where network = ${network} and address = ${signer.address}`;
             return signed;
           });
-          for (const [index, waiting] of batch.entries())
-            waiting.done(stored[index] ?? { pendingId: waiting.transaction.id });
+          for (const [index, waiting] of batch.entries()) {
+            if (unpaid.has(waiting)) waiting.failed(new OutOfGas(network));
+            else waiting.done(stored[index] ?? { pendingId: waiting.transaction.id });
+          }
         } catch (error) {
           // The same id was stored by another key at this moment: the next try sees it.
           const again = batch.filter(
@@ -251,6 +259,20 @@ export function createRelayer(parts: {
     } finally {
       signer.busy = false;
     }
+  }
+
+  /** What a key has left for new transactions, in wei; null: more than it could ever spend, or nobody knows. */
+  async function spareOf(
+    transaction: Transaction,
+    signer: Signer,
+    { holds, fee }: { holds: bigint | null; fee: EvmFees },
+  ): Promise<bigint | null> {
+    const mostAtOnceWei = BigInt(2 * MAX_PENDING_PER_KEY) * MAX_GAS * fee.maxFeePerGas;
+    if (holds === null || holds >= mostAtOnceWei) return null;
+    const [row] = await transaction<{ promised: string }[]>`
+      select coalesce(sum(gas_limit * max_fee_wei), 0)::text as promised from relayer_transactions
+      where network = ${network} and address = ${signer.address} and state = 0`;
+    return holds - BigInt(row?.promised ?? '0');
   }
 
   async function nonceOnChain(signer: Signer): Promise<bigint> {
@@ -285,11 +307,7 @@ export function createRelayer(parts: {
     return null;
   }
 
-  async function markMined(id: string, mined: MinedTransaction): Promise<void> {
-    await sql`
-      update relayer_transactions set state = ${mined.status === 'success' ? 1 : 2}, block = ${String(mined.blockNumber)}
-      where network = ${network} and id = ${id} and state = 0 and ${mined.hash} = any(hashes)`;
-  }
+  const markMined = (id: string, mined: MinedTransaction) => noteMined([{ id, mined }]);
 
   let unnoted: { id: string; mined: MinedTransaction }[] = [];
 
@@ -303,14 +321,29 @@ export function createRelayer(parts: {
     const batch = unnoted;
     unnoted = [];
     if (batch.length === 0) return;
-    const column = (pick: (each: (typeof batch)[number]) => string | bigint | number) =>
+    await noteMined(batch);
+  }
+
+  /** Writes down what was mined and what it cost, each once. */
+  async function noteMined(batch: readonly { id: string; mined: MinedTransaction }[]): Promise<void> {
+    const column = (pick: (each: (typeof batch)[number]) => string | bigint | number | null) =>
       arrayLiteral(batch.map(pick));
     await sql`
-      update relayer_transactions t set state = x.state, block = x.block
-      from unnest(${column(({ id }) => id)}::text::text[], ${column(({ mined }) => mined.hash)}::text::text[],
-                  ${column(({ mined }) => (mined.status === 'success' ? 1 : 2))}::text::smallint[],
-                  ${column(({ mined }) => mined.blockNumber)}::text::bigint[]) as x (id, hash, state, block)
-      where t.network = ${network} and t.id = x.id and t.state = 0 and x.hash = any(t.hashes)`;
+      with mined as (
+        update relayer_transactions t set state = case when x.hash = t.filler then 3 else x.state end, block = x.block
+        from unnest(${column(({ id }) => id)}::text::text[], ${column(({ mined }) => mined.hash)}::text::text[],
+                    ${column(({ mined }) => (mined.status === 'success' ? 1 : 2))}::text::smallint[],
+                    ${column(({ mined }) => mined.blockNumber)}::text::bigint[],
+                    ${column(({ mined }) => mined.costWei)}::text::numeric[]) as x (id, hash, state, block, cost)
+        where t.network = ${network} and t.id = x.id and t.state = 0 and (x.hash = any(t.hashes) or x.hash = t.filler)
+        returning t.address, x.cost
+      )
+      insert into gas_spent as g (network, address, day, transactions, priced, spent)
+      select ${network}, address, ${today()}::date, count(*), count(cost), coalesce(sum(cost), 0)
+      from mined group by address order by address
+      on conflict (network, address, day) do update
+      set transactions = g.transactions + excluded.transactions, priced = g.priced + excluded.priced,
+          spent = g.spent + excluded.spent`;
   }
 
   async function rowsOf(id: string): Promise<Row[]> {
@@ -340,37 +373,57 @@ export function createRelayer(parts: {
     const most = affordable < MAX_GAS ? affordable : MAX_GAS;
     // As it will be sent: code that others gave us to run sees who pays for its gas, and how much.
     const as = maxCostWei === undefined ? {} : { maxFeePerGas, maxPriorityFeePerGas };
+    const asked = rpc.call('eth_estimateGas', [
+      {
+        ...{ from: signer.address, to, data, gas: `0x${most.toString(16)}` },
+        ...Object.fromEntries(Object.entries(as).map(([name, fee]) => [name, `0x${fee.toString(16)}`])),
+      },
+    ]);
     const needed = quantity(
-      await rpc.call('eth_estimateGas', [
-        {
-          ...{ from: signer.address, to, data, gas: `0x${most.toString(16)}` },
-          ...Object.fromEntries(Object.entries(as).map(([name, fee]) => [name, `0x${fee.toString(16)}`])),
-        },
-      ]),
+      await asked.catch(async (error: unknown) => {
+        // Tried as it would be sent by a key that cannot pay, anything fails.
+        const holds = await weiOf(rpc, signer.address).catch(() => null);
+        if (holds === null || holds >= LEAST_GAS * maxFeePerGas) throw error;
+        tank.saw(signer.address, holds);
+        throw new OutOfGas(network);
+      }),
     );
     const given = (needed * 5n) / 4n;
     return given < most ? given : most;
   }
 
+  /**
+   * Stores it signed by the first key that can pay for it.
+   *
+   * @throws RpcRefusal when it would fail; OutOfGas when no key can pay
+   */
+  async function store(
+    transaction: TransactionToSend,
+  ): Promise<{ raw: Hex; hash: Hex } | { pendingId: string }> {
+    if (signers.length === 0) throw new Error(`no relayer key for ${network}`);
+    let tooMany: Error | null = null;
+    for (const signer of inOrder()) {
+      if (signer.queue.length >= MAX_PENDING_PER_KEY) {
+        tooMany = new Error('too many transactions wait for this key');
+        continue;
+      }
+      try {
+        const gasLimit = transaction.gasLimit ?? (await measuredGas(signer, transaction));
+        return await new Promise((done, failed) => {
+          signer.queue.push({ transaction: { ...transaction, gasLimit }, attempts: 0, done, failed });
+          void drain(signer);
+        });
+      } catch (error) {
+        if (!(error instanceof OutOfGas)) throw error;
+      }
+    }
+    throw tooMany ?? new OutOfGas(network);
+  }
+
   return {
     addresses: signers.map(({ address }) => address),
-    async standing() {
-      const [fee, [oldest], ...balances] = await Promise.all([
-        currentFees(),
-        sql<{ created_at: Date | null }[]>`
-          select min(created_at) as created_at from relayer_transactions
-          where network = ${network} and state = 0
-            and address = any(${ours}::text::text[])`,
-        ...signers.map(async ({ address }) =>
-          quantity(await rpc.call('eth_getBalance', [address, 'latest'])),
-        ),
-      ]);
-      const sinceMs = oldest?.created_at?.getTime();
-      return {
-        balanceWei: balances.reduce((most, wei) => (wei > most ? wei : most), 0n),
-        maxFeePerGas: fee.maxFeePerGas,
-        waitingMs: sinceMs === undefined ? 0 : Math.max(0, nowMs() - sinceMs),
-      };
+    get payer() {
+      return inOrder()[0]?.address;
     },
     async fees() {
       const { maxFeePerGas, maxPriorityFeePerGas } = await currentFees();
@@ -384,17 +437,7 @@ export function createRelayer(parts: {
         const [earlier] = await rowsOf(transaction.id);
         if (earlier?.state === 0 || earlier?.state === 1) return waitFor(transaction.id, untilMs);
       }
-      const signer = signers.toSorted(
-        (a, b) => a.queue.length - b.queue.length || (Math.random() < 0.5 ? -1 : 1),
-      )[0];
-      if (signer === undefined) throw new Error(`no relayer key for ${network}`);
-      if (signer.queue.length >= MAX_PENDING_PER_KEY)
-        throw new Error('too many transactions wait for this key');
-      const gasLimit = transaction.gasLimit ?? (await measuredGas(signer, transaction));
-      const stored = await new Promise<{ raw: Hex; hash: Hex } | { pendingId: string }>((done, failed) => {
-        signer.queue.push({ transaction: { ...transaction, gasLimit }, attempts: 0, done, failed });
-        void drain(signer);
-      });
+      const stored = await store(transaction);
       if ('raw' in stored) {
         const mined = asMined(await broadcast(stored.raw, true));
         if (mined !== null) {
@@ -443,9 +486,8 @@ export function createRelayer(parts: {
 
   async function resumeOne(row: Row): Promise<void> {
     const signer = signers.find(({ address }) => address === row.address);
-    const mined = await receiptOf(row.hashes);
+    const mined = await receiptOf([...row.hashes, ...(row.filler === null ? [] : [row.filler])]);
     if (mined !== null) await markMined(row.id, mined);
-    else if (row.filler !== null && (await receiptOf([row.filler])) !== null) await giveUp(row);
     else if (signer !== undefined) await sendAgain(signer, row);
   }
 
@@ -490,7 +532,7 @@ export function createRelayer(parts: {
     }
     const next = useful
       ? { to: row.to_address as Hex, data: row.data as Hex, gasLimit: row.gas_limit }
-      : { to: signer.address, data: '0x' as const, gasLimit: 21_000n };
+      : { to: signer.address, data: '0x' as const, gasLimit: LEAST_GAS };
     const { raw, hash } = await sign(signer, next, row.nonce, fee);
     // Stored before it is sent, as always: a hash that nobody wrote down could not be found again.
     await sql`
@@ -525,35 +567,4 @@ export function createRelayer(parts: {
 /** Whether the node ran it and it failed: a limit of the node's own says nothing about the transaction. */
 function isRevert(error: unknown): boolean {
   return error instanceof RpcRefusal && (error.code === 3 || /revert/i.test(error.message));
-}
-
-function field(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
-}
-
-function quantity(value: unknown): bigint {
-  if (typeof value !== 'string' || !/^0x[0-9a-fA-F]+$/.test(value))
-    throw new Error('the node sent no quantity');
-  return BigInt(value);
-}
-
-/** A receipt as a node sends it; null for anything else. */
-export function asMined(receipt: unknown): MinedTransaction | null {
-  const hash = field(receipt, 'transactionHash');
-  const status = field(receipt, 'status');
-  const blockNumber = field(receipt, 'blockNumber');
-  const logs = field(receipt, 'logs');
-  if (typeof hash !== 'string' || !isHash(hash) || typeof blockNumber !== 'string' || !Array.isArray(logs))
-    return null;
-  return {
-    status: status === '0x1' ? 'success' : 'reverted',
-    hash,
-    blockNumber: BigInt(blockNumber),
-    gasUsed: quantity(field(receipt, 'gasUsed') ?? '0x0'),
-    logs: logs.map((log) => ({
-      address: String(field(log, 'address')).toLowerCase() as Hex,
-      topics: (field(log, 'topics') as Hex[]).map((topic) => topic.toLowerCase() as Hex),
-      data: String(field(log, 'data')) as Hex,
-    })),
-  };
 }

@@ -27,10 +27,15 @@ export interface Signer {
   sign(transaction: TransactionSerializableEIP1559): Promise<{ raw: Hex; hash: Hex }>;
 }
 
+/** A key's address, in small letters. */
+export function addressOf(privateKey: Hex): Hex {
+  return privateKeyToAccount(privateKey).address.toLowerCase() as Hex;
+}
+
 /** @param binding for tests: null signs in JavaScript */
 export function createSigner(privateKey: Hex, binding: NativeBinding | null = native): Signer {
   const account = privateKeyToAccount(privateKey);
-  const address = account.address.toLowerCase() as Hex;
+  const address = addressOf(privateKey);
   if (binding === null) {
     return {
       address,

@@ -73,8 +73,8 @@ function checkedService(service: unknown, folder: string, file: string): Service
 /** Whether a service may be sold now, by the health of what it needs. */
 export interface Availability {
   available: boolean;
-  /** `not_configured` or `upstream_down`; null when available. */
-  reason: 'not_configured' | 'upstream_down' | null;
+  /** `not_configured`, `upstream_down` or `out_of_gas`; null when available. */
+  reason: 'not_configured' | 'upstream_down' | 'out_of_gas' | null;
   message: string | null;
   retryAfterMs: number;
 }
@@ -89,16 +89,20 @@ const CAPABILITY_VARIABLES: Record<Capability, string> = {
 };
 /** What is not configured stays so until the next start. */
 const NOT_CONFIGURED_RETRY_MS = 3_600_000;
+/** Until somebody fills the key. */
+const UNABLE_RETRY_MS = 300_000;
 
 /**
  * Decides from health alone, without asking anybody: cheap enough for every request.
  *
  * @param capabilities those that are configured; a service that requires another one is not for sale
+ * @param unable why some of them cannot be used now
  */
 export function availabilityOf(
   service: Service,
   health: (name: UpstreamName) => UpstreamHealth,
   capabilities: readonly Capability[] = [],
+  unable: Readonly<Partial<Record<Capability, string>>> = {},
 ): Availability {
   const missing = service.requires.filter((capability) => !capabilities.includes(capability));
   if (missing.length > 0) {
@@ -107,6 +111,15 @@ export function availabilityOf(
       reason: 'not_configured',
       message: `${service.name} is not for sale now: ${missing.map((capability) => `${capability} is not configured (${CAPABILITY_VARIABLES[capability]})`).join('; ')}.`,
       retryAfterMs: NOT_CONFIGURED_RETRY_MS,
+    };
+  }
+  const reasons = service.requires.flatMap((capability) => unable[capability] ?? []);
+  if (reasons.length > 0) {
+    return {
+      available: false,
+      reason: 'out_of_gas',
+      message: `${service.name} is not for sale now: ${reasons.join('; ')}.`,
+      retryAfterMs: UNABLE_RETRY_MS,
     };
   }
   for (const need of service.needs) {

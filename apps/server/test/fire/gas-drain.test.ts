@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { type Hex, numberToHex, parseEther, serializeErc6492Signature } from 'viem';
-import { privateKeyToAccount } from 'viem/accounts';
+import { formatEther, type Hex, numberToHex, parseEther, serializeErc6492Signature } from 'viem';
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { startTestChain, type TestChain } from '../chain.fixture.ts';
 import { jsonOf } from '../server.fixture.ts';
 import { type SignedPayment, signPayment } from '../x402.fixture.ts';
@@ -27,6 +27,7 @@ const DEAR: Hex = '0x620493e060002050631626ba7e60e01b60005260206000f3';
 const PRICE_WORTH_WEI = parseEther('0.05');
 const MAX_FAILURES = 5;
 const SEND = 'eth_sendRawTransactionSync';
+const ADMIN = 'a-token-of-the-tests-of-gas';
 
 let chain: TestChain;
 before(async () => {
@@ -207,7 +208,7 @@ test('a settler without gas, a stuck one and fees above the price: not offered, 
     environment: { X402_GAS_TOKEN_USD: 'base:150' },
   });
   const { settler: address, refunds } = stage;
-  const look = () => stage.here.app.jobs.find(({ name }) => name === 'ask-facilitators')?.run();
+  const look = () => stage.here.app.jobs.find(({ name }) => name === 'look-at-gas')?.run();
   const offers = async (path: string) => {
     await look();
     const { accepts } = await jsonOf(fetch(`${stage.here.url}/x402/${path}`, { method: 'POST' }));
@@ -248,6 +249,129 @@ test('a settler without gas, a stuck one and fees above the price: not offered, 
     await chain.client.mine({ blocks: 1 });
     await until('the fees to be seen', () => offers('nickel'));
   } finally {
+    await stage.close();
+  }
+});
+
+const lookAtGas = (stage: Stage) => stage.here.app.jobs.find(({ name }) => name === 'look-at-gas')?.run();
+const isOffered = async (stage: Stage) => {
+  const { accepts } = await jsonOf(fetch(`${stage.here.url}/x402/nickel`, { method: 'POST' }));
+  return accepts?.some(({ network }: { network: string }) => network === 'base') === true;
+};
+
+test('a key that runs dry between offer and settlement: nothing is sent or charged, then or later, and the payment stays good', async () => {
+  const stage = await setStage({ chain, settledBy: 'own settler' });
+  const { settler: address } = stage;
+  try {
+    const header = await stage.payment(await stage.wallet());
+    stage.script.during = async () => {
+      await chain.client.setBalance({ address, value: 0n });
+    };
+    const told = await stage.present(header);
+    assert.equal(told.text, '402 PAYMENT_SETTLER_OUT_OF_GAS');
+    assert.equal(await isOffered(stage), false, 'at once, before anybody looked');
+    // Filled: without its payer nothing is settled of what was refused.
+    stage.script.during = async () => {};
+    await chain.client.setBalance({ address, value: parseEther('10') });
+    await stage.rest();
+    assert.equal(await stage.moved(), 0n);
+    assert.equal(
+      (await stage.database.sql`select 1 from relayer_transactions where address = ${address.toLowerCase()}`)
+        .length,
+      0,
+    );
+    await lookAtGas(stage);
+    assert.equal(await isOffered(stage), true);
+    // The answer was ready, and is paid for now.
+    assert.equal((await stage.present(header)).text, '200 again');
+    assert.deepEqual([await stage.moved(), stage.script.runs], [PRICE.nickel, 1]);
+    assert.deepEqual(await stage.calls(), { ...(await stage.calls()), open: 0, captured: 1, withChain: 0 });
+    await stage.assertBooksBalance();
+  } finally {
+    await stage.close();
+  }
+});
+
+test('of two settlers the dry one is passed by, the days of the other are told, and a key of before counts for nothing', async () => {
+  const [dry, rich, removed] = [generatePrivateKey(), generatePrivateKey(), generatePrivateKey()];
+  const addressOf = (key: Hex) => privateKeyToAccount(key).address.toLowerCase() as Hex;
+  await chain.client.setBalance({ address: addressOf(dry), value: 0n });
+  await chain.client.setBalance({ address: addressOf(rich), value: parseEther('10') });
+  const stage = await setStage({
+    chain,
+    settledBy: 'own settler',
+    environment: { X402_RELAYER_KEYS: `${dry},${rich}`, ADMIN_TOKENS: `desk:${ADMIN}` },
+  });
+  const held = parseEther('10');
+  try {
+    await stage.database.sql`
+      insert into relayer_transactions
+        (network, address, nonce, id, to_address, data, gas_limit, max_fee_wei, raw, hashes, created_at, sent_at)
+      values ('eip155:8453', ${addressOf(removed)}, 0, 'of a key of before', ${addressOf(removed)}, '0x', 21000, 1, '0x', '{}',
+        now() - interval '1 day', now() + interval '1 hour')`;
+    const payer = await stage.wallet();
+    const headers = await Promise.all(Array.from({ length: 10 }, async () => stage.payment(payer)));
+    const told = await Promise.all(headers.map((header) => stage.present(header)));
+    assert.deepEqual(
+      told.map(({ text }) => text),
+      Array(10).fill('200'),
+    );
+    assert.equal(await chain.client.getTransactionCount({ address: addressOf(dry) }), 0);
+    const lost = held - (await chain.client.getBalance({ address: addressOf(rich) }));
+    await until('what it cost to be noted', async () => {
+      const [row] = await stage.database.sql<{ spent: string }[]>`
+        select spent::text from gas_spent where address = ${addressOf(rich)}`;
+      return row !== undefined && BigInt(row.spent) === lost;
+    });
+    await lookAtGas(stage);
+    assert.equal(await isOffered(stage), true);
+    const authorization = `Bearer ${ADMIN}`;
+    const { gas } = await jsonOf(
+      fetch(`${stage.here.url}/admin/api/overview?days=1`, { headers: { authorization } }),
+    );
+    const settling = gas.filter(({ duty }: { duty: string }) => duty === 'settle');
+    // In less than a day it has spent what it spends a day.
+    const days = Number(((held - lost) * 10n) / lost) / 10;
+    const [first, second] = settling;
+    assert.deepEqual([first.address, first.isAble, first.daysLeft], [addressOf(dry), false, null]);
+    assert.deepEqual([second.address, second.isAble], [addressOf(rich), true]);
+    // Nearly: a test that runs over midnight has a second day.
+    const isNearly = (value: unknown, expected: number) => Math.abs(Number(value) / expected - 1) < 0.01;
+    assert(isNearly(second.spentPerDay, Number(formatEther(lost))), second.spentPerDay);
+    assert(isNearly(second.daysLeft, days), second.daysLeft);
+    const metrics = await (await fetch(`${stage.here.url}/metrics`)).text();
+    const line = metrics
+      .split('\n')
+      .find((each) => each.startsWith('farebox_gas_days_left{') && each.includes(addressOf(rich)));
+    assert(isNearly(line?.split(' ').at(-1), days), line);
+    const said = stage.here.log.filter((each) => each.includes('cannot pay for transactions'));
+    assert.equal(said.length, 1, said.join());
+    assert.match(said[0] ?? '', /"level":40.*"otherKeys":true/);
+  } finally {
+    await stage.close();
+  }
+});
+
+test('a node that is silent when the balance is asked changes no offer, and is asked again', async () => {
+  const stage = await setStage({ chain, settledBy: 'own settler' });
+  const { settler: address } = stage;
+  try {
+    stage.node.cut();
+    await lookAtGas(stage);
+    assert.equal(await isOffered(stage), true);
+    stage.node.mend();
+    await chain.client.setBalance({ address, value: 0n });
+    await lookAtGas(stage);
+    assert.equal(await isOffered(stage), false);
+    stage.node.cut();
+    await chain.client.setBalance({ address, value: parseEther('10') });
+    await lookAtGas(stage);
+    assert.equal(await isOffered(stage), false);
+    stage.node.mend();
+    await lookAtGas(stage);
+    assert.equal(await isOffered(stage), true);
+  } finally {
+    stage.node.mend();
     await stage.close();
   }
 });

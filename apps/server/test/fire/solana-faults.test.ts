@@ -242,6 +242,21 @@ const ROWS: readonly Row[] = [
     ...ONE_SALE,
   },
   {
+    fault:
+      'the chain says that the fee payer cannot pay: refused before the service runs, until it was looked at again',
+    play: async (stage, header) => {
+      const result = { context: { slot: 1 }, value: { err: 'InsufficientFundsForFee' } };
+      stage.node.next('simulateTransaction', { did: false, says: { result } });
+      const refused = await stage.present(header);
+      assert.equal((await stage.unpaid()).accepts.length, 0);
+      await stage.here.app.jobs.find(({ name }) => name === 'look-at-gas')?.run();
+      return [refused, await stage.present(header)];
+    },
+    told: ['402 PAYMENT_SETTLER_OUT_OF_GAS', '200'],
+    ...ONE_SALE,
+    books: { released: 1, captured: 1 },
+  },
+  {
     fault: 'the key is replaced while a payment is on its way',
     waits: true,
     play: async (stage, header) => {
@@ -368,6 +383,16 @@ describe('the fault table', { concurrency: 4 }, () => {
       await stage.rest();
       assert.deepEqual(await stage.refunds(), { owed: 0, paid: 3 });
       assert.equal(await stage.chain.holds(payer.address), PRICE.deed + 1n);
+
+      // What our keys paid is known to the lamport, the deposit of the account that we opened among it.
+      await stage.rest(1);
+      for (const address of [stage.settler, stage.refunder]) {
+        const [row] = await stage.database.sql<{ transactions: number; spent: string }[]>`
+          select sum(transactions)::integer as transactions, sum(spent)::text as spent from gas_spent
+          where address = ${address}`;
+        const lost = SOL - (await stage.chain.lamports(address));
+        assert.deepEqual({ ...row }, { transactions: 3, spent: String(lost) });
+      }
     } finally {
       await stage.close();
     }

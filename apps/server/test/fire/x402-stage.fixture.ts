@@ -12,6 +12,7 @@ import { connectPools, type Database, endPools, type Pools } from '../../src/db/
 import { proveBooks } from '../../src/ledger/books.ts';
 import type { ChainAudit } from '../../src/rails/x402/audit.ts';
 import { createX402Rail } from '../../src/rails/x402/x402.ts';
+import { createGasTanks } from '../../src/relayer/gas-tanks.ts';
 import { secretsOf } from '../../src/secrets/secrets.ts';
 import { defineService, type Service } from '../../src/services/define.ts';
 import { answer } from '../../src/words/answer.ts';
@@ -329,6 +330,7 @@ export async function setStage(options: {
           baseUrl: here.url,
           secrets: secretsOf(['of the audit']),
           sandbox: false,
+          gas: createGasTanks({ sql: database.sql, nowMs, report: () => {} }),
           nowMs,
           report: () => {},
         },

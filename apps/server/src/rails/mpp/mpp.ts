@@ -25,6 +25,8 @@ import {
   type Headers as RequestHeaders,
 } from '../../paid-call/rail.ts';
 import { createEndingSender } from '../../relayer/ending-sender.ts';
+import type { GasTanks } from '../../relayer/gas-tanks.ts';
+import { addressOf } from '../../relayer/sign.ts';
 import { auditNetwork, type ChainAudit } from '../x402/audit.ts';
 import type { Hex } from '../x402/eip3009.ts';
 import { hasEverReceived, tellingStrangers } from '../x402/strangers.ts';
@@ -36,13 +38,15 @@ import {
   type TempoTransaction,
   tempoPayments,
 } from './tempo-payments.ts';
-import { tempoChain, tempoRefunds } from './tempo-refunds.ts';
+import { tempoChain, tempoGas, tempoRefunds } from './tempo-refunds.ts';
 
 const TEMPO_CHAIN_ID = 4217;
 const TEMPO = `eip155:${TEMPO_CHAIN_ID}`;
 /** Every token that is taken counts millionths of a dollar. */
 const DECIMALS = 6;
 const RPC_TIMEOUT_MS = 5_000;
+/** A key that cannot pay the fees of so many refunds is as good as none. */
+const LEAST_REFUNDS = 20n;
 const MAX_CREDENTIAL_CHARS = 16_000;
 /** No payment may stay good for longer: as long as it is, somebody has to watch it. */
 const MAX_VALIDITY_MS = 3_600_000;
@@ -114,6 +118,8 @@ function createMppRail(
     evm: AuthorizationSettler | null;
     /** Whether the money is that of a sandbox, which every challenge says. */
     sandbox: boolean;
+    /** Where our keys' gas is watched. */
+    gas: GasTanks;
     nowMs(): number;
     report(network: string, step: 'verify' | 'settle', outcome: string): void;
   },
@@ -477,6 +483,15 @@ function createMppRail(
           }),
           (payment) => hasEverReceived(rpc, payment),
         );
+  const refundTank =
+    rpc === null || refundKey === null || config.tempo === null
+      ? null
+      : parts.gas.open({
+          ...{ network: TEMPO, duty: 'refund', addresses: [addressOf(refundKey)] },
+          token: { symbol: 'USD', decimals: DECIMALS },
+          source: tempoGas(rpc, config.tempo.currency),
+          least: (cost) => LEAST_REFUNDS * cost,
+        });
 
   const chains: Chains = {
     async verify(payment) {
@@ -506,7 +521,9 @@ function createMppRail(
       return evmMethod?.chains.finality(payment, transaction) ?? 'unknown';
     },
     canRefund: (network) =>
-      (network === TEMPO ? onTempo?.canRefund : evmMethod?.chains.canRefund(network)) === true,
+      network === TEMPO
+        ? onTempo?.canRefund === true && refundTank?.isAble !== false
+        : evmMethod?.chains.canRefund(network) === true,
     refund: async (refund) =>
       (await (refund.network === TEMPO ? onTempo : evmMethod?.chains)?.refund(refund)) ?? null,
   };

@@ -1,6 +1,7 @@
 import { type Sales, servicesDoor } from '../../paid-call/part.ts';
 import type { Rail } from '../../paid-call/rail.ts';
 import type { House, Part } from '../../part.ts';
+import type { GasTanks } from '../../relayer/gas-tanks.ts';
 import type { Service } from '../../services/define.ts';
 import type { X402Rail } from '../x402/x402.ts';
 import { mppDoor } from './door.ts';
@@ -14,7 +15,7 @@ const CHAIN_ID = 8453;
 export function openMpp(
   { pools, baseUrl, sandbox, metrics, nowMs }: House,
   settings: Parameters<typeof openMppRail>[0],
-  { x402, services }: { x402: X402Rail; services: readonly Service[] },
+  { x402, gas, services }: { x402: X402Rail; gas: GasTanks; services: readonly Service[] },
 ): Part & {
   mpp: MppRail | null;
   /** What it buys. */
@@ -25,8 +26,7 @@ export function openMpp(
   const mpp = openMppRail(settings, new URL(baseUrl).hostname, {
     sql: pools.sql,
     evm: x402.authorizations(CHAIN_ID),
-    sandbox,
-    nowMs,
+    ...{ gas, sandbox, nowMs },
     report: (network, step, outcome) => metrics.settlement(network, step, outcome),
   });
   const sold = services.filter((service) => service.mpp);

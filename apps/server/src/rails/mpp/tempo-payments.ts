@@ -8,7 +8,7 @@ import { Abis, Transaction } from 'viem/tempo';
 import { type Rpc, RpcRefusal } from '../../chain-rpc/json-rpc.ts';
 import { unavailable } from '../../http/problem.ts';
 import { type ChainVerdict, type OnChainPayment, PaymentRefused } from '../../paid-call/rail.ts';
-import { asMined, type MinedTransaction } from '../../relayer/relayer.ts';
+import { asMined, type MinedTransaction } from '../../relayer/node-reply.ts';
 import type { NetworkPayments } from '../x402/evm-payments.ts';
 
 const SETTLE_TIMEOUT_MS = 15_000;

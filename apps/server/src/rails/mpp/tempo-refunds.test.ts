@@ -13,7 +13,7 @@ import { openTestDatabase, type TestDatabase } from '../../../test/database.fixt
 import { type NodeFault, startNodeWire } from '../../../test/fire/x402-node.fixture.ts';
 import { connectRpc } from '../../chain-rpc/json-rpc.ts';
 import { createEndingSender } from '../../relayer/ending-sender.ts';
-import { tempoChain, tempoRefunds } from './tempo-refunds.ts';
+import { tempoChain, tempoGas, tempoRefunds } from './tempo-refunds.ts';
 
 const CHAIN_ID = 4217;
 const SEND = 'eth_sendRawTransaction';
@@ -52,9 +52,13 @@ async function setting(test: { name: string }, usdcMicros = 1_000_000n) {
     pass(ms: number) {
       aheadMs += ms;
     },
-    process() {
+    rpc() {
       const rpc = connectRpc(wire.url, { timeoutMs: 5_000 });
       rpcs.push(rpc);
+      return rpc;
+    },
+    process() {
+      const rpc = this.rpc();
       const sender = createEndingSender({
         sql: database.sql,
         network: test.name,
@@ -124,6 +128,27 @@ test('killed between storing and sending: whoever comes next sends the very same
   assert.notEqual(await it.process().refund(), null);
   assert.equal(await holds(it.payee), AMOUNT);
   assert.deepEqual(await it.rows(), [1]);
+  await it.close();
+});
+
+test('what a refund cost is written down as the key lost it, whoever asks how often', async (t) => {
+  const it = await setting(t);
+  await Promise.all(Array.from({ length: 3 }, () => it.process().refund()));
+  it.pass(3_000);
+  await it.process().resume();
+  const feeUnits = 1_000_000n - AMOUNT - (await holds(it.address));
+  const spent = await database.sql<{ address: string; transactions: number; spent: string }[]>`
+    select address, transactions, spent::text from gas_spent where network = ${t.name}`;
+  assert(feeUnits > 0n);
+  assert.deepEqual(
+    spent.map((row) => ({ ...row })),
+    [{ address: it.address.toLowerCase(), transactions: 1, spent: String(feeUnits) }],
+  );
+  const gas = tempoGas(it.rpc(), USDC_E);
+  assert.equal(await gas.balanceOf(it.address), await holds(it.address));
+  // What is reckoned with is no less, and of the same order: of the real chain, whose first nonces cost more than these.
+  const cost = await gas.cost();
+  assert(cost >= feeUnits && cost <= feeUnits * 5n, `${cost} is reckoned, ${feeUnits} was paid`);
   await it.close();
 });
 

@@ -2,7 +2,15 @@
  * Sends stablecoins back on Tempo from a key that holds them, once for each call. The chain itself sees to the once: each
  * call has a nonce key of its own, of which the chain takes every nonce a single time. https://docs.tempo.xyz
  */
-import { decodeAbiParameters, encodeFunctionData, type Hex, keccak256, parseAbi, toBytes } from 'viem';
+import {
+  decodeAbiParameters,
+  encodeFunctionData,
+  erc20Abi,
+  type Hex,
+  keccak256,
+  parseAbi,
+  toBytes,
+} from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { Abis, Addresses, Transaction } from 'viem/tempo';
 import type { Rpc } from '../../chain-rpc/json-rpc.ts';
@@ -14,7 +22,8 @@ import type {
   Fate,
   StoredTransaction,
 } from '../../relayer/ending-sender.ts';
-import { asMined } from '../../relayer/relayer.ts';
+import type { GasSource } from '../../relayer/gas-tanks.ts';
+import { asMined } from '../../relayer/node-reply.ts';
 
 /** For how long a refund may be mined, by the chain's clock. */
 const VALID_S = 60n;
@@ -22,6 +31,8 @@ const VALID_S = 60n;
 const OVER_MARGIN_S = 60n;
 /** A transfer with a memo uses some 70,000, the first nonce of a key some 300,000 more. */
 const GAS_LIMIT = 2_000_000n;
+/** As much as both together. */
+const GAS_EACH = 400_000n;
 const WAIT_MS = 6_000;
 /** Keys above are the network's own. */
 const NONCE_KEY_BITS = 192n;
@@ -49,8 +60,31 @@ export function tempoChain(rpc: Rpc): EndingChain {
       const head = await clockOf(rpc);
       return Promise.all(transactions.map((each) => fateOf(each, head)));
     },
+    async cost({ hash }) {
+      const { costWei } = asMined(await rpc.call('eth_getTransactionReceipt', [hash])) ?? {};
+      if (costWei === undefined || costWei === null) throw new Error('the receipt does not say');
+      return unitsOf(costWei);
+    },
     send: (raw) => rpc.call('eth_sendRawTransaction', [raw]),
   };
+}
+
+/** @param currency the stablecoin that is sent back, which pays the fee too */
+export function tempoGas(rpc: Rpc, currency: Hex): GasSource {
+  return {
+    async balanceOf(address) {
+      const data = encodeFunctionData({ abi: erc20Abi, functionName: 'balanceOf', args: [address as Hex] });
+      const said = await rpc.call('eth_call', [{ to: currency, data }, 'latest']);
+      const [units] = decodeAbiParameters([{ type: 'uint256' }], said as Hex);
+      return units;
+    },
+    cost: async () => unitsOf(GAS_EACH * BigInt(String(await rpc.call('eth_gasPrice', [])))),
+  };
+}
+
+/** Gas is priced in 10^-18 USD, and paid in the millionths that the token counts, rounded up. https://docs.tempo.xyz */
+function unitsOf(attoUsd: bigint): bigint {
+  return (attoUsd + 10n ** 12n - 1n) / 10n ** 12n;
 }
 
 /** @param parts.privateKey holds the stablecoin that is sent back, which pays the fee too */
@@ -92,7 +126,7 @@ export function tempoRefunds(parts: { rpc: Rpc; sender: EndingSender; chainId: n
       } as never,
       { serializer: Transaction.serialize as never },
     );
-    return { hash: keccak256(raw), raw, endsAt: validBefore };
+    return { hash: keccak256(raw), raw, endsAt: validBefore, paidBy: account.address.toLowerCase() };
   }
 
   return {

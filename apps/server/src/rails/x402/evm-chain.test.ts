@@ -5,7 +5,7 @@ import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 
 import { fund } from '../../../../../packages/sandbox/src/chain/faucet.ts';
 import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
 import { connectRpc, type Rpc, RpcRefusal, RpcUnreachable } from '../../chain-rpc/json-rpc.ts';
-import type { MinedTransaction } from '../../relayer/relayer.ts';
+import type { MinedTransaction } from '../../relayer/node-reply.ts';
 import {
   type Authorization,
   type Hex,
@@ -253,7 +253,7 @@ test('a transaction pays an authorization only by the transfer that follows on i
   const other = `0x${'99'.repeat(32)}` as const;
   const thief = `0x${'66'.repeat(20)}` as const;
   const paid = (logs: MinedTransaction['logs'], status: MinedTransaction['status'] = 'success') =>
-    chain.paidBy({ status, hash: '0x', blockNumber: 1n, gasUsed: 0n, logs }, authorization);
+    chain.paidBy({ status, hash: '0x', blockNumber: 1n, gasUsed: 0n, costWei: null, logs }, authorization);
 
   assert.equal(paid([used(), moved()]), true);
   assert.equal(paid([moved(thief), used(other), moved(thief), used(), moved(), moved(thief)]), true);

@@ -8,7 +8,7 @@ import {
 } from 'viem';
 import { type Rpc, RpcRefusal } from '../../chain-rpc/json-rpc.ts';
 import type { ChainVerdict, Finality, PaymentRefused } from '../../paid-call/rail.ts';
-import { asMined, type MinedTransaction } from '../../relayer/relayer.ts';
+import { asMined, type MinedTransaction } from '../../relayer/node-reply.ts';
 import {
   type Authorization,
   authorizationDigest,

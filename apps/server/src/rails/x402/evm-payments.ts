@@ -4,7 +4,8 @@ import { encodeFunctionData, erc20Abi } from 'viem';
 import { RpcRefusal } from '../../chain-rpc/json-rpc.ts';
 import { unavailable } from '../../http/problem.ts';
 import type { ChainVerdict, Finality, OnChainPayment, PaymentRefused, Refund } from '../../paid-call/rail.ts';
-import type { MinedTransaction, Relayer } from '../../relayer/relayer.ts';
+import type { MinedTransaction } from '../../relayer/node-reply.ts';
+import { OutOfGas, type Relayer } from '../../relayer/relayer.ts';
 import type { Authorization, Hex } from './eip3009.ts';
 import { type EvmChain, MAX_GAS, type PayersCode } from './evm-chain.ts';
 import type { Facilitator, PaymentForFacilitator } from './facilitator.ts';
@@ -121,7 +122,7 @@ export function evmPayments(parts: EvmPaymentParts): NetworkPayments {
         refusal: refuse('PAYMENT_WALLET_NOT_DEPLOYED', { factory: code.address }),
         sending: MEASURED,
       };
-    const [from] = own.addresses;
+    const from = own.payer;
     if (from === undefined) throw new Error('a settler without a key');
     const fees = await own.fees();
     const maxCostWei = wallets.worthWei(payment.amountUnits);
@@ -217,13 +218,13 @@ export function evmPayments(parts: EvmPaymentParts): NetworkPayments {
         SETTLE_TIMEOUT_MS,
       );
     } catch (error) {
-      // Measuring its gas failed: nothing was sent.
-      if (!(error instanceof RpcRefusal)) throw error;
+      // Measuring its gas failed, or no key could pay for it: nothing was sent.
+      const isOutOfGas = error instanceof OutOfGas;
+      if (!isOutOfGas && !(error instanceof RpcRefusal)) throw error;
       await forgive();
       const looked = await chain.look(authorization);
-      return looked.status === 'open'
-        ? { status: 'refused', refusal: refuse('PAYMENT_VERIFICATION_FAILED') }
-        : looked;
+      const why = isOutOfGas ? 'PAYMENT_SETTLER_OUT_OF_GAS' : 'PAYMENT_VERIFICATION_FAILED';
+      return looked.status === 'open' ? { status: 'refused', refusal: refuse(why) } : looked;
     }
     if (mined !== null && chain.paidBy(mined, authorization)) {
       await forgive();

@@ -1,5 +1,7 @@
 /** The chains that x402 payments settle on: names in both versions of the protocol, and the USDC of each. */
 
+import type { GasToken } from '../../relayer/gas-tanks.ts';
+
 export interface EvmNetwork {
   kind: 'evm';
   /** As the interface writes it. */
@@ -11,6 +13,8 @@ export interface EvmNetwork {
   legacyName: string | null;
   chainId: number;
   asset: `0x${string}`;
+  /** What pays for transactions. */
+  gasToken: GasToken;
   /** EIP-712 domain of the asset: not the same text on every chain. */
   domain: { name: string; version: string };
   /** How many blocks on top make a transaction stay. */
@@ -26,11 +30,13 @@ export interface SolanaNetwork {
   id: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
   legacyName: 'solana';
   asset: string;
+  gasToken: GasToken;
 }
 
 export type Network = EvmNetwork | SolanaNetwork;
 
 const usdc = { name: 'USD Coin', version: '2' };
+const ether = { symbol: 'ETH', decimals: 18 };
 
 /** In order of preference: the first that is configured is the first that is offered. */
 export const NETWORKS = [
@@ -42,6 +48,7 @@ export const NETWORKS = [
     legacyName: 'base',
     chainId: 8453,
     asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
+    gasToken: ether,
     domain: usdc,
     finalAfterBlocks: 30,
     transferConfirmations: 2,
@@ -54,6 +61,7 @@ export const NETWORKS = [
     legacyName: null,
     chainId: 1,
     asset: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
+    gasToken: ether,
     domain: usdc,
     finalAfterBlocks: 64,
     transferConfirmations: 3,
@@ -66,6 +74,7 @@ export const NETWORKS = [
     legacyName: 'polygon',
     chainId: 137,
     asset: '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359',
+    gasToken: { symbol: 'POL', decimals: 18 },
     domain: usdc,
     finalAfterBlocks: 128,
     transferConfirmations: 5,
@@ -78,6 +87,7 @@ export const NETWORKS = [
     legacyName: null,
     chainId: 42161,
     asset: '0xaf88d065e77c8cC2239327C5EDb3A432268e5831',
+    gasToken: ether,
     domain: usdc,
     finalAfterBlocks: 240,
     transferConfirmations: 5,
@@ -89,6 +99,7 @@ export const NETWORKS = [
     id: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
     legacyName: 'solana',
     asset: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v',
+    gasToken: { symbol: 'SOL', decimals: 9 },
   },
 ] as const satisfies readonly Network[];
 

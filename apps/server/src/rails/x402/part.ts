@@ -1,5 +1,6 @@
 import type { SettlementStore } from '../../paid-call/settlements.ts';
 import type { House, Part } from '../../part.ts';
+import type { GasTanks } from '../../relayer/gas-tanks.ts';
 import type { Secrets } from '../../secrets/secrets.ts';
 import { ASSET_DECIMALS } from './networks.ts';
 import { receiptRoutes } from './routes.ts';
@@ -11,11 +12,11 @@ const FACILITATORS_ASKED_EVERY_MS = 30_000;
 export function openX402(
   { pools, baseUrl, sandbox, metrics, nowMs }: House,
   settings: X402Config,
-  { secrets }: { secrets: Secrets },
+  { secrets, gas }: { secrets: Secrets; gas: GasTanks },
 ): Part & { x402: X402Rail } {
   const x402 = createX402Rail(settings, {
     sql: pools.sql,
-    ...{ baseUrl, secrets, sandbox, nowMs },
+    ...{ baseUrl, secrets, gas, sandbox, nowMs },
     report: (network, step, outcome) => metrics.settlement(network, step, outcome),
   });
   return {

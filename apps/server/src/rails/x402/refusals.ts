@@ -56,6 +56,10 @@ const REASONS = {
     'Settlements of this wallet have passed a trial and failed on the chain too often today. Nothing was sent.',
     'Pay from another wallet, or a day later.',
   ],
+  PAYMENT_SETTLER_OUT_OF_GAS: [
+    'Nothing can be settled on this network now: our own key lacks the gas. Nothing was sent.',
+    'Pay on another network of accepts, or present the same payment later: it is good until it expires.',
+  ],
   PAYMENT_VERIFICATION_FAILED: [
     'The chain would refuse this payment.',
     'Sign a new payment from the terms of this 402.',

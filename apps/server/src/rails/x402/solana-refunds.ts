@@ -37,6 +37,10 @@ const UNIT_LIMIT = 120_000;
 const UNIT_PRICE = { least: 1_000n, most: 200_000n };
 /** No longer than a moment: what takes until it is final is asked for again. */
 const WAIT_MS = 4_000;
+/** What a refund costs at most that opens no account: one signature, and every unit at its highest price. */
+export const REFUND_LAMPORTS = 5_000n + (BigInt(UNIT_LIMIT) * UNIT_PRICE.most) / 1_000_000n;
+/** Below this nothing is sold that may have to be sent back: 20 refunds, an account to open, and one's own to keep. */
+export const LEAST_REFUND_LAMPORTS = 20n * REFUND_LAMPORTS + 2_039_280n + 890_880n;
 /**
  * A token account costs its owner nothing and us a deposit, which goes to the owner when it is closed: more than most
  * refunds are worth. So we open one for each payee, ever, and so many a day; for others the refund waits until they have.
@@ -118,6 +122,7 @@ export function solanaRefunds(parts: {
       hash: getBase58Decoder().decode(signature),
       raw,
       endsAt: BigInt(latest.lastValidBlockHeight),
+      paidBy: key.address,
       ...(opens ? { opensFor: payee } : {}),
     };
   }

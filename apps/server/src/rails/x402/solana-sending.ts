@@ -1,6 +1,7 @@
 /** How transactions of our own keys go to Solana, and how it is known what became of them. */
 import type { Rpc } from '../../chain-rpc/json-rpc.ts';
 import type { EndingChain, Fate, StoredTransaction } from '../../relayer/ending-sender.ts';
+import type { GasSource } from '../../relayer/gas-tanks.ts';
 
 /** How many blocks a blockhash can be used for after its own. */
 const BLOCKHASH_BLOCKS = 150n;
@@ -56,6 +57,16 @@ export function solanaChain(rpc: Rpc, nowMs: () => number): EndingChain {
         }),
       );
     },
+    async cost({ hash }) {
+      const landed = (await rpc.call('getTransaction', [
+        hash,
+        { commitment: 'finalized', maxSupportedTransactionVersion: 0 },
+      ])) as { meta: { preBalances: number[]; postBalances: number[] } } | null;
+      // The fee payer's account is the first; beside the fee it may have paid a deposit.
+      const [before, after] = [landed?.meta.preBalances[0], landed?.meta.postBalances[0]];
+      if (before === undefined || after === undefined) throw new Error('the node shows no balances');
+      return BigInt(before) - BigInt(after);
+    },
     send: (raw) => rpc.call('sendTransaction', [raw, { encoding: 'base64', skipPreflight: true }]),
   };
 }
@@ -77,4 +88,17 @@ export async function endOfBlockhash(rpc: Rpc, blockhash: string): Promise<bigin
     { commitment: 'processed', minContextSlot: context.slot },
   ])) as { blockHeight: number };
   return BigInt(blockHeight) + BLOCKHASH_BLOCKS;
+}
+
+/** @param lamportsEach what one transaction costs at most */
+export function solanaGas(rpc: Rpc, lamportsEach: bigint): GasSource {
+  return {
+    async balanceOf(address) {
+      const { value } = (await rpc.call('getBalance', [address, { commitment: 'confirmed' }])) as {
+        value: number;
+      };
+      return BigInt(value);
+    },
+    cost: async () => lamportsEach,
+  };
 }

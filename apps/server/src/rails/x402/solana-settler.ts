@@ -10,9 +10,10 @@ import {
   getTransactionDecoder,
 } from '@solana/kit';
 import type { Rpc } from '../../chain-rpc/json-rpc.ts';
-import { Problem, unavailable } from '../../http/problem.ts';
+import { unavailable } from '../../http/problem.ts';
 import type { ChainVerdict, OnChainPayment, PaymentRefused } from '../../paid-call/rail.ts';
 import type { EndingSender, EndingTransaction, Fate } from '../../relayer/ending-sender.ts';
+import type { GasTank } from '../../relayer/gas-tanks.ts';
 import { refuse } from './refusals.ts';
 import type { SolanaKey } from './solana-key.ts';
 import {
@@ -32,11 +33,14 @@ const MAX_PRIORITY_LAMPORTS = 25_000n;
 const MICRO_LAMPORTS = 1_000_000n;
 /** Ours and the payer's: each is paid for. */
 const SIGNERS = 2;
+const SIGNATURE_LAMPORTS = 5_000n;
+/** What a settlement costs at most. */
+export const SETTLEMENT_LAMPORTS = BigInt(SIGNERS) * SIGNATURE_LAMPORTS + MAX_PRIORITY_LAMPORTS;
 const ORDER = 'SetComputeUnitLimit, SetComputeUnitPrice, TransferChecked, then memos and assertions';
 const INSTRUCTIONS = { least: 3, most: 7 };
 
 /** Below this the chain is not offered: some thousand settlements, and what an account must hold to exist. */
-const LEAST_SETTLER_LAMPORTS = 20_000_000n;
+export const LEAST_SETTLER_LAMPORTS = 20_000_000n;
 const SETTLE_TIMEOUT_MS = 15_000;
 /** A payment that would have settled so shortly ago is sent without being tried again. */
 const TRIED_FRESH_MS = 1_500;
@@ -49,10 +53,6 @@ const CUSTOM_FROZEN = 17;
 export interface SolanaSettler {
   /** Our fee payer while it holds enough for fees; null: payments are not taken for it now. */
   readonly feePayer: string | null;
-  /** What it held when it was asked last, in lamports; null: not known, or there is no key. */
-  readonly lamports: bigint | null;
-  /** Asks the chain what our fee payer holds. Keeps what it knew when nobody answers. */
-  refresh(): Promise<void>;
   /** Whether this payment is settled by us: it names our fee payer, or we have signed it. @throws when the database does */
   owns(payment: OnChainPayment): Promise<boolean>;
   /** @throws PaymentRefused when it would not settle, or not at a price that we pay; Problem (503) when nobody can say */
@@ -74,17 +74,18 @@ export function solanaSettler(parts: {
   rpc: Rpc;
   sender: EndingSender;
   key: SolanaKey | null;
+  /** What is known of its SOL; null without a key. */
+  tank: GasTank | null;
   /** Whether the payer's account holds less than the price. Never throws. */
   isPoor(payment: OnChainPayment): Promise<boolean>;
   nowMs(): number;
 }): SolanaSettler {
-  const { rpc, sender, key } = parts;
-  let lamports: bigint | null = null;
+  const { rpc, sender, key, tank } = parts;
   const tried = new WeakMap<OnChainPayment, number>();
   const idOf = (payment: OnChainPayment) => `settle:${payment.key}`;
   const evidenceOf = (payment: OnChainPayment) => payment.evidence as unknown as OwnEvidence;
 
-  /** Why the chain would not take it now; null: it would. @throws what the node's client throws; Problem if it is our key */
+  /** Why the chain would not take it now; null: it would. @throws what the node's client throws */
   async function whyNot(payment: OnChainPayment): Promise<PaymentRefused | null> {
     for (let tries = 1; ; tries++) {
       const { value } = (await rpc.call('simulateTransaction', [
@@ -100,8 +101,8 @@ export function solanaSettler(parts: {
       }
       if (err === 'AlreadyProcessed') return refuse('PAYMENT_AUTHORIZATION_USED');
       if (err === 'AccountNotFound' || err === 'InsufficientFundsForFee' || isRentOfFeePayer(err)) {
-        lamports = 0n;
-        throw unavailable('SETTLER_UNFUNDED', 'Payments on Solana cannot be settled now.', 60_000);
+        if (key !== null) tank?.saw(key.address, 0n);
+        return refuse('PAYMENT_SETTLER_OUT_OF_GAS');
       }
       const code = customCodeAt(err, TRANSFER_AT);
       if (code === CUSTOM_FROZEN) return refuse('PAYMENT_PAYER_BLOCKED');
@@ -153,21 +154,7 @@ export function solanaSettler(parts: {
 
   return {
     get feePayer() {
-      return key === null || (lamports !== null && lamports < LEAST_SETTLER_LAMPORTS) ? null : key.address;
-    },
-    get lamports() {
-      return lamports;
-    },
-    async refresh() {
-      if (key === null) return;
-      try {
-        const { value } = (await rpc.call('getBalance', [key.address, { commitment: 'confirmed' }])) as {
-          value: number;
-        };
-        lamports = BigInt(value);
-      } catch {
-        // What it held a moment ago is the best that is known.
-      }
+      return key === null || tank?.isAble === false ? null : key.address;
     },
     async owns(payment) {
       if (key !== null && evidenceOf(payment).feePayer === key.address) return true;
@@ -180,7 +167,6 @@ export function solanaSettler(parts: {
       try {
         refusal = await whyNot(payment);
       } catch (error) {
-        if (error instanceof Problem) throw error;
         throw unavailable('CHAIN_UNAVAILABLE', 'Solana does not answer.', 5_000, {}, error);
       }
       if (refusal === null) {
@@ -206,7 +192,7 @@ export function solanaSettler(parts: {
           refusal ??= refuse('PAYMENT_EXPIRED');
           return null;
         }
-        return { ...signed(payment, key), endsAt };
+        return { ...signed(payment, key), endsAt, paidBy: key.address };
       };
       const order = { id: idOf(payment), once: true, make, until: 'landed' } as const;
       const delivered = await sender.deliver(order, SETTLE_TIMEOUT_MS);

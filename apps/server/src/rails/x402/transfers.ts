@@ -2,7 +2,7 @@
 import type { Rpc } from '../../chain-rpc/json-rpc.ts';
 import { unavailable } from '../../http/problem.ts';
 import type { ChainVerdict } from '../../paid-call/rail.ts';
-import type { MinedTransaction } from '../../relayer/relayer.ts';
+import type { MinedTransaction } from '../../relayer/node-reply.ts';
 import { type Hex, TOPIC_TRANSFER, TOPIC_USED, topicOf } from './eip3009.ts';
 import type { EvmChain } from './evm-chain.ts';
 import { refuse } from './refusals.ts';

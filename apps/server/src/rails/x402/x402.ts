@@ -18,7 +18,10 @@ import type {
   Headers as RequestHeaders,
 } from '../../paid-call/rail.ts';
 import { createEndingSender, type EndingSender } from '../../relayer/ending-sender.ts';
+import { evmGas } from '../../relayer/evm-gas.ts';
+import type { Duty, GasTank, GasTanks } from '../../relayer/gas-tanks.ts';
 import { createRelayer, type Relayer } from '../../relayer/relayer.ts';
+import { addressOf } from '../../relayer/sign.ts';
 import type { Secrets } from '../../secrets/secrets.ts';
 import { auditNetwork, type ChainAudit } from './audit.ts';
 import type { Authorization, Hex } from './eip3009.ts';
@@ -43,10 +46,15 @@ import {
 } from './offers.ts';
 import { refuse } from './refusals.ts';
 import { createSignIn } from './sign-in.ts';
-import { readSolanaKey } from './solana-key.ts';
-import { solanaRefunds } from './solana-refunds.ts';
-import { solanaChain } from './solana-sending.ts';
-import { type SolanaSettler, solanaSettler } from './solana-settler.ts';
+import { readSolanaKey, type SolanaKey } from './solana-key.ts';
+import { LEAST_REFUND_LAMPORTS, REFUND_LAMPORTS, solanaRefunds } from './solana-refunds.ts';
+import { solanaChain, solanaGas } from './solana-sending.ts';
+import {
+  LEAST_SETTLER_LAMPORTS,
+  SETTLEMENT_LAMPORTS,
+  type SolanaSettler,
+  solanaSettler,
+} from './solana-settler.ts';
 import { hasEverReceived, hasTokenAccount, tellingStrangers } from './strangers.ts';
 import {
   isPoor,
@@ -70,8 +78,6 @@ const MAX_VALIDITY_MS = 3_600_000;
 const SETTLEMENT_GAS = 70_000n;
 /** A key that cannot pay for so many settlements takes no more of them on. */
 const LEAST_SETTLEMENTS = 20n;
-/** A transaction that waits for longer holds up all behind it: fees were raised by then, and did not help. */
-const STUCK_AFTER_MS = 120_000;
 /** What settling takes at worst, beyond the service's own time. */
 const SETTLE_MARGIN_MS = 6_000;
 const RPC_TIMEOUT_MS = 5_000;
@@ -142,12 +148,10 @@ interface EvidenceOfTransfer extends Record<string, unknown> {
   priceUnits?: string;
 }
 
-/** Whether a relayer of ours can do its work, as it was seen last. Before it was seen it is believed to. */
-interface Ability {
+/** A relayer of ours, and what is known of its gas. */
+interface Sending {
   relayer: Relayer;
-  isAble: boolean;
-  /** What a settlement costs now, in the chain's own currency. */
-  costWei: bigint;
+  tank: GasTank;
 }
 
 /** What a network needs to take payments, once its node is configured. */
@@ -156,10 +160,16 @@ type Opened = { rpc: BatchingRpc; payTo: string } & (
       network: EvmNetwork;
       chain: EvmChain;
       payments: NetworkPayments;
-      settling: Ability | null;
-      refunding: Ability | null;
+      settling: Sending | null;
+      refunding: Sending | null;
     }
-  | { network: SolanaNetwork; payments: NetworkPayments; settler: SolanaSettler; sender: EndingSender }
+  | {
+      network: SolanaNetwork;
+      payments: NetworkPayments;
+      settler: SolanaSettler;
+      sender: EndingSender;
+      refunding: { tank: GasTank } | null;
+    }
 );
 
 export function createX402Rail(
@@ -170,16 +180,19 @@ export function createX402Rail(
     secrets: Secrets;
     /** Whether the money is that of a sandbox, which every offer says. */
     sandbox: boolean;
+    /** Where our keys' gas is watched. */
+    gas: GasTanks;
     nowMs(): number;
     report(network: string, step: 'verify' | 'settle', outcome: string): void;
   },
 ): X402Rail {
-  const { nowMs, sandbox } = parts;
+  const { nowMs, sandbox, gas } = parts;
   const facilitators = config.facilitatorUrls.map((url) => ({
     client: connectFacilitator(url, config.facilitatorToken),
     kinds: [] as SupportedKinds,
   }));
-  let revision = 0;
+  let facilitatorsRevision = 0;
+  const revision = () => facilitatorsRevision + gas.revision;
 
   /** The facilitators that settle a network for clients of a generation, in the configured order. */
   function facilitatorsFor(network: Network, version: 1 | 2): Facilitator[] {
@@ -235,13 +248,20 @@ export function createX402Rail(
       const chain = solanaChain(rpc, nowMs);
       const sender = createEndingSender({ sql: parts.sql, network: network.id, chain, nowMs });
       const keyOf = (text: string | null) => (text === null ? null : readSolanaKey(text));
-      const refundKey = keyOf(config.refundKeySolana);
+      const [key, refundKey] = [keyOf(config.relayerKeySolana), keyOf(config.refundKeySolana)];
+      const tankOf = (duty: Duty, { address }: SolanaKey, lamports: { each: bigint; least: bigint }) =>
+        gas.open({
+          ...{ network: network.id, duty, token: network.gasToken, addresses: [address] },
+          source: solanaGas(rpc, lamports.each),
+          least: () => lamports.least,
+        });
       const settler = solanaSettler({
-        rpc,
-        sender,
-        key: keyOf(config.relayerKeySolana),
+        ...{ rpc, sender, key, nowMs },
+        tank:
+          key === null
+            ? null
+            : tankOf('settle', key, { each: SETTLEMENT_LAMPORTS, least: LEAST_SETTLER_LAMPORTS }),
         isPoor: (payment) => isPoor(rpc, payment),
-        nowMs,
       });
       const refunds = refundKey === null ? null : solanaRefunds({ rpc, sender, key: refundKey, nowMs });
       const payments = tellingStrangers(
@@ -249,26 +269,31 @@ export function createX402Rail(
         svmPayments({ network, rpc, nowMs, settler, refunds, ...common }),
         (payment) => hasTokenAccount(rpc, payment),
       );
-      opened.set(network.id, { network, rpc, payTo, payments, settler, sender });
+      const refunding =
+        refundKey === null
+          ? null
+          : { tank: tankOf('refund', refundKey, { each: REFUND_LAMPORTS, least: LEAST_REFUND_LAMPORTS }) };
+      opened.set(network.id, { network, rpc, payTo, payments, settler, sender, refunding });
       continue;
     }
     const chain = openEvmChain(network, rpc, nowMs);
     // Sending waits for blocks: with connections of its own it keeps nobody from asking.
     const sending = connectRpc(rpcUrl, { timeoutMs: RPC_TIMEOUT_MS });
     closing.push(sending);
-    const relayerWith = (keys: readonly Hex[]) =>
-      keys.length === 0
-        ? null
-        : createRelayer({
-            sql: parts.sql,
-            rpc: sending,
-            network: network.id,
-            chainId: network.chainId,
-            keys,
-            nowMs,
-          });
-    const relayer = relayerWith(config.relayerKeys);
-    const refunds = relayerWith(config.refundKeys);
+    const sendingWith = (duty: Duty, keys: readonly Hex[]): Sending | null => {
+      if (keys.length === 0) return null;
+      const tank = gas.open({
+        ...{ network: network.id, duty, token: network.gasToken, addresses: keys.map(addressOf) },
+        source: evmGas({ sql: parts.sql, rpc: sending, network: network.id, gasEach: SETTLEMENT_GAS, nowMs }),
+        least: (cost) => LEAST_SETTLEMENTS * cost,
+      });
+      const relayer = createRelayer({
+        ...{ sql: parts.sql, rpc: sending, network: network.id, chainId: network.chainId, keys, tank, nowMs },
+      });
+      return { relayer, tank };
+    };
+    const settling = sendingWith('settle', config.relayerKeys);
+    const refunding = sendingWith('refund', config.refundKeys);
     opened.set(network.id, {
       network,
       rpc,
@@ -277,13 +302,13 @@ export function createX402Rail(
       payments: tellingStrangers(
         sandbox,
         evmPayments({
-          ...{ chain, relayer, refunds, ...common },
+          ...{ chain, relayer: settling?.relayer ?? null, refunds: refunding?.relayer ?? null, ...common },
           wallets: { factories, lostGas, worthWei: (units) => worthWei(network, units) },
         }),
         (payment) => hasEverReceived(rpc, payment),
       ),
-      settling: relayer === null ? null : { relayer, isAble: true, costWei: 0n },
-      refunding: refunds === null ? null : { relayer: refunds, isAble: true, costWei: 0n },
+      settling,
+      refunding,
     });
   }
 
@@ -295,25 +320,6 @@ export function createX402Rail(
     nowMs,
   });
 
-  const abilities = (): Ability[] =>
-    [...opened.values()].flatMap((open) =>
-      'chain' in open ? [open.settling, open.refunding].filter((each) => each !== null) : [],
-    );
-
-  /** Looks at a key of ours: a 402 must not wait for a node, so it tells what was seen last. */
-  async function see(ability: Ability): Promise<void> {
-    const seen = await ability.relayer.standing().catch(() => null);
-    // A node that is away says nothing of the key; payments are refused for the node's sake.
-    if (seen === null) return;
-    const costWei = SETTLEMENT_GAS * seen.maxFeePerGas;
-    // Which prices are worth their gas may be others now.
-    if (costWei !== ability.costWei) revision += 1;
-    ability.costWei = costWei;
-    const isAble = seen.balanceWei >= LEAST_SETTLEMENTS * costWei && seen.waitingMs < STUCK_AFTER_MS;
-    if (isAble !== ability.isAble) revision += 1;
-    ability.isAble = isAble;
-  }
-
   function offered(): OfferedNetwork[] {
     return [...opened.values()].flatMap((open) => {
       const { network } = open;
@@ -321,7 +327,7 @@ export function createX402Rail(
       const feePayer = feePayerOf(network);
       const settling = 'chain' in open ? open.settling : null;
       const settles =
-        settling?.isAble ?? (ownFeePayer(network) !== null || facilitatorsFor(network, 2).length > 0);
+        settling?.tank.isAble ?? (ownFeePayer(network) !== null || facilitatorsFor(network, 2).length > 0);
       if (payTo === null || !settles || (network.kind === 'solana' && feePayer === null)) return [];
       return [{ network, payTo, feePayer, sandbox }];
     });
@@ -329,15 +335,14 @@ export function createX402Rail(
 
   function canRefund(networkId: string): boolean {
     const open = opened.get(networkId);
-    if (open === undefined || !open.payments.canRefund) return false;
-    return !('chain' in open) || open.refunding?.isAble !== false;
+    return open?.payments.canRefund === true && open.refunding?.tank.isAble !== false;
   }
 
   /** Whether settling a price costs less than it brings, at the fees that were seen last. */
   function isWorthIt(network: Network, priceMicros: bigint): boolean {
     const open = opened.get(network.id);
     if (open === undefined || !('chain' in open) || open.settling === null) return true;
-    return open.settling.costWei <= worthWei(network, priceMicros);
+    return open.settling.tank.cost <= worthWei(network, priceMicros);
   }
 
   /** A service that leaves something behind is sold only where the money can be sent back. */
@@ -352,8 +357,8 @@ export function createX402Rail(
   function headerOf(quote: Quote) {
     const { path } = quote.service;
     let known = headers.get(path);
-    if (known === undefined || known.revision !== revision) {
-      known = { revision, header: paymentRequiredHeader(offeredFor(quote), quote, signIn) };
+    if (known === undefined || known.revision !== revision()) {
+      known = { revision: revision(), header: paymentRequiredHeader(offeredFor(quote), quote, signIn) };
       headers.set(path, known);
     }
     return known.header;
@@ -638,7 +643,7 @@ export function createX402Rail(
     name: 'x402',
     chains,
     get revision() {
-      return revision;
+      return revision();
     },
 
     offer(quote) {
@@ -721,27 +726,21 @@ export function createX402Rail(
     offered,
     facilitatorUrl: config.facilitatorUrls[0] ?? null,
     async refresh() {
-      await Promise.all([
-        ...abilities().map(see),
-        ...facilitators.map(async (facilitator) => {
+      await Promise.all(
+        facilitators.map(async (facilitator) => {
           const kinds = await facilitator.client.supported().catch(() => null);
           if (kinds === null || JSON.stringify(kinds) === JSON.stringify(facilitator.kinds)) return;
           facilitator.kinds = kinds;
-          revision += 1;
+          facilitatorsRevision += 1;
         }),
-      ]);
-      for (const open of opened.values()) {
-        if (!('settler' in open)) continue;
-        const before = open.settler.feePayer;
-        await open.settler.refresh();
-        if (open.settler.feePayer !== before) revision += 1;
-      }
+      );
     },
     async resume() {
-      const relayers: { resume(): Promise<number> }[] = [
-        ...abilities().map(({ relayer }) => relayer),
-        ...[...opened.values()].flatMap((open) => ('sender' in open ? [open.sender] : [])),
-      ];
+      const relayers = [...opened.values()].flatMap((open): { resume(): Promise<number> }[] =>
+        'sender' in open
+          ? [open.sender]
+          : [open.settling, open.refunding].flatMap((sending) => sending?.relayer ?? []),
+      );
       const resumed = await Promise.allSettled(relayers.map((relayer) => relayer.resume()));
       const failed = resumed.find(({ status }) => status === 'rejected');
       if (failed?.status === 'rejected') throw failed.reason;

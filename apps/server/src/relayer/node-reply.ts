@@ -1,0 +1,58 @@
+import { type Hex, isHash } from 'viem';
+
+export interface MinedTransaction {
+  status: 'success' | 'reverted';
+  hash: Hex;
+  blockNumber: bigint;
+  gasUsed: bigint;
+  /** What its sender paid for it; null: the receipt does not say. */
+  costWei: bigint | null;
+  logs: { address: Hex; topics: Hex[]; data: Hex }[];
+}
+
+/** A field of what a node sent; undefined where it has none. */
+export function field(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+}
+
+/** A number as nodes write it. @throws when it is none */
+export function quantity(value: unknown): bigint {
+  if (typeof value !== 'string' || !/^0x[0-9a-fA-F]+$/.test(value))
+    throw new Error('the node sent no quantity');
+  return BigInt(value);
+}
+
+/** A receipt as a node sends it; null for anything else. */
+export function asMined(receipt: unknown): MinedTransaction | null {
+  const hash = field(receipt, 'transactionHash');
+  const status = field(receipt, 'status');
+  const blockNumber = field(receipt, 'blockNumber');
+  const logs = field(receipt, 'logs');
+  if (typeof hash !== 'string' || !isHash(hash) || typeof blockNumber !== 'string' || !Array.isArray(logs))
+    return null;
+  return {
+    status: status === '0x1' ? 'success' : 'reverted',
+    hash,
+    blockNumber: BigInt(blockNumber),
+    gasUsed: quantity(field(receipt, 'gasUsed') ?? '0x0'),
+    costWei: costIn(receipt),
+    logs: logs.map((log) => ({
+      address: String(field(log, 'address')).toLowerCase() as Hex,
+      topics: (field(log, 'topics') as Hex[]).map((topic) => topic.toLowerCase() as Hex),
+      data: String(field(log, 'data')) as Hex,
+    })),
+  };
+}
+
+/** Chains that post to another one say what that cost beside the gas (`l1Fee`: OP Stack), unless it is in it. */
+function costIn(receipt: unknown): bigint | null {
+  const [used, price, posted] = ['gasUsed', 'effectiveGasPrice', 'l1Fee'].map((name) => field(receipt, name));
+  // It decides nothing: what is not told must not keep a receipt from being one.
+  try {
+    return (
+      quantity(used) * quantity(price) + (posted === undefined || posted === null ? 0n : quantity(posted))
+    );
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,48 @@
+import { badge, code, moment, recordsTable } from './admin-tables.js';
+import { el } from './dom.js';
+
+const DUTIES = { settle: 'settles payments', refund: 'sends refunds', register: 'registers identities' };
+
+/** The keys of ours that pay for transactions, on whichever chain: what they hold, and how long it lasts. */
+export function gasSection(gas) {
+  return el(
+    'section',
+    {},
+    el('h2', {}, 'Gas'),
+    recordsTable({
+      caption: 'Keys that pay for transactions',
+      rows: gas,
+      none: 'No key of ours pays for transactions.',
+      columns: [
+        { label: 'Key', of: ({ address }) => code(address) },
+        { label: 'Does', of: ({ duty }) => DUTIES[duty] },
+        { label: 'Network', of: ({ network }) => code(network) },
+        { label: 'State', of: ({ isAble }) => badge(isAble ? 'able' : 'unable') },
+        { label: 'Holds', number: true, of: ({ balance, token }) => amount(balance, token) },
+        { label: 'Needs', number: true, of: ({ least, token }) => amount(least, token) },
+        { label: 'Spends a day', number: true, of: ({ spentPerDay, token }) => amount(spentPerDay, token) },
+        {
+          label: 'Days left',
+          of: ({ daysLeft, daysUnknown }) => daysLeft?.toLocaleString('en') ?? daysUnknown,
+        },
+        { label: 'Seen', of: ({ seenAt }) => moment(seenAt) },
+        { label: 'Why', of: ({ reason, unableSince }) => why(reason, unableSince) },
+      ],
+    }),
+    gas.some(({ isAble }) => !isAble)
+      ? el(
+          'p',
+          { class: 'soft' },
+          'What needs such a key is not offered, unless another one can do it. Fill it, and it is.',
+        )
+      : null,
+  );
+}
+
+function amount(whole, token) {
+  return whole === null ? null : `${Number(Number(whole).toPrecision(6))} ${token}`;
+}
+
+function why(reason, unableSince) {
+  return reason === null ? null : el('span', {}, reason, ', since ', moment(unableSince));
+}
