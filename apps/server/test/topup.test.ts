@@ -709,6 +709,7 @@ describe('the chain forgets a payment', () => {
         }),
         finality: async () => 'gone',
         canRefund: () => false,
+        canEverRefund: () => false,
         refund: async () => null,
       }),
       refundAfterMs: 900_000,

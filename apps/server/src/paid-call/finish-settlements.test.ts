@@ -65,6 +65,7 @@ function finisherWith(says: Says, chains: 'known' | 'unknown' = 'known') {
     settle: async () => verdict('settle'),
     finality: async () => answer('finality') ?? 'unknown',
     canRefund: () => true,
+    canEverRefund: () => true,
     refund: async () => answer('refund'),
   };
   const finisher = createSettlementFinisher({

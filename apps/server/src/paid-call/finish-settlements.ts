@@ -132,7 +132,8 @@ export function createSettlementFinisher(parts: {
     const finality = await chains.finality(settlement.payment, settlement.transaction);
     if (finality === 'final') {
       const overpaidMicros = chains.overpaidUnits?.(settlement.payment) ?? 0n;
-      if (overpaidMicros >= LEAST_SENT_BACK_MICROS && chains.canRefund(settlement.payment.network))
+      // A key that is dry today owes it all the same.
+      if (overpaidMicros >= LEAST_SENT_BACK_MICROS && chains.canEverRefund(settlement.payment.network))
         await settlements.owe(settlement, 'paid above the price', overpaidMicros);
       await settlements.markFinal(settlement);
       return 'final';

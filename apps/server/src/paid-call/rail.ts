@@ -107,8 +107,10 @@ export interface Chains {
   finality(payment: OnChainPayment, transaction: string): Promise<Finality>;
   /** How much more than the price came, in the asset's base units; absent where a payment is always of the price. */
   overpaidUnits?(payment: OnChainPayment): bigint;
-  /** Whether money can be sent back there. */
+  /** Whether money can be sent back there now: what may have to go back is sold only while it can. */
   canRefund(network: string): boolean;
+  /** Whether it can be at all: now, or once the key that sends it has the gas. */
+  canEverRefund(network: string): boolean;
   /** Sends money back, once for each call, however often it is asked. @returns the transaction; null: ask again later */
   refund(refund: Refund): Promise<string | null>;
 }

@@ -63,6 +63,7 @@ async function round(says: Says): Promise<{ told: Finished[]; asked: string[] }>
     settle: () => said('settle', says.settle),
     finality: () => said('finality', says.finality),
     canRefund: () => true,
+    canEverRefund: () => true,
     refund: () => said('refund', says.refund),
   };
   const finisher = createSettlementFinisher({

@@ -17,6 +17,7 @@ import {
   keccak256,
   numberToHex,
   parseAbi,
+  parseEther,
   toHex,
 } from 'viem';
 import type { PrivateKeyAccount } from 'viem/accounts';
@@ -1296,6 +1297,32 @@ describe('a transfer that the payer made by itself', { concurrency: 4 }, () => {
         await own.stop();
       }
     });
+
+  test('above the price while the key for refunds is dry: it is owed, and goes back once the key is filled', async () => {
+    const own = await startTestChain();
+    const stage = await setStage({ chain: own, settledBy: 'facilitator' });
+    try {
+      const payer = await stage.wallet();
+      const hash = await stage.transfer(payer, stage.recipient, PRICE.nickel + 20_000n);
+      await mine(stage);
+      const held = await stage.balanceOf(payer.address);
+      assert.equal((await stage.present(hash)).text, '200');
+      const lookAtGas = () => stage.here.app.jobs.find(({ name }) => name === 'look-at-gas')?.run();
+      await own.client.setBalance({ address: stage.refunds, value: 0n });
+      await lookAtGas();
+      await own.client.mine({ blocks: 31 });
+      await stage.rest();
+      assert.equal(await stage.balanceOf(payer.address), held);
+      await own.client.setBalance({ address: stage.refunds, value: parseEther('10') });
+      await lookAtGas();
+      await stage.rest();
+      assert.equal((await stage.balanceOf(payer.address)) - held, 20_000n);
+      await stage.assertBooksBalance();
+    } finally {
+      await stage.close();
+      await own.stop();
+    }
+  });
 
   test('all that a payer sends in one transaction counts, and nothing of anybody else', async () => {
     const stage = await setStage({ chain, settledBy: 'facilitator' });

@@ -524,6 +524,8 @@ function createMppRail(
       network === TEMPO
         ? onTempo?.canRefund === true && refundTank?.isAble !== false
         : evmMethod?.chains.canRefund(network) === true,
+    canEverRefund: (network) =>
+      (network === TEMPO ? onTempo?.canRefund : evmMethod?.chains.canEverRefund(network)) === true,
     refund: async (refund) =>
       (await (refund.network === TEMPO ? onTempo : evmMethod?.chains)?.refund(refund)) ?? null,
   };

@@ -636,6 +636,7 @@ export function createX402Rail(
         ? amountUnits - BigInt(evidence.priceUnits)
         : 0n,
     canRefund,
+    canEverRefund: (networkId) => opened.get(networkId)?.payments.canRefund === true,
     refund: async (refund) => (await opened.get(refund.network)?.payments.refund(refund)) ?? null,
   };
 
