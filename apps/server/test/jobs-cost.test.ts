@@ -36,7 +36,8 @@ before(async () => {
     },
   });
   for (const { name } of await tables())
-    await database.sql`alter table ${database.sql(name)} set (autovacuum_enabled = off)`;
+    await database.sql`
+      alter table ${database.sql(name)} set (autovacuum_enabled = off, toast.autovacuum_enabled = off)`;
 });
 after(async () => {
   await server?.close();
@@ -93,14 +94,17 @@ function pastRows(numbers: string): string[] {
   ];
 }
 
-/** How many pages of our tables something looks at. */
+/**
+ * How many pages of our tables something looks at. Nobody else looks at any meanwhile: no vacuum does, and the sign of
+ * life that each process gives every second has a table of its own.
+ */
 async function pagesOf(work: () => Promise<unknown>): Promise<number> {
   const looked = async () => {
     await pools.sql`select pg_stat_force_next_flush()`;
     const [row] = await database.sql<{ pages: number }[]>`
       select sum(coalesce(heap_blks_read, 0) + coalesce(heap_blks_hit, 0) + coalesce(idx_blks_read, 0)
         + coalesce(idx_blks_hit, 0) + coalesce(toast_blks_read, 0) + coalesce(toast_blks_hit, 0))::float8 as pages
-      from pg_statio_user_tables`;
+      from pg_statio_user_tables where relname <> 'replicas'`;
     return row?.pages ?? Number.NaN;
   };
   const before = await looked();
@@ -119,10 +123,15 @@ test('a round with nothing due costs as much after fifteen thousand past rows as
   ];
   const costs = async () => {
     const all = new Map<string, number>();
-    // The least of four: the first round plans, and moves on what it looks at; and a vacuum of the database's own, at any
-    // of them, looks at whole tables.
-    for (const [name, ask] of [questions, questions, questions, questions].flat())
-      all.set(name, Math.min(all.get(name) ?? Number.POSITIVE_INFINITY, await pagesOf(ask)));
+    for (const [name, ask] of questions) {
+      // The first rounds plan, move on what they look at, and mark in the indexes what is gone: then all cost the same.
+      const rounds = [await pagesOf(ask), await pagesOf(ask)];
+      while (rounds.at(-1) !== rounds.at(-2)) {
+        assert(rounds.length < 6, `${name}: ${rounds}`);
+        rounds.push(await pagesOf(ask));
+      }
+      all.set(name, rounds.at(-1) ?? Number.NaN);
+    }
     return all;
   };
   await leavePast(0, FEW);
