@@ -127,6 +127,7 @@ describe('a table has one owner,', () => {
     card_orders: 'cards',
     data_lists: 'data-lists',
     ending_transactions: 'relayer',
+    gas_spent: 'relayer',
     ledger_accounts: 'ledger',
     ledger_transfers: 'ledger',
     lost_gas: 'rails',

@@ -8,13 +8,14 @@ import { after, before, test } from 'node:test';
 import { type Hex, parseEther } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { z } from 'zod';
+import { SEED } from '../../../packages/sandbox/src/accounts.fixture.ts';
 import { USDC_E } from '../../../packages/sandbox/src/tempo/addresses.ts';
 import { fundTempo } from '../../../packages/sandbox/src/tempo/faucet.ts';
 import { startTempo, type TempoChain } from '../../../packages/sandbox/src/tempo/tempo.ts';
 import { readSolanaKey } from '../src/rails/x402/solana-key.ts';
-import { answer } from '../src/services/answer.ts';
 import { defineService, type Service } from '../src/services/define.ts';
 import { loadServices } from '../src/services/registry.ts';
+import { answer } from '../src/words/answer.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { MPP_SECRET } from './mpp.fixture.ts';
 import { jsonOf, startTestServer } from './server.fixture.ts';
@@ -32,7 +33,7 @@ let database: TestDatabase;
 before(async () => {
   [world, tempo, database] = await Promise.all([
     startPaymentWorld({ solana: true }),
-    startTempo({ stateDir: null }),
+    startTempo({ seed: SEED, stateDir: null }),
     openTestDatabase(),
   ]);
 });
