@@ -11,6 +11,17 @@ export class DatabaseSilent extends Error {
   }
 }
 
+/** Asked within a transaction whose connection is gone. The server has rolled it back. */
+class TransactionLost extends Error {
+  /** As the system names it. */
+  readonly code = 'ECONNRESET';
+
+  constructor() {
+    super('the transaction lost its connection');
+    this.name = 'TransactionLost';
+  }
+}
+
 /** A timer that fires so late tells of a process that was held up. */
 const HELD_UP_MS = 250;
 
@@ -83,7 +94,7 @@ export function withDeadline<Sql extends object>(
       if (isArmed) return handle();
       isArmed = true;
       const { resolve, reject } = query;
-      if (life?.isOver) return reject.call(query, new Error('the transaction lost its connection'));
+      if (life?.isOver) return reject.call(query, new TransactionLost());
       const fail = (error: unknown) => {
         if (life !== null && isEndOfConnection(error)) life.end(error);
         reject.call(query, error);
