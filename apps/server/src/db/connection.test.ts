@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
+import { connect, type Socket } from 'node:net';
 import { after, afterEach, before, test } from 'node:test';
+import postgres from 'postgres';
 import { openTestDatabase, type TestDatabase } from '../../test/database.fixture.ts';
 import { startWire, type Wire } from '../../test/fire/proxy.fixture.ts';
 import { until } from '../../test/fire/until.fixture.ts';
 import { connectPools, endPools, isLockTimeout, type Pools } from './connection.ts';
-import { DatabaseSilent } from './deadline.ts';
+import { DatabaseSilent, withDeadline } from './deadline.ts';
 
 let database: TestDatabase;
 let wire: Wire;
@@ -166,4 +168,45 @@ test('a session of ours that idles in a transaction is ended by the server, and 
   await assert.rejects(idle, 'the driver hears of it');
   await database.sql`delete from marks where name = 'idle'`;
   held.resolve();
+});
+
+test('a transaction whose work ends in the moment in which its connection closes is rejected, and the process lives', async () => {
+  const { hostname, port } = new URL(database.url);
+  const sockets: Socket[] = [];
+  const driver = postgres(database.url, {
+    max: 1,
+    fetch_types: false,
+    // Not in the driver's types.
+    ...{
+      socket: async () => {
+        const socket = connect(Number(port), hostname);
+        sockets.push(socket);
+        return socket;
+      },
+    },
+  });
+  const sql = withDeadline(() => driver, { deadlineMs: 4_000, late: () => {} });
+  try {
+    for (const end of ['commit', 'rollback']) {
+      const begun = Promise.withResolvers<void>();
+      const held = Promise.withResolvers<void>();
+      const work = sql.begin(async (transaction) => {
+        await transaction`select 1`;
+        begun.resolve();
+        await held.promise;
+        if (end === 'rollback') throw new Error('changed our mind');
+      });
+      const rejected = assert.rejects(work, /CONNECTION_CLOSED|changed our mind/);
+      await begun.promise;
+      // Both in one turn: the socket tells of its end before the work goes on.
+      setImmediate(() => {
+        held.resolve();
+        sockets.at(-1)?.destroy();
+      });
+      await rejected;
+      assert.equal((await sql`select 1 as one`)[0]?.one, 1, end);
+    }
+  } finally {
+    await driver.end({ timeout: 1 });
+  }
 });

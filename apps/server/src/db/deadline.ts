@@ -36,6 +36,9 @@ interface DriverQuery {
   args: readonly unknown[];
 }
 
+/** By then everybody knows of a connection that closed in this turn. */
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
 type Call = (...args: unknown[]) => unknown;
 
 /** A transaction on a connection that is gone: the driver must be asked nothing more about it. */
@@ -139,10 +142,12 @@ export function withDeadline<Sql extends object>(
       if (life.isOver) throw new DatabaseSilent(deadlineMs);
       try {
         const result = await work(guardSql(() => transaction, life));
+        await nextTurn();
         if (life.isOver) return never;
         disarm = arm(over);
         return result;
       } catch (error) {
+        await nextTurn();
         if (!life.isOver) throw error;
         lost.reject(error);
         return never;
