@@ -45,13 +45,19 @@ async function main(): Promise<void> {
   const stopAll = async () => {
     for (const each of stop.reverse()) await each();
   };
+  const toldToStop = signalToStop();
   try {
     const baseUrl =
       config.publicUrl ??
       `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}`;
     const app = createApp({ config, baseUrl, version, pools: database, services, logger, nowMs: Date.now });
     stop.push(() => app.close());
-    await app.prepare(patience);
+    const early = await Promise.race([app.prepare(patience).then(() => null), toldToStop]);
+    if (early !== null) {
+      logger.info({ signal: early }, 'told to stop before it was ready');
+      setTimeout(() => process.exit(1), LEAVE_SILENT_WITHIN_MS);
+      return await stopAll();
+    }
     await app.http.listen({ host: config.host, port: config.port }).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'EADDRINUSE') {
         throw new StartError(
@@ -72,17 +78,13 @@ async function main(): Promise<void> {
       process.exit(1);
     });
 
-    const signal = await new Promise<string>((resolve, reject) => {
-      for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => resolve(name));
-      // Whoever started us with a channel is gone when it closes: do not outlive them.
-      process.once('disconnect', () => resolve('disconnect'));
-      void database.lost.then((why) => {
-        app.drain();
-        // Nothing that is running can end well any more.
-        setTimeout(() => leave(new DatabaseGone(why)), LEAVE_WITHIN_MS);
-        reject(new DatabaseGone(why));
-      });
+    const databaseGone = database.lost.then((why) => {
+      app.drain();
+      // Nothing that is running can end well any more.
+      setTimeout(() => leave(new DatabaseGone(why)), LEAVE_WITHIN_MS);
+      throw new DatabaseGone(why);
     });
+    const signal = await Promise.race([toldToStop, databaseGone]);
     logger.info({ signal }, 'draining: no new calls, running ones end');
     app.drain();
     const forced = setTimeout(() => {
@@ -108,6 +110,15 @@ async function main(): Promise<void> {
     await stopAll();
     throw error;
   }
+}
+
+/** From here on a stop is heard, and does not end the process before its database has stopped. @returns what told it */
+function signalToStop(): Promise<string> {
+  return new Promise((resolve) => {
+    for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => resolve(name));
+    // Whoever started us with a channel is gone when it closes: do not outlive them.
+    process.once('disconnect', () => resolve('disconnect'));
+  });
 }
 
 /** Ends the process with a line that says why. */

@@ -22,12 +22,16 @@ export interface ServerProcess {
 /**
  * Starts it and waits until it listens.
  *
+ * @param spawned told of the process at once
  * @throws with its last words when it does not come up
  */
-export async function startServerProcess(environment: Record<string, string>): Promise<ServerProcess> {
+export async function startServerProcess(
+  environment: Record<string, string>,
+  spawned: (child: ChildProcess) => void = () => {},
+): Promise<ServerProcess> {
   for (let tried = 1; ; tried++) {
     try {
-      return await start(environment);
+      return await start(environment, spawned);
     } catch (error) {
       const isTaken = error instanceof Error && /port \d+ on \S+ is taken/.test(error.message);
       if (!isTaken || environment.PORT !== undefined || tried === PORTS_TRIED) throw error;
@@ -35,7 +39,10 @@ export async function startServerProcess(environment: Record<string, string>): P
   }
 }
 
-async function start(environment: Record<string, string>): Promise<ServerProcess> {
+async function start(
+  environment: Record<string, string>,
+  spawned: (child: ChildProcess) => void,
+): Promise<ServerProcess> {
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN], {
     env: {
       ...inherited('PATH', 'NODE_COMPILE_CACHE'),
@@ -47,6 +54,7 @@ async function start(environment: Record<string, string>): Promise<ServerProcess
     },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
+  spawned(child);
   let words = '';
   child.stderr?.on('data', (bytes) => {
     words = `${words}${bytes}`.slice(-WORDS_CHARACTERS);

@@ -1,5 +1,6 @@
 /** A server that starts while its database is away, silent or held for a moment waits for it, and says so once. */
 import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
 import { after, before, test } from 'node:test';
 import postgres from 'postgres';
 import { openDatabase } from '../../src/db/open.ts';
@@ -51,13 +52,16 @@ test('connections are taken, and nothing is said on them', async () => {
   assert.equal(await openPatiently(() => wire.thaw()), 1);
 });
 
-test('what the start needs is held for longer than anybody waits', async () => {
+/** Whether a start waits for what `holdWhatAStartNeeds` holds. */
+async function waits(): Promise<boolean> {
+  const rows = await database.sql`
+    select 1 from pg_locks where relation = 'secret_versions'::regclass and not granted`;
+  return rows.length > 0;
+}
+
+/** @returns lets go of it */
+async function holdWhatAStartNeeds(): Promise<() => Promise<void>> {
   const other = postgres(database.url, { max: 1, onnotice: () => {} });
-  const waits = async () => {
-    const rows = await database.sql`
-      select 1 from pg_locks where relation = 'secret_versions'::regclass and not granted`;
-    return rows.length > 0;
-  };
   const held = Promise.withResolvers<void>();
   const free = Promise.withResolvers<void>();
   const holding = other.begin(async (transaction) => {
@@ -66,6 +70,15 @@ test('what the start needs is held for longer than anybody waits', async () => {
     await free.promise;
   });
   await held.promise;
+  return async () => {
+    free.resolve();
+    await holding;
+    await other.end();
+  };
+}
+
+test('what the start needs is held for longer than anybody waits', async () => {
+  const letGo = await holdWhatAStartNeeds();
   const starting = startServerProcess({ DATABASE_URL: database.url, LOG_LEVEL: 'warn' });
   starting.catch(() => {});
   try {
@@ -74,14 +87,30 @@ test('what the start needs is held for longer than anybody waits', async () => {
     await Promise.race([starting, until('that it is refused', async () => !(await waits()))]);
     await Promise.race([starting, until('that it tries again', waits)]);
   } finally {
-    free.resolve();
-    await holding;
-    await other.end();
+    await letGo();
   }
   const server = await starting;
   const told = server.words().match(/the start waits for the database/g) ?? [];
   assert.equal(await server.end('SIGTERM'), 0);
   assert.equal(told.length, 1);
+});
+
+test('one that is told to stop while it waits stops, and has not failed', async () => {
+  const letGo = await holdWhatAStartNeeds();
+  let child: ChildProcess | undefined;
+  try {
+    const ended = assert.rejects(
+      startServerProcess({ DATABASE_URL: database.url, LOG_LEVEL: 'info' }, (each) => {
+        child = each;
+      }),
+      /ended with 0:[\s\S]*told to stop before it was ready/,
+    );
+    await until('a start that waits for the lock', waits, STARTS_WITHIN_MS);
+    child?.kill('SIGTERM');
+    await ended;
+  } finally {
+    await letGo();
+  }
 });
 
 test('what waiting does not mend ends the start at once', async () => {

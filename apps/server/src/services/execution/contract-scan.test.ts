@@ -249,7 +249,7 @@ describe('a simulated purchase and sale', () => {
   });
 
   it('is made by the code that its source compiles to', () => {
-    const folder = join(import.meta.dirname, '..', 'trade-probe');
+    const folder = join(import.meta.dirname, '..', 'shared', 'chain', 'trade-probe');
     const { TradeProbe } = compiled(readFileSync(join(folder, 'TradeProbe.sol'), 'utf8'), {
       evmVersion: 'london',
       optimizer: { enabled: true, runs: 200 },
