@@ -78,13 +78,7 @@ async function main(): Promise<void> {
       process.exit(1);
     });
 
-    const databaseGone = database.lost.then((why) => {
-      app.drain();
-      // Nothing that is running can end well any more.
-      setTimeout(() => leave(new DatabaseGone(why)), LEAVE_WITHIN_MS);
-      throw new DatabaseGone(why);
-    });
-    const signal = await Promise.race([toldToStop, databaseGone]);
+    const signal = await Promise.race([toldToStop, database.lost.then((why) => endWithDatabase(why, app))]);
     logger.info({ signal }, 'draining: no new calls, running ones end');
     app.drain();
     const forced = setTimeout(() => {
@@ -119,6 +113,14 @@ function signalToStop(): Promise<string> {
     // Whoever started us with a channel is gone when it closes: do not outlive them.
     process.once('disconnect', () => resolve('disconnect'));
   });
+}
+
+/** @throws at once, so that what can be stopped is stopped */
+function endWithDatabase(why: string, app: { drain(): void }): never {
+  app.drain();
+  // Nothing that is running can end well any more.
+  setTimeout(() => leave(new DatabaseGone(why)), LEAVE_WITHIN_MS);
+  throw new DatabaseGone(why);
 }
 
 /** Ends the process with a line that says why. */

@@ -36,8 +36,14 @@ interface DriverQuery {
   args: readonly unknown[];
 }
 
-/** By then everybody knows of a connection that closed in this turn. */
-const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+/** Does work, and goes on in the next turn: by then everybody knows of a connection that closed while it ended. */
+async function heardOut(work: () => unknown): Promise<unknown> {
+  try {
+    return await work();
+  } finally {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+}
 
 type Call = (...args: unknown[]) => unknown;
 
@@ -141,13 +147,11 @@ export function withDeadline<Sql extends object>(
       // It still had its turn, and has done nothing: this one can be rolled back.
       if (life.isOver) throw new DatabaseSilent(deadlineMs);
       try {
-        const result = await work(guardSql(() => transaction, life));
-        await nextTurn();
+        const result = await heardOut(() => work(guardSql(() => transaction, life)));
         if (life.isOver) return never;
         disarm = arm(over);
         return result;
       } catch (error) {
-        await nextTurn();
         if (!life.isOver) throw error;
         lost.reject(error);
         return never;
