@@ -1,6 +1,13 @@
 import { defineUpstream } from './define.ts';
-import { InvalidList, joinedName, type ListedParty, listTime, type PublishedList } from './published-list.ts';
-import { elementsAt, readXmlRecords, type XmlElement } from './xml-records.ts';
+import {
+  InvalidList,
+  joinedName,
+  type ListedParty,
+  listTime,
+  type PublishedList,
+  readListRecords,
+} from './published-list.ts';
+import { elementsAt, type XmlElement } from './xml-records.ts';
 
 const MAX_BYTES = 96 * 1024 * 1024;
 const TIMEOUT_MS = 120_000;
@@ -16,12 +23,7 @@ const PUBLIC_TOKEN = 'dG9rZW4tMjAxNw';
  */
 export async function readEuList(bytes: Buffer): Promise<PublishedList> {
   const parties: ListedParty[] = [];
-  let root: XmlElement;
-  try {
-    root = await readXmlRecords(bytes, RECORDS, (element) => parties.push(partyOf(element)));
-  } catch (cause) {
-    throw new InvalidList(`not a whole list: ${cause instanceof Error ? cause.message : cause}`, { cause });
-  }
+  const root = await readListRecords(bytes, RECORDS, (element) => parties.push(partyOf(element)));
   if (root.name !== 'export') throw new InvalidList(`its root is ${root.name}`);
   return { publishedAt: listTime(root.attributes.generationDate ?? null), parties };
 }

@@ -1,6 +1,13 @@
 import { type Download, defineUpstream, type Reply } from './define.ts';
-import { InvalidList, joinedName, type ListedParty, listTime, type PublishedList } from './published-list.ts';
-import { elementsAt, readXmlRecords, textAt, type XmlElement } from './xml-records.ts';
+import {
+  InvalidList,
+  joinedName,
+  type ListedParty,
+  listTime,
+  type PublishedList,
+  readListRecords,
+} from './published-list.ts';
+import { elementsAt, textAt, type XmlElement } from './xml-records.ts';
 
 const MAX_BYTES = 96 * 1024 * 1024;
 const TIMEOUT_MS = 120_000;
@@ -16,14 +23,10 @@ const ADDRESS = /^Digital Currency Address - (\S+)/i;
 export async function readOfacList(bytes: Buffer): Promise<PublishedList> {
   const parties: ListedParty[] = [];
   let publication: XmlElement | null = null;
-  try {
-    await readXmlRecords(bytes, RECORDS, (element) => {
-      if (element.name === 'publshInformation') publication = element;
-      else parties.push(partyOf(element));
-    });
-  } catch (cause) {
-    throw new InvalidList(`not a whole list: ${cause instanceof Error ? cause.message : cause}`, { cause });
-  }
+  await readListRecords(bytes, RECORDS, (element) => {
+    if (element.name === 'publshInformation') publication = element;
+    else parties.push(partyOf(element));
+  });
   if (publication === null) throw new InvalidList('it says nothing of its publication');
   const stated = Number(textAt(publication, 'Record_Count'));
   if (stated !== parties.length) {

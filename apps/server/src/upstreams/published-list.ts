@@ -1,4 +1,5 @@
 /** What lists of persons, entities and addresses have in common, whoever publishes them. */
+import { readXmlRecords, type XmlElement } from './xml-records.ts';
 
 export interface ListedParty {
   /** The publisher's own number of the entry. */
@@ -20,6 +21,23 @@ export interface PublishedList {
 
 /** A file is not the list that it should be: cut off, empty, or of another shape. */
 export class InvalidList extends Error {}
+
+/**
+ * Reads the records of a list that is published as XML: see `readXmlRecords`.
+ *
+ * @throws InvalidList when it is not well-formed, ends early, or `take` refuses a record
+ */
+export async function readListRecords(
+  bytes: Buffer,
+  wanted: ReadonlySet<string>,
+  take: (element: XmlElement) => void,
+): Promise<XmlElement> {
+  try {
+    return await readXmlRecords(bytes, wanted, take);
+  } catch (cause) {
+    throw new InvalidList(`not a whole list: ${cause instanceof Error ? cause.message : cause}`, { cause });
+  }
+}
 
 /** Words joined by single spaces; empty ones are left out. */
 export function joinedName(...words: readonly (string | null)[]): string {

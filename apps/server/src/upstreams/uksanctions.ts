@@ -1,6 +1,13 @@
 import { defineUpstream } from './define.ts';
-import { InvalidList, joinedName, type ListedParty, listTime, type PublishedList } from './published-list.ts';
-import { elementsAt, readXmlRecords, textAt, type XmlElement } from './xml-records.ts';
+import {
+  InvalidList,
+  joinedName,
+  type ListedParty,
+  listTime,
+  type PublishedList,
+  readListRecords,
+} from './published-list.ts';
+import { elementsAt, textAt, type XmlElement } from './xml-records.ts';
 
 const MAX_BYTES = 64 * 1024 * 1024;
 const TIMEOUT_MS = 90_000;
@@ -17,15 +24,10 @@ const NAME_PARTS = ['Name1', 'Name2', 'Name3', 'Name4', 'Name5', 'Name6'];
 export async function readUkList(bytes: Buffer, lastModified: string | null): Promise<PublishedList> {
   const parties: ListedParty[] = [];
   let generated: string | null = null;
-  let root: XmlElement;
-  try {
-    root = await readXmlRecords(bytes, RECORDS, (element) => {
-      if (element.name === 'DateGenerated') generated = element.text;
-      else parties.push(partyOf(element));
-    });
-  } catch (cause) {
-    throw new InvalidList(`not a whole list: ${cause instanceof Error ? cause.message : cause}`, { cause });
-  }
+  const root = await readListRecords(bytes, RECORDS, (element) => {
+    if (element.name === 'DateGenerated') generated = element.text;
+    else parties.push(partyOf(element));
+  });
   if (root.name !== 'Designations') throw new InvalidList(`its root is ${root.name}`);
   // British dates: the day comes first.
   return { publishedAt: listTime(generated ?? lastModified, 'day-first'), parties };

@@ -1,6 +1,13 @@
 import { defineUpstream } from './define.ts';
-import { InvalidList, joinedName, type ListedParty, listTime, type PublishedList } from './published-list.ts';
-import { elementsAt, readXmlRecords, textAt, type XmlElement } from './xml-records.ts';
+import {
+  InvalidList,
+  joinedName,
+  type ListedParty,
+  listTime,
+  type PublishedList,
+  readListRecords,
+} from './published-list.ts';
+import { elementsAt, textAt, type XmlElement } from './xml-records.ts';
 
 const MAX_BYTES = 32 * 1024 * 1024;
 const TIMEOUT_MS = 60_000;
@@ -13,12 +20,7 @@ const RECORDS = new Set(['INDIVIDUAL', 'ENTITY']);
  */
 export async function readUnList(bytes: Buffer): Promise<PublishedList> {
   const parties: ListedParty[] = [];
-  let root: XmlElement;
-  try {
-    root = await readXmlRecords(bytes, RECORDS, (element) => parties.push(partyOf(element)));
-  } catch (cause) {
-    throw new InvalidList(`not a whole list: ${cause instanceof Error ? cause.message : cause}`, { cause });
-  }
+  const root = await readListRecords(bytes, RECORDS, (element) => parties.push(partyOf(element)));
   if (root.name !== 'CONSOLIDATED_LIST') throw new InvalidList(`its root is ${root.name}`);
   return { publishedAt: listTime(root.attributes.dateGenerated ?? null), parties };
 }
