@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { SANDBOX_NOTICE } from '../http/sandbox-notice.ts';
+import { framed, SITE_LINKS, type SiteLink } from './page-frame.ts';
 import { type Published, publish, sendPublished } from './published.ts';
 
 const WEB_FOLDER = join(import.meta.dirname, '../../../web');
@@ -40,9 +40,13 @@ export interface Pages {
   send(request: FastifyRequest, reply: FastifyReply, name: string): FastifyReply;
 }
 
-/** @param about.sandbox puts a ribbon on top of every page, which needs no script to be seen */
-export function openPages(about: { sandbox: boolean }): Pages {
+/**
+ * @param about.sandbox puts a ribbon on top of every page
+ * @param about.links the bar at the top of every page; the site's own unless given
+ */
+export function openPages(about: { sandbox: boolean; links?: readonly SiteLink[] }): Pages {
   const files = new Map<string, Published>();
+  const { sandbox, links = SITE_LINKS } = about;
 
   function fileOf(name: string): Published {
     const known = files.get(name);
@@ -50,8 +54,7 @@ export function openPages(about: { sandbox: boolean }): Pages {
     const type = FILES.get(name);
     if (type === undefined) throw new Error(`there is no page ${name}`);
     const content = readFileSync(join(WEB_FOLDER, name), 'utf8');
-    const shown = about.sandbox && type === HTML ? withRibbon(content) : content;
-    const read = publish(type, shown);
+    const read = publish(type, type === HTML ? framed(content, { name, links, sandbox }) : content);
     files.set(name, read);
     return read;
   }
@@ -62,13 +65,6 @@ export function openPages(about: { sandbox: boolean }): Pages {
       return sendPublished(request, reply, fileOf(name), PAGE_SECONDS);
     },
   };
-}
-
-function withRibbon(page: string): string {
-  const ribbon = `<p class="ribbon" role="note"><strong>Sandbox</strong> ${SANDBOX_NOTICE}</p>`;
-  const made = page.replace(/<body[^>]*>/, (body) => `${body}\n${ribbon}`);
-  if (made === page) throw new Error('a page has no body to put the ribbon of the sandbox on');
-  return made;
 }
 
 /**

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { SANDBOX_NOTICE } from '../http/sandbox-notice.ts';
+import { framed, SITE_LINKS } from './page-frame.ts';
+
+const WEB_FOLDER = join(import.meta.dirname, '../../../web');
+const NAMES = readdirSync(WEB_FOLDER).filter((name) => name.endsWith('.html'));
+const fileOf = (name: string) => readFileSync(join(WEB_FOLDER, name), 'utf8');
+const pageOf = (name: string, sandbox = false) => framed(fileOf(name), { name, links: SITE_LINKS, sandbox });
+const countOf = (page: string, pattern: RegExp) => [...page.matchAll(pattern)].length;
+
+test('every page is whole: one head, bar, main part, heading and footer, and no file repeats the frame', () => {
+  assert(NAMES.length >= 6);
+  for (const name of NAMES) {
+    assert.doesNotMatch(fileOf(name), /<!doctype|<html|charset|style\.css|class="(skip|bar|mark)"/i, name);
+    const page = pageOf(name);
+    assert.match(page, /^<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">/, name);
+    for (const part of [
+      ...[/<title>[^<]+<\/title>/g, /<script type="module" src="\/assets\/[\w-]+\.js">/g, /<\/head>/g],
+      ...[/<body class="/g, /class="skip" href="#main"/g, /<header class="bar">/g, /<main id="main"/g],
+      ...[/<h1/g, /<\/main>/g, /<footer>/g, /<\/body>\n<\/html>\n$/g],
+    ])
+      assert.equal(countOf(page, part), 1, `${name}: ${part}`);
+  }
+});
+
+test('the bar says which page this is, and a part can add a page of its own to it', () => {
+  for (const { page: name, href } of SITE_LINKS) {
+    if (name === undefined) continue;
+    const current = [...pageOf(name).matchAll(/href="([^"]+)" aria-current="page"/g)].map(([, at]) => at);
+    assert.deepEqual(current, [href], name);
+  }
+  assert.doesNotMatch(pageOf('credits-return.html'), /aria-current/);
+  const links = [...SITE_LINKS, { href: '/yield', label: 'Yield', page: 'yield.html' }];
+  const vault = framed(
+    '<title>Yield</title>\n<body class="yield">\n<main id="main"><h1>Yield</h1></main>\n',
+    {
+      name: 'yield.html',
+      links,
+      sandbox: false,
+    },
+  );
+  assert.match(vault, /<a href="\/yield" aria-current="page">Yield<\/a>\n<\/nav>/);
+  assert.equal(countOf(vault, /aria-current/g), 1);
+});
+
+test('a page that brings its own bar and footer has no second one', () => {
+  const page = pageOf('admin.html');
+  assert.match(page, /<nav aria-label="Operator"/);
+  assert.doesNotMatch(page, /aria-label="(Site|For programs)"/);
+});
+
+test('a sandbox has its ribbon on every page, before the bar, and no other server has it', () => {
+  for (const name of NAMES) {
+    const page = pageOf(name, true);
+    assert(
+      page.indexOf(SANDBOX_NOTICE) > 0 && page.indexOf(SANDBOX_NOTICE) < page.indexOf('class="bar"'),
+      name,
+    );
+    assert.doesNotMatch(pageOf(name), /ribbon/, name);
+  }
+});
+
+test('a file that is no page is refused, with its name', () => {
+  for (const text of ['', '<main id="main"></main>', '<body class="x"><p>no main part</p>'])
+    assert.throws(
+      () => framed(text, { name: 'x.html', links: SITE_LINKS, sandbox: false }),
+      /x\.html is no page/,
+    );
+});
