@@ -1,5 +1,5 @@
 /** (j) what runs without a request, beside millions of past calls, against the same on an empty database. */
-import { connectPools } from '../apps/server/src/db/connection.ts';
+import { connectDatabase, connectPools } from '../apps/server/src/db/connection.ts';
 import { migrate } from '../apps/server/src/db/migrate.ts';
 import { createLedger } from '../apps/server/src/ledger/ledger.ts';
 import { newTransferId } from '../apps/server/src/ledger/transfer-id.ts';
@@ -27,8 +27,11 @@ export async function measureJobs(resources: Resources, plan: Plan): Promise<Com
     resources.defer(() => embedded.stop());
     const pools = connectPools(embedded.url, 4);
     resources.defer(() => Promise.all([pools.sql.end({ timeout: 5 }), pools.commits.end({ timeout: 5 })]));
-    await migrate(pools.sql);
-    if (pastCalls > 0) await fillWithPastTransfers(pools.sql, pastCalls * 2);
+    // A request's pool gives up after seconds, and filling takes minutes.
+    const admin = connectDatabase(embedded.url, 1);
+    resources.defer(() => admin.end({ timeout: 5 }));
+    await migrate(admin);
+    if (pastCalls > 0) await fillWithPastTransfers(admin, pastCalls * 2);
     await pools.sql`
       insert into ledger_accounts (id, house, credits_posted)
       select ${FIRST_ACCOUNT} + n, false, 1000000000000 from generate_series(0, ${ACCOUNTS - 1}) n`;
