@@ -2,9 +2,16 @@
 import assert from 'node:assert/strict';
 import postgres from 'postgres';
 
+const DAY_MS = 86_400_000;
+
 /** @returns gives the accounts free, and ends the session */
 export async function lockAccounts(url: string, accounts: readonly bigint[]): Promise<() => Promise<void>> {
-  const session = postgres(url, { max: 1, onnotice: () => {} });
+  const session = postgres(url, {
+    max: 1,
+    onnotice: () => {},
+    // As long as it likes: the server would end it after its own minute. (The driver leaves out a zero.)
+    connection: { idle_in_transaction_session_timeout: DAY_MS },
+  });
   const locked = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
   const transaction = session.begin(async (sql) => {

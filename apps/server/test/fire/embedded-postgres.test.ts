@@ -9,6 +9,7 @@ import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
+import { inspect } from 'node:util';
 import {
   startEmbeddedPostgres,
   stopEmbeddedPostgres,
@@ -19,7 +20,7 @@ import { createKeys } from '../../src/keys/keys.ts';
 import { grantKey } from '../../src/keys/trial.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
 import { usdToMicros } from '../../src/ledger/money.ts';
-import { accountOf, assertBooksClosed, balanceOf, callsOf } from './money.fixture.ts';
+import { accountOf, assertBooksClosed, balanceOf, callsOf, refundsOf } from './money.fixture.ts';
 import { type ServerProcess, startServerProcess } from './server-process.fixture.ts';
 import { until } from './until.fixture.ts';
 
@@ -78,33 +79,34 @@ const newKey = () =>
     return (await grantKey(parts, { amountMicros: GRANT, label: 'test', note: 'test' })).apiKey;
   });
 
-async function buy(key: string): Promise<number> {
+async function buy(key: string): Promise<{ status: number; callId: string | null }> {
   const response = await fetch(`${server.url}/x402/ping`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'x-api-key': key },
     body: '{}',
   });
   await response.arrayBuffer();
-  return response.status;
+  return { status: response.status, callId: response.headers.get('x-call-id') };
 }
 
 /** Callers that buy without a pause, before, while and after something happens. @returns how often each status came */
 async function whileSelling(happens: (key: string) => Promise<void>): Promise<Map<number, number>> {
   const key = await newKey();
   const statuses = new Map<number, number>();
-  const sold = () => statuses.get(200) ?? 0;
+  const sold: string[] = [];
   let over = false;
   const callers = Array.from({ length: CALLERS }, async () => {
     while (!over) {
-      const status = await buy(key);
+      const { status, callId } = await buy(key);
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      if (status === 200) sold.push(callId ?? 'no id');
     }
   });
   try {
-    await until('calls to be sold', () => sold() > 50);
+    await until('calls to be sold', () => sold.length > 50);
     await happens(key);
-    const soldBefore = sold();
-    await until('calls to be sold again', () => sold() > soldBefore + 50);
+    const soldBefore = sold.length;
+    await until('calls to be sold again', () => sold.length > soldBefore + 50);
   } finally {
     over = true;
     await Promise.all(callers);
@@ -116,16 +118,35 @@ async function whileSelling(happens: (key: string) => Promise<void>): Promise<Ma
       return (await sql`select 1 from calls where state = 0 limit 1`).length === 0;
     });
     const account = await accountOf(sql, key);
-    const states = (await callsOf(sql, account)).map(({ state }) => state);
-    const refunds = await sql`
-      select 1 from ledger_transfers where account_id = ${String(account)} and code = 'call_refund'`;
-    const paid = BigInt(states.filter((state) => state === 1).length - refunds.length);
-    assert.equal(paid, BigInt(sold()), 'what was delivered was charged, and nothing else');
-    assert.equal(await balanceOf(sql, account), GRANT - paid * PRICE);
+    let calls = await callsOf(sql, account);
+    let charged: string[] = [];
+    await until('what was charged unheard to be given back', async () => {
+      const refunds = await refundsOf(sql, account);
+      calls = await callsOf(sql, account);
+      charged = calls.filter(({ id, state }) => state === 1 && !refunds.includes(id)).map(({ id }) => id);
+      return charged.length <= sold.length;
+    });
+    const unequal = [...odd(sold, charged), ...odd(charged, sold)];
+    const transfers = await sql`
+      select id, phase, code, amount_micros::text, created_at from ledger_transfers
+      where account_id = ${String(account)} and (id = any(${unequal}::uuid[]) or code = 'call_refund')`;
+    assert.deepEqual(
+      unequal,
+      [],
+      `what was delivered was charged, and nothing else: ${inspect({
+        ...{ sold: sold.length, charged: charged.length, transfers: [...transfers] },
+        ...{ calls: calls.filter(({ id }) => unequal.includes(id)), words: server.words().slice(-3_000) },
+      })}`,
+    );
+    assert.equal(new Set(sold).size, sold.length, 'no call was delivered twice');
+    assert.equal(await balanceOf(sql, account), GRANT - BigInt(charged.length) * PRICE);
     await assertBooksClosed(sql);
   });
   return statuses;
 }
+
+/** What is in the first list alone. */
+const odd = (these: readonly string[], those: readonly string[]) => these.filter((id) => !those.includes(id));
 
 /** Ends the server's first process, while a session of its own is busy with something long, and waits for the next. */
 async function killAndWait(): Promise<void> {
@@ -169,7 +190,7 @@ test('killed under load it is started again where it was, and the books balance'
 test('while it cannot start calls get 503; as soon as it can they work again', async () => {
   const statuses = await whileSelling(async (key) => {
     const thief = await killAndTakePort();
-    await until('a call to be told', async () => (await buy(key)) === 503);
+    await until('a call to be told', async () => (await buy(key)).status === 503);
     thief.close();
   });
   assert.deepEqual(unexpected(statuses), []);
@@ -245,7 +266,7 @@ test('its port taken for good, the server leaves with one line', async () => {
 
 test('the server reaches it by its Unix socket; where the path is too long for one, by TCP', async () => {
   const key = await newKey();
-  assert.equal(await buy(key), 200);
+  assert.equal((await buy(key)).status, 200);
   // We come by TCP ourselves.
   const local = await withDatabase(
     ({ sql }) =>

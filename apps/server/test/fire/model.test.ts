@@ -418,13 +418,19 @@ class Scene {
         nowMs += one.ms;
         break;
       case 'reconcile':
-        this.#change(at(replicas, one.replica).reconcile());
+        this.#change(one.act, at(replicas, one.replica).reconcile());
         break;
       case 'expire trials':
-        this.#change(this.#job(one.replica, ({ app }) => app.trials.expire(500)));
+        this.#change(
+          one.act,
+          this.#job(one.replica, ({ app }) => app.trials.expire(500)),
+        );
         break;
       case 'drop answers':
-        this.#change(this.#job(one.replica, ({ app }) => app.calls.dropExpiredAnswers(5_000)));
+        this.#change(
+          one.act,
+          this.#job(one.replica, ({ app }) => app.calls.dropExpiredAnswers(5_000)),
+        );
         break;
       case 'strike':
         at(replicas, one.replica).strike(one.blows);
@@ -433,36 +439,44 @@ class Scene {
         at(replicas, one.replica).die();
         break;
       case 'lose host':
-        this.#change(this.#loseHost(at(this.accounts, one.account), at(replicas, one.replica)));
+        this.#change(one.act, this.#loseHost(at(this.accounts, one.account), at(replicas, one.replica)));
         break;
       case 'lock':
-        this.#change(this.#hold(at(this.accounts, one.account), one.ms));
+        this.#change(one.act, this.#hold(at(this.accounts, one.account), one.ms));
         break;
       case 'silence':
         this.#change(
+          one.act,
           this.#silence(one.replica === null ? replicas : [at(replicas, one.replica)], one.everybody, one.ms),
         );
         break;
       case 'claim':
         this.#change(
+          one.act,
           this.#claim(`9.${programs >> 8}.${programs & 255}.${one.address}`, one.lie, one.replica),
         );
         break;
       case 'rotate':
       case 'revoke':
-        this.#change(this.#endKey(one.act, at(this.accounts, one.account), at(replicas, one.replica)));
+        this.#change(
+          one.act,
+          this.#endKey(one.act, at(this.accounts, one.account), at(replicas, one.replica)),
+        );
         break;
       case 'cap':
-        this.#change(this.#changeCap(at(this.accounts, one.account), at(replicas, one.replica)));
+        this.#change(one.act, this.#changeCap(at(this.accounts, one.account), at(replicas, one.replica)));
         break;
     }
     await this.#breathe();
   }
 
   /** What goes wrong with it is told when all has come to rest. */
-  #change(change: Promise<void>): void {
-    change.catch(() => {});
-    this.#changes.push(change);
+  #change(what: Act['act'], change: Promise<void>): void {
+    const told = change.catch((error: unknown) => {
+      throw new Error(`${what} went wrong`, { cause: error });
+    });
+    told.catch(() => {});
+    this.#changes.push(told);
   }
 
   async #job(

@@ -117,7 +117,8 @@ export async function startMortalReplica(options: {
         if (life !== undefined) return life;
         void starting.then(bury, () => {});
       } catch (error) {
-        if (databaseLost(error) === null || tried === STARTS_TRIED) throw error;
+        if (databaseLost(error) === null || tried === STARTS_TRIED)
+          throw new Error(`a replica could not start, tried ${tried} times`, { cause: error });
       }
     }
   }
