@@ -53,7 +53,7 @@ export async function measureJobs(resources: Resources, plan: Plan): Promise<Com
       calls.begin({
         ...{ id: newTransferId(Date.now()), accountId: BigInt(FIRST_ACCOUNT + (n % ACCOUNTS)), keyId: null },
         ...{ rail: 'credits', service: 'ping', priceMicros: 250_000n, revenue: 'revenue_credits', ttlMs: 0 },
-        ...{ identity: null, paymentKey: null, fingerprint: null },
+        ...{ identity: null, onChainIdentity: null, fingerprint: null },
       }),
     );
     await Promise.all(left);

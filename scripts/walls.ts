@@ -101,7 +101,7 @@ export const SERVER: House = {
         'services/{define,fields}.ts',
         'words/',
         'upstreams/index.ts',
-        'paid-call/{paid-call,door,challenge,rail,request-body}.ts',
+        'paid-call/{paid-call,sale,door,challenge,rail,request-body}.ts',
         'cards/{checkout,closed,provider}.ts',
         'ledger/money.ts',
         'http/',

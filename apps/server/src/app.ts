@@ -21,6 +21,7 @@ import { createAnswerSeal } from './paid-call/sealed-answer.ts';
 import type { Part } from './part.ts';
 import { creditsRail } from './rails/credits/credits.ts';
 import { mppOfferOf, openMpp, openMppDoor } from './rails/mpp/part.ts';
+import { RECEIPTS_AT } from './rails/receipts.ts';
 import { openReceipts, openX402, x402OfferOf } from './rails/x402/part.ts';
 import { openGas } from './relayer/part.ts';
 import { openSecretRegister } from './secrets/part.ts';
@@ -66,22 +67,21 @@ export function createApp({ config, services, ...given }: AppParts) {
   const { x402 } = onChains;
   const byMpp = openMpp(house, config.mpp, { x402, gas, services });
   const { mpp } = byMpp;
-  const credits = creditsRail({ keys, baseUrl });
-  const rails = [x402.rail, ...byMpp.elsewhere, credits];
   const walletsPay = () => x402.offered().length > 0;
+  const credits = creditsRail({
+    ...{ keys, baseUrl, frozenBecause: debts.standing },
+    addCreditAt: () => creditUrls(baseUrl, walletsPay(), cards !== null),
+  });
+  const rails = [x402.rail, ...byMpp.elsewhere, credits];
 
   // What is sold, and at which doors.
   const sales = openSales(
     house,
     { ...config, refundAfterMs: config.x402.refundAfterMs },
     {
-      ...{ ledger, seal, services, upstreams: sources.upstreams, frozenBecause: debts.standing },
+      ...{ ledger, seal, services, upstreams: sources.upstreams, receiptsAt: RECEIPTS_AT },
       capable: [custody, identity, sources],
       chainsOf: (rail) => (rail === 'x402' ? x402 : rail === 'mpp' ? mpp : null)?.rail.chains,
-      addCreditAt: () =>
-        [...(walletsPay() ? ['topup'] : []), ...(cards === null ? [] : ['purchase', 'checkout/session'])].map(
-          (way) => `${baseUrl}/api/m2m/credits/${way}`,
-        ),
     },
   );
   const atX402 = openX402Door(house, { services, rails, sales });
@@ -140,4 +140,10 @@ export function createApp({ config, services, ...given }: AppParts) {
     dataLists: sources.dataLists,
     paidCall: atX402.paidCall,
   };
+}
+
+/** Where credit can be bought for a key now, best first. */
+function creditUrls(baseUrl: string, byWallet: boolean, byCard: boolean): string[] {
+  const ways = [...(byWallet ? ['topup'] : []), ...(byCard ? ['purchase', 'checkout/session'] : [])];
+  return ways.map((way) => `${baseUrl}/api/m2m/credits/${way}`);
 }

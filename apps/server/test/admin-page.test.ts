@@ -71,12 +71,18 @@ async function chainCall(
   const now = nowMs;
   if (end === 'unknown') nowMs -= 120_000;
   const call = { id, accountId: 5n, rail, service, priceMicros, revenue: `revenue_${rail}` as const };
-  const unnamed = { keyId: null, identity: id, paymentKey: id, fingerprint: Buffer.alloc(32), ttlMs: 60_000 };
+  const unnamed = {
+    keyId: null,
+    identity: id,
+    onChainIdentity: id,
+    fingerprint: Buffer.alloc(32),
+    ttlMs: 60_000,
+  };
   await calls.begin({ ...call, ...unnamed });
   await calls.keep({
     ...call,
     payment: {
-      key: id,
+      identity: id,
       network: 'eip155:8453',
       asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
       payer: '0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65',

@@ -102,7 +102,7 @@ const call = (account: string) => ({
   priceMicros: 250_000n,
   revenue: 'revenue_credits' as const,
   identity: null,
-  paymentKey: null,
+  onChainIdentity: null,
   fingerprint: null,
   ttlMs: 60_000,
 });

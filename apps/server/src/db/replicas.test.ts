@@ -40,7 +40,7 @@ test('what a process held that says nothing any more is free within ten seconds;
     priceMicros: 10_000n,
     revenue: 'revenue_x402' as const,
     identity: null,
-    paymentKey: null,
+    onChainIdentity: null,
     fingerprint: null,
     ttlMs: 60_000,
   };
@@ -52,7 +52,7 @@ test('what a process held that says nothing any more is free within ten seconds;
     accountId: kept.accountId,
     rail: 'x402',
     payment: {
-      key: 'k',
+      identity: 'k',
       network: 'eip155:8453',
       asset: 'a',
       payer: 'p',

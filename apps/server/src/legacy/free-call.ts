@@ -5,8 +5,9 @@
 import { LRUCache } from 'lru-cache';
 import { databaseLost, Problem, unavailable } from '../http/problem.ts';
 import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
-import type { PaidAnswer, PaidCallParts, PaidRequest } from '../paid-call/paid-call.ts';
+import type { PaidCallParts } from '../paid-call/paid-call.ts';
 import { fingerprintOf, readInput } from '../paid-call/request-body.ts';
+import type { PaidAnswer, PaidRequest } from '../paid-call/sale.ts';
 import type { RunContext, Service } from '../services/define.ts';
 import type { UpstreamName } from '../upstreams/index.ts';
 import { provenanceOf } from '../words/answer.ts';

@@ -127,7 +127,7 @@ function workOf({ call, kind, identity, request, keepsAnswer, withKey }: Act): C
     keyId: withKey ? BigInt(account + 1) : null,
     rail: 'credits',
     identity: name,
-    paymentKey: null,
+    onChainIdentity: null,
     fingerprint: name === null ? null : createHash('sha256').update(String(request)).digest(),
     ttlMs: 60_000,
   };

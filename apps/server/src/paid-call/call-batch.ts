@@ -61,7 +61,7 @@ interface Part {
 /** Whether no chain takes part in it: a customer's account pays, and the ledger alone decides. */
 export function isPlain({ kind, call }: CallWork): boolean {
   if (kind === 'keep' || isHouseAccount(call.accountId)) return false;
-  return kind === 'begin' ? call.paymentKey === null : call.settled === undefined;
+  return kind === 'begin' ? call.onChainIdentity === null : call.settled === undefined;
 }
 
 /**
@@ -176,7 +176,7 @@ function generalPart(batch: readonly CallWork[], settings: BatchSettings): Part 
       ${b((c) => c.keyId)}::text::bigint[], ${b((c) => c.rail)}::text::text[],
       ${b((c) => c.service)}::text::text[], ${b((c) => c.priceMicros)}::text::bigint[],
       ${b((c) => HOUSE_ACCOUNTS[c.revenue])}::text::bigint[], ${b((c) => c.identity)}::text::text[],
-      ${b((c) => c.paymentKey)}::text::text[],
+      ${b((c) => c.onChainIdentity)}::text::text[],
       ${b((c) => hexOf(c.fingerprint))}::text::bytea[], ${b((c) => c.ttlMs)}::text::integer[],
       ${k((c) => c.accountId)}::text::bigint[], ${k((c) => c.id)}::text::uuid[],
       ${k((c) => c.rail)}::text::text[], ${k((c) => c.payment.network)}::text::text[],

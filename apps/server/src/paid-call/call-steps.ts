@@ -2,21 +2,25 @@
 import type { HouseAccount } from '../ledger/accounts.ts';
 import type { OnChainPayment } from './rail.ts';
 
-export interface CallToBegin {
+/** A call as its money knows it: what is needed to end it. */
+export interface PricedCall {
   /** Also the id of its transfer. */
   id: string;
   /** The account that pays, and whose limit is at stake. */
   accountId: bigint;
-  /** The key that was presented, whose status, expiry and caps are checked in the same statement; null: none. */
-  keyId: bigint | null;
-  rail: string;
   service: string;
   priceMicros: bigint;
   revenue: HouseAccount;
+}
+
+export interface CallToBegin extends PricedCall {
+  /** The key that was presented, whose status, expiry and caps are checked in the same statement; null: none. */
+  keyId: bigint | null;
+  rail: string;
   /** What makes this payment itself: null for a call that is bought without a way to ask for it again. */
   identity: string | null;
   /** What a chain takes at most once; null where no chain is asked. The same payment under two names has one. */
-  paymentKey: string | null;
+  onChainIdentity: string | null;
   /** SHA-256 of the request, 32 bytes; needed with an identity. */
   fingerprint: Buffer | null;
   /** From when the reconciler may release it. */
@@ -59,12 +63,7 @@ export type KeepOutcome =
   /** It took too long and was released. */
   | { status: 'not_open' };
 
-export interface CallToFinish {
-  id: string;
-  accountId: bigint;
-  service: string;
-  priceMicros: bigint;
-  revenue: HouseAccount;
+export interface CallToFinish extends PricedCall {
   /** True: the price is taken. False: it is given back. */
   capture: boolean;
   /** Why it was released, or `answered`. */

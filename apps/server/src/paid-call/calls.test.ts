@@ -50,7 +50,7 @@ const creditCall = (accountId: bigint): CallToBegin => ({
   priceMicros: PRICE,
   revenue: 'revenue_credits',
   identity: null,
-  paymentKey: null,
+  onChainIdentity: null,
   fingerprint: null,
   ttlMs: 60_000,
 });
@@ -62,7 +62,7 @@ const chainCall = (): CallToBegin => {
     rail: 'x402',
     revenue: 'revenue_x402',
     identity: key,
-    paymentKey: key,
+    onChainIdentity: key,
     fingerprint: randomBytes(32),
   };
 };

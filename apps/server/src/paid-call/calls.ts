@@ -3,7 +3,7 @@
  * calls share one: see `call-batch.ts`.
  */
 import { COMMIT_CONNECTIONS, isRefusal, type Pools } from '../db/connection.ts';
-import { type HouseAccount, houseAccountName, isHouseAccount } from '../ledger/accounts.ts';
+import { houseAccountName, isHouseAccount } from '../ledger/accounts.ts';
 import { GroupCommit } from '../ledger/group-commit.ts';
 import { applyCalls, type CallWork, type CallWorkOutcome } from './call-batch.ts';
 import type {
@@ -13,17 +13,9 @@ import type {
   CallToKeep,
   FinishOutcome,
   KeepOutcome,
+  PricedCall,
   StoredAnswer,
 } from './call-steps.ts';
-
-/** A call that was authorized and never ended, as the reconciler finds it. */
-export interface OpenCall {
-  id: string;
-  accountId: bigint;
-  service: string;
-  priceMicros: bigint;
-  revenue: HouseAccount;
-}
 
 export interface CallStore {
   /**
@@ -42,13 +34,13 @@ export interface CallStore {
   ): Promise<(StoredAnswer & { transaction: string | null }) | null>;
   /** What became of a payment, without claiming it; null when nothing did. A key that ended gets nothing, as in `begin`. */
   look(
-    payment: { accountId: bigint; keyId: bigint | null; identity: string; paymentKey: string | null },
+    payment: { accountId: bigint; keyId: bigint | null; identity: string; onChainIdentity: string | null },
     fingerprint: Buffer,
   ): Promise<BeginOutcome | null>;
   /** Calls whose time is over, oldest first; not those of an account that somebody else holds at this moment. */
-  expired(limit: number): Promise<OpenCall[]>;
+  expired(limit: number): Promise<PricedCall[]>;
   /** Calls that were running in a process which has ended. */
-  heldByEnded(limit: number): Promise<OpenCall[]>;
+  heldByEnded(limit: number): Promise<PricedCall[]>;
   /** What is reserved by calls that are running, on all replicas, in micro-USD. */
   reservedMicros(): Promise<bigint>;
   /** Forgets answers that nobody may ask for any more, so many at most. @returns how many */
@@ -85,12 +77,12 @@ export function createCallStore(
     isLocked: ({ status }) => status === 'locked',
     lockOf({ kind, call }) {
       if (!isHouseAccount(call.accountId)) return String(call.accountId);
-      return kind === 'begin' ? (call.paymentKey ?? call.identity ?? call.id) : call.id;
+      return kind === 'begin' ? (call.onChainIdentity ?? call.identity ?? call.id) : call.id;
     },
     keysOf({ kind, call }) {
       const keys = [call.id];
       if (kind === 'begin' && call.identity !== null) keys.push(`${call.accountId} ${call.identity}`);
-      if (kind === 'begin' && call.paymentKey !== null) keys.push(`${call.accountId} key ${call.paymentKey}`);
+      if (kind === 'begin' && call.onChainIdentity !== null) keys.push(`chain ${call.onChainIdentity}`);
       return keys;
     },
     flush: (batch) => applyCalls(connection, batch, { answerTtlMs, nowMs: nowMs(), holder: holder() }),
@@ -114,11 +106,11 @@ export function createCallStore(
       return row ?? null;
     },
 
-    async look({ accountId, keyId, identity, paymentKey }, fingerprint) {
+    async look({ accountId, keyId, identity, onChainIdentity }, fingerprint) {
       const [row] = await sql<{ id: string; state: number; same: boolean; key_status: string | null }[]>`
         select c.id, c.state, c.fingerprint = ${fingerprint} as same, k.status as key_status
         from calls c left join api_keys k on k.id = ${keyId === null ? null : String(keyId)}
-        where c.account_id = ${String(accountId)} and (c.identity = ${identity} or c.payment_key = ${paymentKey})
+        where c.account_id = ${String(accountId)} and (c.identity = ${identity} or c.payment_key = ${onChainIdentity})
         order by c.state = 2 limit 1`;
       if (row === undefined || row.state === 2) return null;
       if (row.key_status === 'revoked') return { status: 'key_revoked' };
@@ -187,7 +179,7 @@ interface OpenRow {
   revenue: bigint;
 }
 
-function openCall(row: OpenRow): OpenCall {
+function openCall(row: OpenRow): PricedCall {
   const revenue = houseAccountName(row.revenue);
   if (revenue === null) throw new Error(`call ${row.id} would be paid to account ${row.revenue}`);
   return {

@@ -90,7 +90,7 @@ async function round(says: Says): Promise<{ told: Finished[]; asked: string[] }>
 
 function paymentOf(key: string): OnChainPayment {
   return {
-    key,
+    identity: key,
     network: 'eip155:8453',
     asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
     payer: `0x${'11'.repeat(20)}`,
@@ -118,8 +118,8 @@ async function leftBehind(how: { answered: boolean; state: 'with_chain' | 'refus
     service: 'first-call',
     priceMicros: PRICE,
     revenue: 'revenue_x402' as const,
-    identity: payment.key,
-    paymentKey: payment.key,
+    identity: payment.identity,
+    onChainIdentity: payment.identity,
     fingerprint: randomBytes(32),
     ttlMs: 60_000,
   };

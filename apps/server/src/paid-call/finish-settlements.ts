@@ -2,7 +2,13 @@ import type { Ledger } from '../ledger/ledger.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
 import type { CallStore } from './calls.ts';
 import type { Chains } from './rail.ts';
-import type { DueRefund, Settlement, SettlementLane, SettlementStore } from './settlements.ts';
+import {
+  callOf,
+  type DueRefund,
+  type Settlement,
+  type SettlementLane,
+  type SettlementStore,
+} from './settlements.ts';
 
 const BATCH = 100;
 /** More than any chain is ever asked for one settlement. */
@@ -73,8 +79,7 @@ export function createSettlementFinisher(parts: {
       }
       case 'dead': {
         const released = await calls.finish({
-          ...settlement,
-          id: settlement.callId,
+          ...callOf(settlement),
           capture: false,
           outcome: verdict.refusal.code,
           answer: null,
@@ -98,7 +103,7 @@ export function createSettlementFinisher(parts: {
     settlement: Settlement,
     at: { transaction: string; blockNumber: bigint | null },
   ): Promise<Finished> {
-    const call = { ...settlement, id: settlement.callId, capture: true, settled: at };
+    const call = { ...callOf(settlement), capture: true, settled: at };
     if (settlement.answered) {
       const { status } = await calls.finish({ ...call, outcome: 'answered', answer: null });
       return status === 'done' ? 'captured' : wait(settlement);

@@ -63,7 +63,7 @@ async function begin(accountId: bigint, ttlMs = 40_000): Promise<CallToBegin> {
       priceMicros: PRICE,
       revenue: 'revenue_credits',
       identity: null,
-      paymentKey: null,
+      onChainIdentity: null,
       fingerprint: null,
     },
   };

@@ -9,7 +9,7 @@ import { type CallStore, createCallStore } from './calls.ts';
 import { makeChallenge } from './challenge.ts';
 import { doorOf, x402Door } from './door.ts';
 import { createSettlementFinisher, type SettlementFinisher } from './finish-settlements.ts';
-import { createPaidCall, type PaidCall, type PaidCallParts } from './paid-call.ts';
+import { PaidCall, type PaidCallParts } from './paid-call.ts';
 import type { Chains, Rail } from './rail.ts';
 import { createReconciler, type Reconciler } from './reconcile-calls.ts';
 import { paidCallRoutes } from './routes.ts';
@@ -51,12 +51,12 @@ interface SalesNeeds {
   seal: AnswerSeal;
   services: readonly Service[];
   upstreams: ConnectedUpstreams;
+  /** The path below which receipts of payments on a chain stand. */
+  receiptsAt: string;
   /** Parts with something that services may ask of the house. */
   capable: readonly Part[];
   /** The chains of a rail by its name, where it has any here. */
   chainsOf(rail: string): Chains | undefined;
-  addCreditAt(): readonly string[];
-  frozenBecause: PaidCallParts['frozenBecause'];
 }
 
 /** How calls are sold: the doors' common ground, what keeps their books in order, and what ends what they leave open. */
@@ -70,7 +70,7 @@ export function openSales(house: House, settings: SalesSettings, needs: SalesNee
     name: 'paid-call',
     ...{ calls, settlements, reconciler, settlementFinisher, shared, availability, catalog },
     open(door) {
-      const opened = createPaidCall({ ...shared, ...door, door: doorOf(house.sandbox, door.door) });
+      const opened = new PaidCall({ ...shared, ...door, door: doorOf(house.sandbox, door.door) });
       doors.push(opened);
       return opened;
     },
@@ -157,6 +157,7 @@ function shareWithDoors(
   return {
     ...{ calls, settlements, refundAfterMs, availability, catalog, baseUrl, version, nowMs },
     seal: needs.seal,
+    receiptsUrl: `${baseUrl}${needs.receiptsAt}`,
     capabilitiesFor: (proof) =>
       Object.fromEntries(capabilities.map(({ name, forPayer }) => [name, forPayer(proof)])) as {
         [Name in keyof Capabilities]: Capabilities[Name] | undefined;
@@ -167,8 +168,6 @@ function shareWithDoors(
     maxConcurrent: settings.maxConcurrentCalls,
     maxConcurrentPerPayer: settings.maxConcurrentCallsPerKey,
     maxAnswerBytes: MAX_ANSWER_BYTES,
-    addCreditAt: needs.addCreditAt,
-    frozenBecause: needs.frozenBecause,
     undelivered: (call) => reconciler.undelivered(call),
     report(report) {
       metrics.call(report);

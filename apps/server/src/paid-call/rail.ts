@@ -55,7 +55,7 @@ export type PayerProof =
 /** A payment that a chain settles, with everything needed to do so by a process that never saw the request. */
 export interface OnChainPayment {
   /** What the chain itself takes at most once, with the chain's name before it. */
-  key: string;
+  identity: string;
   /** CAIP-2, such as `eip155:8453`. */
   network: string;
   asset: string;
@@ -143,6 +143,13 @@ export interface Offer {
   freshHeaders?: () => Record<string, string>;
 }
 
+/** Why the ledger did not reserve the price of a call. */
+export interface ReservationRefused {
+  status: 'insufficient' | 'above_call_cap' | 'above_day_cap' | 'key_expired' | 'key_revoked' | 'key_frozen';
+  /** What the account can spend; known when that is too little. */
+  availableMicros?: bigint;
+}
+
 /** What a request carries that a credential may be bound to. */
 export interface BesideCredential {
   idempotencyKey: string | null;
@@ -165,6 +172,8 @@ export interface Rail {
   readonly revision?: number;
   /** Where its payments settle; absent when they move inside the ledger. */
   readonly chains?: Chains;
+  /** How a payment is refused whose price could not be reserved; absent where that cannot happen. */
+  notReserved?(refused: ReservationRefused, quote: Quote, payment: Payment): Promise<PaymentRefused>;
   /**
    * Reads who paid and with what, whatever the terms are by now: for a payment that `read` refuses, and that may have
    * bought its answer under other terms, or while a chain that is away now was there. It proves nobody: what is signed
@@ -182,10 +191,10 @@ export interface Rail {
   signIn?(headers: Headers, quote: Quote): Promise<SignedIn | null>;
 }
 
-/** A payment that may be known here, under one of these keys. */
+/** A payment that may be known here, under one of these identities. */
 export interface Recalled {
   accountId: bigint;
-  keys: readonly string[];
+  identities: readonly string[];
   /** As in `Payment`. */
   claim: string | null;
   receipt: Payment['receipt'];

@@ -1,6 +1,7 @@
 import type { Ledger } from '../ledger/ledger.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
-import type { CallStore, OpenCall } from './calls.ts';
+import type { PricedCall } from './call-steps.ts';
+import type { CallStore } from './calls.ts';
 import type { UndeliveredCall, UndeliveredCalls } from './undelivered.ts';
 
 const BATCH = 200;
@@ -62,7 +63,7 @@ export function createReconciler(parts: {
   }
 
   /** @returns how many it released. @throws the first failure, after all had their turn */
-  async function release(open: readonly OpenCall[], outcome: string): Promise<number> {
+  async function release(open: readonly PricedCall[], outcome: string): Promise<number> {
     const outcomes = await Promise.allSettled(
       open.map((call) => calls.finish({ ...call, capture: false, outcome, answer: null })),
     );

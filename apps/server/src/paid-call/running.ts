@@ -1,6 +1,12 @@
-/** How many calls may run at once, and for how long one may. */
+/** How many calls may run at once, for how long one may, and how its service is run. */
 import { Problem, unavailable } from '../http/problem.ts';
+import type { Capabilities, CatalogLine, RunContext, Service } from '../services/define.ts';
+import { inCall, type UpstreamName, type Upstreams } from '../upstreams/index.ts';
+import { provenanceOf } from '../words/answer.ts';
 import { ServiceFailure } from '../words/failure.ts';
+import type { Door } from './door.ts';
+import type { PayerProof } from './rail.ts';
+import type { Sale } from './sale.ts';
 
 /** The places of calls that run, in this process. */
 export interface Places {
@@ -87,4 +93,83 @@ export class Deadline {
     this.#ended = true;
     this.#controller?.abort(CALL_ENDED);
   }
+}
+
+export interface RunnerParts {
+  upstreams: Upstreams;
+  catalog(): readonly CatalogLine[];
+  /** What the house can do for this payer beside looking things up. */
+  capabilitiesFor(proof: PayerProof): { [Name in keyof Capabilities]: Capabilities[Name] | undefined };
+  door: Door;
+  maxAnswerBytes: number;
+  baseUrl: string;
+  version: string;
+  nowMs(): number;
+}
+
+/** Runs the services that are sold at a door. */
+export class Runner {
+  readonly #parts: RunnerParts;
+
+  constructor(parts: RunnerParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Runs a service within its deadline and writes its answer as it will be sent.
+   *
+   * @throws what the service throws, a ServiceFailure at its deadline, and Error for an answer that is none
+   */
+  async run(sale: Sale, callId: string): Promise<string> {
+    const { door, maxAnswerBytes, nowMs } = this.#parts;
+    const { service } = sale.quote;
+    const startedAtMs = nowMs();
+    const deadline = new Deadline();
+    try {
+      const running = runInCall(service, sale.input, this.#contextOf(sale, callId, deadline));
+      const made = await deadline.race(running, service.timeoutMs);
+      const fields = service.output.safeParse(made.fields);
+      if (!fields.success) throw new Error(`the answer does not fit its own schema: ${fields.error.message}`);
+      const body = JSON.stringify({
+        success: true,
+        service: service.path,
+        ...fields.data,
+        ...door.fields({ startedAtMs, nowMs: nowMs() }),
+        timestamp: new Date(nowMs()).toISOString(),
+        provenance: provenanceOf(made),
+      });
+      if (Buffer.byteLength(body) > maxAnswerBytes) throw new Error('the answer is larger than may be kept');
+      return body;
+    } finally {
+      deadline.end();
+    }
+  }
+
+  #contextOf({ quote, payment }: Sale, callId: string, deadline: Deadline): RunContext<UpstreamName> {
+    const { upstreams, catalog, capabilitiesFor, baseUrl, version, nowMs } = this.#parts;
+    return {
+      upstreams,
+      catalog,
+      call: {
+        callId,
+        rail: payment.rail,
+        payer: payment.payer,
+        priceMicros: quote.priceMicros,
+        network: payment.network,
+      },
+      ...capabilitiesFor(payment.proof),
+      baseUrl,
+      version,
+      get signal() {
+        return deadline.signal;
+      },
+      nowMs,
+    };
+  }
+}
+
+/** Runs a service so that what it asks its upstreams to do is known again when the same call is tried again. */
+function runInCall(service: Service, input: unknown, context: RunContext<UpstreamName>) {
+  const scope = { callId: context.call.callId, isEffect: service.effect === 'write' };
+  return inCall(scope, () => service.run(input, context));
 }

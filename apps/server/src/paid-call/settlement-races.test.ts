@@ -81,7 +81,7 @@ async function round(says: Says): Promise<{ told: Finished[]; asked: string[] }>
 
 function paymentOf(key: string, amountUnits: bigint): OnChainPayment {
   return {
-    key,
+    identity: key,
     network: 'eip155:8453',
     asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
     payer: `0x${'11'.repeat(20)}`,
@@ -108,8 +108,8 @@ async function leftBehind(how: {
     service: 'first-call',
     priceMicros: PRICE,
     revenue: 'revenue_x402',
-    identity: payment.key,
-    paymentKey: payment.key,
+    identity: payment.identity,
+    onChainIdentity: payment.identity,
     fingerprint: randomBytes(32),
     ttlMs: 60_000,
   });

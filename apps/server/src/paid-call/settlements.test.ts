@@ -47,7 +47,7 @@ async function keep(
   const claim = how.claim ?? null;
   const callId = newTransferId(nowMs);
   const payment: OnChainPayment = {
-    key: `test:${callId}`,
+    identity: `test:${callId}`,
     network: 'eip155:8453',
     asset: '0xasset',
     payer: how.payer ?? '0xpayer',
@@ -68,8 +68,8 @@ async function keep(
     service: 'first-call',
     priceMicros: 50_000n,
     revenue: 'revenue_x402',
-    identity: payment.key,
-    paymentKey: payment.key,
+    identity: payment.identity,
+    onChainIdentity: payment.identity,
     fingerprint: claimedFingerprint(FINGERPRINT, claim),
     ttlMs: 60_000,
   });

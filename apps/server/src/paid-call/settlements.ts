@@ -1,6 +1,7 @@
 /** What became of payments on a chain: the rows of `settlements` and `refunds`. Money itself moves in `calls.ts`. */
 import type { Database, Transaction } from '../db/connection.ts';
 import { HOUSE_ACCOUNTS, type HouseAccount, houseAccountName } from '../ledger/accounts.ts';
+import type { PricedCall } from './call-steps.ts';
 import type { OnChainPayment, Refund } from './rail.ts';
 
 /** 0 with the chain, 1 settled, 2 dead, 3 refused by us, 4 lost. As in `db/migrations/004_settlements.sql`. */
@@ -9,13 +10,9 @@ const STATES = ['with_chain', 'settled', 'dead', 'refused', 'lost'] as const;
 /** The longest `ANSWER_TTL_HOURS`, and a day for what takes its time on a chain. */
 const LONGEST_KEPT_MS = 31 * 86_400_000;
 
-export interface Settlement {
-  accountId: bigint;
+export interface Settlement extends Omit<PricedCall, 'id'> {
   callId: string;
   rail: string;
-  service: string;
-  priceMicros: bigint;
-  revenue: HouseAccount;
   payment: OnChainPayment;
   /** Whether the call was captured: all that is left then is to see that its transaction stays. */
   captured: boolean;
@@ -30,6 +27,11 @@ export interface Settlement {
   /** How often in a row the chain did not know its transaction. */
   missed: number;
   createdAtMs: number;
+}
+
+/** The call that a settlement pays for. */
+export function callOf({ callId, accountId, service, priceMicros, revenue }: Settlement): PricedCall {
+  return { id: callId, accountId, service, priceMicros, revenue };
 }
 
 /** Longer than any lease. */
@@ -218,7 +220,7 @@ export function createSettlementStore(
       missed: row.missed,
       createdAtMs: row.created_at.getTime(),
       payment: {
-        key: row.payment_key ?? '',
+        identity: row.payment_key ?? '',
         network: row.network,
         asset: row.asset,
         payer: row.payer,

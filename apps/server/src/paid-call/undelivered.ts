@@ -1,14 +1,10 @@
 import { arrayLiteral } from '../db/array-literal.ts';
 import type { Database } from '../db/connection.ts';
-import { HOUSE_ACCOUNTS, type HouseAccount, houseAccountName } from '../ledger/accounts.ts';
+import { HOUSE_ACCOUNTS, houseAccountName } from '../ledger/accounts.ts';
+import type { PricedCall } from './call-steps.ts';
 
 /** A call whose capture may have been committed while its answer was withheld. */
-export interface UndeliveredCall {
-  id: string;
-  accountId: bigint;
-  service: string;
-  priceMicros: bigint;
-  revenue: HouseAccount;
+export interface UndeliveredCall extends PricedCall {
   /** Whether the payment can ask for its answer again. Then what was taken was taken rightly. */
   retrievable: boolean;
 }

@@ -2,9 +2,10 @@ import { presentedApiKey } from '../../keys/api-key.ts';
 import type { Keys } from '../../keys/keys.ts';
 import { microsToUsd } from '../../ledger/money.ts';
 import { PaymentRefused, type Rail } from '../../paid-call/rail.ts';
+import { type RefusalParts, refusalOf } from './refusals.ts';
 
 /** Prepaid credit behind an API key, in `X-API-KEY` or `Authorization: Bearer`. */
-export function creditsRail(parts: { keys: Keys; baseUrl: string }): Rail {
+export function creditsRail(parts: { keys: Keys } & RefusalParts): Rail {
   const { keys, baseUrl } = parts;
   return {
     name: 'credits',
@@ -46,6 +47,12 @@ export function creditsRail(parts: { keys: Keys; baseUrl: string }): Rail {
           ...(availableMicros === null ? {} : { 'x-credits-remaining': microsToUsd(availableMicros, 4) }),
         }),
       };
+    },
+
+    notReserved: (refused, quote, payment) => refusalOf(parts, refused, quote, payment),
+
+    refusedHeaders({ details: { balanceUsd } }) {
+      return typeof balanceUsd === 'string' ? { 'x-credits-remaining': balanceUsd } : {};
     },
   };
 }

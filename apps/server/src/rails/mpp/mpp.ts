@@ -267,7 +267,7 @@ function createMppRail(
       accountId: HOUSE_ACCOUNTS.chain_clearing,
       keyId: null,
       revenue: 'revenue_mpp',
-      identity: onChain.key,
+      identity: onChain.identity,
       onChain,
       claim: challenge.id,
       payer: onChain.payer,
@@ -306,7 +306,7 @@ function createMppRail(
     const data = callCount === 1 ? transfer.data : null;
     const evidence: TempoEvidence = { scheme: 'tempo', raw, hash, data, validBefore };
     return {
-      key: keyOfTempo(transaction),
+      identity: keyOfTempo(transaction),
       network: TEMPO,
       asset: currency,
       payer: sender,
@@ -354,7 +354,7 @@ function createMppRail(
     const network = `eip155:${evmMethod.chainId}`;
     return {
       // The same key as by x402: the chain takes the nonce once, whichever rail brought it.
-      key: keyOfEvm(network, evmMethod.asset, authorization),
+      identity: keyOfEvm(network, evmMethod.asset, authorization),
       network,
       asset: evmMethod.asset,
       payer: authorization.from,
@@ -401,17 +401,17 @@ function createMppRail(
     const credential = openCredential(headers);
     const { id, method, request } = credential.challenge;
     const { chainId } = request.methodDetails;
-    let key: string;
+    let identity: string;
     if (method === 'tempo') {
       const transaction = transactionOf(credential);
       // The transaction itself stands on the chain for all to see: only whoever was given the challenge may ask.
       if (!transaction.transfers.some(({ memo }) => isBoundTo(memo, credential.challenge.id))) return null;
-      key = keyOfTempo(transaction);
+      identity = keyOfTempo(transaction);
     } else {
-      key = keyOfEvm(`eip155:${chainId}`, request.currency, authorizationIn(credential).authorization);
+      identity = keyOfEvm(`eip155:${chainId}`, request.currency, authorizationIn(credential).authorization);
     }
     const accountId = HOUSE_ACCOUNTS.chain_clearing;
-    return { accountId, keys: [key], claim: id, receipt: receiptOf(method) };
+    return { accountId, identities: [identity], claim: id, receipt: receiptOf(method) };
   }
 
   const receiptOf =

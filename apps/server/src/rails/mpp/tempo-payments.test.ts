@@ -86,7 +86,7 @@ test('a memo is bound to one challenge', () => {
 });
 
 const payment: OnChainPayment = {
-  key: 'k',
+  identity: 'k',
   network: 'eip155:4217',
   asset: TOKEN,
   payer: PAYER.address,

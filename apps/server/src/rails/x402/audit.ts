@@ -141,7 +141,7 @@ async function settlementsOf(sql: Database, network: string): Promise<BookedSett
     transaction: row.transaction,
     blockNumber: row.block,
     payment: {
-      key: '',
+      identity: '',
       network,
       asset: row.asset,
       payer: row.payer,

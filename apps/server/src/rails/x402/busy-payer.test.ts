@@ -83,7 +83,7 @@ async function signed(text: string | null, blockhash: string) {
     forFacilitator: { x402Version: 2, paymentPayload: {}, paymentRequirements: {} },
   };
   const payment: OnChainPayment = {
-    key: 'key',
+    identity: 'key',
     network: NETWORK.id,
     asset: NETWORK.asset,
     payer: payer.address,

@@ -209,7 +209,7 @@ export function evmPayments(parts: EvmPaymentParts): NetworkPayments {
     try {
       mined = await own.send(
         {
-          id: `settle:${payment.key}`,
+          id: `settle:${payment.identity}`,
           ...call,
           again: true,
           ...(gasLimit === undefined ? {} : { gasLimit }),

@@ -3,6 +3,7 @@ import { Problem } from '../../http/problem.ts';
 import { admit, type RateLimit } from '../../http/rate-limit.ts';
 import { microsToUsd } from '../../ledger/money.ts';
 import type { SettlementStore } from '../../paid-call/settlements.ts';
+import { RECEIPTS_AT } from '../receipts.ts';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -18,7 +19,7 @@ export function receiptRoutes(
     addressOf(request: FastifyRequest): string;
   },
 ): void {
-  app.get<{ Params: { id: string } }>('/x402/receipts/:id', async (request, reply) => {
+  app.get<{ Params: { id: string } }>(`${RECEIPTS_AT}:id`, async (request, reply) => {
     admit(parts.accountLimit, parts.addressOf(request), reply);
     const { id } = request.params;
     const receipt = UUID.test(id) ? await parts.settlements.receipt(id) : null;

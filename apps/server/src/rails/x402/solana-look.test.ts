@@ -53,7 +53,16 @@ function paymentOf(messageHash: string, deadAfterMs: number): OnChainPayment {
     forFacilitator: { x402Version: 2, paymentPayload: {}, paymentRequirements: {} },
   };
   const { id: network, asset } = NETWORK;
-  return { key: 'key', network, asset, payer: 'payer', payTo: 'us', amountUnits: 1n, deadAfterMs, evidence };
+  return {
+    identity: 'key',
+    network,
+    asset,
+    payer: 'payer',
+    payTo: 'us',
+    amountUnits: 1n,
+    deadAfterMs,
+    evidence,
+  };
 }
 
 /** What is said of a payment that can land no more, by a node that lists so many signatures of its payer at a time. */

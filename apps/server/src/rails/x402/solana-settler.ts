@@ -82,7 +82,7 @@ export function solanaSettler(parts: {
 }): SolanaSettler {
   const { rpc, sender, key, tank } = parts;
   const tried = new WeakMap<OnChainPayment, number>();
-  const idOf = (payment: OnChainPayment) => `settle:${payment.key}`;
+  const idOf = (payment: OnChainPayment) => `settle:${payment.identity}`;
   const evidenceOf = (payment: OnChainPayment) => payment.evidence as unknown as OwnEvidence;
 
   /** Why the chain would not take it now; null: it would. @throws what the node's client throws */

@@ -388,7 +388,7 @@ export function createX402Rail(
       accountId: HOUSE_ACCOUNTS.chain_clearing,
       keyId: null,
       revenue: 'revenue_x402',
-      identity: details.paymentId === null ? onChain.key : `id:${payer}:${details.paymentId}`,
+      identity: details.paymentId === null ? onChain.identity : `id:${payer}:${details.paymentId}`,
       onChain,
       claim: details.claim,
       payer,
@@ -459,9 +459,9 @@ export function createX402Rail(
         feePayer: transfer.feePayer,
         forFacilitator: forFacilitator({ transaction: presented.transaction }),
       };
-      const key = `${network.id}:${transfer.messageHash}`;
+      const identity = `${network.id}:${transfer.messageHash}`;
       const deadAfterMs = solanaDeadAfterMs(nowMs());
-      return paymentOf({ ...common, key, payer: transfer.payer, deadAfterMs, evidence }, details);
+      return paymentOf({ ...common, identity, payer: transfer.payer, deadAfterMs, evidence }, details);
     }
 
     if (!('chain' in open)) throw unsupportedNetwork();
@@ -476,8 +476,8 @@ export function createX402Rail(
     });
     if (!signed) throw refuse('PAYMENT_SIGNATURE_INVALID');
     const evidence = evidenceOf(textOf(authorization), signature, quote, forFacilitator);
-    const key = keyOfAuthorization(network, authorization);
-    return paymentOf({ ...common, key, payer: authorization.from, deadAfterMs, evidence }, details);
+    const identity = keyOfAuthorization(network, authorization);
+    return paymentOf({ ...common, identity, payer: authorization.from, deadAfterMs, evidence }, details);
   }
 
   /** What the reconciler needs to go on with an authorization, and what a facilitator is given. */
@@ -505,7 +505,7 @@ export function createX402Rail(
       const ids = network === null ? [...opened.keys()] : [network.id];
       return {
         accountId,
-        keys: ids.map((id) => keyOfTransfer(id, transaction)),
+        identities: ids.map((id) => keyOfTransfer(id, transaction)),
         claim: null,
         receipt: ({ transaction: settled }) => ({
           'x-payment-method': 'x402',
@@ -524,18 +524,15 @@ export function createX402Rail(
     if (presented.scheme === 'exact-svm') {
       const wanted = { asset: network.asset, payTo: open.payTo };
       const { messageHash, payer, amountUnits } = await readSolanaTransfer(presented.transaction, wanted);
-      return { accountId, keys: [`${network.id}:${messageHash}`], claim, receipt: told(payer, amountUnits) };
+      const identities = [`${network.id}:${messageHash}`];
+      return { accountId, identities, claim, receipt: told(payer, amountUnits) };
     }
     if (!('chain' in open)) return null;
     const { authorization, signature } = presented;
     // Before it settles only its payer has the signature. Afterwards anybody has: what is bound to a claim asks for that too.
     if (!(await open.chain.isSignedByPayer(authorization, signature))) return null;
-    return {
-      accountId,
-      keys: [keyOfAuthorization(open.network, authorization)],
-      claim,
-      receipt: told(authorization.from, authorization.value),
-    };
+    const identities = [keyOfAuthorization(open.network, authorization)];
+    return { accountId, identities, claim, receipt: told(authorization.from, authorization.value) };
   }
 
   async function findTransfer(open: Opened, transaction: string, amountUnits: bigint) {
@@ -574,7 +571,7 @@ export function createX402Rail(
       };
       return paymentOf(
         {
-          key: keyOfTransfer(network.id, presented.transaction),
+          identity: keyOfTransfer(network.id, presented.transaction),
           network: network.id,
           asset: network.asset,
           payer: transfer.payer,

@@ -1,0 +1,141 @@
+/** Answers that were bought: kept for whoever presents the payment again, handed over, and handed over again. */
+import { Problem, unavailable } from '../http/problem.ts';
+import type { Service } from '../services/define.ts';
+import type { StoredAnswer } from './call-steps.ts';
+import type { CallStore } from './calls.ts';
+import type { Door } from './door.ts';
+import type { Payment } from './rail.ts';
+import { LOOK_AGAIN_MS, receiptOf } from './refusal.ts';
+import type { Asked, PaidAnswer, Sale } from './sale.ts';
+import type { AnswerSeal } from './sealed-answer.ts';
+
+const HEADERS: Record<string, string> = {
+  'content-type': 'application/json; charset=utf-8',
+  'cache-control': 'private, no-store',
+};
+
+export interface AnswersParts {
+  calls: Pick<CallStore, 'answerOf'>;
+  seal: AnswerSeal;
+  door: Door;
+  /** Where receipts of payments on a chain stand, up to the call's id. */
+  receiptsUrl: string;
+  /**
+   * What a captured call still has to do before its answer may leave, such as granting what it bought. Asked before
+   * every answer, so doing it again must change nothing.
+   */
+  beforeAnswer?(callId: string): Promise<void>;
+}
+
+/** The answers of one door. */
+export class Answers {
+  readonly #parts: AnswersParts;
+
+  constructor(parts: AnswersParts) {
+    this.#parts = parts;
+  }
+
+  /** An answer as it is kept. */
+  toKeep(service: Service, callId: string, body: string): StoredAnswer {
+    const { seal } = this.#parts;
+    return { status: 200, headers: HEADERS, body: service.secretAnswer ? seal.seal(callId, body) : body };
+  }
+
+  /** Whether what is kept for a call is this very answer, or nothing. */
+  async isKept(call: { accountId: bigint; id: string }, body: string): Promise<boolean> {
+    const kept = await this.#parts.calls.answerOf(call.accountId, call.id);
+    return kept === null || this.#parts.seal.open(call.id, kept.body) === body;
+  }
+
+  /**
+   * The first time. Its price is taken.
+   *
+   * @param paid.availableMicros what the account can still spend
+   * @param paid.transaction where the money moved; null inside the ledger
+   */
+  async deliver(
+    sale: Sale,
+    callId: string,
+    body: string,
+    paid: { availableMicros: bigint; transaction: string | null },
+  ): Promise<PaidAnswer> {
+    const { payment, quote, report, money } = sale;
+    report.outcome = 'captured';
+    money.fate = 'taken';
+    await this.#finishPurchase(sale, callId);
+    const receipt = payment.receipt({
+      callId,
+      priceMicros: quote.priceMicros,
+      availableMicros: payment.onChain === null ? paid.availableMicros : null,
+      transaction: paid.transaction,
+    });
+    return {
+      status: 200,
+      headers: { ...HEADERS, ...this.#parts.door.headers, ...receipt, 'x-call-id': callId },
+      body,
+    };
+  }
+
+  /**
+   * Again.
+   *
+   * @param by whoever bought it
+   * @throws Problem 409 when it is not kept any more
+   */
+  async replay(
+    asked: Asked,
+    by: Pick<Payment, 'accountId' | 'receipt'>,
+    callId: string,
+  ): Promise<PaidAnswer> {
+    const { quote, report, money } = asked;
+    money.fate = 'taken';
+    const stored = await this.#parts.calls.answerOf(by.accountId, callId);
+    if (stored === null) {
+      report.outcome = 'conflict';
+      money.fate = 'spent';
+      throw new Problem(
+        409,
+        'ANSWER_EXPIRED',
+        'This payment was answered, and its answer is not kept any more.',
+        {
+          details: { hint: 'Use a new Idempotency-Key, or sign a new payment.', callId },
+        },
+      );
+    }
+    report.outcome = 'replayed';
+    report.callId = callId;
+    const told = { 'idempotent-replayed': 'true', 'x-call-id': callId };
+    const body = this.#parts.seal.open(callId, stored.body);
+    if (stored.status >= 300) {
+      // It tells of a refund: no proof of purchase, and in the words of this door.
+      const { code, message, ...details } = JSON.parse(body);
+      money.fate = 'refunded';
+      throw new Problem(stored.status, code, message, { details, headers: told });
+    }
+    await this.#finishPurchase(asked, callId);
+    const receipt = by.receipt({
+      callId,
+      priceMicros: stored.transaction === null ? 0n : quote.priceMicros,
+      availableMicros: null,
+      transaction: stored.transaction,
+    });
+    return {
+      status: stored.status,
+      headers: { ...stored.headers, ...this.#parts.door.headers, ...receipt, ...told },
+      body,
+    };
+  }
+
+  /** The price is taken: what is left to do may fail now, and be done when the answer is asked for again. */
+  async #finishPurchase(asked: Asked, callId: string): Promise<void> {
+    await this.#parts.beforeAnswer?.(callId).catch((error: unknown) => {
+      throw unavailable(
+        'OUTCOME_UNKNOWN',
+        'What the payment bought could not be handed over yet.',
+        LOOK_AGAIN_MS,
+        receiptOf(asked, this.#parts.receiptsUrl, callId),
+        error,
+      );
+    });
+  }
+}

@@ -1,0 +1,214 @@
+/**
+ * A call whose money a chain has to move. The answer is kept before the chain is asked, and withheld until it has moved:
+ *
+ *   claimed ─► would it settle? ─► the service runs ─► answer kept ─► settle ─► captured ─► 2xx with receipt
+ *
+ * and what the chain says of the payment is the truth from there on. As long as nobody knows, nobody is told to pay
+ * again; whoever presents the payment again, on whichever replica, goes on where it stands, and so does the reconciler.
+ * A service that leaves something behind runs after the money has come; if it fails the same payment may try again,
+ * and what cannot be delivered is sent back.
+ */
+import { Problem, unavailable } from '../http/problem.ts';
+import { ServiceFailure } from '../words/failure.ts';
+import type { Answers } from './answers.ts';
+import type { PricedCall } from './call-steps.ts';
+import type { CallStore } from './calls.ts';
+import { asProblem, tookTooLong } from './outcome.ts';
+import { type Chains, type ChainVerdict, type OnChainPayment, PaymentRefused } from './rail.ts';
+import { LOOK_AGAIN_MS, receiptOf, settlementUnknown } from './refusal.ts';
+import { RECONCILE_GRACE_MS, type Reservations, SETTLE_LEASE_MS } from './reservations.ts';
+import type { Runner } from './running.ts';
+import type { PaidAnswer, Sale } from './sale.ts';
+import { callOf, mayBeInFlight, type Settlement, type SettlementStore } from './settlements.ts';
+
+export interface OnChainParts {
+  calls: CallStore;
+  settlements: SettlementStore;
+  answers: Answers;
+  reservations: Reservations;
+  runner: Runner;
+  receiptsUrl: string;
+  /** After this a paid call that could not be delivered is refunded. */
+  refundAfterMs: number;
+  nowMs(): number;
+}
+
+/** Where a chain moved the money. */
+interface SettledAt {
+  transaction: string;
+  blockNumber: bigint | null;
+}
+
+export class OnChainSales {
+  readonly #parts: OnChainParts;
+
+  constructor(parts: OnChainParts) {
+    this.#parts = parts;
+  }
+
+  /** Sells a call that was claimed just now. */
+  async sell(sale: Sale, call: PricedCall, onChain: OnChainPayment): Promise<PaidAnswer> {
+    const { answers, reservations, runner } = this.#parts;
+    const { service } = sale.quote;
+    const chains = chainsOf(sale);
+    try {
+      await chains.verify(onChain);
+      if (service.secretAnswer) await refuseIfPublic(chains, onChain);
+    } catch (error) {
+      await reservations.release(call, error instanceof PaymentRefused ? error.code : 'NOT_VERIFIED');
+      throw error;
+    }
+    let body: string | null = null;
+    if (service.effect === 'read') {
+      try {
+        body = await runner.run(sale, call.id);
+      } catch (error) {
+        await reservations.release(call, error instanceof ServiceFailure ? error.code : 'FAILED');
+        throw error;
+      }
+    }
+    sale.money.fate = 'open';
+    const kept = await this.#parts.calls
+      .keep({
+        id: call.id,
+        accountId: call.accountId,
+        rail: sale.payment.rail,
+        payment: claimed(onChain, sale.claim),
+        answer: body === null ? null : answers.toKeep(service, call.id, body),
+        leaseMs: SETTLE_LEASE_MS,
+      })
+      .catch((error: unknown) => {
+        // If it was kept the reconciler goes on with it; if not, the reservation has an end of its own.
+        throw settlementUnknown(sale, this.#parts.receiptsUrl, error);
+      });
+    if (kept.status === 'not_open') {
+      sale.money.fate = 'free';
+      throw tookTooLong();
+    }
+    const settlement: Settlement = {
+      accountId: call.accountId,
+      callId: call.id,
+      service: call.service,
+      priceMicros: call.priceMicros,
+      revenue: call.revenue,
+      rail: sale.payment.rail,
+      payment: onChain,
+      captured: false,
+      answered: body !== null,
+      state: 'with_chain',
+      transaction: null,
+      blockNumber: null,
+      attempts: 0,
+      missed: 0,
+      createdAtMs: this.#parts.nowMs(),
+    };
+    return this.proceed(sale, settlement, body);
+  }
+
+  /**
+   * From wherever a kept call stands to its answer. Whoever calls this holds its lease.
+   *
+   * @param body its answer, where that was made in this request
+   */
+  async proceed(sale: Sale, settlement: Settlement, body: string | null = null): Promise<PaidAnswer> {
+    const { answers, reservations, settlements, runner } = this.#parts;
+    const { quote, money, payment } = sale;
+    const call = callOf(settlement);
+    const at =
+      settlement.state === 'settled' && settlement.transaction !== null
+        ? { transaction: settlement.transaction, blockNumber: settlement.blockNumber }
+        : await this.#settledOrThrow(sale, settlement, await chainsOf(sale).settle(settlement.payment));
+    const { transaction } = at;
+    money.fate = 'taken';
+    if (settlement.answered) {
+      const captured = await reservations.capture(sale, call, null, at);
+      if (body === null) return answers.replay(sale, payment, call.id);
+      return answers.deliver(sale, call.id, body, { ...captured, transaction });
+    }
+    // It is paid, and the service has still to run.
+    await settlements.markSettled(settlement, at, quote.service.timeoutMs + RECONCILE_GRACE_MS);
+    let made: string;
+    try {
+      made = await runner.run(sale, call.id);
+    } catch (error) {
+      await settlements.later(settlement, 0).catch(() => {});
+      throw this.#paidButFailed(sale, settlement, error);
+    }
+    const captured = await reservations.capture(sale, call, answers.toKeep(quote.service, call.id, made), at);
+    // Somebody who believed this process dead may have been faster: a payment has one answer, the one that is stored.
+    if (!(await answers.isKept(call, made))) return answers.replay(sale, payment, call.id);
+    return answers.deliver(sale, call.id, made, { ...captured, transaction });
+  }
+
+  /** Where the money moved. @throws what the caller is told when it did not, or when nobody knows */
+  async #settledOrThrow(sale: Sale, settlement: Settlement, verdict: ChainVerdict): Promise<SettledAt> {
+    const { calls, settlements } = this.#parts;
+    switch (verdict.status) {
+      case 'settled':
+        return { transaction: verdict.transaction, blockNumber: verdict.blockNumber };
+      case 'dead': {
+        const ended = { capture: false, outcome: verdict.refusal.code, answer: null, settled: null };
+        await calls.finish({ ...callOf(settlement), ...ended }).catch(() => {});
+        sale.money.fate = 'free';
+        throw verdict.refusal;
+      }
+      case 'refused':
+        if (mayBeInFlight(settlement)) break;
+        // The answer stays withheld: once the payer has put right what was wrong, this payment may still settle.
+        await settlements.markRefused(settlement, verdict.refusal.code).catch(() => {});
+        sale.money.fate = 'free';
+        throw verdict.refusal;
+      default:
+        break;
+    }
+    await settlements.later(settlement, LOOK_AGAIN_MS).catch(() => {});
+    const cause = verdict.status === 'unknown' ? verdict.cause : undefined;
+    throw settlementUnknown(sale, this.#parts.receiptsUrl, cause);
+  }
+
+  /** The money has come and the service failed: the same payment may try again, and is refunded after a while. */
+  #paidButFailed(sale: Sale, settlement: Settlement, error: unknown): Problem {
+    const problem = asProblem(error, sale.report);
+    return new Problem(problem.status, problem.code, problem.message, {
+      cause: error,
+      headers: { ...problem.headers },
+      details: {
+        ...problem.details,
+        refund: {
+          dueAt: new Date(settlement.createdAtMs + this.#parts.refundAfterMs).toISOString(),
+          ...receiptOf(sale, this.#parts.receiptsUrl, settlement.callId),
+        },
+      },
+    });
+  }
+}
+
+function chainsOf({ rail }: Sale): Chains {
+  if (rail.chains === undefined) throw new Error(`${rail.name} has no chains`);
+  return rail.chains;
+}
+
+/**
+ * Who presents a payment for the first time before it has settled has it from its payer. One that stands on the chain
+ * already may come from whoever read it there: that is good enough for an answer, and not for a secret in the payer's
+ * name.
+ */
+async function refuseIfPublic(chains: Chains, onChain: OnChainPayment): Promise<void> {
+  const looked = await chains.look(onChain);
+  if (looked.status === 'open') return;
+  if (looked.status === 'refused' || looked.status === 'dead') throw looked.refusal;
+  if (looked.status === 'unknown')
+    throw unavailable('CHAIN_UNAVAILABLE', 'The chain does not answer.', 5_000, {}, looked.cause);
+  throw new PaymentRefused(
+    'PAYMENT_PUBLIC_BEFORE',
+    'This payment stood on the chain before it was presented here: whoever read it there could take the secret that it buys. It was not used.',
+    'Sign a new payment, and let nobody settle it before it is presented here. The one that settled still buys a call whose answer holds no secret.',
+  );
+}
+
+/** With what its answer is bound to: a payer who signs in has no claim, and is looked up without. */
+function claimed(onChain: OnChainPayment, claim: Buffer | null): OnChainPayment {
+  return claim === null
+    ? onChain
+    : { ...onChain, evidence: { ...onChain.evidence, claim: claim.toString('hex') } };
+}

@@ -1,0 +1,91 @@
+/** How a request is refused: in the words of its rail and the form of its door, with what became of the money. */
+import { Problem, unavailable } from '../http/problem.ts';
+import type { Availability } from '../services/registry.ts';
+import type { BeginOutcome } from './call-steps.ts';
+import type { Challenge } from './challenge.ts';
+import type { Door } from './door.ts';
+import { tellFate } from './fate.ts';
+import { asProblem, CallerGone } from './outcome.ts';
+import { PaymentRefused } from './rail.ts';
+import type { Asked, PaidAnswer, Sale } from './sale.ts';
+
+/** When a settlement that nobody could tell the end of is looked at again. */
+export const LOOK_AGAIN_MS = 2_000;
+
+/** Where what became of a call's payment can be read, for an error's details. */
+export function receiptOf({ rail }: Asked, receiptsUrl: string, callId: string | null): { receipt?: string } {
+  return rail?.chains === undefined || callId === null ? {} : { receipt: receiptsUrl + callId };
+}
+
+/** A service that nobody can buy now. */
+export function notForSale({ reason, message, retryAfterMs }: Availability): Problem {
+  return unavailable('SERVICE_UNAVAILABLE', message ?? 'Not for sale now.', retryAfterMs, { reason });
+}
+
+/** Nobody can say yet whether the payment settled. */
+export function settlementUnknown(asked: Asked, receiptsUrl: string, cause?: unknown): Problem {
+  const { report, money } = asked;
+  report.outcome = 'unsettled';
+  money.fate = 'open';
+  return unavailable(
+    'SETTLEMENT_UNKNOWN',
+    'The chain has not said yet whether the payment settled.',
+    LOOK_AGAIN_MS,
+    { ...receiptOf(asked, receiptsUrl, report.callId) },
+    cause,
+  );
+}
+
+/** Why a call was not begun. */
+export async function notBegun({ rail, quote, payment, report }: Sale, begun: BeginOutcome): Promise<Error> {
+  switch (begun.status) {
+    case 'insufficient':
+    case 'above_call_cap':
+    case 'above_day_cap':
+    case 'key_expired':
+    case 'key_revoked':
+    case 'key_frozen':
+      if (rail.notReserved === undefined) throw new Error(`${rail.name} cannot be ${begun.status}`);
+      return rail.notReserved(begun, quote, payment);
+    case 'other_request':
+      report.outcome = 'conflict';
+      return new Problem(409, 'IDEMPOTENCY_KEY_REUSED', 'This payment bought something else.', {
+        details: {
+          hint: quote.service.secretAnswer
+            ? 'Send the very body, and the very terms or claimSecret, that it was first presented with; or sign a new payment for a new request.'
+            : 'Use a new Idempotency-Key, or sign a new payment, for a new request.',
+        },
+      });
+    default:
+      report.outcome = 'conflict';
+      return unavailable('STILL_RUNNING', 'The same request is still running.', 2_000);
+  }
+}
+
+/** Turns whatever was thrown into an answer that says what became of the money. */
+export async function refusalOf(
+  error: unknown,
+  { request, quote, rail, report, money }: Asked,
+  { challenge, door, rate }: { challenge: Challenge; door: Door; rate: Record<string, string> },
+): Promise<PaidAnswer> {
+  if (error instanceof CallerGone) {
+    report.outcome = 'abandoned';
+    report.status = 499;
+    return { status: 499, headers: {}, body: '' };
+  }
+  if (error instanceof PaymentRefused) {
+    report.outcome = 'refused';
+    report.status = 402;
+    report.reason = error.code;
+    const { headers, body } = await challenge.answer(request, error);
+    return { status: 402, headers: { ...headers, ...rail?.refusedHeaders?.(error, quote), ...rate }, body };
+  }
+  const problem = tellFate(asProblem(error, report), money.fate);
+  report.status = problem.status;
+  const { headers, body } = door.dress(problem, request.requestId);
+  return {
+    status: problem.status,
+    headers: { 'cache-control': 'no-store', ...headers, ...rate, ...problem.headers },
+    body: JSON.stringify(body),
+  };
+}

@@ -1,0 +1,120 @@
+/** The price of a call: reserved before the work, then taken or given back. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { unavailable } from '../http/problem.ts';
+import { NotBegun, QueueFull } from '../ledger/group-commit.ts';
+import type { BeginOutcome, FinishOutcome, PricedCall, StoredAnswer } from './call-steps.ts';
+import type { CallStore } from './calls.ts';
+import { CallerGone, tookTooLong } from './outcome.ts';
+import { receiptOf } from './refusal.ts';
+import type { Sale } from './sale.ts';
+import type { Settlement, SettlementStore } from './settlements.ts';
+
+/** After its deadline a call may still be writing its end; only then does the reconciler take it. */
+export const RECONCILE_GRACE_MS = 15_000;
+/** For how long a chain may be asked to settle before somebody else may try: more than `settle` ever takes. */
+export const SETTLE_LEASE_MS = 45_000;
+const FIRST_POLL_MS = 15;
+const LAST_POLL_MS = 250;
+
+export interface ReservationsParts {
+  calls: CallStore;
+  settlements: Pick<SettlementStore, 'lease'>;
+  receiptsUrl: string;
+  nowMs(): number;
+  /** Told of a call that may have been captured without its answer being delivered. */
+  undelivered(call: PricedCall & { retrievable: boolean }): void;
+}
+
+export class Reservations {
+  readonly #parts: ReservationsParts;
+
+  constructor(parts: ReservationsParts) {
+    this.#parts = parts;
+  }
+
+  /** Reserves and claims; waits while the same request runs elsewhere with the same payment. */
+  async begin(
+    call: PricedCall,
+    { request, payment }: Sale,
+    fingerprint: Buffer | null,
+  ): Promise<BeginOutcome | { status: 'leased'; settlement: Settlement }> {
+    const { calls, settlements, nowMs } = this.#parts;
+    const { service } = request;
+    const untilMs = nowMs() + service.timeoutMs + RECONCILE_GRACE_MS;
+    for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(pollMs * 2, LAST_POLL_MS)) {
+      const begun = await calls
+        .begin({
+          ...call,
+          keyId: payment.keyId,
+          rail: payment.rail,
+          identity: payment.identity,
+          onChainIdentity: payment.onChain?.identity ?? null,
+          fingerprint,
+          ttlMs: service.timeoutMs + RECONCILE_GRACE_MS,
+        })
+        .catch((error: unknown) => {
+          if (error instanceof QueueFull || error instanceof NotBegun) throw error;
+          // It may have been reserved all the same. Give it back now if we can; the reconciler will if we cannot.
+          void this.release(call, 'BEGIN_UNKNOWN');
+          throw unavailable('LEDGER_UNAVAILABLE', 'The ledger does not answer.', 2_000, {}, error);
+        });
+      if (begun.status === 'settling') {
+        const settlement = await settlements.lease(call.accountId, begun.callId, SETTLE_LEASE_MS);
+        if (settlement !== null && !settlement.captured) return { status: 'leased', settlement };
+      } else if (begun.status !== 'running') return begun;
+      if (nowMs() >= untilMs) return begun;
+      await sleep(pollMs);
+      if (request.gone()) throw new CallerGone();
+    }
+  }
+
+  /**
+   * Takes the price. An answer leaves the house only after this.
+   *
+   * @param settled where a chain moved the money; absent for what the ledger moves
+   */
+  async capture(
+    sale: Sale,
+    call: PricedCall,
+    answer: StoredAnswer | null,
+    settled?: { transaction: string; blockNumber: bigint | null },
+  ): Promise<{ availableMicros: bigint }> {
+    const { money } = sale;
+    let finished: FinishOutcome;
+    try {
+      finished = await this.#parts.calls.finish({
+        ...call,
+        capture: true,
+        outcome: 'answered',
+        answer,
+        ...(settled === undefined ? {} : { settled }),
+      });
+    } catch (error) {
+      if (settled !== undefined) {
+        throw unavailable(
+          'OUTCOME_UNKNOWN',
+          'The payment settled, and its answer could not be released yet.',
+          2_000,
+          { transaction: settled.transaction, ...receiptOf(sale, this.#parts.receiptsUrl, call.id) },
+          error,
+        );
+      }
+      // It may have been taken. Whoever can ask again gets the answer then; for the others it is given back. If it was
+      // not taken, the payment becomes free to buy again.
+      this.#parts.undelivered({ ...call, retrievable: answer !== null });
+      money.fate = answer === null ? 'given back' : 'open';
+      throw unavailable('OUTCOME_UNKNOWN', 'The payment could not be completed.', 2_000, {}, error);
+    }
+    if (finished.status === 'not_open') {
+      // Somebody who believed this process dead has ended it: released, if no chain has moved its money.
+      money.fate = settled === undefined ? 'free' : 'open';
+      throw tookTooLong();
+    }
+    return finished;
+  }
+
+  /** Gives it back. Never throws: what fails here is done by the reconciler, since a reservation has an end of its own. */
+  async release(call: PricedCall, outcome: string): Promise<void> {
+    await this.#parts.calls.finish({ ...call, capture: false, outcome, answer: null }).catch(() => {});
+  }
+}

@@ -1,0 +1,79 @@
+/** Why a key does not pay, and what its owner can do about it. */
+import { microsToUsd } from '../../ledger/money.ts';
+import { type Payment, PaymentRefused, type Quote, type ReservationRefused } from '../../paid-call/rail.ts';
+
+export interface RefusalParts {
+  baseUrl: string;
+  /** Where credit can be bought for a key now, best first; empty: nowhere. */
+  addCreditAt(): readonly string[];
+  /** Why an account's keys are frozen, as its owner may know it. */
+  frozenBecause(accountId: bigint): Promise<{ owedMicros: bigint }>;
+}
+
+/** The refusal of a key whose account would not reserve the price. */
+export async function refusalOf(
+  parts: RefusalParts,
+  { status, availableMicros = 0n }: ReservationRefused,
+  { priceMicros }: Quote,
+  { accountId }: Pick<Payment, 'accountId'>,
+): Promise<PaymentRefused> {
+  const requiredUsd = microsToUsd(priceMicros, 4);
+  switch (status) {
+    case 'insufficient': {
+      const balanceUsd = microsToUsd(availableMicros, 4);
+      return new PaymentRefused(
+        'INSUFFICIENT_CREDITS',
+        `This key has ${balanceUsd} USD available; the call costs ${requiredUsd} USD.`,
+        `${addCredit(parts)} Or wait for running calls to release theirs.`,
+        { balanceUsd, requiredUsd, addCreditAt: parts.addCreditAt() },
+      );
+    }
+    case 'key_expired':
+      return new PaymentRefused(
+        'API_KEY_EXPIRED',
+        'This API key has expired.',
+        `Buy credits, or take a trial key: GET ${parts.baseUrl}/api/m2m/credits/trial.`,
+      );
+    case 'key_revoked':
+      return new PaymentRefused(
+        'API_KEY_REVOKED',
+        'This API key was revoked or rotated.',
+        'Use the key that replaced it.',
+      );
+    case 'key_frozen':
+      return frozen(parts, accountId);
+    case 'above_call_cap':
+      return new PaymentRefused(
+        'SPEND_CAP_PER_CALL',
+        `The call costs ${requiredUsd} USD, more than this key's cap per call.`,
+        'Raise perCallUsd with PATCH /api/keys/me.',
+        { requiredUsd },
+      );
+    case 'above_day_cap':
+      return new PaymentRefused(
+        'SPEND_CAP_PER_DAY',
+        "The call would go above this key's cap for today (UTC).",
+        'Raise perDayUsd with PATCH /api/keys/me, or wait for tomorrow.',
+        { requiredUsd },
+      );
+  }
+}
+
+async function frozen(parts: RefusalParts, accountId: bigint): Promise<PaymentRefused> {
+  const { owedMicros } = await parts.frozenBecause(accountId);
+  if (owedMicros === 0n)
+    return new PaymentRefused('API_KEY_FROZEN', 'This API key is frozen.', 'Ask the operator why.');
+  const owedUsd = microsToUsd(owedMicros, 4);
+  return new PaymentRefused(
+    'ACCOUNT_OWES',
+    `A payment for this key went back after its credit was spent: it owes ${owedUsd} USD.`,
+    `${addCredit(parts)} It pays what is owed first, and the key works again.`,
+    { owedUsd, addCreditAt: parts.addCreditAt() },
+  );
+}
+
+function addCredit(parts: RefusalParts): string {
+  const urls = parts.addCreditAt();
+  if (urls.length === 0) return 'Ask the operator for credit.';
+  return `Add credit with this key in X-API-KEY: POST ${urls.join(', or ')}.`;
+}
