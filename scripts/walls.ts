@@ -42,6 +42,7 @@ export const SERVER: House = {
         'secrets/secrets.ts',
         'jobs/schedule.ts',
         'part.ts',
+        'declared.ts',
       ],
       because: 'A purchase ends in the ledger.',
     },
@@ -60,6 +61,7 @@ export const SERVER: House = {
         'jobs/schedule.ts',
         'part.ts',
         PROCESS,
+        'declared.ts',
       ],
       because: 'Managed wallets know their owners, and no money.',
     },
@@ -68,7 +70,7 @@ export const SERVER: House = {
       knows: ['upstreams/', 'db/', 'services/listed-parties.ts', 'words/', 'part.ts'],
       because: 'A published list is read by its upstream; who looks things up in it does not matter.',
     },
-    { room: 'db/', knows: [PROCESS], because: 'The database knows no domain.' },
+    { room: 'db/', knows: [PROCESS, 'declared.ts'], because: 'The database knows no domain.' },
     {
       room: 'discovery/',
       knows: ['services/', 'http/', 'ledger/money.ts', 'keys/{credit-tiers,trial}.ts', 'part.ts'],
@@ -77,7 +79,17 @@ export const SERVER: House = {
     { room: 'http/', knows: [], because: 'The edge knows nothing of what lies behind it.' },
     {
       room: 'identity/',
-      knows: ['custody/owner.ts', 'services/define.ts', 'db/', 'words/', 'relayer/', 'chain-rpc/', 'part.ts'],
+      knows: [
+        'custody/owner.ts',
+        'services/define.ts',
+        'db/',
+        'words/',
+        'relayer/',
+        'chain-rpc/',
+        'part.ts',
+        'upstreams/declared.ts',
+        'declared.ts',
+      ],
       because: 'Identities know their owners, and a sender of transactions by its shape.',
     },
     {
@@ -87,7 +99,7 @@ export const SERVER: House = {
     },
     {
       room: 'keys/',
-      knows: ['ledger/', 'http/', 'db/', 'secrets/secrets.ts', 'jobs/schedule.ts', 'part.ts'],
+      knows: ['ledger/', 'http/', 'db/', 'secrets/secrets.ts', 'jobs/schedule.ts', 'part.ts', 'declared.ts'],
       because: 'Keys lead to accounts; they know no calls.',
     },
     {
@@ -114,17 +126,26 @@ export const SERVER: House = {
     },
     {
       room: 'mail/',
-      knows: ['db/', PROCESS, 'jobs/schedule.ts', 'part.ts'],
+      knows: ['db/', PROCESS, 'jobs/schedule.ts', 'part.ts', 'declared.ts'],
       because: 'Mail knows nobody who causes it.',
     },
     {
       room: 'operations/',
-      knows: ['http/', 'paid-call/outcome.ts', 'upstreams/http.ts', 'part.ts'],
+      knows: ['http/', 'paid-call/outcome.ts', 'upstreams/http.ts', 'part.ts', 'declared.ts'],
       because: 'What is watched is told by those who do it.',
     },
     {
       room: 'operator/',
-      knows: ['ledger/', 'keys/', 'http/', 'db/', 'upstreams/http.ts', 'relayer/gas-tanks.ts', 'part.ts'],
+      knows: [
+        'ledger/',
+        'keys/',
+        'http/',
+        'db/',
+        'upstreams/http.ts',
+        'relayer/gas-tanks.ts',
+        'part.ts',
+        'declared.ts',
+      ],
       because: 'The operator sees the books, and moves money by the ledger alone.',
     },
     {
@@ -139,6 +160,7 @@ export const SERVER: House = {
         'secrets/secrets.ts',
         'jobs/schedule.ts',
         'part.ts',
+        'declared.ts',
       ],
       because: 'How a call is sold knows services by their declaration, and rails by their interface alone.',
     },
@@ -158,6 +180,8 @@ export const SERVER: House = {
         'paid-call/part.ts',
         'services/define.ts',
         'part.ts',
+        'upstreams/declared.ts',
+        'declared.ts',
       ],
       because: 'A way to pay knows the ledger or a chain, and the interface that it fulfils.',
     },
@@ -168,7 +192,7 @@ export const SERVER: House = {
     },
     {
       room: 'secrets/',
-      knows: ['db/', PROCESS, 'part.ts'],
+      knows: ['db/', PROCESS, 'part.ts', 'declared.ts'],
       because: 'The versions of a secret know nothing of what is made with them.',
     },
     {
@@ -194,22 +218,19 @@ export const SERVER: House = {
     },
     {
       room: 'upstreams/',
-      knows: ['words/', 'threads/'],
+      knows: ['words/', 'threads/', 'declared.ts'],
       because: 'An outside API knows what a source, a failure and a chain are called, and no service.',
     },
     { room: 'words/', knows: [], because: 'Words are said by all, and know nobody.' },
     {
       room: 'config.ts',
-      knows: [
-        'http/caller-address.ts',
-        'ledger/money.ts',
-        'rails/x402/{networks,solana-key}.ts',
-        'secrets/secrets.ts',
-        'upstreams/{define,http,index}.ts',
-        'world.ts',
-        PROCESS,
-      ],
-      because: 'Configuration is told by those whom it is for.',
+      knows: ['declared.ts', 'db/declared.ts', 'http/caller-address.ts', 'world.ts', PROCESS],
+      because: 'What is configured the parts say; here it is read.',
+    },
+    {
+      room: 'declared.ts',
+      knows: ['world.ts'],
+      because: 'What a part says of itself before it is opened, whichever part it is.',
     },
     {
       room: 'world.ts',

@@ -1,34 +1,43 @@
 /** The table of contents of the server: what it is made of, and which part needs which. What is not listed is off. */
 import { openAccount } from './account/part.ts';
-import { openCardMoney } from './cards/part.ts';
-import { type Config, rpcUrlsOf } from './config.ts';
-import { openCustody } from './custody/part.ts';
-import { openSources } from './data-lists/part.ts';
+import { CARDS, openCardMoney } from './cards/part.ts';
+import type { ConfigOf } from './config.ts';
+import { CUSTODY, openCustody } from './custody/part.ts';
+import { openSources, SOURCES, upstreamsOf } from './data-lists/part.ts';
 import type { Transaction } from './db/connection.ts';
+import { DATABASE } from './db/declared.ts';
 import type { Route } from './discovery/context.ts';
 import { openPages } from './discovery/pages.ts';
 import { openDiscovery } from './discovery/part.ts';
 import { assemble, type HouseParts, openHouse } from './house.ts';
-import { openIdentity } from './identity/part.ts';
-import { openKeys } from './keys/part.ts';
+import { IDENTITY, openIdentity } from './identity/part.ts';
+import { KEYS, openKeys } from './keys/part.ts';
 import { createLedger } from './ledger/ledger.ts';
 import { openLegacy } from './legacy/part.ts';
-import { openMail } from './mail/part.ts';
-import { openOperations } from './operations/part.ts';
-import { openOperator } from './operator/part.ts';
-import { openSales, openX402Door } from './paid-call/part.ts';
+import { MAIL, openMail } from './mail/part.ts';
+import { OPERATIONS, openOperations } from './operations/part.ts';
+import { OPERATOR, openOperator } from './operator/part.ts';
+import { openSales, openX402Door, PAID_CALL } from './paid-call/part.ts';
 import { createAnswerSeal } from './paid-call/sealed-answer.ts';
 import type { Part } from './part.ts';
 import { creditsRail } from './rails/credits/credits.ts';
-import { mppOfferOf, openMpp, openMppDoor } from './rails/mpp/part.ts';
+import { MPP, mppOfferOf, openMpp, openMppDoor } from './rails/mpp/part.ts';
 import { RECEIPTS_AT } from './rails/receipts.ts';
-import { openReceipts, openX402, x402OfferOf } from './rails/x402/part.ts';
+import { openReceipts, openX402, X402, x402OfferOf } from './rails/x402/part.ts';
 import { openGas } from './relayer/part.ts';
-import { openSecretRegister } from './secrets/part.ts';
+import { openSecretRegister, SECRETS } from './secrets/part.ts';
 import type { Service } from './services/define.ts';
 import { openTopup } from './topup/part.ts';
 
-export interface AppParts extends Omit<HouseParts, 'sandbox' | 'proxyTrust'> {
+/** What is known of the parts before they are opened, such as what they are configured by. */
+export const DECLARED = [
+  ...[DATABASE, SECRETS, KEYS, PAID_CALL, X402, MPP, CARDS, MAIL, CUSTODY, IDENTITY],
+  ...[OPERATOR, OPERATIONS, SOURCES],
+] as const;
+
+export type Config = ConfigOf<typeof DECLARED>;
+
+export interface AppParts extends Omit<HouseParts, 'sandbox' | 'proxyTrust' | 'rateLimitPerAddress'> {
   config: Config;
   /** What is sold, in catalog order. */
   services: readonly Service[];
@@ -39,31 +48,28 @@ export type App = ReturnType<typeof createApp>;
 /** Puts the server together. It does not listen yet, and its jobs do not run yet. */
 export function createApp({ config, services, ...given }: AppParts) {
   const { baseUrl, nowMs, pools } = given;
-  const house = openHouse({ ...given, sandbox: config.sandbox, proxyTrust: config.proxyTrust });
-  const { secrets } = config;
+  const house = openHouse({ ...given, ...config.house });
+  const secrets = config.secrets.secrets.reveal().versions;
   const ledger = createLedger(pools, nowMs);
   const seal = createAnswerSeal(secrets);
 
-  const register = openSecretRegister(house, { secrets, lostIds: config.secretsLost }, seal);
-  const keyed = openKeys(house, { ...config, servicesAvailable: services.length }, { ledger, secrets });
+  const register = openSecretRegister(house, config.secrets, seal);
+  const keyed = openKeys(house, config.keys, { ledger, secrets, servicesAvailable: services.length });
   const { keys } = keyed;
   const mail = openMail(house, config.mail);
   const { mailer } = mail;
-  const cardMoney = openCardMoney(
-    house,
-    { ...config, provider: config.cards },
-    { ledger, keys, mailer, secrets },
-  );
+  const cardMoney = openCardMoney(house, config.cards, { ledger, keys, mailer, secrets });
   const { cards, debts } = cardMoney;
-  const sources = openSources(house, { ...config, acceptSandbox: !config.production });
-  const custody = openCustody(house, { encryptionKeys: config.walletEncryptionKeys }, { keys });
-  const registrar = { rpcUrl: config.upstreams.base.baseUrl, privateKey: config.identityRegistrarKey };
+  const upstreams = upstreamsOf(config.sources);
+  const { contactEmail, production } = config.house;
+  const sources = openSources(house, { upstreams, contactEmail, acceptSandbox: !production });
+  const custody = openCustody(house, config.custody, { keys });
   const fuelled = openGas(house);
   const { gas } = fuelled;
-  const identity = openIdentity(house, registrar, { gas });
+  const identity = openIdentity(house, config.identity, { gas, rpcUrl: upstreams.base.baseUrl });
 
   // The ways to pay. Who sends a payment beside its key means the payment: clients keep sending a key that ran dry.
-  const onChains = openX402(house, { ...config.x402, rpcUrls: rpcUrlsOf(config) }, { secrets, gas });
+  const onChains = openX402(house, config.x402, { upstreams, secrets, gas });
   const { x402 } = onChains;
   const byMpp = openMpp(house, config.mpp, { x402, gas, services });
   const { mpp } = byMpp;
@@ -75,30 +81,26 @@ export function createApp({ config, services, ...given }: AppParts) {
   const rails = [x402.rail, ...byMpp.elsewhere, credits];
 
   // What is sold, and at which doors.
-  const sales = openSales(
-    house,
-    { ...config, refundAfterMs: config.x402.refundAfterMs },
-    {
-      ...{ ledger, seal, services, upstreams: sources.upstreams, receiptsAt: RECEIPTS_AT },
-      capable: [custody, identity, sources],
-      chainsOf: (rail) => (rail === 'x402' ? x402 : rail === 'mpp' ? mpp : null)?.rail.chains,
-    },
-  );
+  const sales = openSales(house, config.paidCall.settings, {
+    ...{ ledger, seal, services, upstreams: sources.upstreams, receiptsAt: RECEIPTS_AT },
+    capable: [custody, identity, sources],
+    chainsOf: (rail) => (rail === 'x402' ? x402 : rail === 'mpp' ? mpp : null)?.rail.chains,
+  });
   const atX402 = openX402Door(house, { services, rails, sales });
   const forLegacy = { services, sales, credits, checkout: cards?.checkout ?? null, walletsPay };
   const collect = (why: string) => (transaction: Transaction, accountId: bigint) =>
     debts.collect(transaction, accountId, `${why} account ${accountId}`);
 
-  const pages = openPages({ sandbox: config.sandbox });
+  const pages = openPages(house);
   const routes: Route[] = [];
   const parts: Part[] = [
     // First: while it prepares nothing else waits, and what its calls left open is ended before anything closes.
     sales,
     register,
-    openOperations(house, config, { parts: () => parts }),
+    openOperations(house, config.operations, { parts: () => parts }),
     mail,
     keyed,
-    openAccount(house, config, { keys, ledger, debts, autoRecharges: cards?.recharges ?? null }),
+    openAccount(house, { keys, ledger, debts, autoRecharges: cards?.recharges ?? null }),
     cardMoney,
     sources,
     custody,
@@ -108,7 +110,7 @@ export function createApp({ config, services, ...given }: AppParts) {
     byMpp,
     openDiscovery(
       house,
-      { ...config, requestsPerMinute: config.rateLimitPerKey },
+      { contactEmail, requestsPerMinute: config.paidCall.settings.rateLimitPerKey },
       {
         ...{ pages, services, routes, availability: sales.availability, cardCheckout: cards !== null },
         x402: () => x402OfferOf(x402),
@@ -117,25 +119,22 @@ export function createApp({ config, services, ...given }: AppParts) {
     ),
     atX402,
     openMppDoor(house, { ...byMpp, sales, x402, credits }),
-    openLegacy(house, config, forLegacy),
-    openTopup(house, config, { ledger, keys, sales, x402, credited: collect('top-up of') }),
-    openReceipts(house, config, sales),
-    openOperator(
-      house,
-      { ...config, tokens: config.adminTokens },
-      {
-        ...{ ledger, keys, cards, creditServices: 'credits/topup/' },
-        ...{ upstreamHealth: sources.health, dataLists: sources.dataLists.states, gas: gas.standings },
-        collectDebts: collect('credit by an operator to'),
-        sendPage: (request, reply) => pages.send(request, reply, 'admin.html'),
-      },
-    ),
+    openLegacy(house, forLegacy),
+    openTopup(house, config.paidCall.settings, { ledger, keys, sales, x402, credited: collect('top-up of') }),
+    openReceipts(house, sales),
+    openOperator(house, config.operator, {
+      ...config.keys.settings,
+      ...{ ledger, keys, cards, creditServices: 'credits/topup/' },
+      ...{ upstreamHealth: sources.health, dataLists: sources.dataLists.states, gas: gas.standings },
+      collectDebts: collect('credit by an operator to'),
+      sendPage: (request, reply) => pages.send(request, reply, 'admin.html'),
+    }),
   ];
   house.watch(parts);
   const { trials } = keyed;
   const { calls, reconciler, settlementFinisher } = sales;
   return {
-    ...assemble(house, config, parts, routes),
+    ...assemble(house, config.house, parts, routes),
     ...{ calls, keys, ledger, trials, cards, debts, reconciler, settlementFinisher },
     dataLists: sources.dataLists,
     paidCall: atX402.paidCall,

@@ -1,16 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { inspect } from 'node:util';
 import { privateKeyToAddress } from 'viem/accounts';
-import { ConfigError, readConfig, VARIABLES } from './config.ts';
+import { DECLARED } from './app.ts';
+import { ConfigError, readConfig, variablesOf } from './config.ts';
 import type { Capability, Service } from './services/define.ts';
 import { availabilityOf } from './services/registry.ts';
+import { upstreamsOf } from './upstreams/declared.ts';
 
+const VARIABLES = variablesOf(DECLARED);
 const SECRET = 'kT9fQ2mZ7xWb4LrN8vYc1HsD6pGa3JeU';
 const PRODUCTION = { FAREBOX_MODE: 'production', FAREBOX_SECRET: SECRET, PUBLIC_URL: 'https://fare.test' };
 
 function problems(environment: Record<string, string>): readonly string[] {
   try {
-    readConfig(environment);
+    readConfig(environment, DECLARED);
     return [];
   } catch (error) {
     assert(error instanceof ConfigError);
@@ -19,10 +23,13 @@ function problems(environment: Record<string, string>): readonly string[] {
 }
 
 test('a secret is all that must be set; everything else has a value', () => {
-  const config = readConfig({ FAREBOX_SECRET: SECRET, HOST: '' });
-  assert.deepEqual([config.host, config.port, config.production], ['127.0.0.1', 8402, false]);
-  assert.equal(config.upstreams.defillama.baseUrl, 'https://coins.llama.fi');
-  assert.equal(config.upstreams.ai.baseUrl, null);
+  const config = readConfig({ FAREBOX_SECRET: SECRET, HOST: '' }, DECLARED);
+  assert.deepEqual(
+    [config.house.host, config.house.port, config.house.production],
+    ['127.0.0.1', 8402, false],
+  );
+  assert.equal(upstreamsOf(config.sources).defillama.baseUrl, 'https://coins.llama.fi');
+  assert.equal(upstreamsOf(config.sources).ai.baseUrl, null);
   assert.deepEqual(problems({}), ['FAREBOX_SECRET: must be set']);
 });
 
@@ -102,13 +109,12 @@ test('what an operator is told to set for a capability is a variable', () => {
 });
 
 test('who is believed about callers is one header of named proxies, and no token can be guessed', () => {
-  const { proxyTrust } = readConfig({
-    FAREBOX_SECRET: SECRET,
-    TRUSTED_PROXIES: '10.0.0.5',
-    PROXY_HEADER: ' X-Real-IP ',
-  });
+  const { proxyTrust } = readConfig(
+    { FAREBOX_SECRET: SECRET, TRUSTED_PROXIES: '10.0.0.5', PROXY_HEADER: ' X-Real-IP ' },
+    DECLARED,
+  ).house;
   assert.deepEqual([proxyTrust.header, proxyTrust.proxies.length], ['x-real-ip', 1]);
-  assert.equal(readConfig({ FAREBOX_SECRET: SECRET }).proxyTrust.header, 'x-forwarded-for');
+  assert.equal(readConfig({ FAREBOX_SECRET: SECRET }, DECLARED).house.proxyTrust.header, 'x-forwarded-for');
   for (const PROXY_HEADER of ['x-a, x-b', 'X-API-KEY', 'host', 'a b', 'ä'])
     assert.match(problems({ FAREBOX_SECRET: SECRET, PROXY_HEADER }).join(), /^PROXY_HEADER: /, PROXY_HEADER);
   for (const TRUSTED_PROXIES of ['0.0.0.0/0', '10.0.0.1, ::/0'])
@@ -140,8 +146,8 @@ test('sandbox money and real money are never mixed: each variable that would is 
     CARD_WEBHOOK_SECRET: `whsec_${'a'.repeat(24)}`,
   };
   assert.deepEqual(problems(sandbox), []);
-  assert.equal(readConfig(sandbox).sandbox, true);
-  assert.equal(readConfig({ FAREBOX_SECRET: SECRET }).sandbox, false);
+  assert.equal(readConfig(sandbox, DECLARED).house.sandbox, true);
+  assert.equal(readConfig({ FAREBOX_SECRET: SECRET }, DECLARED).house.sandbox, false);
   const theirs = { key: `0x${'2'.repeat(64)}` as const, wallet: privateKeyToAddress(`0x${'2'.repeat(64)}`) };
   const mixtures: Record<string, string> = {
     UPSTREAM_BASE_BASE_URL: 'https://mainnet.base.org',
@@ -181,4 +187,42 @@ test('nobody is paid at an account whose key stands in every manual', () => {
 test('every variable is named once and described', () => {
   assert.equal(new Set(VARIABLES.map(({ name }) => name)).size, VARIABLES.length);
   assert(VARIABLES.every(({ describe }) => describe.length > 10));
+});
+
+test('no secret is shown by whoever writes the configuration into a log', () => {
+  const key = `0x${'1'.repeat(64)}`;
+  const environment = {
+    FAREBOX_SECRET: SECRET,
+    DATABASE_URL: 'postgres://us:a-password-of-ours@db.test/fare',
+    X402_RELAYER_KEYS: key,
+    MPP_SECRET_KEY: `${SECRET}-mpp`,
+    CARD_PROVIDER_KEY: `sk_test_${'a'.repeat(24)}`,
+    CARD_WEBHOOK_SECRET: `whsec_${'b'.repeat(24)}`,
+    ADMIN_TOKENS: 'desk:a-token-of-two-dozen-characters',
+    UPSTREAM_COINGECKO_API_KEY: 'a-key-of-an-upstream',
+  };
+  const config = readConfig(environment, DECLARED);
+  const shown = [
+    JSON.stringify(config, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
+    inspect(config, { depth: 9, showHidden: true }),
+    `${config.x402.secrets} ${config.mpp.secrets} ${config.operator.secrets}`,
+    inspect(config.secrets.secrets.reveal(), { depth: 9 }),
+    JSON.stringify(config.secrets.secrets.reveal()),
+  ];
+  for (const value of [
+    'a-password-of-ours',
+    key,
+    SECRET,
+    'a'.repeat(24),
+    'b'.repeat(24),
+    'a-token',
+    'a-key-of',
+  ])
+    for (const text of shown) assert(!text.includes(value), value);
+  assert.deepEqual(config.x402.secrets.reveal().relayerKeys, [key]);
+  const secret = VARIABLES.filter((variable) => variable.secret === true).map(({ name }) => name);
+  assert.deepEqual(
+    Object.keys(environment).filter((name) => !secret.includes(name)),
+    [],
+  );
 });

@@ -37,6 +37,8 @@ export interface HouseParts {
   sandbox: boolean;
   /** Whom to believe about who is calling. */
   proxyTrust: ProxyTrust;
+  /** Requests a minute from one address. */
+  rateLimitPerAddress: number;
   logger: FastifyBaseLogger;
   nowMs(): number;
 }
@@ -64,7 +66,7 @@ export function openHouse(given: HouseParts): House & { watch(parts: readonly Pa
     }),
     addressOf: (request: FastifyRequest) => addresses.addressOf(request.raw),
     limit: (perMinute) => createRateLimit(bound(perMinute)),
-    limitByAddress: (perMinute) => createAddressLimit(bound(perMinute)),
+    limitByAddress: (perMinute = given.rateLimitPerAddress) => createAddressLimit(bound(perMinute)),
     watch: (parts) => void Object.assign(watched, ...parts.map((part) => part.watched ?? {})),
   };
 }

@@ -2,8 +2,8 @@
 import { createRequire } from 'node:module';
 import pino from 'pino';
 import { StartError } from '../../../packages/process/src/start-error.ts';
-import { createApp } from './app.ts';
-import { readConfig } from './config.ts';
+import { createApp, DECLARED } from './app.ts';
+import { databaseOf, readConfig } from './config.ts';
 import { openDatabase } from './db/open.ts';
 import { createStartPatience } from './db/start-patience.ts';
 import { databaseLost } from './http/problem.ts';
@@ -26,13 +26,14 @@ class DatabaseGone extends Error {
 const LEAVE_SILENT_WITHIN_MS = 6_000;
 
 async function main(): Promise<void> {
-  const config = readConfig(process.env);
-  const logger = pino({ level: config.logLevel, ...redaction }, pino.destination({ dest: 2, sync: false }));
+  const config = readConfig(process.env, DECLARED);
+  const { host, port, publicUrl, drainTimeoutMs, logLevel } = config.house;
+  const logger = pino({ level: logLevel, ...redaction }, pino.destination({ dest: 2, sync: false }));
   const services = await loadServices();
   const patience = createStartPatience({
     waits: (error) => logger.warn({ err: error }, 'the start waits for the database, for a minute at most'),
   });
-  const database = await openDatabase(config, {
+  const database = await openDatabase(databaseOf(config), {
     exclusive: true,
     patience,
     report({ what, pid, ...rest }) {
@@ -47,9 +48,7 @@ async function main(): Promise<void> {
   };
   const toldToStop = signalToStop();
   try {
-    const baseUrl =
-      config.publicUrl ??
-      `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}`;
+    const baseUrl = publicUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
     const app = createApp({ config, baseUrl, version, pools: database, services, logger, nowMs: Date.now });
     stop.push(() => app.close());
     const early = await Promise.race([app.prepare(patience).then(() => null), toldToStop]);
@@ -58,11 +57,9 @@ async function main(): Promise<void> {
       setTimeout(() => process.exit(1), LEAVE_SILENT_WITHIN_MS);
       return await stopAll();
     }
-    await app.http.listen({ host: config.host, port: config.port }).catch((error: NodeJS.ErrnoException) => {
+    await app.http.listen({ host, port }).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'EADDRINUSE') {
-        throw new StartError(
-          `port ${config.port} on ${config.host} is taken. Stop what listens there, or set PORT.`,
-        );
+        throw new StartError(`port ${port} on ${host} is taken. Stop what listens there, or set PORT.`);
       }
       throw error;
     });
@@ -87,7 +84,7 @@ async function main(): Promise<void> {
         'draining took too long; what is left will be released later',
       );
       process.exit(1);
-    }, config.drainTimeoutMs);
+    }, drainTimeoutMs);
     // Nothing can be settled with a database that says nothing: what is open is given back by whoever lives.
     const silent = setTimeout(() => {
       if (!database.silence.isSilent) return;

@@ -27,8 +27,8 @@ export interface House {
   addressOf(request: FastifyRequest): string;
   /** A new bound on something by any name; in this process. */
   limit(perMinute: number): RateLimit;
-  /** A new bound on something by the caller's address; in this process. */
-  limitByAddress(perMinute: number): RateLimit;
+  /** A new bound on something by the caller's address, as it is configured unless given; in this process. */
+  limitByAddress(perMinute?: number): RateLimit;
   nowMs(): number;
 }
 

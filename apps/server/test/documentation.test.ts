@@ -1,12 +1,11 @@
 /** What the documents say of commands, files, variables, metrics and error codes, held against the code. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, normalize, sep } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { SERVER } from '../../../scripts/walls.ts';
-import { VARIABLES } from '../src/config.ts';
 import { CALL_ERRORS } from '../src/discovery/call-errors.ts';
 import { createMetrics } from '../src/operations/metrics.ts';
 import { NETWORKS } from '../src/rails/x402/networks.ts';
@@ -92,23 +91,15 @@ describe('every document', () => {
   });
 });
 
+test('the table and the picture of the walls, and the table of variables, are what the code says', () => {
+  const check = spawnSync(process.execPath, [join(ROOT, 'scripts/rendered.ts'), '--check'], {
+    encoding: 'utf8',
+  });
+  assert.equal(check.status, 0, check.stdout + check.stderr);
+});
+
 describe('docs/operating.md', () => {
   const operating = () => document('docs/operating.md');
-
-  test('has the table of configuration that config.ts makes', () => {
-    const cell = (value: string | null) => (value === null || value === '' ? '' : `\`${value}\``);
-    const table = [
-      '| Variable | Default | Meaning | Secret |',
-      '|---|---|---|---|',
-      ...VARIABLES.map(
-        ({ name, fallback, describe: meaning, secret }) =>
-          `| \`${name}\` | ${cell(fallback)} | ${meaning} | ${secret === true ? 'yes' : ''} |`,
-      ),
-    ];
-    const start = operating().indexOf('| Variable |');
-    const shown = operating().slice(start).split('\n\n')[0]?.split('\n');
-    assert.deepEqual(shown, table, `Put this in place of the table:\n${table.join('\n')}\n`);
-  });
 
   test('names every metric of ours, and no other', async () => {
     const metrics = createMetrics({
@@ -370,21 +361,6 @@ describe('docs/architecture.md', () => {
         `${name}/ is not in the table of what may know what`,
       );
     }
-  });
-
-  test('has the walls between folders as they are checked', () => {
-    const named = (path: string) => (path.startsWith('/') ? path.slice(1) : path);
-    const table = [
-      '| Folder or file | May know, beside itself, npm packages and Node | Because |',
-      '|---|---|---|',
-      ...SERVER.rooms.map(({ room, knows, because }) => {
-        const known = knows?.map((path) => `\`${named(path)}\``).join(', ') ?? 'everything';
-        return `| \`${room}\` | ${known === '' ? 'nothing' : known} | ${because} |`;
-      }),
-    ];
-    const start = document('docs/architecture.md').indexOf('| Folder or file |');
-    const shown = document('docs/architecture.md').slice(start).split('\n\n')[0]?.split('\n');
-    assert.deepEqual(shown, table, `Put this in place of the table:\n${table.join('\n')}\n`);
   });
 
   test('shows how a part is added, by a change that fits and is small', () => {

@@ -1,7 +1,7 @@
 import pino from 'pino';
 import { createUpstreamSandbox } from '../../../packages/sandbox/src/upstreams/server.ts';
-import { type App, createApp } from '../src/app.ts';
-import { type Config, readConfig, upstreamBaseUrlVariable } from '../src/config.ts';
+import { type App, createApp, DECLARED } from '../src/app.ts';
+import { readConfig } from '../src/config.ts';
 import type { Pools } from '../src/db/connection.ts';
 import { createStartPatience } from '../src/db/start-patience.ts';
 import { createKeys } from '../src/keys/keys.ts';
@@ -10,6 +10,7 @@ import { createLedger } from '../src/ledger/ledger.ts';
 import { usdToMicros } from '../src/ledger/money.ts';
 import type { Service } from '../src/services/define.ts';
 import { loadServices } from '../src/services/registry.ts';
+import { upstreamBaseUrlVariable } from '../src/upstreams/declared.ts';
 import { EVM_CHAIN_NAMES } from '../src/upstreams/evm-chains.ts';
 import { UPSTREAM_NAMES, type UpstreamName } from '../src/upstreams/index.ts';
 import { watchLog } from './log-secrets.fixture.ts';
@@ -60,12 +61,12 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     log.push(line);
   };
   const logger = pino({ level: 'info' }, { write });
-  const config: Config = readConfig(environment);
+  const config = readConfig(environment, DECLARED);
   const nowMs = options.nowMs ?? Date.now;
   const services = options.services ?? (await loadServices());
   const app = createApp({
     config,
-    baseUrl: config.publicUrl ?? 'http://farebox.test',
+    baseUrl: config.house.publicUrl ?? 'http://farebox.test',
     version: '0.0.0-test',
     pools: options.pools,
     services,

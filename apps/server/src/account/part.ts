@@ -8,7 +8,6 @@ import { accountRoutes } from './routes.ts';
 /** What a key's owner sees and changes. */
 export function openAccount(
   { baseUrl, addressOf, limitByAddress, nowMs }: House,
-  { rateLimitPerAddress }: { rateLimitPerAddress: number },
   needs: { keys: Keys; ledger: Ledger; debts: Debts; autoRecharges: AutoRecharges | null },
 ): Part {
   const { keys, ledger, debts, autoRecharges } = needs;
@@ -18,7 +17,7 @@ export function openAccount(
       accountRoutes(http, {
         ...{ keys, ledger, autoRecharges, baseUrl, addressOf, nowMs },
         standing: debts.standing,
-        accountLimit: limitByAddress(rateLimitPerAddress),
+        accountLimit: limitByAddress(),
       });
     },
   };

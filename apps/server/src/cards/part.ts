@@ -1,39 +1,43 @@
+import type { Configured } from '../declared.ts';
 import type { Keys } from '../keys/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Mailer } from '../mail/mailer.ts';
 import type { House, Part } from '../part.ts';
 import type { Secrets } from '../secrets/secrets.ts';
-import { type CardParts, type Cards, openCards } from './cards.ts';
+import { type Cards, openCards } from './cards.ts';
 import { closedCardRoutes } from './closed.ts';
 import { createDebts, type Debts } from './debts.ts';
+import { CARDS } from './declared.ts';
 import { PURCHASE_REQUESTS_PER_MINUTE } from './purchase-routes.ts';
 import { CHECKOUTS_PER_MINUTE } from './routes.ts';
+
+export { CARDS };
 
 const DEBTS_AT_ONCE = 100;
 
 /**
- * Credit that is bought by card, and what accounts owe since a payment went back.
- *
- * @param settings.provider null: nothing is sold by card; debts are collected all the same
+ * Credit that is bought by card, and what accounts owe since a payment went back. Without a key for the provider nothing
+ * is sold by card; debts are collected all the same.
  */
 export function openCardMoney(
   house: House,
-  settings: { provider: CardParts['settings'] | null; rateLimitPerAddress: number },
+  { settings, secrets: ours }: Configured<typeof CARDS.variables>,
   needs: { ledger: Ledger; keys: Keys; mailer: Mailer; secrets: Secrets },
 ): Part & { cards: Cards | null; debts: Debts } {
   const { logger, metrics, nowMs, baseUrl, addressOf } = house;
   const { sql } = house.pools;
+  const { secretKey, webhookSecrets } = ours.reveal();
   const debts = createDebts(sql, { ledger: needs.ledger, keys: needs.keys, nowMs });
   const cards =
-    settings.provider === null
+    secretKey === null
       ? null
       : openCards({
           ...needs,
-          settings: settings.provider,
+          settings: { ...settings, secretKey, webhookSecrets },
           ...{ sql, debts, baseUrl, addressOf, nowMs },
           checkoutLimit: house.limitByAddress(CHECKOUTS_PER_MINUTE),
           purchaseLimit: house.limitByAddress(PURCHASE_REQUESTS_PER_MINUTE),
-          accountLimit: house.limitByAddress(settings.rateLimitPerAddress),
+          accountLimit: house.limitByAddress(),
           report(what, { id, kind, amountMicros }) {
             metrics.cardOrder(kind, what);
             const line = { what, orderId: id, kind, amountMicros: String(amountMicros) };

@@ -3,15 +3,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { runCommand } from '../../../../packages/process/src/run-command.ts';
 import { StartError } from '../../../../packages/process/src/start-error.ts';
-import { readConfig, rpcUrlsOf } from '../config.ts';
+import { DECLARED } from '../app.ts';
+import { databaseOf, readConfig } from '../config.ts';
 import { openDatabase } from '../db/open.ts';
 import type { Books } from '../ledger/books.ts';
 import { microsToUsd } from '../ledger/money.ts';
 import { type BooksVerdicts, createBooksVerdicts } from '../operator/books-verdict.ts';
 import { openMppRail } from '../rails/mpp/mpp.ts';
 import type { ChainAudit } from '../rails/x402/audit.ts';
+import { nodesOf } from '../rails/x402/networks.ts';
 import { createX402Rail } from '../rails/x402/x402.ts';
 import { createGasTanks } from '../relayer/gas-tanks.ts';
+import { upstreamsOf } from '../upstreams/declared.ts';
 
 /** For how long the proof of somebody else is waited for. */
 const PATIENCE_MS = 15 * 60_000;
@@ -19,28 +22,31 @@ const LOOK_AGAIN_MS = 500;
 
 await runCommand('npm run books [-- --json]', async () => {
   const { values } = parseArgs({ options: { json: { type: 'boolean', default: false } } });
-  const config = readConfig(process.env);
-  const database = await openDatabase(config, { exclusive: false });
+  const config = readConfig(process.env, DECLARED);
+  const { publicUrl, sandbox } = config.house;
+  const { x402: ofX402, mpp: ofMpp } = config;
+  const rpcUrls = nodesOf(upstreamsOf(config.sources));
+  const database = await openDatabase(databaseOf(config), { exclusive: false });
   try {
     const books = await proveInTurn(createBooksVerdicts(database, Date.now));
     const gas = createGasTanks({ sql: database.sql, nowMs: Date.now, report: () => {} });
     const x402 = createX402Rail(
-      { ...config.x402, rpcUrls: rpcUrlsOf(config) },
+      { ...ofX402.settings, ...ofX402.secrets.reveal(), rpcUrls },
       {
         sql: database.sql,
-        baseUrl: config.publicUrl ?? 'http://localhost',
-        secrets: config.secrets,
-        sandbox: config.sandbox,
+        baseUrl: publicUrl ?? 'http://localhost',
+        secrets: config.secrets.secrets.reveal().versions,
+        sandbox,
         gas,
         nowMs: Date.now,
         report: () => {},
       },
     );
     const evm = x402.authorizations(8453);
-    const mpp = openMppRail(config.mpp, 'localhost', {
+    const mpp = openMppRail({ ...ofMpp.settings, ...ofMpp.secrets.reveal() }, 'localhost', {
       sql: database.sql,
       evm,
-      sandbox: config.sandbox,
+      sandbox,
       gas,
       nowMs: Date.now,
       report: () => {},

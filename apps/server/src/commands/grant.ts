@@ -1,7 +1,8 @@
 /** `npm run grant`: makes a key with credit, as an operator does. The key is printed once and kept nowhere. */
 import { parseArgs } from 'node:util';
 import { runCommand, UsageError } from '../../../../packages/process/src/run-command.ts';
-import { readConfig } from '../config.ts';
+import { DECLARED } from '../app.ts';
+import { databaseOf, readConfig } from '../config.ts';
 import { openDatabase } from '../db/open.ts';
 import { createKeys } from '../keys/keys.ts';
 import { grantKey } from '../keys/trial.ts';
@@ -29,7 +30,7 @@ await runCommand('npm run grant -- --usd 200 --reason "why" [--label name] [--js
   });
   const amountMicros = amountOf(values.usd);
   if (values.reason === undefined) throw new UsageError('--reason must say why: it stands in the ledger');
-  const database = await openDatabase(readConfig(process.env), { exclusive: false });
+  const database = await openDatabase(databaseOf(readConfig(process.env, DECLARED)), { exclusive: false });
   try {
     const { sql } = database;
     const keys = createKeys(sql, Date.now);

@@ -1,24 +1,25 @@
 import { StartError } from '../../../../packages/process/src/start-error.ts';
+import type { Configured } from '../declared.ts';
 import { untilNoneIsDue } from '../jobs/schedule.ts';
 import type { Keys } from '../keys/keys.ts';
 import type { House, Part } from '../part.ts';
+import { CUSTODY } from './declared.ts';
 import { createKeyring, parseKeyEncryptionKeys } from './envelope.ts';
 import { ownerOf } from './owner.ts';
 import { custodyRoutes, RECORDED_REFUSALS_PER_MINUTE, WALLET_REQUESTS_PER_MINUTE } from './routes.ts';
 import { createWallets } from './wallets.ts';
 
+export { CUSTODY };
+
 const REWRAPPED_AT_ONCE = 100;
 
-/**
- * Wallets that are kept for agents.
- *
- * @param encryptionKeys in hex: the first encrypts, all decrypt; none: nothing of it is there
- */
+/** Wallets that are kept for agents. Without a key to encrypt them under nothing of it is there. */
 export function openCustody(
   house: House,
-  { encryptionKeys }: { encryptionKeys: readonly string[] },
+  { secrets }: Configured<typeof CUSTODY.variables>,
   { keys }: { keys: Keys },
 ): Part {
+  const { encryptionKeys } = secrets.reveal();
   if (encryptionKeys.length === 0) return { name: 'custody' };
   const wallets = createWallets(house.pools.sql, {
     keyring: createKeyring(parseKeyEncryptionKeys(encryptionKeys.join(','))),

@@ -1,4 +1,5 @@
 import type { House, Part } from '../part.ts';
+import { SOURCES, upstreamsOf } from '../upstreams/declared.ts';
 import type { UpstreamConfig, UpstreamHealth } from '../upstreams/http.ts';
 import {
   type ConnectedUpstreams,
@@ -7,6 +8,8 @@ import {
   type UpstreamName,
 } from '../upstreams/index.ts';
 import { createDataLists, type DataLists } from './data-lists.ts';
+
+export { SOURCES, upstreamsOf };
 
 /** The outside's data: sources that are asked with a call, and lists that are fetched by a job. */
 export function openSources(

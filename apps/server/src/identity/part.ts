@@ -1,13 +1,17 @@
 import { connectRpc } from '../chain-rpc/json-rpc.ts';
 import { ownerOf } from '../custody/owner.ts';
+import type { Configured } from '../declared.ts';
 import type { House, Part } from '../part.ts';
 import { evmGas } from '../relayer/evm-gas.ts';
 import type { GasTanks } from '../relayer/gas-tanks.ts';
 import { createRelayer } from '../relayer/relayer.ts';
 import { senderOf } from '../relayer/sender.ts';
 import { addressOf } from '../relayer/sign.ts';
+import { IDENTITY } from './declared.ts';
 import { createRegistrar } from './registrar.ts';
 import { ERC8004_IDENTITY_REGISTRY } from './registry-abi.ts';
+
+export { IDENTITY };
 
 /** Base: where the registry is. */
 const CHAIN_ID = 8453;
@@ -18,15 +22,16 @@ const REGISTRATION_GAS = 3_500_000n;
 const LEAST_REGISTRATIONS = 3n;
 
 /**
- * Who registers ERC-8004 identities on Base.
+ * Who registers ERC-8004 identities on Base. Without a key that pays the gas nothing of it is there.
  *
- * @param settings.privateKey pays the gas; null, as an unknown node: nothing of it is there
+ * @param needs.rpcUrl the node of Base; null: nothing of it is there either
  */
 export function openIdentity(
   house: House,
-  { rpcUrl, privateKey }: { rpcUrl: string | null; privateKey: `0x${string}` | null },
-  { gas }: { gas: GasTanks },
+  { secrets }: Configured<typeof IDENTITY.variables>,
+  { gas, rpcUrl }: { gas: GasTanks; rpcUrl: string | null },
 ): Part {
+  const { registrarKey: privateKey } = secrets.reveal();
   if (rpcUrl === null || privateKey === null) return { name: 'identity' };
   const { nowMs } = house;
   const { sql } = house.pools;

@@ -1,10 +1,14 @@
+import type { Configured } from '../declared.ts';
 import { untilNoneIsDue } from '../jobs/schedule.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { House, Part } from '../part.ts';
 import type { Secrets } from '../secrets/secrets.ts';
+import { KEYS } from './declared.ts';
 import { createKeys, type Keys } from './keys.ts';
 import { createTrials, type Trials } from './trial.ts';
 import { CLAIMS_PER_MINUTE, trialRoutes } from './trial-routes.ts';
+
+export { KEYS };
 
 const TRIALS_CLOSED_AT_ONCE = 500;
 const CAPS_RELEASED_AT_ONCE = 500;
@@ -12,19 +16,19 @@ const CAPS_RELEASED_AT_ONCE = 500;
 /** API keys, and the credit that newcomers get to try things with. */
 export function openKeys(
   house: House,
-  settings: {
-    /** Null: there is no such bound. */
-    trialBudgetMicrosPerDay: bigint | null;
-    trialAllowInternal: boolean;
+  { settings }: Configured<typeof KEYS.variables>,
+  needs: {
+    ledger: Ledger;
+    secrets: Secrets;
     /** How many services there are, for the answer that hands out a key. */
     servicesAvailable: number;
   },
-  { ledger, secrets }: { ledger: Ledger; secrets: Secrets },
 ): Part & { keys: Keys; trials: Trials } {
   const { nowMs, baseUrl, addressOf } = house;
   const { sql } = house.pools;
   const keys = createKeys(sql, nowMs);
-  const { trialBudgetMicrosPerDay: budgetMicrosPerDay, trialAllowInternal, servicesAvailable } = settings;
+  const { ledger, secrets, servicesAvailable } = needs;
+  const { trialBudgetMicrosPerDay: budgetMicrosPerDay, trialAllowInternal } = settings;
   const trials = createTrials(sql, { keys, ledger, secrets, nowMs, budgetMicrosPerDay });
   return {
     name: 'keys',

@@ -14,7 +14,6 @@ import { legacyRoutes } from './routes.ts';
 /** The older family of addresses: the same services under their older names, for keys alone. */
 export function openLegacy(
   house: House,
-  { rateLimitPerAddress }: { rateLimitPerAddress: number },
   needs: {
     services: readonly Service[];
     sales: Sales;
@@ -57,7 +56,7 @@ export function openLegacy(
         ...{ endpoints, paidCall, freeCall, baseUrl, walletsPay, addressOf, nowMs },
         checkout: checkout === null ? null : legacyCheckoutOf(checkout),
         checkoutLimit: house.limitByAddress(CHECKOUTS_PER_MINUTE),
-        accountLimit: house.limitByAddress(rateLimitPerAddress),
+        accountLimit: house.limitByAddress(),
       });
     },
   };

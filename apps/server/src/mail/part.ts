@@ -1,16 +1,22 @@
+import type { Configured } from '../declared.ts';
 import { untilNoneIsDue } from '../jobs/schedule.ts';
 import type { House, Part } from '../part.ts';
+import { MAIL } from './declared.ts';
 import { createMailer, MAILS_AT_ONCE, MAILS_FORGOTTEN_AT_ONCE, type Mailer } from './mailer.ts';
+
+export { MAIL };
 
 const TIMEOUT_MS = 20_000;
 
-/** Mail to owners. @param smtp null: what is written stays unsent, and no part writes any */
+/** Mail to owners. Without a mail server what is written stays unsent, and no part writes any. */
 export function openMail(
   { pools, logger, metrics, nowMs }: House,
-  smtp: { smtpUrl: string; from: string } | null,
+  { settings, secrets }: Configured<typeof MAIL.variables>,
 ): Part & { mailer: Mailer } {
+  const { from } = settings;
+  const { smtpUrl } = secrets.reveal();
   const mailer = createMailer(pools.sql, {
-    smtp: smtp === null ? null : { ...smtp, timeoutMs: TIMEOUT_MS },
+    smtp: smtpUrl === null || from === null ? null : { smtpUrl, from, timeoutMs: TIMEOUT_MS },
     nowMs,
     report({ outcome, ...line }) {
       metrics.mail(outcome);

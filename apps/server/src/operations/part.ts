@@ -1,6 +1,10 @@
+import type { Configured } from '../declared.ts';
 import type { House, Part } from '../part.ts';
+import { OPERATIONS } from './declared.ts';
 import { createProbe } from './probe.ts';
 import { operationsRoutes } from './routes.ts';
+
+export { OPERATIONS };
 
 /** Within a second, with what the answer itself takes. */
 const READY_WITHIN_MS = 800;
@@ -8,10 +12,11 @@ const READY_WITHIN_MS = 800;
 /** What a load balancer and a Prometheus ask. @param parts all of them: each may say that it is not ready */
 export function openOperations(
   house: House,
-  { metricsToken }: { metricsToken: string | null },
+  { secrets }: Configured<typeof OPERATIONS.variables>,
   { parts }: { parts(): readonly Part[] },
 ): Part {
   const { pools, metrics, version, logger, addressOf } = house;
+  const { metricsToken } = secrets.reveal();
   let draining = false;
   const databaseAnswers = createProbe(() => pools.sql`select 1`, READY_WITHIN_MS);
   pools.silence.onChange((silent) => {

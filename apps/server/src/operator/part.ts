@@ -1,24 +1,34 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Configured } from '../declared.ts';
 import type { House, Part } from '../part.ts';
-import type { OperatorToken } from './credentials.ts';
 import { REFUSALS_PER_MINUTE } from './credentials.ts';
+import { OPERATOR } from './declared.ts';
 import { type OperatorParts, openOperatorDoor } from './operator.ts';
 
-/** What an operator sees and does. @param settings.tokens none: there is neither page nor job */
+export { OPERATOR };
+
+/** What an operator sees and does. Without a token there is neither page nor job. */
 export function openOperator(
   house: House,
-  settings: { tokens: readonly OperatorToken[]; trialBudgetMicrosPerDay: bigint | null },
+  { secrets }: Configured<typeof OPERATOR.variables>,
   needs: Pick<
     OperatorParts,
-    'ledger' | 'keys' | 'cards' | 'collectDebts' | 'creditServices' | 'upstreamHealth' | 'dataLists' | 'gas'
+    | 'ledger'
+    | 'keys'
+    | 'cards'
+    | 'collectDebts'
+    | 'creditServices'
+    | 'trialBudgetMicrosPerDay'
+    | 'upstreamHealth'
+    | 'dataLists'
+    | 'gas'
   > & { sendPage(request: FastifyRequest, reply: FastifyReply): FastifyReply },
 ): Part {
   const { pools, logger, addressOf, nowMs } = house;
-  const operator = openOperatorDoor(settings.tokens, {
+  const operator = openOperatorDoor(secrets.reveal().tokens, {
     ...needs,
     sql: pools.sql,
     patient: pools.patient,
-    trialBudgetMicrosPerDay: settings.trialBudgetMicrosPerDay,
     refusalLimit: house.limitByAddress(REFUSALS_PER_MINUTE),
     explainAddress: (request) => house.addresses.explain(request.raw),
     ...{ addressOf, logger, nowMs },

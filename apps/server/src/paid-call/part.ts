@@ -7,6 +7,7 @@ import { type Availability, availabilityOf } from '../services/registry.ts';
 import type { ConnectedUpstreams } from '../upstreams/index.ts';
 import { type CallStore, createCallStore } from './calls.ts';
 import { makeChallenge } from './challenge.ts';
+import { PAID_CALL } from './declared.ts';
 import { doorOf, x402Door } from './door.ts';
 import { createSettlementFinisher, type SettlementFinisher } from './finish-settlements.ts';
 import { PaidCall, type PaidCallParts } from './paid-call.ts';
@@ -16,6 +17,8 @@ import { paidCallRoutes } from './routes.ts';
 import type { AnswerSeal } from './sealed-answer.ts';
 import { createSettlementStore, type SettlementStore } from './settlements.ts';
 import { createUndeliveredCalls } from './undelivered.ts';
+
+export { PAID_CALL };
 
 const MAX_ANSWER_BYTES = 1_000_000;
 const DAY_MS = 86_400_000;
@@ -40,7 +43,6 @@ interface SalesSettings {
   answerTtlMs: number;
   refundAfterMs: number;
   reconcileIntervalMs: number;
-  rateLimitPerAddress: number;
   rateLimitPerKey: number;
   maxConcurrentCalls: number;
   maxConcurrentCallsPerKey: number;
@@ -163,7 +165,7 @@ function shareWithDoors(
         [Name in keyof Capabilities]: Capabilities[Name] | undefined;
       },
     upstreams: upstreams.apis,
-    addressLimit: house.limitByAddress(settings.rateLimitPerAddress),
+    addressLimit: house.limitByAddress(),
     payerLimit: house.limit(settings.rateLimitPerKey),
     maxConcurrent: settings.maxConcurrentCalls,
     maxConcurrentPerPayer: settings.maxConcurrentCallsPerKey,

@@ -1,6 +1,9 @@
+import type { Configured } from '../declared.ts';
 import type { House, Part } from '../part.ts';
+import { SECRETS } from './declared.ts';
 import { createSecretRegister, SECRET_NOTED_EVERY_MS } from './register.ts';
-import type { Secrets } from './secrets.ts';
+
+export { SECRETS };
 
 /**
  * Sees that no version of the secret is taken away that something still needs.
@@ -9,11 +12,11 @@ import type { Secrets } from './secrets.ts';
  */
 export function openSecretRegister(
   { pools, nowMs }: House,
-  { secrets, lostIds }: { secrets: Secrets; lostIds: readonly string[] },
+  { settings, secrets }: Configured<typeof SECRETS.variables>,
   { open }: { open(callId: string, body: string): string },
 ): Part {
   const register = createSecretRegister(pools, {
-    ...{ secrets, lostIds, nowMs },
+    ...{ secrets: secrets.reveal().versions, lostIds: settings.lostIds, nowMs },
     canOpen(callId, body) {
       try {
         open(callId, body);

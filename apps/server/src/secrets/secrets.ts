@@ -22,11 +22,24 @@ export interface Secrets {
  * @throws when there is none, or one stands there twice
  */
 export function secretsOf(values: readonly string[]): Secrets {
-  const all = values.map((value) => ({ id: idOf(value), value }));
+  const all = values.map((value) => new Version(value));
   const [current] = all;
   if (current === undefined) throw new Error('a server needs a secret');
   if (new Set(values).size < values.length) throw new Error('a secret stands twice');
   return { current, all };
+}
+
+/** Shows its id alone, to whoever writes it into a log. */
+class Version implements Secret {
+  readonly id: string;
+  readonly #value: string;
+  constructor(value: string) {
+    this.id = idOf(value);
+    this.#value = value;
+  }
+  get value(): string {
+    return this.#value;
+  }
 }
 
 function idOf(value: string): string {

@@ -23,7 +23,7 @@ const NO_CHAIN: Availability = {
 /** Credit for USDC: a door of its own to the paid call, for x402 alone. */
 export function openTopup(
   house: House,
-  settings: { rateLimitPerAddress: number; reconcileIntervalMs: number },
+  settings: { reconcileIntervalMs: number },
   needs: {
     ledger: Ledger;
     keys: Keys;
@@ -55,7 +55,7 @@ export function openTopup(
   return {
     name: 'topup',
     routes(http) {
-      const addressLimit = house.limitByAddress(settings.rateLimitPerAddress);
+      const addressLimit = house.limitByAddress();
       topupRoutes(http, { sold, paidCall, keys, addressLimit, addressOf, nowMs });
     },
     jobs: [

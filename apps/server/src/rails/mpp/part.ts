@@ -1,12 +1,16 @@
+import type { Configured } from '../../declared.ts';
 import { type Sales, servicesDoor } from '../../paid-call/part.ts';
 import type { Rail } from '../../paid-call/rail.ts';
 import type { House, Part } from '../../part.ts';
 import type { GasTanks } from '../../relayer/gas-tanks.ts';
 import type { Service } from '../../services/define.ts';
 import type { X402Rail } from '../x402/x402.ts';
+import { MPP } from './declared.ts';
 import { mppDoor } from './door.ts';
 import { type MppRail, openMppRail } from './mpp.ts';
 import { mppAtTheWrongDoor } from './wrong-door.ts';
+
+export { MPP };
 
 /** Base: where the method evm settles. */
 const CHAIN_ID = 8453;
@@ -14,7 +18,7 @@ const CHAIN_ID = 8453;
 /** Paying by the Machine Payments Protocol; `mpp` is null where it is off. */
 export function openMpp(
   { pools, baseUrl, sandbox, metrics, nowMs }: House,
-  settings: Parameters<typeof openMppRail>[0],
+  { settings, secrets }: Configured<typeof MPP.variables>,
   { x402, gas, services }: { x402: X402Rail; gas: GasTanks; services: readonly Service[] },
 ): Part & {
   mpp: MppRail | null;
@@ -23,7 +27,7 @@ export function openMpp(
   /** What other doors say to its credentials. */
   elsewhere: readonly Rail[];
 } {
-  const mpp = openMppRail(settings, new URL(baseUrl).hostname, {
+  const mpp = openMppRail({ ...settings, ...secrets.reveal() }, new URL(baseUrl).hostname, {
     sql: pools.sql,
     evm: x402.authorizations(CHAIN_ID),
     ...{ gas, sandbox, nowMs },

@@ -105,5 +105,14 @@ export const NETWORKS = [
 
 export type NetworkName = (typeof NETWORKS)[number]['name'];
 export const NETWORK_NAMES: readonly NetworkName[] = NETWORKS.map(({ name }) => name);
+
+/** The nodes of the chains that payments settle on: those that services read too. Null: not configured. */
+export function nodesOf(
+  upstreams: Readonly<Record<NetworkName, { baseUrl: string | null }>>,
+): Record<NetworkName, string | null> {
+  const nodes = NETWORK_NAMES.map((name) => [name, upstreams[name].baseUrl] as const);
+  return Object.fromEntries(nodes) as Record<NetworkName, string | null>;
+}
+
 /** Every asset above counts millionths of a dollar: its base unit is one micro-USD. */
 export const ASSET_DECIMALS = 6;

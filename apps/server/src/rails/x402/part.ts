@@ -1,24 +1,31 @@
+import type { Configured } from '../../declared.ts';
 import type { SettlementStore } from '../../paid-call/settlements.ts';
 import type { House, Part } from '../../part.ts';
 import type { GasTanks } from '../../relayer/gas-tanks.ts';
 import type { Secrets } from '../../secrets/secrets.ts';
-import { ASSET_DECIMALS } from './networks.ts';
+import { X402 } from './declared.ts';
+import { ASSET_DECIMALS, nodesOf } from './networks.ts';
 import { receiptRoutes } from './routes.ts';
-import { createX402Rail, type X402Config, type X402Rail } from './x402.ts';
+import { createX402Rail, type X402Rail } from './x402.ts';
+
+export { X402 };
 
 const FACILITATORS_ASKED_EVERY_MS = 30_000;
 
 /** Paying from a wallet by x402. */
 export function openX402(
   { pools, baseUrl, sandbox, metrics, nowMs }: House,
-  settings: X402Config,
-  { secrets, gas }: { secrets: Secrets; gas: GasTanks },
+  { settings, secrets }: Configured<typeof X402.variables>,
+  needs: { upstreams: Parameters<typeof nodesOf>[0]; secrets: Secrets; gas: GasTanks },
 ): Part & { x402: X402Rail } {
-  const x402 = createX402Rail(settings, {
-    sql: pools.sql,
-    ...{ baseUrl, secrets, gas, sandbox, nowMs },
-    report: (network, step, outcome) => metrics.settlement(network, step, outcome),
-  });
+  const x402 = createX402Rail(
+    { ...settings, ...secrets.reveal(), rpcUrls: nodesOf(needs.upstreams) },
+    {
+      sql: pools.sql,
+      ...{ baseUrl, secrets: needs.secrets, gas: needs.gas, sandbox, nowMs },
+      report: (network, step, outcome) => metrics.settlement(network, step, outcome),
+    },
+  );
   return {
     name: 'x402',
     x402,
@@ -35,13 +42,12 @@ export function openX402(
 /** What became of payments on chains, for whoever has a call's id. */
 export function openReceipts(
   { addressOf, limitByAddress }: House,
-  { rateLimitPerAddress }: { rateLimitPerAddress: number },
   { settlements }: { settlements: SettlementStore },
 ): Part {
   return {
     name: 'receipts',
     routes(http) {
-      receiptRoutes(http, { settlements, accountLimit: limitByAddress(rateLimitPerAddress), addressOf });
+      receiptRoutes(http, { settlements, accountLimit: limitByAddress(), addressOf });
     },
   };
 }

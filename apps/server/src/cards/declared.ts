@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { declare, list, url, whole } from '../declared.ts';
+
+export const CARDS = declare({
+  name: 'cards',
+  variables: {
+    url: {
+      name: 'CARD_PROVIDER_URL',
+      describe: 'The card provider’s API',
+      shape: url,
+      fallback: 'https://api.stripe.com',
+    },
+    /** Null: nothing is sold by card. */
+    secretKey: {
+      name: 'CARD_PROVIDER_KEY',
+      describe: 'Secret key at the card provider. Without it nothing is sold by card',
+      shape: z
+        .string()
+        .regex(/^(sk|rk)_(test|live)_\w{8,250}$/, 'must be a secret or restricted key: sk_… or rk_…'),
+      fallback: null,
+      secret: true,
+    },
+    webhookSecrets: {
+      name: 'CARD_WEBHOOK_SECRET',
+      describe:
+        'Secrets that the card provider signs its messages to `/api/m2m/credits/webhook` with, comma-separated: two while one is replaced',
+      shape: list(z.string().regex(/^whsec_\S{8,250}$/, 'must be webhook secrets: whsec_…')),
+      fallback: '',
+      secret: true,
+    },
+    rechargesPerDay: {
+      name: 'RECHARGE_MAX_PER_DAY',
+      describe: 'How often a kept card may be charged in 24 hours',
+      shape: whole(1, 50),
+      fallback: '3',
+    },
+  },
+  problems({ secretKey, webhookSecrets }, { production }) {
+    if (typeof secretKey !== 'string') return [];
+    return [
+      ...(webhookSecrets?.length === 0 ? ['CARD_WEBHOOK_SECRET: must be set with CARD_PROVIDER_KEY'] : []),
+      ...(production && /_test_/.test(secretKey)
+        ? ['CARD_PROVIDER_KEY: is a test key, which cannot serve in production']
+        : []),
+    ];
+  },
+  money: ({ secretKey }) => ({ cardKey: secretKey }),
+});

@@ -1,0 +1,17 @@
+import { z } from 'zod';
+import { declare, list } from '../declared.ts';
+
+export const CUSTODY = declare({
+  name: 'custody',
+  variables: {
+    /** In hex: the first encrypts, all decrypt. */
+    encryptionKeys: {
+      name: 'WALLET_ENCRYPTION_KEY',
+      describe:
+        'Keys that managed wallets are encrypted under, 64 hex digits each, comma-separated: the first encrypts, all decrypt',
+      shape: list(z.string().regex(/^[0-9a-fA-F]{64}$/, 'must be keys of 64 hex digits each')),
+      fallback: '',
+      secret: true,
+    },
+  },
+});

@@ -1,0 +1,28 @@
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { declare, whole } from '../declared.ts';
+
+export const DATABASE = declare({
+  name: 'database',
+  variables: {
+    dataDir: {
+      name: 'FAREBOX_DATA_DIR',
+      describe: 'Folder for everything that must outlive a restart',
+      shape: z.string().transform((value) => resolve(value)),
+      fallback: '.farebox',
+    },
+    databaseUrl: {
+      name: 'DATABASE_URL',
+      describe: 'PostgreSQL 15 or newer; without it one is started below `FAREBOX_DATA_DIR`',
+      shape: z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgres://'),
+      fallback: null,
+      secret: true,
+    },
+    databaseMaxConnections: {
+      name: 'DATABASE_MAX_CONNECTIONS',
+      describe: 'Connections this process may open',
+      shape: whole(2, 200),
+      fallback: '10',
+    },
+  },
+});

@@ -1,0 +1,122 @@
+/**
+ * What is known of a part before it is opened. What it is configured by it says beside itself; `config.ts` joins that,
+ * checks it at the start and hands each part its own: settings, and apart from them its secrets, which no log shows.
+ */
+import { inspect } from 'node:util';
+import { z } from 'zod';
+import type { MoneyParts } from './world.ts';
+
+export interface Variable<Output = unknown> {
+  /** In the environment. */
+  name: string;
+  describe: string;
+  /** Turns the text into the setting. What it refuses is told under the variable's name, and the text is not repeated. */
+  shape: z.ZodType<Output, string>;
+  /** What holds when it is not set, as it would be written; null: nothing. */
+  fallback: string | null;
+  /** Without a value nothing starts. */
+  required?: true;
+  secret?: true;
+}
+
+/** Under the names that the part itself has for them. */
+export type Variables = Readonly<Record<string, Variable>>;
+
+type ValueOf<V extends Variable> =
+  | z.output<V['shape']>
+  | (V extends { fallback: string } | { required: true } ? never : null);
+export type ValuesOf<V extends Variables> = { readonly [Key in keyof V]: ValueOf<V[Key]> };
+type SettingsOf<V extends Variables> = {
+  readonly [Key in keyof V as V[Key] extends { secret: true } ? never : Key]: ValueOf<V[Key]>;
+};
+type SecretsOf<V extends Variables> = {
+  readonly [Key in keyof V as V[Key] extends { secret: true } ? Key : never]: ValueOf<V[Key]>;
+};
+
+/** What a part is handed of its configuration. */
+export interface Configured<V extends Variables> {
+  readonly settings: SettingsOf<V>;
+  readonly secrets: Sealed<SecretsOf<V>>;
+}
+
+/** What is known of a part before it is opened. */
+export interface Declared<V extends Variables = Variables> {
+  /** The part's, and that of its place in the configuration. */
+  name: string;
+  variables: V;
+  /**
+   * What is wrong with the values together, a line each that begins with a variable's name.
+   *
+   * @param values undefined: wrong in itself, and reported
+   */
+  problems?(values: Partial<ValuesOf<V>>, about: Surroundings): string[];
+  /** What of it money comes from, goes to or is moved by. Asked once nothing else is wrong. */
+  money?(values: ValuesOf<V>, about: Surroundings): Partial<MoneyParts>;
+}
+
+export interface Surroundings {
+  production: boolean;
+  /** What another part's variable is, by its name in the environment; undefined: wrong, or there is none. */
+  other(name: string): unknown;
+}
+
+/** A declaration with its own types kept, so that what is read has the types of its shapes. */
+export function declare<const Name extends string, const V extends Variables>(
+  declared: Omit<Declared<V>, 'name'> & { name: Name },
+): Omit<Declared<V>, 'name'> & { name: Name } {
+  return declared;
+}
+
+/** Values that nobody shows by accident: neither JSON, nor a log, nor an inspector, nor a text that they are put into. */
+export class Sealed<Values extends object> {
+  readonly #values: Values;
+  constructor(values: Values) {
+    this.#values = values;
+  }
+  /** For whoever is about to use them, and hands them to nobody. */
+  reveal(): Values {
+    return this.#values;
+  }
+  toJSON(): string {
+    return '[sealed]';
+  }
+  toString(): string {
+    return '[sealed]';
+  }
+  [inspect.custom](): string {
+    return '[sealed]';
+  }
+}
+
+export const whole = (minimum: number, maximum: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, 'must be a whole number')
+    .transform(Number)
+    .pipe(z.number().min(minimum).max(maximum));
+export const flag = z.enum(['true', 'false']).transform((value) => value === 'true');
+/** Comma-separated; empty entries are left out. */
+export const list = <Output>(entry: z.ZodType<Output, string>) =>
+  z
+    .string()
+    .transform((value) =>
+      value
+        .split(',')
+        .map((each) => each.trim())
+        .filter((each) => each !== ''),
+    )
+    .pipe(z.array(entry).max(20));
+export const evmAddress = z
+  .string()
+  .regex(/^0x[0-9a-fA-F]{40}$/, 'must be an address: 0x and 40 hex digits')
+  .transform((value) => value as `0x${string}`);
+export const privateKey = z
+  .string()
+  .regex(/^0x[0-9a-fA-F]{64}$/, 'must be private keys: 0x and 64 hex digits each')
+  .transform((value) => value as `0x${string}`);
+export const url = z.url({ protocol: /^https?$/ }).transform((value) => value.replace(/\/$/, ''));
+
+/** Whether it has too few different characters to be drawn at random. */
+export function isTooRegular(secret: string, leastCharacters: number): boolean {
+  return new Set(secret).size < leastCharacters;
+}

@@ -1,0 +1,25 @@
+import { declare, privateKey } from '../declared.ts';
+import { upstreamBaseUrlVariable } from '../upstreams/declared.ts';
+
+const NODE = upstreamBaseUrlVariable('base');
+
+export const IDENTITY = declare({
+  name: 'identity',
+  variables: {
+    /** Pays the gas. */
+    registrarKey: {
+      name: 'IDENTITY_REGISTRAR_KEY',
+      describe: 'Private key that registers ERC-8004 identities on Base; it needs gas',
+      shape: privateKey,
+      fallback: null,
+      secret: true,
+    },
+  },
+  money: ({ registrarKey }, { other }) =>
+    registrarKey === null
+      ? {}
+      : {
+          urls: [{ variable: NODE, url: String(other(NODE) ?? '') }],
+          evmKeys: [{ variable: 'IDENTITY_REGISTRAR_KEY', keys: [registrarKey] }],
+        },
+});

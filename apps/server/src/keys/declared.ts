@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { declare, flag } from '../declared.ts';
+import { usdToMicros } from '../ledger/money.ts';
+
+export const KEYS = declare({
+  name: 'keys',
+  variables: {
+    trialAllowInternal: {
+      name: 'TRIAL_ALLOW_INTERNAL',
+      describe: 'Whether callers from internal addresses may take a trial',
+      shape: flag,
+      fallback: 'false',
+    },
+    /** Null: there is no such bound. */
+    trialBudgetMicrosPerDay: {
+      name: 'TRIAL_BUDGET_USD_PER_DAY',
+      describe:
+        'How much credit trials may give in a day (UTC), over all replicas; `none`: any. `npm start` sets `none`',
+      shape: z.string().transform((value, context) => {
+        if (value === 'none') return null;
+        try {
+          const micros = usdToMicros(value);
+          if (micros >= 0n) return micros;
+        } catch {
+          // said below
+        }
+        context.addIssue({ code: 'custom', message: 'must be an amount in USD, or none' });
+        return z.NEVER;
+      }),
+      fallback: '100',
+    },
+  },
+  problems: ({ trialAllowInternal }, { production }) =>
+    production && trialAllowInternal === true ? ['TRIAL_ALLOW_INTERNAL: must not be true in production'] : [],
+});

@@ -1,0 +1,25 @@
+import { z } from 'zod';
+import { declare } from '../declared.ts';
+
+export const MAIL = declare({
+  name: 'mail',
+  variables: {
+    /** Null: no mail is sent. */
+    smtpUrl: {
+      name: 'SMTP_URL',
+      describe:
+        'Mail server, such as `smtp://user:password@host:587` or `smtps://…`. Without it no mail is sent',
+      shape: z.url({ protocol: /^smtps?$/ }),
+      fallback: null,
+      secret: true,
+    },
+    from: {
+      name: 'MAIL_FROM',
+      describe: 'The address that mail comes from. Required with `SMTP_URL`',
+      shape: z.email(),
+      fallback: null,
+    },
+  },
+  problems: ({ smtpUrl, from }) =>
+    typeof smtpUrl === 'string' && from === null ? ['MAIL_FROM: must be set with SMTP_URL'] : [],
+});

@@ -1,0 +1,15 @@
+import { z } from 'zod';
+import { declare } from '../declared.ts';
+
+export const OPERATIONS = declare({
+  name: 'operations',
+  variables: {
+    metricsToken: {
+      name: 'METRICS_TOKEN',
+      describe: 'Bearer token for `/metrics`. Without it only internal addresses may read them',
+      shape: z.string().min(16, 'must have at least 16 characters'),
+      fallback: null,
+      secret: true,
+    },
+  },
+});

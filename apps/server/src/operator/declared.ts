@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import { declare, isTooRegular, list } from '../declared.ts';
+
+export const OPERATOR = declare({
+  name: 'operator',
+  variables: {
+    tokens: {
+      name: 'ADMIN_TOKENS',
+      describe:
+        'Who may open `/admin`: `name:token`, comma-separated, each token at least 24 characters. Empty: there is no such page',
+      shape: list(
+        z
+          .string()
+          .regex(
+            /^[\w.@-]{1,60}:[\x21-\x7e]{24,200}$/,
+            'must be name:token, each token at least 24 characters',
+          )
+          .transform((value) => {
+            const at = value.indexOf(':');
+            return { name: value.slice(0, at), token: value.slice(at + 1) };
+          }),
+      ),
+      fallback: '',
+      secret: true,
+    },
+  },
+  problems({ tokens = [] }, { production }) {
+    return [
+      // A right token is let in however many wrong ones came before, so it must be none that can be guessed.
+      ...(production && tokens.some(({ token }) => isTooRegular(token, 8))
+        ? ['ADMIN_TOKENS: a token is too regular to be a secret']
+        : []),
+      ...(new Set(tokens.map(({ name }) => name)).size < tokens.length
+        ? ['ADMIN_TOKENS: must name everybody once']
+        : []),
+    ];
+  },
+});

@@ -1,0 +1,45 @@
+import { declare, whole } from '../declared.ts';
+
+const HOUR_MS = 3_600_000;
+
+export const PAID_CALL = declare({
+  name: 'paidCall',
+  variables: {
+    rateLimitPerKey: {
+      name: 'RATE_LIMIT_PER_KEY',
+      describe: 'Paid requests a minute with one key, per process',
+      shape: whole(1, 100_000_000),
+      fallback: '1000',
+    },
+    maxConcurrentCalls: {
+      name: 'MAX_CONCURRENT_CALLS',
+      describe: 'Paid calls running at once, per process',
+      shape: whole(1, 100_000),
+      fallback: '1000',
+    },
+    maxConcurrentCallsPerKey: {
+      name: 'MAX_CONCURRENT_CALLS_PER_KEY',
+      describe: 'Paid calls of one key running at once, per process',
+      shape: whole(1, 100_000),
+      fallback: '100',
+    },
+    answerTtlMs: {
+      name: 'ANSWER_TTL_HOURS',
+      describe: 'How long a bought answer can be asked for again',
+      shape: whole(24, 24 * 30).transform((hours) => hours * HOUR_MS),
+      fallback: '48',
+    },
+    refundAfterMs: {
+      name: 'X402_REFUND_AFTER_SECONDS',
+      describe: 'How long a paid call that failed may be tried again before its price is sent back',
+      shape: whole(30, 86_400).transform((seconds) => seconds * 1_000),
+      fallback: '600',
+    },
+    reconcileIntervalMs: {
+      name: 'RECONCILE_INTERVAL_MS',
+      describe: 'How often unfinished calls are looked for',
+      shape: whole(100, 600_000),
+      fallback: '5000',
+    },
+  },
+});

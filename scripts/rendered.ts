@@ -1,0 +1,59 @@
+/**
+ * What stands in the documents as the code has it: the table and the picture of the walls, and the table of variables.
+ * `npm run format` writes it; the test of the documents runs it with `--check`, which writes nothing and ends with 1 when
+ * something is not as it would be written.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DECLARED } from '../apps/server/src/app.ts';
+import { variablesOf } from '../apps/server/src/config.ts';
+import { housePicture } from './house-picture.ts';
+import { SERVER } from './walls.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+
+function walls(): string[] {
+  const named = (path: string) => (path.startsWith('/') ? path.slice(1) : path);
+  return [
+    '| Folder or file | May know, beside itself, npm packages and Node | Because |',
+    '|---|---|---|',
+    ...SERVER.rooms.map(({ room, knows, because }) => {
+      const known = knows?.map((path) => `\`${named(path)}\``).join(', ') ?? 'everything';
+      return `| \`${room}\` | ${known === '' ? 'nothing' : known} | ${because} |`;
+    }),
+  ];
+}
+
+function variables(): string[] {
+  const cell = (value: string | null) => (value === null || value === '' ? '' : `\`${value}\``);
+  return [
+    '| Variable | Default | Meaning | Secret |',
+    '|---|---|---|---|',
+    ...variablesOf(DECLARED).map(
+      ({ name, fallback, describe, secret }) =>
+        `| \`${name}\` | ${cell(fallback)} | ${describe} | ${secret === true ? 'yes' : ''} |`,
+    ),
+  ];
+}
+
+/** A document with a table of ours in place of the one with the same head. */
+function withTable(path: string, rows: readonly string[]): { path: string; text: string } {
+  const text = readFileSync(join(ROOT, path), 'utf8');
+  const start = text.indexOf(`\n${rows[0]}\n`) + 1;
+  const end = text.indexOf('\n\n', start);
+  if (start === 0 || end < 0) throw new Error(`${path} has no table that begins with ${rows[0]}`);
+  return { path, text: text.slice(0, start) + rows.join('\n') + text.slice(end) };
+}
+
+const rendered = [
+  withTable('docs/architecture.md', walls()),
+  withTable('docs/operating.md', variables()),
+  { path: 'docs/images/house.svg', text: housePicture(SERVER) },
+];
+const stale = rendered.filter(({ path, text }) => readFileSync(join(ROOT, path), 'utf8') !== text);
+if (process.argv.includes('--check')) {
+  for (const { path } of stale) process.stdout.write(`${path} is not what the code says: npm run format\n`);
+  process.exitCode = stale.length === 0 ? 0 : 1;
+} else {
+  for (const { path, text } of stale) writeFileSync(join(ROOT, path), text);
+}
