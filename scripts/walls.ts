@@ -28,7 +28,7 @@ export const SERVER: House = {
   rooms: [
     {
       room: 'account/',
-      knows: ['keys/', 'cards/', 'ledger/', 'http/', 'part.ts'],
+      knows: ['keys/', 'cards/', 'ledger/', 'http/', 'words/', 'part.ts'],
       because: 'What an owner sees is put together from those who know it.',
     },
     {
@@ -38,6 +38,7 @@ export const SERVER: House = {
         'ledger/',
         'mail/',
         'http/',
+        'words/',
         'db/',
         'secrets/secrets.ts',
         'jobs/schedule.ts',
@@ -110,7 +111,7 @@ export const SERVER: House = {
     {
       room: 'legacy/',
       knows: [
-        'services/{define,fields}.ts',
+        'services/{define,fields,json-schema,example-answer}.ts',
         'words/',
         'upstreams/index.ts',
         'paid-call/{paid-call,sale,door,challenge,rail,request-body}.ts',
@@ -141,6 +142,7 @@ export const SERVER: House = {
         'keys/',
         'http/',
         'db/',
+        'words/',
         'upstreams/http.ts',
         'relayer/gas-tanks.ts',
         'part.ts',

@@ -213,7 +213,7 @@ function openCheckoutView(checkout, onKey) {
     if (status.status === 'pending') {
       pay.hidden = false;
       const appears = checkout.isNewKey ? ' The key appears here.' : '';
-      say(`Nobody has paid yet. Its page is open until ${clockOf(checkout.expiresAt)}.${appears}`);
+      say(`No payment is confirmed yet. Its page is open until ${clockOf(checkout.expiresAt)}.${appears}`);
       return { done: false };
     }
     forgetCheckout(sessionId);

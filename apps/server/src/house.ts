@@ -93,8 +93,10 @@ export function assemble(
   routes: Route[],
 ): Server {
   const http = createHttpServer(house.logger);
-  http.addHook('onRoute', ({ method, url }) => {
-    for (const each of [method].flat()) routes.push({ method: each, path: url });
+  http.addHook('onRoute', ({ method, url, config }) => {
+    const { operation } = config ?? {};
+    for (const each of [method].flat())
+      routes.push({ method: each, path: url, ...(operation === undefined ? {} : { operation }) });
   });
   for (const part of parts) part.routes?.(http);
   return {

@@ -385,7 +385,7 @@ test('a person without an agent buys a key on the key page, and it refills itsel
   await page.getByRole('link', { name: 'Pay 25 USD after all' }).click();
   await page.waitForURL(/\/c\/pay\//);
   await page.goto(`${home}/keys`);
-  await page.getByText('Nobody has paid yet').waitFor();
+  await page.getByText('No payment is confirmed yet').waitFor();
   await page.getByRole('link', { name: 'Pay $25.00' }).click();
   await pay(page, GOOD);
   await page.getByRole('heading', { name: 'Paid. Thank you.' }).waitFor();

@@ -289,6 +289,40 @@ describe('what is answered', () => {
   });
 });
 
+test('OpenAPI has every address of the family, each with what it takes and an answer of its form', async () => {
+  // With the services as they are: stand-ins say nothing of their answers.
+  const whole = await startTestServer({ pools: database, services: await loadServices() });
+  try {
+    const { paths } = await jsonOf(fetch(`${whole.url}/openapi.json`));
+    const { knownPaths } = await jsonOf(fetch(`${whole.url}/api/gpt/what-there-is`));
+    assert.ok(knownPaths.length > 10);
+    const ids = new Set<string>();
+    for (const path of knownPaths) {
+      const methods = path.includes('/credits/')
+        ? [path.endsWith('/create-session') ? 'post' : 'get']
+        : ['get', 'post'];
+      assert.deepEqual(Object.keys(paths[path] ?? {}), methods, path);
+      for (const method of methods) {
+        const { operationId, responses } = paths[path][method];
+        assert(!ids.has(operationId), operationId);
+        ids.add(operationId);
+        const { example } = responses[200].content['application/json'];
+        assert.equal(example.success, true, path);
+        assert.ok(Object.keys(example).length > 2, `${path} shows nothing of its own`);
+      }
+    }
+    const gas = paths['/api/gpt/gas-prices'].get.responses[200].content['application/json'].example;
+    assert.deepEqual(Object.keys(gas.gasPrices[0]), [
+      'chain',
+      'gasPrice',
+      'gasPriceGwei',
+      'estimatedCostUSD',
+    ]);
+  } finally {
+    await whole.close();
+  }
+});
+
 describe('one charge', () => {
   test('GET and POST with one Idempotency-Key are one call; at another address it is another', async () => {
     const key = await server.key('2');

@@ -170,6 +170,28 @@ describe('every other door that reads text', () => {
     });
   }
 
+  test('names that read as others are refused: marks that turn text, and lines', async () => {
+    for (const mark of ['\u202e', '\u2066', '\u200f', '\u061c', '\u2028', '\u0007']) {
+      const name = `paid${mark}liaf`;
+      const doors = [
+        ['a label', json('/api/keys/me', { label: name }, { method: 'PATCH' }), 'label'],
+        ['a wallet', server.call('agent-create-wallet', key, { agentId: name }), 'agentId'],
+        ['a note', json('/admin/api/accounts/1000/freeze', { reason: name }, asDesk), 'reason'],
+      ] as const;
+      for (const [door, asked, field] of doors) {
+        const answer = await asked;
+        const body = await jsonOf(answer);
+        assert.deepEqual(
+          [answer.status, body.fields?.[0]?.field ?? undefined],
+          [400, field],
+          `${door} ${JSON.stringify(body)}`,
+        );
+      }
+    }
+    const arabic = await json('/api/keys/me', { label: 'محفظة 👩‍🚀 ключ' }, { method: 'PATCH' });
+    assert.equal((await jsonOf(arabic)).label, 'محفظة 👩‍🚀 ключ');
+  });
+
   test('NUL in queries and paths', async () => {
     const get = (path: string) => fetch(server.url + path, { headers: asDesk.headers });
     await assertRefused(await get('/admin/api/keys?q=a%00'), 'q', 'a search');

@@ -125,6 +125,12 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   const probe = command('one', port, 'run.ts', 'apps/server/src/commands/probe.ts');
   assert(probe.includes('fits') && !probe.includes('FAILS'), probe);
 
+  // The trial that every document sends newcomers to is given to this machine.
+  assert.match(
+    await (await fetch(`${first.url}/api/m2m/credits/trial`)).text(),
+    /"success":true,"apiKey":"fbx_live_/,
+  );
+
   // A wallet for the sandbox's chains; no key of theirs is written down.
   const made = JSON.parse(command('one', port, 'wallet.ts', '--json'));
   assert.deepEqual(made.solana.holds, { usdc: '100', native: '0.1' });

@@ -53,6 +53,13 @@ const DEFAULT_PORT = '8402';
 /** A name that leads nowhere (RFC 2606). */
 const MAIL_FROM = 'farebox@sandbox.invalid';
 const ADMIN_TOKEN_FILE = 'admin-token';
+/** What is the same for every sandbox. */
+const PLAIN = {
+  LOG_LEVEL: 'warn',
+  TRIAL_BUDGET_USD_PER_DAY: 'none',
+  // Every caller of a sandbox comes from inside, and every document sends newcomers to the trial.
+  TRIAL_ALLOW_INTERNAL: 'true',
+};
 
 /** What is not written down beside the rest but found again, in files of the data directory or made from them. */
 const SECRETS = {
@@ -133,8 +140,7 @@ export async function startWorld(environment: Environment, options: { live: bool
   giveSecret('FAREBOX_SECRET');
   giveSecret('WALLET_ENCRYPTION_KEY');
   giveSecret('ADMIN_TOKENS');
-  give('LOG_LEVEL', 'warn');
-  give('TRIAL_BUDGET_USD_PER_DAY', 'none');
+  for (const [name, value] of Object.entries(PLAIN)) give(name, value);
 
   const upstreams = createUpstreamSandbox({ host: '127.0.0.1', port: 0, seed: MARKET_SEED });
   const { url } = await begin(

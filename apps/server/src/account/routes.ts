@@ -12,6 +12,7 @@ import { keyUsage } from '../keys/key-usage.ts';
 import type { KeyRecord, Keys } from '../keys/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
+import { isNameable, NOT_NAMEABLE } from '../words/name.ts';
 
 const SPENDING_DAYS = 30;
 
@@ -52,13 +53,7 @@ const usdAmount = z
   .nullable();
 
 const keyChange = z.strictObject({
-  label: z
-    .string()
-    .trim()
-    .max(100)
-    .regex(/^\P{Cc}*$/u, 'must not hold control characters')
-    .nullable()
-    .optional(),
+  label: z.string().trim().max(100).refine(isNameable, NOT_NAMEABLE).nullable().optional(),
   caps: z.strictObject({ perCallUsd: usdAmount.optional(), perDayUsd: usdAmount.optional() }).optional(),
   /** Read by whom it is for: what is wrong with it has a code of its own. */
   autoRecharge: z.unknown().optional(),

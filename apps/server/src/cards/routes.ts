@@ -7,6 +7,7 @@ import { shownTiers, tierOf } from '../keys/credit-tiers.ts';
 import { readKeyToCredit } from '../keys/key-to-credit.ts';
 import type { Keys } from '../keys/keys.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
+import { isNameable, NOT_NAMEABLE } from '../words/name.ts';
 import type { Checkout, CheckoutStatus } from './checkout.ts';
 import { asCheckoutProblem } from './closed.ts';
 import type { Inbox } from './inbox.ts';
@@ -38,11 +39,7 @@ export interface CardRouteParts {
 }
 
 /** What a key is called by its owner. */
-export const keyLabel = z
-  .string()
-  .trim()
-  .max(100)
-  .regex(/^\P{Cc}*$/u, 'must not hold control characters');
+export const keyLabel = z.string().trim().max(100).refine(isNameable, NOT_NAMEABLE);
 
 const checkoutRequest = z.object({
   amountUsd: z.unknown().optional(),
@@ -197,7 +194,7 @@ export function cardRoutes(app: FastifyInstance, parts: CardRouteParts): void {
           paymentStatus: 'unpaid',
           keyReady: false,
           ready: false,
-          message: 'Nobody has paid yet.',
+          message: 'No payment is confirmed yet.',
           checkoutUrl: checkout.checkoutUrl,
           expiresAt: new Date(checkout.expiresAtMs).toISOString(),
           retryAfterSeconds: POLL_AGAIN_SECONDS,

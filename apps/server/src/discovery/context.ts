@@ -33,6 +33,8 @@ export interface Route {
   method: string;
   /** With Fastify's parameters: `/x402/recipes/:service`. */
   path: string;
+  /** How OpenAPI describes it, where those who serve it say so. */
+  operation?: (method: string) => Readonly<Record<string, unknown>> | null;
 }
 
 /** On-chain payment by x402, where it is on. The first network is the preferred one. */
@@ -90,7 +92,7 @@ export function serves(context: DiscoveryContext, method: string, path: string):
 }
 
 /** Fastify's `:name` as OpenAPI's `{name}`. */
-function asTemplate(path: string): string {
+export function asTemplate(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}');
 }
 

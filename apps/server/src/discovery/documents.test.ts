@@ -27,7 +27,7 @@ import { mppDocument } from './well-known-mpp.ts';
 import { x402Document, x402ResourcesDocument } from './well-known-x402.ts';
 
 /** Many readers take the whole document into one context; who has less room reads the catalog and a recipe. */
-const MAX_OPENAPI_BYTES_A_SERVICE = 1_400;
+const MAX_OPENAPI_BYTES_A_SERVICE = 2_000;
 const MAX_OPENAPI_BYTES_BESIDE_SERVICES = 40_000;
 
 const X402: X402Offer = {
@@ -570,8 +570,46 @@ test('the published example of a service fits the published schema', () => {
 test('an operation stays small enough for a list of many', () => {
   const { paths } = parsedOpenapi(sampleContext());
   for (const { path } of SAMPLE_SERVICES) {
-    assert.ok(JSON.stringify(paths[`/x402/${path}`]).length < 1_600, path);
+    assert.ok(JSON.stringify(paths[`/x402/${path}`]).length < 2_000, path);
   }
+});
+
+test('every answer has an example, and that of a service is one by its own schema', async () => {
+  const services = await loadServices();
+  const context = withMpp({ services, cardCheckout: true });
+  const document = parsedOpenapi(context);
+  const responses = document.components.responses as Record<string, unknown>;
+  const answerShape = z.looseObject({
+    content: z.object({ 'application/json': z.object({ example: z.looseObject({}) }) }),
+  });
+  for (const [path, item] of Object.entries(document.paths)) {
+    for (const [method, operation] of Object.entries(item)) {
+      const good = Object.entries(operation.responses).filter(([status]) => status.startsWith('2'));
+      assert.equal(good.length, 1, `${method} ${path}`);
+      for (const [, response] of good) {
+        const reference = z.object({ $ref: z.string() }).safeParse(response);
+        const found = reference.success ? responses[reference.data.$ref.split('/').at(-1) ?? ''] : response;
+        const { example } = answerShape.parse(found, { error: () => `${method} ${path} has no example` })
+          .content['application/json'];
+        const service = services.find((each) => path.endsWith(`/${each.path}`));
+        if (service === undefined || operation['x-price-usd'] === undefined) continue;
+        assert.equal(example.success, true);
+        const fits = service.output.safeParse(example);
+        assert(fits.success, `${path}: ${fits.error?.message}`);
+      }
+    }
+  }
+});
+
+test('the version of the document is the interface’s, and ours stands beside it', () => {
+  const { info } = openapiDocument(sampleContext({ version: '0.1.7' }));
+  assert.deepEqual([info.version, info['x-server-version']], ['3.0.0', '0.1.7']);
+});
+
+test('buying by card tells how it can be refused', () => {
+  const { paths } = parsedOpenapi(sampleContext({ cardCheckout: true }));
+  const statuses = Object.keys(paths['/api/m2m/credits/purchase']?.post?.responses ?? {});
+  assert.deepEqual(statuses, ['200', '400', '402', '409', '429', '503']);
 });
 
 test('recipes can be pasted: quotes of a shell and of Python are right', () => {

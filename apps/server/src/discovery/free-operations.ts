@@ -196,7 +196,14 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
       ),
       responses: {
         200: BOUGHT,
+        400: refused(
+          'What is wrong is told by field; or the card provider does not take this paymentMethodId.',
+        ),
         402: refused('Declined, or a person must confirm it: use the checkout.'),
+        409: refused(
+          'IDEMPOTENCY_KEY_REUSED: it names another purchase. PURCHASE_IN_PROGRESS: ask again with the same one.',
+        ),
+        429: refused('This card or network has bought, or been declined, as often as it may.'),
         503: refused('Not known yet: ask again with the same idempotencyKey.'),
       },
     },
@@ -210,9 +217,14 @@ export const FREE_OPERATIONS: readonly FreeOperation[] = [
       tags: [CREDITS_TAG],
       summary: 'Buys credit with USDC: a new key, or credit for the presented one',
       security: [{}, ...KEYED],
-      requestBody: bodyOf({ amountUsd: TIER }, ['amountUsd'], { amountUsd: 10 }),
+      requestBody: bodyOf(
+        { amountUsd: TIER, claimSecret: { type: 'string', minLength: 16, maxLength: 128 } },
+        ['amountUsd'],
+        { amountUsd: 10 },
+      ),
       responses: {
         200: BOUGHT,
+        400: REFUSED,
         402: { $ref: '#/components/responses/402' },
       },
     },

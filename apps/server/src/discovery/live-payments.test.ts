@@ -20,8 +20,9 @@ import { type PaymentWorld, startPaymentWorld } from '../../test/x402.fixture.ts
 import { loadServices } from '../services/registry.ts';
 
 /** Many readers take the whole document into one context: what each service adds to it stays this small. */
-const MAX_BYTES_A_SERVICE = 1_400;
-const MAX_BYTES_BESIDE_SERVICES = 40_000;
+const MAX_BYTES_A_SERVICE = 2_000;
+/** The free operations, and the older family, which is a dozen addresses however many services there are. */
+const MAX_BYTES_BESIDE_SERVICES = 60_000;
 
 const TEMPO_RECIPIENT = '0x00000000000000000000000000000000000000b0';
 

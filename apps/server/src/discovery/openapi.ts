@@ -1,5 +1,6 @@
 import { SANDBOX_NOTICE } from '../http/sandbox-notice.ts';
 import { type Service, TAGS } from '../services/define.ts';
+import { exampleAnswerOf } from '../services/example-answer.ts';
 import {
   inputSchemaOf,
   type JsonSchema,
@@ -8,7 +9,7 @@ import {
   propertiesOf,
 } from '../services/json-schema.ts';
 import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
-import { type DiscoveryContext, priceRange, serves, type X402Offer } from './context.ts';
+import { asTemplate, type DiscoveryContext, priceRange, serves, type X402Offer } from './context.ts';
 import { CREDITS_TAG, FREE_OPERATIONS, FREE_RESPONSES, FREE_SCHEMAS } from './free-operations.ts';
 import { mppOffersOf, SAME_CREDENTIAL_RULE, soldByMpp } from './pay-by-mpp.ts';
 import { networksFor, SAME_HEADER_RULE } from './pay-by-wallet.ts';
@@ -32,6 +33,7 @@ export function openapiDocument(context: DiscoveryContext) {
   for (const service of context.services) {
     paths[`/x402/${service.path}`] = { post: paidOperation(service, context, shared) };
   }
+  addDescribedRoutes(context, paths);
   const twice = soldByMpp(context);
   for (const service of twice) paths[`/mpp/${service.path}`] = { post: mppOperation(service, context) };
   const tags = TAGS.filter((tag) => context.services.some((service) => service.tag === tag));
@@ -39,7 +41,8 @@ export function openapiDocument(context: DiscoveryContext) {
     openapi: '3.1.0',
     info: {
       title: context.product,
-      version: context.version,
+      version: INTERFACE_VERSION,
+      'x-server-version': context.version,
       description: `${context.sandbox ? `${SANDBOX_NOTICE} ` : ''}Single HTTP calls for software agents, paid one by one. ${CHARGING_RULE}`,
       ...(context.sandbox ? { 'x-sandbox': true } : {}),
       ...(context.contactEmail === null ? {} : { contact: { email: context.contactEmail } }),
@@ -59,6 +62,7 @@ export function openapiDocument(context: DiscoveryContext) {
     tags: [
       { name: 'Free', description: 'Costs nothing.' },
       { name: CREDITS_TAG },
+      ...(Object.keys(paths).some((path) => path.startsWith('/api/gpt/')) ? [{ name: 'Legacy' }] : []),
       ...[...tags, ...(twice.length === 0 ? [] : [MPP_TAG])].map((name) => ({ name })),
     ],
     paths,
@@ -87,6 +91,15 @@ export function openapiDocument(context: DiscoveryContext) {
   };
 }
 
+/** Adds the operations of routes that say themselves how they are described. */
+function addDescribedRoutes({ routes }: DiscoveryContext, paths: Record<string, Record<string, unknown>>) {
+  for (const { method, path, operation } of routes) {
+    const described = method === 'HEAD' ? null : (operation?.(method) ?? null);
+    if (described === null) continue;
+    paths[asTemplate(path)] = { ...paths[asTemplate(path)], [method.toLowerCase()]: described };
+  }
+}
+
 /** The service's id in camel case; `first-call` keeps the name that clients know. */
 export function operationIdOf(path: string): string {
   return path === 'first-call' ? path : camelCased(path);
@@ -96,6 +109,8 @@ function camelCased(path: string): string {
   return path.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
+/** Of what is described, which is not that of the server that serves it. */
+const INTERFACE_VERSION = '3.0.0';
 const MPP_TAG = 'MPP';
 const inputNameOf = ({ path }: Service) => `${camelCased(path)}Input`;
 const answerNameOf = ({ path }: Service) => `${camelCased(path)}Answer`;
@@ -179,7 +194,17 @@ function requestBodyOf(service: Service, schema: JsonSchema) {
 
 function answerOf(service: Service) {
   const schema = { ...schemaNamed('Answer'), ...outlineOf(outputSchemaOf(service)) };
-  return { description: 'OK', content: { 'application/json': { schema } } };
+  return { description: 'OK', content: { 'application/json': { schema, example: exampleOf(service) } } };
+}
+
+/** The whole body: what every answer has, and the service's own fields. */
+function exampleOf(service: Service) {
+  return {
+    success: true,
+    service: service.path,
+    ...exampleAnswerOf(service),
+    provenance: { mode: 'computed', method: '…', sources: [], notes: [] },
+  };
 }
 
 function schemaNamed(name: string): JsonSchema {

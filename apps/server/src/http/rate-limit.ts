@@ -73,6 +73,18 @@ export function rateHeaders(verdict: RateVerdict): Record<string, string> {
   };
 }
 
+/**
+ * The headers of a refusal, with those of a rate limit beside them where they name the same moment. Another reason to wait
+ * has a time of its own, and two headers must not send a caller away for two different times.
+ */
+export function withRate(
+  headers: Readonly<Record<string, string>>,
+  rate: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const wait = headers['retry-after'];
+  return wait === undefined || wait === rate['ratelimit-reset'] ? { ...rate, ...headers } : { ...headers };
+}
+
 /** The 429 of a verdict that does not allow. Nothing was charged. */
 export function rateExceeded({ resetSeconds }: RateVerdict): Problem {
   return new Problem(429, 'RATE_LIMIT_EXCEEDED', `Too many requests. Try again in ${resetSeconds} s.`, {

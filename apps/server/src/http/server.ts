@@ -1,17 +1,34 @@
 /** The HTTP edge: what holds for every request, and where errors become answers. */
 import { randomBytes } from 'node:crypto';
+import type { Socket } from 'node:net';
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
   type FastifyReply,
+  type FastifyRequest,
   LogController,
 } from 'fastify';
 import { refuseUnkeepableAddress } from './json-text.ts';
-import { databaseLost, Problem } from './problem.ts';
+import { databaseLost, Problem, unavailable } from './problem.ts';
+import { withRate } from './rate-limit.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** How OpenAPI describes the route; asked when the document is rendered. Left out: it is not described here. */
+    operation?: (method: string) => Readonly<Record<string, unknown>> | null;
+  }
+}
 
 const BODY_LIMIT_BYTES = 256 * 1024;
 /** Room for an x402 payment that echoes its challenge. */
 const MAX_HEADER_BYTES = 32 * 1024;
+
+/** A name between two slashes of an address. */
+const MAX_PART_CHARACTERS = 256;
+/** From a request's first byte to its last. */
+const REQUEST_TIMEOUT_MS = 30_000;
+/** How much later at most it is noticed. */
+const LATE_REQUESTS_LOOKED_FOR_MS = 1_000;
 
 /** What a browser on another origin may send and read. */
 const CORS = {
@@ -50,23 +67,37 @@ export function sendFinished(
 }
 
 /** A Fastify that reads bodies as bytes, names every request, and answers errors in the house's shape. */
-export function createHttpServer(logger: FastifyBaseLogger): FastifyInstance {
+export function createHttpServer(
+  logger: FastifyBaseLogger,
+  requestTimeoutMs = REQUEST_TIMEOUT_MS,
+): FastifyInstance {
   const app = Fastify({
     loggerInstance: logger,
     // Our own lines name their request; a logger for each request would cost more than most requests.
     childLoggerFactory: (parent) => parent,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT_BYTES,
-    http: { maxHeaderSize: MAX_HEADER_BYTES },
-    requestTimeout: 30_000,
+    http: {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      // Its default is a minute, whatever a whole request may take.
+      headersTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: LATE_REQUESTS_LOOKED_FOR_MS,
+    },
+    requestTimeout: requestTimeoutMs,
     keepAliveTimeout: 30_000,
     genReqId: () => {
       requestCount += 1;
       return REQUEST_ID_PREFIX + requestCount.toString(36);
     },
-    routerOptions: { maxParamLength: 256, ignoreTrailingSlash: true },
-    return503OnClosing: true,
+    routerOptions: { maxParamLength: MAX_PART_CHARACTERS, ignoreTrailingSlash: true },
+    // Refused by a hook, in our own form.
+    return503OnClosing: false,
+    clientErrorHandler: refuseUnreadable,
+    // No hook runs for what has no route.
+    frameworkErrors: (error, request, reply) =>
+      answerError(logger, error, request, reply.headers(ALWAYS).header('x-request-id', request.id)),
   });
+  refuseWhileClosing(app);
 
   // Whether a body is needed, and what it must be, is for the route to say: a payment probe may come with any type.
   app.removeAllContentTypeParsers();
@@ -87,12 +118,7 @@ export function createHttpServer(logger: FastifyBaseLogger): FastifyInstance {
 
   app.options('/*', (_request, reply) => reply.code(204).headers(CORS).send());
 
-  app.setErrorHandler((error: Error & { statusCode?: number; code?: string }, request, reply) => {
-    const problem = error instanceof Problem ? error : asProblem(error);
-    if (problem.status >= 500 && !(error instanceof Problem))
-      logger.error({ err: error, requestId: request.id }, 'request failed');
-    return reply.code(problem.status).headers(problem.headers).send(problem.body(request.id));
-  });
+  app.setErrorHandler((error: FrameworkError, request, reply) => answerError(logger, error, request, reply));
   app.setNotFoundHandler((request, reply) => {
     const problem = new Problem(
       404,
@@ -107,12 +133,95 @@ export function createHttpServer(logger: FastifyBaseLogger): FastifyInstance {
   return app;
 }
 
+/** Turns what was thrown into the answer. */
+function answerError(
+  logger: FastifyBaseLogger,
+  error: FrameworkError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  const problem = error instanceof Problem ? error : asProblem(error);
+  if (problem.status >= 500 && !(error instanceof Problem))
+    logger.error({ err: error, requestId: request.id }, 'request failed');
+  const rate = Object.entries(reply.getHeaders()).filter(([name]) => name.startsWith('ratelimit-'));
+  for (const [name] of rate) reply.removeHeader(name);
+  const headers = withRate(
+    problem.headers,
+    Object.fromEntries(rate.map(([name, value]) => [name, String(value)])),
+  );
+  return reply.code(problem.status).headers(headers).send(problem.body(request.id));
+}
+
+/** A route that is asked on a connection from before the end began is not served any more. */
+function refuseWhileClosing(app: FastifyInstance): void {
+  let closing = false;
+  app.addHook('preClose', (done) => {
+    closing = true;
+    done();
+  });
+  app.addHook('onRequest', (_request, reply, done) => {
+    if (!closing) return done();
+    reply.header('connection', 'close');
+    throw unavailable('SHUTTING_DOWN', 'This process is ending. Send the request again.', 1_000);
+  });
+}
+
+type FrameworkError = Error & { statusCode?: number; code?: string };
+
+/** What the parser cannot read has no route and no reply: the answer is written on the bare connection. */
+function refuseUnreadable(error: FrameworkError, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed) return;
+  const [status, title, problem] = UNREADABLE[error.code ?? ''] ?? MALFORMED;
+  requestCount += 1;
+  const requestId = REQUEST_ID_PREFIX + requestCount.toString(36);
+  const body = JSON.stringify(problem.body(requestId));
+  const headers = { ...ALWAYS, 'content-type': 'application/json; charset=utf-8', 'x-request-id': requestId };
+  const head = Object.entries({
+    ...headers,
+    'content-length': String(Buffer.byteLength(body)),
+    connection: 'close',
+  });
+  if (socket.writable)
+    socket.write(
+      `HTTP/1.1 ${status} ${title}\r\n${head.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`,
+    );
+  socket.destroy(error);
+}
+
+type Unreadable = readonly [status: number, title: string, problem: Problem];
+const unreadable = (status: number, title: string, code: string, message: string): Unreadable => [
+  ...([status, title] as const),
+  new Problem(status, code, message, { details: { charged: false } }),
+];
+const MALFORMED = unreadable(400, 'Bad Request', 'INVALID_REQUEST', 'This is not a request of HTTP/1.1.');
+/** By the parser's code. */
+const UNREADABLE: Readonly<Record<string, Unreadable>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: unreadable(
+    ...([408, 'Request Timeout', 'REQUEST_TIMEOUT'] as const),
+    `A request must be sent within ${REQUEST_TIMEOUT_MS / 1_000} s.`,
+  ),
+  HPE_HEADER_OVERFLOW: unreadable(
+    ...([431, 'Request Header Fields Too Large', 'HEADERS_TOO_LARGE'] as const),
+    `Address and headers may have at most ${MAX_HEADER_BYTES} bytes together.`,
+  ),
+};
+
 /** Fastify's own refusals, such as a body that is too large, in our words. */
-function asProblem(error: Error & { statusCode?: number; code?: string }): Problem {
+function asProblem(error: FrameworkError): Problem {
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
     return new Problem(413, 'BODY_TOO_LARGE', `The body may have at most ${BODY_LIMIT_BYTES} bytes.`, {
       details: { limitBytes: BODY_LIMIT_BYTES, charged: false },
     });
+  }
+  if (error.code === 'FST_ERR_MAX_PARAM_LENGTH') {
+    return new Problem(
+      414,
+      'ADDRESS_TOO_LONG',
+      `A part of an address may have at most ${MAX_PART_CHARACTERS} characters.`,
+      {
+        details: { charged: false },
+      },
+    );
   }
   const lost = databaseLost(error);
   if (lost !== null) return lost;

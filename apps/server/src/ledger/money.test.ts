@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { microsToUsd, usdToMicros } from './money.ts';
+import { microsToUsd, priceInUsd, usdToMicros } from './money.ts';
 
 test('amounts are read exactly or not at all', () => {
   assert.equal(usdToMicros('0.25'), 250_000n);
@@ -21,4 +21,16 @@ test('what is written is what was read, and fewer places never round up', () => 
       assert(less <= more && more - less < 10_000n);
     }),
   );
+});
+
+test('a price is written whole: two places, and as many more as it has', () => {
+  const written = {
+    250000: '0.25',
+    10000000: '10.00',
+    1000: '0.001',
+    100500: '0.1005',
+    1: '0.000001',
+    0: '0.00',
+  };
+  for (const [micros, usd] of Object.entries(written)) assert.equal(priceInUsd(BigInt(micros)), usd);
 });

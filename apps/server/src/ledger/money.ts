@@ -16,6 +16,11 @@ export function usdToMicros(usd: string): bigint {
   return sign === '-' ? -micros : micros;
 }
 
+/** Writes a price: two places, and as many more as it has. Nothing is cut. */
+export function priceInUsd(micros: bigint): string {
+  return microsToUsd(micros).replace(/(?<=\.\d{2}\d*?)0+$/, '');
+}
+
 /** Writes micro-USD as a decimal string with a fixed number of places; digits beyond them are cut, not rounded. */
 export function microsToUsd(micros: bigint, places: 2 | 4 | 6 = 6): string {
   const absolute = micros < 0n ? -micros : micros;

@@ -6,6 +6,7 @@ import { Problem } from '../http/problem.ts';
 import { admit, type RateLimit } from '../http/rate-limit.ts';
 import type { CheckoutStatus, CreditCheckout } from './credit-checkout.ts';
 import { CREDIT_PACKAGES, creditsOf, shownPackage } from './credits.ts';
+import { answered, legacyOperation, REFUSED } from './operations.ts';
 
 const POLL_EVERY_MS = 5_000;
 
@@ -15,6 +16,51 @@ const SESSION = /^([\w-]{1,255})\.([\w-]{16,255})$/;
 const orderRequest = z.object({
   package: z.string().max(40).optional(),
   email: z.email().max(254).optional(),
+});
+
+const [EXAMPLE_PACKAGE] = CREDIT_PACKAGES.map(shownPackage);
+const PACKAGES = legacyOperation('getGptCreditPackages', 'Packages of credits, and how to pay for them', {
+  responses: {
+    200: answered('The packages', { success: true, creditUSD: 0.1, packages: [EXAMPLE_PACKAGE] }),
+  },
+});
+const CREATE = legacyOperation('createGptCreditSession', 'A page on which a person buys a package by card', {
+  requestBody: {
+    required: true,
+    content: {
+      'application/json': {
+        schema: {
+          type: 'object',
+          properties: {
+            package: { enum: CREDIT_PACKAGES.map(({ id }) => id) },
+            email: { type: 'string', format: 'email' },
+          },
+          required: ['package'],
+        },
+        example: { package: EXAMPLE_PACKAGE?.id },
+      },
+    },
+  },
+  responses: {
+    200: answered('Where to pay', {
+      success: true,
+      sessionId: 'cs_….…',
+      checkoutUrl: 'https://…',
+      mode: 'checkout',
+    }),
+    400: REFUSED,
+    503: REFUSED,
+  },
+});
+const STATUS = legacyOperation('getGptCreditSession', 'Whether the session is paid; delivers the key, once', {
+  parameters: [
+    { name: 'session', in: 'query', required: true, schema: { type: 'string' }, description: 'sessionId' },
+  ],
+  responses: {
+    200: answered('Its state', { success: true, status: 'completed', apiKey: 'fbx_live_…', credits: 100 }),
+    400: REFUSED,
+    404: REFUSED,
+  },
 });
 
 export interface CreditRouteParts {
@@ -40,7 +86,7 @@ export function creditRoutes(app: FastifyInstance, parts: CreditRouteParts): voi
     throw cardsNotConfigured();
   }
 
-  app.get('/api/gpt/credits/packages', async (request, reply) => {
+  app.get('/api/gpt/credits/packages', { config: { operation: PACKAGES } }, async (request, reply) => {
     admit(parts.accountLimit, parts.addressOf(request), reply);
     return {
       success: true,
@@ -55,7 +101,7 @@ export function creditRoutes(app: FastifyInstance, parts: CreditRouteParts): voi
     };
   });
 
-  app.post('/api/gpt/credits/create-session', async (request, reply) => {
+  app.post('/api/gpt/credits/create-session', { config: { operation: CREATE } }, async (request, reply) => {
     admit(parts.checkoutLimit, parts.addressOf(request), reply);
     const checkout = openCheckout();
     const order = readJsonBody(request, orderRequest);
@@ -88,7 +134,7 @@ export function creditRoutes(app: FastifyInstance, parts: CreditRouteParts): voi
 
   app.get<{ Querystring: Record<string, string | string[]> }>(
     '/api/gpt/credits/status',
-    { exposeHeadRoute: false },
+    { exposeHeadRoute: false, config: { operation: STATUS } },
     async (request, reply) => {
       admit(parts.accountLimit, parts.addressOf(request), reply);
       const checkout = openCheckout();

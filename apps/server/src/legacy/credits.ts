@@ -1,5 +1,5 @@
 /** What the legacy family counts in: a credit is a tenth of a dollar. The books know dollars alone. */
-import { microsToUsd } from '../ledger/money.ts';
+import { microsToUsd, priceInUsd } from '../ledger/money.ts';
 
 /** The interface's "1 credit = 0.10 USD". */
 const CREDIT_MICROS = 100_000n;
@@ -43,6 +43,6 @@ export function shownPackage({ id, name, priceMicros, creditMicros }: CreditPack
     pricePerCredit: Math.round((1_000 * priceUSD) / credits) / 1_000,
     savingPercent,
     balanceUSD: Number(microsToUsd(creditMicros)),
-    description: `${credits} credits: ${microsToUsd(creditMicros, 2)} USD to spend for ${microsToUsd(priceMicros, 2)} USD`,
+    description: `${credits} credits: ${priceInUsd(creditMicros)} USD to spend for ${priceInUsd(priceMicros)} USD`,
   };
 }

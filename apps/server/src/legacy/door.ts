@@ -1,4 +1,4 @@
-import { microsToUsd } from '../ledger/money.ts';
+import { microsToUsd, priceInUsd } from '../ledger/money.ts';
 import { type Challenge, lastErrorReason } from '../paid-call/challenge.ts';
 import type { Door } from '../paid-call/door.ts';
 import { PaymentRefused, type Quote, type Rail } from '../paid-call/rail.ts';
@@ -88,7 +88,7 @@ function legacyChallenge({ service, priceMicros, resourceUrl }: Quote, parts: Le
     maxTimeoutSeconds: 60,
     extra: { header: 'X-API-KEY', obtain: trialUrl },
   };
-  const price = `${microsToUsd(priceMicros, 2)} USD`;
+  const price = `${priceInUsd(priceMicros)} USD`;
   return {
     answer: ({ requestId }, refused) => ({
       headers: {

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { usdToMicros } from '../ledger/money.ts';
 import type { RunContext, Service } from '../services/define.ts';
+import { exampleAnswerOf } from '../services/example-answer.ts';
 import type { UpstreamName } from '../upstreams/index.ts';
 import { type Answer, answer } from '../words/answer.ts';
 import { ServiceFailure } from '../words/failure.ts';
@@ -53,6 +54,8 @@ export interface LegacyEndpoint {
   readonly priceUsd: string | null;
   /** The endpoint as something that can be sold, made from the service that it stands for. */
   made(service: Service, registry: ReadonlyMap<string, Service>): Service;
+  /** An answer of its form, as `exampleAnswerOf` makes those of services; empty when the service does not tell its own. */
+  exampleAnswer(service: Service): Promise<Readonly<Record<string, unknown>>>;
 }
 
 /** Declares an endpoint. */
@@ -64,6 +67,12 @@ export function defineEndpoint<Reads extends z.ZodObject>(
     path,
     service: definition.service,
     priceUsd,
+    async exampleAnswer(service) {
+      const read = reads.safeParse(exampleAnswerOf(service));
+      return read.success
+        ? { ...(await definition.shape(exampleAsked(service, read.data))), ...chargeOf(priceUsd) }
+        : {};
+    },
     made(service, registry) {
       checkFit(`/api/gpt/${path}`, service, {
         inputs: [...Object.keys(defaults), ...Object.values(aliases), ...Object.keys(narrowed)],
@@ -115,6 +124,16 @@ export function defineEndpoint<Reads extends z.ZodObject>(
         },
       };
     },
+  };
+}
+
+/** What an example is shaped from: the service's own, with nobody asked beside it. */
+function exampleAsked<Fields>(service: Service, fields: Fields): Asked<Fields> {
+  return {
+    answered: Promise.resolve(fields),
+    input: { ...Object(service.example) },
+    nowMs: () => 0,
+    beside: async () => null,
   };
 }
 

@@ -4,7 +4,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import { databaseLost, Problem, unavailable } from '../http/problem.ts';
-import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
+import { type RateLimit, rateExceeded, rateHeaders, withRate } from '../http/rate-limit.ts';
 import type { PaidCallParts } from '../paid-call/paid-call.ts';
 import { fingerprintOf, readInput } from '../paid-call/request-body.ts';
 import type { PaidAnswer, PaidRequest } from '../paid-call/sale.ts';
@@ -99,8 +99,8 @@ export function createFreeCall(parts: FreeCallParts): FreeCall {
       const headers = {
         'content-type': 'application/json; charset=utf-8',
         'cache-control': 'no-store',
-        ...rateHeaders(verdict),
       };
+      const rate = rateHeaders(verdict);
       let answer: PaidAnswer;
       let error: unknown;
       try {
@@ -110,13 +110,13 @@ export function createFreeCall(parts: FreeCallParts): FreeCall {
           throw unavailable('SERVICE_UNAVAILABLE', message ?? 'Not to be had now.', retryAfterMs, { reason });
         }
         const body = await answerTo(service, readInput(service, request.rawBody), requestId);
-        answer = { status: 200, headers, body };
+        answer = { status: 200, headers: { ...headers, ...rate }, body };
       } catch (thrown) {
         const problem = asProblem(thrown);
         error = thrown === problem ? problem.cause : thrown;
         answer = {
           status: problem.status,
-          headers: { ...headers, ...problem.headers },
+          headers: { ...headers, ...withRate(problem.headers, rate) },
           body: JSON.stringify({ success: false, ...problem.body(requestId) }),
         };
       }

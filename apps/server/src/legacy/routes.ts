@@ -10,6 +10,7 @@ import type { PaidCall } from '../paid-call/paid-call.ts';
 import { type CreditRouteParts, creditRoutes } from './credit-routes.ts';
 import type { OpenEndpoint } from './endpoints.ts';
 import type { FreeCall } from './free-call.ts';
+import { type Operation, operationsOf } from './operations.ts';
 
 /** A service that is not in the registry will not be before the next start. */
 const NOT_THERE_RETRY_MS = 3_600_000;
@@ -30,7 +31,8 @@ export function legacyRoutes(app: FastifyInstance, parts: LegacyRouteParts): voi
     ['/api/gpt/credits/create-session', 'POST'],
     ['/api/gpt/credits/status', 'GET'],
   ]);
-  for (const { endpoint, sold } of parts.endpoints) {
+  for (const open of parts.endpoints) {
+    const { endpoint, sold } = open;
     const call = endpoint.priceUsd === null ? parts.freeCall : parts.paidCall;
     const handler = async (request: FastifyRequest<{ Querystring: Query }>, reply: FastifyReply) => {
       if (sold === null) {
@@ -53,7 +55,12 @@ export function legacyRoutes(app: FastifyInstance, parts: LegacyRouteParts): voi
       });
       sendFinished(reply, answer);
     };
-    app.route({ method: ['GET', 'HEAD', 'POST'], url: `/api/gpt/${endpoint.path}`, handler });
+    let describe: (method: string) => Operation | null = () => null;
+    app.addHook('onReady', async () => {
+      describe = await operationsOf(open);
+    });
+    const config = { operation: (method: string) => describe(method) };
+    app.route({ method: ['GET', 'HEAD', 'POST'], url: `/api/gpt/${endpoint.path}`, config, handler });
   }
   creditRoutes(app, parts);
   app.route({

@@ -10,6 +10,7 @@ import { invalidRequest, Problem } from '../http/problem.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
 import type { GasStanding } from '../relayer/gas-tanks.ts';
 import type { UpstreamHealth } from '../upstreams/http.ts';
+import { isNameable, NOT_NAMEABLE } from '../words/name.ts';
 import type { AccountRecords } from './accounts.ts';
 import { ACTS_A_PAGE, type Act, type ActDone, type Acts, type Order } from './acts.ts';
 import type { BooksVerdict, BooksVerdicts } from './books-verdict.ts';
@@ -57,7 +58,7 @@ const reason = z
   .trim()
   .min(3, 'must say why, in 3 to 500 characters')
   .max(500, 'must say why, in 3 to 500 characters')
-  .regex(/^\P{Cc}*$/u, 'must not hold control characters');
+  .refine(isNameable, NOT_NAMEABLE);
 const amountUpTo = (mostMicros: bigint) =>
   z.union([z.string(), z.number()]).transform((value, context) => {
     try {

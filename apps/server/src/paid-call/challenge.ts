@@ -1,4 +1,4 @@
-import { microsToUsd } from '../ledger/money.ts';
+import { microsToUsd, priceInUsd } from '../ledger/money.ts';
 import { inputSchemaOf, withoutProse } from '../services/json-schema.ts';
 import type { Headers, PaymentRefused, Quote, Rail } from './rail.ts';
 
@@ -65,7 +65,7 @@ export function makeChallenge(
     x402Version: 2,
     error: ERROR,
     code: 'PAYMENT_REQUIRED',
-    message: `${service.name} costs ${microsToUsd(priceMicros, 2)} USD a call. ${onChain.length > 0 ? 'Pay with an x402 wallet, send' : 'Send'} an API key in X-API-KEY, or take a trial key first. Nothing is charged unless the call succeeds.`,
+    message: `${service.name} costs ${priceInUsd(priceMicros)} USD a call. ${onChain.length > 0 ? 'Pay with an x402 wallet, send' : 'Send'} an API key in X-API-KEY, or take a trial key first. Nothing is charged unless the call succeeds.`,
     price_usd: priceUsd,
     currency: 'USD',
     accepts: onChain.length > 0 ? onChain : [prepaid],
@@ -101,7 +101,7 @@ export function makeChallenge(
   const headers: Record<string, string> = {
     'content-type': 'application/json; charset=utf-8',
     'cache-control': 'no-store',
-    'x-payment-price': `$${microsToUsd(priceMicros, 2)} USD`,
+    'x-payment-price': `$${priceInUsd(priceMicros)} USD`,
     'x-payment-recipe-url': recipeUrl,
     'x-agent-instructions': instructionsUrl,
     link: `<${instructionsUrl}>; rel="agent-instructions"`,

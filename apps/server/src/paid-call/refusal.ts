@@ -1,5 +1,6 @@
 /** How a request is refused: in the words of its rail and the form of its door, with what became of the money. */
 import { Problem, unavailable } from '../http/problem.ts';
+import { withRate } from '../http/rate-limit.ts';
 import type { Availability } from '../services/registry.ts';
 import type { BeginOutcome } from './call-steps.ts';
 import type { Challenge } from './challenge.ts';
@@ -85,7 +86,7 @@ export async function refusalOf(
   const { headers, body } = door.dress(problem, request.requestId);
   return {
     status: problem.status,
-    headers: { 'cache-control': 'no-store', ...headers, ...rate, ...problem.headers },
+    headers: { 'cache-control': 'no-store', ...headers, ...withRate(problem.headers, rate) },
     body: JSON.stringify(body),
   };
 }

@@ -1,6 +1,7 @@
 /** Field types that more than one service takes, with the spellings that existing clients send. */
 import { z } from 'zod';
 import { CHAINS, type ChainName } from '../words/chain-names.ts';
+import { isNameable, NOT_NAMEABLE } from '../words/name.ts';
 
 /** EIP-155 ids; Solana has none. */
 const CHAIN_IDS: Record<Exclude<ChainName, 'solana'>, number> = {
@@ -83,6 +84,11 @@ export const longitude = z
 
 /** A day in UTC, `YYYY-MM-DD`, that exists in the calendar. */
 export const isoDate = z.iso.date().describe('Day in UTC, YYYY-MM-DD');
+
+/** Trimmed text of one line that others may be shown: a name. */
+export function nameText(maximumLength: number, description: string) {
+  return text(maximumLength, description).refine(isNameable, NOT_NAMEABLE);
+}
 
 /** Trimmed text that is not empty. */
 export function text(maximumLength: number, description: string) {

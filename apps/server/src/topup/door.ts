@@ -1,6 +1,6 @@
 import { presentedApiKey } from '../keys/api-key.ts';
 import { shownTiers } from '../keys/credit-tiers.ts';
-import { microsToUsd } from '../ledger/money.ts';
+import { priceInUsd } from '../ledger/money.ts';
 import { type Challenge, lastErrorReason } from '../paid-call/challenge.ts';
 import type { Door } from '../paid-call/door.ts';
 import type { Quote, Rail } from '../paid-call/rail.ts';
@@ -25,7 +25,7 @@ export function topupDoor(rail: Rail, baseUrl: string): Door {
 
 function topupChallenge(quote: Quote, rail: Rail, baseUrl: string): Challenge {
   const { service, priceMicros, resourceUrl } = quote;
-  const price = microsToUsd(priceMicros, 2);
+  const price = priceInUsd(priceMicros);
   const offer = rail.offer(quote);
   const instructionsUrl = `${baseUrl}/.well-known/agent-instructions.json`;
   const fixed = {

@@ -10,7 +10,7 @@ import type { Keys } from '../keys/keys.ts';
 import type { PaidCall } from '../paid-call/paid-call.ts';
 import type { Service } from '../services/define.ts';
 import { TOPUP_PATH } from './door.ts';
-import { type CreditTo, NEW_KEY } from './services.ts';
+import { type CreditTo, claimSecret, NEW_KEY } from './services.ts';
 
 export interface TopupRouteParts {
   sold: readonly { tier: CreditTier; service: Service }[];
@@ -25,7 +25,7 @@ export interface TopupRouteParts {
 const topupRequest = z.object({
   amountUsd: z.unknown().optional(),
   amount: z.unknown().optional(),
-  claimSecret: z.unknown().optional(),
+  claimSecret: claimSecret.optional(),
 });
 
 /**
@@ -60,16 +60,24 @@ export function topupRoutes(app: FastifyInstance, parts: TopupRouteParts): void 
 
   function chosen(amount: unknown, atAddress: CreditTier | null): { tier: CreditTier; service: Service } {
     const wanted = amount ?? atAddress?.amountUsd ?? lowest?.tier.amountUsd;
-    const number = typeof wanted === 'string' && wanted.trim() !== '' ? Number(wanted) : wanted;
-    const found = parts.sold.find(({ tier }) => tier.amountUsd === number);
+    const found = parts.sold.find(({ tier }) => tier.amountUsd === wanted);
     if (found !== undefined && (atAddress === null || found.tier === atAddress)) return found;
     throw new Problem(
       400,
       'INVALID_AMOUNT',
       atAddress === null
-        ? 'amountUsd must be one of the tiers.'
+        ? `amountUsd must be one of the numbers ${shownTiers()
+            .map(({ amountUsd }) => amountUsd)
+            .join(', ')}.`
         : `This address sells ${atAddress.amountUsd} USD of credit; ${TOPUP_PATH} sells every tier.`,
-      { details: { success: false, tiers: shownTiers(), charged: false } },
+      {
+        details: {
+          success: false,
+          fields: [{ field: 'amountUsd', message: 'must be the amount of a tier, a number' }],
+          tiers: shownTiers(),
+          charged: false,
+        },
+      },
     );
   }
 

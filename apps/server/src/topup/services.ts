@@ -37,6 +37,12 @@ const output = z.object({
   note: z.string(),
 });
 
+export const claimSecret = z
+  .string()
+  .min(16)
+  .max(128)
+  .describe('Without a key: a secret of your own, with which alone the answer can be asked for again.');
+
 /** The service that sells this much credit; its path goes below `/api/m2m`. */
 function topupService(tier: CreditTier, topups: Topups): Service {
   const { amountUsd } = tier;
@@ -49,12 +55,7 @@ function topupService(tier: CreditTier, topups: Topups): Service {
     // Loose: what it is bound to comes beside, and is nothing that a caller could send.
     input: z.looseObject({
       amountUsd: z.literal(amountUsd).describe('USD to buy.'),
-      claimSecret: z
-        .string()
-        .min(16)
-        .max(128)
-        .optional()
-        .describe('Without a key: a secret of your own, with which alone the answer can be asked for again.'),
+      claimSecret: claimSecret.optional(),
     }),
     output,
     example: { amountUsd },

@@ -1,4 +1,4 @@
-import { microsToUsd } from '../../ledger/money.ts';
+import { microsToUsd, priceInUsd } from '../../ledger/money.ts';
 import type { Door } from '../../paid-call/door.ts';
 import type { Quote, Rail } from '../../paid-call/rail.ts';
 import type { MppRail } from './mpp.ts';
@@ -58,8 +58,7 @@ export function mppDoor(mpp: MppRail, others: readonly Rail[], baseUrl: string):
             error: refused?.code ?? 'PAYMENT_REQUIRED',
             code: refused?.code ?? 'PAYMENT_REQUIRED',
             message:
-              refused?.message ??
-              `${quote.service.name} costs ${microsToUsd(quote.priceMicros, 2)} USD a call.`,
+              refused?.message ?? `${quote.service.name} costs ${priceInUsd(quote.priceMicros)} USD a call.`,
             price_usd: priceUsd,
             requestId: request.requestId,
             catalog: `${baseUrl}/mpp/catalog`,

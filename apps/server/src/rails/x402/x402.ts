@@ -6,7 +6,7 @@ import { type BatchingRpc, connectRpc, type Rpc } from '../../chain-rpc/json-rpc
 import type { Database } from '../../db/connection.ts';
 import { unavailable } from '../../http/problem.ts';
 import { HOUSE_ACCOUNTS } from '../../ledger/accounts.ts';
-import { microsToUsd } from '../../ledger/money.ts';
+import { priceInUsd } from '../../ledger/money.ts';
 import type {
   Chains,
   ChainVerdict,
@@ -648,7 +648,7 @@ export function createX402Rail(
       const offers = offeredFor(quote);
       const [first] = offers;
       if (first === undefined) return { headers: {}, accepts: [], body: {} };
-      const priceUsd = microsToUsd(quote.priceMicros, 2);
+      const priceUsd = priceInUsd(quote.priceMicros);
       return {
         headers: {
           'x-payment-price': `$${priceUsd} USDC`,

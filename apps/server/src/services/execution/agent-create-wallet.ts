@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { answer } from '../../words/answer.ts';
 import { CHAINS } from '../../words/chain-names.ts';
 import { defineService } from '../define.ts';
-import { chainName, text } from '../fields.ts';
+import { chainName, nameText, text } from '../fields.ts';
 
 /** Clients that know no agentId send a name of some kind. */
 function nameAsAgentId(body: Record<string, unknown>): Record<string, unknown> {
@@ -27,8 +27,8 @@ export default defineService({
   summary:
     'A managed wallet for an agent, its key kept encrypted until you export or delete it. Same agentId, same wallet.',
   input: z.object({
-    agentId: text(200, 'Your name for the agent: the same one brings the same wallet again'),
-    agentName: text(200, 'A name to show').optional(),
+    agentId: nameText(200, 'Your name for the agent: the same one brings the same wallet again'),
+    agentName: nameText(200, 'A name to show').optional(),
     networks,
     purpose: text(500, 'What the wallet is for, echoed').optional(),
   }),

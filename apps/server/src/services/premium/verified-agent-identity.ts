@@ -5,7 +5,8 @@ import type { Source } from '../../words/answer.ts';
 import { answer } from '../../words/answer.ts';
 import { ServiceFailure, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService, type Identities, type RegisteredIdentity } from '../define.ts';
-import { text } from '../fields.ts';
+// Of one line: it stands in a message that is signed, where another line would be another statement.
+import { nameText as line } from '../fields.ts';
 import { agentUriOf, MAX_AGENT_URI_BYTES, registrationFile } from '../shared/chain/registration-file.ts';
 import { evmAddress } from '../shared/wallet/wallet-address.ts';
 
@@ -19,13 +20,6 @@ function addressAsName(body: Record<string, unknown>): Record<string, unknown> {
   const agentId = body.agentId ?? body.walletAddress;
   const agentName = body.agentName ?? (body.walletAddress === undefined ? undefined : agentId);
   return { ...body, agentId, agentName };
-}
-
-/** Text of one line: it stands in a message that is signed, where another line would be another statement. */
-function line(maximumLength: number, description: string) {
-  return text(maximumLength, description).refine((value) => !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(value), {
-    message: 'must not hold control characters',
-  });
 }
 
 /** What the owner of a wallet signs to show that the agent is theirs. */

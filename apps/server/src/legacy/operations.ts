@@ -1,0 +1,76 @@
+/** The legacy family in OpenAPI: what its endpoints take and answer, as far as the services behind them say. */
+import type { Service } from '../services/define.ts';
+import { inputSchemaOf, type JsonSchema, propertiesOf, withoutProse } from '../services/json-schema.ts';
+import type { OpenEndpoint } from './endpoints.ts';
+
+export type Operation = Readonly<Record<string, unknown>>;
+
+const TAG = 'Legacy';
+const KEYED = [{ ApiKeyHeader: [] }, { BearerKey: [] }];
+export const REFUSED = { $ref: '#/components/responses/Refused' };
+
+/** How an endpoint is described, by method; null for one that nothing stands behind here. */
+export async function operationsOf({
+  endpoint,
+  sold,
+  twin,
+}: OpenEndpoint): Promise<(method: string) => Operation | null> {
+  if (sold === null || twin === null) return () => null;
+  const { priceUsd, path } = endpoint;
+  const answer = {
+    success: true,
+    service: sold.path,
+    ...(await endpoint.exampleAnswer(twin)),
+    provenance: { mode: 'computed', method: '…', sources: [], notes: [] },
+  };
+  const common = {
+    tags: [TAG],
+    summary: `${twin.name}, under its older name`,
+    ...(priceUsd === null ? {} : { 'x-price-usd': Number(priceUsd) }),
+    security: priceUsd === null ? [] : KEYED,
+  };
+  const failures = {
+    400: REFUSED,
+    ...(priceUsd === null
+      ? {}
+      : { 402: { ...REFUSED, description: 'A key with credit pays here, and nothing else.' } }),
+    503: REFUSED,
+  };
+  const responses = { 200: answered('OK', answer), ...failures };
+  return (method) => {
+    if (method === 'GET')
+      return { operationId: idOf('get', path), ...common, parameters: parametersOf(sold), responses };
+    if (method !== 'POST') return null;
+    const schema = withoutProse(inputSchemaOf(sold));
+    const requestBody = { content: { 'application/json': { schema, example: twin.example } } };
+    return { operationId: idOf('post', path), ...common, requestBody, responses };
+  };
+}
+
+/** An operation of the family that no service stands behind. */
+export function legacyOperation(
+  operationId: string,
+  summary: string,
+  operation: { responses: object; parameters?: readonly object[]; requestBody?: object },
+): () => Operation {
+  return () => ({ operationId, tags: [TAG], summary, security: [], ...operation });
+}
+
+/** A 200 with what it looks like. */
+export function answered(description: string, example: unknown): object {
+  return { description, content: { 'application/json': { example } } };
+}
+
+function idOf(method: string, path: string): string {
+  return `${method}Gpt${path.replace(/(?:^|-)(\w)/g, (_, letter: string) => letter.toUpperCase())}`;
+}
+
+/** What each means is told by the service's own operation. */
+function parametersOf(sold: Service): object[] {
+  const { required } = inputSchemaOf(sold);
+  const fields = propertiesOf(withoutProse(inputSchemaOf(sold)) as JsonSchema);
+  return Object.entries(fields).map(([name, schema]) => ({
+    ...{ name, in: 'query', schema },
+    ...(Array.isArray(required) && required.includes(name) ? { required: true } : {}),
+  }));
+}
