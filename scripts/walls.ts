@@ -71,13 +71,21 @@ export const SERVER: House = {
       knows: ['upstreams/', 'db/', 'services/listed-parties.ts', 'words/', 'part.ts'],
       because: 'A published list is read by its upstream; who looks things up in it does not matter.',
     },
-    { room: 'db/', knows: [PROCESS, 'declared.ts'], because: 'The database knows no domain.' },
+    {
+      room: 'db/',
+      knows: ['words/database-away.ts', PROCESS, 'declared.ts'],
+      because: 'The database knows no domain.',
+    },
     {
       room: 'discovery/',
       knows: ['services/', 'http/', 'ledger/money.ts', 'keys/{credit-tiers,trial}.ts', 'part.ts'],
       because: 'Documents are rendered from declarations; they can move no money.',
     },
-    { room: 'http/', knows: [], because: 'The edge knows nothing of what lies behind it.' },
+    {
+      room: 'http/',
+      knows: ['words/database-away.ts'],
+      because: 'The edge knows nothing of what lies behind it.',
+    },
     {
       room: 'identity/',
       knows: [

@@ -1,15 +1,15 @@
 /** The process: configuration, parts, listen, drain. Nothing else. */
 import { createRequire } from 'node:module';
-import pino from 'pino';
+import pino, { type Logger } from 'pino';
 import { StartError } from '../../../packages/process/src/start-error.ts';
 import { createApp, DECLARED } from './app.ts';
 import { databaseOf, readConfig } from './config.ts';
-import { openDatabase } from './db/open.ts';
+import { OpeningStopped, openDatabase } from './db/open.ts';
 import { createStartPatience } from './db/start-patience.ts';
-import { databaseLost } from './http/problem.ts';
 import { startJobs } from './jobs/schedule.ts';
 import { redaction } from './operations/redaction.ts';
 import { loadServices } from './services/registry.ts';
+import { isDatabaseLost } from './words/database-away.ts';
 
 const { version }: { version: string } = createRequire(import.meta.url)('../package.json');
 
@@ -26,16 +26,27 @@ class DatabaseGone extends Error {
 const LEAVE_SILENT_WITHIN_MS = 6_000;
 
 async function main(): Promise<void> {
+  const toldToStop = signalToStop();
   const config = readConfig(process.env, DECLARED);
-  const { host, port, publicUrl, drainTimeoutMs, logLevel } = config.house;
+  const { publicUrl, drainTimeoutMs, logLevel } = config.house;
   const logger = pino({ level: logLevel, ...redaction }, pino.destination({ dest: 2, sync: false }));
   const services = await loadServices();
   const patience = createStartPatience({
     waits: (error) => logger.warn({ err: error }, 'the start waits for the database, for a minute at most'),
   });
-  const database = await openDatabase(databaseOf(config), {
+  const opened = databaseOf(config);
+  let isReady = false;
+  void toldToStop.then((signal) => {
+    if (isReady) return;
+    logger.info({ signal }, 'told to stop before it was ready');
+    // An embedded database that is starting is stopped, which takes its time.
+    const withinMs = opened.databaseUrl === null ? drainTimeoutMs : LEAVE_SILENT_WITHIN_MS;
+    setTimeout(() => process.exit(1), withinMs);
+  });
+  const database = await openDatabase(opened, {
     exclusive: true,
     patience,
+    stopped: toldToStop,
     report({ what, pid, ...rest }) {
       const line = { postgresPid: pid, ...rest };
       if (what === 'gone') logger.error(line, 'the embedded PostgreSQL has ended: starting it again');
@@ -46,34 +57,18 @@ async function main(): Promise<void> {
   const stopAll = async () => {
     for (const each of stop.reverse()) await each();
   };
-  const toldToStop = signalToStop();
   try {
-    const baseUrl = publicUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+    const baseUrl = publicUrl ?? localUrlOf(config.house);
     const app = createApp({ config, baseUrl, version, pools: database, services, logger, nowMs: Date.now });
     stop.push(() => app.close());
-    const early = await Promise.race([app.prepare(patience).then(() => null), toldToStop]);
-    if (early !== null) {
-      logger.info({ signal: early }, 'told to stop before it was ready');
-      setTimeout(() => process.exit(1), LEAVE_SILENT_WITHIN_MS);
-      return await stopAll();
-    }
-    await app.http.listen({ host, port }).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'EADDRINUSE') {
-        throw new StartError(`port ${port} on ${host} is taken. Stop what listens there, or set PORT.`);
-      }
-      throw error;
-    });
+    isReady = await Promise.race([app.prepare(patience).then(() => true), toldToStop.then(() => false)]);
+    if (!isReady) return await stopAll();
+    await listen(app.http, config.house);
     const jobs = startJobs(app.jobs, (job, error) => logger.error({ job, err: error }, 'job failed'));
     stop.push(() => jobs.stop());
     process.send?.({ ready: true, baseUrl });
     logger.info({ baseUrl, services: services.length, version }, 'listening');
-
-    // A promise that nobody holds is a fault of ours, unless all that it says is that the database is away.
-    process.on('unhandledRejection', (error) => {
-      if (databaseLost(error) !== null) return logger.warn({ err: error }, 'a database connection broke');
-      logger.fatal({ err: error }, 'nobody expected this');
-      process.exit(1);
-    });
+    endWithFaultsOfOurs(logger);
 
     const signal = await Promise.race([toldToStop, database.lost.then((why) => endWithDatabase(why, app))]);
     logger.info({ signal }, 'draining: no new calls, running ones end');
@@ -103,6 +98,32 @@ async function main(): Promise<void> {
   }
 }
 
+interface Place {
+  host: string;
+  port: number;
+}
+
+function localUrlOf({ host, port }: Place): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** @throws StartError when somebody else listens there */
+async function listen(http: ReturnType<typeof createApp>['http'], { host, port }: Place): Promise<void> {
+  await http.listen({ host, port }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EADDRINUSE') throw error;
+    throw new StartError(`port ${port} on ${host} is taken. Stop what listens there, or set PORT.`);
+  });
+}
+
+/** A promise that nobody holds is a fault of ours, unless all that it says is that a connection to the database broke. */
+function endWithFaultsOfOurs(logger: Logger): void {
+  process.on('unhandledRejection', (error) => {
+    if (isDatabaseLost(error)) return logger.warn({ err: error }, 'a database connection broke');
+    logger.fatal({ err: error }, 'nobody expected this');
+    process.exit(1);
+  });
+}
+
 /** From here on a stop is heard, and does not end the process before its database has stopped. @returns what told it */
 function signalToStop(): Promise<string> {
   return new Promise((resolve) => {
@@ -123,6 +144,7 @@ function endWithDatabase(why: string, app: { drain(): void }): never {
 /** Ends the process with a line that says why. */
 function leave(error: unknown): never {
   const known = error instanceof StartError || error instanceof DatabaseGone;
+  if (error instanceof OpeningStopped) process.exit(0);
   process.stderr.write(
     `farebox: ${error instanceof Error ? (known ? error.message : error.stack) : String(error)}\n`,
   );

@@ -14,6 +14,13 @@ import type { StartPatience } from './start-patience.ts';
 /** At the end, for what is still under way. */
 const STATEMENTS_END_WITHIN_S = 3;
 
+/** Whoever asked for the database was told to stop before it was open. */
+export class OpeningStopped extends Error {
+  constructor(why: string) {
+    super(`told to stop before the database was open: ${why}`);
+  }
+}
+
 export interface OpenDatabase extends Pools {
   /** Settles when the embedded server has ended and cannot be started again: with why, in a line. Else never. */
   lost: Promise<string>;
@@ -29,10 +36,17 @@ export interface OpenDatabase extends Pools {
  * @param options.report told when the embedded server has ended, and when it is back. Who gives it has the server kept
  *   running for as long as this is open.
  * @param options.patience for whoever can wait for a database that is not there yet
+ * @param options.stopped settles when nobody wants it any more, with why
+ * @throws OpeningStopped when that came first: nothing of ours is left behind then
  */
 export async function openDatabase(
   config: { databaseUrl: string | null; databaseMaxConnections: number; dataDir: string },
-  options: { exclusive: boolean; report?: (report: KeeperReport) => void; patience?: StartPatience },
+  options: {
+    exclusive: boolean;
+    report?: (report: KeeperReport) => void;
+    patience?: StartPatience;
+    stopped?: Promise<string>;
+  },
 ): Promise<OpenDatabase> {
   const unlock = options.exclusive && config.databaseUrl === null ? lock(config.dataDir) : () => {};
   if (
@@ -64,7 +78,9 @@ export async function openDatabase(
       await pools.sql`select 1`;
       await migrate(pools.patient);
     };
-    await (options.patience === undefined ? bringUpToDate() : options.patience.take(bringUpToDate));
+    const stopped = options.stopped?.then((why) => Promise.reject(new OpeningStopped(why)));
+    const upToDate = options.patience === undefined ? bringUpToDate() : options.patience.take(bringUpToDate);
+    await Promise.race(stopped === undefined ? [upToDate] : [stopped, upToDate]);
     return { ...pools, lost: keeper?.lost ?? new Promise<never>(() => {}), close };
   } catch (error) {
     await close();

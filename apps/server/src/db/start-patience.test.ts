@@ -13,6 +13,7 @@ test('each way in which a database is away, or held, is waited over and told onc
   const failures = [
     refused,
     new DatabaseSilent(4_000),
+    Object.assign(new Error('no name server answers'), { code: 'EAI_AGAIN' }),
     ...['57P03', '55P03', '57014', '25P03'].map(answered),
   ];
   const [first] = failures;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isLockTimeout } from './connection.ts';
+import { isDatabaseAway } from '../words/database-away.ts';
 
 /** Longer than a database takes to change places, and shorter than an operator waits for a start before looking. */
 const STARTS_WITHIN_MS = 60_000;
@@ -33,7 +33,7 @@ export function createStartPatience(parts: {
         try {
           return await step();
         } catch (error) {
-          if (!mayPass(error) || performance.now() >= endsAtMs) throw error;
+          if (!isDatabaseAway(error) || performance.now() >= endsAtMs) throw error;
           if (!isTold) parts.waits(error);
           isTold = true;
           await sleep(PAUSE_MS);
@@ -41,14 +41,4 @@ export function createStartPatience(parts: {
       }
     },
   };
-}
-
-/**
- * Nobody answered, or who did is starting (57P03), leaving, or full; or a lock was not to be had; or one of the two was held up
- * for so long that the statement (57014) or its transaction (25P03) was ended.
- */
-function mayPass(error: unknown): boolean {
-  if (isLockTimeout(error)) return true;
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return /^(CONNECT|ECONN|EPIPE|ETIMEDOUT|EAI_AGAIN|57P0|57014|25P03|08|53)/.test(code);
 }

@@ -1,3 +1,5 @@
+import { isDatabaseAway } from '../words/database-away.ts';
+
 /**
  * An answer that is not 2xx, as a typed value. Thrown anywhere, turned into HTTP in one place (`http/server.ts`).
  * The body is `{ error, message, code, requestId, …details }`.
@@ -62,12 +64,10 @@ export function unavailable(
 }
 
 /**
- * The 503 for an error by which the driver or PostgreSQL says that nobody can be asked now; null for any other. That what
- * was asked waited too long (57014), found a lock that somebody held on to (55P03), or lost its turn in a transaction
- * (25P03) is no fault of the request either.
+ * The 503 for an error by which the driver or PostgreSQL says that it cannot be asked now (`words/database-away.ts`); null for
+ * any other.
  */
-export function databaseLost(error: unknown): Problem | null {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (!/^(CONNECT|ECONN|EPIPE|ETIMEDOUT|57P0|57014|55P03|25P03|08|53)/.test(code)) return null;
+export function databaseAway(error: unknown): Problem | null {
+  if (!isDatabaseAway(error)) return null;
   return unavailable('DATABASE_UNAVAILABLE', 'The database does not answer.', 2_000, {}, error);
 }

@@ -9,7 +9,7 @@ import Fastify, {
   LogController,
 } from 'fastify';
 import { refuseUnkeepableAddress } from './json-text.ts';
-import { databaseLost, Problem, unavailable } from './problem.ts';
+import { databaseAway, Problem, unavailable } from './problem.ts';
 import { withRate } from './rate-limit.ts';
 
 declare module 'fastify' {
@@ -223,7 +223,7 @@ function asProblem(error: FrameworkError): Problem {
       },
     );
   }
-  const lost = databaseLost(error);
+  const lost = databaseAway(error);
   if (lost !== null) return lost;
   const status = error.statusCode ?? 500;
   if (status >= 400 && status < 500) return new Problem(status, 'INVALID_REQUEST', error.message);

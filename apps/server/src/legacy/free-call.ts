@@ -3,7 +3,7 @@
  * and the same question is asked of the sources once in a while, however many ask it here.
  */
 import { LRUCache } from 'lru-cache';
-import { databaseLost, Problem, unavailable } from '../http/problem.ts';
+import { databaseAway, Problem, unavailable } from '../http/problem.ts';
 import { type RateLimit, rateExceeded, rateHeaders, withRate } from '../http/rate-limit.ts';
 import type { PaidCallParts } from '../paid-call/paid-call.ts';
 import { fingerprintOf, readInput } from '../paid-call/request-body.ts';
@@ -162,7 +162,7 @@ function asProblem(error: unknown): Problem {
     return new Problem(status, code, message, { details: { ...details, charged: false } });
   }
   return (
-    databaseLost(error) ??
+    databaseAway(error) ??
     new Problem(500, 'SERVICE_ERROR', 'The service failed.', { details: { charged: false } })
   );
 }

@@ -1,5 +1,5 @@
 /** What became of a request, and how a failure is told. */
-import { databaseLost, Problem, unavailable } from '../http/problem.ts';
+import { databaseAway, Problem, unavailable } from '../http/problem.ts';
 import { NotBegun, QueueFull } from '../ledger/group-commit.ts';
 import { ServiceFailure } from '../words/failure.ts';
 import type { Payment } from './rail.ts';
@@ -72,7 +72,7 @@ export function asProblem(error: unknown, report: CallReport): Problem {
       : unavailable('LEDGER_UNAVAILABLE', 'The ledger does not answer.', 2_000);
   }
   report.error = error;
-  const lost = databaseLost(error);
+  const lost = databaseAway(error);
   if (lost !== null) {
     report.outcome = 'unavailable';
     return lost;

@@ -1,5 +1,6 @@
-/** Connections to the database that break while they open. */
+/** Promises that nobody holds: of a connection to the database that breaks while it opens, and all others. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { startWire, type Wire } from './proxy.fixture.ts';
@@ -35,4 +36,20 @@ test('the server lives on, and is ready as soon as a connection opens', async ()
   });
   await until('the server to be ready again', isReady);
   assert.equal(server.process.exitCode, null);
+});
+
+test('a database that was too slow, or a lock that was held, is no such excuse: what nobody handles ends the process', async () => {
+  for (const code of ['57014', '55P03', '25P03', '23505']) {
+    // What any module of ours could do: leave a promise to nobody.
+    const fault = `setTimeout(() => Promise.reject(Object.assign(new Error('of ${code}'), { code: '${code}' })))`;
+    const other = await startServerProcess({
+      DATABASE_URL: database.url,
+      LOG_LEVEL: 'fatal',
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(`process.on('SIGUSR2', () => ${fault});`)}`,
+    });
+    const exit = once(other.process, 'exit');
+    other.process.kill('SIGUSR2');
+    assert.deepEqual(await exit, [1, null], code);
+    assert.match(other.words(), new RegExp(`of ${code}[\\s\\S]*nobody expected this`));
+  }
 });

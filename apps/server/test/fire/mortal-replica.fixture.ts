@@ -1,8 +1,8 @@
 /** A replica that can lose the database under a statement, and die between any two steps of a call. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connectPools, type Database, endPools, type Pools } from '../../src/db/connection.ts';
-import { databaseLost } from '../../src/http/problem.ts';
 import type { Service } from '../../src/services/define.ts';
+import { isDatabaseAway } from '../../src/words/database-away.ts';
 import { startTestServer, type TestServer } from '../server.fixture.ts';
 import { Disturbance } from './disturbance.fixture.ts';
 import { startWire, type Wire } from './proxy.fixture.ts';
@@ -117,7 +117,7 @@ export async function startMortalReplica(options: {
         if (life !== undefined) return life;
         void starting.then(bury, () => {});
       } catch (error) {
-        if (databaseLost(error) === null || tried === STARTS_TRIED)
+        if (!isDatabaseAway(error) || tried === STARTS_TRIED)
           throw new Error(`a replica could not start, tried ${tried} times`, { cause: error });
       }
     }

@@ -18,6 +18,8 @@ export interface Wire {
   cutNext(matching: Matching, cuts: readonly Cut[]): void;
   /** How many of them have been met. */
   readonly met: number;
+  /** How many connections are open. */
+  readonly open: number;
   /** Cuts all connections now, and every new one until `mend`. @returns how many there were */
   cut(): number;
   mend(): void;
@@ -117,6 +119,9 @@ export async function startWire(databaseUrl: string): Promise<Wire> {
     },
     get met() {
       return met;
+    },
+    get open() {
+      return open.size;
     },
     cut() {
       isCut = true;

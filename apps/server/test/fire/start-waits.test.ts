@@ -1,8 +1,15 @@
 /** A server that starts while its database is away, silent or held for a moment waits for it, and says so once. */
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import postgres from 'postgres';
+import {
+  runningEmbeddedPostgres,
+  stopEmbeddedPostgres,
+} from '../../../../packages/process/src/embedded-postgres.ts';
 import { openDatabase } from '../../src/db/open.ts';
 import { createStartPatience } from '../../src/db/start-patience.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
@@ -59,13 +66,17 @@ async function waits(): Promise<boolean> {
   return rows.length > 0;
 }
 
+const SECRETS = 'lock table secret_versions in share row exclusive mode';
+/** As whoever runs migrations holds it. */
+const MIGRATIONS = 'select pg_advisory_xact_lock(8402)';
+
 /** @returns lets go of it */
-async function holdWhatAStartNeeds(): Promise<() => Promise<void>> {
+async function holdWhatAStartNeeds(what = SECRETS): Promise<() => Promise<void>> {
   const other = postgres(database.url, { max: 1, onnotice: () => {} });
   const held = Promise.withResolvers<void>();
   const free = Promise.withResolvers<void>();
   const holding = other.begin(async (transaction) => {
-    await transaction`lock table secret_versions in share row exclusive mode`;
+    await transaction.unsafe(what);
     held.resolve();
     await free.promise;
   });
@@ -95,21 +106,64 @@ test('what the start needs is held for longer than anybody waits', async () => {
   assert.equal(told.length, 1);
 });
 
+/** Starts a server, waits for a moment of its start, and tells it to stop. @returns its last words */
+async function toldToStop(
+  environment: Record<string, string>,
+  moment: () => Promise<boolean>,
+): Promise<string> {
+  let child: ChildProcess | undefined;
+  const starting = startServerProcess({ LOG_LEVEL: 'info', ...environment }, (each) => {
+    child = each;
+  });
+  const ended = starting.then(
+    () => assert.fail('it started'),
+    (error: Error) => error.message,
+  );
+  await Promise.race([ended, until('that moment of its start', moment, STARTS_WITHIN_MS)]);
+  child?.kill('SIGTERM');
+  return ended;
+}
+const STOPPED = /ended with 0:[\s\S]*told to stop before it was ready/;
+
 test('one that is told to stop while it waits stops, and has not failed', async () => {
   const letGo = await holdWhatAStartNeeds();
-  let child: ChildProcess | undefined;
   try {
-    const ended = assert.rejects(
-      startServerProcess({ DATABASE_URL: database.url, LOG_LEVEL: 'info' }, (each) => {
-        child = each;
-      }),
-      /ended with 0:[\s\S]*told to stop before it was ready/,
-    );
-    await until('a start that waits for the lock', waits, STARTS_WITHIN_MS);
-    child?.kill('SIGTERM');
-    await ended;
+    assert.match(await toldToStop({ DATABASE_URL: database.url }, waits), STOPPED);
   } finally {
     await letGo();
+  }
+});
+
+test('so does one whose migrations wait for those of another', async () => {
+  const letGo = await holdWhatAStartNeeds(MIGRATIONS);
+  const waitsItsTurn = async () =>
+    (await database.sql`select 1 from pg_locks where locktype = 'advisory' and not granted`).length > 0;
+  try {
+    assert.match(await toldToStop({ DATABASE_URL: database.url }, waitsItsTurn), STOPPED);
+  } finally {
+    await letGo();
+  }
+});
+
+test('and one whose database takes its connections and says nothing', async () => {
+  wire.freeze('new ones too');
+  try {
+    assert.match(await toldToStop({ DATABASE_URL: wire.url }, async () => wire.open > 0), STOPPED);
+  } finally {
+    wire.thaw();
+  }
+});
+
+test('and one that is making its embedded database, which ends with it', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'farebox-stopped-'));
+  try {
+    const isMaking = async () => existsSync(join(folder, 'postgres'));
+    assert.match(await toldToStop({ FAREBOX_DATA_DIR: folder }, isMaking), STOPPED);
+    assert.equal(await runningEmbeddedPostgres(folder), null);
+    assert(!existsSync(join(folder, 'server.pid')));
+  } finally {
+    await stopEmbeddedPostgres(folder);
+    rmSync(folder, { recursive: true, force: true });
   }
 });
 
