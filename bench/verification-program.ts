@@ -2,13 +2,13 @@
 import { randomBytes } from 'node:crypto';
 import { recoverTypedDataAddress } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
-import { type Authorization, authorizationDigest, type Hex } from '../apps/server/src/rails/x402/eip3009.ts';
-import { NETWORKS } from '../apps/server/src/rails/x402/networks.ts';
+import { type Authorization, authorizationDigest, type Hex } from '../apps/server/src/rails/evm/eip3009.ts';
 import {
   recoverAddress,
   recoverInJavaScript,
   recoverNatively,
-} from '../apps/server/src/rails/x402/recover.ts';
+} from '../apps/server/src/rails/evm/recover.ts';
+import { NETWORKS } from '../apps/server/src/rails/x402/networks.ts';
 import { answerOrders } from './answering-process.ts';
 import type { VerificationOrder, VerificationResult, Verifier } from './verification.ts';
 

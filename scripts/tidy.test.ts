@@ -17,10 +17,15 @@ const source = (pattern: string) => files(pattern).filter((path) => !/\.(test|fi
 describe('every hand-kept list equals what it lists:', () => {
   test('the rooms of the house', () => {
     for (const { root, rooms } of HOUSES.filter((house) => house.root !== '')) {
-      const there = readdirSync(join(ROOT, root), { withFileTypes: true })
-        .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name))
-        .filter((name) => !/\.(test|fixture)\.ts$/.test(name));
-      assert.deepEqual(rooms.map(({ room }) => room).sort(), there.sort(), root);
+      const entriesOf = (folder: string): string[] =>
+        readdirSync(join(ROOT, root, folder), { withFileTypes: true })
+          .map((entry) => folder + (entry.isDirectory() ? `${entry.name}/` : entry.name))
+          .filter((name) => !/\.(test|fixture)\.ts$/.test(name))
+          // Where a folder within has a row, all that is in there has one.
+          .flatMap((name) =>
+            rooms.some(({ room }) => room !== name && room.startsWith(name)) ? entriesOf(name) : [name],
+          );
+      assert.deepEqual(rooms.map(({ room }) => room).sort(), entriesOf('').sort(), root);
     }
     const walled = HOUSES.flatMap(({ root, rooms }) =>
       root === '' ? rooms.map(({ room }) => room) : [root],
@@ -38,6 +43,18 @@ describe('every hand-kept list equals what it lists:', () => {
     const unlisted = parts.filter((path) => !app.includes(`'${path.replace('apps/server/src', '.')}'`));
     assert.deepEqual(unlisted, [], 'app.ts opens every part: one that it does not open is off for good');
     assert(app.split('\n').length <= 150, 'app.ts is a table of contents');
+  });
+
+  test('the files of a rail: how it reads, what it offers and, on a chain, how its money moves', () => {
+    const folders = files('apps/server/src/rails/*/rail.ts').map((path) => path.replace('rail.ts', ''));
+    const onChains = folders.filter((folder) => files(`${folder}chains.ts`).length > 0);
+    assert(folders.length >= 3 && onChains.length >= 2);
+    const missing = onChains.flatMap((folder) =>
+      ['read.ts', 'offer.ts', 'wire.ts', 'part.ts'].flatMap((name) =>
+        files(folder + name).length === 0 ? [folder + name] : [],
+      ),
+    );
+    assert.deepEqual(missing, []);
   });
 
   test('what a wall lets through', () => {

@@ -3,7 +3,7 @@
  * table and its picture; what has no row here may import nothing of ours.
  *
  * A row says what a folder or file may import beside itself, npm packages and Node: a folder ends in `/`, a file in
- * `.ts`, and braces list several files of one folder. Types count too, because a type says as much about who knows whom
+ * `.ts`, and braces list several files of one folder. A folder whose own folders have rows needs none itself. Types count too, because a type says as much about who knows whom
  * as a value does. Tests and their fixtures may reach further and are left out.
  */
 export interface Wall {
@@ -176,24 +176,62 @@ export const SERVER: House = {
     },
     { room: 'quant/', knows: [], because: 'Numbers in, numbers out.' },
     {
-      room: 'rails/',
+      room: 'rails/credits/',
+      knows: ['paid-call/rail.ts', 'keys/', 'ledger/money.ts'],
+      because: 'A key pays out of its account in the ledger.',
+    },
+    {
+      room: 'rails/evm/',
       knows: [
-        'paid-call/{rail,settlements,door,challenge,claim}.ts',
-        'keys/',
+        'rails/on-chain/',
+        'paid-call/rail.ts',
+        'relayer/',
+        'chain-rpc/',
+        'http/problem.ts',
+        'db/connection.ts',
+      ],
+      because: 'Signed authorizations (EIP-3009) are settled alike, whichever rail brings them.',
+    },
+    {
+      room: 'rails/mpp/',
+      knows: [
+        'rails/evm/',
+        'rails/on-chain/',
+        'paid-call/{rail,door,part}.ts',
+        'ledger/',
+        'relayer/',
+        'chain-rpc/',
+        'http/problem.ts',
+        'db/connection.ts',
+        'services/define.ts',
+        'part.ts',
+        'declared.ts',
+      ],
+      because: 'Each rail fulfils one interface, and knows no other rail.',
+    },
+    {
+      room: 'rails/on-chain/',
+      knows: ['paid-call/rail.ts', 'chain-rpc/'],
+      because: 'What is said of a payment on any chain knows none of them.',
+    },
+    {
+      room: 'rails/x402/',
+      knows: [
+        'rails/evm/',
+        'rails/on-chain/',
+        'paid-call/{rail,settlements,claim}.ts',
         'ledger/',
         'relayer/',
         'chain-rpc/',
         'http/',
-        'db/',
+        'db/connection.ts',
         'secrets/secrets.ts',
         'services/json-schema.ts',
-        'paid-call/part.ts',
-        'services/define.ts',
         'part.ts',
         'upstreams/declared.ts',
         'declared.ts',
       ],
-      because: 'A way to pay knows the ledger or a chain, and the interface that it fulfils.',
+      because: 'Each rail fulfils one interface, and knows no other rail.',
     },
     {
       room: 'relayer/',

@@ -208,10 +208,10 @@ describe('docs/paid-call.md, docs/x402.md and docs/mpp.md', () => {
   });
 });
 
-/** The reasons of `rails/x402/refusals.ts` that something gives. */
+/** The reasons of `rails/on-chain/refusals.ts` that something gives. */
 const X402_REFUSALS = (() => {
-  const reasons = codesIn(sourceOf('rails/x402/refusals.ts'), /^ {2}([A-Z_]+): \[/gm);
-  const users = sourceOf('rails/x402/!(refusals).ts');
+  const reasons = codesIn(sourceOf('rails/on-chain/refusals.ts'), /^ {2}([A-Z_]+): \[/gm);
+  const users = sourceOf('rails/{x402,evm,on-chain}/!(refusals).ts');
   return reasons.filter((code) => users.includes(`'${code}'`));
 })();
 function isRefusal(code: string): boolean {
@@ -226,7 +226,7 @@ describe('docs/x402.md', () => {
 
   test('lists every reason for which an x402 payment is refused, and what cannot be said of one yet', () => {
     assert(X402_REFUSALS.length > 10);
-    const source = sourceOf('rails/x402/*.ts');
+    const source = sourceOf('rails/{x402,evm,on-chain}/*.ts');
     const refused = [...X402_REFUSALS, ...codesIn(source, /new PaymentRefused\(\s*'([A-Z_]+)'/g)];
     assert.deepEqual(
       refused.filter((code) => !listed('402').includes(code)),
@@ -357,7 +357,7 @@ describe('docs/architecture.md', () => {
       .filter((line) => line.startsWith('| '));
     for (const { name } of folders) {
       assert(
-        rows.some((row) => row.split('|')[1]?.includes(`\`${name}/\``)),
+        rows.some((row) => row.split('|')[1]?.includes(`\`${name}/`)),
         `${name}/ is not in the table of what may know what`,
       );
     }

@@ -9,10 +9,10 @@ import { openDatabase } from '../db/open.ts';
 import type { Books } from '../ledger/books.ts';
 import { microsToUsd } from '../ledger/money.ts';
 import { type BooksVerdicts, createBooksVerdicts } from '../operator/books-verdict.ts';
-import { openMppRail } from '../rails/mpp/mpp.ts';
-import type { ChainAudit } from '../rails/x402/audit.ts';
+import type { ChainAudit } from '../rails/evm/audit.ts';
+import { openMppRail } from '../rails/mpp/rail.ts';
 import { nodesOf } from '../rails/x402/networks.ts';
-import { createX402Rail } from '../rails/x402/x402.ts';
+import { createX402Rail } from '../rails/x402/rail.ts';
 import { createGasTanks } from '../relayer/gas-tanks.ts';
 import { upstreamsOf } from '../upstreams/declared.ts';
 

@@ -3,7 +3,7 @@ import type { Keys } from '../keys/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Sales } from '../paid-call/part.ts';
 import type { House, Part } from '../part.ts';
-import type { X402Rail } from '../rails/x402/x402.ts';
+import type { X402Rail } from '../rails/x402/rail.ts';
 import type { Availability } from '../services/registry.ts';
 import { topupDoor } from './door.ts';
 import { topupRail } from './rail.ts';

@@ -10,8 +10,8 @@ import { fund as drawFromFaucet } from '../../../../packages/sandbox/src/chain/f
 import { startFacilitator } from '../../../../packages/sandbox/src/facilitator/facilitator.ts';
 import { connectPools, type Database, endPools, type Pools } from '../../src/db/connection.ts';
 import { proveBooks } from '../../src/ledger/books.ts';
-import type { ChainAudit } from '../../src/rails/x402/audit.ts';
-import { createX402Rail } from '../../src/rails/x402/x402.ts';
+import type { ChainAudit } from '../../src/rails/evm/audit.ts';
+import { createX402Rail } from '../../src/rails/x402/rail.ts';
 import { createGasTanks } from '../../src/relayer/gas-tanks.ts';
 import { secretsOf } from '../../src/secrets/secrets.ts';
 import { defineService, type Service } from '../../src/services/define.ts';

@@ -1,7 +1,7 @@
 import { microsToUsd, priceInUsd } from '../../ledger/money.ts';
 import type { Door } from '../../paid-call/door.ts';
 import type { Quote, Rail } from '../../paid-call/rail.ts';
-import type { MppRail } from './mpp.ts';
+import type { MppRail } from './rail.ts';
 
 const PROBLEMS = 'https://paymentauth.org/problems/';
 /** The standard's word for a refusal that another rail, or a chain, made. */

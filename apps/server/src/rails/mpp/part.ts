@@ -4,10 +4,10 @@ import type { Rail } from '../../paid-call/rail.ts';
 import type { House, Part } from '../../part.ts';
 import type { GasTanks } from '../../relayer/gas-tanks.ts';
 import type { Service } from '../../services/define.ts';
-import type { X402Rail } from '../x402/x402.ts';
+import type { AuthorizationSettler } from '../evm/settler.ts';
 import { MPP } from './declared.ts';
 import { mppDoor } from './door.ts';
-import { type MppRail, openMppRail } from './mpp.ts';
+import { type MppRail, openMppRail } from './rail.ts';
 import { mppAtTheWrongDoor } from './wrong-door.ts';
 
 export { MPP };
@@ -19,7 +19,15 @@ const CHAIN_ID = 8453;
 export function openMpp(
   { pools, baseUrl, sandbox, metrics, nowMs }: House,
   { settings, secrets }: Configured<typeof MPP.variables>,
-  { x402, gas, services }: { x402: X402Rail; gas: GasTanks; services: readonly Service[] },
+  {
+    x402,
+    gas,
+    services,
+  }: {
+    x402: { authorizations(chainId: number): AuthorizationSettler | null };
+    gas: GasTanks;
+    services: readonly Service[];
+  },
 ): Part & {
   mpp: MppRail | null;
   /** What it buys. */
@@ -47,7 +55,7 @@ export function openMpp(
 /** `/mpp/`: the services that can be paid by it, for all who can pay there. */
 export function openMppDoor(
   house: House,
-  needs: { mpp: MppRail | null; sold: readonly Service[]; sales: Sales; x402: X402Rail; credits: Rail },
+  needs: { mpp: MppRail | null; sold: readonly Service[]; sales: Sales; x402: { rail: Rail }; credits: Rail },
 ): Part {
   const { mpp, sold: services, sales, x402, credits } = needs;
   const name = 'mpp-door';

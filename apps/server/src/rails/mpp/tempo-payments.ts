@@ -9,7 +9,7 @@ import { type Rpc, RpcRefusal } from '../../chain-rpc/json-rpc.ts';
 import { unavailable } from '../../http/problem.ts';
 import { type ChainVerdict, type OnChainPayment, PaymentRefused } from '../../paid-call/rail.ts';
 import { asMined, type MinedTransaction } from '../../relayer/node-reply.ts';
-import type { NetworkPayments } from '../x402/evm-payments.ts';
+import { type NetworkPayments, type Report, reported } from '../on-chain/payments.ts';
 
 const SETTLE_TIMEOUT_MS = 15_000;
 const FIRST_LOOK_MS = 50;
@@ -114,7 +114,7 @@ export function tempoPayments(parts: {
   rpc: Rpc;
   refunds: Pick<NetworkPayments, 'refund'> | null;
   nowMs(): number;
-  report(step: 'verify' | 'settle', outcome: string): void;
+  report: Report;
 }): NetworkPayments {
   const { rpc } = parts;
   const evidenceOf = (payment: OnChainPayment) => payment.evidence as TempoEvidence;
@@ -187,22 +187,7 @@ export function tempoPayments(parts: {
 
   return {
     look,
-    async verify(payment) {
-      try {
-        await verify(payment);
-        parts.report('verify', 'valid');
-      } catch (error) {
-        parts.report('verify', error instanceof Error && 'code' in error ? String(error.code) : 'failed');
-        throw error;
-      }
-    },
-    async settle(payment) {
-      const verdict = await settle(payment).catch(
-        (error: unknown) => ({ status: 'unknown', cause: error }) as const,
-      );
-      parts.report('settle', verdict.status);
-      return verdict;
-    },
+    ...reported({ verify, settle }, parts.report),
     // A Tempo block is final when it is there.
     async finality(payment, transaction) {
       try {

@@ -1,5 +1,6 @@
 import { Problem } from '../../http/problem.ts';
 import type { Rail } from '../../paid-call/rail.ts';
+import { hasCredential } from './wire.ts';
 
 /**
  * What `/x402/…` says to an MPP credential: it was answered to a challenge of another address, so it can buy nothing
@@ -9,8 +10,7 @@ export function mppAtTheWrongDoor(parts: { baseUrl: string; soldByMpp(path: stri
   return {
     name: 'mpp',
     offer: () => ({ headers: {}, accepts: [], body: {} }),
-    recognizes: ({ authorization }) =>
-      typeof authorization === 'string' && /(^|,\s*)payment\s/i.test(authorization),
+    recognizes: hasCredential,
     async read(_headers, quote) {
       const { path } = quote.service;
       const sold = parts.soldByMpp(path);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
-import { connectFacilitator } from './facilitator.ts';
+import { connectFacilitator } from '../on-chain/facilitator.ts';
 import { readPresented } from './wire.ts';
 
 const PAYMENT = { x402Version: 2 as const, paymentPayload: {}, paymentRequirements: {} };

@@ -1,26 +1,16 @@
 /** The chains that x402 payments settle on: names in both versions of the protocol, and the USDC of each. */
-
 import type { GasToken } from '../../relayer/gas-tanks.ts';
+import type { EvmNetwork } from '../evm/network.ts';
 
-export interface EvmNetwork {
+/** Its `id` is its name in version 2 of the protocol. */
+export interface NamedEvmNetwork extends EvmNetwork {
   kind: 'evm';
   /** As the interface writes it. */
   name: 'base' | 'ethereum' | 'polygon' | 'arbitrum';
-  title: string;
-  /** CAIP-2, as version 2 of the protocol writes it. */
-  id: `eip155:${number}`;
   /** As version 1 writes it; null where clients of the first generation would not parse the offer. */
   legacyName: string | null;
-  chainId: number;
-  asset: `0x${string}`;
   /** What pays for transactions. */
   gasToken: GasToken;
-  /** EIP-712 domain of the asset: not the same text on every chain. */
-  domain: { name: string; version: string };
-  /** How many blocks on top make a transaction stay. */
-  finalAfterBlocks: number;
-  /** How many a transfer needs that is presented by its hash. */
-  transferConfirmations: number;
 }
 
 export interface SolanaNetwork {
@@ -33,7 +23,7 @@ export interface SolanaNetwork {
   gasToken: GasToken;
 }
 
-export type Network = EvmNetwork | SolanaNetwork;
+export type Network = NamedEvmNetwork | SolanaNetwork;
 
 const usdc = { name: 'USD Coin', version: '2' };
 const ether = { symbol: 'ETH', decimals: 18 };

@@ -5,8 +5,8 @@ import type { GasTanks } from '../../relayer/gas-tanks.ts';
 import type { Secrets } from '../../secrets/secrets.ts';
 import { X402 } from './declared.ts';
 import { ASSET_DECIMALS, nodesOf } from './networks.ts';
+import { createX402Rail, type X402Rail } from './rail.ts';
 import { receiptRoutes } from './routes.ts';
-import { createX402Rail, type X402Rail } from './x402.ts';
 
 export { X402 };
 

@@ -3,7 +3,7 @@ import { Problem } from '../../http/problem.ts';
 import { admit, type RateLimit } from '../../http/rate-limit.ts';
 import { microsToUsd } from '../../ledger/money.ts';
 import type { SettlementStore } from '../../paid-call/settlements.ts';
-import { RECEIPTS_AT } from '../receipts.ts';
+import { RECEIPTS_AT } from '../on-chain/receipts.ts';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 

@@ -15,7 +15,7 @@ import { createSiweMessage } from 'viem/siwe';
 import { z } from 'zod';
 import type { Database } from '../../db/connection.ts';
 import type { Secrets } from '../../secrets/secrets.ts';
-import { refuse } from './refusals.ts';
+import { refuse } from '../on-chain/refusals.ts';
 
 const LIFE_S = 300;
 const MAX_HEADER_CHARS = 8_000;

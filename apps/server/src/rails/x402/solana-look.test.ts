@@ -12,7 +12,7 @@ import {
   setTransactionMessageLifetimeUsingBlockhash,
 } from '@solana/kit';
 import { type ChainVerdict, type OnChainPayment, PaymentRefused } from '../../paid-call/rail.ts';
-import type { Facilitator } from './facilitator.ts';
+import type { Facilitator } from '../on-chain/facilitator.ts';
 import { NETWORKS } from './networks.ts';
 import { type SvmEvidence, svmPayments } from './svm-payments.ts';
 import { findSolanaTransfer } from './transfers.ts';

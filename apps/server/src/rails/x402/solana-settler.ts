@@ -14,7 +14,7 @@ import { unavailable } from '../../http/problem.ts';
 import type { ChainVerdict, OnChainPayment, PaymentRefused } from '../../paid-call/rail.ts';
 import type { EndingSender, EndingTransaction, Fate } from '../../relayer/ending-sender.ts';
 import type { GasTank } from '../../relayer/gas-tanks.ts';
-import { refuse } from './refusals.ts';
+import { refuse } from '../on-chain/refusals.ts';
 import type { SolanaKey } from './solana-key.ts';
 import {
   COMPUTE_BUDGET_PROGRAM,

@@ -15,11 +15,11 @@ import {
 import { type BatchingRpc, type Rpc, RpcRefusal } from '../../chain-rpc/json-rpc.ts';
 import { unavailable } from '../../http/problem.ts';
 import type { ChainVerdict, OnChainPayment } from '../../paid-call/rail.ts';
-import type { NetworkPayments } from './evm-payments.ts';
-import type { Facilitator, PaymentForFacilitator } from './facilitator.ts';
-import { refusalFromFacilitator } from './facilitator-reasons.ts';
+import type { Facilitator, PaymentForFacilitator } from '../on-chain/facilitator.ts';
+import { refusalFromFacilitator } from '../on-chain/facilitator-reasons.ts';
+import { type NetworkPayments, type Report, reported } from '../on-chain/payments.ts';
+import { refuse } from '../on-chain/refusals.ts';
 import type { SolanaNetwork } from './networks.ts';
-import { refuse } from './refusals.ts';
 import { fateAt, findAmongTransactions } from './solana-look.ts';
 import {
   COMPUTE_BUDGET_PROGRAM,
@@ -163,7 +163,7 @@ export function svmPayments(parts: {
   refunds: SolanaRefunds | null;
   facilitators(version: 1 | 2): readonly Facilitator[];
   nowMs(): number;
-  report(step: 'verify' | 'settle', outcome: string): void;
+  report: Report;
 }): NetworkPayments {
   const { network, rpc, settler } = parts;
   const evidenceOf = (payment: OnChainPayment) => payment.evidence as SvmEvidence;
@@ -265,31 +265,20 @@ export function svmPayments(parts: {
     throw unavailable('FACILITATOR_UNAVAILABLE', 'No facilitator answers.', 5_000);
   }
 
+  async function verify(payment: OnChainPayment): Promise<void> {
+    if (settler !== null && (await settler.owns(payment))) await settler.verify(payment);
+    else await verifyWithFacilitator(payment);
+    // A node that cannot be asked afterwards must not be relied on before.
+    await rpc.call('getLatestBlockhash', [{ commitment: 'confirmed' }]).catch((error: unknown) => {
+      throw unavailable('CHAIN_UNAVAILABLE', `${network.title} does not answer.`, 5_000, {}, error);
+    });
+  }
+
   return {
     look,
     canRefund: parts.refunds !== null,
     refund: async (refund) => (await parts.refunds?.refund(refund)) ?? null,
-    async verify(payment) {
-      try {
-        if (settler !== null && (await settler.owns(payment))) await settler.verify(payment);
-        else await verifyWithFacilitator(payment);
-        // A node that cannot be asked afterwards must not be relied on before.
-        await rpc.call('getLatestBlockhash', [{ commitment: 'confirmed' }]).catch((error: unknown) => {
-          throw unavailable('CHAIN_UNAVAILABLE', `${network.title} does not answer.`, 5_000, {}, error);
-        });
-        parts.report('verify', 'valid');
-      } catch (error) {
-        parts.report('verify', error instanceof Error && 'code' in error ? String(error.code) : 'failed');
-        throw error;
-      }
-    },
-    async settle(payment) {
-      const verdict = await settle(payment).catch(
-        (error: unknown) => ({ status: 'unknown', cause: error }) as const,
-      );
-      parts.report('settle', verdict.status);
-      return verdict;
-    },
+    ...reported({ verify, settle }, parts.report),
     async finality(_payment, transaction) {
       try {
         const { value } = (await rpc.call('getSignatureStatuses', [

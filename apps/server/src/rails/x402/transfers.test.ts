@@ -7,8 +7,8 @@ import { signPayment } from '../../../test/x402.fixture.ts';
 import { connectRpc, type Rpc, RpcUnreachable } from '../../chain-rpc/json-rpc.ts';
 import { Problem } from '../../http/problem.ts';
 import { PaymentRefused } from '../../paid-call/rail.ts';
-import { type Hex, transferCalldata } from './eip3009.ts';
-import { type EvmChain, openEvmChain } from './evm-chain.ts';
+import { type EvmChain, openEvmChain } from '../evm/chain.ts';
+import { type Hex, transferCalldata } from '../evm/eip3009.ts';
 import { NETWORKS } from './networks.ts';
 import { findEvmTransfer, findSolanaTransfer, lookAtTransfer } from './transfers.ts';
 

@@ -3,9 +3,9 @@ import type { Rpc } from '../../chain-rpc/json-rpc.ts';
 import { unavailable } from '../../http/problem.ts';
 import type { ChainVerdict } from '../../paid-call/rail.ts';
 import type { MinedTransaction } from '../../relayer/node-reply.ts';
-import { type Hex, TOPIC_TRANSFER, TOPIC_USED, topicOf } from './eip3009.ts';
-import type { EvmChain } from './evm-chain.ts';
-import { refuse } from './refusals.ts';
+import type { EvmChain } from '../evm/chain.ts';
+import { type Hex, TOPIC_TRANSFER, TOPIC_USED, topicOf } from '../evm/eip3009.ts';
+import { refuse } from '../on-chain/refusals.ts';
 
 const MAX_AGE_MS = 24 * 3_600_000;
 

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { isClaimSecret } from '../../paid-call/claim.ts';
 import { type Headers, PaymentRefused } from '../../paid-call/rail.ts';
-import type { Authorization, Hex } from './eip3009.ts';
+import type { Authorization, Hex } from '../evm/eip3009.ts';
 import { NETWORKS, type Network } from './networks.ts';
 
 /** Half of what a request's headers may have. */

@@ -1,9 +1,11 @@
 /** What a 402 says about paying by x402: version 2 in the header, version 1 in the body. */
 import { sandboxFields, sandboxMark } from '../../http/sandbox-notice.ts';
+import { priceInUsd } from '../../ledger/money.ts';
 import { newClaimSecret } from '../../paid-call/claim.ts';
-import type { Quote } from '../../paid-call/rail.ts';
+import type { Quote, Rail } from '../../paid-call/rail.ts';
 import { inputSchemaOf, withoutProse } from '../../services/json-schema.ts';
-import { ASSET_DECIMALS, type Network } from './networks.ts';
+import { ASSET_DECIMALS } from './networks.ts';
+import type { Offered, OfferedNetwork } from './offered.ts';
 import type { SignInChallenge } from './sign-in.ts';
 
 /** How long a signed payment should be good for: the longest service, its settlement, a retry, and clocks that differ. */
@@ -12,19 +14,11 @@ const JSON_SCHEMA = 'https://json-schema.org/draft/2020-12/schema';
 const ERROR = 'X-PAYMENT header is required';
 /** Stands where each 402 has a secret of its own, and is as long. */
 const CLAIM_PLACE = '?'.repeat(newClaimSecret().length);
+/** Clients of the first generation refuse more until their cap is raised. */
+const SPENDING_CAP_MICROS = 100_000n;
 /** What a 402 says of an answer that holds a secret. */
-export const CLAIM_RULE =
+const CLAIM_RULE =
   'The answer goes to whoever shows the payment and a secret beside it: accepts[].extra.claimSecret of PAYMENT-REQUIRED, which clients of version 2 send back, or, for all others, a claimSecret of 16 to 128 random characters in the body.';
-
-/** A chain that is ready to take payments, and to whom they go. */
-export interface OfferedNetwork {
-  network: Network;
-  payTo: string;
-  /** Solana: who pays the fee and sends the transaction. */
-  feePayer: string | null;
-  /** Whether the money there is that of a sandbox. */
-  sandbox: boolean;
-}
 
 /** What is beside the terms themselves, and comes back with the payment. */
 function extraOf({ network, feePayer, sandbox }: OfferedNetwork): Record<string, unknown> {
@@ -169,4 +163,87 @@ export function bazaarOf({ service }: Quote): Record<string, unknown> {
 /** At most 32 printable ASCII characters, as the protocol wants it. */
 function asciiName(name: string): string {
   return name.replace(/[^\x20-\x7e]/g, '').slice(0, 32);
+}
+
+/** The offer of this rail, and what it says to a payment that does not pay. */
+export function offerMaker(needs: {
+  offered: Offered;
+  signIn: SignInChallenge;
+  /** Where credit is bought. */
+  baseUrl: string;
+  revision(): number;
+}): Required<Pick<Rail, 'offer' | 'refusedHeaders'>> {
+  const { offered, signIn, baseUrl, revision } = needs;
+  const headers = new Map<string, { revision: number; header: ReturnType<typeof paymentRequiredHeader> }>();
+
+  function headerOf(quote: Quote) {
+    const { path } = quote.service;
+    let known = headers.get(path);
+    if (known === undefined || known.revision !== revision()) {
+      known = { revision: revision(), header: paymentRequiredHeader(offered.for(quote), quote, signIn) };
+      headers.set(path, known);
+    }
+    return known.header;
+  }
+
+  return {
+    offer(quote) {
+      const offers = offered.for(quote);
+      const [first] = offers;
+      if (first === undefined) return { headers: {}, accepts: [], body: {} };
+      const priceUsd = priceInUsd(quote.priceMicros);
+      return {
+        headers: {
+          'x-payment-price': `$${priceUsd} USDC`,
+          'x-payment-network': `${first.network.id} (${first.network.title})`,
+          'x-recharge-url': `${baseUrl}/api/m2m/credits/checkout/session`,
+        },
+        freshHeaders: () => ({ 'payment-required': headerOf(quote).current() }),
+        accepts: legacyAccepts(offers, quote),
+        body: legacyBody(first, offers, quote),
+      };
+    },
+    refusedHeaders(refused, quote) {
+      const [first] = offered.for(quote);
+      if (first === undefined) return {};
+      const response = {
+        success: false,
+        errorReason: refused.code,
+        transaction: '',
+        network: first.network.id,
+      };
+      return {
+        'payment-required': headerOf(quote).refused(refused.code),
+        'payment-response': Buffer.from(JSON.stringify(response)).toString('base64'),
+      };
+    },
+  };
+}
+
+/** The body's fields beside `accepts`. */
+function legacyBody(
+  first: OfferedNetwork,
+  offers: readonly OfferedNetwork[],
+  quote: Quote,
+): Record<string, unknown> {
+  return {
+    x402Version: 1,
+    payment_address: first.payTo,
+    network: first.network.id,
+    ...(quote.service.secretAnswer ? { claim: CLAIM_RULE } : {}),
+    supportedNetworks: offers.map(({ network, payTo }) => ({
+      name: network.name,
+      network: network.id,
+      token: 'USDC',
+      contract: network.asset,
+      payTo,
+      active: true,
+    })),
+    ...(quote.priceMicros > SPENDING_CAP_MICROS
+      ? {
+          spendingCap:
+            'x402 clients refuse prices above 1 USD (first generation: 0.10) until their cap is raised.',
+        }
+      : {}),
+  };
 }

@@ -3,15 +3,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { encodeFunctionData, erc20Abi } from 'viem';
 import { RpcRefusal } from '../../chain-rpc/json-rpc.ts';
 import { unavailable } from '../../http/problem.ts';
-import type { ChainVerdict, Finality, OnChainPayment, PaymentRefused, Refund } from '../../paid-call/rail.ts';
+import type { ChainVerdict, OnChainPayment, PaymentRefused } from '../../paid-call/rail.ts';
 import type { MinedTransaction } from '../../relayer/node-reply.ts';
 import { OutOfGas, type Relayer } from '../../relayer/relayer.ts';
-import type { Authorization, Hex } from './eip3009.ts';
-import { type EvmChain, MAX_GAS, type PayersCode } from './evm-chain.ts';
-import type { Facilitator, PaymentForFacilitator } from './facilitator.ts';
-import { refusalFromFacilitator } from './facilitator-reasons.ts';
+import type { Facilitator, PaymentForFacilitator } from '../on-chain/facilitator.ts';
+import { refusalFromFacilitator } from '../on-chain/facilitator-reasons.ts';
+import { type NetworkPayments, type Report, reported } from '../on-chain/payments.ts';
+import { refuse } from '../on-chain/refusals.ts';
+import { type EvmChain, MAX_GAS, type PayersCode } from './chain.ts';
+import { type Authorization, type AuthorizationText, authorizationOf, type Hex } from './eip3009.ts';
 import type { LostGas, Party } from './lost-gas.ts';
-import { refuse } from './refusals.ts';
 
 /** For how long a settlement is waited for. What takes longer is looked up later. */
 const SETTLE_TIMEOUT_MS = 15_000;
@@ -43,7 +44,7 @@ const MEASURED: Sending = { runsPayersCode: false };
 
 export interface EvmEvidence extends Record<string, unknown> {
   scheme: 'exact-evm';
-  authorization: Record<'from' | 'to' | 'value' | 'validAfter' | 'validBefore' | 'nonce', string>;
+  authorization: AuthorizationText;
   signature: Hex;
   /** As a facilitator wants it. */
   forFacilitator: PaymentForFacilitator;
@@ -65,16 +66,7 @@ export interface EvmPaymentParts {
   facilitators(version: 1 | 2): readonly Facilitator[];
   /** Sends refunds; null: none can be sent on this chain. */
   refunds: Relayer | null;
-  report(step: 'verify' | 'settle', outcome: string): void;
-}
-
-export interface NetworkPayments {
-  verify(payment: OnChainPayment): Promise<void>;
-  settle(payment: OnChainPayment): Promise<ChainVerdict>;
-  look(payment: OnChainPayment): Promise<ChainVerdict>;
-  finality(payment: OnChainPayment, transaction: string): Promise<Finality>;
-  readonly canRefund: boolean;
-  refund(refund: Refund): Promise<string | null>;
+  report: Report;
 }
 
 export function evmPayments(parts: EvmPaymentParts): NetworkPayments {
@@ -273,43 +265,26 @@ export function evmPayments(parts: EvmPaymentParts): NetworkPayments {
     }
   }
 
+  async function verify(payment: OnChainPayment): Promise<void> {
+    await Promise.all([verifyOnChain(payment), verifyWithFacilitator(payment)]);
+  }
+
   async function settle(payment: OnChainPayment): Promise<ChainVerdict> {
-    try {
-      const before = tried.get(payment);
-      // A facilitator's refusal proves nothing, so before one is asked the chain is, however lately it was.
-      const isFresh =
-        relayer !== null && before !== undefined && performance.now() - before.atMs < TRIED_FRESH_MS;
-      const { refusal, sending } = isFresh
-        ? { refusal: null, sending: before.sending }
-        : await tryOut(payment);
-      tried.delete(payment);
-      if (refusal !== null) {
-        const looked = await chain.look(evidenceOf(payment).authorization);
-        return looked.status === 'open' ? { status: 'refused', refusal } : looked;
-      }
-      return relayer === null
-        ? await settleByFacilitators(payment)
-        : await settleByRelayer(relayer, payment, sending);
-    } catch (error) {
-      return { status: 'unknown', cause: error };
+    const before = tried.get(payment);
+    // A facilitator's refusal proves nothing, so before one is asked the chain is, however lately it was.
+    const isFresh =
+      relayer !== null && before !== undefined && performance.now() - before.atMs < TRIED_FRESH_MS;
+    const { refusal, sending } = isFresh ? { refusal: null, sending: before.sending } : await tryOut(payment);
+    tried.delete(payment);
+    if (refusal !== null) {
+      const looked = await chain.look(evidenceOf(payment).authorization);
+      return looked.status === 'open' ? { status: 'refused', refusal } : looked;
     }
+    return relayer === null ? settleByFacilitators(payment) : settleByRelayer(relayer, payment, sending);
   }
 
   return {
-    async verify(payment) {
-      try {
-        await Promise.all([verifyOnChain(payment), verifyWithFacilitator(payment)]);
-        parts.report('verify', 'valid');
-      } catch (error) {
-        parts.report('verify', error instanceof Error && 'code' in error ? String(error.code) : 'failed');
-        throw error;
-      }
-    },
-    async settle(payment) {
-      const verdict = await settle(payment);
-      parts.report('settle', verdict.status);
-      return verdict;
-    },
+    ...reported({ verify, settle }, parts.report),
     look: (payment) => chain.look(evidenceOf(payment).authorization),
     finality: (payment, transaction) => chain.finality(transaction, evidenceOf(payment).authorization),
     canRefund: parts.refunds !== null,
@@ -331,18 +306,6 @@ export function evmPayments(parts: EvmPaymentParts): NetworkPayments {
         return null;
       }
     },
-  };
-}
-
-/** An authorization from its JSON form. */
-export function authorizationOf(text: EvmEvidence['authorization']): Authorization {
-  return {
-    from: text.from as Hex,
-    to: text.to as Hex,
-    value: BigInt(text.value),
-    validAfter: BigInt(text.validAfter),
-    validBefore: BigInt(text.validBefore),
-    nonce: text.nonce as Hex,
   };
 }
 

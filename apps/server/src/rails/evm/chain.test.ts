@@ -6,6 +6,8 @@ import { fund } from '../../../../../packages/sandbox/src/chain/faucet.ts';
 import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
 import { connectRpc, type Rpc, RpcRefusal, RpcUnreachable } from '../../chain-rpc/json-rpc.ts';
 import type { MinedTransaction } from '../../relayer/node-reply.ts';
+import { NETWORKS } from '../x402/networks.ts';
+import { type EvmChain, openEvmChain } from './chain.ts';
 import {
   type Authorization,
   type Hex,
@@ -15,8 +17,7 @@ import {
   topicOf,
   transferCalldata,
 } from './eip3009.ts';
-import { type EvmChain, openEvmChain } from './evm-chain.ts';
-import { type EvmNetwork, NETWORKS } from './networks.ts';
+import type { EvmNetwork } from './network.ts';
 
 const [network] = NETWORKS;
 const PRICE = 50_000n;

@@ -11,6 +11,7 @@ import {
   toFunctionSelector,
 } from 'viem';
 import { privateKeyToAccount, sign } from 'viem/accounts';
+import { NETWORKS } from '../x402/networks.ts';
 import {
   type Authorization,
   authorizationDigest,
@@ -23,7 +24,6 @@ import {
   TOPIC_USED,
   transferCalldata,
 } from './eip3009.ts';
-import { NETWORKS } from './networks.ts';
 import { recoverAddress, recoverInJavaScript, recoverNatively } from './recover.ts';
 
 const ABI = parseAbi([

@@ -9,6 +9,7 @@ import {
 import { type Rpc, RpcRefusal } from '../../chain-rpc/json-rpc.ts';
 import type { ChainVerdict, Finality, PaymentRefused } from '../../paid-call/rail.ts';
 import { asMined, type MinedTransaction } from '../../relayer/node-reply.ts';
+import { refuse } from '../on-chain/refusals.ts';
 import {
   type Authorization,
   authorizationDigest,
@@ -20,9 +21,8 @@ import {
   topicOf,
   transferCalldata,
 } from './eip3009.ts';
-import type { EvmNetwork } from './networks.ts';
+import type { EvmNetwork } from './network.ts';
 import { recoverAddress } from './recover.ts';
-import { refuse } from './refusals.ts';
 
 const MULTICALL3 = '0xcA11bde05977b3631167028862bE2a173976CA11';
 const AGGREGATE = parseAbi([

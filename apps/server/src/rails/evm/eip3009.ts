@@ -4,7 +4,7 @@
  * https://eips.ethereum.org/EIPS/eip-3009  https://eips.ethereum.org/EIPS/eip-712
  */
 import { keccak_256 } from '@noble/hashes/sha3';
-import type { EvmNetwork } from './networks.ts';
+import type { EvmNetwork } from './network.ts';
 
 export type Hex = `0x${string}`;
 
@@ -19,6 +19,41 @@ export interface Authorization {
   validBefore: bigint;
   /** 32 bytes. The asset takes each (from, nonce) once. */
   nonce: Hex;
+}
+
+/** An authorization as JSON: numbers as decimal strings. */
+export type AuthorizationText = Record<keyof Authorization, string>;
+
+export function textOf(authorization: Authorization): AuthorizationText {
+  const { from, to, value, validAfter, validBefore, nonce } = authorization;
+  return {
+    from,
+    to,
+    value: String(value),
+    validAfter: String(validAfter),
+    validBefore: String(validBefore),
+    nonce,
+  };
+}
+
+/** An authorization from its JSON form. */
+export function authorizationOf(text: AuthorizationText): Authorization {
+  return {
+    from: text.from as Hex,
+    to: text.to as Hex,
+    value: BigInt(text.value),
+    validAfter: BigInt(text.validAfter),
+    validBefore: BigInt(text.validBefore),
+    nonce: text.nonce as Hex,
+  };
+}
+
+/** What the asset takes once, whichever rail brings it. @param network CAIP-2 */
+export function identityOf(
+  { network, asset }: { network: string; asset: string },
+  { from, nonce }: Pick<AuthorizationText, 'from' | 'nonce'>,
+): string {
+  return `${network}:${asset.toLowerCase()}:${from}:${nonce}`;
 }
 
 const text = (value: string) => keccak_256(new TextEncoder().encode(value));

@@ -4,9 +4,8 @@
  */
 import type { Rpc } from '../../chain-rpc/json-rpc.ts';
 import { type OnChainPayment, PaymentRefused } from '../../paid-call/rail.ts';
-import type { NetworkPayments } from './evm-payments.ts';
+import type { NetworkPayments } from './payments.ts';
 import { refuse } from './refusals.ts';
-import type { SvmEvidence } from './svm-payments.ts';
 
 const TOPIC_TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
 
@@ -48,7 +47,7 @@ export async function hasEverReceived(
 
 /** On Solana: every gift begins with an account for the token, which stays. */
 export async function hasTokenAccount(rpc: Pick<Rpc, 'call'>, payment: OnChainPayment): Promise<boolean> {
-  const { source } = payment.evidence as SvmEvidence;
+  const { source } = payment.evidence;
   const config = { encoding: 'base64', commitment: 'confirmed' };
   const found = (await rpc.call('getAccountInfo', [source, config]).catch(() => null)) as {
     value: unknown;

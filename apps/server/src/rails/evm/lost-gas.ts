@@ -5,7 +5,7 @@
  */
 import type { Database } from '../../db/connection.ts';
 import type { PaymentRefused } from '../../paid-call/rail.ts';
-import { refuse } from './refusals.ts';
+import { refuse } from '../on-chain/refusals.ts';
 
 const DAY_MS = 86_400_000;
 /** How many settlements of one payer may fail in a day. */

@@ -2,8 +2,8 @@
 import type { Rpc } from '../../chain-rpc/json-rpc.ts';
 import type { Database } from '../../db/connection.ts';
 import type { Finality, OnChainPayment } from '../../paid-call/rail.ts';
+import type { EvmChain } from './chain.ts';
 import { TOPIC_TRANSFER, topicOf } from './eip3009.ts';
-import type { EvmChain } from './evm-chain.ts';
 
 const AT_ONCE = 20;
 const LOG_WINDOW = 2_000n;

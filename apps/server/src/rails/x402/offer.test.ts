@@ -6,7 +6,8 @@ import { z } from 'zod';
 import type { Quote } from '../../paid-call/rail.ts';
 import { loadServices } from '../../services/registry.ts';
 import { NETWORKS } from './networks.ts';
-import { legacyAccepts, type OfferedNetwork, paymentRequiredHeader } from './offers.ts';
+import { legacyAccepts, paymentRequiredHeader } from './offer.ts';
+import type { OfferedNetwork } from './offered.ts';
 import type { SignInChallenge } from './sign-in.ts';
 
 const EVERYWHERE: OfferedNetwork[] = NETWORKS.map((network) => ({

@@ -1,0 +1,16 @@
+import type { Chains, Quote } from '../../paid-call/rail.ts';
+import type { AuthorizationText, Hex } from './eip3009.ts';
+import type { EvmEvidence } from './payments.ts';
+
+/** Settles EIP-3009 authorizations that came by another protocol, with the same chain, keys and facilitators. */
+export interface AuthorizationSettler {
+  chainId: number;
+  /** Whether such payments are taken for this now. */
+  offers(quote: Quote): boolean;
+  asset: Hex;
+  domain: { name: string; version: string };
+  payTo: Hex;
+  chains: Chains;
+  isSignedByPayer(authorization: AuthorizationText, signature: Hex): Promise<boolean>;
+  evidenceOf(authorization: AuthorizationText, signature: Hex, quote: Quote): EvmEvidence;
+}

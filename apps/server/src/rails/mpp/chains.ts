@@ -1,0 +1,104 @@
+/** The chains behind MPP payments: Tempo, and whichever another rail settles authorizations on. */
+import { connectRpc } from '../../chain-rpc/json-rpc.ts';
+import type { Database } from '../../db/connection.ts';
+import { type Chains, type OnChainPayment, PaymentRefused } from '../../paid-call/rail.ts';
+import { createEndingSender } from '../../relayer/ending-sender.ts';
+import type { GasTanks } from '../../relayer/gas-tanks.ts';
+import { addressOf } from '../../relayer/sign.ts';
+import type { Hex } from '../evm/eip3009.ts';
+import type { AuthorizationSettler } from '../evm/settler.ts';
+import type { NetworkPayments } from '../on-chain/payments.ts';
+import { hasEverReceived, tellingStrangers } from '../on-chain/strangers.ts';
+import { DECIMALS, RPC_TIMEOUT_MS, TEMPO, TEMPO_CHAIN_ID } from './methods.ts';
+import { tempoPayments } from './tempo-payments.ts';
+import { tempoChain, tempoGas, tempoRefunds } from './tempo-refunds.ts';
+
+/** A key that cannot pay the fees of so many refunds is as good as none. */
+const LEAST_REFUNDS = 20n;
+
+/** Tempo, as far as money moves there. */
+export interface OpenTempo {
+  payments: NetworkPayments;
+  /** Whether money can be sent back there now. */
+  canRefund(): boolean;
+  resume(): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+export interface TempoNeeds {
+  sql: Database;
+  /** Whether the money is that of a sandbox. */
+  sandbox: boolean;
+  /** Where our keys' gas is watched. */
+  gas: GasTanks;
+  nowMs(): number;
+  report(network: string, step: 'verify' | 'settle', outcome: string): void;
+}
+
+export function openTempo(
+  { rpcUrl, currency, refundKey }: { rpcUrl: string; currency: Hex; refundKey: Hex | null },
+  needs: TempoNeeds,
+): OpenTempo {
+  const { sql, sandbox, gas, nowMs, report } = needs;
+  const rpc = connectRpc(rpcUrl, { timeoutMs: RPC_TIMEOUT_MS });
+  const sender = createEndingSender({ sql, network: TEMPO, chain: tempoChain(rpc), nowMs });
+  const refunds =
+    refundKey === null ? null : tempoRefunds({ rpc, sender, chainId: TEMPO_CHAIN_ID, privateKey: refundKey });
+  const payments = tellingStrangers(
+    sandbox,
+    tempoPayments({ rpc, refunds, nowMs, report: (step, outcome) => report(TEMPO, step, outcome) }),
+    (payment) => hasEverReceived(rpc, payment),
+  );
+  const tank =
+    refundKey === null
+      ? null
+      : gas.open({
+          network: TEMPO,
+          duty: 'refund',
+          addresses: [addressOf(refundKey)],
+          token: { symbol: 'USD', decimals: DECIMALS },
+          source: tempoGas(rpc, currency),
+          least: (cost) => LEAST_REFUNDS * cost,
+        });
+  return {
+    payments,
+    canRefund: () => payments.canRefund && tank?.isAble !== false,
+    resume: () => sender.resume(),
+    close: () => rpc.close(),
+  };
+}
+
+/** @param validate the library's checks of a payment in the request that brought it */
+export function mppChains(
+  tempo: OpenTempo | null,
+  evm: AuthorizationSettler | null,
+  validate: (payment: OnChainPayment) => Promise<void>,
+): Chains {
+  const on = (network: string) => (network === TEMPO ? tempo?.payments : evm?.chains);
+  const chains: Chains = {
+    async verify(payment) {
+      try {
+        const validated = validate(payment);
+        // Both at once; ours has the first word, because it says more exactly what is wrong.
+        validated.catch(() => {});
+        if (payment.network === TEMPO) await tempo?.payments.verify(payment);
+        await validated;
+        if (payment.network !== TEMPO) await evm?.chains.verify(payment);
+      } catch (error) {
+        // It may have paid already: its payer sent it, or nobody heard the end of it. Then it buys what it paid for.
+        if (error instanceof PaymentRefused && (await chains.look(payment)).status === 'settled') return;
+        throw error;
+      }
+    },
+    settle: async (payment) => on(payment.network)?.settle(payment) ?? { status: 'unknown' },
+    look: async (payment) => on(payment.network)?.look(payment) ?? { status: 'unknown' },
+    finality: async (payment, transaction) =>
+      on(payment.network)?.finality(payment, transaction) ?? 'unknown',
+    canRefund: (network) =>
+      network === TEMPO ? tempo?.canRefund() === true : evm?.chains.canRefund(network) === true,
+    canEverRefund: (network) =>
+      (network === TEMPO ? tempo?.payments.canRefund : evm?.chains.canEverRefund(network)) === true,
+    refund: async (refund) => (await on(refund.network)?.refund(refund)) ?? null,
+  };
+  return chains;
+}

@@ -1,0 +1,204 @@
+/** Challenges, made and checked by the reference library: what a 402 says, and whether a credential answers it. */
+import { createHash, randomUUID } from 'node:crypto';
+import { evm, Mppx, Store, tempo } from 'mppx/server';
+import { createClient, defineChain, http } from 'viem';
+import { unavailable } from '../../http/problem.ts';
+import { microsToUsd } from '../../ledger/money.ts';
+import type { Quote, Headers as RequestHeaders } from '../../paid-call/rail.ts';
+import { DECIMALS, type Methods, type OfferedMethod, RPC_TIMEOUT_MS, TEMPO_CHAIN_ID } from './methods.ts';
+import { AGAIN, isMadeWith, type MppCredential, metaOf, refuse } from './wire.ts';
+
+/** The 402 of a service that no method here can serve: other rails may. */
+const UNPAID = {
+  type: 'https://paymentauth.org/problems/payment-required',
+  title: 'Payment Required',
+  status: 402,
+  detail: 'Payment is required, and no MPP method can serve this service here.',
+};
+
+/** What we use of the library, whose own types follow from the list of methods. */
+interface MppxServer {
+  compose(
+    ...offers: (readonly [
+      method: string,
+      options: { amount: string; description: string; scope: string; meta: Record<string, string> },
+    ])[]
+  ): (request: Request) => Promise<{ status: number; challenge: Response }>;
+  validateCredential(
+    credential: MppCredential,
+    options: {
+      scope: string;
+      meta: Record<string, string>;
+      request: { amount: string };
+      capturedRequest: { headers: Headers; hasBody: boolean; method: string; url: URL };
+    },
+  ): Promise<unknown>;
+}
+
+export interface Challenges {
+  /** A fresh 402 in the standard's form, with these methods. */
+  make(
+    quote: Quote,
+    request: { headers: RequestHeaders; rawBody: Buffer | undefined },
+    methods: readonly OfferedMethod[],
+  ): Promise<{ headers: Record<string, string>; body: Record<string, unknown> }>;
+  /** Whether a challenge was made with a secret of ours. */
+  isOurs(challenge: MppCredential['challenge']): boolean;
+  /**
+   * The library's own checks: expiry, the binding of payment to challenge, and on Tempo a trial of the transaction.
+   *
+   * @throws PaymentRefused when the credential does not pay; Problem (503) when the chain does not say
+   */
+  validate(credential: MppCredential, quote: Quote): Promise<void>;
+}
+
+const pathOf = (quote: Quote) => new URL(quote.resourceUrl).pathname;
+/** What a challenge is bound to. */
+export const scopeOf = (quote: Quote) => `POST ${pathOf(quote)}`;
+const amountOf = (quote: Quote) => microsToUsd(quote.priceMicros, DECIMALS);
+
+/** The digest of a request's body; null when it has none. */
+export function digestOf(rawBody: Buffer | undefined): string | null {
+  return rawBody === undefined || rawBody.length === 0
+    ? null
+    : createHash('sha256').update(rawBody).digest('base64url');
+}
+
+/** @param options.secretKeys the first makes challenges, all recognize them */
+export function openChallenges(
+  methods: Methods,
+  options: { realm: string; secretKeys: readonly [string, ...string[]]; sandbox: boolean },
+): Challenges {
+  const { realm, secretKeys, sandbox } = options;
+  const offered = libraryMethods(methods);
+  const open = (secretKey: string) =>
+    Mppx.create({ realm, secretKey, methods: offered as never }) as unknown as MppxServer;
+  const payments = open(secretKeys[0]);
+  const bySecret = new Map(secretKeys.map((key, index) => [key, index === 0 ? payments : open(key)]));
+
+  /** The library's, for the secret that made a challenge; null for a challenge of somebody else. */
+  function libraryFor(challenge: MppCredential['challenge']): MppxServer | null {
+    for (const [secretKey, library] of bySecret) if (isMadeWith(secretKey, challenge)) return library;
+    return null;
+  }
+
+  return {
+    isOurs: (challenge) => libraryFor(challenge) !== null,
+    make: (quote, request, taken) => challengeOf(payments, quote, request, taken, sandbox),
+    async validate(credential, quote) {
+      const { _mppx_scope: scope = '', ...meta } = metaOf(credential);
+      const library = libraryFor(credential.challenge) ?? payments;
+      const url = new URL(pathOf(quote), `https://${realm}`);
+      const capturedRequest = { headers: new Headers(), hasBody: true, method: 'POST', url };
+      const request = { amount: amountOf(quote) };
+      try {
+        await library.validateCredential(credential, { scope, meta, request, capturedRequest });
+      } catch (error) {
+        throw asRefusal(error);
+      }
+    },
+  };
+}
+
+async function challengeOf(
+  library: MppxServer,
+  quote: Quote,
+  request: { headers: RequestHeaders; rawBody: Buffer | undefined },
+  methods: readonly OfferedMethod[],
+  sandbox: boolean,
+): Promise<{ headers: Record<string, string>; body: Record<string, unknown> }> {
+  if (methods.length === 0) return { headers: {}, body: { ...UNPAID } };
+  const digest = digestOf(request.rawBody);
+  const accept = request.headers['accept-payment'];
+  const options = {
+    amount: amountOf(quote),
+    description: sandbox ? `${quote.service.name} (sandbox: no real money)` : quote.service.name,
+    scope: scopeOf(quote),
+    // Without something of its own a challenge would be the same as any other of its millisecond.
+    meta: { n: randomUUID(), ...(digest === null ? {} : { b: digest }) },
+  };
+  const answered = await library.compose(
+    ...methods.map(({ method }) => [`${method}/charge`, options] as const),
+  )(
+    new Request(quote.resourceUrl, {
+      method: 'POST',
+      headers: typeof accept === 'string' ? { 'accept-payment': accept } : {},
+    }),
+  );
+  const headers = Object.fromEntries(answered.challenge.headers);
+  // The library's own x402 offer: the x402 rail makes a fuller one, and settles what it brings.
+  delete headers['payment-required'];
+  return { headers, body: (await answered.challenge.json()) as Record<string, unknown> };
+}
+
+/** The methods as the library wants them. */
+function libraryMethods({ names, tempo: onTempo, evm: settler }: Methods): unknown[] {
+  return names.flatMap((name): unknown[] => {
+    if (name === 'tempo') return onTempo === null ? [] : [tempoMethod(onTempo)];
+    if (settler === null) return [];
+    return [
+      evm.charge({
+        currency: settler.asset,
+        chainId: settler.chainId,
+        decimals: DECIMALS,
+        authorization: settler.domain,
+        recipient: settler.payTo,
+        settle: () => Promise.reject(new Error('payments are settled by the paid call')),
+      }),
+    ];
+  });
+}
+
+function tempoMethod({ rpcUrl, recipient, currency }: NonNullable<Methods['tempo']>): unknown {
+  const chain = defineChain({
+    id: TEMPO_CHAIN_ID,
+    name: 'Tempo',
+    nativeCurrency: { name: 'USD', symbol: 'USD', decimals: 18 },
+    rpcUrls: { default: { http: [rpcUrl] } },
+  });
+  const client = createClient({ chain, transport: http(rpcUrl, { timeout: RPC_TIMEOUT_MS }) });
+  return tempo.charge({
+    currency,
+    recipient,
+    decimals: DECIMALS,
+    getClient: () => client,
+    // A credential that was paid before it came could not be given back. Pull ones cost nothing until we say so.
+    supportedModes: ['pull'],
+    // Claims are rows of `calls`; the library only ever validates here, which needs no memory.
+    store: Store.memory(),
+  });
+}
+
+/** What the library says against a credential, in our own words. */
+function asRefusal(error: unknown): Error {
+  const { status, type } = error as { status?: number; type?: string };
+  const problem =
+    String(type ?? '')
+      .split('/')
+      .at(-1) ?? '';
+  if (status === 402 && /^[a-z-]{1,40}$/.test(problem)) {
+    return refuse(
+      problem,
+      problem === 'payment-expired'
+        ? 'The challenge has expired.'
+        : 'The payment does not fit its challenge, or would fail.',
+      AGAIN,
+    );
+  }
+  if (isRefusedByNode(error))
+    return refuse(
+      'payment-insufficient',
+      'The chain would refuse this payment.',
+      'Fund the wallet, and answer a fresh challenge.',
+    );
+  return unavailable('CHAIN_UNAVAILABLE', 'The chain does not answer.', 5_000, {}, error);
+}
+
+/** Whether a node answered, and said that it would not take the transaction. */
+function isRefusedByNode(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    const { name, code } = cause as { name: string; code?: number };
+    if (name === 'RpcRequestError') return code === 3 || code === -32000 || code === -32003;
+  }
+  return false;
+}

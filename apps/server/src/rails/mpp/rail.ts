@@ -1,0 +1,114 @@
+/**
+ * The MPP rail: the HTTP "Payment" authentication scheme, with the reference library for challenges and credentials.
+ * What it does not do is take money: credentials are claimed, verified, settled and looked up by the same steps and in
+ * the same table as x402 payments. https://paymentauth.org  https://mpp.dev
+ */
+import type { Database } from '../../db/connection.ts';
+import type { OnChainPayment, Quote, Rail, Headers as RequestHeaders } from '../../paid-call/rail.ts';
+import { auditNetwork, type ChainAudit } from '../evm/audit.ts';
+import type { Hex } from '../evm/eip3009.ts';
+import type { AuthorizationSettler } from '../evm/settler.ts';
+import { mppChains, openTempo, type TempoNeeds } from './chains.ts';
+import { isOffered, type MethodName, type OfferedMethod, offeredMethods, TEMPO } from './methods.ts';
+import { openChallenges } from './offer.ts';
+import { readPayment, recallPayment } from './read.ts';
+import { hasCredential, type MppCredential } from './wire.ts';
+
+interface MppConfig {
+  methods: readonly MethodName[];
+  /** At least 32 characters each; the same on all replicas. The first makes challenges, all recognize them. */
+  secretKeys: readonly string[];
+  tempoRpcUrl: string;
+  /** Null: Tempo is not offered. */
+  tempoRecipient: Hex | null;
+  tempoCurrency: Hex;
+  tempoRefundKey: Hex | null;
+}
+
+export interface MppRail {
+  rail: Rail;
+  /** The methods that are offered, in order of preference. */
+  methods: readonly OfferedMethod[];
+  /** A fresh 402 in the standard's form. `request` without its credential. */
+  challenge(
+    quote: Quote,
+    request: { method: string; headers: RequestHeaders; rawBody: Buffer | undefined },
+  ): Promise<{ headers: Record<string, string>; body: Record<string, unknown> }>;
+  /** Holds the books against the Tempo chain; the other chains are the x402 rail's to ask. */
+  audit(sql: Database): Promise<ChainAudit[]>;
+  /** One round over our own transactions that are on their way. */
+  resume(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * The rail as it is configured; null when no method is, or no secret to bind challenges with.
+ *
+ * @param realm the name that challenges are bound to; the host of the public address
+ */
+export function openMppRail(
+  config: MppConfig,
+  realm: string,
+  parts: TempoNeeds & { evm: AuthorizationSettler | null },
+): MppRail | null {
+  const { methods: names, tempoRpcUrl: rpcUrl, tempoRecipient: recipient, tempoCurrency: currency } = config;
+  const [first, ...others] = config.secretKeys;
+  if (names.length === 0 || first === undefined) return null;
+  // What was paid on a chain is looked up there for as long as it is configured, offered or not.
+  const configured = recipient === null ? null : { rpcUrl, recipient, currency };
+  const methods = {
+    names,
+    tempo: names.includes('tempo') ? configured : null,
+    evm: names.includes('evm') ? parts.evm : null,
+  };
+  const challenges = openChallenges(methods, {
+    realm,
+    secretKeys: [first, ...others],
+    sandbox: parts.sandbox,
+  });
+  const tempo =
+    configured === null ? null : openTempo({ ...configured, refundKey: config.tempoRefundKey }, parts);
+  /** What the library is to validate: credentials as they came, which are stored nowhere. */
+  const presented = new WeakMap<OnChainPayment, { credential: MppCredential; quote: Quote }>();
+  const chains = mppChains(tempo, methods.evm, async (payment) => {
+    const read = presented.get(payment);
+    if (read === undefined) throw new Error('a payment is verified in the request that brought it');
+    await challenges.validate(read.credential, read.quote);
+  });
+  const reading = { methods, realm, challenges, nowMs: parts.nowMs };
+  const offered = offeredMethods(methods);
+
+  return {
+    rail: {
+      name: 'mpp',
+      chains,
+      offer: () => ({ headers: {}, accepts: [], body: {} }),
+      recognizes: hasCredential,
+      async read(headers, quote, beside) {
+        const { payment, credential } = await readPayment(reading, headers, quote, beside);
+        presented.set(payment.onChain, { credential, quote });
+        return payment;
+      },
+      recall: async (headers) => {
+        try {
+          return recallPayment(reading, headers);
+        } catch {
+          return null;
+        }
+      },
+    },
+    methods: offered,
+    async challenge(quote, request) {
+      const { evm } = methods;
+      const taken = offered.filter((each) => isOffered(each, quote, { evm, canRefund: chains.canRefund }));
+      return challenges.make(quote, request, taken);
+    },
+    async audit(sql) {
+      if (methods.tempo === null) return [];
+      const payTo = methods.tempo.recipient;
+      return [await auditNetwork({ sql, network: TEMPO, payTo, evm: null, finality: chains.finality })];
+    },
+    resume: async () => void (await tempo?.resume()),
+    close: async () => tempo?.close(),
+  };
+}

@@ -1,0 +1,259 @@
+/** What each configured network needs to take payments: its node, its settler, refunds, and where its keys' gas is watched. */
+import { type BatchingRpc, connectRpc, type Rpc } from '../../chain-rpc/json-rpc.ts';
+import type { Database } from '../../db/connection.ts';
+import { createEndingSender } from '../../relayer/ending-sender.ts';
+import { evmGas } from '../../relayer/evm-gas.ts';
+import type { Duty, GasTank, GasTanks } from '../../relayer/gas-tanks.ts';
+import { createRelayer, type Relayer } from '../../relayer/relayer.ts';
+import { addressOf } from '../../relayer/sign.ts';
+import { type EvmChain, openEvmChain } from '../evm/chain.ts';
+import type { Hex } from '../evm/eip3009.ts';
+import { type LostGas, openLostGas } from '../evm/lost-gas.ts';
+import { evmPayments } from '../evm/payments.ts';
+import type { NetworkPayments, Report } from '../on-chain/payments.ts';
+import { hasEverReceived, hasTokenAccount, tellingStrangers } from '../on-chain/strangers.ts';
+import type { Facilitators } from './facilitators.ts';
+import {
+  type NamedEvmNetwork,
+  NETWORKS,
+  type Network,
+  type NetworkName,
+  type SolanaNetwork,
+} from './networks.ts';
+import { readSolanaKey, type SolanaKey } from './solana-key.ts';
+import { LEAST_REFUND_LAMPORTS, REFUND_LAMPORTS, solanaRefunds } from './solana-refunds.ts';
+import { solanaChain, solanaGas } from './solana-sending.ts';
+import {
+  LEAST_SETTLER_LAMPORTS,
+  SETTLEMENT_LAMPORTS,
+  type SolanaSettler,
+  solanaSettler,
+} from './solana-settler.ts';
+import { isPoor, svmPayments } from './svm-payments.ts';
+
+/** What a settlement uses, a little more than was measured. */
+const SETTLEMENT_GAS = 70_000n;
+/** A key that cannot pay for so many settlements takes no more of them on. */
+const LEAST_SETTLEMENTS = 20n;
+const RPC_TIMEOUT_MS = 5_000;
+/** What wallets' own code may cost us in a day on one chain, when settlements that passed a trial fail. */
+const LOST_GAS_MICROS_PER_DAY = 5_000_000n;
+/** For a chain whose currency nobody put a price on: too much rather than too little. */
+const DEAREST_GAS_TOKEN_USD = 10_000;
+
+export interface X402Config {
+  networks: readonly NetworkName[];
+  /** Null: EVM chains are not offered. */
+  recipient: Hex | null;
+  /** The owner of the token account, not the account. Null: Solana is not offered. */
+  recipientSolana: string | null;
+  /** Null for a chain whose node is not configured: it is not offered then. */
+  rpcUrls: Readonly<Record<NetworkName, string | null>>;
+  facilitatorUrls: readonly string[];
+  facilitatorToken: string | null;
+  /** Keys of our own settler; with none, facilitators settle. */
+  relayerKeys: readonly Hex[];
+  /** Keys that hold USDC and gas for refunds. */
+  refundKeys: readonly Hex[];
+  /** Those that our settler calls to put a wallet on the chain (ERC-6492). */
+  walletFactories: readonly Hex[];
+  /** What a whole unit of each chain's own currency is taken to be worth, in whole USD. */
+  gasTokenUsd: Readonly<Partial<Record<NetworkName, number>>>;
+  /** As `readSolanaKey` takes it. Null: facilitators settle on Solana. */
+  relayerKeySolana: string | null;
+  /** Holds USDC and SOL for refunds. */
+  refundKeySolana: string | null;
+}
+
+/** What opening a network takes beside the configuration. */
+export interface NetworkNeeds {
+  sql: Database;
+  /** Whether the money is that of a sandbox. */
+  sandbox: boolean;
+  /** Where our keys' gas is watched. */
+  gas: GasTanks;
+  facilitators: Facilitators;
+  nowMs(): number;
+  report(network: string, step: 'verify' | 'settle', outcome: string): void;
+}
+
+/** A relayer of ours, and what is known of its gas. */
+interface Sending {
+  relayer: Relayer;
+  tank: GasTank;
+}
+
+interface OpenNetwork {
+  rpc: BatchingRpc;
+  /** To whom money goes, as the chain writes it. */
+  payTo: string;
+  payments: NetworkPayments;
+  /** Who sends transactions of ours, and goes on with them. */
+  senders: readonly { resume(): Promise<unknown> }[];
+  close(): Promise<unknown>;
+}
+
+export type Opened = OpenNetwork &
+  (
+    | {
+        network: NamedEvmNetwork;
+        /** `payTo` as it is configured. */
+        recipient: Hex;
+        chain: EvmChain;
+        settling: Sending | null;
+        refunding: Sending | null;
+      }
+    | {
+        network: SolanaNetwork;
+        recipient: string;
+        settler: SolanaSettler;
+        refunding: { tank: GasTank } | null;
+      }
+  );
+
+export interface OpenNetworks {
+  /** By the name of CAIP-2, in order of preference. */
+  all: ReadonlyMap<string, Opened>;
+  /** What so many micro-USD buy of the chain's own currency. */
+  worthWei(network: Network, micros: bigint): bigint;
+  lostGas: LostGas;
+}
+
+/** Opens the networks that are configured: named, with a node and a recipient. */
+export function openNetworks(config: X402Config, needs: NetworkNeeds): OpenNetworks {
+  const worthWei = (network: Network, micros: bigint) =>
+    (micros * 10n ** 12n) / BigInt(config.gasTokenUsd[network.name] ?? DEAREST_GAS_TOKEN_USD);
+  const lostGas = openLostGas(needs.sql, needs.nowMs, (id) => {
+    const network = NETWORKS.find((each) => each.id === id);
+    return network === undefined ? 0n : worthWei(network, LOST_GAS_MICROS_PER_DAY);
+  });
+  const all = new Map<string, Opened>();
+  for (const network of NETWORKS) {
+    const rpcUrl = config.rpcUrls[network.name];
+    if (!config.networks.includes(network.name) || rpcUrl === null) continue;
+    const opened =
+      network.kind === 'evm'
+        ? openEvm(network, rpcUrl, config, { ...needs, worthWei, lostGas })
+        : openSolana(network, rpcUrl, config, needs);
+    if (opened !== null) all.set(network.id, opened);
+  }
+  return { all, worthWei, lostGas };
+}
+
+function openEvm(
+  network: NamedEvmNetwork,
+  rpcUrl: string,
+  config: X402Config,
+  needs: NetworkNeeds & Pick<OpenNetworks, 'worthWei' | 'lostGas'>,
+): Opened | null {
+  const { recipient } = config;
+  if (recipient === null) return null;
+  const rpc = connectRpc(rpcUrl, { timeoutMs: RPC_TIMEOUT_MS });
+  const { lostGas, worthWei } = needs;
+  const chain = openEvmChain(network, rpc, needs.nowMs);
+  // Sending waits for blocks: with connections of its own it keeps nobody from asking.
+  const sending = connectRpc(rpcUrl, { timeoutMs: RPC_TIMEOUT_MS });
+  const settling = sendingWith(network, sending, 'settle', config.relayerKeys, needs);
+  const refunding = sendingWith(network, sending, 'refund', config.refundKeys, needs);
+  const payments = evmPayments({
+    chain,
+    relayer: settling?.relayer ?? null,
+    refunds: refunding?.relayer ?? null,
+    ...settledBy(network, needs),
+    wallets: {
+      factories: new Set(config.walletFactories.map((address) => address.toLowerCase())),
+      lostGas,
+      worthWei: (units) => worthWei(network, units),
+    },
+  });
+  return {
+    network,
+    rpc,
+    recipient,
+    payTo: recipient.toLowerCase(),
+    chain,
+    payments: tellingStrangers(needs.sandbox, payments, (payment) => hasEverReceived(rpc, payment)),
+    settling,
+    refunding,
+    senders: [settling, refunding].flatMap((each) => each?.relayer ?? []),
+    close: () => Promise.all([rpc.close(), sending.close()]),
+  };
+}
+
+function sendingWith(
+  { id, chainId, gasToken }: NamedEvmNetwork,
+  rpc: Rpc,
+  duty: Duty,
+  keys: readonly Hex[],
+  { sql, gas, nowMs }: NetworkNeeds,
+): Sending | null {
+  if (keys.length === 0) return null;
+  const tank = gas.open({
+    network: id,
+    duty,
+    token: gasToken,
+    addresses: keys.map(addressOf),
+    source: evmGas({ sql, rpc, network: id, gasEach: SETTLEMENT_GAS, nowMs }),
+    least: (cost) => LEAST_SETTLEMENTS * cost,
+  });
+  return { relayer: createRelayer({ sql, rpc, network: id, chainId, keys, tank, nowMs }), tank };
+}
+
+function openSolana(
+  network: SolanaNetwork,
+  rpcUrl: string,
+  config: X402Config,
+  needs: NetworkNeeds,
+): Opened | null {
+  const recipient = config.recipientSolana;
+  if (recipient === null) return null;
+  const rpc = connectRpc(rpcUrl, { timeoutMs: RPC_TIMEOUT_MS });
+  const { sql, gas, nowMs } = needs;
+  const sender = createEndingSender({ sql, network: network.id, chain: solanaChain(rpc, nowMs), nowMs });
+  const keyOf = (text: string | null) => (text === null ? null : readSolanaKey(text));
+  const [key, refundKey] = [keyOf(config.relayerKeySolana), keyOf(config.refundKeySolana)];
+  const tankOf = (duty: Duty, { address }: SolanaKey, lamports: { each: bigint; least: bigint }) =>
+    gas.open({
+      network: network.id,
+      duty,
+      token: network.gasToken,
+      addresses: [address],
+      source: solanaGas(rpc, lamports.each),
+      least: () => lamports.least,
+    });
+  const settler = solanaSettler({
+    rpc,
+    sender,
+    key,
+    nowMs,
+    tank:
+      key === null
+        ? null
+        : tankOf('settle', key, { each: SETTLEMENT_LAMPORTS, least: LEAST_SETTLER_LAMPORTS }),
+    isPoor: (payment) => isPoor(rpc, payment),
+  });
+  const refunds = refundKey === null ? null : solanaRefunds({ rpc, sender, key: refundKey, nowMs });
+  const payments = svmPayments({ network, rpc, nowMs, settler, refunds, ...settledBy(network, needs) });
+  return {
+    network,
+    rpc,
+    recipient,
+    payTo: recipient,
+    payments: tellingStrangers(needs.sandbox, payments, (payment) => hasTokenAccount(rpc, payment)),
+    settler,
+    refunding:
+      refundKey === null
+        ? null
+        : { tank: tankOf('refund', refundKey, { each: REFUND_LAMPORTS, least: LEAST_REFUND_LAMPORTS }) },
+    senders: [sender],
+    close: () => rpc.close(),
+  };
+}
+
+/** Which facilitators settle a network, and who is told how it went. */
+function settledBy(network: Network, { facilitators, report }: NetworkNeeds) {
+  return {
+    facilitators: (version: 1 | 2) => facilitators.settling(network, version),
+    report: ((step, outcome) => report(network.id, step, outcome)) satisfies Report,
+  };
+}

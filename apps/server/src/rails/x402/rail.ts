@@ -1,0 +1,123 @@
+/**
+ * The x402 rail: USDC on a chain, moved by a signature that the caller sends along, or by the caller before. `read.ts` says
+ * whether it pays, `offer.ts` what a 402 says, `chains.ts` what becomes of the money.
+ */
+import { HOUSE_ACCOUNTS } from '../../ledger/accounts.ts';
+import type { Chains, Rail } from '../../paid-call/rail.ts';
+import type { Secrets } from '../../secrets/secrets.ts';
+import { auditNetwork, type ChainAudit } from '../evm/audit.ts';
+import { authorizationOf } from '../evm/eip3009.ts';
+import type { AuthorizationSettler } from '../evm/settler.ts';
+import { transferFinder, x402Chains } from './chains.ts';
+import { openFacilitators } from './facilitators.ts';
+import { offerMaker } from './offer.ts';
+import { type Offered, type OfferedNetwork, offeredOf } from './offered.ts';
+import { type NetworkNeeds, type Opened, openNetworks, type X402Config } from './open-networks.ts';
+import { evidenceAt, plainReceipt, readPayment, recallPayment } from './read.ts';
+import { createSignIn } from './sign-in.ts';
+import { hasPayment } from './wire.ts';
+
+export interface X402Rail {
+  rail: Rail;
+  /** The chains that are offered now, in order. */
+  offered(): readonly OfferedNetwork[];
+  facilitatorUrl: string | null;
+  /** Asks the facilitators what they settle. Keeps what it knew of one that does not answer. */
+  refresh(): Promise<void>;
+  /** One round over our own pending transactions. */
+  resume(): Promise<void>;
+  /** Forgets sign-ins and failed settlements that are too old to matter. */
+  dropExpired(): Promise<void>;
+  /** The chain with this id, for another rail whose payments are authorizations too; null when it is not offered. */
+  authorizations(chainId: number): AuthorizationSettler | null;
+  /** Holds the books against every chain that is configured. */
+  audit(): Promise<ChainAudit[]>;
+  close(): Promise<void>;
+}
+
+export function createX402Rail(
+  config: X402Config,
+  parts: Omit<NetworkNeeds, 'facilitators'> & { baseUrl: string; secrets: Secrets },
+): X402Rail {
+  const { sql, baseUrl, secrets, sandbox, gas, nowMs } = parts;
+  const facilitators = openFacilitators(config.facilitatorUrls, config.facilitatorToken);
+  const networks = openNetworks(config, { ...parts, facilitators });
+  const opened = [...networks.all.values()];
+  const offered = offeredOf(networks, { facilitators, sandbox });
+  const signIn = createSignIn({ baseUrl, secrets, sql, chains: [...networks.all.keys()], nowMs });
+  const findTransfer = transferFinder(facilitators, nowMs);
+  const reading = { networks, offered, findTransfer, nowMs };
+  const chains = x402Chains(networks, reading);
+  const revision = () => facilitators.revision + gas.revision;
+
+  const rail: Rail = {
+    name: 'x402',
+    chains,
+    get revision() {
+      return revision();
+    },
+    ...offerMaker({ offered, signIn, baseUrl, revision }),
+    recognizes: hasPayment,
+    read: (headers, quote) => readPayment(reading, headers, quote),
+    recall: (headers) => recallPayment(reading, headers).catch(() => null),
+    async signIn(headers, quote) {
+      const header = headers['sign-in-with-x'];
+      if (typeof header !== 'string') return null;
+      const payer = await signIn.check(header, quote.resourceUrl);
+      return { accountId: HOUSE_ACCOUNTS.chain_clearing, payer, receipt: plainReceipt };
+    },
+  };
+
+  return {
+    rail,
+    offered: offered.now,
+    facilitatorUrl: config.facilitatorUrls[0] ?? null,
+    refresh: facilitators.refresh,
+    async resume() {
+      const senders = opened.flatMap((open) => open.senders);
+      const resumed = await Promise.allSettled(senders.map((sender) => sender.resume()));
+      const failed = resumed.find(({ status }) => status === 'rejected');
+      if (failed?.status === 'rejected') throw failed.reason;
+    },
+    async dropExpired() {
+      await Promise.all([signIn.dropExpired(), networks.lostGas.dropExpired()]);
+    },
+    authorizations: (chainId) =>
+      settlerOf(networks.all.get(`eip155:${chainId}`), { offered, chains, sandbox }),
+    audit: () =>
+      Promise.all(
+        opened.map((open) =>
+          auditNetwork({
+            sql,
+            network: open.network.id,
+            payTo: open.payTo,
+            evm: 'chain' in open ? open : null,
+            finality: chains.finality,
+          }),
+        ),
+      ),
+    async close() {
+      await Promise.all([facilitators.close(), ...opened.map((open) => open.close())]);
+    },
+  };
+}
+
+/** Null for a chain that is not open, or takes no authorizations. */
+function settlerOf(
+  open: Opened | undefined,
+  { offered, chains, sandbox }: { offered: Offered; chains: Chains; sandbox: boolean },
+): AuthorizationSettler | null {
+  if (open === undefined || !('chain' in open)) return null;
+  const { network, chain, recipient: payTo } = open;
+  return {
+    chainId: network.chainId,
+    offers: (quote) => offered.for(quote).some((each) => each.network.id === network.id),
+    asset: network.asset,
+    domain: network.domain,
+    payTo,
+    chains,
+    isSignedByPayer: (authorization, signature) =>
+      chain.isSignedByPayer(authorizationOf(authorization), signature),
+    evidenceOf: evidenceAt({ network, payTo, feePayer: null, sandbox }),
+  };
+}
