@@ -35,18 +35,19 @@ export default defineService({
     strictModel: z.boolean().default(false).describe('true: no model but the one wanted may answer'),
   }),
   output: z.object({
-    content: z.string(),
+    content: z.string().describe('What the model wrote'),
     model: z.string().describe('The model that answered'),
     requestedModel: z.string().nullable().describe('The model that was wanted; null when none was named'),
     usage: z
       .object({
-        prompt_tokens: z.number().int(),
-        completion_tokens: z.number().int(),
-        total_tokens: z.number().int(),
+        prompt_tokens: z.number().int().describe('Tokens of what was sent'),
+        completion_tokens: z.number().int().describe('Tokens of what was written'),
+        total_tokens: z.number().int().describe('Both together'),
       })
-      .nullable(),
+      .nullable()
+      .describe('Tokens, as the model’s server counted them'),
     finishReason: z.string().nullable().describe('"stop", or "length" when cut off at maxTokens'),
-    serviceVersion: z.string(),
+    serviceVersion: z.string().describe('Version of this service'),
     simulated: z.literal(true).optional().describe('There when a sandbox answered, not a model'),
   }),
   example: { prompt: 'In one sentence: what is a stablecoin?', maxTokens: 100 },

@@ -60,65 +60,91 @@ export default defineService({
       .describe('Where the oracle and counterparties are looked at; base unless given'),
   }),
   output: z.object({
-    data: z.object({
-      walletAddress: z.string(),
-      chain: z.string(),
-      name: z.string().nullable(),
-      checkType: z.enum(['basic', 'enhanced']),
-      complianceStatus: z
-        .enum(['Compliant', 'Non-Compliant', 'Needs Review'])
-        .describe('"Compliant" says that nothing was found in what was looked at, and no more'),
-      overallScore: z.number().describe('100 less the largest deduction'),
-      deductions: z.array(z.object({ code: z.string(), points: z.number() })),
-      checks: z.array(
-        z.object({
-          regulation: z.string(),
-          status: z.enum(['clear', 'match', 'review', 'not_evaluated']),
-          findings: z.string(),
-          source: z.string(),
-          asOf: z.string().nullable(),
-        }),
-      ),
-      violations: z.array(
-        z.object({
-          code: z.string(),
-          address: z.string(),
-          list: z.string(),
-          uid: z.string(),
-          name: z.string(),
-          programs: z.array(z.string()),
-          transactionHash: z.string().nullable(),
-        }),
-      ),
-      nameMatches: z.array(
-        z.object({
-          list: z.string(),
-          listTitle: z.string(),
-          listPublishedAt: z.string(),
-          uid: z.string(),
-          name: z.string(),
-          matchedName: z.string(),
-          weakAlias: z.boolean().describe('The publisher holds this alias for a weak one'),
-          kind: z.string(),
-          programs: z.array(z.string()),
-          score: z.number().describe('Likeness, 0 to 1; 1 is the same words in any order'),
-          strength: z.enum(['strong', 'review']),
-        }),
-      ),
-      requiresEscalation: z.boolean(),
-      nextSteps: z.array(z.string()),
-      lists: z.array(
-        z.object({
-          list: z.string(),
-          title: z.string(),
-          publishedAt: z.string(),
-          confirmedAt: z.string(),
-          sha256: z.string(),
-          entries: z.number().int(),
-        }),
-      ),
-      disclaimer: z.string(),
-    }),
+    data: z
+      .object({
+        walletAddress: z.string().describe('The wallet that was asked about'),
+        chain: z.string().describe('The chain that the wallet was looked at on'),
+        name: z.string().nullable().describe('The name that was looked up; null where none was given'),
+        checkType: z.enum(['basic', 'enhanced']).describe('How much was checked, as asked'),
+        complianceStatus: z
+          .enum(['Compliant', 'Non-Compliant', 'Needs Review'])
+          .describe('"Compliant" says that nothing was found in what was looked at, and no more'),
+        overallScore: z.number().describe('100 less the largest deduction'),
+        deductions: z
+          .array(
+            z.object({
+              code: z.string().describe('A name for machines'),
+              points: z.number().describe('Points that it takes off'),
+            }),
+          )
+          .describe('What lowers the score'),
+        checks: z
+          .array(
+            z.object({
+              regulation: z.string().describe('The rule or list'),
+              status: z
+                .enum(['clear', 'match', 'review', 'not_evaluated'])
+                .describe(
+                  'clear: nothing found; review: a person should look; not_evaluated: it could not be checked',
+                ),
+              findings: z.string().describe('What was found, in a sentence'),
+              source: z.string().describe('What it was checked against'),
+              asOf: z.string().nullable().describe('Date of that source; null where it has none'),
+            }),
+          )
+          .describe('Each check, done or not'),
+        violations: z
+          .array(
+            z.object({
+              code: z.string().describe('A name for machines'),
+              address: z.string().describe('The sanctioned address'),
+              list: z.string().describe('The list, by its short name'),
+              uid: z.string().describe('Id of the entry in its list'),
+              name: z.string().describe('Whom the list names for it'),
+              programs: z.array(z.string()).describe('Sanctions programmes that the entry is under'),
+              transactionHash: z
+                .string()
+                .nullable()
+                .describe('The transaction that shows it; null where none does'),
+            }),
+          )
+          .describe('Sanctioned addresses that were found'),
+        nameMatches: z
+          .array(
+            z.object({
+              list: z.string().describe('The list, by its short name'),
+              listTitle: z.string().describe('The list, in full'),
+              listPublishedAt: z.string().describe('When its publisher issued the list'),
+              uid: z.string().describe('Id of the entry in its list'),
+              name: z.string().describe('Main name of the entry'),
+              matchedName: z.string().describe('The name or alias that is like it'),
+              weakAlias: z.boolean().describe('The publisher holds this alias for a weak one'),
+              kind: z.string().describe('Kind of the entry, such as person or vessel'),
+              programs: z.array(z.string()).describe('Sanctions programmes that the entry is under'),
+              score: z.number().describe('Likeness, 0 to 1; 1 is the same words in any order'),
+              strength: z
+                .enum(['strong', 'review'])
+                .describe('strong counts as a match; review is for a person to decide'),
+            }),
+          )
+          .describe('Entries whose names are like the one given'),
+        requiresEscalation: z.boolean().describe('Whether a person should look at it'),
+        nextSteps: z.array(z.string()).describe('What to do next, in order'),
+        lists: z
+          .array(
+            z.object({
+              list: z.string().describe('The list, by its short name'),
+              title: z.string().describe('The list, in full'),
+              publishedAt: z.string().describe('When its publisher issued it'),
+              confirmedAt: z.string().describe('When this server last checked that it is current'),
+              sha256: z.string().describe('Hash of the file that was read, in hex'),
+              entries: z.number().int().describe('Entries in it'),
+            }),
+          )
+          .describe('The lists that were searched'),
+        disclaimer: z.string().describe('What the answer is not, in a sentence'),
+      })
+      .describe('The check'),
   }),
   example: {
     walletAddress: '0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65',

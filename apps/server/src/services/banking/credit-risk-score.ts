@@ -31,43 +31,64 @@ export default defineService({
       .describe('Also its position in Aave v3 and liquidations; true unless given'),
   }),
   output: z.object({
-    data: z.object({
-      walletAddress: z.string(),
-      chain: z.string(),
-      score: z.number().int().min(0).max(1_000),
-      tier: z.enum(['Sanctioned', 'Thin file', 'Weak', 'Fair', 'Good', 'Strong']),
-      factors: z.array(
-        z.object({
-          factor: z.string(),
-          points: z.number().nullable().describe('Null: not evaluated'),
-          maxPoints: z.number(),
-          because: z.string(),
-        }),
-      ),
-      positiveFactors: z.array(z.string()).describe('Those with at least half of their points'),
-      coverage: z.number().describe('Share of the points that could be evaluated, 0 to 1'),
-      probabilityOfDefault: z.null().describe('Always null: nobody has measured defaults against this card'),
-      history: z.object({
-        transactionCount: z.number().int(),
-        firstActivityAt: z.iso.datetime().nullable(),
-        ageDays: z.number().nullable(),
-        holdingsUsd: z.number(),
-        blockNumber: z.number().int(),
-      }),
-      defi: z
-        .object({
-          aave: z.object({
-            collateralUsd: z.number(),
-            debtUsd: z.number(),
-            healthFactor: z.number().nullable().describe('Null without debt'),
-            liquidations: z.number().int().nullable(),
-            searchedFromBlock: z.number().int().nullable(),
-          }),
-        })
-        .nullable(),
-      sanctioned: z.boolean(),
-      disclaimer: z.string(),
-    }),
+    data: z
+      .object({
+        walletAddress: z.string().describe('The wallet that was asked about'),
+        chain: z.string().describe('The chain that was read'),
+        score: z.number().int().min(0).max(1_000).describe('Sum of the points, 0 to 1,000; higher is better'),
+        tier: z
+          .enum(['Sanctioned', 'Thin file', 'Weak', 'Fair', 'Good', 'Strong'])
+          .describe('Band of the score'),
+        factors: z
+          .array(
+            z.object({
+              factor: z.string().describe('What is counted'),
+              points: z.number().nullable().describe('Null: not evaluated'),
+              maxPoints: z.number().describe('The most that it can add'),
+              because: z.string().describe('Why, in a sentence'),
+            }),
+          )
+          .describe('What the score is made of'),
+        positiveFactors: z.array(z.string()).describe('Those with at least half of their points'),
+        coverage: z.number().describe('Share of the points that could be evaluated, 0 to 1'),
+        probabilityOfDefault: z
+          .null()
+          .describe('Always null: nobody has measured defaults against this card'),
+        history: z
+          .object({
+            transactionCount: z.number().int().describe('Transactions that it sent'),
+            firstActivityAt: z.iso.datetime().nullable().describe('Its first transaction; null without one'),
+            ageDays: z.number().nullable().describe('Days since its first transaction; null without one'),
+            holdingsUsd: z.number().describe('What it holds, in USD'),
+            blockNumber: z.number().int().describe('The block at which it was read'),
+          })
+          .describe('What the wallet did on this chain'),
+        defi: z
+          .object({
+            aave: z
+              .object({
+                collateralUsd: z.number().describe('Collateral in USD'),
+                debtUsd: z.number().describe('Debt in USD'),
+                healthFactor: z.number().nullable().describe('Null without debt'),
+                liquidations: z
+                  .number()
+                  .int()
+                  .nullable()
+                  .describe('Liquidations in the blocks that were searched; null where none were'),
+                searchedFromBlock: z
+                  .number()
+                  .int()
+                  .nullable()
+                  .describe('The first block that was searched; null where none was'),
+              })
+              .describe('Its account at Aave'),
+          })
+          .nullable()
+          .describe('What it lends and owes; null where nobody asked or it could not be read'),
+        sanctioned: z.boolean().describe('Whether it is sanctioned'),
+        disclaimer: z.string().describe('What the answer is not, in a sentence'),
+      })
+      .describe('The score'),
   }),
   example: { walletAddress: '0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65', includeDefi: true },
   aliases: {

@@ -60,38 +60,58 @@ export default defineService({
       .describe('Earlier transactions of the same payer, with the same fields; up to 1,000'),
   }),
   output: z.object({
-    data: z.object({
-      fraudScore: z.number().describe('The contributions added up, at most 100'),
-      riskLevel: z.enum(['Low', 'Medium', 'High', 'Critical']),
-      features: z.array(
-        z.object({
-          code: z.string(),
-          weight: z.number().describe('The most that it can add'),
-          value: z.number().nullable().describe('How far it is met, 0 to 1; null: not evaluated'),
-          contribution: z.number().nullable(),
-          because: z.string(),
-        }),
-      ),
-      suspiciousPatterns: z.array(
-        z.object({ pattern: z.string(), severity: z.string(), evidence: z.string() }),
-      ),
-      anomalies: z.array(z.object({ type: z.string(), description: z.string(), score: z.number() })),
-      listMatches: z.array(
-        z.object({
-          list: z.string(),
-          uid: z.string(),
-          name: z.string(),
-          address: z.string(),
-          publishedAt: z.string(),
-        }),
-      ),
-      recommendation: z.string(),
-      requiresHumanReview: z.boolean(),
-      confidenceScore: z.number().describe('Share of the weights that could be evaluated, 0 to 1'),
-      historyUsed: z.number().int(),
-      fieldsRead: z.array(z.string()),
-      disclaimer: z.string(),
-    }),
+    data: z
+      .object({
+        fraudScore: z.number().describe('The contributions added up, at most 100'),
+        riskLevel: z.enum(['Low', 'Medium', 'High', 'Critical']).describe('Band of the score'),
+        features: z
+          .array(
+            z.object({
+              code: z.string().describe('A name for machines'),
+              weight: z.number().describe('The most that it can add'),
+              value: z.number().nullable().describe('How far it is met, 0 to 1; null: not evaluated'),
+              contribution: z.number().nullable().describe('weight times value; null: not evaluated'),
+              because: z.string().describe('Why, in a sentence'),
+            }),
+          )
+          .describe('What the score is made of'),
+        suspiciousPatterns: z
+          .array(
+            z.object({
+              pattern: z.string().describe('The feature'),
+              severity: z.string().describe('How grave it is'),
+              evidence: z.string().describe('What shows it'),
+            }),
+          )
+          .describe('Features that are met'),
+        anomalies: z
+          .array(
+            z.object({
+              type: z.string().describe('The feature'),
+              description: z.string().describe('Why, in a sentence'),
+              score: z.number().describe('How far it is met, 0 to 1'),
+            }),
+          )
+          .describe('Those of them about amount, pace and hour'),
+        listMatches: z
+          .array(
+            z.object({
+              list: z.string().describe('The list, by its short name'),
+              uid: z.string().describe('Id of the entry in its list'),
+              name: z.string().describe('Whom the list names'),
+              address: z.string().describe('The address'),
+              publishedAt: z.string().describe('When its publisher issued it'),
+            }),
+          )
+          .describe('Addresses that a sanctions list names'),
+        recommendation: z.string().describe('What to do, in a sentence'),
+        requiresHumanReview: z.boolean().describe('Whether a person should decide'),
+        confidenceScore: z.number().describe('Share of the weights that could be evaluated, 0 to 1'),
+        historyUsed: z.number().int().describe('Transactions of the history that were used'),
+        fieldsRead: z.array(z.string()).describe('Fields of the request that were used'),
+        disclaimer: z.string().describe('What the answer is not, in a sentence'),
+      })
+      .describe('The assessment'),
   }),
   example: {
     transactionData: {

@@ -18,32 +18,34 @@ export default defineService({
     agentId: text(200, 'A name for your agent, echoed').optional(),
   }),
   output: z.object({
-    goldenPath: z.boolean(),
+    goldenPath: z.boolean().describe('Always true: this is the call to begin with'),
     sessionId: z.string().describe('Names this call'),
-    payment: z.object({
-      verified: z.boolean().describe('True when the price is reserved or paid'),
-      amount: z.string().describe('Price in USD'),
-      amountMicro: z.number().int().describe('Price in micro-USD'),
-      rail: z.string().describe('How it was paid: credits, x402 or mpp'),
-      payer: z.string().describe("The key's prefix, or the wallet"),
-      chain: z.string().nullable().describe('Where it settles; null inside the ledger'),
-      timestamp: z.string(),
-    }),
-    welcome: z.string(),
-    agentId: z.string().nullable(),
+    payment: z
+      .object({
+        verified: z.boolean().describe('True when the price is reserved or paid'),
+        amount: z.string().describe('Price in USD'),
+        amountMicro: z.number().int().describe('Price in micro-USD'),
+        rail: z.string().describe('How it was paid: credits, x402 or mpp'),
+        payer: z.string().describe("The key's prefix, or the wallet"),
+        chain: z.string().nullable().describe('Where it settles; null inside the ledger'),
+        timestamp: z.string().describe('When (ISO 8601)'),
+      })
+      .describe('How this call was paid'),
+    welcome: z.string().describe('A greeting'),
+    agentId: z.string().nullable().describe('As asked; null where none was given'),
     nextServices: z
       .array(
         z.object({
-          id: z.string(),
-          name: z.string(),
-          price: z.string(),
-          endpoint: z.string(),
-          curl: z.string(),
+          id: z.string().describe('Name of the service in its path'),
+          name: z.string().describe('Name of the service'),
+          price: z.string().describe('Price of a call'),
+          endpoint: z.string().describe('Where to send it'),
+          curl: z.string().describe('A command that calls it'),
         }),
       )
       .describe('What to call next: featured services first, then the cheapest'),
-    catalog: z.string(),
-    documentation: z.string(),
+    catalog: z.string().describe('All services, with prices'),
+    documentation: z.string().describe('Where to read more'),
   }),
   example: { agentId: 'my-agent' },
   async run({ agentId }, { call, catalog, baseUrl, nowMs }) {

@@ -17,11 +17,11 @@ export default defineService({
   }),
   output: z.object({
     service: z.string().describe('Name of this platform'),
-    version: z.string(),
+    version: z.string().describe('Version of the server'),
     echo: z.string().describe('The message, as it came'),
     chains: z.array(z.string()).describe('Chains that services know by name'),
     servicesAvailable: z.number().int().describe('How many services are on sale now'),
-    documentation: z.string(),
+    documentation: z.string().describe('Where to read more'),
   }),
   example: { message: 'hello' },
   async run({ message }, { catalog, baseUrl, version }) {

@@ -33,19 +33,26 @@ export default defineService({
     purpose: text(500, 'What the wallet is for, echoed').optional(),
   }),
   output: z.object({
-    wallet_id: z.string(),
+    wallet_id: z.string().describe('Names the wallet in later requests'),
     walletId: z.string().describe('The same as wallet_id'),
-    wallet_address: z.string(),
+    wallet_address: z.string().describe('Address on the first of networks'),
     walletAddress: z.string().describe('The same as wallet_address: of the first of networks'),
-    agentId: z.string(),
-    agentName: z.string().nullable(),
-    networks: z.array(z.enum(CHAINS)),
-    addresses: z.array(z.object({ network: z.enum(CHAINS), address: z.string() })),
+    agentId: z.string().describe('As asked'),
+    agentName: z.string().nullable().describe('As asked; null where none was given'),
+    networks: z.array(z.enum(CHAINS)).describe('Chains that it has an address on'),
+    addresses: z
+      .array(
+        z.object({
+          network: z.enum(CHAINS).describe('The chain'),
+          address: z.string().describe('Its address there'),
+        }),
+      )
+      .describe('Its address on each chain'),
     custody_type: z
       .literal('managed')
       .describe('This server keeps the key, encrypted, and signs nothing with it'),
-    purpose: z.string().nullable(),
-    status: z.literal('active'),
+    purpose: z.string().nullable().describe('As asked; null where none was given'),
+    status: z.literal('active').describe('Always active'),
     created: z.boolean().describe('False when this agentId had its wallet before'),
     created_at: z.string().describe('ISO 8601'),
     walletSecret: z
@@ -54,11 +61,13 @@ export default defineService({
       .describe(
         'Exports and deletes the wallet, in X-Wallet-Secret. Shown once: null when the wallet existed',
       ),
-    manage: z.object({
-      facts: z.string(),
-      export: z.string().describe('POST: the private key'),
-      delete: z.string().describe('DELETE: the key is destroyed'),
-    }),
+    manage: z
+      .object({
+        facts: z.string().describe('GET: what this server knows of the wallet'),
+        export: z.string().describe('POST: the private key'),
+        delete: z.string().describe('DELETE: the key is destroyed'),
+      })
+      .describe('Addresses for what can be done with it'),
     requestId: z.string().describe('Names this call'),
   }),
   example: { agentId: 'my-agent', agentName: 'My agent', networks: ['base'] },

@@ -41,7 +41,7 @@ const DEAD = '0x000000000000000000000000000000000000dead';
 /** What a check looks at, and whether what it found speaks against the contract is in `vulnerabilities`. */
 const check = z.object({
   found: z.boolean().nullable().describe('Null: not known, and detail says why'),
-  detail: z.string(),
+  detail: z.string().describe('What was found, in a sentence'),
 });
 
 export default defineService({
@@ -55,69 +55,88 @@ export default defineService({
     chain: chainName,
   }),
   output: z.object({
-    contractAddress: z.string(),
-    chain: z.enum(CHAINS),
+    contractAddress: z.string().describe('The contract that was asked about'),
+    chain: z.enum(CHAINS).describe('The chain, by name'),
     safetyScore: z
       .number()
       .min(0)
       .max(100)
       .describe('100 less the points of what was found; no word on what was not looked for'),
-    scoreParts: z.array(
-      z.object({ severity: z.enum(SEVERITIES), count: z.number().int(), pointsOff: z.number() }),
-    ),
-    vulnerabilities: z.array(
-      z.object({
-        id: z.string(),
-        severity: z.enum(SEVERITIES),
-        confidence: z.enum(['high', 'medium', 'low']),
-        title: z.string(),
-        detail: z.string(),
-        pointsOff: z.number().describe('Before the bound of its severity'),
-      }),
-    ),
+    scoreParts: z
+      .array(
+        z.object({
+          severity: z.enum(SEVERITIES).describe('How grave it is'),
+          count: z.number().int().describe('Findings of that severity'),
+          pointsOff: z.number().describe('Points that they take off together'),
+        }),
+      )
+      .describe('What was taken off, by severity'),
+    vulnerabilities: z
+      .array(
+        z.object({
+          id: z.string().describe('The rule that found it'),
+          severity: z.enum(SEVERITIES).describe('How grave it is'),
+          confidence: z.enum(['high', 'medium', 'low']).describe('How sure that is'),
+          title: z.string().describe('What it is'),
+          detail: z.string().describe('Where and why'),
+          pointsOff: z.number().describe('Before the bound of its severity'),
+        }),
+      )
+      .describe('What was found'),
     verified: z.boolean().nullable().describe('Whether Sourcify has the source; null: it was not asked'),
     verifiedAs: z
-      .object({ name: z.string().nullable(), match: z.string(), language: z.string(), compiler: z.string() })
-      .nullable(),
-    isProxy: z.boolean(),
+      .object({
+        name: z.string().nullable().describe('Name of the contract; null where it has none'),
+        match: z.string().describe('How Sourcify matched it with the code on the chain'),
+        language: z.string().describe('Language of the source'),
+        compiler: z.string().describe('Compiler that built it'),
+      })
+      .nullable()
+      .describe('The source that Sourcify has; null without one'),
+    isProxy: z.boolean().describe('Whether it passes calls on to another contract'),
     proxy: z
       .object({
-        kind: z.string(),
-        implementation: z.string(),
-        admin: z.string().nullable(),
-        beacon: z.string().nullable(),
+        kind: z.string().describe('The pattern, such as eip1967'),
+        implementation: z.string().describe('Whose code it runs'),
+        admin: z.string().nullable().describe('Who may change that; null where the pattern names nobody'),
+        beacon: z.string().nullable().describe('The contract that names the code; null without one'),
       })
-      .nullable(),
+      .nullable()
+      .describe('How it does; null for no proxy'),
     implementation: z.string().nullable().describe('For a proxy: whose code was scanned'),
     owner: z.string().nullable().describe('What owner() or getOwner() says'),
     ownership: z
       .enum(['owned', 'renounced', 'unknown'])
       .describe('unknown: it does not say; roles may rule it'),
-    paused: z.boolean().nullable(),
-    checks: z.object({
-      delegatecall: check,
-      callcode: check,
-      selfdestruct: check,
-      create2: check,
-      txOrigin: check,
-      mint: check,
-      blacklist: check,
-      fees: check,
-      pause: check,
-      limits: check,
-      upgrade: check,
-      honeypot: check,
-    }),
+    paused: z.boolean().nullable().describe('Whether it is paused now; null where it does not say'),
+    checks: z
+      .object({
+        delegatecall: check.describe('The instruction DELEGATECALL, which runs other code as its own'),
+        callcode: check.describe('The instruction CALLCODE, the old form of that'),
+        selfdestruct: check.describe('The instruction SELFDESTRUCT'),
+        create2: check.describe('The instruction CREATE2, which deploys at an address known before'),
+        txOrigin: check.describe('The instruction ORIGIN, which reads who signed the transaction'),
+        mint: check.describe('Can make more of the token'),
+        blacklist: check.describe('Can stop single holders'),
+        fees: check.describe('Can take a fee of transfers'),
+        pause: check.describe('Can stop all transfers'),
+        limits: check.describe('Can limit transfers'),
+        upgrade: check.describe('Can change its code'),
+        honeypot: check.describe('Can be bought and not sold'),
+      })
+      .describe('What was looked for, one by one'),
     trade: z
       .object({
-        outcome: z.enum(['sold', 'purchase_failed', 'nothing_arrived', 'sale_failed']),
-        reason: z.string().nullable(),
-        buyTaxPercent: z.number().nullable(),
-        sellTaxPercent: z.number().nullable(),
-        pool: z.string(),
-        poolKind: z.enum(['uniswap-v2', 'uniswap-v3']),
-        poolFeePercent: z.number(),
-        quoteToken: z.string(),
+        outcome: z
+          .enum(['sold', 'purchase_failed', 'nothing_arrived', 'sale_failed'])
+          .describe('How a trial purchase and sale ended'),
+        reason: z.string().nullable().describe('Why it ended so; null where it was sold'),
+        buyTaxPercent: z.number().nullable().describe('Percent lost on buying; null where it was not bought'),
+        sellTaxPercent: z.number().nullable().describe('Percent lost on selling; null where it was not sold'),
+        pool: z.string().describe('The pool of the trial'),
+        poolKind: z.enum(['uniswap-v2', 'uniswap-v3']).describe('Its kind'),
+        poolFeePercent: z.number().describe('Its fee in percent'),
+        quoteToken: z.string().describe('The token that it was bought with'),
         spent: z.string().describe('In the smallest unit of quoteToken'),
       })
       .nullable()
@@ -130,8 +149,8 @@ export default defineService({
     bytecodeSize: z.number().int().describe('Bytes at the address itself'),
     scannedBytes: z.number().int().describe('Bytes that were scanned, without the compiler’s trailer'),
     codeHash: z.string().describe('keccak256 of the code at the address'),
-    blockNumber: z.number().int(),
-    disclaimer: z.string(),
+    blockNumber: z.number().int().describe('The block at which it was read'),
+    disclaimer: z.string().describe('What the answer is not, in a sentence'),
   }),
   example: { contractAddress: '0x4200000000000000000000000000000000000006', chain: 'base' },
   aliases: {

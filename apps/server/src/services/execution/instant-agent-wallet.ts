@@ -24,19 +24,21 @@ export default defineService({
       .describe('Chain that the wallet is for, such as "base"; base unless given'),
   }),
   output: z.object({
-    walletAddress: z.string(),
+    walletAddress: z.string().describe('Address of the new wallet'),
     address: z.string().describe('The same as walletAddress'),
-    chain: z.enum(CHAINS),
+    chain: z.enum(CHAINS).describe('The chain, by name'),
     chainId: z.number().int().nullable().describe('EIP-155 id; null on Solana'),
     privateKey: z.string().describe('0x and 64 hex digits; on Solana base58 of 64 bytes'),
     createdAt: z.string().describe('ISO 8601'),
     ephemeral: z.literal(true).describe('No wallet is kept here'),
-    fundingInstructions: z.object({
-      asset: z.literal('USDC'),
-      contract: z.string().describe("The token's address on this chain"),
-      to: z.string(),
-    }),
-    warning: z.string(),
+    fundingInstructions: z
+      .object({
+        asset: z.literal('USDC').describe('What to send'),
+        contract: z.string().describe("The token's address on this chain"),
+        to: z.string().describe('Where to send it'),
+      })
+      .describe('How to put money on it'),
+    warning: z.string().describe('What to mind with the key'),
   }),
   example: { chain: 'base' },
   aliases: { network: 'chain', blockchain: 'chain', chainId: 'chain' },

@@ -24,11 +24,11 @@ const isMerchantForm = (input: { amount?: unknown; recipient?: unknown; merchant
   input.merchantId !== undefined && input.amount === undefined && input.recipient === undefined;
 
 const option = z.object({
-  currency: z.string(),
-  chain: z.enum(CHAINS),
+  currency: z.string().describe('The currency'),
+  chain: z.enum(CHAINS).describe('The chain, by name'),
   contract: z.string().describe("The token's contract; its mint on solana"),
-  decimals: z.number().int(),
-  payTo: z.string().nullable(),
+  decimals: z.number().int().describe('Decimal places of the smallest unit'),
+  payTo: z.string().nullable().describe('Who is paid; null where this server knows nobody'),
 });
 
 export default defineService({
@@ -77,23 +77,23 @@ export default defineService({
     status: z.literal('unsigned').describe("Always: signing, sending and settling are the payer's"),
     amount: z.string().nullable().describe('USDC in whole units'),
     amountRaw: z.string().nullable().describe('In the smallest unit'),
-    currency: z.string(),
-    recipient: z.string().nullable(),
-    chain: z.enum(CHAINS).nullable(),
-    merchantId: z.string().nullable(),
-    paymentType: z.string().nullable(),
+    currency: z.string().describe('The currency'),
+    recipient: z.string().nullable().describe('Who is to be paid; null in the merchant form'),
+    chain: z.enum(CHAINS).nullable().describe('The chain; null in the merchant form'),
+    merchantId: z.string().nullable().describe('As asked; null where none was given'),
+    paymentType: z.string().nullable().describe('As asked; null where none was given'),
     transaction: z
       .object({
-        chainId: z.number().int(),
-        from: z.string().optional(),
-        to: z.string(),
+        chainId: z.number().int().describe('EIP-155 id of the chain'),
+        from: z.string().optional().describe('Who pays'),
+        to: z.string().describe('The token’s contract'),
         value: quantity,
-        data: z.string(),
-        nonce: z.number().int().optional(),
+        data: z.string().describe('Call data in hex'),
+        nonce: z.number().int().optional().describe('Number of the transaction for its sender'),
         gas: quantity.optional(),
         maxFeePerGas: quantity,
         maxPriorityFeePerGas: quantity,
-        type: z.number().int(),
+        type: z.number().int().describe('2: EIP-1559'),
       })
       .nullable()
       .describe('The transfer; from and nonce only with fromAddress, gas only where it could be measured'),
@@ -103,7 +103,10 @@ export default defineService({
       .describe('EIP-2718, without a signature; only with fromAddress'),
     paymentUri: z.string().nullable().describe('For wallets: EIP-681, or Solana Pay on solana'),
     simulation: z
-      .object({ success: z.boolean(), revertReason: z.string().nullable() })
+      .object({
+        success: z.boolean().describe('Whether the trial run went through'),
+        revertReason: z.string().nullable().describe('Why the trial run failed; null where it did not'),
+      })
       .nullable()
       .describe('Trial run for fromAddress; null without one'),
     estimatedFeeUsd: z.number().nonnegative().nullable().describe("The chain's fee, on top of the amount"),
@@ -111,7 +114,7 @@ export default defineService({
       .boolean()
       .nullable()
       .describe('By the Chainalysis oracle of this chain; null: nobody could be asked'),
-    paymentOptions: z.array(option),
+    paymentOptions: z.array(option).describe('Merchant form: where and with what can be paid'),
   }),
   example: {
     amount: '12.50',

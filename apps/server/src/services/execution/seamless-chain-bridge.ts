@@ -41,10 +41,10 @@ const USDC_DECIMALS = 6;
 const FILL_SECONDS = { fast: 20, standard: 1_140 } as const;
 
 const call = z.object({
-  to: z.string(),
+  to: z.string().describe('The contract that is called'),
   data: z.string().nullable().describe('Null where it needs a recipient that was not given; see template'),
   value: z.string().describe('Wei, in hex'),
-  chainId: z.number().int(),
+  chainId: z.number().int().describe('EIP-155 id of the chain'),
   gas: z.string().nullable().describe('In hex; null when no trial run could measure it'),
 });
 
@@ -90,7 +90,7 @@ export default defineService({
       message: 'must be another chain than fromChain',
     }),
   output: z.object({
-    transaction: call,
+    transaction: call.describe('The unsigned bridge transaction'),
     approval: call
       .extend({
         needed: z.boolean().nullable().describe('Whether it must go first; null where it is not known'),
@@ -99,29 +99,42 @@ export default defineService({
       .describe('Lets the bridge take the amount and no more; null for a chain’s own coin'),
     template: z
       .object({
-        function: z.string(),
+        function: z.string().describe('The function’s signature'),
         arguments: z.record(z.string(), z.string().nullable()).describe('Null is for you to fill in'),
-        fill: z.array(z.string()),
+        fill: z.array(z.string()).describe('Arguments to fill in'),
       })
-      .nullable(),
-    quote: z.object({
-      inputAmount: z.string(),
-      outputAmount: z.string().describe('Expected, in whole units'),
-      minOutputAmount: z.string().describe('At least, or the transaction fails or waits'),
-      totalFeePct: z.number().nullable(),
-      estimatedFillTimeSec: z.number(),
-      expiresAt: z.string().nullable(),
-      provider: z.enum(['cctp', 'lifi']),
-      tool: z.string(),
-      tokenReceived: z.string(),
-    }),
-    recipient: z.string().nullable(),
+      .nullable()
+      .describe('Without a recipient: the call to complete; else null'),
+    quote: z
+      .object({
+        inputAmount: z.string().describe('What is sent, in whole units'),
+        outputAmount: z.string().describe('Expected, in whole units'),
+        minOutputAmount: z.string().describe('At least, or the transaction fails or waits'),
+        totalFeePct: z
+          .number()
+          .nullable()
+          .describe('All fees, in percent of the amount; null where they are not known'),
+        estimatedFillTimeSec: z.number().describe('Seconds until it arrives, as the bridge estimates'),
+        expiresAt: z
+          .string()
+          .nullable()
+          .describe('Until when the offer holds (ISO 8601); null: it has no end'),
+        provider: z.enum(['cctp', 'lifi']).describe('Circle’s CCTP, or LI.FI'),
+        tool: z.string().describe('The bridge that carries it'),
+        tokenReceived: z.string().describe('The token that arrives'),
+      })
+      .describe('What the bridge offers'),
+    recipient: z.string().nullable().describe('Who receives on toChain; null where nobody was named'),
     simulation: z
-      .object({ success: z.boolean(), revertReason: z.string().nullable(), assumes: z.string().nullable() })
+      .object({
+        success: z.boolean().describe('Whether the trial run went through'),
+        revertReason: z.string().nullable().describe('Why the trial run failed; null where it did not'),
+        assumes: z.string().nullable().describe('What the trial run took for given; null: nothing'),
+      })
       .nullable()
       .describe('Null where it could not be tried out, with the reason in notes'),
-    nextSteps: z.array(z.string()),
-    unsigned: z.literal(true),
+    nextSteps: z.array(z.string()).describe('What to do next, in order'),
+    unsigned: z.literal(true).describe('Always: signing and sending are the caller’s'),
   }),
   example: {
     fromChain: 'base',

@@ -65,29 +65,33 @@ export default defineService({
       message: 'must not be given with tokenAddress: the transfer is the call',
     }),
   output: z.object({
-    chain: z.enum(EVM_CHAIN_NAMES),
-    transaction: z.object({
-      chainId: z.number().int(),
-      from: z.string(),
-      to: z.string(),
-      value: quantity,
-      data: z.string(),
-      nonce: z.number().int().describe('Counts transactions that still wait to be mined'),
-      gas: quantity.nullable().describe('Null when the trial run failed: what fails cannot be measured'),
-      maxFeePerGas: quantity,
-      maxPriorityFeePerGas: quantity,
-      type: z.number().int(),
-    }),
+    chain: z.enum(EVM_CHAIN_NAMES).describe('The chain, by name'),
+    transaction: z
+      .object({
+        chainId: z.number().int().describe('EIP-155 id of the chain'),
+        from: z.string().describe('The sender'),
+        to: z.string().describe('The recipient, or the contract that is called'),
+        value: quantity,
+        data: z.string().describe('Call data in hex'),
+        nonce: z.number().int().describe('Counts transactions that still wait to be mined'),
+        gas: quantity.nullable().describe('Null when the trial run failed: what fails cannot be measured'),
+        maxFeePerGas: quantity,
+        maxPriorityFeePerGas: quantity,
+        type: z.number().int().describe('2: EIP-1559'),
+      })
+      .describe('The unsigned transaction'),
     gasEstimate: z
       .number()
       .int()
       .nullable()
       .describe('What the trial run took; transaction.gas has a margin'),
     gasEstimateUsd: z.number().nonnegative().nullable().describe('Fee in USD at the next base fee'),
-    simulation: z.object({
-      success: z.boolean(),
-      revertReason: z.string().nullable().describe('Why it would fail, in at most 200 characters'),
-    }),
+    simulation: z
+      .object({
+        success: z.boolean().describe('Whether the trial run went through'),
+        revertReason: z.string().nullable().describe('Why it would fail, in at most 200 characters'),
+      })
+      .describe('A trial run of it'),
     unsignedSerialized: z
       .string()
       .nullable()

@@ -90,42 +90,54 @@ export default defineService({
     includeGeopolitical: flag.describe('Accepted; the news is not sorted by kind'),
   }),
   output: z.object({
-    data: z.object({
-      pair: z.string(),
-      baseCurrency: z.string(),
-      quoteCurrency: z.string(),
-      rate: z
-        .number()
-        .describe('Units of the quote currency for one of the base: a reference rate, no tradable quote'),
-      rateDate: z.string(),
-      overallSentiment: z
-        .enum(['bullish', 'bearish', 'neutral'])
-        .describe('Of the base against the quote currency'),
-      sentimentScore: z.number().min(-100).max(100),
-      confidence: z.enum(['low', 'medium', 'high']),
-      parts: z.array(sentimentPart),
-      technicalOutlook: z.object({
-        trend: z
-          .enum(['up', 'down', 'flat'])
-          .nullable()
-          .describe('Mean of the last 20 rates against that of the last 60'),
-        change28dPct: figure,
-        high180d: z.number(),
-        low180d: z.number(),
-      }),
-      volatilityAssessment: z.object({
-        annualizedPct: figure,
-        level: z.enum(['low', 'medium', 'high']).nullable().describe('Below 6 %, below 12 %, above'),
-        observations: z.number().int(),
-      }),
-      correlations: z.array(
-        z.object({ pair: z.string(), correlation: figure, observations: z.number().int() }),
-      ),
-      recentHeadlines: z.array(article),
-      assetClass: z.literal('forex'),
-      dataSource: z.string(),
-    }),
-    disclaimer: z.string(),
+    data: z
+      .object({
+        pair: z.string().describe('The pair, as BASE/QUOTE'),
+        baseCurrency: z.string().describe('ISO 4217'),
+        quoteCurrency: z.string().describe('ISO 4217'),
+        rate: z
+          .number()
+          .describe('Units of the quote currency for one of the base: a reference rate, no tradable quote'),
+        rateDate: z.string().describe('Day of the reference rate'),
+        overallSentiment: z
+          .enum(['bullish', 'bearish', 'neutral'])
+          .describe('Of the base against the quote currency'),
+        sentimentScore: z.number().min(-100).max(100).describe('-100 (bearish) to 100 (bullish)'),
+        confidence: z.enum(['low', 'medium', 'high']).describe('How sure that is'),
+        parts: z.array(sentimentPart).describe('What the score is made of'),
+        technicalOutlook: z
+          .object({
+            trend: z
+              .enum(['up', 'down', 'flat'])
+              .nullable()
+              .describe('Mean of the last 20 rates against that of the last 60'),
+            change28dPct: figure.describe('Change over 28 days, in percent'),
+            high180d: z.number().describe('Highest rate of 180 days'),
+            low180d: z.number().describe('Lowest rate of 180 days'),
+          })
+          .describe('What past rates say'),
+        volatilityAssessment: z
+          .object({
+            annualizedPct: figure.describe('Volatility of a year, in percent'),
+            level: z.enum(['low', 'medium', 'high']).nullable().describe('Below 6 %, below 12 %, above'),
+            observations: z.number().int().describe('Returns that it rests on'),
+          })
+          .describe('How much the rate moves'),
+        correlations: z
+          .array(
+            z.object({
+              pair: z.string().describe('The other pair'),
+              correlation: figure.describe('Of daily returns, -1 to 1'),
+              observations: z.number().int().describe('Days that it rests on'),
+            }),
+          )
+          .describe('How other pairs moved with it'),
+        recentHeadlines: z.array(article).describe('Headlines that were read'),
+        assetClass: z.literal('forex').describe('The kind of asset'),
+        dataSource: z.string().describe('Where the data is from'),
+      })
+      .describe('The sentiment'),
+    disclaimer: z.string().describe('What the answer is not, in a sentence'),
   }),
   example: { pair: 'EUR/USD' },
   aliases: { symbol: 'pair', currencyPair: 'pair', query: 'pair' },

@@ -52,7 +52,7 @@ const fraction = z.number();
 const mix = z.object({
   expectedReturn: fraction.describe('A year, as a fraction'),
   expectedRisk: fraction.describe('Standard deviation of a year, as a fraction'),
-  sharpeRatio: z.number().nullable(),
+  sharpeRatio: z.number().nullable().describe('Return above the risk-free rate by risk; null without risk'),
 });
 
 export default defineService({
@@ -87,46 +87,60 @@ export default defineService({
     periodsPerYear: numberBetween(1, 366, 'Returns a year: 365 for crypto, 252 for stocks').default(365),
   }),
   output: z.object({
-    optimizedAllocation: z.array(
-      z.object({
-        asset: z.string(),
-        currentWeight: fraction,
-        recommendedWeight: fraction,
-        action: z
-          .enum(['buy', 'sell', 'hold'])
-          .describe('hold: a change of less than half a percentage point'),
-        changeUsd: z
-          .number()
-          .nullable()
-          .describe('What to buy (above 0) or sell; null where no value is known'),
-        expectedReturn: fraction.describe('Mean of this asset alone, a year'),
-        riskShare: fraction.describe('Its part in the variance of the recommended mix; they sum to 1'),
-        riskParityWeight: fraction.describe('By hierarchical risk parity, which uses no means'),
-      }),
-    ),
+    optimizedAllocation: z
+      .array(
+        z.object({
+          asset: z.string().describe('The asset'),
+          currentWeight: fraction.describe('Its share now, 0 to 1'),
+          recommendedWeight: fraction.describe('Its share in the recommended mix, 0 to 1'),
+          action: z
+            .enum(['buy', 'sell', 'hold'])
+            .describe('hold: a change of less than half a percentage point'),
+          changeUsd: z
+            .number()
+            .nullable()
+            .describe('What to buy (above 0) or sell; null where no value is known'),
+          expectedReturn: fraction.describe('Mean of this asset alone, a year'),
+          riskShare: fraction.describe('Its part in the variance of the recommended mix; they sum to 1'),
+          riskParityWeight: fraction.describe('By hierarchical risk parity, which uses no means'),
+        }),
+      )
+      .describe('Each asset in the recommended mix'),
     expectedReturn: fraction.describe('Of the recommended mix, a year, as a fraction: the past mean'),
     expectedReturnError: fraction.describe('Standard error of that mean: how little the past says about it'),
     expectedRisk: fraction.describe('Standard deviation of a year, as a fraction'),
-    sharpeRatio: z.number().nullable(),
+    sharpeRatio: z
+      .number()
+      .nullable()
+      .describe('Of the recommended mix: return above the risk-free rate by risk; null without risk'),
     diversificationScore: z
       .number()
       .min(0)
       .max(100)
       .describe('100 when all assets carry the same part of the variance, 0 when one carries all'),
-    current: mix,
-    riskParity: mix,
-    rebalancingSteps: z.array(z.string()),
-    assumptions: z.object({
-      goal: z.string(),
-      window: z.object({ from: z.string().nullable(), to: z.string().nullable() }),
-      observations: z.number().int(),
-      riskFree: z.number(),
-      maxWeight: z.number(),
-      periodsPerYear: z.number(),
-      shrinkage: fraction.describe('Intensity of Ledoit and Wolf, 0 to 1'),
-      attainableReturns: z.object({ low: fraction, high: fraction }),
-    }),
-    disclaimer: z.string(),
+    current: mix.describe('The same figures of the mix as it is'),
+    riskParity: mix.describe('The same figures by hierarchical risk parity'),
+    rebalancingSteps: z.array(z.string()).describe('What to buy and sell, in sentences'),
+    assumptions: z
+      .object({
+        goal: z.string().describe('What was optimised, as asked'),
+        window: z
+          .object({
+            from: z.string().nullable().describe('Its first day; null where no dates are known'),
+            to: z.string().nullable().describe('Its last day; null where no dates are known'),
+          })
+          .describe('The time that the returns are from'),
+        observations: z.number().int().describe('Returns of each asset'),
+        riskFree: z.number().describe('Risk-free return of a year, as a fraction'),
+        maxWeight: z.number().describe('The largest share that one asset may have'),
+        periodsPerYear: z.number().describe('Returns in a year'),
+        shrinkage: fraction.describe('Intensity of Ledoit and Wolf, 0 to 1'),
+        attainableReturns: z
+          .object({ low: fraction.describe('The least'), high: fraction.describe('The most') })
+          .describe('What mixes of these assets can return'),
+      })
+      .describe('What the figures rest on'),
+    disclaimer: z.string().describe('What the answer is not, in a sentence'),
   }),
   example: {
     holdings: [

@@ -67,20 +67,27 @@ export default defineService({
       ),
   }),
   output: z.object({
-    query: z.string(),
+    query: z.string().describe('What was searched for, as asked'),
     score: z.number().min(0).max(100).describe('0 (negative) to 100 (positive); 50 is neutral'),
-    overall: z.enum(['bullish', 'bearish', 'neutral']),
+    overall: z.enum(['bullish', 'bearish', 'neutral']).describe('The sentiment in a word'),
     delta24h: z
       .number()
       .nullable()
       .describe("Points by which the news' score differs from that of the day before"),
-    confidence: z.enum(['low', 'medium', 'high']),
+    confidence: z.enum(['low', 'medium', 'high']).describe('How sure that is'),
     bySource: z.record(z.string(), score).describe('Score of each source; null where it has none'),
-    parts: z.array(sentimentPart),
-    keyThemes: z.array(z.object({ theme: z.string(), count: z.number().int() })),
-    articles: z.array(article),
-    sampleSize: z.number().int(),
-    disclaimer: z.string(),
+    parts: z.array(sentimentPart).describe('What the score is made of'),
+    keyThemes: z
+      .array(
+        z.object({
+          theme: z.string().describe('The word'),
+          count: z.number().int().describe('Headlines with it'),
+        }),
+      )
+      .describe('Words that headlines share, the most frequent first'),
+    articles: z.array(article).describe('Headlines that were read'),
+    sampleSize: z.number().int().describe('Headlines that were read'),
+    disclaimer: z.string().describe('What the answer is not, in a sentence'),
   }),
   example: { query: 'bitcoin' },
   aliases: {

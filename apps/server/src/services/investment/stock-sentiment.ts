@@ -26,10 +26,10 @@ const flag = (description: string) =>
     .default(true)
     .describe(description);
 const filing = z.object({
-  form: z.string(),
-  date: z.string(),
-  title: z.string().nullable(),
-  url: z.string(),
+  form: z.string().describe('Form of the filing'),
+  date: z.string().describe('When it was filed'),
+  title: z.string().nullable().describe('What it is about; null where the form does not say'),
+  url: z.string().describe('Where to read it'),
 });
 
 export default defineService({
@@ -54,36 +54,49 @@ export default defineService({
     includeInstitutional: flag('Whether to list filings with the SEC'),
   }),
   output: z.object({
-    data: z.object({
-      symbol: z.string(),
-      companyName: z.string().nullable().describe('By the SEC; null where it could not be asked'),
-      overallSentiment: z.enum(['bullish', 'bearish', 'neutral']),
-      sentimentScore: z.number().min(-100).max(100).describe('-100 (negative) to 100 (positive)'),
-      confidence: z.enum(['low', 'medium', 'high']),
-      parts: z.array(sentimentPart),
-      keyDrivers: z
-        .array(z.object({ theme: z.string(), count: z.number().int() }))
-        .describe('Words of most titles'),
-      newsAnalysis: z
-        .object({
-          recentHeadlines: z.array(article),
-          overallTone: z.string(),
-          majorEvents: z.array(filing).describe(`Current reports (8-K, 6-K) of the last ${EVENT_DAYS} days`),
-          documents: z.number().int(),
-        })
-        .nullable(),
-      technicalOutlook: z
-        .null()
-        .describe('Always null: no source of share prices may be resold without a licence'),
-      institutionalActivity: z
-        .object({ recentFilings: z.array(filing), note: z.string() })
-        .nullable()
-        .describe('Filings that mention owners (forms 3, 4, 5, 144, 13D, 13G)'),
-      assetClass: z.literal('equity'),
-      market: z.literal('stocks'),
-      dataSource: z.string(),
-    }),
-    disclaimer: z.string(),
+    data: z
+      .object({
+        symbol: z.string().describe('Ticker'),
+        companyName: z.string().nullable().describe('By the SEC; null where it could not be asked'),
+        overallSentiment: z.enum(['bullish', 'bearish', 'neutral']).describe('The sentiment in a word'),
+        sentimentScore: z.number().min(-100).max(100).describe('-100 (negative) to 100 (positive)'),
+        confidence: z.enum(['low', 'medium', 'high']).describe('How sure that is'),
+        parts: z.array(sentimentPart).describe('What the score is made of'),
+        keyDrivers: z
+          .array(
+            z.object({
+              theme: z.string().describe('The word'),
+              count: z.number().int().describe('Headlines with it'),
+            }),
+          )
+          .describe('Words of most titles'),
+        newsAnalysis: z
+          .object({
+            recentHeadlines: z.array(article).describe('Headlines that were read'),
+            overallTone: z.string().describe('Their tone in a word'),
+            majorEvents: z
+              .array(filing)
+              .describe(`Current reports (8-K, 6-K) of the last ${EVENT_DAYS} days`),
+            documents: z.number().int().describe('Headlines that the tone rests on'),
+          })
+          .nullable()
+          .describe('What the news says'),
+        technicalOutlook: z
+          .null()
+          .describe('Always null: no source of share prices may be resold without a licence'),
+        institutionalActivity: z
+          .object({
+            recentFilings: z.array(filing).describe('Filings, the newest first'),
+            note: z.string().describe('What they do and do not tell'),
+          })
+          .nullable()
+          .describe('Filings that mention owners (forms 3, 4, 5, 144, 13D, 13G)'),
+        assetClass: z.literal('equity').describe('The kind of asset'),
+        market: z.literal('stocks').describe('The market'),
+        dataSource: z.string().describe('Where the data is from'),
+      })
+      .describe('The sentiment'),
+    disclaimer: z.string().describe('What the answer is not, in a sentence'),
   }),
   example: { symbol: 'AAPL' },
   aliases: { ticker: 'symbol', stock: 'symbol', query: 'symbol' },

@@ -35,7 +35,7 @@ export default defineService({
       .describe('Distance of the stop: 1.5, 2 or 3 average true ranges'),
   }),
   output: z.object({
-    signal: z.enum(['BUY', 'SELL', 'HOLD']),
+    signal: z.enum(['BUY', 'SELL', 'HOLD']).describe('What the votes come to'),
     entry: z.number().describe('The last finished close, in the quote currency'),
     target: number.describe('Null for HOLD'),
     stopLoss: number.describe('Null for HOLD'),
@@ -47,34 +47,56 @@ export default defineService({
     riskReward: number.describe('Distance of the target over distance of the stop'),
     score: z.number().min(-1).max(1).describe('Weighted sum of the votes, -1 (down) to 1 (up)'),
     threshold: z.number().describe('The score from which on there is a signal'),
-    votes: z.array(
-      z.object({
-        indicator: z.enum(['trend', 'macd', 'rsi', 'bollinger']),
-        vote: z.number().int().min(-1).max(1).nullable(),
-        weight: z.number(),
-        because: z.string(),
-      }),
-    ),
-    indicators: z.object({
-      rsi14: number,
-      macd: z.object({ macd: z.number(), signal: z.number(), histogram: z.number() }).nullable(),
-      ema20: number,
-      ema50: number,
-      ema200: number,
-      atr14: number,
-      bollinger: z
-        .object({ upper: z.number(), middle: z.number(), lower: z.number(), percentB: number })
-        .nullable()
-        .describe('20 bars, two deviations'),
-    }),
-    token: z.string(),
+    votes: z
+      .array(
+        z.object({
+          indicator: z.enum(['trend', 'macd', 'rsi', 'bollinger']).describe('The indicator'),
+          vote: z
+            .number()
+            .int()
+            .min(-1)
+            .max(1)
+            .nullable()
+            .describe('1 buy, -1 sell, 0 neither; null: not known'),
+          weight: z.number().describe('What it counts'),
+          because: z.string().describe('Why, in a sentence'),
+        }),
+      )
+      .describe('What each indicator says'),
+    indicators: z
+      .object({
+        rsi14: number.describe('Relative strength index over 14 candles, 0 to 100'),
+        macd: z
+          .object({
+            macd: z.number().describe('Difference of the two averages'),
+            signal: z.number().describe('Its own average'),
+            histogram: z.number().describe('macd less signal'),
+          })
+          .nullable()
+          .describe('MACD 12/26/9'),
+        ema20: number.describe('Exponential average of 20 closes'),
+        ema50: number.describe('Exponential average of 50 closes'),
+        ema200: number.describe('Exponential average of 200 closes'),
+        atr14: number.describe('Average true range of 14 candles'),
+        bollinger: z
+          .object({
+            upper: z.number().describe('Upper band'),
+            middle: z.number().describe('Middle band'),
+            lower: z.number().describe('Lower band'),
+            percentB: number.describe('Where the close lies between the bands: 0 lower, 1 upper'),
+          })
+          .nullable()
+          .describe('20 bars, two deviations'),
+      })
+      .describe('The values of the last candle'),
+    token: z.string().describe('The pair'),
     pair: z.string().describe('The pair that was read'),
-    exchange: z.string(),
-    timeframe: z.string(),
-    riskLevel: z.string(),
+    exchange: z.string().describe('Where the candles are from'),
+    timeframe: z.string().describe('Length of one candle'),
+    riskLevel: z.string().describe('As asked: how far away the stop is'),
     bars: z.number().int().describe('Finished candles that were read'),
     asOf: z.string().describe('When the last finished candle closed (ISO 8601)'),
-    disclaimer: z.string(),
+    disclaimer: z.string().describe('What the answer is not, in a sentence'),
   }),
   example: { token: 'BTC/USDT', timeframe: '1h', riskLevel: 'medium' },
   aliases: {

@@ -71,7 +71,7 @@ export default defineService({
       .describe('Distance of the stop: 1.5, 2 or 3 average true ranges'),
   }),
   output: z.object({
-    signal: z.enum(['BUY', 'SELL', 'HOLD']),
+    signal: z.enum(['BUY', 'SELL', 'HOLD']).describe('What the indicators come to'),
     confidence: z
       .number()
       .min(0)
@@ -83,26 +83,28 @@ export default defineService({
     targetPrice: price.describe('Null for HOLD'),
     stopLoss: price.describe('Null for HOLD'),
     riskReward: price.describe('Distance of the target over distance of the stop'),
-    technicalIndicators: z.array(
-      z.object({
-        indicator: z.enum(CHOICES),
-        value: z
-          .number()
-          .nullable()
-          .describe('At the last finished candle; trend and sma as a fraction of distance'),
-        signal: z.enum(['BUY', 'SELL', 'NEUTRAL', 'NONE']),
-        weight: z.number(),
-        because: z.string(),
-      }),
-    ),
-    reasoning: z.string(),
+    technicalIndicators: z
+      .array(
+        z.object({
+          indicator: z.enum(CHOICES).describe('The indicator'),
+          value: z
+            .number()
+            .nullable()
+            .describe('At the last finished candle; trend and sma as a fraction of distance'),
+          signal: z.enum(['BUY', 'SELL', 'NEUTRAL', 'NONE']).describe('What it says; NONE: it is not known'),
+          weight: z.number().describe('What it counts'),
+          because: z.string().describe('Why, in a sentence'),
+        }),
+      )
+      .describe('What each indicator says'),
+    reasoning: z.string().describe('Why, in a sentence'),
     pair: z.string().describe('The pair that was read'),
-    exchange: z.string(),
-    timeframe: z.string(),
-    riskLevel: z.string(),
+    exchange: z.string().describe('Where the candles are from'),
+    timeframe: z.string().describe('Length of one candle'),
+    riskLevel: z.string().describe('As asked: how far away the stop is'),
     bars: z.number().int().describe('Finished candles that were read'),
     asOf: z.string().describe('When the last finished candle closed (ISO 8601)'),
-    disclaimer: z.string(),
+    disclaimer: z.string().describe('What the answer is not, in a sentence'),
   }),
   example: { pair: 'ETH/USDT', timeframe: '4h', indicators: ['rsi', 'macd', 'bollinger', 'trend'] },
   aliases: {

@@ -63,50 +63,58 @@ export default defineService({
       .describe('Your own fees; those of the first tier unless given'),
   }),
   output: z.object({
-    opportunities: z.array(
-      z.object({
-        asset: z.string(),
-        buyChain: z.string().nullable().describe('Null for an exchange'),
-        sellChain: z.string().nullable(),
-        buyExchange: z.string(),
-        sellExchange: z.string(),
-        buyPriceUSD: usd.describe('Mean of what is taken from the book'),
-        sellPriceUSD: usd,
-        profitPercentage: z.number().describe('Before fees and gas'),
-        netProfitPercentage: z.number().describe('After fees and gas, of the capital'),
-        estimatedProfit: usd.describe('After fees and gas'),
-        requiredCapital: usd.describe('What buying takes, fees included'),
-        size: z.number().describe('Units of the asset'),
-        depth: z.object({
-          buyLevels: z.number().int(),
-          sellLevels: z.number().int(),
-          limitedBy: z.enum(['price', 'depth', 'capital']).describe('Why it is not more'),
+    opportunities: z
+      .array(
+        z.object({
+          asset: z.string().describe('The asset'),
+          buyChain: z.string().nullable().describe('Null for an exchange'),
+          sellChain: z.string().nullable().describe('Null for an exchange'),
+          buyExchange: z.string().describe('Where to buy'),
+          sellExchange: z.string().describe('Where to sell'),
+          buyPriceUSD: usd.describe('Mean of what is taken from the book'),
+          sellPriceUSD: usd.describe('Mean of what the book pays'),
+          profitPercentage: z.number().describe('Before fees and gas'),
+          netProfitPercentage: z.number().describe('After fees and gas, of the capital'),
+          estimatedProfit: usd.describe('After fees and gas'),
+          requiredCapital: usd.describe('What buying takes, fees included'),
+          size: z.number().describe('Units of the asset'),
+          depth: z
+            .object({
+              buyLevels: z.number().int().describe('Price levels taken on the buying side'),
+              sellLevels: z.number().int().describe('Price levels taken on the selling side'),
+              limitedBy: z.enum(['price', 'depth', 'capital']).describe('Why it is not more'),
+            })
+            .describe('How much of the books it takes'),
+          gasEstimate: usd.describe('Gas in USD'),
+          feesEstimate: usd.describe('Fees in USD'),
+          executionPath: z.array(z.string()).describe('What to do, in order'),
         }),
-        gasEstimate: usd,
-        feesEstimate: usd,
-        executionPath: z.array(z.string()),
-      }),
-    ),
-    totalOpportunities: z.number().int(),
+      )
+      .describe('Ways that pay after fees and gas, the best first'),
+    totalOpportunities: z.number().int().describe('How many ways pay'),
     scannedPairs: z.number().int().describe('Ways from one venue to another that were compared'),
-    quotes: z.array(
-      z.object({
-        asset: z.string(),
-        venue: z.string(),
-        chain: z.string().nullable(),
-        instrument: z.string(),
-        bestBidUSD: usd,
-        bestAskUSD: usd,
-        takerFeePct: z.number(),
-        gasUSD: usd.nullable(),
-      }),
-    ),
+    quotes: z
+      .array(
+        z.object({
+          asset: z.string().describe('The asset'),
+          venue: z.string().describe('The exchange'),
+          chain: z.string().nullable().describe('Null for an exchange without one'),
+          instrument: z.string().describe('The pair or pool there'),
+          bestBidUSD: usd.describe('Highest bid in USD'),
+          bestAskUSD: usd.describe('Lowest ask in USD'),
+          takerFeePct: z.number().describe('Fee of a trade, in percent'),
+          gasUSD: usd.nullable().describe('Gas of a trade in USD; null without a chain'),
+        }),
+      )
+      .describe('The best prices that were compared'),
     bestNetProfitPercentage: z
       .number()
       .nullable()
       .describe('Of all ways that were compared, also of those that lose'),
-    unavailable: z.array(z.object({ asset: z.string(), reason: z.string() })),
-    disclaimer: z.string(),
+    unavailable: z
+      .array(z.object({ asset: z.string().describe('The asset'), reason: z.string().describe('Why not') }))
+      .describe('Assets that could not be compared'),
+    disclaimer: z.string().describe('What the answer is not, in a sentence'),
   }),
   example: { minProfitPercent: 0.5, assets: ['ETH'], capitalUSD: 10_000 },
   aliases: {

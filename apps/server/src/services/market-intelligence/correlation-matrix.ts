@@ -52,21 +52,28 @@ export default defineService({
     matrix: z
       .record(z.string(), z.record(z.string(), coefficient))
       .describe('matrix[a][b]; symmetric, 1 on the diagonal, null where an asset did not move'),
-    correlationPairs: z.array(
-      z.object({
-        asset1: z.string(),
-        asset2: z.string(),
-        correlation: coefficient,
-        strength: z.enum(['very strong', 'strong', 'moderate', 'weak', 'very weak']).nullable(),
-      }),
-    ),
+    correlationPairs: z
+      .array(
+        z.object({
+          asset1: z.string().describe('One asset'),
+          asset2: z.string().describe('The other'),
+          correlation: coefficient.describe('Of their returns, -1 to 1'),
+          strength: z
+            .enum(['very strong', 'strong', 'moderate', 'weak', 'very weak'])
+            .nullable()
+            .describe('The same in words'),
+        }),
+      )
+      .describe('Each pair of assets'),
     observations: z.number().int().describe('Returns per asset that the coefficients rest on'),
-    window: z.object({
-      days: z.number().int().nullable().describe('Null when all data is your own'),
-      sampling: z.enum(['hourly', 'daily', 'as given']),
-      from: z.string().nullable().describe('Time of the first close (ISO 8601)'),
-      to: z.string().nullable().describe('Time of the last close (ISO 8601)'),
-    }),
+    window: z
+      .object({
+        days: z.number().int().nullable().describe('Null when all data is your own'),
+        sampling: z.enum(['hourly', 'daily', 'as given']).describe('How far apart the prices are'),
+        from: z.string().nullable().describe('Time of the first close (ISO 8601)'),
+        to: z.string().nullable().describe('Time of the last close (ISO 8601)'),
+      })
+      .describe('The time that the returns are from'),
   }),
   example: { assets: ['BTC', 'ETH', 'SOL'], timeframe: 30 },
   aliases: {

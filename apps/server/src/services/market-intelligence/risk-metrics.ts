@@ -75,28 +75,45 @@ export default defineService({
     ).default(365),
   }),
   output: z.object({
-    valueAtRisk: z.object({
-      var95: fraction.describe('Loss not exceeded with 95 % confidence, as a positive fraction of the value'),
-      var99: fraction.describe('The same with 99 %'),
-      varAtLevel: fraction.describe('The same at confidenceLevel'),
-      cvar: fraction.describe('Expected shortfall: mean loss in the cases beyond varAtLevel'),
-      normalVarAtLevel: fraction.describe('varAtLevel if returns were normally distributed'),
-      timeHorizon: z.string().describe('One period of the data'),
-    }),
+    valueAtRisk: z
+      .object({
+        var95: fraction.describe(
+          'Loss not exceeded with 95 % confidence, as a positive fraction of the value',
+        ),
+        var99: fraction.describe('The same with 99 %'),
+        varAtLevel: fraction.describe('The same at confidenceLevel'),
+        cvar: fraction.describe('Expected shortfall: mean loss in the cases beyond varAtLevel'),
+        normalVarAtLevel: fraction.describe('varAtLevel if returns were normally distributed'),
+        timeHorizon: z.string().describe('One period of the data'),
+      })
+      .describe('What one period may lose'),
     sharpeRatio: z.number().nullable().describe('Annualised, risk-free return 0'),
     sortinoRatio: z.number().nullable().describe('Annualised, target 0; null without a loss'),
     maxDrawdown: fraction.describe('Deepest fall from a peak, as a fraction at or below 0'),
     beta: z.number().nullable().describe('Against BTC; null where dates are not known'),
     volatility: z
-      .object({ daily: fraction, monthly: fraction, annualized: fraction })
+      .object({
+        daily: fraction.describe('Of a day'),
+        monthly: fraction.describe('Of a month'),
+        annualized: fraction.describe('Of a year'),
+      })
       .describe('Standard deviation of log returns, as fractions'),
     riskLevel: z
       .enum(['Low', 'Medium', 'High', 'Extreme'])
       .describe('By annualised volatility: 20 %, 50 %, 100 %'),
     observations: z.number().int().describe('Returns that the figures rest on'),
-    confidenceLevel: z.number(),
-    weights: z.array(z.object({ asset: z.string(), weight: fraction })).describe('Normalised to sum to 1'),
-    window: z.object({ from: z.string().nullable(), to: z.string().nullable() }),
+    confidenceLevel: z.number().describe('The level of varAtLevel, as asked'),
+    weights: z
+      .array(
+        z.object({ asset: z.string().describe('The asset'), weight: fraction.describe('Its share, 0 to 1') }),
+      )
+      .describe('Normalised to sum to 1'),
+    window: z
+      .object({
+        from: z.string().nullable().describe('Its first day; null where no dates are known'),
+        to: z.string().nullable().describe('Its last day; null where no dates are known'),
+      })
+      .describe('The time that the returns are from'),
   }),
   example: {
     portfolio: [

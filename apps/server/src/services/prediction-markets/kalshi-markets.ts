@@ -25,27 +25,35 @@ export default defineService({
       .describe('Which markets: open (default), closed or settled'),
   }),
   output: z.object({
-    count: z.number().int(),
-    markets: z.array(
-      z.object({
-        ticker: z.string(),
-        eventTicker: z.string(),
-        title: z.string().nullable(),
-        yesMeans: z.string().nullable().describe('What "yes" stands for within its event'),
-        yesBid: z.number().nullable().describe('USD a contract, 0 to 1; null where nobody quotes'),
-        yesAsk: z.number().nullable(),
-        noBid: z.number().nullable(),
-        noAsk: z.number().nullable(),
-        lastPrice: z.number().nullable().describe('USD of the last yes traded; null before the first trade'),
-        volume: z.number().nullable().describe('Contracts since the start'),
-        volume24h: z.number().nullable().describe('Contracts in the last 24 hours'),
-        openInterest: z.number().nullable().describe('Contracts'),
-        status: z.string(),
-        result: z.enum(['yes', 'no']).nullable().describe('Null until it is settled'),
-        closeTime: z.string().nullable(),
-        url: z.string(),
-      }),
-    ),
+    count: z.number().int().describe('How many are in the list'),
+    markets: z
+      .array(
+        z.object({
+          ticker: z.string().describe('Ticker of the market'),
+          eventTicker: z.string().describe('Ticker of the event'),
+          title: z.string().nullable().describe('The question; null where the venue has none'),
+          yesMeans: z.string().nullable().describe('What "yes" stands for within its event'),
+          yesBid: z.number().nullable().describe('USD a contract, 0 to 1; null where nobody quotes'),
+          yesAsk: z.number().nullable().describe('Lowest ask for yes, 0 to 1'),
+          noBid: z.number().nullable().describe('Highest bid for no, 0 to 1'),
+          noAsk: z.number().nullable().describe('Lowest ask for no, 0 to 1'),
+          lastPrice: z
+            .number()
+            .nullable()
+            .describe('USD of the last yes traded; null before the first trade'),
+          volume: z.number().nullable().describe('Contracts since the start'),
+          volume24h: z.number().nullable().describe('Contracts in the last 24 hours'),
+          openInterest: z.number().nullable().describe('Contracts'),
+          status: z.string().describe('Where it stands'),
+          result: z.enum(['yes', 'no']).nullable().describe('Null until it is settled'),
+          closeTime: z
+            .string()
+            .nullable()
+            .describe('When trading ends (ISO 8601); null where the venue does not say'),
+          url: z.string().describe('Where to read it'),
+        }),
+      )
+      .describe('The markets that fit'),
   }),
   example: { limit: 10 },
   aliases: { series: 'category', seriesTicker: 'category' },

@@ -9,7 +9,10 @@ import { kalshiRecord, kalshiRecordOf } from '../shared/questions/kalshi-record.
 
 /** Some events have a market for each of hundreds of outcomes. */
 const OTHERS_SHOWN = 50;
-const level = z.object({ price: z.number(), quantity: z.number() });
+const level = z.object({
+  price: z.number().describe('Price, 0 to 1'),
+  quantity: z.number().describe('Contracts at that price'),
+});
 
 export default defineService({
   path: 'kalshi-odds',
@@ -26,7 +29,7 @@ export default defineService({
       .describe('Ticker of a market; of an event or a series for its busiest open market'),
   }),
   output: z.object({
-    market: z.object(kalshiRecord),
+    market: z.object(kalshiRecord).describe('The market'),
     orderbook: z
       .object({
         yesBids: z.array(level).describe('Best first, USD and contracts'),
@@ -35,16 +38,21 @@ export default defineService({
       .nullable()
       .describe('Null when the market is not open'),
     spread: z.number().nullable().describe('Best ask less best bid for yes, in USD a contract'),
-    depth: bookDepth.nullable(),
+    depth: bookDepth
+      .nullable()
+      .describe('What rests close to the best prices; null where the book was not read'),
     otherMarkets: z
       .array(
         z.object({
-          ticker: z.string(),
-          yesMeans: z.string().nullable(),
-          probability: z.number().nullable(),
-          yesBid: z.number().nullable(),
-          yesAsk: z.number().nullable(),
-          status: z.string(),
+          ticker: z.string().describe('Ticker of the market'),
+          yesMeans: z.string().nullable().describe('What yes stands for; null where the venue does not say'),
+          probability: z
+            .number()
+            .nullable()
+            .describe('Chance of yes, 0 to 1; null where the market gives none'),
+          yesBid: z.number().nullable().describe('Highest bid for yes, 0 to 1'),
+          yesAsk: z.number().nullable().describe('Lowest ask for yes, 0 to 1'),
+          status: z.string().describe('Where it stands'),
         }),
       )
       .describe('The other markets of the event, where an event or a series was named'),

@@ -19,16 +19,24 @@ export default defineService({
     limit: limit(10, 50),
   }),
   output: z.object({
-    query: z.string(),
-    count: z.number().int(),
-    results: z.array(
-      z.object({
-        ...kalshiRecord,
-        category: z.string().nullable(),
-        relevanceScore: z.number().describe('Share of what was searched for that it holds, 0 to 1'),
-      }),
-    ),
-    searched: z.object({ events: z.number().int(), markets: z.number().int(), complete: z.boolean() }),
+    query: z.string().describe('What was searched for, as asked'),
+    count: z.number().int().describe('How many are in the list'),
+    results: z
+      .array(
+        z.object({
+          ...kalshiRecord,
+          category: z.string().nullable().describe('Category at the venue; null without one'),
+          relevanceScore: z.number().describe('Share of what was searched for that it holds, 0 to 1'),
+        }),
+      )
+      .describe('The markets that fit'),
+    searched: z
+      .object({
+        events: z.number().int().describe('Events'),
+        markets: z.number().int().describe('Markets'),
+        complete: z.boolean().describe('False: there were more than were read'),
+      })
+      .describe('What was looked through'),
   }),
   example: { query: 'bitcoin', limit: 5 },
   aliases: { q: 'query', search: 'query', topic: 'query', keyword: 'query' },

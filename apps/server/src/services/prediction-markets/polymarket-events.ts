@@ -17,34 +17,41 @@ export default defineService({
     limit: limit(10, 50),
   }),
   output: z.object({
-    count: z.number().int(),
-    events: z.array(
-      z.object({
-        id: z.string(),
-        slug: z.string(),
-        title: z.string(),
-        description: z.string().nullable(),
-        volume: z.number().nullable().describe('USD traded since the start'),
-        liquidity: z.number().nullable().describe('USD resting in the books'),
-        endDate: z.string().nullable(),
-        status: z.enum(['active', 'inactive', 'closed']),
-        url: z.string(),
-        mutuallyExclusive: z.boolean(),
-        markets: z.array(
-          z.object({
-            id: z.string(),
-            question: z.string(),
-            outcomes: z.array(z.string()),
-            prices: z
-              .array(z.number().nullable())
-              .describe('USD a contract, 0 to 1, in the order of outcomes'),
-            bestBid: z.number().nullable().describe('Of the first outcome'),
-            bestAsk: z.number().nullable().describe('Of the first outcome'),
-            closed: z.boolean(),
-          }),
-        ),
-      }),
-    ),
+    count: z.number().int().describe('How many are in the list'),
+    events: z
+      .array(
+        z.object({
+          id: z.string().describe('Id of the event'),
+          slug: z.string().describe('Name in the address of its page'),
+          title: z.string().describe('The event, as the venue puts it'),
+          description: z.string().nullable().describe('Its rules; null where the venue has none'),
+          volume: z.number().nullable().describe('USD traded since the start'),
+          liquidity: z.number().nullable().describe('USD resting in the books'),
+          endDate: z
+            .string()
+            .nullable()
+            .describe('When it ends (ISO 8601); null where the venue does not say'),
+          status: z.enum(['active', 'inactive', 'closed']).describe('Where it stands'),
+          url: z.string().describe('Where to read it'),
+          mutuallyExclusive: z.boolean().describe('Whether at most one of its markets can end in yes'),
+          markets: z
+            .array(
+              z.object({
+                id: z.string().describe('Id of the market'),
+                question: z.string().describe('The question, as the venue puts it'),
+                outcomes: z.array(z.string()).describe('What can be bet on'),
+                prices: z
+                  .array(z.number().nullable())
+                  .describe('USD a contract, 0 to 1, in the order of outcomes'),
+                bestBid: z.number().nullable().describe('Of the first outcome'),
+                bestAsk: z.number().nullable().describe('Of the first outcome'),
+                closed: z.boolean().describe('Whether trading has ended'),
+              }),
+            )
+            .describe('Its markets'),
+        }),
+      )
+      .describe('The events that fit'),
   }),
   example: { category: 'crypto', limit: 5 },
   aliases: { tag: 'category' },

@@ -41,36 +41,42 @@ export default defineService({
       ),
   }),
   output: z.object({
-    event: z.object({
-      id: z.string(),
-      title: z.string(),
-      slug: z.string(),
-      status: z.enum(['active', 'inactive', 'closed']),
-      volume: z.number().nullable().describe('USD traded since the start'),
-      liquidity: z.number().nullable().describe('USD resting in the books'),
-      endDate: z.string().nullable(),
-      url: z.string(),
-      mutuallyExclusive: z.boolean(),
-    }),
-    odds: z.array(
-      z.object({
-        marketId: z.string(),
-        market: z.string().describe('The question'),
-        outcome: z.string(),
-        probability: z
-          .number()
-          .nullable()
-          .describe('0 to 1: middle of the best quotes, else the price shown'),
-        price: z.number().nullable().describe('USD a contract, as the venue shows it'),
-        bestBid: z.number().nullable(),
-        bestAsk: z.number().nullable(),
-      }),
-    ),
+    event: z
+      .object({
+        id: z.string().describe('Id of the event'),
+        title: z.string().describe('The event, as the venue puts it'),
+        slug: z.string().describe('Name in the address of its page'),
+        status: z.enum(['active', 'inactive', 'closed']).describe('Where it stands'),
+        volume: z.number().nullable().describe('USD traded since the start'),
+        liquidity: z.number().nullable().describe('USD resting in the books'),
+        endDate: z.string().nullable().describe('When it ends (ISO 8601); null where the venue does not say'),
+        url: z.string().describe('Where to read it'),
+        mutuallyExclusive: z.boolean().describe('Whether at most one of its markets can end in yes'),
+      })
+      .describe('The event'),
+    odds: z
+      .array(
+        z.object({
+          marketId: z.string().describe('Id of the market'),
+          market: z.string().describe('The question'),
+          outcome: z.string().describe('What it bets on'),
+          probability: z
+            .number()
+            .nullable()
+            .describe('0 to 1: middle of the best quotes, else the price shown'),
+          price: z.number().nullable().describe('USD a contract, as the venue shows it'),
+          bestBid: z.number().nullable().describe('Highest bid, 0 to 1'),
+          bestAsk: z.number().nullable().describe('Lowest ask, 0 to 1'),
+        }),
+      )
+      .describe('Each outcome with its price'),
     priceHistory: z
       .object({
-        marketId: z.string(),
-        outcome: z.string(),
-        points: z.array(z.object({ time: z.string(), price: z.number() })),
+        marketId: z.string().describe('Id of the market'),
+        outcome: z.string().describe('What it is the price of'),
+        points: z
+          .array(z.object({ time: z.string().describe('ISO 8601'), price: z.number().describe('0 to 1') }))
+          .describe('Oldest first'),
       })
       .nullable()
       .describe('The last day, hourly, of the busiest market'),

@@ -28,35 +28,40 @@ export default defineService({
     category: text(60, 'Only this category, such as "crypto" or "politics"; all unless given').optional(),
   }),
   output: z.object({
-    query: z.string(),
-    count: z.number().int(),
-    results: z.array(
-      z.object({
-        id: z.string().describe('Of the market; ask polymarket-odds for "market:" and this id'),
-        title: z.string().describe('The question'),
-        slug: z.string(),
-        eventId: z.string(),
-        eventTitle: z.string(),
-        outcomes: z.array(z.string()),
-        prices: z.array(z.number().nullable()).describe('USD a contract, 0 to 1, in the order of outcomes'),
-        probability: z
-          .number()
-          .nullable()
-          .describe('Of the first outcome, 0 to 1: middle of the best quotes, else the price shown'),
-        bestBid: z.number().nullable().describe('Of the first outcome; null where nobody quotes'),
-        bestAsk: z.number().nullable().describe('Of the first outcome'),
-        spread: z.number().nullable().describe('bestAsk - bestBid in USD a contract'),
-        depth: bookDepth.nullable().describe('Null where the book was not read'),
-        volume: z.number().nullable().describe('USD traded since the start'),
-        volume24h: z.number().nullable().describe('USD in the last 24 hours'),
-        liquidity: z.number().nullable().describe('USD resting in the books'),
-        endDate: z.string().nullable().describe('When trading ends'),
-        resolutionRule: z.string().nullable().describe('By what it is settled, in the venue’s words'),
-        resolutionSource: z.string().nullable(),
-        url: z.string(),
-        relevanceScore: z.number().describe('Share of what was searched for that it holds, 0 to 1'),
-      }),
-    ),
+    query: z.string().describe('What was searched for, as asked'),
+    count: z.number().int().describe('How many are in the list'),
+    results: z
+      .array(
+        z.object({
+          id: z.string().describe('Of the market; ask polymarket-odds for "market:" and this id'),
+          title: z.string().describe('The question'),
+          slug: z.string().describe('Name in the address of its page'),
+          eventId: z.string().describe('Id of the event'),
+          eventTitle: z.string().describe('The event, as the venue puts it'),
+          outcomes: z.array(z.string()).describe('What can be bet on'),
+          prices: z.array(z.number().nullable()).describe('USD a contract, 0 to 1, in the order of outcomes'),
+          probability: z
+            .number()
+            .nullable()
+            .describe('Of the first outcome, 0 to 1: middle of the best quotes, else the price shown'),
+          bestBid: z.number().nullable().describe('Of the first outcome; null where nobody quotes'),
+          bestAsk: z.number().nullable().describe('Of the first outcome'),
+          spread: z.number().nullable().describe('bestAsk - bestBid in USD a contract'),
+          depth: bookDepth.nullable().describe('Null where the book was not read'),
+          volume: z.number().nullable().describe('USD traded since the start'),
+          volume24h: z.number().nullable().describe('USD in the last 24 hours'),
+          liquidity: z.number().nullable().describe('USD resting in the books'),
+          endDate: z.string().nullable().describe('When trading ends'),
+          resolutionRule: z.string().nullable().describe('By what it is settled, in the venue’s words'),
+          resolutionSource: z
+            .string()
+            .nullable()
+            .describe('What the venue decides it by; null where it does not say'),
+          url: z.string().describe('Where to read it'),
+          relevanceScore: z.number().describe('Share of what was searched for that it holds, 0 to 1'),
+        }),
+      )
+      .describe('The markets that fit'),
     eventsFound: z.number().int().nullable().describe('How many events the venue found in all'),
   }),
   example: { query: 'bitcoin', limit: 5 },

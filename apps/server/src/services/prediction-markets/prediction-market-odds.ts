@@ -59,39 +59,49 @@ export default defineService({
       .describe('Which venues: "polymarket", "kalshi"; both unless given'),
   }),
   output: z.object({
-    topic: z.string(),
+    topic: z.string().describe('What was asked about'),
     consensusProbability: z
       .number()
       .nullable()
       .describe('0 to 1, weighted by volume; null unless both venues ask the same question'),
-    consensusReason: z.string(),
-    platforms: z.array(
-      z.object({
-        platform: z.enum(PLATFORMS),
-        market: z.string().describe('The question'),
-        marketId: z.string(),
-        probability: z.number().nullable().describe('Of yes, 0 to 1: middle of the best quotes'),
-        bestBid: z.number().nullable().describe('USD a contract; null where nobody quotes'),
-        bestAsk: z.number().nullable(),
-        spread: z.number().nullable(),
-        depth: bookDepth.nullable(),
-        volume: z.number().nullable(),
-        volumeUnit: z.enum(['usd', 'contracts']),
-        weight: z.number().nullable().describe('Its share of the consensus, 0 to 1; null without one'),
-        closeTime: z.string().nullable(),
-        resolutionRule: z.string().nullable(),
-        url: z.string(),
-        matchConfidence: z
-          .enum(['high', 'medium', 'low', 'unmatched'])
-          .describe('That it asks what the other venue asks'),
-        relevanceScore: z.number().describe('Share of the topic that the question holds, 0 to 1'),
-      }),
-    ),
+    consensusReason: z.string().describe('Why the consensus is what it is, or why there is none'),
+    platforms: z
+      .array(
+        z.object({
+          platform: z.enum(PLATFORMS).describe('The venue'),
+          market: z.string().describe('The question'),
+          marketId: z.string().describe('Id of the market'),
+          probability: z.number().nullable().describe('Of yes, 0 to 1: middle of the best quotes'),
+          bestBid: z.number().nullable().describe('USD a contract; null where nobody quotes'),
+          bestAsk: z.number().nullable().describe('Lowest ask, 0 to 1'),
+          spread: z.number().nullable().describe('bestAsk less bestBid; null where one is missing'),
+          depth: bookDepth
+            .nullable()
+            .describe('What rests close to the best prices; null where the book was not read'),
+          volume: z.number().nullable().describe('Traded, in volumeUnit; null where the venue does not say'),
+          volumeUnit: z.enum(['usd', 'contracts']).describe('What volume counts'),
+          weight: z.number().nullable().describe('Its share of the consensus, 0 to 1; null without one'),
+          closeTime: z
+            .string()
+            .nullable()
+            .describe('When trading ends (ISO 8601); null where the venue does not say'),
+          resolutionRule: z
+            .string()
+            .nullable()
+            .describe('What decides it; null where the venue does not say'),
+          url: z.string().describe('Where to read it'),
+          matchConfidence: z
+            .enum(['high', 'medium', 'low', 'unmatched'])
+            .describe('That it asks what the other venue asks'),
+          relevanceScore: z.number().describe('Share of the topic that the question holds, 0 to 1'),
+        }),
+      )
+      .describe('The same question at each venue'),
     match: z
       .object({
-        score: z.number(),
-        confidence: z.enum(['high', 'medium', 'low']),
-        doubts: z.array(z.string()),
+        score: z.number().describe('How alike the two questions are, 0 to 1'),
+        confidence: z.enum(['high', 'medium', 'low']).describe('How sure it is that they ask the same'),
+        doubts: z.array(z.string()).describe('What may tell them apart'),
       })
       .nullable()
       .describe('How like the two questions are; null when fewer than two are shown'),
@@ -99,16 +109,28 @@ export default defineService({
       .number()
       .nullable()
       .describe('USD: Polymarket’s dollars and Kalshi’s contracts at their present price'),
-    otherQuestions: z.array(
-      z.object({
-        platform: z.enum(PLATFORMS),
-        market: z.string(),
-        marketId: z.string(),
-        probability: z.number().nullable(),
-        relevanceScore: z.number(),
-      }),
-    ),
-    searched: z.array(z.object({ platform: z.enum(PLATFORMS), questions: z.number().int() })),
+    otherQuestions: z
+      .array(
+        z.object({
+          platform: z.enum(PLATFORMS).describe('The venue'),
+          market: z.string().describe('The question, as the venue puts it'),
+          marketId: z.string().describe('Id of the market'),
+          probability: z
+            .number()
+            .nullable()
+            .describe('Chance of yes, 0 to 1; null where the market gives none'),
+          relevanceScore: z.number().describe('How well it fits, 0 to 1'),
+        }),
+      )
+      .describe('Others that were found'),
+    searched: z
+      .array(
+        z.object({
+          platform: z.enum(PLATFORMS).describe('The venue'),
+          questions: z.number().int().describe('Questions there'),
+        }),
+      )
+      .describe('What was looked through'),
   }),
   example: { topic: 'bitcoin', platforms: ['polymarket', 'kalshi'] },
   aliases: {

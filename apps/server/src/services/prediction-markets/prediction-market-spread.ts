@@ -19,11 +19,11 @@ const KALSHI_PAGES = 3;
 const SPARE_CANDIDATES = 5;
 
 const venue = {
-  question: z.string(),
+  question: z.string().describe('The question, as the venue puts it'),
   yes: z.number().describe('Probability of yes, 0 to 1: middle of the best quotes'),
-  yesBid: z.number(),
-  yesAsk: z.number(),
-  url: z.string(),
+  yesBid: z.number().describe('Highest bid for yes, 0 to 1'),
+  yesAsk: z.number().describe('Lowest ask for yes, 0 to 1'),
+  url: z.string().describe('Where to read it'),
 };
 
 export default defineService({
@@ -48,41 +48,53 @@ export default defineService({
     market: text(200, 'Only questions that hold all of these words').optional(),
   }),
   output: z.object({
-    opportunities: z.array(
-      z.object({
-        event: z.string(),
-        polymarket: z.object({ marketId: z.string(), ...venue }),
-        kalshi: z.object({ ticker: z.string(), ...venue }),
-        spreadPct: z.number().describe('Difference of the two probabilities in percentage points'),
-        edgeBps: z
-          .number()
-          .nullable()
-          .describe(
-            'Left of each dollar paid out after asks and taker fees, best way, in 1/100 of a percent',
-          ),
-        ways: z.array(
-          z.object({
-            buyYesOn: z.enum(['polymarket', 'kalshi']),
-            buyNoOn: z.enum(['polymarket', 'kalshi']),
-            yesAsk: z.number(),
-            noAsk: z.number(),
-            fees: z.number().nullable().describe('USD for one contract on each side'),
-            edge: z.number().nullable().describe('1 - (yesAsk + noAsk) - fees, in USD a contract'),
-            contracts: z.number().nullable().describe('How many can be had at these prices'),
-          }),
-        ),
-        matchConfidence: z.enum(['low', 'medium', 'high']),
-        matchScore: z.number().describe('Similarity of the two questions, 0 to 1'),
-        matchDoubts: z.array(z.string()),
-        actionHint: z.string(),
-      }),
-    ),
-    scanned: z.object({
-      polymarketMarkets: z.number().int(),
-      kalshiMarkets: z.number().int(),
-      matched: z.number().int().describe('Pairs at or above minConfidence'),
-    }),
-    count: z.number().int(),
+    opportunities: z
+      .array(
+        z.object({
+          event: z.string().describe('The question'),
+          polymarket: z
+            .object({ marketId: z.string().describe('Id of the market'), ...venue })
+            .describe('At Polymarket'),
+          kalshi: z
+            .object({ ticker: z.string().describe('Ticker of the market'), ...venue })
+            .describe('At Kalshi'),
+          spreadPct: z.number().describe('Difference of the two probabilities in percentage points'),
+          edgeBps: z
+            .number()
+            .nullable()
+            .describe(
+              'Left of each dollar paid out after asks and taker fees, best way, in 1/100 of a percent',
+            ),
+          ways: z
+            .array(
+              z.object({
+                buyYesOn: z.enum(['polymarket', 'kalshi']).describe('Where to buy yes'),
+                buyNoOn: z.enum(['polymarket', 'kalshi']).describe('Where to buy no'),
+                yesAsk: z.number().describe('What yes costs there, 0 to 1'),
+                noAsk: z.number().describe('What no costs there, 0 to 1'),
+                fees: z.number().nullable().describe('USD for one contract on each side'),
+                edge: z.number().nullable().describe('1 - (yesAsk + noAsk) - fees, in USD a contract'),
+                contracts: z.number().nullable().describe('How many can be had at these prices'),
+              }),
+            )
+            .describe('Both ways to bet on it'),
+          matchConfidence: z
+            .enum(['low', 'medium', 'high'])
+            .describe('How sure it is that both ask the same'),
+          matchScore: z.number().describe('Similarity of the two questions, 0 to 1'),
+          matchDoubts: z.array(z.string()).describe('What may tell them apart'),
+          actionHint: z.string().describe('What to do, in a sentence'),
+        }),
+      )
+      .describe('Questions at both venues, the widest apart first'),
+    scanned: z
+      .object({
+        polymarketMarkets: z.number().int().describe('Markets at Polymarket'),
+        kalshiMarkets: z.number().int().describe('Markets at Kalshi'),
+        matched: z.number().int().describe('Pairs at or above minConfidence'),
+      })
+      .describe('What was compared'),
+    count: z.number().int().describe('How many are in the list'),
   }),
   example: { limit: 5, minConfidence: 'medium' },
   needs: ['polymarket', 'kalshi'],

@@ -37,42 +37,56 @@ export default defineService({
       .describe('Facts of the operation; amountUsd is held against the thresholds of rules in USD'),
   }),
   output: z.object({
-    operationType: z.string(),
+    operationType: z.string().describe('As asked'),
     subjects: z.array(z.string()).describe('What the rule base takes it for'),
-    jurisdictions: z.array(z.string()),
-    applicableRegimes: z.array(
-      z.object({
-        id: z.string(),
-        name: z.string(),
-        jurisdiction: z.string(),
-        citation: z.string(),
-        url: z.string(),
-        since: z.string().describe('YYYY, YYYY-MM or YYYY-MM-DD: applies since; of guidance: issued'),
-        inForce: z
-          .boolean()
-          .nullable()
-          .describe('False: stands, and does not apply yet. Null: not known, see appliesFrom'),
-        appliesFrom: z.string().nullable(),
-        readOn: z.string().describe('When this entry was held against readAt'),
-        readAt: z.array(z.string()),
-        trigger: z.string().describe('Whom it concerns: whether that is so is for the reader to say'),
-        obligations: z.array(z.string()),
-        threshold: z
-          .object({
-            amount: z.number(),
-            currency: z.string(),
-            per: z.string(),
-            reached: z.boolean().nullable(),
-          })
-          .nullable(),
-      }),
-    ),
-    licences: z.array(z.object({ jurisdiction: z.string(), licence: z.string(), citation: z.string() })),
-    sanctionsNotes: z.array(z.string()),
+    jurisdictions: z.array(z.string()).describe('Those that were looked at'),
+    applicableRegimes: z
+      .array(
+        z.object({
+          id: z.string().describe('Id of the rule here'),
+          name: z.string().describe('Name of the rule'),
+          jurisdiction: z.string().describe('Where it holds'),
+          citation: z.string().describe('Where it stands in the law'),
+          url: z.string().describe('Where to read it'),
+          since: z.string().describe('YYYY, YYYY-MM or YYYY-MM-DD: applies since; of guidance: issued'),
+          inForce: z
+            .boolean()
+            .nullable()
+            .describe('False: stands, and does not apply yet. Null: not known, see appliesFrom'),
+          appliesFrom: z.string().nullable().describe('From when it applies; null where that has passed'),
+          readOn: z.string().describe('When this entry was held against readAt'),
+          readAt: z.array(z.string()).describe('Pages that it was held against'),
+          trigger: z.string().describe('Whom it concerns: whether that is so is for the reader to say'),
+          obligations: z.array(z.string()).describe('What it asks for'),
+          threshold: z
+            .object({
+              amount: z.number().describe('The amount'),
+              currency: z.string().describe('ISO 4217'),
+              per: z.string().describe('What the amount is counted over'),
+              reached: z
+                .boolean()
+                .nullable()
+                .describe('Whether the amount given reaches it; null where it cannot be said'),
+            })
+            .nullable()
+            .describe('From which amount; null without one'),
+        }),
+      )
+      .describe('Rules that may apply'),
+    licences: z
+      .array(
+        z.object({
+          jurisdiction: z.string().describe('Where'),
+          licence: z.string().describe('The licence'),
+          citation: z.string().describe('Where it stands in the law'),
+        }),
+      )
+      .describe('Licences that may be needed'),
+    sanctionsNotes: z.array(z.string()).describe('What sanctions ask for'),
     openQuestions: z.array(z.string()).describe('What decides whether a rule applies and is not known here'),
-    notCovered: z.array(z.string()),
+    notCovered: z.array(z.string()).describe('What was asked and no rule here covers'),
     asOf: z.string().describe('When the rule base was last written'),
-    disclaimer: z.string(),
+    disclaimer: z.string().describe('What the answer is not, in a sentence'),
   }),
   example: { operationType: 'crypto-exchange', jurisdiction: ['EU', 'US'], details: { amountUsd: 5_000 } },
   aliases: {

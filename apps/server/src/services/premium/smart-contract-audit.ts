@@ -23,22 +23,30 @@ const MOST_FINDINGS = 100;
 const BUSY_RETRY_MS = 15_000;
 
 const finding = z.object({
-  id: z.string(),
+  id: z.string().describe('Id of the finding'),
   rule: z.string().describe('Which rule found it'),
-  class: z.enum(FINDING_CLASSES),
+  class: z.enum(FINDING_CLASSES).describe('Kind of the finding'),
   swc: z.string().nullable().describe('Entry of the SWC registry'),
-  severity: z.enum(SEVERITIES),
-  confidence: z.enum(['high', 'medium', 'low']),
-  title: z.string(),
-  file: z.string().nullable(),
-  line: z.number().int().nullable(),
-  endLine: z.number().int().nullable(),
-  related: z.array(z.object({ file: z.string(), line: z.number().int(), what: z.string() })),
-  contract: z.string().nullable(),
-  function: z.string().nullable(),
+  severity: z.enum(SEVERITIES).describe('How grave it is'),
+  confidence: z.enum(['high', 'medium', 'low']).describe('How sure that is'),
+  title: z.string().describe('What it is'),
+  file: z.string().nullable().describe('The file; null where it is of none'),
+  line: z.number().int().nullable().describe('Its first line; null where it has none'),
+  endLine: z.number().int().nullable().describe('Its last line; null where it has none'),
+  related: z
+    .array(
+      z.object({
+        file: z.string().describe('The file'),
+        line: z.number().int().describe('The line'),
+        what: z.string().describe('What is there'),
+      }),
+    )
+    .describe('Other places that matter for it'),
+  contract: z.string().nullable().describe('The contract; null where it is in none'),
+  function: z.string().nullable().describe('The function; null where it is in none'),
   snippet: z.string().nullable().describe('The line itself'),
   description: z.string().describe('What is there, and why it matters'),
-  remediation: z.string(),
+  remediation: z.string().describe('How to mend it'),
 });
 
 /** What is to be audited, and where it came from. */
@@ -105,40 +113,62 @@ export default defineService({
       .min(0)
       .max(100)
       .describe('100 less the points of the findings; no word on what no rule looks for'),
-    scoreParts: z.array(
-      z.object({ severity: z.enum(SEVERITIES), count: z.number().int(), pointsOff: z.number() }),
-    ),
+    scoreParts: z
+      .array(
+        z.object({
+          severity: z.enum(SEVERITIES).describe('How grave it is'),
+          count: z.number().int().describe('Findings of that severity'),
+          pointsOff: z.number().describe('Points that they take off together'),
+        }),
+      )
+      .describe('What was taken off, by severity'),
     findings: z.array(finding).describe(`Gravest first, at most ${MOST_FINDINGS}`),
-    summary: z.object({
-      critical: z.number().int(),
-      high: z.number().int(),
-      medium: z.number().int(),
-      low: z.number().int(),
-    }),
-    verdict: z.string(),
-    source: z.object({
-      origin: z.enum(['sourcify', 'request']),
-      match: z.string().nullable().describe('How Sourcify matched it with the code on the chain'),
-      contractName: z.string().nullable(),
-      files: z.number().int(),
-      lines: z.number().int(),
-      pragma: z.string().nullable(),
-      compiler: z.string().nullable().describe('What compiled it here; null: the tolerant parser read it'),
-      compilerStated: z.string().nullable().describe('What it was compiled with, as Sourcify says'),
-      pragmaReplaced: z
-        .boolean()
-        .describe('The version asked for is not here: the newest of its minor compiled it'),
-      typed: z.boolean().describe('Whether a compiler resolved names and types'),
-      compilerError: z.string().nullable(),
-    }),
-    examined: z.object({ contracts: z.array(z.string()), rules: z.array(z.string()) }),
-    notExamined: z.array(z.string()),
-    contractAddress: z.string().nullable(),
+    summary: z
+      .object({
+        critical: z.number().int().describe('Critical findings'),
+        high: z.number().int().describe('High findings'),
+        medium: z.number().int().describe('Medium findings'),
+        low: z.number().int().describe('Low findings'),
+      })
+      .describe('Findings by severity'),
+    verdict: z.string().describe('The result in a sentence'),
+    source: z
+      .object({
+        origin: z.enum(['sourcify', 'request']).describe('Whether the source is Sourcify’s or the request’s'),
+        match: z.string().nullable().describe('How Sourcify matched it with the code on the chain'),
+        contractName: z.string().nullable().describe('Its main contract; null where that is not known'),
+        files: z.number().int().describe('Files'),
+        lines: z.number().int().describe('Lines'),
+        pragma: z
+          .string()
+          .nullable()
+          .describe('The compiler versions that it asks for; null where it asks for none'),
+        compiler: z.string().nullable().describe('What compiled it here; null: the tolerant parser read it'),
+        compilerStated: z.string().nullable().describe('What it was compiled with, as Sourcify says'),
+        pragmaReplaced: z
+          .boolean()
+          .describe('The version asked for is not here: the newest of its minor compiled it'),
+        typed: z.boolean().describe('Whether a compiler resolved names and types'),
+        compilerError: z.string().nullable().describe('Why no compiler took it; null where one did'),
+      })
+      .describe('What was audited'),
+    examined: z
+      .object({
+        contracts: z.array(z.string()).describe('Contracts'),
+        rules: z.array(z.string()).describe('Rules'),
+      })
+      .describe('What the audit covers'),
+    notExamined: z.array(z.string()).describe('What the audit does not cover'),
+    contractAddress: z.string().nullable().describe('The contract; null where source was sent'),
     implementation: z.string().nullable().describe('For a proxy: whose source was audited'),
-    chain: z.enum(CHAINS).nullable(),
+    chain: z.enum(CHAINS).nullable().describe('Its chain; null where source was sent'),
     codeHash: z.string().nullable().describe('keccak256 of the code at the address'),
-    blockNumber: z.number().int().nullable(),
-    disclaimer: z.string(),
+    blockNumber: z
+      .number()
+      .int()
+      .nullable()
+      .describe('The block at which it was read; null where source was sent'),
+    disclaimer: z.string().describe('What the answer is not, in a sentence'),
   }),
   example: { contractAddress: '0x4200000000000000000000000000000000000006', chain: 'base' },
   aliases: {

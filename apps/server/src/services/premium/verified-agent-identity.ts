@@ -87,20 +87,22 @@ export default defineService({
   input,
   output: z.object({
     agentId: z.string().describe('Your own name for the agent'),
-    agentName: z.string(),
-    status: z.literal('registered'),
+    agentName: z.string().describe('As asked'),
+    status: z.literal('registered').describe('Always registered'),
     tokenId: z.string().describe('The registry’s number of the agent, a uint256; numbers start at 0'),
     owner: z.string().describe('Who holds the identity'),
     transactionHash: z.string().describe('The registration'),
     transferTransactionHash: z.string().nullable().describe('The hand-over to walletAddress'),
     agentURI: z.string().describe('The registration file as a data: URI, as it stands on chain'),
-    registrationFile: z.record(z.string(), z.unknown()),
-    registration: z.object({
-      standard: z.literal('ERC-8004'),
-      chainId: z.number().int(),
-      registry: z.string(),
-      agentRegistry: z.string().describe('The registry as CAIP-10'),
-    }),
+    registrationFile: z.record(z.string(), z.unknown()).describe('What the registry points to'),
+    registration: z
+      .object({
+        standard: z.literal('ERC-8004').describe('The standard'),
+        chainId: z.number().int().describe('EIP-155 id of the chain'),
+        registry: z.string().describe('Address of the registry'),
+        agentRegistry: z.string().describe('The registry as CAIP-10'),
+      })
+      .describe('Where it is registered'),
     verified: z.boolean().describe('True only if walletAddress’s signature was checked'),
     verifiedStatement: z.string().nullable().describe('What was signed'),
   }),

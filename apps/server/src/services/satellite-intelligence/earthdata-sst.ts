@@ -19,16 +19,18 @@ export default defineService({
     date: isoDate.optional().describe('Day of the analysis in UTC, YYYY-MM-DD; the newest unless given'),
   }),
   output: z.object({
-    data: z.object({
-      temperatureCelsius: z.number(),
-      temperatureKelvin: z.number(),
-      analysisDate: z.string().describe('The analysis that the value belongs to (ISO 8601)'),
-      dataResolutionKm: z.number(),
-      coverageNote: z.string(),
-      gridLat: z.number().describe('Latitude of the grid cell used'),
-      gridLon: z.number().describe('Longitude of the grid cell used'),
-    }),
-    poweredBy: z.string(),
+    data: z
+      .object({
+        temperatureCelsius: z.number().describe('Degrees Celsius'),
+        temperatureKelvin: z.number().describe('Kelvin'),
+        analysisDate: z.string().describe('The analysis that the value belongs to (ISO 8601)'),
+        dataResolutionKm: z.number().describe('Size of a grid cell in km'),
+        coverageNote: z.string().describe('What the analysis covers'),
+        gridLat: z.number().describe('Latitude of the grid cell used'),
+        gridLon: z.number().describe('Longitude of the grid cell used'),
+      })
+      .describe('The value'),
+    poweredBy: z.string().describe('Whose data it is'),
   }),
   example: { lat: 36.8, lon: -122 },
   aliases: { latitude: 'lat', longitude: 'lon', lng: 'lon' },

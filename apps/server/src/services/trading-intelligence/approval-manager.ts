@@ -31,22 +31,22 @@ const APPROVAL = parseAbiItem(
 );
 
 const transaction = z.object({
-  from: z.string(),
-  to: z.string(),
-  data: z.string(),
-  value: z.literal('0x0'),
-  chainId: z.number().int(),
+  from: z.string().describe('The wallet that is to sign'),
+  to: z.string().describe('The token’s contract'),
+  data: z.string().describe('Call data in hex'),
+  value: z.literal('0x0').describe('Always 0: no coin is sent'),
+  chainId: z.number().int().describe('EIP-155 id of the chain'),
   gas: quantity.nullable().describe('Gas limit in hex; null where a trial run failed or none was made'),
 });
 type Unsigned = z.input<typeof transaction>;
 
 export const output = z.object({
-  action: z.enum(['approve', 'revoke', 'check', 'list']),
-  chain: z.enum(EVM_CHAIN_NAMES),
-  ownerAddress: z.string(),
-  tokenAddress: z.string().nullable(),
-  tokenSymbol: z.string().nullable(),
-  spenderAddress: z.string().nullable(),
+  action: z.enum(['approve', 'revoke', 'check', 'list']).describe('What was done'),
+  chain: z.enum(EVM_CHAIN_NAMES).describe('The chain, by name'),
+  ownerAddress: z.string().describe('The wallet that allows'),
+  tokenAddress: z.string().nullable().describe('The token; null in list mode'),
+  tokenSymbol: z.string().nullable().describe('Its ticker; null where nobody knows it'),
+  spenderAddress: z.string().nullable().describe('Who may take it; null in list mode'),
   spenderIsContract: z.boolean().nullable().describe('False: the allowance is to somebody’s account'),
   currentAllowance: z.string().nullable().describe('In the smallest unit; null in list mode'),
   currentAllowanceFormatted: z.string().nullable().describe('In whole tokens'),
@@ -55,20 +55,23 @@ export const output = z.object({
   transaction: transaction.nullable().describe('Unsigned; null where only a reading was asked for'),
   revokeTransaction: transaction.nullable().describe('Unsigned, sets the allowance to 0; null in list mode'),
   simulation: z
-    .object({ success: z.boolean(), revertReason: z.string().nullable() })
+    .object({
+      success: z.boolean().describe('Whether the trial run went through'),
+      revertReason: z.string().nullable().describe('Why the trial run failed; null where it did not'),
+    })
     .nullable()
     .describe('A trial run of `transaction`'),
   approvals: z
     .array(
       z.object({
-        tokenAddress: z.string(),
-        symbol: z.string().nullable(),
-        spender: z.string(),
+        tokenAddress: z.string().describe('Address of the token'),
+        symbol: z.string().nullable().describe('Ticker; null where nobody knows it'),
+        spender: z.string().describe('Who may take it'),
         allowance: z.string().describe('Now, in the smallest unit'),
         allowanceFormatted: z.string().nullable().describe('In whole tokens'),
-        isUnlimited: z.boolean(),
+        isUnlimited: z.boolean().describe('Whether it allows more than there are tokens'),
         blockNumber: z.number().int().describe('Of the newest Approval found for this token and spender'),
-        revokeTransaction: transaction,
+        revokeTransaction: transaction.describe('Unsigned, sets the allowance to 0'),
       }),
     )
     .nullable()

@@ -41,46 +41,56 @@ type QuoteRequest = z.output<typeof request>;
 
 const number = z.number().nullable();
 export const output = z.object({
-  quotes: z.array(
-    z.object({
-      fromToken: z.string().describe('As asked'),
-      toToken: z.string().describe('As asked'),
-      fromAddress: z.string().nullable(),
-      toAddress: z.string().nullable(),
-      fromSymbol: z.string().nullable(),
-      toSymbol: z.string().nullable(),
-      chain: z.enum(CHAINS),
-      amount: z.string().describe('As asked'),
-      amountIn: z.string().nullable().describe('In the smallest unit'),
-      amountInFormatted: z.string().nullable().describe('In whole tokens'),
-      amountOut: z.string().nullable().describe('In the smallest unit'),
-      amountOutFormatted: z.string().nullable().describe('In whole tokens'),
-      price: number.describe('Tokens received for one token given, fees and impact included'),
-      priceImpactPct: number.describe('What the amount moves the price by, in percent; fees not counted'),
-      feePct: number.describe('Percent of the amount that the pools on the way take'),
-      minReceived: z
-        .string()
-        .nullable()
-        .describe(`amountOut less ${Number(SLIPPAGE_BASIS_POINTS) / 100} %, in the smallest unit`),
-      route: z.array(
-        z.object({
-          pool: z.string(),
-          dex: z.string(),
-          feePct: z.number(),
-          fromAddress: z.string(),
-          toAddress: z.string(),
-        }),
-      ),
-      gasEstimate: z
-        .number()
-        .int()
-        .nullable()
-        .describe("Gas of the swap, without the transaction's own 21,000"),
-      blockNumber: z.number().int().nullable(),
-      error: z.object({ code: z.string(), message: z.string() }).nullable().describe('Why there is no quote'),
-    }),
-  ),
-  count: z.number().int(),
+  quotes: z
+    .array(
+      z.object({
+        fromToken: z.string().describe('As asked'),
+        toToken: z.string().describe('As asked'),
+        fromAddress: z.string().nullable().describe('Token that is given; null where nobody knows it'),
+        toAddress: z.string().nullable().describe('Token that is received; null where nobody knows it'),
+        fromSymbol: z.string().nullable().describe('Ticker of the token given; null where nobody knows it'),
+        toSymbol: z.string().nullable().describe('Ticker of the token received; null where nobody knows it'),
+        chain: z.enum(CHAINS).describe('The chain, by name'),
+        amount: z.string().describe('As asked'),
+        amountIn: z.string().nullable().describe('In the smallest unit'),
+        amountInFormatted: z.string().nullable().describe('In whole tokens'),
+        amountOut: z.string().nullable().describe('In the smallest unit'),
+        amountOutFormatted: z.string().nullable().describe('In whole tokens'),
+        price: number.describe('Tokens received for one token given, fees and impact included'),
+        priceImpactPct: number.describe('What the amount moves the price by, in percent; fees not counted'),
+        feePct: number.describe('Percent of the amount that the pools on the way take'),
+        minReceived: z
+          .string()
+          .nullable()
+          .describe(`amountOut less ${Number(SLIPPAGE_BASIS_POINTS) / 100} %, in the smallest unit`),
+        route: z
+          .array(
+            z.object({
+              pool: z.string().describe('Address of the pool'),
+              dex: z.string().describe('The exchange'),
+              feePct: z.number().describe('Its fee in percent'),
+              fromAddress: z.string().describe('Token that goes in'),
+              toAddress: z.string().describe('Token that comes out'),
+            }),
+          )
+          .describe('The pools on the way, in order'),
+        gasEstimate: z
+          .number()
+          .int()
+          .nullable()
+          .describe("Gas of the swap, without the transaction's own 21,000"),
+        blockNumber: z.number().int().nullable().describe('The block at which it was read'),
+        error: z
+          .object({
+            code: z.string().describe('A name for machines'),
+            message: z.string().describe('The same in a sentence'),
+          })
+          .nullable()
+          .describe('Why there is no quote'),
+      }),
+    )
+    .describe('One for each swap, in the order asked'),
+  count: z.number().int().describe('How many are in the list'),
   quoted: z.number().int().describe('Those without an error'),
 });
 type Quote = z.input<typeof output>['quotes'][number];

@@ -24,12 +24,12 @@ const MOST_POOLS = 50;
 
 const usd = z.number().nonnegative().nullable();
 const pool = z.object({
-  dex: z.string(),
-  pairAddress: z.string(),
-  baseSymbol: z.string().nullable(),
-  baseAddress: z.string(),
-  quoteSymbol: z.string().nullable(),
-  quoteAddress: z.string(),
+  dex: z.string().describe('The exchange'),
+  pairAddress: z.string().describe('Address of the pool'),
+  baseSymbol: z.string().nullable().describe('Ticker of the base token; null where nobody knows it'),
+  baseAddress: z.string().describe('The base token'),
+  quoteSymbol: z.string().nullable().describe('Ticker of the quote token; null where nobody knows it'),
+  quoteAddress: z.string().describe('The quote token'),
   liquidityUsd: usd.describe('Value of both sides; null where it could not be valued'),
   volume24hUsd: usd.describe('Null for pools that only the chain knows'),
   feeTierPct: z.number().nullable().describe('Percent of a swap; null where the source does not say'),
@@ -43,8 +43,8 @@ const pool = z.object({
 type Pool = z.input<typeof pool>;
 
 export const output = z.object({
-  tokenAddress: z.string(),
-  chain: z.enum(CHAINS),
+  tokenAddress: z.string().describe('Address of the token'),
+  chain: z.enum(CHAINS).describe('The chain, by name'),
   pools: z.array(pool).describe(`Deepest first, at most ${MOST_POOLS}`),
   totalLiquidity: z.number().nonnegative().describe('USD, sum over the pools that could be valued'),
   poolCount: z.number().int().describe(`Pools found that hold at least ${MIN_POOL_USD} USD or have no value`),

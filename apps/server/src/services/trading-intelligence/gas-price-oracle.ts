@@ -32,8 +32,14 @@ const TRANSFER_COMPUTE_UNITS = 450;
 const fee = z.object({
   maxFeeGwei: z.number().nonnegative().nullable().describe('Most to offer a unit of gas; null on solana'),
   priorityFeeGwei: z.number().nonnegative().nullable().describe('Tip a unit of gas; null on solana'),
-  maxFeeWei: z.string().nullable(),
-  priorityFeeWei: z.string().nullable(),
+  maxFeeWei: z
+    .string()
+    .nullable()
+    .describe('Most to pay for a unit of gas, in wei; null where the chain has no such fee'),
+  priorityFeeWei: z
+    .string()
+    .nullable()
+    .describe('Tip for a unit of gas, in wei; null where the chain has no such fee'),
   priorityFeeMicroLamports: z
     .number()
     .nonnegative()
@@ -46,31 +52,40 @@ const fee = z.object({
     .describe('USD that a transfer of the native coin would pay now'),
 });
 export const output = z.object({
-  gasPrices: z.array(
-    z.object({
-      chain: z.enum(CHAINS),
-      chainId: z.number().int().nullable().describe('EIP-155 id; null on solana, which has none'),
-      nativeSymbol: z.string(),
-      nativePriceUsd: z.number().positive().nullable(),
-      baseFeeGwei: z.number().nonnegative().nullable().describe('Base fee of the next block'),
-      gasPriceGwei: z
-        .number()
-        .nonnegative()
-        .nullable()
-        .describe('What the node itself suggests (eth_gasPrice)'),
-      slow: fee,
-      standard: fee,
-      fast: fee,
-      transferGas: z.number().int().nullable().describe('Gas of a transfer of the native coin'),
-      l1FeeWei: z
-        .string()
-        .nullable()
-        .describe('What such a transfer pays for its data on Ethereum; null where that is not charged apart'),
-      blockNumber: z.number().int().nullable().describe('Newest block, or slot on solana'),
-    }),
-  ),
+  gasPrices: z
+    .array(
+      z.object({
+        chain: z.enum(CHAINS).describe('The chain, by name'),
+        chainId: z.number().int().nullable().describe('EIP-155 id; null on solana, which has none'),
+        nativeSymbol: z.string().describe('Ticker of the chain’s own coin'),
+        nativePriceUsd: z.number().positive().nullable().describe('Its price in USD; null where nobody says'),
+        baseFeeGwei: z.number().nonnegative().nullable().describe('Base fee of the next block'),
+        gasPriceGwei: z
+          .number()
+          .nonnegative()
+          .nullable()
+          .describe('What the node itself suggests (eth_gasPrice)'),
+        slow: fee.describe('For a transaction that can wait'),
+        standard: fee.describe('For a usual transaction'),
+        fast: fee.describe('For a transaction in a hurry'),
+        transferGas: z.number().int().nullable().describe('Gas of a transfer of the native coin'),
+        l1FeeWei: z
+          .string()
+          .nullable()
+          .describe(
+            'What such a transfer pays for its data on Ethereum; null where that is not charged apart',
+          ),
+        blockNumber: z.number().int().nullable().describe('Newest block, or slot on solana'),
+      }),
+    )
+    .describe('One for each chain'),
   unavailable: z
-    .array(z.object({ chain: z.enum(CHAINS), reason: z.string() }))
+    .array(
+      z.object({
+        chain: z.enum(CHAINS).describe('The chain, by name'),
+        reason: z.string().describe('Why not'),
+      }),
+    )
     .describe('Chains that were asked for and could not be read'),
 });
 type Row = z.input<typeof output>['gasPrices'][number];

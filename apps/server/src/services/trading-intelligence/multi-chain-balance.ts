@@ -9,13 +9,13 @@ import { SURVEY_NEEDS, surveyWallet, type Valued } from '../shared/wallet/wallet
 
 const usd = z.number().nonnegative().nullable();
 const token = z.object({
-  symbol: z.string().nullable(),
-  address: z.string(),
-  decimals: z.number().int(),
+  symbol: z.string().nullable().describe('Ticker; null where nobody knows it'),
+  address: z.string().describe('Address of the token'),
+  decimals: z.number().int().describe('Decimal places of the smallest unit'),
   balance: z.string().describe('In whole tokens, exactly'),
   balanceRaw: z.string().describe('In the smallest unit'),
-  priceUsd: usd,
-  valueUsd: usd,
+  priceUsd: usd.describe('Price of one in USD'),
+  valueUsd: usd.describe('Value in USD'),
 });
 
 export default defineService({
@@ -31,26 +31,31 @@ export default defineService({
     includeTokens: z.boolean().default(true).describe('False: only the native coins'),
   }),
   output: z.object({
-    walletAddress: z.string(),
-    balances: z.array(
-      z.object({
-        chain: z.enum(CHAINS),
-        nativeSymbol: z.string().nullable(),
-        native: z.string().nullable().describe('In whole coins, exactly'),
-        nativeRaw: z.string().nullable().describe('In the smallest unit, such as wei'),
-        nativeUsd: usd,
-        tokens: z.array(token).describe('Those that the wallet holds some of'),
-        tokensChecked: z
-          .array(z.string())
-          .nullable()
-          .describe('Symbols that were looked for; null where every token account of the wallet was read'),
-        blockNumber: z.number().int().nullable().describe('Where all of it was read; the slot on solana'),
-        error: z
-          .enum(['not_configured', 'unavailable', 'other_kind_of_address'])
-          .nullable()
-          .describe('Why this chain could not be read'),
-      }),
-    ),
+    walletAddress: z.string().describe('The wallet that was asked about'),
+    balances: z
+      .array(
+        z.object({
+          chain: z.enum(CHAINS).describe('The chain, by name'),
+          nativeSymbol: z
+            .string()
+            .nullable()
+            .describe('Ticker of the chain’s own coin; null where it could not be read'),
+          native: z.string().nullable().describe('In whole coins, exactly'),
+          nativeRaw: z.string().nullable().describe('In the smallest unit, such as wei'),
+          nativeUsd: usd.describe('Value of that coin in USD'),
+          tokens: z.array(token).describe('Those that the wallet holds some of'),
+          tokensChecked: z
+            .array(z.string())
+            .nullable()
+            .describe('Symbols that were looked for; null where every token account of the wallet was read'),
+          blockNumber: z.number().int().nullable().describe('Where all of it was read; the slot on solana'),
+          error: z
+            .enum(['not_configured', 'unavailable', 'other_kind_of_address'])
+            .nullable()
+            .describe('Why this chain could not be read'),
+        }),
+      )
+      .describe('One for each chain'),
     totalValueUsd: z.number().nonnegative().describe('Sum of what could be read and priced'),
     totalIsPartial: z.boolean().describe('True when something asked for could not be read or priced'),
   }),

@@ -36,7 +36,7 @@ export default defineService({
     chains: chainList('Chains to read; all that this server can read for this kind of address unless given'),
   }),
   output: z.object({
-    walletAddress: z.string(),
+    walletAddress: z.string().describe('The wallet that was asked about'),
     totalValueUsd: z.number().nonnegative().describe('Sum of what could be read and priced'),
     totalIsPartial: z.boolean().describe('True when something asked for could not be read or priced'),
     change24hPct: percent.describe(
@@ -45,12 +45,12 @@ export default defineService({
     holdings: z
       .array(
         z.object({
-          chain: z.enum(CHAINS),
-          symbol: z.string().nullable(),
+          chain: z.enum(CHAINS).describe('The chain, by name'),
+          symbol: z.string().nullable().describe('Ticker; null where nobody knows it'),
           address: z.string().nullable().describe('Null for the coin of the chain itself'),
           balance: z.string().describe('In whole units, exactly'),
-          priceUsd: usd,
-          valueUsd: usd,
+          priceUsd: usd.describe('Price of one in USD'),
+          valueUsd: usd.describe('Value in USD'),
           allocationPct: usd.describe('Percent of totalValueUsd'),
           change24hPct: percent.describe('Of the price'),
         }),
@@ -59,21 +59,34 @@ export default defineService({
     history: z
       .array(
         z.object({
-          at: z.iso.datetime(),
-          valueUsd: z.number().nonnegative(),
-          blocks: z.array(z.object({ chain: z.enum(CHAINS), blockNumber: z.number().int() })),
+          at: z.iso.datetime().describe('When (ISO 8601)'),
+          valueUsd: z.number().nonnegative().describe('Value in USD'),
+          blocks: z
+            .array(
+              z.object({
+                chain: z.enum(CHAINS).describe('The chain, by name'),
+                blockNumber: z.number().int().describe('The block at which it was read'),
+              }),
+            )
+            .describe('The blocks that it was read at'),
         }),
       )
       .nullable()
       .describe('Oldest first; null when not asked for, or not to be had (see the notes)'),
-    chains: z.array(
-      z.object({
-        chain: z.enum(CHAINS),
-        blockNumber: z.number().int().nullable(),
-        tokensChecked: z.array(z.string()).nullable().describe('Null: every token account was read'),
-        error: z.string().nullable(),
-      }),
-    ),
+    chains: z
+      .array(
+        z.object({
+          chain: z.enum(CHAINS).describe('The chain, by name'),
+          blockNumber: z
+            .number()
+            .int()
+            .nullable()
+            .describe('The block at which it was read; null where it was not'),
+          tokensChecked: z.array(z.string()).nullable().describe('Null: every token account was read'),
+          error: z.string().nullable().describe('Why it could not be read; null where it was'),
+        }),
+      )
+      .describe('How each chain was read'),
   }),
   example: { walletAddress: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266', chains: ['base'] },
   aliases: {

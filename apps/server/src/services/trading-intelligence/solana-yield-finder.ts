@@ -87,31 +87,36 @@ export default defineService({
     limit: limit(10, 50),
   }),
   output: z.object({
-    topYields: z.array(
-      z.object({
-        id: z.string().describe("DefiLlama's id of the pool"),
-        protocol: z.string(),
-        token: z.string().describe('Tickers with dashes between, as the source writes them'),
-        pool: z.string().nullable().describe('What tells it from others of the same protocol and tokens'),
-        type: z.enum(['single', 'multi']).nullable(),
-        apyPct: z.number().describe('Percent a year: base and rewards, as of now, no promise'),
-        apyBasePct: percent.describe('From fees or interest'),
-        apyRewardPct: percent.describe('Paid in reward tokens'),
-        apyMean30dPct: percent.describe('Mean of the last 30 days'),
-        tvlUsd: z.number().describe('USD in the pool'),
-        risk: z.enum(RISKS),
-        riskPoints: z.number().int(),
-        riskReasons: z.array(z.string()),
-        utilizationPct: percent.describe('Always null: the list does not have it'),
-        url: z.string(),
-      }),
-    ),
+    topYields: z
+      .array(
+        z.object({
+          id: z.string().describe("DefiLlama's id of the pool"),
+          protocol: z.string().describe('The protocol'),
+          token: z.string().describe('Tickers with dashes between, as the source writes them'),
+          pool: z.string().nullable().describe('What tells it from others of the same protocol and tokens'),
+          type: z
+            .enum(['single', 'multi'])
+            .nullable()
+            .describe('single: one token; multi: several; null where the source does not say'),
+          apyPct: z.number().describe('Percent a year: base and rewards, as of now, no promise'),
+          apyBasePct: percent.describe('From fees or interest'),
+          apyRewardPct: percent.describe('Paid in reward tokens'),
+          apyMean30dPct: percent.describe('Mean of the last 30 days'),
+          tvlUsd: z.number().describe('USD in the pool'),
+          risk: z.enum(RISKS).describe('Band of the points'),
+          riskPoints: z.number().int().describe('Points for what makes it riskier'),
+          riskReasons: z.array(z.string()).describe('What they are for'),
+          utilizationPct: percent.describe('Always null: the list does not have it'),
+          url: z.string().describe('Where to read it'),
+        }),
+      )
+      .describe('The highest first'),
     totalOpportunities: z.number().int().describe('How many fit, of which the highest are returned'),
     scannedPools: z.number().int().describe('Pools on Solana in the list'),
-    network: z.literal('solana'),
-    dataSource: z.string(),
+    network: z.literal('solana').describe('The chain'),
+    dataSource: z.string().describe('Where the data is from'),
     cacheAge: z.number().int().describe('Seconds since the list was fetched'),
-    disclaimer: z.string(),
+    disclaimer: z.string().describe('What the answer is not, in a sentence'),
   }),
   example: { token: 'USDC', minApy: 3 },
   aliases: {

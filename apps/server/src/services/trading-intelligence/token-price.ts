@@ -38,18 +38,20 @@ const output = z.object({
   change24h: z.number().nullable().describe('Percent over the last 24 hours'),
   volume24h: usd.describe('USD traded in the last 24 hours'),
   marketCap: usd.describe('USD'),
-  symbol: z.string().nullable(),
-  name: z.string().nullable(),
-  tokenAddress: z.string().nullable(),
-  chain: z.enum(CHAINS).nullable(),
+  symbol: z.string().nullable().describe('Ticker; null where nobody knows it'),
+  name: z.string().nullable().describe('Name of the token; null where nobody knows it'),
+  tokenAddress: z.string().nullable().describe('Address of the token; null where a ticker was asked for'),
+  chain: z.enum(CHAINS).nullable().describe('Its chain; null where a ticker was asked for'),
   liquidityUsd: usd.describe('USD in pools of at least 1,000 USD on this chain'),
   source: z.string().describe('Where price is from'),
-  fieldSources: z.object({
-    price: z.string(),
-    change24h: sourceName,
-    volume24h: sourceName,
-    marketCap: sourceName,
-  }),
+  fieldSources: z
+    .object({
+      price: z.string().describe('Source of price'),
+      change24h: sourceName.describe('Source of change24h; null where there is no value'),
+      volume24h: sourceName.describe('Source of volume24h; null where there is no value'),
+      marketCap: sourceName.describe('Source of marketCap; null where there is no value'),
+    })
+    .describe('Where each figure is from'),
 });
 type Fields = z.input<typeof output>;
 

@@ -13,29 +13,31 @@ const DEFAULT_WINDOW: TrendingWindow = '24h';
 
 const usd = z.number().nonnegative().nullable();
 const output = z.object({
-  tokens: z.array(
-    z.object({
-      rank: z.number().int(),
-      symbol: z.string().nullable(),
-      name: z.string().nullable(),
-      address: z.string().nullable().describe('Null for a coin without a home among the chains'),
-      chain: z.string().nullable().describe("Our chain name, or the source's for other chains"),
-      priceUsd: usd,
-      change24h: z.number().nullable().describe('Percent'),
-      volume24h: usd.describe('USD; of the trending pool only, where reason names one'),
-      liquidityUsd: usd.describe('Of the trending pool'),
-      reason: z.string().describe('Why it is in the list'),
-      paidPromotion: z
-        .boolean()
-        .nullable()
-        .describe(
-          'Whether it is among the tokens with the most paid boosts on DexScreener; null if not known',
-        ),
-    }),
-  ),
-  count: z.number().int(),
+  tokens: z
+    .array(
+      z.object({
+        rank: z.number().int().describe('1 is the first'),
+        symbol: z.string().nullable().describe('Ticker; null where nobody knows it'),
+        name: z.string().nullable().describe('Name of the token; null where nobody knows it'),
+        address: z.string().nullable().describe('Null for a coin without a home among the chains'),
+        chain: z.string().nullable().describe("Our chain name, or the source's for other chains"),
+        priceUsd: usd.describe('Price of one in USD'),
+        change24h: z.number().nullable().describe('Percent'),
+        volume24h: usd.describe('USD; of the trending pool only, where reason names one'),
+        liquidityUsd: usd.describe('Of the trending pool'),
+        reason: z.string().describe('Why it is in the list'),
+        paidPromotion: z
+          .boolean()
+          .nullable()
+          .describe(
+            'Whether it is among the tokens with the most paid boosts on DexScreener; null if not known',
+          ),
+      }),
+    )
+    .describe('The tokens, by rank'),
+  count: z.number().int().describe('How many are in the list'),
   chain: z.string().nullable().describe('Null for all chains'),
-  window: z.string(),
+  window: z.string().describe('The time that was counted'),
 });
 type Fields = z.input<typeof output>;
 

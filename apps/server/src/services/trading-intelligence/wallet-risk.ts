@@ -27,66 +27,98 @@ export default defineService({
     chain: chainName.default('base').describe('Where it is looked at; base unless given'),
   }),
   output: z.object({
-    walletAddress: z.string(),
-    chain: z.enum(CHAINS),
+    walletAddress: z.string().describe('The wallet that was asked about'),
+    chain: z.enum(CHAINS).describe('The chain, by name'),
     riskScore: z.number().min(0).max(100).describe('Sum of the parts, at most 100'),
-    riskTier: z.enum(['LOW', 'MEDIUM', 'HIGH', 'CRITICAL']),
-    complianceFlags: z.array(z.string()),
-    parts: z.array(
-      z.object({
-        code: z.string(),
-        points: z.number().nullable().describe('Null: not evaluated'),
-        maxPoints: z.number(),
-        because: z.string(),
-      }),
-    ),
+    riskTier: z.enum(['LOW', 'MEDIUM', 'HIGH', 'CRITICAL']).describe('Band of the score'),
+    complianceFlags: z
+      .array(z.string())
+      .describe('Codes of the parts met that are about sanctions or mixers'),
+    parts: z
+      .array(
+        z.object({
+          code: z.string().describe('What is counted'),
+          points: z.number().nullable().describe('Null: not evaluated'),
+          maxPoints: z.number().describe('The most that it can add'),
+          because: z.string().describe('Why, in a sentence'),
+        }),
+      )
+      .describe('What the score is made of'),
     coverage: z.number().describe('Share of the card that could be evaluated, 0 to 1'),
-    analysis: z.object({
-      sanctioned: z.boolean().describe('In a list, or by an oracle'),
-      sanctionsOracles: z.array(z.object({ chain: z.string(), sanctioned: z.boolean().nullable() })),
-      mixerInteractions: z
-        .number()
-        .int()
-        .nullable()
-        .describe('Mixing addresses dealt with in what was searched'),
-      sanctionedCounterparties: z.number().int().nullable(),
-      transactionCount: z.number().int().describe('Sent by it on this chain'),
-      firstActivityAt: z.iso.datetime().nullable().describe('Its first transaction on this chain'),
-      ageDays: z.number().nullable(),
-      accountKind: z.enum(['externally_owned', 'contract', 'delegated']),
-      delegate: z.string().nullable().describe('Whose code a delegated account runs (EIP-7702)'),
-      counterparties: z
-        .number()
-        .int()
-        .nullable()
-        .describe('Addresses it exchanged tokens with in what was searched'),
-      searchedFromBlock: z.number().int().nullable(),
-      blockNumber: z.number().int(),
-    }),
-    evidence: z.array(
-      z.object({
-        code: z.string(),
-        address: z.string(),
-        list: z.string(),
-        uid: z.string(),
-        name: z.string(),
-        programs: z.array(z.string()),
-        listPublishedAt: z.string(),
-        transactionHash: z.string().nullable(),
-      }),
-    ),
-    lists: z.array(
-      z.object({
-        list: z.string(),
-        title: z.string(),
-        publishedAt: z.string(),
-        confirmedAt: z.string(),
-        sha256: z.string(),
-        entries: z.number().int(),
-      }),
-    ),
-    recommendation: z.string(),
-    disclaimer: z.string(),
+    analysis: z
+      .object({
+        sanctioned: z.boolean().describe('In a list, or by an oracle'),
+        sanctionsOracles: z
+          .array(
+            z.object({
+              chain: z.string().describe('The chain, by name'),
+              sanctioned: z.boolean().nullable().describe('Null: it could not be asked'),
+            }),
+          )
+          .describe('What the sanctions oracle of each chain says'),
+        mixerInteractions: z
+          .number()
+          .int()
+          .nullable()
+          .describe('Mixing addresses dealt with in what was searched'),
+        sanctionedCounterparties: z
+          .number()
+          .int()
+          .nullable()
+          .describe(
+            'Sanctioned addresses that it exchanged tokens with in what was searched; null: nothing was',
+          ),
+        transactionCount: z.number().int().describe('Sent by it on this chain'),
+        firstActivityAt: z.iso.datetime().nullable().describe('Its first transaction on this chain'),
+        ageDays: z.number().nullable().describe('Days since its first transaction; null without one'),
+        accountKind: z
+          .enum(['externally_owned', 'contract', 'delegated'])
+          .describe('Whether a key, a contract, or a key with delegated code (EIP-7702) rules it'),
+        delegate: z.string().nullable().describe('Whose code a delegated account runs (EIP-7702)'),
+        counterparties: z
+          .number()
+          .int()
+          .nullable()
+          .describe('Addresses it exchanged tokens with in what was searched'),
+        searchedFromBlock: z
+          .number()
+          .int()
+          .nullable()
+          .describe('The first block that was searched; null where none was'),
+        blockNumber: z.number().int().describe('The block at which it was read'),
+      })
+      .describe('What was read of the wallet'),
+    evidence: z
+      .array(
+        z.object({
+          code: z.string().describe('A name for machines'),
+          address: z.string().describe('The address that the list names'),
+          list: z.string().describe('The list, by its short name'),
+          uid: z.string().describe('Id of the entry in its list'),
+          name: z.string().describe('Whom the list names for it'),
+          programs: z.array(z.string()).describe('Sanctions programmes that the entry is under'),
+          listPublishedAt: z.string().describe('When its publisher issued the list'),
+          transactionHash: z
+            .string()
+            .nullable()
+            .describe('The transaction that shows it; null where none does'),
+        }),
+      )
+      .describe('List entries that the score rests on'),
+    lists: z
+      .array(
+        z.object({
+          list: z.string().describe('The list, by its short name'),
+          title: z.string().describe('The list, in full'),
+          publishedAt: z.string().describe('When its publisher issued it'),
+          confirmedAt: z.string().describe('When this server last checked that it is current'),
+          sha256: z.string().describe('Hash of the file that was read, in hex'),
+          entries: z.number().int().describe('Entries in it'),
+        }),
+      )
+      .describe('The lists that were searched'),
+    recommendation: z.string().describe('What to do, in a sentence'),
+    disclaimer: z.string().describe('What the answer is not, in a sentence'),
   }),
   example: { walletAddress: '0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65', chain: 'base' },
   aliases: { address: 'walletAddress', wallet: 'walletAddress', chainId: 'chain', network: 'chain' },

@@ -58,34 +58,39 @@ export default defineService({
     alerts: z
       .array(
         z.object({
-          chain: z.enum(CHAINS),
+          chain: z.enum(CHAINS).describe('The chain, by name'),
           token: z.string().describe('Symbol; the address where the token has none'),
-          tokenAddress: z.string(),
+          tokenAddress: z.string().describe('Address of the token'),
           amount: z.string().describe('In whole tokens, exactly'),
-          valueUsd: z.number().nonnegative(),
-          direction: z.enum(['transfer', 'mint', 'burn']),
-          from: z.string(),
-          to: z.string(),
-          txHash: z.string(),
-          logIndex: z.number().int(),
-          blockNumber: z.number().int(),
+          valueUsd: z.number().nonnegative().describe('Value in USD'),
+          direction: z.enum(['transfer', 'mint', 'burn']).describe('mint makes tokens, burn destroys them'),
+          from: z.string().describe('The sender'),
+          to: z.string().describe('The recipient, or the contract that is called'),
+          txHash: z.string().describe('The transaction'),
+          logIndex: z.number().int().describe('Its event in that block'),
+          blockNumber: z.number().int().describe('Its block'),
           timestamp: z.iso.datetime().nullable().describe('Of the block'),
         }),
       )
       .describe('The largest first'),
     count: z.number().int().describe('Length of alerts'),
     totalFound: z.number().int().describe('Transfers above the threshold in what was scanned'),
-    thresholdUsd: z.number(),
-    scanned: z.array(
-      z.object({
-        chain: z.enum(CHAINS),
-        fromBlock: z.number().int().nullable(),
-        toBlock: z.number().int().nullable(),
-        transfers: z.number().int().describe('How many were looked through'),
-        tokens: z.array(z.string()).describe('Whose transfers were looked through'),
-        error: z.enum(['not_configured', 'unavailable', 'not_evm', 'no_token_priced']).nullable(),
-      }),
-    ),
+    thresholdUsd: z.number().describe('The least value that counts, in USD'),
+    scanned: z
+      .array(
+        z.object({
+          chain: z.enum(CHAINS).describe('The chain, by name'),
+          fromBlock: z.number().int().nullable().describe('The first block; null where none was read'),
+          toBlock: z.number().int().nullable().describe('The last block; null where none was read'),
+          transfers: z.number().int().describe('How many were looked through'),
+          tokens: z.array(z.string()).describe('Whose transfers were looked through'),
+          error: z
+            .enum(['not_configured', 'unavailable', 'not_evm', 'no_token_priced'])
+            .nullable()
+            .describe('Why it could not be read; null where it was'),
+        }),
+      )
+      .describe('What was looked through on each chain'),
   }),
   example: { chain: 'base', minValueUsd: 50_000 },
   aliases: {

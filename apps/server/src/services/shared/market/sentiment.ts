@@ -16,19 +16,19 @@ const TONE_SCALE = 5;
 const SHOWN_ARTICLES = 10;
 
 export const sentimentPart = z.object({
-  name: z.string(),
+  name: z.string().describe('What it is'),
   value: z.number().min(-1).max(1).nullable().describe('-1 (bad) to 1 (good); null when it is not known'),
   weight: z.number().describe('What it counts in the score, of those that are known; they sum to 1'),
   sample: z.number().int().nullable().describe('How much it rests on: documents, or days'),
   says: z.string().describe('The figures that it was made from, or why it is null'),
   url: z.string().nullable().describe('Where it was read'),
-  asOf: z.string().nullable(),
+  asOf: z.string().nullable().describe('Date of it; null where it has none'),
 });
 export const article = z.object({
-  title: z.string(),
-  url: z.string(),
+  title: z.string().describe('The headline'),
+  url: z.string().describe('Where to read it'),
   tone: z.number().nullable().describe('-1 (bad) to 1 (good); null where the rules know no word of it'),
-  source: z.enum(['gdelt', 'hackernews']),
+  source: z.enum(['gdelt', 'hackernews']).describe('Where it was found'),
 });
 export type Article = z.input<typeof article>;
 

@@ -14,8 +14,8 @@ interface Level {
 export const bookDepth = z
   .object({
     withinUsd: z.number().describe('Levels this close to the best price of their side are counted'),
-    bidContracts: z.number(),
-    askContracts: z.number(),
+    bidContracts: z.number().describe('Contracts bid for'),
+    askContracts: z.number().describe('Contracts on offer'),
     bidUsd: z.number().describe('What the bids would pay'),
     askUsd: z.number().describe('What the asks would cost'),
   })

@@ -5,18 +5,18 @@ import { gap, middle } from './best-prices.ts';
 import { ruleText } from './rule-text.ts';
 
 export const kalshiRecord = {
-  ticker: z.string(),
-  eventTicker: z.string(),
-  title: z.string().nullable(),
+  ticker: z.string().describe('Ticker of the market'),
+  eventTicker: z.string().describe('Ticker of the event'),
+  title: z.string().nullable().describe('The question; null where the venue has none'),
   yesMeans: z.string().nullable().describe('What "yes" stands for within its event'),
   probability: z
     .number()
     .nullable()
     .describe('Of yes, 0 to 1: middle of the best quotes, else the last price; null when neither is there'),
   yesBid: z.number().nullable().describe('USD a contract, 0 to 1; null where nobody quotes'),
-  yesAsk: z.number().nullable(),
-  noBid: z.number().nullable(),
-  noAsk: z.number().nullable(),
+  yesAsk: z.number().nullable().describe('Lowest ask for yes, 0 to 1'),
+  noBid: z.number().nullable().describe('Highest bid for no, 0 to 1'),
+  noAsk: z.number().nullable().describe('Lowest ask for no, 0 to 1'),
   spread: z.number().nullable().describe('yesAsk - yesBid in USD a contract'),
   yesBidSize: z.number().nullable().describe('Contracts at yesBid; null where the venue does not say'),
   yesAskSize: z.number().nullable().describe('Contracts at yesAsk; null where the venue does not say'),
@@ -24,11 +24,11 @@ export const kalshiRecord = {
   volume: z.number().nullable().describe('Contracts since the start'),
   volume24h: z.number().nullable().describe('Contracts in the last 24 hours'),
   openInterest: z.number().nullable().describe('Contracts'),
-  status: z.string(),
+  status: z.string().describe('Where it stands'),
   result: z.enum(['yes', 'no']).nullable().describe('Null until it is settled'),
   closeTime: z.string().nullable().describe('When trading ends'),
   resolutionRule: z.string().nullable().describe('By what it is settled, in the venue’s words'),
-  url: z.string(),
+  url: z.string().describe('Where to read it'),
 };
 
 /** @param title of the event, for records that have no question of their own */
