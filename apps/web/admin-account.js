@@ -32,7 +32,7 @@ export async function accountView(accountId, page) {
     actions(account, doing),
     keysTable(account.keys),
     ordersTable(account.cardOrders, page.cards ? (order) => refundOrder(order, doing) : null),
-    actsTable('Acts', account.acts, page.goOn),
+    actsTable('Actions of operators', account.acts, page.goOn),
     callsTable(account.calls, (call) => refundCall(call, doing)),
     transfersTable(account.transfers),
   );
@@ -149,7 +149,10 @@ function ordersTable(orders, refund) {
     rows: orders,
     none: 'None.',
     columns: [
-      { label: 'Order', of: ({ orderId }) => code(orderId) },
+      {
+        label: 'Order',
+        of: ({ orderId }) => el('code', { id: `order-${orderId}`, tabindex: '-1' }, orderId),
+      },
       { label: 'Made', of: ({ createdAt }) => moment(createdAt) },
       { label: 'Kind', of: ({ kind }) => kind },
       {
@@ -162,11 +165,12 @@ function ordersTable(orders, refund) {
             ...[order.declineCode ?? order.failure, order.dispute && `dispute: ${order.dispute}`]
               .filter(Boolean)
               .map((each) => ` ${each.replaceAll('_', ' ')}`),
+            order.evidenceDueAt && el('span', {}, ', evidence due ', moment(order.evidenceDueAt)),
           ),
       },
       { label: 'Paid', number: true, of: ({ amountUsd }) => usd(amountUsd) },
       { label: 'Went back', number: true, of: ({ reversedUsd }) => usd(reversedUsd) },
-      { label: 'E-mail', of: ({ email }) => email },
+      { label: 'E-mail', of: ({ email }) => code(email) },
       { label: 'Payment', of: ({ paymentIntentId }) => code(paymentIntentId) },
       {
         label: 'Refund',

@@ -119,10 +119,10 @@ export function actsTable(caption, acts, goOn) {
     columns: [
       { label: 'When', of: ({ at }) => moment(at) },
       { label: 'Who', of: ({ actor }) => actor },
-      { label: 'Did', of: (each) => ACTS[each.act] ?? each.act },
+      { label: 'Action', of: (each) => ACTS[each.act] ?? each.act },
       { label: 'Account', of: ({ accountId }) => accountLink(accountId) },
       { label: 'Amount', number: true, of: ({ amountUsd }) => usd(amountUsd) },
-      { label: 'Why', of: (each) => each.reason },
+      { label: 'Reason', of: (each) => each.reason },
       {
         label: 'About',
         of: ({ orderId, callId, transferId }) => code(orderId ?? callId ?? transferId),
@@ -139,7 +139,7 @@ export function actsTable(caption, acts, goOn) {
                 el(
                   'button',
                   { type: 'button', class: 'secondary small', onclick: () => goOn(each) },
-                  'Go on',
+                  'Finish',
                 ),
               ),
       },

@@ -2,7 +2,7 @@ import { actsTable } from './admin-act.js';
 import { callerSection } from './admin-caller.js';
 import { gasSection } from './admin-gas.js';
 import { ask } from './admin-session.js';
-import { accountLink, badge, code, figures, moment, recordsTable, usd } from './admin-tables.js';
+import { accountLink, badge, code, figures, moment, orderLink, recordsTable, usd } from './admin-tables.js';
 import { formatMicros, microsOf } from './amount.js';
 import { el, notice } from './dom.js';
 import { daysChart, daysFrom, servicesTable } from './spending-chart.js';
@@ -68,13 +68,14 @@ function state({ books, unfinished, openActs, upstreams, gas }) {
   const down = upstreams.filter((each) => each.state === 'down').length;
   const count = (number) => [String(number), number > 0 ? 'bad' : null];
   const balanced =
-    books.verdict === null ? 'not proved yet' : books.verdict.balanced ? 'in balance' : 'out of balance';
+    books.verdict === null ? 'not checked yet' : books.verdict.balanced ? 'in balance' : 'out of balance';
   return figures(
     ['books', balanced, books.verdict?.balanced === false ? 'bad' : null],
     ['settlements unknown', ...(unfinished === null ? ['—'] : count(unfinished.settlements.count))],
     ['card orders overdue', ...(unfinished === null ? ['—'] : count(unfinished.cardOrders.count))],
     ['card messages waiting', unfinished === null ? '—' : String(unfinished.inbox.waiting)],
-    ['acts unfinished', ...count(openActs.length)],
+    ['disputes to answer', ...(unfinished === null ? ['—'] : count(unfinished.disputes.toAnswer))],
+    ['actions unfinished', ...count(openActs.length)],
     ['sources down', ...count(down)],
     ['keys without gas', ...count(gas.filter(({ isAble }) => !isAble).length)],
   );
@@ -169,7 +170,7 @@ function moneySection({ money, sales, days: shown }) {
       columns: [
         { label: 'State', of: ({ status }) => status.replaceAll('_', ' ') },
         { label: 'Orders', number: true, of: ({ orders }) => String(orders) },
-        { label: 'Not with us', number: true, of: ({ reversedUsd }) => usd(reversedUsd) },
+        { label: 'Taken by the bank', number: true, of: ({ reversedUsd }) => usd(reversedUsd) },
       ],
     }),
   );
@@ -181,7 +182,8 @@ function unfinishedSection({ unfinished, openActs }, { goOn }) {
   const of = (shown, count) => (count > shown.length ? `, the oldest ${shown.length} of ${count}` : '');
   return section(
     'Unfinished',
-    openActs.length === 0 ? null : actsTable('Acts whose end is not known', openActs, goOn),
+    openActs.length === 0 ? null : actsTable('Actions whose end is not known', openActs, goOn),
+    disputesTable(unfinished.disputes),
     recordsTable({
       caption: `Settlements of unknown outcome for more than a minute${of(settlements.oldest, settlements.count)}`,
       rows: settlements.oldest,
@@ -227,15 +229,33 @@ function unfinishedSection({ unfinished, openActs }, { goOn }) {
   );
 }
 
+/** Disputes that are not over, the next due first; each leads to its account, and there to its order. */
+function disputesTable({ count, nextDue }) {
+  return recordsTable({
+    caption: `Open disputes${count > nextDue.length ? `, the next ${nextDue.length} of ${count}` : ''}`,
+    rows: nextDue,
+    none: 'None.',
+    columns: [
+      { label: 'Order', of: ({ orderId, accountId }) => orderLink(orderId, accountId) },
+      { label: 'Account', of: ({ accountId }) => accountLink(accountId) },
+      { label: 'State', of: ({ status }) => status.replaceAll('_', ' ') },
+      { label: 'Evidence due', of: ({ evidenceDueAt }) => moment(evidenceDueAt) },
+      { label: 'Paid', number: true, of: ({ amountUsd }) => usd(amountUsd) },
+      { label: 'Taken by the bank', number: true, of: ({ reversedUsd }) => usd(reversedUsd) },
+      { label: 'Payment', of: ({ paymentIntentId }) => code(paymentIntentId) },
+    ],
+  });
+}
+
 function booksSection({ verdict, provingSince }, { again, tell }) {
-  const prove = el('button', { type: 'button', class: 'secondary small' }, 'Prove them now');
+  const prove = el('button', { type: 'button', class: 'secondary small' }, 'Check now');
   prove.disabled = provingSince !== null;
   prove.addEventListener('click', async () => {
     prove.disabled = true;
-    tell('plain', 'The books are being proved …');
+    tell('plain', 'The books are being checked …');
     try {
       const { verdict: proved, provingSince: still } = await ask('books', {});
-      if (still !== null) tell('plain', 'Still being proved. Refresh in a while.');
+      if (still !== null) tell('plain', 'They are still being checked. Refresh in a while.');
       else if (proved.balanced) tell('good', 'The books balance.');
       else tell('bad', 'The books do not balance.');
     } catch (error) {
@@ -245,7 +265,7 @@ function booksSection({ verdict, provingSince }, { again, tell }) {
   });
   const title = el('div', { class: 'view-head' }, el('h2', {}, 'Books'), prove);
   if (verdict === null)
-    return el('section', {}, title, el('p', { class: 'soft' }, 'They were not proved yet.'));
+    return el('section', {}, title, el('p', { class: 'soft' }, 'They have not been checked yet.'));
   const failed = verdict.checks.filter(({ ok }) => !ok);
   return el(
     'section',
@@ -255,7 +275,7 @@ function booksSection({ verdict, provingSince }, { again, tell }) {
       'div',
       { class: `notice ${verdict.balanced ? 'good' : 'bad'}` },
       el('strong', {}, verdict.balanced ? 'The books balance.' : 'The books do not balance.'),
-      ' Proved ',
+      ' Checked ',
       moment(verdict.endedAt),
       `, over ${verdict.transfers.toLocaleString('en')} transfers. The chains themselves are asked by npm run books.`,
       ...failed.map(({ name, finding }) => el('p', {}, `${name}: ${finding}`)),

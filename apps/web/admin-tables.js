@@ -94,10 +94,17 @@ const TONES = {
   expired: 'warn',
   open: 'warn',
   settling: 'warn',
+  failing: 'warn',
 };
 
 export function badge(text) {
-  return el('span', { class: `badge ${TONES[text] ?? ''}` }, text);
+  return el('span', { class: `badge ${TONES[text] ?? ''}` }, text.replaceAll('_', ' '));
+}
+
+/** A link to an order of an account. */
+export function orderLink(orderId, accountId) {
+  if (accountId === null) return code(orderId);
+  return el('a', { href: `#account-${accountId}-order-${orderId}` }, code(orderId));
 }
 
 export function accountLink(accountId) {

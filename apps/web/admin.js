@@ -27,7 +27,7 @@ const page = {
   async goOn({ actId }) {
     try {
       await ask(`acts/${actId}/go-on`, {});
-      page.tell('good', 'It is done.');
+      page.tell('good', 'The action is done.');
     } catch (error) {
       page.tell('bad', error.message);
     }
@@ -38,14 +38,14 @@ const page = {
 const VIEWS = {
   overview: () => overviewView(page),
   keys: () => keysView(),
-  acts: () => actsView(),
+  audit: () => auditView(),
 };
 
 /** @param {{ quietly?: boolean }} how quietly: the same view again, so the focus stays where it is */
 async function show({ quietly = false } = {}) {
   if (session === null) return;
   const name = location.hash.slice(1) || 'overview';
-  const [, accountId] = /^account-(\d{1,19})$/.exec(name) ?? [];
+  const [, accountId, orderId] = /^account-(\d{1,19})(?:-order-([\w-]{1,36}))?$/.exec(name) ?? [];
   const at = ++opened;
   for (const link of views.querySelectorAll('a')) {
     const current = link.hash === `#${name}` || (accountId !== undefined && link.hash === '#keys');
@@ -63,6 +63,12 @@ async function show({ quietly = false } = {}) {
     const focused = quietly && view.contains(document.activeElement) ? document.activeElement.id : '';
     view.replaceChildren(shown);
     // What had the focus may be there again under its name; if not, the view's own heading takes it.
+    const order = orderId === undefined ? null : document.getElementById(`order-${orderId}`);
+    if (order !== null && !quietly) {
+      order.scrollIntoView({ block: 'center' });
+      order.focus({ preventScroll: true });
+      return;
+    }
     const next = focused === '' ? view.querySelector('h2') : document.getElementById(focused);
     if (!quietly || document.activeElement === document.body) next?.focus({ preventScroll: true });
   } catch (error) {
@@ -75,14 +81,14 @@ async function show({ quietly = false } = {}) {
   }
 }
 
-/** Every act, the newest first. */
-async function actsView() {
+/** Every action, the newest first. */
+async function auditView() {
   const list = el('div', {});
   const more = async (after) => {
     const found = await ask(`acts${after === null ? '' : `?after=${after}`}`);
-    list.append(actsTable(after === null ? 'Newest first' : 'Older acts', found.acts, page.goOn));
+    list.append(actsTable(after === null ? 'Newest first' : 'Older actions', found.acts, page.goOn));
     if (found.after === null) return;
-    const button = el('button', { type: 'button', class: 'secondary' }, 'Older acts');
+    const button = el('button', { type: 'button', class: 'secondary' }, 'Older actions');
     button.addEventListener('click', async () => {
       button.remove();
       await more(found.after).catch((error) => page.tell('bad', error.message));
@@ -90,7 +96,7 @@ async function actsView() {
     list.append(button);
   };
   await more(null);
-  return el('div', {}, el('h2', { tabindex: '-1' }, 'Acts'), list);
+  return el('div', {}, el('h2', { tabindex: '-1' }, 'Audit log'), list);
 }
 
 async function open() {
@@ -104,7 +110,7 @@ async function open() {
   }
   form.hidden = true;
   input.value = '';
-  byId('actor').textContent = session.actor;
+  byId('actor').textContent = `signed in as ${session.actor}`;
   for (const each of [views, view, leave]) each.hidden = false;
   await show();
 }
@@ -128,7 +134,7 @@ form.addEventListener('submit', (event) => {
 
 leave.addEventListener('click', () => {
   close();
-  page.tell('plain', 'This tab has forgotten your token.');
+  page.tell('plain', 'You are signed out: this tab has forgotten your token.');
   input.focus();
 });
 

@@ -97,7 +97,7 @@ export function createApp({ config, services, ...given }: AppParts) {
     // First: while it prepares nothing else waits, and what its calls left open is ended before anything closes.
     sales,
     register,
-    openOperations(house, config.operations, { parts: () => parts }),
+    openOperations(house, config.operations, { parts: () => parts, publicUrl: config.house.publicUrl }),
     mail,
     keyed,
     openAccount(house, { keys, ledger, debts, autoRecharges: cards?.recharges ?? null }),

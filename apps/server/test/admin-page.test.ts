@@ -5,6 +5,8 @@ import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { launchBrowser } from '../../../packages/sandbox/src/browser.fixture.ts';
 import { type CardWorld, startCardWorld } from './cards.fixture.ts';
+import { until } from './fire/until.fixture.ts';
+import { assertReadable } from './look.fixture.ts';
 import { jsonOf, type TestServer } from './server.fixture.ts';
 
 const TOKEN = 'an-operators-token-of-the-tests';
@@ -119,7 +121,7 @@ async function open(width: number, scheme: 'light' | 'dark' = 'light') {
 
 async function enter(page: Page, token: string): Promise<void> {
   await page.getByLabel('Token').fill(token);
-  await page.getByRole('button', { name: 'Open' }).click();
+  await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
 async function assertFits(page: Page, what: string): Promise<void> {
@@ -155,7 +157,7 @@ test('an operator gets in, sees the figures, finds a key, freezes it, grants, an
   }
   await page.getByRole('rowheader', { name: 'token-price' }).waitFor();
   assert.match((await page.textContent('#view')) ?? '', /1settlements unknown|settlements unknown1/);
-  await page.getByRole('button', { name: 'Prove them now' }).click();
+  await page.getByRole('button', { name: 'Check now' }).click();
   await page.locator('#message').getByText('The books balance.').waitFor();
   await picture(page, 'overview-1280');
 
@@ -183,7 +185,7 @@ test('an operator gets in, sees the figures, finds a key, freezes it, grants, an
   const dialog = page.getByRole('dialog', { name: 'Freeze this account?' });
   await dialog.getByRole('button', { name: 'Freeze' }).click();
   assert(await dialog.isVisible(), 'nothing is done without a reason');
-  await dialog.getByLabel('Why').fill('somebody else has it');
+  await dialog.getByLabel('Reason').fill('somebody else has it');
   await picture(page, 'dialog-1280');
   await dialog.getByRole('button', { name: 'Freeze' }).click();
   await page.getByText('Frozen by an operator').waitFor();
@@ -192,7 +194,7 @@ test('an operator gets in, sees the figures, finds a key, freezes it, grants, an
   await page.getByRole('button', { name: 'Grant credit …' }).click();
   const grant = page.getByRole('dialog', { name: 'Grant credit?' });
   await grant.getByLabel('Amount, USD').fill('20000');
-  await grant.getByLabel('Why').fill('for the trouble');
+  await grant.getByLabel('Reason').fill('for the trouble');
   await grant.getByRole('button', { name: 'Grant' }).click();
   await grant.getByText(/at most 10000.00/).waitFor();
   await grant.getByLabel('Amount, USD').fill('12.50');
@@ -204,29 +206,29 @@ test('an operator gets in, sees the figures, finds a key, freezes it, grants, an
     .first()
     .click();
   const refund = page.getByRole('dialog', { name: /Give this call/ });
-  await refund.getByLabel('Why').fill('the answer was wrong');
+  await refund.getByLabel('Reason').fill('the answer was wrong');
   await refund.getByRole('button', { name: 'Give back' }).click();
   await page.getByText('given back', { exact: true }).waitFor();
   await page.getByRole('button', { name: /^Refund order/ }).click();
   const sendBack = page.getByRole('dialog', { name: 'Send this payment back?' });
   await sendBack.getByLabel('Amount, USD').fill('5');
-  await sendBack.getByLabel('Why').fill('as agreed');
+  await sendBack.getByLabel('Reason').fill('as agreed');
   await sendBack.getByRole('button', { name: 'Send back' }).click();
   await page.getByText('On its way back: $5.00.').waitFor();
   await picture(page, 'account-1280');
-  await assertFits(page, 'the account');
+  await assertReadable(page, 'the account');
 
-  await page.getByRole('link', { name: 'Acts', exact: true }).click();
+  await page.getByRole('link', { name: 'Audit log', exact: true }).click();
   const acts = page.getByRole('table', { name: 'Newest first' });
   for (const why of ['somebody else has it', 'for the trouble', 'the answer was wrong', 'as agreed'])
     await acts.getByRole('row').filter({ hasText: why }).filter({ hasText: 'desk' }).waitFor();
   assert.equal(await acts.getByRole('row').count(), 5);
-  await picture(page, 'acts-1280');
+  await picture(page, 'audit-1280');
 
   assert(!page.url().includes(TOKEN));
   await page.reload({ waitUntil: 'networkidle' });
   await acts.waitFor();
-  await page.getByRole('button', { name: 'Leave' }).click();
+  await page.getByRole('button', { name: 'Sign out' }).click();
   assert(await page.getByLabel('Token').isVisible());
   assert.equal(
     await page.evaluate('JSON.stringify({ ...sessionStorage, ...localStorage }) + document.cookie'),
@@ -234,6 +236,68 @@ test('an operator gets in, sees the figures, finds a key, freezes it, grants, an
   );
   assert.deepEqual(troubles, []);
   await page.close();
+});
+
+test('a dispute leads to its order and its account, and says until when evidence is taken', async () => {
+  const opened = await jsonOf(world.post('/api/m2m/credits/checkout/session', { amountUsd: 25 }));
+  await world.pay(opened.checkoutUrl);
+  const paid = async () => {
+    await world.settle();
+    const [row] = await world.database.sql<{ id: string; payment_intent_id: string | null }[]>`
+      select id, payment_intent_id from card_orders where session_id = ${opened.sessionId} and state = 1`;
+    return row;
+  };
+  await until('the payment', async () => (await paid()) !== undefined);
+  const order = await paid();
+  assert(order !== undefined);
+  const dispute = await world.control('POST', '/disputes', { paymentIntent: order.payment_intent_id });
+  const due = async () => {
+    await world.settle();
+    const [row] = await world.database.sql<{ dispute_due_at: Date | null; account_id: bigint }[]>`
+      select dispute_due_at, account_id from card_orders where id = ${order.id}`;
+    return row;
+  };
+  await until('the dispute', async () => (await due())?.dispute_due_at !== null);
+  const known = await due();
+  assert.equal(known?.dispute_due_at?.getTime(), dispute.evidence_details.due_by * 1_000);
+
+  const { page, troubles } = await open(1280);
+  await enter(page, TOKEN);
+  const row = page
+    .getByRole('table', { name: 'Open disputes' })
+    .getByRole('row')
+    .filter({ hasText: order.id });
+  await row.getByText('needs response').waitFor();
+  await row.locator('time').first().waitFor();
+  assert.equal(
+    await row.locator('time').first().getAttribute('datetime'),
+    known?.dispute_due_at?.toISOString(),
+  );
+  await assertReadable(page, 'the overview');
+  await row.getByRole('link', { name: order.id }).click();
+  await page.getByRole('heading', { name: `Account ${known?.account_id}` }).waitFor();
+  await page.getByText('evidence due').waitFor();
+  assert.equal(
+    await page.evaluate('document.activeElement.textContent'),
+    order.id,
+    'its order has the focus',
+  );
+  assert.deepEqual(troubles, []);
+  await page.close();
+  await world.control('POST', `/disputes/${dispute.id}`, { status: 'won' });
+});
+
+test('a source that was never asked is not up', async () => {
+  const stateOf = async (name: string): Promise<string | undefined> => {
+    const headers = { authorization: `Bearer ${TOKEN}` };
+    const { upstreams } = await jsonOf(fetch(`${server.url}/admin/api/overview?days=1`, { headers }));
+    return upstreams.find((each: { name: string }) => each.name === name)?.state;
+  };
+  assert.equal(await stateOf('binance'), 'not_asked');
+  const bought = await server.call('trade-signals', await server.key('5'), { token: 'ETH/USDT' });
+  assert.equal(bought.status, 200, await bought.text());
+  assert.equal(await stateOf('binance'), 'up');
+  assert.equal(await stateOf('kraken'), 'not_asked');
 });
 
 test('it fits a phone and a desk, in light and dark, and can be worked by keyboard', async () => {
@@ -250,10 +314,10 @@ test('it fits a phone and a desk, in light and dark, and can be worked by keyboa
     await page.keyboard.type(TOKEN);
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
-    for (const view of ['overview', 'keys', 'acts', `account-${customer}`]) {
+    for (const view of ['overview', 'keys', 'audit', `account-${customer}`]) {
       await page.goto(`${server.url}/admin#${view}`);
       await page.locator('#view:not([aria-busy]) h2').first().waitFor();
-      await assertFits(page, `${view} at ${width}`);
+      await assertReadable(page, `${view} at ${width}`);
       if (width !== 768) await picture(page, `${view.replace(/\d+/, '')}-${width}-${scheme}`);
     }
     await page.getByRole('button', { name: /^(Freeze|Unfreeze) …$/ }).focus();

@@ -658,6 +658,12 @@ describe('the overview', () => {
       reversedUsd: '5.000000',
       disputes: [{ status: 'needs_response', orders: 1, reversedUsd: '5.000000' }],
     });
+    const { count, toAnswer, nextDue } = body.unfinished.disputes;
+    assert.deepEqual([count, toAnswer, nextDue.length], [1, 1, 1]);
+    assert.deepEqual(
+      [nextDue[0].accountId, nextDue[0].status, nextDue[0].evidenceDueAt],
+      [account, 'needs_response', null],
+    );
     assert.deepEqual(
       body.unfinished.settlements.oldest.map((row: { callId: string; state: string }) => [
         row.callId,

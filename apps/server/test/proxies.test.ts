@@ -123,3 +123,43 @@ async function asked(server: TestServer, headers: Record<string, string>) {
   });
   return { body: await jsonOf(response) };
 }
+
+describe('metrics without a token', () => {
+  const read = async (server: TestServer, headers: Record<string, string> = {}) =>
+    (await fetch(`${server.url}/metrics`, { headers })).status;
+  const none = { TRUSTED_PROXIES: '' };
+
+  test('are for callers from within alone, who came over no proxy', async () => {
+    await withServer(none, async (server) => {
+      assert.equal(await read(server), 200);
+      // A proxy on this machine that nobody named: the socket is the proxy's, and each of these gives it away.
+      for (const headers of [
+        { 'x-forwarded-for': '8.8.8.8' },
+        { forwarded: 'for=8.8.8.8' },
+        { 'x-real-ip': '127.0.0.1' },
+        { via: '1.1 proxy' },
+      ])
+        assert.equal(await read(server, headers), 403, JSON.stringify(headers));
+    });
+  });
+
+  test('are closed behind a proxy that is named, whatever it says of the caller', async () => {
+    await withServer({}, async (server) => {
+      for (const headers of [{}, { 'x-forwarded-for': '10.0.0.7' }, { 'x-forwarded-for': '127.0.0.1' }])
+        assert.equal(await read(server, headers), 403, JSON.stringify(headers));
+    });
+  });
+
+  test('are closed on a server with a public address, behind a proxy that adds no header', async () => {
+    await withServer({ ...none, PUBLIC_URL: 'https://shop.example' }, async (server) => {
+      assert.equal(await read(server), 403);
+    });
+    const token = 'a-token-for-the-metrics';
+    await withServer(
+      { ...none, PUBLIC_URL: 'https://shop.example', METRICS_TOKEN: token },
+      async (server) => {
+        assert.equal(await read(server, { authorization: `Bearer ${token}` }), 200);
+      },
+    );
+  });
+});

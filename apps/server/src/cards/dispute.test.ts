@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readDispute } from './dispute.ts';
+import type Stripe from 'stripe';
+import { readDispute, readDisputes } from './dispute.ts';
 
 /** What the provider's documents say of each status, and one that nobody has heard of. */
 const STANDINGS: readonly [
@@ -33,3 +34,26 @@ for (const [status, movesCents, isGone, mayComeBack] of STANDINGS) {
     assert.deepEqual(readDispute({ status, balance_transactions }), { isGone, mayComeBack });
   });
 }
+
+test('of several disputes the last that has taken money is shown, with the day until which evidence is taken', () => {
+  const one = (status: string, amount: number, dueBy: number | null) =>
+    ({
+      status,
+      amount,
+      balance_transactions: [],
+      evidence_details: { due_by: dueBy },
+    }) as unknown as Stripe.Dispute;
+  assert.deepEqual(readDisputes([]), { goneCents: 0, disputedCents: 0, worst: null });
+  assert.deepEqual(
+    readDisputes([one('warning_closed', 500, null), one('needs_response', 300, 1_800_000_000)]),
+    {
+      goneCents: 300,
+      disputedCents: 300,
+      worst: { status: 'needs_response', dueAtMs: 1_800_000_000_000 },
+    },
+  );
+  assert.deepEqual(readDisputes([one('lost', 300, null), one('warning_needs_response', 200, 1)]).worst, {
+    status: 'lost',
+    dueAtMs: null,
+  });
+});

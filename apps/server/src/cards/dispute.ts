@@ -25,3 +25,26 @@ export function readDispute({
     return { isGone: moves.reduce((net, { amount }) => net + amount, 0) < 0, mayComeBack: false };
   return { isGone: true, mayComeBack: status !== 'lost' };
 }
+
+/** All disputes of one payment, together. */
+export interface DisputesStanding {
+  /** How much of the payment they have taken, and how much of that may still come back. */
+  goneCents: number;
+  disputedCents: number;
+  /** The worst of them: the last that has taken money, else the first. Evidence is taken until `dueAtMs`, if any still is. */
+  worst: { status: string; dueAtMs: number | null } | null;
+}
+
+/** Reads all disputes of one payment. */
+export function readDisputes(disputes: readonly Stripe.Dispute[]): DisputesStanding {
+  const standing: DisputesStanding = { goneCents: 0, disputedCents: 0, worst: null };
+  for (const dispute of disputes) {
+    const { isGone, mayComeBack } = readDispute(dispute);
+    if (isGone) standing.goneCents += dispute.amount;
+    if (mayComeBack) standing.disputedCents += dispute.amount;
+    if (standing.worst !== null && !isGone) continue;
+    const dueBy = dispute.evidence_details?.due_by ?? null;
+    standing.worst = { status: dispute.status, dueAtMs: dueBy === null ? null : dueBy * 1_000 };
+  }
+  return standing;
+}

@@ -41,6 +41,8 @@ export interface CardOrder {
   lostMicros: bigint;
   /** The provider's word for where a dispute stands; null: there is none. */
   dispute: string | null;
+  /** Until when the provider takes evidence in it; null: no more, or there is no dispute. */
+  disputeDueAtMs: number | null;
   createdAtMs: number;
   expiresAtMs: number;
   looks: number;
@@ -91,6 +93,7 @@ export interface OrderChange {
   disputedMicros?: bigint;
   lostMicros?: bigint;
   dispute?: string | null;
+  disputeDueAtMs?: number | null;
   expiresAtMs?: number;
   nextAtMs?: number | null;
   paidAtMs?: number;
@@ -173,6 +176,7 @@ interface OrderRow {
   disputed_micros: bigint;
   lost_micros: bigint;
   dispute: string | null;
+  dispute_due_at: Date | null;
   created_at: Date;
   expires_at: Date;
   looks: number;
@@ -193,6 +197,8 @@ export function nextLookAfterMs(looks: number): number {
 /** Card orders in SQL. */
 export function createOrderStore(sql: Database, nowMs: () => number): OrderStore {
   const iso = (ms: number) => new Date(ms).toISOString();
+  /** The same for a column: null empties it, undefined leaves it as it is. */
+  const moment = (ms: number | null | undefined) => (typeof ms === 'number' ? iso(ms) : ms);
   const now = () => iso(nowMs());
   const text = (value: bigint | null) => (value === null ? null : String(value));
 
@@ -262,18 +268,15 @@ export function createOrderStore(sql: Database, nowMs: () => number): OrderStore
       put('card_fingerprint', change.cardFingerprint);
       put('failure', change.failure);
       put('decline_code', change.declineCode);
-      put('reversed_micros', change.reversedMicros === undefined ? undefined : String(change.reversedMicros));
-      put(
-        'bonus_taken_micros',
-        change.bonusTakenMicros === undefined ? undefined : String(change.bonusTakenMicros),
-      );
-      put('disputed_micros', change.disputedMicros === undefined ? undefined : String(change.disputedMicros));
-      put('lost_micros', change.lostMicros === undefined ? undefined : String(change.lostMicros));
+      put('reversed_micros', change.reversedMicros?.toString());
+      put('bonus_taken_micros', change.bonusTakenMicros?.toString());
+      put('disputed_micros', change.disputedMicros?.toString());
+      put('lost_micros', change.lostMicros?.toString());
       put('dispute', change.dispute);
-      put('expires_at', change.expiresAtMs === undefined ? undefined : iso(change.expiresAtMs));
-      if (change.nextAtMs !== undefined)
-        put('next_at', change.nextAtMs === null ? null : iso(change.nextAtMs));
-      put('paid_at', change.paidAtMs === undefined ? undefined : iso(change.paidAtMs));
+      put('dispute_due_at', moment(change.disputeDueAtMs));
+      put('expires_at', moment(change.expiresAtMs));
+      put('next_at', moment(change.nextAtMs));
+      put('paid_at', moment(change.paidAtMs));
       const rows = await on`
         update card_orders set ${on({ ...columns, version: order.version + 1 })}
         where id = ${order.id} and version = ${order.version} returning id`;
@@ -376,6 +379,7 @@ function readRow(row: OrderRow): CardOrder {
     disputedMicros: row.disputed_micros,
     lostMicros: row.lost_micros,
     dispute: row.dispute,
+    disputeDueAtMs: row.dispute_due_at?.getTime() ?? null,
     createdAtMs: row.created_at.getTime(),
     expiresAtMs: row.expires_at.getTime(),
     looks: row.looks,

@@ -5,7 +5,7 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import Stripe from 'stripe';
-import { readDispute } from './dispute.ts';
+import { readDisputes } from './dispute.ts';
 
 const MICROS_PER_CENT = 10_000n;
 const TIMEOUT_MS = 8_000;
@@ -35,6 +35,8 @@ export interface PaymentFacts {
   disputedMicros: bigint;
   /** The worst of its disputes, in the provider's word; null: none. */
   dispute: string | null;
+  /** Until when that dispute can be answered with evidence; null: no more, or there is none. */
+  disputeDueAtMs: number | null;
   customerId: string | null;
   paymentMethodId: string | null;
   card: { fingerprint: string | null; label: string } | null;
@@ -213,22 +215,16 @@ export function createCardProvider(settings: {
     const charge = typeof intent.latest_charge === 'object' ? intent.latest_charge : null;
     const isPaid = intent.status === 'succeeded';
     let reversedCents = 0;
-    let disputedCents = 0;
-    let dispute: string | null = null;
+    let disputes: readonly Stripe.Dispute[] = [];
     if (isPaid && charge !== null && (charge.amount_refunded > 0 || charge.refunded)) {
       // All pages of them: there may be as many as there are cents.
       for await (const { amount, status } of stripe.refunds.list({ payment_intent: intent.id, limit: PAGE }))
         if (status !== 'failed' && status !== 'canceled') reversedCents += amount;
     }
-    if (isPaid && charge?.disputed === true) {
-      const disputes = await stripe.disputes.list({ payment_intent: intent.id, limit: PAGE });
-      for (const each of disputes.data) {
-        const { isGone, mayComeBack } = readDispute(each);
-        if (isGone) reversedCents += each.amount;
-        if (mayComeBack) disputedCents += each.amount;
-        if (dispute === null || isGone) dispute = each.status;
-      }
-    }
+    if (isPaid && charge?.disputed === true)
+      disputes = (await stripe.disputes.list({ payment_intent: intent.id, limit: PAGE })).data;
+    const { goneCents, disputedCents, worst } = readDisputes(disputes);
+    reversedCents += goneCents;
     const card = charge?.payment_method_details?.card ?? null;
     const error = intent.last_payment_error;
     return {
@@ -245,7 +241,8 @@ export function createCardProvider(settings: {
       lostMicros: BigInt(Math.max(0, reversedCents - intent.amount_received)) * MICROS_PER_CENT,
       disputedMicros:
         BigInt(Math.min(disputedCents, reversedCents, intent.amount_received)) * MICROS_PER_CENT,
-      dispute,
+      dispute: worst?.status ?? null,
+      disputeDueAtMs: worst?.dueAtMs ?? null,
       customerId: idOf(intent.customer),
       paymentMethodId: idOf(intent.payment_method) ?? idOf(charge?.payment_method ?? null),
       card:

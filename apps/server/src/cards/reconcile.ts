@@ -267,8 +267,7 @@ export function createOrderReconciler(parts: OrderReconcilerParts): OrderReconci
     change: OrderChange,
   ): Promise<'reversed' | 'restored' | null> {
     const target = payment.reversedMicros;
-    if (payment.dispute !== order.dispute) change.dispute = payment.dispute;
-    if (payment.disputedMicros !== order.disputedMicros) change.disputedMicros = payment.disputedMicros;
+    noteDispute(order, payment, change);
     await lose(transaction, order, payment, change);
     if (target === order.reversedMicros) return null;
     const bonusMicros = order.creditMicros - order.amountMicros;
@@ -402,4 +401,11 @@ export function titleOf(order: Pick<CardOrder, 'creditMicros'>): string {
 
 function noteOf(order: CardOrder): string {
   return `order ${order.id}`;
+}
+
+/** What has changed about the order's dispute. */
+function noteDispute(order: CardOrder, payment: PaymentFacts, change: OrderChange): void {
+  if (payment.dispute !== order.dispute) change.dispute = payment.dispute;
+  if (payment.disputeDueAtMs !== order.disputeDueAtMs) change.disputeDueAtMs = payment.disputeDueAtMs;
+  if (payment.disputedMicros !== order.disputedMicros) change.disputedMicros = payment.disputedMicros;
 }

@@ -48,7 +48,7 @@ test('the bar says which page this is, and a part can add a page of its own to i
 
 test('a page that brings its own bar and footer has no second one', () => {
   const page = pageOf('admin.html');
-  assert.match(page, /<nav aria-label="Operator"/);
+  assert.match(page, /<nav aria-label="Admin"/);
   assert.doesNotMatch(page, /aria-label="(Site|For programs)"/);
 });
 

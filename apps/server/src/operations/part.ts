@@ -13,9 +13,9 @@ const READY_WITHIN_MS = 800;
 export function openOperations(
   house: House,
   { secrets }: Configured<typeof OPERATIONS.variables>,
-  { parts }: { parts(): readonly Part[] },
+  { parts, publicUrl }: { parts(): readonly Part[]; publicUrl: string | null },
 ): Part {
-  const { pools, metrics, version, logger, addressOf } = house;
+  const { pools, metrics, version, logger, addresses } = house;
   const { metricsToken } = secrets.reveal();
   let draining = false;
   const databaseAnswers = createProbe(() => pools.sql`select 1`, READY_WITHIN_MS);
@@ -35,10 +35,21 @@ export function openOperations(
   }
   return {
     name: 'operations',
-    routes: (http) => operationsRoutes(http, { metrics, metricsToken, version, notReady, addressOf }),
+    routes: (http) =>
+      operationsRoutes(http, {
+        ...{ metrics, metricsToken, version, notReady },
+        isPublic: publicUrl !== null && !isOwnMachine(publicUrl),
+        explainAddress: (request) => addresses.explain(request.raw),
+      }),
     watched: { databaseSilences: () => pools.silence.episodes },
     drain() {
       draining = true;
     },
   };
+}
+
+/** Whether an address is of this machine alone, as `npm start` has it. */
+function isOwnMachine(url: string): boolean {
+  const { hostname } = new URL(url);
+  return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
 }

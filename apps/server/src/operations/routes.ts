@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { isInternal } from '../http/caller-address.ts';
+import { type Derivation, isInternal } from '../http/caller-address.ts';
 import { Problem } from '../http/problem.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -10,10 +10,12 @@ export function operationsRoutes(
   parts: {
     metrics: Metrics;
     metricsToken: string | null;
+    /** Whether the server has an address for everybody: then some proxy of it may look like a caller from within. */
+    isPublic: boolean;
     version: string;
     /** Null when ready; else why not. */
     notReady(): Promise<string | null>;
-    addressOf(request: FastifyRequest): string;
+    explainAddress(request: FastifyRequest): Derivation;
   },
 ): void {
   app.get('/health/live', async (_request, reply) => {
@@ -29,14 +31,26 @@ export function operationsRoutes(
   });
 
   app.get('/metrics', async (request, reply) => {
-    if (!mayRead(request)) throw new Problem(403, 'FORBIDDEN', 'Metrics are for the operator.');
+    if (!mayRead(request))
+      throw new Problem(
+        403,
+        'FORBIDDEN',
+        'Metrics are for the operator: send METRICS_TOKEN as Authorization: Bearer. Without that variable they are closed behind a proxy.',
+      );
     return reply.header('content-type', parts.metrics.contentType).send(await parts.metrics.render());
   });
 
   function mayRead(request: FastifyRequest): boolean {
-    if (parts.metricsToken === null) return isInternal(parts.addressOf(request));
+    if (parts.metricsToken === null) return isFromWithin(request);
     const presented = /^Bearer\s+(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
     const digest = (value: string) => createHash('sha256').update(value).digest();
     return timingSafeEqual(digest(presented), digest(parts.metricsToken));
+  }
+
+  /** Without a token: a caller on an internal address who came over no proxy, as far as can be told. */
+  function isFromWithin(request: FastifyRequest): boolean {
+    const { by, peer, ignored } = parts.explainAddress(request);
+    const cameByProxy = by !== 'socket' || ignored.length > 0 || request.headers.via !== undefined;
+    return !parts.isPublic && !cameByProxy && isInternal(peer);
   }
 }

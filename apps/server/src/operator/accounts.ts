@@ -192,26 +192,9 @@ export function createAccountRecords(sql: Database, nowMs: () => number): Accoun
              from (select id from calls where account_id = ${account} order by id desc limit ${TRANSFERS_SHOWN}) c
              join ledger_transfers t on t.account_id = ${account} and t.id = c.id)
           ) moved order by created_at desc, phase desc limit ${TRANSFERS_SHOWN}`;
-        const orders = await on<
-          {
-            id: string;
-            kind: string;
-            state: number;
-            amount_micros: bigint;
-            credit_micros: bigint;
-            reversed_micros: bigint;
-            email: string | null;
-            key_name: string | null;
-            payment_intent_id: string | null;
-            failure: string | null;
-            decline_code: string | null;
-            dispute: string | null;
-            created_at: Date;
-            paid_at: Date | null;
-          }[]
-        >`
+        const orders = await on<CardOrderRow[]>`
           select id, kind, state, amount_micros, credit_micros, reversed_micros, email, key_name, payment_intent_id,
-                 failure, decline_code, dispute, created_at, paid_at
+                 failure, decline_code, dispute, dispute_due_at, created_at, paid_at
           from card_orders where account_id = ${account} order by created_at desc limit ${ORDERS_SHOWN}`;
         return {
           accountId: account,
@@ -246,22 +229,7 @@ export function createAccountRecords(sql: Database, nowMs: () => number): Accoun
             note: row.note,
             at: row.created_at.toISOString(),
           })),
-          cardOrders: orders.map((row) => ({
-            orderId: row.id,
-            kind: row.kind,
-            state: ORDER_STATES[row.state] ?? String(row.state),
-            amountUsd: microsToUsd(row.amount_micros),
-            creditUsd: microsToUsd(row.credit_micros),
-            reversedUsd: microsToUsd(row.reversed_micros),
-            email: row.email,
-            keyName: row.key_name,
-            paymentIntentId: row.payment_intent_id,
-            failure: row.failure,
-            declineCode: row.decline_code,
-            dispute: row.dispute,
-            createdAt: row.created_at.toISOString(),
-            paidAt: row.paid_at?.toISOString() ?? null,
-          })),
+          cardOrders: orders.map(asCardOrder),
           calls: calls.map((row) => ({
             callId: row.id,
             state: CALL_STATES[row.state] ?? String(row.state),
@@ -290,4 +258,42 @@ function nameOf(account: bigint): string {
 
 function usdOrNull(micros: bigint | null): string | null {
   return micros === null ? null : microsToUsd(micros);
+}
+
+interface CardOrderRow {
+  id: string;
+  kind: string;
+  state: number;
+  amount_micros: bigint;
+  credit_micros: bigint;
+  reversed_micros: bigint;
+  email: string | null;
+  key_name: string | null;
+  payment_intent_id: string | null;
+  failure: string | null;
+  decline_code: string | null;
+  dispute: string | null;
+  dispute_due_at: Date | null;
+  created_at: Date;
+  paid_at: Date | null;
+}
+
+function asCardOrder(row: CardOrderRow): Record<string, unknown> {
+  return {
+    orderId: row.id,
+    kind: row.kind,
+    state: ORDER_STATES[row.state] ?? String(row.state),
+    amountUsd: microsToUsd(row.amount_micros),
+    creditUsd: microsToUsd(row.credit_micros),
+    reversedUsd: microsToUsd(row.reversed_micros),
+    email: row.email,
+    keyName: row.key_name,
+    paymentIntentId: row.payment_intent_id,
+    failure: row.failure,
+    declineCode: row.decline_code,
+    dispute: row.dispute,
+    evidenceDueAt: row.dispute_due_at?.toISOString() ?? null,
+    createdAt: row.created_at.toISOString(),
+    paidAt: row.paid_at?.toISOString() ?? null,
+  };
 }

@@ -12,6 +12,8 @@ const SETTLEMENT_EXPECTED_MS = 60_000;
 const ORDER_GRACE_MS = 10 * 60_000;
 /** For how long a call may have been open before its price was taken or given back. */
 const LONGEST_CALL_MS = DAY_MS;
+/** The provider's words for disputes that are over. Words that come later are listed as open. */
+const ENDED_DISPUTES = ['won', 'lost', 'prevented', 'warning_closed'];
 const QUERY_CANCELED = '57014';
 
 export interface Overview {
@@ -57,7 +59,10 @@ export async function overviewOf(
   const sales = await part('Sales', (on) => salesOf(on, since, options.creditServices));
   if (sales === null && days > 1) notes.push('Ask for fewer days.');
   const money = await part('Money', (on) => moneyOf(on, since, options));
-  const unfinished = await part('Unfinished business', (on) => unfinishedOf(on, nowMs));
+  const unfinished = await part('Unfinished business', async (on) => ({
+    ...(await unfinishedOf(on, nowMs)),
+    disputes: await openDisputesOf(on),
+  }));
   return { days, since: since.toISOString().slice(0, 10), sales, money, unfinished, notes };
 }
 
@@ -274,5 +279,42 @@ async function unfinishedOf(on: Transaction, nowMs: number) {
       oldestAt: inbox?.oldest?.toISOString() ?? null,
       mostAttempts: inbox?.attempts ?? 0,
     },
+  };
+}
+
+/** Disputes that are not over, the next due first. */
+async function openDisputesOf(on: Transaction) {
+  const disputes = await on<
+    {
+      id: string;
+      account_id: bigint | null;
+      amount_micros: bigint;
+      reversed_micros: bigint;
+      dispute: string;
+      dispute_due_at: Date | null;
+      payment_intent_id: string | null;
+      created_at: Date;
+      of_all: bigint;
+      to_answer: bigint;
+    }[]
+  >`
+    select id, account_id, amount_micros, reversed_micros, dispute, dispute_due_at, payment_intent_id, created_at,
+           count(*) over () as of_all, count(*) filter (where dispute like '%needs_response') over () as to_answer
+    from card_orders where dispute is not null and dispute <> all(${ENDED_DISPUTES})
+    order by dispute_due_at nulls last, created_at limit ${LISTED}`;
+  return {
+    count: Number(disputes[0]?.of_all ?? 0n),
+    /** Of those: to be answered with evidence, before it is due. */
+    toAnswer: Number(disputes[0]?.to_answer ?? 0n),
+    nextDue: disputes.map((row) => ({
+      orderId: row.id,
+      accountId: row.account_id === null ? null : String(row.account_id),
+      paymentIntentId: row.payment_intent_id,
+      status: row.dispute,
+      amountUsd: microsToUsd(row.amount_micros),
+      reversedUsd: microsToUsd(row.reversed_micros),
+      evidenceDueAt: row.dispute_due_at?.toISOString() ?? null,
+      createdAt: row.created_at.toISOString(),
+    })),
   };
 }

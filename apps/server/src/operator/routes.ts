@@ -311,11 +311,17 @@ function healthAsJson(health: UpstreamHealth): Record<string, unknown> {
   const at = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
   return {
     name: health.name,
-    state: health.state,
+    state: health.state === 'up' ? seenOf(health) : health.state,
     reason: health.reason,
     lastSuccessAt: at(health.lastSuccessAtMs),
     lastFailureAt: at(health.lastFailureAtMs),
   };
+}
+
+/** A source that may be asked is up once it has answered. Before that nobody knows. */
+function seenOf({ lastSuccessAtMs, lastFailureAtMs }: UpstreamHealth): 'up' | 'failing' | 'not_asked' {
+  if (lastSuccessAtMs !== null) return 'up';
+  return lastFailureAtMs === null ? 'not_asked' : 'failing';
 }
 
 /** The last verdict, and whether the next is on its way. */
