@@ -25,6 +25,9 @@ export function priceOf(entry) {
 
 async function load(path) {
   const response = await fetch(path, { headers: { accept: 'application/json' } });
-  if (!response.ok) throw new Error(`${path} answered ${response.status}`);
+  if (!response.ok) {
+    await response.body?.cancel();
+    throw Object.assign(new Error(`${path} answered ${response.status}`), { status: response.status });
+  }
   return response.json();
 }

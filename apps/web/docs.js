@@ -1,14 +1,22 @@
 import { byTag, loadCatalog, loadRecipe, priceOf } from './catalog.js';
-import { byId, el, notice } from './dom.js';
+import { byId, el, failed, notice } from './dom.js';
 import { serviceDetail } from './service-detail.js';
 
 const filter = byId('filter');
+const group = byId('group');
 const onlyAvailable = byId('only-available');
 const list = byId('services');
+const index = list.parentElement;
 const count = byId('count');
+const more = byId('more');
 const detail = byId('detail');
-const intro = [...detail.childNodes];
-let catalog = { services: [] };
+const sideBySide = matchMedia('(min-width: 900px)');
+
+/** Each entry of the list is made once: a filter hides some, and nothing that has the focus is made anew. */
+let shown = [];
+let catalog = null;
+/** The service that was looked at last, to come back to in the list. */
+let lastSeen = null;
 
 /** The service that the address names, or null on the overview. */
 function addressed() {
@@ -16,26 +24,34 @@ function addressed() {
   return match === null ? null : decodeURIComponent(match[1]);
 }
 
-function renderList() {
-  const words = filter.value
-    .toLowerCase()
-    .split(/\s+/)
-    .filter((word) => word !== '');
-  const shown = catalog.services.filter((entry) => {
-    if (onlyAvailable.checked && !entry.available) return false;
-    const text = `${entry.id} ${entry.name} ${entry.tag} ${entry.description}`.toLowerCase();
-    return words.every((word) => text.includes(word));
+function drawList() {
+  shown = [];
+  const groups = [...byTag(catalog.services)].map(([tag, entries]) => {
+    const items = entries.map((entry) => {
+      const item = entryView(entry);
+      const text = `${entry.id} ${entry.name} ${entry.tag} ${entry.description}`.toLowerCase();
+      return { entry, item, text, link: item.firstElementChild };
+    });
+    const number = el('span', { class: 'faint' });
+    const section = el(
+      'section',
+      { class: 'group', 'aria-label': tag },
+      el('h2', {}, tag, ' ', number),
+      el('ul', {}, ...items.map(({ item }) => item)),
+    );
+    shown.push({ section, number, items, tag });
+    return section;
   });
-  count.textContent =
-    shown.length === catalog.services.length
-      ? `${shown.length} services`
-      : `${shown.length} of ${catalog.services.length}`;
-  list.replaceChildren(
-    ...[...byTag(shown)].map(([tag, entries]) =>
-      el('section', { class: 'group' }, el('h2', {}, tag), el('ul', {}, ...entries.map(entryView))),
-    ),
-    shown.length === 0 ? el('p', { class: 'soft' }, 'No service fits.') : '',
+  group.replaceChildren(
+    el('option', { value: '' }, 'All groups'),
+    ...shown.map(({ tag, items }) => el('option', { value: tag }, `${tag} (${items.length})`)),
   );
+  const clear = el('button', { type: 'button', class: 'secondary', onclick: clearFilter }, 'Show all');
+  list.replaceChildren(
+    ...groups,
+    el('div', { id: 'none', class: 'soft', hidden: true }, el('p', {}, 'No service matches.'), clear),
+  );
+  list.removeAttribute('aria-busy');
 }
 
 function entryView(entry) {
@@ -44,12 +60,7 @@ function entryView(entry) {
     {},
     el(
       'a',
-      {
-        href: `/docs/${entry.id}`,
-        'data-link': true,
-        class: entry.available ? null : 'resting',
-        'aria-current': addressed() === entry.id ? 'page' : null,
-      },
+      { href: `/docs/${entry.id}`, 'data-link': true, class: entry.available ? null : 'resting' },
       el(
         'span',
         { class: 'name' },
@@ -62,39 +73,136 @@ function entryView(entry) {
   );
 }
 
-async function renderDetail(moveFocus) {
+function applyFilter() {
+  if (catalog === null) return;
+  const words = filter.value
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== '');
+  let fitting = 0;
+  for (const { section, number, items, tag } of shown) {
+    const inGroup = group.value === '' || group.value === tag;
+    let here = 0;
+    for (const { entry, item, text } of items) {
+      const isSold = !onlyAvailable.checked || entry.available;
+      item.hidden = !(inGroup && isSold && words.every((word) => text.includes(word)));
+      if (!item.hidden) here += 1;
+    }
+    number.textContent = String(here);
+    section.hidden = here === 0;
+    fitting += here;
+  }
+  const total = catalog.services.length;
+  count.textContent = fitting === total ? `${total} services` : `${fitting} of ${total} services`;
+  byId('none').hidden = fitting > 0;
+}
+
+/** After a change of the filter the list starts at its top, and the filter stays where it is on the screen. */
+function filterChanged() {
+  applyFilter();
+  list.scrollTop = 0;
+  if (!sideBySide.matches) {
+    const top = Math.ceil(index.getBoundingClientRect().top + scrollY);
+    if (scrollY > top) scrollTo(0, top);
+  }
+  hintAtMore();
+}
+
+function clearFilter() {
+  filter.value = '';
+  group.value = '';
+  onlyAvailable.checked = false;
+  filterChanged();
+  filter.focus();
+}
+
+/** Says under the list how many entries lie below its edge. */
+function hintAtMore() {
+  const edge = list.getBoundingClientRect().bottom;
+  const links = [...list.querySelectorAll('li:not([hidden]) a')];
+  const below = links.filter(
+    (link) => link.offsetParent !== null && link.getBoundingClientRect().top >= edge - 8,
+  );
+  const isCut = sideBySide.matches && list.scrollHeight - list.clientHeight - list.scrollTop > 8;
+  list.classList.toggle('cut', isCut);
+  more.textContent = isCut && below.length > 0 ? `↓ ${below.length} more` : '';
+}
+
+/** Beside a service the list ends where the window ends, however far the page is scrolled. */
+function fitList() {
+  const top = Math.max(0, index.parentElement.getBoundingClientRect().top);
+  index.style.setProperty('--above', `${Math.round(top)}px`);
+  hintAtMore();
+}
+
+function linkOf(id) {
+  return list.querySelector(`a[href="/docs/${CSS.escape(id)}"]`);
+}
+
+/** Marks the service of the address in the list and brings it into view there. The page itself is not scrolled. */
+function markCurrent() {
   const id = addressed();
-  document.body.dataset.view = id === null ? 'list' : 'service';
+  list.querySelector('[aria-current]')?.removeAttribute('aria-current');
+  const link = id === null ? null : linkOf(id);
+  if (link === null) return;
+  link.setAttribute('aria-current', 'page');
+  if (!sideBySide.matches) return;
+  const box = list.getBoundingClientRect();
+  const { top, bottom } = link.getBoundingClientRect();
+  if (top < box.top + 56 || bottom > box.bottom - 56)
+    list.scrollTop += (top + bottom) / 2 - (box.top + box.bottom) / 2;
+  hintAtMore();
+}
+
+async function showDetail(moveFocus) {
+  const id = addressed();
+  document.documentElement.dataset.view = id === null ? 'list' : 'service';
   if (id === null) {
     document.title = 'Services · Farebox';
-    detail.replaceChildren(...intro);
     return;
   }
+  lastSeen = id;
+  const back = () => el('a', { class: 'back', href: '/docs', 'data-link': true }, '← All services');
+  const waiting = setTimeout(() => {
+    if (addressed() === id)
+      detail.replaceChildren(back(), el('p', { class: 'soft', role: 'status' }, 'Loading the service …'));
+  }, 300);
   try {
     const recipe = await loadRecipe(id);
     if (addressed() !== id) return;
     document.title = `${recipe.name} · Farebox`;
-    detail.replaceChildren(serviceDetail(recipe));
+    detail.replaceChildren(...serviceDetail(recipe));
     if (moveFocus) detail.querySelector('h1')?.focus({ preventScroll: true });
-  } catch {
-    const known = catalog.services.some((entry) => entry.id === id);
+  } catch (error) {
+    if (addressed() !== id) return;
     document.title = 'Services · Farebox';
     detail.replaceChildren(
-      el('a', { class: 'back', href: '/docs', 'data-link': true }, '← All services'),
-      notice(
-        'warn',
-        known ? 'The description could not be loaded. Try again.' : `There is no service “${id}”.`,
-      ),
+      back(),
+      error.status === 404
+        ? notice('warn', `There is no service “${id}”.`)
+        : failed('The description of this service could not be loaded.', () => showDetail(true)),
     );
+  } finally {
+    clearTimeout(waiting);
   }
 }
 
 function go(path) {
   history.pushState(null, '', path);
-  renderList();
-  void renderDetail(true);
-  // On a phone the list and the service take turns; beside each other, the list keeps its place.
-  window.scrollTo(0, 0);
+  void moved();
+  if (addressed() !== null || sideBySide.matches) scrollTo(0, 0);
+}
+
+/** On a phone the list and the service take turns: back in the list, the service that was read is where it was. */
+async function moved() {
+  const showing = showDetail(true);
+  markCurrent();
+  if (addressed() === null && lastSeen !== null && !sideBySide.matches) {
+    linkOf(lastSeen)?.scrollIntoView({ block: 'center' });
+    linkOf(lastSeen)?.focus({ preventScroll: true });
+  }
+  fitList();
+  await showing;
 }
 
 document.addEventListener('click', (event) => {
@@ -103,17 +211,31 @@ document.addEventListener('click', (event) => {
   event.preventDefault();
   go(link.getAttribute('href'));
 });
-window.addEventListener('popstate', () => {
-  renderList();
-  void renderDetail(true);
+addEventListener('popstate', () => void moved());
+filter.addEventListener('input', filterChanged);
+group.addEventListener('change', filterChanged);
+onlyAvailable.addEventListener('change', filterChanged);
+list.addEventListener('scroll', hintAtMore, { passive: true });
+addEventListener('scroll', fitList, { passive: true });
+addEventListener('resize', fitList);
+// Enter opens the first service that fits.
+filter.form.addEventListener('submit', (event) => {
+  event.preventDefault();
+  list.querySelector('section:not([hidden]) li:not([hidden]) a')?.click();
 });
-filter.addEventListener('input', renderList);
-onlyAvailable.addEventListener('change', renderList);
 
-try {
-  catalog = await loadCatalog();
-  renderList();
-} catch {
-  list.replaceChildren(notice('bad', 'The catalog could not be loaded. Reload the page to try again.'));
+async function showList() {
+  try {
+    catalog = await loadCatalog();
+    drawList();
+    applyFilter();
+    markCurrent();
+    fitList();
+  } catch {
+    count.textContent = '';
+    list.replaceChildren(failed('The list of services could not be loaded.', showList));
+  }
 }
-await renderDetail(false);
+
+await Promise.all([showList(), showDetail(false)]);
+fitList();

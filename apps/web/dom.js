@@ -47,6 +47,16 @@ export function notice(tone, ...children) {
   return el('div', { class: `notice ${tone}`, role: tone === 'bad' ? 'alert' : 'status' }, ...children);
 }
 
+/** A notice that something could not be loaded, with a button that tries again. */
+export function failed(text, again) {
+  const button = el(
+    'button',
+    { type: 'button', class: 'secondary', onclick: () => void again() },
+    'Try again',
+  );
+  return notice('bad', el('p', {}, text), button);
+}
+
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;

@@ -1,56 +1,78 @@
 import { formatMicros, formatUsd } from './amount.js';
 import { loadCapabilities, loadCatalog, priceOf } from './catalog.js';
-import { byId, codeBlock, el, notice } from './dom.js';
+import { byId, codeBlock, el, failed } from './dom.js';
 import { trialKeyOffer } from './trial-key.js';
 
-function figures(catalog) {
-  const prices = catalog.services.map((entry) => BigInt(entry.priceMicro)).sort((a, b) => (a < b ? -1 : 1));
-  const range = prices.length === 0 ? '—' : `${formatMicros(prices[0])} – ${formatMicros(prices.at(-1))}`;
-  const figure = (value, label) => el('div', {}, el('dt', {}, label), el('dd', {}, value));
-  return [
-    figure(String(catalog.totalServices), 'services'),
-    figure(String(catalog.availableServices), 'for sale now'),
-    figure(range, 'a call'),
-  ];
+/** Puts a command into the place that the page keeps for it. */
+function showCode(name, text, label) {
+  const place = document.querySelector(`[data-code="${name}"]`);
+  place.replaceChildren(...codeBlock(text, label).childNodes);
 }
 
-function steps(catalog, capabilities) {
-  const credits = capabilities.authModes.find(({ mode }) => mode === 'api_key');
+function showFigures(catalog) {
+  const prices = catalog.services.map((entry) => BigInt(entry.priceMicro)).sort((a, b) => (a < b ? -1 : 1));
+  const range = prices.length === 0 ? '—' : `${formatMicros(prices[0])} – ${formatMicros(prices.at(-1))}`;
+  byId('total').textContent = String(catalog.totalServices);
+  byId('available').textContent = String(catalog.availableServices);
+  byId('range').textContent = range;
+  byId('figures').removeAttribute('aria-busy');
+}
+
+/** Says of each way to pay whether this server offers it, and where. */
+function showWays({ authModes }) {
+  const wayOf = (name) => authModes.find(({ mode }) => mode === name);
+  const listed = (names) => [...new Set(names)].join(', ');
+  const x402 = wayOf('x402_onchain');
+  const mpp = wayOf('mpp');
+  const ways = {
+    'by-key': 'Offered here',
+    'by-x402': x402 && `Offered here: USDC on ${listed(x402.networks.map(({ name }) => name))}`,
+    'by-mpp':
+      mpp &&
+      `Offered here: ${listed(mpp.methods.map(({ method, symbol }) => (symbol ? `${symbol} by ${method}` : method)))}`,
+  };
+  for (const [id, text] of Object.entries(ways)) {
+    byId(id).textContent = text ?? 'Not offered here';
+    byId(id).classList.toggle('off', text === undefined);
+  }
+  byId('by-wallet').hidden = x402 === undefined && mpp === undefined;
+}
+
+function showSteps(catalog, { authModes }) {
+  const credits = authModes.find(({ mode }) => mode === 'api_key');
   const trial = credits?.obtain.free_trial ?? null;
-  const shown = [];
-  if (trial !== null) {
-    shown.push([
-      'Take a key',
-      `${formatUsd(trial.creditsUsd)} of credits for ${trial.lifetimeDays} days, free. ${trial.terms}`,
-      codeBlock(`curl -sS ${trial.endpoint}`, 'the command for a trial key'),
-    ]);
-  }
   const checkout = credits?.obtain.hosted_checkout ?? null;
+  byId('step-key').hidden = trial === null && checkout === null;
+  byId('or').hidden = trial === null || checkout === null;
+  byId('option-trial').hidden = trial === null;
+  byId('option-card').hidden = checkout === null;
+  showCode('export', 'export FAREBOX_API_KEY=fbx_live_…', 'the command that sets the key');
+  if (trial !== null) {
+    byId('trial-terms').textContent =
+      `${formatUsd(trial.creditsUsd)} of credit for ${trial.lifetimeDays} days. ${trial.terms}`;
+    showCode('trial', `curl -sS ${trial.endpoint}`, 'the command for a trial key');
+    byId('trial').replaceChildren(
+      trialKeyOffer((key) => {
+        showCode('export', `export FAREBOX_API_KEY=${key}`, 'the command that sets the key');
+      }),
+    );
+  }
   if (checkout !== null) {
-    shown.push([
-      trial === null ? 'Buy a key' : 'Or buy one with a card',
-      'An agent asks for a page, a person pays on it, and the agent fetches the key. Without an agent, buy on the key page.',
-      codeBlock(
-        `curl -sS -X POST ${checkout.endpoint} -H 'Content-Type: application/json' -d '{"amountUsd":${credits.tiers[0].amountUsd}}'`,
-        'the command for a checkout',
-      ),
-      el('p', {}, el('a', { href: '/keys#buy' }, 'Buy a key with a card')),
-    ]);
+    const body = JSON.stringify({ amountUsd: credits.tiers[0].amountUsd });
+    const lines = [
+      `curl -sS -X POST ${checkout.endpoint}`,
+      `  -H 'Content-Type: application/json'`,
+      `  -d '${body}'`,
+    ];
+    showCode('checkout', lines.join(' \\\n'), 'the command for a payment page');
   }
+  byId('step-call').hidden = !credits?.firstCall;
   if (credits?.firstCall) {
-    shown.push([
-      'Buy an answer',
-      `${credits.firstCall.description} It costs ${formatUsd(String(credits.firstCall.price_usd))}.`,
-      codeBlock(credits.firstCall.curl, 'the command for a first call'),
-    ]);
+    const { description, price_usd: priceUsd, curl } = credits.firstCall;
+    byId('call-text').textContent = `${description} It costs ${formatUsd(String(priceUsd))}.`;
+    showCode('call', curl, 'the command for a first call');
   }
-  shown.push([
-    'Choose what to call next',
-    'The catalog carries the price of every service and says whether it is for sale at this moment.',
-    codeBlock(`curl -sS ${catalog.catalogUrl}`, 'the command for the catalog'),
-  ]);
-  byId('trial').replaceChildren(...(trial === null ? [] : [trialKeyOffer(() => {})]));
-  return shown.map(([title, text, ...more]) => el('li', {}, el('h3', {}, title), el('p', {}, text), ...more));
+  showCode('catalog', `curl -sS ${catalog.catalogUrl}`, 'the command for the catalog');
 }
 
 function featured(catalog) {
@@ -70,15 +92,19 @@ function featured(catalog) {
   );
 }
 
-try {
-  const [catalog, capabilities] = await Promise.all([loadCatalog(), loadCapabilities()]);
-  byId('figures').replaceChildren(...figures(catalog));
-  byId('steps').replaceChildren(...steps(catalog, capabilities));
-  const entries = featured(catalog);
-  byId('featured').replaceChildren(...entries);
-  byId('featured-section').hidden = entries.length === 0;
-} catch {
-  byId('figures').replaceChildren(
-    notice('bad', 'The catalog could not be loaded. Reload the page to try again.'),
-  );
+async function show() {
+  try {
+    const [catalog, capabilities] = await Promise.all([loadCatalog(), loadCapabilities()]);
+    showFigures(catalog);
+    showWays(capabilities);
+    showSteps(catalog, capabilities);
+    const entries = featured(catalog);
+    byId('featured').replaceChildren(...entries);
+    byId('featured-section').hidden = entries.length === 0;
+    byId('problem').replaceChildren();
+  } catch {
+    byId('problem').replaceChildren(failed('The prices and commands could not be loaded.', show));
+  }
 }
+
+await show();

@@ -5,9 +5,7 @@ import { tryItForm } from './try-it.js';
 /** One service, from its recipe: what it does, takes, answers and costs, and a form to try it. */
 export function serviceDetail(recipe) {
   const price = `$${recipe.priceUsd}`;
-  return el(
-    'div',
-    { class: 'service' },
+  return [
     el('a', { class: 'back', href: '/docs', 'data-link': true }, '← All services'),
     el('p', { class: 'eyebrow' }, recipe.tag),
     el('h1', { tabindex: '-1' }, recipe.name),
@@ -31,7 +29,7 @@ export function serviceDetail(recipe) {
       answerFields(recipe),
     ),
     section('When it fails', el('p', { class: 'soft' }, recipe.charged), errorTable(recipe.errors)),
-  );
+  ].filter((part) => part !== null);
 }
 
 function section(title, ...children) {

@@ -1,0 +1,200 @@
+/**
+ * How the pages look and behave in a real Chromium, on a phone and on a desk, in light and dark: nothing is too wide, too
+ * pale, covered or moved, and the list of services serves seventy of them.
+ */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import { z } from 'zod';
+import { launchBrowser } from '../../../packages/sandbox/src/browser.fixture.ts';
+import { defineService, type Service } from '../src/services/define.ts';
+import { loadServices } from '../src/services/registry.ts';
+import { answer } from '../src/words/answer.ts';
+import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
+import { until } from './fire/until.fixture.ts';
+import { assertReadable } from './look.fixture.ts';
+import { startTestServer, startUpstreams, type TestServer } from './server.fixture.ts';
+
+const SERVICES_OF_A_FULL_SHOP = 70;
+
+let database: TestDatabase;
+let upstreams: Awaited<ReturnType<typeof startUpstreams>>;
+let server: TestServer;
+let browser: Browser;
+let services: readonly Service[];
+before(async () => {
+  database = await openTestDatabase();
+  upstreams = await startUpstreams();
+  const real = await loadServices();
+  services = [
+    ...real,
+    ...Array.from({ length: SERVICES_OF_A_FULL_SHOP - real.length }, (_, at) => further(at)),
+  ];
+  server = await startTestServer({ pools: database, upstreamsUrl: upstreams.url, services });
+  browser = await launchBrowser();
+});
+after(async () => {
+  await browser.close();
+  await server.close();
+  await upstreams.stop();
+  await database.close();
+});
+
+function further(at: number): Service {
+  return defineService({
+    path: `further-${at}`,
+    name: `Further Service ${at}`,
+    tag: 'Satellite Intelligence',
+    priceUsd: '0.10',
+    summary: 'Stands for a service that this shop may sell one day.',
+    input: z.object({}),
+    output: z.object({ number: z.int().describe('A number') }),
+    example: {},
+    run: async () => answer({ number: at }, { method: 'none' }),
+  });
+}
+
+async function open(
+  path: string,
+  options: { width?: number; scheme?: 'light' | 'dark' } = {},
+): Promise<Page> {
+  const { width = 1280, scheme = 'light' } = options;
+  const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: scheme });
+  await page.addInitScript(`
+    window.shifted = 0;
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifted += entry.value;
+    }).observe({ type: 'layout-shift', buffered: true });
+  `);
+  await page.goto(server.url + path, { waitUntil: 'networkidle' });
+  return page;
+}
+
+const PAGES = [
+  '/',
+  '/docs',
+  '/docs/token-price',
+  '/docs/nothing',
+  '/keys',
+  '/credits/return',
+  '/credits/cancel',
+];
+
+for (const scheme of ['light', 'dark'] as const)
+  test(`every page can be read in ${scheme}: no text is too pale, covered or cut, and nothing moves while it loads`, async () => {
+    for (const path of PAGES)
+      for (const width of [390, 1280]) {
+        const page = await open(path, { width, scheme });
+        await assertReadable(page, `${path} at ${width}`);
+        const shifted = Number(await page.evaluate('window.shifted'));
+        assert(shifted < 0.02, `${path} at ${width} moves by ${shifted} while it loads`);
+        await page.close();
+      }
+  });
+
+test('the list shows the service that is read, says how many lie below, and moves nothing else', async () => {
+  const last = services.at(-1)?.path;
+  for (const service of ['first-call', 'token-price', last]) {
+    const page = await open(`/docs/${service}`);
+    const current = page.locator('#services [aria-current="page"]');
+    assert.equal(await current.getAttribute('href'), `/docs/${service}`);
+    const [entry, list] = [await current.boundingBox(), await page.locator('#services').boundingBox()];
+    assert(entry !== null && list !== null);
+    assert(entry.y >= list.y && entry.y + entry.height <= list.y + list.height, `${service} is in view`);
+    assert(list.y + list.height <= 900, 'the list ends in the window');
+    assert.equal(await page.evaluate('scrollY'), 0);
+    const below = await page.locator('#more').textContent();
+    assert[service === last ? 'doesNotMatch' : 'match'](String(below), /\d+ more/);
+    await page.close();
+  }
+});
+
+test('choosing from the list keeps its place, and going back on a phone leads to what was read', async () => {
+  const page = await open('/docs/first-call');
+  const scrolled = 'document.querySelector("#services").scrollTop';
+  const chosen = page.locator('#services a', { hasText: 'Further Service 7' });
+  await chosen.scrollIntoViewIfNeeded();
+  const before = await page.evaluate(scrolled);
+  await chosen.click();
+  await page.getByRole('heading', { level: 1, name: 'Further Service 7' }).waitFor();
+  assert.equal(await page.evaluate(scrolled), before);
+  assert.match(String(await page.evaluate('document.activeElement.textContent')), /Further Service 7/);
+  await page.close();
+
+  const phone = await open('/docs', { width: 390 });
+  assert.equal(await phone.getByText('Loading the service').isVisible(), false);
+  await phone.locator('#services a', { hasText: 'Further Service 7' }).click();
+  await phone.getByRole('heading', { level: 1, name: 'Further Service 7' }).waitFor();
+  assert.equal(await phone.evaluate('scrollY'), 0);
+  await phone.getByRole('link', { name: '← All services' }).click();
+  const entry = await phone.locator('#services a', { hasText: 'Further Service 7' }).boundingBox();
+  assert(entry !== null && entry.y > 0 && entry.y < 900, 'it is on the screen');
+  assert.match(String(await phone.evaluate('document.activeElement.textContent')), /Further Service 7/);
+  await phone.close();
+});
+
+test('a filter hides services, keeps the focus and its own place on the screen, and says what it found', async () => {
+  for (const width of [390, 1280]) {
+    const page = await open('/docs', { width });
+    const filter = page.getByLabel('Find a service');
+    await filter.scrollIntoViewIfNeeded();
+    if (width === 390) {
+      await page.mouse.wheel(0, 2_000);
+      await until('the page to be scrolled', async () => Number(await page.evaluate('scrollY')) > 500);
+    }
+    const before = await filter.boundingBox();
+    await filter.focus();
+    await page.keyboard.type('solana yield');
+    await page.getByText(`1 of ${SERVICES_OF_A_FULL_SHOP} services`).waitFor();
+    const found = page.locator('#services a:visible');
+    assert.deepEqual(await found.evaluateAll((links: unknown[]) => links.length), 1);
+    const after = await filter.boundingBox();
+    assert(before !== null && after !== null);
+    assert(Math.abs(after.y - before.y) < 1, `the filter moved from ${before.y} to ${after.y}`);
+    const first = await found.first().boundingBox();
+    assert(first !== null && first.y > after.y && first.y < 500, 'the first one found is below it');
+    assert.equal(await page.evaluate('document.activeElement.id'), 'filter');
+    await filter.fill('no such service anywhere');
+    await page.getByText('No service matches.').waitFor();
+    await page.getByRole('button', { name: 'Show all' }).click();
+    await page.getByText(`${SERVICES_OF_A_FULL_SHOP} services`, { exact: true }).waitFor();
+    await page.getByLabel('Group').selectOption('Discovery');
+    const tags = await page.locator('#services section:visible').evaluateAll((all: unknown[]) => all.length);
+    assert.equal(tags, 1);
+    await filter.fill('ping');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'Ping/Echo Service' }).waitFor();
+    await page.close();
+  }
+});
+
+test('what could not be loaded is said, with a way to try again', async () => {
+  for (const [path, failing, sign] of [
+    ['/', '**/x402/catalog', 'First Paid Call'],
+    ['/docs', '**/x402/catalog', 'First Paid Call'],
+    ['/docs/ping', '**/x402/recipes/ping', 'What you send'],
+  ] as const) {
+    const page = await browser.newPage();
+    await page.route(failing, (route) => route.abort());
+    await page.goto(server.url + path);
+    await page.getByRole('alert').getByText('could not be loaded').waitFor();
+    await page.unroute(failing);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByText(sign).first().waitFor();
+    assert.equal(await page.getByRole('alert').count(), 0);
+    await page.close();
+  }
+});
+
+test('home tells of keys and wallets, and sets the variable that its commands read', async () => {
+  const page = await open('/');
+  const text = (await page.textContent('main')) ?? '';
+  for (const word of [/x402 is an open protocol/, /Machine Payments Protocol/, /wallet signs/])
+    assert.match(text, word);
+  const commands = await page.locator('.steps pre').allTextContents();
+  const reads = commands.findIndex((command) => command.includes('$FAREBOX_API_KEY'));
+  const sets = commands.findIndex((command) => /^export FAREBOX_API_KEY=/.test(command));
+  assert(sets >= 0 && sets < reads, 'it is set in a step before it is read');
+  await page.getByRole('button', { name: 'Get a trial key' }).focus();
+  await page.close();
+});
