@@ -9,6 +9,7 @@ import {
   recoverNatively,
 } from '../apps/server/src/rails/evm/recover.ts';
 import { NETWORKS } from '../apps/server/src/rails/x402/networks.ts';
+import { transferData } from '../packages/sandbox/src/chain/eip3009.fixture.ts';
 import { answerOrders } from './answering-process.ts';
 import type { VerificationOrder, VerificationResult, Verifier } from './verification.ts';
 
@@ -17,20 +18,7 @@ const PAYMENTS = 256;
 const STRIDE = 16;
 
 const [network] = NETWORKS;
-const typedData = {
-  domain: { ...network.domain, chainId: network.chainId, verifyingContract: network.asset },
-  types: {
-    TransferWithAuthorization: [
-      { name: 'from', type: 'address' },
-      { name: 'to', type: 'address' },
-      { name: 'value', type: 'uint256' },
-      { name: 'validAfter', type: 'uint256' },
-      { name: 'validBefore', type: 'uint256' },
-      { name: 'nonce', type: 'bytes32' },
-    ],
-  },
-  primaryType: 'TransferWithAuthorization',
-} as const;
+const domain = { ...network.domain, chainId: network.chainId, verifyingContract: network.asset };
 
 interface SignedPayment {
   authorization: Authorization;
@@ -49,7 +37,7 @@ async function sign(): Promise<SignedPayment> {
   };
   return {
     authorization,
-    signature: await account.signTypedData({ ...typedData, message: { ...authorization } }),
+    signature: await account.signTypedData(transferData(authorization, domain)),
   };
 }
 const payments = await Promise.all(Array.from({ length: PAYMENTS }, sign));
@@ -60,7 +48,7 @@ const verifiers: Record<Verifier, (payment: SignedPayment) => Hex | null | Promi
   javascript: ({ authorization, signature }) =>
     recoverAddress(authorizationDigest(network, authorization), signature, recoverInJavaScript),
   viem: ({ authorization, signature }) =>
-    recoverTypedDataAddress({ ...typedData, message: { ...authorization }, signature }),
+    recoverTypedDataAddress({ ...transferData(authorization, domain), signature }),
 };
 
 answerOrders<VerificationOrder, VerificationResult>(

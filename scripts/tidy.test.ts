@@ -176,6 +176,39 @@ describe('a table has one owner,', () => {
     'secrets writes trial_claims': 'forgets addresses that a lost secret has made unreadable',
   };
 
+  /** Who reads tables of others, and what for. */
+  const READERS: Record<string, readonly [because: string, ...tables: string[]]> = {
+    cards: [
+      'a purchase goes to its account, a debt follows what was spent of it',
+      ...['account_freezes', 'api_keys', 'calls', 'ledger_accounts', 'ledger_transfers'],
+    ],
+    keys: [
+      'a key is shown with what it has and has spent, and a trial with what is left of it',
+      ...['call_spending', 'ledger_accounts', 'ledger_transfers'],
+    ],
+    ledger: [
+      'the rules of the books compare the ledger with those who move money through it',
+      ...['account_debts', 'account_freezes', 'api_keys', 'call_spending', 'calls', 'card_orders'],
+      ...['operator_acts', 'refunds', 'settlements', 'topups', 'trial_credits', 'trial_days'],
+    ],
+    operator: [
+      'the operator sees all that there is',
+      ...['account_debts', 'account_freezes', 'api_keys', 'call_spending', 'calls', 'card_events'],
+      ...['card_orders', 'ledger_accounts', 'ledger_transfers', 'refunds', 'settlements'],
+      ...['trial_claims', 'trial_days'],
+    ],
+    'paid-call': [
+      'what a call reserved, of which key, and whether the replica that runs it is alive',
+      ...['api_keys', 'ledger_accounts', 'ledger_transfers', 'replicas'],
+    ],
+    rails: ['the audit holds settlements against their chain', 'settlements'],
+    secrets: [
+      'whether anything is left that a lost secret has made unreadable',
+      ...['call_answers', 'card_orders', 'trial_claims'],
+    ],
+    topup: ['credit is sold by a call, and settles with it', 'calls', 'settlements'],
+  };
+
   test('and all tables are in the map', () => {
     const made = new Set(['schema_migrations']);
     for (const path of files('apps/server/src/db/migrations/*.sql')) {
@@ -200,6 +233,23 @@ describe('a table has one owner,', () => {
       }
     }
     assert.deepEqual([...writes].sort(), Object.keys(GUESTS).sort());
+  });
+
+  test('and who reads it is in the map', () => {
+    const reads = new Set<string>();
+    for (const path of source('apps/server/src/*/**/*.ts')) {
+      const [folder = ''] = path.replace('apps/server/src/', '').split('/');
+      for (const [, table = ''] of read(path).matchAll(
+        /\b(?:from|join|using)\s+(?:only\s+|lateral\s+)?\(?(\w+)/gi,
+      )) {
+        const owner = OWNERS[table];
+        if (owner !== undefined && owner !== folder) reads.add(`${folder} reads ${table}`);
+      }
+    }
+    const mapped = Object.entries(READERS).flatMap(([folder, [, ...tables]]) =>
+      tables.map((table) => `${folder} reads ${table}`),
+    );
+    assert.deepEqual([...reads].sort(), mapped.sort());
   });
 });
 

@@ -307,24 +307,33 @@ export const SERVER: House = {
 export const SANDBOX: House = {
   root: 'packages/sandbox/src/',
   rooms: [
-    { room: 'cards/', knows: ['page-frame.ts'], because: 'A card provider knows no other part.' },
+    {
+      room: 'cards/',
+      knows: ['page-frame.ts', 'faults.ts'],
+      because: 'A card provider knows no other part.',
+    },
     {
       room: 'chain/',
       knows: ['upstreams/market.ts', PROCESS],
       because: 'A chain trades at the prices that the market sources tell.',
     },
-    { room: 'facilitator/', knows: [], because: 'A facilitator is told the addresses of its chains.' },
-    { room: 'mailbox/', knows: ['page-frame.ts'], because: 'A mailbox knows no other part.' },
-    { room: 'solana/', knows: [], because: 'A chain knows nobody who pays on it.' },
+    {
+      room: 'facilitator/',
+      knows: ['faults.ts'],
+      because: 'A facilitator is told the addresses of its chains.',
+    },
+    { room: 'mailbox/', knows: ['page-frame.ts', 'faults.ts'], because: 'A mailbox knows no other part.' },
+    { room: 'solana/', knows: ['faults.ts'], because: 'A chain knows nobody who pays on it.' },
     {
       room: 'tempo/',
       knows: ['chain/{accounts,anvil}.ts', PROCESS],
       because: 'Tempo is the same node as the other EVM chain, in another mode.',
     },
-    { room: 'upstreams/', knows: [], because: 'Sources of data know nobody who asks them.' },
+    { room: 'upstreams/', knows: ['faults.ts'], because: 'Sources of data know nobody who asks them.' },
     { room: 'backup-mark.ts', knows: [], because: 'A mark is a name.' },
     { room: 'copy-tree.ts', knows: [], because: 'Files are copied whatever is in them.' },
     { room: 'data-dir.ts', knows: [], because: 'Where the world keeps its files.' },
+    { room: 'faults.ts', knows: [], because: 'A fault on order does not know what it breaks.' },
     { room: 'kept-port.ts', knows: [], because: 'A port is a number.' },
     { room: 'page-frame.ts', knows: [], because: 'A frame knows no page.' },
     ...[

@@ -2,13 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { decodeFunctionData, erc20Abi, type Hex, parseAbi } from 'viem';
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
 import { privateKeyOf, SEED, secretKeyOf, signerOf } from '../../../packages/sandbox/src/accounts.fixture.ts';
+import { transferData, USDC_DOMAIN } from '../../../packages/sandbox/src/chain/eip3009.fixture.ts';
 import { fund } from '../../../packages/sandbox/src/chain/faucet.ts';
 import { startFacilitator } from '../../../packages/sandbox/src/facilitator/facilitator.ts';
 import { SOLANA_ROLES } from '../../../packages/sandbox/src/solana/accounts.ts';
 import { startSolana } from '../../../packages/sandbox/src/solana/solana.ts';
 import { startTestChain } from './chain.fixture.ts';
 
-export const USDC: Hex = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
+export const USDC: Hex = USDC_DOMAIN.verifyingContract;
 
 export interface SignedPayment {
   authorization: Record<'from' | 'to' | 'value' | 'validAfter' | 'validBefore' | 'nonce', string>;
@@ -143,26 +144,14 @@ export async function signPayment(
     validBefore: BigInt(Math.floor(Date.now() / 1_000) + (terms.validForSeconds ?? 120)),
     nonce: terms.nonce ?? (`0x${randomBytes(32).toString('hex')}` as Hex),
   };
-  const signature = await account.signTypedData({
-    domain: {
-      name: terms.name ?? 'USD Coin',
-      version: '2',
-      chainId: terms.chainId ?? 8453,
+  const signature = await account.signTypedData(
+    transferData(authorization, {
+      ...USDC_DOMAIN,
+      name: terms.name ?? USDC_DOMAIN.name,
+      chainId: terms.chainId ?? USDC_DOMAIN.chainId,
       verifyingContract: terms.asset ?? USDC,
-    },
-    types: {
-      TransferWithAuthorization: [
-        { name: 'from', type: 'address' },
-        { name: 'to', type: 'address' },
-        { name: 'value', type: 'uint256' },
-        { name: 'validAfter', type: 'uint256' },
-        { name: 'validBefore', type: 'uint256' },
-        { name: 'nonce', type: 'bytes32' },
-      ],
-    },
-    primaryType: 'TransferWithAuthorization',
-    message: authorization,
-  });
+    }),
+  );
   return {
     authorization: {
       from: authorization.from,

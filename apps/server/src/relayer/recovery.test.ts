@@ -3,81 +3,37 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { keccak256, parseTransaction } from 'viem';
-import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
-import { startTestChain, type TestChain } from '../../test/chain.fixture.ts';
-import { openTestDatabase, type TestDatabase } from '../../test/database.fixture.ts';
+import type { TestChain } from '../../test/chain.fixture.ts';
 import { until } from '../../test/fire/until.fixture.ts';
-import { connectRpc, type Rpc, RpcRefusal, RpcUnreachable } from '../chain-rpc/json-rpc.ts';
+import { type Rpc, RpcRefusal, RpcUnreachable } from '../chain-rpc/json-rpc.ts';
 import type { MinedTransaction } from './node-reply.ts';
-import { relayerOn } from './relayer.fixture.ts';
-import type { Hex, Relayer } from './relayer.ts';
+import { type RelayerStage, startRelayerStage } from './relayer.fixture.ts';
 
-/** Code that takes any call. */
-const STOP: Hex = '0x00';
 const SEND_AND_WAIT = 'eth_sendRawTransactionSync';
 const SEND_METHODS = ['eth_sendRawTransaction', SEND_AND_WAIT];
 const WAIT_MS = 20_000;
 
+let stage: RelayerStage;
 let chain: TestChain;
-let database: TestDatabase;
 let rpc: Rpc;
 before(async () => {
-  [chain, database] = await Promise.all([startTestChain(), openTestDatabase()]);
-  rpc = connectRpc(chain.url, { timeoutMs: 10_000 });
+  stage = await startRelayerStage();
+  ({ chain, rpc } = stage);
 });
 afterEach(() => chain.client.setAutomine(true));
-after(async () => {
-  await rpc?.close();
-  await Promise.all([chain?.stop(), database?.close()]);
-});
+after(() => stage?.close());
 
-/** One test's own network, keys and clock; any number of relayers on them are replicas, or the same one restarted. */
-async function settingOf(test: { name: string }, keyCount = 1) {
-  const network = test.name;
-  const keys = Array.from({ length: keyCount }, () => generatePrivateKey());
-  const addresses = keys.map((key) => privateKeyToAccount(key).address);
-  const [address] = addresses;
-  assert(address !== undefined);
-  for (const each of addresses) await chain.client.setBalance({ address: each, value: 10n ** 18n });
-  const target = privateKeyToAccount(generatePrivateKey()).address;
-  await chain.client.setCode({ address: target, bytecode: STOP });
-  let nowMs = Date.now();
-  return {
-    /** Of the first key. */
-    address,
-    passMs(ms: number) {
-      nowMs += ms;
-    },
-    relayer: (on: Rpc = rpc): Relayer =>
-      relayerOn({ sql: database.sql, rpc: on, network, keys, nowMs: () => nowMs }),
-    call: (id: string) => ({ id, to: target, data: '0x1234' as Hex, gasLimit: 60_000n }),
-    rows: () => database.sql<{ nonce: bigint; raw: Hex; filler: Hex | null }[]>`
-      select nonce, raw, filler from relayer_transactions
-      where network = ${network} order by address, nonce`,
-    /** How many transactions of the first key are in blocks. */
-    mined: () => chain.client.getTransactionCount({ address }),
-    /** The fees of what was signed last under the first nonce. */
-    async fees(): Promise<{ maxFeePerGas: bigint; maxPriorityFeePerGas: bigint }> {
-      const [row] = await this.rows();
-      assert(row !== undefined);
-      const { maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = parseTransaction(row.raw);
-      return { maxFeePerGas, maxPriorityFeePerGas };
-    },
-  };
-}
+const settingOf: RelayerStage['setting'] = (...given) => stage.setting(...given);
+const nodeThat: RelayerStage['nodeThat'] = (...given) => stage.nodeThat(...given);
 
-/** The node, with some of its methods replaced. */
-function nodeThat(
-  methods: readonly string[],
-  replaced: (method: string, ask: () => Promise<unknown>) => Promise<unknown>,
-): Rpc {
-  return {
-    call: (method, params, options) =>
-      methods.includes(method)
-        ? replaced(method, () => rpc.call(method, params, options))
-        : rpc.call(method, params, options),
-    close: async () => {},
-  };
+/** The fees of what was signed last under the first nonce. */
+async function feesOf(setting: {
+  rows: Awaited<ReturnType<RelayerStage['setting']>>['rows'];
+}): Promise<{ maxFeePerGas: bigint; maxPriorityFeePerGas: bigint }> {
+  const [row] = await setting.rows();
+  assert(row !== undefined);
+  const { maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = parseTransaction(row.raw);
+  return { maxFeePerGas, maxPriorityFeePerGas };
 }
 
 const notKnown = (method: string) => new RpcRefusal(method, -32601, 'Method not found', undefined);
@@ -183,12 +139,12 @@ test('while a key has no gas its fees are not raised beyond what it can pay once
   assert.equal(await setting.relayer(unheard).send(setting.call('a'), 0), null);
   await chain.client.setBalance({ address, value: 0n });
   const relayer = setting.relayer(withoutSync());
-  const first = await setting.fees();
+  const first = await feesOf(setting);
   for (let round = 0; round < 90; round += 1) {
     setting.passMs(11_000);
     await relayer.resume();
   }
-  const last = await setting.fees();
+  const last = await feesOf(setting);
   assert(last.maxFeePerGas > first.maxFeePerGas, 'it was never raised');
   assert(last.maxFeePerGas <= first.maxFeePerGas * 20n, `raised to ${last.maxFeePerGas} wei`);
   await chain.client.setBalance({ address, value: 10n ** 18n });
@@ -234,11 +190,11 @@ test('the tip is raised by a tenth too when most of the fee is the tip', async (
   const relayer = setting.relayer(node);
   await chain.client.setAutomine(false);
   await relayer.send(setting.call('a'), 0);
-  const before = await setting.fees();
+  const before = await feesOf(setting);
   assert.equal(before.maxPriorityFeePerGas, 30_000_000_000n);
   setting.passMs(31_000);
   await relayer.resume();
-  const now = await setting.fees();
+  const now = await feesOf(setting);
   assert(now.maxPriorityFeePerGas * 10n >= before.maxPriorityFeePerGas * 11n);
 });
 

@@ -1,82 +1,40 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { createWalletClient, http, parseTransaction } from 'viem';
-import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
-import { startTestChain, type TestChain } from '../../test/chain.fixture.ts';
-import { openTestDatabase, type TestDatabase } from '../../test/database.fixture.ts';
-import { connectRpc, type Rpc, RpcRefusal, RpcUnreachable } from '../chain-rpc/json-rpc.ts';
-import { relayerOn } from './relayer.fixture.ts';
-import type { Hex, Relayer } from './relayer.ts';
+import { privateKeyToAccount } from 'viem/accounts';
+import type { TestChain } from '../../test/chain.fixture.ts';
+import { connectRpc, RpcRefusal, RpcUnreachable } from '../chain-rpc/json-rpc.ts';
+import { type RelayerStage, STOP, startRelayerStage } from './relayer.fixture.ts';
+import type { Hex } from './relayer.ts';
 
-/** Code that takes any call, and code that reverts every call. */
-const STOP: Hex = '0x00';
+/** Code that reverts every call. */
 const REVERT: Hex = '0x5f5ffd';
 const SEND_METHODS = ['eth_sendRawTransaction', 'eth_sendRawTransactionSync'];
 const WAIT_MS = 20_000;
 
+let stage: RelayerStage;
 let chain: TestChain;
-let database: TestDatabase;
-let rpc: Rpc;
 before(async () => {
-  [chain, database] = await Promise.all([startTestChain(), openTestDatabase()]);
-  rpc = connectRpc(chain.url, { timeoutMs: 10_000 });
+  stage = await startRelayerStage();
+  ({ chain } = stage);
 });
 afterEach(() => chain.client.setAutomine(true));
-after(async () => {
-  await rpc?.close();
-  await Promise.all([chain?.stop(), database?.close()]);
-});
+after(() => stage?.close());
 
-/** One test's own network, keys and clock; any number of relayers on them are replicas, or the same one restarted. */
-async function settingOf(test: { name: string }, keyCount = 1) {
-  const network = test.name;
-  const keys = Array.from({ length: keyCount }, () => generatePrivateKey());
-  const addresses = keys.map((key) => privateKeyToAccount(key).address);
-  for (const address of addresses) await chain.client.setBalance({ address, value: 10n ** 18n });
-  const target = privateKeyToAccount(generatePrivateKey()).address;
-  await chain.client.setCode({ address: target, bytecode: STOP });
-  let nowMs = Date.now();
-  return {
-    keys,
-    addresses,
-    target,
-    passMs(ms: number) {
-      nowMs += ms;
-    },
-    relayer: (on: Rpc = rpc): Relayer =>
-      relayerOn({ sql: database.sql, rpc: on, network, keys, nowMs: () => nowMs }),
-    call: (id: string) => ({ id, to: target, data: '0x1234' as Hex, gasLimit: 60_000n }),
-    rows: () => database.sql<
-      { address: string; nonce: bigint; id: string; state: number; raw: Hex; hashes: Hex[]; filler: Hex }[]
-    >`select address, nonce, id, state, raw, hashes, filler from relayer_transactions
-      where network = ${network} order by address, nonce`,
-    mined: (address: Hex) => chain.client.getTransactionCount({ address }),
-    /** How many the last blocks hold. */
-    async transactionsTo(to: Hex): Promise<number> {
-      const head = await chain.client.getBlockNumber();
-      const blocks = await Promise.all(
-        Array.from({ length: 5 }, (_, back) =>
-          chain.client.getBlock({ blockNumber: head - BigInt(back), includeTransactions: true }),
-        ),
-      );
-      return blocks.flatMap(({ transactions }) => transactions).filter((each) => each.to === to.toLowerCase())
-        .length;
-    },
-  };
-}
+type Setting = Awaited<ReturnType<RelayerStage['setting']>>;
+const settingOf: RelayerStage['setting'] = (...given) => stage.setting(...given);
+const nodeThat: RelayerStage['nodeThat'] = (...given) => stage.nodeThat(...given);
 
-/** The node, with some of its methods replaced. */
-function nodeThat(
-  methods: readonly string[],
-  replaced: (method: string, ask: () => Promise<unknown>) => Promise<unknown>,
-): Rpc {
-  return {
-    call: (method, params, options) =>
-      methods.includes(method)
-        ? replaced(method, () => rpc.call(method, params, options))
-        : rpc.call(method, params, options),
-    close: async () => {},
-  };
+/** How many transactions to an address the last blocks hold. */
+async function transactionsTo(to: Hex): Promise<number> {
+  const head = await chain.client.getBlockNumber();
+  const blocks = await Promise.all(
+    Array.from({ length: 5 }, (_, back) =>
+      chain.client.getBlock({ blockNumber: head - BigInt(back), includeTransactions: true }),
+    ),
+  );
+  return blocks.flatMap(({ transactions }) => transactions).filter((each) => each.to === to.toLowerCase())
+    .length;
 }
 
 const withoutSync = () =>
@@ -89,11 +47,7 @@ const deaf = () =>
     throw new RpcUnreachable(method, new Error('cut off'));
   });
 
-async function assertNoGap(
-  setting: Awaited<ReturnType<typeof settingOf>>,
-  address: Hex,
-  count: number,
-): Promise<void> {
+async function assertNoGap(setting: Setting, address: Hex, count: number): Promise<void> {
   const rows = (await setting.rows()).filter((row) => row.address === address.toLowerCase());
   assert.deepEqual(
     rows.map(({ nonce }) => Number(nonce)),
@@ -198,7 +152,7 @@ test('one that is stuck gets higher fees; only one of the two is mined, and foun
   await chain.client.mine({ blocks: 1 });
   const mined = await relayer.send(setting.call('a'), WAIT_MS);
   assert.equal(mined?.hash, raised?.hashes[1], 'the node took the dearer one in place of the other');
-  assert.equal(await setting.transactionsTo(setting.target), 1);
+  assert.equal(await transactionsTo(setting.target), 1);
   setting.passMs(11_000);
   assert.equal(await relayer.resume(), 0);
   await assertNoGap(setting, address, 1);

@@ -21,6 +21,7 @@ import {
   toHex,
 } from 'viem';
 import type { PrivateKeyAccount } from 'viem/accounts';
+import { cancelData } from '../../../../packages/sandbox/src/chain/eip3009.fixture.ts';
 import { proveBooks } from '../../src/ledger/books.ts';
 import { ServiceFailure } from '../../src/words/failure.ts';
 import { startTestChain, type TestChain } from '../chain.fixture.ts';
@@ -1538,17 +1539,7 @@ function aggregate(calls: readonly Hex[]): Hex {
 
 async function cancellation(payer: PrivateKeyAccount, { authorization }: SignedPayment): Promise<Hex> {
   const nonce = asHex(authorization.nonce);
-  const signature = await payer.signTypedData({
-    domain: { name: 'USD Coin', version: '2', chainId: 8453, verifyingContract: USDC },
-    types: {
-      CancelAuthorization: [
-        { name: 'authorizer', type: 'address' },
-        { name: 'nonce', type: 'bytes32' },
-      ],
-    },
-    primaryType: 'CancelAuthorization',
-    message: { authorizer: payer.address, nonce },
-  });
+  const signature = await payer.signTypedData(cancelData({ authorizer: payer.address, nonce }));
   return encodeFunctionData({
     abi: CALLS,
     functionName: 'cancelAuthorization',

@@ -15,7 +15,7 @@ import {
   receiptPage,
 } from './checkout-page.ts';
 import { serveControl } from './control.ts';
-import { type ApiFault, openFaults } from './faults.ts';
+import { type ApiFault, openCardFaults } from './faults.ts';
 import { type Params, parseForm } from './form.ts';
 import { type Answer, digestOf, openIdempotency } from './idempotency.ts';
 import { expanded, readExpand } from './list.ts';
@@ -64,7 +64,7 @@ export async function startCardProvider(options: CardProviderOptions): Promise<C
   if (!/^sk_test_\w{1,200}$/.test(secretKey)) throw new Error('the secret key must begin with sk_test_');
   const records = openRecords(options.stateDir, options.webhooks);
   const stopping = new AbortController();
-  const faults = openFaults();
+  const faults = openCardFaults();
   const requests = openRequests();
   const once = openIdempotency(records);
   const sender = openSender(

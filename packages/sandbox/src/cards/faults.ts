@@ -1,6 +1,6 @@
-/** Faults on order: how tests make the card provider fail. There is nothing like it outside the sandbox. */
+/** How tests make the card provider fail. */
+import { fieldsOf, isIntegerIn, openFaults } from '../faults.ts';
 
-const MAX_FAULTS = 100;
 const MAX_TIMES = 100_000;
 const MAX_DELAY_MS = 600_000;
 const MAX_TEXT_CHARACTERS = 200;
@@ -61,78 +61,46 @@ export interface WebhookFault {
 
 export type Fault = ApiFault | WebhookFault;
 
-export interface Faults {
-  /** Orders a fault, or says what is wrong with the order. */
-  order(body: unknown): Fault | string;
-  list(): Fault[];
-  clear(): void;
-  takeApi(method: string, path: string): ApiFault | null;
-  takeWebhook(type: string): WebhookFault | null;
-}
+export type Faults = ReturnType<typeof openCardFaults>;
 
-/** Opens an empty list of faults; faults are not kept over a restart. */
-export function openFaults(): Faults {
-  let faults: Fault[] = [];
-
-  function strike<T extends Fault>(fault: T | undefined): T | null {
-    if (fault === undefined) return null;
-    fault.times -= 1;
-    if (fault.times <= 0) faults = faults.filter((one) => one !== fault);
-    return fault;
-  }
-
+export function openCardFaults() {
+  const { take, ...faults } = openFaults('times', read);
   return {
-    order(body) {
-      const fault = read(body);
-      if (typeof fault === 'string') return fault;
-      if (faults.length >= MAX_FAULTS) return `at most ${MAX_FAULTS} faults`;
-      faults.push(fault);
-      return fault;
-    },
-    list: () => [...faults],
-    clear() {
-      faults = [];
-    },
-    takeApi: (method, path) =>
-      strike(
-        faults.find(
-          (one): one is ApiFault =>
-            one.on === 'api' && (one.method === '' || one.method === method) && path.startsWith(one.path),
-        ),
-      ),
-    takeWebhook: (type) =>
-      strike(faults.find((one): one is WebhookFault => one.on === 'webhook' && type.startsWith(one.type))),
+    ...faults,
+    takeApi: (method: string, path: string): ApiFault | null =>
+      take(
+        (one) =>
+          one.on === 'api' && (one.method === '' || one.method === method) && path.startsWith(one.path),
+      ) as ApiFault | null,
+    takeWebhook: (type: string): WebhookFault | null =>
+      take((one) => one.on === 'webhook' && type.startsWith(one.type)) as WebhookFault | null,
   };
 }
 
 function read(body: unknown): Fault | string {
   if (typeof body !== 'object' || body === null) return 'a JSON object is needed';
-  const fields = new Map<string, unknown>(Object.entries(body));
+  const fields = fieldsOf(body);
   const known = ['on', 'fault', 'times', 'delayMs', 'method', 'path', 'type'];
-  const stranger = [...fields.keys()].find((name) => !known.includes(name));
+  const stranger = Object.keys(fields).find((name) => !known.includes(name));
   if (stranger !== undefined) return `unknown field ${stranger.slice(0, 50)}`;
-  const times = fields.get('times') ?? 1;
-  const delayMs = fields.get('delayMs') ?? 1_000;
-  if (!isWithin(times, 1, MAX_TIMES)) return `times must be 1 to ${MAX_TIMES}`;
-  if (!isWithin(delayMs, 0, MAX_DELAY_MS)) return `delayMs must be 0 to ${MAX_DELAY_MS}`;
-  const [method, path, type] = ['method', 'path', 'type'].map((name) => fields.get(name) ?? '');
+  const times = fields.times ?? 1;
+  const delayMs = fields.delayMs ?? 1_000;
+  if (!isIntegerIn(times, 1, MAX_TIMES)) return `times must be 1 to ${MAX_TIMES}`;
+  if (!isIntegerIn(delayMs, 0, MAX_DELAY_MS)) return `delayMs must be 0 to ${MAX_DELAY_MS}`;
+  const [method, path, type] = ['method', 'path', 'type'].map((name) => fields[name] ?? '');
   if (!isText(method) || !isText(path) || !isText(type)) return 'method, path and type must be short texts';
-  const name = fields.get('fault');
-  if (fields.get('on') === 'api') {
+  const name = fields.fault;
+  if (fields.on === 'api') {
     const fault = API_FAULTS.find((one) => one === name);
     if (fault === undefined) return `fault must be one of ${API_FAULTS.join(', ')}`;
     return { on: 'api', fault, times, method, path, delayMs };
   }
-  if (fields.get('on') === 'webhook') {
+  if (fields.on === 'webhook') {
     const fault = WEBHOOK_FAULTS.find((one) => one === name);
     if (fault === undefined) return `fault must be one of ${WEBHOOK_FAULTS.join(', ')}`;
     return { on: 'webhook', fault, times, type, delayMs };
   }
   return 'on must be api or webhook';
-}
-
-function isWithin(value: unknown, least: number, most: number): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most;
 }
 
 function isText(value: unknown): value is string {

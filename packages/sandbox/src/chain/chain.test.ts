@@ -31,6 +31,7 @@ import { SANDBOX_ACCOUNTS, SEED } from '../accounts.fixture.ts';
 import { accountsOf } from './accounts.ts';
 import { type EvmChain, startEvmChain } from './chain.ts';
 import { compileContracts } from './contracts/compile.ts';
+import { transferData } from './eip3009.fixture.ts';
 import { ethPriceUsd } from './market-price.ts';
 import { connect } from './node.ts';
 import { compiledFile, OWN_CONTRACTS } from './own-contracts.ts';
@@ -178,23 +179,7 @@ test('an EIP-3009 authorization moves USDC once', async () => {
     validBefore: now + 60n,
     nonce: toHex(7, { size: 32 }),
   };
-  const { v, r, s } = parseSignature(
-    await payer.signTypedData({
-      domain: { name: 'USD Coin', version: '2', chainId: 8453, verifyingContract: USDC },
-      types: {
-        TransferWithAuthorization: [
-          { name: 'from', type: 'address' },
-          { name: 'to', type: 'address' },
-          { name: 'value', type: 'uint256' },
-          { name: 'validAfter', type: 'uint256' },
-          { name: 'validBefore', type: 'uint256' },
-          { name: 'nonce', type: 'bytes32' },
-        ],
-      },
-      primaryType: 'TransferWithAuthorization',
-      message: authorization,
-    }),
-  );
+  const { v, r, s } = parseSignature(await payer.signTypedData(transferData(authorization)));
   assert(v !== undefined);
   const { from, to, value, validAfter, validBefore, nonce } = authorization;
   const call = {

@@ -10,7 +10,7 @@ import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Hex } from 'viem';
 import { type BazaarStatus, openCatalog, readDeclaration } from './catalog.ts';
 import { EVM_NETWORK, EVM_NETWORK_V1, openEvm } from './evm.ts';
-import { bogusTransaction, type Fault, openFaults, type Step } from './faults.ts';
+import { bogusTransaction, type Fault, openFacilitatorFaults, type Step } from './faults.ts';
 import { fieldsOf, type PaymentRequest, readPaymentRequest } from './payment-request.ts';
 import { openSolana, SOLANA_NETWORK, SOLANA_NETWORK_V1 } from './solana.ts';
 import { InvalidPayload, NodeUnreachable, openVerdicts } from './verdicts.ts';
@@ -46,7 +46,7 @@ export interface Facilitator {
 export async function startFacilitator(options: FacilitatorOptions): Promise<Facilitator> {
   const stop = new AbortController();
   const stopping = stop.signal;
-  const faults = openFaults();
+  const faults = openFacilitatorFaults();
   const catalog = openCatalog(Date.now);
   const facilitator = new x402Facilitator().registerExtension({ key: 'bazaar' });
   const onBroadcast = () => faults.count('broadcasts');

@@ -1,10 +1,9 @@
-/** Faults on order: how tests make the facilitator fail. There is nothing like it outside the sandbox. */
+/** How tests make the facilitator fail. */
 import { getBase58Decoder } from '@solana/kit';
 import type { FastifyInstance } from 'fastify';
 import { keccak256, stringToBytes } from 'viem';
-import { fieldsOf } from './payment-request.ts';
+import { fieldsOf, isIntegerIn, openFaults } from '../faults.ts';
 
-const MAX_FAULTS = 100;
 const MAX_TIMES = 100_000;
 const MAX_DELAY_MS = 600_000;
 const MAX_TEXT_CHARACTERS = 4_096;
@@ -69,30 +68,25 @@ export interface Faults {
 }
 
 /** Opens the fault control; it starts without any fault. */
-export function openFaults(): Faults {
-  let faults: Fault[] = [];
+export function openFacilitatorFaults(): Faults {
+  const faults = openFaults('times', readFault);
   let counts: Counts = { verify: 0, settle: 0, broadcasts: 0 };
-  const state = () => ({ counts, faults });
+  const state = () => ({ counts, faults: faults.list() });
 
   return {
     control(app) {
       app.get('/__control', state);
       app.delete('/__control', () => {
-        faults = [];
+        faults.clear();
         counts = { verify: 0, settle: 0, broadcasts: 0 };
         return state();
       });
       app.post<{ Body: unknown }>('/__control', ({ body }, reply) => {
-        const ordered = fieldsOf(body).faults;
-        if (!Array.isArray(ordered)) return reply.code(400).send({ error: 'faults must be an array' });
-        if (faults.length + ordered.length > MAX_FAULTS) {
-          return reply.code(400).send({ error: `at most ${MAX_FAULTS} faults` });
-        }
-        const read = ordered.map(readFault);
-        const wrong = read.find((fault) => typeof fault === 'string');
-        if (wrong !== undefined) return reply.code(400).send({ error: wrong });
-        faults.push(...read.filter((fault) => typeof fault !== 'string'));
-        return reply.code(201).send(state());
+        const bodies = fieldsOf(body).faults;
+        const ordered = Array.isArray(bodies) ? faults.order(...bodies) : 'faults must be an array';
+        return typeof ordered === 'string'
+          ? reply.code(400).send({ error: ordered })
+          : reply.code(201).send(state());
       });
     },
 
@@ -100,13 +94,7 @@ export function openFaults(): Faults {
       counts[what] += 1;
     },
 
-    take(step) {
-      const fault = faults.find(({ on }) => on === step);
-      if (fault === undefined) return null;
-      fault.times -= 1;
-      if (fault.times <= 0) faults = faults.filter((one) => one !== fault);
-      return fault;
-    },
+    take: (step) => faults.take(({ on }) => on === step),
   };
 }
 
@@ -130,10 +118,6 @@ function readFault(order: unknown): Fault | string {
     return `text must be a text of at most ${MAX_TEXT_CHARACTERS} characters`;
   }
   return { on, fault, times, errorReason, delayMs, broadcast, text };
-}
-
-function isIntegerIn(value: unknown, minimum: number, maximum: number): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= minimum && value <= maximum;
 }
 
 /** A transaction id of the right form that no chain knows; the same for the same payment. */

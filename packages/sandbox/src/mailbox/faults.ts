@@ -1,6 +1,6 @@
-/** Faults on order: how tests make the mailbox fail. There is nothing like it outside the sandbox. */
+/** How tests make the mailbox fail. */
+import { fieldsOf, isIntegerIn, openFaults } from '../faults.ts';
 
-const MAX_FAULTS = 100;
 const MAX_TIMES = 100_000;
 
 /**
@@ -25,44 +25,21 @@ interface Fault {
   times: number;
 }
 
-export interface MailFaults {
-  /** Orders a fault, behind those that are on order; or says what is wrong with the order. */
-  order(body: unknown): Fault | string;
-  list(): Fault[];
-  clear(): void;
-  /** The fault that strikes a mail at this point, if the next one on order is of that kind. */
-  take(point: 'recipient' | 'data'): FaultKind | null;
+export function openMailFaults() {
+  const { take, ...faults } = openFaults('times', read);
+  return {
+    ...faults,
+    /** The fault that strikes a mail at this point, if the next one on order is of that kind. */
+    take: (point: 'recipient' | 'data'): FaultKind | null =>
+      take(({ fault }, place) => place === 0 && fault.endsWith('-after-data') === (point === 'data'))
+        ?.fault ?? null,
+  };
 }
 
-/** Opens an empty list of faults; faults are not kept over a restart. */
-export function openFaults(): MailFaults {
-  let faults: Fault[] = [];
-  return {
-    order(body) {
-      const fields = new Map<string, unknown>(
-        typeof body === 'object' && body !== null ? Object.entries(body) : [],
-      );
-      const fault = FAULTS.find((one) => one === fields.get('fault'));
-      const times = fields.get('times') ?? 1;
-      if (fault === undefined) return `fault must be one of ${FAULTS.join(', ')}`;
-      if (typeof times !== 'number' || !Number.isInteger(times) || times < 1 || times > MAX_TIMES) {
-        return `times must be 1 to ${MAX_TIMES}`;
-      }
-      if (faults.length >= MAX_FAULTS) return `at most ${MAX_FAULTS} faults`;
-      const ordered = { fault, times };
-      faults.push(ordered);
-      return ordered;
-    },
-    list: () => [...faults],
-    clear() {
-      faults = [];
-    },
-    take(point) {
-      const [next] = faults;
-      if (next === undefined || next.fault.endsWith('-after-data') !== (point === 'data')) return null;
-      next.times -= 1;
-      if (next.times <= 0) faults.shift();
-      return next.fault;
-    },
-  };
+function read(body: unknown): Fault | string {
+  const { fault: name, times = 1 } = fieldsOf(body);
+  const fault = FAULTS.find((one) => one === name);
+  if (fault === undefined) return `fault must be one of ${FAULTS.join(', ')}`;
+  if (!isIntegerIn(times, 1, MAX_TIMES)) return `times must be 1 to ${MAX_TIMES}`;
+  return { fault, times };
 }

@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import Fastify, { type FastifyReply } from 'fastify';
 import { SMTPServer } from 'smtp-server';
 import type { Page } from '../page-frame.ts';
-import { openFaults } from './faults.ts';
+import { openMailFaults } from './faults.ts';
 import { listPage, mailPage, missingPage } from './mailbox-page.ts';
 import { openMails } from './mails.ts';
 
@@ -44,7 +44,7 @@ export interface Mailbox {
  */
 export async function startMailbox(options: MailboxOptions): Promise<Mailbox> {
   const mails = openMails(options.stateDir);
-  const faults = openFaults();
+  const faults = openMailFaults();
   const sockets = new Set<Socket>();
 
   const smtp = new SMTPServer({

@@ -1,9 +1,9 @@
-/** Faults on order: how tests make the node fail as nodes do. There is nothing like it outside the sandbox. */
+/** How tests make the node fail as nodes do. */
 import { setTimeout as passed } from 'node:timers/promises';
+import { fieldsOf, openFaults } from '../faults.ts';
 import { LostReply, RpcError } from './json-rpc.ts';
 import { type Config, choiceOf, integerOf, invalid } from './params.ts';
 
-const MAX_FAULTS = 100;
 const MAX_DELAY_MS = 60_000;
 const MAX_COUNT = 1_000_000;
 
@@ -41,28 +41,19 @@ export interface Struck {
   strikeAfter(): void;
 }
 
-export function openFaults(): Faults {
-  let faults: Fault[] = [];
-
-  function take(method: string): Fault[] {
-    const hit = faults.filter((one) => one.method === null || one.method === method);
-    for (const one of hit) one.count -= 1;
-    faults = faults.filter(({ count }) => count > 0);
-    return hit;
-  }
-
+export function openNodeFaults(): Faults {
+  const faults = openFaults('count', (config) => readFault(fieldsOf(config)));
   return {
     set(config) {
-      const fault = readFault(config);
-      if (faults.length >= MAX_FAULTS) throw invalid(`Invalid params: at most ${MAX_FAULTS} faults.`);
-      faults.push(fault);
-      return faults;
+      const ordered = faults.order(config);
+      if (typeof ordered === 'string') throw invalid(`Invalid params: ${ordered}.`);
+      return faults.list();
     },
-    clear() {
-      faults = [];
-    },
+    clear: faults.clear,
     async strikeBefore(method) {
-      const hit = method.startsWith('sandbox_') ? [] : take(method);
+      const hit = method.startsWith('sandbox_')
+        ? []
+        : faults.takeAll((one) => one.method === null || one.method === method);
       for (const { fault, delayMs, httpStatus } of hit) {
         if (fault === 'delay') await passed(delayMs);
         if (fault === 'status') throw new LostReply(httpStatus);

@@ -2,7 +2,7 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import { openBank } from './bank.ts';
 import { openFaucet } from './faucet.ts';
-import { openFaults } from './faults.ts';
+import { openNodeFaults } from './faults.ts';
 import { bringIntoBeing, stockRefunds } from './genesis.ts';
 import { type Answer, answerText, LostReply } from './json-rpc.ts';
 import { answerCalls } from './rpc/dispatch.ts';
@@ -43,7 +43,7 @@ export async function startSolana(options: {
   const faucet = await openFaucet(bank, options.seed);
   await stockRefunds(bank, options.seed, faucet.give);
   const node = {
-    ...{ bank, faucet, faults: openFaults() },
+    ...{ bank, faucet, faults: openNodeFaults() },
     saved: async () => await file?.written(),
   };
   const app = serve(answerCalls(node));

@@ -1,8 +1,8 @@
-/** Faults on order: how tests make an upstream of the sandbox fail. There is nothing like it outside the sandbox. */
+/** How tests make an upstream of the sandbox fail. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { fieldsOf, openFaults } from '../faults.ts';
 import { type Query, textOf } from './query.ts';
 
-const MAX_FAULTS = 100;
 const MAX_DELAY_MS = 600_000;
 const FAULTS = ['status', 'latency', 'hang', 'malformed', 'html', 'empty', 'reset'] as const;
 type FaultKind = (typeof FAULTS)[number];
@@ -26,51 +26,23 @@ export interface Faults {
 }
 
 /** Opens the fault control for these upstreams; it starts without any fault. */
-export function openFaults(upstreams: readonly string[]): Faults {
-  let faults: Fault[] = [];
+export function openUpstreamFaults(upstreams: readonly string[]): Faults {
+  const faults = openFaults('remaining', (body) => read(body, upstreams));
   const counts = new Map(upstreams.map((name) => [name, 0]));
-
-  function read(body: unknown): Fault | string {
-    if (typeof body !== 'object' || body === null) return 'a JSON object is needed';
-    const field = (name: string): unknown => Object.entries(body).find(([key]) => key === name)?.[1];
-    const number = (name: string, fallback: number, maximum: number): number | null => {
-      const value = field(name) ?? fallback;
-      return typeof value === 'number' && value >= 0 && value <= maximum ? value : null;
-    };
-    const upstream = field('upstream');
-    const kind = FAULTS.find((name) => name === field('fault'));
-    const path = field('pathIncludes') ?? '';
-    const status = number('status', 500, 599);
-    const delayMs = number('delayMs', kind === 'latency' ? 1_000 : 0, MAX_DELAY_MS);
-    const retryAfterSeconds =
-      field('retryAfterSeconds') === undefined ? null : number('retryAfterSeconds', 0, 86_400);
-    const remaining =
-      field('remaining') === undefined ? Number.POSITIVE_INFINITY : number('remaining', 1, 1e9);
-    if (typeof upstream !== 'string' || !counts.has(upstream))
-      return `upstream must be one of ${upstreams.join(', ')}`;
-    if (kind === undefined) return `fault must be one of ${FAULTS.join(', ')}`;
-    if (status === null || status < 200) return 'status must be 200 to 599';
-    if (delayMs === null || remaining === null || typeof path !== 'string') {
-      return 'delayMs, remaining or pathIncludes is not valid';
-    }
-    return { upstream, fault: kind, status, delayMs, retryAfterSeconds, remaining, pathIncludes: path };
-  }
 
   return {
     control(app) {
       app.get('/__control/health', () => ({ status: 'ok' }));
-      app.get('/__control/faults', () => ({ faults }));
+      app.get('/__control/faults', () => ({ faults: faults.list() }));
       app.post<{ Body: unknown }>('/__control/faults', ({ body }, reply) => {
-        const fault = read(body);
-        if (typeof fault === 'string') return reply.code(400).send({ error: fault });
-        if (faults.length >= MAX_FAULTS)
-          return reply.code(409).send({ error: `at most ${MAX_FAULTS} faults` });
-        faults.push(fault);
-        return reply.code(201).send({ faults });
+        const ordered = faults.order(body);
+        return typeof ordered === 'string'
+          ? reply.code(400).send({ error: ordered })
+          : reply.code(201).send({ faults: faults.list() });
       });
       app.delete('/__control/faults', () => {
-        faults = [];
-        return { faults };
+        faults.clear();
+        return { faults: [] };
       });
       app.get<{ Querystring: Query }>('/__control/requests', ({ query }, reply) => {
         const upstream = textOf(query, 'upstream');
@@ -88,10 +60,8 @@ export function openFaults(upstreams: readonly string[]): Faults {
 
     async strike(upstream, request, reply) {
       counts.set(upstream, (counts.get(upstream) ?? 0) + 1);
-      const fault = faults.find((one) => one.upstream === upstream && request.url.includes(one.pathIncludes));
-      if (fault === undefined) return;
-      fault.remaining -= 1;
-      if (fault.remaining <= 0) faults = faults.filter((one) => one !== fault);
+      const fault = faults.take((one) => one.upstream === upstream && request.url.includes(one.pathIncludes));
+      if (fault === null) return;
       if (fault.delayMs > 0) await passed(fault.delayMs, request);
       if (fault.retryAfterSeconds !== null) reply.header('retry-after', String(fault.retryAfterSeconds));
       switch (fault.fault) {
@@ -120,6 +90,29 @@ export function openFaults(upstreams: readonly string[]): Faults {
       }
     },
   };
+}
+
+function read(body: unknown, upstreams: readonly string[]): Fault | string {
+  if (typeof body !== 'object' || body === null) return 'a JSON object is needed';
+  const fields = fieldsOf(body);
+  const number = (name: string, fallback: number, maximum: number): number | null => {
+    const value = fields[name] ?? fallback;
+    return typeof value === 'number' && value >= 0 && value <= maximum ? value : null;
+  };
+  const { upstream, pathIncludes = '' } = fields;
+  const fault = FAULTS.find((name) => name === fields.fault);
+  const status = number('status', 500, 599);
+  const delayMs = number('delayMs', fault === 'latency' ? 1_000 : 0, MAX_DELAY_MS);
+  const retryAfterSeconds =
+    fields.retryAfterSeconds === undefined ? null : number('retryAfterSeconds', 0, 86_400);
+  const remaining = fields.remaining === undefined ? Number.POSITIVE_INFINITY : number('remaining', 1, 1e9);
+  if (typeof upstream !== 'string' || !upstreams.includes(upstream))
+    return `upstream must be one of ${upstreams.join(', ')}`;
+  if (fault === undefined) return `fault must be one of ${FAULTS.join(', ')}`;
+  if (status === null || status < 200) return 'status must be 200 to 599';
+  if (delayMs === null || remaining === null || typeof pathIncludes !== 'string')
+    return 'delayMs, remaining or pathIncludes is not valid';
+  return { upstream, fault, status, delayMs, retryAfterSeconds, remaining, pathIncludes };
 }
 
 /** Waits, but not for longer than the other side does. */

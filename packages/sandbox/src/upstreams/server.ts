@@ -10,7 +10,7 @@ import { dexscreener } from './dexscreener.ts';
 import { edgar } from './edgar.ts';
 import { erddap } from './erddap.ts';
 import { eusanctions } from './eusanctions.ts';
-import { openFaults } from './faults.ts';
+import { openUpstreamFaults } from './faults.ts';
 import { feargreed } from './feargreed.ts';
 import { frankfurter } from './frankfurter.ts';
 import { gdelt } from './gdelt.ts';
@@ -110,7 +110,7 @@ export interface UpstreamSandbox {
  */
 export function createUpstreamSandbox(options: UpstreamSandboxOptions): UpstreamSandbox {
   const world = openWorld(options.seed, options.nowMs ?? Date.now);
-  const faults = openFaults(UPSTREAM_NAMES);
+  const faults = openUpstreamFaults(UPSTREAM_NAMES);
   const app = Fastify({
     bodyLimit: MAX_BODY_BYTES,
     forceCloseConnections: true,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { encodeFunctionData, parseAbi } from 'viem';
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
+import { cancelData, transferData } from '../../../../../packages/sandbox/src/chain/eip3009.fixture.ts';
 import { fund } from '../../../../../packages/sandbox/src/chain/faucet.ts';
 import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
 import { connectRpc, type Rpc, RpcRefusal, RpcUnreachable } from '../../chain-rpc/json-rpc.ts';
@@ -20,6 +21,7 @@ import {
 import type { EvmNetwork } from './network.ts';
 
 const [network] = NETWORKS;
+const DOMAIN = { ...network.domain, chainId: network.chainId, verifyingContract: network.asset };
 const PRICE = 50_000n;
 const USDC_ABI = parseAbi([
   'function cancelAuthorization(address authorizer, bytes32 nonce, bytes signature)',
@@ -65,21 +67,7 @@ async function authorize(
     nonce: generatePrivateKey(),
     ...changes,
   };
-  const signature = await account.signTypedData({
-    domain: { ...network.domain, chainId: network.chainId, verifyingContract: network.asset },
-    types: {
-      TransferWithAuthorization: [
-        { name: 'from', type: 'address' },
-        { name: 'to', type: 'address' },
-        { name: 'value', type: 'uint256' },
-        { name: 'validAfter', type: 'uint256' },
-        { name: 'validBefore', type: 'uint256' },
-        { name: 'nonce', type: 'bytes32' },
-      ],
-    },
-    primaryType: 'TransferWithAuthorization',
-    message: authorization,
-  });
+  const signature = await account.signTypedData(transferData(authorization, DOMAIN));
   return { authorization, signature };
 }
 
@@ -93,17 +81,7 @@ async function transact(data: Hex, from: Hex = node.accounts.faucet.address): Pr
 }
 
 async function cancel(account: PrivateKeyAccount, { from, nonce }: Authorization): Promise<void> {
-  const signature = await account.signTypedData({
-    domain: { ...network.domain, chainId: network.chainId, verifyingContract: network.asset },
-    types: {
-      CancelAuthorization: [
-        { name: 'authorizer', type: 'address' },
-        { name: 'nonce', type: 'bytes32' },
-      ],
-    },
-    primaryType: 'CancelAuthorization',
-    message: { authorizer: from, nonce },
-  });
+  const signature = await account.signTypedData(cancelData({ authorizer: from, nonce }, DOMAIN));
   await transact(
     encodeFunctionData({
       abi: USDC_ABI,

@@ -11,6 +11,7 @@ import {
   toFunctionSelector,
 } from 'viem';
 import { privateKeyToAccount, sign } from 'viem/accounts';
+import { transferData } from '../../../../../packages/sandbox/src/chain/eip3009.fixture.ts';
 import { NETWORKS } from '../x402/networks.ts';
 import {
   type Authorization,
@@ -65,21 +66,13 @@ test('digest and calldata are those of viem, for any authorization on any chain'
       (authorization, network, short, long) => {
         if (network.kind !== 'evm') return;
         const { from, to, value, validAfter, validBefore, nonce } = authorization;
-        const expected = hashTypedData({
-          domain: { ...network.domain, chainId: network.chainId, verifyingContract: network.asset },
-          types: {
-            TransferWithAuthorization: [
-              { name: 'from', type: 'address' },
-              { name: 'to', type: 'address' },
-              { name: 'value', type: 'uint256' },
-              { name: 'validAfter', type: 'uint256' },
-              { name: 'validBefore', type: 'uint256' },
-              { name: 'nonce', type: 'bytes32' },
-            ],
-          },
-          primaryType: 'TransferWithAuthorization',
-          message: authorization,
-        });
+        const expected = hashTypedData(
+          transferData(authorization, {
+            ...network.domain,
+            chainId: network.chainId,
+            verifyingContract: network.asset,
+          }),
+        );
         assert.equal(`0x${authorizationDigest(network, authorization).toString('hex')}`, expected);
         const fields = [from, to, value, validAfter, validBefore, nonce] as const;
         const v = Number(`0x${short.slice(130)}`);
