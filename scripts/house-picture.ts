@@ -21,7 +21,7 @@ function roomsOf(house: House): Room[] {
   const folders = house.rooms.flatMap(({ room }) => (room.endsWith('/') ? [room] : []));
   return house.rooms.flatMap(({ room, knows, because }) => {
     if (knows === null || !folders.includes(room)) return [];
-    const inside = knows.map((path) => `${path.split('/')[0]}/`).filter((each) => folders.includes(each));
+    const inside = knows.flatMap((path) => folders.find((each) => path.startsWith(each)) ?? []);
     const known = [...new Set(inside)].filter((each) => each !== room);
     return [{ room, because, knows: known, knowsAll: known.filter((each) => knows.includes(each)) }];
   });
