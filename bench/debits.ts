@@ -1,7 +1,9 @@
 /** (c) the ledger alone, against the way that everybody writes first: one transaction a debit. */
 import { join } from 'node:path';
+import { DECLARED } from '../apps/server/src/app.ts';
 import { connectDatabase } from '../apps/server/src/db/connection.ts';
 import { migrate } from '../apps/server/src/db/migrate.ts';
+import { booksOf } from '../apps/server/src/declared.ts';
 import { proveBooks } from '../apps/server/src/ledger/books.ts';
 import { startEmbeddedPostgres } from '../packages/process/src/embedded-postgres.ts';
 import { order, startProgram } from './answering-process.ts';
@@ -117,7 +119,7 @@ export async function measureDebits(
   }
   await Promise.all([ours.stop(), opponent.stop()]);
 
-  const books = await proveBooks(admin);
+  const books = await proveBooks(admin, booksOf(DECLARED));
   const [wrong] = await admin`
     select a.id from bench_opponent.accounts a left join bench_opponent.transfers t on t.account_id = a.id
     group by a.id having a.debits_posted <> coalesce(sum(t.amount_micros), 0) limit 1`;

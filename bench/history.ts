@@ -1,6 +1,9 @@
 /** (d) the paid call on a ledger that is full of past transfers, against the same on an empty one. */
+
+import { DECLARED } from '../apps/server/src/app.ts';
 import { connectDatabase } from '../apps/server/src/db/connection.ts';
 import { migrate } from '../apps/server/src/db/migrate.ts';
+import { booksOf } from '../apps/server/src/declared.ts';
 import { proveBooks } from '../apps/server/src/ledger/books.ts';
 import { startEmbeddedPostgres } from '../packages/process/src/embedded-postgres.ts';
 import { makeKeys, startFarebox } from './farebox.ts';
@@ -58,7 +61,7 @@ export async function measureHistory(
     );
   const measured = `${plan.pastTransfers.toLocaleString('en')} transfers, ${CONNECTIONS} connections`;
 
-  const books = await proveBooks(full.admin);
+  const books = await proveBooks(full.admin, booksOf(DECLARED));
   if (!books.balanced) {
     const findings = books.checks.flatMap(({ finding }) => finding ?? []).join('; ');
     throw new Error(`the books do not balance after (d): ${findings}`);

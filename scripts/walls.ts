@@ -44,6 +44,7 @@ export const SERVER: House = {
         'jobs/schedule.ts',
         'part.ts',
         'declared.ts',
+        'metrics.ts',
       ],
       because: 'A purchase ends in the ledger.',
     },
@@ -140,7 +141,7 @@ export const SERVER: House = {
     },
     {
       room: 'operations/',
-      knows: ['http/', 'paid-call/outcome.ts', 'upstreams/http.ts', 'part.ts', 'declared.ts'],
+      knows: ['http/', 'part.ts', 'declared.ts', 'metrics.ts'],
       because: 'What is watched is told by those who do it.',
     },
     {
@@ -171,6 +172,7 @@ export const SERVER: House = {
         'jobs/schedule.ts',
         'part.ts',
         'declared.ts',
+        'metrics.ts',
       ],
       because: 'How a call is sold knows services by their declaration, and rails by their interface alone.',
     },
@@ -197,7 +199,7 @@ export const SERVER: House = {
       knows: [
         'rails/evm/',
         'rails/on-chain/',
-        'paid-call/{rail,door,part}.ts',
+        'paid-call/{rail,door,part,metrics}.ts',
         'ledger/',
         'relayer/',
         'chain-rpc/',
@@ -219,7 +221,7 @@ export const SERVER: House = {
       knows: [
         'rails/evm/',
         'rails/on-chain/',
-        'paid-call/{rail,settlements,claim}.ts',
+        'paid-call/{rail,settlements,claim,metrics}.ts',
         'ledger/',
         'relayer/',
         'chain-rpc/',
@@ -261,6 +263,7 @@ export const SERVER: House = {
         'db/',
         'words/',
         'part.ts',
+        'declared.ts',
       ],
       because: 'Credit is sold by the paid call, and paid by x402 alone.',
     },
@@ -277,7 +280,7 @@ export const SERVER: House = {
     },
     {
       room: 'declared.ts',
-      knows: ['world.ts'],
+      knows: ['world.ts', 'ledger/rule.ts'],
       because: 'What a part says of itself before it is opened, whichever part it is.',
     },
     {
@@ -291,11 +294,15 @@ export const SERVER: House = {
         'db/{connection,start-patience}.ts',
         'http/{proxy-check,rate-limit}.ts',
         'jobs/schedule.ts',
-        'operations/metrics.ts',
         'paid-call/rail.ts',
         'services/define.ts',
       ],
       because: 'What a part is, and what every part gets: types alone.',
+    },
+    {
+      room: 'metrics.ts',
+      knows: [],
+      because: 'How a part shows figures, whichever part it is.',
     },
     { room: 'house.ts', knows: null, because: 'It makes a server of a list of parts.' },
     { room: 'app.ts', knows: null, because: 'It puts the parts together.' },

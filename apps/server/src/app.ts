@@ -6,6 +6,7 @@ import { CUSTODY, openCustody } from './custody/part.ts';
 import { openSources, SOURCES, upstreamsOf } from './data-lists/part.ts';
 import type { Transaction } from './db/connection.ts';
 import { DATABASE } from './db/declared.ts';
+import { booksOf } from './declared.ts';
 import type { Route } from './discovery/context.ts';
 import { openPages } from './discovery/pages.ts';
 import { openDiscovery } from './discovery/part.ts';
@@ -17,6 +18,7 @@ import { openLegacy } from './legacy/part.ts';
 import { MAIL, openMail } from './mail/part.ts';
 import { OPERATIONS, openOperations } from './operations/part.ts';
 import { OPERATOR, openOperator } from './operator/part.ts';
+import { createCallMetrics } from './paid-call/metrics.ts';
 import { openSales, openX402Door, PAID_CALL } from './paid-call/part.ts';
 import { createAnswerSeal } from './paid-call/sealed-answer.ts';
 import type { Part } from './part.ts';
@@ -27,12 +29,12 @@ import { openReceipts, openX402, X402, x402OfferOf } from './rails/x402/part.ts'
 import { openGas } from './relayer/part.ts';
 import { openSecretRegister, SECRETS } from './secrets/part.ts';
 import type { Service } from './services/define.ts';
-import { openTopup } from './topup/part.ts';
+import { openTopup, TOPUP } from './topup/part.ts';
 
 /** What is known of the parts before they are opened, such as what they are configured by. */
 export const DECLARED = [
   ...[DATABASE, SECRETS, KEYS, PAID_CALL, X402, MPP, CARDS, MAIL, CUSTODY, IDENTITY],
-  ...[OPERATOR, OPERATIONS, SOURCES],
+  ...[TOPUP, OPERATOR, OPERATIONS, SOURCES],
 ] as const;
 
 export type Config = ConfigOf<typeof DECLARED>;
@@ -55,7 +57,7 @@ export function createApp({ config, services, ...given }: AppParts) {
 
   const register = openSecretRegister(house, config.secrets, seal);
   const keyed = openKeys(house, config.keys, { ledger, secrets, servicesAvailable: services.length });
-  const { keys } = keyed;
+  const { keys, trials } = keyed;
   const mail = openMail(house, config.mail);
   const { mailer } = mail;
   const cardMoney = openCardMoney(house, config.cards, { ledger, keys, mailer, secrets });
@@ -63,15 +65,15 @@ export function createApp({ config, services, ...given }: AppParts) {
   const upstreams = upstreamsOf(config.sources);
   const { contactEmail, production } = config.house;
   const sources = openSources(house, { upstreams, contactEmail, acceptSandbox: !production });
-  const custody = openCustody(house, config.custody, { keys });
   const fuelled = openGas(house);
   const { gas } = fuelled;
-  const identity = openIdentity(house, config.identity, { gas, rpcUrl: upstreams.base.baseUrl });
+  const metrics = createCallMetrics();
+  const { settlement } = metrics;
 
   // The ways to pay. Who sends a payment beside its key means the payment: clients keep sending a key that ran dry.
-  const onChains = openX402(house, config.x402, { upstreams, secrets, gas });
+  const onChains = openX402(house, config.x402, { upstreams, secrets, gas, settlement });
   const { x402 } = onChains;
-  const byMpp = openMpp(house, config.mpp, { x402, gas, services });
+  const byMpp = openMpp(house, config.mpp, { x402, gas, services, settlement });
   const { mpp } = byMpp;
   const walletsPay = () => x402.offered().length > 0;
   const credits = creditsRail({
@@ -82,8 +84,8 @@ export function createApp({ config, services, ...given }: AppParts) {
 
   // What is sold, and at which doors.
   const sales = openSales(house, config.paidCall.settings, {
-    ...{ ledger, seal, services, upstreams: sources.upstreams, receiptsAt: RECEIPTS_AT },
-    capable: [custody, identity, sources],
+    ...{ ledger, seal, services, metrics, upstreams: sources.upstreams, receiptsAt: RECEIPTS_AT },
+    capable: () => parts,
     chainsOf: (rail) => (rail === 'x402' ? x402 : rail === 'mpp' ? mpp : null)?.rail.chains,
   });
   const atX402 = openX402Door(house, { services, rails, sales });
@@ -103,9 +105,9 @@ export function createApp({ config, services, ...given }: AppParts) {
     openAccount(house, { keys, ledger, debts, autoRecharges: cards?.recharges ?? null }),
     cardMoney,
     sources,
-    custody,
+    openCustody(house, config.custody, { keys }),
     fuelled,
-    identity,
+    openIdentity(house, config.identity, { gas, rpcUrl: upstreams.base.baseUrl }),
     onChains,
     byMpp,
     openDiscovery(
@@ -124,14 +126,12 @@ export function createApp({ config, services, ...given }: AppParts) {
     openReceipts(house, sales),
     openOperator(house, config.operator, {
       ...config.keys.settings,
-      ...{ ledger, keys, cards, creditServices: 'credits/topup/' },
+      ...{ ledger, keys, cards, books: booksOf(DECLARED), creditServices: 'credits/topup/' },
       ...{ upstreamHealth: sources.health, dataLists: sources.dataLists.states, gas: gas.standings },
       collectDebts: collect('credit by an operator to'),
       sendPage: (request, reply) => pages.send(request, reply, 'admin.html'),
     }),
   ];
-  house.watch(parts);
-  const { trials } = keyed;
   const { calls, reconciler, settlementFinisher } = sales;
   return {
     ...assemble(house, config.house, parts, routes),

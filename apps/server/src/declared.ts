@@ -4,6 +4,7 @@
  */
 import { inspect } from 'node:util';
 import { z } from 'zod';
+import type { Audited } from './ledger/rule.ts';
 import type { MoneyParts } from './world.ts';
 
 export interface Variable<Output = unknown> {
@@ -50,6 +51,8 @@ export interface Declared<V extends Variables = Variables> {
    * @param values undefined: wrong in itself, and reported
    */
   problems?(values: Partial<ValuesOf<V>>, about: Surroundings): string[];
+  /** What must hold of the money that it keeps: `npm run books` asks it of the database. */
+  books?: Audited;
   /** What of it money comes from, goes to or is moved by. Asked once nothing else is wrong. */
   money?(values: ValuesOf<V>, about: Surroundings): Partial<MoneyParts>;
 }
@@ -65,6 +68,11 @@ export function declare<const Name extends string, const V extends Variables>(
   declared: Omit<Declared<V>, 'name'> & { name: Name },
 ): Omit<Declared<V>, 'name'> & { name: Name } {
   return declared;
+}
+
+/** What must hold of the money that the parts keep. */
+export function booksOf(parts: readonly Pick<Declared, 'books'>[]): readonly Audited[] {
+  return parts.flatMap(({ books }) => books ?? []);
 }
 
 /** Values that nobody shows by accident: neither JSON, nor a log, nor an inspector, nor a text that they are put into. */

@@ -8,26 +8,11 @@ import { createAddressReader, proxyNotices } from './http/proxy-check.ts';
 import { createAddressLimit, createRateLimit } from './http/rate-limit.ts';
 import { createHttpServer } from './http/server.ts';
 import type { Job } from './jobs/schedule.ts';
-import { createMetrics, type Watched } from './operations/metrics.ts';
 import type { House, Part } from './part.ts';
 
 /** More names than a flood can push out while their minute runs. */
 const MAX_LIMITED_NAMES = 50_000;
 const RESUMED_EVERY_MS = 3_000;
-
-/** What a gauge shows of a part that is not there. */
-const NOTHING_WATCHED: Watched = {
-  running: () => 0,
-  waitingForDatabase: () => 0,
-  reservedMicros: async () => 0n,
-  owedMicros: async () => 0n,
-  undelivered: async () => 0,
-  databaseSilences: () => 0,
-  cardEventsWaiting: async () => 0,
-  upstreamHealth: () => [],
-  dataLists: async () => [],
-  gas: () => [],
-};
 
 export interface HouseParts {
   pools: Pools;
@@ -43,31 +28,15 @@ export interface HouseParts {
   nowMs(): number;
 }
 
-/** The house, with what its gauges will watch once the parts are there. */
-export function openHouse(given: HouseParts): House & { watch(parts: readonly Part[]): void } {
+export function openHouse(given: HouseParts): House {
   const { pools, baseUrl, version, sandbox, logger, nowMs } = given;
   const addresses = createAddressReader(given.proxyTrust, (message) => logger.warn(message));
   const bound = (perMinute: number) => ({ perMinute, maxNames: MAX_LIMITED_NAMES, nowMs });
-  const watched = { ...NOTHING_WATCHED };
   return {
     ...{ pools, baseUrl, version, sandbox, logger, addresses, nowMs },
-    metrics: createMetrics({
-      running: () => watched.running(),
-      waitingForDatabase: () => watched.waitingForDatabase(),
-      reservedMicros: () => watched.reservedMicros(),
-      owedMicros: () => watched.owedMicros(),
-      undelivered: () => watched.undelivered(),
-      databaseSilences: () => watched.databaseSilences(),
-      cardEventsWaiting: () => watched.cardEventsWaiting(),
-      upstreamHealth: () => watched.upstreamHealth(),
-      dataLists: () => watched.dataLists(),
-      gas: () => watched.gas(),
-      nowMs,
-    }),
     addressOf: (request: FastifyRequest) => addresses.addressOf(request.raw),
     limit: (perMinute) => createRateLimit(bound(perMinute)),
     limitByAddress: (perMinute = given.rateLimitPerAddress) => createAddressLimit(bound(perMinute)),
-    watch: (parts) => void Object.assign(watched, ...parts.map((part) => part.watched ?? {})),
   };
 }
 

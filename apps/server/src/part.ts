@@ -4,12 +4,12 @@
  * them, and what is not listed is off.
  */
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
+import type { Registry } from 'prom-client';
 import type { Pools } from './db/connection.ts';
 import type { StartPatience } from './db/start-patience.ts';
 import type { AddressReader } from './http/proxy-check.ts';
 import type { RateLimit } from './http/rate-limit.ts';
 import type { Job } from './jobs/schedule.ts';
-import type { Metrics, Watched } from './operations/metrics.ts';
 import type { PayerProof } from './paid-call/rail.ts';
 import type { Capabilities, Capability } from './services/define.ts';
 
@@ -21,7 +21,6 @@ export interface House {
   /** Whether the money is that of a sandbox. It is told to whoever is about to pay, and decides nothing else. */
   sandbox: boolean;
   logger: FastifyBaseLogger;
-  metrics: Metrics;
   addresses: AddressReader;
   /** Whose request it is. */
   addressOf(request: FastifyRequest): string;
@@ -42,8 +41,8 @@ export interface Part {
   resume?(): Promise<unknown>;
   /** What services may ask of the house because of this part. */
   capability?: PartCapability;
-  /** What an operator's gauges show of it. */
-  watched?: Partial<Watched>;
+  /** What it counts, and shows an operator at `/metrics`. */
+  metrics?: Registry;
   /** Null while it is ready for calls; else why it is not. */
   notReady?(): Promise<string | null>;
   /** No new calls come from here on. */

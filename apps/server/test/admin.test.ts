@@ -8,12 +8,12 @@ import { deriveAddress } from '../src/http/caller-address.ts';
 import { createAddressLimit } from '../src/http/rate-limit.ts';
 import { createHttpServer } from '../src/http/server.ts';
 import { createKeys } from '../src/keys/keys.ts';
-import { proveBooks } from '../src/ledger/books.ts';
 import { createLedger } from '../src/ledger/ledger.ts';
 import { microsToUsd } from '../src/ledger/money.ts';
 import type { CardRefunds } from '../src/operator/acts.ts';
 import { createOperators } from '../src/operator/credentials.ts';
 import { openOperatorDoor } from '../src/operator/operator.ts';
+import { proveBooks } from './books.fixture.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from './server.fixture.ts';
 
@@ -704,6 +704,7 @@ describe('a card payment', () => {
     const door = openOperatorDoor([{ name: 'desk', token: TOKEN }], {
       sql: database.sql,
       patient: database.patient,
+      books: [],
       ledger: createLedger(database, () => nowMs),
       keys: createKeys(database.sql, () => nowMs),
       collectDebts: async () => {},

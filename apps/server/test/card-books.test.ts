@@ -1,9 +1,9 @@
 /** Each rule of the books for card money holds of what the house does, and finds what breaks it. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { proveBooks } from '../src/ledger/books.ts';
-import { CARD_RULES } from '../src/ledger/card-rules.ts';
+import { CARD_BOOKS } from '../src/cards/books-rules.ts';
 import { createLedger } from '../src/ledger/ledger.ts';
+import { proveBooks } from './books.fixture.ts';
 import { type CardWorld, startCardWorld } from './cards.fixture.ts';
 import { until } from './fire/until.fixture.ts';
 import { jsonOf } from './server.fixture.ts';
@@ -51,7 +51,7 @@ async function buy(refundCents: number, spendMicros: bigint): Promise<string> {
 
 /** What the rule of that name finds after the statement, which is taken back. */
 async function findingAfter(name: string, breaking: string): Promise<string | null> {
-  const rule = CARD_RULES.find((one) => one.name === name);
+  const rule = CARD_BOOKS.rules.find((one) => one.name === name);
   assert(rule !== undefined, name);
   let finding: string | null = null;
   const undo = new Error('taken back');
@@ -80,7 +80,7 @@ test('each rule holds, and finds what breaks it', async () => {
     ...{ owedMicros: 18_000_000n, promotionsMicros: 20_000_000n },
   });
 
-  const [payments, clearing, debts, debtFreezes, keyFreezes, keys] = CARD_RULES.map(({ name }) => name);
+  const [payments, clearing, debts, debtFreezes, keyFreezes, keys] = CARD_BOOKS.rules.map(({ name }) => name);
   const transferOf = (order: string, code: string) => `note = 'order ${order}' and code = '${code}'`;
   const copy = (order: string, code: string, change: string) => `
     insert into ledger_transfers (account_id, id, phase, debit_account, credit_account, amount_micros, code, note,
@@ -143,7 +143,7 @@ test('each rule holds, and finds what breaks it', async () => {
       `delete from api_keys where id = (select key_id from card_orders where id = '${whole}')`,
     ],
   ];
-  assert.equal(breaking.length, CARD_RULES.length);
+  assert.equal(breaking.length, CARD_BOOKS.rules.length);
   for (const [rule = '', ...ways] of breaking) {
     for (const way of ways) assert.notEqual(await findingAfter(rule, way), null, `${rule}: ${way}`);
   }

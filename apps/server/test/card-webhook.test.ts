@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { proveBooks } from '../src/ledger/books.ts';
+import { proveBooks } from './books.fixture.ts';
 import { type CardWorld, startCardWorld, WEBHOOK_SECRET } from './cards.fixture.ts';
 import { until } from './fire/until.fixture.ts';
 import { jsonOf, type TestServer } from './server.fixture.ts';

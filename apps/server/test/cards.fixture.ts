@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { type CardProvider, startCardProvider } from '../../../packages/sandbox/src/cards/card-provider.ts';
-import { proveBooks } from '../src/ledger/books.ts';
+import { proveBooks } from './books.fixture.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { jsonOf, startTestServer, startUpstreams, type TestServer } from './server.fixture.ts';
 

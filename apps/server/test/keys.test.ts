@@ -1,7 +1,7 @@
 /** Getting a key, spending within its caps, replacing and ending it: over HTTP. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
-import { proveBooks } from '../src/ledger/books.ts';
+import { proveBooks } from './books.fixture.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { until } from './fire/until.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from './server.fixture.ts';

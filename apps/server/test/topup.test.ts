@@ -14,14 +14,14 @@ import { ExactSvmScheme } from '@x402/svm';
 import { type Hex, parseAbi } from 'viem';
 import type { PrivateKeyAccount } from 'viem/accounts';
 import { USDC_MINT } from '../../../packages/sandbox/src/solana/programs.ts';
-import { proveBooks } from '../src/ledger/books.ts';
-import { TOPUP_RULES } from '../src/ledger/topup-rules.ts';
 import { createCallStore } from '../src/paid-call/calls.ts';
 import { createSettlementFinisher } from '../src/paid-call/finish-settlements.ts';
 import { PaymentRefused } from '../src/paid-call/rail.ts';
 import { createSettlementStore } from '../src/paid-call/settlements.ts';
 import { tokenAccountOf } from '../src/rails/x402/solana-programs.ts';
 import { loadServices } from '../src/services/registry.ts';
+import { TOPUP_BOOKS } from '../src/topup/books-rules.ts';
+import { proveBooks } from './books.fixture.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { type Blow, type MortalReplica, startMortalReplica } from './fire/mortal-replica.fixture.ts';
 import { until } from './fire/until.fixture.ts';
@@ -774,7 +774,7 @@ test('at the end the books balance, what came in is what was credited, and no lo
     checks.filter(({ ok }) => !ok),
     [],
   );
-  for (const { name, sql, say } of TOPUP_RULES) {
+  for (const { name, sql, say } of TOPUP_BOOKS.rules) {
     const [row] = await database.sql.unsafe(sql.replace("interval '10 minutes'", "interval '-10 years'"));
     assert.equal(row === undefined ? null : say(row), null, name);
   }
@@ -803,7 +803,7 @@ test('each rule of the books finds what breaks it', async () => {
     [2, `update settlements set state = 1 where state = 4`],
   ];
   for (const [index, statement] of breakage) {
-    const rule = TOPUP_RULES[index];
+    const rule = TOPUP_BOOKS.rules[index];
     assert.ok(rule);
     await database.sql
       .begin(async (transaction) => {

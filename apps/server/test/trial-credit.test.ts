@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
-import { proveBooks } from '../src/ledger/books.ts';
 import type { TransferCode } from '../src/ledger/ledger.ts';
 import { transferIdFor } from '../src/ledger/transfer-id.ts';
+import { proveBooks } from './books.fixture.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { lockAccounts } from './fire/account-lock.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from './server.fixture.ts';

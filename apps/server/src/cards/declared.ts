@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { declare, list, url, whole } from '../declared.ts';
+import { CARD_BOOKS } from './books-rules.ts';
 
 export const CARDS = declare({
   name: 'cards',
+  books: CARD_BOOKS,
   variables: {
     url: {
       name: 'CARD_PROVIDER_URL',

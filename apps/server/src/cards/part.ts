@@ -8,6 +8,7 @@ import { type Cards, openCards } from './cards.ts';
 import { closedCardRoutes } from './closed.ts';
 import { createDebts, type Debts } from './debts.ts';
 import { CARDS } from './declared.ts';
+import { createCardMetrics } from './metrics.ts';
 import { PURCHASE_REQUESTS_PER_MINUTE } from './purchase-routes.ts';
 import { CHECKOUTS_PER_MINUTE } from './routes.ts';
 
@@ -24,7 +25,7 @@ export function openCardMoney(
   { settings, secrets: ours }: Configured<typeof CARDS.variables>,
   needs: { ledger: Ledger; keys: Keys; mailer: Mailer; secrets: Secrets },
 ): Part & { cards: Cards | null; debts: Debts } {
-  const { logger, metrics, nowMs, baseUrl, addressOf } = house;
+  const { logger, nowMs, baseUrl, addressOf } = house;
   const { sql } = house.pools;
   const { secretKey, webhookSecrets } = ours.reveal();
   const debts = createDebts(sql, { ledger: needs.ledger, keys: needs.keys, nowMs });
@@ -39,7 +40,7 @@ export function openCardMoney(
           purchaseLimit: house.limitByAddress(PURCHASE_REQUESTS_PER_MINUTE),
           accountLimit: house.limitByAddress(),
           report(what, { id, kind, amountMicros }) {
-            metrics.cardOrder(kind, what);
+            metrics.order(kind, what);
             const line = { what, orderId: id, kind, amountMicros: String(amountMicros) };
             if (what === 'mismatch') logger.error(line, 'a payment by card is not what its order says');
             else logger.info(line, 'card order');
@@ -52,6 +53,10 @@ export function openCardMoney(
           },
           onError: (what, error) => logger.error({ what, err: error }, 'card money'),
         });
+  const metrics = createCardMetrics({
+    owedMicros: debts.total,
+    eventsWaiting: async () => (await cards?.inbox.waiting()) ?? 0,
+  });
   return {
     name: 'cards',
     cards,
@@ -61,10 +66,7 @@ export function openCardMoney(
       ...(cards?.jobs ?? []),
       { name: 'collect-debts', intervalMs: 60_000, run: async () => void (await debts.sweep(DEBTS_AT_ONCE)) },
     ],
-    watched: {
-      owedMicros: debts.total,
-      cardEventsWaiting: async () => (await cards?.inbox.waiting()) ?? 0,
-    },
+    metrics: metrics.registry,
     close: async () => cards?.close(),
   };
 }

@@ -6,6 +6,7 @@ import { StartError } from '../../../../packages/process/src/start-error.ts';
 import { DECLARED } from '../app.ts';
 import { databaseOf, readConfig } from '../config.ts';
 import { openDatabase } from '../db/open.ts';
+import { booksOf } from '../declared.ts';
 import type { Books } from '../ledger/books.ts';
 import { microsToUsd } from '../ledger/money.ts';
 import { type BooksVerdicts, createBooksVerdicts } from '../operator/books-verdict.ts';
@@ -28,7 +29,7 @@ await runCommand('npm run books [-- --json]', async () => {
   const rpcUrls = nodesOf(upstreamsOf(config.sources));
   const database = await openDatabase(databaseOf(config), { exclusive: false });
   try {
-    const books = await proveInTurn(createBooksVerdicts(database, Date.now));
+    const books = await proveInTurn(createBooksVerdicts({ ...database, books: booksOf(DECLARED) }, Date.now));
     const gas = createGasTanks({ sql: database.sql, nowMs: Date.now, report: () => {} });
     const x402 = createX402Rail(
       { ...ofX402.settings, ...ofX402.secrets.reveal(), rpcUrls },

@@ -8,12 +8,13 @@ import {
   type UpstreamName,
 } from '../upstreams/index.ts';
 import { createDataLists, type DataLists } from './data-lists.ts';
+import { createSourceMetrics } from './metrics.ts';
 
 export { SOURCES, upstreamsOf };
 
 /** The outside's data: sources that are asked with a call, and lists that are fetched by a job. */
 export function openSources(
-  { pools, version, logger, metrics, nowMs }: House,
+  { pools, version, logger, nowMs }: House,
   settings: {
     upstreams: Readonly<Record<UpstreamName, UpstreamConfig>>;
     contactEmail: string | null;
@@ -26,7 +27,7 @@ export function openSources(
     userAgent: `farebox/${version}${contactEmail === null ? '' : ` (${contactEmail})`}`,
     acceptSandbox: settings.acceptSandbox,
     nowMs,
-    onRequest: (name, outcome, durationMs) => metrics.upstreamRequest(name, outcome, durationMs),
+    onRequest: (...request) => metrics.upstreamRequest(...request),
   });
   const dataLists = createDataLists(pools.sql, {
     upstreams: upstreams.apis,
@@ -39,6 +40,7 @@ export function openSources(
   });
   const { lists } = dataLists;
   const health = () => UPSTREAM_NAMES.map(upstreams.health);
+  const metrics = createSourceMetrics({ health, lists: dataLists.states, nowMs });
   return {
     name: 'sources',
     upstreams,
@@ -52,7 +54,7 @@ export function openSources(
         run: async (stopping) => void (await dataLists.fetchDue(stopping)),
       },
     ],
-    watched: { upstreamHealth: health, dataLists: dataLists.states },
+    metrics: metrics.registry,
     close: upstreams.close,
   };
 }

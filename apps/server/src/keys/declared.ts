@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { declare, flag } from '../declared.ts';
 import { usdToMicros } from '../ledger/money.ts';
+import { KEY_BOOKS } from './books-rules.ts';
 
 export const KEYS = declare({
   name: 'keys',
+  books: KEY_BOOKS,
   variables: {
     trialAllowInternal: {
       name: 'TRIAL_ALLOW_INTERNAL',

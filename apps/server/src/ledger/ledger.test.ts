@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
+import { proveBooks } from '../../test/books.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../../test/database.fixture.ts';
 import { HOUSE_ACCOUNTS } from './accounts.ts';
-import { proveBooks } from './books.ts';
 import { createLedger, type Ledger, type Transfer } from './ledger.ts';
 import { newTransferId } from './transfer-id.ts';
 

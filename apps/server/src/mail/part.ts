@@ -3,6 +3,7 @@ import { untilNoneIsDue } from '../jobs/schedule.ts';
 import type { House, Part } from '../part.ts';
 import { MAIL } from './declared.ts';
 import { createMailer, MAILS_AT_ONCE, MAILS_FORGOTTEN_AT_ONCE, type Mailer } from './mailer.ts';
+import { createMailMetrics } from './metrics.ts';
 
 export { MAIL };
 
@@ -10,10 +11,11 @@ const TIMEOUT_MS = 20_000;
 
 /** Mail to owners. Without a mail server what is written stays unsent, and no part writes any. */
 export function openMail(
-  { pools, logger, metrics, nowMs }: House,
+  { pools, logger, nowMs }: House,
   { settings, secrets }: Configured<typeof MAIL.variables>,
 ): Part & { mailer: Mailer } {
   const { from } = settings;
+  const metrics = createMailMetrics();
   const { smtpUrl } = secrets.reveal();
   const mailer = createMailer(pools.sql, {
     smtp: smtpUrl === null || from === null ? null : { smtpUrl, from, timeoutMs: TIMEOUT_MS },
@@ -29,6 +31,7 @@ export function openMail(
   return {
     name: 'mail',
     mailer,
+    metrics: metrics.registry,
     jobs: [
       {
         name: 'send-mails',

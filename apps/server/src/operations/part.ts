@@ -1,6 +1,9 @@
+import { Registry } from 'prom-client';
 import type { Configured } from '../declared.ts';
+import { askedGauge } from '../metrics.ts';
 import type { House, Part } from '../part.ts';
 import { OPERATIONS } from './declared.ts';
+import { joinMetrics } from './metrics.ts';
 import { createProbe } from './probe.ts';
 import { operationsRoutes } from './routes.ts';
 
@@ -15,8 +18,16 @@ export function openOperations(
   { secrets }: Configured<typeof OPERATIONS.variables>,
   { parts, publicUrl }: { parts(): readonly Part[]; publicUrl: string | null },
 ): Part {
-  const { pools, metrics, version, logger, addresses } = house;
+  const { pools, version, logger, addresses } = house;
   const { metricsToken } = secrets.reveal();
+  const registry = new Registry();
+  askedGauge(
+    registry,
+    'farebox_database_silences',
+    'How often the database did not answer within its deadline since the start',
+    () => pools.silence.episodes,
+  );
+  const metrics = joinMetrics(() => parts().flatMap((part) => part.metrics ?? []));
   let draining = false;
   const databaseAnswers = createProbe(() => pools.sql`select 1`, READY_WITHIN_MS);
   pools.silence.onChange((silent) => {
@@ -41,7 +52,7 @@ export function openOperations(
         isPublic: publicUrl !== null && !isOwnMachine(publicUrl),
         explainAddress: (request) => addresses.explain(request.raw),
       }),
-    watched: { databaseSilences: () => pools.silence.episodes },
+    metrics: registry,
     drain() {
       draining = true;
     },

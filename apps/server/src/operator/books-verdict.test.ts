@@ -3,9 +3,12 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from '../../test/database.fixture.ts';
 import { until } from '../../test/fire/until.fixture.ts';
+import { DECLARED } from '../app.ts';
 import { connectDatabase, type Database } from '../db/connection.ts';
+import { booksOf } from '../declared.ts';
 import { type BooksVerdicts, createBooksVerdicts } from './books-verdict.ts';
 
+const books = booksOf(DECLARED);
 let database: TestDatabase;
 let second: Database;
 let one: BooksVerdicts;
@@ -13,8 +16,8 @@ let other: BooksVerdicts;
 before(async () => {
   database = await openTestDatabase();
   second = connectDatabase(database.url, 4);
-  one = createBooksVerdicts(database, Date.now);
-  other = createBooksVerdicts({ sql: second, patient: second }, Date.now);
+  one = createBooksVerdicts({ ...database, books }, Date.now);
+  other = createBooksVerdicts({ sql: second, patient: second, books }, Date.now);
 });
 beforeEach(() => database.sql`delete from books_verdicts`);
 after(async () => {

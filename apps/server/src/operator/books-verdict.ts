@@ -1,6 +1,7 @@
 /** Whether the books balance, as it was found last: proving reads all there is, so its end is kept for who asks. */
 import type { Pools } from '../db/connection.ts';
 import { type Books, ProofUnwanted, proveBooks } from '../ledger/books.ts';
+import type { Audited } from '../ledger/rule.ts';
 
 export const BOOKS_PROVED_EVERY_MS = 15 * 60_000;
 /** A proof that was cut off keeps others from proving for so long, by the database's clock. */
@@ -27,8 +28,9 @@ export interface BooksVerdicts {
   provingSince(): Promise<Date | null>;
 }
 
+/** @param given.books what must hold of the money that each part keeps */
 export function createBooksVerdicts(
-  { sql, patient }: Pick<Pools, 'sql' | 'patient'>,
+  { sql, patient, books: parts }: Pick<Pools, 'sql' | 'patient'> & { books: readonly Audited[] },
   nowMs: () => number,
 ): BooksVerdicts {
   const at = (afterMs = 0) => new Date(nowMs() + afterMs).toISOString();
@@ -84,7 +86,7 @@ export function createBooksVerdicts(
     // One that fails is made up for by the next; if none succeeds, the lease is over and nothing is written down.
     const renewing = setInterval(() => void renew().catch(() => {}), RENEW_EVERY_MS);
     try {
-      const books = await proveBooks(patient, { name: `${SESSION} ${number}`, wanted: () => ours });
+      const books = await proveBooks(patient, parts, { name: `${SESSION} ${number}`, wanted: () => ours });
       if (!(await publish(number, startedAt, books))) return null;
       await sql`delete from books_verdicts where ended_at < ${at(-VERDICTS_KEPT_MS)}`;
       return { startedAt, endedAt: new Date(nowMs()), books };

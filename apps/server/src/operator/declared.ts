@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { declare, isTooRegular, list } from '../declared.ts';
+import { OPERATOR_BOOKS } from './books-rules.ts';
 
 export const OPERATOR = declare({
   name: 'operator',
+  books: OPERATOR_BOOKS,
   variables: {
     tokens: {
       name: 'ADMIN_TOKENS',

@@ -5,6 +5,7 @@ import type { Derivation } from '../http/caller-address.ts';
 import type { RateLimit } from '../http/rate-limit.ts';
 import type { Keys } from '../keys/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import type { Audited } from '../ledger/rule.ts';
 import type { GasStanding } from '../relayer/gas-tanks.ts';
 import type { UpstreamHealth } from '../upstreams/http.ts';
 import { createAccountRecords } from './accounts.ts';
@@ -17,6 +18,8 @@ export interface OperatorParts {
   sql: Database;
   /** For proofs of the books. */
   patient: Database;
+  /** What must hold of the money that each part keeps. */
+  books: readonly Audited[];
   ledger: Ledger;
   keys: Keys;
   /** Pays what an account owes from credit that has just come, in the same commit. */

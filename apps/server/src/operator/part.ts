@@ -13,6 +13,7 @@ export function openOperator(
   { secrets }: Configured<typeof OPERATOR.variables>,
   needs: Pick<
     OperatorParts,
+    | 'books'
     | 'ledger'
     | 'keys'
     | 'cards'

@@ -1,9 +1,11 @@
 import { declare, whole } from '../declared.ts';
+import { CALL_BOOKS } from './books-rules.ts';
 
 const HOUR_MS = 3_600_000;
 
 export const PAID_CALL = declare({
   name: 'paidCall',
+  books: CALL_BOOKS,
   variables: {
     rateLimitPerKey: {
       name: 'RATE_LIMIT_PER_KEY',

@@ -1,9 +1,9 @@
 /** Calls that were begun and not ended: they are found wherever they are, and whatever is in the way. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
+import { proveBooks } from '../../test/books.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../../test/database.fixture.ts';
 import { refundsOf } from '../../test/fire/money.fixture.ts';
-import { proveBooks } from '../ledger/books.ts';
 import { createLedger, type Ledger } from '../ledger/ledger.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
 import type { CallToBegin } from './call-steps.ts';

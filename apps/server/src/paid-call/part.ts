@@ -1,7 +1,7 @@
 import { createReplica } from '../db/replicas.ts';
 import { type Job, untilNoneIsDue } from '../jobs/schedule.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { House, Part } from '../part.ts';
+import type { House, Part, PartCapability } from '../part.ts';
 import type { Capabilities, CatalogLine, Service } from '../services/define.ts';
 import { type Availability, availabilityOf } from '../services/registry.ts';
 import type { ConnectedUpstreams } from '../upstreams/index.ts';
@@ -10,6 +10,7 @@ import { makeChallenge } from './challenge.ts';
 import { PAID_CALL } from './declared.ts';
 import { doorOf, x402Door } from './door.ts';
 import { createSettlementFinisher, type SettlementFinisher } from './finish-settlements.ts';
+import { type CallMetrics, watchCalls } from './metrics.ts';
 import { PaidCall, type PaidCallParts } from './paid-call.ts';
 import type { Chains, Rail } from './rail.ts';
 import { createReconciler, type Reconciler } from './reconcile-calls.ts';
@@ -49,14 +50,15 @@ interface SalesSettings {
 }
 
 interface SalesNeeds {
+  metrics: CallMetrics;
   ledger: Ledger;
   seal: AnswerSeal;
   services: readonly Service[];
   upstreams: ConnectedUpstreams;
   /** The path below which receipts of payments on a chain stand. */
   receiptsAt: string;
-  /** Parts with something that services may ask of the house. */
-  capable: readonly Part[];
+  /** All parts: some have something that services may ask of the house. Asked once all are open. */
+  capable(): readonly Part[];
   /** The chains of a rail by its name, where it has any here. */
   chainsOf(rail: string): Chains | undefined;
 }
@@ -68,6 +70,12 @@ export function openSales(house: House, settings: SalesSettings, needs: SalesNee
   const shared = shareWithDoors(house, settings, needs, records);
   const { availability, catalog } = shared;
   const doors: PaidCall[] = [];
+  watchCalls(needs.metrics, {
+    running: () => doors.reduce((sum, { running }) => sum + running, 0),
+    waitingForDatabase: () => calls.depth,
+    reservedMicros: calls.reservedMicros,
+    undelivered: async () => reconciler.unnoted().length + (await undelivered.waiting()),
+  });
   return {
     name: 'paid-call',
     ...{ calls, settlements, reconciler, settlementFinisher, shared, availability, catalog },
@@ -79,12 +87,7 @@ export function openSales(house: House, settings: SalesSettings, needs: SalesNee
     // First of all: while another part waits for a lock, what a lost process holds is given free.
     prepare: (patience) => patience.take(replica.start),
     jobs: jobsOf(records, settings.reconcileIntervalMs),
-    watched: {
-      running: () => doors.reduce((sum, { running }) => sum + running, 0),
-      waitingForDatabase: () => calls.depth,
-      reservedMicros: calls.reservedMicros,
-      undelivered: async () => reconciler.unnoted().length + (await undelivered.waiting()),
-    },
+    metrics: needs.metrics.registry,
     close: () => endCalls(house, records),
   };
 }
@@ -92,8 +95,8 @@ export function openSales(house: House, settings: SalesSettings, needs: SalesNee
 type Records = ReturnType<typeof openRecords>;
 
 /** Where calls and settlements are written down, and who ends those that nobody waits for. */
-function openRecords(house: House, settings: SalesSettings, { ledger, chainsOf }: SalesNeeds) {
-  const { pools, logger, metrics, nowMs } = house;
+function openRecords(house: House, settings: SalesSettings, { ledger, metrics, chainsOf }: SalesNeeds) {
+  const { pools, logger, nowMs } = house;
   const { sql } = pools;
   const { answerTtlMs, refundAfterMs } = settings;
   const replica = createReplica({
@@ -135,16 +138,19 @@ function shareWithDoors(
   needs: SalesNeeds,
   { calls, settlements, reconciler }: Records,
 ): SharedByDoors {
-  const { baseUrl, version, logger, metrics, nowMs } = house;
-  const { upstreams } = needs;
+  const { baseUrl, version, logger, nowMs } = house;
+  const { upstreams, metrics } = needs;
   const { refundAfterMs } = settings;
-  const capabilities = needs.capable.flatMap(({ capability }) =>
-    capability === undefined ? [] : [capability],
-  );
-  const configured = capabilities.filter((each) => each.configured).map(({ name }) => name);
+  let known: readonly PartCapability[] | null = null;
+  const capabilities = () => {
+    known ??= needs.capable().flatMap(({ capability }) => capability ?? []);
+    return known;
+  };
+  const configured = () => capabilities().flatMap((each) => (each.configured ? [each.name] : []));
   const unable = () =>
-    Object.fromEntries(capabilities.map((each) => [each.name, each.unable?.() ?? undefined]));
-  const availability = (service: Service) => availabilityOf(service, upstreams.health, configured, unable());
+    Object.fromEntries(capabilities().map((each) => [each.name, each.unable?.() ?? undefined]));
+  const availability = (service: Service) =>
+    availabilityOf(service, upstreams.health, configured(), unable());
   const catalog = (): CatalogLine[] =>
     needs.services.map((service) => ({
       path: service.path,
@@ -161,7 +167,7 @@ function shareWithDoors(
     seal: needs.seal,
     receiptsUrl: `${baseUrl}${needs.receiptsAt}`,
     capabilitiesFor: (proof) =>
-      Object.fromEntries(capabilities.map(({ name, forPayer }) => [name, forPayer(proof)])) as {
+      Object.fromEntries(capabilities().map(({ name, forPayer }) => [name, forPayer(proof)])) as {
         [Name in keyof Capabilities]: Capabilities[Name] | undefined;
       },
     upstreams: upstreams.apis,

@@ -1,5 +1,6 @@
 import type { House, Part } from '../part.ts';
 import { createGasTanks, type GasTanks } from './gas-tanks.ts';
+import { createGasMetrics } from './metrics.ts';
 
 const LOOKED_AT_EVERY_MS = 30_000;
 
@@ -22,6 +23,6 @@ export function openGas({ pools, logger, nowMs }: House): Part & { gas: GasTanks
     gas,
     prepare: gas.look,
     jobs: [{ name: 'look-at-gas', intervalMs: LOOKED_AT_EVERY_MS, run: gas.look }],
-    watched: { gas: gas.standings },
+    metrics: createGasMetrics(gas.standings),
   };
 }

@@ -5,11 +5,15 @@ import type { Sales } from '../paid-call/part.ts';
 import type { House, Part } from '../part.ts';
 import type { X402Rail } from '../rails/x402/rail.ts';
 import type { Availability } from '../services/registry.ts';
+import { TOPUP } from './declared.ts';
 import { topupDoor } from './door.ts';
+import { createTopupMetrics } from './metrics.ts';
 import { topupRail } from './rail.ts';
 import { topupRoutes } from './routes.ts';
 import { topupServices } from './services.ts';
 import { createTopups } from './topups.ts';
+
+export { TOPUP };
 
 const FOR_SALE: Availability = { available: true, reason: null, message: null, retryAfterMs: 0 };
 const NO_CHAIN: Availability = {
@@ -33,7 +37,8 @@ export function openTopup(
     credited(transaction: Transaction, accountId: bigint): Promise<void>;
   },
 ): Part {
-  const { baseUrl, logger, metrics, addressOf, nowMs } = house;
+  const { baseUrl, logger, addressOf, nowMs } = house;
+  const metrics = createTopupMetrics();
   const { x402, ledger, keys, credited } = needs;
   const topups = createTopups(house.pools.sql, {
     ...{ ledger, keys, credited, nowMs },
@@ -54,6 +59,7 @@ export function openTopup(
   });
   return {
     name: 'topup',
+    metrics: metrics.registry,
     routes(http) {
       const addressLimit = house.limitByAddress();
       topupRoutes(http, { sold, paidCall, keys, addressLimit, addressOf, nowMs });

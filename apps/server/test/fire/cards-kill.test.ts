@@ -10,7 +10,7 @@ import {
   type CardProvider,
   startCardProvider,
 } from '../../../../packages/sandbox/src/cards/card-provider.ts';
-import { proveBooks } from '../../src/ledger/books.ts';
+import { proveBooks } from '../books.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { jsonOf } from '../server.fixture.ts';
 import { type ServerProcess, startServerProcess } from './server-process.fixture.ts';

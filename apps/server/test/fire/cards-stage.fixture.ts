@@ -13,8 +13,8 @@ import {
   startCardProvider,
 } from '../../../../packages/sandbox/src/cards/card-provider.ts';
 import { connectPools, type Pools } from '../../src/db/connection.ts';
-import { proveBooks } from '../../src/ledger/books.ts';
 import type { Service } from '../../src/services/define.ts';
+import { proveBooks } from '../books.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { startTestServer, type TestServer } from '../server.fixture.ts';
 

@@ -1,7 +1,7 @@
 /** What the database says about money, read past the product's own code where a test must not believe it. */
 import assert from 'node:assert/strict';
 import type { Database } from '../../src/db/connection.ts';
-import { proveBooks } from '../../src/ledger/books.ts';
+import { proveBooks } from '../books.fixture.ts';
 
 export interface CallRow {
   id: string;

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
-import { proveBooks } from '../../src/ledger/books.ts';
+import { proveBooks } from '../books.fixture.ts';
 import { openTestDatabase } from '../database.fixture.ts';
 import { altered, METHODS, type MppWorld, opened, receiptOf, startMppWorld } from '../mpp.fixture.ts';
 import { assertProper, fails, minutesLater, PRICE, setStage, WORDS } from './mpp-stage.fixture.ts';

@@ -10,11 +10,11 @@ import { z } from 'zod';
 import { SEED } from '../../../../packages/sandbox/src/accounts.fixture.ts';
 import { startSolana } from '../../../../packages/sandbox/src/solana/solana.ts';
 import { connectPools, endPools, type Pools } from '../../src/db/connection.ts';
-import { proveBooks } from '../../src/ledger/books.ts';
 import { readSolanaKey } from '../../src/rails/x402/solana-key.ts';
 import { defineService, type Service } from '../../src/services/define.ts';
 import { answer } from '../../src/words/answer.ts';
 import { ServiceFailure } from '../../src/words/failure.ts';
+import { proveBooks } from '../books.fixture.ts';
 import { openTestDatabase } from '../database.fixture.ts';
 import { startTestServer, type TestServer } from '../server.fixture.ts';
 import {

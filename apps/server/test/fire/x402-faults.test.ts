@@ -22,8 +22,8 @@ import {
 } from 'viem';
 import type { PrivateKeyAccount } from 'viem/accounts';
 import { cancelData } from '../../../../packages/sandbox/src/chain/eip3009.fixture.ts';
-import { proveBooks } from '../../src/ledger/books.ts';
 import { ServiceFailure } from '../../src/words/failure.ts';
+import { proveBooks } from '../books.fixture.ts';
 import { startTestChain, type TestChain } from '../chain.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { jsonOf } from '../server.fixture.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { after, before, test } from 'node:test';
-import { proveBooks } from '../../src/ledger/books.ts';
+import { proveBooks } from '../books.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { type PaymentWorld, paymentHeader, signPayment, startPaymentWorld } from '../x402.fixture.ts';
 import { type ServerProcess, startServerProcess } from './server-process.fixture.ts';

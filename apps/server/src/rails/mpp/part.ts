@@ -1,4 +1,5 @@
 import type { Configured } from '../../declared.ts';
+import type { CallMetrics } from '../../paid-call/metrics.ts';
 import { type Sales, servicesDoor } from '../../paid-call/part.ts';
 import type { Rail } from '../../paid-call/rail.ts';
 import type { House, Part } from '../../part.ts';
@@ -17,16 +18,13 @@ const CHAIN_ID = 8453;
 
 /** Paying by the Machine Payments Protocol; `mpp` is null where it is off. */
 export function openMpp(
-  { pools, baseUrl, sandbox, metrics, nowMs }: House,
+  { pools, baseUrl, sandbox, nowMs }: House,
   { settings, secrets }: Configured<typeof MPP.variables>,
-  {
-    x402,
-    gas,
-    services,
-  }: {
+  needs: {
     x402: { authorizations(chainId: number): AuthorizationSettler | null };
     gas: GasTanks;
     services: readonly Service[];
+    settlement: CallMetrics['settlement'];
   },
 ): Part & {
   mpp: MppRail | null;
@@ -35,11 +33,12 @@ export function openMpp(
   /** What other doors say to its credentials. */
   elsewhere: readonly Rail[];
 } {
+  const { x402, gas, services, settlement } = needs;
   const mpp = openMppRail({ ...settings, ...secrets.reveal() }, new URL(baseUrl).hostname, {
     sql: pools.sql,
     evm: x402.authorizations(CHAIN_ID),
     ...{ gas, sandbox, nowMs },
-    report: (network, step, outcome) => metrics.settlement(network, step, outcome),
+    report: settlement,
   });
   const sold = services.filter((service) => service.mpp);
   const soldByMpp = (path: string) => sold.some((service) => service.path === path);

@@ -1,4 +1,5 @@
 import type { Configured } from '../../declared.ts';
+import type { CallMetrics } from '../../paid-call/metrics.ts';
 import type { SettlementStore } from '../../paid-call/settlements.ts';
 import type { House, Part } from '../../part.ts';
 import type { GasTanks } from '../../relayer/gas-tanks.ts';
@@ -14,16 +15,21 @@ const FACILITATORS_ASKED_EVERY_MS = 30_000;
 
 /** Paying from a wallet by x402. */
 export function openX402(
-  { pools, baseUrl, sandbox, metrics, nowMs }: House,
+  { pools, baseUrl, sandbox, nowMs }: House,
   { settings, secrets }: Configured<typeof X402.variables>,
-  needs: { upstreams: Parameters<typeof nodesOf>[0]; secrets: Secrets; gas: GasTanks },
+  needs: {
+    upstreams: Parameters<typeof nodesOf>[0];
+    secrets: Secrets;
+    gas: GasTanks;
+    settlement: CallMetrics['settlement'];
+  },
 ): Part & { x402: X402Rail } {
   const x402 = createX402Rail(
     { ...settings, ...secrets.reveal(), rpcUrls: nodesOf(needs.upstreams) },
     {
       sql: pools.sql,
       ...{ baseUrl, secrets: needs.secrets, gas: needs.gas, sandbox, nowMs },
-      report: (network, step, outcome) => metrics.settlement(network, step, outcome),
+      report: needs.settlement,
     },
   );
   return {

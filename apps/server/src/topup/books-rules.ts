@@ -1,33 +1,34 @@
-import type { Rule } from './rule.ts';
+import type { Audited } from '../ledger/rule.ts';
 
-/** What must hold of credit that was bought on a chain. Each query finds what breaks it; `ledger/books.ts` runs them. */
-export const TOPUP_RULES: readonly Rule[] = [
-  {
-    // Credit follows the capture in a commit of its own: what is younger may be on its way.
-    name: 'every captured top-up is granted, and no other',
-    sql: `select c.id, c.state, t.call_id, t.granted_at from calls c
+/** What must hold of credit that was bought on a chain. Each query finds what breaks it. */
+export const TOPUP_BOOKS: Audited = {
+  rules: [
+    {
+      // Credit follows the capture in a commit of its own: what is younger may be on its way.
+      name: 'every captured top-up is granted, and no other',
+      sql: `select c.id, c.state, t.call_id, t.granted_at from calls c
           full join topups t on t.call_id = c.id and c.account_id = 5
           where (t.call_id is not null or c.service like 'credits/topup/%') and (
             c.id is null
             or (t.granted_at is not null and (c.state <> 1 or c.price_micros <> t.amount_micros))
             or (c.state = 1 and t.granted_at is null and c.finished_at < now() - interval '10 minutes')) limit 1`,
-    say: (r) =>
-      `call ${r.id} of top-up ${r.call_id} is in state ${r.state}; its credit was granted at ${r.granted_at}`,
-  },
-  {
-    name: 'every granted top-up has its transfer, once and of its amount',
-    sql: `select coalesce(t.call_id::text, x.note) as topup, t.amount_micros, x.micros, x.count from topups t
+      say: (r) =>
+        `call ${r.id} of top-up ${r.call_id} is in state ${r.state}; its credit was granted at ${r.granted_at}`,
+    },
+    {
+      name: 'every granted top-up has its transfer, once and of its amount',
+      sql: `select coalesce(t.call_id::text, x.note) as topup, t.amount_micros, x.micros, x.count from topups t
           full join (
             select account_id, note, count(*) as count, sum(amount_micros) as micros from ledger_transfers
             where code = 'usdc_topup' group by 1, 2
           ) x on x.note = 'topup ' || t.call_id and x.account_id = t.account_id
           where x.count > 1 or (t.granted_at is not null) is distinct from (x.count is not null)
              or x.micros <> t.amount_micros limit 1`,
-    say: (r) => `top-up ${r.topup} of ${r.amount_micros} has ${r.count} transfers of ${r.micros}`,
-  },
-  {
-    name: 'every top-up that was taken back had lost its settlement',
-    sql: `select coalesce(t.call_id::text, x.note) as topup, t.taken_back_micros, x.micros, s.state from topups t
+      say: (r) => `top-up ${r.topup} of ${r.amount_micros} has ${r.count} transfers of ${r.micros}`,
+    },
+    {
+      name: 'every top-up that was taken back had lost its settlement',
+      sql: `select coalesce(t.call_id::text, x.note) as topup, t.taken_back_micros, x.micros, s.state from topups t
           full join (
             select account_id, note, sum(amount_micros) as micros from ledger_transfers
             where code = 'usdc_topup_lost' group by 1, 2
@@ -35,7 +36,8 @@ export const TOPUP_RULES: readonly Rule[] = [
           left join settlements s on s.account_id = 5 and s.call_id = t.call_id
           where coalesce(t.taken_back_micros, 0) <> coalesce(x.micros, 0)
              or (t.taken_back_micros is not null and s.state is distinct from 4) limit 1`,
-    say: (r) =>
-      `top-up ${r.topup}, whose settlement is in state ${r.state}, took back ${r.taken_back_micros}; its transfers say ${r.micros}`,
-  },
-];
+      say: (r) =>
+        `top-up ${r.topup}, whose settlement is in state ${r.state}, took back ${r.taken_back_micros}; its transfers say ${r.micros}`,
+    },
+  ],
+};

@@ -1,11 +1,11 @@
-import type { Rule } from './rule.ts';
+import type { Audited, Rule } from '../ledger/rule.ts';
 
-/** What must hold of credit that was bought by card. Each query finds what breaks it; `ledger/books.ts` runs them. */
+/** What must hold of credit that was bought by card. Each query finds what breaks it. */
 
 /** Transfers but those of calls, which are nearly all: there is an index of the others. */
 const OTHER = `(select * from ledger_transfers where code <> 'call' and phase in (1, 3)) t`;
 
-export const CARD_RULES: readonly Rule[] = [
+const CARD_RULES: readonly Rule[] = [
   {
     name: 'every paid order has its payment and its bonus, once, and no other has any',
     sql: `select coalesce('order ' || o.id, x.note) as name, o.state, o.amount_micros, x.payments, x.bonuses
@@ -94,25 +94,15 @@ export const CARD_RULES: readonly Rule[] = [
   },
 ];
 
-/** Sums over card money, in micro-USD. */
-export interface CardTotals {
-  /** How many orders were paid. */
-  orders: bigint;
-  paidMicros: bigint;
-  /** What of it went back or is disputed. */
-  reversedMicros: bigint;
-  /** What of that is disputed, and may still come back. */
-  disputedMicros: bigint;
-  /** What customers owe: it went back after its credit was spent. */
-  owedMicros: bigint;
-  /** Credit given beyond what was paid for it, less what was taken back with the payment. */
-  promotionsMicros: bigint;
-}
-
-/** One row, the columns of `CardTotals` in their order. */
-export const CARD_TOTALS = `
-  select count(*) as orders, coalesce(sum(amount_micros), 0)::bigint as paid,
-         coalesce(sum(reversed_micros), 0)::bigint as reversed, coalesce(sum(disputed_micros), 0)::bigint as disputed,
-         (select coalesce(sum(owed_micros), 0)::bigint from account_debts) as owed,
-         coalesce(sum(credit_micros - amount_micros - bonus_taken_micros), 0)::bigint as promotions
-  from card_orders where state = 1`;
+export const CARD_BOOKS: Audited = {
+  rules: CARD_RULES,
+  totals: {
+    cards: `
+      select count(*) as orders, coalesce(sum(amount_micros), 0)::bigint as "paidMicros",
+             coalesce(sum(reversed_micros), 0)::bigint as "reversedMicros",
+             coalesce(sum(disputed_micros), 0)::bigint as "disputedMicros",
+             (select coalesce(sum(owed_micros), 0)::bigint from account_debts) as "owedMicros",
+             coalesce(sum(credit_micros - amount_micros - bonus_taken_micros), 0)::bigint as "promotionsMicros"
+      from card_orders where state = 1`,
+  },
+};

@@ -1,0 +1,4 @@
+import { declare } from '../declared.ts';
+import { TOPUP_BOOKS } from './books-rules.ts';
+
+export const TOPUP = declare({ name: 'topup', books: TOPUP_BOOKS, variables: {} });
