@@ -1,5 +1,5 @@
 /** (j) what runs without a request, beside millions of past calls, against the same on an empty database. */
-import { connectDatabase, connectPools } from '../apps/server/src/db/connection.ts';
+import { connectDatabase, connectPools, type Pools } from '../apps/server/src/db/connection.ts';
 import { migrate } from '../apps/server/src/db/migrate.ts';
 import { createLedger } from '../apps/server/src/ledger/ledger.ts';
 import { newTransferId } from '../apps/server/src/ledger/transfer-id.ts';
@@ -21,17 +21,23 @@ const FIRST_ACCOUNT = 500_000;
 /** It is to be flat. */
 const GOAL = { atLeast: 0.9 };
 
+/** A database of its own with so many past calls. */
+async function filledDatabase(resources: Resources, pastCalls: number): Promise<Pools> {
+  const embedded = await startEmbeddedPostgres(resources.folder());
+  resources.defer(() => embedded.stop());
+  const pools = connectPools(embedded.url, 4);
+  resources.defer(() => Promise.all([pools.sql.end({ timeout: 5 }), pools.commits.end({ timeout: 5 })]));
+  // A request's pool gives up after seconds, and filling takes minutes.
+  const admin = connectDatabase(embedded.url, 1);
+  resources.defer(() => admin.end({ timeout: 5 }));
+  await migrate(admin);
+  if (pastCalls > 0) await fillWithPastTransfers(admin, pastCalls * 2);
+  return pools;
+}
+
 export async function measureJobs(resources: Resources, plan: Plan): Promise<ComparedLine[]> {
   async function prepare(pastCalls: number) {
-    const embedded = await startEmbeddedPostgres(resources.folder());
-    resources.defer(() => embedded.stop());
-    const pools = connectPools(embedded.url, 4);
-    resources.defer(() => Promise.all([pools.sql.end({ timeout: 5 }), pools.commits.end({ timeout: 5 })]));
-    // A request's pool gives up after seconds, and filling takes minutes.
-    const admin = connectDatabase(embedded.url, 1);
-    resources.defer(() => admin.end({ timeout: 5 }));
-    await migrate(admin);
-    if (pastCalls > 0) await fillWithPastTransfers(admin, pastCalls * 2);
+    const pools = await filledDatabase(resources, pastCalls);
     await pools.sql`
       insert into ledger_accounts (id, house, credits_posted)
       select ${FIRST_ACCOUNT} + n, false, 1000000000000 from generate_series(0, ${ACCOUNTS - 1}) n`;

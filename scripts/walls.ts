@@ -123,7 +123,7 @@ export const SERVER: House = {
         'services/{define,fields,json-schema,example-answer}.ts',
         'words/',
         'upstreams/index.ts',
-        'paid-call/{paid-call,sale,door,challenge,rail,request-body}.ts',
+        'paid-call/{paid-call,sale,content,http-door,door,challenge,rail,request-body}.ts',
         'cards/{checkout,closed,provider}.ts',
         'ledger/money.ts',
         'http/',

@@ -58,6 +58,7 @@ function catalogEntry(service: Service, context: DiscoveryContext) {
     tag: service.tag,
     category: service.tag,
     description: service.summary,
+    answers: service.mediaType,
     'x-price-usd': Number(service.priceUsd),
     priceUSD: Number(service.priceUsd),
     priceUSDC: service.priceUsd,

@@ -13,6 +13,7 @@ import { asTemplate, type DiscoveryContext, priceRange, serves, type X402Offer }
 import { CREDITS_TAG, FREE_OPERATIONS, FREE_RESPONSES, FREE_SCHEMAS } from './free-operations.ts';
 import { mppOffersOf, SAME_CREDENTIAL_RULE, soldByMpp } from './pay-by-mpp.ts';
 import { networksFor, SAME_HEADER_RULE } from './pay-by-wallet.ts';
+import { answersJson } from './read-answer.ts';
 
 /**
  * `/openapi.json` (3.1): one operation for each service, and the free operations that the app serves. What several
@@ -193,6 +194,13 @@ function requestBodyOf(service: Service, schema: JsonSchema) {
 }
 
 function answerOf(service: Service) {
+  if (!answersJson(service)) {
+    return {
+      description: 'OK',
+      headers: { 'X-Provenance': { schema: { type: 'string' }, description: PROVENANCE_HEADER } },
+      content: { [service.mediaType]: {} },
+    };
+  }
   const schema = { ...schemaNamed('Answer'), ...outlineOf(outputSchemaOf(service)) };
   return { description: 'OK', content: { 'application/json': { schema, example: exampleOf(service) } } };
 }
@@ -206,6 +214,8 @@ function exampleOf(service: Service) {
     provenance: { mode: 'computed', method: '…', sources: [], notes: [] },
   };
 }
+
+const PROVENANCE_HEADER = 'The sources of the answer, their time and the method, as JSON.';
 
 function schemaNamed(name: string): JsonSchema {
   return { $ref: `#/components/schemas/${name}` };

@@ -2,6 +2,7 @@
 import type { Service } from '../services/define.ts';
 import { cheapestForSale, type DiscoveryContext, type MppMethod } from './context.ts';
 import { amountUnitsOf } from './pay-by-wallet.ts';
+import { readAnswerOf } from './read-answer.ts';
 
 export const MPP_SPECIFICATION = 'https://paymentauth.org';
 export const MPP_CHALLENGE_SCHEME = 'WWW-Authenticate: Payment';
@@ -133,7 +134,6 @@ for (let tries = 1; response.status === 503 && tries < 5; tries++) {
   await sleep(1_000 * Number(response.headers.get('retry-after') ?? 2));
   response = await send({ authorization });
 }
-const answer = await response.json();
-if (!response.ok) throw new Error(\`\${response.status} \${answer.error}: \${answer.message}\`);
+${readAnswerOf(service)}
 console.log(answer, 'paid by', response.headers.get('x-payment-transaction'));`;
 }

@@ -2,6 +2,7 @@
 import { usdToMicros } from '../ledger/money.ts';
 import type { Service } from '../services/define.ts';
 import { cheapestForSale, type DiscoveryContext, serves, type X402Network } from './context.ts';
+import { readAnswerOf } from './read-answer.ts';
 
 /** What x402 clients refuse to pay above of their own accord, until their cap is raised. In micro-USD. */
 const DEFAULT_CAP_MICROS = 1_000_000n;
@@ -105,7 +106,6 @@ const response = await pay('${context.baseUrl}/x402/${service.path}', {
   headers: { 'Content-Type': 'application/json' },
   body: JSON.stringify(${JSON.stringify(service.example)}),
 });
-const answer = await response.json();
-if (!response.ok) throw new Error(\`\${response.status} \${answer.error}: \${answer.message}\`);
+${readAnswerOf(service)}
 console.log(answer, 'paid by', response.headers.get('x-payment-transaction'));`;
 }

@@ -21,6 +21,7 @@ import {
   walletProgramOf,
   walletRules,
 } from './pay-by-wallet.ts';
+import { answersJson, readAnswerOf } from './read-answer.ts';
 
 /** `/x402/recipes/{service}`: all that is needed to buy this one service, ready to paste. */
 export function recipeDocument(service: Service, context: DiscoveryContext) {
@@ -54,14 +55,17 @@ export function recipeDocument(service: Service, context: DiscoveryContext) {
     python: pythonOf(service, context),
     inputSchema: inputSchemaOf(service),
     answer: {
-      description:
-        'These fields at the top level of the body, beside `success`, `service`, `timestamp` and `provenance` (the sources, their time and the method). What could not be known is null, with a note.',
+      description: answersJson(service)
+        ? 'These fields at the top level of the body, beside `success`, `service`, `timestamp` and `provenance` (the sources, their time and the method). What could not be known is null, with a note.'
+        : 'The body is the answer itself; `X-Provenance` has its sources, their time and the method, as JSON.',
+      mediaType: service.mediaType,
       headers: [
+        ...(answersJson(service) ? [] : ['X-Provenance']),
         ...['X-Credits-Used', 'X-Credits-Remaining', 'X-Payment-Method', 'X-Call-Id'],
         ...(networksFor(service, context).length === 0 ? [] : ['PAYMENT-RESPONSE', 'X-Payment-Transaction']),
         ...(mppEndpointOf(service, context) === null ? [] : ['Payment-Receipt']),
       ],
-      outputSchema: outputSchemaOf(service),
+      ...(answersJson(service) ? { outputSchema: outputSchemaOf(service) } : {}),
     },
     errors: CALL_ERRORS,
   };
@@ -120,8 +124,7 @@ function fetchOf(service: Service, context: DiscoveryContext): string {
   headers: { 'X-API-KEY': process.env.${keyVariable(context)}, 'Content-Type': 'application/json' },
   body: JSON.stringify(${JSON.stringify(service.example)}),
 });
-const answer = await response.json();
-if (!response.ok) throw new Error(\`\${response.status} \${answer.error}: \${answer.message}\`);
+${readAnswerOf(service)}
 console.log(answer, 'credits left:', response.headers.get('X-Credits-Remaining'));`;
 }
 
@@ -134,7 +137,7 @@ request = urllib.request.Request(
     headers={"X-API-KEY": os.environ["${keyVariable(context)}"], "Content-Type": "application/json"},
 )
 with urllib.request.urlopen(request, timeout=30) as response:
-    print(json.load(response), "credits left:", response.headers["X-Credits-Remaining"])`;
+    print(${answersJson(service) ? 'json.load(response)' : 'response.read()'}, "credits left:", response.headers["X-Credits-Remaining"])`;
 }
 
 function endpointOf(service: Service, context: DiscoveryContext): string {

@@ -84,7 +84,7 @@ function legacyChallenge({ service, priceMicros, resourceUrl }: Quote, parts: Le
     payTo: 'farebox',
     resource: resourceUrl,
     description: service.summary,
-    mimeType: 'application/json',
+    mimeType: service.mediaType,
     maxTimeoutSeconds: 60,
     extra: { header: 'X-API-KEY', obtain: trialUrl },
   };

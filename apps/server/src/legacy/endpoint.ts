@@ -42,9 +42,9 @@ interface EndpointDefinition<Reads extends z.ZodObject> {
   aliases?: Record<string, string>;
   /** Parameters with narrower bounds than the service's. */
   narrowed?: Record<string, z.ZodType>;
-  /** What is read of the service's answer. */
-  reads: Reads;
-  shape(asked: Asked<z.output<Reads>>): Promise<Record<string, unknown>>;
+  /** What is read of the service's answer. Without it, for a service that answers no JSON, the answer is handed on as it is. */
+  reads?: Reads;
+  shape?(asked: Asked<z.output<Reads>>): Promise<Record<string, unknown>>;
 }
 
 /** An endpoint with its types folded away. */
@@ -62,24 +62,24 @@ export interface LegacyEndpoint {
 export function defineEndpoint<Reads extends z.ZodObject>(
   definition: EndpointDefinition<Reads>,
 ): LegacyEndpoint {
-  const { path, priceUsd, reads, defaults = {}, aliases = {}, narrowed = {} } = definition;
+  const { path, priceUsd, reads, shape, defaults = {}, aliases = {}, narrowed = {} } = definition;
   return {
     path,
     service: definition.service,
     priceUsd,
     async exampleAnswer(service) {
-      const read = reads.safeParse(exampleAnswerOf(service));
-      return read.success
-        ? { ...(await definition.shape(exampleAsked(service, read.data))), ...chargeOf(priceUsd) }
-        : {};
+      const read = reads?.safeParse(exampleAnswerOf(service));
+      if (read?.success !== true) return {};
+      return { ...(await shape?.(exampleAsked(service, read.data))), ...chargeOf(priceUsd) };
     },
     made(service, registry) {
       checkFit(`/api/gpt/${path}`, service, {
         inputs: [...Object.keys(defaults), ...Object.values(aliases), ...Object.keys(narrowed)],
-        outputs: Object.keys(reads.shape).filter(
-          (name) => !z.safeParse(reads.shape[name] ?? z.never(), undefined).success,
+        outputs: Object.entries<z.ZodType>(reads?.shape ?? {}).flatMap(([name, field]) =>
+          z.safeParse(field, undefined).success ? [] : [name],
         ),
       });
+      assertShapes(`/api/gpt/${path}`, service, reads !== undefined && shape !== undefined);
       const input = Object.keys(narrowed).length === 0 ? service.input : service.input.safeExtend(narrowed);
       return {
         ...service,
@@ -96,13 +96,14 @@ export function defineEndpoint<Reads extends z.ZodObject>(
           return readTexts(input, service.adapt === undefined ? named : service.adapt(named));
         },
         async run(input, context) {
+          if (reads === undefined || shape === undefined) return service.run(input, context);
           const notes: string[] = [];
           const answers: Answer<unknown>[] = [];
           const first = service.run(input, context).then((made) => {
             answers.unshift(made);
             return reads.parse(service.output.parse(made.fields));
           });
-          const fields = await definition.shape({
+          const fields = await shape({
             answered: first,
             input: { ...Object(input) },
             nowMs: context.nowMs,
@@ -156,6 +157,15 @@ async function askBeside(
     if (error instanceof ServiceFailure) return null;
     throw error;
   }
+}
+
+/** @throws when the service answers JSON that nothing is made of, or no JSON, of which nothing can be */
+function assertShapes(endpoint: string, { mediaType }: Service, shapes: boolean): void {
+  const isJson = mediaType === 'application/json';
+  if (isJson === shapes) return;
+  throw new Error(
+    `${endpoint} (legacy/endpoints.ts) ${shapes ? 'cannot shape' : 'shapes nothing of'} ${mediaType}`,
+  );
 }
 
 /** @throws when the service does not take or tell what the endpoint needs of it: one of the two has to change */

@@ -57,14 +57,14 @@ function stage(runsPerMinute = 100) {
     async ask(question: string) {
       const { status, headers, body } = await freeCall.handle({
         service,
-        method: 'POST',
         headers: {},
         rawBody: Buffer.from(JSON.stringify({ question })),
         address: '198.51.100.7',
         requestId: 'req_1',
         gone: () => false,
+        assertMayBuy() {},
       });
-      return { status, headers, body: JSON.parse(body) };
+      return { status, headers, body: JSON.parse(String(body)) };
     },
   };
 }

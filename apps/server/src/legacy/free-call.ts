@@ -5,12 +5,13 @@
 import { LRUCache } from 'lru-cache';
 import { databaseAway, Problem, unavailable } from '../http/problem.ts';
 import { type RateLimit, rateExceeded, rateHeaders, withRate } from '../http/rate-limit.ts';
+import { contentOf } from '../paid-call/content.ts';
 import type { PaidCallParts } from '../paid-call/paid-call.ts';
 import { fingerprintOf, readInput } from '../paid-call/request-body.ts';
-import type { PaidAnswer, PaidRequest } from '../paid-call/sale.ts';
+import type { MadeAnswer, PaidAnswer, PaidRequest } from '../paid-call/sale.ts';
 import type { RunContext, Service } from '../services/define.ts';
 import type { UpstreamName } from '../upstreams/index.ts';
-import { provenanceOf } from '../words/answer.ts';
+import { type Answer, provenanceOf } from '../words/answer.ts';
 import { ServiceFailure } from '../words/failure.ts';
 
 /** What one address may ask for free in a minute. */
@@ -46,10 +47,10 @@ export interface FreeCall {
 
 /** Puts the free call together. */
 export function createFreeCall(parts: FreeCallParts): FreeCall {
-  const shared = new LRUCache<string, { body: Promise<string>; atMs: number }>({ max: MAX_SHARED });
+  const shared = new LRUCache<string, { answer: Promise<MadeAnswer>; atMs: number }>({ max: MAX_SHARED });
   let running = 0;
 
-  async function run(service: Service, input: unknown, requestId: string): Promise<string> {
+  async function run(service: Service, input: unknown, requestId: string): Promise<MadeAnswer> {
     if (running >= MAX_RUNNING) throw unavailable('BUSY', 'Too many free calls are running.', 1_000);
     const { allowed, resetSeconds } = parts.runLimit.take('everybody');
     if (!allowed) throw unavailable('BUSY', 'Too much is asked for free now.', resetSeconds * 1_000);
@@ -65,30 +66,23 @@ export function createFreeCall(parts: FreeCallParts): FreeCall {
       nowMs: parts.nowMs,
     };
     try {
-      const made = await race(service.run(input, context));
-      return JSON.stringify({
-        success: true,
-        service: service.path,
-        ...made.fields,
-        timestamp: new Date(parts.nowMs()).toISOString(),
-        provenance: provenanceOf(made),
-      });
+      return madeOf(service, await race(service.run(input, context)), parts.nowMs());
     } finally {
       running -= 1;
     }
   }
 
   /** The answer that others just got to the same question, or a new one. */
-  function answerTo(service: Service, input: unknown, requestId: string): Promise<string> {
+  function answerTo(service: Service, input: unknown, requestId: string): Promise<MadeAnswer> {
     const question = fingerprintOf(service, input).toString('hex');
     const known = shared.get(question);
-    if (known !== undefined && parts.nowMs() - known.atMs < SHARED_MS) return known.body;
-    const made = { body: run(service, input, requestId), atMs: parts.nowMs() };
+    if (known !== undefined && parts.nowMs() - known.atMs < SHARED_MS) return known.answer;
+    const made = { answer: run(service, input, requestId), atMs: parts.nowMs() };
     shared.set(question, made);
-    made.body.catch(() => {
+    made.answer.catch(() => {
       if (shared.get(question) === made) shared.delete(question);
     });
-    return made.body;
+    return made.answer;
   }
 
   return {
@@ -109,8 +103,8 @@ export function createFreeCall(parts: FreeCallParts): FreeCall {
         if (!available) {
           throw unavailable('SERVICE_UNAVAILABLE', message ?? 'Not to be had now.', retryAfterMs, { reason });
         }
-        const body = await answerTo(service, readInput(service, request.rawBody), requestId);
-        answer = { status: 200, headers: { ...headers, ...rate }, body };
+        const made = await answerTo(service, readInput(service, request.rawBody), requestId);
+        answer = { status: 200, headers: { ...headers, ...made.headers, ...rate }, body: made.body };
       } catch (thrown) {
         const problem = asProblem(thrown);
         error = thrown === problem ? problem.cause : thrown;
@@ -130,6 +124,18 @@ export function createFreeCall(parts: FreeCallParts): FreeCall {
       return answer;
     },
   };
+}
+
+function madeOf(service: Service, made: Answer<Record<string, unknown>>, nowMs: number): MadeAnswer {
+  if (service.mediaType !== 'application/json') return contentOf(service, made);
+  const body = JSON.stringify({
+    success: true,
+    service: service.path,
+    ...made.fields,
+    timestamp: new Date(nowMs).toISOString(),
+    provenance: provenanceOf(made),
+  });
+  return { headers: {}, body };
 }
 
 /** The time that a call has: its signal, and a race that ends with it whether the work heeds it or not. */

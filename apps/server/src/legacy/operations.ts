@@ -36,7 +36,9 @@ export async function operationsOf({
       : { 402: { ...REFUSED, description: 'A key with credit pays here, and nothing else.' } }),
     503: REFUSED,
   };
-  const responses = { 200: answered('OK', answer), ...failures };
+  const isJson = twin.mediaType === 'application/json';
+  const found = isJson ? answered('OK', answer) : { description: 'OK', content: { [twin.mediaType]: {} } };
+  const responses = { 200: found, ...failures };
   return (method) => {
     if (method === 'GET')
       return { operationId: idOf('get', path), ...common, parameters: parametersOf(sold), responses };

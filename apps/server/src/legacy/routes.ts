@@ -5,7 +5,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { readJson } from '../http/json-text.ts';
 import { Problem, unavailable } from '../http/problem.ts';
-import { sendFinished } from '../http/server.ts';
+import { answerOverHttp, assertFitsHttp } from '../paid-call/http-door.ts';
 import type { PaidCall } from '../paid-call/paid-call.ts';
 import { type CreditRouteParts, creditRoutes } from './credit-routes.ts';
 import type { OpenEndpoint } from './endpoints.ts';
@@ -31,6 +31,7 @@ export function legacyRoutes(app: FastifyInstance, parts: LegacyRouteParts): voi
     ['/api/gpt/credits/create-session', 'POST'],
     ['/api/gpt/credits/status', 'GET'],
   ]);
+  assertFitsHttp(parts.endpoints.flatMap(({ sold }) => sold ?? []));
   for (const open of parts.endpoints) {
     const { endpoint, sold } = open;
     const call = endpoint.priceUsd === null ? parts.freeCall : parts.paidCall;
@@ -43,17 +44,13 @@ export function legacyRoutes(app: FastifyInstance, parts: LegacyRouteParts): voi
           { reason: 'not_offered', success: false },
         );
       }
-      const answer = await call.handle({
+      await answerOverHttp(call, request, reply, {
         service: sold,
+        address: parts.addressOf(request),
         // A paid call is a POST to those who sell it; here a GET with a query is the same request.
         method: request.method === 'GET' ? 'POST' : request.method,
-        headers: request.headers,
         rawBody: bodyOf(request),
-        address: parts.addressOf(request),
-        requestId: request.id,
-        gone: () => request.raw.socket.destroyed,
       });
-      sendFinished(reply, answer);
     };
     let describe: (method: string) => Operation | null = () => null;
     app.addHook('onReady', async () => {

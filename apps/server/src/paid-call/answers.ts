@@ -6,13 +6,8 @@ import type { CallStore } from './calls.ts';
 import type { Door } from './door.ts';
 import type { Payment } from './rail.ts';
 import { LOOK_AGAIN_MS, receiptOf } from './refusal.ts';
-import type { Asked, PaidAnswer, Sale } from './sale.ts';
+import type { Asked, MadeAnswer, PaidAnswer, Sale } from './sale.ts';
 import type { AnswerSeal } from './sealed-answer.ts';
-
-const HEADERS: Record<string, string> = {
-  'content-type': 'application/json; charset=utf-8',
-  'cache-control': 'private, no-store',
-};
 
 export interface AnswersParts {
   calls: Pick<CallStore, 'answerOf'>;
@@ -36,15 +31,16 @@ export class Answers {
   }
 
   /** An answer as it is kept. */
-  toKeep(service: Service, callId: string, body: string): StoredAnswer {
-    const { seal } = this.#parts;
-    return { status: 200, headers: HEADERS, body: service.secretAnswer ? seal.seal(callId, body) : body };
+  toKeep(service: Service, callId: string, { headers, body }: MadeAnswer): StoredAnswer {
+    // Sealed bytes are a text that the database can hold, whatever stands in them.
+    const sealed = service.secretAnswer || typeof body !== 'string';
+    return { status: 200, headers, body: sealed ? this.#parts.seal.seal(callId, body) : body };
   }
 
   /** Whether what is kept for a call is this very answer, or nothing. */
-  async isKept(call: { accountId: bigint; id: string }, body: string): Promise<boolean> {
+  async isKept(call: { accountId: bigint; id: string }, { body }: MadeAnswer): Promise<boolean> {
     const kept = await this.#parts.calls.answerOf(call.accountId, call.id);
-    return kept === null || this.#parts.seal.open(call.id, kept.body) === body;
+    return kept === null || this.#parts.seal.openBytes(call.id, kept.body).equals(Buffer.from(body));
   }
 
   /**
@@ -56,7 +52,7 @@ export class Answers {
   async deliver(
     sale: Sale,
     callId: string,
-    body: string,
+    { headers, body }: MadeAnswer,
     paid: { availableMicros: bigint; transaction: string | null },
   ): Promise<PaidAnswer> {
     const { payment, quote, report, money } = sale;
@@ -71,7 +67,7 @@ export class Answers {
     });
     return {
       status: 200,
-      headers: { ...HEADERS, ...this.#parts.door.headers, ...receipt, 'x-call-id': callId },
+      headers: { ...headers, ...this.#parts.door.headers, ...receipt, 'x-call-id': callId },
       body,
     };
   }
@@ -105,10 +101,10 @@ export class Answers {
     report.outcome = 'replayed';
     report.callId = callId;
     const told = { 'idempotent-replayed': 'true', 'x-call-id': callId };
-    const body = this.#parts.seal.open(callId, stored.body);
+    const { seal, door } = this.#parts;
     if (stored.status >= 300) {
       // It tells of a refund: no proof of purchase, and in the words of this door.
-      const { code, message, ...details } = JSON.parse(body);
+      const { code, message, ...details } = JSON.parse(seal.open(callId, stored.body));
       money.fate = 'refunded';
       throw new Problem(stored.status, code, message, { details, headers: told });
     }
@@ -121,8 +117,8 @@ export class Answers {
     });
     return {
       status: stored.status,
-      headers: { ...stored.headers, ...this.#parts.door.headers, ...receipt, ...told },
-      body,
+      headers: { ...stored.headers, ...door.headers, ...receipt, ...told },
+      body: seal[isJson(stored) ? 'open' : 'openBytes'](callId, stored.body),
     };
   }
 
@@ -138,4 +134,8 @@ export class Answers {
       );
     });
   }
+}
+
+function isJson({ headers }: StoredAnswer): boolean {
+  return headers['content-type']?.startsWith('application/json') === true;
 }

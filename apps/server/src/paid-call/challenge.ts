@@ -21,7 +21,6 @@ export interface Challenge {
 }
 
 export interface ChallengedRequest {
-  method: string;
   headers: Headers;
   rawBody: Buffer | undefined;
   requestId: string;
@@ -56,7 +55,7 @@ export function makeChallenge(
     payTo: 'farebox',
     resource: resourceUrl,
     description: service.summary,
-    mimeType: 'application/json',
+    mimeType: service.mediaType,
     maxTimeoutSeconds: 60,
     extra: { header: 'X-API-KEY', obtain: trialUrl },
   };
@@ -69,7 +68,7 @@ export function makeChallenge(
     price_usd: priceUsd,
     currency: 'USD',
     accepts: onChain.length > 0 ? onChain : [prepaid],
-    resource: { url: resourceUrl, description: service.summary, mimeType: 'application/json' },
+    resource: { url: resourceUrl, description: service.summary, mimeType: service.mediaType },
     trial_access: {
       available: true,
       endpoint: trialUrl,
@@ -84,7 +83,7 @@ export function makeChallenge(
       usage: 'X-API-KEY: <apiKey>',
     },
     agent_instructions: { recommended_action: 'GET /api/m2m/credits/trial', docs: instructionsUrl },
-    expected_output: { description: service.summary, format: 'application/json' },
+    expected_output: { description: service.summary, format: service.mediaType },
     inputSchema: { httpMethod: 'POST', contentType: 'application/json', ...Object(inputSchema) },
     example: service.example,
     firstCallFree: { eligible: false },

@@ -31,6 +31,13 @@ export const PAID_CALL = declare({
       shape: whole(24, 24 * 30).transform((hours) => hours * HOUR_MS),
       fallback: '48',
     },
+    maxAnswerBytes: {
+      name: 'MAX_ANSWER_BYTES',
+      describe: 'The largest answer that is sold, and that is kept for a repeat',
+      // The database takes 512 of them in one statement, sealed and in base64, and at most 1 GB.
+      shape: whole(10_000, 1_400_000),
+      fallback: '1000000',
+    },
     refundAfterMs: {
       name: 'X402_REFUND_AFTER_SECONDS',
       describe: 'How long a paid call that failed may be tried again before its price is sent back',

@@ -18,7 +18,7 @@ import { type Chains, type ChainVerdict, type OnChainPayment, PaymentRefused } f
 import { LOOK_AGAIN_MS, receiptOf, settlementUnknown } from './refusal.ts';
 import { RECONCILE_GRACE_MS, type Reservations, SETTLE_LEASE_MS } from './reservations.ts';
 import type { Runner } from './running.ts';
-import type { PaidAnswer, Sale } from './sale.ts';
+import type { MadeAnswer, PaidAnswer, Sale } from './sale.ts';
 import { callOf, mayBeInFlight, type Settlement, type SettlementStore } from './settlements.ts';
 
 export interface OnChainParts {
@@ -58,10 +58,10 @@ export class OnChainSales {
       await reservations.release(call, error instanceof PaymentRefused ? error.code : 'NOT_VERIFIED');
       throw error;
     }
-    let body: string | null = null;
+    let made: MadeAnswer | null = null;
     if (service.effect === 'read') {
       try {
-        body = await runner.run(sale, call.id);
+        made = await runner.run(sale, call.id);
       } catch (error) {
         await reservations.release(call, error instanceof ServiceFailure ? error.code : 'FAILED');
         throw error;
@@ -74,7 +74,7 @@ export class OnChainSales {
         accountId: call.accountId,
         rail: sale.payment.rail,
         payment: claimed(onChain, sale.claim),
-        answer: body === null ? null : answers.toKeep(service, call.id, body),
+        answer: made === null ? null : answers.toKeep(service, call.id, made),
         leaseMs: SETTLE_LEASE_MS,
       })
       .catch((error: unknown) => {
@@ -94,7 +94,7 @@ export class OnChainSales {
       rail: sale.payment.rail,
       payment: onChain,
       captured: false,
-      answered: body !== null,
+      answered: made !== null,
       state: 'with_chain',
       transaction: null,
       blockNumber: null,
@@ -102,15 +102,15 @@ export class OnChainSales {
       missed: 0,
       createdAtMs: this.#parts.nowMs(),
     };
-    return this.proceed(sale, settlement, body);
+    return this.proceed(sale, settlement, made);
   }
 
   /**
    * From wherever a kept call stands to its answer. Whoever calls this holds its lease.
    *
-   * @param body its answer, where that was made in this request
+   * @param made its answer, where that was made in this request
    */
-  async proceed(sale: Sale, settlement: Settlement, body: string | null = null): Promise<PaidAnswer> {
+  async proceed(sale: Sale, settlement: Settlement, made: MadeAnswer | null = null): Promise<PaidAnswer> {
     const { answers, reservations, settlements, runner } = this.#parts;
     const { quote, money, payment } = sale;
     const call = callOf(settlement);
@@ -122,22 +122,22 @@ export class OnChainSales {
     money.fate = 'taken';
     if (settlement.answered) {
       const captured = await reservations.capture(sale, call, null, at);
-      if (body === null) return answers.replay(sale, payment, call.id);
-      return answers.deliver(sale, call.id, body, { ...captured, transaction });
+      if (made === null) return answers.replay(sale, payment, call.id);
+      return answers.deliver(sale, call.id, made, { ...captured, transaction });
     }
     // It is paid, and the service has still to run.
     await settlements.markSettled(settlement, at, quote.service.timeoutMs + RECONCILE_GRACE_MS);
-    let made: string;
+    let late: MadeAnswer;
     try {
-      made = await runner.run(sale, call.id);
+      late = await runner.run(sale, call.id);
     } catch (error) {
       await settlements.later(settlement, 0).catch(() => {});
       throw this.#paidButFailed(sale, settlement, error);
     }
-    const captured = await reservations.capture(sale, call, answers.toKeep(quote.service, call.id, made), at);
+    const captured = await reservations.capture(sale, call, answers.toKeep(quote.service, call.id, late), at);
     // Somebody who believed this process dead may have been faster: a payment has one answer, the one that is stored.
-    if (!(await answers.isKept(call, made))) return answers.replay(sale, payment, call.id);
-    return answers.deliver(sale, call.id, made, { ...captured, transaction });
+    if (!(await answers.isKept(call, late))) return answers.replay(sale, payment, call.id);
+    return answers.deliver(sale, call.id, late, { ...captured, transaction });
   }
 
   /** Where the money moved. @throws what the caller is told when it did not, or when nobody knows */

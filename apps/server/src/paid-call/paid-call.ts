@@ -9,7 +9,7 @@
  * money, `on-chain.ts` goes on once the payment is claimed.
  */
 import { idempotencyKeyOf } from '../http/idempotency-key.ts';
-import { invalidRequest, Problem } from '../http/problem.ts';
+import { invalidRequest } from '../http/problem.ts';
 import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
 import { usdToMicros } from '../ledger/money.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
@@ -29,7 +29,7 @@ import { notBegun, notForSale, refusalOf } from './refusal.ts';
 import { claimedFingerprint, fingerprintOf, readInput } from './request-body.ts';
 import { Reservations, type ReservationsParts } from './reservations.ts';
 import { createPlaces, type Places, Runner, type RunnerParts } from './running.ts';
-import type { Asked, PaidAnswer, PaidRequest, Sale } from './sale.ts';
+import type { Asked, MadeAnswer, PaidAnswer, PaidRequest, Sale } from './sale.ts';
 import type { SettlementStore } from './settlements.ts';
 
 /** Of an `Idempotency-Key`, in characters. */
@@ -149,16 +149,7 @@ export class PaidCall {
     const { request, quote, rail, report } = asked;
     const { headers, rawBody, service } = request;
     report.rail = rail.name;
-    if (request.method !== 'POST') {
-      throw new Problem(405, 'METHOD_NOT_ALLOWED', 'A paid call is a POST.', {
-        details: {
-          hint: 'Send the same credential with POST and a JSON body.',
-          method: 'POST',
-          charged: false,
-        },
-        headers: { allow: 'POST' },
-      });
-    }
+    request.assertMayBuy();
     const idempotencyKey = readIdempotencyKey(headers);
     let payment: Sale['payment'];
     try {
@@ -228,18 +219,18 @@ export class PaidCall {
   /** A call whose price the ledger has reserved. */
   async #sellForCredit(sale: Sale, call: PricedCall): Promise<PaidAnswer> {
     const { request, quote, payment } = sale;
-    let body: string;
+    let made: MadeAnswer;
     try {
-      body = await this.#runner.run(sale, call.id);
+      made = await this.#runner.run(sale, call.id);
     } catch (error) {
       await this.#reservations.release(call, error instanceof ServiceFailure ? error.code : 'FAILED');
       throw error;
     }
     // Nobody reads this answer and nobody could ask for it again.
     if (payment.identity === null && request.gone()) await this.#leaveUndone(call);
-    const answer = payment.identity === null ? null : this.#answers.toKeep(quote.service, call.id, body);
+    const answer = payment.identity === null ? null : this.#answers.toKeep(quote.service, call.id, made);
     const { availableMicros } = await this.#reservations.capture(sale, call, answer);
-    return this.#answers.deliver(sale, call.id, body, { availableMicros, transaction: null });
+    return this.#answers.deliver(sale, call.id, made, { availableMicros, transaction: null });
   }
 
   async #leaveUndone(call: PricedCall): Promise<never> {

@@ -21,7 +21,6 @@ import { createUndeliveredCalls } from './undelivered.ts';
 
 export { PAID_CALL };
 
-const MAX_ANSWER_BYTES = 1_000_000;
 const DAY_MS = 86_400_000;
 const ANSWERS_DROPPED_AT_ONCE = 1_000;
 
@@ -42,6 +41,7 @@ export interface Sales extends Part {
 
 interface SalesSettings {
   answerTtlMs: number;
+  maxAnswerBytes: number;
   refundAfterMs: number;
   reconcileIntervalMs: number;
   rateLimitPerKey: number;
@@ -175,7 +175,7 @@ function shareWithDoors(
     payerLimit: house.limit(settings.rateLimitPerKey),
     maxConcurrent: settings.maxConcurrentCalls,
     maxConcurrentPerPayer: settings.maxConcurrentCallsPerKey,
-    maxAnswerBytes: MAX_ANSWER_BYTES,
+    maxAnswerBytes: settings.maxAnswerBytes,
     undelivered: (call) => reconciler.undelivered(call),
     report(report) {
       metrics.call(report);

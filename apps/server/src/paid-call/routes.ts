@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../http/problem.ts';
-import { sendFinished } from '../http/server.ts';
 import type { Service } from '../services/define.ts';
+import { answerOverHttp, assertFitsHttp } from './http-door.ts';
 import type { PaidCall } from './paid-call.ts';
 
 const MAX_SUGGESTIONS = 5;
@@ -17,20 +17,12 @@ export function paidCallRoutes(
     addressOf(request: FastifyRequest): string;
   },
 ): void {
+  assertFitsHttp(parts.services);
   const [canonical = ''] = parts.prefixes;
   for (const prefix of parts.prefixes) {
     for (const service of parts.services) {
       const handler = async (request: FastifyRequest, reply: FastifyReply) => {
-        const answer = await parts.paidCall.handle({
-          service,
-          method: request.method,
-          headers: request.headers,
-          rawBody: request.body instanceof Buffer ? request.body : undefined,
-          address: parts.addressOf(request),
-          requestId: request.id,
-          gone: () => request.raw.socket.destroyed,
-        });
-        sendFinished(reply, answer);
+        await answerOverHttp(parts.paidCall, request, reply, { service, address: parts.addressOf(request) });
       };
       app.route({ method: ['GET', 'HEAD', 'POST'], url: `${prefix}/${service.path}`, handler });
     }

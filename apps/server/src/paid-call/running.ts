@@ -2,11 +2,12 @@
 import { Problem, unavailable } from '../http/problem.ts';
 import type { Capabilities, CatalogLine, RunContext, Service } from '../services/define.ts';
 import { inCall, type UpstreamName, type Upstreams } from '../upstreams/index.ts';
-import { provenanceOf } from '../words/answer.ts';
+import { type Answer, provenanceOf } from '../words/answer.ts';
 import { ServiceFailure } from '../words/failure.ts';
+import { contentOf } from './content.ts';
 import type { Door } from './door.ts';
 import type { PayerProof } from './rail.ts';
-import type { Sale } from './sale.ts';
+import type { MadeAnswer, Sale } from './sale.ts';
 
 /** The places of calls that run, in this process. */
 export interface Places {
@@ -95,6 +96,11 @@ export class Deadline {
   }
 }
 
+const JSON_HEADERS: Record<string, string> = {
+  'content-type': 'application/json; charset=utf-8',
+  'cache-control': 'private, no-store',
+};
+
 export interface RunnerParts {
   upstreams: Upstreams;
   catalog(): readonly CatalogLine[];
@@ -120,29 +126,38 @@ export class Runner {
    *
    * @throws what the service throws, a ServiceFailure at its deadline, and Error for an answer that is none
    */
-  async run(sale: Sale, callId: string): Promise<string> {
-    const { door, maxAnswerBytes, nowMs } = this.#parts;
+  async run(sale: Sale, callId: string): Promise<MadeAnswer> {
+    const { maxAnswerBytes, nowMs } = this.#parts;
     const { service } = sale.quote;
     const startedAtMs = nowMs();
     const deadline = new Deadline();
     try {
       const running = runInCall(service, sale.input, this.#contextOf(sale, callId, deadline));
       const made = await deadline.race(running, service.timeoutMs);
-      const fields = service.output.safeParse(made.fields);
-      if (!fields.success) throw new Error(`the answer does not fit its own schema: ${fields.error.message}`);
-      const body = JSON.stringify({
-        success: true,
-        service: service.path,
-        ...fields.data,
-        ...door.fields({ startedAtMs, nowMs: nowMs() }),
-        timestamp: new Date(nowMs()).toISOString(),
-        provenance: provenanceOf(made),
-      });
-      if (Buffer.byteLength(body) > maxAnswerBytes) throw new Error('the answer is larger than may be kept');
-      return body;
+      const answer =
+        service.mediaType === 'application/json'
+          ? { headers: JSON_HEADERS, body: this.#jsonOf(service, made, startedAtMs) }
+          : contentOf(service, made);
+      if (Buffer.byteLength(answer.body) > maxAnswerBytes)
+        throw new Error('the answer is larger than may be kept');
+      return answer;
     } finally {
       deadline.end();
     }
+  }
+
+  #jsonOf(service: Service, made: Answer<unknown>, startedAtMs: number): string {
+    const { door, nowMs } = this.#parts;
+    const fields = service.output.safeParse(made.fields);
+    if (!fields.success) throw new Error(`the answer does not fit its own schema: ${fields.error.message}`);
+    return JSON.stringify({
+      success: true,
+      service: service.path,
+      ...fields.data,
+      ...door.fields({ startedAtMs, nowMs: nowMs() }),
+      timestamp: new Date(nowMs()).toISOString(),
+      provenance: provenanceOf(made),
+    });
   }
 
   #contextOf({ quote, payment }: Sale, callId: string, deadline: Deadline): RunContext<UpstreamName> {

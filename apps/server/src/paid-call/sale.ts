@@ -6,7 +6,6 @@ import type { Headers, Payment, Quote, Rail } from './rail.ts';
 
 export interface PaidRequest {
   service: Service;
-  method: string;
   headers: Headers;
   rawBody: Buffer | undefined;
   /** The caller's address, as `deriveAddress` tells it. */
@@ -14,12 +13,22 @@ export interface PaidRequest {
   requestId: string;
   /** True once nobody is there to read the answer. */
   gone(): boolean;
+  /** Asked before anything is bought. @throws Problem when nothing can be by such a request, such as by a GET */
+  assertMayBuy(): void;
 }
 
 export interface PaidAnswer {
   status: number;
   headers: Record<string, string>;
-  body: string;
+  body: string | Buffer;
+}
+
+/** An answer that a service made, as it will be sent. */
+export interface MadeAnswer {
+  /** What is said of it alone: its type, and where it comes from if it cannot say so itself. */
+  headers: Record<string, string>;
+  /** JSON as text, all else as bytes. */
+  body: string | Buffer;
 }
 
 /** A request at a door. */

@@ -61,3 +61,10 @@ test('an answer from before versions had names opens with whichever version fits
 test('what was never sealed comes back as it is', () => {
   assert.equal(sealOf('a secret').open('call-1', BODY), BODY);
 });
+
+test('bytes come out as they went in, whatever they are', () => {
+  const { seal, openBytes } = sealOf('a secret');
+  const bytes = Buffer.from([0, 255, 0x73, 0, 10, 13]);
+  assert.deepEqual(openBytes('call', seal('call', bytes)), bytes);
+  assert.throws(() => openBytes('another call', seal('call', bytes)));
+});

@@ -20,41 +20,51 @@ export function createAnswerSeal({ current, all }: Secrets) {
     return key;
   };
 
-  function decrypt(key: Buffer, callId: string, base64: string): string {
+  function decrypt(key: Buffer, callId: string, base64: string): Buffer {
     const sealed = Buffer.from(base64, 'base64');
     const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, 12), { authTagLength: 16 })
       .setAAD(Buffer.from(callId))
       .setAuthTag(sealed.subarray(-16));
-    return Buffer.concat([decipher.update(sealed.subarray(12, -16)), decipher.final()]).toString('utf8');
+    return Buffer.concat([decipher.update(sealed.subarray(12, -16)), decipher.final()]);
+  }
+
+  function opened(callId: string, body: string): Buffer | string {
+    if (body.startsWith(PREFIX)) {
+      const [id = '', base64 = ''] = body.slice(PREFIX.length).split(':');
+      return decrypt(keyOf(id), callId, base64);
+    }
+    if (!body.startsWith(NAMELESS)) return body;
+    let failure: unknown;
+    for (const key of keys.values()) {
+      try {
+        return decrypt(key, callId, body.slice(NAMELESS.length));
+      } catch (error) {
+        failure = error;
+      }
+    }
+    throw failure;
   }
 
   return {
-    seal(callId: string, body: string): string {
+    seal(callId: string, body: string | Buffer): string {
       const nonce = randomBytes(12);
       const cipher = createCipheriv('aes-256-gcm', keyOf(current.id), nonce, { authTagLength: 16 }).setAAD(
         Buffer.from(callId),
       );
-      const sealed = Buffer.concat([nonce, cipher.update(body, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+      const sealed = Buffer.concat([
+        nonce,
+        cipher.update(Buffer.from(body)),
+        cipher.final(),
+        cipher.getAuthTag(),
+      ]);
       return `${PREFIX}${current.id}:${sealed.toString('base64')}`;
     },
 
     /** @throws when it was sealed with a secret that is not given, for another call, or changed since */
-    open(callId: string, body: string): string {
-      if (body.startsWith(PREFIX)) {
-        const [id = '', base64 = ''] = body.slice(PREFIX.length).split(':');
-        return decrypt(keyOf(id), callId, base64);
-      }
-      if (!body.startsWith(NAMELESS)) return body;
-      let failure: unknown;
-      for (const key of keys.values()) {
-        try {
-          return decrypt(key, callId, body.slice(NAMELESS.length));
-        } catch (error) {
-          failure = error;
-        }
-      }
-      throw failure;
-    },
+    open: (callId: string, body: string): string => opened(callId, body).toString(),
+
+    /** The same for an answer that is no text. @throws as `open` */
+    openBytes: (callId: string, body: string): Buffer => Buffer.from(opened(callId, body)),
   };
 }
 

@@ -34,8 +34,8 @@ export function callOf({ callId, accountId, service, priceMicros, revenue }: Set
   return { id: callId, accountId, service, priceMicros, revenue };
 }
 
-/** Longer than any lease. */
-const LONGEST_LEASE_MS = 90_000;
+/** Longer than any lease: a service that runs once it is paid has one for all its time. */
+const LONGEST_LEASE_MS = 400_000;
 
 /** Whether an attempt of somebody who did not tell its end may still reach the chain. */
 export function mayBeInFlight(settlement: Pick<Settlement, 'state' | 'attempts'>): boolean {

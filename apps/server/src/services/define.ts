@@ -1,7 +1,7 @@
 import type { Address, Hex } from 'viem';
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { UpstreamName, Upstreams } from '../upstreams/index.ts';
-import type { Answer } from '../words/answer.ts';
+import type { Answer, ContentAnswer } from '../words/answer.ts';
 import type { ChainName } from '../words/chain-names.ts';
 import type { RailName } from '../words/rail-names.ts';
 import type { Lists } from './listed-parties.ts';
@@ -183,7 +183,7 @@ export interface ServiceDefinition<
   mpp?: true;
   /** `read`: may run before it is paid for. `write`: leaves something behind, so it is paid for first. */
   effect?: 'read' | 'write';
-  /** The longest a call may take; 20 s unless said otherwise, 25 s at most. */
+  /** The longest a call may take; 20 s unless said otherwise. A door may have a bound of its own: HTTP has 25 s. */
   timeoutMs?: number;
   run(
     input: z.output<Input>,
@@ -200,7 +200,12 @@ export interface Service {
   readonly summary: string;
   readonly featured: boolean;
   readonly input: z.ZodObject;
+  /** The fields of its answer; none where it answers no JSON. */
   readonly output: z.ZodObject;
+  /** What its answer is, with parameters, such as `text/csv; charset=utf-8`. */
+  readonly contentType: string;
+  /** The same without parameters: `application/json` where the answer has the fields of `output`. */
+  readonly mediaType: string;
   readonly example: Record<string, unknown>;
   readonly aliases: Readonly<Record<string, string>>;
   readonly adapt: ((body: Record<string, unknown>) => Record<string, unknown>) | undefined;
@@ -217,6 +222,10 @@ export interface Service {
   run(input: unknown, context: RunContext<UpstreamName>): Promise<Answer<Record<string, unknown>>>;
 }
 
+/** The longest that any service may take: its price stays reserved for as long, and nobody else goes on with its payment. */
+const LONGEST_SERVICE_MS = 300_000;
+const JSON_TYPE = 'application/json; charset=utf-8';
+
 /**
  * Declares a service. The declaration is all there is: routes, validation, prices, every document and every
  * count are rendered from it. Put the result as the default export of `services/<tag>/<path>.ts`.
@@ -228,9 +237,9 @@ export function defineService<
   const Uses extends readonly UpstreamName[] = [],
   const Requires extends readonly Capability[] = [],
 >(definition: ServiceDefinition<Input, Output, Needs, Uses, Requires>): Service {
-  const timeoutMs = definition.timeoutMs ?? 20_000;
-  if (timeoutMs > 25_000) throw new Error(`${definition.path}: timeoutMs must be at most 25,000`);
-  const { secretAnswer = false } = definition;
+  const { secretAnswer = false, timeoutMs = 20_000 } = definition;
+  if (!(timeoutMs >= 1 && timeoutMs <= LONGEST_SERVICE_MS))
+    throw new Error(`${definition.path}: timeoutMs must be 1 to ${LONGEST_SERVICE_MS}`);
   return {
     path: definition.path,
     name: definition.name,
@@ -240,6 +249,8 @@ export function defineService<
     featured: definition.featured ?? false,
     input: definition.input,
     output: definition.output,
+    contentType: JSON_TYPE,
+    mediaType: 'application/json',
     example: definition.example as Record<string, unknown>,
     aliases: definition.aliases ?? {},
     adapt: definition.adapt,
@@ -259,5 +270,46 @@ export function defineService<
         context as unknown as RunContext<NeededName<Needs[number]> | Uses[number]> &
           Pick<Capabilities, Requires[number]>,
       ) as Promise<Answer<Record<string, unknown>>>,
+  };
+}
+
+/** A service whose answer is a text or bytes, such as a table or a picture, and no JSON. */
+export type ContentDefinition<
+  Input extends z.ZodObject,
+  Needs extends readonly Need[],
+  Uses extends readonly UpstreamName[],
+  Requires extends readonly Capability[],
+> = Omit<ServiceDefinition<Input, z.ZodObject, Needs, Uses, Requires>, 'output' | 'run'> & {
+  /** What it answers, such as `image/png`. A text type without a charset is in UTF-8. */
+  contentType: string;
+  run(
+    input: z.output<Input>,
+    context: RunContext<NeededName<Needs[number]> | Uses[number]> & Pick<Capabilities, Requires[number]>,
+  ): Promise<ContentAnswer>;
+};
+
+/**
+ * Declares a service that answers no JSON. It is sold, stored and handed over again like any other, byte for byte; where
+ * it comes from stands in the header `x-provenance`.
+ *
+ * @throws Error when `contentType` is no media type, or JSON, which `defineService` is for
+ */
+export function defineContentService<
+  Input extends z.ZodObject,
+  const Needs extends readonly Need[] = [],
+  const Uses extends readonly UpstreamName[] = [],
+  const Requires extends readonly Capability[] = [],
+>(definition: ContentDefinition<Input, Needs, Uses, Requires>): Service {
+  const { contentType, run, ...rest } = definition;
+  const mediaType = /^[a-z]+\/[a-z0-9][a-z0-9.+-]*(?=$|;)/.exec(contentType)?.[0];
+  if (mediaType === undefined || !/^[!-~ ]{1,100}$/.test(contentType))
+    throw new Error(`${definition.path}: ${contentType} is no media type, such as text/csv or image/png`);
+  if (mediaType === 'application/json' || mediaType === 'text/event-stream')
+    throw new Error(`${definition.path}: ${mediaType} is for defineService`);
+  const isBare = mediaType.startsWith('text/') && !contentType.includes('charset=');
+  return {
+    ...defineService({ ...rest, output: z.object({}), run }),
+    contentType: isBare ? `${mediaType}; charset=utf-8` : contentType,
+    mediaType,
   };
 }

@@ -3,10 +3,10 @@ import { z } from 'zod';
 import { readJsonBody } from '../http/json-body.ts';
 import { Problem } from '../http/problem.ts';
 import { admit, type RateLimit } from '../http/rate-limit.ts';
-import { sendFinished } from '../http/server.ts';
 import { type CreditTier, shownTiers } from '../keys/credit-tiers.ts';
 import { readKeyToCredit } from '../keys/key-to-credit.ts';
 import type { Keys } from '../keys/keys.ts';
+import { answerOverHttp, assertFitsHttp } from '../paid-call/http-door.ts';
 import type { PaidCall } from '../paid-call/paid-call.ts';
 import type { Service } from '../services/define.ts';
 import { TOPUP_PATH } from './door.ts';
@@ -35,6 +35,7 @@ const topupRequest = z.object({
 export function topupRoutes(app: FastifyInstance, parts: TopupRouteParts): void {
   const [lowest] = parts.sold;
   if (lowest === undefined) throw new Error('no amount of credit is on sale');
+  assertFitsHttp(parts.sold.map(({ service }) => service));
 
   const serve = (atAddress: CreditTier | null) => async (request: FastifyRequest, reply: FastifyReply) => {
     const address = parts.addressOf(request);
@@ -45,17 +46,9 @@ export function topupRoutes(app: FastifyInstance, parts: TopupRouteParts): void 
     // Before any money is looked at.
     const key = await readKeyToCredit(request.headers, parts);
     const creditTo: CreditTo = key === null ? NEW_KEY : `account:${key.accountId}`;
-    const answer = await parts.paidCall.handle({
-      service,
-      method: request.method,
-      headers: request.headers,
-      // What the payment is bound to: how much, whose, and for a new key the claim on it.
-      rawBody: Buffer.from(JSON.stringify({ amountUsd: tier.amountUsd, creditTo, claimSecret })),
-      address,
-      requestId: request.id,
-      gone: () => request.raw.socket.destroyed,
-    });
-    sendFinished(reply, answer);
+    // What the payment is bound to: how much, whose, and for a new key the claim on it.
+    const rawBody = Buffer.from(JSON.stringify({ amountUsd: tier.amountUsd, creditTo, claimSecret }));
+    await answerOverHttp(parts.paidCall, request, reply, { service, address, rawBody });
   };
 
   function chosen(amount: unknown, atAddress: CreditTier | null): { tier: CreditTier; service: Service } {

@@ -29,9 +29,16 @@ export interface Provenance {
 /** What a service's `run` returns: the fields of its output schema, and how they came about. */
 export interface Answer<Fields> {
   fields: Fields;
+  /** The answer itself, where the service answers no JSON: a text, which is sent in UTF-8, or bytes. */
+  content?: string | Uint8Array;
   method: string;
   sources: Source[];
   notes: string[];
+}
+
+/** An answer that is a text or bytes, and has no fields. */
+export interface ContentAnswer extends Answer<Record<string, never>> {
+  content: string | Uint8Array;
 }
 
 /**
@@ -50,6 +57,19 @@ export function answer<Fields>(
     sources: provenance.sources ?? [],
     notes: provenance.notes ?? [],
   };
+}
+
+/**
+ * Makes an answer of a service that answers no JSON.
+ *
+ * @param body the answer as its reader gets it; a text is sent in UTF-8
+ * @param provenance as for `answer`; it leaves in a header
+ */
+export function content(
+  body: string | Uint8Array,
+  provenance: { method: string; sources?: Source[]; notes?: string[] },
+): ContentAnswer {
+  return { ...answer({}, provenance), content: body };
 }
 
 /** The provenance block of an answer. */

@@ -32,7 +32,7 @@ export interface MppRail {
   /** A fresh 402 in the standard's form. `request` without its credential. */
   challenge(
     quote: Quote,
-    request: { method: string; headers: RequestHeaders; rawBody: Buffer | undefined },
+    request: { headers: RequestHeaders; rawBody: Buffer | undefined },
   ): Promise<{ headers: Record<string, string>; body: Record<string, unknown> }>;
   /** Holds the books against the Tempo chain; the other chains are the x402 rail's to ask. */
   audit(sql: Database): Promise<ChainAudit[]>;

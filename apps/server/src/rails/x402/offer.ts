@@ -51,7 +51,7 @@ export function requirementsV1(offered: OfferedNetwork, quote: Quote): Record<st
     maxAmountRequired: String(quote.priceMicros),
     resource: quote.resourceUrl,
     description: quote.service.summary,
-    mimeType: 'application/json',
+    mimeType: quote.service.mediaType,
     payTo,
     maxTimeoutSeconds: MAX_TIMEOUT_SECONDS,
     asset: network.asset,
@@ -93,7 +93,7 @@ export function paymentRequiredHeader(
       resource: {
         url: quote.resourceUrl,
         description: quote.service.summary,
-        mimeType: 'application/json',
+        mimeType: quote.service.mediaType,
         serviceName: asciiName(quote.service.name),
       },
       accepts: offered.map((each) => claimable(requirementsV2(each, quote))),

@@ -81,7 +81,7 @@ function facilitatorWords(presented: Presented, found: OfferedNetwork, quote: Qu
             x402Version: 2,
             accepted: requirements,
             payload,
-            resource: { url: quote.resourceUrl, mimeType: 'application/json' },
+            resource: { url: quote.resourceUrl, mimeType: quote.service.mediaType },
             ...(echoesBazaar ? { extensions: { bazaar: bazaarOf(quote) } } : {}),
           }
         : { x402Version: 1, scheme: 'exact', network: network.legacyName, payload },

@@ -1,0 +1,58 @@
+/** An answer that is no JSON, as it leaves: bytes, and where they come from in a header. */
+import type { Service } from '../services/define.ts';
+import { type Answer, type Provenance, provenanceOf } from '../words/answer.ts';
+import type { MadeAnswer } from './sale.ts';
+
+/** Of the header that tells where an answer comes from. Clients stop reading headers at 16 kB in all. */
+const MAX_PROVENANCE_BYTES = 4_096;
+const MAX_SOURCES = 40;
+const MAX_METHOD = 500;
+
+/** @throws Error when the service answered no content */
+export function contentOf({ contentType }: Service, made: Answer<unknown>): MadeAnswer {
+  if (made.content === undefined) throw new Error(`the answer has no ${contentType}`);
+  return {
+    headers: {
+      'content-type': contentType,
+      // What is bought is bytes: nobody on the way may make others of them.
+      'cache-control': 'private, no-store, no-transform',
+      'x-content-type-options': 'nosniff',
+      'x-provenance': provenanceHeader(provenanceOf(made)),
+    },
+    body: typeof made.content === 'string' ? Buffer.from(made.content) : bytesOf(made.content),
+  };
+}
+
+/** The bytes themselves: a view of a larger buffer is not the buffer. */
+function bytesOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
+}
+
+/** The provenance block as one line of ASCII. What does not fit is counted in `omitted`, the last sources first. */
+function provenanceHeader({ mode, method, sources, notes }: Provenance): string {
+  const line = (shown: number, told: string[]) =>
+    asciiJson({
+      mode,
+      method: method.slice(0, MAX_METHOD),
+      sources: sources.slice(0, shown),
+      notes: told,
+      ...(shown < sources.length || told.length < notes.length
+        ? { omitted: { sources: sources.length - shown, notes: notes.length - told.length } }
+        : {}),
+    });
+  for (const told of [notes, []]) {
+    for (let shown = Math.min(sources.length, MAX_SOURCES); shown >= 0; shown--) {
+      const header = line(shown, told);
+      if (header.length <= MAX_PROVENANCE_BYTES) return header;
+    }
+  }
+  return asciiJson({ mode, omitted: { sources: sources.length, notes: notes.length } });
+}
+
+/** JSON of printable ASCII alone, which is all that a header may hold. */
+function asciiJson(value: unknown): string {
+  return JSON.stringify(value).replace(
+    /[^\x20-\x7e]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}

@@ -1,0 +1,56 @@
+/** How the paid call is reached over HTTP, at whichever address: what may buy, how long it may take, how it is answered. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Problem } from '../http/problem.ts';
+import { sendFinished } from '../http/server.ts';
+import type { Service } from '../services/define.ts';
+import type { PaidAnswer, PaidRequest } from './sale.ts';
+
+/** The longest that a caller waits for an answer here: proxies commonly give up after 30 s. */
+const LONGEST_WAIT_MS = 25_000;
+
+/** @throws Error when one of them may take longer than a caller over HTTP waits */
+export function assertFitsHttp(services: readonly Service[]): void {
+  for (const { path, timeoutMs } of services) {
+    if (timeoutMs > LONGEST_WAIT_MS)
+      throw new Error(`${path}: timeoutMs must be at most ${LONGEST_WAIT_MS} to be sold over HTTP`);
+  }
+}
+
+/**
+ * Answers a request by the paid call, or by a free one of the same shape.
+ *
+ * @param asked.method what the request means here; its own method unless given
+ * @param asked.rawBody what it says here; its own body unless given
+ */
+export async function answerOverHttp(
+  call: { handle(request: PaidRequest): Promise<PaidAnswer> },
+  request: FastifyRequest,
+  reply: FastifyReply,
+  asked: { service: Service; address: string; method?: string; rawBody?: Buffer | undefined },
+): Promise<void> {
+  const { method = request.method } = asked;
+  const sent = request.body instanceof Buffer ? request.body : undefined;
+  const answer = await call.handle({
+    service: asked.service,
+    headers: request.headers,
+    rawBody: 'rawBody' in asked ? asked.rawBody : sent,
+    address: asked.address,
+    requestId: request.id,
+    gone: () => request.raw.socket.destroyed,
+    assertMayBuy() {
+      if (method !== 'POST') throw notPost();
+    },
+  });
+  sendFinished(reply, answer);
+}
+
+function notPost(): Problem {
+  return new Problem(405, 'METHOD_NOT_ALLOWED', 'A paid call is a POST.', {
+    details: {
+      hint: 'Send the same credential with POST and a JSON body.',
+      method: 'POST',
+      charged: false,
+    },
+    headers: { allow: 'POST' },
+  });
+}
