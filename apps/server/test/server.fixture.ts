@@ -1,5 +1,5 @@
 import pino from 'pino';
-import { createUpstreamSandbox } from '../../../packages/sandbox/src/upstreams/server.ts';
+import { createUpstreamSandbox, SANDBOX_KEYS } from '../../../packages/sandbox/src/upstreams/server.ts';
 import { type App, createApp, DECLARED } from '../src/app.ts';
 import { readConfig } from '../src/config.ts';
 import type { Pools } from '../src/db/connection.ts';
@@ -104,11 +104,14 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
   };
 }
 
+/** Names the world of the sandbox's upstreams. */
+export const UPSTREAM_SEED = 8402;
+
 /** The sandbox's upstreams on a free port. */
 export async function startUpstreams(
   nowMs: () => number = Date.now,
 ): Promise<{ url: string; stop(): Promise<void> }> {
-  const sandbox = createUpstreamSandbox({ host: '127.0.0.1', port: 0, seed: 8402, nowMs });
+  const sandbox = createUpstreamSandbox({ host: '127.0.0.1', port: 0, seed: UPSTREAM_SEED, nowMs });
   const { url } = await sandbox.start();
   return { url, stop: () => sandbox.stop() };
 }
@@ -124,6 +127,7 @@ function sandboxAddresses(url: string): Record<string, string> {
     AI_MODEL: 'sandbox-extractive-1',
     UPSTREAM_GDELT_REQUESTS_PER_MINUTE: '1200',
     UPSTREAM_LIFI_REQUESTS_PER_MINUTE: '1200',
+    ...SANDBOX_KEYS,
   };
 }
 

@@ -19,7 +19,7 @@ import { privateKeyOf, SOLANA_ROLES, secretKeyOf, signerOf } from './solana/acco
 import { startSolana } from './solana/solana.ts';
 import { TEMPO_CHAIN_ID, USDC_E } from './tempo/addresses.ts';
 import { startTempo } from './tempo/tempo.ts';
-import { createUpstreamSandbox, UPSTREAM_NAMES } from './upstreams/server.ts';
+import { createUpstreamSandbox, SANDBOX_KEYS, UPSTREAM_NAMES } from './upstreams/server.ts';
 
 export interface WorldPart {
   name: string;
@@ -44,7 +44,10 @@ const KEYLESS = UPSTREAM_NAMES.filter((name) => name !== 'ai');
 /** Chains that the sandbox has no double of: without an address they are not there. */
 const ABSENT_CHAINS = ['ethereum', 'polygon', 'arbitrum', 'optimism', 'bsc'];
 /** The sandbox's stand-ins allow more than what they stand for. */
-const SANDBOX_REQUESTS_PER_MINUTE = '1200';
+const SANDBOX_ALLOWANCES = {
+  UPSTREAM_GDELT_REQUESTS_PER_MINUTE: '1200',
+  UPSTREAM_LIFI_REQUESTS_PER_MINUTE: '1200',
+};
 const AI = { path: '/ai/v1', model: 'sandbox-extractive-1' };
 /** Where the server takes the card provider's webhooks, and where it listens unless it is told. */
 const WEBHOOK_PATH = '/api/m2m/credits/webhook';
@@ -153,8 +156,7 @@ export async function startWorld(environment: Environment, options: { live: bool
   if (!options.live) {
     for (const name of KEYLESS) give(addressOf(name), `${url}/${name}`);
     for (const name of ABSENT_CHAINS) give(addressOf(name), 'none');
-    give('UPSTREAM_GDELT_REQUESTS_PER_MINUTE', SANDBOX_REQUESTS_PER_MINUTE);
-    give('UPSTREAM_LIFI_REQUESTS_PER_MINUTE', SANDBOX_REQUESTS_PER_MINUTE);
+    for (const [name, value] of Object.entries({ ...SANDBOX_ALLOWANCES, ...SANDBOX_KEYS })) give(name, value);
   }
   if (!environment.AI_BASE_URL) {
     give('AI_BASE_URL', url + AI.path);

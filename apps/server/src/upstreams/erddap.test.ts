@@ -83,3 +83,106 @@ it('refuses a unit that it does not know, and a page of HTML', async () => {
     );
   }
 });
+
+/** The rows that tell a dataset's axes, in its own order. */
+function axes(names: readonly string[], spacing: number): RawReply {
+  return {
+    body: JSON.stringify({
+      table: {
+        columnNames: ['Row Type', 'Variable Name', 'Attribute Name', 'Data Type', 'Value'],
+        columnTypes: ['String', 'String', 'String', 'String', 'String'],
+        rows: [
+          ['attribute', 'NC_GLOBAL', 'cdm_data_type', 'String', 'Grid'],
+          ...names.map((name) => [
+            'dimension',
+            name,
+            '',
+            'double',
+            `nValues=10, evenlySpaced=true, averageSpacing=${name === 'latitude' ? spacing : 0.0375}`,
+          ]),
+        ],
+      },
+    }),
+  };
+}
+
+function color(rows: unknown[][], unit = 'mg m^-3'): RawReply {
+  return {
+    body: JSON.stringify({
+      table: {
+        columnNames: ['time', 'latitude', 'longitude', 'chlor_a'],
+        columnTypes: ['String', 'double', 'double', 'float'],
+        columnUnits: ['UTC', 'degrees_north', 'degrees_east', unit],
+        rows,
+      },
+    }),
+  };
+}
+
+it('asks for chlorophyll along the axes as the dataset has them', async () => {
+  for (const [names, spacing, query] of [
+    [['time', 'latitude', 'longitude'], -0.0375, 'chlor_a[last-7:last][(36.4):(36)][(-123.7):(-123.3)]'],
+    [
+      ['time', 'altitude', 'latitude', 'longitude'],
+      0.0375,
+      'chlor_a[last-7:last][(0.0)][(36):(36.4)][(-123.7):(-123.3)]',
+    ],
+  ] as const) {
+    await againstLocalServer(
+      erddap,
+      {},
+      ({ url }) =>
+        url.pathname.includes('/info/')
+          ? axes(names, spacing)
+          : color([
+              ['2026-01-09T12:00:00Z', 36.2, -123.5, 0.31],
+              ['2026-01-10T12:00:00Z', 36.2, -123.5, null],
+              ['2026-01-10T12:00:00Z', 36.2, -123.46, -32767],
+            ]),
+      async (api, asked) => {
+        const { value, cellDegrees } = await api.chlorophyll({ lat: 36.2, lon: -123.5, day: null });
+        assert.equal(decodeURIComponent(asked[1]?.url.search.slice(1) ?? ''), query);
+        assert.ok(!/[[\]()]/.test(asked[1]?.url.search ?? '('), 'brackets are percent-encoded');
+        assert.equal(cellDegrees, 0.0375);
+        assert.deepEqual(value, {
+          times: ['2026-01-09T12:00:00Z', '2026-01-10T12:00:00Z'],
+          cells: [{ time: '2026-01-09T12:00:00Z', lat: 36.2, lon: -123.5, mgM3: 0.31 }],
+        });
+      },
+    );
+  }
+});
+
+it('keeps the box for chlorophyll within the globe, and has none outside the record', () =>
+  againstLocalServer(
+    erddap,
+    { settings: { UPSTREAM_ERDDAP_CHLOROPHYLL_DATASET: 'another' } },
+    ({ url }) => (url.pathname.includes('/info/') ? axes(['time', 'latitude', 'longitude'], 0.04) : NOTHING),
+    async (api, asked) => {
+      assert.equal((await api.chlorophyll({ lat: 89.99, lon: 180, day: '1999-01-01' })).value, null);
+      assert.equal(asked[0]?.url.pathname, '/base/info/another/index.json');
+      assert.equal(
+        decodeURIComponent(asked[1]?.url.search ?? ''),
+        '?chlor_a[(1999-01-01T12:00:00Z)][(89.7):(89.7)][(179.8):(179.95)]',
+      );
+    },
+  ));
+
+it('takes no other unit for chlorophyll, no dataset that is gone, and no grid without a direction', async () => {
+  const ask = (info: RawReply, data: RawReply) =>
+    againstLocalServer(
+      erddap,
+      {},
+      ({ url }) => (url.pathname.includes('/info/') ? info : data),
+      (api) => api.chlorophyll({ lat: 0, lon: 0, day: null }),
+    );
+  const grid = axes(['time', 'latitude', 'longitude'], 0.04);
+  for (const [info, data] of [
+    [grid, color([], 'sr^-1')],
+    [NOTHING, color([])],
+    [axes(['time', 'latitude', 'longitude'], Number.NaN), color([])],
+    [grid, { body: '<html></html>' }],
+  ] as const) {
+    await assert.rejects(ask(info, data), UpstreamUnavailable);
+  }
+});

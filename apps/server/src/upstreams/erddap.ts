@@ -24,6 +24,28 @@ export interface SeaSurfaceCell {
   celsius: number | null;
 }
 
+/** Chlorophyll by VIIRS. Which dataset has it changes over the years: the operator may name another. */
+export const CHLOROPHYLL = {
+  defaultDataset: 'nesdisVHNchlaDaily',
+  variable: 'chlor_a',
+  title: 'VIIRS ocean color (NOAA)',
+  firstDay: '2012-01-02',
+  /** How far to every side of a point clear water is looked for. */
+  reachDegrees: 0.2,
+  /** How many of the newest days are looked through. */
+  newestDays: 8,
+} as const;
+const CHLOROPHYLL_DATASET = 'UPSTREAM_ERDDAP_CHLOROPHYLL_DATASET';
+
+/** A cell that was measured, not hidden under clouds. */
+export interface ChlorophyllCell {
+  /** ISO 8601. */
+  time: string;
+  lat: number;
+  lon: number;
+  mgM3: number;
+}
+
 const column = z.string();
 const table = z.looseObject({
   table: z.looseObject({
@@ -58,9 +80,75 @@ const seaSurface = table.transform(({ table: { columnNames, columnUnits, rows } 
   return cell.data satisfies SeaSurfaceCell;
 });
 
+/** A dataset's axes in their order, which differs: some have an altitude between time and latitude, some run southward. */
+interface Axes {
+  names: string[];
+  /** Whether its latitude runs from north to south. */
+  southward: boolean;
+  cellDegrees: number;
+}
+
+const axes = table.transform(({ table: { columnNames, rows } }, context): Axes => {
+  const at = (row: (string | number | null)[], name: string) => String(row[columnNames.indexOf(name)] ?? '');
+  const dimensions = rows.filter((row) => at(row, 'Row Type') === 'dimension');
+  const names = dimensions.map((row) => at(row, 'Variable Name'));
+  const latitude = dimensions.find((row) => at(row, 'Variable Name') === 'latitude');
+  const spacing = Number(
+    /averageSpacing=(-?[\d.]+)/.exec(latitude === undefined ? '' : at(latitude, 'Value'))?.[1],
+  );
+  if (
+    names[0] !== 'time' ||
+    !names.includes('latitude') ||
+    !names.includes('longitude') ||
+    !(Math.abs(spacing) > 0)
+  ) {
+    context.addIssue({ code: 'custom', message: 'not the axes of a grid over the globe' });
+    return z.NEVER;
+  }
+  return { names, southward: spacing < 0, cellDegrees: Math.abs(spacing) };
+});
+
+const chlorophyll = table.transform(({ table: { columnNames, columnUnits, rows } }, context) => {
+  const at = (name: string) => columnNames.indexOf(name);
+  if (columnUnits?.[at(CHLOROPHYLL.variable)]?.replace('^', '') !== 'mg m-3') {
+    context.addIssue({ code: 'custom', message: 'not chlorophyll in mg m-3' });
+    return z.NEVER;
+  }
+  const cells = z
+    .array(
+      z.object({ time: z.iso.datetime(), lat: z.number(), lon: z.number(), mgM3: z.number().nullable() }),
+    )
+    .safeParse(
+      rows.map((row) => ({
+        time: row[at('time')],
+        lat: row[at('latitude')],
+        lon: row[at('longitude')],
+        mgM3: row[at(CHLOROPHYLL.variable)],
+      })),
+    );
+  if (!cells.success) {
+    context.addIssue({ code: 'custom', message: 'not cells of chlorophyll' });
+    return z.NEVER;
+  }
+  // Clear water holds some, and none holds more than 1,000: what lies outside is a fill value.
+  const measured = ({ mgM3 }: { mgM3: number | null }) => mgM3 !== null && mgM3 > 0 && mgM3 < 1_000;
+  return {
+    times: [...new Set(cells.data.map(({ time }) => time))],
+    cells: cells.data.filter((cell): cell is ChlorophyllCell => measured(cell)),
+  };
+});
+
 /** The brackets of a griddap query, which many servers refuse unless they are percent-encoded. */
 function axis(value: string | number): string {
-  return encodeURIComponent(`[(${value})]`).replace(/\(/g, '%28').replace(/\)/g, '%29');
+  return brackets(`(${value})`);
+}
+
+function brackets(bounds: string): string {
+  return encodeURIComponent(`[${bounds}]`).replace(/\(/g, '%28').replace(/\)/g, '%29');
+}
+
+function between(low: number, high: number, downward: boolean): string {
+  return brackets(downward ? `(${high}):(${low})` : `(${low}):(${high})`);
 }
 
 /**
@@ -73,9 +161,49 @@ export const erddap = defineUpstream({
   baseUrl: 'https://coastwatch.pfeg.noaa.gov/erddap',
   licence: 'NASA/NOAA public domain, credit asked: JPL MUR MEaSUREs Project',
   key: 'none',
+  settings: {
+    [CHLOROPHYLL_DATASET]: {
+      describe: `The dataset of NOAA CoastWatch ERDDAP whose \`${CHLOROPHYLL.variable}\` is sold as chlorophyll; \`${CHLOROPHYLL.defaultDataset}\` unless set`,
+      required: false,
+      check: (value) => (/^\w{1,80}$/.test(value) ? null : 'must be the id of a dataset'),
+    },
+  },
   requestsPerMinute: 60,
   timeoutMs: 18_000,
   open: (http) => ({
+    /**
+     * The measured cells in a box around a point: of `day` (YYYY-MM-DD), or of the newest days. Null when time or place lie
+     * outside the dataset. `times` are the analyses that were looked through, oldest first.
+     */
+    async chlorophyll(asked: { lat: number; lon: number; day: string | null }) {
+      const dataset = http.settings[CHLOROPHYLL_DATASET] ?? CHLOROPHYLL.defaultDataset;
+      const { value: grid } = await http.get({
+        path: `/info/${dataset}/index.json`,
+        schema: axes,
+        freshMs: 3_600_000,
+        staleMs: 23 * 3_600_000,
+      });
+      // A cell's middle is half a cell away from the edge of the axis.
+      const reach = CHLOROPHYLL.reachDegrees;
+      const side = (middle: number, bound: number, by: number) =>
+        Math.round(Math.max(-bound, Math.min(bound, middle + by)) * 1e4) / 1e4;
+      const bounds: Record<string, string> = {
+        time:
+          asked.day === null
+            ? brackets(`last-${CHLOROPHYLL.newestDays - 1}:last`)
+            : axis(`${asked.day}T12:00:00Z`),
+        latitude: between(side(asked.lat, 89.7, -reach), side(asked.lat, 89.7, reach), grid.southward),
+        longitude: between(side(asked.lon, 179.95, -reach), side(asked.lon, 179.95, reach), false),
+      };
+      const reply = await http.find({
+        path: `/griddap/${dataset}.json?${CHLOROPHYLL.variable}${grid.names.map((name) => bounds[name] ?? axis('0.0')).join('')}`,
+        schema: chlorophyll,
+        freshMs: asked.day === null ? 3_600_000 : 6 * 3_600_000,
+        staleMs: 18 * 3_600_000,
+      });
+      return { ...reply, cellDegrees: grid.cellDegrees };
+    },
+
     /**
      * Sea surface temperature at the grid cell nearest to a point. `day` is YYYY-MM-DD, or null for the newest.
      * Null when time or place lie outside the dataset.

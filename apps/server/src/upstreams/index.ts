@@ -3,6 +3,7 @@ export { inCall } from './call-scope.ts';
 import { ai } from './ai.ts';
 import { binance } from './binance.ts';
 import { cctp } from './cctp.ts';
+import { cmr } from './cmr.ts';
 import { coinbase } from './coinbase.ts';
 import { coingecko } from './coingecko.ts';
 import { defillama } from './defillama.ts';
@@ -25,8 +26,10 @@ import { lifi } from './lifi.ts';
 import { llamayields } from './llamayields.ts';
 import { mixers } from './mixers.ts';
 import { ofac } from './ofac.ts';
+import { openmeteoarchive } from './openmeteoarchive.ts';
 import { polymarket } from './polymarket.ts';
 import { polymarketclob } from './polymarketclob.ts';
+import { power } from './power.ts';
 import { sectickers } from './sectickers.ts';
 import { solana } from './solana.ts';
 import { sourcify } from './sourcify.ts';
@@ -41,6 +44,7 @@ export const UPSTREAMS = {
   binance,
   bsc: evmUpstream('bsc'),
   cctp,
+  cmr,
   coinbase,
   coingecko,
   defillama,
@@ -61,10 +65,12 @@ export const UPSTREAMS = {
   llamayields,
   mixers,
   ofac,
+  openmeteoarchive,
   optimism: evmUpstream('optimism'),
   polygon: evmUpstream('polygon'),
   polymarket,
   polymarketclob,
+  power,
   sectickers,
   solana,
   sourcify,

@@ -1,7 +1,8 @@
 /** ERDDAP griddap as CoastWatch serves it: bracket queries, nearest grid point, null where nothing is measured. */
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import { patches } from './globe.ts';
 import { isLand } from './land.ts';
-import { gaussian, keyOf } from './noise.ts';
+import { keyOf } from './noise.ts';
 import type { World } from './world.ts';
 
 const DAY_MS = 86_400_000;
@@ -29,7 +30,7 @@ interface Dataset {
   variables: readonly Variable[];
 }
 
-/** A regular axis, ascending; `step` in degrees. */
+/** A regular axis; `step` in degrees, below zero where it runs southward. */
 interface Axis {
   first: number;
   step: number;
@@ -151,13 +152,7 @@ export function erddap(app: FastifyInstance, { seed, nowMs }: World): void {
       return refuse(reply, 404, `Not Found: Currently unknown datasetID=${params.dataset}`);
     const first = timeOfDay(dataset, Math.floor(dataset.firstMs / DAY_MS));
     const last = timeOfDay(dataset, lastDay(dataset));
-    const range = ({ first: from, step, count }: Axis) =>
-      `${from}, ${at({ first: from, step, count }, count - 1)}`;
-    const axes: [name: string, count: number, range: string][] = [
-      ['time', Math.round((last - first) / DAY_MS) + 1, `${first / 1000}, ${last / 1000}`],
-      ['latitude', dataset.latitude.count, range(dataset.latitude)],
-      ['longitude', dataset.longitude.count, range(dataset.longitude)],
-    ];
+    const axes = axesOf(dataset, first, last);
     return {
       table: {
         columnNames: ['Row Type', 'Variable Name', 'Attribute Name', 'Data Type', 'Value'],
@@ -167,8 +162,14 @@ export function erddap(app: FastifyInstance, { seed, nowMs }: World): void {
           ['attribute', 'NC_GLOBAL', 'title', 'String', dataset.title],
           ['attribute', 'NC_GLOBAL', 'time_coverage_start', 'String', isoTime(first)],
           ['attribute', 'NC_GLOBAL', 'time_coverage_end', 'String', isoTime(last)],
-          ...axes.flatMap(([name, count, bounds]) => [
-            ['dimension', name, '', 'double', `nValues=${count}, evenlySpaced=true`],
+          ...axes.flatMap(([name, count, spacing, bounds]) => [
+            [
+              'dimension',
+              name,
+              '',
+              'double',
+              `nValues=${count}, evenlySpaced=true, averageSpacing=${spacing}`,
+            ],
             ['attribute', name, 'actual_range', 'double', bounds],
           ]),
           ...dataset.variables.flatMap(({ name, type, units, longName }) => [
@@ -180,6 +181,20 @@ export function erddap(app: FastifyInstance, { seed, nowMs }: World): void {
       },
     };
   });
+}
+
+/** The axes as the description of a dataset has them. */
+function axesOf(
+  { latitude, longitude }: Dataset,
+  firstMs: number,
+  lastMs: number,
+): [name: string, count: number, spacing: string, range: string][] {
+  const range = (axis: Axis) => [at(axis, 0), at(axis, axis.count - 1)].sort((a, b) => a - b).join(', ');
+  return [
+    ['time', Math.round((lastMs - firstMs) / DAY_MS) + 1, '1 day', `${firstMs / 1000}, ${lastMs / 1000}`],
+    ['latitude', latitude.count, String(latitude.step), range(latitude)],
+    ['longitude', longitude.count, String(longitude.step), range(longitude)],
+  ];
 }
 
 /** What an axis can be asked for, by number or by value. */
@@ -261,20 +276,6 @@ function refuse(reply: FastifyReply, code: number, message: string) {
     .send(`Error {\n    code=${code};\n    message="${message.replace(/"/g, '\\"')}";\n}\n`);
 }
 
-/** Noise over the globe: smooth between grid points `cellDegrees` apart, standard normal at them. */
-function patches(key: number, latitude: number, longitude: number, cellDegrees: number): number {
-  const row = Math.floor(latitude / cellDegrees);
-  const column = Math.floor(longitude / cellDegrees);
-  const ease = (share: number) => share * share * (3 - 2 * share);
-  const north = ease(latitude / cellDegrees - row);
-  const east = ease(longitude / cellDegrees - column);
-  const corner = (dRow: number, dColumn: number) => gaussian(key, (row + dRow) * 8_192 + column + dColumn);
-  return (
-    (corner(0, 0) * (1 - east) + corner(0, 1) * east) * (1 - north) +
-    (corner(1, 0) * (1 - east) + corner(1, 1) * east) * north
-  );
-}
-
 /** Sea surface temperature: warm at the equator, with seasons, currents that stay and eddies that pass. */
 function seaSurface(seed: number): Dataset {
   const currents = keyOf(seed, 'sst-currents');
@@ -347,7 +348,7 @@ function oceanColor(seed: number): Dataset {
     firstMs: Date.UTC(2012, 0, 2),
     hourUtc: 12,
     lagMs: 3 * DAY_MS,
-    latitude: { first: -89.75625, step: 0.0375, count: 4_788 },
+    latitude: { first: 89.75625, step: -0.0375, count: 4_788 },
     longitude: { first: -179.98125, step: 0.0375, count: 9_600 },
     variables: [
       {

@@ -3,6 +3,7 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import { ai } from './ai.ts';
 import { binance } from './binance.ts';
 import { cctp } from './cctp.ts';
+import { cmr } from './cmr.ts';
 import { coinbase } from './coinbase.ts';
 import { coingecko } from './coingecko.ts';
 import { defillama } from './defillama.ts';
@@ -23,8 +24,10 @@ import { lifi } from './lifi.ts';
 import { llamayields } from './llamayields.ts';
 import { mixers } from './mixers.ts';
 import { ofac } from './ofac.ts';
+import { openmeteoarchive } from './openmeteoarchive.ts';
 import { polymarket } from './polymarket.ts';
 import { polymarketclob } from './polymarketclob.ts';
+import { power } from './power.ts';
 import { sectickers } from './sectickers.ts';
 import { sourcify } from './sourcify.ts';
 import { uksanctions } from './uksanctions.ts';
@@ -57,6 +60,7 @@ const UPSTREAMS: Readonly<Record<string, (app: FastifyInstance, world: World) =>
   ai,
   binance,
   cctp,
+  cmr,
   coinbase,
   coingecko,
   defillama,
@@ -76,12 +80,19 @@ const UPSTREAMS: Readonly<Record<string, (app: FastifyInstance, world: World) =>
   llamayields,
   mixers,
   ofac,
+  openmeteoarchive,
   polymarket,
   polymarketclob,
+  power,
   sectickers,
   sourcify,
   uksanctions,
   unsc,
+};
+
+/** The keys that doubles of sources with a key let in, by the variables that hold them. */
+export const SANDBOX_KEYS: Readonly<Record<string, string>> = {
+  UPSTREAM_OPENMETEOARCHIVE_API_KEY: 'sandbox-openmeteo-archive',
 };
 
 /** The names of the upstreams; the base address of one is the server's address, a slash and its name. */

@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import type { UpstreamName } from '../../upstreams/index.ts';
+import { defineService, type RunContext, type Service } from '../define.ts';
+import { isoDate, latitude, longitude } from '../fields.ts';
+import { invalid } from '../shared/earth/observation-day.ts';
+import granules from './earthdata-granules.ts';
+import oceanColor from './earthdata-ocean-color.ts';
+import precipitation from './earthdata-precipitation.ts';
+import soilMoisture from './earthdata-soil-moisture.ts';
+import seaSurfaceTemperature from './earthdata-sst.ts';
+
+const PRODUCTS: Readonly<Record<string, Service>> = {
+  precipitation,
+  granules,
+  sst: seaSurfaceTemperature,
+  'soil-moisture': soilMoisture,
+  'ocean-color': oceanColor,
+};
+const NAMES = ['precipitation', 'granules', 'sst', 'soil-moisture', 'ocean-color'] as const;
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  rain: 'precipitation',
+  'ocean-temp': 'sst',
+  'sea-surface-temperature': 'sst',
+  'water-quality': 'ocean-color',
+  chlorophyll: 'ocean-color',
+};
+
+export default defineService({
+  path: 'satellite-earthdata',
+  name: 'Satellite Earth Data',
+  tag: 'Satellite Intelligence',
+  priceUsd: '0.25',
+  featured: true,
+  summary:
+    'One door to five products of a place: precipitation, granules, sea temperature, soil moisture, ocean color.',
+  input: z.object({
+    product: z
+      .preprocess((value) => {
+        if (typeof value !== 'string') return value;
+        const name = value
+          .trim()
+          .toLowerCase()
+          .replace(/[_\s]+/g, '-');
+        return OTHER_NAMES[name] ?? name;
+      }, z.enum(NAMES))
+      .describe('precipitation, granules, sst, soil-moisture or ocean-color'),
+    lat: latitude.optional(),
+    lon: longitude.optional(),
+    date: isoDate.optional().describe('Day in UTC, YYYY-MM-DD; the newest there is unless given'),
+  }),
+  output: z.object({
+    product: z.enum(NAMES).describe('The product, by its own name'),
+    data: z
+      .record(z.string(), z.unknown())
+      .describe(
+        'What the service of that name answers under data: earthdata-precipitation, earthdata-sst and so on',
+      ),
+    availableProducts: z.array(z.string()).describe('What there is'),
+    poweredBy: z.string().describe('Whose data it is'),
+  }),
+  example: { product: 'precipitation', lat: 37.77, lon: -122.42 },
+  aliases: { dataset: 'product', latitude: 'lat', longitude: 'lon', lng: 'lon' },
+  needs: [['power', 'cmr', 'erddap']],
+  uses: ['openmeteoarchive'],
+  timeoutMs: 25_000,
+  async run({ product, lat, lon, date }, context) {
+    const service = PRODUCTS[product];
+    if (service === undefined) throw new Error(`no product ${product}`);
+    if (product !== 'granules' && (lat === undefined || lon === undefined)) {
+      throw invalid(lat === undefined ? 'lat' : 'lon', `${product} is of a place: lat and lon are needed.`);
+    }
+    const place = { ...(lat === undefined ? {} : { lat }), ...(lon === undefined ? {} : { lon }) };
+    const day =
+      date === undefined ? {} : product === 'granules' ? { startDate: date, endDate: date } : { date };
+    // Each of the five asks sources that are named above, and no others.
+    const made = await service.run(
+      service.input.parse({ ...place, ...day }),
+      context as RunContext<UpstreamName>,
+    );
+    const { data, poweredBy } = z
+      .object({ data: z.record(z.string(), z.unknown()), poweredBy: z.string() })
+      .parse(service.output.parse(made.fields));
+    return { ...made, fields: { product, data, availableProducts: [...NAMES], poweredBy } };
+  },
+});
