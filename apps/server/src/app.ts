@@ -74,7 +74,6 @@ export function createApp({ config, services, ...given }: AppParts) {
   const onChains = openX402(house, config.x402, { upstreams, secrets, gas, settlement });
   const { x402 } = onChains;
   const byMpp = openMpp(house, config.mpp, { x402, gas, services, settlement });
-  const { mpp } = byMpp;
   const walletsPay = () => x402.offered().length > 0;
   const credits = creditsRail({
     ...{ keys, baseUrl, frozenBecause: debts.standing },
@@ -86,7 +85,7 @@ export function createApp({ config, services, ...given }: AppParts) {
   const sales = openSales(house, config.paidCall.settings, {
     ...{ ledger, seal, services, metrics, upstreams: sources.upstreams, receiptsAt: RECEIPTS_AT },
     capable: () => parts,
-    chainsOf: (rail) => (rail === 'x402' ? x402 : rail === 'mpp' ? mpp : null)?.rail.chains,
+    chainsOf: (name) => [x402, byMpp.mpp].find((each) => each?.rail.name === name)?.rail.chains,
   });
   const atX402 = openX402Door(house, { services, rails, sales });
   const forLegacy = { services, sales, credits, checkout: cards?.checkout ?? null, walletsPay };
@@ -114,16 +113,17 @@ export function createApp({ config, services, ...given }: AppParts) {
       house,
       { contactEmail, requestsPerMinute: config.paidCall.settings.rateLimitPerKey },
       {
-        ...{ pages, services, routes, availability: sales.availability, cardCheckout: cards !== null },
+        ...{ pages, services, routes, parts: () => parts, availability: sales.availability },
+        cardCheckout: cards !== null,
         x402: () => x402OfferOf(x402),
-        mpp: () => mppOfferOf(mpp, byMpp.sold.length > 0),
+        mpp: () => mppOfferOf(byMpp.mpp, byMpp.sold.length > 0),
       },
     ),
     atX402,
     openMppDoor(house, { ...byMpp, sales, x402, credits }),
     openLegacy(house, forLegacy),
     openTopup(house, config.paidCall.settings, { ledger, keys, sales, x402, credited: collect('top-up of') }),
-    openReceipts(house, sales),
+    openReceipts(house, { ...sales, x402 }),
     openOperator(house, config.operator, {
       ...config.keys.settings,
       ...{ ledger, keys, cards, books: booksOf(DECLARED), creditServices: 'credits/topup/' },

@@ -6,7 +6,7 @@ import type { Route } from './discovery/context.ts';
 import type { ProxyTrust } from './http/caller-address.ts';
 import { createAddressReader, proxyNotices } from './http/proxy-check.ts';
 import { createAddressLimit, createRateLimit } from './http/rate-limit.ts';
-import { createHttpServer } from './http/server.ts';
+import { allowBrowsers, createHttpServer } from './http/server.ts';
 import type { Job } from './jobs/schedule.ts';
 import type { House, Part } from './part.ts';
 
@@ -42,6 +42,10 @@ export function openHouse(given: HouseParts): House {
 
 export interface Server {
   http: FastifyInstance;
+  /** In the order of the list. */
+  parts: readonly Part[];
+  /** As they are registered. */
+  routes: readonly Route[];
   jobs: readonly Job[];
   /** Asks those whose answers the first 402 depends on. To be awaited before listening. */
   prepare(patience: StartPatience): Promise<void>;
@@ -67,9 +71,13 @@ export function assemble(
     for (const each of [method].flat())
       routes.push({ method: each, path: url, ...(operation === undefined ? {} : { operation }) });
   });
+  allowBrowsers(
+    http,
+    parts.flatMap(({ requestHeaders = [] }) => requestHeaders),
+  );
   for (const part of parts) part.routes?.(http);
   return {
-    http,
+    ...{ http, parts, routes },
     jobs: [
       ...parts.flatMap(({ jobs = [] }) => jobs),
       {

@@ -7,6 +7,7 @@ import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify
 import type { Registry } from 'prom-client';
 import type { Pools } from './db/connection.ts';
 import type { StartPatience } from './db/start-patience.ts';
+import type { Described } from './http/operation.ts';
 import type { AddressReader } from './http/proxy-check.ts';
 import type { RateLimit } from './http/rate-limit.ts';
 import type { Job } from './jobs/schedule.ts';
@@ -36,6 +37,10 @@ export interface Part {
   /** Asked before the server listens, in the order of the list. @throws StartError when it must not */
   prepare?(patience: StartPatience): Promise<unknown>;
   routes?(http: FastifyInstance): void;
+  /** Headers of requests to it, beside those of any request: a browser asks before it sends them. */
+  requestHeaders?: readonly string[];
+  /** How its routes are described, and which are not. */
+  operations?: readonly Described[];
   jobs?: readonly Job[];
   /** Goes on with transactions that another process left behind; asked every few seconds. */
   resume?(): Promise<unknown>;

@@ -1,6 +1,6 @@
 import pino from 'pino';
 import { createUpstreamSandbox, SANDBOX_KEYS } from '../../../packages/sandbox/src/upstreams/server.ts';
-import { type App, createApp, DECLARED } from '../src/app.ts';
+import * as product from '../src/app.ts';
 import { readConfig } from '../src/config.ts';
 import type { Pools } from '../src/db/connection.ts';
 import { createStartPatience } from '../src/db/start-patience.ts';
@@ -21,7 +21,7 @@ const SECRET = 'a-secret-of-the-tests-and-of-nothing-else';
 
 export interface TestServer {
   url: string;
-  app: App;
+  app: product.App;
   /** Every line that the server logged, as text. */
   log: string[];
   /** A new key with so much credit. */
@@ -41,6 +41,8 @@ export interface TestServerOptions {
   /** Address of a sandbox for upstreams, from `startUpstreams`; without it none is configured. */
   upstreamsUrl?: string;
   nowMs?: () => number;
+  /** Another list of parts than the product's. */
+  made?: Pick<typeof product, 'createApp' | 'DECLARED'>;
 }
 
 /** The real app on a free port, in this process, with everything that the process would be told told here. */
@@ -61,6 +63,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     log.push(line);
   };
   const logger = pino({ level: 'info' }, { write });
+  const { createApp, DECLARED } = options.made ?? product;
   const config = readConfig(environment, DECLARED);
   const nowMs = options.nowMs ?? Date.now;
   const services = options.services ?? (await loadServices());

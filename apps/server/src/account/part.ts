@@ -3,6 +3,7 @@ import type { Debts } from '../cards/debts.ts';
 import type { Keys } from '../keys/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { House, Part } from '../part.ts';
+import { ACCOUNT_OPERATIONS } from './operations.ts';
 import { accountRoutes } from './routes.ts';
 
 /** What a key's owner sees and changes. */
@@ -13,6 +14,7 @@ export function openAccount(
   const { keys, ledger, debts, autoRecharges } = needs;
   return {
     name: 'account',
+    operations: [ACCOUNT_OPERATIONS],
     routes(http) {
       accountRoutes(http, {
         ...{ keys, ledger, autoRecharges, baseUrl, addressOf, nowMs },

@@ -9,6 +9,7 @@ import { closedCardRoutes } from './closed.ts';
 import { createDebts, type Debts } from './debts.ts';
 import { CARDS } from './declared.ts';
 import { createCardMetrics } from './metrics.ts';
+import { CARD_OPERATIONS } from './operations.ts';
 import { PURCHASE_REQUESTS_PER_MINUTE } from './purchase-routes.ts';
 import { CHECKOUTS_PER_MINUTE } from './routes.ts';
 
@@ -67,6 +68,8 @@ export function openCardMoney(
       { name: 'collect-debts', intervalMs: 60_000, run: async () => void (await debts.sweep(DEBTS_AT_ONCE)) },
     ],
     metrics: metrics.registry,
+    requestHeaders: ['X-Retrieval-Token'],
+    operations: [{ ...CARD_OPERATIONS, offered: () => cards !== null }],
     close: async () => cards?.close(),
   };
 }

@@ -5,6 +5,7 @@ import type { Keys } from '../keys/keys.ts';
 import type { House, Part } from '../part.ts';
 import { CUSTODY } from './declared.ts';
 import { createKeyring, parseKeyEncryptionKeys } from './envelope.ts';
+import { CUSTODY_OPERATIONS } from './operations.ts';
 import { ownerOf } from './owner.ts';
 import { custodyRoutes, RECORDED_REFUSALS_PER_MINUTE, WALLET_REQUESTS_PER_MINUTE } from './routes.ts';
 import { createWallets } from './wallets.ts';
@@ -34,6 +35,8 @@ export function openCustody(
         `WALLET_ENCRYPTION_KEY: wallets are encrypted under keys that are not given: ${missing.join(', ')}`,
       );
     },
+    requestHeaders: ['X-Wallet-Secret'],
+    operations: [CUSTODY_OPERATIONS],
     capability: {
       name: 'custody',
       configured: true,

@@ -1,3 +1,4 @@
+import type { Described } from '../http/operation.ts';
 import type { Service } from '../services/define.ts';
 import type { Availability } from '../services/registry.ts';
 
@@ -27,6 +28,8 @@ export interface DiscoveryContext {
    * rendered when asked for. What is not in here is not mentioned.
    */
   routes: readonly Route[];
+  /** How the parts describe their routes. */
+  described(): readonly Described[];
 }
 
 export interface Route {

@@ -1,3 +1,4 @@
+import { CREDITS_TAG, type Described } from '../http/operation.ts';
 import { SANDBOX_NOTICE } from '../http/sandbox-notice.ts';
 import { type Service, TAGS } from '../services/define.ts';
 import { exampleAnswerOf } from '../services/example-answer.ts';
@@ -10,7 +11,6 @@ import {
 } from '../services/json-schema.ts';
 import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
 import { asTemplate, type DiscoveryContext, priceRange, serves, type X402Offer } from './context.ts';
-import { CREDITS_TAG, FREE_OPERATIONS, FREE_RESPONSES, FREE_SCHEMAS } from './free-operations.ts';
 import { mppOffersOf, SAME_CREDENTIAL_RULE, soldByMpp } from './pay-by-mpp.ts';
 import { networksFor, SAME_HEADER_RULE } from './pay-by-wallet.ts';
 import { answersJson } from './read-answer.ts';
@@ -23,12 +23,13 @@ import { answersJson } from './read-answer.ts';
  * below `/mpp/`, with the `offers` of the challenges there; the two share schema and answer by reference.
  */
 export function openapiDocument(context: DiscoveryContext) {
-  const shared = sharedFields(context.services);
+  const described = context.described();
+  const schemas = componentsOf(described, 'schemas');
+  const shared = sharedFields(context.services, Object.keys(schemas));
   const paths: Record<string, Record<string, unknown>> = {};
-  for (const { method, path, operation, rail } of FREE_OPERATIONS) {
-    const isOn =
-      rail === undefined || (rail === 'cards' ? context.cardCheckout : context.rails[rail] !== null);
-    if (!isOn || !serves(context, method, path)) continue;
+  const served = described.flatMap((each) => (each.offered?.() === false ? [] : each.operations));
+  for (const { method, path, operation } of served) {
+    if (!serves(context, method, path)) continue;
     paths[path] = { ...paths[path], [method.toLowerCase()]: operation };
   }
   for (const service of context.services) {
@@ -71,25 +72,28 @@ export function openapiDocument(context: DiscoveryContext) {
       securitySchemes: {
         ApiKeyHeader: { type: 'apiKey', in: 'header', name: 'X-API-KEY' },
         BearerKey: { type: 'http', scheme: 'bearer' },
-        ...(serves(context, 'POST', '/api/wallets/{walletId}/export')
-          ? { WalletSecret: { type: 'apiKey', in: 'header', name: 'X-Wallet-Secret' } }
-          : {}),
+        ...componentsOf(described, 'securitySchemes'),
       },
       schemas: {
         ...SHARED_SCHEMAS,
-        ...FREE_SCHEMAS,
+        ...schemas,
         ...shared.components,
         ...Object.fromEntries(
           twice.map((service) => [inputNameOf(service), shared.apply(inputSchemaOf(service))]),
         ),
       },
       responses: {
-        ...FREE_RESPONSES,
+        ...componentsOf(described, 'responses'),
         ...errorResponses(context),
         ...Object.fromEntries(twice.map((service) => [answerNameOf(service), answerOf(service)])),
       },
     },
   };
+}
+
+/** What the operations of all parts refer to. */
+function componentsOf(described: readonly Described[], kind: 'schemas' | 'responses' | 'securitySchemes') {
+  return Object.assign({}, ...described.map((each) => each[kind] ?? {})) as Record<string, object>;
 }
 
 /** Adds the operations of routes that say themselves how they are described. */
@@ -348,8 +352,12 @@ interface SharedFields {
   apply(schema: JsonSchema): JsonSchema;
 }
 
-/** Finds fields, and items of lists, that are declared alike so often that naming them once makes the document smaller. */
-function sharedFields(services: readonly Service[]): SharedFields {
+/**
+ * Finds fields, and items of lists, that are declared alike so often that naming them once makes the document smaller.
+ *
+ * @param ofParts names that the parts have given to schemas of theirs
+ */
+function sharedFields(services: readonly Service[], ofParts: readonly string[]): SharedFields {
   const uses = new Map<string, { name: string; schema: JsonSchema; count: number }>();
   for (const service of services) {
     mapParts(inputSchemaOf(service), function note(schema, name): JsonSchema {
@@ -362,7 +370,7 @@ function sharedFields(services: readonly Service[]): SharedFields {
   }
   const nameOf = new Map<string, string>();
   for (const [text, use] of uses) {
-    const taken = new Set([...Object.keys(SHARED_SCHEMAS), ...Object.keys(FREE_SCHEMAS), ...nameOf.values()]);
+    const taken = new Set([...Object.keys(SHARED_SCHEMAS), ...ofParts, ...nameOf.values()]);
     let name = use.name;
     for (let n = 2; taken.has(name); n++) name = `${use.name}${n}`;
     const references = use.count * JSON.stringify(schemaNamed(name)).length;

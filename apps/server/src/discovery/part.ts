@@ -2,6 +2,7 @@ import { CREDIT_TIERS } from '../keys/credit-tiers.ts';
 import { TRIAL_DAYS, TRIAL_USD } from '../keys/trial.ts';
 import type { House, Part } from '../part.ts';
 import type { DiscoveryContext, Route } from './context.ts';
+import { DOCUMENT_OPERATIONS, MPP_DOCUMENTS, WALLET_DOCUMENTS } from './operations.ts';
 import type { Pages } from './pages.ts';
 import { discoveryRoutes } from './routes.ts';
 
@@ -10,6 +11,8 @@ export function openDiscovery(
   house: House,
   { contactEmail, requestsPerMinute }: { contactEmail: string | null; requestsPerMinute: number },
   needs: Pick<DiscoveryContext, 'services' | 'availability' | 'cardCheckout'> & {
+    /** All of them, once they are open. */
+    parts(): readonly Part[];
     pages: Pages;
     x402(): DiscoveryContext['rails']['x402'];
     mpp(): DiscoveryContext['rails']['mpp'];
@@ -18,12 +21,28 @@ export function openDiscovery(
 ): Part {
   const { version, baseUrl, sandbox } = house;
   const { services, availability, cardCheckout, routes } = needs;
+  const described = () => needs.parts().flatMap(({ operations = [] }) => operations);
   return {
     name: 'discovery',
+    operations: [
+      DOCUMENT_OPERATIONS,
+      { ...WALLET_DOCUMENTS, offered: () => needs.x402() !== null },
+      { ...MPP_DOCUMENTS, offered: () => needs.mpp() !== null },
+    ],
     routes(http) {
       discoveryRoutes(http, needs.pages, {
         product: 'Farebox',
-        ...{ version, baseUrl, sandbox, contactEmail, services, availability, cardCheckout, routes },
+        ...{
+          version,
+          baseUrl,
+          sandbox,
+          contactEmail,
+          services,
+          availability,
+          cardCheckout,
+          described,
+          routes,
+        },
         rails: {
           get x402() {
             return needs.x402();

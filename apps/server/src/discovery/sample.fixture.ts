@@ -1,9 +1,17 @@
 /** For tests: a small world to publish, with four services, of which one is not for sale and two are sold by MPP. */
 import { z } from 'zod';
+import { ACCOUNT_OPERATIONS } from '../account/operations.ts';
+import { CARD_OPERATIONS } from '../cards/operations.ts';
+import { CUSTODY_OPERATIONS } from '../custody/operations.ts';
+import { KEY_OPERATIONS } from '../keys/operations.ts';
+import { HEALTH_OPERATIONS } from '../operations/operations.ts';
+import { RECEIPT_OPERATIONS } from '../rails/x402/operations.ts';
 import { defineService, type Service } from '../services/define.ts';
 import { chainName, isoDate, latitude, limit, longitude, text, tokenAddress } from '../services/fields.ts';
+import { TOPUP_OPERATIONS } from '../topup/operations.ts';
 import { answer } from '../words/answer.ts';
 import type { DiscoveryContext } from './context.ts';
+import { DOCUMENT_OPERATIONS, MPP_DOCUMENTS, WALLET_DOCUMENTS } from './operations.ts';
 
 export const SAMPLE_SERVICES: readonly Service[] = [
   defineService({
@@ -95,6 +103,15 @@ export function sampleContext(overrides: Partial<DiscoveryContext> = {}): Discov
     tiers: [{ amountUsd: 5, label: 'Intro', approximateCalls: '80-100' }],
     limits: { requestsPerMinute: 200, bodyBytes: 262_144 },
     routes: SAMPLE_ROUTES,
+    described: () => [
+      { ...CARD_OPERATIONS, offered: () => overrides.cardCheckout === true },
+      ...[KEY_OPERATIONS, ACCOUNT_OPERATIONS, CUSTODY_OPERATIONS, HEALTH_OPERATIONS, DOCUMENT_OPERATIONS],
+      ...[TOPUP_OPERATIONS, RECEIPT_OPERATIONS, WALLET_DOCUMENTS].map((each) => ({
+        ...each,
+        offered: () => (overrides.rails?.x402 ?? null) !== null,
+      })),
+      { ...MPP_DOCUMENTS, offered: () => (overrides.rails?.mpp ?? null) !== null },
+    ],
     ...overrides,
   };
 }

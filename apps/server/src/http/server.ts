@@ -34,8 +34,6 @@ const LATE_REQUESTS_LOOKED_FOR_MS = 1_000;
 const CORS = {
   'access-control-allow-origin': '*',
   'access-control-allow-methods': 'GET, HEAD, POST, PATCH, DELETE, OPTIONS',
-  'access-control-allow-headers':
-    'Content-Type, Authorization, X-API-KEY, Idempotency-Key, PAYMENT-SIGNATURE, X-PAYMENT, SIGN-IN-WITH-X, X-Wallet-Secret, X-Retrieval-Token, Accept-Payment, Access-Control-Expose-Headers',
   'access-control-max-age': '86400',
 };
 /** On every answer. No request of ours is made with cookies, so a browser takes the wildcard for every header. */
@@ -116,8 +114,6 @@ export function createHttpServer(
     done(null, payload);
   });
 
-  app.options('/*', (_request, reply) => reply.code(204).headers(CORS).send());
-
   app.setErrorHandler((error: FrameworkError, request, reply) => answerError(logger, error, request, reply));
   app.setNotFoundHandler((request, reply) => {
     const problem = new Problem(
@@ -131,6 +127,13 @@ export function createHttpServer(
     return reply.code(404).send(problem.body(request.id));
   });
   return app;
+}
+
+/** Tells browsers what they may send. @param ofParts headers of requests beside those that any request may have */
+export function allowBrowsers(app: FastifyInstance, ofParts: readonly string[]): void {
+  const allowed = ['Content-Type', 'Authorization', ...ofParts, 'Access-Control-Expose-Headers'];
+  const headers = { ...CORS, 'access-control-allow-headers': [...new Set(allowed)].join(', ') };
+  app.options('/*', (_request, reply) => reply.code(204).headers(headers).send());
 }
 
 /** Turns what was thrown into the answer. */

@@ -5,6 +5,7 @@ import type { House, Part } from '../part.ts';
 import type { Secrets } from '../secrets/secrets.ts';
 import { KEYS } from './declared.ts';
 import { createKeys, type Keys } from './keys.ts';
+import { KEY_OPERATIONS } from './operations.ts';
 import { createTrials, type Trials } from './trial.ts';
 import { CLAIMS_PER_MINUTE, trialRoutes } from './trial-routes.ts';
 
@@ -32,6 +33,8 @@ export function openKeys(
   const trials = createTrials(sql, { keys, ledger, secrets, nowMs, budgetMicrosPerDay });
   return {
     name: 'keys',
+    requestHeaders: ['X-API-KEY'],
+    operations: [KEY_OPERATIONS],
     keys,
     trials,
     routes(http) {

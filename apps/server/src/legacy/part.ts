@@ -51,6 +51,12 @@ export function openLegacy(
   });
   return {
     name: 'legacy',
+    operations: [
+      {
+        operations: [],
+        untold: [{ path: '/api/gpt/*', because: 'What a service stands behind says so at its route.' }],
+      },
+    ],
     routes(http) {
       legacyRoutes(http, {
         ...{ endpoints, paidCall, freeCall, baseUrl, walletsPay, addressOf, nowMs },

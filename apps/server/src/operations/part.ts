@@ -4,6 +4,7 @@ import { askedGauge } from '../metrics.ts';
 import type { House, Part } from '../part.ts';
 import { OPERATIONS } from './declared.ts';
 import { joinMetrics } from './metrics.ts';
+import { HEALTH_OPERATIONS } from './operations.ts';
 import { createProbe } from './probe.ts';
 import { operationsRoutes } from './routes.ts';
 
@@ -53,6 +54,7 @@ export function openOperations(
         explainAddress: (request) => addresses.explain(request.raw),
       }),
     metrics: registry,
+    operations: [HEALTH_OPERATIONS],
     drain() {
       draining = true;
     },

@@ -35,5 +35,10 @@ export function openOperator(
     ...{ addressOf, logger, nowMs },
   });
   if (operator === null) return { name: 'operator' };
-  return { name: 'operator', routes: operator.routes, jobs: [operator.job] };
+  return {
+    name: 'operator',
+    operations: [{ operations: [], untold: [{ path: '/admin*', because: 'It is for the operator.' }] }],
+    routes: operator.routes,
+    jobs: [operator.job],
+  };
 }

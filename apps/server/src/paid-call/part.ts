@@ -78,6 +78,7 @@ export function openSales(house: House, settings: SalesSettings, needs: SalesNee
   });
   return {
     name: 'paid-call',
+    requestHeaders: ['Idempotency-Key'],
     ...{ calls, settlements, reconciler, settlementFinisher, shared, availability, catalog },
     open(door) {
       const opened = new PaidCall({ ...shared, ...door, door: doorOf(house.sandbox, door.door) });
@@ -241,6 +242,15 @@ export function servicesDoor(
   const { prefixes, services, paidCall } = door;
   return {
     name: door.name,
+    operations: [
+      {
+        operations: [],
+        untold: prefixes.map((prefix) => ({
+          path: `${prefix}/*`,
+          because: 'A service is described by its declaration.',
+        })),
+      },
+    ],
     routes: (http) => paidCallRoutes(http, { prefixes, services, paidCall, addressOf: house.addressOf }),
   };
 }

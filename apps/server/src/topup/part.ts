@@ -8,6 +8,7 @@ import type { Availability } from '../services/registry.ts';
 import { TOPUP } from './declared.ts';
 import { topupDoor } from './door.ts';
 import { createTopupMetrics } from './metrics.ts';
+import { TOPUP_OPERATIONS } from './operations.ts';
 import { topupRail } from './rail.ts';
 import { topupRoutes } from './routes.ts';
 import { topupServices } from './services.ts';
@@ -60,6 +61,7 @@ export function openTopup(
   return {
     name: 'topup',
     metrics: metrics.registry,
+    operations: [{ ...TOPUP_OPERATIONS, offered: () => x402.offered().length > 0 }],
     routes(http) {
       const addressLimit = house.limitByAddress();
       topupRoutes(http, { sold, paidCall, keys, addressLimit, addressOf, nowMs });

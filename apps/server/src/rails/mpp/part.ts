@@ -44,6 +44,7 @@ export function openMpp(
   const soldByMpp = (path: string) => sold.some((service) => service.path === path);
   return {
     name: 'mpp',
+    requestHeaders: ['Accept-Payment'],
     ...{ mpp, sold },
     elsewhere: mpp === null ? [] : [mppAtTheWrongDoor({ baseUrl, soldByMpp })],
     resume: async () => mpp?.resume(),

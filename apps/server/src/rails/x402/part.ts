@@ -6,6 +6,7 @@ import type { GasTanks } from '../../relayer/gas-tanks.ts';
 import type { Secrets } from '../../secrets/secrets.ts';
 import { X402 } from './declared.ts';
 import { ASSET_DECIMALS, nodesOf } from './networks.ts';
+import { RECEIPT_OPERATIONS } from './operations.ts';
 import { createX402Rail, type X402Rail } from './rail.ts';
 import { receiptRoutes } from './routes.ts';
 
@@ -35,6 +36,7 @@ export function openX402(
   return {
     name: 'x402',
     x402,
+    requestHeaders: ['PAYMENT-SIGNATURE', 'X-PAYMENT', 'SIGN-IN-WITH-X'],
     prepare: x402.refresh,
     jobs: [
       { name: 'ask-facilitators', intervalMs: FACILITATORS_ASKED_EVERY_MS, run: x402.refresh },
@@ -48,10 +50,11 @@ export function openX402(
 /** What became of payments on chains, for whoever has a call's id. */
 export function openReceipts(
   { addressOf, limitByAddress }: House,
-  { settlements }: { settlements: SettlementStore },
+  { settlements, x402 }: { settlements: SettlementStore; x402: Pick<X402Rail, 'offered'> },
 ): Part {
   return {
     name: 'receipts',
+    operations: [{ ...RECEIPT_OPERATIONS, offered: () => x402.offered().length > 0 }],
     routes(http) {
       receiptRoutes(http, { settlements, accountLimit: limitByAddress(), addressOf });
     },

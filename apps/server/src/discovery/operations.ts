@@ -1,0 +1,127 @@
+import { answered, type Described, REFUSED } from '../http/operation.ts';
+
+const SERVICE_PARAMETER = {
+  name: 'service',
+  in: 'path',
+  required: true,
+  description: "The service's id",
+  schema: { type: 'string' },
+  example: 'ping',
+};
+
+/** Documents that programs read. */
+export const DOCUMENT_OPERATIONS = {
+  operations: [
+    {
+      method: 'GET',
+      path: '/api/auth/capabilities',
+      operation: {
+        operationId: 'getCapabilities',
+        tags: ['Free'],
+        summary: 'The ways to pay that work now, and how to get a key',
+        security: [],
+        responses: {
+          200: answered('Capabilities', { authModes: [{ mode: 'api_key', header: 'X-API-KEY' }] }),
+        },
+      },
+    },
+    {
+      method: 'GET',
+      path: '/x402/catalog',
+      operation: {
+        operationId: 'getCatalog',
+        tags: ['Free'],
+        summary: 'Every service with its price and availability',
+        security: [],
+        responses: {
+          200: answered('The catalog', {
+            currency: 'USD',
+            services: [{ id: 'ping', path: '/x402/ping', priceUSD: 0.25, available: true }],
+          }),
+        },
+      },
+    },
+    {
+      method: 'GET',
+      path: '/x402/recipes/{service}',
+      operation: {
+        operationId: 'getRecipe',
+        tags: ['Free'],
+        summary: 'How to buy one service: calls to paste, schemas, errors',
+        security: [],
+        parameters: [SERVICE_PARAMETER],
+        responses: {
+          200: answered('The recipe', { service: 'ping', method: 'POST', priceUsd: '0.25' }),
+          404: REFUSED,
+        },
+      },
+    },
+  ],
+  untold: [
+    { path: '/', because: 'It leads to the documents.' },
+    { path: '/openapi.json', because: 'It is this document.' },
+    { path: '/llms.txt', because: 'It is text for a model.' },
+    { path: '/robots.txt', because: 'Crawlers know it.' },
+    { path: '/.well-known/*', because: 'Each is told by the standard that names it.' },
+    { path: '/api/x402/catalog', because: 'It is the catalog at the address of the oldest SDK.' },
+    { path: '/docs*', because: 'It is a page.' },
+    { path: '/keys', because: 'It is a page.' },
+    { path: '/credits/*', because: 'They are pages.' },
+    { path: '/favicon*', because: 'It is a picture.' },
+    { path: '/assets/*', because: 'A page loads them.' },
+  ],
+  responses: {
+    Refused: {
+      description: 'Refused',
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+    },
+  },
+} as const satisfies Described;
+
+/** Shown while x402 is offered. */
+export const WALLET_DOCUMENTS = {
+  operations: [
+    {
+      method: 'GET',
+      path: '/x402/payment-manifest.json',
+      operation: {
+        operationId: 'getPaymentManifest',
+        tags: ['Free'],
+        summary: 'To whom a wallet pays, in what, and how much for each service',
+        security: [],
+        responses: {
+          200: answered('The manifest', {
+            protocol: 'x402',
+            x402Version: 2,
+            network: 'eip155:8453',
+            resources: [{ id: 'ping', priceMicro: '250000' }],
+          }),
+          404: REFUSED,
+        },
+      },
+    },
+  ],
+} as const satisfies Described;
+
+/** Shown while MPP is offered. */
+export const MPP_DOCUMENTS = {
+  operations: [
+    {
+      method: 'GET',
+      path: '/mpp/catalog',
+      operation: {
+        operationId: 'getMppCatalog',
+        tags: ['Free'],
+        summary: 'What MPP buys below /mpp/, with amounts',
+        security: [],
+        responses: {
+          200: answered('The catalog', {
+            protocol: 'mpp',
+            services: [{ id: 'ping', path: '/mpp/ping', amount: '0.25', currency: 'USD' }],
+          }),
+          404: REFUSED,
+        },
+      },
+    },
+  ],
+} as const satisfies Described;

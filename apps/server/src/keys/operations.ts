@@ -1,0 +1,94 @@
+import { answered, type Described, REFUSED, refused } from '../http/operation.ts';
+
+/** Keys to try things with. */
+export const KEY_OPERATIONS = {
+  operations: [
+    {
+      method: 'GET',
+      path: '/api/m2m/credits/trial',
+      operation: {
+        operationId: 'getTrialKey',
+        tags: ['Free'],
+        summary: 'A free key with credits, shown once',
+        security: [],
+        responses: {
+          200: answered('The key. It cannot be shown again.', {
+            success: true,
+            apiKey: 'fbx_live_…',
+            credits: 5,
+            expiresIn: '7 days',
+          }),
+          403: refused('The caller has an internal address.'),
+          429: refused('This address, or its network, has claimed its keys already.'),
+          503: refused(
+            'All trials of today are given out: `TRIALS_TEMPORARILY_DISABLED`, until midnight UTC.',
+          ),
+        },
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/sdk/demo-key',
+      operation: {
+        operationId: 'createDemoKey',
+        tags: ['Free'],
+        summary: 'A trial key for an installed SDK, by the same terms',
+        security: [],
+        requestBody: {
+          required: true,
+          content: {
+            'application/json': {
+              schema: {
+                type: 'object',
+                properties: {
+                  installId: { type: 'string', minLength: 8, maxLength: 64 },
+                  sdkType: { type: 'string' },
+                },
+                required: ['installId', 'sdkType'],
+              },
+              example: { installId: 'mcp-0123456789abcdef', sdkType: 'python-mcp' },
+            },
+          },
+        },
+        responses: {
+          200: answered('The key', {
+            success: true,
+            api_key: 'fbx_live_…',
+            credits_remaining: 5,
+            status: 'new',
+          }),
+          400: REFUSED,
+          403: refused('The caller has an internal address.'),
+          429: refused('Too many keys for this installation or address.'),
+          503: refused('All trials of today are given out. A key that is replaced costs none.'),
+        },
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/sdk/telemetry',
+      operation: {
+        operationId: 'sendTelemetry',
+        tags: ['Free'],
+        summary: 'What an SDK reports of its use; optional',
+        security: [],
+        requestBody: {
+          required: true,
+          content: {
+            'application/json': {
+              schema: {
+                type: 'object',
+                properties: { installId: { type: 'string' }, event: { type: 'string' } },
+              },
+              example: { installId: 'mcp-0123456789abcdef', event: 'usage' },
+            },
+          },
+        },
+        responses: {
+          202: answered('Received and forgotten: nothing is stored', { success: true }),
+          400: REFUSED,
+        },
+      },
+    },
+  ],
+} as const satisfies Described;

@@ -1,0 +1,182 @@
+/** A part that is not listed in app.ts is off: its routes, documents, variables, rules of the books and figures with it. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import * as product from '../src/app.ts';
+import { variablesOf } from '../src/config.ts';
+import { booksOf } from '../src/declared.ts';
+import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
+import { EVERYTHING_ON } from './everything-on.fixture.ts';
+import { jsonOf, startTestServer } from './server.fixture.ts';
+
+const APP = new URL('../src/app.ts', import.meta.url);
+const TEXT = readFileSync(APP, 'utf8');
+type Made = Pick<typeof product, 'createApp' | 'DECLARED'>;
+
+interface Optional {
+  /** Lines of the list, each by what it opens. */
+  opens: readonly string[];
+  /** What it declares before it is opened; null: nothing. */
+  declares: string | null;
+  /** What others make of it, and what they make without. */
+  others?: readonly (readonly [made: string, without: string])[];
+  /** What its addresses begin with. */
+  routes: readonly string[];
+  /** An address below them that is another part's. */
+  butNot?: string;
+  variables: readonly string[];
+  metrics: readonly string[];
+  rules: number;
+}
+const NONE = { variables: [], metrics: [], rules: 0 };
+
+const PARTS: Readonly<Record<string, Optional>> = {
+  account: { ...NONE, opens: ['openAccount'], declares: null, routes: ['/api/keys/me'] },
+  custody: {
+    ...NONE,
+    opens: ['openCustody'],
+    declares: 'CUSTODY',
+    routes: ['/api/wallets/'],
+    variables: ['WALLET_ENCRYPTION_KEY'],
+  },
+  identity: {
+    ...NONE,
+    opens: ['openIdentity'],
+    declares: 'IDENTITY',
+    routes: [],
+    variables: ['IDENTITY_REGISTRAR_KEY'],
+  },
+  topup: {
+    ...{ opens: ['openTopup'], declares: 'TOPUP', routes: ['/api/m2m/credits/topup'], variables: [] },
+    ...{ metrics: ['farebox_topups_total'], rules: 3 },
+  },
+  operator: {
+    ...{ opens: ['openOperator'], declares: 'OPERATOR', routes: ['/admin'], variables: ['ADMIN_TOKENS'] },
+    ...{ metrics: [], rules: 1 },
+  },
+  operations: {
+    ...{ opens: ['openOperations'], declares: 'OPERATIONS', routes: ['/health/', '/metrics'] },
+    ...{ variables: ['METRICS_TOKEN'], metrics: ['farebox_database_silences'], rules: 0 },
+  },
+  legacy: { ...NONE, opens: ['openLegacy'], declares: null, routes: ['/api/gpt/'] },
+  receipts: { ...NONE, opens: ['openReceipts'], declares: null, routes: ['/x402/receipts/'] },
+  discovery: {
+    ...NONE,
+    opens: ['openDiscovery'],
+    declares: null,
+    routes: [
+      ...['/openapi.json', '/x402/catalog', '/api/x402/catalog', '/x402/recipes/', '/api/x402/recipes/'],
+      ...[
+        '/x402/payment-manifest.json',
+        '/api/auth/capabilities',
+        '/.well-known/',
+        '/mpp/catalog',
+        '/llms.txt',
+      ],
+      ...['/robots.txt', '/docs', '/keys', '/credits/', '/favicon.', '/assets/', '/'],
+    ],
+  },
+  mpp: {
+    ...NONE,
+    opens: ['openMppDoor'],
+    declares: 'MPP',
+    others: [
+      [', ...byMpp.elsewhere, credits]', ', credits]'],
+      ['[x402, byMpp.mpp].find', '[x402].find'],
+      ['mpp: () => mppOfferOf(byMpp.mpp, byMpp.sold.length > 0)', 'mpp: () => null'],
+      ['    byMpp,\n', ''],
+    ],
+    routes: ['/mpp/'],
+    butNot: '/mpp/catalog',
+    variables: [
+      ...['MPP_METHODS', 'MPP_SECRET_KEY', 'MPP_TEMPO_RPC_URL', 'MPP_TEMPO_RECIPIENT', 'MPP_TEMPO_CURRENCY'],
+      'MPP_TEMPO_REFUND_KEY',
+    ],
+    metrics: [],
+    rules: 0,
+  },
+};
+
+/** `app.ts` without a part: its lines in the list, its declaration, and what others take of it. */
+function without({ opens, declares, others = [] }: Optional): string {
+  let text = TEXT;
+  const leave = (from: string | RegExp, to: string) => {
+    const left = text.replace(from, to);
+    assert.notEqual(left, text, `app.ts has nothing like ${from}`);
+    text = left;
+  };
+  for (const open of opens)
+    leave(new RegExp(`^    ${open}\\((?:.*\\),|[\\s\\S]*?\\n    \\}?\\),)\\n`, 'm'), '');
+  if (declares === 'MPP') leave(/^ {2}const byMpp = .*\n/m, '');
+  if (declares !== null) leave(new RegExp(`(\\[(?:\\w+, )*?)${declares}(?:, |(?=\\]))`), '$1');
+  for (const [made, left] of others) leave(made, left);
+  return text;
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'farebox-left-out-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+async function appWithout(name: string, part: Optional): Promise<Made> {
+  const path = join(folder, `${name}.ts`);
+  writeFileSync(
+    path,
+    without(part).replaceAll(/from '(\.[^']+)'/g, (_, file: string) => `from '${new URL(file, APP)}'`),
+  );
+  return import(pathToFileURL(path).href);
+}
+
+let database: TestDatabase;
+let whole: There;
+before(async () => {
+  database = await openTestDatabase();
+  whole = await whatIsThere(product);
+});
+after(() => database.close());
+
+/** Everything that a server of these parts has. */
+async function whatIsThere(made: Made) {
+  const server = await startTestServer({ pools: database, environment: EVERYTHING_ON, made });
+  try {
+    const { parts, routes } = server.app;
+    const document = await fetch(`${server.url}/openapi.json`);
+    return {
+      routes: routes.map(({ method, path }) => `${method} ${path}`),
+      documented: document.ok ? Object.keys((await jsonOf(document)).paths) : [],
+      metrics: parts.flatMap(({ metrics }) => metrics?.getMetricsAsArray().map(({ name }) => name) ?? []),
+      variables: variablesOf(made.DECLARED).map(({ name }) => name),
+      rules: booksOf(made.DECLARED).flatMap(({ rules }) => rules.map(({ name }) => name)),
+    };
+  } finally {
+    await server.close();
+  }
+}
+type There = Awaited<ReturnType<typeof whatIsThere>>;
+
+for (const [name, part] of Object.entries(PARTS)) {
+  test(`the server starts without ${name}, and has nothing of it`, async () => {
+    const left = await whatIsThere(await appWithout(name, part));
+    const gone = <Kind extends keyof There>(kind: Kind) =>
+      whole[kind].filter((each) => !left[kind].includes(each));
+    for (const kind of ['routes', 'documented', 'metrics', 'variables', 'rules'] as const)
+      assert.deepEqual(
+        left[kind].filter((each) => !whole[kind].includes(each)),
+        [],
+        `more ${kind} than with it`,
+      );
+    assert.deepEqual(gone('variables').sort(), [...part.variables].sort());
+    assert.deepEqual(gone('metrics').sort(), [...part.metrics].sort());
+    assert.equal(gone('rules').length, part.rules);
+    const its = (path: string) =>
+      path !== part.butNot &&
+      part.routes.some((each) => (each === '/' ? path === each : path.startsWith(each)));
+    const pathOf = (route: string) => route.slice(route.indexOf(' ') + 1);
+    const own = whole.routes.filter((route) => its(pathOf(route)));
+    assert.deepEqual(gone('routes').sort(), own.sort());
+    assert(part.routes.length === 0 || own.length > 0);
+    if (name !== 'discovery')
+      assert.deepEqual(gone('documented').sort(), whole.documented.filter((path) => its(path)).sort());
+  });
+}
