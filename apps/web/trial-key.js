@@ -22,9 +22,7 @@ export function trialKeyOffer(onKey) {
       }
       outcome.replaceChildren(notice('warn', body.message ?? `The server answered ${response.status}.`));
     } catch {
-      outcome.replaceChildren(
-        notice('bad', 'The server could not be reached. Nothing was issued to this page.'),
-      );
+      outcome.replaceChildren(notice('bad', 'The server could not be reached. This page got no key.'));
     }
     button.disabled = false;
   });
@@ -40,7 +38,7 @@ export function freshKey(key, heading) {
     el(
       'p',
       {},
-      'Copy it now. It is shown once and cannot be retrieved; this tab forgets it when it is closed.',
+      'Copy it now: it is shown once and cannot be retrieved. This tab forgets it when you close it.',
     ),
     codeBlock(key, 'the key'),
   );

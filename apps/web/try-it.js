@@ -40,7 +40,11 @@ export function tryItForm(recipe, price) {
       { class: 'field' },
       el('label', { for: 'try-key' }, 'Key'),
       key,
-      el('p', { class: 'hint' }, 'Kept in this tab until you close it, and sent to this server only.'),
+      el(
+        'p',
+        { class: 'hint' },
+        'This tab keeps the key until you close it, and sends it to this server only.',
+      ),
     ),
     recipe.payment.apiKey.freeKey === null
       ? null
@@ -78,7 +82,7 @@ async function call(recipe, key, body) {
   } catch {
     return notice(
       'bad',
-      'The connection broke before an answer came. The key page shows whether it was charged.',
+      'The connection broke before the answer came. The key page shows whether the call was charged.',
     );
   }
 }

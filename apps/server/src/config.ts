@@ -34,7 +34,7 @@ const HOUSE = declare({
     mode: {
       name: 'FAREBOX_MODE',
       describe:
-        '`production` refuses sandbox parts, weak secrets and unknown variables, and answers with fewer words',
+        '`production` refuses sandbox parts, weak secrets and unknown variables, and shortens error messages',
       shape: z.enum(['development', 'production']),
       fallback: 'development',
     },
@@ -50,14 +50,13 @@ const HOUSE = declare({
     /** Null: known only once the port is, as `http://host:port`. */
     publicUrl: {
       name: 'PUBLIC_URL',
-      describe:
-        'The address callers use, as it stands in every document. Required in production, there with https',
+      describe: 'Public address of the server, used in every document. Required in production, with https',
       shape: url,
       fallback: null,
     },
     proxies: {
       name: 'TRUSTED_PROXIES',
-      describe: 'Whose `PROXY_HEADER` is believed: addresses, CIDR ranges, `loopback`, `private`',
+      describe: 'Proxies whose `PROXY_HEADER` is trusted: addresses, CIDR ranges, `loopback`, `private`',
       shape: z.string().transform((value, context) => {
         try {
           return parseTrustedProxies(value);
@@ -75,7 +74,7 @@ const HOUSE = declare({
     proxyHeader: {
       name: 'PROXY_HEADER',
       describe:
-        'The one header in which the trusted proxies name the caller: `x-forwarded-for`, `forwarded` (RFC 7239), or one that holds an address, such as `x-real-ip`. No other is looked at',
+        'The one header in which trusted proxies name the caller: `x-forwarded-for`, `forwarded` (RFC 7239), or one that holds an address, such as `x-real-ip`. Others are ignored',
       shape: z
         .string()
         .transform((value) => value.trim().toLowerCase())
@@ -91,25 +90,25 @@ const HOUSE = declare({
     },
     drainTimeoutMs: {
       name: 'DRAIN_TIMEOUT_MS',
-      describe: 'How long running calls may take to end after SIGTERM',
+      describe: 'Time that running calls have to end after SIGTERM',
       shape: whole(1_000, 600_000),
       fallback: '30000',
     },
     contactEmail: {
       name: 'CONTACT_EMAIL',
-      describe: 'Where callers reach you; stands in `/openapi.json`',
+      describe: 'E-mail address for callers, published in `/openapi.json`',
       shape: z.email(),
       fallback: null,
     },
     logLevel: {
       name: 'LOG_LEVEL',
-      describe: 'Least severe level that is logged; every paid call is one line at `info`',
+      describe: 'Lowest level that is logged; every paid call is one line at `info`',
       shape: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
       fallback: 'info',
     },
     sourcesOfStart: {
       name: 'FAREBOX_UPSTREAMS',
-      describe: '`npm start` only: `live` sends requests of keyless upstreams to their real addresses',
+      describe: 'For `npm start` only: `live` uses the real upstream APIs that need no key',
       shape: z.enum(['sandbox', 'live']),
       fallback: 'sandbox',
     },

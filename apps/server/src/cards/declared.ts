@@ -25,7 +25,7 @@ export const CARDS = declare({
     webhookSecrets: {
       name: 'CARD_WEBHOOK_SECRET',
       describe:
-        'Secrets that the card provider signs its messages to `/api/m2m/credits/webhook` with, comma-separated: two while one is replaced',
+        'Signing secrets of the card provider’s webhook `/api/m2m/credits/webhook`, comma-separated: two while one is replaced',
       shape: list(z.string().regex(/^whsec_\S{8,250}$/, 'must be webhook secrets: whsec_…')),
       fallback: '',
       secret: true,

@@ -7,13 +7,13 @@ export const DATABASE = declare({
   variables: {
     dataDir: {
       name: 'FAREBOX_DATA_DIR',
-      describe: 'Folder for everything that must outlive a restart',
+      describe: 'Folder for all state that must survive a restart',
       shape: z.string().transform((value) => resolve(value)),
       fallback: '.farebox',
     },
     databaseUrl: {
       name: 'DATABASE_URL',
-      describe: 'PostgreSQL 15 or newer; without it one is started below `FAREBOX_DATA_DIR`',
+      describe: 'PostgreSQL 15 or newer. Without it the server starts its own below `FAREBOX_DATA_DIR`',
       shape: z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgres://'),
       fallback: null,
       secret: true,

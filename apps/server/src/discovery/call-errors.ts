@@ -1,14 +1,14 @@
 /**
- * How a paid call can fail. `charged` is whether the payment was taken when such an answer comes; null: the body's own
- * `charged` says it, which is null while nobody knows, and the message says what to do then. `codes` are those of the body's `code`, or for a payment that was refused of
- * its `last_error_reason`; none are listed where each service has its own.
+ * How a paid call can fail. `charged` says whether such an answer means that the payment was taken; null: the body's own
+ * `charged` says it, which is null while nobody knows. `codes` are values of the body's `code`, or of `last_error_reason`
+ * for a payment that was refused; none are listed where each service has its own.
  */
 export const CALL_ERRORS = [
   {
     status: 400,
     charged: false,
     codes: ['INVALID_REQUEST', 'CLAIM_SECRET_REQUIRED'],
-    meaning: 'The body does not fit the input schema. `fields` names what is wrong.',
+    meaning: 'The body does not match the input schema. `fields` names each mistake.',
     remedy: 'Correct the body and send it again.',
   },
   {
@@ -16,15 +16,14 @@ export const CALL_ERRORS = [
     charged: false,
     codes: ['PAYMENT_REQUIRED'],
     meaning:
-      'No payment was presented, or the one presented cannot be used: key unknown, revoked or expired, or credits too few; or a signed payment that does not fit.',
-    remedy:
-      'The body lists the ways to pay. `last_error_reason` says what was wrong with a payment that was sent.',
+      'The request has no payment, or its payment cannot be used: the key is unknown, revoked, expired or has too little credit, or the signed payment does not match.',
+    remedy: 'Choose a way to pay from the body. `last_error_reason` says what was wrong with a payment.',
   },
   {
     status: 404,
     charged: false,
     codes: ['NOT_FOUND'],
-    meaning: 'The source does not know the thing that was named, such as a token or a market.',
+    meaning: 'The source does not know the named thing, such as a token or a market.',
     remedy: 'Check the identifier.',
   },
   {
@@ -32,14 +31,14 @@ export const CALL_ERRORS = [
     charged: null,
     codes: ['IDEMPOTENCY_KEY_REUSED', 'ANSWER_EXPIRED'],
     meaning:
-      'The payment or the `Idempotency-Key` already bought something else, or its answer is no longer kept.',
-    remedy: 'Use a new one for a new request.',
+      'The payment or the `Idempotency-Key` has already bought something else, or its answer is no longer stored.',
+    remedy: 'Use a new payment or key for a new request.',
   },
   {
     status: 410,
     charged: false,
     codes: ['REFUNDED'],
-    meaning: 'The call was paid before it ran and could not be delivered: its price is sent back.',
+    meaning: 'The call was charged before it ran and could not be delivered. Its price is refunded.',
     remedy: 'Look at the receipt, and sign a new payment for a new call.',
   },
   {
@@ -54,7 +53,7 @@ export const CALL_ERRORS = [
     charged: null,
     codes: ['RATE_LIMIT_EXCEEDED', 'TOO_MANY_CONCURRENT_CALLS'],
     meaning: 'Too many requests in a short time, or too many calls at once.',
-    remedy: 'Wait as long as `Retry-After` says.',
+    remedy: 'Wait for the seconds in `Retry-After`.',
   },
   {
     status: 503,
@@ -69,15 +68,15 @@ export const CALL_ERRORS = [
       'OUTCOME_UNKNOWN',
     ],
     meaning:
-      'Not for sale now: a source is down, too slow or not configured; or it is not known yet whether the payment was taken (`charged` is null then).',
+      'The service is not for sale now, because a source is down, too slow or not configured; or the outcome of the payment is not known yet (then `charged` is null).',
     remedy:
-      'Wait as long as `Retry-After` says and send the same request with the same payment, or choose a service whose `available` is true.',
+      'Wait for the seconds in `Retry-After`, then send the same request with the same payment; or choose a service whose `available` is true.',
   },
 ] as const;
 
 /** When money is taken, for every document and every way to pay. */
 export const CHARGING_RULE =
-  'A call is charged only for an answer with a 2xx status. What was taken and could not be delivered is given back.';
+  'A call is charged only for an answer with a 2xx status. A price that was taken without delivery is refunded.';
 
 /** How to repeat a call safely, for every document. */
 export const REPEAT_RULE =

@@ -72,19 +72,19 @@ export const SAME_CREDENTIAL_RULE =
 export function mppRules(context: DiscoveryContext): Record<string, string> {
   const methods = context.rails.mpp?.methods.map(({ method }) => method) ?? [];
   return {
-    flow: 'Send the request to /mpp/; it is answered with 402 and a challenge for each method in WWW-Authenticate. Answer one of them, and send the same request with the credential in Authorization: Payment. The answer comes when the payment has settled; Payment-Receipt names the transaction.',
+    flow: 'Send the request to /mpp/. The server answers 402 with a challenge for each method in WWW-Authenticate. Answer one of them, and send the same request with the credential in Authorization: Payment. The answer comes when the payment has settled; Payment-Receipt names the transaction.',
     bound:
       'A challenge holds for five minutes, for its service, its price and the body that it was asked with. One that was asked for without a body holds for any.',
     uncertain: SAME_CREDENTIAL_RULE,
     repeat:
       'The same credential with the same body brings the stored answer and its receipt again, for a day at least. With another body it is refused.',
     refused:
-      'A 402 after a credential is a problem (RFC 9457): its `type` and `last_error_reason` say what was wrong. Nothing was moved, and a fresh challenge is in it.',
-    choosing: '`Accept-Payment: evm/charge` asks for the challenges of the named methods alone.',
+      'A 402 after a credential is a problem (RFC 9457): its `type` and `last_error_reason` say what was wrong. No money was moved, and the 402 carries a fresh challenge.',
+    choosing: '`Accept-Payment: evm/charge` asks for the challenges of the named methods only.',
     ...(methods.includes('tempo')
       ? {
           tempo:
-            'A Tempo transaction is valid for about 25 s: send it as soon as it is signed. The server sends it to the chain (pull mode); a transaction that was sent already is not taken.',
+            'A Tempo transaction is valid for about 25 s: send it as soon as it is signed. The server sends it to the chain (pull mode); a transaction that was already sent is refused.',
         }
       : {}),
     otherWays:

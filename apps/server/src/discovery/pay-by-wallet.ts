@@ -43,25 +43,25 @@ export function claimRuleOf(service: Service): string | null {
 /** The rules of paying by wallet, each a sentence or two, by topic. */
 export function walletRules(context: DiscoveryContext): Record<string, string> {
   return {
-    flow: 'Send the request; it is answered with 402 and the terms in the header PAYMENT-REQUIRED. Sign them, and send the same request with the payment in PAYMENT-SIGNATURE (X-PAYMENT is read too). The answer comes when the payment has settled.',
+    flow: 'Send the request. The server answers 402 with the terms in the header PAYMENT-REQUIRED. Sign them, and send the same request with the payment in PAYMENT-SIGNATURE (or X-PAYMENT). The answer comes when the payment has settled.',
     spendingCap: SPENDING_CAP_RULE,
     uncertain: SAME_HEADER_RULE,
     repeat:
-      'The same payment with the same body brings the stored answer again, for a day at least. With another body it is refused with 409. Once it has settled its payment can be read from the chain: a `claimSecret` in the body keeps any answer to whoever knows it.',
+      'The same payment with the same body returns the stored answer again, for at least a day. With another body it is refused with 409. A settled payment can be read from the chain: put a `claimSecret` into the body, and only who knows it gets the answer.',
     claim: CLAIM_RULE,
     refused:
-      'A 402 after a payment says in `last_error_reason` what was wrong and what to change. Nothing was moved.',
+      'After a refused payment the 402 says in `last_error_reason` what was wrong and what to change. No money was moved.',
     ownName:
       'Extension `payment-identifier`: an id of your own (16 to 128 characters of a-z, A-Z, 0-9, _ and -) makes two signatures under it one purchase.',
     signIn:
       'Extension `sign-in-with-x`: sign its message, send it in SIGN-IN-WITH-X with the body that was paid for, and get the stored answer without paying.',
     paidFirst:
-      'Services that leave something behind, such as a wallet, are paid before they run. If one fails, the same payment may try again; what cannot be delivered is sent back on the chain.',
+      'Services with a lasting effect, such as a new wallet, are charged before they run. If one fails, the same payment may try again; if it cannot deliver, the price is refunded on the chain.',
     transfer:
-      'The hash of a USDC transfer to payTo of at least the price, not older than a day, is taken as a payment too, once. Whoever sees the hash first may present it: sign instead where you can. It buys no answer that holds a secret.',
+      'The hash of a USDC transfer to payTo pays too: once, for at least the price, within a day. Anybody who sees the hash may present it first, so sign instead where you can. It buys no answer that holds a secret.',
     ...(serves(context, 'GET', '/x402/receipts/{id}')
       ? {
-          receipt: `What became of a payment: GET ${context.baseUrl}/x402/receipts/{id}, with the X-Call-Id of the answer.`,
+          receipt: `The state of a payment: GET ${context.baseUrl}/x402/receipts/{id}, with the X-Call-Id of the answer.`,
         }
       : {}),
   };

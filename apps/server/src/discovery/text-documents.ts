@@ -21,7 +21,7 @@ export function llmsText(context: DiscoveryContext): string {
   const lines = [
     `# ${product}`,
     '',
-    `> Single HTTP calls for software agents, paid one by one, with no account. ${CHARGING_RULE} Every answer names its sources; what is not known is null, never made up.`,
+    `> Single HTTP calls for software agents, paid one by one, with no account. ${CHARGING_RULE} Every answer names its sources; an unknown value is null, never made up.`,
     ...(context.sandbox ? ['>', `> **Sandbox.** ${SANDBOX_NOTICE}`] : []),
     '',
     '## Buy a first call',

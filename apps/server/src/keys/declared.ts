@@ -17,7 +17,7 @@ export const KEYS = declare({
     trialBudgetMicrosPerDay: {
       name: 'TRIAL_BUDGET_USD_PER_DAY',
       describe:
-        'How much credit trials may give in a day (UTC), over all replicas; `none`: any. `npm start` sets `none`',
+        'Most credit for trials in a day (UTC), over all replicas; `none`: no limit. `npm start` sets `none`',
       shape: z.string().transform((value, context) => {
         if (value === 'none') return null;
         try {

@@ -15,7 +15,7 @@ export const MAIL = declare({
     },
     from: {
       name: 'MAIL_FROM',
-      describe: 'The address that mail comes from. Required with `SMTP_URL`',
+      describe: 'Sender address of mail. Required with `SMTP_URL`',
       shape: z.email(),
       fallback: null,
     },

@@ -8,7 +8,7 @@ export const SECRETS = declare({
     versions: {
       name: 'FAREBOX_SECRET',
       describe:
-        'Secrets that HMACs of addresses, keys that are fetched and stored answers are made with, comma-separated, at least 32 characters each: the first makes them, all are recognized. Same on all replicas',
+        'Secrets for HMACs of addresses, for keys that are delivered later and for stored answers, comma-separated, at least 32 characters each: the first is used for new ones, all are recognized. Same on all replicas',
       shape: z
         .string()
         // One secret is taken as it is; between several, blanks are not part of any.
@@ -27,7 +27,7 @@ export const SECRETS = declare({
     lostIds: {
       name: 'FAREBOX_SECRETS_LOST',
       describe:
-        'Ids of secrets that are gone for good, comma-separated, as the refused start named them: what needs them is given up',
+        'Ids of secrets that are lost, comma-separated, as the refused start named them. Everything that needs them is given up',
       shape: list(z.string().regex(/^[0-9a-f]{16}$/, 'must be the ids that the start named')),
       fallback: '',
     },

@@ -181,7 +181,7 @@ export interface ServiceDefinition<
   secretAnswer?: true | ((input: z.output<Input>) => boolean);
   /** Whether it is sold at `/mpp/<path>` too. */
   mpp?: true;
-  /** `read`: may run before it is paid for. `write`: leaves something behind, so it is paid for first. */
+  /** `read`: may run before it is paid for. `write`: has a lasting effect, so it is paid for first. */
   effect?: 'read' | 'write';
   /** The longest a call may take; 20 s unless said otherwise. A door may have a bound of its own: HTTP has 25 s. */
   timeoutMs?: number;

@@ -1,10 +1,10 @@
-/** For which call an upstream is asked, so that what leaves something behind is known again when the call is tried again. */
+/** The call that an upstream is asked for: a retry of the call finds the lasting effect of the first try by it. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
 
 interface CallScope {
   callId: string;
-  /** Whether the service leaves something behind. */
+  /** Whether the service has a lasting effect. */
   isEffect: boolean;
 }
 

@@ -14,7 +14,7 @@ export const MPP = declare({
     secretKeys: {
       name: 'MPP_SECRET_KEY',
       describe:
-        'Keys that MPP challenges are bound with, comma-separated, at least 32 characters each: the first makes them, all are recognized. Same on all replicas',
+        'Keys for the HMAC of MPP challenges, comma-separated, at least 32 characters each: the first makes them, all are recognized. Same on all replicas',
       shape: list(z.string().min(32, 'must have at least 32 characters each')),
       fallback: '',
       secret: true,
@@ -27,13 +27,13 @@ export const MPP = declare({
     },
     tempoRecipient: {
       name: 'MPP_TEMPO_RECIPIENT',
-      describe: 'Where stablecoins go on Tempo',
+      describe: 'Recipient of stablecoins on Tempo',
       shape: evmAddress,
       fallback: null,
     },
     tempoCurrency: {
       name: 'MPP_TEMPO_CURRENCY',
-      describe: 'The stablecoin that is taken on Tempo, with 6 decimals; USDC.e unless said otherwise',
+      describe: 'The stablecoin accepted on Tempo, with 6 decimals; USDC.e by default',
       shape: evmAddress,
       fallback: '0x20C000000000000000000000b9537d11c60E8b50',
     },

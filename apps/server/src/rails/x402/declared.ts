@@ -25,13 +25,13 @@ export const X402 = declare({
     },
     recipient: {
       name: 'X402_RECIPIENT',
-      describe: 'Where USDC goes on EVM chains',
+      describe: 'Recipient of USDC on EVM chains',
       shape: evmAddress,
       fallback: null,
     },
     recipientSolana: {
       name: 'X402_RECIPIENT_SOLANA',
-      describe: 'Where USDC goes on Solana: the owner of a token account that exists',
+      describe: 'Recipient of USDC on Solana: the owner of an existing token account',
       shape: z
         .string()
         .regex(/^[1-9A-HJ-NP-Za-km-z]{32,44}$/, 'must be a base58 address: the owner, not the token account'),
@@ -39,8 +39,7 @@ export const X402 = declare({
     },
     facilitatorUrls: {
       name: 'FACILITATOR_URL',
-      describe:
-        'x402 facilitators in order of preference, comma-separated; the next one is asked when one fails',
+      describe: 'x402 facilitators in order of preference, comma-separated; if one fails, the next is asked',
       shape: list(url),
       fallback: '',
     },
@@ -70,14 +69,14 @@ export const X402 = declare({
     walletFactories: {
       name: 'X402_WALLET_FACTORIES',
       describe:
-        'Contracts that our settler calls to put a smart wallet on the chain with its first payment (ERC-6492). Only such as run no code of the caller’s choice; unless said otherwise those of Coinbase Smart Wallet 1.0 and 1.1',
+        'Contracts that our settler calls to put a smart wallet on the chain with its first payment (ERC-6492). Name only factories that run no code of the caller’s choice. By default those of Coinbase Smart Wallet 1.0 and 1.1',
       shape: list(evmAddress),
       fallback: '0x0BA5ED0c6AA8c49038F819E587E2633c4A9F428a,0xBA5ED110eFDBa3D005bfC882d75358ACBbB85842',
     },
     gasTokenUsd: {
       name: 'X402_GAS_TOKEN_USD',
       describe:
-        'What a whole unit of a chain’s own currency is taken to be worth, in whole USD: a settlement may not cost more gas than its price is worth. Rather too much than too little',
+        'Assumed value of a whole unit of a chain’s own currency, in whole USD, better too high than too low: a settlement may not cost more gas than its price is worth',
       shape: list(
         z
           .string()
