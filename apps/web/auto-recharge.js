@@ -32,7 +32,7 @@ const WAITS_FOR = {
 function rechargeInWords(view) {
   if (view.how !== undefined) {
     const how =
-      'No card is kept for this key. Buy credit for it below and have the card kept: then it refills itself.';
+      'No card is kept for this key. To refill it automatically, buy credit for it below and keep the card.';
     return { tone: 'plain', badge: 'off', sentences: [how] };
   }
   const card = view.card ?? 'the card';
@@ -46,7 +46,7 @@ function rechargeInWords(view) {
         sentences: [
           OFF_BECAUSE[view.disabledReason] ?? `The card was declined: ${words(view.disabledReason)}.`,
           view.card === null
-            ? 'It must not be charged again. Buy credit below and have the card kept, to use another one.'
+            ? 'This card must not be charged again. To use another one, buy credit below and keep the card.'
             : `Nothing is charged. Calls are paid from the balance until it is used up. ${capital(card)} is still kept.`,
         ],
       };

@@ -1,5 +1,5 @@
 import { byTag, loadCatalog, loadRecipe, priceOf } from './catalog.js';
-import { byId, el, failed, notice } from './dom.js';
+import { byId, el, failed } from './dom.js';
 import { serviceDetail } from './service-detail.js';
 
 const filter = byId('filter');
@@ -179,7 +179,7 @@ async function showDetail(moveFocus) {
     detail.replaceChildren(
       back(),
       error.status === 404
-        ? notice('warn', `There is no service “${id}”.`)
+        ? el('h1', { tabindex: '-1' }, `There is no service “${id}”`)
         : failed('The description of this service could not be loaded.', () => showDetail(true)),
     );
   } finally {

@@ -30,7 +30,9 @@ before(async () => {
     ...real,
     ...Array.from({ length: SERVICES_OF_A_FULL_SHOP - real.length }, (_, at) => further(at)),
   ];
-  server = await startTestServer({ pools: database, upstreamsUrl: upstreams.url, services });
+  // A sandbox, so that its ribbon is looked at on every page.
+  const environment = { FAREBOX_SANDBOX_PARTS: `upstreams=${upstreams.url}` };
+  server = await startTestServer({ pools: database, upstreamsUrl: upstreams.url, services, environment });
   browser = await launchBrowser();
 });
 after(async () => {
@@ -85,6 +87,7 @@ for (const scheme of ['light', 'dark'] as const)
     for (const path of PAGES)
       for (const width of [390, 1280]) {
         const page = await open(path, { width, scheme });
+        assert(await page.getByText('Never pay here with a wallet').isVisible(), path);
         await assertReadable(page, `${path} at ${width}`);
         const shifted = Number(await page.evaluate('window.shifted'));
         assert(shifted < 0.02, `${path} at ${width} moves by ${shifted} while it loads`);

@@ -1,8 +1,7 @@
 /**
- * Balances that refill themselves: a card is kept, and charged when the balance is low. That it is low is noted by the
- * database in the commit that made it so (migration 007); a job opens an order for the charge, and from then on the
- * order is what counts. At most one order of an account is under way, so that an outcome that nobody knows yet is
- * waited for and never paid for twice.
+ * Auto-recharge: a card is kept, and charged when the balance is low. The commit that lowers the balance also marks the
+ * account as due (migration 007). A job opens an order for the charge, and from then on the order decides. An account has
+ * at most one open order, so that a charge of unknown outcome is waited for and never made twice.
  *
  * Locks are taken in the order card_orders, ledger_accounts, api_keys, auto_recharges, mails.
  */

@@ -119,8 +119,8 @@ export interface OrderStore {
   /** Counts a look at the provider, and says when the next is due unless something is heard of it before. */
   looked(id: string, nextAtMs: number): Promise<void>;
   /**
-   * Counts a look that may charge a card, which has to be known after a crash. Whoever does not come past this does not
-   * charge: an order that is over, or whose time is, is never charged any more.
+   * Records an attempt to charge a card before it is made, so that it is known after a crash. Nobody charges without it, so
+   * an order that is over or expired is never charged.
    *
    * @param customerId the provider's name for whom to charge, under which the payment will be found
    * @returns the customer that was written down first, whom to charge; null: do not charge

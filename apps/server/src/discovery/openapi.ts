@@ -270,7 +270,7 @@ const SHARED_SCHEMAS = {
   },
   Provenance: {
     type: 'object',
-    description: 'Where the answer comes from. What could not be known is null, and a note says why.',
+    description: 'Where the answer comes from. An unknown value is null, and a note says why.',
     properties: {
       mode: { enum: ['live', 'cached', 'sandbox', 'computed'] },
       method: { type: 'string' },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { SANDBOX_NOTICE } from '../http/sandbox-notice.ts';
+import { SANDBOX_WARNING } from '../http/sandbox-notice.ts';
 import { framed, SITE_LINKS } from './page-frame.ts';
 
 const WEB_FOLDER = join(import.meta.dirname, '../../../web');
@@ -56,7 +56,7 @@ test('a sandbox has its ribbon on every page, before the bar, and no other serve
   for (const name of NAMES) {
     const page = pageOf(name, true);
     assert(
-      page.indexOf(SANDBOX_NOTICE) > 0 && page.indexOf(SANDBOX_NOTICE) < page.indexOf('class="bar"'),
+      page.indexOf(SANDBOX_WARNING) > 0 && page.indexOf(SANDBOX_WARNING) < page.indexOf('class="bar"'),
       name,
     );
     assert.doesNotMatch(pageOf(name), /ribbon/, name);

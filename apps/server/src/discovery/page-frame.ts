@@ -1,4 +1,4 @@
-import { SANDBOX_NOTICE } from '../http/sandbox-notice.ts';
+import { SANDBOX_WARNING } from '../http/sandbox-notice.ts';
 
 /** A link in the bar at the top of every page. `page` names the file of the page that it leads to, where that is ours. */
 export interface SiteLink {
@@ -25,7 +25,7 @@ const FOOTER = `<footer>
 </nav>
 </footer>`;
 
-const RIBBON = `<p class="ribbon" role="note"><strong>Sandbox</strong> ${SANDBOX_NOTICE}</p>\n`;
+const RIBBON = `<p class="ribbon" role="note"><strong>Sandbox</strong> ${SANDBOX_WARNING}</p>\n`;
 
 /** What a page's file holds, in this order: its part of the head, `<body>`, a `<nav>` or none, `<main>`, a `<footer>` or none. */
 const PAGE =
@@ -56,8 +56,8 @@ export function framed(
 ${own.head?.trim()}
 </head>
 ${own.body}
-<a class="skip" href="#main">Skip to the content</a>
-${about.sandbox ? RIBBON : ''}<header class="bar">
+${about.sandbox ? RIBBON : ''}<a class="skip" href="#main">Skip to the content</a>
+<header class="bar">
 <a class="mark" href="/"><img src="/favicon.svg" alt="" width="26" height="26">Farebox</a>
 ${own.nav ?? siteNav(about.links, about.name)}
 </header>

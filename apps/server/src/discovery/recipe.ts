@@ -56,7 +56,7 @@ export function recipeDocument(service: Service, context: DiscoveryContext) {
     inputSchema: inputSchemaOf(service),
     answer: {
       description: answersJson(service)
-        ? 'These fields at the top level of the body, beside `success`, `service`, `timestamp` and `provenance` (the sources, their time and the method). What could not be known is null, with a note.'
+        ? 'These fields at the top level of the body, beside `success`, `service`, `timestamp` and `provenance` (the sources, their time and the method). An unknown value is null, with a note.'
         : 'The body is the answer itself; `X-Provenance` has its sources, their time and the method, as JSON.',
       mediaType: service.mediaType,
       headers: [

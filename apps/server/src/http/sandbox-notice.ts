@@ -1,7 +1,9 @@
 /** What a server whose money is not real says before anybody pays. */
 
-export const SANDBOX_NOTICE =
-  'This server is a sandbox: its money, its chains and its answers are not real. Never pay here with a wallet or a card that holds real money. The operator of the sandbox makes a wallet for it with npm run sandbox:wallet.';
+export const SANDBOX_WARNING =
+  'This server is a sandbox: its money, its chains and its answers are not real. Never pay here with a wallet or a card that holds real money.';
+
+export const SANDBOX_NOTICE = `${SANDBOX_WARNING} The operator of the sandbox makes a wallet for it with npm run sandbox:wallet.`;
 
 /** The fields of every document and every 402 that say so; none where the money is real. */
 export function sandboxFields(sandbox: boolean): { sandbox?: true; sandboxNotice?: string } {

@@ -38,7 +38,7 @@ export function claimOn(
   rawBody: Buffer | undefined,
 ): Buffer | null {
   const isSecret = service.isSecret(input);
-  // The terms have one for all that a service may answer; where it answers no secret they bind nothing.
+  // The terms carry a claim whenever the service may answer with a secret. This input brings none, so the claim is ignored.
   const carried = service.secretAnswer && !isSecret ? null : payment.claim;
   const secret = claimInBody(rawBody) ?? carried;
   if (secret !== null) return createHash('sha256').update(`claim\n${secret}`).digest();

@@ -78,7 +78,7 @@ export class OnChainSales {
         leaseMs: SETTLE_LEASE_MS,
       })
       .catch((error: unknown) => {
-        // If it was kept the reconciler goes on with it; if not, the reservation has an end of its own.
+        // If the payment was written down, the reconciler finishes it; if not, its reservation expires.
         throw settlementUnknown(sale, this.#parts.receiptsUrl, error);
       });
     if (kept.status === 'not_open') {

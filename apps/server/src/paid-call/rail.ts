@@ -176,8 +176,8 @@ export interface Rail {
   notReserved?(refused: ReservationRefused, quote: Quote, payment: Payment): Promise<PaymentRefused>;
   /**
    * Reads who paid and with what, whatever the terms are by now: for a payment that `read` refuses, and that may have
-   * bought its answer under other terms, or while a chain that is away now was there. It proves nobody: what is signed
-   * stands on the chain once it has settled. Never throws.
+   * bought its answer under other terms, or while a chain that is away now was there. It does not prove
+   * who asks: a settled signature is public on the chain. Never throws.
    */
   recall?(headers: Headers): Promise<Recalled | null>;
   /** What a 402 that refuses this rail's credential says in its headers. */
