@@ -36,8 +36,10 @@ function section(title, ...children) {
   return el('section', {}, el('h2', {}, title), ...children);
 }
 
-function answerFields(recipe) {
-  return fieldTable(recipe.answer.outputSchema, 'Fields of the answer');
+/** Its fields where it is JSON; else what it is. */
+function answerFields({ answer }) {
+  if (answer.outputSchema === undefined) return el('p', {}, 'Media type ', el('code', {}, answer.mediaType));
+  return fieldTable(answer.outputSchema, 'Fields of the answer');
 }
 
 /** The same call in several languages, and from a wallet where one can pay; one at a time. */

@@ -77,7 +77,7 @@ async function call(recipe, key, body) {
       headers: { 'content-type': 'application/json', ...(key === '' ? {} : { 'x-api-key': key }) },
       body: JSON.stringify(body),
     });
-    const text = await response.text();
+    const text = await readable(response);
     return answerView(response, text, Math.round(performance.now() - startedAtMs), key);
   } catch {
     return notice(
@@ -85,6 +85,13 @@ async function call(recipe, key, body) {
       'The connection broke before the answer came. The key page shows whether the call was charged.',
     );
   }
+}
+
+/** The body as text; of bytes that are none, how many there are. */
+async function readable(response) {
+  const type = response.headers.get('content-type') ?? '';
+  if (/^text\/|[/+]json\b/.test(type)) return response.text();
+  return `${(await response.arrayBuffer()).byteLength} bytes of ${type}`;
 }
 
 function answerView(response, text, tookMs, key) {

@@ -7,9 +7,9 @@ import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { z } from 'zod';
 import { launchBrowser } from '../../../packages/sandbox/src/browser.fixture.ts';
-import { defineService, type Service } from '../src/services/define.ts';
+import { defineContentService, defineService, type Service } from '../src/services/define.ts';
 import { loadServices } from '../src/services/registry.ts';
-import { answer } from '../src/words/answer.ts';
+import { answer, content } from '../src/words/answer.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { until } from './fire/until.fixture.ts';
 import { assertReadable } from './look.fixture.ts';
@@ -28,7 +28,8 @@ before(async () => {
   const real = await loadServices();
   services = [
     ...real,
-    ...Array.from({ length: SERVICES_OF_A_FULL_SHOP - real.length }, (_, at) => further(at)),
+    picture,
+    ...Array.from({ length: SERVICES_OF_A_FULL_SHOP - real.length - 1 }, (_, at) => further(at)),
   ];
   // A sandbox, so that its ribbon is looked at on every page.
   const environment = { FAREBOX_SANDBOX_PARTS: `upstreams=${upstreams.url}` };
@@ -40,6 +41,18 @@ after(async () => {
   await server.close();
   await upstreams.stop();
   await database.close();
+});
+
+const picture = defineContentService({
+  path: 'picture',
+  name: 'Picture',
+  tag: 'Satellite Intelligence',
+  priceUsd: '0.10',
+  summary: 'Answers with bytes.',
+  contentType: 'image/png',
+  input: z.object({}),
+  example: {},
+  run: async () => content(new Uint8Array(7), { method: 'none' }),
 });
 
 function further(at: number): Service {
@@ -187,6 +200,15 @@ test('what could not be loaded is said, with a way to try again', async () => {
     assert.equal(await page.getByRole('alert').count(), 0);
     await page.close();
   }
+});
+
+test('a service that answers with bytes says which, and a trial call how many', async () => {
+  const page = await open('/docs/picture');
+  await page.getByText('Media type image/png').waitFor();
+  await page.getByLabel('Key', { exact: true }).fill(await server.key('1'));
+  await page.getByRole('button', { name: /Send this call/ }).click();
+  await page.getByText('7 bytes of image/png').waitFor();
+  await page.close();
 });
 
 test('home tells of keys and wallets, and sets the variable that its commands read', async () => {
