@@ -8,6 +8,7 @@ import { after, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { CALL_ERRORS } from '../src/discovery/call-errors.ts';
 import { NETWORKS } from '../src/rails/x402/networks.ts';
+import { changed, linesOf, shownChanges } from './shown-change.fixture.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const documents = globSync('{*.md,.github/**/*.md,{docs,apps,packages,bench,contracts}/**/*.md}', {
@@ -350,23 +351,12 @@ describe('docs/architecture.md', () => {
     }
   });
 
-  test('shows how a part is added, by a change that fits and is small', () => {
-    const [, change = ''] = /^```diff\n([\s\S]*?)^```/m.exec(document('docs/architecture.md')) ?? [];
-    const added = change.split('\n').filter((line) => line.startsWith('+'));
-    assert(added.length > 0 && added.length <= 10, `${added.length} lines`);
-    for (const file of change.split(/^--- /m).slice(1)) {
-      const [path = '', ...hunks] = file.split(/\n@@\n/);
-      let text = readFileSync(join(ROOT, path), 'utf8');
-      for (const hunk of hunks) {
-        const lines = hunk.replace(/\n$/, '').split('\n');
-        const before = lines.filter((line) => !line.startsWith('+')).map((line) => line.slice(1));
-        const after = lines.map((line) => line.slice(1));
-        const at = text.split(`\n${before.join('\n')}\n`);
-        assert.equal(at.length, 2, `${path} has ${at.length - 1} times:\n${before.join('\n')}`);
-        text = at.join(`\n${after.join('\n')}\n`);
-      }
-      for (const line of added.filter((each) => file.includes(each)))
-        assert(text.includes(line.slice(1)), line);
+  test('shows what a part, an upstream, a capability and a rail touch outside their folder: at most ten lines', () => {
+    const changes = shownChanges(document('docs/architecture.md'));
+    assert.equal(changes.length, 4);
+    for (const change of changes) {
+      assert(linesOf(change) > 0 && linesOf(change) <= 10, `${linesOf(change)} lines:\n${change}`);
+      assert(changed(change).size > 0);
     }
   });
 

@@ -11,6 +11,7 @@ import { booksOf } from '../src/declared.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { EVERYTHING_ON } from './everything-on.fixture.ts';
 import { jsonOf, startTestServer } from './server.fixture.ts';
+import { changed, shownChanges } from './shown-change.fixture.ts';
 
 const APP = new URL('../src/app.ts', import.meta.url);
 const TEXT = readFileSync(APP, 'utf8');
@@ -119,12 +120,14 @@ function without({ opens, declares, others = [] }: Optional): string {
 const folder = mkdtempSync(join(tmpdir(), 'farebox-left-out-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
+/** A file that finds what it imports from wherever it lies. */
+function fromAnywhere(text: string, home: URL): string {
+  return text.replaceAll(/from '(\.[^']+)'/g, (_, file: string) => `from '${new URL(file, home)}'`);
+}
+
 async function appWithout(name: string, part: Optional): Promise<Made> {
   const path = join(folder, `${name}.ts`);
-  writeFileSync(
-    path,
-    without(part).replaceAll(/from '(\.[^']+)'/g, (_, file: string) => `from '${new URL(file, APP)}'`),
-  );
+  writeFileSync(path, fromAnywhere(without(part), APP));
   return import(pathToFileURL(path).href);
 }
 
@@ -176,7 +179,29 @@ for (const [name, part] of Object.entries(PARTS)) {
     const own = whole.routes.filter((route) => its(pathOf(route)));
     assert.deepEqual(gone('routes').sort(), own.sort());
     assert(part.routes.length === 0 || own.length > 0);
-    if (name !== 'discovery')
-      assert.deepEqual(gone('documented').sort(), whole.documented.filter((path) => its(path)).sort());
+    // A document of another part's about it is not shown any more either.
+    const about = whole.documented.filter((path) => part.routes.some((each) => path.startsWith(each)));
+    if (name !== 'discovery') assert.deepEqual(gone('documented').sort(), about.sort());
   });
 }
+
+test('the part that the documents show is added by the change that they show, and serves', async () => {
+  const document = readFileSync(new URL('../../../docs/architecture.md', import.meta.url), 'utf8');
+  const [change = ''] = shownChanges(document);
+  const [, part = ''] = /^```ts\n([\s\S]*?)^```/m.exec(document) ?? [];
+  const source = new URL('./greetings/part.ts', APP);
+  const shown = join(folder, 'greetings-part.ts');
+  writeFileSync(shown, fromAnywhere(part, source));
+  const text = changed(change).get('apps/server/src/app.ts') ?? '';
+  const path = join(folder, 'with-greetings.ts');
+  writeFileSync(path, fromAnywhere(text, APP).replace(source.href, pathToFileURL(shown).href));
+  const made: Made = await import(pathToFileURL(path).href);
+  const server = await startTestServer({ pools: database, made });
+  try {
+    const answer = await fetch(`${server.url}/greetings`);
+    assert.equal(answer.status, 200);
+    assert.deepEqual(await answer.json(), { version: '0.0.0-test' });
+  } finally {
+    await server.close();
+  }
+});

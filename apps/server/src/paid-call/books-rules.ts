@@ -38,7 +38,7 @@ const CALL_RULES: readonly Rule[] = [
     name: 'every captured call that a chain paid for has its transaction',
     sql: `select c.id, c.rail, s.state, s.transaction, s.amount_units from calls c
           left join settlements s on s.account_id = c.account_id and s.call_id = c.id
-          where c.rail in ('x402', 'mpp') and c.state = 1
+          where c.rail <> 'credits' and c.state = 1
             and (s.transaction is null or s.state not in (1, 4) or s.amount_units < c.price_micros
               or s.amount_units > c.price_micros
                 and (s.evidence->>'scheme' is distinct from 'transfer' or s.evidence ? 'priceUnits')) limit 1`,
