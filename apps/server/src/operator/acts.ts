@@ -149,7 +149,7 @@ export function createActs(parts: {
     const [row] = await rowsOf(sql`where a.idempotency_digest = ${idempotencyDigest}`);
     if (row === undefined) return null;
     if (row.request_digest.equals(requestDigest)) return asAct(row);
-    throw new Problem(409, 'IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used for another act.');
+    throw new Problem(409, 'IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used for another action.');
   }
 
   async function byId(id: string): Promise<Act> {

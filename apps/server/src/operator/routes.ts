@@ -249,7 +249,7 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
         throw new Problem(
           400,
           'IDEMPOTENCY_KEY_REQUIRED',
-          'Send an Idempotency-Key of 8 to 200 printable characters: the same key again is the same act.',
+          'Send an Idempotency-Key of 8 to 200 printable characters: the same key again is the same action.',
         );
       }
       return { actor: actorOf(request), accountId: accountOf(request), idempotencyKey: sent.key };
