@@ -145,6 +145,7 @@ describe('a table has one owner,', () => {
     data_lists: 'data-lists',
     ending_transactions: 'relayer',
     gas_spent: 'relayer',
+    key_links: 'cards',
     ledger_accounts: 'ledger',
     ledger_transfers: 'ledger',
     lost_gas: 'rails',

@@ -31,7 +31,11 @@ export async function accountView(accountId, page) {
     ...account.freezes.map(freezeNotice),
     actions(account, doing),
     keysTable(account.keys),
-    ordersTable(account.cardOrders, page.cards ? (order) => refundOrder(order, doing) : null),
+    ordersTable(
+      account.cardOrders,
+      page.cards ? (order) => refundOrder(order, doing) : null,
+      page.cards ? (order) => mailKey(order, doing) : null,
+    ),
     actsTable('Actions of operators', account.acts, page.goOn),
     callsTable(account.calls, (call) => refundCall(call, doing)),
     transfersTable(account.transfers),
@@ -110,6 +114,19 @@ function refundOrder(order, doing) {
   );
 }
 
+function mailKey(order, doing) {
+  return doing(
+    {
+      title: 'Mail a link to a new key?',
+      text: 'Whoever paid gets a link to the address of the payment. It works once, for 24 hours, and ends every other key of the account.',
+      confirm: 'Send the link',
+      path: 'mail-key',
+      body: { orderId: order.orderId },
+    },
+    () => 'The link is on its way.',
+  );
+}
+
 function refundCall(call, doing) {
   return doing(
     {
@@ -141,7 +158,7 @@ function keysTable(keys) {
   });
 }
 
-function ordersTable(orders, refund) {
+function ordersTable(orders, refund, mail) {
   const hasRest = (order) =>
     order.state === 'paid' && microsOf(order.amountUsd) > microsOf(order.reversedUsd);
   return recordsTable({
@@ -173,11 +190,18 @@ function ordersTable(orders, refund) {
       { label: 'E-mail', of: ({ email }) => code(email) },
       { label: 'Payment', of: ({ paymentIntentId }) => code(paymentIntentId) },
       {
-        label: 'Refund',
+        label: 'Action',
         of: (order) =>
-          refund === null || !hasRest(order)
-            ? null
-            : refundButton(`order ${order.orderId}`, () => refund(order)),
+          hasRest(order)
+            ? el(
+                'span',
+                {},
+                refund !== null && refundButton(`order ${order.orderId}`, () => refund(order)),
+                mail !== null &&
+                  order.kind !== 'recharge' &&
+                  smallButton('New key …', `Mail a new key for order ${order.orderId}`, () => mail(order)),
+              )
+            : null,
       },
     ],
   });
@@ -213,11 +237,11 @@ function callsTable(calls, refund) {
 }
 
 function refundButton(what, onclick) {
-  return el(
-    'button',
-    { type: 'button', class: 'secondary small', 'aria-label': `Refund ${what}`, onclick },
-    'Refund …',
-  );
+  return smallButton('Refund …', `Refund ${what}`, onclick);
+}
+
+function smallButton(text, label, onclick) {
+  return el('button', { type: 'button', class: 'secondary small', 'aria-label': label, onclick }, text);
 }
 
 function transfersTable(transfers) {

@@ -1,10 +1,11 @@
 /**
- * What a person sees who comes back from the card provider's page. Nothing here is a secret: a session's id shows what
- * was bought, and leads to no key.
+ * What a person sees who comes back from the card provider's page. A session's id shows what was bought, and leads to no
+ * key. What stands behind the # of the link does: it is taken out of the address at once, and sent only in a body.
  */
 import { formatUsd } from './amount.js';
 import { byId, el } from './dom.js';
 import { lookAgain, retryAfterMsOf } from './look-again.js';
+import { offerKey } from './lost-key.js';
 import { openCheckouts } from './open-checkouts.js';
 
 /** A payment is mostly known at once; after these two minutes nobody wants to watch any longer. */
@@ -19,8 +20,9 @@ const status = byId('status');
 function takeSession() {
   const named = new URLSearchParams(location.search).get('session');
   const session = named ?? history.state?.session ?? '';
-  history.replaceState({ session }, '', location.pathname);
-  return /^cs_\w{8,200}$/.test(session) ? session : null;
+  const proof = /^#[\w-]{22}$/.test(location.hash) ? location.hash.slice(1) : (history.state?.proof ?? null);
+  history.replaceState({ session, proof }, '', location.pathname);
+  return /^cs_\w{8,200}$/.test(session) ? { session, proof } : null;
 }
 
 function say(heading, text) {
@@ -38,7 +40,7 @@ function decided(heading, text, { canStart = true } = {}) {
   return { done: true };
 }
 
-async function look(session) {
+async function look({ session, proof }) {
   let response;
   let summary;
   try {
@@ -64,6 +66,7 @@ async function look(session) {
   switch (summary.paymentStatus) {
     case 'paid':
       showReceipt(summary, session);
+      void offerKey({ sessionId: session, proof, isOwnTab: !byId('for-tab').hidden });
       return decided('Paid. Thank you.', `${formatUsd(summary.creditUsd)} of credit is ready.`, {
         canStart: false,
       });

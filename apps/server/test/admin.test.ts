@@ -713,6 +713,7 @@ describe('a card payment', () => {
           asked.push(order);
           return (answers.shift() ?? (() => ({ status: 'refunded', refundId: 're_1' })))();
         },
+        prepareKeyLink: async () => async () => {},
       },
       creditServices: 'credits/topup/',
       trialBudgetMicrosPerDay: null,

@@ -7,6 +7,7 @@ import { createHandOver } from './hand-over.ts';
 import type { CardOrder, OrderStore } from './orders.ts';
 import { type CardProvider, ProviderUnavailable } from './provider.ts';
 import { type OrderReconciler, titleOf } from './reconcile.ts';
+import { createReturnPage, type ReturnPage, sealForPage } from './return-page.ts';
 
 /** How long a person has to pay. */
 const OPEN_MS = 60 * 60_000;
@@ -55,6 +56,8 @@ export interface CheckoutSummary {
 }
 
 export interface Checkout {
+  /** What whoever paid may do on the page that they come back to. */
+  page: ReturnPage<CheckoutStatus>;
   /** @throws ProviderUnavailable when no page could be opened; what is kept of it then ends by itself */
   open(request: CheckoutRequest): Promise<OpenedCheckout>;
   /** What became of a checkout; hands over the key. Asks the provider when nothing has been heard. */
@@ -94,30 +97,36 @@ export function createCheckout(parts: {
     }
   }
 
-  async function handOver(order: CardOrder, retrievalToken: string): Promise<CheckoutStatus> {
-    const made = await handedOver(order, (secret) => keyOf(secret, order.id, retrievalToken));
+  async function handOver(
+    order: CardOrder,
+    retrievalToken: string,
+    to: 'agent' | 'page' = 'agent',
+  ): Promise<CheckoutStatus> {
+    const made = await handedOver(order, to, (secret) => keyOf(secret, order.id, retrievalToken));
     if (made === null) return { status: 'delivered' };
     const { amountMicros, creditMicros } = order;
     return { status: 'ready', apiKey: made.apiKey, keyPrefix: made.prefix, creditMicros, amountMicros };
   }
 
+  const page = createReturnPage({
+    ...{ orders, upToDate, handOver: handedOver },
+    deliver: (order, token) => handOver(order, token, 'page'),
+  });
+
   return {
+    page,
     async open(request) {
       const id = newTransferId(nowMs());
       const retrievalToken = randomBytes(16).toString('hex');
       const { lookup, digest, prefix } = keyOf(secrets.current, id, retrievalToken);
+      const { proof, seal } = sealForPage(id, retrievalToken);
       const expiresAtMs = nowMs() + OPEN_MS;
       await orders.insert(sql, {
         ...{ id, kind: 'checkout', ...request, expiresAtMs },
         key: request.accountId === null ? { lookup, digest, prefix } : null,
         keySecretId: request.accountId === null ? secrets.current.id : null,
-        ...{
-          tokenDigest: digestOf(retrievalToken),
-          requestDigest: null,
-          addressDigest: null,
-          siteDigest: null,
-        },
-        ...{ customerId: null, paymentMethodId: null, cardFingerprint: null },
+        pageSeal: request.accountId === null ? seal : null,
+        ...{ ...OF_NO_CARD, tokenDigest: digestOf(retrievalToken) },
         nextAtMs: nowMs() + SWEEP_AFTER_MS,
       });
       const session = await provider.openSession({
@@ -126,7 +135,7 @@ export function createCheckout(parts: {
         title: titleOf(request),
         email: request.email,
         keepCard: request.recharge !== null,
-        successUrl: `${baseUrl}/credits/return?session={CHECKOUT_SESSION_ID}`,
+        successUrl: returnUrl(baseUrl, request.accountId === null ? proof : null),
         cancelUrl: `${baseUrl}/credits/cancel`,
         expiresAtMs,
       });
@@ -156,16 +165,31 @@ export function createCheckout(parts: {
       const known = await orders.findBySession(sessionId);
       if (known === null) return null;
       const order = await upToDate(known);
-      return {
-        status: order.state === 'open' ? 'unpaid' : order.state === 'paid' ? 'paid' : 'expired',
-        orderId: order.id,
-        amountMicros: order.amountMicros,
-        creditMicros: order.creditMicros,
-        email: order.email,
-        paidAtMs: order.paidAtMs,
-      };
+      return summaryOf(order);
     },
   };
+}
+
+/** What is known of a purchase and not of a checkout: who comes with which card. */
+const OF_NO_CARD = {
+  ...{ requestDigest: null, addressDigest: null, siteDigest: null },
+  ...{ customerId: null, paymentMethodId: null, cardFingerprint: null },
+};
+
+function summaryOf(order: CardOrder): CheckoutSummary {
+  return {
+    status: order.state === 'open' ? 'unpaid' : order.state === 'paid' ? 'paid' : 'expired',
+    orderId: order.id,
+    amountMicros: order.amountMicros,
+    creditMicros: order.creditMicros,
+    email: order.email,
+    paidAtMs: order.paidAtMs,
+  };
+}
+
+/** Where the provider leads whoever paid. A proof stands behind the #, which a browser sends to nobody. */
+function returnUrl(baseUrl: string, proof: string | null): string {
+  return `${baseUrl}/credits/return?session={CHECKOUT_SESSION_ID}${proof === null ? '' : `#${proof}`}`;
 }
 
 function digestOf(token: string): Buffer {

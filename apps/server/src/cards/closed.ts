@@ -7,6 +7,9 @@ import { EmailRefused, ProviderUnavailable } from './provider.ts';
 const PATHS = [
   { method: 'POST', url: '/api/m2m/credits/checkout/session' },
   { method: 'GET', url: '/api/m2m/credits/checkout/status/:sessionId' },
+  { method: 'POST', url: '/api/m2m/credits/checkout/hand-over' },
+  { method: 'POST', url: '/api/m2m/credits/checkout/mail-key' },
+  { method: 'POST', url: '/api/m2m/credits/new-key' },
   { method: 'POST', url: '/api/m2m/credits/purchase' },
 ] as const;
 

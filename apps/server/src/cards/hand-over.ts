@@ -12,7 +12,11 @@ export const DELIVERY_WINDOW_MS = 120_000;
  * @param make makes the key anew from a secret of ours and the one that its owner holds
  * @returns null: it was handed over before, and is not told again
  */
-export type HandOver = (order: CardOrder, make: (secret: Secret) => NewApiKey) => Promise<NewApiKey | null>;
+export interface HandOver {
+  (order: CardOrder, to: 'agent' | 'page', make: (secret: Secret) => NewApiKey): Promise<NewApiKey | null>;
+  /** Whether a key that was handed over is still handed over again. */
+  lasts(order: CardOrder): Promise<boolean>;
+}
 
 export function createHandOver(parts: {
   sql: Database;
@@ -22,15 +26,9 @@ export function createHandOver(parts: {
 }): HandOver {
   const { sql, orders, secrets, nowMs } = parts;
 
-  /** Whether a key may still be on its way to its owner: it has never been used, and is the account's own. */
-  async function isUnused(keyId: bigint): Promise<boolean> {
-    const rows = await sql`
-      select 1 from api_keys k where k.id = ${String(keyId)} and k.status <> 'revoked'
-        and not exists (select 1 from calls c where c.account_id = k.account_id and c.key_id = k.id)`;
-    return rows.length === 1;
-  }
+  const isUnused = async (keyId: bigint) => (await isUnusedKey(sql, keyId)) !== null;
 
-  return async (order, make) => {
+  const give = async (order: CardOrder, to: 'agent' | 'page', make: (secret: Secret) => NewApiKey) => {
     const { key } = order;
     if (order.keyId === null || key === null) throw new Error(`order ${order.id} has no key`);
     // Before it counts as handed over: with a version missing, another replica may be able to.
@@ -38,8 +36,22 @@ export function createHandOver(parts: {
     if (made === undefined) throw new Error(`the key of order ${order.id} was made with another secret`);
     // The time of the question: whoever is the first must not be too late because the answer took its time.
     const askedAtMs = nowMs();
-    const deliveredAtMs = await orders.deliver(order.id);
+    const deliveredAtMs = await orders.deliver(order.id, to);
     if (askedAtMs - deliveredAtMs > DELIVERY_WINDOW_MS || !(await isUnused(order.keyId))) return null;
     return made;
   };
+  return Object.assign(give, {
+    async lasts({ keyId, deliveredAtMs }: CardOrder) {
+      if (keyId === null || deliveredAtMs === null) return false;
+      return nowMs() - deliveredAtMs <= DELIVERY_WINDOW_MS && (await isUnused(keyId));
+    },
+  });
+}
+
+/** What is stored of a key that may still be on its way to its owner: it stands, and was never used. Null otherwise. */
+export async function isUnusedKey(sql: Database, keyId: bigint): Promise<Buffer | null> {
+  const [row] = await sql<{ digest: Buffer }[]>`
+    select k.digest from api_keys k where k.id = ${String(keyId)} and k.status <> 'revoked'
+      and not exists (select 1 from calls c where c.account_id = k.account_id and c.key_id = k.id)`;
+  return row?.digest ?? null;
 }

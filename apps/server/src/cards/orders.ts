@@ -48,6 +48,9 @@ export interface CardOrder {
   looks: number;
   paidAtMs: number | null;
   deliveredAtMs: number | null;
+  /** Who had the key first; null: nobody, or it was before this was kept. */
+  deliveredTo: 'agent' | 'page' | null;
+  pageSeal: Buffer | null;
 }
 
 export interface NewOrder {
@@ -70,6 +73,8 @@ export interface NewOrder {
   siteDigest: Buffer | null;
   /** The version of our secret that the key follows from; null without a key. */
   keySecretId: string | null;
+  /** The retrieval token under the proof of the return page; left out: no page leads to the key. */
+  pageSeal?: Buffer | null;
   expiresAtMs: number;
   /** When the sweeper looks at it first. */
   nextAtMs: number;
@@ -143,7 +148,7 @@ export interface OrderStore {
   /** Forgets checkouts from before then that nobody has tried to pay, so many at most. @returns how many */
   forgetUnpaid(beforeMs: number, limit: number): Promise<number>;
   /** Marks the key as handed over. @returns when it was for the first time, in milliseconds since 1970 */
-  deliver(id: string): Promise<number>;
+  deliver(id: string, to: 'agent' | 'page'): Promise<number>;
 }
 
 interface OrderRow {
@@ -182,6 +187,8 @@ interface OrderRow {
   looks: number;
   paid_at: Date | null;
   delivered_at: Date | null;
+  delivered_to: 'agent' | 'page' | null;
+  page_seal: Buffer | null;
 }
 
 /** Slower than the sweeper is, so that others have their turn. */
@@ -198,7 +205,6 @@ export function nextLookAfterMs(looks: number): number {
 export function createOrderStore(sql: Database, nowMs: () => number): OrderStore {
   const iso = (ms: number) => new Date(ms).toISOString();
   /** The same for a column: null empties it, undefined leaves it as it is. */
-  const moment = (ms: number | null | undefined) => (typeof ms === 'number' ? iso(ms) : ms);
   const now = () => iso(nowMs());
   const text = (value: bigint | null) => (value === null ? null : String(value));
 
@@ -232,6 +238,7 @@ export function createOrderStore(sql: Database, nowMs: () => number): OrderStore
           address_digest: order.addressDigest,
           site_digest: order.siteDigest,
           key_secret_id: order.keySecretId,
+          page_seal: order.pageSeal ?? null,
           created_at: now(),
           expires_at: iso(order.expiresAtMs),
           next_at: iso(order.nextAtMs),
@@ -253,32 +260,8 @@ export function createOrderStore(sql: Database, nowMs: () => number): OrderStore
     },
 
     async change(on, order, change) {
-      const columns: Record<string, string | number | null> = {};
-      const put = (column: string, value: string | number | null | undefined) => {
-        if (value !== undefined) columns[column] = value;
-      };
-      put('state', change.state === undefined ? undefined : STATES.indexOf(change.state));
-      put('account_id', change.accountId === undefined ? undefined : String(change.accountId));
-      put('key_id', change.keyId === undefined ? undefined : String(change.keyId));
-      put('session_id', change.sessionId);
-      put('session_url', change.sessionUrl);
-      put('payment_intent_id', change.paymentIntentId);
-      put('customer_id', change.customerId);
-      put('payment_method_id', change.paymentMethodId);
-      put('card_fingerprint', change.cardFingerprint);
-      put('failure', change.failure);
-      put('decline_code', change.declineCode);
-      put('reversed_micros', change.reversedMicros?.toString());
-      put('bonus_taken_micros', change.bonusTakenMicros?.toString());
-      put('disputed_micros', change.disputedMicros?.toString());
-      put('lost_micros', change.lostMicros?.toString());
-      put('dispute', change.dispute);
-      put('dispute_due_at', moment(change.disputeDueAtMs));
-      put('expires_at', moment(change.expiresAtMs));
-      put('next_at', moment(change.nextAtMs));
-      put('paid_at', moment(change.paidAtMs));
       const rows = await on`
-        update card_orders set ${on({ ...columns, version: order.version + 1 })}
+        update card_orders set ${on({ ...columnsOf(change), version: order.version + 1 })}
         where id = ${order.id} and version = ${order.version} returning id`;
       return rows.length === 1;
     },
@@ -337,15 +320,47 @@ export function createOrderStore(sql: Database, nowMs: () => number): OrderStore
       return count;
     },
 
-    async deliver(id) {
+    async deliver(id, to) {
       const [row] = await sql<{ delivered_at: Date }[]>`
-        update card_orders set delivered_at = coalesce(delivered_at, ${now()}) where id = ${id}
-        returning delivered_at`;
+        update card_orders set delivered_at = coalesce(delivered_at, ${now()}),
+          delivered_to = case when delivered_at is null then ${to} else delivered_to end
+        where id = ${id} returning delivered_at`;
       if (row === undefined) throw new Error(`there is no order ${id}`);
       return row.delivered_at.getTime();
     },
   };
 }
+
+/** The columns that a change touches, and what stands in them then. */
+function columnsOf(change: OrderChange): Record<string, string | number | null> {
+  const columns: Record<string, string | number | null> = {};
+  const put = (column: string, value: string | number | null | undefined) => {
+    if (value !== undefined) columns[column] = value;
+  };
+  put('state', change.state === undefined ? undefined : STATES.indexOf(change.state));
+  put('account_id', change.accountId === undefined ? undefined : String(change.accountId));
+  put('key_id', change.keyId === undefined ? undefined : String(change.keyId));
+  put('session_id', change.sessionId);
+  put('session_url', change.sessionUrl);
+  put('payment_intent_id', change.paymentIntentId);
+  put('customer_id', change.customerId);
+  put('payment_method_id', change.paymentMethodId);
+  put('card_fingerprint', change.cardFingerprint);
+  put('failure', change.failure);
+  put('decline_code', change.declineCode);
+  put('reversed_micros', change.reversedMicros?.toString());
+  put('bonus_taken_micros', change.bonusTakenMicros?.toString());
+  put('disputed_micros', change.disputedMicros?.toString());
+  put('lost_micros', change.lostMicros?.toString());
+  put('dispute', change.dispute);
+  put('dispute_due_at', moment(change.disputeDueAtMs));
+  put('expires_at', moment(change.expiresAtMs));
+  put('next_at', moment(change.nextAtMs));
+  put('paid_at', moment(change.paidAtMs));
+  return columns;
+}
+
+const moment = (ms: number | null | undefined) => (typeof ms === 'number' ? new Date(ms).toISOString() : ms);
 
 function readRow(row: OrderRow): CardOrder {
   const state = STATES[row.state];
@@ -385,5 +400,7 @@ function readRow(row: OrderRow): CardOrder {
     looks: row.looks,
     paidAtMs: row.paid_at?.getTime() ?? null,
     deliveredAtMs: row.delivered_at?.getTime() ?? null,
+    deliveredTo: row.delivered_to,
+    pageSeal: row.page_seal,
   };
 }

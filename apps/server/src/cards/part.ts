@@ -8,6 +8,7 @@ import { type Cards, openCards } from './cards.ts';
 import { closedCardRoutes } from './closed.ts';
 import { createDebts, type Debts } from './debts.ts';
 import { CARDS } from './declared.ts';
+import { type LostKeys, openLostKeys } from './lost-keys.ts';
 import { createCardMetrics } from './metrics.ts';
 import { CARD_OPERATIONS } from './operations.ts';
 import { PURCHASE_REQUESTS_PER_MINUTE } from './purchase-routes.ts';
@@ -25,7 +26,7 @@ export function openCardMoney(
   house: House,
   { settings, secrets: ours }: Configured<typeof CARDS.variables>,
   needs: { ledger: Ledger; keys: Keys; mailer: Mailer; secrets: Secrets },
-): Part & { cards: Cards | null; debts: Debts } {
+): Part & { cards: (Cards & Pick<LostKeys, 'prepareKeyLink'>) | null; debts: Debts } {
   const { logger, nowMs, baseUrl, addressOf } = house;
   const { sql } = house.pools;
   const { secretKey, webhookSecrets } = ours.reveal();
@@ -58,11 +59,16 @@ export function openCardMoney(
     owedMicros: debts.total,
     eventsWaiting: async () => (await cards?.inbox.waiting()) ?? 0,
   });
+  const lost = cards === null ? null : openLostKeys(cards, house, needs);
   return {
     name: 'cards',
-    cards,
+    cards: cards === null || lost === null ? null : { ...cards, prepareKeyLink: lost.prepareKeyLink },
     debts,
-    routes: cards === null ? closedCardRoutes : cards.routes,
+    routes(http) {
+      if (cards === null) return closedCardRoutes(http);
+      cards.routes(http);
+      lost?.routes(http);
+    },
     jobs: [
       ...(cards?.jobs ?? []),
       { name: 'collect-debts', intervalMs: 60_000, run: async () => void (await debts.sweep(DEBTS_AT_ONCE)) },

@@ -56,6 +56,8 @@ export interface SessionFacts {
   status: 'open' | 'complete' | 'expired';
   totalMicros: bigint;
   currency: string;
+  /** Whom its receipt goes to: what the payer wrote there, or it was opened with. */
+  email: string | null;
   /** Null until somebody has tried to pay. */
   payment: PaymentFacts | null;
 }
@@ -304,7 +306,7 @@ export function createCardProvider(settings: {
           orderId: session.metadata?.order ?? null,
           status: status === 'complete' ? 'complete' : status === 'expired' ? 'expired' : 'open',
           totalMicros: BigInt(session.amount_total ?? 0) * MICROS_PER_CENT,
-          currency: session.currency ?? '',
+          ...{ currency: session.currency ?? '', email: payerOf(session) },
           payment: intent === null ? null : await factsOf(intent),
         };
       }),
@@ -555,4 +557,9 @@ function refOf(event: Stripe.Event): EventRef {
     sessionId: kind === 'checkout.session' ? read('id') : null,
     paymentIntentId: kind === 'payment_intent' ? read('id') : read('payment_intent'),
   };
+}
+
+/** The address that the payer wrote on the page, or that it was opened with. */
+function payerOf({ customer_details, customer_email }: Stripe.Checkout.Session): string | null {
+  return customer_details?.email ?? customer_email ?? null;
 }

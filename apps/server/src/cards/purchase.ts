@@ -164,7 +164,7 @@ export function createPurchases(parts: {
       const repeated = nowMs() - (order.paidAtMs ?? 0) > DELIVERY_WINDOW_MS;
       return { status: 'paid', order, apiKey: null, repeated, debtPaidMicros };
     }
-    const made = await handOver(order, (secret) => keyOf(secret, order.id, idempotencyKey));
+    const made = await handOver(order, 'agent', (secret) => keyOf(secret, order.id, idempotencyKey));
     const apiKey = made?.apiKey ?? null;
     return { status: 'paid', order, apiKey, repeated: made === null, debtPaidMicros };
   }

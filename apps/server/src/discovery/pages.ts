@@ -81,6 +81,7 @@ export function pageRoutes(app: FastifyInstance, pages: Pages, isService: (path:
   app.get('/keys', (request, reply) => pages.send(request, reply, 'keys.html'));
   // Where the card provider leads a person to: what was bought is asked for by the page, not written into it.
   app.get('/credits/return', (request, reply) => pages.send(request, reply, 'credits-return.html'));
+  app.get('/credits/new-key', (request, reply) => pages.send(request, reply, 'credits-new-key.html'));
   app.get('/credits/cancel', (request, reply) => pages.send(request, reply, 'credits-cancel.html'));
   app.get('/favicon.svg', (request, reply) => pages.send(request, reply, 'favicon.svg'));
   app.get('/favicon.ico', (request, reply) => pages.send(request, reply, 'favicon.svg'));

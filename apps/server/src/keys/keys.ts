@@ -66,6 +66,13 @@ export interface Keys {
    * @returns null when the old one is not active any more: of two rotations at once one wins
    */
   rotate(id: bigint): Promise<NewApiKey | null>;
+  /**
+   * Ends every key of an account and puts a new one in their place, with label, caps and kind of the latest.
+   *
+   * @param stored what is stored of the new key
+   * @returns its id; null, and nothing is changed, while the account is frozen
+   */
+  replaceAll(transaction: Transaction, accountId: bigint, stored: StoredApiKey): Promise<bigint | null>;
   revoke(id: bigint): Promise<void>;
   /** Freezes an account's keys. A cause that stands already gets the new note. */
   freeze(transaction: Transaction, accountId: bigint, cause: FreezeCause, note: string | null): Promise<void>;
@@ -151,20 +158,7 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
         select id, account_id, prefix, kind, label, status, created_at, expires_at, cap_per_call_micros,
                cap_per_day_micros, cap_fixed_until
         from api_keys where id = ${String(id)}`;
-      if (row === undefined) return null;
-      return {
-        id: row.id,
-        accountId: row.account_id,
-        prefix: row.prefix,
-        kind: row.kind,
-        label: row.label,
-        status: row.status,
-        createdAt: row.created_at,
-        expiresAt: row.expires_at,
-        capPerCallMicros: row.cap_per_call_micros,
-        capPerDayMicros: row.cap_per_day_micros,
-        capFixedUntil: row.cap_fixed_until,
-      };
+      return row === undefined ? null : recordOf(row);
     },
 
     async update(id, change) {
@@ -215,6 +209,8 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
       });
       return rows.length === 0 ? null : made;
     },
+
+    replaceAll: (transaction, accountId, stored) => replaceAll(transaction, accountId, stored, now()),
 
     async revoke(id) {
       await sql`update api_keys set status = 'revoked' where id = ${String(id)}`;
@@ -298,4 +294,45 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
 
 function textOf(micros: bigint | null): string | null {
   return micros === null ? null : String(micros);
+}
+
+function recordOf(row: KeyRow): KeyRecord {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    prefix: row.prefix,
+    kind: row.kind,
+    label: row.label,
+    status: row.status,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    capPerCallMicros: row.cap_per_call_micros,
+    capPerDayMicros: row.cap_per_day_micros,
+    capFixedUntil: row.cap_fixed_until,
+  };
+}
+
+/** As `Keys.replaceAll`. @param at now, in ISO 8601 */
+async function replaceAll(
+  transaction: Transaction,
+  accountId: bigint,
+  { lookup, digest, prefix }: StoredApiKey,
+  at: string,
+): Promise<bigint | null> {
+  // As in `rotate`: whoever freezes the account holds it.
+  await transaction`select 1 from ledger_accounts where id = ${String(accountId)} for no key update`;
+  const frozen = await transaction`
+    select 1 from account_freezes where account_id = ${String(accountId)}
+    union all select 1 from api_keys where account_id = ${String(accountId)} and status = 'frozen' limit 1`;
+  if (frozen.length > 0) return null;
+  const [made] = await transaction<{ id: bigint }[]>`
+    insert into api_keys (account_id, lookup, digest, prefix, kind, label, created_at, expires_at,
+                          cap_per_call_micros, cap_per_day_micros, cap_fixed_until, cap_afterwards_micros)
+    select account_id, ${String(lookup)}::bigint, ${digest}, ${prefix}, kind, label, ${at}::timestamptz,
+           expires_at, cap_per_call_micros, cap_per_day_micros, cap_fixed_until, cap_afterwards_micros
+    from api_keys where account_id = ${String(accountId)} order by id desc limit 1 returning id`;
+  if (made === undefined) return null;
+  await transaction`
+    update api_keys set status = 'revoked' where account_id = ${String(accountId)} and id <> ${String(made.id)}`;
+  return made.id;
 }

@@ -11,8 +11,10 @@ export interface Mail {
   id: string;
   to: string;
   subject: string;
-  /** Plain text. It holds no key, no token and no other secret: mail is read on its way. */
+  /** Plain text. It holds no key and nothing that is good for longer than a day: mail is read on its way. */
   text: string;
+  /** Whether a secret stands in it: the text is forgotten once it is out of our hands. */
+  secret?: boolean;
 }
 
 /** What became of a mail, without its address: what a log line may say. */
@@ -25,6 +27,8 @@ export interface MailReport {
 }
 
 export interface Mailer {
+  /** Whether there is a mail server. */
+  readonly sends: boolean;
   /**
    * Writes a mail down, to be sent once the transaction is committed. It never fails for what it is given, because the
    * transaction tells of more than a mail: to an address that is none nothing is sent, and control characters and
@@ -93,14 +97,16 @@ export function createMailer(
   /** Notes what became of it. Only who claimed it last decides what comes next; but what was sent, was sent. */
   async function settle({ id, attempts }: Row, delivery: Delivery): Promise<void> {
     if (delivery.kind === 'accepted') {
-      await sql`update mails set sent_at = ${at()}, next_at = null, given_up_at = null where id = ${id}`;
+      await sql`
+        update mails set sent_at = ${at()}, next_at = null, given_up_at = null, body = case when secret then '' else body end
+        where id = ${id}`;
       return report({ outcome: 'sent', id, attempts });
     }
     const { reason } = delivery;
     const pauseMs = delivery.kind === 'refused' ? undefined : BACK_OFF_MS[attempts - 1];
     if (pauseMs === undefined) {
       await sql`
-        update mails set given_up_at = ${at()}, next_at = null
+        update mails set given_up_at = ${at()}, next_at = null, body = case when secret then '' else body end
         where id = ${id} and attempts = ${attempts} and next_at is not null`;
       return report({ outcome: 'given-up', id, attempts, reason });
     }
@@ -108,12 +114,6 @@ export function createMailer(
       update mails set next_at = ${at(pauseMs)}
       where id = ${id} and attempts = ${attempts} and next_at is not null`;
     report({ outcome: 'failed', id, attempts, reason });
-  }
-
-  async function deliver(send: (letter: Letter) => Promise<Delivery>, row: Row): Promise<Delivery> {
-    if (row.attempts > MAX_ATTEMPTS) return { kind: 'refused', reason: 'its last attempt did not end' };
-    const { id, recipient, subject, body, created_at } = row;
-    return await send({ id, to: recipient, subject, text: body, writtenAt: created_at });
   }
 
   /** Sends mail after mail until one fails: if it was the mail server that failed, the others need not. */
@@ -131,14 +131,15 @@ export function createMailer(
   }
 
   return {
-    async enqueue(transaction, { id, to, subject, text }) {
+    sends: smtp !== null,
+    async enqueue(transaction, { id, to, subject, text, secret = false }) {
       if (smtp === null) return;
       if (!isMailAddress(to)) {
         return report({ outcome: 'given-up', id, attempts: 0, reason: 'its address is none' });
       }
       await transaction`
-        insert into mails (id, recipient, subject, body, created_at, next_at)
-        values (${id}, ${to}, ${subjectLine(subject)}, ${bodyText(text)}, ${at()}, ${at()})
+        insert into mails (id, recipient, subject, body, created_at, next_at, secret)
+        values (${id}, ${to}, ${subjectLine(subject)}, ${bodyText(text)}, ${at()}, ${at()}, ${secret})
         on conflict (id) do nothing`;
     },
     async send() {
@@ -166,4 +167,11 @@ export function createMailer(
       await Promise.all(running);
     },
   };
+}
+
+/** Hands one mail to the mail server. */
+async function deliver(send: (letter: Letter) => Promise<Delivery>, row: Row): Promise<Delivery> {
+  if (row.attempts > MAX_ATTEMPTS) return { kind: 'refused', reason: 'its last attempt did not end' };
+  const { id, recipient, subject, body, created_at } = row;
+  return await send({ id, to: recipient, subject, text: body, writtenAt: created_at });
 }

@@ -14,7 +14,7 @@ import { newTransferId, transferIdFor } from '../ledger/transfer-id.ts';
 const MAX_NOTE_CHARACTERS = 500;
 export const ACTS_A_PAGE = 50;
 
-export type ActName = 'freeze' | 'unfreeze' | 'grant' | 'refund_order' | 'refund_call';
+export type ActName = 'freeze' | 'unfreeze' | 'grant' | 'refund_order' | 'refund_call' | 'mail_key';
 
 /** Gives money back through the card provider, and brings the books to match. */
 export interface CardRefunds {
@@ -27,6 +27,13 @@ export interface CardRefunds {
     amountMicros: bigint | null;
     actKey: string;
   }): Promise<{ status: CardRefundStatus; refundId?: string }>;
+  /**
+   * Gets ready to mail whoever paid an order a link to a new key: asks where the mail goes.
+   *
+   * @returns writes the mail down within the act's transaction
+   * @throws Problem when no link can be sent
+   */
+  prepareKeyLink(orderId: string): Promise<(transaction: Transaction) => Promise<void>>;
 }
 
 export type CardRefundStatus =
@@ -81,6 +88,8 @@ export interface Acts {
   refundCall(order: Order & { callId: string }): Promise<ActDone>;
   /** Sends a card payment back, or a part of it. `amountMicros` null: the rest. */
   refundOrder(order: Order & { orderId: string; amountMicros: bigint | null }): Promise<ActDone>;
+  /** Mails whoever paid an order a link that gives a new key, and ends the others. */
+  mailKey(order: Order & { orderId: string }): Promise<ActDone>;
   /** Goes on with an act whose end is not known. */
   goOn(actId: string): Promise<ActDone>;
   /** The newest first, 50 at a time. `after`: the number of the last one seen. */
@@ -120,6 +129,8 @@ interface Subject {
 interface Doing {
   /** What else was asked for, which the same key must repeat. */
   details: readonly string[];
+  /** Asks others what must be known, before anything is held. */
+  ready?(): Promise<void>;
   /** Looks whether it can be done, and to what; takes the locks that it needs. */
   prepare(transaction: Transaction, id: string): Promise<Subject>;
   /** Does it. */
@@ -168,6 +179,7 @@ export function createActs(parts: {
 
     const id = newTransferId(nowMs());
     try {
+      await doing.ready?.();
       const first = await sql.begin(async (transaction) => {
         const subject = await doing.prepare(transaction, id);
         const inserted = await transaction`
@@ -292,12 +304,7 @@ export function createActs(parts: {
         details: [String(order.amountMicros)],
         async prepare(transaction, id) {
           await lockCustomer(transaction, order.accountId);
-          const usable = await transaction`
-            select 1 from api_keys where account_id = ${String(order.accountId)} and status <> 'revoked'
-              and not trial_closed and (kind = 'trial' or expires_at is null or expires_at > ${now()}) limit 1`;
-          if (usable.length === 0) {
-            throw new Problem(409, 'NO_USABLE_KEY', 'No key of this account could spend it.');
-          }
+          await refuseUnspendable(transaction, order.accountId, now());
           return { amountMicros: order.amountMicros, transferId: id };
         },
         async effect(transaction, { transferId = '' }) {
@@ -380,6 +387,8 @@ export function createActs(parts: {
       return finish(done);
     },
 
+    mailKey: async (order) => once('mail_key', order, keyMailed(order, cards)),
+
     async goOn(actId) {
       return finish({ act: await byId(actId), repeated: true });
     },
@@ -397,6 +406,33 @@ export function createActs(parts: {
         where a.act = 'refund_order' and o.act_id is null order by a.number limit ${ACTS_A_PAGE}`);
       return rows.map(asAct);
     },
+  };
+}
+
+/** @throws Problem 409 when no key of the account could spend what it is given */
+async function refuseUnspendable(transaction: Transaction, accountId: bigint, at: string): Promise<void> {
+  const usable = await transaction`
+    select 1 from api_keys where account_id = ${String(accountId)} and status <> 'revoked'
+      and not trial_closed and (kind = 'trial' or expires_at is null or expires_at > ${at}) limit 1`;
+  if (usable.length === 0) throw new Problem(409, 'NO_USABLE_KEY', 'No key of this account could spend it.');
+}
+
+/** How a link to a new key is mailed: the provider is asked where to, before anything is held. */
+function keyMailed({ accountId, orderId }: Order & { orderId: string }, cards: CardRefunds | null): Doing {
+  if (cards === null) throw noCards();
+  let send: ((transaction: Transaction) => Promise<void>) | null = null;
+  return {
+    details: [orderId],
+    async ready() {
+      send = await cards.prepareKeyLink(orderId);
+    },
+    async prepare(transaction) {
+      const [row] = await transaction<{ key_id: bigint | null }[]>`
+        select key_id from card_orders where id = ${orderId} and account_id = ${String(accountId)}`;
+      if (row === undefined) throw new Problem(404, 'NO_SUCH_ORDER', 'This account has no such order.');
+      return { orderId, keyId: row.key_id };
+    },
+    effect: async (transaction) => send?.(transaction),
   };
 }
 

@@ -84,6 +84,7 @@ const orderRefund = z.strictObject({
     .refine((micros) => micros % CENT_MICROS === 0n, 'must be a whole number of cents')
     .nullable(),
 });
+const keyMail = z.strictObject({ reason, orderId: uuid });
 const id = z
   .string()
   .regex(/^\d{1,19}$/, 'must be a number')
@@ -151,15 +152,7 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
     admin.get('/session', async (request) => ({ actor: actorOf(request), cards: parts.cards }));
 
     /** How the address of whoever asks this was derived: what the proxies in front make of it. */
-    admin.get('/caller', async (request) => {
-      const derived = parts.explainAddress(request);
-      const site = siteOf(derived.address);
-      return {
-        ...derived,
-        internal: isInternal(derived.address),
-        countedAs: [claimantOf(derived.address), ...(site === null ? [] : [site])],
-      };
-    });
+    admin.get('/caller', async (request) => callerAsJson(parts.explainAddress(request)));
 
     admin.get('/overview', async (request) => {
       const { days } = read(overviewQuery, request.query);
@@ -236,6 +229,9 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
       const { amountUsd: amountMicros, ...body } = readJsonBody(request, orderRefund);
       return did(await acts.refundOrder({ ...orderOf(request), ...body, amountMicros }));
     });
+    admin.post('/accounts/:account/mail-key', async (request) => {
+      return did(await acts.mailKey({ ...orderOf(request), ...readJsonBody(request, keyMail) }));
+    });
     admin.post<{ Params: { act: string } }>('/acts/:act/go-on', async (request) => {
       const actor = actorOf(request);
       const done = await acts.goOn(read(uuid, request.params.act));
@@ -261,6 +257,15 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
     if (!done.repeated) logger.info({ actId, actor, act, accountId: String(accountId) }, 'operator acted');
     return { success: true, repeated: done.repeated, act: asJson(done.act) };
   }
+}
+
+function callerAsJson(derived: Derivation): Record<string, unknown> {
+  const site = siteOf(derived.address);
+  return {
+    ...derived,
+    internal: isInternal(derived.address),
+    countedAs: [claimantOf(derived.address), ...(site === null ? [] : [site])],
+  };
 }
 
 function accountOf(request: FastifyRequest): bigint {

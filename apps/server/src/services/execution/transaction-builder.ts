@@ -56,6 +56,12 @@ export default defineService({
       chain: chainName,
       value: wei,
       data: callData,
+      amount: z
+        .undefined({
+          error: 'is not taken here: send value, in wei, or with tokenAddress in its smallest unit',
+        })
+        .optional()
+        .describe('Not taken: elsewhere it counts whole tokens, and `value` counts the smallest unit'),
       tokenAddress: evmAddress(
         'An ERC-20 token to transfer instead: `value` units of it to toAddress',
       ).optional(),
@@ -111,7 +117,7 @@ export default defineService({
     recipient: 'toAddress',
     network: 'chain',
     chainId: 'chain',
-    amount: 'value',
+    amountRaw: 'value',
     input: 'data',
     calldata: 'data',
     token: 'tokenAddress',

@@ -54,15 +54,15 @@ describe('approval manager', () => {
   it('builds what allows just the amount, reads it back, and builds what revokes it', async () => {
     const before = await run({ ...asked, ownerAddress: owner, amount: '25.0' });
     assert.deepEqual(
-      [before.fields.currentAllowance, before.fields.amount, before.fields.spenderIsContract],
+      [before.fields.currentAllowance, before.fields.amountRaw, before.fields.spenderIsContract],
       ['0', '25000000', true],
     );
     await send(before.fields.transaction);
     assert.equal(await allowanceOf(PERMIT2), 25_000_000n);
 
-    const after = await run({ ...asked, ownerAddress: owner, amount: '7' });
+    const after = await run({ ...asked, ownerAddress: owner, amountRaw: '7' });
     assert.deepEqual(
-      [after.fields.currentAllowanceFormatted, after.fields.isUnlimited, after.fields.amount],
+      [after.fields.currentAllowanceFormatted, after.fields.isUnlimited, after.fields.amountRaw],
       ['25', false, '7'],
     );
     assert.match(after.notes.join(' '), /An allowance stands already/);
@@ -70,9 +70,31 @@ describe('approval manager', () => {
     assert.equal(await allowanceOf(PERMIT2), 0n);
   });
 
+  it('asks which of the two a whole number means, with both readings, and guesses neither', async () => {
+    for (const written of ['25', 25, '1000000']) {
+      const read = approvalManager.input.safeParse({ ...asked, ownerAddress: owner, amount: written });
+      assert.equal(read.success, false, String(written));
+      const [issue] = read.error?.issues ?? [];
+      assert.deepEqual(issue?.path, ['amount']);
+      for (const reading of [`"${written}.0"`, `amountRaw "${written}"`])
+        assert(issue?.message.includes(reading), issue?.message);
+    }
+    assert.equal(
+      approvalManager.input.safeParse({ ...asked, ownerAddress: owner, amount: '1.0', amountRaw: '1' })
+        .success,
+      false,
+    );
+    const whole = await run({ ...asked, ownerAddress: owner, amount: '25.0' });
+    const raw = await run({ ...asked, ownerAddress: owner, amountRaw: '25000000' });
+    assert.deepEqual(
+      [whole.fields.amount, whole.fields.amountRaw, whole.fields.transaction?.data],
+      ['25', '25000000', raw.fields.transaction?.data],
+    );
+  });
+
   it('takes everything for the amount unless told otherwise, and warns of it', async () => {
     const { fields, notes } = await run({ ...asked, ownerAddress: owner });
-    assert.equal(fields.amount, String(maxUint256));
+    assert.deepEqual([fields.amount, fields.amountRaw], ['unlimited', String(maxUint256)]);
     assert.match(notes.join(' '), /take all of this token/);
     await send(fields.transaction);
     assert.equal((await run({ ...asked, ownerAddress: owner, action: 'check' })).fields.isUnlimited, true);

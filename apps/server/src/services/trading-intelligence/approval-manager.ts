@@ -15,6 +15,7 @@ import { defineService } from '../define.ts';
 import { chainName } from '../fields.ts';
 import { searchBack } from '../shared/chain/chain-logs.ts';
 import { readTokens, type TokenFacts } from '../shared/chain/chain-token.ts';
+import { amountRaw } from '../shared/chain/token-amount.ts';
 import { evmAddress } from '../shared/wallet/wallet-address.ts';
 import { type ChainHead, namedChain } from '../shared/wallet/wallet-chains.ts';
 import { gasLimit, quantity, type Trial, tryCall } from '../shared/wallet/wallet-transaction.ts';
@@ -51,7 +52,13 @@ export const output = z.object({
   currentAllowance: z.string().nullable().describe('In the smallest unit; null in list mode'),
   currentAllowanceFormatted: z.string().nullable().describe('In whole tokens'),
   isUnlimited: z.boolean().nullable().describe('Whether the current allowance is more than there are tokens'),
-  amount: z.string().nullable().describe('What `transaction` would allow, in the smallest unit'),
+  amount: z
+    .string()
+    .nullable()
+    .describe(
+      'What `transaction` would allow, in whole tokens, or `unlimited`; null where decimals are not known',
+    ),
+  amountRaw: z.string().nullable().describe('What `transaction` would allow, in the smallest unit'),
   transaction: transaction.nullable().describe('Unsigned; null where only a reading was asked for'),
   revokeTransaction: transaction.nullable().describe('Unsigned, sets the allowance to 0; null in list mode'),
   simulation: z
@@ -81,6 +88,7 @@ export const output = z.object({
 });
 
 const asText = (value: unknown) => (typeof value === 'number' ? String(value) : value);
+const AMOUNT = /^(unlimited|max|\d{1,78}(\.\d{1,36})?)$/i;
 const lower = (value: unknown) => (typeof value === 'string' ? value.trim().toLowerCase() : value);
 
 export default defineService({
@@ -102,18 +110,26 @@ export default defineService({
           z
             .string()
             .trim()
-            .regex(/^(unlimited|max|\d{1,78}(\.\d{1,36})?)$/i, 'must be a number of tokens, or `unlimited`'),
+            .regex(AMOUNT, 'must be a number of tokens with a point ("25.0"), or `unlimited`')
+            // Elsewhere 25 is 25 tokens. Here a wrong guess is an allowance a million times too large, for good.
+            .refine((written) => !/^\d+$/.test(written) || /^0+$/.test(written), {
+              error: ({ input: written }) =>
+                `may mean ${written} tokens or ${written} of the smallest unit: send "${written}.0" as a text for tokens, or amountRaw "${written}" for the smallest unit`,
+            }),
         )
-        .default('unlimited')
+        .optional()
         .describe(
-          'To allow: a whole number counts the smallest unit, with a point it counts tokens ("25.0"); `unlimited` is 2^256 - 1',
+          'To allow, in whole tokens and with a point ("25.0"); `unlimited`, which is the default, is 2^256 - 1',
         ),
+      amountRaw: amountRaw.optional(),
       action: z
         .preprocess(lower, z.enum(['approve', 'revoke', 'check', 'list']))
         .optional()
         .describe('`list` unless both token and spender are given, `approve` if they are'),
     })
-    .superRefine(({ action, tokenAddress, spenderAddress }, context) => {
+    .superRefine(({ action, tokenAddress, spenderAddress, amount, amountRaw: raw }, context) => {
+      if (amount !== undefined && raw !== undefined)
+        context.addIssue({ code: 'custom', path: ['amountRaw'], message: 'must not be given beside amount' });
       const given = tokenAddress !== undefined && spenderAddress !== undefined;
       if (given || action === 'list') return;
       if (action === undefined && tokenAddress === undefined && spenderAddress === undefined) return;
@@ -149,7 +165,7 @@ export default defineService({
       return listApprovals(head, owner, tokenAddress, spenderAddress);
     }
     const grant = { owner, token: tokenAddress, spender: spenderAddress };
-    return oneApproval(head, grant, action ?? 'approve', input.amount);
+    return oneApproval(head, grant, action ?? 'approve', input);
   },
 });
 
@@ -163,7 +179,7 @@ async function oneApproval(
   head: ChainHead,
   { owner, token, spender }: Grant,
   action: 'approve' | 'revoke' | 'check',
-  written: string,
+  asked: { amount?: string | undefined; amountRaw?: string | undefined },
 ) {
   const { chain, blockNumber, source } = head;
   const contract = { abi: erc20Abi, address: token, blockNumber } as const;
@@ -180,25 +196,14 @@ async function oneApproval(
   if (facts === undefined || current === undefined) {
     throw notFound('tokenAddress', `At ${token} on ${chain.name} there is no token with allowances.`);
   }
-  const amount = action === 'revoke' ? 0n : amountOf(written, facts.decimals);
+  const amount = action === 'revoke' ? 0n : amountOf(asked, facts.decimals);
   const [wanted, revoked] = await Promise.all(
     [amount, 0n].map((value) =>
       tryCall(chain, { from: owner, to: token, value: 0n, data: approve(spender, value) }),
     ),
   );
-  const notes: string[] = [];
-  const unlimited = isUnlimited(amount, facts);
-  if (action === 'approve' && unlimited) {
-    notes.push(
-      'This allows the spender to take all of this token that the wallet holds, now and later. Allow what is needed, or revoke it afterwards.',
-    );
-  }
-  if (action === 'approve' && current > 0n && amount > 0n) {
-    notes.push(
-      'An allowance stands already: the spender could take it before the new one counts, and then the new one too. Revoke first to be sure.',
-    );
-  }
   const isContract = code !== undefined && code !== '0x';
+  const notes = action === 'approve' ? warningsOf(amount, current, facts) : [];
   if (!isContract) {
     notes.push(
       'The spender is no contract on this chain: whoever holds its key can take the tokens as soon as they are allowed.',
@@ -219,7 +224,8 @@ async function oneApproval(
       currentAllowance: String(current),
       currentAllowanceFormatted: facts.decimals === null ? null : formatUnits(current, facts.decimals),
       isUnlimited: isUnlimited(current, facts),
-      amount: action === 'check' ? null : String(amount),
+      amount: action === 'check' ? null : shownAmount(amount, facts.decimals),
+      amountRaw: action === 'check' ? null : String(amount),
       transaction: action === 'check' ? null : unsignedApproval(head, grant, amount, wanted),
       revokeTransaction: unsignedApproval(head, grant, 0n, revoked),
       simulation:
@@ -239,6 +245,36 @@ async function oneApproval(
     },
   );
 }
+
+/** What whoever signs such an approval should know before. */
+function warningsOf(amount: bigint, current: bigint, facts: TokenFacts): string[] {
+  return [
+    ...(isUnlimited(amount, facts)
+      ? [
+          'This allows the spender to take all of this token that the wallet holds, now and later. Allow what is needed, or revoke it afterwards.',
+        ]
+      : []),
+    ...(current > 0n && amount > 0n
+      ? [
+          'An allowance stands already: the spender could take it before the new one counts, and then the new one too. Revoke first to be sure.',
+        ]
+      : []),
+  ];
+}
+
+/** What a list does not tell. */
+const OF_NO_SINGLE_ONE = {
+  tokenSymbol: null,
+  spenderIsContract: null,
+  currentAllowance: null,
+  currentAllowanceFormatted: null,
+  isUnlimited: null,
+  amount: null,
+  amountRaw: null,
+  transaction: null,
+  revokeTransaction: null,
+  simulation: null,
+};
 
 async function listApprovals(
   head: ChainHead,
@@ -320,16 +356,8 @@ async function listApprovals(
       chain: chain.name,
       ownerAddress: owner,
       tokenAddress: token ?? null,
-      tokenSymbol: null,
       spenderAddress: spender ?? null,
-      spenderIsContract: null,
-      currentAllowance: null,
-      currentAllowanceFormatted: null,
-      isUnlimited: null,
-      amount: null,
-      transaction: null,
-      revokeTransaction: null,
-      simulation: null,
+      ...OF_NO_SINGLE_ONE,
       approvals,
       searchedFromBlock: Number(searched.fromBlock),
       blockNumber: Number(blockNumber),
@@ -345,22 +373,37 @@ async function listApprovals(
 }
 
 /** @throws noAnswer where the amount cannot be one of this token */
-function amountOf(written: string, decimals: number | null): bigint {
+function amountOf(
+  {
+    amount: written = 'unlimited',
+    amountRaw: raw,
+  }: { amount?: string | undefined; amountRaw?: string | undefined },
+  decimals: number | null,
+): bigint {
+  if (raw !== undefined) return atMost(BigInt(raw), 'amountRaw');
   if (/^[a-z]/i.test(written)) return MAX_UINT256;
   const [, fraction] = written.split('.');
   if (fraction !== undefined && decimals === null) {
     throw noAnswer(
       'NO_DECIMALS',
-      'The token does not say its decimals: give the amount in its smallest unit.',
+      'The token does not say its decimals: give amountRaw, in its smallest unit.',
       'amount',
     );
   }
   if (fraction !== undefined && fraction.replace(/0+$/, '').length > (decimals ?? 0)) {
     throw noAnswer('TOO_PRECISE', `The token has ${decimals} decimals, ${written} has more.`, 'amount');
   }
-  const amount = fraction === undefined ? BigInt(written) : parseUnits(written, decimals ?? 0);
-  if (amount > MAX_UINT256) throw noAnswer('TOO_MUCH', 'The amount is more than 2^256 - 1 units.', 'amount');
-  return amount;
+  return atMost(parseUnits(written, decimals ?? 0), 'amount');
+}
+
+function atMost(units: bigint, field: string): bigint {
+  if (units > MAX_UINT256) throw noAnswer('TOO_MUCH', 'The amount is more than 2^256 - 1 units.', field);
+  return units;
+}
+
+function shownAmount(units: bigint, decimals: number | null): string | null {
+  if (units === MAX_UINT256) return 'unlimited';
+  return decimals === null ? null : formatUnits(units, decimals);
 }
 
 /** More than can be taken, whatever the wallet will ever hold. */

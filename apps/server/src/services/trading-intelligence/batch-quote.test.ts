@@ -108,7 +108,7 @@ describe('batch quote', () => {
   it('gives the best tier, which is what a swap then really gives', async () => {
     const amountIn = parseEther('10');
     const { fields } = await run({
-      quotes: [{ fromToken: WETH, toToken: usdc, amount: String(amountIn), chain: 'base' }],
+      quotes: [{ fromToken: WETH, toToken: usdc, amountRaw: String(amountIn), chain: 'base' }],
     });
     const [quote] = fields.quotes;
     const [low, high] = [
@@ -174,12 +174,12 @@ describe('batch quote', () => {
           chain: 'base',
         },
         { fromToken: 'WETH', toToken: 'USDC', amount: '1.0', chain: 'polygon' },
-        { fromToken: 'WETH', toToken: 'USDC', amount: '1000', chain: 'base' },
+        { fromToken: 'WETH', toToken: 'USDC', amountRaw: '1000', chain: 'base' },
         // Moves the price to its end before all of it is sold.
         {
           fromToken: 'WETH',
           toToken: 'USDC',
-          amount: '100000000000000000000000000000000000000',
+          amountRaw: '100000000000000000000000000000000000000',
           chain: 'base',
         },
       ],
@@ -213,6 +213,28 @@ describe('batch quote', () => {
       },
     } as never;
     await assert.rejects(run({ quotes: [asked] }, { base }), { status: 503 });
+  });
+
+  it('counts whole tokens in amount, written with a point or without, and the smallest unit in amountRaw', async () => {
+    const pair = { fromToken: 'WETH', toToken: 'USDC', chain: 'base' };
+    const { fields } = await run({
+      quotes: [
+        { ...pair, amount: '1' },
+        { ...pair, amount: 1 },
+        { ...pair, amount: '1.0' },
+        { ...pair, amountRaw: '1000000000000000000' },
+      ],
+    });
+    const [first, ...same] = fields.quotes.map(({ amount, amountRaw, amountOut, error }) => ({
+      amount,
+      amountRaw,
+      amountOut,
+      error,
+    }));
+    assert.deepEqual([first?.amount, first?.amountRaw, first?.error], ['1', '1000000000000000000', null]);
+    for (const each of same) assert.deepEqual(each, first);
+    for (const wrong of [pair, { ...pair, amount: '1', amountRaw: '1' }, { ...pair, amountRaw: '1.0' }])
+      assert.equal(batchQuote.input.safeParse({ quotes: [wrong] }).success, false, JSON.stringify(wrong));
   });
 
   it('reads the bodies that clients send', async () => {

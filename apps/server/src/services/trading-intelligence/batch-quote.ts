@@ -9,6 +9,7 @@ import { chainName, text } from '../fields.ts';
 import { sameAddress } from '../shared/chain/chain-pools.ts';
 import { quoteSwaps, type SwapOutcome } from '../shared/chain/chain-quotes.ts';
 import { readTokens, type TokenFacts } from '../shared/chain/chain-token.ts';
+import { amount, amountRaw } from '../shared/chain/token-amount.ts';
 import { type EvmChains, namedChain } from '../shared/wallet/wallet-chains.ts';
 
 const MOST_QUOTES = 20;
@@ -18,24 +19,21 @@ const NATIVE_COIN = '0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee';
 /** Uniswap v3 counts amounts as signed numbers of 256 bits; no token has this many units. */
 const MOST_UNITS = 2n ** 127n;
 
-const asText = (value: unknown) => (typeof value === 'number' ? String(value) : value);
 const token = (which: string) => text(60, `${which}: address, or ticker of a well-known token of the chain`);
 const request = z.preprocess(
   canonicalItem,
-  z.object({
-    fromToken: token('Token to give'),
-    toToken: token('Token to get'),
-    amount: z
-      .preprocess(
-        asText,
-        z
-          .string()
-          .trim()
-          .regex(/^\d{1,78}(\.\d{1,36})?$/),
-      )
-      .describe('A whole number counts the smallest unit ("1000000"); with a point it counts tokens ("1.0")'),
-    chain: chainName.default('base'),
-  }),
+  z
+    .object({
+      fromToken: token('Token to give'),
+      toToken: token('Token to get'),
+      amount: amount.optional(),
+      amountRaw: amountRaw.optional(),
+      chain: chainName.default('base'),
+    })
+    .refine((asked) => (asked.amount === undefined) !== (asked.amountRaw === undefined), {
+      path: ['amount'],
+      message: 'is needed, or amountRaw in its place, and not both',
+    }),
 );
 type QuoteRequest = z.output<typeof request>;
 
@@ -51,9 +49,10 @@ export const output = z.object({
         fromSymbol: z.string().nullable().describe('Ticker of the token given; null where nobody knows it'),
         toSymbol: z.string().nullable().describe('Ticker of the token received; null where nobody knows it'),
         chain: z.enum(CHAINS).describe('The chain, by name'),
-        amount: z.string().describe('As asked'),
-        amountIn: z.string().nullable().describe('In the smallest unit'),
-        amountInFormatted: z.string().nullable().describe('In whole tokens'),
+        amount: z.string().nullable().describe('In whole tokens'),
+        amountRaw: z.string().nullable().describe('In the smallest unit'),
+        amountIn: z.string().nullable().describe('The same as amountRaw'),
+        amountInFormatted: z.string().nullable().describe('The same as amount'),
         amountOut: z.string().nullable().describe('In the smallest unit'),
         amountOutFormatted: z.string().nullable().describe('In whole tokens'),
         price: number.describe('Tokens received for one token given, fees and impact included'),
@@ -159,11 +158,18 @@ function canonicalItem(item: unknown): unknown {
   const known = {
     fromToken: from_token ?? tokenIn ?? token_in ?? from,
     toToken: to_token ?? tokenOut ?? token_out ?? to,
-    amount: amountIn ?? amount_in,
+    // Without a point it is what routers call by that name, which count the smallest unit.
+    ...(isWhole(amountIn ?? amount_in)
+      ? { amountRaw: amountIn ?? amount_in }
+      : { amount: amountIn ?? amount_in }),
     chain: rest.chainId ?? rest.network,
   };
   const set = Object.entries(known).filter(([, value]) => value !== undefined);
   return { ...Object.fromEntries(set), ...rest };
+}
+
+function isWhole(written: unknown): boolean {
+  return typeof written === 'number' ? Number.isInteger(written) : /^\s*\d+\s*$/.test(String(written));
 }
 
 /** `{ tokens: […], chain }` asks for one of each token in USDC; a `chain` of the body holds for items without one. */
@@ -228,7 +234,7 @@ async function readAnswers(requests: readonly QuoteRequest[], chains: EvmChains)
     } else if (sameAddress(give.address, get.address)) {
       quoted.set(asked, failed(asked, 'SAME_TOKEN', 'Both tokens are the same.'));
     } else {
-      const amountIn = unitsOf(asked.amount, give.decimals);
+      const amountIn = unitsOf(asked, give.decimals);
       if (typeof amountIn === 'string') quoted.set(asked, failed(asked, 'BAD_AMOUNT', amountIn));
       else swaps.push({ asked, from: give, to: get, amountIn });
     }
@@ -277,19 +283,19 @@ function addressOf(written: string, chain: EvmChainName): Address | null {
 }
 
 /** The amount in the smallest unit, or in words why it is none. */
-function unitsOf(amount: string, decimals: number): bigint | string {
-  const [, fraction = ''] = amount.split('.');
+function unitsOf({ amount: written = '', amountRaw: raw }: QuoteRequest, decimals: number): bigint | string {
+  const [, fraction = ''] = written.split('.');
   if (fraction.replace(/0+$/, '').length > decimals) {
-    return `${amount} has more decimals than the token, which has ${decimals}.`;
+    return `${written} has more decimals than the token, which has ${decimals}.`;
   }
-  const units = amount.includes('.') ? parseUnits(amount, decimals) : BigInt(amount);
+  const units = raw === undefined ? parseUnits(written, decimals) : BigInt(raw);
   if (units === 0n) return 'The amount is zero.';
-  return units > MOST_UNITS ? `${amount} is more than any pool can hold.` : units;
+  return units > MOST_UNITS ? `${raw ?? written} is more than any pool can hold.` : units;
 }
 
 function failed(asked: QuoteRequest, code: string, message: string): Quote {
-  const { fromToken, toToken, chain, amount } = asked;
-  return { ...NOTHING, fromToken, toToken, chain, amount, error: { code, message } };
+  const { fromToken, toToken, chain, amount = null, amountRaw = null } = asked;
+  return { ...NOTHING, fromToken, toToken, chain, amount, amountRaw, error: { code, message } };
 }
 
 const NOTHING = {
@@ -315,12 +321,13 @@ function quoteOf(
   outcome: SwapOutcome,
   blockNumber: number,
 ): Quote {
-  const { fromToken, toToken, chain, amount } = asked;
+  const { fromToken, toToken, chain } = asked;
   const swap = {
     fromToken,
     toToken,
     chain,
-    amount,
+    amount: formatUnits(amountIn, from.decimals),
+    amountRaw: String(amountIn),
     fromAddress: from.address,
     toAddress: to.address,
     fromSymbol: from.symbol,
