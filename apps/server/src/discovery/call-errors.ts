@@ -29,7 +29,7 @@ export const CALL_ERRORS = [
   {
     status: 409,
     charged: null,
-    codes: ['IDEMPOTENCY_KEY_REUSED', 'ANSWER_EXPIRED'],
+    codes: ['IDEMPOTENCY_KEY_REUSED', 'ANSWER_EXPIRED', 'ANSWER_NOT_KEPT'],
     meaning:
       'The payment or the `Idempotency-Key` has already bought something else, or its answer is no longer stored.',
     remedy: 'Use a new payment or key for a new request.',

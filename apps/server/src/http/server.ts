@@ -54,14 +54,19 @@ export function sendFinished(
   reply.hijack();
   // ASCII needs no encoding, and most answers are; Node then writes head and body as one block.
   const encoding = typeof answer.body === 'string' && /^[ -~]*$/.test(answer.body) ? 'latin1' : 'utf8';
-  // Names and values in one flat array: the form that Node writes without looking at each twice.
-  const head: string[] = ['x-request-id', reply.request.id];
-  for (const headers of [ALWAYS, answer.headers]) {
-    for (const [name, value] of Object.entries(headers)) head.push(name, value);
-  }
+  const head = headOf(reply, answer.headers);
   head.push('content-length', String(Buffer.byteLength(answer.body, encoding)));
   reply.raw.writeHead(answer.status, head);
   reply.raw.end(reply.request.method === 'HEAD' ? '' : answer.body, encoding);
+}
+
+/** Names and values in one flat array: the form that Node writes without looking at each twice. */
+export function headOf(reply: FastifyReply, own: Readonly<Record<string, string>>): string[] {
+  const head: string[] = ['x-request-id', reply.request.id];
+  for (const headers of [ALWAYS, own]) {
+    for (const [name, value] of Object.entries(headers)) head.push(name, value);
+  }
+  return head;
 }
 
 /** A Fastify that reads bodies as bytes, names every request, and answers errors in the house's shape. */

@@ -88,6 +88,7 @@ export function defineEndpoint<Reads extends z.ZodObject>(
         priceUsd: priceUsd ?? '0.00',
         featured: false,
         mpp: false,
+        stream: null,
         input,
         output: z.looseObject({}),
         aliases: { ...service.aliases, ...aliases },

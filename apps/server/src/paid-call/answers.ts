@@ -38,9 +38,10 @@ export class Answers {
   }
 
   /** Whether what is kept for a call is this very answer, or nothing. */
-  async isKept(call: { accountId: bigint; id: string }, { body }: MadeAnswer): Promise<boolean> {
+  async isKept(call: { accountId: bigint; id: string }, answer: StoredAnswer): Promise<boolean> {
     const kept = await this.#parts.calls.answerOf(call.accountId, call.id);
-    return kept === null || this.#parts.seal.openBytes(call.id, kept.body).equals(Buffer.from(body));
+    const bytesOf = ({ body }: StoredAnswer) => this.#parts.seal.openBytes(call.id, body);
+    return kept === null || bytesOf(kept).equals(bytesOf(answer));
   }
 
   /**
@@ -103,9 +104,9 @@ export class Answers {
     const told = { 'idempotent-replayed': 'true', 'x-call-id': callId };
     const { seal, door } = this.#parts;
     if (stored.status >= 300) {
-      // It tells of a refund: no proof of purchase, and in the words of this door.
+      // It tells of a refund, or of what was too much to keep: no proof of purchase, and in the words of this door.
       const { code, message, ...details } = JSON.parse(seal.open(callId, stored.body));
-      money.fate = 'refunded';
+      money.fate = stored.status === 409 ? 'spent' : 'refunded';
       throw new Problem(stored.status, code, message, { details, headers: told });
     }
     await this.#finishPurchase(asked, callId);

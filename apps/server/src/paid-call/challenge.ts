@@ -89,7 +89,7 @@ export function makeChallenge(
     firstCallFree: { eligible: false },
     recipeUrl,
     catalogUrl: `${baseUrl}/x402/catalog`,
-    ...Object.assign({}, ...offers.map((offer) => offer.body)),
+    ...Object.assign({ streaming: quote.streaming }, ...offers.map((offer) => offer.body)),
   });
   const full = JSON.stringify(bodyWith(schema));
   // The recipe has the whole of it.

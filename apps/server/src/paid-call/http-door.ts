@@ -1,9 +1,10 @@
 /** How the paid call is reached over HTTP, at whichever address: what may buy, how long it may take, how it is answered. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { openEventStream } from '../http/event-stream.ts';
 import { Problem } from '../http/problem.ts';
 import { sendFinished } from '../http/server.ts';
 import type { Service } from '../services/define.ts';
-import type { PaidAnswer, PaidRequest } from './sale.ts';
+import { type PaidAnswer, type PaidRequest, READER_PATIENCE_MS } from './sale.ts';
 
 /** The longest that a caller waits for an answer here: proxies commonly give up after 30 s. */
 const LONGEST_WAIT_MS = 25_000;
@@ -37,11 +38,12 @@ export async function answerOverHttp(
     address: asked.address,
     requestId: request.id,
     gone: () => request.raw.socket.destroyed,
+    openStream: (headers) => openEventStream(reply, headers, READER_PATIENCE_MS),
     assertMayBuy() {
       if (method !== 'POST') throw notPost();
     },
   });
-  sendFinished(reply, answer);
+  if (!answer.left) sendFinished(reply, answer);
 }
 
 function notPost(): Problem {

@@ -13,13 +13,14 @@ import { ServiceFailure } from '../words/failure.ts';
 import type { Answers } from './answers.ts';
 import type { PricedCall } from './call-steps.ts';
 import type { CallStore } from './calls.ts';
-import { asProblem, tookTooLong } from './outcome.ts';
+import { asProblem, CallerGone, tookTooLong } from './outcome.ts';
 import { type Chains, type ChainVerdict, type OnChainPayment, PaymentRefused } from './rail.ts';
 import { LOOK_AGAIN_MS, receiptOf, settlementUnknown } from './refusal.ts';
 import { RECONCILE_GRACE_MS, type Reservations, SETTLE_LEASE_MS } from './reservations.ts';
 import type { Runner } from './running.ts';
-import type { MadeAnswer, PaidAnswer, Sale } from './sale.ts';
+import { longestMs, type MadeAnswer, type PaidAnswer, type Sale, streamOf } from './sale.ts';
 import { callOf, mayBeInFlight, type Settlement, type SettlementStore } from './settlements.ts';
+import type { Streams } from './streams.ts';
 
 export interface OnChainParts {
   calls: CallStore;
@@ -27,6 +28,7 @@ export interface OnChainParts {
   answers: Answers;
   reservations: Reservations;
   runner: Runner;
+  streams: Streams;
   receiptsUrl: string;
   /** After this a paid call that could not be delivered is refunded. */
   refundAfterMs: number;
@@ -59,7 +61,7 @@ export class OnChainSales {
       throw error;
     }
     let made: MadeAnswer | null = null;
-    if (service.effect === 'read') {
+    if (service.effect === 'read' && streamOf(sale) === null) {
       try {
         made = await runner.run(sale, call.id);
       } catch (error) {
@@ -126,7 +128,18 @@ export class OnChainSales {
       return answers.deliver(sale, call.id, made, { ...captured, transaction });
     }
     // It is paid, and the service has still to run.
-    await settlements.markSettled(settlement, at, quote.service.timeoutMs + RECONCILE_GRACE_MS);
+    await settlements.markSettled(settlement, at, longestMs(sale) + RECONCILE_GRACE_MS);
+    const stream = streamOf(sale);
+    if (stream !== null) {
+      return this.#parts.streams.sell(sale, stream, call, {
+        receipt: { availableMicros: null, transaction },
+        settled: at,
+        failed: async (error) => {
+          await settlements.later(settlement, 0).catch(() => {});
+          return error instanceof CallerGone ? error : this.#paidButFailed(sale, settlement, error);
+        },
+      });
+    }
     let late: MadeAnswer;
     try {
       late = await runner.run(sale, call.id);
@@ -134,9 +147,10 @@ export class OnChainSales {
       await settlements.later(settlement, 0).catch(() => {});
       throw this.#paidButFailed(sale, settlement, error);
     }
-    const captured = await reservations.capture(sale, call, answers.toKeep(quote.service, call.id, late), at);
+    const stored = answers.toKeep(quote.service, call.id, late);
+    const captured = await reservations.capture(sale, call, stored, at);
     // Somebody who believed this process dead may have been faster: a payment has one answer, the one that is stored.
-    if (!(await answers.isKept(call, late))) return answers.replay(sale, payment, call.id);
+    if (!(await answers.isKept(call, stored))) return answers.replay(sale, payment, call.id);
     return answers.deliver(sale, call.id, late, { ...captured, transaction });
   }
 

@@ -29,8 +29,16 @@ import { notBegun, notForSale, refusalOf } from './refusal.ts';
 import { claimedFingerprint, fingerprintOf, readInput } from './request-body.ts';
 import { Reservations, type ReservationsParts } from './reservations.ts';
 import { createPlaces, type Places, Runner, type RunnerParts } from './running.ts';
-import type { Asked, MadeAnswer, PaidAnswer, PaidRequest, Sale } from './sale.ts';
+import {
+  type Asked,
+  type MadeAnswer,
+  type PaidAnswer,
+  type PaidRequest,
+  type Sale,
+  streamOf,
+} from './sale.ts';
 import type { SettlementStore } from './settlements.ts';
+import { Streams, streamTerms } from './streams.ts';
 
 /** Of an `Idempotency-Key`, in characters. */
 const KEY_LENGTH = { least: 1, most: 255 };
@@ -68,6 +76,7 @@ export class PaidCall {
   readonly #answers: Answers;
   readonly #reservations: Reservations;
   readonly #runner: Runner;
+  readonly #streams: Streams;
   readonly #onChain: OnChainSales;
   readonly #before: BoughtBefore;
 
@@ -77,18 +86,16 @@ export class PaidCall {
     this.#answers = new Answers(parts);
     this.#reservations = new Reservations(parts);
     this.#runner = new Runner(parts);
-    this.#onChain = new OnChainSales({
-      ...parts,
-      answers: this.#answers,
-      reservations: this.#reservations,
-      runner: this.#runner,
-    });
+    const steps = { answers: this.#answers, reservations: this.#reservations, runner: this.#runner };
+    this.#streams = new Streams({ ...parts, ...steps });
+    this.#onChain = new OnChainSales({ ...parts, ...steps, streams: this.#streams });
     this.#before = new BoughtBefore({ ...parts, answers: this.#answers });
     for (const service of parts.services) {
       const quote: Quote = {
         service,
         priceMicros: usdToMicros(service.priceUsd),
         resourceUrl: `${parts.baseUrl}${parts.door.prefix}/${service.path}`,
+        ...streamTerms(service, parts.maxAnswerBytes),
       };
       const challenge = parts.door.challenge(quote);
       this.#sold.set(service.path, { quote, challenge, revision: this.#revision });
@@ -107,18 +114,18 @@ export class PaidCall {
     const startedAtMs = nowMs();
     const report = reportOf(request, quote);
     const rail = rails.find((candidate) => candidate.recognizes(request.headers));
-    const asked: Asked = {
-      ...{ request, quote, rail, report },
-      money: { fate: canRepeat(rail, request.headers) ? 'not looked' : 'free' },
-    };
     const verdict = addressLimit.take(request.address);
     const rate = rateHeaders(verdict);
+    const asked: Asked = {
+      ...{ request, quote, rail, report, rate },
+      money: { fate: canRepeat(rail, request.headers) ? 'not looked' : 'free' },
+    };
     try {
       if (!verdict.allowed) throw rateExceeded(verdict);
       const answer =
         rail === undefined
           ? await this.#askForPayment(asked, challenge)
-          : await this.#takePayment({ ...asked, rail }, rate);
+          : await this.#takePayment({ ...asked, rail });
       report.status = answer.status;
       return { ...answer, headers: Object.assign(answer.headers, rate) };
     } catch (error) {
@@ -140,13 +147,9 @@ export class PaidCall {
     return { status: 402, ...(await challenge.answer(request)) };
   }
 
-  /**
-   * A request with a credential.
-   *
-   * @param rate told with the answer; once the payer is known it tells the payer's limit
-   */
-  async #takePayment(asked: Asked & { rail: Rail }, rate: Record<string, string>): Promise<PaidAnswer> {
-    const { request, quote, rail, report } = asked;
+  /** A request with a credential. Once the payer is known, the payer's limit is told. */
+  async #takePayment(asked: Asked & { rail: Rail }): Promise<PaidAnswer> {
+    const { request, quote, rail, report, rate } = asked;
     const { headers, rawBody, service } = request;
     report.rail = rail.name;
     request.assertMayBuy();
@@ -210,15 +213,25 @@ export class PaidCall {
       money.fate = 'free';
       if (request.gone()) await this.#leaveUndone(call);
       if (payment.onChain !== null) return await this.#onChain.sell(sale, call, payment.onChain);
-      return await this.#sellForCredit(sale, call);
+      return await this.#sellForCredit(sale, call, begun.availableMicros);
     } finally {
       leave();
     }
   }
 
   /** A call whose price the ledger has reserved. */
-  async #sellForCredit(sale: Sale, call: PricedCall): Promise<PaidAnswer> {
+  async #sellForCredit(sale: Sale, call: PricedCall, leftMicros: bigint): Promise<PaidAnswer> {
     const { request, quote, payment } = sale;
+    const stream = streamOf(sale);
+    if (stream !== null) {
+      return this.#streams.sell(sale, stream, call, {
+        receipt: { availableMicros: leftMicros, transaction: null, reserved: true },
+        failed: async (error) => {
+          await this.#reservations.release(call, error instanceof ServiceFailure ? error.code : 'FAILED');
+          return error;
+        },
+      });
+    }
     let made: MadeAnswer;
     try {
       made = await this.#runner.run(sale, call.id);

@@ -8,6 +8,8 @@ export interface Quote {
   priceMicros: bigint;
   /** The address that is bought, as the outside world writes it. */
   resourceUrl: string;
+  /** What is told of an answer in pieces before it is paid; absent where the service has none. */
+  streaming?: Readonly<Record<string, unknown>>;
 }
 
 export type Headers = Readonly<Record<string, string | string[] | undefined>>;
@@ -43,6 +45,8 @@ export interface Payment {
     availableMicros: bigint | null;
     /** Where the money moved, for a payment on a chain. */
     transaction: string | null;
+    /** The price is reserved, and is taken before the end of the answer. */
+    reserved?: true;
   }): Record<string, string>;
 }
 

@@ -6,7 +6,7 @@ import type { BeginOutcome, FinishOutcome, PricedCall, StoredAnswer } from './ca
 import type { CallStore } from './calls.ts';
 import { CallerGone, tookTooLong } from './outcome.ts';
 import { receiptOf } from './refusal.ts';
-import type { Sale } from './sale.ts';
+import { longestMs, type Sale } from './sale.ts';
 import type { Settlement, SettlementStore } from './settlements.ts';
 
 /** After its deadline a call may still be writing its end; only then does the reconciler take it. */
@@ -35,10 +35,11 @@ export class Reservations {
   /** Reserves and claims; waits while the same request runs elsewhere with the same payment. */
   async begin(
     call: PricedCall,
-    { request, payment }: Sale,
+    sale: Sale,
     fingerprint: Buffer | null,
   ): Promise<BeginOutcome | { status: 'leased'; settlement: Settlement }> {
     const { calls, settlements, nowMs } = this.#parts;
+    const { request, payment } = sale;
     const { service } = request;
     const untilMs = nowMs() + service.timeoutMs + RECONCILE_GRACE_MS;
     for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(pollMs * 2, LAST_POLL_MS)) {
@@ -50,7 +51,7 @@ export class Reservations {
           identity: payment.identity,
           onChainIdentity: payment.onChain?.identity ?? null,
           fingerprint,
-          ttlMs: service.timeoutMs + RECONCILE_GRACE_MS,
+          ttlMs: longestMs(sale) + RECONCILE_GRACE_MS,
         })
         .catch((error: unknown) => {
           if (error instanceof QueueFull || error instanceof NotBegun) throw error;

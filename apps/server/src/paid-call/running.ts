@@ -1,6 +1,13 @@
 /** How many calls may run at once, for how long one may, and how its service is run. */
 import { Problem, unavailable } from '../http/problem.ts';
-import type { Capabilities, CatalogLine, RunContext, Service } from '../services/define.ts';
+import type {
+  Capabilities,
+  CatalogLine,
+  Piece,
+  RunContext,
+  Service,
+  ServiceStream,
+} from '../services/define.ts';
 import { inCall, type UpstreamName, type Upstreams } from '../upstreams/index.ts';
 import { type Answer, provenanceOf } from '../words/answer.ts';
 import { ServiceFailure } from '../words/failure.ts';
@@ -88,6 +95,11 @@ export class Deadline {
     });
   }
 
+  /** Stops the clock until the next race. */
+  pause(): void {
+    clearTimeout(this.#timer);
+  }
+
   /** Whatever the service still does for this call has no reader any more. */
   end(): void {
     clearTimeout(this.#timer);
@@ -111,6 +123,14 @@ export interface RunnerParts {
   baseUrl: string;
   version: string;
   nowMs(): number;
+}
+
+/** A service that is answering in pieces. */
+export interface RunningStream {
+  /** The next event, as it will be sent. @throws what the service throws, and a ServiceFailure when its time is over */
+  next(): Promise<{ status: 'piece' | 'whole'; event: Buffer }>;
+  /** Nobody wants more of it. */
+  stop(): void;
 }
 
 /** Runs the services that are sold at a door. */
@@ -144,6 +164,35 @@ export class Runner {
     } finally {
       deadline.end();
     }
+  }
+
+  /** Runs a service that answers in pieces. Its time is what is spent waiting for the next one. */
+  stream(sale: Sale, stream: ServiceStream, callId: string): RunningStream {
+    const { nowMs } = this.#parts;
+    const { service } = sale.quote;
+    const startedAtMs = nowMs();
+    const deadline = new Deadline();
+    const scope = { callId, isEffect: service.effect === 'write' };
+    const pieces = stream.run(sale.input, this.#contextOf(sale, callId, deadline));
+    let leftMs = stream.timeoutMs;
+    return {
+      next: async () => {
+        const askedAtMs = nowMs();
+        const made = await deadline.race(
+          inCall(scope, () => pieces.next()),
+          Math.max(leftMs, 1),
+        );
+        deadline.pause();
+        leftMs -= nowMs() - askedAtMs;
+        if (!made.done) return { status: 'piece', event: eventOf(service, made.value) };
+        const body = this.#jsonOf(service, made.value, startedAtMs);
+        return { status: 'whole', event: Buffer.from(`event: result\ndata: ${body}\n\n`) };
+      },
+      stop() {
+        deadline.end();
+        void pieces.return(undefined as never).catch(() => {});
+      },
+    };
   }
 
   #jsonOf(service: Service, made: Answer<unknown>, startedAtMs: number): string {
@@ -181,6 +230,13 @@ export class Runner {
       nowMs,
     };
   }
+}
+
+/** @throws Error for a piece that is none */
+function eventOf({ path }: Service, { event, data }: Piece): Buffer {
+  if (!/^[a-z][a-z-]{0,31}$/.test(event) || event === 'result' || event === 'error')
+    throw new Error(`${path} has an event of the name ${event}`);
+  return Buffer.from(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
 }
 
 /** Runs a service so that what it asks its upstreams to do is known again when the same call is tried again. */

@@ -1,5 +1,5 @@
 /** One request on its way through the paid call: how it came, what was read of it, and what became of its money. */
-import type { Service } from '../services/define.ts';
+import type { Service, ServiceStream } from '../services/define.ts';
 import type { Fate } from './fate.ts';
 import type { CallReport } from './outcome.ts';
 import type { Headers, Payment, Quote, Rail } from './rail.ts';
@@ -13,6 +13,8 @@ export interface PaidRequest {
   requestId: string;
   /** True once nobody is there to read the answer. */
   gone(): boolean;
+  /** Begins an answer in pieces; absent where the door can send none. */
+  openStream?(headers: Readonly<Record<string, string>>): EventReader;
   /** Asked before anything is bought. @throws Problem when nothing can be by such a request, such as by a GET */
   assertMayBuy(): void;
 }
@@ -21,6 +23,18 @@ export interface PaidAnswer {
   status: number;
   headers: Record<string, string>;
   body: string | Buffer;
+  /** It has left already, as a stream: the status is what became of it. */
+  left?: true;
+}
+
+/** Who reads the events of an answer in pieces. */
+export interface EventReader {
+  /** Settles when it may take more. `lost`: it has gone, or takes nothing any more. */
+  write(event: Buffer): Promise<'sent' | 'lost'>;
+  /** The last one. Settles when it has left or never will. */
+  end(event: Buffer): Promise<void>;
+  /** Settles when the reader has gone, and at the end. */
+  readonly closed: Promise<void>;
 }
 
 /** An answer that a service made, as it will be sent. */
@@ -39,6 +53,8 @@ export interface Asked {
   readonly rail: Rail | undefined;
   readonly report: CallReport;
   readonly money: MoneyOfCall;
+  /** What is told of the caller's limits, with whatever is answered. */
+  readonly rate: Record<string, string>;
 }
 
 /** What became of the caller's money so far; see `fate.ts`. */
@@ -53,4 +69,22 @@ export interface Sale extends Asked {
   readonly input: unknown;
   /** What the answer is bound to beside the payment; see `claim.ts`. */
   readonly claim: Buffer | null;
+}
+
+/** The longest that its reader may keep a stream waiting, in all. */
+export const READER_PATIENCE_MS = 30_000;
+
+/** The stream that is bought; null where the answer comes whole. Money that a chain moved must be able to go back. */
+export function streamOf({ request, quote, payment, input, rail }: Sale): ServiceStream | null {
+  const { stream } = quote.service;
+  if (stream === null || request.openStream === undefined) return null;
+  if ((input as Record<string, unknown>)[stream.field] !== true) return null;
+  return payment.onChain === null || rail.chains?.canRefund(payment.onChain.network) ? stream : null;
+}
+
+/** How long a call may take before its price is believed forgotten. */
+export function longestMs(sale: Sale): number {
+  const { timeoutMs } = sale.quote.service;
+  const stream = streamOf(sale);
+  return stream === null ? timeoutMs : Math.max(timeoutMs, stream.timeoutMs + READER_PATIENCE_MS);
 }

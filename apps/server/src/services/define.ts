@@ -142,6 +142,25 @@ type NeededName<N> = N extends UpstreamName
     ? M
     : never;
 
+/** A piece of an answer, on the way to the whole of it: one event of its stream. */
+export interface Piece {
+  /** Such as `delta`: lower-case words and dashes. `result` and `error` are the house's own. */
+  event: string;
+  data: Readonly<Record<string, unknown>>;
+}
+
+/** How a service answers in pieces. */
+export interface ServiceStream {
+  /** The field of the input that asks for it, by `true`. */
+  readonly field: string;
+  /** The longest that the service may take for all of it; what its reader takes is not counted. */
+  readonly timeoutMs: number;
+  run(
+    input: unknown,
+    context: RunContext<UpstreamName>,
+  ): AsyncGenerator<Piece, Answer<Record<string, unknown>>>;
+}
+
 export interface ServiceDefinition<
   Input extends z.ZodObject,
   Output extends z.ZodObject,
@@ -189,6 +208,17 @@ export interface ServiceDefinition<
     input: z.output<Input>,
     context: RunContext<NeededName<Needs[number]> | Uses[number]> & Pick<Capabilities, Requires[number]>,
   ): Promise<Answer<z.input<Output>>>;
+  /** The same answer in pieces, for whoever asks for it by `field: true`. `run` answers where no door can stream. */
+  stream?: {
+    field: Extract<keyof z.input<Input>, string>;
+    /** 120 s unless said otherwise. */
+    timeoutMs?: number;
+    /** Yields the pieces as they come. What it returns is the answer, as `run` would make it. */
+    run(
+      input: z.output<Input>,
+      context: RunContext<NeededName<Needs[number]> | Uses[number]> & Pick<Capabilities, Requires[number]>,
+    ): AsyncGenerator<Piece, Answer<z.input<Output>>>;
+  };
 }
 
 /** A service with its types folded away, as the registry and the paid call see it. */
@@ -219,6 +249,7 @@ export interface Service {
   readonly mpp: boolean;
   readonly effect: 'read' | 'write';
   readonly timeoutMs: number;
+  readonly stream: ServiceStream | null;
   run(input: unknown, context: RunContext<UpstreamName>): Promise<Answer<Record<string, unknown>>>;
 }
 
@@ -237,9 +268,10 @@ export function defineService<
   const Uses extends readonly UpstreamName[] = [],
   const Requires extends readonly Capability[] = [],
 >(definition: ServiceDefinition<Input, Output, Needs, Uses, Requires>): Service {
-  const { secretAnswer = false, timeoutMs = 20_000 } = definition;
-  if (!(timeoutMs >= 1 && timeoutMs <= LONGEST_SERVICE_MS))
-    throw new Error(`${definition.path}: timeoutMs must be 1 to ${LONGEST_SERVICE_MS}`);
+  const { secretAnswer = false, timeoutMs = 20_000, stream } = definition;
+  for (const each of [timeoutMs, stream?.timeoutMs ?? 1])
+    if (!(each >= 1 && each <= LONGEST_SERVICE_MS))
+      throw new Error(`${definition.path}: timeoutMs must be 1 to ${LONGEST_SERVICE_MS}`);
   return {
     path: definition.path,
     name: definition.name,
@@ -263,6 +295,14 @@ export function defineService<
     mpp: definition.mpp ?? false,
     effect: definition.effect ?? 'read',
     timeoutMs,
+    stream:
+      stream === undefined
+        ? null
+        : ({
+            field: stream.field,
+            timeoutMs: stream.timeoutMs ?? 120_000,
+            run: stream.run,
+          } as unknown as ServiceStream),
     // The pipeline hands over what `input` parsed, so the two types meet here and nowhere else.
     run: (input, context) =>
       definition.run(
@@ -279,7 +319,7 @@ export type ContentDefinition<
   Needs extends readonly Need[],
   Uses extends readonly UpstreamName[],
   Requires extends readonly Capability[],
-> = Omit<ServiceDefinition<Input, z.ZodObject, Needs, Uses, Requires>, 'output' | 'run'> & {
+> = Omit<ServiceDefinition<Input, z.ZodObject, Needs, Uses, Requires>, 'output' | 'run' | 'stream'> & {
   /** What it answers, such as `image/png`. A text type without a charset is in UTF-8. */
   contentType: string;
   run(

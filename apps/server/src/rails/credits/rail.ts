@@ -41,9 +41,9 @@ export function creditsRail(parts: { keys: Keys } & RefusalParts): Rail {
         proof: { by: 'account', accountId: key.accountId },
         limitBy: `key:${key.id}`,
         network: null,
-        receipt: ({ priceMicros, availableMicros }) => ({
+        receipt: ({ priceMicros, availableMicros, reserved }) => ({
           'x-payment-method': 'api-key',
-          'x-credits-used': microsToUsd(priceMicros, 4),
+          [reserved ? 'x-credits-reserved' : 'x-credits-used']: microsToUsd(priceMicros, 4),
           ...(availableMicros === null ? {} : { 'x-credits-remaining': microsToUsd(availableMicros, 4) }),
         }),
       };

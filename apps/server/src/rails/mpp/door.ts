@@ -37,7 +37,7 @@ export function mppDoor(mpp: MppRail, others: readonly Rail[], baseUrl: string):
               ? null
               : String(refused.details.problem ?? PROBLEM_OF[refused.code] ?? 'verification-failed');
           const body = {
-            ...standard.body,
+            ...{ ...standard.body, streaming: quote.streaming },
             ...(refused === undefined || problem === null
               ? {}
               : {

@@ -1,0 +1,185 @@
+/**
+ * An answer in pieces. A chain's money has settled before the first of them leaves. Inside the ledger the price is reserved,
+ * and the last event leaves only after the commit that takes it.
+ *
+ * Broken by us: what was reserved is released, what was paid on a chain may be presented again or goes back, and the last
+ * event says so. Broken by its reader: it is charged, and what was sent is kept for the same payment.
+ */
+
+import { unavailable } from '../http/problem.ts';
+import type { Service, ServiceStream } from '../services/define.ts';
+import type { Answers } from './answers.ts';
+import type { PricedCall, StoredAnswer } from './call-steps.ts';
+import type { Door } from './door.ts';
+import { tellFate } from './fate.ts';
+import { asProblem, CallerGone } from './outcome.ts';
+import type { Payment } from './rail.ts';
+import type { Reservations } from './reservations.ts';
+import type { Runner, RunningStream } from './running.ts';
+import type { EventReader, PaidAnswer, Sale } from './sale.ts';
+
+/** Of all that one stream may send. */
+const MAX_STREAM_BYTES = 50_000_000;
+const HEADERS: Record<string, string> = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'private, no-store, no-transform',
+};
+
+export interface StreamsParts {
+  answers: Answers;
+  reservations: Reservations;
+  runner: Runner;
+  door: Door;
+  maxAnswerBytes: number;
+}
+
+/** How a stream is paid. */
+export interface StreamMoney {
+  receipt: Pick<Parameters<Payment['receipt']>[0], 'availableMicros' | 'transaction' | 'reserved'>;
+  /** Where a chain moved the money; absent inside the ledger. */
+  settled?: { transaction: string; blockNumber: bigint | null };
+  /** Gives the money its way back when nothing, or not all, was delivered. @returns what the caller is told */
+  failed(error: unknown): Promise<unknown>;
+}
+
+/** What a 402 says of a service that can answer in pieces. */
+export function streamTerms({ stream }: Service, maxAnswerBytes: number) {
+  if (stream === null) return {};
+  return {
+    streaming: {
+      ask: { [stream.field]: true },
+      contentType: 'text/event-stream',
+      charged:
+        'With its last event, `result`; on a chain before the first. A stream that we break is not charged, one that its reader breaks is.',
+      keptUpToBytes: maxAnswerBytes,
+      beyond: 'ANSWER_NOT_KEPT',
+    },
+  };
+}
+
+export class Streams {
+  readonly #parts: StreamsParts;
+
+  constructor(parts: StreamsParts) {
+    this.#parts = parts;
+  }
+
+  /** Runs the service, and sends its pieces as they come. @throws what the caller is told, while nothing has been sent */
+  async sell(sale: Sale, stream: ServiceStream, call: PricedCall, money: StreamMoney): Promise<PaidAnswer> {
+    const { request, quote, payment, report, rate } = sale;
+    const running = this.#parts.runner.stream(sale, stream, call.id);
+    let first: Awaited<ReturnType<RunningStream['next']>>;
+    try {
+      first = await running.next();
+      if (request.gone() || request.openStream === undefined) throw new CallerGone();
+    } catch (error) {
+      running.stop();
+      throw await money.failed(error);
+    }
+    const { priceMicros } = quote;
+    const receipt = payment.receipt({ callId: call.id, priceMicros, ...money.receipt });
+    const reader = request.openStream({
+      ...HEADERS,
+      ...{ ...this.#parts.door.headers, ...receipt, ...rate },
+      'x-call-id': call.id,
+    });
+    const kept = new KeptEvents(payment.identity === null ? 0 : this.#parts.maxAnswerBytes);
+    try {
+      const last = await relay(running, first, reader, kept).catch(async (error: unknown) => {
+        throw await money.failed(error);
+      });
+      await this.#take(sale, call, kept, last === null, money);
+      report.outcome = 'captured';
+      if (last !== null) await reader.end(last);
+      return { status: 200, headers: {}, body: '', left: true };
+    } catch (error) {
+      const problem = tellFate(asProblem(error, report), sale.money.fate);
+      await reader.end(eventOf('error', problem.body(request.requestId)));
+      return { status: problem.status, headers: {}, body: '', left: true };
+    } finally {
+      running.stop();
+    }
+  }
+
+  /** Takes the price with what is kept. @throws when it was not taken, or when another answer was stored for it */
+  async #take(
+    sale: Sale,
+    call: PricedCall,
+    kept: KeptEvents,
+    isCut: boolean,
+    { settled }: StreamMoney,
+  ): Promise<void> {
+    const { answers, reservations } = this.#parts;
+    const answer = sale.payment.identity === null ? null : this.#storedOf(sale, call.id, kept, isCut);
+    await reservations.capture(sale, call, answer, settled);
+    sale.money.fate = 'taken';
+    // Somebody who believed this process dead may have been faster: a payment has one answer, the one that is stored.
+    if (settled === undefined || answer === null || (await answers.isKept(call, answer))) return;
+    throw unavailable('OUTCOME_UNKNOWN', 'This payment has another answer than this one.', 1_000);
+  }
+
+  #storedOf({ quote }: Sale, callId: string, kept: KeptEvents, isCut: boolean): StoredAnswer {
+    const body = kept.bytes();
+    if (body === null) {
+      return {
+        status: 409,
+        headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'private, no-store' },
+        body: JSON.stringify({
+          error: 'ANSWER_NOT_KEPT',
+          code: 'ANSWER_NOT_KEPT',
+          message: `This payment was answered by a stream of more than ${this.#parts.maxAnswerBytes} bytes, which is not kept.`,
+          hint: 'Use a new Idempotency-Key, or sign a new payment.',
+        }),
+      };
+    }
+    const headers = isCut ? { ...HEADERS, 'x-answer-cut': 'by its reader' } : HEADERS;
+    return this.#parts.answers.toKeep(quote.service, callId, { headers, body });
+  }
+}
+
+/** Sends all events but the last. @returns the last; null when the reader has gone @throws what the service throws */
+async function relay(
+  running: RunningStream,
+  first: Awaited<ReturnType<RunningStream['next']>>,
+  reader: EventReader,
+  kept: KeptEvents,
+): Promise<Buffer | null> {
+  let next: typeof first | null = first;
+  let bytes = 0;
+  while (next !== null) {
+    bytes += next.event.length;
+    if (bytes > MAX_STREAM_BYTES) throw new Error('the stream is larger than may be sent');
+    // What may have reached its reader in part is kept whole.
+    kept.add(next.event);
+    if (next.status === 'whole') return next.event;
+    if ((await reader.write(next.event)) === 'lost') return null;
+    next = await Promise.race([running.next(), reader.closed.then(() => null)]);
+  }
+  return null;
+}
+
+/** The events of a stream, as long as they are few enough to be kept. */
+class KeptEvents {
+  readonly #most: number;
+  #events: Buffer[] | null = [];
+  #bytes = 0;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  add(event: Buffer): void {
+    this.#bytes += event.length;
+    if (this.#bytes > this.#most) this.#events = null;
+    this.#events?.push(event);
+  }
+
+  /** Null when there were more than may be kept. */
+  bytes(): Buffer | null {
+    return this.#events === null ? null : Buffer.concat(this.#events);
+  }
+}
+
+function eventOf(event: string, data: unknown): Buffer {
+  return Buffer.from(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+}
