@@ -20,6 +20,7 @@ const DEEP_PART = 'apps/server/test/fire/depth.fixture.ts';
  * is left over at the end. The figures say no more than the order does: what is not here is short.
  */
 export const LONGEST_SECONDS: Readonly<Record<string, number>> = {
+  'contracts/contracts.test.ts': 180,
   'apps/server/test/fire/x402-faults.test.ts': 150,
   'apps/server/test/fire/mpp-faults.test.ts': 110,
   'apps/server/test/fire/mpp-promises.test.ts': 70,
@@ -63,7 +64,7 @@ export interface TestFile {
 
 /** Every test file below a root, the longest first. */
 export function findTestFiles(root: string): TestFile[] {
-  return globSync('{apps,packages,bench,scripts}/**/*.test.ts', { cwd: root })
+  return globSync(['{apps,packages,bench,scripts}/**/*.test.ts', 'contracts/*.test.ts'], { cwd: root })
     .filter((path) => !path.includes('node_modules'))
     .map((path) => path.replaceAll('\\', '/'))
     .sort((a, b) => (LONGEST_SECONDS[b] ?? 0) - (LONGEST_SECONDS[a] ?? 0) || (a < b ? -1 : 1))

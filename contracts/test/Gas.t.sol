@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.37;
+
+import {PermitDeposit} from "../src/PermitDeposit.sol";
+import {Protocol} from "../src/interfaces/Protocols.sol";
+import {World} from "./world/World.sol";
+
+/// What each operation costs, and the same with the protocol itself and with MetaMorpho. Each is a transaction of its own;
+/// `npm run bench:gas` runs it with `--isolate` and prints the table.
+contract GasMeasure is World {
+    string private group;
+
+    function measure(Protocol active, string memory name) private {
+        group = name;
+        vault = makeVault(active);
+        PermitDeposit helper = new PermitDeposit(vault);
+        vm.startPrank(alice);
+        usdc.approve(address(vault), 1_000 * USDC_1);
+        snapshot("approve");
+        usdc.approve(address(vault), type(uint256).max);
+        vm.stopPrank();
+
+        vm.prank(bob);
+        usdc.approve(address(vault), type(uint256).max);
+        deposit(bob, 1_000 * USDC_1);
+        snapshot("first deposit of the vault");
+        pass(1 hours);
+        deposit(alice, 1_000 * USDC_1);
+        snapshot("first deposit of a holder");
+        pass(1 hours);
+        deposit(alice, 1_000 * USDC_1);
+        snapshot("deposit");
+        pass(1 hours);
+        permitted(helper);
+        snapshot("deposit with permit, first of a holder");
+        pass(1 hours);
+        vm.prank(alice);
+        vault.withdraw(500 * USDC_1, alice, alice);
+        snapshot("withdraw a part");
+        pass(1 hours);
+        redeemAll(alice);
+        snapshot("redeem all");
+        pass(1 hours);
+        uint256 shares = vault.balanceOf(bob);
+        vm.prank(bob);
+        vault.redeemInKind(shares / 2, bob, bob, 0);
+        snapshot("redeem in kind");
+        skip(6 hours);
+        vm.prank(keeper);
+        vault.move(active, Protocol((uint8(active) + 1) % 3), 100 * USDC_1, 0);
+        snapshot("move to the next protocol");
+    }
+
+    function permitted(PermitDeposit helper) private {
+        (address carol, uint256 key) = makeAddrAndKey("carol");
+        usdc.mint(carol, 1_000 * USDC_1);
+        uint256 deadline = block.timestamp + 1 hours;
+        bytes32 hash = keccak256(
+            abi.encode(
+                keccak256("Permit(address owner,address spender,uint256 value,uint256 nonce,uint256 deadline)"),
+                carol,
+                address(helper),
+                1_000 * USDC_1,
+                0,
+                deadline
+            )
+        );
+        (uint8 v, bytes32 r, bytes32 s) =
+            vm.sign(key, keccak256(abi.encodePacked(hex"1901", usdc.DOMAIN_SEPARATOR(), hash)));
+        vm.prank(carol);
+        helper.depositWithPermit(1_000 * USDC_1, carol, 0, deadline, v, r, s);
+    }
+
+    function snapshot(string memory name) private {
+        vm.snapshotGasLastCall(group, name);
+    }
+
+    function test_gas_with_aave_active() external {
+        measure(Protocol.Aave, "Aave");
+    }
+
+    function test_gas_with_compound_active() external {
+        measure(Protocol.Compound, "Compound (double)");
+    }
+
+    function test_gas_with_morpho_active() external {
+        measure(Protocol.Morpho, "Morpho");
+    }
+
+    function test_gas_of_the_protocols_themselves() external {
+        group = "direct";
+        vm.startPrank(alice);
+        usdc.approve(address(aave), type(uint256).max);
+        usdc.approve(address(comet), type(uint256).max);
+        usdc.approve(address(metaMorpho), type(uint256).max);
+        for (uint256 n = 0; n < 2; n++) {
+            skip(1 hours);
+            aave.supply(address(usdc), 1_000 * USDC_1, alice, 0);
+            snapshot("Aave supply");
+            comet.supply(address(usdc), 1_000 * USDC_1);
+            snapshot("Compound supply (double)");
+            metaMorpho.deposit(1_000 * USDC_1, alice);
+            snapshot("MetaMorpho deposit");
+        }
+        skip(1 hours);
+        aave.withdraw(address(usdc), type(uint256).max, alice);
+        snapshot("Aave withdraw all");
+        comet.withdraw(address(usdc), type(uint256).max);
+        snapshot("Compound withdraw all (double)");
+        metaMorpho.redeem(metaMorpho.balanceOf(alice), alice, alice);
+        snapshot("MetaMorpho redeem all");
+        vm.stopPrank();
+    }
+}

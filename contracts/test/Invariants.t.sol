@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.37;
+
+import {FareboxVault} from "../src/FareboxVault.sol";
+import {Protocol} from "../src/interfaces/Protocols.sol";
+import {World} from "./world/World.sol";
+
+/// Anybody does anything in any order, while time passes, markets are lent out, paused and lose. The invariants are run
+/// against this contract, which is its own world.
+contract InvariantsTest is World {
+    address[] private actors;
+    /// What was found wrong by an act, in the act: a revert would only be left out.
+    string private wrong;
+    bool private aavePaused;
+
+    function setUp() public override {
+        super.setUp();
+        actors.push(alice);
+        actors.push(bob);
+        deposit(alice, 10_000 * USDC_1);
+        targetContract(address(this));
+        bytes4[] memory acts = new bytes4[](15);
+        acts[0] = this.deposits.selector;
+        acts[1] = this.mints.selector;
+        acts[2] = this.withdraws.selector;
+        acts[3] = this.redeems.selector;
+        acts[4] = this.leavesInKind.selector;
+        acts[5] = this.keeperMoves.selector;
+        acts[6] = this.timePasses.selector;
+        acts[7] = this.donates.selector;
+        acts[8] = this.ownerSetsFees.selector;
+        acts[9] = this.guardianPauses.selector;
+        acts[10] = this.protocolIsDry.selector;
+        acts[11] = this.protocolPauses.selector;
+        acts[12] = this.compoundLoses.selector;
+        acts[13] = this.cashComesBack.selector;
+        acts[14] = this.idleIsSupplied.selector;
+        targetSelector(FuzzSelector(address(this), acts));
+    }
+
+    // --------------------------------------------------------------------------------------------------- acts
+
+    function deposits(uint256 who, uint256 assets) external {
+        address actor = actors[who % 2];
+        assets = bound(assets, 1_000, 500_000 * USDC_1);
+        if (usdc.balanceOf(actor) < assets || vault.maxDeposit(actor) == 0) return;
+        uint256 told = vault.previewDeposit(assets);
+        (uint256 price, uint256 supply) = before();
+        vm.prank(actor);
+        if (vault.deposit(assets, actor) != told) wrong = "a deposit brought something else than was told";
+        unchanged(price, supply);
+    }
+
+    function mints(uint256 who, uint256 shares) external {
+        address actor = actors[who % 2];
+        shares = bound(shares, 1e12, 1e17);
+        if (vault.maxMint(actor) == 0) return;
+        uint256 told = vault.previewMint(shares);
+        if (usdc.balanceOf(actor) < told) return;
+        (uint256 price, uint256 supply) = before();
+        vm.prank(actor);
+        if (vault.mint(shares, actor) != told) wrong = "a mint cost something else than was told";
+        unchanged(price, supply);
+    }
+
+    function withdraws(uint256 who, uint256 assets) external {
+        address actor = actors[who % 2];
+        uint256 most = vault.maxWithdraw(actor);
+        if (most == 0) return;
+        assets = bound(assets, 1, most);
+        (uint256 price, uint256 supply) = before();
+        uint256 cash = usdc.balanceOf(actor);
+        vm.prank(actor);
+        vault.withdraw(assets, actor, actor);
+        if (usdc.balanceOf(actor) - cash != assets) wrong = "a withdrawal paid something else";
+        unchanged(price, supply);
+    }
+
+    function redeems(uint256 who, uint256 shares) external {
+        address actor = actors[who % 2];
+        uint256 most = vault.maxRedeem(actor);
+        if (most == 0) return;
+        shares = bound(shares, 1, most);
+        uint256 told = vault.previewRedeem(shares);
+        (uint256 price, uint256 supply) = before();
+        vm.prank(actor);
+        if (vault.redeem(shares, actor, actor) != told) wrong = "redeeming paid something else than was told";
+        unchanged(price, supply);
+    }
+
+    function leavesInKind(uint256 who, uint256 shares) external {
+        address actor = actors[who % 2];
+        uint256 balance = vault.balanceOf(actor);
+        if (balance == 0) return;
+        shares = bound(shares, 1, balance);
+        (uint256 price, uint256 supply) = before();
+        vm.prank(actor);
+        vault.redeemInKind(shares, actor, actor, 0);
+        unchanged(price, supply);
+    }
+
+    function keeperMoves(uint256 from, uint256 to, uint256 assets) external {
+        (, uint256[3] memory at,,) = vault.holdings();
+        assets = bound(assets, 0, at[from % 3] / 2);
+        (uint256 price, uint256 supply) = before();
+        vm.prank(keeper);
+        try vault.move(Protocol(from % 3), Protocol(to % 3), assets, 0) {
+            unchanged(price, supply);
+        } catch {}
+    }
+
+    function idleIsSupplied() external {
+        (uint256 price, uint256 supply) = before();
+        try vault.supplyIdle() {
+            unchanged(price, supply);
+        } catch {}
+    }
+
+    function timePasses(uint256 time) external {
+        pass(bound(time, 1, 30 days));
+    }
+
+    function donates(uint256 amount, bool toAave) external {
+        amount = bound(amount, 2, 1_000 * USDC_1);
+        if (toAave && aavePaused) return;
+        usdc.mint(toAave ? address(this) : address(vault), amount);
+        if (toAave) aave.supply(address(usdc), amount, address(vault), 0);
+    }
+
+    function ownerSetsFees(uint256 entryBps, uint256 performanceBps) external {
+        FareboxVault.Fees memory next =
+            FareboxVault.Fees(uint16(bound(entryBps, 0, 100)), uint16(bound(performanceBps, 0, 2_500)));
+        vm.startPrank(owner);
+        vault.queueFees(next);
+        pass(48 hours);
+        vault.applyFees();
+        vm.stopPrank();
+    }
+
+    function guardianPauses(bool stop) external {
+        vm.prank(guardian);
+        if (stop) vault.pauseDeposits();
+        else vault.resumeDeposits();
+    }
+
+    function protocolIsDry(uint256 which) external {
+        Protocol protocol = Protocol(which % 3);
+        if (protocol == Protocol.Aave && (aavePaused || aave.getVirtualUnderlyingBalance(address(usdc)) == 0)) return;
+        if (protocol == Protocol.Morpho && usdc.balanceOf(address(morpho)) == 0) return;
+        drain(protocol);
+    }
+
+    function cashComesBack() external {
+        uint256 amount = 3_000_000 * USDC_1;
+        usdc.mint(address(this), amount * 3);
+        pauseAave(false);
+        aave.supply(address(usdc), amount, address(this), 0);
+        comet.sandboxPause(false, false, false);
+        comet.supplyTo(address(0x5a5a), address(usdc), amount);
+        metaMorpho.deposit(amount, address(this));
+    }
+
+    function protocolPauses(bool aaveToo, bool supply, bool withdraw, bool transfer) external {
+        comet.sandboxPause(supply, withdraw, transfer);
+        pauseAave(aaveToo);
+    }
+
+    function pauseAave(bool paused) private {
+        aaveConfigurator.setReservePause(address(usdc), paused);
+        aavePaused = paused;
+    }
+
+    function compoundLoses(uint256 part) external {
+        comet.sandboxLose(bound(part, 0, 0.05e18));
+    }
+
+    // --------------------------------------------------------------------------------------------- invariants
+
+    function invariant_no_act_was_wrong() external view {
+        assertEq(wrong, "");
+    }
+
+    function invariant_the_positions_are_the_total() external view {
+        (uint256 idle, uint256[3] memory at, uint256 liquidity,) = vault.holdings();
+        assertEq(idle + at[0] + at[1] + at[2], vault.totalAssets());
+        assertLe(liquidity, vault.totalAssets());
+    }
+
+    function invariant_shares_are_worth_no_more_than_there_is() external view {
+        uint256 worth;
+        for (uint256 n = 0; n < actors.length; n++) {
+            worth += vault.convertToAssets(vault.balanceOf(actors[n]));
+        }
+        worth += vault.convertToAssets(vault.balanceOf(treasury));
+        assertLe(worth, vault.totalAssets() + 1);
+    }
+
+    function invariant_readers_answer_and_the_most_is_had() external view {
+        for (uint256 n = 0; n < actors.length; n++) {
+            vault.maxDeposit(actors[n]);
+            assertLe(vault.maxRedeem(actors[n]), vault.balanceOf(actors[n]));
+            assertLe(vault.maxWithdraw(actors[n]), vault.convertToAssets(vault.balanceOf(actors[n])));
+        }
+        assertLe(vault.fees().entryBps, 100);
+        assertLe(vault.fees().performanceBps, 2_500);
+    }
+
+    /// However it stands at the end: everybody leaves, with at least what the protocols hand over of their part.
+    function afterInvariant() external {
+        for (uint256 n = 0; n < actors.length; n++) {
+            address actor = actors[n];
+            uint256 shares = vault.balanceOf(actor);
+            if (shares == 0) continue;
+            uint256 cashable = vault.maxRedeem(actor);
+            vm.startPrank(actor);
+            if (cashable > 0) vault.redeem(cashable, actor, actor);
+            if (shares > cashable) vault.redeemInKind(shares - cashable, actor, actor, 0);
+            vm.stopPrank();
+            assertEq(vault.balanceOf(actor), 0);
+        }
+    }
+
+    /// The price of a share, of a million USDC's worth at first, and the supply.
+    function before() private view returns (uint256 price, uint256 supply) {
+        return (vault.convertToAssets(1e18), vault.totalSupply());
+    }
+
+    /// But for the units that protocols round, on whatever the supply is.
+    function unchanged(uint256 price, uint256 supply) private {
+        uint256 left = vault.totalSupply() < supply ? vault.totalSupply() : supply;
+        if (vault.convertToAssets(1e18) + 2 + 12 * 1e18 / (left + 1e6) < price) wrong = "an act lowered the price";
+    }
+}

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.37;
+
+import {AaveOracle} from "aave-v3/misc/AaveOracle.sol";
+import {ACLManager} from "aave-v3/protocol/configuration/ACLManager.sol";
+import {ATokenInstance} from "aave-v3/instances/ATokenInstance.sol";
+import {ConfiguratorInputTypes} from "aave-v3/protocol/libraries/types/ConfiguratorInputTypes.sol";
+import {DefaultReserveInterestRateStrategyV2} from "aave-v3/misc/DefaultReserveInterestRateStrategyV2.sol";
+import {IPool} from "aave-v3/interfaces/IPool.sol";
+import {IPoolConfigurator} from "aave-v3/interfaces/IPoolConfigurator.sol";
+import {PoolAddressesProvider} from "aave-v3/protocol/configuration/PoolAddressesProvider.sol";
+import {PoolConfiguratorInstance} from "aave-v3/instances/PoolConfiguratorInstance.sol";
+import {PoolInstance} from "aave-v3/instances/PoolInstance.sol";
+import {VariableDebtTokenInstance} from "aave-v3/instances/VariableDebtTokenInstance.sol";
+import {ERC20} from "@openzeppelin/contracts/token/ERC20/ERC20.sol";
+import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
+import {IERC4626} from "@openzeppelin/contracts/interfaces/IERC4626.sol";
+import {AdaptiveCurveIrm} from "morpho-irm/AdaptiveCurveIrm.sol";
+import {Id, MarketParams} from "morpho-blue/interfaces/IMorpho.sol";
+import {MetaMorpho} from "metamorpho/MetaMorpho.sol";
+import {Morpho} from "morpho-blue/Morpho.sol";
+import {IMorpho} from "morpho-blue/interfaces/IMorpho.sol";
+import {OracleMock} from "morpho-blue/mocks/OracleMock.sol";
+import {Test} from "forge-std/Test.sol";
+import {FareboxVault} from "../../src/FareboxVault.sol";
+import {IAavePool, IComet, Protocol} from "../../src/interfaces/Protocols.sol";
+import {SandboxComet} from "../../sandbox/SandboxComet.sol";
+import {IFiatToken, Usdc} from "./Usdc.sol";
+
+/// A collateral for those who borrow.
+contract Weth is ERC20("Wrapped Ether", "WETH") {
+    function mint(address to, uint256 amount) external {
+        _mint(to, amount);
+    }
+}
+
+contract PriceFeed {
+    int256 public immutable latestAnswer;
+
+    constructor(int256 price) {
+        latestAnswer = price;
+    }
+}
+
+/// USDC, Aave v3.6, Morpho Blue with a MetaMorpho, and the double of Comet, each with borrowers, so that all pay interest;
+/// and a vault over them. Aave, Morpho and USDC are the real code.
+abstract contract World is Test {
+    uint256 internal constant USDC_1 = 1e6;
+    uint256 internal constant YEAR = 365 days;
+
+    IFiatToken internal usdc;
+    Weth internal weth;
+    IPool internal aave;
+    IPoolConfigurator internal aaveConfigurator;
+    IERC20 internal aUsdc;
+    SandboxComet internal comet;
+    Morpho internal morpho;
+    MetaMorpho internal metaMorpho;
+    MarketParams internal market;
+    FareboxVault internal vault;
+
+    address internal owner = makeAddr("owner");
+    address internal keeper = makeAddr("keeper");
+    address internal guardian = makeAddr("guardian");
+    address internal treasury = makeAddr("treasury");
+    address internal alice = makeAddr("alice");
+    address internal bob = makeAddr("bob");
+    /// Owes to all three.
+    address internal borrower = makeAddr("borrower");
+
+    function setUp() public virtual {
+        vm.warp(1_800_000_000);
+        usdc = Usdc.deploy();
+        weth = new Weth();
+        _makeAave();
+        _makeComet();
+        _makeMorpho();
+        vault = makeVault(Protocol.Aave);
+        for (uint256 n = 0; n < 2; n++) {
+            address who = n == 0 ? alice : bob;
+            usdc.mint(who, 10_000_000 * USDC_1);
+            vm.prank(who);
+            usdc.approve(address(vault), type(uint256).max);
+        }
+    }
+
+    function setupOf(Protocol active) internal view returns (FareboxVault.Setup memory) {
+        return FareboxVault.Setup({
+            name: "Farebox USDC",
+            symbol: "fbUSDC",
+            usdc: usdc,
+            aavePool: IAavePool(address(aave)),
+            comet: IComet(address(comet)),
+            metaMorpho: IERC4626(address(metaMorpho)),
+            active: active,
+            roles: FareboxVault.Roles({owner: owner, keeper: keeper, guardian: guardian, feeRecipient: treasury}),
+            fees: FareboxVault.Fees({entryBps: 50, performanceBps: 1_500}),
+            limits: FareboxVault.MoveLimits({maxShareBps: 10_000, maxOfLiquidityBps: 5_000, cooldownSeconds: 6 hours})
+        });
+    }
+
+    function makeVault(Protocol active) internal returns (FareboxVault) {
+        return build(setupOf(active));
+    }
+
+    /// From the compiled contract, so that another one can be put in its place: `npm run contracts:mutate` does.
+    function build(FareboxVault.Setup memory setup) internal returns (FareboxVault) {
+        string memory artifact = vm.envOr("VAULT_ARTIFACT", string("contracts/out/FareboxVault.sol/FareboxVault.json"));
+        bytes memory code = abi.encodePacked(vm.getCode(artifact), abi.encode(setup));
+        address made;
+        assembly ("memory-safe") {
+            made := create(0, add(code, 32), mload(code))
+            if iszero(made) {
+                returndatacopy(code, 0, returndatasize())
+                revert(code, returndatasize())
+            }
+        }
+        return FareboxVault(made);
+    }
+
+    function deposit(address who, uint256 assets) internal returns (uint256 shares) {
+        vm.prank(who);
+        return vault.deposit(assets, who);
+    }
+
+    function redeemAll(address who) internal returns (uint256 assets) {
+        uint256 shares = vault.balanceOf(who);
+        vm.prank(who);
+        return vault.redeem(shares, who, who);
+    }
+
+    /// Lets time pass, and the protocols accrue.
+    function pass(uint256 time) internal {
+        vm.warp(block.timestamp + time);
+    }
+
+    // --------------------------------------------------------------------------- what may happen to a protocol
+
+    /// Somebody borrows all that a protocol has.
+    function drain(Protocol protocol) internal {
+        if (protocol == Protocol.Aave) {
+            uint256 cash = aave.getVirtualUnderlyingBalance(address(usdc));
+            _collateralInAave(cash);
+            vm.prank(borrower);
+            aave.borrow(address(usdc), cash, 2, 0, borrower);
+        } else if (protocol == Protocol.Compound) {
+            comet.sandboxBorrow(usdc.balanceOf(address(comet)));
+        } else {
+            uint256 cash = usdc.balanceOf(address(morpho));
+            _borrowFromMorpho(cash);
+        }
+    }
+
+    /// It takes nothing, pays nothing out, and hands nothing over.
+    function pauseAll(Protocol protocol) internal {
+        if (protocol == Protocol.Aave) aaveConfigurator.setReservePause(address(usdc), true);
+        else if (protocol == Protocol.Compound) comet.sandboxPause(true, true, true);
+        else vm.mockCallRevert(address(metaMorpho), bytes(""), bytes("paused"));
+    }
+
+    /// It cannot even be read.
+    function breakIt(Protocol protocol) internal {
+        address target = protocol == Protocol.Aave
+            ? address(aUsdc)
+            : protocol == Protocol.Compound ? address(comet) : address(metaMorpho);
+        vm.mockCallRevert(target, bytes(""), bytes("broken"));
+    }
+
+    // -------------------------------------------------------------------------------------------- its making
+
+    function _makeAave() private {
+        PoolAddressesProvider provider = new PoolAddressesProvider("Test", address(this));
+        DefaultReserveInterestRateStrategyV2 strategy = new DefaultReserveInterestRateStrategyV2(address(provider));
+        provider.setACLAdmin(address(this));
+        ACLManager acl = new ACLManager(provider);
+        provider.setACLManager(address(acl));
+        acl.addPoolAdmin(address(this));
+        address[] memory assets = new address[](2);
+        (assets[0], assets[1]) = (address(usdc), address(weth));
+        address[] memory feeds = new address[](2);
+        (feeds[0], feeds[1]) = (address(new PriceFeed(1e8)), address(new PriceFeed(3_000e8)));
+        provider.setPriceOracle(address(new AaveOracle(provider, assets, feeds, address(0), address(0), 1e8)));
+        provider.setPoolImpl(address(new PoolInstance(provider, strategy)));
+        aave = IPool(provider.getPool());
+        provider.setPoolConfiguratorImpl(address(new PoolConfiguratorInstance()));
+        aaveConfigurator = IPoolConfigurator(provider.getPoolConfigurator());
+
+        address aToken = address(new ATokenInstance(aave, address(0), address(0xfee)));
+        address debtToken = address(new VariableDebtTokenInstance(aave, address(0)));
+        ConfiguratorInputTypes.InitReserveInput[] memory reserves = new ConfiguratorInputTypes.InitReserveInput[](2);
+        for (uint256 n = 0; n < 2; n++) {
+            reserves[n] = ConfiguratorInputTypes.InitReserveInput({
+                aTokenImpl: aToken,
+                variableDebtTokenImpl: debtToken,
+                underlyingAsset: assets[n],
+                aTokenName: "Aave",
+                aTokenSymbol: "a",
+                variableDebtTokenName: "Debt",
+                variableDebtTokenSymbol: "d",
+                params: "",
+                interestRateData: abi.encode(uint16(9_000), uint32(0), uint32(550), uint32(4_000))
+            });
+        }
+        aaveConfigurator.initReserves(reserves);
+        aaveConfigurator.setReserveBorrowing(address(usdc), true);
+        aaveConfigurator.setReserveFactor(address(usdc), 1_000);
+        aaveConfigurator.configureReserveAsCollateral(address(weth), 8_000, 8_300, 10_500);
+        aUsdc = IERC20(aave.getReserveAToken(address(usdc)));
+
+        usdc.mint(address(this), 10_000_000 * USDC_1);
+        usdc.approve(address(aave), type(uint256).max);
+        aave.supply(address(usdc), 10_000_000 * USDC_1, address(this), 0);
+        _collateralInAave(8_000_000 * USDC_1);
+        vm.prank(borrower);
+        aave.borrow(address(usdc), 8_000_000 * USDC_1, 2, 0, borrower);
+    }
+
+    /// So much that it covers a loan twice.
+    function _collateralInAave(uint256 loan) private {
+        uint256 amount = loan * 2 * 1e12 / 3_000 + 1 ether;
+        weth.mint(borrower, amount);
+        vm.startPrank(borrower);
+        weth.approve(address(aave), amount);
+        aave.supply(address(weth), amount, borrower, 0);
+        vm.stopPrank();
+    }
+
+    function _makeComet() private {
+        comet = new SandboxComet(
+            address(usdc),
+            address(this),
+            SandboxComet.Curve(0.85e18, 0, 0.048e18, 1.6e18),
+            SandboxComet.Curve(0.85e18, 0.015e18, 0.053e18, 1.8e18)
+        );
+        usdc.mint(address(this), 5_000_000 * USDC_1);
+        usdc.approve(address(comet), type(uint256).max);
+        comet.supply(address(usdc), 5_000_000 * USDC_1);
+        // The market is this contract: it owes beside what it supplied, so its debt is another account's.
+        comet.transfer(address(0x5a5a), 5_000_000 * USDC_1);
+        comet.sandboxBorrow(4_100_000 * USDC_1);
+    }
+
+    function _makeMorpho() private {
+        morpho = new Morpho(address(this));
+        AdaptiveCurveIrm irm = new AdaptiveCurveIrm(address(morpho));
+        OracleMock oracle = new OracleMock();
+        oracle.setPrice(3_000e24);
+        morpho.enableIrm(address(irm));
+        morpho.enableLltv(0.86e18);
+        market = MarketParams(address(usdc), address(weth), address(oracle), address(irm), 0.86e18);
+        morpho.createMarket(market);
+        metaMorpho = new MetaMorpho(address(this), address(morpho), 1 days, address(usdc), "Test USDC", "tUSDC");
+        metaMorpho.setFeeRecipient(address(0xfee));
+        metaMorpho.setFee(0.1e18);
+        metaMorpho.submitCap(market, type(uint184).max);
+        vm.warp(block.timestamp + 1 days + 1);
+        metaMorpho.acceptCap(market);
+        Id[] memory queue = new Id[](1);
+        queue[0] = Id.wrap(keccak256(abi.encode(market)));
+        metaMorpho.setSupplyQueue(queue);
+        usdc.mint(address(this), 5_000_000 * USDC_1);
+        usdc.approve(address(metaMorpho), type(uint256).max);
+        metaMorpho.deposit(5_000_000 * USDC_1, address(this));
+        _borrowFromMorpho(4_000_000 * USDC_1);
+    }
+
+    function _borrowFromMorpho(uint256 loan) private {
+        uint256 amount = loan * 2 * 1e12 / 3_000 + 1 ether;
+        weth.mint(borrower, amount);
+        vm.startPrank(borrower);
+        weth.approve(address(morpho), amount);
+        IMorpho(address(morpho)).supplyCollateral(market, amount, borrower, "");
+        IMorpho(address(morpho)).borrow(market, loan, 0, borrower, borrower);
+        vm.stopPrank();
+    }
+}
