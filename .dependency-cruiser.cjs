@@ -3,7 +3,7 @@
 require('@swc/core');
 const { HOUSES, SERVER, patternOf } = require('./scripts/walls.ts');
 
-const OURS = '^(apps|packages|bench|scripts|examples)/';
+const OURS = '^(apps|packages|bench|scripts|examples|contracts)/';
 
 const rooms = HOUSES.flatMap((house) => house.rooms.map((wall) => ({ ...wall, house })));
 

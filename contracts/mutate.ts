@@ -51,7 +51,7 @@ interface Mutant {
 }
 
 /** Everything that could be planted, in the order of the sources. */
-export function mutantsOf(source: Mutant['source'], text: string): Mutant[] {
+function mutantsOf(source: Mutant['source'], text: string): Mutant[] {
   return text.split('\n').flatMap((was, index) => {
     if (NO_CODE.test(was) && !was.includes('48 hours')) return [];
     return BUGS.flatMap(([from, to]) =>

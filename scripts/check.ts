@@ -33,7 +33,16 @@ const CHECKS: readonly Check[] = [
     name: 'dependencies',
     asks: 'Does each folder know only what it may? scripts/walls.ts says what.',
     program: installed('dependency-cruiser/bin/dependency-cruise.mjs'),
-    args: ['--config', '.dependency-cruiser.cjs', 'apps', 'packages', 'bench', 'scripts', 'examples'],
+    args: [
+      '--config',
+      '.dependency-cruiser.cjs',
+      'apps',
+      'packages',
+      'bench',
+      'scripts',
+      'examples',
+      'contracts',
+    ],
   },
   {
     name: 'dead code',

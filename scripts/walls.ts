@@ -367,6 +367,7 @@ export const OTHERS: House = {
       because: 'What the server and the sandbox share: processes of theirs.',
     },
     { room: 'scripts/', knows: null, because: 'They check whatever there is.' },
+    { room: 'contracts/', knows: [], because: 'Contracts, and what runs their tests, know no server.' },
   ],
 };
 
