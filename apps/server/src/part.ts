@@ -37,6 +37,8 @@ export interface Part {
   /** Asked before the server listens, in the order of the list. @throws StartError when it must not */
   prepare?(patience: StartPatience): Promise<unknown>;
   routes?(http: FastifyInstance): void;
+  /** Its pages for people: a file of `apps/web/` by its address. */
+  assets?: Readonly<Record<string, string>>;
   /** Headers of requests to it, beside those of any request: a browser asks before it sends them. */
   requestHeaders?: readonly string[];
   /** How its routes are described, and which are not. */

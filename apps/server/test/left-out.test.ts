@@ -35,7 +35,7 @@ interface Optional {
 const NONE = { variables: [], metrics: [], rules: 0 };
 
 const PARTS: Readonly<Record<string, Optional>> = {
-  account: { ...NONE, opens: ['openAccount'], declares: null, routes: ['/api/keys/me'] },
+  account: { ...NONE, opens: ['openAccount'], declares: null, routes: ['/api/keys/me', '/keys'] },
   custody: {
     ...NONE,
     opens: ['openCustody'],

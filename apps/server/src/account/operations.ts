@@ -130,4 +130,5 @@ export const ACCOUNT_OPERATIONS = {
     KeyRefused: refused('The key is missing, unknown, revoked or expired.'),
     Key: answered('The key as it is now', KEY_EXAMPLE, { $ref: '#/components/schemas/Key' }),
   },
+  untold: [{ path: '/keys', because: 'It is a page.' }],
 } as const satisfies Described;

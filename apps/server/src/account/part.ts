@@ -14,6 +14,7 @@ export function openAccount(
   const { keys, ledger, debts, autoRecharges } = needs;
   return {
     name: 'account',
+    assets: { '/keys': 'keys.html' },
     operations: [ACCOUNT_OPERATIONS],
     routes(http) {
       accountRoutes(http, {

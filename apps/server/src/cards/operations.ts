@@ -93,7 +93,11 @@ export const CARD_OPERATIONS = {
     },
   ],
   untold: [
+    { path: '/credits/*', because: 'They are pages.' },
     { path: '/api/m2m/credits/checkout/summary/*', because: 'The page after a payment asks it.' },
+    { path: '/api/m2m/credits/checkout/hand-over', because: 'The page after a payment asks it.' },
+    { path: '/api/m2m/credits/checkout/mail-key', because: 'The page after a payment asks it.' },
+    { path: '/api/m2m/credits/new-key', because: 'The page that a mail leads to asks it.' },
     { path: '/api/m2m/credits/webhook', because: 'The card provider sends to it.' },
   ],
 } as const satisfies Described;

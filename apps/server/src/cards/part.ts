@@ -75,6 +75,12 @@ export function openCardMoney(
     ],
     metrics: metrics.registry,
     requestHeaders: ['X-Retrieval-Token'],
+    // Where the card provider leads a person to: what was bought is asked for by the page, not written into it.
+    assets: {
+      '/credits/return': 'credits-return.html',
+      '/credits/new-key': 'credits-new-key.html',
+      '/credits/cancel': 'credits-cancel.html',
+    },
     operations: [{ ...CARD_OPERATIONS, offered: () => cards !== null }],
     close: async () => cards?.close(),
   };

@@ -65,8 +65,6 @@ export const DOCUMENT_OPERATIONS = {
     { path: '/.well-known/*', because: 'Each is told by the standard that names it.' },
     { path: '/api/x402/catalog', because: 'It is the catalog at the address of the oldest SDK.' },
     { path: '/docs*', because: 'It is a page.' },
-    { path: '/keys', because: 'It is a page.' },
-    { path: '/credits/*', because: 'They are pages.' },
     { path: '/favicon*', because: 'It is a picture.' },
     { path: '/assets/*', because: 'A page loads them.' },
   ],

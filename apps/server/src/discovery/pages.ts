@@ -67,8 +67,18 @@ export function openPages(about: { sandbox: boolean; links?: readonly SiteLink[]
   };
 }
 
+/** Serves the pages of the parts. @param assets files by their addresses */
+export function assetRoutes(
+  app: FastifyInstance,
+  pages: Pages,
+  assets: Readonly<Record<string, string>>,
+): void {
+  for (const [path, file] of Object.entries(assets))
+    app.get(path, (request, reply) => pages.send(request, reply, file));
+}
+
 /**
- * Serves the documentation, the key page, the pages after a payment by card, and what they load.
+ * Serves the documentation, and what every page loads.
  *
  * @param isService whether a path names a service, for the status of a deep link
  */
@@ -78,11 +88,6 @@ export function pageRoutes(app: FastifyInstance, pages: Pages, isService: (path:
     if (!isService(request.params.service)) reply.code(404);
     return pages.send(request, reply, 'docs.html');
   });
-  app.get('/keys', (request, reply) => pages.send(request, reply, 'keys.html'));
-  // Where the card provider leads a person to: what was bought is asked for by the page, not written into it.
-  app.get('/credits/return', (request, reply) => pages.send(request, reply, 'credits-return.html'));
-  app.get('/credits/new-key', (request, reply) => pages.send(request, reply, 'credits-new-key.html'));
-  app.get('/credits/cancel', (request, reply) => pages.send(request, reply, 'credits-cancel.html'));
   app.get('/favicon.svg', (request, reply) => pages.send(request, reply, 'favicon.svg'));
   app.get('/favicon.ico', (request, reply) => pages.send(request, reply, 'favicon.svg'));
   for (const [name, type] of FILES) {

@@ -3,7 +3,7 @@ import { TRIAL_DAYS, TRIAL_USD } from '../keys/trial.ts';
 import type { House, Part } from '../part.ts';
 import type { DiscoveryContext, Route } from './context.ts';
 import { DOCUMENT_OPERATIONS, MPP_DOCUMENTS, WALLET_DOCUMENTS } from './operations.ts';
-import type { Pages } from './pages.ts';
+import { assetRoutes, type Pages } from './pages.ts';
 import { discoveryRoutes } from './routes.ts';
 
 /** What the outside reads about us: documents and pages, rendered from what is there. */
@@ -30,6 +30,7 @@ export function openDiscovery(
       { ...MPP_DOCUMENTS, offered: () => needs.mpp() !== null },
     ],
     routes(http) {
+      for (const { assets } of needs.parts()) assetRoutes(http, needs.pages, assets ?? {});
       discoveryRoutes(http, needs.pages, {
         product: 'Farebox',
         ...{

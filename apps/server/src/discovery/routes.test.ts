@@ -7,7 +7,7 @@ import { pino } from 'pino';
 import { createHttpServer } from '../http/server.ts';
 import { catalogDocument } from './catalog.ts';
 import type { DiscoveryContext } from './context.ts';
-import { openPages } from './pages.ts';
+import { assetRoutes, openPages } from './pages.ts';
 import { discoveryRoutes } from './routes.ts';
 import { sampleContext } from './sample.fixture.ts';
 
@@ -15,7 +15,9 @@ const WEB_FOLDER = join(import.meta.dirname, '../../../web');
 
 function appOf(context: DiscoveryContext = sampleContext()) {
   const app = createHttpServer(pino({ level: 'silent' }));
-  discoveryRoutes(app, openPages({ sandbox: context.sandbox }), context);
+  const pages = openPages({ sandbox: context.sandbox });
+  discoveryRoutes(app, pages, context);
+  assetRoutes(app, pages, { '/keys': 'keys.html' });
   return app;
 }
 
