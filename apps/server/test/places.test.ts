@@ -4,12 +4,17 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { fireIn } from '../../../packages/sandbox/src/upstreams/firms.ts';
 import { isLand } from '../../../packages/sandbox/src/upstreams/land.ts';
+import { greenness } from '../../../packages/sandbox/src/upstreams/modis.ts';
+import { fineDust } from '../../../packages/sandbox/src/upstreams/openmeteoair.ts';
+import { riverM3s } from '../../../packages/sandbox/src/upstreams/openmeteoflood.ts';
 import { rainMm, soilWetness } from '../../../packages/sandbox/src/upstreams/rain-and-soil.ts';
 import { SANDBOX_KEYS } from '../../../packages/sandbox/src/upstreams/server.ts';
 import type { Service } from '../src/services/define.ts';
 import { loadServices } from '../src/services/registry.ts';
 import { runContext } from '../src/services/run-context.fixture.ts';
+import { distanceKm } from '../src/services/shared/earth/great-circle.ts';
 import { type ConnectedUpstreams, connectUpstreams, UPSTREAM_NAMES } from '../src/upstreams/index.ts';
 import { ServiceFailure } from '../src/words/failure.ts';
 import { PLACES } from './places.fixture.ts';
@@ -43,7 +48,7 @@ after(async () => {
 
 /** The answer's data; the code of a refusal that costs nothing. */
 async function ask(path: string, body: Record<string, unknown>): Promise<Record<string, unknown> | string> {
-  nowMs += 2_000;
+  nowMs += 6_000;
   const service = services.get(path);
   assert.ok(service, path);
   try {
@@ -142,4 +147,94 @@ test('ocean color: of the sea alone, the nearest clear cell’s by the source it
     measured++;
   }
   assert.ok(measured >= 6, `${measured} measured`);
+});
+
+test('vegetation: the pixel’s own greenness, and none at sea', async () => {
+  let green = 0;
+  for (const { name, lat, lon, data, code } of await everywhere('vegetation')) {
+    if (data === null) {
+      assert.ok(code === 'NOT_LAND' && !isLand(lat, lon), `${name}: ${code}`);
+      continue;
+    }
+    const expected = greenness(
+      UPSTREAM_SEED,
+      dayNumber(data.compositeDate),
+      Number(data.pixelLat),
+      Number(data.pixelLon),
+    );
+    // The middle of a pixel is told to a millionth of a degree, which the field may tell apart.
+    assert.ok(Math.abs(Number(data.ndvi) - expected) < 0.2, `${name}: ${data.ndvi} ${expected}`);
+    assert.ok(Number(data.distanceKm) < 0.3, name);
+    green++;
+  }
+  assert.ok(green >= 25, `${green} places`);
+});
+
+test('land use: shares that add up, and the class at the point', async () => {
+  const dominant = new Set<unknown>();
+  for (const { name, data, code } of await everywhere('land-use')) {
+    if (data === null) {
+      assert.equal(code, 'NOT_LAND', name);
+      continue;
+    }
+    const shares = Object.values(data.classes as Record<string, number>);
+    assert.ok(Math.abs(shares.reduce((sum, one) => sum + one, 0) - 100) < 0.1, name);
+    dominant.add(data.dominantType);
+  }
+  assert.ok(dominant.size >= 4, `${[...dominant]}`);
+});
+
+test('floods: the discharge of the river’s own cell', async () => {
+  for (const { name, lat, lon, data, code } of await everywhere('flood-detection')) {
+    if (data === null) {
+      assert.ok(code === 'NO_RIVER' && !isLand(lat, lon), `${name}: ${code}`);
+      continue;
+    }
+    const expected = riverM3s(
+      UPSTREAM_SEED,
+      dayNumber(data.observedAt),
+      Number(data.gridLat),
+      Number(data.gridLon),
+    );
+    assert.equal(data.riverDischargeM3s, expected, name);
+    const { years2, years5, years20 } = data.returnLevelsM3s as Record<string, number>;
+    assert.ok(Number(years2) < Number(years5) && Number(years5) < Number(years20), name);
+  }
+});
+
+test('the air: everywhere its own', async () => {
+  const dust = new Set<unknown>();
+  for (const { name, data } of await everywhere('air-quality')) {
+    assert.ok(data !== null, name);
+    const hour = Date.parse(String(data.observedAt)) / 3_600_000;
+    assert.equal(data.pm25, fineDust(UPSTREAM_SEED, hour, Number(data.gridLat), Number(data.gridLon)), name);
+    dust.add(data.pm25);
+  }
+  assert.ok(dust.size > 25, `${dust.size} values`);
+});
+
+test('fires: those of the sandbox within the radius, and no others', async () => {
+  let burning = 0;
+  for (const { name, lat, lon, data } of await everywhere('fire-alerts', {
+    days: 3,
+    radiusKm: 300,
+    limit: 500,
+  })) {
+    assert.ok(data !== null, name);
+    const expected = new Set<string>();
+    for (let day = Math.floor(START_MS / DAY_MS) - 4; day <= START_MS / DAY_MS; day++) {
+      for (let row = Math.max(-90, Math.floor(lat) - 4); row <= Math.min(89, lat + 4); row++) {
+        for (let column = -180; column < 180; column++) {
+          const fire = fireIn(UPSTREAM_SEED, day, row, column);
+          const atMs = fire === null ? 0 : day * DAY_MS + fire.minute * 60_000;
+          if (fire === null || atMs > START_MS || atMs < Date.parse(String(data.from))) continue;
+          if (distanceKm({ lat, lon }, { lat: fire.latitude, lon: fire.longitude }) <= 300)
+            expected.add(`${fire.latitude} ${fire.longitude} ${fire.minute}`);
+        }
+      }
+    }
+    assert.equal(data.count, expected.size, name);
+    burning += expected.size;
+  }
+  assert.ok(burning > 30, `${burning} fires`);
 });

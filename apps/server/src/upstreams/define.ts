@@ -105,8 +105,15 @@ export interface UpstreamDefinition<Api, Name extends string = string> {
       check?: (value: string) => string | null;
     }
   >;
-  /** Where the key goes. It never becomes part of a provenance address. */
-  authorize?: (apiKey: string) => { headers?: Record<string, string>; query?: Record<string, string> };
+  /**
+   * Where the key goes. It never becomes part of a provenance address. `pathParts`: parts of a path that are written as the
+   * name, and sent as the value.
+   */
+  authorize?: (apiKey: string) => {
+    headers?: Record<string, string>;
+    query?: Record<string, string>;
+    pathParts?: Record<string, string>;
+  };
   /** What the upstream allows, or what we allow ourselves, whichever is less. */
   requestsPerMinute: number;
   /** How many may go at once; half a minute's worth unless given. */

@@ -329,8 +329,7 @@ export function connectUpstream<Api>(
     // Two callers with different headers may get different replies.
     const key = `${url} ${JSON.stringify(request.headers ?? {})}`;
     const shown = shownAddress(definition, request);
-    const secret = config.apiKey === undefined ? undefined : definition.authorize?.(config.apiKey).query;
-    for (const [name, value] of Object.entries(secret ?? {})) url.searchParams.set(name, value);
+    if (config.apiKey !== undefined) placeKey(url, definition.authorize?.(config.apiKey));
     return { url, key, shown };
   }
 
@@ -445,6 +444,18 @@ function below(base: string, { path, query }: Asked): URL {
     if (value !== undefined) url.searchParams.set(name, String(value));
   }
   return url;
+}
+
+/** Writes a key where the source wants it in an address. */
+function placeKey(
+  url: URL,
+  { query = {}, pathParts = {} }: { query?: Record<string, string>; pathParts?: Record<string, string> } = {},
+): void {
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+  const sent = new Map(Object.entries(pathParts).map(([name, value]) => [name, encodeURIComponent(value)]));
+  if (sent.size === 0) return;
+  const parts = url.pathname.split('/');
+  url.pathname = parts.map((part) => sent.get(part) ?? part).join('/');
 }
 
 /** What provenance shows: the same request at the source's public address, or the source's name where it has none. */

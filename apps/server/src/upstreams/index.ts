@@ -14,6 +14,7 @@ import { erddap } from './erddap.ts';
 import { eusanctions } from './eusanctions.ts';
 import { evmUpstream } from './evm.ts';
 import { feargreed } from './feargreed.ts';
+import { firms } from './firms.ts';
 import { frankfurter } from './frankfurter.ts';
 import { gdelt } from './gdelt.ts';
 import { geckoterminal } from './geckoterminal.ts';
@@ -25,8 +26,11 @@ import { kraken } from './kraken.ts';
 import { lifi } from './lifi.ts';
 import { llamayields } from './llamayields.ts';
 import { mixers } from './mixers.ts';
+import { modis } from './modis.ts';
 import { ofac } from './ofac.ts';
+import { openmeteoair } from './openmeteoair.ts';
 import { openmeteoarchive } from './openmeteoarchive.ts';
+import { openmeteoflood } from './openmeteoflood.ts';
 import { polymarket } from './polymarket.ts';
 import { polymarketclob } from './polymarketclob.ts';
 import { power } from './power.ts';
@@ -54,6 +58,7 @@ export const UPSTREAMS = {
   ethereum: evmUpstream('ethereum'),
   eusanctions,
   feargreed,
+  firms,
   frankfurter,
   gdelt,
   geckoterminal,
@@ -64,8 +69,11 @@ export const UPSTREAMS = {
   lifi,
   llamayields,
   mixers,
+  modis,
   ofac,
+  openmeteoair,
   openmeteoarchive,
+  openmeteoflood,
   optimism: evmUpstream('optimism'),
   polygon: evmUpstream('polygon'),
   polymarket,

@@ -40,3 +40,42 @@ export function dailyColumns<Name extends string>(units: Readonly<Record<Name, s
       return { lat: raw.latitude, lon: raw.longitude, times: raw.daily.time, columns };
     });
 }
+
+export interface OpenMeteoCurrent<Name extends string> {
+  /** The middle of the model's cell. */
+  lat: number;
+  lon: number;
+  /** ISO 8601. */
+  at: string;
+  values: Record<Name, number | null>;
+}
+
+/**
+ * A reply of one moment: `current`. Every value must be there, if only as null, and have its unit.
+ *
+ * @param units the values, with the unit that each must have
+ */
+export function currentValues<Name extends string>(units: Readonly<Record<Name, string>>) {
+  const names = Object.keys(units) as Name[];
+  return z
+    .looseObject({
+      latitude: z.number().min(-90).max(90),
+      longitude: z.number().min(-180).max(180),
+      utc_offset_seconds: z.literal(0),
+      current_units: z.record(z.string(), z.string()),
+      current: z.looseObject({ time }),
+    })
+    .transform((raw, context): OpenMeteoCurrent<Name> => {
+      const values = {} as Record<Name, number | null>;
+      for (const name of names) {
+        const read = z.number().nullable().safeParse(raw.current[name]);
+        if (!read.success || raw.current_units[name] !== units[name]) {
+          context.addIssue({ code: 'custom', message: `${name}: not a number in ${units[name]}` });
+          return z.NEVER;
+        }
+        values[name] = read.data;
+      }
+      const at = new Date(`${raw.current.time}Z`).toISOString();
+      return { lat: raw.latitude, lon: raw.longitude, at, values };
+    });
+}

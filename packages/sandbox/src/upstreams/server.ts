@@ -13,6 +13,7 @@ import { erddap } from './erddap.ts';
 import { eusanctions } from './eusanctions.ts';
 import { openUpstreamFaults } from './faults.ts';
 import { feargreed } from './feargreed.ts';
+import { firms } from './firms.ts';
 import { frankfurter } from './frankfurter.ts';
 import { gdelt } from './gdelt.ts';
 import { geckoterminal } from './geckoterminal.ts';
@@ -23,8 +24,11 @@ import { kraken } from './kraken.ts';
 import { lifi } from './lifi.ts';
 import { llamayields } from './llamayields.ts';
 import { mixers } from './mixers.ts';
+import { modis } from './modis.ts';
 import { ofac } from './ofac.ts';
+import { openmeteoair } from './openmeteoair.ts';
 import { openmeteoarchive } from './openmeteoarchive.ts';
+import { openmeteoflood } from './openmeteoflood.ts';
 import { polymarket } from './polymarket.ts';
 import { polymarketclob } from './polymarketclob.ts';
 import { power } from './power.ts';
@@ -69,6 +73,7 @@ const UPSTREAMS: Readonly<Record<string, (app: FastifyInstance, world: World) =>
   erddap,
   eusanctions,
   feargreed,
+  firms,
   frankfurter,
   gdelt,
   geckoterminal,
@@ -79,8 +84,11 @@ const UPSTREAMS: Readonly<Record<string, (app: FastifyInstance, world: World) =>
   lifi,
   llamayields,
   mixers,
+  modis,
   ofac,
+  openmeteoair,
   openmeteoarchive,
+  openmeteoflood,
   polymarket,
   polymarketclob,
   power,
@@ -92,7 +100,10 @@ const UPSTREAMS: Readonly<Record<string, (app: FastifyInstance, world: World) =>
 
 /** The keys that doubles of sources with a key let in, by the variables that hold them. */
 export const SANDBOX_KEYS: Readonly<Record<string, string>> = {
+  UPSTREAM_FIRMS_API_KEY: 'sandbox-firms-map-key',
+  UPSTREAM_OPENMETEOAIR_API_KEY: 'sandbox-openmeteo-air',
   UPSTREAM_OPENMETEOARCHIVE_API_KEY: 'sandbox-openmeteo-archive',
+  UPSTREAM_OPENMETEOFLOOD_API_KEY: 'sandbox-openmeteo-flood',
 };
 
 /** The names of the upstreams; the base address of one is the server's address, a slash and its name. */
