@@ -23,6 +23,7 @@ export const LONGEST_SECONDS: Readonly<Record<string, number>> = {
   'contracts/contracts.test.ts': 180,
   'apps/server/test/fire/x402-faults.test.ts': 150,
   'apps/server/test/fire/mpp-faults.test.ts': 110,
+  'apps/server/test/fire/rails-conformance.test.ts': 70,
   'apps/server/test/fire/mpp-promises.test.ts': 70,
   'apps/server/test/fire/solana-faults.test.ts': 60,
   'apps/server/test/fire/x402-property.test.ts': 60,

@@ -4,7 +4,6 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { encodeFunctionData, erc20Abi } from 'viem';
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
 import { USDC_E } from '../../../../packages/sandbox/src/tempo/addresses.ts';
@@ -20,44 +19,19 @@ import {
 } from '../mpp.fixture.ts';
 import { signPayment } from '../x402.fixture.ts';
 import {
-  assertProper,
-  fails,
-  minutesLater,
-  NOBODY,
-  PRICE,
-  SERVICE_TIMEOUT_MS,
-  type Stage,
-  setStage,
-  type Told,
-  WORDS,
-} from './mpp-stage.fixture.ts';
+  byNeed,
+  ONE_SALE,
+  rowsOfAnyChain,
+  rowsOfAnyRail,
+  stagePool,
+  type Row as TableRow,
+} from './fault-table.fixture.ts';
+import { minutesLater, NOBODY, PRICE, type Stage, setStage, WORDS } from './mpp-stage.fixture.ts';
 import { until } from './until.fixture.ts';
 import type { NodeFault } from './x402-node.fixture.ts';
 
-interface Row {
-  fault: string;
-  method?: Method;
-  /** It sits out a time-out of ours, so it starts with the first. */
-  waits?: true;
-  /** It lets the process believe that it is later. */
-  setsClock?: true;
-  /** What is put into the wallet before it pays; 5 USD unless said otherwise. */
-  usd?: number;
-  /** The credential; the reference client's unless said otherwise. */
-  pay?: (stage: Stage, payer: PrivateKeyAccount) => Promise<string>;
-  given?: (stage: Stage, payer: PrivateKeyAccount) => Promise<void> | void;
-  /** What the payer does; all that it is told. Presents its credential once unless said otherwise. */
-  play?: (stage: Stage, credential: string, payer: PrivateKeyAccount) => Promise<readonly Told[]>;
-  told: readonly string[];
-  /** What the same credential gets once everything is at rest. */
-  atRest: string;
-  runs: number;
-  /** How many prices have come to the recipient. */
-  paid: number;
-  books: { captured?: number; released?: number; withChain?: number };
-}
+type Row = TableRow<Stage, PrivateKeyAccount, Method>;
 
-const ONE_SALE = { atRest: '200 again', runs: 1, paid: 1, books: { captured: 1 } } as const;
 /** Refused before anything was claimed. */
 const NOTHING = { runs: 0, paid: 0, books: {} } as const;
 const refusedAs = (problem: string) => ({ told: [`402 ${problem}`], atRest: `402 ${problem}`, ...NOTHING });
@@ -98,55 +72,10 @@ async function withAuthorization(
 }
 
 const ROWS: readonly Row[] = [
+  ...rowsOfAnyRail<Stage, PrivateKeyAccount>(),
+  ...rowsOfAnyChain<Stage, PrivateKeyAccount>(),
+
   // One payment, many requests.
-  { fault: 'none', told: ['200'], ...ONE_SALE },
-  {
-    fault: '50 copies at once, on two replicas',
-    play: async (stage, credential) => {
-      const copies = Array.from({ length: 50 }, (_, i) =>
-        stage.present(credential, { on: i % 2 === 0 ? stage.here : stage.there }),
-      );
-      return (await Promise.all(copies)).toSorted((a, b) => a.text.localeCompare(b.text));
-    },
-    told: ['200', ...Array.from({ length: 49 }, () => '200 again')],
-    ...ONE_SALE,
-  },
-  {
-    fault: 'the same credential again after success, on both replicas and after a restart',
-    play: async (stage, credential) => {
-      const told = [await stage.present(credential), await stage.present(credential)];
-      told.push(await stage.present(credential, { on: stage.there }));
-      await stage.restart();
-      return [...told, await stage.present(credential)];
-    },
-    told: ['200', '200 again', '200 again', '200 again'],
-    ...ONE_SALE,
-  },
-  {
-    fault: 'the same credential again while the node is down, after a restart',
-    play: async (stage, credential) => {
-      const first = await stage.present(credential);
-      stage.node.cut();
-      await stage.restart();
-      const again = await stage.present(credential);
-      stage.node.mend();
-      return [first, again];
-    },
-    told: ['200', '200 again'],
-    ...ONE_SALE,
-  },
-  {
-    fault: 'the same credential again after the operator changed the recipient',
-    play: async (stage, credential) => {
-      const first = await stage.present(credential);
-      await stage.restart({ X402_RECIPIENT: NOBODY, MPP_TEMPO_RECIPIENT: NOBODY });
-      const again = await stage.present(credential);
-      await stage.restart();
-      return [first, again];
-    },
-    told: ['200', '200 again'],
-    ...ONE_SALE,
-  },
   {
     fault: 'the same credential again when its challenge has expired',
     setsClock: true,
@@ -158,131 +87,14 @@ const ROWS: readonly Row[] = [
     ...ONE_SALE,
   },
   {
-    fault: 'the same credential for another body',
-    play: async (stage, credential) => [
-      await stage.present(credential),
-      await stage.present(credential, { body: '{"name":"b"}' }),
-    ],
-    told: ['200', '409 IDEMPOTENCY_KEY_REUSED'],
-    ...ONE_SALE,
-  },
-  {
     fault: 'a challenge that was asked for with a body, paid for with another',
     pay: async (stage, payer) => stage.credential(payer, { body: '{"name":"bound"}' }),
     told: ['402 invalid-challenge'],
     atRest: '402 invalid-challenge',
     ...NOTHING,
   },
-  {
-    fault: 'the same credential for two bodies at once',
-    play: async (stage, credential) => {
-      const both = await Promise.all([
-        stage.present(credential),
-        stage.present(credential, { body: '{"name":"b"}', on: stage.there }),
-      ]);
-      return both.toSorted((a, b) => a.status - b.status);
-    },
-    told: ['200', '409 IDEMPOTENCY_KEY_REUSED'],
-    ...ONE_SALE,
-    atRest: '200 again|409 IDEMPOTENCY_KEY_REUSED',
-  },
-  {
-    fault: 'the client hangs up while the service runs',
-    play: async (stage, credential) => {
-      const hold = Promise.withResolvers<void>();
-      stage.script.during = () => hold.promise;
-      const gone = new AbortController();
-      const asked = stage.present(credential, { signal: gone.signal });
-      await until('the service to run', () => stage.script.runs === 1);
-      gone.abort();
-      await assert.rejects(asked);
-      hold.resolve();
-      await until('the call to end', async () => (await stage.calls()).open === 0);
-      return [];
-    },
-    told: [],
-    ...ONE_SALE,
-  },
-
-  // The service.
-  {
-    fault: 'the service fails once',
-    given: firstRun(fails),
-    told: ['503 SOURCE_DOWN'],
-    atRest: '200',
-    runs: 2,
-    paid: 1,
-    books: { captured: 1, released: 1 },
-  },
-  {
-    fault: 'the service fails always',
-    given: (stage) => {
-      stage.script.during = fails;
-    },
-    told: ['503 SOURCE_DOWN'],
-    atRest: '503 SOURCE_DOWN',
-    runs: 2,
-    paid: 0,
-    books: { released: 2 },
-  },
-  {
-    fault: 'the service throws something of its own',
-    given: firstRun(async () => {
-      throw new Error('a secret of the house, in viem');
-    }),
-    told: ['500 SERVICE_ERROR'],
-    atRest: '200',
-    runs: 2,
-    paid: 1,
-    books: { captured: 1, released: 1 },
-  },
-  {
-    fault: 'the service does not end in time',
-    waits: true,
-    given: firstRun(() => sleep(SERVICE_TIMEOUT_MS + 1_000)),
-    told: ['503 DEADLINE_EXCEEDED'],
-    atRest: '200',
-    runs: 2,
-    paid: 1,
-    books: { captured: 1, released: 1 },
-  },
-  {
-    fault: 'a body that does not fit',
-    play: async (stage, credential) => [await stage.present(credential, { body: '{"name":7}' })],
-    told: ['400 INVALID_REQUEST'],
-    atRest: '200',
-    runs: 1,
-    paid: 1,
-    books: { captured: 1 },
-  },
 
   // The node.
-  {
-    fault: 'the node is down',
-    play: async (stage, credential) => {
-      stage.node.cut();
-      const told = await stage.present(credential);
-      stage.node.mend();
-      return [told];
-    },
-    told: ['503 CHAIN_UNAVAILABLE'],
-    atRest: '200',
-    runs: 1,
-    paid: 1,
-    books: { captured: 1, released: 1 },
-  },
-  {
-    fault: 'the node goes down while the service runs, and comes back',
-    waits: true,
-    given: firstRun(async (stage) => stage.node.cut()),
-    play: async (stage, credential) => {
-      const told = await stage.present(credential);
-      stage.node.mend();
-      return [told];
-    },
-    told: ['503 SETTLEMENT_UNKNOWN'],
-    ...ONE_SALE,
-  },
   {
     fault: 'the transaction gets lost on its way to the node',
     given: sendingMeets('request lost'),
@@ -322,7 +134,7 @@ const ROWS: readonly Row[] = [
   {
     fault: 'the node refuses every sending, and passes none on',
     waits: true,
-    method: 'tempo',
+    only: 'tempo',
     pay: resignedAs((transaction) => ({
       ...transaction,
       ...{ gas: 2_000_000n, nonceKey: 5n, nonce: 0, validBefore: Math.floor(Date.now() / 1_000) + 180 },
@@ -354,7 +166,7 @@ const ROWS: readonly Row[] = [
   },
   {
     fault: 'the balance moves between verify and settle',
-    method: 'evm',
+    only: 'evm',
     given: firstRun((stage, payer) => stage.empty(payer)),
     told: ['402 payment-insufficient|402 verification-failed'],
     atRest: '402 payment-insufficient|402 verification-failed',
@@ -365,7 +177,7 @@ const ROWS: readonly Row[] = [
   {
     fault: 'the balance moves between verify and settle, and never comes back',
     waits: true,
-    method: 'tempo',
+    only: 'tempo',
     pay: resignedAsEndingSoon(),
     given: firstRun((stage, payer) => stage.empty(payer)),
     play: async (stage, credential) => {
@@ -385,7 +197,7 @@ const ROWS: readonly Row[] = [
   },
   {
     fault: 'the payer sends the transaction itself, and then presents it',
-    method: 'tempo',
+    only: 'tempo',
     play: async (stage, credential) => {
       await stage.world.tempo.client.request({
         method: 'eth_sendRawTransaction',
@@ -436,31 +248,31 @@ const ROWS: readonly Row[] = [
   },
   {
     fault: 'a lower amount, signed',
-    method: 'evm',
+    only: 'evm',
     pay: (stage, payer) => withAuthorization(stage, payer, { valueUnits: 1n }),
     ...refusedAs('verification-failed'),
   },
   {
     fault: 'a payment to somebody else',
-    method: 'evm',
+    only: 'evm',
     pay: (stage, payer) => withAuthorization(stage, payer, { to: NOBODY }),
     ...refusedAs('verification-failed'),
   },
   {
     fault: 'an authorization that is valid for ever',
-    method: 'evm',
+    only: 'evm',
     pay: (stage, payer) => withAuthorization(stage, payer, { validForSeconds: 1e15 }),
     ...refusedAs('verification-failed'),
   },
   {
     fault: 'an authorization with a nonce of its own',
-    method: 'evm',
+    only: 'evm',
     pay: (stage, payer) => withAuthorization(stage, payer, { nonce: `0x${'ab'.repeat(32)}` }),
     ...refusedAs('verification-failed'),
   },
   {
     fault: 'an authorization signed by somebody else',
-    method: 'evm',
+    only: 'evm',
     pay: async (stage, payer) => {
       const thief = privateKeyToAccount(generatePrivateKey());
       const credential = opened(await stage.credential(thief));
@@ -520,7 +332,7 @@ const ROWS: readonly Row[] = [
   },
   {
     fault: 'a transaction that its payer has sent already (push)',
-    method: 'tempo',
+    only: 'tempo',
     pay: changed(({ payload }) => {
       payload.type = 'hash';
       payload.hash = `0x${'12'.repeat(32)}`;
@@ -530,31 +342,31 @@ const ROWS: readonly Row[] = [
   },
   {
     fault: 'a transaction without an end',
-    method: 'tempo',
+    only: 'tempo',
     pay: resignedAs(({ validBefore: _, ...transaction }) => ({ ...transaction, nonceKey: 0n, nonce: 9 })),
     ...refusedAs('invalid-payload'),
   },
   {
     fault: 'a transaction that is valid for ever',
-    method: 'tempo',
+    only: 'tempo',
     pay: resignedAs((transaction) => ({ ...transaction, nonceKey: 5n, validBefore: 2 ** 48 })),
     ...refusedAs('invalid-payload'),
   },
   {
     fault: 'a transaction that is not valid yet',
-    method: 'tempo',
+    only: 'tempo',
     pay: resignedAs((transaction) => ({ ...transaction, validAfter: Math.floor(Date.now() / 1_000) + 15 })),
     ...refusedAs('verification-failed'),
   },
   {
     fault: 'a transaction for another chain',
-    method: 'tempo',
+    only: 'tempo',
     pay: resignedAs((transaction) => ({ ...transaction, chainId: 42_431 })),
     ...refusedAs('verification-failed'),
   },
   {
     fault: 'a transaction that is over',
-    method: 'tempo',
+    only: 'tempo',
     pay: resignedAs((transaction) => ({ ...transaction, validBefore: Math.floor(Date.now() / 1_000) - 1 })),
     told: ['402 payment-expired'],
     atRest: '402 payment-expired',
@@ -564,13 +376,13 @@ const ROWS: readonly Row[] = [
   },
   {
     fault: 'a transaction of nothing',
-    method: 'tempo',
+    only: 'tempo',
     pay: resignedAs((transaction) => ({ ...transaction, calls: [{ to: NOBODY, data: '0x' }] })),
     ...refusedAs('verification-failed'),
   },
   {
     fault: 'a transaction that does something else first',
-    method: 'tempo',
+    only: 'tempo',
     pay: resignedAs((transaction) => {
       const before = encodeFunctionData({ abi: erc20Abi, functionName: 'transfer', args: [NOBODY, 1n] });
       const calls = [{ to: USDC_E, data: before }, ...(transaction.calls as object[])];
@@ -581,7 +393,7 @@ const ROWS: readonly Row[] = [
   },
   {
     fault: 'the transaction of somebody else, from the chain, with a challenge of the thief',
-    method: 'tempo',
+    only: 'tempo',
     play: async (stage, credential, payer) => {
       const first = await stage.present(credential);
       const stolen = opened(await stage.credential(payer));
@@ -593,7 +405,7 @@ const ROWS: readonly Row[] = [
   },
   {
     fault: 'the authorization of somebody else, from the chain, with a challenge of the thief',
-    method: 'evm',
+    only: 'evm',
     play: async (stage, credential, payer) => {
       const first = await stage.present(credential);
       const stolen = opened(await stage.credential(payer));
@@ -608,7 +420,7 @@ const ROWS: readonly Row[] = [
   {
     // What settles stands on the chain; the challenge does not, and without it nobody gets what the credential buys.
     fault: 'the authorization alone, as an x402 payment, while the service runs and afterwards',
-    method: 'evm',
+    only: 'evm',
     play: async (stage, credential) => {
       const hold = Promise.withResolvers<void>();
       stage.script.during = () => hold.promise;
@@ -637,64 +449,30 @@ let world: MppWorld;
 before(async () => {
   world = await startMppWorld();
 });
-after(() => world?.stop());
 
-/** Who waits for a time-out starts first; who changes this process's clock has it alone. */
-describe('the fault table', { concurrency: METHODS.length }, () => {
-  for (const method of METHODS) {
-    describe(`paid by ${method}`, { concurrency: 3 }, () => {
-      for (const row of rowsOf(method).toSorted(
-        (a, b) => Number(b.waits ?? false) - Number(a.waits ?? false),
-      ))
-        if (row.setsClock !== true) test(row.fault, () => prove(row, method));
-    });
-  }
+const pools = {
+  tempo: stagePool<Stage, PrivateKeyAccount>(() => setStage(world, 'tempo')),
+  evm: stagePool<Stage, PrivateKeyAccount>(() => setStage(world, 'evm')),
+};
+after(async () => {
+  await Promise.all(METHODS.map((method) => pools[method].close()));
+  await world?.stop();
 });
-for (const method of METHODS) {
-  describe(`paid by ${method}, at another time`, () => {
-    for (const row of rowsOf(method)) if (row.setsClock === true) test(row.fault, () => prove(row, method));
-  });
+
+/** Each row with each method that it is about. */
+function play(rows: readonly Row[]): void {
+  for (const row of rows)
+    for (const method of row.only === undefined ? METHODS : [row.only])
+      test(`${row.fault} (${method})`, () => pools[method].prove(row));
 }
 
-function rowsOf(method: Method): Row[] {
-  return ROWS.filter((row) => row.method === undefined || row.method === method);
-}
+const NEEDS = byNeed(ROWS.filter(({ setsClock }) => setsClock !== true));
+describe('the fault table', { concurrency: 2 }, () => {
+  const { waiting, busy } = NEEDS;
+  describe('rows that wait for a time-out', { concurrency: 8 }, () => play(waiting));
+  describe('all others', { concurrency: 4 }, () => play(busy));
+});
+describe('crowds', () => play(NEEDS.crowded));
 
-async function prove(row: Row, method: Method): Promise<void> {
-  const stage = await setStage(world, method);
-  try {
-    const payer = await world.wallet(row.usd ?? 5);
-    const credential = await (row.pay?.(stage, payer) ?? stage.credential(payer));
-    const held = await world.holds(payer.address, method);
-    await row.given?.(stage, payer);
-    const told = await (row.play?.(stage, credential, payer) ?? Promise.all([stage.present(credential)]));
-    assert.deepEqual(
-      told.map(({ text }, i) => (row.told[i]?.split('|').includes(text) ? row.told[i] : text)),
-      row.told,
-      [...told.map(({ body }) => body), ...stage.here.log.filter((line) => line.includes('"err"'))].join(
-        '\n',
-      ),
-    );
-    await stage.rest();
-    const last = await stage.present(credential);
-    assert(row.atRest.split('|').includes(last.text), `at rest it gets ${last.text}: ${last.body}`);
-    for (const each of [...told, last]) assertProper(each);
-    // A payment has one answer, and one receipt, to the byte.
-    const answers = [...told, last].filter(({ status }) => status === 200);
-    assert(new Set(answers.map(({ body }) => body)).size <= 1, 'the same payment got two answers');
-    const receipts = answers.flatMap(({ headers }) => headers.get('payment-receipt') ?? []);
-    assert(new Set(receipts).size <= 1, 'the same payment got two receipts');
-
-    const moved = await stage.moved();
-    assert.equal(stage.script.runs, row.runs, 'runs of the service');
-    assert.equal(moved, PRICE * BigInt(row.paid), 'money moved');
-    if (row.paid === 0 && moved === 0n && row.runs === 0)
-      assert.equal(await world.holds(payer.address, method), held, 'the payer lost something');
-    const { capturedMicros, ...calls } = await stage.calls();
-    assert.deepEqual(calls, { open: 0, captured: 0, released: 0, withChain: 0, ...row.books });
-    assert.equal(capturedMicros, moved, 'what moved is not what was captured');
-    await stage.assertBooksBalance();
-  } finally {
-    await stage.close();
-  }
-}
+/** Who changes this process's clock has it alone. */
+describe('at another time', () => play(ROWS.filter(({ setsClock }) => setsClock === true)));

@@ -12,17 +12,17 @@ import { PATH_USD, USDC_E } from '../../../../packages/sandbox/src/tempo/address
 import { connectPools, endPools, type Pools } from '../../src/db/connection.ts';
 import { defineService, type Service } from '../../src/services/define.ts';
 import { answer } from '../../src/words/answer.ts';
-import { ServiceFailure } from '../../src/words/failure.ts';
 import { proveBooks } from '../books.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { type Method, type MppWorld, opened } from '../mpp.fixture.ts';
 import { startTestServer, type TestServer } from '../server.fixture.ts';
 import { paymentHeader, type SignedPayment, USDC } from '../x402.fixture.ts';
+import type { Told } from './fault-table.fixture.ts';
 import { startNodeWire } from './x402-node.fixture.ts';
 
 export const PRICE = 50_000n;
 export const NOBODY = '0x000000000000000000000000000000000000dEaD';
-export const SERVICE_TIMEOUT_MS = 2_000;
+const SERVICE_TIMEOUT_MS = 2_000;
 
 /** What nodes were seen to answer to a transaction that they had passed on. */
 export const WORDS = [
@@ -31,17 +31,9 @@ export const WORDS = [
   [-32003, 'transaction rejected'],
 ] as const;
 
-export interface Told {
-  status: number;
-  /** `200`, `200 again`, `402 <problem>`, or the status and the code. */
-  text: string;
-  body: string;
-  headers: Headers;
-}
-
 export interface Asking {
-  path?: 'nickel' | 'coin' | 'deed';
-  body?: string;
+  path?: string;
+  body?: Record<string, unknown> | string;
   on?: TestServer;
   headers?: Record<string, string>;
   signal?: AbortSignal;
@@ -99,6 +91,10 @@ export async function setStage(world: MppWorld, method: Method) {
   const open = (pools: Pools, more: Record<string, string> = {}) =>
     startTestServer({ pools, services, nowMs: () => Date.now(), environment: { ...environment, ...more } });
   let [here, there] = await Promise.all([open(database), open(elsewhere)]);
+  /** What it was told to be otherwise; null: nothing. */
+  let otherwise: Record<string, string> | null = null;
+  /** What was there when the row began. */
+  let before: { movedUnits: bigint; calls: readonly string[] } = { movedUnits: 0n, calls: [] };
 
   const stage = {
     world,
@@ -116,9 +112,30 @@ export async function setStage(world: MppWorld, method: Method) {
       return there;
     },
     /** A new process on the same database. */
-    async restart(more: Record<string, string> = {}): Promise<void> {
+    async restart(more?: Record<string, string>): Promise<void> {
       await here.close();
+      otherwise = more ?? null;
       here = await open(database, more);
+    },
+    otherRecipient: { X402_RECIPIENT: NOBODY, MPP_TEMPO_RECIPIENT: NOBODY } as Record<string, string>,
+    /** It settles by itself: there is nobody but the node. */
+    nobodyElse: {} as Record<string, string>,
+    wallet: (usd = 5): Promise<PrivateKeyAccount> => world.wallet(usd),
+    pay: (payer: PrivateKeyAccount): Promise<string> => stage.credential(payer),
+    priceOf: (): bigint => PRICE,
+    held: (payer: PrivateKeyAccount): Promise<bigint> => world.holds(payer.address, method),
+    receiptOf: ({ headers }: Told): string | null => headers.get('payment-receipt'),
+    assertProper,
+    async reset(): Promise<void> {
+      base.mend();
+      tempo.mend();
+      script.runs = 0;
+      script.during = async () => {};
+      if (otherwise !== null) await stage.restart();
+      // What has come to its end is not looked at again, and meets no fault of somebody else.
+      await database.sql`update settlements set final_at = now() where final_at is null`;
+      const calls = await database.sql<{ id: string }[]>`select id from calls`;
+      before = { movedUnits: await world.holds(recipient, method), calls: calls.map(({ id }) => id) };
     },
     unpaid: (asking: { body?: string } = {}): Promise<Response> =>
       fetch(`${here.url}/mpp/nickel`, { method: 'POST', ...asking }),
@@ -132,7 +149,7 @@ export async function setStage(world: MppWorld, method: Method) {
       const response = await fetch(`${on.url}/mpp/${path}`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', authorization, ...headers },
-        body,
+        body: typeof body === 'string' ? body : JSON.stringify(body),
         ...(signal === undefined ? {} : { signal }),
       });
       return toldOf(response);
@@ -152,8 +169,8 @@ export async function setStage(world: MppWorld, method: Method) {
       });
       return toldOf(response);
     },
-    /** What came to the recipient, in base units. */
-    moved: (): Promise<bigint> => world.holds(recipient, method),
+    /** What came to the recipient since the row began, in base units. */
+    moved: async (): Promise<bigint> => (await world.holds(recipient, method)) - before.movedUnits,
     /** The payer sends all its money away. */
     async empty(payer: PrivateKeyAccount): Promise<void> {
       const amount = await world.holds(payer.address, method);
@@ -189,7 +206,8 @@ export async function setStage(world: MppWorld, method: Method) {
     },
     async calls() {
       const rows = await database.sql<{ state: number; count: number; micros: bigint }[]>`
-        select state, count(*)::integer as count, sum(price_micros)::bigint as micros from calls group by state`;
+        select state, count(*)::integer as count, sum(price_micros)::bigint as micros from calls
+        where not id = any(${before.calls as string[]}::uuid[]) group by state`;
       const of = (state: number) => rows.find((row) => row.state === state);
       return {
         open: of(0)?.count ?? 0,
@@ -258,9 +276,4 @@ export async function minutesLater<T>(minutes: number, work: () => Promise<T>): 
   } finally {
     mock.timers.reset();
   }
-}
-
-/** For services: their source does not answer. */
-export async function fails(): Promise<void> {
-  throw new ServiceFailure({ status: 503, code: 'SOURCE_DOWN', message: 'The source is down.' });
 }

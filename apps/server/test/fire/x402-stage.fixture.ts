@@ -20,20 +20,16 @@ import type { TestChain } from '../chain.fixture.ts';
 import { openTestDatabase } from '../database.fixture.ts';
 import { startTestServer, type TestServer } from '../server.fixture.ts';
 import { paymentHeader, type SignedPayment, signPayment, USDC } from '../x402.fixture.ts';
+import type { Told as AnyTold } from './fault-table.fixture.ts';
 import { type NodeFault, startNodeWire } from './x402-node.fixture.ts';
 
 export type SettledBy = 'facilitator' | 'own settler';
 export type Terms = Partial<Parameters<typeof signPayment>[1]>;
 
 /** What the payer holds after one request. */
-export interface Told {
+export interface Told extends AnyTold {
   /** The header that was sent. */
   presented: string;
-  status: number;
-  /** `200`, `200 again` for a stored answer, or the status and the machine-readable code. */
-  text: string;
-  body: string;
-  headers: Headers;
   /** Where the money moved, as the answer says; null when it does not. */
   transaction: string | null;
   /** Whether a receipt came in the protocol's own header. */
@@ -41,8 +37,8 @@ export interface Told {
 }
 
 export interface Asking {
-  path?: 'nickel' | 'deed';
-  body?: Record<string, unknown>;
+  path?: string;
+  body?: Record<string, unknown> | string;
   on?: TestServer;
   headerName?: 'payment-signature' | 'x-payment';
   signal?: AbortSignal;
@@ -138,6 +134,10 @@ export async function setStage(options: {
   let life = { isOver: false };
   let [here, there] = await Promise.all([open(ofLife(database, life)), open(elsewhere)]);
   const dying: Promise<void>[] = [];
+  /** What it was told to be otherwise; null: nothing. */
+  let otherwise: Record<string, string> | null = null;
+  /** What was there when the row began. */
+  let before: { movedUnits: bigint; calls: readonly string[] } = { movedUnits: 0n, calls: [] };
 
   async function job(name: string, on: TestServer): Promise<void> {
     const found = on.app.jobs.find((each) => each.name === name);
@@ -197,12 +197,19 @@ export async function setStage(options: {
       return stage.header(await stage.sign(account, { valueUnits: PRICE[path], ...terms }), path);
     },
 
+    pay: (payer: PrivateKeyAccount, path?: string) => stage.payment(payer, path === 'deed' ? path : 'nickel'),
+    priceOf: (path: string): bigint => (path === 'deed' ? PRICE.deed : PRICE.nickel),
+    held: (payer: PrivateKeyAccount): Promise<bigint> => stage.balanceOf(payer.address),
+    /** What the key for refunds has sent away. */
+    sentBack: async (): Promise<bigint> => -(await stage.balanceOf(refunds)),
+    receiptOf: ({ transaction }: Told): string | null => transaction,
+
     async present(header: string, asking: Asking = {}): Promise<Told> {
       const { path = 'nickel', body = {}, on = here, headerName = 'payment-signature', signal } = asking;
       const response = await fetch(`${on.url}/x402/${path}`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', [headerName]: header },
-        body: JSON.stringify(body),
+        body: typeof body === 'string' ? body : JSON.stringify(body),
         ...(signal === undefined ? {} : { signal }),
       });
       return toldOf(response, header);
@@ -228,10 +235,28 @@ export async function setStage(options: {
     },
 
     /** A new process on the same database. */
-    async restart(more: Record<string, string> = {}): Promise<void> {
+    async restart(more?: Record<string, string>): Promise<void> {
       await here.close();
       life = { isOver: false };
+      otherwise = more ?? null;
       here = await open(ofLife(database, life), more);
+    },
+    otherRecipient: { X402_RECIPIENT: refunds },
+    nobodyElse: (settledBy === 'facilitator' ? { FACILITATOR_URL: 'http://127.0.0.1:9' } : {}) as Record<
+      string,
+      string
+    >,
+    async reset(): Promise<void> {
+      node.mend();
+      script.runs = 0;
+      script.during = async () => {};
+      aheadMs = 0;
+      await fetch(`${facilitator.url}/__control`, { method: 'DELETE' });
+      if (otherwise !== null) await stage.restart();
+      // What has come to its end is not looked at again, and meets no fault of somebody else.
+      await database.sql`update settlements set final_at = now() where final_at is null`;
+      const calls = await database.sql<{ id: string }[]>`select id from calls`;
+      before = { movedUnits: await stage.balanceOf(recipient), calls: calls.map(({ id }) => id) };
     },
     /** The process of `here` ends between two steps: it writes nothing more, and its connections break. */
     async crash(): Promise<void> {
@@ -282,14 +307,14 @@ export async function setStage(options: {
       await chain.client.waitForTransactionReceipt({ hash, pollingInterval: 10 });
       return hash;
     },
-    /** USDC that came to the recipient, in base units. */
-    moved: () => stage.balanceOf(recipient),
+    /** USDC that came to the recipient since the row began, in base units. */
+    moved: async () => (await stage.balanceOf(recipient)) - before.movedUnits,
 
-    /** How many calls are in each state, and what the captured ones cost. */
+    /** How many calls since then are in each state, and what the captured ones cost. */
     async calls() {
       const rows = await database.sql<{ state: number; count: number; micros: bigint }[]>`
         select state, count(*)::integer as count, sum(price_micros)::bigint as micros from calls
-        where rail = 'x402' group by state`;
+        where rail = 'x402' and not id = any(${before.calls as string[]}::uuid[]) group by state`;
       const of = (state: number) => rows.find((row) => row.state === state);
       return {
         open: of(0)?.count ?? 0,
