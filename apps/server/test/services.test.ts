@@ -78,6 +78,8 @@ const CLIENT_BODIES: readonly (readonly [path: string, body: Record<string, unkn
   ['earthdata-precipitation', { latitude: '48.1', longitude: 11.6, hours_back: '72' }],
   ['earthdata-soil-moisture', { latitude: 48.1, longitude: '11.6' }],
   ['earthdata-ocean-color', { latitude: 36.2, longitude: 236.5 }],
+  ['lease-analysis', { monthlyRent: 2500, termMonths: 36, securityDeposit: 5000 }],
+  ['construction-progress', { projectId: 'p-1', milestones: [{ name: 'Foundation', complete: true }] }],
   ['fire-alerts', {}],
   ['fire-alerts', { latitude: '-11.2', longitude: 22.4, radius_km: '300', hours: 72 }],
   ['vegetation', { latitude: 48.1, longitude: 11.6, date: '2026-08-01' }],
