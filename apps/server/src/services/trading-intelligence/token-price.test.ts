@@ -112,8 +112,9 @@ describe('token price', () => {
     assert.match(alone.notes.join(' '), /is 120 minutes old/);
   });
 
-  it('says when sources disagree, and when a market cap is only the fully diluted value', async () => {
-    const { notes } = await run(body, { ...llama(1_000), ...dex(pair({ marketCapUsd: 9e9 })) });
+  it('says when sources disagree, and takes no fully diluted value for a market cap', async () => {
+    const { fields, notes } = await run(body, { ...llama(1_000), ...dex(pair({ marketCapUsd: 9e9 })), ...nobodyElse });
+    assert.deepEqual([fields.marketCap, fields.fieldSources.marketCap], [null, null]);
     assert.match(notes.join(' '), /dexscreener has another price: 3010 USD/);
     assert.match(notes.join(' '), /equals the fully diluted value/);
   });

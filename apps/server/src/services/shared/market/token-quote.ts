@@ -85,7 +85,7 @@ export async function dexQuote(
   ];
   if (market.marketCapIsFullyDiluted) {
     notes.push(
-      'marketCap of DexScreener equals the fully diluted value: it may not know the circulating supply.',
+      "DexScreener's market cap is not used: it equals the fully diluted value, so it may not know the circulating supply.",
     );
   }
   return {
@@ -93,7 +93,7 @@ export async function dexQuote(
     price: market.priceUsd,
     change24h: market.change24hPercent,
     volume24h: market.volume24hUsd,
-    marketCap: market.marketCapUsd,
+    marketCap: market.marketCapIsFullyDiluted ? null : market.marketCapUsd,
     liquidityUsd: market.liquidityUsd,
     symbol: market.symbol,
     name: market.name,
