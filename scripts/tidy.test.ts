@@ -84,8 +84,10 @@ describe('every hand-kept list equals what it lists:', () => {
 
   test('the workspaces, to the checker of dead code', () => {
     const { workspaces }: { workspaces: Record<string, unknown> } = JSON.parse(read('knip.json'));
-    const packages = files('{apps,packages}/*/package.json').map((path) => path.replace('/package.json', ''));
-    assert.deepEqual(Object.keys(workspaces).sort(), ['.', ...packages].sort());
+    const root: { workspaces: string[] } = JSON.parse(read('package.json'));
+    const packages = root.workspaces.flatMap((folder) => files(`${folder}/package.json`));
+    const folders = packages.map((path) => path.replace('/package.json', ''));
+    assert.deepEqual(Object.keys(workspaces).sort(), ['.', ...folders].sort());
   });
 });
 

@@ -212,7 +212,8 @@ function waysForAgents({ hosted_checkout: checkout, direct_card: direct }, walle
   if (direct !== null) {
     ways.push(
       way(
-        'Credit for the key that is sent along, from a card that the card provider knows by this name. No person is needed. A new UUID names each purchase: keep it secret.',
+        'Credit for the key that is sent along, from a card that the card provider knows by this name. No person is needed. A new UUID names each purchase: keep it secret. ' +
+          direct.newCustomers.rule,
         `curl -sS -X POST ${direct.endpoint} -H "X-API-KEY: $KEY" ${json} -d '{"paymentMethodId":"pm_…","amountUsd":10,"idempotencyKey":"…"}'`,
       ),
     );

@@ -131,6 +131,18 @@ test('the provider’s message tells what came of a purchase that its answer did
   aheadMs = 1;
 });
 
+test('what a new customer may spend in a day is told before the card is charged', async () => {
+  const document = async (path: string) => jsonOf(await fetch(`${world.server.url}${path}`));
+  const { authModes } = await document('/api/auth/capabilities');
+  const { newCustomers } = authModes[0].obtain.direct_card;
+  assert.deepEqual([newCustomers.usdPerDay, newCustomers.days], [25, 7]);
+  const { paths } = await document('/openapi.json');
+  assert.equal(paths['/api/m2m/credits/purchase'].post.description, newCustomers.rule);
+  const { body } = await buy(await request('visa', 10));
+  const { caps } = await world.me(body.apiKey);
+  assert.equal(Number(caps.perDayUsd), newCustomers.usdPerDay);
+});
+
 test('a new key: delivered until it is used, then no more', async () => {
   const asked = { ...(await request('visa', 10)), email: 'agent@example.com', keyName: 'bought' };
   const first = await buy(asked);

@@ -1,5 +1,6 @@
 import { answered, bodyOf, CREDITS_TAG, type Described, KEYED, REFUSED, refused } from '../http/operation.ts';
 import { BOUGHT, TIER } from '../keys/credit-operations.ts';
+import { NEW_CUSTOMER_CAP } from '../keys/credit-tiers.ts';
 
 const EMAIL = { type: 'string', format: 'email' };
 export const RECHARGE = {
@@ -65,6 +66,7 @@ export const CARD_OPERATIONS = {
         operationId: 'purchaseCredits',
         tags: [CREDITS_TAG],
         summary: 'Charges a card of yours: a new key, or credit for the presented one',
+        description: NEW_CUSTOMER_CAP.rule,
         security: [{}, ...KEYED],
         requestBody: bodyOf(
           {

@@ -5,10 +5,11 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, Transaction } from '../db/connection.ts';
+import { NEW_CUSTOMER_CAP } from '../keys/credit-tiers.ts';
 import type { Keys } from '../keys/keys.ts';
 import { HOUSE_ACCOUNTS, type HouseAccount } from '../ledger/accounts.ts';
 import type { Ledger, TransferCode } from '../ledger/ledger.ts';
-import { microsToUsd } from '../ledger/money.ts';
+import { microsToUsd, usdToMicros } from '../ledger/money.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
 import type { AutoRecharges } from './auto-recharge.ts';
 import type { Debts } from './debts.ts';
@@ -28,9 +29,8 @@ const BACKOFF_MS = 20;
 const OPENED_BY_MS = 10 * 60_000;
 /** A charge that was begun when its order was about to expire has been answered, or never will be, after so long. */
 const ON_ITS_WAY_MS = 2 * 60_000;
-/** What a card that nobody knows may buy in a day, and for how long. */
-const NEW_CARD_CAP_MICROS = 25_000_000n;
-const NEW_CARD_MS = 7 * 86_400_000;
+const NEW_CARD_CAP_MICROS = usdToMicros(String(NEW_CUSTOMER_CAP.usdPerDay));
+const NEW_CARD_MS = NEW_CUSTOMER_CAP.days * 86_400_000;
 
 export interface OrderReconcilerParts {
   sql: Database;

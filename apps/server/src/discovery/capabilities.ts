@@ -1,3 +1,4 @@
+import { NEW_CUSTOMER_CAP } from '../keys/credit-tiers.ts';
 import { CHARGING_RULE } from './call-errors.ts';
 import { type DiscoveryContext, firstService } from './context.ts';
 import {
@@ -36,9 +37,7 @@ export function capabilitiesDocument(context: DiscoveryContext) {
           hosted_checkout: context.cardCheckout
             ? { method: 'POST', endpoint: `${baseUrl}/api/m2m/credits/checkout/session` }
             : null,
-          direct_card: context.cardCheckout
-            ? { method: 'POST', endpoint: `${baseUrl}/api/m2m/credits/purchase` }
-            : null,
+          direct_card: directCard(context),
         },
         tiers: publishedTiers(context),
         firstCall:
@@ -116,6 +115,13 @@ export function capabilitiesDocument(context: DiscoveryContext) {
     openapiUrl: `${baseUrl}/openapi.json`,
     docsUrl: `${baseUrl}/docs`,
   };
+}
+
+/** A card that is charged without a person on a page; null while no card is. */
+function directCard({ baseUrl, cardCheckout }: DiscoveryContext) {
+  if (!cardCheckout) return null;
+  const endpoint = `${baseUrl}/api/m2m/credits/purchase`;
+  return { method: 'POST', endpoint, newCustomers: NEW_CUSTOMER_CAP };
 }
 
 /** The call that an MPP wallet should try first; null when it can buy nothing now. */

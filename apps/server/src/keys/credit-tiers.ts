@@ -14,6 +14,16 @@ export const CREDIT_TIERS: readonly CreditTier[] = [
   { amountUsd: 100, label: 'Pro', approximateCalls: 'about 2000' },
 ];
 
+/**
+ * What a card's direct charge buys at first: credit that is spent a part a day, until a theft of the card would have been
+ * noticed. Told before the charge, wherever it is offered.
+ */
+export const NEW_CUSTOMER_CAP = {
+  usdPerDay: 25,
+  days: 7,
+  rule: 'Credit from a card that is charged without a person on the payment page can be spent up to 25 USD a day, until a payment of this account is 7 days old. A payment page has no such limit.',
+} as const;
+
 /** The tier of exactly this amount: a number, not a text that looks like one. Undefined: there is none. */
 export function tierOf(amountUsd: unknown): CreditTier | undefined {
   return CREDIT_TIERS.find((tier) => tier.amountUsd === amountUsd);

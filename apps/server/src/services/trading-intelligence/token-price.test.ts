@@ -113,8 +113,13 @@ describe('token price', () => {
   });
 
   it('says when sources disagree, and takes no fully diluted value for a market cap', async () => {
-    const { fields, notes } = await run(body, { ...llama(1_000), ...dex(pair({ marketCapUsd: 9e9 })), ...nobodyElse });
-    assert.deepEqual([fields.marketCap, fields.fieldSources.marketCap], [null, null]);
+    const { fields, notes } = await run(body, {
+      ...llama(1_000),
+      ...dex(pair({ marketCapUsd: 9e9 })),
+      ...nobodyElse,
+    });
+    assert.equal(fields.marketCap, null);
+    assert.match(notes.join(' '), /marketCap: unknown/);
     assert.match(notes.join(' '), /dexscreener has another price: 3010 USD/);
     assert.match(notes.join(' '), /equals the fully diluted value/);
   });
