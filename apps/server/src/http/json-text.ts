@@ -7,6 +7,7 @@ import { isUtf8 } from 'node:buffer';
 import { type FieldIssue, invalidRequest } from './problem.ts';
 
 const MAX_ISSUES = 20;
+const MAX_PATH_NAMES = 64;
 /** The escapes by which such text can come: raw NUL is no JSON, and raw surrogates are no UTF-8. */
 const SUSPICIOUS = /\\u(?:0000|[dD][89a-fA-F])/;
 const MUST_NOT = 'must not hold NUL (\\u0000) or half of a surrogate pair (\\ud800 to \\udfff alone)';
@@ -37,30 +38,45 @@ export function readJson(raw: Buffer | undefined): unknown {
   return value;
 }
 
+/** Where a value stands: its own name, and where what holds it stands. A path is written only for what is refused. */
+interface Place {
+  name: string;
+  within: Place | null;
+}
+
 /**
- * Looks through a value, however deep it is.
+ * Looks through a value, however deep it is, in time that grows with its size alone.
  *
  * @throws Problem 400 with the path of each text, and of each name, that cannot be kept
  */
 function refuseUnkeepable(value: unknown): void {
   const fields: FieldIssue[] = [];
-  const left: { value: unknown; path: readonly string[] }[] = [{ value, path: [] }];
+  const left: { value: unknown; place: Place | null }[] = [{ value, place: null }];
   for (let next = left.pop(); next !== undefined && fields.length < MAX_ISSUES; next = left.pop()) {
-    const { value: here, path } = next;
+    const { value: here, place } = next;
     if (typeof here === 'string') {
-      if (!isPlainText(here)) fields.push({ field: path.join('.'), message: MUST_NOT });
+      if (!isPlainText(here)) fields.push({ field: pathOf(place), message: MUST_NOT });
       continue;
     }
     if (typeof here !== 'object' || here === null) continue;
     // Backwards, because the last that is put down is the first that is looked at.
     for (const [name, member] of Object.entries(here).reverse()) {
-      const field = [...path, shown(name)];
-      if (!isPlainText(name)) fields.push({ field: field.join('.'), message: `this name ${MUST_NOT}` });
-      left.push({ value: member, path: field });
+      const within = { name, within: place };
+      if (!isPlainText(name)) fields.push({ field: pathOf(within), message: `this name ${MUST_NOT}` });
+      left.push({ value: member, place: within });
     }
   }
   const [first] = fields;
   if (first !== undefined) throw invalidRequest(`${first.field || 'body'}: ${first.message}.`, fields);
+}
+
+/** From the outermost name to the innermost; of a deeper one the beginning. */
+function pathOf(place: Place | null): string {
+  const names: string[] = [];
+  for (let at = place; at !== null; at = at.within) names.push(at.name);
+  const deep = names.length > MAX_PATH_NAMES;
+  const path = names.reverse().slice(0, MAX_PATH_NAMES).map(shown).join('.');
+  return deep ? `${path}.…` : path;
 }
 
 /** A name as it may stand in an answer: what it cannot hold, it spells. */
