@@ -37,7 +37,6 @@ const COMMANDS = {
   format: { program: 'scripts/format.ts', install: 'everything' },
   bench: { program: 'bench/run.ts', install: 'everything' },
   'contracts:deep': { program: 'contracts/command.ts', args: ['deep'], install: 'everything' },
-  'contracts:coverage': { program: 'contracts/command.ts', args: ['coverage'], install: 'everything' },
   'contracts:mutate': { program: 'contracts/command.ts', args: ['mutate'], install: 'everything' },
   'bench:gas': { program: 'contracts/command.ts', args: ['gas'], install: 'everything' },
 };

@@ -1,6 +1,5 @@
 /**
- * What can be asked of the contracts beside their tests: `npm run contracts:deep`, `contracts:coverage`, `contracts:mutate` and
- * `bench:gas`. Ends with forge's own exit code.
+ * What can be asked of the contracts beside their tests: `npm run contracts:deep`, `contracts:mutate` and `bench:gas`. Ends with forge's own exit code.
  */
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,20 +14,6 @@ const COMMANDS: Readonly<Record<string, () => Promise<number>>> = {
     const args = ['test', '--no-match-contract', 'GasMeasure', ...more];
     return (await runForge(args, { shows: 'output', environment: { FOUNDRY_PROFILE: 'deep' } })).exitCode;
   },
-  coverage: async () =>
-    (
-      await runForge(
-        [
-          'coverage',
-          '--ir-minimum',
-          '--no-match-coverage',
-          '(test|sandbox)/',
-          '--no-match-contract',
-          'GasMeasure',
-        ],
-        { shows: 'output' },
-      )
-    ).exitCode,
   mutate: () => mutate(more),
   gas: measureGas,
 };
