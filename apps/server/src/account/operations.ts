@@ -1,5 +1,5 @@
 import { RECHARGE } from '../cards/operations.ts';
-import { answered, type Described, KEYED, refused } from '../http/operation.ts';
+import { answered, bodyOf, type Described, KEYED, refused } from '../http/operation.ts';
 
 const KEY_REFUSED = { $ref: '#/components/responses/KeyRefused' };
 const KEY_ANSWERED = { $ref: '#/components/responses/Key' };
@@ -41,22 +41,15 @@ export const ACCOUNT_OPERATIONS = {
         tags: ['Free'],
         summary: 'Sets label, spending caps or auto-recharge of the presented key',
         security: KEYED,
-        requestBody: {
-          required: true,
-          content: {
-            'application/json': {
-              schema: {
-                type: 'object',
-                properties: {
-                  label: { type: ['string', 'null'] },
-                  caps: { $ref: '#/components/schemas/Caps' },
-                  autoRecharge: RECHARGE,
-                },
-              },
-              example: { caps: { perCallUsd: '1.00', perDayUsd: '5.00' } },
-            },
+        requestBody: bodyOf(
+          {
+            label: { type: ['string', 'null'] },
+            caps: { $ref: '#/components/schemas/Caps' },
+            autoRecharge: RECHARGE,
           },
-        },
+          [],
+          { caps: { perCallUsd: '1.00', perDayUsd: '5.00' } },
+        ),
         responses: {
           200: KEY_ANSWERED,
           400: refused('A cap is not an amount.'),

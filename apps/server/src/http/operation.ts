@@ -38,8 +38,8 @@ export function answered(description: string, example: unknown, schema?: object)
   return { description, content: { 'application/json': { ...shape, example } } };
 }
 
-/** A body that a request must have. */
+/** A body that a request must have. @param required of its fields; none when it is empty */
 export function bodyOf(properties: object, required: readonly string[], example: object) {
-  const schema = { type: 'object', properties, required };
+  const schema = { type: 'object', properties, ...(required.length === 0 ? {} : { required }) };
   return { required: true, content: { 'application/json': { schema, example } } };
 }

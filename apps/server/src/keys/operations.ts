@@ -1,4 +1,4 @@
-import { answered, type Described, REFUSED, refused } from '../http/operation.ts';
+import { answered, bodyOf, type Described, REFUSED, refused } from '../http/operation.ts';
 
 /** Keys to try things with. */
 export const KEY_OPERATIONS = {
@@ -34,22 +34,11 @@ export const KEY_OPERATIONS = {
         tags: ['Free'],
         summary: 'A trial key for an installed SDK, by the same terms',
         security: [],
-        requestBody: {
-          required: true,
-          content: {
-            'application/json': {
-              schema: {
-                type: 'object',
-                properties: {
-                  installId: { type: 'string', minLength: 8, maxLength: 64 },
-                  sdkType: { type: 'string' },
-                },
-                required: ['installId', 'sdkType'],
-              },
-              example: { installId: 'mcp-0123456789abcdef', sdkType: 'python-mcp' },
-            },
-          },
-        },
+        requestBody: bodyOf(
+          { installId: { type: 'string', minLength: 8, maxLength: 64 }, sdkType: { type: 'string' } },
+          ['installId', 'sdkType'],
+          { installId: 'mcp-0123456789abcdef', sdkType: 'python-mcp' },
+        ),
         responses: {
           200: answered('The key', {
             success: true,
@@ -72,18 +61,10 @@ export const KEY_OPERATIONS = {
         tags: ['Free'],
         summary: 'What an SDK reports of its use; optional',
         security: [],
-        requestBody: {
-          required: true,
-          content: {
-            'application/json': {
-              schema: {
-                type: 'object',
-                properties: { installId: { type: 'string' }, event: { type: 'string' } },
-              },
-              example: { installId: 'mcp-0123456789abcdef', event: 'usage' },
-            },
-          },
-        },
+        requestBody: bodyOf({ installId: { type: 'string' }, event: { type: 'string' } }, [], {
+          installId: 'mcp-0123456789abcdef',
+          event: 'usage',
+        }),
         responses: {
           202: answered('Received and forgotten: nothing is stored', { success: true }),
           400: REFUSED,

@@ -2,11 +2,12 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { cardsNotConfigured } from '../cards/closed.ts';
 import { readJsonBody } from '../http/json-body.ts';
+import { answered, bodyOf, REFUSED } from '../http/operation.ts';
 import { Problem } from '../http/problem.ts';
 import { admit, type RateLimit } from '../http/rate-limit.ts';
 import type { CheckoutStatus, CreditCheckout } from './credit-checkout.ts';
 import { CREDIT_PACKAGES, creditsOf, shownPackage } from './credits.ts';
-import { answered, legacyOperation, REFUSED } from './operations.ts';
+import { legacyOperation } from './operations.ts';
 
 const POLL_EVERY_MS = 5_000;
 
@@ -25,22 +26,14 @@ const PACKAGES = legacyOperation('getGptCreditPackages', 'Packages of credits, a
   },
 });
 const CREATE = legacyOperation('createGptCreditSession', 'A page on which a person buys a package by card', {
-  requestBody: {
-    required: true,
-    content: {
-      'application/json': {
-        schema: {
-          type: 'object',
-          properties: {
-            package: { enum: CREDIT_PACKAGES.map(({ id }) => id) },
-            email: { type: 'string', format: 'email' },
-          },
-          required: ['package'],
-        },
-        example: { package: EXAMPLE_PACKAGE?.id },
-      },
+  requestBody: bodyOf(
+    {
+      package: { enum: CREDIT_PACKAGES.map(({ id }) => id) },
+      email: { type: 'string', format: 'email' },
     },
-  },
+    ['package'],
+    { package: EXAMPLE_PACKAGE?.id },
+  ),
   responses: {
     200: answered('Where to pay', {
       success: true,

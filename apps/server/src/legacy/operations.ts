@@ -1,4 +1,5 @@
 /** The legacy family in OpenAPI: what its endpoints take and answer, as far as the services behind them say. */
+import { answered, KEYED, REFUSED, refused } from '../http/operation.ts';
 import type { Service } from '../services/define.ts';
 import { inputSchemaOf, type JsonSchema, propertiesOf, withoutProse } from '../services/json-schema.ts';
 import type { OpenEndpoint } from './endpoints.ts';
@@ -6,8 +7,6 @@ import type { OpenEndpoint } from './endpoints.ts';
 export type Operation = Readonly<Record<string, unknown>>;
 
 const TAG = 'Legacy';
-const KEYED = [{ ApiKeyHeader: [] }, { BearerKey: [] }];
-export const REFUSED = { $ref: '#/components/responses/Refused' };
 
 /** How an endpoint is described, by method; null for one that nothing stands behind here. */
 export async function operationsOf({
@@ -31,9 +30,7 @@ export async function operationsOf({
   };
   const failures = {
     400: REFUSED,
-    ...(priceUsd === null
-      ? {}
-      : { 402: { ...REFUSED, description: 'A key with credit pays here, and nothing else.' } }),
+    ...(priceUsd === null ? {} : { 402: refused('A key with credit pays here, and nothing else.') }),
     503: REFUSED,
   };
   const isJson = twin.mediaType === 'application/json';
@@ -56,11 +53,6 @@ export function legacyOperation(
   operation: { responses: object; parameters?: readonly object[]; requestBody?: object },
 ): () => Operation {
   return () => ({ operationId, tags: [TAG], summary, security: [], ...operation });
-}
-
-/** A 200 with what it looks like. */
-export function answered(description: string, example: unknown): object {
-  return { description, content: { 'application/json': { example } } };
 }
 
 function idOf(method: string, path: string): string {
