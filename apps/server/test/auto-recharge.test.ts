@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Stripe from 'stripe';
-import type { AutoRecharges } from '../src/cards/auto-recharge.ts';
+import type { AutoRecharges } from '../src/cards/recharge/auto-recharge.ts';
 import { type CardWorld, startCardWorld } from './cards.fixture.ts';
 import { jsonOf, type TestServer } from './server.fixture.ts';
 

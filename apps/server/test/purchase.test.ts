@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
-import { createDebts } from '../src/cards/debts.ts';
-import type { CardOrder } from '../src/cards/orders.ts';
-import { createPurchases } from '../src/cards/purchase.ts';
-import { createPurchaseLimits } from '../src/cards/purchase-limits.ts';
-import { createOrderReconciler } from '../src/cards/reconcile.ts';
+import { createDebts } from '../src/cards/disputes/debts.ts';
+import type { CardOrder } from '../src/cards/orders/orders.ts';
+import { createOrderReconciler } from '../src/cards/orders/reconcile.ts';
+import { createPurchases } from '../src/cards/ways/purchase.ts';
+import { createPurchaseLimits } from '../src/cards/ways/purchase-limits.ts';
 import { secretsOf } from '../src/secrets/secrets.ts';
 import { type CardWorld, startCardWorld } from './cards.fixture.ts';
 import { until } from './fire/until.fixture.ts';

@@ -1,5 +1,5 @@
-import type { AutoRecharges } from '../cards/auto-recharge.ts';
-import type { Debts } from '../cards/debts.ts';
+import type { Debts } from '../cards/disputes/debts.ts';
+import type { AutoRecharges } from '../cards/recharge/auto-recharge.ts';
 import type { Keys } from '../keys/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { House, Part } from '../part.ts';

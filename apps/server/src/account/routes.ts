@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { AutoRecharges, RechargeView } from '../cards/auto-recharge.ts';
 import { cardsNotConfigured } from '../cards/closed.ts';
-import type { Standing } from '../cards/debts.ts';
-import { readRechargeChange } from '../cards/recharge-settings.ts';
+import type { Standing } from '../cards/disputes/debts.ts';
+import type { AutoRecharges, RechargeView } from '../cards/recharge/auto-recharge.ts';
+import { readRechargeChange } from '../cards/recharge/recharge-settings.ts';
 import { readJsonBody } from '../http/json-body.ts';
 import { Problem } from '../http/problem.ts';
 import { admit, type RateLimit } from '../http/rate-limit.ts';

@@ -6,13 +6,13 @@ import type { House, Part } from '../part.ts';
 import type { Secrets } from '../secrets/secrets.ts';
 import { type Cards, openCards } from './cards.ts';
 import { closedCardRoutes } from './closed.ts';
-import { createDebts, type Debts } from './debts.ts';
 import { CARDS } from './declared.ts';
-import { type LostKeys, openLostKeys } from './lost-keys.ts';
+import { type LostKeys, openLostKeys } from './delivery/lost-keys.ts';
+import { createDebts, type Debts } from './disputes/debts.ts';
 import { createCardMetrics } from './metrics.ts';
 import { CARD_OPERATIONS } from './operations.ts';
-import { PURCHASE_REQUESTS_PER_MINUTE } from './purchase-routes.ts';
-import { CHECKOUTS_PER_MINUTE } from './routes.ts';
+import { PURCHASE_REQUESTS_PER_MINUTE } from './ways/purchase-routes.ts';
+import { CHECKOUTS_PER_MINUTE } from './ways/routes.ts';
 
 export { CARDS };
 

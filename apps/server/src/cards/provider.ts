@@ -5,7 +5,7 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import Stripe from 'stripe';
-import { readDisputes } from './dispute.ts';
+import { readDisputes } from './disputes/dispute.ts';
 
 const MICROS_PER_CENT = 10_000n;
 const TIMEOUT_MS = 8_000;

@@ -1,5 +1,5 @@
-import type { Checkout } from '../cards/checkout.ts';
 import { asCheckoutProblem } from '../cards/closed.ts';
+import type { Checkout } from '../cards/ways/checkout.ts';
 import type { CreditPackage } from './credits.ts';
 
 /**

@@ -1,14 +1,14 @@
 /** Keys that were bought by card and lost, put together: the return page, mailed links, and what an operator does. */
 import type { FastifyInstance } from 'fastify';
-import type { Transaction } from '../db/connection.ts';
-import type { Keys } from '../keys/keys.ts';
-import type { Mailer } from '../mail/mailer.ts';
-import type { House } from '../part.ts';
-import type { Secrets } from '../secrets/secrets.ts';
-import type { Cards } from './cards.ts';
+import type { Transaction } from '../../db/connection.ts';
+import type { Keys } from '../../keys/keys.ts';
+import type { Mailer } from '../../mail/mailer.ts';
+import type { House } from '../../part.ts';
+import type { Secrets } from '../../secrets/secrets.ts';
+import type { Cards } from '../cards.ts';
+import { CHECKOUTS_PER_MINUTE } from '../ways/routes.ts';
 import { createKeyLinks } from './key-links.ts';
 import { lostKeyRoutes, preparedKeyLink } from './lost-key-routes.ts';
-import { CHECKOUTS_PER_MINUTE } from './routes.ts';
 
 export interface LostKeys {
   /**

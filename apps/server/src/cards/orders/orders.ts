@@ -1,4 +1,4 @@
-import type { Database, Transaction } from '../db/connection.ts';
+import type { Database, Transaction } from '../../db/connection.ts';
 
 export type OrderKind = 'checkout' | 'purchase' | 'recharge';
 export type OrderState = 'open' | 'paid' | 'over';

@@ -1,7 +1,7 @@
-import type { Database } from '../db/connection.ts';
-import type { NewApiKey } from '../keys/api-key.ts';
-import type { Secret, Secrets } from '../secrets/secrets.ts';
-import type { CardOrder, OrderStore } from './orders.ts';
+import type { Database } from '../../db/connection.ts';
+import type { NewApiKey } from '../../keys/api-key.ts';
+import type { Secret, Secrets } from '../../secrets/secrets.ts';
+import type { CardOrder, OrderStore } from '../orders/orders.ts';
 
 /** How long a key that was handed over is handed over again, should the answer have been lost on its way. */
 export const DELIVERY_WINDOW_MS = 120_000;

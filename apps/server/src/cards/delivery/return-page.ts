@@ -4,8 +4,8 @@
  * to nobody. The key follows from the retrieval token; that lies here only under the proof, which is not kept.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { CardOrder, OrderStore } from '../orders/orders.ts';
 import type { HandOver } from './hand-over.ts';
-import type { CardOrder, OrderStore } from './orders.ts';
 
 const PROOF = /^[\w-]{22}$/;
 

@@ -1,13 +1,13 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Database } from '../db/connection.ts';
-import { deriveApiKey } from '../keys/api-key.ts';
-import { newTransferId } from '../ledger/transfer-id.ts';
-import type { Secret, Secrets } from '../secrets/secrets.ts';
-import { createHandOver } from './hand-over.ts';
-import type { CardOrder, OrderStore } from './orders.ts';
-import { type CardProvider, ProviderUnavailable } from './provider.ts';
-import { type OrderReconciler, titleOf } from './reconcile.ts';
-import { createReturnPage, type ReturnPage, sealForPage } from './return-page.ts';
+import type { Database } from '../../db/connection.ts';
+import { deriveApiKey } from '../../keys/api-key.ts';
+import { newTransferId } from '../../ledger/transfer-id.ts';
+import type { Secret, Secrets } from '../../secrets/secrets.ts';
+import { createHandOver } from '../delivery/hand-over.ts';
+import { createReturnPage, type ReturnPage, sealForPage } from '../delivery/return-page.ts';
+import type { CardOrder, OrderStore } from '../orders/orders.ts';
+import { type OrderReconciler, titleOf } from '../orders/reconcile.ts';
+import { type CardProvider, ProviderUnavailable } from '../provider.ts';
 
 /** How long a person has to pay. */
 const OPEN_MS = 60 * 60_000;

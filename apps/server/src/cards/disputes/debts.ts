@@ -1,8 +1,8 @@
-import type { Database, Transaction } from '../db/connection.ts';
-import { FREEZE_CAUSES, type FreezeCause, type Keys } from '../keys/keys.ts';
-import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
-import type { Ledger, Transfer } from '../ledger/ledger.ts';
-import { transferIdFor } from '../ledger/transfer-id.ts';
+import type { Database, Transaction } from '../../db/connection.ts';
+import { FREEZE_CAUSES, type FreezeCause, type Keys } from '../../keys/keys.ts';
+import { HOUSE_ACCOUNTS } from '../../ledger/accounts.ts';
+import type { Ledger, Transfer } from '../../ledger/ledger.ts';
+import { transferIdFor } from '../../ledger/transfer-id.ts';
 
 const FREEZE: FreezeCause = 'debt';
 

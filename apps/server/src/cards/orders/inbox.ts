@@ -3,15 +3,15 @@
  * more than that somebody should look at an order. So a flood of messages about one order is one look, and what was
  * missed while we were away is found in the provider's own list of events.
  */
-import type { Database } from '../db/connection.ts';
-import type { OrderStore } from './orders.ts';
+import type { Database } from '../../db/connection.ts';
 import {
   type CardProvider,
   concernsOrders,
   type EventRef,
   ProviderUnavailable,
   passesByItself,
-} from './provider.ts';
+} from '../provider.ts';
+import type { OrderStore } from './orders.ts';
 import type { OrderReconciler } from './reconcile.ts';
 import { eachOf } from './sweep.ts';
 

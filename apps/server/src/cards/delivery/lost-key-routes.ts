@@ -1,14 +1,14 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { Transaction } from '../db/connection.ts';
-import { readJsonBody } from '../http/json-body.ts';
-import { Problem, unavailable } from '../http/problem.ts';
-import { admit, type RateLimit } from '../http/rate-limit.ts';
-import { microsToUsd } from '../ledger/money.ts';
-import type { Checkout } from './checkout.ts';
-import { providerAway } from './closed.ts';
+import type { Transaction } from '../../db/connection.ts';
+import { readJsonBody } from '../../http/json-body.ts';
+import { Problem, unavailable } from '../../http/problem.ts';
+import { admit, type RateLimit } from '../../http/rate-limit.ts';
+import { microsToUsd } from '../../ledger/money.ts';
+import { providerAway } from '../closed.ts';
+import type { OrderStore } from '../orders/orders.ts';
+import type { Checkout } from '../ways/checkout.ts';
 import type { KeyLinks, LinkSent } from './key-links.ts';
-import type { OrderStore } from './orders.ts';
 
 const sessionId = z.string().regex(/^cs_\w{8,200}$/, 'begins with cs_');
 const ofPage = z.strictObject({ sessionId, proof: z.string().max(100), reveal: z.boolean().default(false) });

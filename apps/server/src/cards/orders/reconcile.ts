@@ -4,23 +4,23 @@
  * never: a snapshot is applied only if nobody has changed the order since before it was taken.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Database, Transaction } from '../db/connection.ts';
-import { NEW_CUSTOMER_CAP } from '../keys/credit-tiers.ts';
-import type { Keys } from '../keys/keys.ts';
-import { HOUSE_ACCOUNTS, type HouseAccount } from '../ledger/accounts.ts';
-import type { Ledger, TransferCode } from '../ledger/ledger.ts';
-import { microsToUsd, usdToMicros } from '../ledger/money.ts';
-import { transferIdFor } from '../ledger/transfer-id.ts';
-import type { AutoRecharges } from './auto-recharge.ts';
-import type { Debts } from './debts.ts';
-import { type CardOrder, nextLookAfterMs, type OrderChange, type OrderStore } from './orders.ts';
+import type { Database, Transaction } from '../../db/connection.ts';
+import { NEW_CUSTOMER_CAP } from '../../keys/credit-tiers.ts';
+import type { Keys } from '../../keys/keys.ts';
+import { HOUSE_ACCOUNTS, type HouseAccount } from '../../ledger/accounts.ts';
+import type { Ledger, TransferCode } from '../../ledger/ledger.ts';
+import { microsToUsd, usdToMicros } from '../../ledger/money.ts';
+import { transferIdFor } from '../../ledger/transfer-id.ts';
+import type { Debts } from '../disputes/debts.ts';
 import {
   type CardProvider,
   type Failure,
   type PaymentFacts,
   ProviderUnavailable,
   type SessionFacts,
-} from './provider.ts';
+} from '../provider.ts';
+import type { AutoRecharges } from '../recharge/auto-recharge.ts';
+import { type CardOrder, nextLookAfterMs, type OrderChange, type OrderStore } from './orders.ts';
 
 const MISMATCH = 'amount_mismatch';
 const MAX_ATTEMPTS = 8;

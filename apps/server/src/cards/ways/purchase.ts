@@ -4,15 +4,15 @@
  */
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Database } from '../db/connection.ts';
-import { deriveApiKey } from '../keys/api-key.ts';
-import { newTransferId } from '../ledger/transfer-id.ts';
-import type { Secret, Secrets } from '../secrets/secrets.ts';
-import { createHandOver, DELIVERY_WINDOW_MS } from './hand-over.ts';
-import type { CardOrder, OrderStore } from './orders.ts';
-import { type CardProvider, ProviderUnavailable } from './provider.ts';
+import type { Database } from '../../db/connection.ts';
+import { deriveApiKey } from '../../keys/api-key.ts';
+import { newTransferId } from '../../ledger/transfer-id.ts';
+import type { Secret, Secrets } from '../../secrets/secrets.ts';
+import { createHandOver, DELIVERY_WINDOW_MS } from '../delivery/hand-over.ts';
+import type { CardOrder, OrderStore } from '../orders/orders.ts';
+import type { OrderReconciler } from '../orders/reconcile.ts';
+import { type CardProvider, ProviderUnavailable } from '../provider.ts';
 import type { Counted, LimitReached, PurchaseLimits } from './purchase-limits.ts';
-import type { OrderReconciler } from './reconcile.ts';
 
 /** After so long nothing is charged any more: by then the caller has bought elsewhere. */
 const CHARGED_WITHIN_MS = 15 * 60_000;

@@ -5,15 +5,15 @@
  *
  * Locks are taken in the order card_orders, ledger_accounts, api_keys, auto_recharges, mails.
  */
-import { arrayLiteral } from '../db/array-literal.ts';
-import type { Database, Transaction } from '../db/connection.ts';
-import { Problem } from '../http/problem.ts';
-import { microsToUsd } from '../ledger/money.ts';
-import { newTransferId, transferIdFor } from '../ledger/transfer-id.ts';
-import type { Mailer } from '../mail/mailer.ts';
+import { arrayLiteral } from '../../db/array-literal.ts';
+import type { Database, Transaction } from '../../db/connection.ts';
+import { Problem } from '../../http/problem.ts';
+import { microsToUsd } from '../../ledger/money.ts';
+import { newTransferId, transferIdFor } from '../../ledger/transfer-id.ts';
+import type { Mailer } from '../../mail/mailer.ts';
+import type { CardOrder, OrderStore } from '../orders/orders.ts';
+import type { Failure } from '../provider.ts';
 import { declineReason, readDecline } from './declines.ts';
-import type { CardOrder, OrderStore } from './orders.ts';
-import type { Failure } from './provider.ts';
 import { HOW_TO_KEEP_A_CARD, type MailText, rechargeMails } from './recharge-mail.ts';
 import { checkRecharge, type RechargePatch, type RechargeSettings } from './recharge-settings.ts';
 

@@ -1,4 +1,4 @@
-import type { Failure } from './provider.ts';
+import type { Failure } from '../provider.ts';
 
 /**
  * What to do about a kept card that was not charged.

@@ -5,16 +5,16 @@
  * second click, gets the same key for two minutes.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import type { Database, Transaction } from '../db/connection.ts';
-import { deriveApiKey, type NewApiKey } from '../keys/api-key.ts';
-import type { Keys } from '../keys/keys.ts';
-import { microsToUsd } from '../ledger/money.ts';
-import { newTransferId } from '../ledger/transfer-id.ts';
-import type { Mailer } from '../mail/mailer.ts';
-import type { Secret, Secrets } from '../secrets/secrets.ts';
+import type { Database, Transaction } from '../../db/connection.ts';
+import { deriveApiKey, type NewApiKey } from '../../keys/api-key.ts';
+import type { Keys } from '../../keys/keys.ts';
+import { microsToUsd } from '../../ledger/money.ts';
+import { newTransferId } from '../../ledger/transfer-id.ts';
+import type { Mailer } from '../../mail/mailer.ts';
+import type { Secret, Secrets } from '../../secrets/secrets.ts';
+import type { CardOrder, OrderStore } from '../orders/orders.ts';
+import { type CardProvider, ProviderUnavailable } from '../provider.ts';
 import { DELIVERY_WINDOW_MS, isUnusedKey } from './hand-over.ts';
-import type { CardOrder, OrderStore } from './orders.ts';
-import { type CardProvider, ProviderUnavailable } from './provider.ts';
 
 const HOURS = 24;
 const LINK_MS = HOURS * 3_600_000;

@@ -1,7 +1,7 @@
 /** What somebody may ask of a balance that refills itself, and what is wrong with it otherwise. */
 import { z } from 'zod';
-import { type FieldIssue, Problem } from '../http/problem.ts';
-import { microsToUsd, usdToMicros } from '../ledger/money.ts';
+import { type FieldIssue, Problem } from '../../http/problem.ts';
+import { microsToUsd, usdToMicros } from '../../ledger/money.ts';
 
 export interface RechargeSettings {
   /** The card is charged when the balance is below this, in micro-USD. */

@@ -1,5 +1,5 @@
 /** What the owner of a kept card is told. Plain words, no key: mail is read on its way. */
-import { microsToUsd } from '../ledger/money.ts';
+import { microsToUsd } from '../../ledger/money.ts';
 import type { RechargeSettings } from './recharge-settings.ts';
 
 export interface MailText {

@@ -1,6 +1,7 @@
 /** Looks at the orders of which nothing was heard. */
+
+import { passesByItself } from '../provider.ts';
 import { type CardOrder, nextLookAfterMs, type OrderStore } from './orders.ts';
-import { passesByItself } from './provider.ts';
 import type { OrderReconciler } from './reconcile.ts';
 
 const SWEPT_AT_ONCE = 50;

@@ -1,17 +1,17 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { readJsonBody } from '../http/json-body.ts';
-import { Problem } from '../http/problem.ts';
-import { admit, type RateLimit } from '../http/rate-limit.ts';
-import { shownTiers, tierOf } from '../keys/credit-tiers.ts';
-import { readKeyToCredit } from '../keys/key-to-credit.ts';
-import type { Keys } from '../keys/keys.ts';
-import { microsToUsd, usdToMicros } from '../ledger/money.ts';
-import { isNameable, NOT_NAMEABLE } from '../words/name.ts';
+import { readJsonBody } from '../../http/json-body.ts';
+import { Problem } from '../../http/problem.ts';
+import { admit, type RateLimit } from '../../http/rate-limit.ts';
+import { shownTiers, tierOf } from '../../keys/credit-tiers.ts';
+import { readKeyToCredit } from '../../keys/key-to-credit.ts';
+import type { Keys } from '../../keys/keys.ts';
+import { microsToUsd, usdToMicros } from '../../ledger/money.ts';
+import { isNameable, NOT_NAMEABLE } from '../../words/name.ts';
+import { asCheckoutProblem } from '../closed.ts';
+import type { Inbox } from '../orders/inbox.ts';
+import { type CardProvider, NotSigned } from '../provider.ts';
 import type { Checkout, CheckoutStatus } from './checkout.ts';
-import { asCheckoutProblem } from './closed.ts';
-import type { Inbox } from './inbox.ts';
-import { type CardProvider, NotSigned } from './provider.ts';
 
 /** Checkouts that one address may open in a minute. */
 export const CHECKOUTS_PER_MINUTE = 10;

@@ -1,13 +1,15 @@
 /** When a balance counts as low, and what becomes of it then: on a real database, with a provider that says as told. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
-import { openTestDatabase, type TestDatabase } from '../../test/database.fixture.ts';
-import { connectPools, type Pools, type Transaction } from '../db/connection.ts';
-import { Problem } from '../http/problem.ts';
-import { createKeys, type Keys } from '../keys/keys.ts';
-import { createLedger, type Ledger } from '../ledger/ledger.ts';
-import { newTransferId, transferIdFor } from '../ledger/transfer-id.ts';
-import type { Mail } from '../mail/mailer.ts';
+import { openTestDatabase, type TestDatabase } from '../../../test/database.fixture.ts';
+import { connectPools, type Pools, type Transaction } from '../../db/connection.ts';
+import { Problem } from '../../http/problem.ts';
+import { createKeys, type Keys } from '../../keys/keys.ts';
+import { createLedger, type Ledger } from '../../ledger/ledger.ts';
+import { newTransferId, transferIdFor } from '../../ledger/transfer-id.ts';
+import type { Mail } from '../../mail/mailer.ts';
+import { type CardOrder, createOrderStore, type OrderStore } from '../orders/orders.ts';
+import type { Failure } from '../provider.ts';
 import {
   type Attempt,
   type AutoRecharges,
@@ -17,8 +19,6 @@ import {
   type RechargeReport,
 } from './auto-recharge.ts';
 import { readDecline } from './declines.ts';
-import { type CardOrder, createOrderStore, type OrderStore } from './orders.ts';
-import type { Failure } from './provider.ts';
 import { readRechargeChange, readRechargeRequest } from './recharge-settings.ts';
 
 const USD = 1_000_000n;

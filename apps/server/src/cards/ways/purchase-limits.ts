@@ -6,9 +6,9 @@
 import { createHash, createHmac } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 import type postgres from 'postgres';
-import type { Database, Transaction } from '../db/connection.ts';
-import { siteOf } from '../http/caller-address.ts';
-import type { Secrets } from '../secrets/secrets.ts';
+import type { Database, Transaction } from '../../db/connection.ts';
+import { siteOf } from '../../http/caller-address.ts';
+import type { Secrets } from '../../secrets/secrets.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
