@@ -28,6 +28,9 @@ export function serviceDetail(recipe) {
       el('p', { class: 'soft' }, ...prose(recipe.answer.description)),
       answerFields(recipe),
     ),
+    recipe.streaming === null
+      ? null
+      : section('In pieces', el('p', { class: 'soft' }, ...prose(recipe.streaming.description))),
     section('When it fails', el('p', { class: 'soft' }, recipe.charged), errorTable(recipe.errors)),
   ].filter((part) => part !== null);
 }
@@ -48,6 +51,7 @@ function examples(recipe) {
     ['curl', recipe.curl],
     ['JavaScript', recipe.fetch],
     ['Python', recipe.python],
+    ...(recipe.streaming === null ? [] : [['Stream', recipe.streaming.curl]]),
     ...(recipe.payment.x402?.program ? [['Wallet', recipe.payment.x402.program]] : []),
     ...(recipe.payment.mpp?.program ? [['MPP', recipe.payment.mpp.program]] : []),
   ];

@@ -107,7 +107,7 @@ function answerView(response, text, tookMs, key) {
       'p',
       { class: 'status' },
       el('span', { class: `badge ${tone}` }, String(response.status)),
-      ` ${verdict(response.status, key)} `,
+      ` ${verdict(response, text, key)} `,
       el('span', { class: 'faint' }, `${tookMs} ms`),
     ),
     headers.length === 0 ? null : el('dl', { class: 'headers' }, ...headers),
@@ -115,7 +115,10 @@ function answerView(response, text, tookMs, key) {
   );
 }
 
-function verdict(status, key) {
+function verdict({ status, headers }, text, key) {
+  // A stream that fails has begun with a 200.
+  if (/^text\/event-stream/.test(headers.get('content-type') ?? '') && /^event: error$/m.test(text))
+    return 'It broke off. Its last event says whether it was charged.';
   if (status >= 200 && status < 300) return 'Answered and charged.';
   if (status === 402)
     return key === '' ? 'No key, so this is the price.' : 'The key did not pay. Not charged.';

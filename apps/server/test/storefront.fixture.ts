@@ -68,6 +68,7 @@ export async function openStorefront(options: TestServerOptions) {
     /** What was paid with, oldest first. */
     payments,
     signIns,
+    key: (usd: string) => app.key(usd),
     log: () => app.log.slice(-5).join('\n'),
     restart,
     /** One round of what ends settlements and pays refunds. */

@@ -206,7 +206,15 @@ function answerOf(service: Service) {
     };
   }
   const schema = { ...schemaNamed('Answer'), ...outlineOf(outputSchemaOf(service)) };
-  return { description: 'OK', content: { 'application/json': { schema, example: exampleOf(service) } } };
+  const { stream } = service;
+  const inPieces = { 'text/event-stream': { schema: { type: 'string', description: EVENTS } } };
+  return {
+    description: stream === null ? 'OK' : `OK; events where \`${stream.field}\` is true`,
+    content: {
+      'application/json': { schema, example: exampleOf(service) },
+      ...(stream === null ? {} : inPieces),
+    },
+  };
 }
 
 /** The whole body: what every answer has, and the service's own fields. */
@@ -219,6 +227,8 @@ function exampleOf(service: Service) {
   };
 }
 
+const EVENTS =
+  'Server-sent events. The last is `result`, whose data is the JSON of the whole answer, or `error`, whose data is that of an error.';
 const PROVENANCE_HEADER = 'The sources of the answer, their time and the method, as JSON.';
 
 function schemaNamed(name: string): JsonSchema {

@@ -67,6 +67,7 @@ export function recipeDocument(service: Service, context: DiscoveryContext) {
       ],
       ...(answersJson(service) ? { outputSchema: outputSchemaOf(service) } : {}),
     },
+    streaming: inPieces(service, context),
     errors: CALL_ERRORS,
   };
 }
@@ -105,6 +106,23 @@ function byMpp(service: Service, context: DiscoveryContext) {
     ),
     program: mppProgramOf(service, context),
     rules: mppRules(context),
+  };
+}
+
+/** How this service answers in pieces; null when it does not. */
+function inPieces(service: Service, context: DiscoveryContext) {
+  const { stream } = service;
+  if (stream === null) return null;
+  return {
+    ask: { [stream.field]: true },
+    mediaType: 'text/event-stream',
+    timeoutMs: stream.timeoutMs,
+    description:
+      'Server-sent events as the answer is made. `result` is the last one, and its data is the JSON of the whole answer; `error` is the last one of a stream that failed, in the form of every error. With a key the price is taken before `result` leaves; on a chain it is paid before the first event. A stream that we break is not charged, or sent back; one that its reader leaves is. A repeat with the same payment gets the same events; one too long to be kept, as the 402 says, gets 409 ANSWER_NOT_KEPT.',
+    curl: curlOf({ ...service, example: { ...service.example, [stream.field]: true } }, context).replace(
+      'curl -sS ',
+      'curl -sSN ',
+    ),
   };
 }
 

@@ -69,6 +69,59 @@ it('reads a silent model as empty, and never asks twice', () =>
     },
   ));
 
+const event = (choices: object[], more: object = {}) =>
+  `data: ${JSON.stringify({ id: 'c1', object: 'chat.completion.chunk', model: 'small-2026', choices, ...more })}\n\n`;
+const piece = (content: string | null, finish_reason: string | null = null) =>
+  event([{ index: 0, delta: { role: 'assistant', content }, finish_reason }]);
+const DONE = 'data: [DONE]\n\n';
+
+/** What the backend's events come to: the pieces, and the answer or what went wrong. */
+const telling = (body: string, headers: Record<string, string> = { 'content-type': 'text/event-stream' }) =>
+  againstLocalServer(
+    ai,
+    { apiKey: 'secret-key', settings: { AI_MODEL: 'small' } },
+    () => ({ headers, body }),
+    async (api, requests) => {
+      const pieces: string[] = [];
+      try {
+        const { value } = await api.tell(asked, new AbortController().signal);
+        for await (const text of value.pieces) pieces.push(text);
+        return { pieces, answer: value.answer, requests };
+      } catch (error) {
+        assert.ok(error instanceof UpstreamUnavailable, String(error));
+        return { pieces, reason: error.reason, requests };
+      }
+    },
+  );
+
+it('tells an answer in pieces that together are the answer, with the count that comes last', async () => {
+  const usage = { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 };
+  const said = [' ', ' Hel', 'lo', ' ', null, ' you. ', ''].map((text) => piece(text)).join('');
+  const body = `: keep-alive\r\n\r\n${said}${piece(null, 'stop')}${event([], { usage })}${DONE}`;
+  const { pieces, answer, requests } = await telling(body);
+  assert.deepEqual(pieces, ['Hel', 'lo', '  you.']);
+  assert.deepEqual(answer, { model: 'small-2026', content: 'Hello  you.', finishReason: 'stop', usage });
+  assert.equal(requests[0]?.headers.authorization, 'Bearer secret-key');
+  const { stream, stream_options, max_tokens } = JSON.parse(requests[0]?.body ?? '');
+  assert.deepEqual([stream, stream_options, max_tokens], [true, { include_usage: true }, 50]);
+});
+
+it('takes an end that gave its reason for an end, and any other for a break', async () => {
+  const whole = await telling(piece('Hello.') + piece(null, 'stop'));
+  assert.deepEqual([whole.answer?.content, whole.answer?.usage], ['Hello.', null]);
+  const failing: [string, string][] = [
+    [piece('Hel'), 'upstream_down'],
+    ['', 'upstream_down'],
+    [`${piece('Hel')}data: {"error":{"message":"no memory"}}\n\n${DONE}`, 'upstream_down'],
+    [`${piece('Hel')}data: {"object":"error","message":"no memory"}\n\n${DONE}`, 'upstream_down'],
+    [piece('Hel') + piece(null, 'error') + DONE, 'upstream_down'],
+    [`${piece('Hel')}data: {"choices":[{"del\n\n${DONE}`, 'invalid_reply'],
+    [`${piece('Hel')}data: {"choices":"none"}\n\n${DONE}`, 'invalid_reply'],
+  ];
+  for (const [body, reason] of failing) assert.equal((await telling(body)).reason, reason, body);
+  assert.equal((await telling(JSON.stringify(completion), {})).reason, 'invalid_reply');
+});
+
 it('offers what the operator sells and the backend has, and nothing else of the backend', () =>
   againstLocalServer(
     ai,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineUpstream } from './define.ts';
+import { defineUpstream, type Reply } from './define.ts';
 
 export interface ChatRequest {
   model: string;
@@ -20,6 +20,13 @@ export interface ChatAnswer {
 }
 
 const tokens = z.number().int().min(0);
+const usage = z
+  .looseObject({ prompt_tokens: tokens, completion_tokens: tokens, total_tokens: tokens })
+  .transform(({ prompt_tokens, completion_tokens, total_tokens }) => ({
+    prompt_tokens,
+    completion_tokens,
+    total_tokens,
+  }));
 const completion = z
   .looseObject({
     model: z.string().min(1),
@@ -33,14 +40,7 @@ const completion = z
       )
       .min(1)
       .max(16),
-    usage: z
-      .looseObject({ prompt_tokens: tokens, completion_tokens: tokens, total_tokens: tokens })
-      .transform(({ prompt_tokens, completion_tokens, total_tokens }) => ({
-        prompt_tokens,
-        completion_tokens,
-        total_tokens,
-      }))
-      .nullish(),
+    usage: usage.nullish(),
   })
   .transform(
     (raw): ChatAnswer => ({
@@ -50,6 +50,39 @@ const completion = z
       usage: raw.usage ?? null,
     }),
   );
+
+/** One event of an answer in pieces: a delta, the last one with the reason for the end, or the count of tokens. */
+const chunk = z.looseObject({
+  model: z.string().nullish(),
+  choices: z
+    .array(
+      z.looseObject({
+        delta: z.looseObject({ content: z.string().nullish() }).nullish(),
+        finish_reason: z.string().nullish(),
+      }),
+    )
+    .max(16)
+    .nullish(),
+  usage: usage.nullish(),
+  /** How backends break off under a 200: `{ error }`, or `{ object: "error" }`. */
+  error: z.unknown().optional(),
+  object: z.string().nullish(),
+});
+const endOf = (event: z.output<typeof chunk>) => event.choices?.[0]?.finish_reason ?? null;
+
+/** Enough for 4096 tokens, each in an event of its own, from the wordiest backend. */
+const MAX_STREAM_BYTES = 8 * 1024 * 1024;
+/** The service has a deadline of its own; this is for whoever has none. */
+const LONGEST_STREAM_MS = 180_000;
+const DEFAULT_SILENCE_SECONDS = 30;
+
+/** An answer on its way. */
+export interface Telling {
+  /** The text as it is written. Put together it is the answer's `content`. */
+  pieces: AsyncGenerator<string, void>;
+  /** What `complete` would have answered; whole once the pieces are over. */
+  answer: ChatAnswer;
+}
 
 interface MappedName {
   /** Lower case. */
@@ -103,6 +136,12 @@ export const ai = defineUpstream({
           ? 'must be names=model, comma-separated, `*` at the end of a name at most'
           : null,
     },
+    AI_SILENCE_SECONDS: {
+      describe: `For how long the model's server may send nothing while it answers in pieces, also before the first: 1 to 120; ${DEFAULT_SILENCE_SECONDS} unless set. A slow machine with a long prompt needs more`,
+      required: false,
+      check: (value) =>
+        /^[0-9]{1,3}$/.test(value) && Number(value) >= 1 && Number(value) <= 120 ? null : 'must be 1 to 120',
+    },
   },
   authorize: (apiKey) => ({ headers: { authorization: `Bearer ${apiKey}` } }),
   requestsPerMinute: 120,
@@ -140,20 +179,63 @@ export const ai = defineUpstream({
       complete: (asked: ChatRequest, signal: AbortSignal) =>
         http.post({
           path: '/chat/completions',
-          body: {
-            model: asked.model,
-            messages: [
-              ...(asked.system === undefined ? [] : [{ role: 'system', content: asked.system }]),
-              { role: 'user', content: asked.prompt },
-            ],
-            max_tokens: asked.maxTokens,
-            temperature: asked.temperature,
-            stream: false,
-          },
+          body: { ...bodyOf(asked), stream: false },
           schema: completion,
           signal,
         }),
+      /** The same in pieces. Resolves when the backend has begun. */
+      async tell(asked: ChatRequest, signal: AbortSignal): Promise<Reply<Telling>> {
+        const silenceSeconds = Number(http.settings.AI_SILENCE_SECONDS ?? DEFAULT_SILENCE_SECONDS);
+        const { value, source } = await http.stream({
+          path: '/chat/completions',
+          body: { ...bodyOf(asked), stream: true, stream_options: { include_usage: true } },
+          schema: chunk,
+          last: '[DONE]',
+          mayEnd: (event) => endOf(event) !== null,
+          hasFailed: (event) =>
+            (event.error ?? null) !== null || event.object === 'error' || endOf(event) === 'error',
+          silenceMs: silenceSeconds * 1_000,
+          timeoutMs: LONGEST_STREAM_MS,
+          maxBytes: MAX_STREAM_BYTES,
+          signal,
+        });
+        const answer: ChatAnswer = { model: asked.model, content: '', finishReason: null, usage: null };
+        return { value: { pieces: told(value, answer), answer }, source };
+      },
     };
   },
   probe: (api) => api.offered(),
 });
+
+function bodyOf(asked: ChatRequest) {
+  return {
+    model: asked.model,
+    messages: [
+      ...(asked.system === undefined ? [] : [{ role: 'system', content: asked.system }]),
+      { role: 'user', content: asked.prompt },
+    ],
+    max_tokens: asked.maxTokens,
+    temperature: asked.temperature,
+  };
+}
+
+/** Space at either end is left out, as of an answer in one piece: it is held back until a word follows. */
+async function* told(
+  events: AsyncIterable<z.output<typeof chunk>>,
+  answer: ChatAnswer,
+): AsyncGenerator<string, void> {
+  let space = '';
+  for await (const event of events) {
+    // Backends without a name of their own for it say "".
+    answer.model = event.model || answer.model;
+    answer.finishReason = endOf(event) ?? answer.finishReason;
+    answer.usage = event.usage ?? answer.usage;
+    const text = space + (event.choices?.[0]?.delta?.content ?? '');
+    const begun = answer.content === '' ? text.trimStart() : text;
+    const piece = begun.trimEnd();
+    space = begun.slice(piece.length);
+    if (piece === '') continue;
+    answer.content += piece;
+    yield piece;
+  }
+}

@@ -21,6 +21,25 @@ export interface UpstreamSending<T> {
   idempotencyKey?: string | null;
 }
 
+/** A request whose reply comes in server-sent events. It is neither cached nor repeated. */
+export interface UpstreamStreaming<T>
+  extends Omit<UpstreamSending<T>, 'schema' | 'as' | 'idempotencyKey' | 'timeoutMs'> {
+  /** What the JSON of each event must look like. */
+  schema: z.ZodType<T>;
+  /** The data of the event by which the source says that it is done. */
+  last: string;
+  /** Whether a source that has sent this may end without saying so. Any other end is a failure. */
+  mayEnd(event: T): boolean;
+  /** Whether the source says by this that it cannot go on. */
+  hasFailed(event: T): boolean;
+  /** For how long nothing at all may come. */
+  silenceMs: number;
+  /** For all of it. */
+  timeoutMs: number;
+  /** Of all of it. */
+  maxBytes: number;
+}
+
 /** One GET. Paths are below the upstream's base address; adapters encode what callers put into them. */
 export interface UpstreamRequest<T> {
   path: string;
@@ -77,6 +96,8 @@ export interface UpstreamHttp {
     timeoutMs: number;
     signal?: AbortSignal | undefined;
   }): Promise<Reply<Download>>;
+  /** Resolves when the reply has begun. Its events are read no faster than they are taken; leaving the loop ends it. */
+  stream<T>(request: UpstreamStreaming<T>): Promise<Reply<AsyncGenerator<T, void>>>;
 }
 
 export interface UpstreamDefinition<Api, Name extends string = string> {

@@ -11,7 +11,8 @@ import { z } from 'zod';
 import { UpstreamUnavailable } from '../words/failure.ts';
 import { inCall } from './call-scope.ts';
 import { defineUpstream } from './define.ts';
-import { connectUpstream, SANDBOX_HEADER, type UpstreamConnection, type UpstreamParts } from './http.ts';
+import { connectUpstream, type UpstreamConnection, type UpstreamParts } from './http.ts';
+import { SANDBOX_HEADER } from './wire.ts';
 
 const reply = z.object({ n: z.number() });
 const definition = defineUpstream({
@@ -269,4 +270,97 @@ test('a used-up budget refuses at once and says when to come back', async () => 
     assert.deepEqual([error.reason, error.retryAfterMs, count], ['rate_limited', 6_000, 5]);
     return true;
   });
+});
+
+const streaming = {
+  path: '/told',
+  body: {},
+  schema: reply,
+  last: 'end',
+  mayEnd: () => false,
+  hasFailed: () => false,
+  silenceMs: 20_000,
+  timeoutMs: 20_000,
+  maxBytes: 1_000_000,
+};
+const begin = (response: ServerResponse) => {
+  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' });
+  response.write('data: {"n":1}\n\n');
+  return response;
+};
+async function heard(stream: Promise<{ value: AsyncGenerator<{ n: number }, void> }>): Promise<number[]> {
+  const numbers: number[] = [];
+  for await (const { n } of (await stream).value) numbers.push(n);
+  return numbers;
+}
+
+test('a stream is read event by event to its announced end; who leaves it ends it', async () => {
+  const { http, health } = connect();
+  const left = Promise.withResolvers<void>();
+  let answer: ServerResponse | undefined;
+  handle = (_request, response) => {
+    answer = begin(response);
+    response.on('close', () => left.resolve());
+  };
+  const { value, source } = await http.stream(streaming);
+  assert.equal(source.url, 'urn:source:probe');
+  assert.deepEqual(await value.next(), { value: { n: 1 }, done: false });
+  answer?.write('data: {"n":2}\n\ndata: end\n\n');
+  assert.deepEqual((await value.next()).value, { n: 2 });
+  assert.equal((await value.next()).done, true);
+  const other = await http.stream(streaming);
+  await other.value.next();
+  await other.value.return();
+  await left.promise;
+  assert.equal(health().lastFailureAtMs, null);
+});
+
+test('a stream is bounded: its silence, its time, its size, and how many there are at once', async () => {
+  handle = (_request, response) => void begin(response);
+  const { http } = connect();
+  await assert.rejects(heard(http.stream({ ...streaming, silenceMs: 50 })), refused('timeout'));
+  await assert.rejects(heard(http.stream({ ...streaming, timeoutMs: 50 })), refused('timeout'));
+  await assert.rejects(heard(http.stream({ ...streaming, maxBytes: 10 })), refused('invalid_reply'));
+  const fresh = connect();
+  const open = await Promise.all(Array.from({ length: 32 }, () => fresh.http.stream(streaming)));
+  await assert.rejects(fresh.http.stream(streaming), refused('rate_limited'));
+  // One that nobody ever read counts no more once it is left: nothing of it may be held.
+  await Promise.all(open.map(({ value }) => value.next().then(() => value.return())));
+  handle = (_request, response) => begin(response).end('data: end\n\n');
+  for (;;) {
+    const again = await heard(fresh.http.stream(streaming)).catch(refused('rate_limited'));
+    if (typeof again !== 'boolean') break;
+    assert.equal(again, true);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+});
+
+test('streams that break in the middle count against their source as others do, and those that are left do not', async () => {
+  const { http, health } = connect();
+  handle = (_request, response) => void begin(response);
+  for (let n = 0; n < 7; n++) {
+    const leaving = new AbortController();
+    const { value } = await http.stream({ ...streaming, signal: leaving.signal });
+    await value.next();
+    leaving.abort();
+    await assert.rejects(value.next());
+  }
+  assert.equal(health().state, 'up');
+  handle = (_request, response) => begin(response).destroy();
+  for (let n = 0; n < 5; n++) await assert.rejects(heard(http.stream(streaming)), UpstreamUnavailable);
+  assert.equal(health().state, 'down');
+  assert.equal(count, 12);
+});
+
+test('a stream from a sandbox, or that never was one, is a failure', async () => {
+  const { http } = connect({ acceptSandbox: false });
+  handle = (_request, response) => {
+    response.setHeader(SANDBOX_HEADER, 'upstreams');
+    begin(response);
+  };
+  await assert.rejects(http.stream(streaming), refused('invalid_reply'));
+  handle = (_request, response) => response.end('{"n":1}');
+  await assert.rejects(http.stream(streaming), refused('invalid_reply'));
+  handle = (_request, response) => json(response, 429, { 'retry-after': '7' });
+  await assert.rejects(http.stream(streaming), refused('rate_limited'));
 });

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import {
   BrokenCircuitError,
   type CircuitBreakerPolicy,
@@ -8,31 +7,26 @@ import {
   handleWhen,
 } from 'cockatiel';
 import { LRUCache } from 'lru-cache';
-import { Agent, type Dispatcher, request as send } from 'undici';
 import type { Source } from '../words/answer.ts';
 import { sourceUnavailable, UpstreamUnavailable } from '../words/failure.ts';
 import { idempotencyKeyOf } from './call-scope.ts';
-import type {
-  Download,
-  Reply,
-  UpstreamDefinition,
-  UpstreamHttp,
-  UpstreamRequest,
-  UpstreamSending,
-} from './define.ts';
+import type { Reply, UpstreamDefinition, UpstreamHttp, UpstreamRequest, UpstreamSending } from './define.ts';
+import { lowerCased, type Method, type Received, Wire, type WireParts } from './wire.ts';
+import {
+  BrokenOff,
+  InvalidReply,
+  SandboxReply,
+  StatusError,
+  TimedOut,
+  TooManyStreams,
+} from './wire-errors.ts';
 
-const MAX_BODY_BYTES = 16 * 1024 * 1024;
-/** For the few lists that come in one piece. It stays below the cache, which would not keep anything larger. */
-const MAX_LARGE_BODY_BYTES = 40 * 1024 * 1024;
 const MAX_CACHE_BYTES = 48 * 1024 * 1024;
-const MOST_REDIRECTIONS = 3;
 const ATTEMPTS = 3;
 const BREAKER_FAILURES = 5;
 const BREAKER_OPEN_MS = 20_000;
 /** A `Retry-After` above this is not waited for: the caller gets it instead. */
 const LONGEST_RETRY_WAIT_MS = 1_500;
-/** The header by which a sandbox part says that it is one. */
-export const SANDBOX_HEADER = 'x-farebox-sandbox';
 
 export interface UpstreamConfig {
   /** Null: not configured. */
@@ -66,20 +60,8 @@ interface CacheEntry {
   bytes: number;
 }
 
-interface Received {
-  value: unknown;
-  sandbox: boolean;
-  bytes: number;
-}
-
-export interface UpstreamParts {
-  userAgent: string;
-  /** False in production: a reply from a sandbox part is then a failure. */
-  acceptSandbox: boolean;
-  nowMs(): number;
-  /** Told of every request that left the house. */
-  onRequest?: (upstream: string, outcome: 'ok' | 'failed', durationMs: number) => void;
-}
+/** What an upstream's connection needs of the house. */
+export type UpstreamParts = WireParts;
 
 /**
  * Opens the way to one upstream: timeouts, at most two repeats with jitter for GETs, a circuit breaker, a budget
@@ -91,14 +73,7 @@ export function connectUpstream<Api>(
   parts: UpstreamParts,
 ): UpstreamConnection {
   const { nowMs } = parts;
-  const agent = new Agent({
-    connections: 8,
-    connect: { timeout: 2_000 },
-    maxResponseSize: Math.min(definition.maxReplyBytes ?? MAX_BODY_BYTES, MAX_LARGE_BODY_BYTES),
-    keepAliveTimeout: 10_000,
-  });
-  // Files have bounds of their own, checked while they arrive.
-  const downloads = new Agent({ connections: 2, connect: { timeout: 5_000 }, maxResponseSize: -1 });
+  const wire = new Wire(definition, config.apiKey, parts);
   const breaker: CircuitBreakerPolicy = circuitBreaker(
     // A 4xx is our mistake or the caller's; only what says that the upstream is unwell counts against it.
     handleWhen((error) =>
@@ -117,8 +92,6 @@ export function connectUpstream<Api>(
   const perMinute = agreed === undefined ? definition.requestsPerMinute : Number(agreed);
   const budget = new Budget(perMinute, definition.burst ?? Math.max(5, perMinute / 2), nowMs);
   let openedAtMs: number | null = null;
-  let lastSuccessAtMs: number | null = null;
-  let lastFailureAtMs: number | null = null;
   breaker.onBreak(() => {
     openedAtMs = nowMs();
   });
@@ -145,152 +118,42 @@ export function connectUpstream<Api>(
     return openedAtMs === null ? 0 : Math.max(1_000, openedAtMs + BREAKER_OPEN_MS - nowMs());
   }
 
-  /** One request on the wire: sent, bounded, parsed. Throws `StatusError` for any status but 2xx. */
-  async function exchange<T>(
-    method: Method,
-    url: URL,
-    request: Pick<UpstreamRequest<T>, 'schema' | 'as' | 'headers' | 'timeoutMs'> & { body?: string | Buffer },
-    signal: AbortSignal | undefined,
-  ): Promise<Received> {
-    const timeoutMs = request.timeoutMs ?? definition.timeoutMs ?? 8_000;
-    const deadline = AbortSignal.timeout(timeoutMs);
-    const startedAtMs = nowMs();
-    let outcome: 'ok' | 'failed' = 'failed';
-    try {
-      const response = await send(url, {
-        method,
-        dispatcher: agent,
-        headers: {
-          accept: request.as === undefined || request.as === 'json' ? 'application/json' : '*/*',
-          'user-agent': parts.userAgent,
-          ...(request.body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...(config.apiKey === undefined ? {} : definition.authorize?.(config.apiKey).headers),
-          ...lowerCased(request.headers),
-        },
-        ...(request.body === undefined ? {} : { body: request.body }),
-        signal: signal === undefined ? deadline : AbortSignal.any([deadline, signal]),
-      });
-      const bytes = Buffer.from(await response.body.arrayBuffer());
-      if (response.statusCode < 200 || response.statusCode > 299) {
-        throw new StatusError(response.statusCode, retryAfterOf(response, nowMs()));
-      }
-      const sandbox = response.headers[SANDBOX_HEADER] !== undefined;
-      if (sandbox && !parts.acceptSandbox) throw new SandboxReply();
-      const parsed = request.schema.safeParse(decode(bytes, request.as ?? 'json'));
-      if (!parsed.success) {
-        const issue = parsed.error.issues[0];
-        throw new InvalidReply(`${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'does not fit'}`);
-      }
-      outcome = 'ok';
-      lastSuccessAtMs = nowMs();
-      return { value: parsed.data, sandbox, bytes: bytes.length };
-    } catch (error) {
-      if (deadline.aborted && signal?.aborted !== true) throw new TimedOut(timeoutMs);
-      throw error;
-    } finally {
-      if (outcome === 'failed') lastFailureAtMs = nowMs();
-      parts.onRequest?.(definition.name, outcome, nowMs() - startedAtMs);
-    }
-  }
-
-  /** A file on the wire, read piece by piece up to its bound. */
-  async function fetchFile(
-    from: URL,
-    request: { maxBytes: number; timeoutMs: number },
-    signal: AbortSignal | undefined,
-  ): Promise<Received> {
-    const { maxBytes, timeoutMs } = request;
-    const deadline = AbortSignal.timeout(timeoutMs);
-    const startedAtMs = nowMs();
-    let outcome: 'ok' | 'failed' = 'failed';
-    try {
-      let url = from;
-      for (let redirections = 0; ; redirections++) {
-        const response = await send(url, {
-          method: 'GET',
-          dispatcher: downloads,
-          headers: { accept: '*/*', 'user-agent': parts.userAgent },
-          signal: signal === undefined ? deadline : AbortSignal.any([deadline, signal]),
-        });
-        const { location } = response.headers;
-        if (response.statusCode >= 300 && response.statusCode < 400 && typeof location === 'string') {
-          await response.body.dump();
-          const next = new URL(location, url);
-          if (redirections >= MOST_REDIRECTIONS) throw new InvalidReply('too many redirections');
-          if (next.protocol !== 'https:' && next.origin !== from.origin) {
-            throw new InvalidReply('a redirection to another server without TLS');
-          }
-          url = next;
-          continue;
-        }
-        if (response.statusCode < 200 || response.statusCode > 299) {
-          await response.body.dump();
-          throw new StatusError(response.statusCode, retryAfterOf(response, nowMs()));
-        }
-        const sandbox = response.headers[SANDBOX_HEADER] !== undefined;
-        const pieces: Buffer[] = [];
-        const hash = createHash('sha256');
-        let size = 0;
-        for await (const piece of response.body) {
-          const bytes = Buffer.from(piece);
-          size += bytes.length;
-          // Leaving the loop ends the transfer.
-          if (size > maxBytes) throw new InvalidReply(`more than ${maxBytes} bytes`);
-          hash.update(bytes);
-          pieces.push(bytes);
-        }
-        if (sandbox && !parts.acceptSandbox) throw new SandboxReply();
-        const modified = Date.parse(String(response.headers['last-modified'] ?? ''));
-        const value: Download = {
-          bytes: Buffer.concat(pieces),
-          sha256: hash.digest('hex'),
-          lastModified: Number.isNaN(modified) ? null : new Date(modified).toISOString(),
-        };
-        outcome = 'ok';
-        lastSuccessAtMs = nowMs();
-        return { value, sandbox, bytes: size };
-      }
-    } catch (error) {
-      if (deadline.aborted && signal?.aborted !== true) throw new TimedOut(timeoutMs);
-      throw error;
-    } finally {
-      if (outcome === 'failed') lastFailureAtMs = nowMs();
-      parts.onRequest?.(definition.name, outcome, nowMs() - startedAtMs);
-    }
-  }
-
-  /** The same, under budget and breaker; every failure becomes `UpstreamUnavailable` or a `StatusError` of 4xx. */
-  async function guarded(run: () => Promise<Received>): Promise<Received> {
+  /** A request under budget and breaker; every failure becomes `UpstreamUnavailable` or a `StatusError` of 4xx. */
+  async function guarded<T>(run: () => Promise<T>): Promise<T> {
     // What the breaker would refuse must not use up the budget of what it would let through.
     if (isDown()) throw fail('upstream_down', 'has been failing', retryAfterMs());
     const waitMs = budget.take(definition.patienceMs ?? 0);
     if (waitMs > (definition.patienceMs ?? 0))
       throw fail('rate_limited', 'asked as often as it allows; try again shortly', waitMs);
     if (waitMs > 0) await delay(waitMs);
-    try {
-      return await breaker.execute(run);
-    } catch (error) {
-      if (error instanceof BrokenCircuitError)
-        throw fail('upstream_down', 'has been failing', retryAfterMs(), error);
-      if (error instanceof TimedOut)
-        throw fail('timeout', `no answer within ${error.timeoutMs} ms`, undefined, error);
-      if (error instanceof SandboxReply) {
-        throw fail(
-          'invalid_reply',
-          'the configured address is a sandbox part, which this server does not accept',
-        );
-      }
-      if (error instanceof InvalidReply) {
-        throw fail('invalid_reply', 'the reply does not have the documented shape', undefined, error);
-      }
-      if (error instanceof StatusError) {
-        if (error.status === 429)
-          throw fail('rate_limited', 'refuses more requests', error.retryAfterMs ?? 30_000, error);
-        if (error.status < 500) throw error;
-        throw fail('upstream_down', `answered ${error.status}`, error.retryAfterMs, error);
-      }
-      throw fail('upstream_down', 'could not be reached', undefined, error);
+    return breaker.execute(run).catch(explain);
+  }
+
+  /** @throws what its callers are told of a failure */
+  function explain(error: unknown): never {
+    if (error instanceof BrokenCircuitError)
+      throw fail('upstream_down', 'has been failing', retryAfterMs(), error);
+    if (error instanceof TimedOut)
+      throw fail('timeout', `no answer within ${error.timeoutMs} ms`, undefined, error);
+    if (error instanceof TooManyStreams)
+      throw fail('rate_limited', 'has too many streams open', 5_000, error);
+    if (error instanceof SandboxReply) {
+      throw fail(
+        'invalid_reply',
+        'the configured address is a sandbox part, which this server does not accept',
+      );
     }
+    if (error instanceof InvalidReply) {
+      throw fail('invalid_reply', 'the reply does not have the documented shape', undefined, error);
+    }
+    if (error instanceof BrokenOff) throw fail('upstream_down', 'broke off before the end', undefined, error);
+    if (error instanceof StatusError) {
+      if (error.status === 429)
+        throw fail('rate_limited', 'refuses more requests', error.retryAfterMs ?? 30_000, error);
+      if (error.status < 500) throw error;
+      throw fail('upstream_down', `answered ${error.status}`, error.retryAfterMs, error);
+    }
+    throw fail('upstream_down', 'could not be reached', undefined, error);
   }
 
   /** A 4xx that nobody expected is a failure of ours or of the upstream's, and no answer. */
@@ -357,7 +220,7 @@ export function connectUpstream<Api>(
     }
     let flight = inFlight.get(key);
     if (flight === undefined) {
-      flight = repeated(() => exchange('GET', url, request, undefined))
+      flight = repeated(() => wire.exchange('GET', url, request, undefined))
         .catch((error: unknown): Received => {
           if (error instanceof StatusError && absentOn.includes(error.status)) {
             return { value: null, sandbox: known?.sandbox ?? error.sandbox, bytes: 1 };
@@ -384,8 +247,18 @@ export function connectUpstream<Api>(
   async function sendOnce<T>(method: Method, request: UpstreamSending<T>): Promise<Reply<T>> {
     const { url, shown } = address(request);
     const sent = asSent(method, url, request);
-    const received = await guarded(() => exchange(method, url, sent, request.signal)).catch(refused);
+    const received = await guarded(() => wire.exchange(method, url, sent, request.signal)).catch(refused);
     return replyOf<T>(shown, received);
+  }
+
+  /** The rest of a stream that has begun well: when it breaks, that counts against its source too. */
+  async function* rest<T>(events: AsyncGenerator<T, void>): AsyncGenerator<T, void> {
+    try {
+      yield* events;
+    } catch (error) {
+      await breaker.execute(() => Promise.reject(error)).catch(() => {});
+      explain(error);
+    }
   }
 
   function replyOf<T>(shown: string, received: Received): Reply<T> {
@@ -403,8 +276,19 @@ export function connectUpstream<Api>(
       send: ({ method, ...request }) => sendOnce(method, request),
       async download(request) {
         const { url, shown } = address(request);
-        const received = await guarded(() => fetchFile(url, request, request.signal)).catch(refused);
+        const received = await guarded(() => wire.file(url, request, request.signal)).catch(refused);
         return replyOf(shown, received);
+      },
+      async stream(request) {
+        const { url, shown } = address(request);
+        const { body: _body, ...asked } = request;
+        const { headers, body: content } = asSent('POST', url, { ...request, idempotencyKey: null });
+        const sent = { ...asked, headers, ...(content === undefined ? {} : { body: content }) };
+        const { sandbox, events } = await guarded(() => wire.stream(url, sent, request.signal)).catch(
+          refused,
+        );
+        const entry = { value: null, sandbox, bytes: 0, fetchedAtMs: nowMs() };
+        return { value: rest(events), source: sourceOf(shown, entry, false) };
       },
     },
     health() {
@@ -420,17 +304,13 @@ export function connectUpstream<Api>(
               ? `${BREAKER_FAILURES} failures in a row`
               : null,
         retryAfterMs: state === 'not_configured' ? 3_600_000 : state === 'down' ? retryAfterMs() : 0,
-        lastSuccessAtMs,
-        lastFailureAtMs,
+        lastSuccessAtMs: wire.lastSuccessAtMs,
+        lastFailureAtMs: wire.lastFailureAtMs,
       };
     },
-    async close() {
-      await Promise.all([agent.close(), downloads.close()]);
-    },
+    close: () => wire.close(),
   };
 }
-
-type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 interface Asked {
   path: string;
@@ -481,11 +361,6 @@ function asSent<T>(method: Method, url: URL, request: UpstreamSending<T>) {
   };
 }
 
-/** So that a name that is given in another case replaces ours and does not stand beside it. */
-function lowerCased(headers: Record<string, string> = {}): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
-}
-
 /** The variables that an upstream needs and does not have. */
 function missingSettings(definition: UpstreamDefinition<unknown>, config: UpstreamConfig): string[] {
   const missing: string[] = [];
@@ -524,51 +399,6 @@ class Budget {
     const waitMs = this.#tokens < 1 ? Math.ceil((1 - this.#tokens) / this.#perMs) : 0;
     if (waitMs <= patienceMs) this.#tokens -= 1;
     return waitMs;
-  }
-}
-
-class StatusError extends Error {
-  readonly status: number;
-  readonly retryAfterMs: number | undefined;
-  readonly sandbox: boolean;
-  constructor(status: number, retryAfter: { retryAfterMs: number | undefined; sandbox: boolean }) {
-    super(`status ${status}`);
-    this.status = status;
-    this.retryAfterMs = retryAfter.retryAfterMs;
-    this.sandbox = retryAfter.sandbox;
-  }
-}
-class InvalidReply extends Error {}
-class SandboxReply extends Error {}
-class TimedOut extends Error {
-  readonly timeoutMs: number;
-  constructor(timeoutMs: number) {
-    super(`no answer within ${timeoutMs} ms`);
-    this.timeoutMs = timeoutMs;
-  }
-}
-
-function retryAfterOf(response: Dispatcher.ResponseData, nowMs: number) {
-  const raw = response.headers['retry-after'];
-  const value = Array.isArray(raw) ? raw[0] : raw;
-  const seconds = Number(value);
-  const retryAfterMs =
-    value === undefined
-      ? undefined
-      : Number.isFinite(seconds)
-        ? seconds * 1_000
-        : Math.max(0, Date.parse(value) - nowMs) || undefined;
-  return { retryAfterMs, sandbox: response.headers[SANDBOX_HEADER] !== undefined };
-}
-
-function decode(bytes: Buffer, as: 'json' | 'text' | 'bytes'): unknown {
-  if (as === 'bytes') return bytes;
-  const content = bytes.toString('utf8');
-  if (as === 'text') return content;
-  try {
-    return JSON.parse(content);
-  } catch (error) {
-    throw new InvalidReply('not JSON', { cause: error });
   }
 }
 

@@ -1,7 +1,9 @@
 /** An OpenAI-compatible chat API, paths below /v1, answered by the extractive engine. */
 import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { answerTo } from './extractive.ts';
+import { withStreamFault } from './faults.ts';
 import type { World } from './world.ts';
 
 const MODEL = 'sandbox-extractive-1';
@@ -19,6 +21,8 @@ interface ChatRequest {
   messages: Message[];
   maxTokens: number;
   stream: boolean;
+  /** Whether a stream ends with the count of tokens. */
+  countsTokens: boolean;
 }
 
 /** What is wrong with a request, in the words of the API. */
@@ -53,8 +57,8 @@ export function ai(app: FastifyInstance, { nowMs }: World): void {
     return MODEL_RECORD;
   });
 
-  app.post<{ Body: unknown }>('/chat/completions', ({ body }, reply) => {
-    const request = read(body);
+  app.post<{ Body: unknown }>('/chat/completions', (asked, reply) => {
+    const request = read(asked.body);
     const prompt = request.messages.findLast(({ role }) => role === 'user')?.content ?? '';
     const { text, tokens, cut } = limited(answerTo(prompt), request.maxTokens);
     const promptTokens = request.messages.reduce((sum, { content }) => sum + tokensOf(content).length, 0);
@@ -70,11 +74,8 @@ export function ai(app: FastifyInstance, { nowMs }: World): void {
       total_tokens: promptTokens + tokens,
     };
     if (request.stream) {
-      const chunk = (delta: unknown, reason: string | null) =>
-        `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason: reason }] })}\n\n`;
-      return reply
-        .type('text/event-stream')
-        .send(`${chunk({ role: 'assistant', content: text }, null)}${chunk({}, finish)}data: [DONE]\n\n`);
+      const events = chunksOf(head, text, finish, request.countsTokens ? usage : null);
+      return reply.type('text/event-stream').send(Readable.from(withStreamFault(asked, events)));
     }
     return {
       ...head,
@@ -83,6 +84,18 @@ export function ai(app: FastifyInstance, { nowMs }: World): void {
       usage,
     };
   });
+}
+
+/** The events of an answer in pieces: who speaks, a token each, why it ends, the count if it is wanted, and the end. */
+function* chunksOf(head: object, text: string, finish: string, usage: object | null): Generator<string> {
+  const chunk = (choices: object[], more: object = {}) =>
+    `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', choices, ...more })}\n\n`;
+  const choice = (delta: object, finish_reason: string | null) => [{ index: 0, delta, finish_reason }];
+  yield chunk(choice({ role: 'assistant', content: '' }, null));
+  for (const content of tokensOf(text)) yield chunk(choice({ content }, null));
+  yield chunk(choice({}, finish));
+  if (usage !== null) yield chunk([], { usage });
+  yield 'data: [DONE]\n\n';
 }
 
 function read(body: unknown): ChatRequest {
@@ -118,7 +131,13 @@ function read(body: unknown): ChatRequest {
       'integer_below_min_value',
     );
   }
-  return { messages, maxTokens: asked, stream: body.stream === true };
+  const options = isRecord(body.stream_options) ? body.stream_options : {};
+  return {
+    messages,
+    maxTokens: asked,
+    stream: body.stream === true,
+    countsTokens: options.include_usage === true,
+  };
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -4,8 +4,20 @@ import { fieldsOf, openFaults } from '../faults.ts';
 import { type Query, textOf } from './query.ts';
 
 const MAX_DELAY_MS = 600_000;
-const FAULTS = ['status', 'latency', 'hang', 'malformed', 'html', 'empty', 'reset'] as const;
+/** What strikes in the middle of a stream, after `afterEvents`. */
+const STREAM_FAULTS = [
+  'stream-reset',
+  'stream-hang',
+  'stream-malformed',
+  'stream-error',
+  'stream-unfinished',
+] as const;
+const FAULTS = [
+  ...(['status', 'latency', 'hang', 'malformed', 'html', 'empty', 'reset'] as const),
+  ...STREAM_FAULTS,
+] as const;
 type FaultKind = (typeof FAULTS)[number];
+const MAX_EVENTS = 100_000;
 
 interface Fault {
   upstream: string;
@@ -16,6 +28,48 @@ interface Fault {
   /** How many more requests it strikes. */
   remaining: number;
   pathIncludes: string;
+  /** How many events of a stream still come. */
+  afterEvents: number;
+}
+
+/** How the stream that answers a request is to break. */
+export interface StreamFault {
+  fault: (typeof STREAM_FAULTS)[number];
+  afterEvents: number;
+}
+const streamFaults = new WeakMap<FastifyRequest, StreamFault>();
+
+/** The events of a stream as they are sent, up to the fault that is set for this request, if one is. */
+export async function* withStreamFault(
+  request: FastifyRequest,
+  events: Iterable<string>,
+): AsyncGenerator<string> {
+  const fault = streamFaults.get(request);
+  let count = 0;
+  for (const event of events) {
+    if (count === fault?.afterEvents) break;
+    count += 1;
+    yield event;
+    // Each leaves by itself, as from a model that writes.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  switch (fault?.fault) {
+    case undefined:
+    case 'stream-unfinished':
+      return;
+    case 'stream-reset':
+      request.raw.socket.resetAndDestroy();
+      return;
+    case 'stream-hang':
+      await new Promise<void>((resolve) => request.raw.socket.once('close', () => resolve()));
+      return;
+    case 'stream-malformed':
+      yield 'data: {"id":"chatcmpl-1","object":"chat.compl\n\n';
+      return;
+    case 'stream-error':
+      yield `data: ${JSON.stringify({ error: { message: 'Sandbox fault', type: 'server_error', param: null, code: null } })}\n\n`;
+      return;
+  }
 }
 
 export interface Faults {
@@ -64,6 +118,8 @@ export function openUpstreamFaults(upstreams: readonly string[]): Faults {
       if (fault === null) return;
       if (fault.delayMs > 0) await passed(fault.delayMs, request);
       if (fault.retryAfterSeconds !== null) reply.header('retry-after', String(fault.retryAfterSeconds));
+      const inStream = STREAM_FAULTS.find((kind) => kind === fault.fault);
+      if (inStream !== undefined) streamFaults.set(request, { ...fault, fault: inStream });
       switch (fault.fault) {
         case 'latency':
           return;
@@ -110,9 +166,10 @@ function read(body: unknown, upstreams: readonly string[]): Fault | string {
     return `upstream must be one of ${upstreams.join(', ')}`;
   if (fault === undefined) return `fault must be one of ${FAULTS.join(', ')}`;
   if (status === null || status < 200) return 'status must be 200 to 599';
-  if (delayMs === null || remaining === null || typeof pathIncludes !== 'string')
-    return 'delayMs, remaining or pathIncludes is not valid';
-  return { upstream, fault, status, delayMs, retryAfterSeconds, remaining, pathIncludes };
+  const afterEvents = number('afterEvents', 3, MAX_EVENTS);
+  if (delayMs === null || remaining === null || afterEvents === null || typeof pathIncludes !== 'string')
+    return 'delayMs, remaining, afterEvents or pathIncludes is not valid';
+  return { upstream, fault, status, delayMs, retryAfterSeconds, remaining, pathIncludes, afterEvents };
 }
 
 /** Waits, but not for longer than the other side does. */

@@ -385,6 +385,28 @@ describe('ai', () => {
     assert.equal((await ask('/ai/v1/models')).json.data[0].id, 'sandbox-extractive-1');
   });
 
+  test('a stream has an event for each token, the count where it is wanted, and an end; it breaks where told', async () => {
+    const stream = async (more: object = {}) => {
+      const { text, type } = await chat({ messages: sum, stream: true, ...more });
+      assert.match(type, /^text\/event-stream/);
+      const events = text.split('\n\n').filter((event) => event !== '');
+      return events.map((event) => event.replace(/^data: /, ''));
+    };
+    const counted = await stream({ stream_options: { include_usage: true } });
+    assert.equal(counted.at(-1), '[DONE]');
+    assert.deepEqual(JSON.parse(counted.at(-2) ?? '').choices, []);
+    assert.equal(JSON.parse(counted.at(-2) ?? '').usage.completion_tokens, 5);
+    const plain = await stream();
+    assert.equal(plain.length, counted.length - 1);
+    const chunks = plain.slice(0, -1).map((event) => JSON.parse(event).choices[0]);
+    assert.equal(chunks.map(({ delta }) => delta.content ?? '').join(''), '2 + 2 = 4');
+    assert.deepEqual(chunks.map(({ finish_reason }) => finish_reason).at(-1), 'stop');
+    const fault = { upstream: 'ai', fault: 'stream-unfinished', afterEvents: 2, remaining: 1 };
+    assert.equal((await post('/__control/faults', fault)).status, 201);
+    assert.equal((await stream()).length, 2);
+    assert.equal((await stream()).length, plain.length);
+  });
+
   test('errors have the shape of the API', async () => {
     const wrongKey = await chat({ messages: sum }, { authorization: 'sk-anything' });
     assert.deepEqual([wrongKey.status, wrongKey.json.error.code], [401, 'invalid_api_key']);

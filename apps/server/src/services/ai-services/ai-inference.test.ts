@@ -20,6 +20,7 @@ function backend(value: Partial<ChatAnswer> = {}, sandbox = false) {
       configured: ['small', 'large'],
       offered: async () => ['small', 'large'],
       standsFor: (name) => (name === 'gpt-4o' ? 'large' : null),
+      tell: async () => assert.fail('nobody asked for pieces'),
       complete: async (request, signal) => {
         asked.push(request);
         signals.push(signal);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { answer } from '../../words/answer.ts';
+import type { ChatAnswer, ChatRequest } from '../../upstreams/ai.ts';
+import { answer, type Source } from '../../words/answer.ts';
 import { noAnswer, ServiceFailure } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
 import { limit, numberBetween, text } from '../fields.ts';
@@ -14,6 +15,24 @@ function bytes(maximum: number, description: string) {
   });
 }
 
+const input = z.object({
+  prompt: bytes(PROMPT_BYTES, 'What to answer, at most 16 kB'),
+  systemPrompt: bytes(SYSTEM_BYTES, 'How to answer, at most 8 kB').optional(),
+  maxTokens: limit(1_024, 4_096).describe('Longest answer in tokens: 1 to 4096, 1024 unless given'),
+  temperature: numberBetween(0, 2, 'Randomness, 0 to 2; 0.7 unless given').default(0.7),
+  model: text(
+    120,
+    'The model wanted. One that is not on offer is answered by the one that stands for it, or by the default; see strictModel',
+  ).optional(),
+  strictModel: z.boolean().default(false).describe('true: no model but the one wanted may answer'),
+  stream: z
+    .boolean()
+    .default(false)
+    .describe(
+      'true: server-sent events, `delta` for each piece of the text and `result` with the whole answer',
+    ),
+});
+
 export default defineService({
   path: 'ai-inference',
   name: 'AI Inference',
@@ -23,17 +42,7 @@ export default defineService({
   featured: true,
   summary:
     'One completion by a language model: send a prompt, get text, the model that wrote it and its token counts.',
-  input: z.object({
-    prompt: bytes(PROMPT_BYTES, 'What to answer, at most 16 kB'),
-    systemPrompt: bytes(SYSTEM_BYTES, 'How to answer, at most 8 kB').optional(),
-    maxTokens: limit(1_024, 4_096).describe('Longest answer in tokens: 1 to 4096, 1024 unless given'),
-    temperature: numberBetween(0, 2, 'Randomness, 0 to 2; 0.7 unless given').default(0.7),
-    model: text(
-      120,
-      'The model wanted. One that is not on offer is answered by the one that stands for it, or by the default; see strictModel',
-    ).optional(),
-    strictModel: z.boolean().default(false).describe('true: no model but the one wanted may answer'),
-  }),
+  input,
   output: z.object({
     content: z.string().describe('What the model wrote'),
     model: z.string().describe('The model that answered'),
@@ -60,54 +69,74 @@ export default defineService({
   needs: ['ai'],
   timeoutMs: 25_000,
   async run(input, { upstreams, signal, version }) {
-    const model = await chosenModel(input.model, input.strictModel, upstreams.ai);
-    const { value, source } = await upstreams.ai.complete(
-      {
-        model,
-        system: input.systemPrompt,
-        prompt: input.prompt,
-        maxTokens: input.maxTokens,
-        temperature: input.temperature,
-      },
-      signal,
-    );
-    if (value.finishReason === 'content_filter') {
-      throw noAnswer('CONTENT_FILTERED', 'The model’s content filter withheld the answer.', 'prompt');
-    }
-    if (value.content === '') {
-      throw noAnswer(
-        'EMPTY_ANSWER',
-        value.finishReason === 'length'
-          ? `The model used all ${input.maxTokens} tokens before it wrote anything: allow more.`
-          : 'The model answered nothing.',
-        value.finishReason === 'length' ? 'maxTokens' : 'prompt',
-      );
-    }
-    const notes: string[] = [];
-    if (input.model !== undefined && model !== input.model)
-      notes.push(
-        `${input.model} is not on offer here: ${model} answered. Send strictModel: true to be refused instead.`,
-      );
-    if (value.finishReason === 'length') notes.push(`The answer was cut off at ${input.maxTokens} tokens.`);
-    if (value.usage === null) notes.push('The backend did not count tokens.');
-    return answer(
-      {
-        content: value.content,
-        model: value.model,
-        requestedModel: input.model ?? null,
-        usage: value.usage,
-        finishReason: value.finishReason,
-        serviceVersion: version,
-        ...(source.sandbox ? { simulated: true as const } : {}),
-      },
-      {
-        method: `One chat completion with temperature ${input.temperature} and at most ${input.maxTokens} tokens; not cached.`,
-        sources: [source],
-        notes,
-      },
-    );
+    const asked = await chatOf(input, upstreams.ai);
+    const { value, source } = await upstreams.ai.complete(asked, signal);
+    return answered(input, asked.model, value, source, version);
+  },
+  stream: {
+    field: 'stream',
+    async *run(input, { upstreams, signal, version }) {
+      const asked = await chatOf(input, upstreams.ai);
+      const { value, source } = await upstreams.ai.tell(asked, signal);
+      for await (const content of value.pieces) {
+        // In the form of chat completions, so that what reads their streams reads these.
+        yield { event: 'delta', data: { choices: [{ index: 0, delta: { content } }] } };
+      }
+      return answered(input, asked.model, value.answer, source, version);
+    },
   },
 });
+
+type Input = z.output<typeof input>;
+
+async function chatOf(input: Input, ai: Models): Promise<ChatRequest> {
+  return {
+    model: await chosenModel(input.model, input.strictModel, ai),
+    system: input.systemPrompt,
+    prompt: input.prompt,
+    maxTokens: input.maxTokens,
+    temperature: input.temperature,
+  };
+}
+
+/** @throws noAnswer when the model said nothing, or was not allowed to */
+function answered(input: Input, model: string, value: ChatAnswer, source: Source, version: string) {
+  if (value.finishReason === 'content_filter') {
+    throw noAnswer('CONTENT_FILTERED', 'The model’s content filter withheld the answer.', 'prompt');
+  }
+  if (value.content === '') {
+    throw noAnswer(
+      'EMPTY_ANSWER',
+      value.finishReason === 'length'
+        ? `The model used all ${input.maxTokens} tokens before it wrote anything: allow more.`
+        : 'The model answered nothing.',
+      value.finishReason === 'length' ? 'maxTokens' : 'prompt',
+    );
+  }
+  const notes: string[] = [];
+  if (input.model !== undefined && model !== input.model)
+    notes.push(
+      `${input.model} is not on offer here: ${model} answered. Send strictModel: true to be refused instead.`,
+    );
+  if (value.finishReason === 'length') notes.push(`The answer was cut off at ${input.maxTokens} tokens.`);
+  if (value.usage === null) notes.push('The backend did not count tokens.');
+  return answer(
+    {
+      content: value.content,
+      model: value.model,
+      requestedModel: input.model ?? null,
+      usage: value.usage,
+      finishReason: value.finishReason,
+      serviceVersion: version,
+      ...(source.sandbox ? { simulated: true as const } : {}),
+    },
+    {
+      method: `One chat completion with temperature ${input.temperature} and at most ${input.maxTokens} tokens; not cached.`,
+      sources: [source],
+      notes,
+    },
+  );
+}
 
 interface Models {
   configured: readonly string[];
