@@ -166,6 +166,8 @@ describe('a table has one owner,', () => {
     secret_versions: 'secrets',
     settlements: 'paid-call',
     sign_in_nonces: 'rails',
+    sql_functions: 'db',
+    sql_triggers: 'db',
     topups: 'topup',
     trial_claims: 'keys',
     trial_credits: 'keys',
@@ -178,6 +180,9 @@ describe('a table has one owner,', () => {
     'secrets writes card_orders': 'gives up keys that a lost secret would have fetched',
     'secrets writes trial_claims': 'forgets addresses that a lost secret has made unreadable',
   };
+
+  /** The migrations that made functions before they had files of their own. */
+  const MADE_FUNCTIONS = /\/(001|003|004|007|010|012|015|018|028|029)_\w+\.sql$/;
 
   /** Who reads tables of others, and what for. */
   const READERS: Record<string, readonly [because: string, ...tables: string[]]> = {
@@ -220,6 +225,18 @@ describe('a table has one owner,', () => {
         else made.add(name);
     }
     assert.deepEqual(Object.keys(OWNERS).sort(), [...made].sort());
+  });
+
+  test('and functions and triggers stand in files of their owners, not in migrations', () => {
+    const late = files('apps/server/src/db/migrations/*.sql').filter(
+      (path) =>
+        !MADE_FUNCTIONS.test(path) && /^(create|drop)( or replace)? (function|trigger)/im.test(read(path)),
+    );
+    assert.deepEqual(
+      late,
+      [],
+      'Change the file in the folder `functions` of its owner: src/db/functions.ts.',
+    );
   });
 
   test('and nobody else writes it', () => {

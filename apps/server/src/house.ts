@@ -1,6 +1,7 @@
 /** Makes the house and, from the list of its parts, the server: one HTTP app, one list of jobs, one beginning and one end. */
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
 import type { Pools } from './db/connection.ts';
+import { bringSqlTexts } from './db/functions.ts';
 import type { StartPatience } from './db/start-patience.ts';
 import type { Route } from './discovery/context.ts';
 import type { ProxyTrust } from './http/caller-address.ts';
@@ -13,6 +14,8 @@ import type { House, Part } from './part.ts';
 /** More names than a flood can push out while their minute runs. */
 const MAX_LIMITED_NAMES = 50_000;
 const RESUMED_EVERY_MS = 3_000;
+/** Often enough that no function which this version calls is taken for one that nobody does. */
+const SQL_TEXTS_EVERY_MS = 86_400_000;
 
 export interface HouseParts {
   pools: Pools;
@@ -89,6 +92,11 @@ export function assemble(
           const failed = all.find(({ status }) => status === 'rejected');
           if (failed?.status === 'rejected') throw failed.reason;
         },
+      },
+      {
+        name: 'keep-functions',
+        intervalMs: SQL_TEXTS_EVERY_MS,
+        run: () => bringSqlTexts(house.pools.patient),
       },
     ],
     async prepare(patience) {

@@ -104,6 +104,11 @@ export function isUniqueViolation(error: unknown): boolean {
   return error instanceof postgres.PostgresError && error.code === '23505';
 }
 
+/** Whether the database's user may not do what was asked. */
+export function isNotAllowed(error: unknown): error is postgres.PostgresError {
+  return error instanceof postgres.PostgresError && error.code === '42501';
+}
+
 /** Whether a lock was not to be had within `lock_timeout`. */
 export function isLockTimeout(error: unknown): boolean {
   return error instanceof postgres.PostgresError && error.code === '55P03';

@@ -6,9 +6,13 @@ import {
   type Pools,
   type Transaction,
 } from '../db/connection.ts';
+import { sqlFunctionPiece } from '../db/functions.ts';
 import { piece, templateOf } from '../db/piece.ts';
 import { HOUSE_ACCOUNTS, type HouseAccount, isHouseAccount } from './accounts.ts';
 import { GroupCommit } from './group-commit.ts';
+
+const LEDGER_APPLY = sqlFunctionPiece('ledger_apply');
+const LEDGER_APPLY_PLANNED = sqlFunctionPiece('ledger_apply_planned');
 
 export type TransferPhase = 'posted' | 'pending' | 'post' | 'void';
 const PHASES: Record<TransferPhase, number> = { posted: 1, pending: 2, post: 3, void: 4 };
@@ -142,8 +146,8 @@ export function createLedger({ sql, commits: connection }: Pools, nowMs: () => n
       ${anyNote ? column((t) => t.note ?? null) : null}::text::text[], null, null,
       ${new Date(nowMs()).toISOString()}::timestamptz`;
     const statement = wait
-      ? piece`select status, available from ledger_apply(${transfers})`
-      : piece`select status, available from ledger_apply_planned(${transfers}, false)`;
+      ? piece`select status, available from ${LEDGER_APPLY}(${transfers})`
+      : piece`select status, available from ${LEDGER_APPLY_PLANNED}(${transfers}, false)`;
     const [applied] = await on<Applied[]>(...templateOf(statement));
     return batch.map((_, index) => {
       const status = STATUSES[applied?.status[index] ?? -1];

@@ -1,5 +1,6 @@
 /** The figures at a glance. Each part has a bound on its time: what takes too long is told as not known, and why. */
 import type { Database, Transaction } from '../db/connection.ts';
+import { sqlFunction } from '../db/functions.ts';
 import { microsToUsd } from '../ledger/money.ts';
 
 export const MOST_DAYS = 90;
@@ -125,7 +126,7 @@ async function moneyOf(
   const from = since.toISOString();
   const usd = (micros: bigint | undefined) => microsToUsd(micros ?? 0n);
   const [reserved] = await on<{ credits: bigint; on_chain: bigint }[]>`
-    select (select coalesce(sum(c.price_micros), 0) from open_calls() o
+    select (select coalesce(sum(c.price_micros), 0) from ${on(sqlFunction('open_calls'))}() o
             join calls c on c.account_id = o.account_id and c.id = o.id where c.account_id >= 1000)::bigint as credits,
            (select coalesce(sum(c.price_micros), 0) from settlements s
             join calls c on c.account_id = s.account_id and c.id = s.call_id

@@ -1,3 +1,4 @@
+import { sqlFunction } from '../db/functions.ts';
 import type { Audited, Rule } from '../ledger/rule.ts';
 
 /** What must hold of calls, their settlements and their refunds. Each query finds what breaks it. */
@@ -16,7 +17,7 @@ const CALL_RULES: readonly Rule[] = [
   {
     name: 'every open call is where open calls are looked for',
     sql: `select c.id, c.account_id, c.begun_at from calls c
-          where c.state = 0 and not exists (select 1 from open_calls() o where o.account_id = c.account_id and o.id = c.id)
+          where c.state = 0 and not exists (select 1 from ${sqlFunction('open_calls')}() o where o.account_id = c.account_id and o.id = c.id)
           limit 1`,
     say: (r) =>
       `call ${r.id} of account ${r.account_id} is open since ${r.begun_at}, and no job would find it`,

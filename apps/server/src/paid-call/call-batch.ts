@@ -1,11 +1,12 @@
 /**
  * Many calls as one statement: what begins, is kept and ends together goes to the database together, in one commit.
  *
- * Two functions do what most calls need (`calls_begin`, `calls_finish`: `db/migrations/028_lean_calls.sql`), a third what a
- * chain takes part in (`calls_apply`: `db/migrations/012_without_waiting.sql`). What a batch does not need is not asked.
+ * Two functions do what most calls need (`functions/calls_begin.sql`, `functions/calls_finish.sql`), a third what a chain
+ * takes part in (`functions/calls_apply.sql`). What a batch does not need is not asked.
  */
 import { arrayLiteral } from '../db/array-literal.ts';
 import type { Database } from '../db/connection.ts';
+import { sqlFunctionPiece } from '../db/functions.ts';
 import { type Piece, piece, templateOf } from '../db/piece.ts';
 import { HOUSE_ACCOUNTS, isHouseAccount } from '../ledger/accounts.ts';
 import type {
@@ -16,6 +17,10 @@ import type {
   FinishOutcome,
   KeepOutcome,
 } from './call-steps.ts';
+
+const CALLS_BEGIN = sqlFunctionPiece('calls_begin');
+const CALLS_FINISH = sqlFunctionPiece('calls_finish');
+const CALLS_APPLY = sqlFunctionPiece('calls_apply');
 
 export type CallWork =
   | { kind: 'begin'; call: CallToBegin }
@@ -124,7 +129,7 @@ function beginPart(calls: readonly CallToBegin[], settings: BatchSettings): Part
   const anyIdentity = calls.some(({ identity }) => identity !== null);
   return {
     columns: piece`b.status as begin_status, b.available as begin_available, b.answered as begin_answered`,
-    from: piece`calls_begin(
+    from: piece`${CALLS_BEGIN}(
       ${column((c) => c.accountId)}::text::bigint[], ${column((c) => c.id)}::text::uuid[],
       ${column((c) => c.keyId)}::text::bigint[], ${column((c) => c.rail)}::text::text[],
       ${column((c) => c.service)}::text::text[], ${column((c) => c.priceMicros)}::text::bigint[],
@@ -149,7 +154,7 @@ function finishPart(calls: readonly CallToFinish[], settings: BatchSettings): Pa
   const anyAnswer = calls.some(({ answer }) => answer !== null);
   return {
     columns: piece`f.status as finish_status, f.available as finish_available`,
-    from: piece`calls_finish(
+    from: piece`${CALLS_FINISH}(
       ${column((c) => c.accountId)}::text::bigint[], ${column((c) => c.id)}::text::uuid[],
       ${column(phaseOf)}::text::smallint[], ${column((c) => c.outcome)}::text::text[],
       ${anyAnswer ? column((c) => c.answer?.status ?? null) : null}::text::smallint[],
@@ -171,7 +176,7 @@ function generalPart(batch: readonly CallWork[], settings: BatchSettings): Part 
   const f = (pick: (call: CallToFinish) => Cell) => arrayLiteral(finishes.map(pick));
   return {
     columns: piece`g.*`,
-    from: piece`calls_apply(
+    from: piece`${CALLS_APPLY}(
       ${b((c) => c.accountId)}::text::bigint[], ${b((c) => c.id)}::text::uuid[],
       ${b((c) => c.keyId)}::text::bigint[], ${b((c) => c.rail)}::text::text[],
       ${b((c) => c.service)}::text::text[], ${b((c) => c.priceMicros)}::text::bigint[],

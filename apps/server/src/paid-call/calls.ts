@@ -3,6 +3,7 @@
  * calls share one: see `call-batch.ts`.
  */
 import { COMMIT_CONNECTIONS, isRefusal, type Pools } from '../db/connection.ts';
+import { sqlFunction } from '../db/functions.ts';
 import { houseAccountName, isHouseAccount } from '../ledger/accounts.ts';
 import { GroupCommit } from '../ledger/group-commit.ts';
 import { applyCalls, type CallWork, type CallWorkOutcome } from './call-batch.ts';
@@ -16,6 +17,9 @@ import type {
   PricedCall,
   StoredAnswer,
 } from './call-steps.ts';
+
+const OPEN_CALLS = sqlFunction('open_calls');
+const CALLS_SETTLE_PAST = sqlFunction('calls_settle_past');
 
 export interface CallStore {
   /**
@@ -123,13 +127,13 @@ export function createCallStore(
     async expired(limit) {
       let more = true;
       while (more) {
-        const [settled] = await sql<{ more: boolean }[]>`select calls_settle_past() as more`;
+        const [settled] = await sql<{ more: boolean }[]>`select ${sql(CALLS_SETTLE_PAST)}() as more`;
         more = settled?.more === true;
       }
       const rows = await sql<OpenRow[]>`
         with due as materialized (
           select c.account_id, c.id, c.service, c.price_micros, c.expires_at
-          from open_calls() o join calls c on c.account_id = o.account_id and c.id = o.id
+          from ${sql(OPEN_CALLS)}() o join calls c on c.account_id = o.account_id and c.id = o.id
           where c.state = 0 and c.expires_at <= ${now()}
         ), free as materialized (
           select a.id from ledger_accounts a where a.id in (select account_id from due) and a.id >= ${FIRST_CUSTOMER}
@@ -145,7 +149,7 @@ export function createCallStore(
     async heldByEnded(limit) {
       const rows = await sql<OpenRow[]>`
         select c.id, c.account_id, c.service, c.price_micros, t.credit_account as revenue
-        from open_calls() o join calls c on c.account_id = o.account_id and c.id = o.id
+        from ${sql(OPEN_CALLS)}() o join calls c on c.account_id = o.account_id and c.id = o.id
         join replicas r on r.id = c.holder and r.ended_at is not null
         join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
         limit ${limit}`;
@@ -155,7 +159,7 @@ export function createCallStore(
     async reservedMicros() {
       const [row] = await sql<{ reserved: bigint }[]>`
         select coalesce(sum(c.price_micros), 0)::bigint as reserved
-        from open_calls() o join calls c on c.account_id = o.account_id and c.id = o.id`;
+        from ${sql(OPEN_CALLS)}() o join calls c on c.account_id = o.account_id and c.id = o.id`;
       return row?.reserved ?? 0n;
     },
 
