@@ -25,12 +25,22 @@ export async function startTestChain() {
     EvmChainName,
     EvmChain
   >;
+  /** Viem on its own, for arranging the chain and for reading it independently of what is tested. */
+  const client = createTestClient({ mode: 'anvil', chain: viemChain('base'), transport: http(node.url) })
+    .extend(publicActions)
+    .extend(walletActions);
   return {
     url: node.url,
-    /** Viem on its own, for arranging the chain and for reading it independently of what is tested. */
-    client: createTestClient({ mode: 'anvil', chain: viemChain('base'), transport: http(node.url) })
-      .extend(publicActions)
-      .extend(walletActions),
+    client,
+    /** Does something while no block comes by itself, for who compares blocks or counts them. */
+    async still<Result>(work: () => Promise<Result>): Promise<Result> {
+      await client.setAutomine(false);
+      try {
+        return await work();
+      } finally {
+        await client.setAutomine(true);
+      }
+    },
     accounts: SANDBOX_ACCOUNTS,
     /** The chain as services get it. */
     upstream: upstreams.base,

@@ -1194,7 +1194,9 @@ async function proveReorganised(settledBy: SettledBy): Promise<void> {
     const told = await stage.present(header);
     assert.equal(told.text, '200');
     await stage.assertProper(told);
-    await own.client.request({ method: 'anvil_rollback', params: [1] } as never);
+    // Empty blocks may lie on the settlement's.
+    for (let block = 0; block < 8 && (await stage.moved()) > 0n; block += 1)
+      await own.client.request({ method: 'anvil_rollback', params: [1] } as never);
     assert.equal(await stage.moved(), 0n, 'the chain forgot it');
     const again = await stage.present(header);
     assert.deepEqual([again.text, again.body], ['200 again', told.body]);

@@ -14,6 +14,7 @@ import {
   type Address,
   createPublicClient,
   createWalletClient,
+  custom,
   domainSeparator,
   type Hex,
   http,
@@ -165,6 +166,58 @@ test('the chain is Base to a wallet: code, domains, funds and the clock', async 
     args: ['0x00ff'],
   });
   assert.equal(l1Fee, 2_514_052_073n);
+});
+
+test('a wallet that overlooks the block of its transaction learns of it with the next one, soon', async () => {
+  const direct = http(chain.url)({ chain: base });
+  const { relayer } = SANDBOX_ACCOUNTS;
+  const hash = await wallet(relayer.privateKey).sendTransaction({ to: relayer.address });
+  const { blockNumber } = await mined(hash);
+  // A node that is slow in this order, as any is now and then: the transaction is mined while viem looks for another one
+  // in its place, in the block before.
+  let isPending = true;
+  let announced = () => {};
+  const overlooked = new Promise<void>((resolve) => {
+    announced = resolve;
+  });
+  const slow = custom({
+    async request({ method, params }: { method: string; params?: unknown }) {
+      const real: unknown = await direct.request({ method, params });
+      if (method === 'eth_getBlockByNumber' && isPending) {
+        isPending = false;
+        await overlooked;
+      }
+      if (method === 'eth_blockNumber') {
+        if (isPending) return toHex(blockNumber - 1n);
+        // The answer is on its way to viem before the older one is.
+        setTimeout(announced, 100);
+        return real;
+      }
+      if (method === 'eth_getTransactionReceipt' && isPending) return null;
+      return method === 'eth_getTransactionByHash' && isPending
+        ? Object.assign({}, real, { blockNumber: null })
+        : real;
+    },
+  });
+  const client = createPublicClient({ chain: base, transport: slow, pollingInterval: 10 });
+  const startedAtMs = performance.now();
+  assert.equal((await client.waitForTransactionReceipt({ hash })).blockNumber, blockNumber);
+  assert(performance.now() - startedAtMs < 20_000, 'it waited for a block of an idle chain');
+});
+
+test('no block comes while mining is switched off', async () => {
+  const client = reader();
+  const { relayer } = SANDBOX_ACCOUNTS;
+  const newest = () => client.getBlockNumber({ cacheTime: 0 });
+  await mined(await wallet(relayer.privateKey).sendTransaction({ to: relayer.address }));
+  const first = await newest();
+  await until(async () => (await newest()) > first);
+  const node = connect(chain.url);
+  await node.setAutomine(false);
+  const hash = await wallet(relayer.privateKey).sendTransaction({ to: relayer.address });
+  await assert.rejects(client.waitForTransactionReceipt({ hash, timeout: 4_000 }), /Timed out/);
+  await node.setAutomine(true);
+  await mined(hash);
 });
 
 test('an EIP-3009 authorization moves USDC once', async () => {

@@ -8,6 +8,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FromKeeper, KeeperOptions, Network } from './anvil.ts';
+import { BlockPace, type Pace } from './block-pace.ts';
 import { forgetUnpacked, noteRunning, saveState, unpackState, withoutEmptyBlocks } from './state-files.ts';
 
 const LOOK_EVERY_MS = 1_000;
@@ -25,13 +26,12 @@ const MAX_OUTPUT_CHARACTERS = 4_000;
  * blocks, transactions and logs are all kept), how long after a block another comes even if nothing happened, and
  * whether the blocks in which nothing happened are saved.
  */
-const KINDS: Readonly<
-  Record<Network, { args: readonly string[]; pauseMs: number; keepsEmptyBlocks: boolean }>
-> = {
-  // A real chain never stands still, and who asks it for the time must not get yesterday's.
+const KINDS: Readonly<Record<Network, { args: readonly string[]; pace: Pace; keepsEmptyBlocks: boolean }>> = {
+  // A real chain never stands still, and who asks it for the time must not get yesterday's. After a transaction it goes
+  // on at the pace of Base.
   ethereum: {
     args: ['--hardfork', 'prague', '--prune-history', '500'],
-    pauseMs: 30_000,
+    pace: { busyMs: 2_000, quietMs: 30_000 },
     keepsEmptyBlocks: true,
   },
   // A payment on Tempo says until when it is valid, at most 30 s after the newest block. Wallets say 25 s from now: that
@@ -39,7 +39,7 @@ const KINDS: Readonly<
   // in memory, a third of a megabyte, or of none, and fails calls that a new block overtakes.)
   tempo: {
     args: ['--network', 'tempo', '--hardfork', 'T4', '--prune-history', '50'],
-    pauseMs: 2_000,
+    pace: { busyMs: 2_000, quietMs: 2_000 },
     keepsEmptyBlocks: false,
   },
 };
@@ -131,20 +131,19 @@ async function listening(node: ChildProcess): Promise<string> {
   }
 }
 
-/** Makes an empty block when there was none for a while, until the end. */
+/** Makes empty blocks at the chain's pace, until the end; none while somebody has told the node to mine nothing. */
 async function keepMining(url: string): Promise<void> {
-  let newest = 0;
-  let newestSinceMs = performance.now();
+  const pace = new BlockPace(kind.pace);
   while (!ending.signal.aborted) {
-    // A node that does not answer is asked again; when it ended, its end is seen elsewhere.
-    const block = await newestBlock(url).catch(() => newest);
-    if (block !== newest) {
-      newest = block;
-      newestSinceMs = performance.now();
-    } else if (performance.now() - newestSinceMs > kind.pauseMs) {
-      await ask(url, 'evm_mine').catch(() => null);
+    try {
+      const newest = await newestBlock(url);
+      if (newest !== pace.newest) pace.saw(newest, await isEmpty(url, newest), performance.now());
+      if (pace.isDue(performance.now()) && (await ask(url, 'anvil_getAutomine')) === true)
+        await ask(url, 'evm_mine');
+    } catch {
+      // A node that does not answer is asked again; when it ended, its end is seen elsewhere.
     }
-    await pause(Math.min(kind.pauseMs / LOOKS_IN_A_PAUSE, LOOK_EVERY_MS));
+    await pause(Math.min(pace.intervalMs(performance.now()) / LOOKS_IN_A_PAUSE, LOOK_EVERY_MS));
   }
 }
 
@@ -182,11 +181,14 @@ async function newestBlock(url: string): Promise<number> {
 /** Whether there is any block among these that is kept. */
 async function isWorthSaving(url: string, first: number, last: number): Promise<boolean> {
   for (let block = first; block <= last; block += 1) {
-    if (kind.keepsEmptyBlocks) return true;
-    const count = await ask(url, 'eth_getBlockTransactionCountByNumber', `0x${block.toString(16)}`);
-    if (count !== '0x0') return true;
+    if (kind.keepsEmptyBlocks || !(await isEmpty(url, block))) return true;
   }
   return false;
+}
+
+async function isEmpty(url: string, block: number): Promise<boolean> {
+  const count = await ask(url, 'eth_getBlockTransactionCountByNumber', `0x${block.toString(16)}`);
+  return count === '0x0';
 }
 
 /** As it is saved. */

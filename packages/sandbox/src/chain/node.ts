@@ -49,7 +49,8 @@ export async function transact(
   // What is estimated at one second may cost more in the next: Uniswap, for one, then notes the price anew.
   const gas = call.gas ?? GAS_MARGIN * (await node.estimateGas({ account: from, ...call }));
   const hash = await node.sendTransaction({ account: from, chain: null, ...call, gas });
-  const receipt = await node.waitForTransactionReceipt({ hash });
+  // Nobody replaces it. Who looks for a replacement may overlook its block: see `block-pace.ts`.
+  const receipt = await node.waitForTransactionReceipt({ hash, checkReplacement: false });
   if (receipt.status !== 'success')
     throw new Error(`transaction ${hash} to ${transaction.to ?? 'a new contract'} was reverted`);
   return receipt;

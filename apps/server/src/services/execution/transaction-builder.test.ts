@@ -55,16 +55,21 @@ async function signAndSend({ unsignedSerialized }: Built) {
 
 describe('transaction builder', () => {
   it('builds a transfer that its sender only has to sign', async () => {
-    const built = await build({ value: '250000000000000000' });
-    const { transaction } = built;
     const { client } = chain;
+    const [built, { baseFeePerGas }] = await chain.still(
+      async () =>
+        [
+          await build({ value: '250000000000000000' }),
+          await client.getBlock({ blockTag: 'pending' }),
+        ] as const,
+    );
+    const { transaction } = built;
     assert.deepEqual(
       [transaction.chainId, transaction.from, transaction.to, transaction.data, transaction.type],
       [8453, faucet.address, WALLET, '0x', 2],
     );
     assert.equal(transaction.nonce, await client.getTransactionCount({ address: faucet.address }));
     assert.equal(BigInt(transaction.gas ?? '0x0'), 21_000n);
-    const { baseFeePerGas } = await client.getBlock({ blockTag: 'pending' });
     assert.equal(
       BigInt(transaction.maxFeePerGas),
       2n * (baseFeePerGas ?? 0n) + BigInt(transaction.maxPriorityFeePerGas),

@@ -34,6 +34,8 @@ const noSolana: FakeUpstreams = { solana: { recentPriorityFees: notConfigured('s
 let chain: TestChain;
 before(async () => {
   chain = await startTestChain();
+  // What is read are the newest blocks: none may come by itself.
+  await chain.client.setAutomine(false);
 });
 after(() => chain.stop());
 
@@ -53,7 +55,6 @@ async function readBase(fakes: FakeUpstreams = prices) {
 /** A block with a transfer for each of these tips. */
 async function payTips(...tipsGwei: number[]): Promise<void> {
   const senders = await chain.client.getAddresses();
-  await chain.client.setAutomine(false);
   for (const [index, tip] of tipsGwei.entries()) {
     const account = senders[index];
     assert(account !== undefined);
@@ -67,7 +68,6 @@ async function payTips(...tipsGwei: number[]): Promise<void> {
     });
   }
   await chain.client.mine({ blocks: 1 });
-  await chain.client.setAutomine(true);
 }
 
 describe('gas price oracle', () => {
