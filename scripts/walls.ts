@@ -140,6 +140,19 @@ export const SERVER: House = {
       because: 'Mail knows nobody who causes it.',
     },
     {
+      room: 'mcp/',
+      knows: [
+        'services/{define,registry,json-schema}.ts',
+        'paid-call/{door,challenge,rail,sale,part}.ts',
+        'rails/mpp/{mcp,rail}.ts',
+        'ledger/money.ts',
+        'http/',
+        'part.ts',
+        'declared.ts',
+      ],
+      because: 'A door of its own to the paid call, in the words of MCP.',
+    },
+    {
       room: 'operations/',
       knows: ['http/', 'part.ts', 'declared.ts', 'metrics.ts'],
       because: 'What is watched is told by those who do it.',
@@ -321,8 +334,8 @@ export const SANDBOX: House = {
     },
     {
       room: 'chain/',
-      knows: ['upstreams/market.ts', '/contracts/forge.ts', PROCESS],
-      because: 'A chain trades at the prices that the market sources tell, and carries what forge compiled.',
+      knows: ['upstreams/market.ts', PROCESS],
+      because: 'A chain trades at the prices that the market sources tell.',
     },
     {
       room: 'facilitator/',
@@ -345,7 +358,7 @@ export const SANDBOX: House = {
     { room: 'page-frame.ts', knows: [], because: 'A frame knows no page.' },
     ...[
       ...['backup.ts', 'reset.ts', 'restore.ts', 'run.ts', 'saving.ts'],
-      ...['start.ts', 'wallet.ts', 'warp.ts', 'world.ts'],
+      ...['start.ts', 'wallet.ts', 'world.ts'],
     ].map((room) => ({
       room,
       knows: ['', PROCESS],

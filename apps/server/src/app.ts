@@ -1,5 +1,6 @@
 /** The table of contents of the server: what it is made of, and which part needs which. What is not listed is off. */
 import { openAccount } from './account/part.ts';
+import type { Debts } from './cards/disputes/debts.ts';
 import { CARDS, openCardMoney } from './cards/part.ts';
 import type { ConfigOf } from './config.ts';
 import { CUSTODY, openCustody } from './custody/part.ts';
@@ -12,16 +13,18 @@ import { openPages } from './discovery/pages.ts';
 import { openDiscovery } from './discovery/part.ts';
 import { assemble, type HouseParts, openHouse } from './house.ts';
 import { IDENTITY, openIdentity } from './identity/part.ts';
+import type { Keys } from './keys/keys.ts';
 import { KEYS, openKeys } from './keys/part.ts';
 import { createLedger } from './ledger/ledger.ts';
 import { openLegacy } from './legacy/part.ts';
 import { MAIL, openMail } from './mail/part.ts';
+import { MCP, openMcp } from './mcp/part.ts';
 import { OPERATIONS, openOperations } from './operations/part.ts';
 import { OPERATOR, openOperator } from './operator/part.ts';
 import { createCallMetrics } from './paid-call/metrics.ts';
 import { openSales, openX402Door, PAID_CALL } from './paid-call/part.ts';
 import { createAnswerSeal } from './paid-call/sealed-answer.ts';
-import type { Part } from './part.ts';
+import type { House, Part } from './part.ts';
 import { creditsRail } from './rails/credits/rail.ts';
 import { MPP, mppOfferOf, openMpp, openMppDoor } from './rails/mpp/part.ts';
 import { RECEIPTS_AT } from './rails/on-chain/receipts.ts';
@@ -34,7 +37,7 @@ import { openTopup, TOPUP } from './topup/part.ts';
 /** What is known of the parts before they are opened, such as what they are configured by. */
 export const DECLARED = [
   ...[DATABASE, SECRETS, KEYS, PAID_CALL, X402, MPP, CARDS, MAIL, CUSTODY, IDENTITY],
-  ...[TOPUP, OPERATOR, OPERATIONS, SOURCES],
+  ...[TOPUP, OPERATOR, OPERATIONS, SOURCES, MCP],
 ] as const;
 
 export type Config = ConfigOf<typeof DECLARED>;
@@ -49,7 +52,7 @@ export type App = ReturnType<typeof createApp>;
 
 /** Puts the server together. It does not listen yet, and its jobs do not run yet. */
 export function createApp({ config, services, ...given }: AppParts) {
-  const { baseUrl, nowMs, pools } = given;
+  const { nowMs, pools } = given;
   const house = openHouse({ ...given, ...config.house });
   const secrets = config.secrets.secrets.reveal().versions;
   const ledger = createLedger(pools, nowMs);
@@ -68,18 +71,12 @@ export function createApp({ config, services, ...given }: AppParts) {
   const fuelled = openGas(house);
   const { gas } = fuelled;
   const metrics = createCallMetrics();
-  const { settlement } = metrics;
 
-  // The ways to pay. Who sends a payment beside its key means the payment: clients keep sending a key that ran dry.
-  const onChains = openX402(house, config.x402, { upstreams, secrets, gas, settlement });
-  const { x402 } = onChains;
-  const byMpp = openMpp(house, config.mpp, { x402, gas, services, settlement });
-  const walletsPay = () => x402.offered().length > 0;
-  const credits = creditsRail({
-    ...{ keys, baseUrl, frozenBecause: debts.standing },
-    addCreditAt: () => creditUrls(baseUrl, walletsPay(), cards !== null),
+  const needed = { upstreams, secrets, gas, services, keys, debts, byCard: cards !== null };
+  const { onChains, byMpp, credits, walletsPay, rails } = openWaysToPay(house, config, {
+    ...{ ...needed, settlement: metrics.settlement },
   });
-  const rails = [x402.rail, ...byMpp.elsewhere, credits];
+  const { x402 } = onChains;
 
   // What is sold, and at which doors.
   const sales = openSales(house, config.paidCall.settings, {
@@ -121,6 +118,7 @@ export function createApp({ config, services, ...given }: AppParts) {
     ),
     atX402,
     openMppDoor(house, { ...byMpp, sales, x402, credits }),
+    openMcp(house, config.mcp, { services, sales, mpp: byMpp.mpp, x402: x402.rail, credits }),
     openLegacy(house, forLegacy),
     openTopup(house, config.paidCall.settings, { ledger, keys, sales, x402, credited: collect('top-up of') }),
     openReceipts(house, { ...sales, x402 }),
@@ -139,6 +137,26 @@ export function createApp({ config, services, ...given }: AppParts) {
     dataLists: sources.dataLists,
     paidCall: atX402.paidCall,
   };
+}
+
+/** The ways to pay. Who sends a payment beside its key means the payment: clients keep sending a key that ran dry. */
+function openWaysToPay(
+  house: House,
+  config: Config,
+  needs: Pick<Parameters<typeof openX402>[2], 'upstreams' | 'secrets'> &
+    Omit<Parameters<typeof openMpp>[2], 'x402'> & { keys: Keys; debts: Debts; byCard: boolean },
+) {
+  const { baseUrl } = house;
+  const { keys, debts, byCard } = needs;
+  const onChains = openX402(house, config.x402, needs);
+  const { x402 } = onChains;
+  const byMpp = openMpp(house, config.mpp, { ...needs, x402 });
+  const walletsPay = () => x402.offered().length > 0;
+  const credits = creditsRail({
+    ...{ keys, baseUrl, frozenBecause: debts.standing },
+    addCreditAt: () => creditUrls(baseUrl, walletsPay(), byCard),
+  });
+  return { onChains, byMpp, credits, walletsPay, rails: [x402.rail, ...byMpp.elsewhere, credits] };
 }
 
 /** Where credit can be bought for a key now, best first. */

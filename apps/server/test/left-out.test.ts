@@ -63,6 +63,10 @@ const PARTS: Readonly<Record<string, Optional>> = {
     ...{ variables: ['METRICS_TOKEN'], metrics: ['farebox_database_silences'], rules: 0 },
   },
   legacy: { ...NONE, opens: ['openLegacy'], declares: null, routes: ['/api/gpt/'] },
+  mcp: {
+    ...{ opens: ['openMcp'], declares: 'MCP', routes: ['/mcp'], variables: ['MCP_ALLOWED_HOSTS'] },
+    ...{ metrics: [], rules: 0 },
+  },
   receipts: { ...NONE, opens: ['openReceipts'], declares: null, routes: ['/x402/receipts/'] },
   discovery: {
     ...NONE,
@@ -89,6 +93,9 @@ const PARTS: Readonly<Record<string, Optional>> = {
       ['[x402, byMpp.mpp].find', '[x402].find'],
       ['mpp: () => mppOfferOf(byMpp.mpp, byMpp.sold.length > 0)', 'mpp: () => null'],
       ['    byMpp,\n', ''],
+      ['{ onChains, byMpp, ', '{ onChains, '],
+      ['{ onChains, byMpp, ', '{ onChains, '],
+      [', mpp: byMpp.mpp, x402', ', mpp: null, x402'],
     ],
     routes: ['/mpp/'],
     butNot: '/mpp/catalog',

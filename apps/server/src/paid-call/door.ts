@@ -1,5 +1,6 @@
 import type { Problem } from '../http/problem.ts';
 import { sandboxFields } from '../http/sandbox-notice.ts';
+import type { Service } from '../services/define.ts';
 import type { Challenge } from './challenge.ts';
 import type { Quote } from './rail.ts';
 
@@ -7,6 +8,8 @@ import type { Quote } from './rail.ts';
 export interface Door {
   /** Such as `/x402`. */
   prefix: string;
+  /** What a service is called as a tool of MCP; left out: it is bought at an address of HTTP below the prefix. */
+  tool?(service: Service): string;
   /** The 402 of a service; made again when a rail's offer changes. */
   challenge(quote: Quote): Challenge;
   /** On every 2xx answer. */

@@ -22,6 +22,7 @@ import type { PricedCall } from './call-steps.ts';
 import type { CallStore } from './calls.ts';
 import type { Challenge } from './challenge.ts';
 import { claimOn } from './claim.ts';
+import type { Door } from './door.ts';
 import { OnChainSales } from './on-chain.ts';
 import { CallerGone, type CallReport } from './outcome.ts';
 import type { Headers, Quote, Rail } from './rail.ts';
@@ -94,7 +95,7 @@ export class PaidCall {
       const quote: Quote = {
         service,
         priceMicros: usdToMicros(service.priceUsd),
-        resourceUrl: `${parts.baseUrl}${parts.door.prefix}/${service.path}`,
+        ...soldBy(parts.door, service, parts.baseUrl),
         ...streamTerms(service, parts.maxAnswerBytes),
       };
       const challenge = parts.door.challenge(quote);
@@ -265,6 +266,17 @@ export class PaidCall {
     }
     return found;
   }
+}
+
+/** As what a door sells a service: a tool, by the address that x402's MCP transport gives it, or an address of HTTP. */
+function soldBy(
+  { tool, prefix }: Door,
+  service: Service,
+  baseUrl: string,
+): Pick<Quote, 'resourceUrl' | 'tool'> {
+  if (tool === undefined) return { resourceUrl: `${baseUrl}${prefix}/${service.path}` };
+  const name = tool(service);
+  return { resourceUrl: `mcp://tool/${name}`, tool: name };
 }
 
 function reportOf({ service, requestId }: PaidRequest, { priceMicros }: Quote): CallReport {

@@ -8,6 +8,8 @@ export interface Quote {
   priceMicros: bigint;
   /** The address that is bought, as the outside world writes it. */
   resourceUrl: string;
+  /** The tool of MCP that it is bought as; absent where it is an address of HTTP. */
+  tool?: string;
   /** What is told of an answer in pieces before it is paid; absent where the service has none. */
   streaming?: Readonly<Record<string, unknown>>;
 }

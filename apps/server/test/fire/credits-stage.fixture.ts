@@ -46,9 +46,9 @@ export async function setCreditsStage() {
     wallet: (usd = 5): Promise<string> => here.key(String(usd)),
     pay: async (key: string): Promise<string> => `${key} ${randomUUID()}`,
     async present(payment: string, asking: Asking = {}): Promise<Told> {
-      const { path = 'nickel', body = {}, on = here, signal } = asking;
+      const { path = 'nickel', body = {}, on = here, signal, send = fetch } = asking;
       const [key = '', name = ''] = payment.split(' ');
-      const response = await fetch(`${on.url}/x402/${path}`, {
+      const response = await send(`${on.url}/x402/${path}`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'x-api-key': key, 'idempotency-key': name },
         body: typeof body === 'string' ? body : JSON.stringify(body),

@@ -24,6 +24,8 @@ export interface Asking {
   body?: Record<string, unknown> | string;
   on?: TestServer;
   signal?: AbortSignal;
+  /** How it gets there, when it is not sent to the address of the service as it stands. */
+  send?: typeof fetch;
 }
 
 /** A shop of its own: a database, two replicas, and one way to pay. `Payer` is who holds the money there. */

@@ -42,6 +42,8 @@ export interface Asking {
   on?: TestServer;
   headerName?: 'payment-signature' | 'x-payment';
   signal?: AbortSignal;
+  /** As for any stage. */
+  send?: typeof fetch;
 }
 
 export const PRICE = { nickel: 50_000n, deed: 100_000n };
@@ -205,8 +207,15 @@ export async function setStage(options: {
     receiptOf: ({ transaction }: Told): string | null => transaction,
 
     async present(header: string, asking: Asking = {}): Promise<Told> {
-      const { path = 'nickel', body = {}, on = here, headerName = 'payment-signature', signal } = asking;
-      const response = await fetch(`${on.url}/x402/${path}`, {
+      const {
+        path = 'nickel',
+        body = {},
+        on = here,
+        headerName = 'payment-signature',
+        signal,
+        send = fetch,
+      } = asking;
+      const response = await send(`${on.url}/x402/${path}`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', [headerName]: header },
         body: typeof body === 'string' ? body : JSON.stringify(body),

@@ -1,52 +1,57 @@
 /**
- * The same payments for MCP tool calls: challenges in a JSON-RPC error, the credential and the receipt in `_meta`.
- * Pure translations of what `/mpp/…` says over HTTP. https://paymentauth.org (MCP transport)
+ * The same payments for MCP tool calls: challenges, credential and receipt in `_meta`. Pure translations of what a door
+ * says over HTTP. https://paymentauth.org (MCP transport)
  */
 import { Challenge, Credential, Receipt } from 'mppx';
 
-export const CREDENTIAL_META = 'org.paymentauth/credential';
-export const RECEIPT_META = 'org.paymentauth/receipt';
-const PAYMENT_REQUIRED = -32042;
-const VERIFICATION_FAILED = -32043;
-
-export interface McpPaymentError {
-  code: number;
-  message: string;
-  data: { httpStatus: 402; challenges: unknown[]; problem: Record<string, unknown> };
-}
+const PAYMENT_REQUIRED_META = 'org.paymentauth/payment-required';
+const CREDENTIAL_META = 'org.paymentauth/credential';
+const RECEIPT_META = 'org.paymentauth/receipt';
+/** What the standard calls a credential that a rail is to refuse as malformed. */
+const MALFORMED = 'Payment malformed';
 
 /**
- * A 402 as the error of a tool call.
+ * What the `_meta` of an unpaid tool call's result says in MPP's words.
  *
- * @param answer headers and body of the 402
- * @throws when the answer carries no challenge
+ * @param headers of the 402
+ * @param refused why the credential that came does not pay: the last part of the problem's type, and words for a person
+ * @returns null when the 402 carries no challenge
  */
-export function mcpPaymentError(answer: {
-  headers: Readonly<Record<string, string>>;
-  body: string;
-}): McpPaymentError {
-  const challenges = Challenge.deserializeList(answer.headers['www-authenticate'] ?? '');
-  const problem: Record<string, unknown> = JSON.parse(answer.body);
-  const unpaid = String(problem.type ?? '').endsWith('/payment-required');
-  return {
-    code: unpaid ? PAYMENT_REQUIRED : VERIFICATION_FAILED,
-    message: String(problem.detail ?? 'Payment is required.'),
-    data: { httpStatus: 402, challenges, problem },
+export function mcpPaymentRequired(
+  headers: Readonly<Record<string, string>>,
+  refused: { problem: string; detail: string } | null,
+): Record<string, unknown> | null {
+  const header = headers['www-authenticate'];
+  if (header === undefined) return null;
+  const challenges = Challenge.deserializeList(header);
+  const problem = {
+    type: `https://paymentauth.org/problems/${refused?.problem ?? 'payment-required'}`,
+    title: refused === null ? 'Payment Required' : 'Payment Not Accepted',
+    status: 402,
+    detail: refused?.detail ?? 'Payment is required.',
+    challengeId: challenges[0]?.id,
   };
+  return { [PAYMENT_REQUIRED_META]: { httpStatus: 402, challenges, problem } };
 }
 
-/** The `Authorization` header for the credential of a tool call; null when it carries none. @throws on a malformed one */
+/** The `Authorization` header for the credential of a tool call; null when it carries none. */
 export function authorizationOfMcp(meta: Readonly<Record<string, unknown>> | undefined): string | null {
   const credential = meta?.[CREDENTIAL_META];
   if (credential === undefined) return null;
-  return Credential.serialize(credential as Parameters<typeof Credential.serialize>[0]);
+  try {
+    return Credential.serialize(credential as Parameters<typeof Credential.serialize>[0]);
+  } catch {
+    return MALFORMED;
+  }
 }
 
-/** The `_meta` of a tool call's result; null when nothing was paid. */
+/** The receipt for the `_meta` of a tool call's result; null when nothing was paid by MPP. */
 export function mcpReceipt(
   headers: Readonly<Record<string, string>>,
-  challengeId: string,
+  meta: Readonly<Record<string, unknown>> | undefined,
 ): Record<string, unknown> | null {
   const receipt = headers['payment-receipt'];
-  return receipt === undefined ? null : { [RECEIPT_META]: { ...Receipt.deserialize(receipt), challengeId } };
+  if (receipt === undefined) return null;
+  const credential = meta?.[CREDENTIAL_META] as { challenge?: { id?: string } } | undefined;
+  return { [RECEIPT_META]: { ...Receipt.deserialize(receipt), challengeId: credential?.challenge?.id } };
 }

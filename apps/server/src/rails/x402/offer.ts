@@ -136,7 +136,8 @@ const PAYMENT_IDENTIFIER_SCHEMA = {
 };
 
 /** The discovery extension: how the service is called, for indexers. Schemas come without their prose, which is long. */
-export function bazaarOf({ service }: Quote): Record<string, unknown> {
+export function bazaarOf({ service, tool }: Quote): Record<string, unknown> {
+  if (tool !== undefined) return bazaarOfTool(service, tool);
   return {
     info: { input: { type: 'http', method: 'POST', bodyType: 'json', body: service.example } },
     schema: {
@@ -152,6 +153,34 @@ export function bazaarOf({ service }: Quote): Record<string, unknown> {
             body: withoutProse(inputSchemaOf(service)),
           },
           required: ['type', 'method', 'bodyType', 'body'],
+          additionalProperties: false,
+        },
+      },
+      required: ['input'],
+    },
+  };
+}
+
+/** The same for a service that is bought as a tool of MCP. */
+function bazaarOfTool(service: Quote['service'], tool: string): Record<string, unknown> {
+  const inputSchema = withoutProse(inputSchemaOf(service));
+  const input = { type: 'mcp', tool, transport: 'streamable-http', inputSchema, example: service.example };
+  return {
+    info: { input },
+    schema: {
+      $schema: JSON_SCHEMA,
+      type: 'object',
+      properties: {
+        input: {
+          type: 'object',
+          properties: {
+            type: { type: 'string', const: 'mcp' },
+            tool: { type: 'string', const: tool },
+            transport: { type: 'string', enum: ['streamable-http'] },
+            inputSchema: { type: 'object' },
+            example: { type: 'object' },
+          },
+          required: ['type', 'tool', 'inputSchema'],
           additionalProperties: false,
         },
       },
@@ -177,11 +206,12 @@ export function offerMaker(needs: {
   const headers = new Map<string, { revision: number; header: ReturnType<typeof paymentRequiredHeader> }>();
 
   function headerOf(quote: Quote) {
-    const { path } = quote.service;
-    let known = headers.get(path);
+    // A service has an address at each door.
+    const { resourceUrl } = quote;
+    let known = headers.get(resourceUrl);
     if (known === undefined || known.revision !== revision()) {
       known = { revision: revision(), header: paymentRequiredHeader(offered.for(quote), quote, signIn) };
-      headers.set(path, known);
+      headers.set(resourceUrl, known);
     }
     return known.header;
   }

@@ -1,0 +1,121 @@
+/** `/mcp`: the streamable HTTP transport of MCP, of the lines of 2025 and of 2026 at one address. */
+import { createMcpHandler, type Server } from '@modelcontextprotocol/server';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { readJson } from '../http/json-text.ts';
+import { invalidRequest, Problem } from '../http/problem.ts';
+import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
+import type { Caller } from './server.ts';
+
+/** Of one POST: the line of 2025-03-26 knew them, and later ones do not. */
+const MAX_BATCH = 20;
+/** Names by which a machine calls itself: no other site can be reached by them. */
+const THIS_MACHINE = ['localhost', '127.0.0.1', '::1'];
+
+export interface McpRoutesParts {
+  /** Makes the server of one request. */
+  serve(caller: Caller): Server;
+  /** Host names that `Host` and `Origin` may have beside those of this machine. */
+  hosts: readonly string[];
+  addressOf(request: FastifyRequest): string;
+  addressLimit: RateLimit;
+  failed(error: Error): void;
+}
+
+export function mcpRoutes(http: FastifyInstance, parts: McpRoutesParts): void {
+  const hosts = new Set([...THIS_MACHINE, ...parts.hosts]);
+  /** Of whom the library asks a server for: it hands its own request on, and that is all it knows of ours. */
+  const callers = new WeakMap<Request, Caller>();
+  const handler = createMcpHandler(
+    ({ requestInfo }) => {
+      const caller = requestInfo === undefined ? undefined : callers.get(requestInfo);
+      if (caller === undefined) throw new Error('a request of MCP came from nowhere');
+      return parts.serve(caller);
+    },
+    { legacy: 'stateless', onerror: parts.failed },
+  );
+
+  http.post('/mcp', async (request, reply) => {
+    refuseForeign(request, hosts);
+    const address = parts.addressOf(request);
+    const verdict = parts.addressLimit.take(address);
+    reply.headers(rateHeaders(verdict));
+    if (!verdict.allowed) throw rateExceeded(verdict);
+    const parsedBody = readJson(request.body instanceof Buffer ? request.body : undefined);
+    if (parsedBody === undefined) throw invalidRequest('The body must be a JSON-RPC message of MCP.');
+    if (Array.isArray(parsedBody) && parsedBody.length > MAX_BATCH)
+      throw invalidRequest(`One request may carry at most ${MAX_BATCH} messages.`);
+    const asked = new Request('http://farebox.invalid/mcp', {
+      method: 'POST',
+      headers: plain(request.headers),
+      signal: signalOf(reply),
+    });
+    callers.set(asked, {
+      headers: request.headers,
+      remoteAddress: request.raw.socket.remoteAddress,
+      address,
+      requestId: request.id,
+      gone: () => request.raw.socket.destroyed,
+    });
+    return reply.send(await handler.fetch(asked, { parsedBody }));
+  });
+
+  http.route({
+    method: ['GET', 'DELETE'],
+    url: '/mcp',
+    exposeHeadRoute: false,
+    handler() {
+      throw new Problem(
+        405,
+        'METHOD_NOT_ALLOWED',
+        'MCP is spoken here by POST; there are no sessions to open or end.',
+        {
+          details: { method: 'POST', charged: false },
+          headers: { allow: 'POST' },
+        },
+      );
+    },
+  });
+}
+
+/**
+ * A page of another site that makes a browser ask a machine in its own network is known by the names it uses.
+ * https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#security-warning
+ *
+ * @throws Problem 403
+ */
+function refuseForeign({ headers: { host, origin } }: FastifyRequest, hosts: ReadonlySet<string>): void {
+  for (const [name, named] of [
+    ['Host', host === undefined ? undefined : hostNameOf(`http://${host}`)],
+    ['Origin', origin === undefined ? undefined : hostNameOf(origin)],
+  ] as const) {
+    if (named === undefined || hosts.has(named)) continue;
+    throw new Problem(403, 'FOREIGN_HOST', `${name} names a host that this address does not serve.`, {
+      details: {
+        hint: 'Use the public address of this server. Its operator can allow further names with MCP_ALLOWED_HOSTS.',
+        charged: false,
+      },
+    });
+  }
+}
+
+/** Without brackets and port; empty for what is no address, such as the origin `null`. */
+function hostNameOf(url: string): string {
+  return (URL.parse(url)?.hostname ?? '').replace(/^\[|\]$/g, '').toLowerCase();
+}
+
+function plain(headers: FastifyRequest['headers']): Headers {
+  const kept = new Headers();
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) kept.set(name, [value].flat().join(', '));
+  }
+  return kept;
+}
+
+/** Aborted when whoever asked has gone before the answer was out. */
+function signalOf(reply: FastifyReply): AbortSignal {
+  const gone = new AbortController();
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished) gone.abort();
+  });
+  return gone.signal;
+}

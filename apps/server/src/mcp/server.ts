@@ -1,0 +1,176 @@
+/**
+ * One MCP server for one request: what is listed, read and called. It keeps nothing, so that any replica answers any
+ * request. https://modelcontextprotocol.io/specification/2025-11-25 and /2026-07-28
+ */
+import {
+  type CallToolResult,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
+import type { PaidAnswer, PaidRequest } from '../paid-call/sale.ts';
+import type { Service } from '../services/define.ts';
+import type { FreeTools } from './free-tools.ts';
+import type { Asker } from './inside.ts';
+import { credentialHeadersOf } from './payment.ts';
+import type { Readings } from './readings.ts';
+import { toolResultOf } from './results.ts';
+import type { ToolList } from './tools.ts';
+
+/** Such lists change with the availability of a service. */
+const LISTED_MS = 60_000;
+/** How often a caller who asked for it is told that its call goes on. */
+const PROGRESS_EVERY_MS = 2_000;
+const MAX_ARGUMENTS_DEPTH = 64;
+
+/** Who asks: the HTTP request that brought the message. */
+export interface Caller extends Asker {
+  /** As it is counted. */
+  address: string;
+  requestId: string;
+  gone(): boolean;
+}
+
+export interface McpParts {
+  version: string;
+  instructions: string;
+  /** The methods of MPP that pay here. */
+  mppMethods: readonly string[];
+  tools: ToolList;
+  free: FreeTools;
+  readings: Readings;
+  paidCall: { handle(request: PaidRequest): Promise<PaidAnswer> };
+}
+
+/** @param caller of the one request that it is made for */
+export function createMcpServer(parts: McpParts, caller: Caller): Server {
+  const { version, instructions } = parts;
+  const cached = { ttlMs: LISTED_MS, cacheScope: 'public' } as const;
+  const server = new Server(
+    { name: 'farebox', version, title: 'Farebox' },
+    {
+      capabilities: { tools: {}, resources: {}, prompts: {}, ...payments(parts.mppMethods) },
+      instructions,
+      cacheHints: {
+        'tools/list': cached,
+        'resources/list': cached,
+        'resources/templates/list': cached,
+        'prompts/list': cached,
+      },
+    },
+  );
+
+  answerTools(server, parts, caller);
+  answerReadings(server, parts, caller);
+  return server;
+}
+
+function answerTools(server: Server, parts: McpParts, caller: Caller): void {
+  const { tools, free } = parts;
+  server.setRequestHandler('tools/list', ({ params }) => {
+    const page = tools.page(params?.cursor);
+    if (page === null)
+      throw invalid('cursor must be the nextCursor of the page before, or be left out for the first page.');
+    return page as never;
+  });
+
+  server.setRequestHandler('tools/call', async ({ params }, context) => {
+    const { name: tool, arguments: input = {} } = params;
+    if (depthOf(input) > MAX_ARGUMENTS_DEPTH)
+      throw invalid(`arguments may be nested ${MAX_ARGUMENTS_DEPTH} deep at most.`);
+    const service = tools.serviceOf(tool);
+    if (service !== null) return (await buy(parts, caller, service, input, context)) as never;
+    const answer = await free.call(tool, input, caller);
+    if (answer === null)
+      throw invalid(
+        `There is no tool ${tool.slice(0, 80)}. tools/list has all of them, search_services finds one.`,
+      );
+    return toolResultOf({ ...answer, headers: {} }, undefined) as never;
+  });
+}
+
+function answerReadings(server: Server, { readings }: McpParts, caller: Caller): void {
+  server.setRequestHandler('resources/list', () => readings.resources() as never);
+  server.setRequestHandler('resources/templates/list', () => readings.templates() as never);
+  server.setRequestHandler('resources/read', async ({ params }) => {
+    const read = await readings.read(params.uri, caller);
+    if (read === null)
+      throw new ProtocolError(
+        ProtocolErrorCode.InvalidParams,
+        `There is no resource ${params.uri.slice(0, 200)}.`,
+      );
+    return read as never;
+  });
+  server.setRequestHandler('prompts/list', () => readings.prompts() as never);
+  server.setRequestHandler('prompts/get', ({ params }) => {
+    const prompt = readings.prompt(params.name, params.arguments ?? {});
+    if (prompt === null) throw invalid(`There is no prompt ${params.name.slice(0, 80)}.`);
+    return prompt as never;
+  });
+}
+
+/** One paid tool call is one paid call of the house. */
+async function buy(
+  { paidCall }: McpParts,
+  { headers, address, requestId, gone }: Caller,
+  service: Service,
+  input: Record<string, unknown>,
+  context: ServerContext,
+): Promise<CallToolResult> {
+  const { _meta: meta, signal } = context.mcpReq;
+  const stopTelling = tellProgress(service, context);
+  try {
+    const answer = await paidCall.handle({
+      ...{ service, address, requestId },
+      headers: credentialHeadersOf(headers, meta),
+      rawBody: Buffer.from(JSON.stringify(input)),
+      gone: () => signal.aborted || gone(),
+      assertMayBuy() {},
+    });
+    return toolResultOf(answer, meta);
+  } finally {
+    stopTelling();
+  }
+}
+
+/** Tells a caller who asked for it how long its call has been running, so that neither it nor a proxy gives up early. */
+function tellProgress(service: Service, { mcpReq }: ServerContext): () => void {
+  const token = mcpReq._meta?.progressToken;
+  if (token === undefined) return () => {};
+  const total = service.timeoutMs / 1_000;
+  let progress = 0;
+  const timer = setInterval(() => {
+    progress += PROGRESS_EVERY_MS / 1_000;
+    const params = {
+      progressToken: token,
+      progress,
+      total: Math.max(total, progress),
+      message: `${service.name} has been running for ${progress} s.`,
+    };
+    mcpReq.notify({ method: 'notifications/progress', params }).catch(() => clearInterval(timer));
+  }, PROGRESS_EVERY_MS);
+  return () => clearInterval(timer);
+}
+
+/** How MPP says which of its methods a server takes. */
+function payments(methods: readonly string[]) {
+  if (methods.length === 0) return {};
+  const intents = Object.fromEntries(methods.map((method) => [method, { intents: ['charge'] }]));
+  return { experimental: { payment: { methods: intents } } };
+}
+
+/** How deep a value is nested, as far as that matters. */
+function depthOf(value: unknown): number {
+  let depth = 0;
+  let level: unknown[] = [value];
+  while (level.length > 0 && depth <= MAX_ARGUMENTS_DEPTH) {
+    depth += 1;
+    level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []));
+  }
+  return depth;
+}
+
+function invalid(message: string): ProtocolError {
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, message);
+}
