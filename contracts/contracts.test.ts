@@ -1,6 +1,8 @@
 /** The contracts' own tests, which forge runs: each of them is one here. They are compiled first, which takes a minute. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { buildLending } from '../packages/sandbox/src/chain/lending/build.ts';
+import { readManifest, readSnapshot } from '../packages/sandbox/src/chain/lending/snapshot.ts';
 import { runForge } from './forge.ts';
 
 /** Of forge's report: what became of each test, by suite and name. */
@@ -23,6 +25,15 @@ test('the vault keeps its promises over the real protocols', async (t) => {
     }
   }
   assert(count > 80, `only ${count} tests were run`);
+});
+
+test('what the sandbox has of lending protocols and vault is what these sources make', async () => {
+  const { exitCode } = await runForge(['build', 'contracts/src', 'contracts/sandbox'], { shows: 'nothing' });
+  assert.equal(exitCode, 0);
+  const { snapshot, manifest } = await buildLending();
+  const remedy = 'write it anew with npm run sandbox:build-chain';
+  assert.deepEqual(readManifest(), manifest, remedy);
+  assert.deepEqual(readSnapshot(), snapshot, remedy);
 });
 
 test('the contracts are formatted', async () => {

@@ -334,8 +334,8 @@ export const SANDBOX: House = {
     },
     {
       room: 'chain/',
-      knows: ['upstreams/market.ts', PROCESS],
-      because: 'A chain trades at the prices that the market sources tell.',
+      knows: ['upstreams/market.ts', '/contracts/forge.ts', PROCESS],
+      because: 'A chain trades at the prices that the market sources tell, and carries what forge compiled.',
     },
     {
       room: 'facilitator/',
@@ -358,7 +358,7 @@ export const SANDBOX: House = {
     { room: 'page-frame.ts', knows: [], because: 'A frame knows no page.' },
     ...[
       ...['backup.ts', 'reset.ts', 'restore.ts', 'run.ts', 'saving.ts'],
-      ...['start.ts', 'wallet.ts', 'world.ts'],
+      ...['start.ts', 'wallet.ts', 'warp.ts', 'world.ts'],
     ].map((room) => ({
       room,
       knows: ['', PROCESS],

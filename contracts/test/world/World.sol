@@ -20,25 +20,17 @@ import {Id, MarketParams} from "morpho-blue/interfaces/IMorpho.sol";
 import {MetaMorpho} from "metamorpho/MetaMorpho.sol";
 import {Morpho} from "morpho-blue/Morpho.sol";
 import {IMorpho} from "morpho-blue/interfaces/IMorpho.sol";
-import {OracleMock} from "morpho-blue/mocks/OracleMock.sol";
 import {Test} from "forge-std/Test.sol";
 import {FareboxVault} from "../../src/FareboxVault.sol";
 import {IAavePool, IComet, Protocol} from "../../src/interfaces/Protocols.sol";
 import {SandboxComet} from "../../sandbox/SandboxComet.sol";
+import {SandboxPriceFeed} from "../../sandbox/SandboxPriceFeed.sol";
 import {IFiatToken, Usdc} from "./Usdc.sol";
 
 /// A collateral for those who borrow.
 contract Weth is ERC20("Wrapped Ether", "WETH") {
     function mint(address to, uint256 amount) external {
         _mint(to, amount);
-    }
-}
-
-contract PriceFeed {
-    int256 public immutable latestAnswer;
-
-    constructor(int256 price) {
-        latestAnswer = price;
     }
 }
 
@@ -178,7 +170,7 @@ abstract contract World is Test {
         address[] memory assets = new address[](2);
         (assets[0], assets[1]) = (address(usdc), address(weth));
         address[] memory feeds = new address[](2);
-        (feeds[0], feeds[1]) = (address(new PriceFeed(1e8)), address(new PriceFeed(3_000e8)));
+        (feeds[0], feeds[1]) = (address(new SandboxPriceFeed(1e8)), address(new SandboxPriceFeed(3_000e8)));
         provider.setPriceOracle(address(new AaveOracle(provider, assets, feeds, address(0), address(0), 1e8)));
         provider.setPoolImpl(address(new PoolInstance(provider, strategy)));
         aave = IPool(provider.getPool());
@@ -243,8 +235,7 @@ abstract contract World is Test {
     function _makeMorpho() private {
         morpho = new Morpho(address(this));
         AdaptiveCurveIrm irm = new AdaptiveCurveIrm(address(morpho));
-        OracleMock oracle = new OracleMock();
-        oracle.setPrice(3_000e24);
+        SandboxPriceFeed oracle = new SandboxPriceFeed(3_000e24);
         morpho.enableIrm(address(irm));
         morpho.enableLltv(0.86e18);
         market = MarketParams(address(usdc), address(weth), address(oracle), address(irm), 0.86e18);

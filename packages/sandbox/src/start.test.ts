@@ -1,13 +1,20 @@
 /** `npm start` as its user meets it: real processes, from first start to restart. */
 import assert from 'node:assert/strict';
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { x402Client, x402HTTPClient } from '@x402/core/client';
+import { ExactEvmScheme } from '@x402/evm/exact/client';
+import { evm, Mppx } from 'mppx/client';
+import type { Hex } from 'viem';
+import { privateKeyToAccount } from 'viem/accounts';
 import { accountsOf } from './chain/accounts.ts';
+import { META_MORPHO } from './chain/lending/addresses.ts';
 import { runningOn } from './chain/state-files.ts';
 
 const QUIET = '--disable-warning=ExperimentalWarning';
@@ -102,6 +109,36 @@ async function usdcOf(wallet: { rpcUrl: string; address: string }, token = USDC)
   return Number(JSON.parse(await answer.text()).result) / 1e6;
 }
 
+/** Buys a call by x402 and one by MPP, as wallets do: what they sign says until when it is good. */
+async function payFromWallet({ url }: World, privateKey: Hex): Promise<void> {
+  const account = privateKeyToAccount(privateKey);
+  const posting = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' };
+  const client = new x402HTTPClient(new x402Client().register('eip155:*', new ExactEvmScheme(account)));
+  const unpaid = await fetch(`${url}/x402/first-call`, posting);
+  const asked = client.getPaymentRequiredResponse((name) => unpaid.headers.get(name), await unpaid.json());
+  const paid = client.encodePaymentSignatureHeader(await client.createPaymentPayload(asked));
+  const headers = { ...posting.headers, ...paid };
+  const byX402 = await fetch(`${url}/x402/first-call`, { ...posting, headers });
+  assert.equal(byX402.status, 200, await byX402.text());
+  const charge = evm.charge({ account, authorization: { name: 'USD Coin', version: '2' } });
+  const byMpp = await Mppx.create({ polyfill: false, methods: [charge] }).fetch(`${url}/mpp/ping`, posting);
+  assert.equal(byMpp.status, 200, await byMpp.text());
+}
+
+/** What so many shares of the MetaMorpho are worth that a second's interest shows. */
+async function lentWorth(rpcUrl: string): Promise<number> {
+  const data = `0x07a2d13a${(10n ** 24n).toString(16).padStart(64, '0')}`;
+  const answer = await fetch(rpcUrl, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      ...{ jsonrpc: '2.0', id: 1, method: 'eth_call' },
+      params: [{ to: META_MORPHO, data }, 'latest'],
+    }),
+  });
+  return Number(JSON.parse(await answer.text()).result);
+}
+
 const buy = (world: World, key: string, headers: Record<string, string> = {}) =>
   fetch(`${world.url}/x402/first-call`, { method: 'POST', headers: { 'x-api-key': key, ...headers } });
 
@@ -138,6 +175,24 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   const { tempo } = JSON.parse(command('one', port, 'wallet.ts', '--tempo', '--json'));
   assert.deepEqual(tempo.holds, { usdc: '100' });
   assert.equal(await usdcOf(tempo, USDC_E), 100);
+
+  // Half a year passes for what is lent, and for no payment: before, meanwhile, after, and after the restart below.
+  await payFromWallet(first, made.base.privateKey);
+  const lentBefore = await lentWorth(made.base.rpcUrl);
+  const warped = promisify(execFile)(process.execPath, [QUIET, join(HERE, 'warp.ts'), '180d'], {
+    env: environment('one', port),
+  });
+  await payFromWallet(first, made.base.privateKey);
+  assert.match((await warped).stdout, /180d passed .* The clock stayed\./);
+  await payFromWallet(first, made.base.privateKey);
+  const lentAfter = await lentWorth(made.base.rpcUrl);
+  const earned = lentAfter / lentBefore - 1;
+  assert(earned > 0.005 && earned < 0.03, `earned ${earned}`);
+  for (const wrong of [[], ['180'], ['0d'], ['3651d'], ['1d', '2d'], ['-1d']])
+    assert.throws(() => command('one', port, 'warp.ts', ...wrong), /usage: npm run sandbox:warp/);
+  const walletLeft = await usdcOf(made.base);
+  assert.equal(walletLeft.toFixed(2), '99.10', 'three times 0.05 by x402 and 0.25 by MPP');
+
   const noted = noteOf('one');
   const named = JSON.parse(noted).environment;
   const parts = 'upstreams,chain,solana,facilitator,tempo,cards,mailbox';
@@ -153,6 +208,7 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   assert.equal(named.X402_NETWORKS, 'base,solana');
   assert.equal(named.MPP_METHODS, 'tempo,evm');
   assert.equal(named.MPP_TEMPO_CURRENCY, USDC_E);
+  assert.match(named.YIELD_VAULT_ADDRESS, /^0x[0-9a-fA-F]{40}$/);
   for (const { privateKey } of Object.values(accounts)) assert(!noted.includes(privateKey));
   for (const secret of [
     'wallet-key',
@@ -208,7 +264,10 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   const kept = JSON.parse(noteOf('one')).environment;
   assert.equal((await fetch(checkout)).status, 200, 'a page to pay on stays where it was');
   assert.equal((await fetch(mailPage)).status, 200);
-  assert.equal(await usdcOf({ ...made.base, rpcUrl: kept.UPSTREAM_BASE_BASE_URL }), 100);
+  const baseAgain = { ...made.base, rpcUrl: kept.UPSTREAM_BASE_BASE_URL };
+  assert.equal(await usdcOf(baseAgain), walletLeft);
+  assert((await lentWorth(baseAgain.rpcUrl)) >= lentAfter);
+  await payFromWallet(again, made.base.privateKey);
   assert.equal(await usdcOf({ ...tempo, rpcUrl: kept.MPP_TEMPO_RPC_URL }, USDC_E), 100);
   assert.equal(await again.stop(), 0);
 
@@ -224,6 +283,7 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   assert.match(anew.printed, /the sandbox chain ended: .* everything stops/);
   command('two', port, 'reset.ts');
   assert.throws(() => command('two', port, 'wallet.ts'), /no sandbox runs on/);
+  assert.throws(() => command('two', port, 'warp.ts', '1d'), /no sandbox runs on/);
 });
 
 test('production starts no sandbox part, and says everything that is missing at once', async () => {

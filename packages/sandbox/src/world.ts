@@ -9,7 +9,7 @@ import { isAlive } from '../../process/src/is-alive.ts';
 import { StartError } from '../../process/src/start-error.ts';
 import { startCardProvider } from './cards/card-provider.ts';
 import { accountsOf } from './chain/accounts.ts';
-import { startEvmChain } from './chain/chain.ts';
+import { type EvmChain, startEvmChain } from './chain/chain.ts';
 import { MARKET_SEED } from './chain/market-price.ts';
 import { dataDirOf, type Environment } from './data-dir.ts';
 import { startFacilitator } from './facilitator/facilitator.ts';
@@ -78,6 +78,17 @@ const SECRETS = {
   ADMIN_TOKENS: (dataDir: string) => `operator:${secretIn(dataDir, ADMIN_TOKEN_FILE)}`,
 };
 type SecretName = keyof typeof SECRETS;
+
+/** What the server does on Base with keys of its own. */
+const SECRETS_ON_BASE = ['X402_REFUND_KEYS', 'IDENTITY_REGISTRAR_KEY'] as const;
+
+/** What the server must know of the sandbox's Base. */
+function namesOnBase({ url, vault, permitDeposit }: EvmChain): Record<string, string> {
+  return {
+    [addressOf('base')]: url,
+    ...{ YIELD_VAULT_ADDRESS: vault, YIELD_PERMIT_DEPOSIT_ADDRESS: permitDeposit },
+  };
+}
 
 /** What a world wrote down about itself. */
 interface Note {
@@ -165,16 +176,15 @@ export async function startWorld(environment: Environment, options: { live: bool
 
   const chain = environment[addressOf('base')]
     ? null
-    : await begin('chain', 'Base (chain id 8453) with USDC, Uniswap and ERC-8004', () =>
+    : await begin('chain', 'Base (chain id 8453) with USDC, Uniswap, ERC-8004 and a yield vault', () =>
         onKeptPort(join(dataDir, 'chain'), (port) =>
           startEvmChain({ stateDir: join(dataDir, 'chain'), seed, port }),
         ),
       );
   if (chain !== null) {
-    give(addressOf('base'), chain.url);
     give('X402_RECIPIENT', accounts.recipient.address);
-    giveSecret('X402_REFUND_KEYS');
-    giveSecret('IDENTITY_REGISTRAR_KEY');
+    for (const [name, value] of Object.entries(namesOnBase(chain))) give(name, value);
+    for (const name of SECRETS_ON_BASE) giveSecret(name);
   }
   const solana = environment[addressOf('solana')]
     ? null

@@ -25,6 +25,10 @@ export const BUILDERS = {
   deployer: account(0),
   /** Fills the wallets that `npm run sandbox:wallet` makes. */
   faucet: account(5),
+  /** Builds and owns the lending protocols and the vault, and lends most of what they hold. */
+  lender: account(6),
+  /** Owes to all of the lending protocols. */
+  borrower: account(7),
 };
 
 /** Whom payments are made out to, and who moves them. */
@@ -39,6 +43,8 @@ export interface MoneyAccounts {
   recipient: SandboxAccount;
   /** Registers ERC-8004 identities. */
   registrar: SandboxAccount;
+  /** Moves the yield vault's funds among its protocols. */
+  keeper: SandboxAccount;
 }
 
 /** An installation's own accounts. @param seed secret, at least 32 random bytes as text, the same for as long as its chains are kept */
@@ -54,6 +60,7 @@ export function accountsOf(seed: string): MoneyAccounts {
     refunds: own('refunds'),
     recipient: own('recipient'),
     registrar: own('registrar'),
+    keeper: own('keeper'),
   };
 }
 

@@ -1,12 +1,15 @@
 /**
- * The sandbox's EVM chain: a node of its own with Base's chain id, on which USDC, Uniswap, ERC-8004 and what wallets
- * rely on are where Base has them. Built on the first start, kept over restarts.
+ * The sandbox's EVM chain: a node of its own with Base's chain id, on which USDC, Uniswap, ERC-8004, the lending
+ * protocols of the yield vault and what wallets rely on are where Base has them. Built on the first start, kept over restarts.
  */
 import { type Address, parseEther } from 'viem';
 import { StartError } from '../../../process/src/start-error.ts';
 import { accountsOf, BUILDERS, type MoneyAccounts } from './accounts.ts';
 import { CHAIN_ID, MULTICALL3, PERMIT2, UNISWAP_FACTORY, USDC } from './addresses.ts';
 import { startAnvil } from './anvil.ts';
+import { borrowAndRepay } from './lending/borrowers.ts';
+import { placeLending } from './lending/place.ts';
+import { readManifest } from './lending/snapshot.ts';
 import { ethPriceUsd } from './market-price.ts';
 import { buildMulticall3 } from './multicall3.ts';
 import { connect, hasCode, type Node } from './node.ts';
@@ -18,6 +21,9 @@ import { buildUsdc, mintUsdc, usdcBalanceMicros } from './usdc.ts';
 export interface EvmChain {
   /** JSON-RPC over HTTP, and over websocket at the same address. */
   url: string;
+  /** The yield vault, and the contract that deposits into it with a permit. */
+  vault: Address;
+  permitDeposit: Address;
   /** Settles when the node ends although nobody stopped it, with what is known of the reason. */
   died: Promise<string>;
   /** Saves the state and ends. */
@@ -57,7 +63,8 @@ export async function startEvmChain(options: {
     );
   }
   anvil.keep();
-  return { url: anvil.url, died: anvil.died, stop: anvil.stop };
+  const { vault, permitDeposit } = readManifest();
+  return { url: anvil.url, vault, permitDeposit, died: anvil.died, stop: anvil.stop };
 }
 
 /** Builds what is not there yet, so that a chain of an earlier version gets what later ones added. */
@@ -74,6 +81,8 @@ async function build(node: Node, accounts: MoneyAccounts): Promise<void> {
   await fund(node, accounts);
   if (await missing(UNISWAP_FACTORY)) await buildUniswap(node, priceUsd);
   else await tradeToMarket(node, priceUsd);
+  await placeLending(node, accounts);
+  await borrowAndRepay(node, Date.now());
 }
 
 /** Gives the installation's accounts what they work with, where they have nothing yet. */

@@ -1,0 +1,179 @@
+/** The lending protocols and the vault on the sandbox chain, as somebody meets them who knows Base's addresses alone. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import {
+  type Address,
+  createPublicClient,
+  createWalletClient,
+  type Hex,
+  http,
+  keccak256,
+  parseAbi,
+} from 'viem';
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import { base } from 'viem/chains';
+import { SANDBOX_ACCOUNTS, SEED } from '../../accounts.fixture.ts';
+import { type EvmChain, startEvmChain } from '../chain.ts';
+import { fund } from '../faucet.ts';
+import { connect } from '../node.ts';
+import { borrowAndRepay } from './borrowers.ts';
+import { passTime } from './pass-time.ts';
+import { readManifest, SNAPSHOT_FILE } from './snapshot.ts';
+
+const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
+const AAVE_POOL = '0xA238Dd80C259a72e81d7e4664a9801593F98d1c5';
+const COMET = '0xb125E6687d4313864e53df431d5425969c15Eb2F';
+const META_MORPHO = '0xbeeF010f9cb27031ad51e3333f9aF9C6B1228183';
+const ABI = parseAbi([
+  'struct Reserve { uint256 configuration; uint128 liquidityIndex; uint128 liquidityRate; uint128 borrowIndex; uint128 borrowRate; uint128 stableRate; uint40 updatedAt; uint16 id; address aToken; address stableDebt; address variableDebt; address strategy; uint128 treasury; uint128 unbacked; uint128 isolated; }',
+  'function getReserveData(address asset) view returns (Reserve)',
+  'function getUtilization() view returns (uint256)',
+  'function getSupplyRate(uint256 utilization) view returns (uint64)',
+  'function name() view returns (string)',
+  'function asset() view returns (address)',
+  'function baseToken() view returns (address)',
+  'function keeper() view returns (address)',
+  'function feeRecipient() view returns (address)',
+  'function vault() view returns (address)',
+  'function nextMoveAt() view returns (uint256)',
+  'function balanceOf(address account) view returns (uint256)',
+  'function convertToAssets(uint256 shares) view returns (uint256)',
+  'function approve(address spender, uint256 amount) returns (bool)',
+  'function deposit(uint256 assets, address receiver) returns (uint256)',
+  'function redeem(uint256 shares, address receiver, address owner) returns (uint256)',
+  'function move(uint8 from, uint8 to, uint256 assets, uint256 minReceived)',
+]);
+const manifest = readManifest();
+const { vault } = manifest;
+const YEAR_SECONDS = 31_536_000;
+const DAY_SECONDS = 86_400;
+
+let folder: string;
+let chain: EvmChain;
+before(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'farebox-lending-'));
+  chain = await startEvmChain({ seed: SEED, stateDir: folder });
+});
+after(async () => {
+  await chain.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const reader = () => createPublicClient({ chain: base, transport: http(chain.url), pollingInterval: 10 });
+const read = (address: Address, functionName: string, args: readonly unknown[] = []): Promise<unknown> =>
+  reader().readContract({ address, abi: ABI, functionName, args } as never);
+
+async function send(privateKey: Hex, address: Address, functionName: string, args: readonly unknown[]) {
+  const account = privateKeyToAccount(privateKey);
+  const wallet = createWalletClient({ chain: base, transport: http(chain.url), account });
+  const hash = await wallet.writeContract({ address, abi: ABI, functionName, args } as never);
+  assert.equal((await reader().waitForTransactionReceipt({ hash })).status, 'success', functionName);
+}
+
+/** What each protocol pays those who lend, a year, as a part of one, without compounding. */
+async function rates() {
+  const reserve = (await read(AAVE_POOL, 'getReserveData', [USDC])) as { liquidityRate: bigint };
+  const used = await read(COMET, 'getUtilization');
+  const comet = (await read(COMET, 'getSupplyRate', [used])) as bigint;
+  return { aave: Number(reserve.liquidityRate) / 1e27, comet: (Number(comet) * YEAR_SECONDS) / 1e18 };
+}
+
+const steakPrice = async () => Number(await read(META_MORPHO, 'convertToAssets', [10n ** 18n]));
+
+test('every contract of the manifest is where it says, with the code it says, and knows the others', async () => {
+  assert(statSync(SNAPSHOT_FILE).size < 160_000);
+  assert.equal(readFileSync(SNAPSHOT_FILE).readUInt16BE(0), 0x1f8b, 'gzip');
+  for (const [name, { address, codeHash }] of Object.entries(manifest.contracts)) {
+    const code = await reader().getCode({ address });
+    assert.equal(keccak256(code ?? '0x'), codeHash, name);
+  }
+  assert.equal(await read('0x4e65fE4DbA92790696d040ac24Aa414708F5c0AB', 'name'), 'Aave Base USDC');
+  assert.equal(await read(META_MORPHO, 'asset'), USDC);
+  assert.equal(await read(COMET, 'baseToken'), USDC);
+  assert.match(String(await read(COMET, 'name')), /a double, not Compound/);
+  assert(Object.keys(manifest.doubles).includes('SandboxComet'));
+  assert.equal(await read(manifest.permitDeposit, 'vault'), vault);
+  // The roles that move its funds and take its fees are this installation's own.
+  assert.equal(await read(vault, 'keeper'), SANDBOX_ACCOUNTS.keeper.address);
+  assert.equal(await read(vault, 'feeRecipient'), SANDBOX_ACCOUNTS.recipient.address);
+});
+
+test('the protocols pay interest, and not the same next week', async () => {
+  const now = await rates();
+  for (const rate of Object.values(now)) assert(rate > 0.02 && rate < 0.08, JSON.stringify(now));
+  await borrowAndRepay(connect(chain.url), Date.now() + 3 * DAY_SECONDS * 1_000);
+  const later = await rates();
+  assert.notEqual(later.aave, now.aave);
+  assert.notEqual(later.comet, now.comet);
+  await borrowAndRepay(connect(chain.url), Date.now());
+});
+
+test('180 days pass for a deposit, and not for the clock; after them it is worth what was earned', async () => {
+  const privateKey = generatePrivateKey();
+  const { address } = privateKeyToAccount(privateKey);
+  await fund(chain.url, address, { usdcMicros: 100_000_000n, ethWei: 10n ** 17n });
+  await send(privateKey, USDC, 'approve', [vault, 100_000_000n]);
+  await send(privateKey, vault, 'deposit', [100_000_000n, address]);
+  const shares = await read(vault, 'balanceOf', [address]);
+  const worth = async () => Number(await read(vault, 'convertToAssets', [shares])) / 1e6;
+  assert.equal((await worth()).toFixed(3), '99.500', 'less the entry fee');
+  const { keeper } = SANDBOX_ACCOUNTS;
+  await send(keeper.privateKey, vault, 'move', [0, 1, 0n, 0n]);
+  const cooledAt = Number(await read(vault, 'nextMoveAt'));
+  assert(cooledAt > Date.now() / 1_000, 'the next move has to wait');
+  const before = { aave: await rates(), steak: await steakPrice() };
+
+  await passTime(connect(chain.url), 180 * DAY_SECONDS);
+  const { timestamp } = await reader().getBlock();
+  assert(Math.abs(Number(timestamp) - Date.now() / 1_000) < 60, 'payments are signed for this time');
+  assert.equal(Number(await read(vault, 'nextMoveAt')), cooledAt - 180 * DAY_SECONDS);
+  // Of half a year at some 3 to 4 % the vault keeps 15 %.
+  const earned = (await worth()) / 99.5 - 1;
+  assert(earned > 0.85 * 0.029 * (180 / 365) && earned < 0.85 * 0.042 * (180 / 365), `earned ${earned}`);
+  const steak = (await steakPrice()) / before.steak - 1;
+  assert(steak > 0.01 * (180 / 365) && steak < 0.06 * (180 / 365), `MetaMorpho ${steak}`);
+
+  await chain.stop();
+  chain = await startEvmChain({ seed: SEED, stateDir: folder });
+  const kept = await worth();
+  assert(Math.abs(kept / 99.5 - 1 - earned) < 1e-4, `a restart keeps it: ${kept}`);
+  await send(privateKey, vault, 'redeem', [shares, address, address]);
+  assert(Number(await read(USDC, 'balanceOf', [address])) > 100_500_000);
+});
+
+test('what is lent for 30 days in one go brings what its rate says', async () => {
+  // Nobody borrows or repays in between: the rate stands, and by hand the interest is its 30 of 365 parts.
+  const privateKey = generatePrivateKey();
+  const { address } = privateKeyToAccount(privateKey);
+  await fund(chain.url, address, { usdcMicros: 1_000_000_000n, ethWei: 10n ** 17n });
+  const supply = parseAbi(['function supply(address asset, uint256 amount)']);
+  await send(privateKey, USDC, 'approve', [COMET, 1_000_000_000n]);
+  const account = privateKeyToAccount(privateKey);
+  const wallet = createWalletClient({ chain: base, transport: http(chain.url), account });
+  const hash = await wallet.writeContract({
+    address: COMET,
+    abi: supply,
+    functionName: 'supply',
+    args: [USDC, 1_000_000_000n],
+  });
+  await reader().waitForTransactionReceipt({ hash });
+  const { comet } = await rates();
+  const { moveStoredTimes } = await import('./stored-times.ts');
+  await moveStoredTimes(connect(chain.url), manifest.storedTimes, -30 * DAY_SECONDS);
+  const grown = Number(await read(COMET, 'balanceOf', [address])) / 1e9 - 1;
+  assert(Math.abs(grown / ((comet * 30) / 365) - 1) < 1e-3, `${grown} against ${comet}`);
+});
+
+test('a placing that was cut short is done again, and a folder without the protocols gets them', async () => {
+  const node = connect(chain.url);
+  await node.setCode({ address: vault, bytecode: '0x' });
+  await node.setCode({ address: COMET, bytecode: '0x' });
+  await node.mine({ blocks: 1 });
+  await chain.stop();
+  chain = await startEvmChain({ seed: SEED, stateDir: folder });
+  assert.equal(await read(vault, 'keeper'), SANDBOX_ACCOUNTS.keeper.address);
+  assert((await rates()).comet > 0.02);
+});

@@ -1,0 +1,122 @@
+/** Puts the lending protocols and the vault on a chain, as their snapshot has them, and brings them to its time. */
+import { type Address, encodeFunctionData, type Hex, parseAbi, parseEther, toHex } from 'viem';
+import { BUILDERS, type MoneyAccounts } from '../accounts.ts';
+import { USDC, WETH } from '../addresses.ts';
+import { hasCode, type Node, transact } from '../node.ts';
+import { mintUsdc } from '../usdc.ts';
+import { readManifest, readSnapshot } from './snapshot.ts';
+import { moveStoredTimes } from './stored-times.ts';
+
+const ERC20 = parseAbi([
+  'function balanceOf(address account) view returns (uint256)',
+  'function transfer(address to, uint256 amount) returns (bool)',
+  'function deposit() payable',
+]);
+const VAULT = parseAbi([
+  'function keeper() view returns (address)',
+  'function feeRecipient() view returns (address)',
+  'function setKeeper(address keeper)',
+  'function setFeeRecipient(address feeRecipient)',
+]);
+const BATCH = 400;
+const BATCH_TIMEOUT_MS = 20_000;
+const BUILDER_WEI = parseEther('1000000');
+
+/**
+ * Places what is not there yet. The vault's code comes last: a placing that was cut short is done again.
+ *
+ * @param accounts whose keeper and recipient the vault gets
+ */
+export async function placeLending(node: Node, accounts: MoneyAccounts): Promise<void> {
+  const { vault } = readManifest();
+  if (!(await hasCode(node, vault))) await place(node);
+  const send = (data: Hex) => transact(node, { from: BUILDERS.lender.address, to: vault, data });
+  const read = (functionName: 'keeper' | 'feeRecipient') =>
+    node.readContract({ address: vault, abi: VAULT, functionName });
+  const { keeper, recipient } = accounts;
+  if ((await read('keeper')) !== keeper.address)
+    await send(encodeFunctionData({ abi: VAULT, functionName: 'setKeeper', args: [keeper.address] }));
+  if ((await read('feeRecipient')) !== recipient.address)
+    await send(
+      encodeFunctionData({ abi: VAULT, functionName: 'setFeeRecipient', args: [recipient.address] }),
+    );
+}
+
+async function place(node: Node): Promise<void> {
+  const { vault, storedTimes } = readManifest();
+  const { accounts, builderNonce, takenAt, usdc, weth } = readSnapshot();
+  const { address: builder } = BUILDERS.lender;
+  await node.setBalance({ address: builder, value: BUILDER_WEI });
+  await fill(node, USDC, usdc.balances, (to, micros) => mintUsdc(node, to, micros));
+  await fill(node, WETH, weth.balances, (to, wei) => giveWeth(node, to, wei));
+
+  const requests: StateRequest[] = [];
+  const store = (address: string, storage: Readonly<Record<string, Hex>>) => {
+    for (const [slot, value] of Object.entries(storage))
+      requests.push({ method: 'anvil_setStorageAt', params: [address, slot, value] });
+  };
+  store(USDC, usdc.allowances);
+  store(WETH, weth.allowances);
+  const vaultLast = Object.entries(accounts).toSorted(
+    ([a], [b]) => Number(a === vault) - Number(b === vault),
+  );
+  for (const [address, { code, nonce, storage }] of vaultLast) {
+    store(address, storage);
+    requests.push({ method: 'anvil_setNonce', params: [address, toHex(nonce)] });
+    if (address !== vault) requests.push({ method: 'anvil_setCode', params: [address, code] });
+  }
+  if ((await node.getTransactionCount({ address: builder })) < builderNonce)
+    requests.push({ method: 'anvil_setNonce', params: [builder, toHex(builderNonce)] });
+  await inBatches(node, requests);
+  const { timestamp } = await node.getBlock();
+  await moveStoredTimes(node, storedTimes, Number(timestamp) - takenAt);
+  const code = accounts[vault]?.code;
+  if (code === undefined) throw new Error('the snapshot of the lending protocols has no vault');
+  await node.setCode({ address: vault, bytecode: code });
+}
+
+/** Gives each account what it lacks of a token. */
+async function fill(
+  node: Node,
+  token: Address,
+  balances: Readonly<Record<Address, string>>,
+  give: (to: Address, amount: bigint) => Promise<void>,
+): Promise<void> {
+  for (const [account, amount] of Object.entries(balances) as [Address, string][]) {
+    const held = await node.readContract({
+      ...{ address: token, abi: ERC20 },
+      ...{ functionName: 'balanceOf', args: [account] },
+    });
+    if (held < BigInt(amount)) await give(account, BigInt(amount) - held);
+  }
+}
+
+async function giveWeth(node: Node, to: Address, wei: bigint): Promise<void> {
+  const { address: from } = BUILDERS.lender;
+  const deposit = encodeFunctionData({ abi: ERC20, functionName: 'deposit' });
+  await transact(node, { from, to: WETH, data: deposit, value: wei });
+  const transfer = encodeFunctionData({ abi: ERC20, functionName: 'transfer', args: [to, wei] });
+  await transact(node, { from, to: WETH, data: transfer });
+}
+
+interface StateRequest {
+  method: 'anvil_setStorageAt' | 'anvil_setCode' | 'anvil_setNonce';
+  params: readonly string[];
+}
+
+/** Some hundred requests, in few. @throws what the node says against the first that it refuses */
+async function inBatches(node: Node, requests: readonly StateRequest[]): Promise<void> {
+  for (let start = 0; start < requests.length; start += BATCH) {
+    const batch = requests
+      .slice(start, start + BATCH)
+      .map((request, id) => ({ jsonrpc: '2.0', id, ...request }));
+    const answer = await fetch(node.transport.url ?? '', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(batch),
+      signal: AbortSignal.timeout(BATCH_TIMEOUT_MS),
+    });
+    const replies: { error?: { message: string } }[] = JSON.parse(await answer.text());
+    for (const { error } of replies) if (error !== undefined) throw new Error(error.message);
+  }
+}

@@ -1,0 +1,31 @@
+/**
+ * `npm run sandbox:warp -- 180d`: lets time pass for the yield of the running sandbox, and for nothing else. The clock of
+ * its chain stays, because a chain that is ahead of the world refuses every payment as expired.
+ */
+import { runCommand, UsageError } from '../../process/src/run-command.ts';
+import { StartError } from '../../process/src/start-error.ts';
+import { passTime } from './chain/lending/pass-time.ts';
+import { connect } from './chain/node.ts';
+import { dataDirOf } from './data-dir.ts';
+import { environmentOfRunningWorld } from './world.ts';
+
+const USAGE = 'npm run sandbox:warp -- <days>d, or <hours>h';
+const SECONDS: Readonly<Record<string, number>> = { d: 86_400, h: 3_600 };
+const MAX_SECONDS = 3_650 * 86_400;
+
+await runCommand(USAGE, async () => {
+  const [asked, ...more] = process.argv.slice(2);
+  const [, count, unit] = /^([1-9]\d{0,4})([dh])$/.exec(asked ?? '') ?? [];
+  const seconds = Number(count) * (SECONDS[unit ?? ''] ?? Number.NaN);
+  if (Number.isNaN(seconds) || seconds > MAX_SECONDS || more.length > 0)
+    throw new UsageError('name how much time passes, from 1h to 3650d, such as 180d');
+  const environment = environmentOfRunningWorld(process.env);
+  if (environment === null)
+    throw new StartError(`no sandbox runs on ${dataDirOf(process.env)}; start one with npm start`);
+  const chain = environment.UPSTREAM_BASE_BASE_URL;
+  if (chain === undefined)
+    throw new StartError('the running sandbox has no chain of its own: its address was configured');
+  await passTime(connect(chain), seconds);
+  process.stdout.write(`${asked} passed for the lending protocols and the vault. The clock stayed.\n`);
+  return 0;
+});
