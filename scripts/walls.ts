@@ -346,7 +346,7 @@ export const SANDBOX: House = {
     { room: 'solana/', knows: ['faults.ts'], because: 'A chain knows nobody who pays on it.' },
     {
       room: 'tempo/',
-      knows: ['chain/{accounts,anvil}.ts', PROCESS],
+      knows: ['chain/{accounts,anvil,node-keeper}.ts', PROCESS],
       because: 'Tempo is the same node as the other EVM chain, in another mode.',
     },
     { room: 'upstreams/', knows: ['faults.ts'], because: 'Sources of data know nobody who asks them.' },

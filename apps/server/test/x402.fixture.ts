@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { decodeFunctionData, erc20Abi, type Hex, parseAbi } from 'viem';
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
 import { privateKeyOf, SEED, secretKeyOf, signerOf } from '../../../packages/sandbox/src/accounts.fixture.ts';
+import { startEthereum } from '../../../packages/sandbox/src/chain/chain.ts';
 import { transferData, USDC_DOMAIN } from '../../../packages/sandbox/src/chain/eip3009.fixture.ts';
 import { fund } from '../../../packages/sandbox/src/chain/faucet.ts';
 import { startFacilitator } from '../../../packages/sandbox/src/facilitator/facilitator.ts';
@@ -18,9 +19,10 @@ export interface SignedPayment {
 
 export type PaymentWorld = Awaited<ReturnType<typeof startPaymentWorld>>;
 
-/** For tests: chain, facilitator and, if wanted, Solana, on free ports; and what a server must be told to use them. */
-export async function startPaymentWorld(options: { solana?: boolean } = {}) {
+/** For tests: chain, facilitator and, if wanted, Solana and an Ethereum to read, on free ports; and what a server must be told to use them. */
+export async function startPaymentWorld(options: { solana?: boolean; ethereum?: boolean } = {}) {
   const chain = await startTestChain();
+  const ethereum = options.ethereum === true ? await startEthereum({ stateDir: null }) : null;
   const solana = options.solana === true ? await startSolana({ seed: SEED, stateDir: null }) : null;
   const facilitator = await startFacilitator({
     evm: { rpcUrl: chain.url, privateKeys: [chain.accounts.facilitator.privateKey] },
@@ -47,6 +49,7 @@ export async function startPaymentWorld(options: { solana?: boolean } = {}) {
       X402_WALLET_FACTORIES: '0x4e59b44847b379578588920cA78FbF26c0B4956C',
       IDENTITY_REGISTRAR_KEY: chain.accounts.registrar.privateKey,
       WALLET_ENCRYPTION_KEY: randomBytes(32).toString('hex'),
+      ...(ethereum === null ? {} : { UPSTREAM_ETHEREUM_BASE_URL: ethereum.url }),
       ...(solana === null
         ? {}
         : {
@@ -59,6 +62,7 @@ export async function startPaymentWorld(options: { solana?: boolean } = {}) {
     made: {
       FAREBOX_SANDBOX_PARTS: [
         `chain=${chain.url}`,
+        ...(ethereum === null ? [] : [`ethereum=${ethereum.url}`]),
         `facilitator=${facilitator.url}`,
         ...(solana === null ? [] : [`solana=${solana.url}`]),
       ].join(','),
@@ -118,6 +122,7 @@ export async function startPaymentWorld(options: { solana?: boolean } = {}) {
     async stop(): Promise<void> {
       await facilitator.stop();
       await solana?.stop();
+      await ethereum?.stop();
       await chain.stop();
     },
   };

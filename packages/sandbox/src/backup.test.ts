@@ -118,6 +118,8 @@ test('a backup while calls are sold is one moment, with the chains; restored, it
   await Promise.all(callers);
   assert(!readdirSync(target).some((name) => ['server.pid', 'world.json'].includes(name)));
   assert(!existsSync(join(target, 'postgres/data/postmaster.pid')));
+  for (const chain of ['chain', 'ethereum', 'tempo'])
+    assert(existsSync(join(target, chain, 'state.json.gz')), chain);
   await original.stop();
 
   assert.match(

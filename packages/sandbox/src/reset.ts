@@ -14,7 +14,7 @@ if (existsSync(lock) && isAlive(Number(readFileSync(lock, 'utf8')))) {
 // Only what npm start made: a folder without its marks is somebody else's.
 if (existsSync(join(dataDir, 'secret'))) {
   await stopEmbeddedPostgres(dataDir);
-  const kept = ['postgres', 'chain', 'solana', 'tempo', 'cards', 'mailbox', 'sandbox-key-issued'];
+  const kept = ['postgres', 'chain', 'ethereum', 'solana', 'tempo', 'cards', 'mailbox', 'sandbox-key-issued'];
   const secrets = [
     'secret',
     'wallet-key',

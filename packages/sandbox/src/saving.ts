@@ -16,7 +16,7 @@ export async function saveSolana(environment: Environment): Promise<void> {
 
 /** Puts the state of the EVM chains that run into a copy of the folder. @throws when one does not answer */
 export async function copyEvmChains(dataDir: string, copy: string): Promise<void> {
-  const chains = ['chain', 'tempo'].map(async (chain) => {
+  const chains = ['chain', 'ethereum', 'tempo'].map(async (chain) => {
     const running = existsSync(join(dataDir, chain)) ? runningOn(join(dataDir, chain)) : null;
     if (running === null || running.node === null || !isAlive(running.keeperPid)) return;
     const packed = Buffer.from(String(await ask(running.node.url, 'anvil_dumpState')).slice(2), 'hex');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -195,7 +195,7 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
 
   const noted = noteOf('one');
   const named = JSON.parse(noted).environment;
-  const parts = 'upstreams,chain,solana,facilitator,tempo,cards,mailbox';
+  const parts = 'upstreams,chain,ethereum,solana,facilitator,tempo,cards,mailbox';
   const namesOf = (value: string) =>
     value
       .split(',')
@@ -268,10 +268,12 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   assert.equal(await usdcOf(baseAgain), walletLeft);
   assert((await lentWorth(baseAgain.rpcUrl)) >= lentAfter);
   await payFromWallet(again, made.base.privateKey);
+  assert.equal(kept.UPSTREAM_ETHEREUM_BASE_URL, named.UPSTREAM_ETHEREUM_BASE_URL);
   assert.equal(await usdcOf({ ...tempo, rpcUrl: kept.MPP_TEMPO_RPC_URL }, USDC_E), 100);
   assert.equal(await again.stop(), 0);
 
   command('one', port, 'reset.ts');
+  assert.deepEqual(readdirSync(join(folder, 'one')), []);
   const anew = await start('one', port);
   assert(anew.key !== undefined && anew.key !== key);
   assert.equal((await buy(anew, key)).status, 402);

@@ -9,8 +9,9 @@ import { isAlive } from '../../process/src/is-alive.ts';
 import { StartError } from '../../process/src/start-error.ts';
 import { startCardProvider } from './cards/card-provider.ts';
 import { accountsOf } from './chain/accounts.ts';
-import { type EvmChain, startEvmChain } from './chain/chain.ts';
+import { type EvmChain, startEthereum, startEvmChain } from './chain/chain.ts';
 import { MARKET_SEED } from './chain/market-price.ts';
+import { NodeKeeper } from './chain/node-keeper.ts';
 import { dataDirOf, type Environment } from './data-dir.ts';
 import { startFacilitator } from './facilitator/facilitator.ts';
 import { onKeptPort } from './kept-port.ts';
@@ -42,7 +43,7 @@ export interface World {
 /** The upstreams whose replies the sandbox gives, each below its name; the AI model has an address of its own. */
 const KEYLESS = UPSTREAM_NAMES.filter((name) => name !== 'ai');
 /** Chains that the sandbox has no double of: without an address they are not there. */
-const ABSENT_CHAINS = ['ethereum', 'polygon', 'arbitrum', 'optimism', 'bsc'];
+const ABSENT_CHAINS = ['polygon', 'arbitrum', 'optimism', 'bsc'];
 /** The sandbox's stand-ins allow more than what they stand for. */
 const SANDBOX_ALLOWANCES = {
   UPSTREAM_GDELT_REQUESTS_PER_MINUTE: '1200',
@@ -174,18 +175,21 @@ export async function startWorld(environment: Environment, options: { live: bool
     give('AI_MODEL', AI.model);
   }
 
+  const evm = evmChainsIn(dataDir, seed);
   const chain = environment[addressOf('base')]
     ? null
-    : await begin('chain', 'Base (chain id 8453) with USDC, Uniswap, ERC-8004 and a yield vault', () =>
-        onKeptPort(join(dataDir, 'chain'), (port) =>
-          startEvmChain({ stateDir: join(dataDir, 'chain'), seed, port }),
-        ),
-      );
+    : await begin('chain', 'Base (chain id 8453) with USDC, Uniswap, ERC-8004 and a yield vault', evm.base);
   if (chain !== null) {
     give('X402_RECIPIENT', accounts.recipient.address);
     for (const [name, value] of Object.entries(namesOnBase(chain))) give(name, value);
     for (const name of SECRETS_ON_BASE) giveSecret(name);
   }
+  // It is read and not paid on: some published clients refuse everything when one offer is on it. So live it is the real one.
+  const ethereum =
+    options.live || environment[addressOf('ethereum')]
+      ? null
+      : await begin('ethereum', 'Ethereum (chain id 1) with USDC and Uniswap, to be read', evm.ethereum);
+  if (ethereum !== null) give(addressOf('ethereum'), ethereum.url);
   const solana = environment[addressOf('solana')]
     ? null
     : await begin('solana', 'Solana with USDC', () =>
@@ -214,11 +218,7 @@ export async function startWorld(environment: Environment, options: { live: bool
   }
   const tempo = environment.MPP_TEMPO_RPC_URL
     ? null
-    : await begin('tempo', `Tempo (chain id ${TEMPO_CHAIN_ID}) with USDC.e`, () =>
-        onKeptPort(join(dataDir, 'tempo'), (port) =>
-          startTempo({ stateDir: join(dataDir, 'tempo'), seed, port }),
-        ),
-      );
+    : await begin('tempo', `Tempo (chain id ${TEMPO_CHAIN_ID}) with USDC.e`, evm.tempo);
   if (tempo !== null) {
     give('MPP_TEMPO_RPC_URL', tempo.url);
     give('MPP_TEMPO_RECIPIENT', accounts.recipient.address);
@@ -268,9 +268,27 @@ export async function startWorld(environment: Environment, options: { live: bool
     // The other parts live in this process and end with it.
     broken: Promise.race([
       ...(chain === null ? [] : [chain.died.then((why) => `the sandbox chain ended: ${why}`)]),
+      ...(ethereum === null ? [] : [ethereum.died.then((why) => `the sandbox Ethereum chain ended: ${why}`)]),
       ...(tempo === null ? [] : [tempo.died.then((why) => `the sandbox Tempo chain ended: ${why}`)]),
     ]),
     stop,
+  };
+}
+
+/** How each EVM chain is started: in the folder that it is kept in, on the port that it had, and kept by one process. */
+function evmChainsIn(dataDir: string, seed: string) {
+  const keeper = new NodeKeeper();
+  type Kept = { stateDir: string; seed: string; port: number; keeper: NodeKeeper };
+  const kept =
+    <Chain extends { url: string }>(name: string, start: (options: Kept) => Promise<Chain>) =>
+    () => {
+      const stateDir = join(dataDir, name);
+      return onKeptPort(stateDir, (port) => start({ stateDir, seed, port, keeper }));
+    };
+  return {
+    base: kept('chain', startEvmChain),
+    ethereum: kept('ethereum', startEthereum),
+    tempo: kept('tempo', startTempo),
   };
 }
 
@@ -293,7 +311,7 @@ export function environmentOfWorld(environment: Environment): Record<string, str
   };
   const given = Object.entries({ ...note.environment, ...secretsOf(dataDir, note.secrets) });
   const live = environment.FAREBOX_UPSTREAMS === 'live';
-  const leftLive = new Set(live ? [...KEYLESS, ...ABSENT_CHAINS].map(addressOf) : []);
+  const leftLive = new Set(live ? [...KEYLESS, 'ethereum', ...ABSENT_CHAINS].map(addressOf) : []);
   return Object.fromEntries(given.filter(([name]) => !leftLive.has(name)));
 }
 

@@ -1,27 +1,64 @@
-/** Where things are on the sandbox chain: the addresses that they have on Base. */
-import type { Address } from 'viem';
+/** Where things are on the sandbox's EVM chains: the addresses that they have on the real ones. */
+import { type Address, parseEther } from 'viem';
 
-export const CHAIN_ID = 8453;
-
+/** Of Base. */
 export const USDC: Address = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
 export const WETH: Address = '0x4200000000000000000000000000000000000006';
+export const GAS_PRICE_ORACLE: Address = '0x420000000000000000000000000000000000000F';
+export const UNISWAP_POSITIONS: Address = '0x03a520b32C04BF3bEEf7BEb72E919cf822Ed34f1';
+
+/** Of both. */
 export const MULTICALL3: Address = '0xcA11bde05977b3631167028862bE2a173976CA11';
 export const PERMIT2: Address = '0x000000000022D473030F116dDEE9F6B43aC78BA3';
 /** The deterministic deployer; the node carries it. */
 export const CREATE2_DEPLOYER: Address = '0x4e59b44847b379578588920cA78FbF26c0B4956C';
-export const GAS_PRICE_ORACLE: Address = '0x420000000000000000000000000000000000000F';
-/** Chainalysis' oracle, as deployed on Base. */
-export const SANCTIONS_ORACLE: Address = '0x3A91A31cB3dC49b4db9Ce721F50a9D076c8D739B';
 /** ERC-8004. */
 export const IDENTITY_REGISTRY: Address = '0x8004A169FB4a3325136EB29fA0ceB6D2e539a432';
-
 /** CCTP's TokenMessengerV2. */
 export const TOKEN_MESSENGER: Address = '0x28b5a0e9C621a5BadaA536219b3a228C8168cf5d';
 /** LI.FI's contract. */
 export const BRIDGE_DIAMOND: Address = '0x1231DEB6f5749EF6cE6943a275A1D3E7486F4EaE';
-
-export const UNISWAP_FACTORY: Address = '0x33128a8fC17869897dcE68Ed026d694621f6FDfD';
-export const UNISWAP_QUOTER: Address = '0x3d4e44Eb1374240CE5F1B871ab261CD16335B76a';
-export const UNISWAP_POSITIONS: Address = '0x03a520b32C04BF3bEEf7BEb72E919cf822Ed34f1';
-/** The router's first generation, where Ethereum has it; Base has only the second, whose code no package carries. */
+/** The router's first generation. Base has only the second, whose code no package carries: there it is where Ethereum has it. */
 export const UNISWAP_ROUTER: Address = '0xE592427A0AEce92De3Edee1F18E0157C05861564';
+
+/** What differs from one of these chains to the other. */
+export interface Places {
+  chainId: number;
+  usdc: Address;
+  weth: Address;
+  /** Chainalysis' oracle. */
+  sanctionsOracle: Address;
+  uniswapFactory: Address;
+  uniswapQuoter: Address;
+  uniswapPositions: Address;
+  /** The pools of WETH and USDC, of which the deeper chain has the deeper ones. */
+  pools: readonly { feeHundredthsOfBasisPoint: 500 | 3_000; wethWei: bigint }[];
+}
+
+export const BASE: Places = {
+  chainId: 8453,
+  usdc: USDC,
+  weth: WETH,
+  sanctionsOracle: '0x3A91A31cB3dC49b4db9Ce721F50a9D076c8D739B',
+  uniswapFactory: '0x33128a8fC17869897dcE68Ed026d694621f6FDfD',
+  uniswapQuoter: '0x3d4e44Eb1374240CE5F1B871ab261CD16335B76a',
+  uniswapPositions: UNISWAP_POSITIONS,
+  pools: [
+    { feeHundredthsOfBasisPoint: 500, wethWei: parseEther('6000') },
+    { feeHundredthsOfBasisPoint: 3_000, wethWei: parseEther('1500') },
+  ],
+};
+
+export const ETHEREUM: Places = {
+  chainId: 1,
+  usdc: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
+  weth: '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2',
+  sanctionsOracle: '0x40C57923924B5c5c5455c48D93317139ADDaC8fb',
+  uniswapFactory: '0x1F98431c8aD98523631AE4a59f267346ea31F984',
+  uniswapQuoter: '0x61fFE014bA17989E743c5F6cB21bF9697530B21e',
+  uniswapPositions: '0xC36442b4a4522E871399CD717aBDD847Ab11FE88',
+  pools: [
+    { feeHundredthsOfBasisPoint: 500, wethWei: parseEther('16000') },
+    { feeHundredthsOfBasisPoint: 3_000, wethWei: parseEther('4000') },
+  ],
+};

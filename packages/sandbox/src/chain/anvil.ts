@@ -1,28 +1,11 @@
 /** A node of the sandbox's EVM chains as a part that starts, stops, and says when it broke. */
-import { type ChildProcess, fork } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isAlive } from '../../../process/src/is-alive.ts';
 import { StartError } from '../../../process/src/start-error.ts';
+import { type Network, NodeKeeper, type NodeOptions } from './node-keeper.ts';
 import { noteRunning, runningOn } from './state-files.ts';
-
-/** What kind of chain a node makes. */
-export type Network = 'ethereum' | 'tempo';
-
-/** What `keeper.ts` is handed as its only argument, as JSON. */
-export interface KeeperOptions {
-  binary: string;
-  network: Network;
-  port: number;
-  chainId: number;
-  /** null: nothing is kept. */
-  stateDir: string | null;
-}
-
-/** What the keeper tells. */
-export type FromKeeper = { listeningAt: string } | { failure: string };
 
 export interface Anvil {
   url: string;
@@ -46,80 +29,41 @@ const PACKAGES: Readonly<Record<string, string>> = {
 const PREDECESSOR_TIMEOUT_MS = 10_000;
 const PREDECESSOR_POLL_MS = 20;
 const PROBE_TIMEOUT_MS = 1_000;
-const STOP_TIMEOUT_MS = 20_000;
 
 /**
  * Starts a node. It mines a block for each transaction, at once.
  *
  * @param options.network an Ethereum like Base when left out
  * @param options.port 0 takes a free one
+ * @param keeper the process that keeps it; one of its own when left out
  * @throws StartError when it cannot be started, with what it said
  */
 export async function startAnvil(
-  options: Omit<KeeperOptions, 'binary' | 'network'> & { network?: Network },
+  options: Omit<NodeOptions, 'binary' | 'network'> & { network?: Network },
+  keeper = new NodeKeeper(),
 ): Promise<Anvil> {
   const { stateDir, network = 'ethereum' } = options;
   if (stateDir !== null) {
     mkdirSync(stateDir, { recursive: true, mode: 0o700 });
     await predecessorGone(stateDir);
   }
-  const given: KeeperOptions = { ...options, network, binary: binaryPath() };
-  const keeper = fork(join(import.meta.dirname, 'keeper.ts'), [JSON.stringify(given)], {
-    detached: true,
-    // It needs none of what the environment may hold, keys least of all.
-    env: { PATH: process.env.PATH, HOME: process.env.HOME },
-    execArgv: ['--disable-warning=ExperimentalWarning'],
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-  });
-  let failure: string | null = null;
+  const node = keeper.start({ ...options, network, binary: binaryPath() });
+  const url = await node.listening;
+  if (url === null) throw new StartError(`the sandbox ${NAMES[network]} did not start: ${await node.ended}`);
   let stopping = false;
-  const gone = new Promise<void>((resolve) => {
-    keeper.once('exit', () => {
-      // Killed from outside, it could not end its node.
-      if (!stopping) killGroup(keeper);
-      resolve();
-    });
-    keeper.once('error', (error) => {
-      failure = error.message;
-      resolve();
-    });
-  });
-  const url = await new Promise<string | null>((resolve) => {
-    keeper.on('message', (message: FromKeeper) => {
-      if ('listeningAt' in message) resolve(message.listeningAt);
-      else failure = message.failure;
-    });
-    void gone.then(() => resolve(null));
-  });
-  const reason = () => failure ?? `its process ended with ${keeper.exitCode ?? keeper.signalCode}`;
-  if (url === null) throw new StartError(`the sandbox ${NAMES[network]} did not start: ${reason()}`);
-
   return {
     url,
-    keep: () => void keeper.send('keep', () => undefined),
+    keep: node.keep,
     died: new Promise((resolve) => {
-      void gone.then(() => {
-        if (!stopping) resolve(reason());
+      void node.ended.then((why) => {
+        if (!stopping) resolve(why);
       });
     }),
     async stop() {
       stopping = true;
-      if (keeper.connected) keeper.send('stop', () => undefined);
-      const late = setTimeout(() => killGroup(keeper), STOP_TIMEOUT_MS);
-      await gone;
-      clearTimeout(late);
+      await node.stop();
     },
   };
-}
-
-/** Ends a keeper and its node without asking them. */
-function killGroup(keeper: ChildProcess): void {
-  if (keeper.pid === undefined) return;
-  try {
-    process.kill(-keeper.pid, 'SIGKILL');
-  } catch {
-    // Nobody of the group is left.
-  }
 }
 
 /** Waits for an earlier keeper to finish; ends the node of one that was killed together with its parent. */

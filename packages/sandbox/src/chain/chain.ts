@@ -1,11 +1,12 @@
 /**
- * The sandbox's EVM chain: a node of its own with Base's chain id, on which USDC, Uniswap, ERC-8004, the lending
- * protocols of the yield vault and what wallets rely on are where Base has them. Built on the first start, kept over restarts.
+ * The sandbox's EVM chains, each a node of its own: one with Base's chain id, on which USDC, Uniswap, ERC-8004, the lending
+ * protocols of the yield vault and what wallets rely on are where Base has them, and where calls are paid; one with
+ * Ethereum's, which is only read. Built on the first start, kept over restarts.
  */
 import { type Address, parseEther } from 'viem';
 import { StartError } from '../../../process/src/start-error.ts';
 import { accountsOf, BUILDERS, type MoneyAccounts } from './accounts.ts';
-import { CHAIN_ID, MULTICALL3, PERMIT2, UNISWAP_FACTORY, USDC } from './addresses.ts';
+import { BASE, ETHEREUM, MULTICALL3, PERMIT2, type Places } from './addresses.ts';
 import { startAnvil } from './anvil.ts';
 import { borrowAndRepay } from './lending/borrowers.ts';
 import { placeLending } from './lending/place.ts';
@@ -13,21 +14,25 @@ import { readManifest } from './lending/snapshot.ts';
 import { ethPriceUsd } from './market-price.ts';
 import { buildMulticall3 } from './multicall3.ts';
 import { connect, hasCode, type Node } from './node.ts';
+import type { NodeKeeper } from './node-keeper.ts';
 import { placeOwnContracts } from './own-contracts.ts';
 import { buildPermit2 } from './permit2.ts';
 import { buildUniswap, tradeToMarket } from './uniswap.ts';
 import { buildUsdc, mintUsdc, usdcBalanceMicros } from './usdc.ts';
 
-export interface EvmChain {
+export interface ReadChain {
   /** JSON-RPC over HTTP, and over websocket at the same address. */
   url: string;
-  /** The yield vault, and the contract that deposits into it with a permit. */
-  vault: Address;
-  permitDeposit: Address;
   /** Settles when the node ends although nobody stopped it, with what is known of the reason. */
   died: Promise<string>;
   /** Saves the state and ends. */
   stop(): Promise<void>;
+}
+
+export interface EvmChain extends ReadChain {
+  /** The yield vault, and the contract that deposits into it with a permit. */
+  vault: Address;
+  permitDeposit: Address;
 }
 
 const REFUNDS_USDC_MICROS = 10_000_000_000n;
@@ -36,25 +41,51 @@ const FAUCET_USDC_MICROS = 1_000_000_000_000n;
 const SENDERS_WEI = parseEther('10000');
 
 /**
- * Starts the chain, a few seconds on the first start and a fraction of one later.
+ * Starts Base, a few seconds on the first start and a fraction of one later.
  *
  * @param options.stateDir where it is kept; null keeps nothing
  * @param options.seed the installation's, as `accountsOf` takes it
  * @param options.port any free one when left out
  * @throws StartError when the node cannot be started or its state does not fit this version of the sandbox
  */
-export async function startEvmChain(options: {
-  stateDir: string | null;
-  seed: string;
-  port?: number;
-}): Promise<EvmChain> {
-  const anvil = await startAnvil({
-    stateDir: options.stateDir,
-    port: options.port ?? 0,
-    chainId: CHAIN_ID,
+export async function startEvmChain(options: ChainOptions & { seed: string }): Promise<EvmChain> {
+  const accounts = accountsOf(options.seed);
+  const chain = await startChain(BASE, options, async (node) => {
+    await fund(node, accounts);
+    await placeLending(node, accounts);
+    await borrowAndRepay(node, Date.now());
   });
+  const { vault, permitDeposit } = readManifest();
+  return { ...chain, vault, permitDeposit };
+}
+
+/**
+ * Starts Ethereum, on which nobody is paid: it has the contracts and pools that services read.
+ *
+ * @param options see `startEvmChain`
+ * @throws StartError see `startEvmChain`
+ */
+export async function startEthereum(options: ChainOptions): Promise<ReadChain> {
+  return startChain(ETHEREUM, options, async () => undefined);
+}
+
+interface ChainOptions {
+  stateDir: string | null;
+  port?: number;
+  /** Which process keeps the node; one of its own when left out. */
+  keeper?: NodeKeeper;
+}
+
+async function startChain(
+  places: Places,
+  { stateDir, port = 0, keeper }: ChainOptions,
+  buildMore: (node: Node) => Promise<void>,
+): Promise<ReadChain> {
+  const anvil = await startAnvil({ stateDir, port, chainId: places.chainId }, keeper);
   try {
-    await build(connect(anvil.url), accountsOf(options.seed));
+    const node = connect(anvil.url, places);
+    await build(node);
+    await buildMore(node);
   } catch (cause) {
     await anvil.stop();
     throw new StartError(
@@ -63,26 +94,23 @@ export async function startEvmChain(options: {
     );
   }
   anvil.keep();
-  const { vault, permitDeposit } = readManifest();
-  return { url: anvil.url, vault, permitDeposit, died: anvil.died, stop: anvil.stop };
+  return { url: anvil.url, died: anvil.died, stop: anvil.stop };
 }
 
 /** Builds what is not there yet, so that a chain of an earlier version gets what later ones added. */
-async function build(node: Node, accounts: MoneyAccounts): Promise<void> {
+async function build(node: Node): Promise<void> {
+  const { usdc, uniswapFactory } = node.places;
   const priceUsd = ethPriceUsd(Date.now());
   const missing = async (address: Address) => !(await hasCode(node, address));
   await placeOwnContracts(node);
   if (await missing(MULTICALL3)) await buildMulticall3(node);
   if (await missing(PERMIT2)) await buildPermit2(node);
-  if (await missing(USDC)) {
+  if (await missing(usdc)) {
     await buildUsdc(node);
     await mintUsdc(node, BUILDERS.faucet.address, FAUCET_USDC_MICROS);
   }
-  await fund(node, accounts);
-  if (await missing(UNISWAP_FACTORY)) await buildUniswap(node, priceUsd);
+  if (await missing(uniswapFactory)) await buildUniswap(node, priceUsd);
   else await tradeToMarket(node, priceUsd);
-  await placeLending(node, accounts);
-  await borrowAndRepay(node, Date.now());
 }
 
 /** Gives the installation's accounts what they work with, where they have nothing yet. */

@@ -1,14 +1,14 @@
 /**
- * The process between the world and its node (anvil): runs it, saves its state, and ends it when the world is gone,
- * even when the world had no time to say so. `anvil.ts` starts it and speaks with it over IPC; the end of that channel
- * is how it learns that its parent was killed. It has a session of its own, so that Ctrl-C in a terminal reaches the
- * world alone, whose server still needs the chain for the calls that it finishes.
+ * The process between the world and its nodes (anvil): runs them, saves their state, and ends them when the world is gone,
+ * even when the world had no time to say so. `node-keeper.ts` starts it and speaks with it over IPC; the end of that
+ * channel is how it learns that its parent was killed. It has a session of its own, so that Ctrl-C in a terminal reaches
+ * the world alone, whose server still needs the chains for the calls that it finishes.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { FromKeeper, KeeperOptions, Network } from './anvil.ts';
 import { BlockPace, type Pace } from './block-pace.ts';
+import type { FromKeeper, Network, NodeOptions, ToKeeper } from './node-keeper.ts';
 import { forgetUnpacked, noteRunning, saveState, unpackState, withoutEmptyBlocks } from './state-files.ts';
 
 const LOOK_EVERY_MS = 1_000;
@@ -44,44 +44,76 @@ const KINDS: Readonly<Record<Network, { args: readonly string[]; pace: Pace; kee
   },
 };
 
-const options: KeeperOptions = JSON.parse(process.argv[2] ?? '');
-const { stateDir } = options;
-const kind = KINDS[options.network];
-const ending = new AbortController();
-const end = new Promise<void>((resolve) => ending.signal.addEventListener('abort', () => resolve()));
-let worthSaving = false;
+/** A node that is kept. */
+interface Kept {
+  /** What it is called between this process and its parent. */
+  node: number;
+  options: NodeOptions;
+  kind: (typeof KINDS)[Network];
+  ending: AbortController;
+  /** Settles when its end is wanted. */
+  end: Promise<void>;
+  worthSaving: boolean;
+}
 
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => ending.abort());
-process.on('disconnect', () => ending.abort());
-process.on('message', (message) => {
-  if (message === 'stop') ending.abort();
-  if (message === 'keep') worthSaving = true;
+const nodes = new Map<number, Kept>();
+let leaving = false;
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, leave);
+process.on('disconnect', leave);
+process.on('message', (message: ToKeeper) => {
+  if ('start' in message) {
+    void keepNode(message.node, message.start);
+    return;
+  }
+  const kept = nodes.get(message.node);
+  if (message.order === 'stop') kept?.ending.abort();
+  else if (kept !== undefined) kept.worthSaving = true;
 });
 
-if (stateDir !== null) noteRunning(stateDir, { keeperPid: process.pid, node: null });
-try {
-  await run();
-} catch (error) {
-  process.exitCode = 1;
-  tell({ failure: error instanceof Error ? error.message : String(error) });
-} finally {
-  if (stateDir !== null) noteRunning(stateDir, null);
-  if (process.connected) process.disconnect();
+/** Ends all of them, and then this process. */
+function leave(): void {
+  leaving = true;
+  for (const { ending } of nodes.values()) ending.abort();
+  if (nodes.size === 0 && process.connected) process.disconnect();
+}
+
+async function keepNode(node: number, options: NodeOptions): Promise<void> {
+  const { stateDir } = options;
+  const ending = new AbortController();
+  const end = new Promise<void>((resolve) => ending.signal.addEventListener('abort', () => resolve()));
+  const kept = { node, options, kind: KINDS[options.network], ending, end, worthSaving: false };
+  nodes.set(node, kept);
+  if (stateDir !== null) noteRunning(stateDir, { keeperPid: process.pid, node: null });
+  try {
+    await run(kept);
+  } catch (error) {
+    process.exitCode = 1;
+    tell({ node, failure: error instanceof Error ? error.message : String(error) });
+  } finally {
+    if (stateDir !== null) noteRunning(stateDir, null);
+    nodes.delete(node);
+    tell({ node, ended: true });
+    if (leaving) leave();
+  }
 }
 
 /** Runs the node until the end is wanted. Throws when the node ends before. */
-async function run(): Promise<void> {
-  const node = startNode();
+async function run(kept: Kept): Promise<void> {
+  const { stateDir } = kept.options;
+  const node = startNode(kept);
   const ended = new Promise<void>((resolve) => node.once('close', () => resolve()));
   try {
-    const url = await listening(node);
+    const url = await listening(kept, node);
     // Or it would print every request.
     await ask(url, 'anvil_setLoggingEnabled', false);
-    if (stateDir !== null && node.pid !== undefined)
-      noteRunning(stateDir, { keeperPid: process.pid, node: { pid: node.pid, url } });
-    tell({ listeningAt: url });
-    await Promise.race([ended, Promise.all([keepMining(url), keepSaving(url)])]);
-    if (!ending.signal.aborted) throw new Error(`its node ended with ${node.exitCode ?? node.signalCode}`);
+    const { pid } = node;
+    if (pid === undefined) throw new Error('its node has no process');
+    if (stateDir !== null) noteRunning(stateDir, { keeperPid: process.pid, node: { pid, url } });
+    tell({ node: kept.node, listeningAt: url, pid });
+    await Promise.race([ended, Promise.all([keepMining(kept, url), keepSaving(kept, url)])]);
+    if (!kept.ending.signal.aborted)
+      throw new Error(`its node ended with ${node.exitCode ?? node.signalCode}`);
   } finally {
     node.kill('SIGTERM');
     const late = setTimeout(() => node.kill('SIGKILL'), END_TIMEOUT_MS);
@@ -90,7 +122,8 @@ async function run(): Promise<void> {
   }
 }
 
-function startNode(): ChildProcess {
+function startNode({ options, kind }: Kept): ChildProcess {
+  const { stateDir } = options;
   const saved = stateDir === null ? null : unpackState(stateDir);
   const args = [
     ...['--host', '127.0.0.1', '--port', String(options.port), '--chain-id', String(options.chainId)],
@@ -101,7 +134,7 @@ function startNode(): ChildProcess {
 }
 
 /** Waits until the node says where it listens. Throws what it says when it ends instead. */
-async function listening(node: ChildProcess): Promise<string> {
+async function listening({ options: { stateDir } }: Kept, node: ChildProcess): Promise<string> {
   let printed = '';
   let complained = '';
   let found: (url: string) => void;
@@ -132,7 +165,7 @@ async function listening(node: ChildProcess): Promise<string> {
 }
 
 /** Makes empty blocks at the chain's pace, until the end; none while somebody has told the node to mine nothing. */
-async function keepMining(url: string): Promise<void> {
+async function keepMining({ kind, ending, end }: Kept, url: string): Promise<void> {
   const pace = new BlockPace(kind.pace);
   while (!ending.signal.aborted) {
     try {
@@ -143,34 +176,36 @@ async function keepMining(url: string): Promise<void> {
     } catch {
       // A node that does not answer is asked again; when it ended, its end is seen elsewhere.
     }
-    await pause(Math.min(pace.intervalMs(performance.now()) / LOOKS_IN_A_PAUSE, LOOK_EVERY_MS));
+    await pause(end, Math.min(pace.intervalMs(performance.now()) / LOOKS_IN_A_PAUSE, LOOK_EVERY_MS));
   }
 }
 
 /** Saves the state now and then while something happens, and once more at the end. */
-async function keepSaving(url: string): Promise<void> {
+async function keepSaving(kept: Kept, url: string): Promise<void> {
+  const { kind, ending, end } = kept;
+  const { stateDir } = kept.options;
   let newest = 0;
   let unsaved = true;
   while (!ending.signal.aborted) {
     const startedAtMs = performance.now();
     // The block is read first: those that come while the state is dumped are saved the next time.
     const block = await newestBlock(url).catch(() => newest);
-    unsaved ||= await isWorthSaving(url, newest + 1, block).catch(() => true);
+    unsaved ||= await isWorthSaving(kind, url, newest + 1, block).catch(() => true);
     newest = block;
-    if (stateDir !== null && worthSaving && unsaved) {
-      const state = await dumpedState(url).catch(() => null);
+    if (stateDir !== null && kept.worthSaving && unsaved) {
+      const state = await dumpedState(kind, url).catch(() => null);
       if (state !== null) {
         saveState(stateDir, state);
         unsaved = false;
       }
     }
-    await pause(Math.max(LOOK_EVERY_MS, (performance.now() - startedAtMs) / SAVING_SHARE));
+    await pause(end, Math.max(LOOK_EVERY_MS, (performance.now() - startedAtMs) / SAVING_SHARE));
   }
-  if (stateDir !== null && worthSaving) saveState(stateDir, await dumpedState(url));
+  if (stateDir !== null && kept.worthSaving) saveState(stateDir, await dumpedState(kind, url));
 }
 
 /** Ends early when everything does. */
-async function pause(durationMs: number): Promise<void> {
+async function pause(end: Promise<void>, durationMs: number): Promise<void> {
   await Promise.race([end, sleep(durationMs, undefined, { ref: false })]);
 }
 
@@ -179,7 +214,7 @@ async function newestBlock(url: string): Promise<number> {
 }
 
 /** Whether there is any block among these that is kept. */
-async function isWorthSaving(url: string, first: number, last: number): Promise<boolean> {
+async function isWorthSaving(kind: Kept['kind'], url: string, first: number, last: number): Promise<boolean> {
   for (let block = first; block <= last; block += 1) {
     if (kind.keepsEmptyBlocks || !(await isEmpty(url, block))) return true;
   }
@@ -192,7 +227,7 @@ async function isEmpty(url: string, block: number): Promise<boolean> {
 }
 
 /** As it is saved. */
-async function dumpedState(url: string): Promise<Buffer> {
+async function dumpedState(kind: Kept['kind'], url: string): Promise<Buffer> {
   const dump = await ask(url, 'anvil_dumpState');
   if (typeof dump !== 'string') throw new Error('the node dumped no state');
   const packed = Buffer.from(dump.slice(2), 'hex');

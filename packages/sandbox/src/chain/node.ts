@@ -1,4 +1,4 @@
-/** How the sandbox speaks to its own EVM node, which signs for the accounts it was born with. */
+/** How the sandbox speaks to its own EVM nodes, which sign for the accounts they were born with. */
 import {
   type Address,
   createTestClient,
@@ -9,7 +9,7 @@ import {
   type TransactionReceipt,
   walletActions,
 } from 'viem';
-import { CHAIN_ID } from './addresses.ts';
+import { BASE, type Places } from './addresses.ts';
 
 /** Transactions are mined when they arrive: the receipt is there at the first or second look. */
 const RECEIPT_POLL_MS = 5;
@@ -17,9 +17,10 @@ const GAS_MARGIN = 2n;
 
 export type Node = ReturnType<typeof connect>;
 
-export function connect(url: string) {
+/** @param places of the chain that the node makes */
+export function connect(url: string, places: Places = BASE) {
   const chain = defineChain({
-    id: CHAIN_ID,
+    id: places.chainId,
     name: 'Farebox sandbox chain',
     nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
     rpcUrls: { default: { http: [url] } },
@@ -32,7 +33,8 @@ export function connect(url: string) {
     cacheTime: 0,
   })
     .extend(publicActions)
-    .extend(walletActions);
+    .extend(walletActions)
+    .extend(() => ({ places }));
 }
 
 /**

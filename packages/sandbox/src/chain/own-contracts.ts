@@ -3,24 +3,31 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Address, Hex } from 'viem';
 import {
+  BASE,
   BRIDGE_DIAMOND,
   GAS_PRICE_ORACLE,
   IDENTITY_REGISTRY,
-  SANCTIONS_ORACLE,
+  type Places,
   TOKEN_MESSENGER,
-  WETH,
 } from './addresses.ts';
 import type { Node } from './node.ts';
 
 /** Each one's name and the address that what it stands for has on Base. */
 export const OWN_CONTRACTS: Readonly<Record<string, Address>> = {
-  BridgeDiamond: BRIDGE_DIAMOND,
+  ...contractsOn(BASE),
   GasPriceOracle: GAS_PRICE_ORACLE,
-  IdentityRegistry: IDENTITY_REGISTRY,
-  SanctionsOracle: SANCTIONS_ORACLE,
-  TokenMessenger: TOKEN_MESSENGER,
-  WrappedEther: WETH,
 };
+
+/** Those that every chain has. */
+function contractsOn(places: Places): Record<string, Address> {
+  return {
+    BridgeDiamond: BRIDGE_DIAMOND,
+    IdentityRegistry: IDENTITY_REGISTRY,
+    SanctionsOracle: places.sanctionsOracle,
+    TokenMessenger: TOKEN_MESSENGER,
+    WrappedEther: places.weth,
+  };
+}
 
 /** What lies beside a contract's source. */
 export interface CompiledContract {
@@ -36,7 +43,8 @@ export function compiledFile(contract: string): string {
 
 /** Puts all of them in their places. What they store stays as it is. */
 export async function placeOwnContracts(node: Node): Promise<void> {
-  for (const [contract, address] of Object.entries(OWN_CONTRACTS)) {
+  const contracts = node.places === BASE ? OWN_CONTRACTS : contractsOn(node.places);
+  for (const [contract, address] of Object.entries(contracts)) {
     const { runtimeCode }: CompiledContract = JSON.parse(readFileSync(compiledFile(contract), 'utf8'));
     await node.setCode({ address, bytecode: runtimeCode });
   }

@@ -1,14 +1,7 @@
 /** Uniswap v3 from its published code, with two pools of WETH and USDC at the price of the sandbox's market. */
 import { encodeAbiParameters, encodeFunctionData, maxUint256, parseAbi, parseEther } from 'viem';
 import { BUILDERS } from './accounts.ts';
-import {
-  UNISWAP_FACTORY,
-  UNISWAP_POSITIONS,
-  UNISWAP_QUOTER,
-  UNISWAP_ROUTER,
-  USDC,
-  WETH,
-} from './addresses.ts';
+import { type Places, UNISWAP_ROUTER } from './addresses.ts';
 import { type Node, transact } from './node.ts';
 import { placeAt, publishedCode } from './placement.ts';
 import { mintUsdc } from './usdc.ts';
@@ -17,14 +10,11 @@ const CORE = '@uniswap/v3-core/artifacts/contracts';
 const PERIPHERY = '@uniswap/v3-periphery/artifacts/contracts';
 const deployer = BUILDERS.deployer.address;
 
-/** WETH is the pools' token 0, USDC token 1. Positions cover all prices; `maxTick` fits the fee's tick spacing. */
-const POOLS = [
-  { feeHundredthsOfBasisPoint: 500, maxTick: 887_270, wethWei: parseEther('6000') },
-  { feeHundredthsOfBasisPoint: 3_000, maxTick: 887_220, wethWei: parseEther('1500') },
-] as const;
+/** Positions cover all prices: these ticks fit the tick spacing of each fee. */
+const MAX_TICKS = { 500: 887_270, 3000: 887_220 } as const;
 /** What is kept to trade the pools to a new price: enough for any move the market makes in years. */
-const STOCK_WETH_WEI = parseEther('50000');
-const STOCK_USDC_MICROS = 500_000_000_000_000n;
+const STOCK_WETH_WEI = parseEther('150000');
+const STOCK_USDC_MICROS = 1_500_000_000_000_000n;
 const DEPLOYER_ETH_WEI = parseEther('1000000');
 /** A pool is left alone while its price is this close to the market's. */
 const CLOSE_ENOUGH = 0.001;
@@ -46,40 +36,45 @@ const ABI = parseAbi([
 
 /** Places factory, quoter, positions and router, and fills the pools. Needs USDC and WETH. */
 export async function buildUniswap(node: Node, ethPriceUsd: number): Promise<void> {
+  const { uniswapFactory: factory, uniswapQuoter, uniswapPositions, weth, pools } = node.places;
   const address = { type: 'address' } as const;
-  const shared = encodeAbiParameters([address, address], [UNISWAP_FACTORY, WETH]);
-  await placeAt(node, UNISWAP_FACTORY, publishedCode(`${CORE}/UniswapV3Factory.sol/UniswapV3Factory.json`));
-  await placeAt(node, UNISWAP_QUOTER, publishedCode(`${PERIPHERY}/lens/QuoterV2.sol/QuoterV2.json`), shared);
+  const shared = encodeAbiParameters([address, address], [factory, weth]);
+  await placeAt(node, factory, publishedCode(`${CORE}/UniswapV3Factory.sol/UniswapV3Factory.json`));
+  await placeAt(node, uniswapQuoter, publishedCode(`${PERIPHERY}/lens/QuoterV2.sol/QuoterV2.json`), shared);
   await placeAt(node, UNISWAP_ROUTER, publishedCode(`${PERIPHERY}/SwapRouter.sol/SwapRouter.json`), shared);
   await placeAt(
     node,
-    UNISWAP_POSITIONS,
+    uniswapPositions,
     publishedCode(`${PERIPHERY}/NonfungiblePositionManager.sol/NonfungiblePositionManager.json`),
     // Without a descriptor a position has no picture.
-    encodeAbiParameters([address, address, address], [UNISWAP_FACTORY, WETH, UNISWAP_FACTORY]),
+    encodeAbiParameters([address, address, address], [factory, weth, factory]),
   );
   // Governance added this fee to every factory later.
   const data = encodeFunctionData({ abi: ABI, functionName: 'enableFeeAmount', args: [100, 1] });
-  await transact(node, { from: deployer, to: UNISWAP_FACTORY, data });
+  await transact(node, { from: deployer, to: factory, data });
 
   await stockUp(node, ethPriceUsd);
-  for (const pool of POOLS) await openPool(node, pool, ethPriceUsd);
+  for (const pool of pools) await openPool(node, pool, ethPriceUsd);
 }
 
 /** Trades each pool to the market's price, from which it has moved away while nobody traded. */
 export async function tradeToMarket(node: Node, ethPriceUsd: number): Promise<void> {
-  const target = sqrtPriceX96(ethPriceUsd);
-  for (const { feeHundredthsOfBasisPoint: fee } of POOLS) {
+  const { usdc, weth, uniswapFactory, pools } = node.places;
+  const target = sqrtPriceX96(node.places, ethPriceUsd);
+  for (const { feeHundredthsOfBasisPoint: fee } of pools) {
     const pool = await node.readContract({
-      address: UNISWAP_FACTORY,
+      address: uniswapFactory,
       abi: ABI,
       functionName: 'getPool',
-      args: [WETH, USDC, fee],
+      args: [weth, usdc, fee],
     });
     const [current] = await node.readContract({ address: pool, abi: ABI, functionName: 'slot0' });
     if (Math.abs((Number(current) / Number(target)) ** 2 - 1) < CLOSE_ENOUGH) continue;
     const [tokenIn, tokenOut, amountIn] =
-      current < target ? [USDC, WETH, STOCK_USDC_MICROS] : [WETH, USDC, STOCK_WETH_WEI];
+      // To the higher price of token 0 leads who sells token 1 for it.
+      current < target === wethIsFirst(node.places)
+        ? [usdc, weth, STOCK_USDC_MICROS]
+        : [weth, usdc, STOCK_WETH_WEI];
     const swap = {
       ...{ tokenIn, tokenOut, fee, recipient: deployer, deadline: maxUint256 },
       ...{ amountIn, amountOutMinimum: 0n, sqrtPriceLimitX96: target },
@@ -91,32 +86,40 @@ export async function tradeToMarket(node: Node, ethPriceUsd: number): Promise<vo
 
 /** Gives the deployer what the pools are filled and traded with. */
 async function stockUp(node: Node, ethPriceUsd: number): Promise<void> {
-  const wethWei = POOLS.reduce((sum, pool) => sum + pool.wethWei, STOCK_WETH_WEI);
+  const { usdc, weth, uniswapPositions, pools } = node.places;
+  const wethWei = pools.reduce((sum, pool) => sum + pool.wethWei, STOCK_WETH_WEI);
   await node.setBalance({ address: deployer, value: DEPLOYER_ETH_WEI });
   const deposit = encodeFunctionData({ abi: ABI, functionName: 'deposit' });
-  await transact(node, { from: deployer, to: WETH, data: deposit, value: wethWei });
+  await transact(node, { from: deployer, to: weth, data: deposit, value: wethWei });
   await mintUsdc(node, deployer, usdcMicrosOf(wethWei, ethPriceUsd) + STOCK_USDC_MICROS);
-  for (const token of [WETH, USDC]) {
-    for (const spender of [UNISWAP_POSITIONS, UNISWAP_ROUTER]) {
+  for (const token of [weth, usdc]) {
+    for (const spender of [uniswapPositions, UNISWAP_ROUTER]) {
       const data = encodeFunctionData({ abi: ABI, functionName: 'approve', args: [spender, maxUint256] });
       await transact(node, { from: deployer, to: token, data });
     }
   }
 }
 
-async function openPool(node: Node, pool: (typeof POOLS)[number], ethPriceUsd: number): Promise<void> {
-  const { feeHundredthsOfBasisPoint: fee, maxTick, wethWei } = pool;
-  const send = (data: `0x${string}`) => transact(node, { from: deployer, to: UNISWAP_POSITIONS, data });
+async function openPool(node: Node, pool: Places['pools'][number], ethPriceUsd: number): Promise<void> {
+  const { feeHundredthsOfBasisPoint: fee, wethWei } = pool;
+  const { usdc, weth, uniswapPositions } = node.places;
+  const send = (data: `0x${string}`) => transact(node, { from: deployer, to: uniswapPositions, data });
+  const sides = [
+    { token: weth, amount: wethWei },
+    { token: usdc, amount: usdcMicrosOf(wethWei, ethPriceUsd) },
+  ] as const;
+  const [first, second] = wethIsFirst(node.places) ? sides : [sides[1], sides[0]];
   await send(
     encodeFunctionData({
       abi: ABI,
       functionName: 'createAndInitializePoolIfNecessary',
-      args: [WETH, USDC, fee, sqrtPriceX96(ethPriceUsd)],
+      args: [first.token, second.token, fee, sqrtPriceX96(node.places, ethPriceUsd)],
     }),
   );
   const position = {
-    ...{ token0: WETH, token1: USDC, fee, tickLower: -maxTick, tickUpper: maxTick },
-    ...{ amount0Desired: wethWei, amount1Desired: usdcMicrosOf(wethWei, ethPriceUsd) },
+    ...{ token0: first.token, token1: second.token, fee },
+    ...{ tickLower: -MAX_TICKS[fee], tickUpper: MAX_TICKS[fee] },
+    ...{ amount0Desired: first.amount, amount1Desired: second.amount },
     ...{ amount0Min: 0n, amount1Min: 0n, recipient: deployer, deadline: maxUint256 },
   };
   await send(encodeFunctionData({ abi: ABI, functionName: 'mint', args: [position] }));
@@ -126,9 +129,15 @@ function usdcMicrosOf(wethWei: bigint, ethPriceUsd: number): bigint {
   return (wethWei * priceMicros(ethPriceUsd)) / WEI_PER_ETH;
 }
 
-/** The square root of USDC micros for a wei of WETH, in 96-bit fixed point: how a pool keeps its price. */
-function sqrtPriceX96(ethPriceUsd: number): bigint {
-  return squareRoot((priceMicros(ethPriceUsd) << 192n) / WEI_PER_ETH);
+/** A pool's token 0 is the one with the lower address: WETH on Base, USDC on Ethereum. */
+function wethIsFirst({ weth, usdc }: Places): boolean {
+  return BigInt(weth) < BigInt(usdc);
+}
+
+/** The square root of what token 0 costs in token 1, both in their smallest units, in 96-bit fixed point: how a pool keeps its price. */
+function sqrtPriceX96(places: Places, ethPriceUsd: number): bigint {
+  const [micros, wei] = [priceMicros(ethPriceUsd), WEI_PER_ETH];
+  return squareRoot(wethIsFirst(places) ? (micros << 192n) / wei : (wei << 192n) / micros);
 }
 
 function priceMicros(ethPriceUsd: number): bigint {

@@ -1,7 +1,6 @@
-/** USDC: Circle's published code at its real address, so that a signature made for Base holds here, and the reverse. */
+/** USDC: Circle's published code at its real address, so that a signature made for the real chain holds here, and the reverse. */
 import { type Address, encodeAbiParameters, encodeFunctionData, type Hex, maxUint256, parseAbi } from 'viem';
 import { BUILDERS } from './accounts.ts';
-import { USDC } from './addresses.ts';
 import { type Node, transact } from './node.ts';
 import { deploy, placeAt, publishedCode } from './placement.ts';
 
@@ -34,7 +33,7 @@ export async function buildUsdc(node: Node): Promise<void> {
   );
   await placeAt(
     node,
-    USDC,
+    node.places.usdc,
     publishedCode(`${ARTIFACTS}/v1/FiatTokenProxy.sol/FiatTokenProxy.json`),
     encodeAbiParameters([{ type: 'address' }], [implementation]),
   );
@@ -50,13 +49,13 @@ export async function buildUsdc(node: Node): Promise<void> {
     encodeFunctionData({ abi: ABI, functionName: 'initializeV2_2', args: [[], 'USDC'] }),
     encodeFunctionData({ abi: ABI, functionName: 'configureMinter', args: [deployer, maxUint256] }),
   ];
-  for (const data of steps) await transact(node, { from: deployer, to: USDC, data });
+  for (const data of steps) await transact(node, { from: deployer, to: node.places.usdc, data });
 }
 
 /** Makes new USDC. Amounts are millionths of one. */
 export async function mintUsdc(node: Node, to: Address, amountMicros: bigint): Promise<void> {
   const data = encodeFunctionData({ abi: ABI, functionName: 'mint', args: [to, amountMicros] });
-  await transact(node, { from: deployer, to: USDC, data });
+  await transact(node, { from: deployer, to: node.places.usdc, data });
 }
 
 export async function transferUsdc(
@@ -66,9 +65,14 @@ export async function transferUsdc(
   amountMicros: bigint,
 ): Promise<void> {
   const data = encodeFunctionData({ abi: ABI, functionName: 'transfer', args: [to, amountMicros] });
-  await transact(node, { from, to: USDC, data });
+  await transact(node, { from, to: node.places.usdc, data });
 }
 
 export function usdcBalanceMicros(node: Node, account: Address): Promise<bigint> {
-  return node.readContract({ address: USDC, abi: ABI, functionName: 'balanceOf', args: [account] });
+  return node.readContract({
+    address: node.places.usdc,
+    abi: ABI,
+    functionName: 'balanceOf',
+    args: [account],
+  });
 }

@@ -5,6 +5,7 @@
 import { StartError } from '../../../process/src/start-error.ts';
 import { accountsOf } from '../chain/accounts.ts';
 import { startAnvil } from '../chain/anvil.ts';
+import type { NodeKeeper } from '../chain/node-keeper.ts';
 import { BLOCK_HASHES, TEMPO_CHAIN_ID, USDC_E } from './addresses.ts';
 import { connect, hasCode, type TempoNode } from './node.ts';
 import { buildUsdcE, stockRefunds } from './usdc-e.ts';
@@ -24,19 +25,17 @@ export interface TempoChain {
  * @param options.stateDir where it is kept; null keeps nothing
  * @param options.seed the installation's, as `accountsOf` takes it
  * @param options.port any free one when left out
+ * @param options.keeper which process keeps the node; one of its own when left out
  * @throws StartError when the node cannot be started or its state does not fit this version of the sandbox
  */
 export async function startTempo(options: {
   stateDir: string | null;
   seed: string;
   port?: number;
+  keeper?: NodeKeeper;
 }): Promise<TempoChain> {
-  const anvil = await startAnvil({
-    stateDir: options.stateDir,
-    port: options.port ?? 0,
-    chainId: TEMPO_CHAIN_ID,
-    network: 'tempo',
-  });
+  const { stateDir, port = 0, keeper } = options;
+  const anvil = await startAnvil({ stateDir, port, chainId: TEMPO_CHAIN_ID, network: 'tempo' }, keeper);
   try {
     const node = connect(anvil.url);
     await build(node);

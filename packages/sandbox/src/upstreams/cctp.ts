@@ -1,4 +1,4 @@
-/** https://iris-api.circle.com: fees of burns. There is no second chain, so nothing is ever attested. */
+/** https://iris-api.circle.com: fees of burns. Nobody attests burns of the sandbox's chains. */
 import type { FastifyInstance } from 'fastify';
 
 const DOMAINS = [0, 1, 2, 3, 6, 7];

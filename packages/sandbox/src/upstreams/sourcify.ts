@@ -1,19 +1,24 @@
-/** https://sourcify.dev/server: the source of the sandbox chain's own contracts, as API v2 tells it. */
+/** https://sourcify.dev/server: the source of the sandbox chains' own contracts, as API v2 tells it. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { World } from './world.ts';
 
 const CONTRACTS = join(import.meta.dirname, '..', 'chain', 'contracts');
-const CHAIN_ID = '8453';
 /** When a contract that was always there was verified. */
 const VERIFIED_AT = '2026-01-05T10:00:00Z';
 
-/** By lower-case address: where the chain has each of its own contracts. */
-const VERIFIED: Readonly<Record<string, string>> = {
-  '0x4200000000000000000000000000000000000006': 'WrappedEther',
-  '0x420000000000000000000000000000000000000f': 'GasPriceOracle',
-  '0x8004a169fb4a3325136eb29fa0ceb6d2e539a432': 'IdentityRegistry',
+/** By chain id and lower-case address: where the chains have each of their own contracts. */
+const VERIFIED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  '8453': {
+    '0x4200000000000000000000000000000000000006': 'WrappedEther',
+    '0x420000000000000000000000000000000000000f': 'GasPriceOracle',
+    '0x8004a169fb4a3325136eb29fa0ceb6d2e539a432': 'IdentityRegistry',
+  },
+  '1': {
+    '0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2': 'WrappedEther',
+    '0x8004a169fb4a3325136eb29fa0ceb6d2e539a432': 'IdentityRegistry',
+  },
 };
 
 export function sourcify(app: FastifyInstance, _world: World): void {
@@ -25,7 +30,7 @@ export function sourcify(app: FastifyInstance, _world: World): void {
           .code(400)
           .send({ customCode: 'invalid_parameter', message: 'Invalid address or chainId', errorId: '0' });
       }
-      const name = chainId === CHAIN_ID ? VERIFIED[address.toLowerCase()] : undefined;
+      const name = VERIFIED[chainId]?.[address.toLowerCase()];
       const common = { chainId, address };
       if (name === undefined) {
         return reply.code(404).send({ match: null, creationMatch: null, runtimeMatch: null, ...common });

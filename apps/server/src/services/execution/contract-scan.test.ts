@@ -4,12 +4,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { type Address, concatHex, encodeFunctionData, type Hex, maxUint256, padHex, parseAbi } from 'viem';
-import {
-  UNISWAP_FACTORY,
-  UNISWAP_POSITIONS,
-  USDC,
-  WETH,
-} from '../../../../../packages/sandbox/src/chain/addresses.ts';
+import { BASE, UNISWAP_POSITIONS, USDC, WETH } from '../../../../../packages/sandbox/src/chain/addresses.ts';
 import { connect, type Node, transact } from '../../../../../packages/sandbox/src/chain/node.ts';
 import { deploy } from '../../../../../packages/sandbox/src/chain/placement.ts';
 import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
@@ -104,7 +99,7 @@ async function listed(name: string, quote: Address = WETH, units = 10n ** 18n): 
   await send(UNISWAP_POSITIONS, encodeFunctionData({ abi: ABI, functionName: 'mint', args: [position] }));
   if (name === 'Honeypot') {
     const at = await node.readContract({
-      address: UNISWAP_FACTORY,
+      address: BASE.uniswapFactory,
       abi: ABI,
       functionName: 'getPool',
       args: pool,

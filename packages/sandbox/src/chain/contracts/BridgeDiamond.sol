@@ -5,8 +5,8 @@ interface Token {
     function transferFrom(address from, address to, uint256 amount) external returns (bool);
 }
 
-/// Stands where LI.FI's diamond does, with one way to begin a transfer: what is sent lies here for good, since the sandbox
-/// has no second chain to receive it on.
+/// Stands where LI.FI's diamond does, with one way to begin a transfer: what is sent lies here for good, since nobody
+/// carries it on to the sandbox's other chain.
 contract BridgeDiamond {
     struct BridgeData {
         bytes32 transactionId;

@@ -28,7 +28,7 @@ import {
 } from 'viem';
 import { ROOT, runForge } from '../../../../../contracts/forge.ts';
 import { BUILDERS } from '../accounts.ts';
-import { CHAIN_ID, USDC, WETH } from '../addresses.ts';
+import { BASE, USDC, WETH } from '../addresses.ts';
 import { startAnvil } from '../anvil.ts';
 import { connect, type Node, transact } from '../node.ts';
 import { placeOwnContracts } from '../own-contracts.ts';
@@ -398,7 +398,7 @@ async function timeOfMove({ send }: Builder, node: Node, vault: Address): Promis
 
 /** Builds it all on a chain of its own (some seconds) from what forge has compiled. */
 export async function buildLending(): Promise<{ snapshot: Snapshot; manifest: Manifest }> {
-  const anvil = await startAnvil({ stateDir: null, port: 0, chainId: CHAIN_ID });
+  const anvil = await startAnvil({ stateDir: null, port: 0, chainId: BASE.chainId });
   try {
     const node = connect(anvil.url);
     await node.setBlockTimestampInterval({ interval: BLOCK_SECONDS });
@@ -441,7 +441,7 @@ export async function buildLending(): Promise<{ snapshot: Snapshot; manifest: Ma
     return {
       snapshot,
       manifest: {
-        chainId: CHAIN_ID,
+        chainId: BASE.chainId,
         snapshotSha256: sha256(snapshot),
         doubles: DOUBLES,
         contracts: Object.fromEntries(
