@@ -78,6 +78,24 @@ export const SERVER: House = {
       because: 'The database knows no domain.',
     },
     {
+      room: 'devices/',
+      knows: [
+        'custody/owner.ts',
+        'keys/',
+        'ledger/{group-commit,money}.ts',
+        'http/',
+        'db/',
+        'services/reported-devices.ts',
+        'threads/',
+        'words/',
+        'jobs/schedule.ts',
+        'part.ts',
+        PROCESS,
+        'declared.ts',
+      ],
+      because: 'Devices know their owners, and money as a promise to be kept by whoever takes it.',
+    },
+    {
       room: 'discovery/',
       knows: ['services/', 'http/', 'ledger/money.ts', 'keys/{credit-tiers,trial}.ts', 'part.ts'],
       because: 'Documents are rendered from declarations; they can move no money.',
@@ -337,6 +355,7 @@ export const SANDBOX: House = {
       knows: ['upstreams/market.ts', '/contracts/forge.ts', PROCESS],
       because: 'A chain trades at the prices that the market sources tell, and carries what forge compiled.',
     },
+    { room: 'devices/', knows: [], because: 'A device knows the public interface alone.' },
     {
       room: 'facilitator/',
       knows: ['faults.ts'],

@@ -8,6 +8,7 @@ import { openSources, SOURCES, upstreamsOf } from './data-lists/part.ts';
 import type { Transaction } from './db/connection.ts';
 import { DATABASE } from './db/declared.ts';
 import { booksOf } from './declared.ts';
+import { DEVICES, openDevices } from './devices/part.ts';
 import type { Route } from './discovery/context.ts';
 import { openPages } from './discovery/pages.ts';
 import { openDiscovery } from './discovery/part.ts';
@@ -37,7 +38,7 @@ import { openTopup, TOPUP } from './topup/part.ts';
 /** What is known of the parts before they are opened, such as what they are configured by. */
 export const DECLARED = [
   ...[DATABASE, SECRETS, KEYS, PAID_CALL, X402, MPP, CARDS, MAIL, CUSTODY, IDENTITY],
-  ...[TOPUP, OPERATOR, OPERATIONS, SOURCES, MCP],
+  ...[TOPUP, OPERATOR, OPERATIONS, SOURCES, MCP, DEVICES],
 ] as const;
 
 export type Config = ConfigOf<typeof DECLARED>;
@@ -62,11 +63,10 @@ export function createApp({ config, services, ...given }: AppParts) {
   const keyed = openKeys(house, config.keys, { ledger, secrets, servicesAvailable: services.length });
   const { keys, trials } = keyed;
   const mail = openMail(house, config.mail);
-  const { mailer } = mail;
-  const cardMoney = openCardMoney(house, config.cards, { ledger, keys, mailer, secrets });
+  const cardMoney = openCardMoney(house, config.cards, { ledger, keys, secrets, mailer: mail.mailer });
   const { cards, debts } = cardMoney;
   const upstreams = upstreamsOf(config.sources);
-  const { contactEmail, production } = config.house;
+  const { contactEmail, host, production } = config.house;
   const sources = openSources(house, { upstreams, contactEmail, acceptSandbox: !production });
   const fuelled = openGas(house);
   const { gas } = fuelled;
@@ -102,6 +102,7 @@ export function createApp({ config, services, ...given }: AppParts) {
     cardMoney,
     sources,
     openCustody(house, config.custody, { keys }),
+    openDevices(house, config.devices, { keys, host, acceptSimulated: !production }),
     fuelled,
     openIdentity(house, config.identity, { gas, rpcUrl: upstreams.base.baseUrl }),
     onChains,

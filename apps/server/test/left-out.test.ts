@@ -43,6 +43,22 @@ const PARTS: Readonly<Record<string, Optional>> = {
     routes: ['/api/wallets/'],
     variables: ['WALLET_ENCRYPTION_KEY'],
   },
+  devices: {
+    ...{ opens: ['openDevices'], declares: 'DEVICES', rules: 0 },
+    routes: ['/api/devices', '/api/device-offers', '/api/device-exports/'],
+    variables: [
+      ...[
+        'DEVICE_RETENTION_DAYS',
+        'DEVICE_BACKFILL_HOURS',
+        'DEVICES_PER_ACCOUNT',
+        'DEVICE_REPORTS_PER_MINUTE',
+      ],
+      ...['DEVICE_MQTT_PORT', 'DEVICE_MQTT_CERT_FILE', 'DEVICE_MQTT_KEY_FILE', 'DEVICE_MQTT_CONNECTIONS'],
+    ],
+    metrics: [
+      ...['farebox_device_readings_total', 'farebox_device_connections', 'farebox_device_reports_waiting'],
+    ],
+  },
   identity: {
     ...NONE,
     opens: ['openIdentity'],

@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
+import { type SandboxDevices, startDevices } from '../../../packages/sandbox/src/devices/devices.ts';
 import { inputSchemaOf } from '../src/services/json-schema.ts';
 import { loadServices } from '../src/services/registry.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
+import { openCertificate } from './devices.fixture.ts';
 import { jsonOf, startTestServer, startUpstreams, type TestServer } from './server.fixture.ts';
 import { type PaymentWorld, startPaymentWorld } from './x402.fixture.ts';
 
@@ -130,6 +132,10 @@ const CLIENT_BODIES: readonly (readonly [path: string, body: Record<string, unkn
     { address: '0x8004A169FB4a3325136EB29fA0ceB6D2e539a432', chainId: 8453, scope: 'full' },
   ],
   ['smart-contract-audit', { contractCode: 'contract A { address a; function f() public { a.call(""); } }' }],
+  ['iot-sensor-reading', { device_id: 'iot-device-001', sensor_type: 'temperature' }],
+  ['iot-bulk-data', { deviceId: 'iot-device-002', format: 'json', sensorType: 'humidity' }],
+  ['fleet-telematics', { deviceId: 'demo-truck-1', metrics: ['speed', 'fuel'], timeRangeHours: 1 }],
+  ['fleet-telematics', { fleetId: 'fleet-001', vehicleIds: ['demo-truck-2'], limit: 50 }],
   ['ai-inference', { prompt: 'What is 2 + 2?', max_tokens: 50, system_prompt: 'Be brief.' }],
 ];
 
@@ -138,6 +144,8 @@ let upstreams: Awaited<ReturnType<typeof startUpstreams>>;
 let server: TestServer;
 let world: PaymentWorld;
 let key: string;
+let devices: SandboxDevices;
+const certificate = openCertificate();
 before(async () => {
   [database, upstreams, world] = await Promise.all([
     openTestDatabase(),
@@ -147,12 +155,18 @@ before(async () => {
   server = await startTestServer({
     pools: database,
     upstreamsUrl: upstreams.url,
-    environment: world.environment,
+    environment: { ...world.environment, ...certificate.environment },
   });
   key = await server.key('1000');
+  devices = await startDevices({
+    ...{ serverUrl: server.url, apiKey: key, ca: certificate.ca, everyMs: 1_000, nowMs: Date.now },
+    failed: (what) => assert.fail(what),
+  });
 });
 after(async () => {
+  await devices.stop();
   await server.close();
+  certificate.close();
   await upstreams.stop();
   await Promise.all([database.close(), world.stop()]);
 });

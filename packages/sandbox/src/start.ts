@@ -3,12 +3,13 @@
  * their addresses, and says what runs where. In production it starts the server alone.
  */
 import { execFile, fork } from 'node:child_process';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { stopEmbeddedPostgres } from '../../process/src/embedded-postgres.ts';
 import { StartError } from '../../process/src/start-error.ts';
 import { dataDirOf } from './data-dir.ts';
+import type { SandboxDevices } from './devices/devices.ts';
 import type { World } from './world.ts';
 
 const SERVER = join(import.meta.dirname, '../../../apps/server/src');
@@ -28,6 +29,7 @@ const server = fork(join(SERVER, 'main.ts'), {
   stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
 });
 let stopping = false;
+let devices: SandboxDevices | null = null;
 let broken = false;
 void world?.broken.then((what) => {
   process.stderr.write(`farebox: ${what}. A part of the sandbox is missing, so everything stops.\n`);
@@ -38,6 +40,7 @@ void world?.broken.then((what) => {
 function stop(): void {
   if (!stopping) process.stdout.write('Stopping: running calls end, nothing new begins.\n');
   stopping = true;
+  void devices?.stop();
   server.kill('SIGTERM');
 }
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
@@ -45,9 +48,14 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
 process.on('disconnect', stop);
 server.on('message', (message: { ready?: boolean; baseUrl?: string }) => {
   if (message.ready !== true || message.baseUrl === undefined) return;
-  announce(message.baseUrl).catch((error: unknown) => {
-    process.stderr.write(`farebox: ${error instanceof Error ? error.message : error}\n`);
-  });
+  const { baseUrl } = message;
+  announce(baseUrl)
+    .then(async () => {
+      if (world !== null) devices = await startReporting(baseUrl);
+    })
+    .catch((error: unknown) => {
+      if (!stopping) process.stderr.write(`farebox: ${error instanceof Error ? error.message : error}\n`);
+    });
 });
 server.on('exit', (code) => {
   void endAll().finally(() => process.exit(broken ? 1 : (code ?? 1)));
@@ -114,18 +122,43 @@ function commands(baseUrl: string, key: string): string[] {
   ];
 }
 
+/** Devices that report to the server as anybody's would. Nothing waits for them. */
+async function startReporting(baseUrl: string): Promise<SandboxDevices> {
+  const { startDevices } = await import('./devices/devices.ts');
+  const file = join(dataDirOf(environment), 'devices-key');
+  if (!existsSync(file)) {
+    const key = await granted('1', 'sandbox devices', 'owner of the devices of the sandbox');
+    writeFileSync(file, key, { mode: 0o600 });
+  }
+  const certificate = serverEnvironment.DEVICE_MQTT_CERT_FILE;
+  return startDevices({
+    serverUrl: baseUrl,
+    apiKey: readFileSync(file, 'utf8'),
+    ca: certificate === undefined ? null : readFileSync(certificate, 'utf8'),
+    everyMs: 10_000,
+    nowMs: Date.now,
+    failed: (what) => void (stopping || process.stderr.write(`farebox: sandbox device ${what}\n`)),
+  });
+}
+
 async function firstKey(): Promise<string | null> {
   const mark = join(dataDirOf(environment), 'sandbox-key-issued');
   if (existsSync(mark)) return null;
+  const apiKey = await granted(SANDBOX_KEY_USD, 'sandbox', 'first start of the sandbox');
+  writeFileSync(mark, new Date().toISOString());
+  return apiKey;
+}
+
+/** A new key with so much credit. */
+async function granted(usd: string, label: string, reason: string): Promise<string> {
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [
       ...['--disable-warning=ExperimentalWarning', join(SERVER, 'commands/grant.ts')],
-      ...['--usd', SANDBOX_KEY_USD, '--label', 'sandbox', '--reason', 'first start of the sandbox', '--json'],
+      ...['--usd', usd, '--label', label, '--reason', reason, '--json'],
     ],
     { env: serverEnvironment },
   );
   const { apiKey }: { apiKey: string } = JSON.parse(stdout);
-  writeFileSync(mark, new Date().toISOString());
   return apiKey;
 }

@@ -13,6 +13,7 @@ import { type EvmChain, startEthereum, startEvmChain } from './chain/chain.ts';
 import { MARKET_SEED } from './chain/market-price.ts';
 import { NodeKeeper } from './chain/node-keeper.ts';
 import { dataDirOf, type Environment } from './data-dir.ts';
+import { makeCertificate } from './devices/certificate.ts';
 import { startFacilitator } from './facilitator/facilitator.ts';
 import { onKeptPort } from './kept-port.ts';
 import { startMailbox } from './mailbox/mailbox.ts';
@@ -155,7 +156,7 @@ export async function startWorld(environment: Environment, options: { live: bool
   giveSecret('FAREBOX_SECRET');
   giveSecret('WALLET_ENCRYPTION_KEY');
   giveSecret('ADMIN_TOKENS');
-  for (const [name, value] of Object.entries(PLAIN)) give(name, value);
+  for (const [name, value] of [...Object.entries(PLAIN), ...mqttIn(dataDir)]) give(name, value);
 
   const upstreams = createUpstreamSandbox({ host: '127.0.0.1', port: 0, seed: MARKET_SEED });
   const { url } = await begin(
@@ -348,6 +349,21 @@ function secretIn(dataDir: string, name: string): string {
   const file = join(dataDir, name);
   if (!existsSync(file)) writeFileSync(file, randomBytes(32).toString('hex'), { mode: 0o600 });
   return readFileSync(file, 'utf8');
+}
+
+/** Where the server's broker listens: at any free port, with a certificate of this installation's own. */
+function mqttIn(dataDir: string): [name: string, value: string][] {
+  const [certFile, keyFile] = [join(dataDir, 'mqtt-cert.pem'), join(dataDir, 'mqtt-key.pem')];
+  if (!existsSync(certFile) || !existsSync(keyFile)) {
+    const { cert, key } = makeCertificate(new Date());
+    writeFileSync(keyFile, key, { mode: 0o600 });
+    writeFileSync(certFile, cert);
+  }
+  return [
+    ['DEVICE_MQTT_PORT', '0'],
+    ['DEVICE_MQTT_CERT_FILE', certFile],
+    ['DEVICE_MQTT_KEY_FILE', keyFile],
+  ];
 }
 
 function messageOf(error: unknown): string {

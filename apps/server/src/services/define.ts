@@ -5,6 +5,7 @@ import type { Answer, ContentAnswer } from '../words/answer.ts';
 import type { ChainName } from '../words/chain-names.ts';
 import type { RailName } from '../words/rail-names.ts';
 import type { Lists } from './listed-parties.ts';
+import type { ReportingDevices } from './reported-devices.ts';
 
 /** The categories of the catalog, in the order in which the catalog shows them. */
 export const TAGS = [
@@ -111,6 +112,7 @@ export interface Capabilities {
   custody: Custody;
   identities: Identities;
   lists: Lists;
+  devices: ReportingDevices;
 }
 export type Capability = keyof Capabilities;
 
@@ -122,6 +124,8 @@ export interface RunContext<Needed extends UpstreamName> {
   identities?: Identities | undefined;
   /** There for services that `require` it. */
   lists?: Lists | undefined;
+  /** There for services that `require` it. */
+  devices?: ReportingDevices | undefined;
   /** Everything on sale, in catalog order. */
   catalog(): readonly CatalogLine[];
   call: CallFacts;

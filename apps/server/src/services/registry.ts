@@ -86,6 +86,7 @@ const CAPABILITY_VARIABLES: Record<Capability, string> = {
   custody: 'WALLET_ENCRYPTION_KEY',
   identities: 'IDENTITY_REGISTRAR_KEY',
   lists: 'UPSTREAM_OFAC_BASE_URL',
+  devices: 'DEVICE_RETENTION_DAYS',
 };
 /** What is not configured stays so until the next start. */
 const NOT_CONFIGURED_RETRY_MS = 3_600_000;

@@ -1,0 +1,77 @@
+/** Devices as services sell them: to whom they may be sold, and what their owner gets of it. */
+import { ownerOf, type Payer } from '../custody/owner.ts';
+import type { ReportingDevice, ReportingDevices } from '../services/reported-devices.ts';
+import { notFound } from '../words/failure.ts';
+import type { Exports } from './exports.ts';
+import type { Readings } from './readings.ts';
+import type { Device, DeviceRegistry } from './registry.ts';
+
+export interface CapabilityParts {
+  registry: Pick<DeviceRegistry, 'find' | 'ofFleet' | 'isReadable'>;
+  readings: Readings;
+  exports: Exports;
+  retentionDays: number;
+  /** Notes that a call's price is shared with this owner once it is taken. */
+  share(callId: string, payer: Payer, owner: bigint): Promise<void>;
+}
+
+export function devicesFor(payer: Payer, parts: CapabilityParts): ReportingDevices {
+  const { registry, readings, exports: files, retentionDays } = parts;
+  const reader = ownerOf(payer);
+  const accountId = payer.by === 'account' ? payer.accountId : null;
+  /** By name, of what this payer was let at. */
+  const numbers = new Map<string, bigint>();
+
+  async function isReadable(device: Device): Promise<boolean> {
+    return registry.isReadable(device, reader, accountId);
+  }
+  function admit(device: Device): ReportingDevice {
+    numbers.set(device.deviceId, device.no);
+    const { deviceId, name, fleetId, sensors, place, simulated } = device;
+    return { deviceId, name, fleetId, sensors, place, simulated };
+  }
+  function numberOf(deviceId: string): bigint {
+    const no = numbers.get(deviceId);
+    if (no === undefined) throw new Error(`device ${deviceId} was not asked for`);
+    return no;
+  }
+
+  return {
+    async forCall(callId, deviceId) {
+      const device = await registry.find(deviceId);
+      if (device === null || !(await isReadable(device)))
+        throw notFound('deviceId', 'There is no such device here that you may read.');
+      await parts.share(callId, payer, device.owner);
+      return admit(device);
+    },
+
+    async fleetForCall(callId, fleetId, limit) {
+      const readable: Device[] = [];
+      for (const device of await registry.ofFleet(fleetId)) {
+        if (readable.length === limit) break;
+        if (device.revokedAtMs === null && (await isReadable(device))) readable.push(device);
+      }
+      const [first] = readable;
+      if (first === undefined) throw notFound('fleetId', 'There is no such fleet here that you may read.');
+      // A fleet is one owner's.
+      await parts.share(callId, payer, first.owner);
+      return readable.map(admit);
+    },
+
+    last: (deviceId, sensors) => readings.last(numberOf(deviceId), sensors),
+    lastPosition: (deviceId) => readings.lastPosition(numberOf(deviceId)),
+    range: (deviceId, span) => readings.range(numberOf(deviceId), span),
+    after: (deviceId, seq, limit) => readings.after(numberOf(deviceId), seq, limit),
+
+    exportAs(format, device, rows, sensors) {
+      numberOf(device.deviceId);
+      const { deviceId, simulated } = device;
+      return files.make({
+        ...{ format, deviceId, simulated, readings: rows },
+        sensors: sensors.map((name) => ({ name, unit: device.sensors[name] ?? '' })),
+      });
+    },
+
+    retentionDays,
+  };
+}

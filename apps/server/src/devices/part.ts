@@ -1,0 +1,169 @@
+import { readFile } from 'node:fs/promises';
+import { StartError } from '../../../../packages/process/src/start-error.ts';
+import type { Database } from '../db/connection.ts';
+import type { Configured } from '../declared.ts';
+import type { Job } from '../jobs/schedule.ts';
+import type { Keys } from '../keys/keys.ts';
+import type { House, Part } from '../part.ts';
+import { type Broker, type BrokerParts, openBroker, topicOf } from './broker.ts';
+import { devicesFor } from './capability.ts';
+import { DEVICES } from './declared.ts';
+import { createExports, type Exports } from './exports.ts';
+import { createDeviceMetrics } from './metrics.ts';
+import { DEVICE_OPERATIONS } from './operations.ts';
+import { dayMaker, dropOldDays } from './partitions.ts';
+import { createReadings } from './readings.ts';
+import { createDeviceRegistry, type DeviceRegistry } from './registry.ts';
+import { REPORT_HEADERS, REPORTS_PER_ADDRESS_PER_MINUTE, reportRoutes } from './report-routes.ts';
+import { createReporting } from './reporting.ts';
+import { DEVICE_REQUESTS_PER_MINUTE, deviceRoutes } from './routes.ts';
+
+export { DEVICES };
+
+const HOUR_MS = 3_600_000;
+const CONNECTIONS_PER_ADDRESS_PER_MINUTE = 6_000;
+/** For how long a connection outlives a secret that ended on another replica. */
+const CREDENTIALS_LOOKED_AT_MS = 30_000;
+
+interface Mqtt {
+  port: number;
+  certFile: string;
+  keyFile: string;
+}
+
+/** Devices that report: their credentials, what they report, and to whom it is sold. */
+export function openDevices(
+  house: House,
+  { settings }: Configured<typeof DEVICES.variables>,
+  needs: {
+    keys: Keys;
+    /** Where the broker listens. */
+    host: string;
+    /** False in production: there nothing is sold that its own owner calls made up. */
+    acceptSimulated: boolean;
+  },
+): Part {
+  const { pools, nowMs, baseUrl, addressOf } = house;
+  const { sql } = pools;
+  const { keys, host, acceptSimulated } = needs;
+  const { retentionDays, backfillMs, perAccount } = settings;
+  const registry = createDeviceRegistry(sql, { nowMs, perAccount });
+  const readings = createReadings(sql, nowMs, dayMaker(sql, nowMs));
+  const files = createExports(sql, { nowMs, baseUrl });
+  const metrics = createDeviceMetrics({
+    connected: () => broker?.connected ?? 0,
+    waiting: () => readings.depth,
+  });
+  const reporting = createReporting({
+    ...{ registry, readings, backfillMs, nowMs, report: metrics.report },
+    limit: house.limit(settings.reportsPerMinute),
+  });
+  let broker: Broker | null = null;
+
+  return {
+    name: 'devices',
+    operations: [DEVICE_OPERATIONS],
+    requestHeaders: REPORT_HEADERS,
+    metrics: metrics.registry,
+    capability: {
+      name: 'devices',
+      configured: true,
+      forPayer: (proof) =>
+        devicesFor(proof, { registry, readings, exports: files, retentionDays, share: async () => {} }),
+    },
+    async prepare() {
+      const limit = house.limitByAddress(CONNECTIONS_PER_ADDRESS_PER_MINUTE);
+      const maxConnections = settings.mqttConnections;
+      const mqtt = mqttOf(settings);
+      if (mqtt !== null)
+        broker = await openMqtt({ ...mqtt, host }, { registry, reporting, limit, maxConnections });
+    },
+    drain: () => void broker?.close(),
+    routes(http) {
+      deviceRoutes(http, {
+        ...{ registry, readings, keys, acceptSimulated, addressOf, nowMs },
+        connection: (deviceId) => connectionOf(deviceId, baseUrl, broker),
+        earnings: async () => ({}),
+        disconnect: ({ deviceId }) => broker?.disconnect(deviceId),
+        limit: house.limitByAddress(DEVICE_REQUESTS_PER_MINUTE),
+      });
+      reportRoutes(http, {
+        ...{ registry, reporting, exports: files, addressOf, nowMs },
+        limit: house.limitByAddress(REPORTS_PER_ADDRESS_PER_MINUTE),
+      });
+    },
+    jobs: jobsOf(sql, { registry, files, retentionDays, nowMs, broker: () => broker }),
+    async close() {
+      await Promise.all([broker?.close(), files.close()]);
+    },
+  };
+}
+
+function jobsOf(
+  sql: Database,
+  parts: {
+    registry: Pick<DeviceRegistry, 'changed'>;
+    files: Pick<Exports, 'dropExpired'>;
+    retentionDays: number;
+    nowMs(): number;
+    broker(): Broker | null;
+  },
+): Job[] {
+  const { registry, files, retentionDays, nowMs } = parts;
+  return [
+    {
+      name: 'drop-old-readings',
+      intervalMs: HOUR_MS,
+      run: async () => void (await dropOldDays(sql, { nowMs: nowMs(), retentionDays })),
+    },
+    {
+      name: 'end-lost-credentials',
+      intervalMs: CREDENTIALS_LOOKED_AT_MS,
+      async run() {
+        const broker = parts.broker();
+        if (broker === null) return;
+        for (const { deviceId } of await registry.changed(broker.devices())) broker.disconnect(deviceId);
+      },
+    },
+    { name: 'drop-device-exports', intervalMs: HOUR_MS, run: async () => void (await files.dropExpired()) },
+  ];
+}
+
+/** How a device reports. */
+function connectionOf(deviceId: string, baseUrl: string, broker: Broker | null) {
+  const mqtt = {
+    url: `mqtts://${new URL(baseUrl).hostname}:${broker?.port}`,
+    username: deviceId,
+    password: 'the secret',
+    topic: topicOf(deviceId),
+    qos: 1,
+  };
+  return {
+    mqtt: broker === null ? null : mqtt,
+    https: {
+      url: `${baseUrl}/api/devices/${deviceId}/readings`,
+      headers: REPORT_HEADERS,
+      signature: 'Ed25519 with the secret as its seed, over: deviceId, line feed, timestamp, line feed, body',
+    },
+  };
+}
+
+/** @throws StartError when the port is taken, or the certificate is none */
+async function openMqtt(at: Mqtt & { host: string }, parts: BrokerParts): Promise<Broker> {
+  try {
+    const [cert, key] = await Promise.all([readFile(at.certFile, 'utf8'), readFile(at.keyFile, 'utf8')]);
+    return await openBroker({ host: at.host, port: at.port, cert, key }, parts);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new StartError(`DEVICE_MQTT_PORT: devices cannot be served: ${why}`, { cause });
+  }
+}
+
+/** Null: devices report by HTTPS alone. */
+function mqttOf({
+  mqttPort: port,
+  mqttCertFile: certFile,
+  mqttKeyFile: keyFile,
+}: Configured<typeof DEVICES.variables>['settings']): Mqtt | null {
+  return port === null || certFile === null || keyFile === null ? null : { port, certFile, keyFile };
+}

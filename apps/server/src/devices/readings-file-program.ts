@@ -1,0 +1,4 @@
+import { serveTasks } from '../threads/serve-tasks.ts';
+import { writeFile } from './readings-file.ts';
+
+serveTasks(writeFile);

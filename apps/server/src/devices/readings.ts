@@ -1,0 +1,159 @@
+/** What devices have reported: a time series, written by many reports at once and read by device and time. */
+import { arrayLiteral } from '../db/array-literal.ts';
+import { type Database, isRefusal } from '../db/connection.ts';
+import { sqlFunction } from '../db/functions.ts';
+import { GroupCommit } from '../ledger/group-commit.ts';
+import type { DeviceReading } from '../services/reported-devices.ts';
+import type { Reading } from './report.ts';
+
+export interface Readings {
+  /**
+   * Stores the readings of a report, all or none, in one commit with those of other devices. When it returns they are there
+   * for good. The same again is known by its time and key, and is stored once.
+   *
+   * @throws QueueFull, NotBegun, NoAnswerInTime or the database's error: then the device has to send it again
+   */
+  take(
+    deviceNo: bigint,
+    readings: readonly Reading[],
+  ): Promise<{ stored: number; known: number } | 'revoked'>;
+  last(deviceNo: bigint, sensors: readonly string[]): Promise<DeviceReading | null>;
+  lastPosition(deviceNo: bigint): Promise<DeviceReading | null>;
+  range(
+    deviceNo: bigint,
+    span: { fromMs: number; toMs: number; sensor: string | null; positions?: true; limit: number },
+  ): Promise<DeviceReading[]>;
+  after(deviceNo: bigint, seq: number, limit: number): Promise<DeviceReading[]>;
+  /** How many reports wait for the database. */
+  readonly depth: number;
+}
+
+interface Work {
+  deviceNo: bigint;
+  readings: readonly Reading[];
+}
+type Taken = readonly number[];
+
+/** The statement's status for a device that is revoked, or not there. */
+const REVOKED = 2;
+/** The same while somebody else holds it. */
+const LOCKED = 3;
+
+interface Row {
+  at: Date;
+  received_at: Date;
+  seq: bigint;
+  measured: Record<string, number>;
+  lat: number | null;
+  lon: number | null;
+}
+
+/** @param ready makes the days that readings may go to */
+export function createReadings(sql: Database, nowMs: () => number, ready: () => Promise<void>): Readings {
+  const commits = new GroupCommit<Work, Taken>({
+    flush: (batch) => flush(sql, batch, { nowMs, ready }),
+    // Those of one device stand in line, so that their numbers follow the order in which they came.
+    keysOf: ({ deviceNo }) => [String(deviceNo)],
+    lockOf: ({ deviceNo }) => String(deviceNo),
+    isLocked: (taken) => taken.includes(LOCKED),
+    isRefusal,
+    maxBatch: 500,
+    maxFlights: 2,
+    maxWaiting: 20_000,
+    maxAttempts: 3,
+    deadlineMs: 4_000,
+    firstBackoffMs: 50,
+  });
+
+  return {
+    ...reads(sql),
+
+    async take(deviceNo, readings) {
+      const status = await commits.submit({ deviceNo, readings });
+      if (status.includes(REVOKED)) return 'revoked';
+      const stored = status.filter((each) => each === 0).length;
+      return { stored, known: status.length - stored };
+    },
+
+    get depth() {
+      return commits.depth;
+    },
+  };
+}
+
+async function flush(
+  sql: Database,
+  batch: readonly Work[],
+  { nowMs, ready }: { nowMs(): number; ready(): Promise<void> },
+): Promise<readonly Taken[]> {
+  await ready();
+  const rows = batch.flatMap(({ deviceNo, readings }) =>
+    readings.map((reading) => ({ deviceNo, ...reading })),
+  );
+  const [answered] = await sql<{ status: number[] }[]>`
+      select status from ${sql(sqlFunction('device_readings_take'))}(
+        ${arrayLiteral(rows.map((row) => row.deviceNo))}::text::bigint[],
+        ${arrayLiteral(rows.map((row) => iso(row.atMs)))}::text::timestamptz[],
+        ${arrayLiteral(rows.map((row) => row.key))}::text::text[],
+        ${arrayLiteral(rows.map((row) => JSON.stringify(row.measured)))}::text::text[],
+        ${arrayLiteral(rows.map((row) => row.lat))}::text::double precision[],
+        ${arrayLiteral(rows.map((row) => row.lon))}::text::double precision[],
+        ${iso(nowMs())}::timestamptz)`;
+  const status = answered?.status ?? [];
+  let at = 0;
+  return batch.map(({ readings }) => {
+    const own = status.slice(at, at + readings.length);
+    at += readings.length;
+    if (own.length !== readings.length)
+      throw new Error('the database answered not as many readings as were sent');
+    return own;
+  });
+}
+
+function reads(sql: Database): Pick<Readings, 'last' | 'lastPosition' | 'range' | 'after'> {
+  return {
+    async last(deviceNo, sensors) {
+      const [row] = await sql<Row[]>`
+        select at, received_at, seq, measured, lat, lon from device_readings
+        where device = ${String(deviceNo)}
+          and (${sensors.length === 0} or measured ?| ${arrayLiteral(sensors)}::text::text[])
+        order by at desc, seq desc limit 1`;
+      return row === undefined ? null : readingOf(row);
+    },
+
+    async lastPosition(deviceNo) {
+      const [row] = await sql<Row[]>`
+        select at, received_at, seq, measured, lat, lon from device_readings
+        where device = ${String(deviceNo)} and lat is not null order by at desc, seq desc limit 1`;
+      return row === undefined ? null : readingOf(row);
+    },
+
+    async range(deviceNo, { fromMs, toMs, sensor, positions = false, limit }) {
+      const rows = await sql<Row[]>`
+        select at, received_at, seq, measured, lat, lon from device_readings
+        where device = ${String(deviceNo)} and at >= ${iso(fromMs)} and at <= ${iso(toMs)}
+          and (${sensor}::text is null or measured ? ${sensor}::text) and (not ${positions} or lat is not null)
+        order by at, seq limit ${limit}`;
+      return rows.map(readingOf);
+    },
+
+    async after(deviceNo, seq, limit) {
+      const rows = await sql<Row[]>`
+        select at, received_at, seq, measured, lat, lon from device_readings
+        where device = ${String(deviceNo)} and seq > ${String(seq)} order by seq limit ${limit}`;
+      return rows.map(readingOf);
+    },
+  };
+}
+
+const iso = (atMs: number) => new Date(atMs).toISOString();
+
+function readingOf({ at, received_at, seq, measured, lat, lon }: Row): DeviceReading {
+  return {
+    atMs: at.getTime(),
+    receivedAtMs: received_at.getTime(),
+    seq: Number(seq),
+    values: measured,
+    position: lat === null || lon === null ? null : { lat, lon },
+  };
+}
