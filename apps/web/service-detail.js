@@ -20,6 +20,7 @@ export function serviceDetail(recipe) {
       el('code', {}, `POST /x402/${recipe.service}`),
     ),
     recipe.available ? null : el('p', { class: 'soft' }, recipe.unavailableMessage),
+    recipe.chains === null ? null : chainsLine(recipe.chains),
     section('What you send', fieldTable(recipe.inputSchema, 'Fields of the request')),
     section('Try it', tryItForm(recipe, price)),
     section('From code', examples(recipe)),
@@ -33,6 +34,21 @@ export function serviceDetail(recipe) {
       : section('In pieces', el('p', { class: 'soft' }, ...prose(recipe.streaming.description))),
     section('When it fails', el('p', { class: 'soft' }, recipe.charged), errorTable(recipe.errors)),
   ].filter((part) => part !== null);
+}
+
+/** Which chains' nodes this server can ask now, for a service that asks any. */
+function chainsLine({ readable, notReadable }) {
+  const names = (chains) => chains.join(', ');
+  return el(
+    'p',
+    { class: 'soft' },
+    readable.length === 0
+      ? 'No chain can be read here now.'
+      : `Reads these chains here now: ${names(readable)}.`,
+    readable.length === 0 || notReadable.length === 0
+      ? null
+      : ` Not configured or down: ${names(notReadable)}.`,
+  );
 }
 
 function section(title, ...children) {

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { type SandboxDevices, startDevices } from '../../../packages/sandbox/src/devices/devices.ts';
 import { inputSchemaOf } from '../src/services/json-schema.ts';
 import { loadServices } from '../src/services/registry.ts';
+import { CHAINS } from '../src/words/chain-names.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { openCertificate } from './devices.fixture.ts';
 import { jsonOf, startTestServer, startUpstreams, type TestServer } from './server.fixture.ts';
@@ -279,6 +280,23 @@ describe('bodies of existing clients', () => {
       }
     }
   });
+});
+
+test('chains are named as readable where their nodes are configured, and nowhere else', async () => {
+  const [ping, catalog, capabilities, recipe] = await Promise.all([
+    buy('ping', {}),
+    ...['/x402/catalog', '/api/auth/capabilities', '/x402/recipes/multi-chain-balance'].map((path) =>
+      jsonOf(fetch(`${server.url}${path}`)),
+    ),
+  ]);
+  const readable = ['base', 'solana'];
+  assert.deepEqual([ping.chains, capabilities.readableChains], [readable, readable]);
+  const notReadable = CHAINS.filter((chain) => !readable.includes(chain));
+  assert.deepEqual(recipe.chains, { readable, notReadable });
+  const chainsOf = (id: string) => catalog.services.find((each: { id: string }) => each.id === id).chains;
+  assert.deepEqual(chainsOf('multi-chain-balance'), { readable, notReadable });
+  assert.deepEqual(chainsOf('transaction-builder').readable, ['base']);
+  assert.equal(chainsOf('fire-alerts'), null);
 });
 
 describe('a source that fails', () => {

@@ -14,6 +14,7 @@ import {
   soldByMpp,
 } from './pay-by-mpp.ts';
 import { firstServiceByWallet, walletProgramOf, walletRules } from './pay-by-wallet.ts';
+import { readableChains } from './readable-chains.ts';
 import { curlOf } from './recipe.ts';
 
 /** `/api/auth/capabilities`: the ways to pay that work now, how to get a key, and what a first call costs. */
@@ -106,6 +107,8 @@ export function capabilitiesDocument(context: DiscoveryContext) {
     // The interface's readers look for these two at the top as well.
     supportedChains: x402?.networks.map(({ name }) => name) ?? [],
     facilitators: x402 === null || x402.facilitatorUrl === null ? [] : [x402.facilitatorUrl],
+    // Which chains payments come from is said above; these are the ones that services can read.
+    readableChains: readableChains(context),
     limits: {
       requestsPerMinute: context.limits.requestsPerMinute,
       bodyBytes: context.limits.bodyBytes,

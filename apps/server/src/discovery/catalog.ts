@@ -4,6 +4,7 @@ import type { Service } from '../services/define.ts';
 import { type DiscoveryContext, firstService } from './context.ts';
 import { mppEndpointOf } from './pay-by-mpp.ts';
 import { firstServiceByWallet, networksFor, SPENDING_CAP_RULE, walletProgramOf } from './pay-by-wallet.ts';
+import { chainsOf } from './readable-chains.ts';
 import { curlOf } from './recipe.ts';
 
 /**
@@ -74,6 +75,7 @@ function catalogEntry(service: Service, context: DiscoveryContext) {
     available,
     unavailableReason: reason,
     unavailableMessage: message,
+    chains: chainsOf(service, context),
     recipe: `${context.baseUrl}/x402/recipes/${service.path}`,
   };
 }

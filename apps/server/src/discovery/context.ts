@@ -122,8 +122,8 @@ export function cheapestForSale(
  */
 export function fingerprintOf(context: DiscoveryContext): string {
   const states = context.services.map((service) => {
-    const { reason, message } = context.availability(service);
-    return `${reason ?? ''}:${message ?? ''}`;
+    const { reason, message, chains } = context.availability(service);
+    return `${reason ?? ''}:${message ?? ''}:${chains}`;
   });
   const networks = context.rails.x402?.networks.map(({ network }) => network) ?? [];
   return `${context.routes.length}|${networks.join()}|${states.join('|')}`;

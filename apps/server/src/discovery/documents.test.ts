@@ -238,8 +238,14 @@ test('what is not for sale is marked so in every list, and is not what a newcome
   );
   assert.match(llmsText(context), /sea-temperature\): .*Not for sale at the moment/);
 
-  const resting = { available: false, reason: 'upstream_down', message: 'down', retryAfterMs: 1 } as const;
-  const selling = { available: true, reason: null, message: null, retryAfterMs: 0 } as const;
+  const resting = {
+    available: false,
+    reason: 'upstream_down',
+    message: 'down',
+    retryAfterMs: 1,
+    chains: [],
+  } as const;
+  const selling = { available: true, reason: null, message: null, retryAfterMs: 0, chains: [] } as const;
   const only = (path: string) =>
     sampleContext({ availability: (service) => (service.path === path ? selling : resting) });
   assert.equal(firstService(only('token-price'))?.path, 'token-price');
@@ -640,6 +646,7 @@ test('openapi.json of everything that is sold, on every chain and with every sou
       reason: 'not_configured',
       message: 'not configured',
       retryAfterMs: 1,
+      chains: [],
     }),
   });
   const bytes = Buffer.byteLength(JSON.stringify(openapiDocument(context)));

@@ -22,6 +22,7 @@ import {
   walletRules,
 } from './pay-by-wallet.ts';
 import { answersJson, readAnswerOf } from './read-answer.ts';
+import { chainsOf } from './readable-chains.ts';
 
 /** `/x402/recipes/{service}`: all that is needed to buy this one service, ready to paste. */
 export function recipeDocument(service: Service, context: DiscoveryContext) {
@@ -37,6 +38,7 @@ export function recipeDocument(service: Service, context: DiscoveryContext) {
     available,
     unavailableReason: reason,
     unavailableMessage: message,
+    chains: chainsOf(service, context),
     payment: {
       apiKey: {
         header: 'X-API-KEY',

@@ -80,8 +80,8 @@ test('a document follows the availability of what it lists', async () => {
   const context = sampleContext({
     availability: () =>
       down
-        ? { available: false, reason: 'upstream_down', message: 'down', retryAfterMs: 1 }
-        : { available: true, reason: null, message: null, retryAfterMs: 0 },
+        ? { available: false, reason: 'upstream_down', message: 'down', retryAfterMs: 1, chains: [] }
+        : { available: true, reason: null, message: null, retryAfterMs: 0, chains: [] },
   });
   const app = appOf(context);
   const before = await app.inject({ url: '/x402/catalog' });

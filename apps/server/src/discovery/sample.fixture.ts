@@ -95,8 +95,9 @@ export function sampleContext(overrides: Partial<DiscoveryContext> = {}): Discov
             reason: 'upstream_down',
             message: `${service.name} is not for sale now: the source is down.`,
             retryAfterMs: 20_000,
+            chains: [],
           }
-        : { available: true, reason: null, message: null, retryAfterMs: 0 },
+        : { available: true, reason: null, message: null, retryAfterMs: 0, chains: [] },
     rails: { x402: null, mpp: null },
     trial: { creditsUsd: '5.00', lifetimeDays: 7, onePerDays: 7 },
     cardCheckout: false,

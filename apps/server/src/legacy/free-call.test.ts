@@ -42,7 +42,7 @@ function stage(runsPerMinute = 100) {
     baseUrl,
     version,
     nowMs,
-    availability: () => ({ available: true, reason: null, message: null, retryAfterMs: 0 }),
+    availability: () => ({ available: true, reason: null, message: null, retryAfterMs: 0, chains: [] }),
     addressLimit: createRateLimit({ perMinute: 1_000, maxNames: 10, nowMs }),
     runLimit: createRateLimit({ perMinute: runsPerMinute, maxNames: 1, nowMs }),
     report: (report) => void reports.push(report),

@@ -153,16 +153,11 @@ function shareWithDoors(
   const availability = (service: Service) =>
     availabilityOf(service, upstreams.health, configured(), unable());
   const catalog = (): CatalogLine[] =>
-    needs.services.map((service) => ({
-      path: service.path,
-      name: service.name,
-      tag: service.tag,
-      priceUsd: service.priceUsd,
-      summary: service.summary,
-      example: service.example,
-      featured: service.featured,
-      available: availability(service).available,
-    }));
+    needs.services.map((service) => {
+      const { path, name, tag, priceUsd, summary, example, featured } = service;
+      const { available, chains } = availability(service);
+      return { path, name, tag, priceUsd, summary, example, featured, available, chains };
+    });
   return {
     ...{ calls, settlements, refundAfterMs, availability, catalog, baseUrl, version, nowMs },
     seal: needs.seal,

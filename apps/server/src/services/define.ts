@@ -46,6 +46,8 @@ export interface CatalogLine {
   example: Record<string, unknown>;
   featured: boolean;
   available: boolean;
+  /** Of the chains whose nodes it asks, those that can be asked now. */
+  chains: readonly ChainName[];
 }
 
 /** A wallet that is kept for an agent, as a service may show it: never with a private key. */

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { UpstreamHealth } from '../upstreams/http.ts';
 import type { UpstreamName } from '../upstreams/index.ts';
+import { CHAINS, type ChainName } from '../words/chain-names.ts';
 import { type Capability, type Service, TAGS, type Tag } from './define.ts';
 
 /** Below `services/`: what several services need, and no service. */
@@ -77,9 +78,11 @@ export interface Availability {
   reason: 'not_configured' | 'upstream_down' | 'out_of_gas' | null;
   message: string | null;
   retryAfterMs: number;
+  /** Of the chains whose nodes it asks, those that can be asked now. */
+  chains: readonly ChainName[];
 }
 
-const FOR_SALE: Availability = { available: true, reason: null, message: null, retryAfterMs: 0 };
+const FOR_SALE = { available: true, reason: null, message: null, retryAfterMs: 0 } as const;
 
 /** What an operator sets to have a capability. */
 const CAPABILITY_VARIABLES: Record<Capability, string> = {
@@ -93,6 +96,20 @@ const NOT_CONFIGURED_RETRY_MS = 3_600_000;
 /** Until somebody fills the key. */
 const UNABLE_RETRY_MS = 300_000;
 
+/** The chains whose nodes a service asks, in their order; none for most services. */
+export function chainsAskedBy({ needs, uses }: Pick<Service, 'needs' | 'uses'>): readonly ChainName[] {
+  const asked = new Set<UpstreamName>([...needs.flat(), ...uses]);
+  return CHAINS.filter((chain) => asked.has(chain));
+}
+
+/** The chains that some service on sale can read now. */
+export function chainsOnSale(
+  services: readonly Pick<Availability, 'available' | 'chains'>[],
+): readonly ChainName[] {
+  const onSale = services.filter(({ available }) => available);
+  return CHAINS.filter((chain) => onSale.some(({ chains }) => chains.includes(chain)));
+}
+
 /**
  * Decides from health alone, without asking anybody: cheap enough for every request.
  *
@@ -105,6 +122,16 @@ export function availabilityOf(
   capabilities: readonly Capability[] = [],
   unable: Readonly<Partial<Record<Capability, string>>> = {},
 ): Availability {
+  const chains = chainsAskedBy(service).filter((chain) => health(chain).state === 'up');
+  return { ...saleOf(service, health, capabilities, unable), chains };
+}
+
+function saleOf(
+  service: Service,
+  health: (name: UpstreamName) => UpstreamHealth,
+  capabilities: readonly Capability[],
+  unable: Readonly<Partial<Record<Capability, string>>>,
+): Omit<Availability, 'chains'> {
   const missing = service.requires.filter((capability) => !capabilities.includes(capability));
   if (missing.length > 0) {
     return {

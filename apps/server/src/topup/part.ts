@@ -16,13 +16,14 @@ import { createTopups } from './topups.ts';
 
 export { TOPUP };
 
-const FOR_SALE: Availability = { available: true, reason: null, message: null, retryAfterMs: 0 };
+const FOR_SALE: Availability = { available: true, reason: null, message: null, retryAfterMs: 0, chains: [] };
 const NO_CHAIN: Availability = {
   available: false,
   reason: 'not_configured',
   message:
     'No chain is ready here on which USDC could be paid. GET /api/m2m/credits/trial gives a trial key.',
   retryAfterMs: 60_000,
+  chains: [],
 };
 
 /** Credit for USDC: a door of its own to the paid call, for x402 alone. */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { answer } from '../../words/answer.ts';
 import { CHAINS } from '../../words/chain-names.ts';
 import { defineService } from '../define.ts';
+import { chainsOnSale } from '../registry.ts';
 
 export default defineService({
   path: 'ping',
@@ -19,19 +20,20 @@ export default defineService({
     service: z.string().describe('Name of this platform'),
     version: z.string().describe('Version of the server'),
     echo: z.string().describe('The message, as it came'),
-    chains: z.array(z.string()).describe('Chains that services know by name'),
+    chains: z.array(z.enum(CHAINS)).describe('Chains that a service on sale can read now'),
     servicesAvailable: z.number().int().describe('How many services are on sale now'),
     documentation: z.string().describe('Where to read more'),
   }),
   example: { message: 'hello' },
   async run({ message }, { catalog, baseUrl, version }) {
+    const onSale = catalog().filter(({ available }) => available);
     return answer(
       {
         service: 'Farebox',
         version,
         echo: message ?? 'pong',
-        chains: [...CHAINS],
-        servicesAvailable: catalog().filter(({ available }) => available).length,
+        chains: [...chainsOnSale(onSale)],
+        servicesAvailable: onSale.length,
         documentation: `${baseUrl}/docs`,
       },
       { method: 'Answered by this server itself.' },

@@ -151,6 +151,17 @@ describe('payment processing', () => {
     assert.deepEqual([payment.transaction, payment.recipientSanctioned], [null, null]);
   });
 
+  it('takes the smallest unit by its own name, and says both', async () => {
+    for (const [chainOf, recipient] of [
+      ['base', POOR],
+      ['solana', SOLANA_WALLET],
+    ]) {
+      const whole = await prepare({ amount: '12.5', recipient, chain: chainOf });
+      const raw = await prepare({ amountRaw: '12500000', recipient, chain: chainOf });
+      assert.deepEqual([raw.amount, raw.amountRaw, raw.paymentUri], ['12.5', '12500000', whole.paymentUri]);
+    }
+  });
+
   it('refuses what cannot be paid', async () => {
     const body = { amount: '1', recipient: WALLET, chain: 'base' };
     const rejects = (change: object, expected: object) =>
@@ -167,6 +178,11 @@ describe('payment processing', () => {
       { amount: '1' },
       { amount: '1', recipient: WALLET },
       { ...body, amount: '0' },
+      { ...body, amountRaw: '1' },
+      { ...body, amount: undefined, amountRaw: '0' },
+      { ...body, amount: undefined, amountRaw: '1.5' },
+      { ...body, amount: undefined, amountRaw: '1'.repeat(34) },
+      { merchantId: 'm', amountRaw: '1' },
       { ...body, amount: -1 },
       { ...body, amount: '1e3' },
       { ...body, amount: 1e-7 },

@@ -5,23 +5,17 @@ import { CHAINS, type ChainName } from '../../words/chain-names.ts';
 import { noAnswer, sourceUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
 import { chainName, text } from '../fields.ts';
+import { type AskedAmount, isOneAmount, movedAmount, movedAmountRaw } from '../shared/chain/token-amount.ts';
 import { evmAddress, isEvmAddress, walletAddress } from '../shared/wallet/wallet-address.ts';
 import { type EvmChains, headOf, isNotConfigured, namedChain } from '../shared/wallet/wallet-chains.ts';
 import { CURRENCY, evmPayment, solanaPayment, usdcDecimals } from '../shared/wallet/wallet-payment.ts';
 import { estimateFee, quantity } from '../shared/wallet/wallet-transaction.ts';
 
-const AMOUNT = /^\d{1,15}(\.\d{1,18})?$/;
-
-const amount = z
-  .preprocess(
-    (value) => (typeof value === 'number' ? String(value) : value),
-    z.string().trim().regex(AMOUNT, 'must be a decimal number such as "12.50"'),
-  )
-  .refine((value) => !AMOUNT.test(value) || /[1-9]/.test(value), 'must be more than 0')
-  .describe('USDC to pay, in whole units, such as "12.50"');
-
-const isMerchantForm = (input: { amount?: unknown; recipient?: unknown; merchantId?: unknown }) =>
-  input.merchantId !== undefined && input.amount === undefined && input.recipient === undefined;
+const isMerchantForm = (input: AskedAmount & { recipient?: unknown; merchantId?: unknown }) =>
+  input.merchantId !== undefined &&
+  input.amount === undefined &&
+  input.amountRaw === undefined &&
+  input.recipient === undefined;
 
 const option = z.object({
   currency: z.string().describe('The currency'),
@@ -40,7 +34,8 @@ export default defineService({
     'A USDC payment made ready for the payer to sign: unsigned transfer, payment URI, fee and sanctions check. No money moves here.',
   input: z
     .object({
-      amount: amount.optional(),
+      amount: movedAmount.describe('USDC to pay, in whole units, such as "12.50"').optional(),
+      amountRaw: movedAmountRaw.optional(),
       recipient: walletAddress('Who is to be paid: an address on the chain').optional(),
       chain: chainName.optional(),
       currency: text(10, 'USDC, which is the only one').optional(),
@@ -55,9 +50,10 @@ export default defineService({
         .optional()
         .describe('With merchantId: those it takes'),
     })
-    .refine((input) => isMerchantForm(input) || input.amount !== undefined, {
+    .refine((input) => isMerchantForm(input) || isOneAmount(input), {
       path: ['amount'],
-      message: 'is required (or a merchantId without amount and recipient)',
+      message:
+        'is required, or amountRaw in its place, and not both (or a merchantId without amount and recipient)',
     })
     .refine((input) => isMerchantForm(input) || input.recipient !== undefined, {
       path: ['recipient'],
@@ -72,7 +68,13 @@ export default defineService({
         recipient === undefined || chain === undefined || (chain === 'solana') !== isEvmAddress(recipient),
       { path: ['recipient'], message: 'is not an address of this chain' },
     )
-    .meta({ anyOf: [{ required: ['amount', 'recipient', 'chain'] }, { required: ['merchantId'] }] }),
+    .meta({
+      anyOf: [
+        { required: ['amount', 'recipient', 'chain'] },
+        { required: ['amountRaw', 'recipient', 'chain'] },
+        { required: ['merchantId'] },
+      ],
+    }),
   output: z.object({
     status: z.literal('unsigned').describe("Always: signing, sending and settling are the payer's"),
     amount: z.string().nullable().describe('USDC in whole units'),
@@ -146,8 +148,8 @@ export default defineService({
       merchantId: input.merchantId ?? null,
       paymentType: input.paymentType ?? null,
     };
-    const { amount: written, recipient, chain } = input;
-    if (written === undefined || recipient === undefined || chain === undefined) {
+    const { recipient, chain } = input;
+    if (!isOneAmount(input) || recipient === undefined || chain === undefined) {
       const { options, sources, notes } = await whereToPay(chain, upstreams);
       const others = wanted.filter((one) => one !== CURRENCY);
       if (others.length > 0) notes.push(`Only ${CURRENCY} can be paid, not: ${others.join(', ')}.`);
@@ -158,7 +160,7 @@ export default defineService({
       );
     }
     if (!isEvmAddress(recipient)) {
-      const payment = solanaPayment(written, recipient);
+      const payment = solanaPayment(input, recipient);
       return answer(
         { ...echo, ...NO_PAYMENT, ...payment },
         {
@@ -172,7 +174,7 @@ export default defineService({
       );
     }
     const head = await namedChain(chain, upstreams);
-    const payment = await evmPayment(head.chain, written, recipient, input.fromAddress ?? null);
+    const payment = await evmPayment(head.chain, input, recipient, input.fromAddress ?? null);
     const { trial, serialized, fees, notes, ...fields } = payment;
     const fee = trial.success
       ? await estimateFee(head, { gas: trial.gas, serialized, fees }, upstreams, nowMs())

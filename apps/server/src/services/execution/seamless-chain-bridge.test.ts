@@ -57,6 +57,8 @@ const run = (body: Record<string, unknown>, fakes: FakeUpstreams = circle) =>
   );
 
 interface Made {
+  amount: string;
+  amountRaw: string;
   transaction: { to: string; data: Hex | null; value: Hex; chainId: number; gas: Hex | null };
   approval: { to: string; data: Hex; needed: boolean | null } | null;
   template: { arguments: Record<string, string | null> } | null;
@@ -102,6 +104,18 @@ describe('USDC by Circle', () => {
       args: [FROM],
     });
     assert.equal(held, 400_000_000n);
+  });
+
+  it('takes the smallest unit by its own name, and says both', async () => {
+    const { amount: _, ...body } = USDC_ARB;
+    const [whole, raw] = [await made(USDC_ARB), await made({ ...body, amountRaw: '100000000' })];
+    assert.deepEqual(
+      [raw.amount, raw.amountRaw, raw.transaction.data],
+      ['100', '100000000', whole.transaction.data],
+    );
+    assert.deepEqual([whole.amount, whole.amountRaw], ['100', '100000000']);
+    for (const wrong of [body, { ...USDC_ARB, amountRaw: '1' }, { ...body, amountRaw: '0' }])
+      assert.equal(seamlessChainBridge.input.safeParse(wrong).success, false);
   });
 
   it('says why it would fail, when the sender has too little', async () => {

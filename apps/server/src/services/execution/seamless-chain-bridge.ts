@@ -5,7 +5,6 @@ import {
   formatUnits,
   type Hex,
   numberToHex,
-  parseUnits,
   zeroAddress,
 } from 'viem';
 import { z } from 'zod';
@@ -29,13 +28,20 @@ import {
 } from '../shared/chain/bridge-burn.ts';
 import { faultsOf, LIFI_DIAMOND } from '../shared/chain/bridge-quote.ts';
 import { readTokens } from '../shared/chain/chain-token.ts';
+import {
+  type AskedAmount,
+  inSmallestUnit,
+  isOneAmount,
+  movedAmount,
+  movedAmountRaw,
+  ONE_AMOUNT,
+} from '../shared/chain/token-amount.ts';
 import { heard } from '../shared/market/sentiment.ts';
 import { evmAddress, isEvmAddress } from '../shared/wallet/wallet-address.ts';
 import { type ChainHead, headOf, isNotConfigured, namedChain } from '../shared/wallet/wallet-chains.ts';
 import { isSanctioned } from '../shared/wallet/wallet-sanctions.ts';
 import { type Call, tryCall } from '../shared/wallet/wallet-transaction.ts';
 
-const AMOUNT = /^\d{1,15}(\.\d{1,18})?$/;
 const USDC_DECIMALS = 6;
 /** How long Circle needs, by its own documentation: fast ones are covered by its allowance, others wait for finality. */
 const FILL_SECONDS = { fast: 20, standard: 1_140 } as const;
@@ -60,13 +66,8 @@ export default defineService({
       fromChain: chainName,
       toChain: chainName,
       token: text(60, 'Ticker (USDC, ETH) or address of the token on fromChain'),
-      amount: z
-        .preprocess(
-          (value) => (typeof value === 'number' ? String(value) : value),
-          z.string().trim().regex(AMOUNT, 'must be a decimal number such as "12.50"'),
-        )
-        .refine((value) => !AMOUNT.test(value) || /[1-9]/.test(value), 'must be more than 0')
-        .describe('How much, in whole units of the token, such as "100"'),
+      amount: movedAmount.optional(),
+      amountRaw: movedAmountRaw.optional(),
       fromAddress: evmAddress('Who will sign: needed for any token but USDC').optional(),
       recipient: evmAddress(
         'Who is to receive on toChain; fromAddress unless given, if that is no contract',
@@ -88,8 +89,14 @@ export default defineService({
     .refine(({ fromChain, toChain }) => fromChain !== toChain, {
       path: ['toChain'],
       message: 'must be another chain than fromChain',
+    })
+    .refine(isOneAmount, ONE_AMOUNT)
+    .meta({
+      anyOf: [{ required: ['amount'] }, { required: ['amountRaw'] }],
     }),
   output: z.object({
+    amount: z.string().describe('What is sent, in whole tokens'),
+    amountRaw: z.string().describe('The same in the smallest unit'),
     transaction: call.describe('The unsigned bridge transaction'),
     approval: call
       .extend({
@@ -184,11 +191,10 @@ export default defineService({
   },
 });
 
-interface Asked {
+interface Asked extends AskedAmount {
   fromChain: EvmChainName;
   toChain: EvmChainName;
   token: string;
-  amount: string;
   fromAddress?: Address | undefined;
   toToken?: string | undefined;
   slippagePercent: number;
@@ -239,7 +245,7 @@ async function parties(
 /** USDC, burned and minted by Circle's own contracts. The data is built here. */
 async function burned(asked: Asked & { head: ChainHead | null }, upstreams: Pick<Upstreams, 'cctp'>) {
   const { fromChain, toChain, head, recipient, fromAddress, notes } = asked;
-  const amountMicros = rawAmount(asked.amount, USDC_DECIMALS, 'USDC');
+  const amountMicros = inSmallestUnit(asked, USDC_DECIMALS, 'USDC');
   if (amountMicros > MOST_PER_BURN_MICROS) {
     throw noAnswer('AMOUNT_TOO_LARGE', 'One burn takes 10,000,000 USDC at most.', 'amount');
   }
@@ -290,6 +296,8 @@ async function burned(asked: Asked & { head: ChainHead | null }, upstreams: Pick
   if (head !== null) sources.push(head.source);
   return answer(
     {
+      amount: usdcOf(amountMicros),
+      amountRaw: String(amountMicros),
       transaction: { to: TOKEN_MESSENGER, data, value: '0x0', chainId, gas: trial.gas },
       approval: { to: usdc, data: approve, value: '0x0', chainId, gas: null, needed: trial.approvalNeeded },
       template:
@@ -400,7 +408,7 @@ async function relayed(asked: Asked, upstreams: Pick<Upstreams, 'lifi' | EvmChai
       null);
   if (decimals === null)
     throw noAnswer('UNKNOWN_TOKEN', `There is no token at ${sent.address} on ${fromChain}.`, 'token');
-  const amountRaw = rawAmount(asked.amount, decimals, sent.symbol ?? 'The token');
+  const amountRaw = inSmallestUnit(asked, decimals, sent.symbol ?? 'The token');
   const request = {
     fromChainId: evmChainFacts(fromChain).chainId,
     toChainId: evmChainFacts(toChain).chainId,
@@ -456,6 +464,8 @@ async function relayed(asked: Asked, upstreams: Pick<Upstreams, 'lifi' | EvmChai
   const units = (raw: bigint) => formatUnits(raw, action.toToken.decimals);
   return answer(
     {
+      amount: formatUnits(amountRaw, decimals),
+      amountRaw: String(amountRaw),
       transaction: {
         to: LIFI_DIAMOND,
         data: transactionRequest.data,
@@ -534,11 +544,4 @@ function tokenOn(
     );
   }
   return found;
-}
-
-function rawAmount(written: string, decimals: number, symbol: string): bigint {
-  const places = written.split('.')[1]?.replace(/0+$/, '').length ?? 0;
-  if (places > decimals)
-    throw noAnswer('AMOUNT_TOO_FINE', `${symbol} has ${decimals} decimal places here.`, 'amount');
-  return parseUnits(written, decimals);
 }

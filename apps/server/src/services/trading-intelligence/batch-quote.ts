@@ -9,7 +9,7 @@ import { chainName, text } from '../fields.ts';
 import { sameAddress } from '../shared/chain/chain-pools.ts';
 import { quoteSwaps, type SwapOutcome } from '../shared/chain/chain-quotes.ts';
 import { readTokens, type TokenFacts } from '../shared/chain/chain-token.ts';
-import { amount, amountRaw } from '../shared/chain/token-amount.ts';
+import { amount, amountRaw, isOneAmount, ONE_AMOUNT } from '../shared/chain/token-amount.ts';
 import { type EvmChains, namedChain } from '../shared/wallet/wallet-chains.ts';
 
 const MOST_QUOTES = 20;
@@ -30,10 +30,7 @@ const request = z.preprocess(
       amountRaw: amountRaw.optional(),
       chain: chainName.default('base'),
     })
-    .refine((asked) => (asked.amount === undefined) !== (asked.amountRaw === undefined), {
-      path: ['amount'],
-      message: 'is needed, or amountRaw in its place, and not both',
-    }),
+    .refine(isOneAmount, ONE_AMOUNT),
 );
 type QuoteRequest = z.output<typeof request>;
 

@@ -8,7 +8,6 @@ import {
   isAddressEqual,
   keccak256,
   numberToHex,
-  parseUnits,
   serializeTransaction,
   zeroAddress,
 } from 'viem';
@@ -16,6 +15,7 @@ import type { EvmChain } from '../../../upstreams/evm.ts';
 import type { EvmChainName } from '../../../upstreams/evm-chains.ts';
 import { SOLANA_USDC_MINT } from '../../../upstreams/solana.ts';
 import { noAnswer } from '../../../words/failure.ts';
+import { type AskedAmount, inSmallestUnit } from '../chain/token-amount.ts';
 import { isSanctioned } from './wallet-sanctions.ts';
 import {
   type Call,
@@ -43,13 +43,13 @@ export function usdcDecimals(chain: EvmChain): Promise<number> {
 /**
  * A USDC payment on an EVM chain, ready to be signed as far as its payer is known.
  *
- * @param written the amount in whole units
+ * @param asked how much, in one of the two units
  * @param payer null: the gas is tried out with a pretended payer
  * @throws noAnswer when the recipient cannot or must not be paid, or the amount is finer than the token
  */
 export async function evmPayment(
   chain: EvmChain,
-  written: string,
+  asked: AskedAmount,
   recipient: Address,
   payer: Address | null,
 ) {
@@ -80,7 +80,7 @@ export async function evmPayment(
     notes.push(`recipientSanctioned is null: ${chain.name} has no sanctions oracle that answers here.`);
   }
 
-  const amountRaw = inSmallestUnit(written, decimals);
+  const amountRaw = inSmallestUnit(asked, decimals, CURRENCY);
   const data = encodeFunctionData({ abi: erc20Abi, functionName: 'transfer', args: [recipient, amountRaw] });
   const from = payer ?? TRIAL_PAYER;
   const call: Call = { from, to: contract, value: 0n, data };
@@ -134,8 +134,8 @@ function transferFor(
 }
 
 /** A payment by Solana Pay, from which the payer's wallet makes the transaction. https://docs.solanapay.com/spec */
-export function solanaPayment(written: string, recipient: string) {
-  const amountRaw = inSmallestUnit(written, SOLANA_USDC_DECIMALS);
+export function solanaPayment(asked: AskedAmount, recipient: string) {
+  const amountRaw = inSmallestUnit(asked, SOLANA_USDC_DECIMALS, CURRENCY);
   const amount = formatUnits(amountRaw, SOLANA_USDC_DECIMALS);
   return {
     amount,
@@ -154,14 +154,6 @@ export function solanaPayment(written: string, recipient: string) {
       },
     ],
   };
-}
-
-function inSmallestUnit(written: string, decimals: number): bigint {
-  const places = written.split('.')[1]?.replace(/0+$/, '').length ?? 0;
-  if (places > decimals) {
-    throw noAnswer('AMOUNT_TOO_FINE', `${CURRENCY} has ${decimals} decimal places here.`, 'amount');
-  }
-  return parseUnits(written, decimals);
 }
 
 /**

@@ -1,0 +1,16 @@
+import type { Service } from '../services/define.ts';
+import { chainsAskedBy, chainsOnSale } from '../services/registry.ts';
+import type { DiscoveryContext } from './context.ts';
+
+/** Which of its chains a service can read now, and which not; null for one that asks no chain. */
+export function chainsOf(service: Service, context: DiscoveryContext) {
+  const asked = chainsAskedBy(service);
+  if (asked.length === 0) return null;
+  const { chains } = context.availability(service);
+  return { readable: chains, notReadable: asked.filter((chain) => !chains.includes(chain)) };
+}
+
+/** The chains that some service on sale can read now. */
+export function readableChains({ services, availability }: DiscoveryContext) {
+  return chainsOnSale(services.map(availability));
+}
