@@ -17,9 +17,12 @@ if (token === null)
   outcome.replaceChildren(notice('warn', 'This address is not a whole link. Open the one in the mail.'));
 else make.disabled = false;
 
+// Another mailed link that is opened in this tab changes nothing but what stands behind the #.
+addEventListener('hashchange', () => location.reload());
+
 make.addEventListener('click', () =>
   whileBusy(make, async () => {
-    const { ok, body } = await post('new-key', { token });
+    const { ok, status, body } = await post('new-key', { token });
     if (ok) {
       history.replaceState(null, '', location.pathname);
       make.hidden = true;
@@ -27,6 +30,8 @@ make.addEventListener('click', () =>
     } else {
       const message =
         body?.message ?? 'The server cannot be reached. Nothing has changed; press the button again.';
+      // A link that has ended does not begin again.
+      make.hidden = status === 410;
       outcome.replaceChildren(notice('warn', message));
     }
   }),

@@ -1,6 +1,6 @@
 /** Asks the credit addresses of this server. */
 
-/** @returns {Promise<{ ok: boolean, body: any }>} `body` null: nobody answered */
+/** @returns {Promise<{ ok: boolean, status: number, body: any }>} `body` null: nobody answered */
 export async function post(path, body) {
   try {
     const response = await fetch(`/api/m2m/credits/${path}`, {
@@ -9,9 +9,9 @@ export async function post(path, body) {
       body: JSON.stringify(body),
       cache: 'no-store',
     });
-    return { ok: response.ok, body: await response.json() };
+    return { ok: response.ok, status: response.status, body: await response.json() };
   } catch {
-    return { ok: false, body: null };
+    return { ok: false, status: 0, body: null };
   }
 }
 

@@ -86,6 +86,8 @@ function pastRows(numbers: string): string[] {
     `insert into card_orders (id, kind, state, amount_micros, credit_micros, account_id, payment_intent_id, created_at,
           expires_at, paid_at)
         select ${id('order')}, 'checkout', 1, 1000, 1000, 2000000 + n, 'pi' || n, ${at}, ${at}, ${at} from ${numbers}`,
+    `insert into key_links (id, order_id, token_digest, created_at, expires_at)
+        select ${id('link')}, ${id('order')}, sha256(n::text::bytea), now(), now() from ${numbers}`,
     `insert into card_events (id, type, created_at, received_at) select 'evt' || n, 'x', now(), now() from ${numbers}`,
     `insert into mails (id, recipient, subject, body, created_at, sent_at)
         select ${id('mail')}, 'a@example.com', 's', 'b', now(), now() from ${numbers}`,
@@ -173,6 +175,16 @@ const HELD: { job: string; insert: string; hold: string; left: string }[] = [
       from generate_series(1, 3) n`,
     hold: `select 1 from mails where recipient = 'held@example.com' limit 1 for update`,
     left: `select 1 from mails where recipient = 'held@example.com'`,
+  },
+  {
+    job: 'forget-key-links',
+    insert: `insert into card_orders (id, kind, state, amount_micros, credit_micros, created_at, expires_at)
+      select md5('linked')::uuid, 'checkout', 2, 1, 1, now(), now();
+      insert into key_links (id, order_id, token_digest, created_at, expires_at)
+      select md5('held' || n)::uuid, md5('linked')::uuid, sha256(n::text::bytea || 'held'), now() - n * interval '25 hours', now()
+      from generate_series(1, 3) n`,
+    hold: `select 1 from key_links where order_id = md5('linked')::uuid order by created_at limit 1 for update`,
+    left: `select 1 from key_links where order_id = md5('linked')::uuid`,
   },
   {
     job: 'forget-card-events',

@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, beforeEach, test } from 'node:test';
+import { launchBrowser } from '../../../packages/sandbox/src/browser.fixture.ts';
 import { type Mailbox, startMailbox } from '../../../packages/sandbox/src/mailbox/mailbox.ts';
 import { type CardWorld, startCardWorld } from './cards.fixture.ts';
 import { until } from './fire/until.fixture.ts';
+import { assertReadable } from './look.fixture.ts';
 import { jsonOf } from './server.fixture.ts';
 
 const CREDITS = '/api/m2m/credits';
@@ -211,7 +213,18 @@ test('a link ends after a day, with the use of another, and does nothing for mon
     'the other was used',
   );
 
-  aheadMs += 24 * 60 * MINUTE_MS;
+  const forget = async () => {
+    await world.server.app.jobs.find(({ name }) => name === 'forget-key-links')?.run();
+    const [row] = await world.database.sql<{ count: number }[]>`
+      select count(*)::integer as count from key_links where order_id in (${session.orderId}, ${old.orderId})`;
+    return row?.count;
+  };
+  aheadMs += 23 * 60 * MINUTE_MS;
+  assert.equal(await forget(), 3, 'they are counted for a day');
+  aheadMs += 60 * MINUTE_MS;
+  assert.equal((await post('/new-key', { token: late.token })).body.code, 'LINK_ENDED');
+  aheadMs += 3 * MINUTE_MS;
+  assert.equal(await forget(), 0, 'what is done is forgotten');
   assert.equal((await post('/new-key', { token: late.token })).body.code, 'LINK_ENDED');
 });
 
@@ -244,4 +257,50 @@ test('an operator sends the same link, and the act stands in the audit', async (
   assert.equal((await post('/new-key', { token })).status, 200);
   const unknown = await act({ ...wanted, orderId: randomUUID() });
   assert.equal(unknown.status, 404);
+});
+
+test('the page of a mailed link can be read on a phone and a screen, by day and by night, however it stands', async () => {
+  const session = await paid();
+  const { apiKey: old } = await byAgent(session);
+  await post('/checkout/mail-key', { sessionId: session.sessionId });
+  const { token } = await mailedLink();
+  const address = `${world.server.url}/credits/new-key`;
+  const browser = await launchBrowser();
+  try {
+    const page = await browser.newPage();
+    const button = page.getByRole('button', { name: 'End the old key and show a new one' });
+    const look = async (state: string) => {
+      for (const width of [390, 1280])
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await page.setViewportSize({ width, height: 844 });
+          await page.emulateMedia({ colorScheme });
+          await assertReadable(page, `${state}, ${width} px, ${colorScheme}`);
+        }
+    };
+    await page.goto(address);
+    await page.getByText('This address is not a whole link').waitFor();
+    assert.equal(await button.isDisabled(), true);
+    await look('no link');
+
+    await page.goto(`${address}#${token}`);
+    await page.waitForURL(address);
+    assert.equal((await world.me(old)).status, 'active', 'opening it does nothing');
+    await look('before the press');
+    await button.click();
+    await page.getByText('Your new key').waitFor();
+    await look('with the key');
+    const text = (await page.textContent('main')) ?? '';
+    const [fresh = ''] = /fbx_live_[0-9a-f]{64}/.exec(text) ?? [];
+    assert.equal((await world.me(fresh)).status, 'active');
+    assert.equal((await world.server.call('ping', fresh)).status, 200);
+
+    await page.goto('about:blank');
+    await page.goto(`${address}#${token}`);
+    await button.click();
+    await page.getByRole('status').or(page.getByRole('alert')).filter({ hasText: 'link' }).waitFor();
+    assert.equal(await button.isVisible(), false, 'what has ended cannot be pressed again');
+    await look('ended');
+  } finally {
+    await browser.close();
+  }
 });

@@ -27,7 +27,7 @@ export function openCardMoney(
   { settings, secrets: ours }: Configured<typeof CARDS.variables>,
   needs: { ledger: Ledger; keys: Keys; mailer: Mailer; secrets: Secrets },
 ): Part & { cards: (Cards & Pick<LostKeys, 'prepareKeyLink'>) | null; debts: Debts } {
-  const { logger, nowMs, baseUrl, addressOf } = house;
+  const { logger, nowMs, baseUrl, firstCall, addressOf } = house;
   const { sql } = house.pools;
   const { secretKey, webhookSecrets } = ours.reveal();
   const debts = createDebts(sql, { ledger: needs.ledger, keys: needs.keys, nowMs });
@@ -37,7 +37,7 @@ export function openCardMoney(
       : openCards({
           ...needs,
           settings: { ...settings, secretKey, webhookSecrets },
-          ...{ sql, debts, baseUrl, addressOf, nowMs },
+          ...{ sql, debts, baseUrl, firstCall, addressOf, nowMs },
           checkoutLimit: house.limitByAddress(CHECKOUTS_PER_MINUTE),
           purchaseLimit: house.limitByAddress(PURCHASE_REQUESTS_PER_MINUTE),
           accountLimit: house.limitByAddress(),
@@ -71,6 +71,7 @@ export function openCardMoney(
     },
     jobs: [
       ...(cards?.jobs ?? []),
+      ...(lost?.jobs ?? []),
       { name: 'collect-debts', intervalMs: 60_000, run: async () => void (await debts.sweep(DEBTS_AT_ONCE)) },
     ],
     metrics: metrics.registry,

@@ -22,6 +22,8 @@ const LINK_MS = HOURS * 3_600_000;
 const AGAIN_AFTER_MS = 10 * 60_000;
 /** Of one order in a day. */
 const MOST_LINKS = 5;
+/** In one call of `forget`. */
+export const LINKS_FORGOTTEN_AT_ONCE = 1_000;
 
 export type LinkSent =
   | { status: 'sent'; to: string; expiresAtMs: number }
@@ -43,6 +45,8 @@ export interface KeyLinks {
   send(sessionId: string): Promise<LinkSent>;
   /** Uses a link. */
   use(token: string): Promise<LinkUsed>;
+  /** Forgets the oldest links that are good for nothing any more, and says how many. */
+  forget(): Promise<number>;
 }
 
 interface KeyLinkParts {
@@ -115,6 +119,17 @@ export function createKeyLinks(parts: KeyLinkParts): KeyLinks {
           ? await sql.begin((transaction) => spend(parts, transaction, { link, order, keyOf }))
           : link;
       return 'status' in used ? used : toldAgain(parts, used, order, keyOf);
+    },
+
+    async forget() {
+      // One that was used in its last second is told for two minutes more. None is counted after a day.
+      const before = iso(nowMs() - LINK_MS - DELIVERY_WINDOW_MS);
+      const { count } = await sql`
+        delete from key_links where id in (
+          select id from key_links where created_at < ${before} order by created_at limit ${LINKS_FORGOTTEN_AT_ONCE}
+          for update skip locked
+        )`;
+      return count;
     },
   };
 }

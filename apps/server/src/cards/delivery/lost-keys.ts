@@ -1,13 +1,14 @@
 /** Keys that were bought by card and lost, put together: the return page, mailed links, and what an operator does. */
 import type { FastifyInstance } from 'fastify';
 import type { Transaction } from '../../db/connection.ts';
+import { type Job, untilNoneIsDue } from '../../jobs/schedule.ts';
 import type { Keys } from '../../keys/keys.ts';
 import type { Mailer } from '../../mail/mailer.ts';
 import type { House } from '../../part.ts';
 import type { Secrets } from '../../secrets/secrets.ts';
 import type { Cards } from '../cards.ts';
 import { CHECKOUTS_PER_MINUTE } from '../ways/routes.ts';
-import { createKeyLinks } from './key-links.ts';
+import { createKeyLinks, LINKS_FORGOTTEN_AT_ONCE } from './key-links.ts';
 import { lostKeyRoutes, preparedKeyLink } from './lost-key-routes.ts';
 
 export interface LostKeys {
@@ -19,6 +20,7 @@ export interface LostKeys {
    */
   prepareKeyLink(orderId: string): Promise<(transaction: Transaction) => Promise<void>>;
   routes(app: FastifyInstance): void;
+  jobs: readonly Job[];
 }
 
 export function openLostKeys(
@@ -34,5 +36,12 @@ export function openLostKeys(
     prepareKeyLink: (orderId) => preparedKeyLink(links, orders, orderId),
     routes: (app) =>
       lostKeyRoutes(app, { checkout, links, accountLimit: house.limitByAddress(), linkLimit, addressOf }),
+    jobs: [
+      {
+        name: 'forget-key-links',
+        intervalMs: 3_600_000,
+        run: async (stopping) => void (await untilNoneIsDue(LINKS_FORGOTTEN_AT_ONCE, links.forget, stopping)),
+      },
+    ],
   };
 }
