@@ -7,6 +7,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DECLARED } from '../apps/server/src/app.ts';
 import { variablesOf } from '../apps/server/src/config.ts';
+import { termsOfSources } from '../apps/server/src/upstreams/declared.ts';
 import { housePicture } from './house-picture.ts';
 import { SERVER } from './walls.ts';
 
@@ -36,6 +37,27 @@ function variables(): string[] {
   ];
 }
 
+const COMMERCIAL_USE = {
+  allowed: 'allowed',
+  agreement: 'by agreement only',
+  unknown: 'unknown: ask the provider',
+  own: 'your own choice of source',
+};
+
+function terms(): string[] {
+  return [
+    '| Source | Name | Licence | Commercial use | Agreement | Credit to show |',
+    '|---|---|---|---|---|---|',
+    ...termsOfSources(() => true).map(
+      ({ name, title, licence, commercialUse, note, attribution, url, isAgreedTo }) => {
+        const use = [COMMERCIAL_USE[commercialUse], note].filter((each) => each !== null).join('. ');
+        const source = url === null ? title : `[${title}](${url})`;
+        return `| ${source} | \`${name}\` | ${licence} | ${use} | ${isAgreedTo === null ? '' : 'needed'} | ${attribution ?? ''} |`;
+      },
+    ),
+  ];
+}
+
 /** A document with a table of ours in place of the one with the same head. */
 function withTable(path: string, rows: readonly string[]): { path: string; text: string } {
   const text = readFileSync(join(ROOT, path), 'utf8');
@@ -48,6 +70,7 @@ function withTable(path: string, rows: readonly string[]): { path: string; text:
 const rendered = [
   withTable('docs/architecture.md', walls()),
   withTable('docs/operating.md', variables()),
+  withTable('docs/sources.md', terms()),
   { path: 'docs/images/house.svg', text: housePicture(SERVER) },
 ];
 const stale = rendered.filter(({ path, text }) => readFileSync(join(ROOT, path), 'utf8') !== text);

@@ -97,7 +97,7 @@ export const SERVER: House = {
     },
     {
       room: 'discovery/',
-      knows: ['services/', 'http/', 'ledger/money.ts', 'keys/{credit-tiers,trial}.ts', 'part.ts'],
+      knows: ['services/', 'http/', 'ledger/money.ts', 'keys/{credit-tiers,trial}.ts', 'part.ts', 'shop.ts'],
       because: 'Documents are rendered from declarations; they can move no money.',
     },
     {
@@ -147,7 +147,7 @@ export const SERVER: House = {
         'ledger/money.ts',
         'http/',
         'paid-call/part.ts',
-        'keys/trial.ts',
+        'keys/{credit-tiers,trial}.ts',
         'part.ts',
       ],
       because: 'The older family knows services by their declaration and has no way to money of its own.',
@@ -306,7 +306,7 @@ export const SERVER: House = {
     { room: 'words/', knows: [], because: 'Words are said by all, and know nobody.' },
     {
       room: 'config.ts',
-      knows: ['declared.ts', 'db/declared.ts', 'http/caller-address.ts', 'world.ts', PROCESS],
+      knows: ['declared.ts', 'db/declared.ts', 'http/caller-address.ts', 'world.ts', 'shop.ts', PROCESS],
       because: 'What is configured the parts say; here it is read.',
     },
     {
@@ -327,8 +327,14 @@ export const SERVER: House = {
         'jobs/schedule.ts',
         'paid-call/rail.ts',
         'services/define.ts',
+        'shop.ts',
       ],
       because: 'What a part is, and what every part gets: types alone.',
+    },
+    {
+      room: 'shop.ts',
+      knows: ['words/'],
+      because: 'What a shop is called has to do with nothing that it sells.',
     },
     {
       room: 'metrics.ts',

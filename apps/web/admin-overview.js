@@ -35,6 +35,7 @@ export async function overviewView(page) {
     booksSection(overview.books, page),
     gasSection(overview.gas),
     upstreamsSection(overview.upstreams),
+    termsSection(overview.sourceTerms),
     callerSection(caller),
     dataListsSection(overview.dataLists),
   );
@@ -332,6 +333,65 @@ function upstreamsSection(upstreams) {
       ],
     }),
     others.length === 0 ? null : el('p', { class: 'soft' }, `Not configured: ${others.join(', ')}.`),
+  );
+}
+
+const COMMERCIAL_USE = {
+  allowed: 'allowed',
+  agreement: 'by agreement only',
+  unknown: 'unknown: ask the provider',
+  own: 'your own choice of source',
+};
+
+/** What may be sold of each source: those that want an agreement, and behind a fold the others. */
+function termsSection(sources) {
+  const [free, wanting] = [true, false].map((none) =>
+    sources.filter(({ isAgreedTo }) => (isAgreedTo === null) === none),
+  );
+  const source = {
+    label: 'Source',
+    of: ({ title, url }) => (url === null ? title : el('a', { href: url, rel: 'noreferrer' }, title)),
+  };
+  const use = {
+    label: 'Commercial use',
+    of: ({ commercialUse, note }) => [COMMERCIAL_USE[commercialUse], note].filter(Boolean).join('. '),
+  };
+  const credit = { label: 'Credit to show', of: ({ attribution }) => attribution };
+  const agreement = {
+    label: 'Terms',
+    of: ({ isAgreedTo }) =>
+      el(
+        'span',
+        { class: `badge ${isAgreedTo ? 'good' : 'warn'}` },
+        isAgreedTo ? 'accepted' : 'not accepted',
+      ),
+  };
+  return section(
+    'Terms of the sources',
+    el(
+      'p',
+      { class: 'soft' },
+      'A source that wants an agreement is not used until you name it in ',
+      el('code', {}, 'SOURCE_TERMS_ACCEPTED'),
+      '. What cannot do without it is not sold.',
+    ),
+    recordsTable({
+      caption: 'Sources that want an agreement, as far as we have read',
+      rows: wanting,
+      none: 'None.',
+      columns: [source, { label: 'Name', of: ({ name }) => name }, agreement, use, credit],
+    }),
+    el(
+      'details',
+      {},
+      el('summary', {}, `The ${free.length} others`),
+      recordsTable({
+        caption: 'Sources that want no agreement',
+        rows: free,
+        none: 'None.',
+        columns: [source, use, credit, { label: 'Licence', of: ({ licence }) => licence }],
+      }),
+    ),
   );
 }
 

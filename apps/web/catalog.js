@@ -26,8 +26,11 @@ export function priceOf(entry) {
 async function load(path) {
   const response = await fetch(path, { headers: { accept: 'application/json' } });
   if (!response.ok) {
-    await response.body?.cancel();
-    throw Object.assign(new Error(`${path} answered ${response.status}`), { status: response.status });
+    const problem = await response.json().catch(() => ({}));
+    throw Object.assign(new Error(problem.message ?? `${path} answered ${response.status}`), {
+      status: response.status,
+      code: problem.code,
+    });
   }
   return response.json();
 }

@@ -28,7 +28,7 @@ function takeSession() {
 function say(heading, text) {
   if (title.textContent !== heading) {
     title.textContent = heading;
-    document.title = `${heading} · Farebox`;
+    document.title = `${heading} · ${SHOP}`;
   }
   // The same words again would be read aloud again.
   if (status.textContent !== text) status.textContent = text;
@@ -90,7 +90,7 @@ function showReceipt(summary, session) {
     line('Bought', `Prepaid credit${tier}`),
     line('Credit', credit),
     ...(summary.paidAt === null ? [] : [line('Date', timeOf(summary.paidAt))]),
-    line('From', `Farebox, ${location.host}`),
+    line('From', `${SHOP}, ${location.host}`),
     line('Reference', el('code', {}, summary.reference)),
     el('div', { class: 'total' }, el('dt', {}, 'Paid by card'), el('dd', {}, amount)),
   );

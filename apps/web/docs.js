@@ -1,5 +1,5 @@
 import { byTag, loadCatalog, loadRecipe, priceOf } from './catalog.js';
-import { byId, el, failed } from './dom.js';
+import { byId, el, failed, SHOP } from './dom.js';
 import { serviceDetail } from './service-detail.js';
 
 const filter = byId('filter');
@@ -158,7 +158,7 @@ async function showDetail(moveFocus) {
   const id = addressed();
   document.documentElement.dataset.view = id === null ? 'list' : 'service';
   if (id === null) {
-    document.title = 'Services · Farebox';
+    document.title = `Services · ${SHOP}`;
     return;
   }
   lastSeen = id;
@@ -170,16 +170,20 @@ async function showDetail(moveFocus) {
   try {
     const recipe = await loadRecipe(id);
     if (addressed() !== id) return;
-    document.title = `${recipe.name} · Farebox`;
+    document.title = `${recipe.name} · ${SHOP}`;
     detail.replaceChildren(...serviceDetail(recipe));
     if (moveFocus) detail.querySelector('h1')?.focus({ preventScroll: true });
   } catch (error) {
     if (addressed() !== id) return;
-    document.title = 'Services · Farebox';
+    document.title = `Services · ${SHOP}`;
     detail.replaceChildren(
       back(),
       error.status === 404
-        ? el('h1', { tabindex: '-1' }, `There is no service “${id}”`)
+        ? el(
+            'h1',
+            { tabindex: '-1' },
+            error.code === 'NOT_SOLD_HERE' ? error.message : `There is no service “${id}”`,
+          )
         : failed('The description of this service could not be loaded.', () => showDetail(true)),
     );
   } finally {

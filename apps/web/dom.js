@@ -22,6 +22,9 @@ export function byId(id) {
   return found;
 }
 
+/** What the shop is called, as its server says in the head of every page. */
+export const SHOP = document.querySelector('meta[name="application-name"]').content;
+
 /** Text in which `backticks` mark code, as the documents write it. */
 export function prose(text) {
   const parts = text.split('`');

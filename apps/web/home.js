@@ -58,6 +58,7 @@ function showSteps(catalog, { authModes }) {
     );
   }
   if (checkout !== null) {
+    byId('card-terms').textContent = credits.obtain.direct_card?.newCustomers.rule ?? '';
     const body = JSON.stringify({ amountUsd: credits.tiers[0].amountUsd });
     const lines = [
       `curl -sS -X POST ${checkout.endpoint}`,
@@ -72,6 +73,7 @@ function showSteps(catalog, { authModes }) {
     byId('call-text').textContent = `${description} It costs ${formatUsd(String(priceUsd))}.`;
     showCode('call', curl, 'the command for a first call');
   }
+  if (catalog.quickStart !== null) byId('service-page').href = `/docs/${catalog.quickStart.service}`;
   showCode('catalog', `curl -sS ${catalog.catalogUrl}`, 'the command for the catalog');
 }
 

@@ -4,7 +4,7 @@ import type { Debts } from './cards/disputes/debts.ts';
 import { CARDS, openCardMoney } from './cards/part.ts';
 import type { ConfigOf } from './config.ts';
 import { CUSTODY, openCustody } from './custody/part.ts';
-import { openSources, SOURCES, upstreamsOf } from './data-lists/part.ts';
+import { openSources, SOURCES, TERMS, upstreamsOf } from './data-lists/part.ts';
 import type { Transaction } from './db/connection.ts';
 import { DATABASE } from './db/declared.ts';
 import { booksOf } from './declared.ts';
@@ -32,29 +32,28 @@ import { RECEIPTS_AT } from './rails/on-chain/receipts.ts';
 import { openReceipts, openX402, X402, x402OfferOf } from './rails/x402/part.ts';
 import { openGas } from './relayer/part.ts';
 import { openSecretRegister, SECRETS } from './secrets/part.ts';
-import type { Service } from './services/define.ts';
 import { openTopup, TOPUP } from './topup/part.ts';
 
 /** What is known of the parts before they are opened, such as what they are configured by. */
 export const DECLARED = [
   ...[DATABASE, SECRETS, KEYS, PAID_CALL, X402, MPP, CARDS, MAIL, CUSTODY, IDENTITY],
-  ...[TOPUP, OPERATOR, OPERATIONS, SOURCES, MCP, DEVICES],
+  ...[TOPUP, OPERATOR, OPERATIONS, SOURCES, TERMS, MCP, DEVICES],
 ] as const;
 
 export type Config = ConfigOf<typeof DECLARED>;
 
-export interface AppParts extends Omit<HouseParts, 'sandbox' | 'proxyTrust' | 'rateLimitPerAddress'> {
+type GivenToHouse = 'pools' | 'baseUrl' | 'version' | 'services' | 'leftOut' | 'logger' | 'nowMs';
+
+export interface AppParts extends Pick<HouseParts, GivenToHouse> {
   config: Config;
-  /** What is sold, in catalog order. */
-  services: readonly Service[];
 }
 
 export type App = ReturnType<typeof createApp>;
 
 /** Puts the server together. It does not listen yet, and its jobs do not run yet. */
-export function createApp({ config, services, ...given }: AppParts) {
-  const { nowMs, pools } = given;
-  const house = openHouse({ ...given, ...config.house });
+export function createApp({ config, ...given }: AppParts) {
+  const { nowMs, pools, services } = given;
+  const house = openHouse({ ...config.house, ...given });
   const secrets = config.secrets.secrets.reveal().versions;
   const ledger = createLedger(pools, nowMs);
   const seal = createAnswerSeal(secrets);
@@ -65,7 +64,7 @@ export function createApp({ config, services, ...given }: AppParts) {
   const mail = openMail(house, config.mail);
   const cardMoney = openCardMoney(house, config.cards, { ledger, keys, secrets, mailer: mail.mailer });
   const { cards, debts } = cardMoney;
-  const upstreams = upstreamsOf(config.sources);
+  const upstreams = upstreamsOf(config.sources, config.terms.settings.accepted);
   const { contactEmail, host, production } = config.house;
   const sources = openSources(house, { upstreams, contactEmail, acceptSandbox: !production });
   const fuelled = openGas(house);
@@ -109,7 +108,7 @@ export function createApp({ config, services, ...given }: AppParts) {
     byMpp,
     openDiscovery(
       house,
-      { contactEmail, requestsPerMinute: config.paidCall.settings.rateLimitPerKey },
+      { requestsPerMinute: config.paidCall.settings.rateLimitPerKey },
       {
         ...{ pages, services, routes, parts: () => parts, availability: sales.availability },
         cardCheckout: cards !== null,
@@ -126,7 +125,7 @@ export function createApp({ config, services, ...given }: AppParts) {
     openOperator(house, config.operator, {
       ...config.keys.settings,
       ...{ ledger, keys, cards, books: booksOf(DECLARED), creditServices: 'credits/topup/' },
-      ...{ upstreamHealth: sources.health, dataLists: sources.dataLists.states, gas: gas.standings },
+      ...{ ...sources.forOperator, gas: gas.standings },
       collectDebts: collect('credit by an operator to'),
       sendPage: (request, reply) => pages.send(request, reply, 'admin.html'),
     }),
@@ -154,7 +153,7 @@ function openWaysToPay(
   const byMpp = openMpp(house, config.mpp, { ...needs, x402 });
   const walletsPay = () => x402.offered().length > 0;
   const credits = creditsRail({
-    ...{ keys, baseUrl, frozenBecause: debts.standing },
+    ...{ keys, baseUrl, frozenBecause: debts.standing, chargesCards: byCard },
     addCreditAt: () => creditUrls(baseUrl, walletsPay(), byCard),
   });
   return { onChains, byMpp, credits, walletsPay, rails: [x402.rail, ...byMpp.elsewhere, credits] };

@@ -28,8 +28,8 @@ test('a secret is all that must be set; everything else has a value', () => {
     [config.house.host, config.house.port, config.house.production],
     ['127.0.0.1', 8402, false],
   );
-  assert.equal(upstreamsOf(config.sources).defillama.baseUrl, 'https://coins.llama.fi');
-  assert.equal(upstreamsOf(config.sources).ai.baseUrl, null);
+  assert.equal(upstreamsOf(config.sources, []).defillama.baseUrl, 'https://coins.llama.fi');
+  assert.equal(upstreamsOf(config.sources, []).ai.baseUrl, null);
   assert.deepEqual(problems({}), ['FAREBOX_SECRET: must be set']);
 });
 
@@ -51,6 +51,26 @@ test('everything that is wrong is said at once, each with the name of its variab
     ...['TRIAL_ALLOW_INTERNAL', 'TRUSTED_PROXIES'],
   ]);
   assert(!found.join().includes('short'), 'a value may be a secret and is not repeated');
+});
+
+test('a source that is not there is told by its nearest names, and what its own terms allow needs no word', () => {
+  const terms = (SOURCE_TERMS_ACCEPTED: string) =>
+    problems({ FAREBOX_SECRET: SECRET, SOURCE_TERMS_ACCEPTED });
+  assert.match(
+    terms('coingeko, kraken').join(),
+    /^SOURCE_TERMS_ACCEPTED: "coingeko" is no source.*coingecko/,
+  );
+  const { sources } = readConfig({ FAREBOX_SECRET: SECRET }, DECLARED);
+  const reached = upstreamsOf(sources, ['kraken']);
+  assert.deepEqual(
+    [reached.kraken, reached.coingecko, reached.firms, reached.base].map(({ isTermsOpen }) => isTermsOpen),
+    [false, true, false, false],
+  );
+  assert.deepEqual(
+    problems({ ...PRODUCTION, SOURCE_DATE_EPOCH: '0' }),
+    [],
+    'whoever builds the image sets it',
+  );
 });
 
 test('production starts with what it needs, and refuses sandbox parts, weak secrets and unknown names', () => {
@@ -97,9 +117,12 @@ test('a misspelt variable is refused, whichever it is, and what a cluster sets i
 
 test('what an operator is told to set for a capability is a variable', () => {
   const requires: Capability[] = ['custody', 'identities', 'lists'];
-  const { message } = availabilityOf({ name: 'It', requires, needs: [] } as unknown as Service, () => {
-    throw new Error('asks no source');
-  });
+  const { message } = availabilityOf(
+    { name: 'It', requires, needs: [], uses: [] } as unknown as Service,
+    () => {
+      throw new Error('asks no source');
+    },
+  );
   const told = [...(message ?? '').matchAll(/\(([A-Z0-9_]+)\)/g)].map(([, name]) => name);
   assert.equal(told.length, requires.length, message ?? '');
   assert.deepEqual(

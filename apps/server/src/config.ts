@@ -19,6 +19,7 @@ import {
   whole,
 } from './declared.ts';
 import { type ProxyTrust, parseTrustedProxies } from './http/caller-address.ts';
+import { OWN_NAME, type Shop, shopLogo, shopName } from './shop.ts';
 import { mixturesOfWorlds } from './world.ts';
 
 /** What callers and browsers write, and no proxy: none of it may say where a request comes from. */
@@ -96,9 +97,29 @@ const HOUSE = declare({
     },
     contactEmail: {
       name: 'CONTACT_EMAIL',
-      describe: 'E-mail address for callers, published in `/openapi.json`',
+      describe: 'E-mail address for callers: in the documents, on the pages and below mails',
       shape: z.email(),
       fallback: null,
+    },
+    shopName: {
+      name: 'SHOP_NAME',
+      describe: 'What your shop is called: in every document, on the pages, in mails and in the 402',
+      shape: shopName,
+      fallback: OWN_NAME,
+    },
+    shopLogo: {
+      name: 'SHOP_LOGO',
+      describe:
+        'Logo of your shop: an https address, or the path of an SVG, PNG, JPEG or WebP file of at most 200,000 bytes',
+      shape: shopLogo,
+      fallback: null,
+    },
+    services: {
+      name: 'SERVICES',
+      describe:
+        'What you sell, comma-separated: names (`token-price`), tags (`Banking`), patterns (`earthdata-*`); with `!` in front, what you do not. Everything unless set',
+      shape: list(z.string().max(80), 200),
+      fallback: '',
     },
     logLevel: {
       name: 'LOG_LEVEL',
@@ -158,6 +179,7 @@ export type HouseSettings = Configured<typeof HOUSE.variables>['settings'] & {
   sandbox: boolean;
   /** Whom to believe about who is calling. */
   proxyTrust: ProxyTrust;
+  shop: Shop;
 };
 
 type AnyDeclared = Omit<Declared, 'problems' | 'money'> & {
@@ -194,6 +216,9 @@ export function variablesOf(parts: readonly AnyDeclared[]): readonly Variable[] 
 const SERVICE_LINK =
   /_(?:SERVICE_(?:HOST|PORT(?:_\w+)?)|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)$/;
 
+/** What builds of images set that are to be the same each time: https://reproducible-builds.org/specs/source-date-epoch/ */
+const BUILDERS_OWN = 'SOURCE_DATE_EPOCH';
+
 /**
  * Names that look like variables of ours and are none: a name that we do not know under the first word of one that we
  * do is a mistake rather than somebody else's.
@@ -205,7 +230,10 @@ function misspelt(environment: object, variables: readonly Variable[]): string[]
   );
   return Object.keys(environment).filter(
     (name) =>
-      !names.has(name) && !SERVICE_LINK.test(name) && [...prefixes].some((prefix) => name.startsWith(prefix)),
+      !names.has(name) &&
+      !SERVICE_LINK.test(name) &&
+      name !== BUILDERS_OWN &&
+      [...prefixes].some((prefix) => name.startsWith(prefix)),
   );
 }
 
@@ -256,6 +284,7 @@ function settledHouse({ settings }: Configured<typeof HOUSE.variables>): HouseSe
     production: settings.mode === 'production',
     sandbox: settings.sandboxParts.length > 0,
     proxyTrust: { proxies: settings.proxies, header: settings.proxyHeader },
+    shop: { name: settings.shopName, contactEmail: settings.contactEmail, logo: settings.shopLogo },
   };
 }
 

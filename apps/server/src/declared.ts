@@ -104,7 +104,7 @@ export const whole = (minimum: number, maximum: number) =>
     .pipe(z.number().min(minimum).max(maximum));
 export const flag = z.enum(['true', 'false']).transform((value) => value === 'true');
 /** Comma-separated; empty entries are left out. */
-export const list = <Output>(entry: z.ZodType<Output, string>) =>
+export const list = <Output>(entry: z.ZodType<Output, string>, most = 20) =>
   z
     .string()
     .transform((value) =>
@@ -113,7 +113,7 @@ export const list = <Output>(entry: z.ZodType<Output, string>) =>
         .map((each) => each.trim())
         .filter((each) => each !== ''),
     )
-    .pipe(z.array(entry).max(20));
+    .pipe(z.array(entry).max(most));
 export const evmAddress = z
   .string()
   .regex(/^0x[0-9a-fA-F]{40}$/, 'must be an address: 0x and 40 hex digits')

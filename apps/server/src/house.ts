@@ -10,6 +10,9 @@ import { createAddressLimit, createRateLimit } from './http/rate-limit.ts';
 import { allowBrowsers, createHttpServer } from './http/server.ts';
 import type { Job } from './jobs/schedule.ts';
 import type { House, Part } from './part.ts';
+import { firstCallOf } from './services/choose.ts';
+import type { Service } from './services/define.ts';
+import type { Shop } from './shop.ts';
 
 /** More names than a flood can push out while their minute runs. */
 const MAX_LIMITED_NAMES = 50_000;
@@ -23,6 +26,11 @@ export interface HouseParts {
   baseUrl: string;
   version: string;
   sandbox: boolean;
+  shop: Shop;
+  /** What is sold, in catalog order. */
+  services: readonly Service[];
+  /** Paths of services that there are and that are not sold here; none unless given. */
+  leftOut?: readonly string[];
   /** Whom to believe about who is calling. */
   proxyTrust: ProxyTrust;
   /** Requests a minute from one address. */
@@ -32,11 +40,12 @@ export interface HouseParts {
 }
 
 export function openHouse(given: HouseParts): House {
-  const { pools, baseUrl, version, sandbox, logger, nowMs } = given;
+  const { pools, baseUrl, version, sandbox, shop, services, leftOut = [], logger, nowMs } = given;
   const addresses = createAddressReader(given.proxyTrust, (message) => logger.warn(message));
   const bound = (perMinute: number) => ({ perMinute, maxNames: MAX_LIMITED_NAMES, nowMs });
   return {
-    ...{ pools, baseUrl, version, sandbox, logger, addresses, nowMs },
+    ...{ pools, baseUrl, version, sandbox, shop, leftOut, logger, addresses, nowMs },
+    firstCall: firstCallOf(services),
     addressOf: (request: FastifyRequest) => addresses.addressOf(request.raw),
     limit: (perMinute) => createRateLimit(bound(perMinute)),
     limitByAddress: (perMinute = given.rateLimitPerAddress) => createAddressLimit(bound(perMinute)),

@@ -3,11 +3,12 @@ import { createRequire } from 'node:module';
 import pino, { type Logger } from 'pino';
 import { StartError } from '../../../packages/process/src/start-error.ts';
 import { createApp, DECLARED } from './app.ts';
-import { databaseOf, readConfig } from './config.ts';
+import { ConfigError, databaseOf, readConfig } from './config.ts';
 import { OpeningStopped, openDatabase } from './db/open.ts';
 import { createStartPatience } from './db/start-patience.ts';
 import { startJobs } from './jobs/schedule.ts';
 import { redaction } from './operations/redaction.ts';
+import { chooseServices } from './services/choose.ts';
 import { loadServices } from './services/registry.ts';
 import { isDatabaseLost } from './words/database-away.ts';
 
@@ -30,7 +31,8 @@ async function main(): Promise<void> {
   const config = readConfig(process.env, DECLARED);
   const { publicUrl, drainTimeoutMs, logLevel } = config.house;
   const logger = pino({ level: logLevel, ...redaction }, pino.destination({ dest: 2, sync: false }));
-  const services = await loadServices();
+  const { sold: services, leftOut, problems } = chooseServices(await loadServices(), config.house.services);
+  if (problems.length > 0) throw new ConfigError(problems.map((problem) => `SERVICES: ${problem}`));
   const patience = createStartPatience({
     waits: (error) => logger.warn({ err: error }, 'the start waits for the database, for a minute at most'),
   });
@@ -59,7 +61,16 @@ async function main(): Promise<void> {
   };
   try {
     const baseUrl = publicUrl ?? localUrlOf(config.house);
-    const app = createApp({ config, baseUrl, version, pools: database, services, logger, nowMs: Date.now });
+    const app = createApp({
+      config,
+      baseUrl,
+      version,
+      pools: database,
+      services,
+      leftOut,
+      logger,
+      nowMs: Date.now,
+    });
     stop.push(() => app.close());
     isReady = await Promise.race([app.prepare(patience).then(() => true), toldToStop.then(() => false)]);
     if (!isReady) return await stopAll();

@@ -13,6 +13,7 @@ import type { RateLimit } from './http/rate-limit.ts';
 import type { Job } from './jobs/schedule.ts';
 import type { PayerProof } from './paid-call/rail.ts';
 import type { Capabilities, Capability } from './services/define.ts';
+import type { Shop } from './shop.ts';
 
 export interface House {
   pools: Pools;
@@ -21,6 +22,11 @@ export interface House {
   version: string;
   /** Whether the money is that of a sandbox. It is told to whoever is about to pay, and decides nothing else. */
   sandbox: boolean;
+  shop: Shop;
+  /** The call of a service that somebody with a new key is shown. */
+  firstCall: { readonly path: string; readonly body: Readonly<Record<string, unknown>> };
+  /** Paths of services that there are and that are not sold here: whoever asks for one is told so. */
+  leftOut: readonly string[];
   logger: FastifyBaseLogger;
   addresses: AddressReader;
   /** Whose request it is. */

@@ -718,6 +718,7 @@ describe('a card payment', () => {
       creditServices: 'credits/topup/',
       trialBudgetMicrosPerDay: null,
       upstreamHealth: () => [],
+      sourceTerms: () => [],
       dataLists: async () => [],
       gas: () => [],
       sendPage: (_request, reply) => reply.send(''),

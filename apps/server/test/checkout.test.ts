@@ -29,7 +29,10 @@ async function open(body: object = { amountUsd: 10 }) {
   const response = await world.post(`${CHECKOUT}/session`, body);
   const opened = await jsonOf(response);
   assert.equal(response.status, 200, JSON.stringify(opened));
-  return opened as { sessionId: string; checkoutUrl: string; retrievalToken: string; autoRecharge: unknown };
+  return opened as Record<'sessionId' | 'checkoutUrl' | 'retrievalToken', string> & {
+    autoRecharge: unknown;
+    dailyLimit: unknown;
+  };
 }
 
 function statusOf(session: { sessionId: string; retrievalToken: string }, to = world.server) {
@@ -68,6 +71,8 @@ test('pay, and the agent that waits gets one key that works', async () => {
   assert.equal(ready.keyPrefix, ready.apiKey.slice(0, 12));
   const me = await world.me(ready.apiKey);
   assert.deepEqual([me.balanceUsd, me.kind, me.label], ['10.000000', 'paid', 'my agent']);
+  // As it was told before the payment: what is paid on the page can be spent at once.
+  assert.deepEqual([session.dailyLimit, me.caps.perDayUsd], [null, null]);
 
   // The answer may have been lost: until the key is used it is told again, the same.
   const header = { 'x-retrieval-token': session.retrievalToken };
@@ -217,6 +222,7 @@ test('a refund takes back what is left; what was spent is owed, freezes the key,
   const said = await jsonOf(refusal);
   assert.deepEqual([refusal.status, said.last_error_reason.code], [402, 'ACCOUNT_OWES']);
   assert.equal(said.last_error_reason.owedUsd, '0.2500');
+  assert.equal(said.last_error_reason.newCardCustomers.usdPerDay, 25);
   await world.assertBooks();
 
   // The provider takes the refund back: the money is here again, and so is what is left of the credit.

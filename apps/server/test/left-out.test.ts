@@ -89,7 +89,14 @@ const PARTS: Readonly<Record<string, Optional>> = {
     opens: ['openDiscovery'],
     declares: null,
     routes: [
-      ...['/openapi.json', '/x402/catalog', '/api/x402/catalog', '/x402/recipes/', '/api/x402/recipes/'],
+      ...[
+        '/openapi.json',
+        '/openapi/',
+        '/x402/catalog',
+        '/api/x402/catalog',
+        '/x402/recipes/',
+        '/api/x402/recipes/',
+      ],
       ...[
         '/x402/payment-manifest.json',
         '/api/auth/capabilities',

@@ -8,6 +8,7 @@ import { createKeys } from '../src/keys/keys.ts';
 import { grantKey } from '../src/keys/trial.ts';
 import { createLedger } from '../src/ledger/ledger.ts';
 import { usdToMicros } from '../src/ledger/money.ts';
+import { chooseServices } from '../src/services/choose.ts';
 import type { Service } from '../src/services/define.ts';
 import { loadServices } from '../src/services/registry.ts';
 import { upstreamBaseUrlVariable } from '../src/upstreams/declared.ts';
@@ -53,6 +54,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     RATE_LIMIT_PER_ADDRESS: '1000000',
     RATE_LIMIT_PER_KEY: '1000000',
     MAX_CONCURRENT_CALLS_PER_KEY: '1000',
+    SOURCE_TERMS_ACCEPTED: UPSTREAM_NAMES.join(','),
     ...Object.fromEntries(CHAIN_NAMES.map((name) => [upstreamBaseUrlVariable(name), 'none'])),
     ...(options.upstreamsUrl === undefined ? {} : sandboxAddresses(options.upstreamsUrl)),
     ...options.environment,
@@ -66,13 +68,16 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
   const { createApp, DECLARED } = options.made ?? product;
   const config = readConfig(environment, DECLARED);
   const nowMs = options.nowMs ?? Date.now;
-  const services = options.services ?? (await loadServices());
+  const all = await loadServices();
+  const chosen = chooseServices(all, config.house.services);
+  const services = options.services ?? chosen.sold;
   const app = createApp({
     config,
     baseUrl: config.house.publicUrl ?? 'http://farebox.test',
     version: '0.0.0-test',
     pools: options.pools,
     services,
+    leftOut: options.services === undefined ? chosen.leftOut : [],
     logger,
     nowMs,
   });

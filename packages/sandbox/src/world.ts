@@ -166,6 +166,8 @@ export async function startWorld(environment: Environment, options: { live: bool
       : 'market, prediction, satellite and AI sources',
     async () => ({ ...(await upstreams.start()), stop: () => upstreams.stop() }),
   );
+  // No terms bind a stand-in, and those of the real ones are about selling: nobody pays real money here.
+  give('SOURCE_TERMS_ACCEPTED', UPSTREAM_NAMES.join(','));
   if (!options.live) {
     for (const name of KEYLESS) give(addressOf(name), `${url}/${name}`);
     for (const name of ABSENT_CHAINS) give(addressOf(name), 'none');

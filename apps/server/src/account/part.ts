@@ -8,7 +8,7 @@ import { accountRoutes } from './routes.ts';
 
 /** What a key's owner sees and changes. */
 export function openAccount(
-  { baseUrl, addressOf, limitByAddress, nowMs }: House,
+  { baseUrl, firstCall, addressOf, limitByAddress, nowMs }: House,
   needs: { keys: Keys; ledger: Ledger; debts: Debts; autoRecharges: AutoRecharges | null },
 ): Part {
   const { keys, ledger, debts, autoRecharges } = needs;
@@ -18,7 +18,7 @@ export function openAccount(
     operations: [ACCOUNT_OPERATIONS],
     routes(http) {
       accountRoutes(http, {
-        ...{ keys, ledger, autoRecharges, baseUrl, addressOf, nowMs },
+        ...{ keys, ledger, autoRecharges, baseUrl, firstCall, addressOf, nowMs },
         standing: debts.standing,
         accountLimit: limitByAddress(),
       });

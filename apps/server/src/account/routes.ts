@@ -8,7 +8,7 @@ import { readJsonBody } from '../http/json-body.ts';
 import { Problem } from '../http/problem.ts';
 import { admit, type RateLimit } from '../http/rate-limit.ts';
 import { presentedApiKey } from '../keys/api-key.ts';
-import { keyUsage } from '../keys/key-usage.ts';
+import { type FirstCall, keyUsage } from '../keys/key-usage.ts';
 import type { KeyRecord, Keys } from '../keys/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
@@ -24,6 +24,7 @@ export interface AccountRouteParts {
   /** What stands between an account and its credit. */
   standing(accountId: bigint): Promise<Standing>;
   baseUrl: string;
+  firstCall: FirstCall;
   accountLimit: RateLimit;
   addressOf(request: FastifyRequest): string;
   nowMs(): number;
@@ -61,7 +62,7 @@ const keyChange = z.strictObject({
 
 /** What a key's owner sees of it and of its account, and may change. */
 export function accountRoutes(app: FastifyInstance, parts: AccountRouteParts): void {
-  const { keys, ledger, baseUrl } = parts;
+  const { keys, ledger } = parts;
 
   /** Whether the cap per day is held, because a card that nobody knows yet paid for the credit. */
   const isHeld = ({ capFixedUntil }: KeyRecord) =>
@@ -138,7 +139,7 @@ export function accountRoutes(app: FastifyInstance, parts: AccountRouteParts): v
       apiKey: made.apiKey,
       keyPrefix: made.prefix,
       replaced: record.prefix,
-      usage: keyUsage(baseUrl, made.apiKey),
+      usage: keyUsage(parts, made.apiKey),
       note: 'The old key has ended. Save this one now: it is shown once and cannot be retrieved again.',
     };
   });

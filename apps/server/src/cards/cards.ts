@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Database } from '../db/connection.ts';
 import type { RateLimit } from '../http/rate-limit.ts';
 import { type Job, untilNoneIsDue } from '../jobs/schedule.ts';
+import type { FirstCall } from '../keys/key-usage.ts';
 import type { Keys } from '../keys/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Mailer } from '../mail/mailer.ts';
@@ -66,6 +67,7 @@ export interface CardParts {
   mailer: Mailer;
   secrets: Secrets;
   baseUrl: string;
+  firstCall: FirstCall;
   checkoutLimit: RateLimit;
   purchaseLimit: RateLimit;
   accountLimit: RateLimit;
@@ -89,7 +91,7 @@ export function openCards(parts: CardParts): Cards {
   const { report } = parts;
   const common = { sql, orders, provider, nowMs };
   const reconciler = createOrderReconciler({ ...common, ledger, keys, debts, recharges, report });
-  const { secrets, baseUrl } = parts;
+  const { secrets, baseUrl, firstCall } = parts;
   const checkout = createCheckout({ ...common, reconciler, secrets, baseUrl });
   const purchases = createPurchases({
     ...{ ...common, reconciler, secrets },
@@ -166,12 +168,12 @@ export function openCards(parts: CardParts): Cards {
     routes(app) {
       const { checkoutLimit, accountLimit, addressOf } = parts;
       purchaseRoutes(app, {
-        ...{ purchases, keys, ledger, debts, baseUrl, addressOf, nowMs },
+        ...{ purchases, keys, ledger, debts, baseUrl, firstCall, addressOf, nowMs },
         addressLimit: parts.purchaseLimit,
         onError: (error) => parts.onError('purchase', error),
       });
       cardRoutes(app, {
-        ...{ checkout, provider, keys, baseUrl, checkoutLimit, accountLimit, addressOf, nowMs },
+        ...{ checkout, provider, keys, baseUrl, firstCall, checkoutLimit, accountLimit, addressOf, nowMs },
         readRecharge: readRechargeRequest,
         inbox: {
           ...inbox,

@@ -26,7 +26,7 @@ await runCommand('npm run books [-- --json]', async () => {
   const config = readConfig(process.env, DECLARED);
   const { publicUrl, sandbox } = config.house;
   const { x402: ofX402, mpp: ofMpp } = config;
-  const rpcUrls = nodesOf(upstreamsOf(config.sources));
+  const rpcUrls = nodesOf(upstreamsOf(config.sources, config.terms.settings.accepted));
   const database = await openDatabase(databaseOf(config), { exclusive: false });
   try {
     const books = await proveInTurn(createBooksVerdicts({ ...database, books: booksOf(DECLARED) }, Date.now));

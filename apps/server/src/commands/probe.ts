@@ -9,7 +9,7 @@ import { connectUpstreams, UPSTREAM_NAMES, UPSTREAMS } from '../upstreams/index.
 
 await runCommand('npm run probe', async () => {
   const config = readConfig(process.env, DECLARED);
-  const configs = upstreamsOf(config.sources);
+  const configs = upstreamsOf(config.sources, config.terms.settings.accepted);
   const upstreams = connectUpstreams(configs, {
     userAgent: 'farebox-probe',
     acceptSandbox: !config.house.production,

@@ -1,5 +1,5 @@
 import type { House, Part } from '../part.ts';
-import { SOURCES, upstreamsOf } from '../upstreams/declared.ts';
+import { SOURCES, TERMS, termsOfSources, upstreamsOf } from '../upstreams/declared.ts';
 import type { UpstreamConfig, UpstreamHealth } from '../upstreams/http.ts';
 import {
   type ConnectedUpstreams,
@@ -10,7 +10,14 @@ import {
 import { createDataLists, type DataLists } from './data-lists.ts';
 import { createSourceMetrics } from './metrics.ts';
 
-export { SOURCES, upstreamsOf };
+export { SOURCES, TERMS, upstreamsOf };
+
+/** What of the sources stands on the operator's page. */
+interface ShownToOperator {
+  upstreamHealth(): UpstreamHealth[];
+  dataLists: DataLists['states'];
+  sourceTerms(): readonly object[];
+}
 
 /** The outside's data: sources that are asked with a call, and lists that are fetched by a job. */
 export function openSources(
@@ -21,7 +28,7 @@ export function openSources(
     /** False in production: a reply of a sandbox part is then a failure. */
     acceptSandbox: boolean;
   },
-): Part & { upstreams: ConnectedUpstreams; dataLists: DataLists; health(): UpstreamHealth[] } {
+): Part & { upstreams: ConnectedUpstreams; dataLists: DataLists; forOperator: ShownToOperator } {
   const { contactEmail } = settings;
   const upstreams = connectUpstreams(settings.upstreams, {
     userAgent: `farebox/${version}${contactEmail === null ? '' : ` (${contactEmail})`}`,
@@ -31,7 +38,7 @@ export function openSources(
   });
   const dataLists = createDataLists(pools.sql, {
     upstreams: upstreams.apis,
-    isConfigured: (name) => settings.upstreams[name].baseUrl !== null,
+    isConfigured: (name) => upstreams.health(name).state !== 'not_configured',
     nowMs,
     report({ list, outcome, reason }) {
       if (reason === undefined) logger.info({ list, outcome }, 'data list');
@@ -39,13 +46,20 @@ export function openSources(
     },
   });
   const { lists } = dataLists;
+  const terms = termsOfSources((name) => settings.upstreams[name].isTermsOpen === true);
+  const open = terms.filter(({ isAgreedTo }) => isAgreedTo === false).map(({ name }) => name);
+  if (open.length > 0)
+    logger.info(
+      { sources: open },
+      'not used until SOURCE_TERMS_ACCEPTED names them: docs/sources.md says why',
+    );
   const health = () => UPSTREAM_NAMES.map(upstreams.health);
   const metrics = createSourceMetrics({ health, lists: dataLists.states, nowMs });
   return {
     name: 'sources',
     upstreams,
     dataLists,
-    health,
+    forOperator: { upstreamHealth: health, dataLists: dataLists.states, sourceTerms: () => terms },
     capability: { name: 'lists', configured: lists.configured.includes('ofac-sdn'), forPayer: () => lists },
     jobs: [
       {

@@ -1,6 +1,7 @@
+import { DAILY_LIMITS } from '../keys/credit-tiers.ts';
 import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
-import { capabilitiesDocument, trialOf } from './capabilities.ts';
-import { type DiscoveryContext, firstService, priceRange, serves } from './context.ts';
+import { capabilitiesDocument, directCard, publishedTiers, trialOf } from './capabilities.ts';
+import { type DiscoveryContext, firstService, priceRange, serves, shopOf } from './context.ts';
 import {
   firstServiceByMpp,
   mppCommandOf,
@@ -20,8 +21,8 @@ export function agentInstructionsDocument(context: DiscoveryContext) {
   const range = priceRange(context.services);
   const steps = stepsOf(context);
   return {
-    title: `${context.product}: instructions for agents`,
-    name: context.product,
+    title: `${context.shop.name}: instructions for agents`,
+    ...shopOf(context),
     version: context.version,
     summary: `Buy single HTTP calls. ${CHARGING_RULE} Every answer names its sources; what is not known is null.`,
     recommended_next_step: steps[0] ?? null,
@@ -32,6 +33,9 @@ export function agentInstructionsDocument(context: DiscoveryContext) {
       description,
     })),
     freeTrial: trialOf(context),
+    byCard: context.cardCheckout
+      ? { tiers: publishedTiers(context), dailyLimits: DAILY_LIMITS, direct: directCard(context) }
+      : null,
     byWallet: byWallet(context),
     byMpp: byMpp(context),
     pricing: {

@@ -1,4 +1,4 @@
-import { NEW_CUSTOMER_CAP } from '../keys/credit-tiers.ts';
+import { DAILY_LIMITS } from '../keys/credit-tiers.ts';
 import { CHARGING_RULE } from './call-errors.ts';
 import { type DiscoveryContext, firstService } from './context.ts';
 import {
@@ -24,7 +24,7 @@ export function capabilitiesDocument(context: DiscoveryContext) {
   const first = firstService(context);
   const firstByWallet = firstServiceByWallet(context);
   return {
-    service: context.product,
+    service: context.shop.name,
     version: context.version,
     description: `Single HTTP calls for software agents, paid one by one. ${CHARGING_RULE}`,
     authModes: [
@@ -36,11 +36,16 @@ export function capabilitiesDocument(context: DiscoveryContext) {
         obtain: {
           free_trial: trialOf(context),
           hosted_checkout: context.cardCheckout
-            ? { method: 'POST', endpoint: `${baseUrl}/api/m2m/credits/checkout/session` }
+            ? {
+                method: 'POST',
+                endpoint: `${baseUrl}/api/m2m/credits/checkout/session`,
+                dailyLimit: DAILY_LIMITS.hosted_checkout,
+              }
             : null,
           direct_card: directCard(context),
         },
         tiers: publishedTiers(context),
+        dailyLimits: context.cardCheckout ? DAILY_LIMITS : null,
         firstCall:
           first === null
             ? null
@@ -121,10 +126,10 @@ export function capabilitiesDocument(context: DiscoveryContext) {
 }
 
 /** A card that is charged without a person on a page; null while no card is. */
-function directCard({ baseUrl, cardCheckout }: DiscoveryContext) {
+export function directCard({ baseUrl, cardCheckout }: DiscoveryContext) {
   if (!cardCheckout) return null;
   const endpoint = `${baseUrl}/api/m2m/credits/purchase`;
-  return { method: 'POST', endpoint, newCustomers: NEW_CUSTOMER_CAP };
+  return { method: 'POST', endpoint, newCustomers: DAILY_LIMITS.direct_card };
 }
 
 /** The call that an MPP wallet should try first; null when it can buy nothing now. */
@@ -153,7 +158,7 @@ export function trialOf(context: DiscoveryContext) {
 }
 
 /** The amounts a card can buy; none while no card can be charged. */
-function publishedTiers(context: DiscoveryContext) {
+export function publishedTiers(context: DiscoveryContext) {
   if (!context.cardCheckout) return [];
   return context.tiers.map(({ amountUsd, label, approximateCalls }) => ({
     amountUsd,

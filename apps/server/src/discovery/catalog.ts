@@ -1,7 +1,7 @@
 import { sandboxMark } from '../http/sandbox-notice.ts';
 import { usdToMicros } from '../ledger/money.ts';
 import type { Service } from '../services/define.ts';
-import { type DiscoveryContext, firstService } from './context.ts';
+import { type DiscoveryContext, firstService, shopOf } from './context.ts';
 import { mppEndpointOf } from './pay-by-mpp.ts';
 import { firstServiceByWallet, networksFor, SPENDING_CAP_RULE, walletProgramOf } from './pay-by-wallet.ts';
 import { chainsOf } from './readable-chains.ts';
@@ -19,7 +19,7 @@ export function catalogDocument(context: DiscoveryContext) {
   const first = firstService(context);
   const firstByWallet = firstServiceByWallet(context);
   return {
-    name: context.product,
+    ...shopOf(context),
     catalogUrl: `${context.baseUrl}/x402/catalog`,
     x402Version: x402 === null ? null : 2,
     facilitatorUrl: x402?.facilitatorUrl ?? null,

@@ -4,15 +4,19 @@ import type { Availability } from '../services/registry.ts';
 
 /** Everything that a published document may say. The documents are pure functions of this and know nothing else. */
 export interface DiscoveryContext {
+  /** What the software is called, whoever's shop it is. */
   product: string;
+  /** What the operator calls it. */
+  shop: { name: string; contactEmail: string | null; logoUrl: string | null };
   version: string;
   /** The configured public address, without a trailing slash. Never taken from a request's `Host`. */
   baseUrl: string;
-  contactEmail: string | null;
   /** Whether the money is that of a sandbox: every document says so. */
   sandbox: boolean;
   /** What is sold, in catalog order. */
   services: readonly Service[];
+  /** Paths of services that there are and that are not sold here. */
+  leftOut: readonly string[];
   /** Whether a service may be sold at this moment; asked again for every rendering. */
   availability(service: Service): Availability;
   /** The ways to pay that work now. Credits always do. */
@@ -86,6 +90,11 @@ export interface CreditTier {
   amountUsd: number;
   label: string;
   approximateCalls: string;
+}
+
+/** Whose shop it is, as documents say it at their top. */
+export function shopOf({ shop: { name, contactEmail, logoUrl } }: DiscoveryContext) {
+  return { name, contact: contactEmail, logo: logoUrl };
 }
 
 /** Whether the app serves this now. Paths may be written with `{name}` or `:name`. */

@@ -15,7 +15,7 @@ import {
   type X402Offer,
 } from './context.ts';
 import { mppCatalogDocument } from './mpp-catalog.ts';
-import { openapiDocument, operationIdOf } from './openapi.ts';
+import { openapiDocument, openapiPart, openapiParts, operationIdOf } from './openapi.ts';
 import { firstServiceByMpp, mppProgramOf } from './pay-by-mpp.ts';
 import { firstServiceByWallet, walletProgramOf } from './pay-by-wallet.ts';
 import { paymentManifestDocument } from './payment-manifest.ts';
@@ -165,7 +165,10 @@ for (const [rails, context] of [
   ['MPP on', withMpp()],
   ['cards', sampleContext({ cardCheckout: true })],
   ['MPP alone', sampleContext({ rails: { x402: null, mpp: MPP } })],
-  ['no trial, no contact', sampleContext({ trial: null, contactEmail: null })],
+  [
+    'no trial, no contact',
+    sampleContext({ trial: null, shop: { name: 'Farebox', contactEmail: null, logoUrl: null } }),
+  ],
 ] as const) {
   test(`openapi.json is valid OpenAPI 3.1, and valid discovery of the Payment scheme (${rails})`, async () => {
     const document = JSON.parse(JSON.stringify(openapiDocument(context)));
@@ -658,7 +661,53 @@ test('openapi.json of everything that is sold, on every chain and with every sou
   assert.equal(new Set(ids).size, ids.length);
 });
 
+test('each part of openapi.json is a document of less than 64 KB, and together they are the whole', async () => {
+  const services = await loadServices();
+  const networks = [...X402.networks, ...['eip155:1', 'eip155:137', 'eip155:42161'].map(anotherChain)];
+  const [first, ...rest] = networks;
+  assert.ok(first !== undefined);
+  const context = withMpp({
+    baseUrl: 'https://a-rather-long-name-of-a-host.example.com',
+    services,
+    cardCheckout: true,
+    rails: { x402: { ...X402, networks: [first, ...rest] }, mpp: MPP },
+  });
+  const whole = parsedOpenapi(context).paths;
+  const parts = openapiParts(context);
+  const together: Record<string, unknown> = {};
+  for (const tag of parts.values()) {
+    const document = JSON.parse(JSON.stringify(openapiPart(context, tag)));
+    const bytes = Buffer.byteLength(JSON.stringify(document));
+    assert.ok(bytes < 64_000, `${tag}: ${bytes} bytes`);
+    const { valid, errors } = await new Validator().validate(structuredClone(document));
+    assert.ok(valid, `${tag}: ${JSON.stringify(errors)}`);
+    Object.assign(together, document.paths);
+  }
+  assert.deepEqual(Object.keys(together).sort(), Object.keys(whole).sort());
+  assert.deepEqual([...parts.keys()].slice(0, 3), ['free', 'discovery', 'trading-intelligence']);
+});
+
 function anotherChain(network: string): X402Network {
   const [first] = X402.networks;
   return { ...first, network, name: network };
 }
+
+test('what a new card customer may spend in a day is told wherever a card is charged, and nowhere else', () => {
+  const rule = /at most 25 USD of it can be spent a day, until a card payment of the account is 7 days old/;
+  const cards = sampleContext({ cardCheckout: true });
+  for (const text of [
+    JSON.stringify(capabilitiesDocument(cards)),
+    JSON.stringify(agentInstructionsDocument(cards)),
+    JSON.stringify(openapiDocument(cards)),
+    llmsText(cards),
+  ])
+    assert.match(text, rule);
+  const { obtain, dailyLimits } = Object(capabilitiesDocument(cards).authModes[0]);
+  assert.deepEqual([obtain.hosted_checkout.dailyLimit, dailyLimits.hosted_checkout], [null, null]);
+  const none = sampleContext();
+  for (const text of [capabilitiesDocument(none), agentInstructionsDocument(none)].map((each) =>
+    JSON.stringify(each),
+  ))
+    assert.doesNotMatch(text, rule);
+  assert.doesNotMatch(llmsText(none), rule);
+});

@@ -22,7 +22,7 @@ export function mppCatalogDocument(context: DiscoveryContext) {
   return {
     protocol: 'mpp',
     protocolVersion: '1',
-    provider: context.product,
+    provider: context.shop.name,
     providerUrl: `${baseUrl}/`,
     description: 'Single HTTP calls, paid one by one by the HTTP "Payment" authentication scheme.',
     manifestUrl: `${baseUrl}/.well-known/mpp.json`,

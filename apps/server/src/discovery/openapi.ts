@@ -9,6 +9,7 @@ import {
   outputSchemaOf,
   propertiesOf,
 } from '../services/json-schema.ts';
+import { tagFolder } from '../services/registry.ts';
 import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
 import { asTemplate, type DiscoveryContext, priceRange, serves, type X402Offer } from './context.ts';
 import { mppOffersOf, SAME_CREDENTIAL_RULE, soldByMpp } from './pay-by-mpp.ts';
@@ -42,12 +43,15 @@ export function openapiDocument(context: DiscoveryContext) {
   return {
     openapi: '3.1.0',
     info: {
-      title: context.product,
+      title: context.shop.name,
       version: INTERFACE_VERSION,
       'x-server-version': context.version,
       description: `${context.sandbox ? `${SANDBOX_NOTICE} ` : ''}Single HTTP calls for software agents, paid one by one. ${CHARGING_RULE}`,
       ...(context.sandbox ? { 'x-sandbox': true } : {}),
-      ...(context.contactEmail === null ? {} : { contact: { email: context.contactEmail } }),
+      ...(context.shop.contactEmail === null ? {} : { contact: { email: context.shop.contactEmail } }),
+      ...(context.shop.logoUrl === null
+        ? {}
+        : { 'x-logo': { url: context.shop.logoUrl, altText: context.shop.name } }),
       'x-guidance': guidance(context),
     },
     servers: [{ url: context.baseUrl }],
@@ -58,12 +62,14 @@ export function openapiDocument(context: DiscoveryContext) {
         homepage: `${context.baseUrl}/`,
         apiReference: `${context.baseUrl}/docs`,
         llms: `${context.baseUrl}/llms.txt`,
+        openapiByTag: `${context.baseUrl}/openapi/{tag}.json`,
       },
     },
     ...(context.rails.x402 === null ? {} : { 'x-x402': termsOf(context.rails.x402) }),
     tags: [
-      { name: 'Free', description: 'Costs nothing.' },
-      { name: CREDITS_TAG },
+      ...(served.length === 0
+        ? []
+        : [{ name: BESIDE_SERVICES, description: 'Costs nothing.' }, { name: CREDITS_TAG }]),
       ...(Object.keys(paths).some((path) => path.startsWith('/api/gpt/')) ? [{ name: 'Legacy' }] : []),
       ...[...tags, ...(twice.length === 0 ? [] : [MPP_TAG])].map((name) => ({ name })),
     ],
@@ -89,6 +95,28 @@ export function openapiDocument(context: DiscoveryContext) {
       },
     },
   };
+}
+
+/** The part of the document that holds no paid operation: what is free, credit, and the older family. */
+const BESIDE_SERVICES = 'Free';
+
+/** The parts of the document that can be had by themselves: a word for the address, and the tag that it stands for. */
+export function openapiParts({ services }: Pick<DiscoveryContext, 'services'>): ReadonlyMap<string, string> {
+  const tags = TAGS.filter((tag) => services.some((service) => service.tag === tag));
+  return new Map([BESIDE_SERVICES, ...tags].map((tag) => [tagFolder(tag), tag]));
+}
+
+/**
+ * `/openapi/{part}.json`: the same document with the operations of one tag, for readers who have little room. It is whole in
+ * itself; what is not paid for is a part of its own.
+ *
+ * @param tag one of `openapiParts`
+ */
+export function openapiPart(context: DiscoveryContext, tag: string) {
+  if (tag === BESIDE_SERVICES) return openapiDocument({ ...context, services: [] });
+  const services = context.services.filter((service) => service.tag === tag);
+  // Nothing but what is sold: no other route is described here.
+  return openapiDocument({ ...context, services, described: () => [], routes: [] });
 }
 
 /** What the operations of all parts refer to. */

@@ -60,6 +60,7 @@ export const DOCUMENT_OPERATIONS = {
   untold: [
     { path: '/', because: 'It leads to the documents.' },
     { path: '/openapi.json', because: 'It is this document.' },
+    { path: '/openapi/*', because: 'It is a part of this document.' },
     { path: '/llms.txt', because: 'It is text for a model.' },
     { path: '/robots.txt', because: 'Crawlers know it.' },
     { path: '/.well-known/*', because: 'Each is told by the standard that names it.' },

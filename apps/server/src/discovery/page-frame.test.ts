@@ -8,7 +8,9 @@ import { framed, SITE_LINKS } from './page-frame.ts';
 const WEB_FOLDER = join(import.meta.dirname, '../../../web');
 const NAMES = readdirSync(WEB_FOLDER).filter((name) => name.endsWith('.html'));
 const fileOf = (name: string) => readFileSync(join(WEB_FOLDER, name), 'utf8');
-const pageOf = (name: string, sandbox = false) => framed(fileOf(name), { name, links: SITE_LINKS, sandbox });
+const SHOP = { name: 'Farebox', contactEmail: null, logoUrl: null };
+const pageOf = (name: string, sandbox = false) =>
+  framed(fileOf(name), { name, links: SITE_LINKS, sandbox, shop: SHOP });
 const countOf = (page: string, pattern: RegExp) => [...page.matchAll(pattern)].length;
 
 test('every page is whole: one head, bar, main part, heading and footer, and no file repeats the frame', () => {
@@ -40,6 +42,7 @@ test('the bar says which page this is, and a part can add a page of its own to i
       name: 'yield.html',
       links,
       sandbox: false,
+      shop: SHOP,
     },
   );
   assert.match(vault, /<a href="\/yield" aria-current="page">Yield<\/a>\n<\/nav>/);
@@ -66,7 +69,23 @@ test('a sandbox has its ribbon on every page, before the bar, and no other serve
 test('a file that is no page is refused, with its name', () => {
   for (const text of ['', '<main id="main"></main>', '<body class="x"><p>no main part</p>'])
     assert.throws(
-      () => framed(text, { name: 'x.html', links: SITE_LINKS, sandbox: false }),
+      () => framed(text, { name: 'x.html', links: SITE_LINKS, sandbox: false, shop: SHOP }),
       /x\.html is no page/,
     );
+});
+
+test('a shop has its own name, logo and contact on every page, and whatever it is called stays text', () => {
+  const shop = {
+    name: `Ada's "<b>" & $& Co`,
+    contactEmail: 'ada@shop.test',
+    logoUrl: 'https://shop.test/l.svg?a=1&b=2',
+  };
+  for (const name of NAMES) {
+    const page = framed(fileOf(name), { name, links: SITE_LINKS, sandbox: false, shop });
+    assert.doesNotMatch(page, /Farebox|<b>|\{\{/, name);
+    assert.equal(countOf(page, /Ada&#39;s &#34;&#60;b&#62;&#34; &#38; \$&#38; Co/g) >= 3, true, name);
+    assert.match(page, /<img src="https:\/\/shop.test\/l.svg\?a=1&#38;b=2" alt=""/, name);
+  }
+  const home = framed(fileOf('index.html'), { name: 'index.html', links: SITE_LINKS, sandbox: false, shop });
+  assert.match(home, /<a href="mailto:ada@shop.test">ada@shop.test<\/a>/);
 });

@@ -14,8 +14,8 @@ export const SITE_LINKS: readonly SiteLink[] = [
   { href: '/openapi.json', label: 'OpenAPI' },
 ];
 
-const FOOTER = `<footer>
-<p>A call is charged only when it is answered. Every answer names its sources; a value that nobody knows is null.</p>
+const footer = (contactEmail: string | null) => `<footer>
+<p>A call is charged only when it is answered. Every answer names its sources; a value that nobody knows is null.${contactEmail === null ? '' : ` Questions: <a href="mailto:${asMarkup(contactEmail)}">${asMarkup(contactEmail)}</a>`}</p>
 <nav aria-label="For programs">
 <a href="/x402/catalog">catalog</a>
 <a href="/openapi.json">openapi.json</a>
@@ -27,6 +27,15 @@ const FOOTER = `<footer>
 
 const RIBBON = `<p class="ribbon" role="note"><strong>Sandbox</strong> ${SANDBOX_WARNING}</p>\n`;
 
+/** Where a page's file names the shop. */
+const SHOP = '{{shop}}';
+const OWN_ICON = '/favicon.svg';
+
+/** Text that stays text within an element and within an attribute in double quotes. */
+function asMarkup(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}
+
 /** What a page's file holds, in this order: its part of the head, `<body>`, a `<nav>` or none, `<main>`, a `<footer>` or none. */
 const PAGE =
   /^(?<head>.*?)(?<body><body[^>]*>)\s*(?<nav><nav.*?<\/nav>)?\s*(?<main><main.*<\/main>)\s*(?<footer><footer.*<\/footer>)?\s*$/s;
@@ -37,13 +46,21 @@ const PAGE =
  *
  * @param about.name the page's file, so that its own link can say that it leads here
  * @param about.sandbox puts a ribbon on top, which needs no script to be seen
+ * @param about.shop its name stands where a page's file writes `{{shop}}`; `logoUrl` null: the software's own
  * @throws Error when the file does not hold what a page's file holds
  */
 export function framed(
   page: string,
-  about: { name: string; links: readonly SiteLink[]; sandbox: boolean },
+  about: {
+    name: string;
+    links: readonly SiteLink[];
+    sandbox: boolean;
+    shop: { name: string; contactEmail: string | null; logoUrl: string | null };
+  },
 ): string {
-  const own = PAGE.exec(page)?.groups;
+  const shopName = asMarkup(about.shop.name);
+  const logo = asMarkup(about.shop.logoUrl ?? OWN_ICON);
+  const own = PAGE.exec(page.replaceAll(SHOP, () => shopName))?.groups;
   if (own === undefined) throw new Error(`${about.name} is no page: it needs <body> and <main>`);
   return `<!doctype html>
 <html lang="en">
@@ -51,18 +68,19 @@ export function framed(
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<link rel="icon" href="/favicon.svg" type="image/svg+xml">
+<meta name="application-name" content="${shopName}">
+<link rel="icon" href="${logo}">
 <link rel="stylesheet" href="/assets/style.css">
 ${own.head?.trim()}
 </head>
 ${own.body}
 ${about.sandbox ? RIBBON : ''}<a class="skip" href="#main">Skip to the content</a>
 <header class="bar">
-<a class="mark" href="/"><img src="/favicon.svg" alt="" width="26" height="26">Farebox</a>
+<a class="mark" href="/"><img src="${logo}" alt="" width="26" height="26">${shopName}</a>
 ${own.nav ?? siteNav(about.links, about.name)}
 </header>
 ${own.main}
-${own.footer ?? FOOTER}
+${own.footer ?? footer(about.shop.contactEmail)}
 </body>
 </html>
 `;

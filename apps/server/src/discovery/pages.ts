@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { LOGO_PATH, logoUrlOf, type Shop } from '../shop.ts';
 import { framed, SITE_LINKS, type SiteLink } from './page-frame.ts';
 import { type Published, publish, sendPublished } from './published.ts';
 
@@ -27,26 +28,47 @@ const FILES: ReadonlyMap<string, string> = new Map(
  * Scripts and styles come from here and nowhere else, forms are sent by script alone (so that a key can never
  * become part of an address), and no page of ours stands inside somebody else's.
  */
+const POLICY =
+  "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
 const PAGE_HEADERS = {
-  'content-security-policy':
-    "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+  'content-security-policy': POLICY,
   'referrer-policy': 'no-referrer',
   'x-frame-options': 'DENY',
   'cross-origin-opener-policy': 'same-origin',
 };
+/** What an operator's picture may do when somebody opens it by itself: nothing. */
+const PICTURE_HEADERS = {
+  'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+};
+
+/** A logo that stands elsewhere is the one thing that a page loads from there. */
+function pageHeadersOf({ logo }: Shop): Record<string, string> {
+  if (logo?.kind !== 'url') return PAGE_HEADERS;
+  return {
+    ...PAGE_HEADERS,
+    'content-security-policy': `${POLICY}; img-src 'self' ${new URL(logo.url).origin}`,
+  };
+}
 
 /** The pages for people, each read once. */
 export interface Pages {
   send(request: FastifyRequest, reply: FastifyReply, name: string): FastifyReply;
+  /** Sends the shop's logo; null where it has none as a file. */
+  sendLogo: ((request: FastifyRequest, reply: FastifyReply) => FastifyReply) | null;
 }
 
 /**
  * @param about.sandbox puts a ribbon on top of every page
+ * @param about.shop whose name and logo stand in the bar at the top
  * @param about.links the bar at the top of every page; the site's own unless given
  */
-export function openPages(about: { sandbox: boolean; links?: readonly SiteLink[] }): Pages {
+export function openPages(about: { sandbox: boolean; shop: Shop; links?: readonly SiteLink[] }): Pages {
   const files = new Map<string, Published>();
-  const { sandbox, links = SITE_LINKS } = about;
+  const { sandbox, shop, links = SITE_LINKS } = about;
+  const headers = pageHeadersOf(shop);
+  const logo = shop.logo?.kind === 'file' ? publish(shop.logo.contentType, shop.logo.bytes) : null;
+  // A page asks its own server for what is served here, by whichever of its addresses it was reached.
+  const named = { ...shop, logoUrl: logoUrlOf(shop, '') };
 
   function fileOf(name: string): Published {
     const known = files.get(name);
@@ -54,16 +76,23 @@ export function openPages(about: { sandbox: boolean; links?: readonly SiteLink[]
     const type = FILES.get(name);
     if (type === undefined) throw new Error(`there is no page ${name}`);
     const content = readFileSync(join(WEB_FOLDER, name), 'utf8');
-    const read = publish(type, type === HTML ? framed(content, { name, links, sandbox }) : content);
+    const read = publish(
+      type,
+      type === HTML ? framed(content, { name, links, sandbox, shop: named }) : content,
+    );
     files.set(name, read);
     return read;
   }
 
   return {
     send(request, reply, name) {
-      reply.headers(PAGE_HEADERS);
+      reply.headers(headers);
       return sendPublished(request, reply, fileOf(name), PAGE_SECONDS);
     },
+    sendLogo:
+      logo === null
+        ? null
+        : (request, reply) => sendPublished(request, reply.headers(PICTURE_HEADERS), logo, PAGE_SECONDS),
   };
 }
 
@@ -88,6 +117,8 @@ export function pageRoutes(app: FastifyInstance, pages: Pages, isService: (path:
     if (!isService(request.params.service)) reply.code(404);
     return pages.send(request, reply, 'docs.html');
   });
+  const { sendLogo } = pages;
+  if (sendLogo !== null) app.get(LOGO_PATH, (request, reply) => sendLogo(request, reply));
   app.get('/favicon.svg', (request, reply) => pages.send(request, reply, 'favicon.svg'));
   app.get('/favicon.ico', (request, reply) => pages.send(request, reply, 'favicon.svg'));
   for (const [name, type] of FILES) {

@@ -1,6 +1,7 @@
 import { CREDIT_TIERS } from '../keys/credit-tiers.ts';
 import { TRIAL_DAYS, TRIAL_USD } from '../keys/trial.ts';
 import type { House, Part } from '../part.ts';
+import { logoUrlOf, OWN_NAME } from '../shop.ts';
 import type { DiscoveryContext, Route } from './context.ts';
 import { DOCUMENT_OPERATIONS, MPP_DOCUMENTS, WALLET_DOCUMENTS } from './operations.ts';
 import { assetRoutes, type Pages } from './pages.ts';
@@ -9,7 +10,7 @@ import { discoveryRoutes } from './routes.ts';
 /** What the outside reads about us: documents and pages, rendered from what is there. */
 export function openDiscovery(
   house: House,
-  { contactEmail, requestsPerMinute }: { contactEmail: string | null; requestsPerMinute: number },
+  { requestsPerMinute }: { requestsPerMinute: number },
   needs: Pick<DiscoveryContext, 'services' | 'availability' | 'cardCheckout'> & {
     /** All of them, once they are open. */
     parts(): readonly Part[];
@@ -19,7 +20,7 @@ export function openDiscovery(
     routes: readonly Route[];
   },
 ): Part {
-  const { version, baseUrl, sandbox } = house;
+  const { version, baseUrl, sandbox, leftOut } = house;
   const { services, availability, cardCheckout, routes } = needs;
   const described = () => needs.parts().flatMap(({ operations = [] }) => operations);
   return {
@@ -32,12 +33,13 @@ export function openDiscovery(
     routes(http) {
       for (const { assets } of needs.parts()) assetRoutes(http, needs.pages, assets ?? {});
       discoveryRoutes(http, needs.pages, {
-        product: 'Farebox',
+        product: OWN_NAME,
+        shop: { ...house.shop, logoUrl: logoUrlOf(house.shop, baseUrl) },
         ...{
           version,
           baseUrl,
           sandbox,
-          contactEmail,
+          leftOut,
           services,
           availability,
           cardCheckout,

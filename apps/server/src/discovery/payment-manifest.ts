@@ -1,5 +1,5 @@
 import { sandboxMark } from '../http/sandbox-notice.ts';
-import type { DiscoveryContext, X402Offer } from './context.ts';
+import { type DiscoveryContext, shopOf, type X402Offer } from './context.ts';
 import { amountUnitsOf, networksFor, walletRules } from './pay-by-wallet.ts';
 
 /**
@@ -30,6 +30,7 @@ export function paymentManifestDocument(context: DiscoveryContext) {
   return {
     kind: 'x402-payment-manifest',
     protocol: 'x402',
+    provider: shopOf(context),
     ...paymentInformation(x402),
     paymentDefaults: {
       scheme: 'exact',

@@ -15,7 +15,10 @@ const WEB_FOLDER = join(import.meta.dirname, '../../../web');
 
 function appOf(context: DiscoveryContext = sampleContext()) {
   const app = createHttpServer(pino({ level: 'silent' }));
-  const pages = openPages({ sandbox: context.sandbox });
+  const pages = openPages({
+    sandbox: context.sandbox,
+    shop: { name: 'Farebox', contactEmail: null, logo: null },
+  });
   discoveryRoutes(app, pages, context);
   assetRoutes(app, pages, { '/keys': 'keys.html' });
   return app;

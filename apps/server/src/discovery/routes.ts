@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { Problem } from '../http/problem.ts';
+import { notSoldHere, Problem } from '../http/problem.ts';
 import { sandboxFields } from '../http/sandbox-notice.ts';
 import { agentInstructionsDocument } from './agent-instructions.ts';
 import { capabilitiesDocument } from './capabilities.ts';
 import { catalogDocument } from './catalog.ts';
 import { type DiscoveryContext, fingerprintOf } from './context.ts';
 import { mppCatalogDocument } from './mpp-catalog.ts';
-import { openapiDocument } from './openapi.ts';
+import { openapiDocument, openapiPart, openapiParts } from './openapi.ts';
 import { type Pages, pageRoutes } from './pages.ts';
 import { paymentManifestDocument } from './payment-manifest.ts';
 import { appendVary, type Published, publish, publishJson, sendPublished } from './published.ts';
@@ -134,10 +134,26 @@ export function discoveryRoutes(app: FastifyInstance, pages: Pages, context: Dis
     }
   }
 
+  app.get<{ Params: { part: string } }>('/openapi/:part', (request, reply) => {
+    const parts = openapiParts(context);
+    const tag = parts.get(request.params.part.replace(/\.json$/, ''));
+    if (tag === undefined) {
+      const known = [...parts.keys()].map((part) => `/openapi/${part}.json`);
+      throw notFound('OpenAPI has no such part.', ['/openapi.json', ...known]);
+    }
+    return send(request, reply, `openapi:${tag}`, DOCUMENT_SECONDS, () =>
+      publishJson(openapiPart(context, tag)),
+    );
+  });
+
   for (const path of ['/x402/recipes/:service', '/api/x402/recipes/:service']) {
     app.get<{ Params: { service: string } }>(path, (request, reply) => {
       const service = services.get(request.params.service);
-      if (service === undefined) throw notFound('There is no such service.', ['/x402/catalog']);
+      if (service === undefined) {
+        const asked = request.params.service;
+        if (context.leftOut.includes(asked)) throw notSoldHere(asked, { catalog: '/x402/catalog' });
+        throw notFound('There is no such service.', ['/x402/catalog']);
+      }
       const make = () => json(context, recipeDocument(service, context));
       return send(request, reply, `recipe:${service.path}`, DOCUMENT_SECONDS, make);
     });

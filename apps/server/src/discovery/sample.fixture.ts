@@ -83,9 +83,14 @@ export const SAMPLE_SERVICES: readonly Service[] = [
 export function sampleContext(overrides: Partial<DiscoveryContext> = {}): DiscoveryContext {
   return {
     product: 'Farebox',
+    shop: {
+      name: "Ada's <Fares>",
+      contactEmail: 'operator@farebox.test',
+      logoUrl: 'https://pictures.test/logo.svg',
+    },
+    leftOut: ['left-out'],
     version: '0.1.0',
     baseUrl: 'https://farebox.test',
-    contactEmail: 'operator@farebox.test',
     sandbox: false,
     services: SAMPLE_SERVICES,
     availability: (service) =>
@@ -124,6 +129,7 @@ export const SAMPLE_ROUTES = [
   'GET /docs/:service',
   'GET /keys',
   'GET /openapi.json',
+  'GET /openapi/:part',
   'GET /llms.txt',
   'GET /robots.txt',
   'GET /x402/catalog',

@@ -1,6 +1,8 @@
 import { SANDBOX_NOTICE } from '../http/sandbox-notice.ts';
+import { NEW_CUSTOMER_CAP } from '../keys/credit-tiers.ts';
 import { CHARGING_RULE } from './call-errors.ts';
 import { type DiscoveryContext, firstService, serves } from './context.ts';
+import { openapiParts } from './openapi.ts';
 import {
   firstServiceByMpp,
   mppCommandOf,
@@ -14,14 +16,15 @@ import { curlOf } from './recipe.ts';
 
 /** `/llms.txt`: the site for a reader of text, in the form that llmstxt.org describes. */
 export function llmsText(context: DiscoveryContext): string {
-  const { baseUrl, product, trial } = context;
+  const { baseUrl, shop, trial } = context;
   const first = firstService(context);
   const link = (title: string, path: string, note: string) => `- [${title}](${baseUrl}${path}): ${note}`;
   const tags = Map.groupBy(context.services, ({ tag }) => tag);
   const lines = [
-    `# ${product}`,
+    `# ${shop.name}`,
     '',
     `> Single HTTP calls for software agents, paid one by one, with no account. ${CHARGING_RULE} Every answer names its sources; an unknown value is null, never made up.`,
+    ...(shop.contactEmail === null ? [] : ['>', `> Contact: ${shop.contactEmail}`]),
     ...(context.sandbox ? ['>', `> **Sandbox.** ${SANDBOX_NOTICE}`] : []),
     '',
     '## Buy a first call',
@@ -41,12 +44,18 @@ export function llmsText(context: DiscoveryContext): string {
           '```',
         ]),
     '',
+    ...byCard(context),
     ...byWallet(context),
     ...byMpp(context),
     '## Documents',
     '',
     link('Catalog', '/x402/catalog', 'every service with price and availability now'),
     link('OpenAPI', '/openapi.json', 'every operation with schemas and examples'),
+    link(
+      'OpenAPI by tag',
+      '/openapi/free.json',
+      `the same in parts of less than 64 KB: ${[...openapiParts(context).keys()].map((part) => `/openapi/${part}.json`).join(', ')}`,
+    ),
     link('Agent instructions', '/.well-known/agent-instructions.json', 'numbered steps to a first answer'),
     link('Capabilities', '/api/auth/capabilities', 'the ways to pay that work now'),
     ...(context.rails.x402 === null
@@ -78,6 +87,19 @@ export function llmsText(context: DiscoveryContext): string {
     }
   }
   return `${lines.join('\n')}\n`;
+}
+
+/** The section about credit by card; nothing while no card is charged. */
+function byCard(context: DiscoveryContext): string[] {
+  if (!context.cardCheckout) return [];
+  const amounts = context.tiers.map(({ amountUsd }) => amountUsd).join(', ');
+  return [
+    '## Or buy credit by card',
+    '',
+    `- \`POST ${context.baseUrl}/api/m2m/credits/checkout/session\` with \`amountUsd\` (${amounts}) answers a page on which a person pays.`,
+    `- \`POST ${context.baseUrl}/api/m2m/credits/purchase\` charges a card without a person. ${NEW_CUSTOMER_CAP.rule}`,
+    '',
+  ];
 }
 
 /** The section about paying from a wallet; nothing while no chain takes payments. */

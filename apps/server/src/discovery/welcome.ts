@@ -1,6 +1,6 @@
 import { CHARGING_RULE } from './call-errors.ts';
 import { trialOf } from './capabilities.ts';
-import { type DiscoveryContext, firstService, priceRange } from './context.ts';
+import { type DiscoveryContext, firstService, priceRange, shopOf } from './context.ts';
 import {
   firstServiceByMpp,
   MPP_CREDENTIAL_SCHEME,
@@ -21,10 +21,9 @@ export function welcomeDocument(context: DiscoveryContext) {
   const { baseUrl } = context;
   const first = firstService(context);
   return {
-    name: context.product,
+    ...shopOf(context),
     version: context.version,
     description: `Single HTTP calls for software agents, paid one by one, with no account. ${CHARGING_RULE}`,
-    contact: context.contactEmail,
     services: {
       total: context.services.length,
       available: context.services.filter((service) => context.availability(service).available).length,

@@ -35,10 +35,10 @@ export function mppDocument(context: DiscoveryContext) {
     /** What every challenge is bound to: the host of this server's public address. */
     realm: new URL(baseUrl).hostname,
     provider: {
-      name: context.product,
+      name: context.shop.name,
       url: `${baseUrl}/`,
       description: 'Single HTTP calls for software agents, paid one by one, with no account.',
-      contact: context.contactEmail,
+      contact: context.shop.contactEmail,
     },
     challengeScheme: MPP_CHALLENGE_SCHEME,
     credentialScheme: MPP_CREDENTIAL_SCHEME,

@@ -1,5 +1,5 @@
 import { sandboxMark } from '../http/sandbox-notice.ts';
-import { type DiscoveryContext, priceRange } from './context.ts';
+import { type DiscoveryContext, priceRange, shopOf } from './context.ts';
 import { firstServiceByWallet, networksFor, walletProgramOf, walletRules } from './pay-by-wallet.ts';
 import { paymentInformation } from './payment-manifest.ts';
 
@@ -23,9 +23,8 @@ export function x402Document(context: DiscoveryContext) {
   return {
     ...paymentInformation(x402),
     version: 1,
-    name: context.product,
+    ...shopOf(context),
     homepage: `${baseUrl}/`,
-    contact: context.contactEmail,
     description:
       'Single HTTP calls for software agents, paid one by one, from a wallet and without an account.',
     specVersion: context.version,

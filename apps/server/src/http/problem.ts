@@ -47,6 +47,13 @@ export function invalidRequest(message: string, fields: FieldIssue[] = []): Prob
   return new Problem(400, 'INVALID_REQUEST', message, { details: { fields, charged: false } });
 }
 
+/** The 404 for a service that there is, and that the operator of this server does not sell. */
+export function notSoldHere(path: string, details: Record<string, unknown> = {}): Problem {
+  return new Problem(404, 'NOT_SOLD_HERE', `This shop does not sell ${path}.`, {
+    details: { ...details, charged: false },
+  });
+}
+
 /** A 503 with the time to wait. Nothing was charged, unless `details` says that it is not known. */
 export function unavailable(
   code: string,

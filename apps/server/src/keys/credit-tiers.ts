@@ -21,8 +21,11 @@ export const CREDIT_TIERS: readonly CreditTier[] = [
 export const NEW_CUSTOMER_CAP = {
   usdPerDay: 25,
   days: 7,
-  rule: 'Credit from a card that is charged without a person on the payment page can be spent up to 25 USD a day, until a payment of this account is 7 days old. A payment page has no such limit.',
+  rule: 'Credit from a card that is charged without a person on a payment page: at most 25 USD of it can be spent a day, until a card payment of the account is 7 days old. Credit that is paid on a payment page has no such limit.',
 } as const;
+
+/** How much of what a card bought can be spent in a day, by the way in which it was paid; null: all of it. */
+export const DAILY_LIMITS = { hosted_checkout: null, direct_card: NEW_CUSTOMER_CAP } as const;
 
 /** The tier of exactly this amount: a number, not a text that looks like one. Undefined: there is none. */
 export function tierOf(amountUsd: unknown): CreditTier | undefined {

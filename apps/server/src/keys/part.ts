@@ -25,7 +25,7 @@ export function openKeys(
     servicesAvailable: number;
   },
 ): Part & { keys: Keys; trials: Trials } {
-  const { nowMs, baseUrl, addressOf } = house;
+  const { nowMs, baseUrl, firstCall, addressOf } = house;
   const { sql } = house.pools;
   const keys = createKeys(sql, nowMs);
   const { ledger, secrets, servicesAvailable } = needs;
@@ -42,6 +42,7 @@ export function openKeys(
       trialRoutes(http, {
         trials,
         baseUrl,
+        firstCall,
         servicesAvailable,
         addressOf,
         nowMs,

@@ -6,7 +6,7 @@ import { Problem, unavailable } from '../http/problem.ts';
 import { admit, type RateLimit } from '../http/rate-limit.ts';
 import { microsToUsd } from '../ledger/money.ts';
 import type { NewApiKey } from './api-key.ts';
-import { keyUsage } from './key-usage.ts';
+import { type FirstCall, keyUsage } from './key-usage.ts';
 import { TRIAL_DAYS, TRIAL_USD, type TrialOutcome, type Trials } from './trial.ts';
 
 /** Trials and demo keys that one address may ask for in a minute, granted or not. */
@@ -15,6 +15,7 @@ export const CLAIMS_PER_MINUTE = 10;
 export interface TrialRouteParts {
   trials: Trials;
   baseUrl: string;
+  firstCall: FirstCall;
   servicesAvailable: number;
   trialAllowInternal: boolean;
   claimLimit: RateLimit;
@@ -104,7 +105,7 @@ export function trialRoutes(app: FastifyInstance, parts: TrialRouteParts): void 
       currency: 'USD',
       serviceCalls: `~80-100 calls across all ${parts.servicesAvailable} /x402/* services`,
       expiresIn: `${TRIAL_DAYS} days`,
-      usage: keyUsage(baseUrl, outcome.key.apiKey),
+      usage: keyUsage(parts, outcome.key.apiKey),
       upgradeAt: '/api/m2m/credits/purchase',
       note: 'Save this key now: it is shown once and cannot be retrieved again.',
     };

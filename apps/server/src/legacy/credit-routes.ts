@@ -5,6 +5,7 @@ import { readJsonBody } from '../http/json-body.ts';
 import { answered, bodyOf, REFUSED } from '../http/operation.ts';
 import { Problem } from '../http/problem.ts';
 import { admit, type RateLimit } from '../http/rate-limit.ts';
+import { DAILY_LIMITS } from '../keys/credit-tiers.ts';
 import type { CheckoutStatus, CreditCheckout } from './credit-checkout.ts';
 import { CREDIT_PACKAGES, creditsOf, shownPackage } from './credits.ts';
 import { legacyOperation } from './operations.ts';
@@ -86,7 +87,12 @@ export function creditRoutes(app: FastifyInstance, parts: CreditRouteParts): voi
       creditUSD: 0.1,
       packages,
       paymentMethods: [
-        { method: 'card', available: parts.checkout !== null, endpoint: '/api/gpt/credits/create-session' },
+        {
+          method: 'card',
+          available: parts.checkout !== null,
+          endpoint: '/api/gpt/credits/create-session',
+          dailyLimit: DAILY_LIMITS.hosted_checkout,
+        },
         { method: 'usdc', available: parts.walletsPay(), endpoint: '/api/m2m/credits/topup' },
       ],
       instructions:

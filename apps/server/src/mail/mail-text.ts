@@ -8,22 +8,9 @@ const MAX_TEXT_CHARACTERS = 20_000;
 /** An API key or a wallet's secret, but not the prefix that is shown of one; and tokens in addresses. */
 const SECRETS = /(\bfbx_(?:live|wallet)_[0-9a-f]{3})[0-9a-f]+|([?&](?:session|token)=)[^\s&]+/gi;
 
-/** Somebody who sends or gets mail. */
-export interface Mailbox {
-  name: string;
-  address: string;
-}
-
 /** Whether it is one address and nothing besides. */
 export function isMailAddress(text: string): boolean {
   return address.safeParse(text).success;
-}
-
-/** Reads `name@example.com`, `Name <name@example.com>` or `"Name" <name@example.com>`; null when it is none of them. */
-export function readMailbox(text: string): Mailbox | null {
-  const named = /^(?:"([^"<>\p{Cc}]{1,100})"|([^"<>\p{Cc}]{1,100}?)) *<([^<>\s]+)>$/u.exec(text);
-  const mailbox = { name: (named?.[1] ?? named?.[2] ?? '').trim(), address: named?.[3] ?? text };
-  return isMailAddress(mailbox.address) ? mailbox : null;
 }
 
 /** One line: control characters and marks that turn or hide text become a blank, secrets an ellipsis. */

@@ -69,13 +69,19 @@ interface Row {
  * Opens the outbox.
  *
  * @param parts.smtp null: there is no mail server, and nothing is written down
- * @throws StartError when the mail server's address or the sender's cannot be read
+ * @throws StartError when the mail server's address cannot be read
  */
 export function createMailer(
   sql: Database,
-  parts: { smtp: SmtpSettings | null; nowMs(): number; report(report: MailReport): void },
+  parts: {
+    smtp: SmtpSettings | null;
+    /** Stands below every mail. */
+    signature: string;
+    nowMs(): number;
+    report(report: MailReport): void;
+  },
 ): Mailer {
-  const { nowMs, report } = parts;
+  const { signature, nowMs, report } = parts;
   const smtp = parts.smtp === null ? null : connectSmtp(parts.smtp);
   // Nobody else takes a mail up while it is being sent: the lease is longer than sending and noting it can take.
   const leaseMs = 2 * MINUTE_MS + (parts.smtp?.timeoutMs ?? 0);
@@ -139,7 +145,7 @@ export function createMailer(
       }
       await transaction`
         insert into mails (id, recipient, subject, body, created_at, next_at, secret)
-        values (${id}, ${to}, ${subjectLine(subject)}, ${bodyText(text)}, ${at()}, ${at()}, ${secret})
+        values (${id}, ${to}, ${subjectLine(subject)}, ${bodyText(`${text}\n${signature}\n`)}, ${at()}, ${at()}, ${secret})
         on conflict (id) do nothing`;
     },
     async send() {

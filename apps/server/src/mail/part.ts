@@ -11,14 +11,21 @@ const TIMEOUT_MS = 20_000;
 
 /** Mail to owners. Without a mail server what is written stays unsent, and no part writes any. */
 export function openMail(
-  { pools, logger, nowMs }: House,
+  { pools, shop, baseUrl, logger, nowMs }: House,
   { settings, secrets }: Configured<typeof MAIL.variables>,
 ): Part & { mailer: Mailer } {
   const { from } = settings;
   const metrics = createMailMetrics();
   const { smtpUrl } = secrets.reveal();
   const mailer = createMailer(pools.sql, {
-    smtp: smtpUrl === null || from === null ? null : { smtpUrl, from, timeoutMs: TIMEOUT_MS },
+    smtp:
+      smtpUrl === null || from === null
+        ? null
+        : { smtpUrl, from: { name: shop.name, address: from }, timeoutMs: TIMEOUT_MS },
+    // A signature as mail programs know one: two dashes and a blank (RFC 3676, 4.3).
+    signature: ['-- ', shop.name, baseUrl, ...(shop.contactEmail === null ? [] : [shop.contactEmail])].join(
+      '\n',
+    ),
     nowMs,
     report({ outcome, ...line }) {
       metrics.mail(outcome);

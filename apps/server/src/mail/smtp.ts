@@ -1,13 +1,12 @@
 /** The way to the mail server: one mail, one connection, one answer. */
 import { createTransport } from 'nodemailer';
 import { StartError } from '../../../../packages/process/src/start-error.ts';
-import { readMailbox } from './mail-text.ts';
 
 export interface SmtpSettings {
   /** `smtp://[user:password@]host[:port]`, or `smtps://` for TLS from the start. */
   smtpUrl: string;
-  /** Whom the mails come from: an address, or `Name <address>`. */
-  from: string;
+  /** Whom the mails come from. */
+  from: { name: string; address: string };
   /** How long one mail may take, from the connection to the last answer. */
   timeoutMs: number;
 }
@@ -37,11 +36,10 @@ const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
  * Opens the way to a mail server; nothing is sent or looked up yet. Where the server offers STARTTLS it is used, and a
  * password is sent over TLS only, unless the server is on this machine.
  *
- * @throws StartError when the address of the server or of the sender cannot be read
+ * @throws StartError when the address of the server cannot be read
  */
 export function connectSmtp(settings: SmtpSettings): { send(letter: Letter): Promise<Delivery> } {
-  const sender = readMailbox(settings.from);
-  if (sender === null) throw new StartError('MAIL_FROM: must be an address, or Name <address>');
+  const sender = settings.from;
   const domain = sender.address.slice(sender.address.lastIndexOf('@') + 1);
   const transport = createTransport(connectionOf(settings));
 

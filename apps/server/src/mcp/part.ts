@@ -32,7 +32,7 @@ export function openMcp(
     credits: Rail;
   },
 ): Part {
-  const { baseUrl, version, sandbox, logger, addressOf } = house;
+  const { baseUrl, version, sandbox, shop, logger, addressOf } = house;
   const { services, sales, mpp, x402, credits } = needs;
   let server: FastifyInstance | null = null;
   const ask = askInside(() => {
@@ -43,6 +43,7 @@ export function openMcp(
   const free = createFreeTools(ask, sales.catalog, baseUrl);
   const parts = {
     version,
+    shopName: shop.name,
     instructions: instructionsOf(services.length, sandbox),
     mppMethods: (mpp?.methods ?? []).map(({ method }) => method),
     tools: createToolList(services, free.tools, sales.availability),

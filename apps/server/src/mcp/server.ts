@@ -34,6 +34,7 @@ export interface Caller extends Asker {
 
 export interface McpParts {
   version: string;
+  shopName: string;
   instructions: string;
   /** The methods of MPP that pay here. */
   mppMethods: readonly string[];
@@ -45,10 +46,10 @@ export interface McpParts {
 
 /** @param caller of the one request that it is made for */
 export function createMcpServer(parts: McpParts, caller: Caller): Server {
-  const { version, instructions } = parts;
+  const { version, shopName, instructions } = parts;
   const cached = { ttlMs: LISTED_MS, cacheScope: 'public' } as const;
   const server = new Server(
-    { name: 'farebox', version, title: 'Farebox' },
+    { name: 'farebox', version, title: shopName },
     {
       capabilities: { tools: {}, resources: {}, prompts: {}, ...payments(parts.mppMethods) },
       instructions,

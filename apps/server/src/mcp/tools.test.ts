@@ -4,7 +4,7 @@ import { loadServices } from '../services/registry.ts';
 import { createToolList, MAX_PAGE_BYTES, type Tool } from './tools.ts';
 
 const services = await loadServices();
-const forSale = { available: true, reason: null, message: null, retryAfterMs: 0 } as const;
+const forSale = { available: true, reason: null, message: null, retryAfterMs: 0, chains: [] } as const;
 const free = { name: 'catalog', title: 'Catalog' } as Tool;
 
 function allPages(list: ReturnType<typeof createToolList>) {

@@ -32,6 +32,7 @@ export interface OperatorParts {
   trialBudgetMicrosPerDay: bigint | null;
   upstreamHealth(): readonly UpstreamHealth[];
   /** Where each list stands that services look things up in. */
+  sourceTerms(): readonly object[];
   dataLists(): Promise<readonly object[]>;
   /** The keys of ours that pay for transactions on chains. */
   gas(): readonly GasStanding[];

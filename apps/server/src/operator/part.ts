@@ -21,6 +21,7 @@ export function openOperator(
     | 'creditServices'
     | 'trialBudgetMicrosPerDay'
     | 'upstreamHealth'
+    | 'sourceTerms'
     | 'dataLists'
     | 'gas'
   > & { sendPage(request: FastifyRequest, reply: FastifyReply): FastifyReply },

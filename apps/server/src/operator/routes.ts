@@ -40,6 +40,8 @@ export interface OperatorRouteParts {
   /** What a day may give in trials; null: any. */
   trialBudgetMicrosPerDay: bigint | null;
   upstreamHealth(): readonly UpstreamHealth[];
+  /** On which terms each source gives what is sold. */
+  sourceTerms(): readonly object[];
   /** Where each list stands that services look things up in. */
   dataLists(): Promise<readonly object[]>;
   /** The keys of ours that pay for transactions on chains. */
@@ -166,6 +168,7 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
         ...overview,
         openActs: (await acts.open()).map(asJson),
         upstreams: parts.upstreamHealth().map(healthAsJson),
+        sourceTerms: parts.sourceTerms(),
         dataLists: await parts.dataLists(),
         gas: parts.gas().map(gasAsJson),
         books: await booksAsJson(verdicts),

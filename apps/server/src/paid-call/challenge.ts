@@ -33,10 +33,10 @@ export interface ChallengedRequest {
 export function makeChallenge(
   quote: Quote,
   rails: readonly Rail[],
-  about: { baseUrl: string; servicesAvailable: () => number },
+  about: { baseUrl: string; seller: string; servicesAvailable: () => number },
 ): Challenge {
   const { service, priceMicros, resourceUrl } = quote;
-  const { baseUrl } = about;
+  const { baseUrl, seller } = about;
   const priceUsd = Number(microsToUsd(priceMicros));
   const offers = rails.map((rail) => rail.offer(quote));
   const onChain = offers.flatMap((offer) => offer.accepts);
@@ -65,6 +65,7 @@ export function makeChallenge(
     error: ERROR,
     code: 'PAYMENT_REQUIRED',
     message: `${service.name} costs ${priceInUsd(priceMicros)} USD a call. ${onChain.length > 0 ? 'Pay with an x402 wallet, send' : 'Send'} an API key in X-API-KEY, or take a trial key first. Nothing is charged unless the call succeeds.`,
+    seller,
     price_usd: priceUsd,
     currency: 'USD',
     accepts: onChain.length > 0 ? onChain : [prepaid],

@@ -246,7 +246,10 @@ export function servicesDoor(
         })),
       },
     ],
-    routes: (http) => paidCallRoutes(http, { prefixes, services, paidCall, addressOf: house.addressOf }),
+    routes: (http) => {
+      const { addressOf, leftOut } = house;
+      paidCallRoutes(http, { prefixes, services, leftOut, paidCall, addressOf });
+    },
   };
 }
 
@@ -255,7 +258,8 @@ export function openX402Door(
   house: House,
   { services, rails, sales }: { services: readonly Service[]; rails: readonly Rail[]; sales: Sales },
 ): Part & { paidCall: PaidCall } {
-  const about = { baseUrl: house.baseUrl, servicesAvailable: () => services.length };
+  const { baseUrl, shop } = house;
+  const about = { baseUrl, seller: shop.name, servicesAvailable: () => services.length };
   const door = x402Door((quote) => makeChallenge(quote, rails, about));
   const paidCall = sales.open({ services, rails, door });
   const prefixes = ['/x402', '/api/x402'];

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { Problem } from '../http/problem.ts';
+import { notSoldHere, Problem } from '../http/problem.ts';
 import type { Service } from '../services/define.ts';
+import { nearest } from '../words/nearest.ts';
 import { answerOverHttp, assertFitsHttp } from './http-door.ts';
 import type { PaidCall } from './paid-call.ts';
 
@@ -13,6 +14,8 @@ export function paidCallRoutes(
     /** The addresses that all lead to the same door. */
     prefixes: readonly string[];
     services: readonly Service[];
+    /** Paths of services that there are and that are not sold here. */
+    leftOut: readonly string[];
     paidCall: PaidCall;
     addressOf(request: FastifyRequest): string;
   },
@@ -34,7 +37,9 @@ export function paidCallRoutes(
           headers: { allow: 'GET, HEAD, POST' },
         });
       }
-      const knownPaths = nearest(asked, parts.services).map((path) => `${canonical}/${path}`);
+      const paths = parts.services.map(({ path }) => path);
+      const knownPaths = nearest(asked, paths, MAX_SUGGESTIONS).map((path) => `${canonical}/${path}`);
+      if (parts.leftOut.includes(asked)) throw notSoldHere(asked, { catalog: `${canonical}/catalog` });
       throw new Problem(404, 'UNKNOWN_SERVICE', `There is no service ${asked.slice(0, 80)}.`, {
         details: { knownPaths, catalog: `${canonical}/catalog`, charged: false },
       });
@@ -45,30 +50,4 @@ export function paidCallRoutes(
       handler: unknown,
     });
   }
-}
-
-/** The service paths that are closest in spelling, best first. */
-function nearest(asked: string, services: readonly Service[]): string[] {
-  return services
-    .map(({ path }) => ({
-      path,
-      distance: editDistance(asked.slice(0, 80), path) - (path.includes(asked) ? 5 : 0),
-    }))
-    .sort((a, b) => a.distance - b.distance)
-    .slice(0, MAX_SUGGESTIONS)
-    .map(({ path }) => path);
-}
-
-/** Levenshtein distance. */
-function editDistance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const substitution = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      row.push(Math.min(substitution, (previous[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1));
-    }
-    previous = row;
-  }
-  return previous[b.length] ?? 0;
 }

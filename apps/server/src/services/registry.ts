@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import type { UpstreamHealth } from '../upstreams/http.ts';
 import type { UpstreamName } from '../upstreams/index.ts';
 import { CHAINS, type ChainName } from '../words/chain-names.ts';
-import { type Capability, type Service, TAGS, type Tag } from './define.ts';
+import { type Capability, type Service, TAGS } from './define.ts';
 
 /** Below `services/`: what several services need, and no service. */
 const SHARED_FOLDER = 'shared';
@@ -47,7 +47,7 @@ function isService(value: unknown): value is Service {
 }
 
 /** The folder of a tag: its words in lower case, with dashes between them. */
-function folderOf(tag: Tag): string {
+export function tagFolder(tag: string): string {
   return tag.toLowerCase().replace(/[^a-z0-9]+/g, '-');
 }
 
@@ -55,8 +55,8 @@ function checkedService(service: unknown, folder: string, file: string): Service
   const wrong = (what: string) => new Error(`services/${folder}/${file}: ${what}`);
   if (!isService(service))
     throw wrong(`its default export must be a service; what several services need goes to ${SHARED_FOLDER}/`);
-  if (folder !== folderOf(service.tag))
-    throw wrong(`services with the tag ${service.tag} stand in ${folderOf(service.tag)}/`);
+  if (folder !== tagFolder(service.tag))
+    throw wrong(`services with the tag ${service.tag} stand in ${tagFolder(service.tag)}/`);
   if (file !== `${service.path}.ts`)
     throw wrong(`the file of ${service.path} must be named ${service.path}.ts`);
   if (!/^[a-z0-9]+(-[a-z0-9]+)*$/.test(service.path))
@@ -96,10 +96,17 @@ const NOT_CONFIGURED_RETRY_MS = 3_600_000;
 /** Until somebody fills the key. */
 const UNABLE_RETRY_MS = 300_000;
 
+/** It is asked with every request, and a declaration does not change. */
+const chainsKnown = new WeakMap<Pick<Service, 'needs' | 'uses'>, readonly ChainName[]>();
+
 /** The chains whose nodes a service asks, in their order; none for most services. */
-export function chainsAskedBy({ needs, uses }: Pick<Service, 'needs' | 'uses'>): readonly ChainName[] {
-  const asked = new Set<UpstreamName>([...needs.flat(), ...uses]);
-  return CHAINS.filter((chain) => asked.has(chain));
+export function chainsAskedBy(service: Pick<Service, 'needs' | 'uses'>): readonly ChainName[] {
+  const known = chainsKnown.get(service);
+  if (known !== undefined) return known;
+  const asked = new Set<UpstreamName>([...service.needs.flat(), ...service.uses]);
+  const chains = CHAINS.filter((chain) => asked.has(chain));
+  chainsKnown.set(service, chains);
+  return chains;
 }
 
 /** The chains that some service on sale can read now. */

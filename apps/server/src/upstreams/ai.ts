@@ -120,6 +120,12 @@ export const ai = defineUpstream({
   title: 'Language model',
   baseUrl: null,
   licence: 'The terms of the model that answered apply',
+  terms: {
+    commercialUse: 'own',
+    note: 'The address leads to a model of your choice.',
+    attribution: null,
+    url: null,
+  },
   key: 'optional',
   settings: {
     AI_MODEL: {

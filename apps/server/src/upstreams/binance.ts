@@ -27,6 +27,12 @@ export const binance = defineUpstream({
   title: 'Binance',
   baseUrl: 'https://data-api.binance.vision',
   licence: 'Binance public market data',
+  terms: {
+    commercialUse: 'unknown',
+    note: null,
+    attribution: null,
+    url: 'https://www.binance.com/en/terms',
+  },
   key: 'none',
   requestsPerMinute: 600,
   open: (http): CandleSource & OrderBookSource => ({

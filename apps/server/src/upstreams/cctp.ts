@@ -13,6 +13,12 @@ export const cctp = defineUpstream({
   title: 'Circle CCTP',
   baseUrl: 'https://iris-api.circle.com',
   licence: 'Circle CCTP public API',
+  terms: {
+    commercialUse: 'unknown',
+    note: null,
+    attribution: null,
+    url: 'https://developers.circle.com',
+  },
   key: 'none',
   requestsPerMinute: 300,
   open: (http) => ({

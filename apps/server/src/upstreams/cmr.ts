@@ -198,6 +198,12 @@ export const cmr = defineUpstream({
   title: 'NASA Common Metadata Repository',
   baseUrl: 'https://cmr.earthdata.nasa.gov',
   licence: 'NASA open data, credit asked: NASA Earthdata (ESDIS)',
+  terms: {
+    commercialUse: 'allowed',
+    note: 'U.S. government data in the public domain.',
+    attribution: 'NASA Earthdata (ESDIS)',
+    url: 'https://www.earthdata.nasa.gov',
+  },
   key: 'none',
   requestsPerMinute: 120,
   timeoutMs: 15_000,

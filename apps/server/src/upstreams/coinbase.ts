@@ -29,6 +29,12 @@ export const coinbase = defineUpstream({
   title: 'Coinbase Exchange',
   baseUrl: 'https://api.exchange.coinbase.com',
   licence: 'Coinbase Exchange public market data',
+  terms: {
+    commercialUse: 'unknown',
+    note: null,
+    attribution: null,
+    url: 'https://www.coinbase.com/legal',
+  },
   key: 'none',
   requestsPerMinute: 300,
   open: (http): CandleSource & OrderBookSource => ({

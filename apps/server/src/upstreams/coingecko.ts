@@ -93,6 +93,12 @@ export const coingecko = defineUpstream({
   title: 'CoinGecko',
   baseUrl: 'https://api.coingecko.com/api/v3',
   licence: 'Data by CoinGecko; commercial use wants a paid plan',
+  terms: {
+    commercialUse: 'agreement',
+    note: 'A licence for commercial use comes with a paid plan.',
+    attribution: 'Data by CoinGecko',
+    url: 'https://www.coingecko.com/en/api_terms',
+  },
   key: 'optional',
   authorize: (apiKey) => ({ headers: { 'x-cg-demo-api-key': apiKey } }),
   requestsPerMinute: 30,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { type Configured, declare, url, type Variable } from '../declared.ts';
-import type { UpstreamDefinition } from './define.ts';
+import { type Configured, declare, list, url, type Variable } from '../declared.ts';
+import { nearest } from '../words/nearest.ts';
+import { needsAgreement, type SourceTerms, type UpstreamDefinition } from './define.ts';
 import type { UpstreamConfig } from './http.ts';
 import { UPSTREAM_NAMES, UPSTREAMS, type UpstreamName } from './index.ts';
 
@@ -77,11 +78,65 @@ export const SOURCES = declare({
   ) as Readonly<Record<string, Variable<string | null>>>,
 });
 
-/** How each upstream is reached. */
-export function upstreamsOf({
-  settings,
-  secrets,
-}: Configured<typeof SOURCES.variables>): Record<UpstreamName, UpstreamConfig> {
+const termsOf = (name: UpstreamName): SourceTerms => UPSTREAMS[name].terms;
+
+/** The sources that nothing is sold from before the operator says that they have agreed to their terms. */
+export const SOURCES_TO_AGREE_WITH: readonly UpstreamName[] = UPSTREAM_NAMES.filter((name) =>
+  needsAgreement(termsOf(name)),
+);
+
+/** A source with its terms, as the operator's page and the documents list it. */
+export interface ListedTerms extends SourceTerms {
+  name: UpstreamName;
+  title: string;
+  licence: string;
+  /** Null: none is needed. */
+  isAgreedTo: boolean | null;
+}
+
+/** The terms of every source. @param isOpen whether nobody has agreed to those of a source that wants an agreement */
+export function termsOfSources(isOpen: (name: UpstreamName) => boolean): readonly ListedTerms[] {
+  return UPSTREAM_NAMES.map((name) => {
+    const {
+      title,
+      licence,
+      terms,
+    }: Pick<UpstreamDefinition<never>, 'title' | 'licence' | 'terms'> = UPSTREAMS[name];
+    return {
+      ...{ name, title, licence, ...terms },
+      isAgreedTo: needsAgreement(terms) ? !isOpen(name) : null,
+    };
+  });
+}
+
+const sourceName = z.string().superRefine((value, context) => {
+  if (UPSTREAM_NAMES.some((name) => name === value)) return;
+  const near = nearest(value, UPSTREAM_NAMES, 3).join(', ');
+  context.addIssue({
+    code: 'custom',
+    message: `"${value}" is no source. The nearest names are ${near}; docs/sources.md lists all`,
+  });
+});
+
+/** What the operator has agreed to. */
+export const TERMS = declare({
+  name: 'terms',
+  variables: {
+    accepted: {
+      name: 'SOURCE_TERMS_ACCEPTED',
+      describe:
+        'Names of sources whose terms you have agreed to, comma-separated. Without it a source that wants an agreement is not used, and what cannot do without it is not sold: [the list](sources.md)',
+      shape: list(sourceName, UPSTREAM_NAMES.length),
+      fallback: '',
+    },
+  },
+});
+
+/** How each upstream is reached. @param accepted the names of those whose terms were agreed to */
+export function upstreamsOf(
+  { settings, secrets }: Configured<typeof SOURCES.variables>,
+  accepted: readonly string[],
+): Record<UpstreamName, UpstreamConfig> {
   const all: Readonly<Record<string, string | null>> = { ...settings, ...secrets.reveal() };
   const configs = BY_UPSTREAM.map(({ name, variables }) => [
     name,
@@ -93,6 +148,7 @@ export function upstreamsOf({
           each.of === 'settings' ? [[each.name, all[each.name] ?? undefined]] : [],
         ),
       ),
+      isTermsOpen: needsAgreement(termsOf(name)) && !accepted.includes(name),
     },
   ]);
   return Object.fromEntries(configs) as Record<UpstreamName, UpstreamConfig>;

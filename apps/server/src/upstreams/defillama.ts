@@ -42,6 +42,12 @@ export const defillama = defineUpstream({
   title: 'DefiLlama',
   baseUrl: 'https://coins.llama.fi',
   licence: 'DefiLlama, credit asked',
+  terms: {
+    commercialUse: 'allowed',
+    note: null,
+    attribution: 'DefiLlama',
+    url: 'https://defillama.com/docs/api',
+  },
   key: 'none',
   requestsPerMinute: 240,
   open: (http) => ({

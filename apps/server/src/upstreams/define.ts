@@ -100,6 +100,30 @@ export interface UpstreamHttp {
   stream<T>(request: UpstreamStreaming<T>): Promise<Reply<AsyncGenerator<T, void>>>;
 }
 
+/**
+ * On which terms an upstream gives what services sell. It is what could be read when the upstream was added: whoever sells
+ * reads the terms themselves.
+ */
+export interface SourceTerms {
+  /**
+   * Whether its values may be sold. `allowed`: yes, with the credit that it asks for. `agreement`: only by a plan or an
+   * agreement with it. `unknown`: nobody here has read that it may, so ask the provider. `own`: the operator chooses the
+   * source, and knows its terms.
+   */
+  commercialUse: 'allowed' | 'agreement' | 'unknown' | 'own';
+  /** More about that, in a sentence; null: nothing. */
+  note: string | null;
+  /** What is to stand beside its values; null: nothing is asked for, or nobody knows. */
+  attribution: string | null;
+  /** Where to read on; null: the provider says. */
+  url: string | null;
+}
+
+/** Whether its values are sold only once the operator says that they have agreed to its terms. */
+export function needsAgreement({ commercialUse }: SourceTerms): boolean {
+  return commercialUse === 'agreement' || commercialUse === 'unknown';
+}
+
 export interface UpstreamDefinition<Api, Name extends string = string> {
   /** Lower case, also the key in `UPSTREAMS` and part of `UPSTREAM_<NAME>_BASE_URL`. */
   name: Name;
@@ -111,6 +135,7 @@ export interface UpstreamDefinition<Api, Name extends string = string> {
   baseUrl: string | null;
   /** Credit or terms to show with every value. */
   licence: string;
+  terms: SourceTerms;
   /** `none`: anybody may ask. `required`: not configured until `UPSTREAM_<NAME>_API_KEY` is set. */
   key: 'none' | 'optional' | 'required';
   /**

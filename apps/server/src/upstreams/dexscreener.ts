@@ -84,6 +84,12 @@ export const dexscreener = defineUpstream({
   title: 'DexScreener',
   baseUrl: 'https://api.dexscreener.com',
   licence: 'DexScreener',
+  terms: {
+    commercialUse: 'unknown',
+    note: null,
+    attribution: null,
+    url: 'https://docs.dexscreener.com',
+  },
   key: 'none',
   requestsPerMinute: 240,
   open: (http) => ({

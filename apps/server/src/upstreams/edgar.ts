@@ -32,6 +32,12 @@ export const edgar = defineUpstream({
   title: 'SEC EDGAR',
   baseUrl: 'https://data.sec.gov',
   licence: 'U.S. Securities and Exchange Commission, public domain',
+  terms: {
+    commercialUse: 'allowed',
+    note: 'U.S. government data in the public domain.',
+    attribution: null,
+    url: 'https://www.sec.gov/os/accessing-edgar-data',
+  },
   key: 'none',
   requestsPerMinute: 120,
   open: (http) => ({

@@ -160,6 +160,12 @@ export const erddap = defineUpstream({
   title: 'NOAA CoastWatch ERDDAP',
   baseUrl: 'https://coastwatch.pfeg.noaa.gov/erddap',
   licence: 'NASA/NOAA public domain, credit asked: JPL MUR MEaSUREs Project',
+  terms: {
+    commercialUse: 'allowed',
+    note: 'U.S. government data in the public domain.',
+    attribution: 'JPL MUR MEaSUREs Project; NOAA CoastWatch',
+    url: 'https://coastwatch.pfeg.noaa.gov/erddap',
+  },
   key: 'none',
   settings: {
     [CHLOROPHYLL_DATASET]: {

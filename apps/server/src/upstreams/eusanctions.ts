@@ -71,6 +71,12 @@ export const eusanctions = defineUpstream({
   title: 'EU consolidated financial sanctions list',
   baseUrl: 'https://webgate.ec.europa.eu',
   licence: 'European Commission, Financial Sanctions Files',
+  terms: {
+    commercialUse: 'unknown',
+    note: null,
+    attribution: null,
+    url: 'https://webgate.ec.europa.eu',
+  },
   key: 'none',
   requestsPerMinute: 10,
   open: (http) => ({

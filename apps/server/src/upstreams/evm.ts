@@ -58,6 +58,12 @@ export function evmUpstream<const Name extends EvmChainName>(name: Name): Upstre
     title,
     baseUrl: publicRpcUrl,
     licence: LICENCE,
+    terms: {
+      commercialUse: 'allowed',
+      note: 'Data on a public chain has no owner. Public nodes limit how often they may be asked.',
+      attribution: null,
+      url: null,
+    },
     key: 'none',
     requestsPerMinute: REQUESTS_PER_MINUTE,
     open: (http) => openEvmChain(name, http),

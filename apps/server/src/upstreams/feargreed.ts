@@ -29,6 +29,12 @@ export const feargreed = defineUpstream({
   title: 'Fear & Greed Index',
   baseUrl: 'https://api.alternative.me',
   licence: 'Fear & Greed Index by alternative.me',
+  terms: {
+    commercialUse: 'allowed',
+    note: 'The credit stands next to the figure.',
+    attribution: 'Fear & Greed Index by alternative.me',
+    url: 'https://alternative.me/crypto/fear-and-greed-index/',
+  },
   key: 'none',
   requestsPerMinute: 30,
   open: (http) => ({

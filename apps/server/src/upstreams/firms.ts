@@ -116,6 +116,12 @@ export const firms = defineUpstream({
   title: 'NASA FIRMS',
   baseUrl: 'https://firms.modaps.eosdis.nasa.gov',
   licence: 'NASA open data, credit asked: NASA FIRMS, part of ESDIS',
+  terms: {
+    commercialUse: 'allowed',
+    note: 'U.S. government data in the public domain.',
+    attribution: 'NASA FIRMS, part of ESDIS',
+    url: 'https://firms.modaps.eosdis.nasa.gov',
+  },
   key: 'required',
   authorize: (apiKey) => ({ pathParts: { MAP_KEY: apiKey } }),
   requestsPerMinute: 120,

@@ -23,6 +23,12 @@ export const frankfurter = defineUpstream({
   title: 'Frankfurter',
   baseUrl: 'https://api.frankfurter.dev',
   licence: 'European Central Bank reference rates by Frankfurter, source asked',
+  terms: {
+    commercialUse: 'allowed',
+    note: null,
+    attribution: 'European Central Bank, by Frankfurter',
+    url: 'https://frankfurter.dev',
+  },
   key: 'none',
   requestsPerMinute: 60,
   open: (http) => ({

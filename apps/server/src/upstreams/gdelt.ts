@@ -48,6 +48,12 @@ export const gdelt = defineUpstream({
   title: 'GDELT',
   baseUrl: 'https://api.gdeltproject.org/api/v2',
   licence: 'The GDELT Project, https://www.gdeltproject.org/, citation asked',
+  terms: {
+    commercialUse: 'allowed',
+    note: null,
+    attribution: 'The GDELT Project, https://www.gdeltproject.org/',
+    url: 'https://www.gdeltproject.org/about.html',
+  },
   key: 'none',
   settings: {
     UPSTREAM_GDELT_REQUESTS_PER_MINUTE: {

@@ -100,6 +100,12 @@ export const geckoterminal = defineUpstream({
   title: 'GeckoTerminal',
   baseUrl: 'https://api.geckoterminal.com/api/v2',
   licence: 'GeckoTerminal, link asked',
+  terms: {
+    commercialUse: 'agreement',
+    note: 'Commercial use wants a plan or a link.',
+    attribution: 'A link to GeckoTerminal',
+    url: 'https://www.geckoterminal.com',
+  },
   key: 'none',
   requestsPerMinute: 30,
   open: (http) => ({

@@ -35,6 +35,12 @@ export const gibs = defineUpstream({
   baseUrl: 'https://gibs.earthdata.nasa.gov',
   licence:
     'NASA open data: "We acknowledge the use of imagery provided by services from NASA GIBS, part of ESDIS"',
+  terms: {
+    commercialUse: 'allowed',
+    note: 'U.S. government data in the public domain.',
+    attribution: 'NASA GIBS, part of ESDIS',
+    url: 'https://nasa-gibs.github.io/gibs-api-docs/',
+  },
   key: 'none',
   requestsPerMinute: 240,
   timeoutMs: 12_000,

@@ -41,6 +41,12 @@ export const hackernews = defineUpstream({
   title: 'Hacker News search',
   baseUrl: 'https://hn.algolia.com/api/v1',
   licence: 'Hacker News search by Algolia',
+  terms: {
+    commercialUse: 'allowed',
+    note: null,
+    attribution: null,
+    url: 'https://hn.algolia.com/api',
+  },
   key: 'none',
   requestsPerMinute: 100,
   open: (http) => ({

@@ -20,6 +20,7 @@ const definition = defineUpstream({
   title: 'Probe',
   baseUrl: null,
   licence: 'none',
+  terms: { commercialUse: 'own', note: null, attribution: null, url: null },
   key: 'optional',
   authorize: (apiKey) => ({ query: { key: apiKey } }),
   requestsPerMinute: 6_000,

@@ -33,6 +33,8 @@ export interface UpstreamConfig {
   baseUrl: string | null;
   apiKey?: string | undefined;
   settings?: Readonly<Record<string, string | undefined>>;
+  /** Its terms want an agreement that the operator has not made: it is not asked then. */
+  isTermsOpen?: boolean;
 }
 
 export type UpstreamState = 'up' | 'down' | 'not_configured';
@@ -99,7 +101,7 @@ export function connectUpstream<Api>(
     openedAtMs = null;
   });
 
-  const missing = missingSettings(definition, config);
+  const notConfigured = whyNotConfigured(definition, config);
 
   function fail(
     reason: Parameters<typeof sourceUnavailable>[1],
@@ -181,13 +183,8 @@ export function connectUpstream<Api>(
   }
 
   function address(request: Asked): { url: URL; key: string; shown: string } {
-    if (config.baseUrl === null || missing.length > 0) {
-      throw fail(
-        'not_configured',
-        `not configured${missing.length > 0 ? ` (${missing.join(', ')})` : ''}`,
-        3_600_000,
-      );
-    }
+    if (config.baseUrl === null || notConfigured !== null)
+      throw fail('not_configured', notConfigured ?? 'not configured', 3_600_000);
     const url = below(config.baseUrl, request);
     // Two callers with different headers may get different replies.
     const key = `${url} ${JSON.stringify(request.headers ?? {})}`;
@@ -292,17 +289,11 @@ export function connectUpstream<Api>(
       },
     },
     health() {
-      const state: UpstreamState =
-        config.baseUrl === null || missing.length > 0 ? 'not_configured' : isDown() ? 'down' : 'up';
+      const state: UpstreamState = notConfigured !== null ? 'not_configured' : isDown() ? 'down' : 'up';
       return {
         name: definition.name,
         state,
-        reason:
-          state === 'not_configured'
-            ? `not configured${missing.length > 0 ? `: set ${missing.join(', ')}` : ''}`
-            : state === 'down'
-              ? `${BREAKER_FAILURES} failures in a row`
-              : null,
+        reason: state === 'down' ? `${BREAKER_FAILURES} failures in a row` : notConfigured,
         retryAfterMs: state === 'not_configured' ? 3_600_000 : state === 'down' ? retryAfterMs() : 0,
         lastSuccessAtMs: wire.lastSuccessAtMs,
         lastFailureAtMs: wire.lastFailureAtMs,
@@ -359,6 +350,16 @@ function asSent<T>(method: Method, url: URL, request: UpstreamSending<T>) {
     headers: { ...(key === null ? {} : { 'idempotency-key': key }), ...lowerCased(headers) },
     ...(content === undefined ? {} : { body: content }),
   };
+}
+
+/** Why an upstream is not asked, by its configuration; null: it is. */
+function whyNotConfigured(definition: UpstreamDefinition<unknown>, config: UpstreamConfig): string | null {
+  const missing = missingSettings(definition, config);
+  if (missing.length > 0) return `not configured: set ${missing.join(', ')}`;
+  if (config.baseUrl === null) return 'not configured';
+  return config.isTermsOpen === true
+    ? `not used, because the operator has not agreed to its terms (SOURCE_TERMS_ACCEPTED=${definition.name})`
+    : null;
 }
 
 /** The variables that an upstream needs and does not have. */

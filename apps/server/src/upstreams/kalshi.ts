@@ -204,6 +204,12 @@ export const kalshi = defineUpstream({
   title: 'Kalshi',
   baseUrl: 'https://external-api.kalshi.com/trade-api/v2',
   licence: 'Kalshi market data; its terms on resale apply',
+  terms: {
+    commercialUse: 'unknown',
+    note: 'Whether its data may be sold on is not clear.',
+    attribution: null,
+    url: 'https://kalshi.com',
+  },
   key: 'none',
   requestsPerMinute: 300,
   open: (http) => ({

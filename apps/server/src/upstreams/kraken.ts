@@ -44,6 +44,12 @@ export const kraken = defineUpstream({
   title: 'Kraken',
   baseUrl: 'https://api.kraken.com',
   licence: 'Kraken public market data',
+  terms: {
+    commercialUse: 'unknown',
+    note: null,
+    attribution: null,
+    url: 'https://www.kraken.com/legal',
+  },
   key: 'none',
   requestsPerMinute: 60,
   open: (http): CandleSource & OrderBookSource => ({

@@ -69,6 +69,12 @@ export const lifi = defineUpstream({
   title: 'LI.FI',
   baseUrl: 'https://li.quest/v1',
   licence: 'LI.FI API terms',
+  terms: {
+    commercialUse: 'unknown',
+    note: null,
+    attribution: null,
+    url: 'https://docs.li.fi',
+  },
   key: 'optional',
   authorize: (apiKey) => ({ headers: { 'x-lifi-api-key': apiKey } }),
   settings: {

@@ -24,6 +24,12 @@ export const llamayields = defineUpstream({
   title: 'DefiLlama yields',
   baseUrl: 'https://yields.llama.fi',
   licence: 'DefiLlama, credit asked',
+  terms: {
+    commercialUse: 'allowed',
+    note: null,
+    attribution: 'DefiLlama',
+    url: 'https://defillama.com/docs/api',
+  },
   key: 'none',
   requestsPerMinute: 10,
   maxReplyBytes: MAX_REPLY_BYTES,

@@ -58,6 +58,12 @@ export const mixers = defineUpstream({
   title: 'List of mixing services',
   baseUrl: null,
   licence: "The operator's own choice of list",
+  terms: {
+    commercialUse: 'own',
+    note: 'The address leads to a list of your choice.',
+    attribution: null,
+    url: null,
+  },
   key: 'none',
   requestsPerMinute: 10,
   open: (http) => ({

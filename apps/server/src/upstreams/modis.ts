@@ -104,6 +104,12 @@ export const modis = defineUpstream({
   title: 'ORNL DAAC MODIS subsets',
   baseUrl: 'https://modis.ornl.gov/rst',
   licence: 'NASA open data, credit asked: ORNL DAAC, MODIS and VIIRS Land Products Global Subsetting',
+  terms: {
+    commercialUse: 'allowed',
+    note: 'U.S. government data in the public domain.',
+    attribution: 'ORNL DAAC, MODIS and VIIRS Land Products Global Subsetting',
+    url: 'https://modis.ornl.gov',
+  },
   key: 'none',
   requestsPerMinute: 60,
   timeoutMs: 20_000,

@@ -70,6 +70,12 @@ export const ofac = defineUpstream({
   title: 'OFAC Sanctions List Service',
   baseUrl: 'https://sanctionslistservice.ofac.treas.gov',
   licence: 'US Treasury, OFAC: public domain',
+  terms: {
+    commercialUse: 'allowed',
+    note: 'U.S. government data in the public domain.',
+    attribution: null,
+    url: 'https://sanctionslistservice.ofac.treas.gov',
+  },
   key: 'none',
   requestsPerMinute: 10,
   open(http) {

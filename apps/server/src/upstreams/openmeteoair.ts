@@ -27,6 +27,12 @@ export const openmeteoair = defineUpstream({
   title: 'Open-Meteo air quality',
   baseUrl: 'https://customer-air-quality-api.open-meteo.com',
   licence: 'Open-Meteo (CC BY 4.0), contains modified Copernicus Atmosphere Monitoring Service information',
+  terms: {
+    commercialUse: 'allowed',
+    note: 'Only by a paid plan: it comes with the key that is required here.',
+    attribution: 'Open-Meteo (CC BY 4.0), Copernicus Atmosphere Monitoring Service',
+    url: 'https://open-meteo.com/en/terms',
+  },
   key: 'required',
   authorize: OPEN_METEO_KEY,
   requestsPerMinute: 300,

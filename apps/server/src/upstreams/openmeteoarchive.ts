@@ -27,6 +27,12 @@ export const openmeteoarchive = defineUpstream({
   title: 'Open-Meteo historical weather',
   baseUrl: 'https://customer-archive-api.open-meteo.com',
   licence: 'Open-Meteo (CC BY 4.0), contains modified Copernicus Climate Change Service information',
+  terms: {
+    commercialUse: 'allowed',
+    note: 'Only by a paid plan: it comes with the key that is required here.',
+    attribution: 'Open-Meteo (CC BY 4.0), Copernicus Climate Change Service',
+    url: 'https://open-meteo.com/en/terms',
+  },
   key: 'required',
   authorize: OPEN_METEO_KEY,
   requestsPerMinute: 120,

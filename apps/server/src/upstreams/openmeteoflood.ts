@@ -35,6 +35,12 @@ export const openmeteoflood = defineUpstream({
   baseUrl: 'https://customer-flood-api.open-meteo.com',
   licence:
     'Open-Meteo (CC BY 4.0), contains modified Copernicus Emergency Management Service information (GloFAS)',
+  terms: {
+    commercialUse: 'allowed',
+    note: 'Only by a paid plan: it comes with the key that is required here.',
+    attribution: 'Open-Meteo (CC BY 4.0), Copernicus Emergency Management Service',
+    url: 'https://open-meteo.com/en/terms',
+  },
   key: 'required',
   authorize: OPEN_METEO_KEY,
   requestsPerMinute: 300,

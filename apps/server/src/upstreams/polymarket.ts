@@ -206,6 +206,12 @@ export const polymarket = defineUpstream({
   title: 'Polymarket',
   baseUrl: 'https://gamma-api.polymarket.com',
   licence: 'Polymarket public data; trading is limited by region',
+  terms: {
+    commercialUse: 'unknown',
+    note: 'Anybody may read. Trading is limited by region.',
+    attribution: null,
+    url: 'https://docs.polymarket.com',
+  },
   key: 'none',
   requestsPerMinute: 600,
   open: (http) => ({

@@ -51,6 +51,12 @@ export const polymarketclob = defineUpstream({
   title: 'Polymarket order book',
   baseUrl: 'https://clob.polymarket.com',
   licence: 'Polymarket public data; trading is limited by region',
+  terms: {
+    commercialUse: 'unknown',
+    note: 'Anybody may read. Trading is limited by region.',
+    attribution: null,
+    url: 'https://docs.polymarket.com',
+  },
   key: 'none',
   requestsPerMinute: 1_200,
   open: (http) => ({

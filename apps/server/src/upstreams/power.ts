@@ -51,6 +51,12 @@ export const power = defineUpstream({
   title: 'NASA POWER',
   baseUrl: 'https://power.larc.nasa.gov',
   licence: 'NASA open data, credit asked: NASA Langley Research Center POWER Project',
+  terms: {
+    commercialUse: 'allowed',
+    note: 'U.S. government data in the public domain.',
+    attribution: 'NASA Langley Research Center POWER Project',
+    url: 'https://power.larc.nasa.gov',
+  },
   key: 'none',
   requestsPerMinute: 60,
   timeoutMs: 15_000,

@@ -13,6 +13,12 @@ export const sectickers = defineUpstream({
   title: 'SEC company tickers',
   baseUrl: 'https://www.sec.gov',
   licence: 'U.S. Securities and Exchange Commission, public domain',
+  terms: {
+    commercialUse: 'allowed',
+    note: 'U.S. government data in the public domain.',
+    attribution: null,
+    url: 'https://www.sec.gov/os/accessing-edgar-data',
+  },
   key: 'none',
   requestsPerMinute: 30,
   open: (http) => ({

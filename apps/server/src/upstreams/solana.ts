@@ -78,6 +78,12 @@ export const solana = defineUpstream({
   title: 'Solana',
   baseUrl: 'https://api.mainnet-beta.solana.com',
   licence: 'Public chain data',
+  terms: {
+    commercialUse: 'allowed',
+    note: 'Data on a public chain has no owner. Public nodes limit how often they may be asked.',
+    attribution: null,
+    url: null,
+  },
   key: 'none',
   requestsPerMinute: 240,
   open: (http) => ({

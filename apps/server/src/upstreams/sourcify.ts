@@ -60,6 +60,12 @@ export const sourcify = defineUpstream({
   title: 'Sourcify',
   baseUrl: 'https://sourcify.dev/server',
   licence: 'Sourcify open data; each contract keeps the licence that its source states',
+  terms: {
+    commercialUse: 'allowed',
+    note: 'Open data; each contract keeps the licence that its source states.',
+    attribution: null,
+    url: 'https://sourcify.dev',
+  },
   key: 'none',
   requestsPerMinute: 120,
   open: (http) => ({

@@ -66,6 +66,12 @@ export const uksanctions = defineUpstream({
   title: 'UK Sanctions List',
   baseUrl: 'https://sanctionslist.fcdo.gov.uk',
   licence: 'UK Sanctions List, Open Government Licence v3.0',
+  terms: {
+    commercialUse: 'allowed',
+    note: null,
+    attribution: 'Contains public sector information licensed under the Open Government Licence v3.0',
+    url: 'https://www.nationalarchives.gov.uk/doc/open-government-licence/version/3/',
+  },
   key: 'none',
   requestsPerMinute: 10,
   open: (http) => ({

@@ -57,6 +57,12 @@ export const unsc = defineUpstream({
   title: 'UN Security Council sanctions list',
   baseUrl: 'https://scsanctions.un.org',
   licence: 'United Nations Security Council Consolidated List',
+  terms: {
+    commercialUse: 'unknown',
+    note: null,
+    attribution: null,
+    url: 'https://scsanctions.un.org',
+  },
   key: 'none',
   requestsPerMinute: 10,
   open: (http) => ({

@@ -5,6 +5,7 @@ import { Problem, unavailable } from '../../http/problem.ts';
 import { admit, type RateLimit } from '../../http/rate-limit.ts';
 import { tierOf } from '../../keys/credit-tiers.ts';
 import { readKeyToCredit } from '../../keys/key-to-credit.ts';
+import { type FirstCall, keyUsage } from '../../keys/key-usage.ts';
 import type { KeyRecord, Keys } from '../../keys/keys.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { microsToUsd, usdToMicros } from '../../ledger/money.ts';
@@ -27,6 +28,7 @@ export interface PurchaseRouteParts {
   ledger: Ledger;
   debts: Pick<Debts, 'standing'>;
   baseUrl: string;
+  firstCall: FirstCall;
   addressLimit: RateLimit;
   addressOf(request: FastifyRequest): string;
   nowMs(): number;
@@ -173,9 +175,7 @@ export function purchaseRoutes(app: FastifyInstance, parts: PurchaseRouteParts):
         ? {
             warning: 'Save this key now: it is delivered once and cannot be retrieved again.',
             usage: {
-              header: 'X-API-KEY',
-              example: `curl -X POST ${baseUrl}/x402/first-call -H 'X-API-KEY: ${apiKey}' -H 'Content-Type: application/json' -d '{}'`,
-              alternativeHeader: `Authorization: Bearer ${apiKey}`,
+              ...keyUsage(parts, apiKey),
               catalogUrl: `${baseUrl}/x402/catalog`,
             },
           }

@@ -3,8 +3,9 @@ import { z } from 'zod';
 import { readJsonBody } from '../../http/json-body.ts';
 import { Problem } from '../../http/problem.ts';
 import { admit, type RateLimit } from '../../http/rate-limit.ts';
-import { shownTiers, tierOf } from '../../keys/credit-tiers.ts';
+import { DAILY_LIMITS, shownTiers, tierOf } from '../../keys/credit-tiers.ts';
 import { readKeyToCredit } from '../../keys/key-to-credit.ts';
+import { type FirstCall, keyUsage } from '../../keys/key-usage.ts';
 import type { Keys } from '../../keys/keys.ts';
 import { microsToUsd, usdToMicros } from '../../ledger/money.ts';
 import { isNameable, NOT_NAMEABLE } from '../../words/name.ts';
@@ -32,6 +33,7 @@ export interface CardRouteParts {
     defaults: { topUpMicros: bigint },
   ): { thresholdMicros: bigint; topUpMicros: bigint } | null;
   baseUrl: string;
+  firstCall: FirstCall;
   checkoutLimit: RateLimit;
   accountLimit: RateLimit;
   addressOf(request: FastifyRequest): string;
@@ -61,6 +63,7 @@ export function invalidAmount(): Problem {
       details: {
         fields: [{ field: 'amountUsd', message: 'must be the amount of a tier' }],
         tiers,
+        dailyLimits: DAILY_LIMITS,
         charged: false,
       },
     },
@@ -98,6 +101,7 @@ export function cardRoutes(app: FastifyInstance, parts: CardRouteParts): void {
       checkoutUrl: opened.checkoutUrl,
       amountUsd: tier.amountUsd,
       tier: tier.label,
+      dailyLimit: DAILY_LIMITS.hosted_checkout,
       creditTo: key === null ? 'a new key' : key.prefix,
       expiresAt: new Date(opened.expiresAtMs).toISOString(),
       retrievalToken: opened.retrievalToken,
@@ -249,9 +253,7 @@ export function cardRoutes(app: FastifyInstance, parts: CardRouteParts): void {
           tier: tierOf(Number(microsToUsd(checkout.amountMicros)))?.label ?? null,
           warning: 'Save this key now: it is delivered once and cannot be retrieved again.',
           usage: {
-            header: 'X-API-KEY',
-            example: `curl -X POST ${baseUrl}/x402/first-call -H 'X-API-KEY: ${checkout.apiKey}' -H 'Content-Type: application/json' -d '{}'`,
-            alternativeHeader: `Authorization: Bearer ${checkout.apiKey}`,
+            ...keyUsage(parts, checkout.apiKey),
             catalogUrl: `${baseUrl}/x402/catalog`,
           },
         };

@@ -1,4 +1,5 @@
 /** Why a key does not pay, and what its owner can do about it. */
+import { NEW_CUSTOMER_CAP } from '../../keys/credit-tiers.ts';
 import { microsToUsd } from '../../ledger/money.ts';
 import { type Payment, PaymentRefused, type Quote, type ReservationRefused } from '../../paid-call/rail.ts';
 
@@ -6,6 +7,8 @@ export interface RefusalParts {
   baseUrl: string;
   /** Where credit can be bought for a key now, best first; empty: nowhere. */
   addCreditAt(): readonly string[];
+  /** Whether some of those charge a card without a person on a page. */
+  chargesCards: boolean;
   /** Why an account's keys are frozen, as its owner may know it. */
   frozenBecause(accountId: bigint): Promise<{ owedMicros: bigint }>;
 }
@@ -25,7 +28,7 @@ export async function refusalOf(
         'INSUFFICIENT_CREDITS',
         `This key has ${balanceUsd} USD available; the call costs ${requiredUsd} USD.`,
         `${addCredit(parts)} Or wait for running calls to release theirs.`,
-        { balanceUsd, requiredUsd, addCreditAt: parts.addCreditAt() },
+        { balanceUsd, requiredUsd, ...creditOffer(parts) },
       );
     }
     case 'key_expired':
@@ -53,7 +56,7 @@ export async function refusalOf(
       return new PaymentRefused(
         'SPEND_CAP_PER_DAY',
         "The call would go above this key's cap for today (UTC).",
-        'Raise perDayUsd with PATCH /api/keys/me, or wait for tomorrow.',
+        'Wait for tomorrow, or raise perDayUsd with PATCH /api/keys/me. The cap of a new card customer cannot be raised before caps.fixedUntil of GET /api/keys/me.',
         { requiredUsd },
       );
   }
@@ -68,8 +71,13 @@ async function frozen(parts: RefusalParts, accountId: bigint): Promise<PaymentRe
     'ACCOUNT_OWES',
     `A payment for this key went back after its credit was spent: it owes ${owedUsd} USD.`,
     `${addCredit(parts)} It pays what is owed first, and the key works again.`,
-    { owedUsd, addCreditAt: parts.addCreditAt() },
+    { owedUsd, ...creditOffer(parts) },
   );
+}
+
+/** Where credit is, and how much of it can be spent in a day if a card buys it. */
+function creditOffer({ addCreditAt, chargesCards }: RefusalParts) {
+  return { addCreditAt: addCreditAt(), ...(chargesCards ? { newCardCustomers: NEW_CUSTOMER_CAP } : {}) };
 }
 
 function addCredit(parts: RefusalParts): string {

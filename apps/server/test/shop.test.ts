@@ -1,0 +1,132 @@
+/** A shop of its own: what an operator sells, what it is called, and what waits until terms are agreed to. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { SOURCES_TO_AGREE_WITH } from '../src/upstreams/declared.ts';
+import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
+import { EVERYTHING_ON } from './everything-on.fixture.ts';
+import { jsonOf, startTestServer, startUpstreams, type TestServer } from './server.fixture.ts';
+
+const NAME = "Ada's Calls";
+const SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><script>alert(1)</script></svg>';
+const folder = mkdtempSync(join(tmpdir(), 'farebox-shop-'));
+
+let database: TestDatabase;
+let upstreams: Awaited<ReturnType<typeof startUpstreams>>;
+let shop: TestServer;
+let key: string;
+before(async () => {
+  [database, upstreams] = await Promise.all([openTestDatabase(), startUpstreams()]);
+  const logo = join(folder, 'logo.svg');
+  writeFileSync(logo, SVG);
+  shop = await startTestServer({
+    pools: database,
+    upstreamsUrl: upstreams.url,
+    environment: {
+      ...EVERYTHING_ON,
+      SHOP_NAME: NAME,
+      SHOP_LOGO: logo,
+      CONTACT_EMAIL: 'ada@calls.test',
+      SERVICES: '!first-call, !ai-services',
+      SOURCE_TERMS_ACCEPTED: '',
+    },
+  });
+  key = await shop.key('1000');
+});
+after(async () => {
+  await shop.close();
+  await Promise.all([database.close(), upstreams.stop()]);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const get = (path: string, headers: Record<string, string> = {}) => fetch(`${shop.url}${path}`, { headers });
+
+test('its name, contact and logo stand in every document and on every page', async () => {
+  const logo = 'http://farebox.test/assets/shop-logo';
+  for (const path of ['/x402/catalog', '/', '/.well-known/agent-instructions.json']) {
+    const { name, contact, logo: shown } = await jsonOf(get(path));
+    assert.deepEqual([name, contact, shown], [NAME, 'ada@calls.test', logo], path);
+  }
+  assert.equal((await jsonOf(fetch(`${shop.url}/x402/ping`, { method: 'POST' }))).seller, NAME);
+  const { info } = await jsonOf(get('/openapi.json'));
+  assert.deepEqual([info.title, info.contact.email, info['x-logo'].url], [NAME, 'ada@calls.test', logo]);
+  assert.equal((await jsonOf(get('/mpp/catalog'))).provider, NAME);
+  assert.match(await (await get('/llms.txt')).text(), /^# Ada's Calls\n[\s\S]*Contact: ada@calls\.test/);
+  for (const path of ['/', '/docs', '/keys']) {
+    const page = await (await get(path, { accept: 'text/html' })).text();
+    assert.match(page, /<img src="\/assets\/shop-logo"[^>]*>Ada&#39;s Calls<\/a>/, path);
+    assert.doesNotMatch(page, /<title>[^<]*Farebox/, path);
+  }
+});
+
+test('its logo runs nothing, even when it is opened by itself', async () => {
+  const picture = await get('/assets/shop-logo');
+  assert.deepEqual([picture.headers.get('content-type'), await picture.text()], ['image/svg+xml', SVG]);
+  assert.match(picture.headers.get('content-security-policy') ?? '', /default-src 'none';.* sandbox/);
+});
+
+test('what it does not sell stands nowhere, and whoever asks for it is told so', async () => {
+  const listed: { services: { id: string }[] } = await jsonOf(get('/x402/catalog'));
+  assert(listed.services.length > 20);
+  for (const id of ['first-call', 'ai-inference']) assert(!listed.services.some((each) => each.id === id));
+  for (const response of [
+    shop.call('first-call', key),
+    fetch(`${shop.url}/mpp/first-call`, { method: 'POST' }),
+    get('/x402/recipes/first-call'),
+  ]) {
+    const problem = await jsonOf(response);
+    assert.deepEqual([problem.status ?? (await response).status, problem.code], [404, 'NOT_SOLD_HERE']);
+  }
+  assert.equal((await get('/docs/first-call')).status, 404);
+  const { firstCall } = await jsonOf(get('/'));
+  assert.notEqual(firstCall.service, 'first-call');
+});
+
+test('nothing is sold from a source that nobody has agreed with, and all of it says why in the same words', async () => {
+  const listed: { services: Record<string, never>[] } = await jsonOf(get('/x402/catalog'));
+  const lineOf = (id: string) => listed.services.find((each) => each.id === id);
+  const line = lineOf('kalshi-markets');
+  const refused = await jsonOf(shop.call('kalshi-markets', key));
+  const recipe = await jsonOf(get('/x402/recipes/kalshi-markets'));
+  assert.match(
+    refused.message,
+    /kalshi is not used, because the operator has not agreed to its terms \(SOURCE_TERMS_ACCEPTED=kalshi\)/,
+  );
+  assert.deepEqual([line?.available, line?.unavailableReason], [false, 'not_configured']);
+  for (const message of [line?.unavailableMessage, recipe.unavailableMessage])
+    assert.equal(refused.message, `${message} Nothing was charged.`);
+  assert.deepEqual([refused.charged, refused.reason], [false, 'not_configured']);
+
+  let sold = 0;
+  for (const { id, available } of listed.services) {
+    if (!available) continue;
+    const { example } = await jsonOf(get(`/x402/recipes/${id}`));
+    const answer = await shop.call(String(id), key, example);
+    if (answer.status !== 200) continue;
+    sold += 1;
+    const { provenance } = await jsonOf(answer);
+    const names: string[] = provenance.sources.map(({ name }: { name: string }) => name);
+    assert.deepEqual(
+      names.filter((name) => SOURCES_TO_AGREE_WITH.some((each) => each === name)),
+      [],
+      `${id} asked a source that nobody has agreed with`,
+    );
+  }
+  assert(sold >= 10, `${sold} services can be bought without any agreement`);
+});
+
+test('a source is sold from once it is named', async () => {
+  const agreed = await startTestServer({
+    pools: database,
+    upstreamsUrl: upstreams.url,
+    environment: { SOURCE_TERMS_ACCEPTED: 'kalshi' },
+  });
+  try {
+    assert.equal((await agreed.call('kalshi-markets', key)).status, 200);
+    assert.equal((await agreed.call('polymarket-events', key)).status, 503);
+  } finally {
+    await agreed.close();
+  }
+});
