@@ -31,8 +31,7 @@ async function main(): Promise<void> {
   const config = readConfig(process.env, DECLARED);
   const { publicUrl, drainTimeoutMs, logLevel } = config.house;
   const logger = pino({ level: logLevel, ...redaction }, pino.destination({ dest: 2, sync: false }));
-  const { sold: services, leftOut, problems } = chooseServices(await loadServices(), config.house.services);
-  if (problems.length > 0) throw new ConfigError(problems.map((problem) => `SERVICES: ${problem}`));
+  const chosen = await chosenServices(config.house.services);
   const patience = createStartPatience({
     waits: (error) => logger.warn({ err: error }, 'the start waits for the database, for a minute at most'),
   });
@@ -61,16 +60,7 @@ async function main(): Promise<void> {
   };
   try {
     const baseUrl = publicUrl ?? localUrlOf(config.house);
-    const app = createApp({
-      config,
-      baseUrl,
-      version,
-      pools: database,
-      services,
-      leftOut,
-      logger,
-      nowMs: Date.now,
-    });
+    const app = createApp({ config, baseUrl, version, pools: database, ...chosen, logger, nowMs: Date.now });
     stop.push(() => app.close());
     isReady = await Promise.race([app.prepare(patience).then(() => true), toldToStop.then(() => false)]);
     if (!isReady) return await stopAll();
@@ -78,7 +68,7 @@ async function main(): Promise<void> {
     const jobs = startJobs(app.jobs, (job, error) => logger.error({ job, err: error }, 'job failed'));
     stop.push(() => jobs.stop());
     process.send?.({ ready: true, baseUrl });
-    logger.info({ baseUrl, services: services.length, version }, 'listening');
+    logger.info({ baseUrl, services: chosen.services.length, version }, 'listening');
     endWithFaultsOfOurs(logger);
 
     const signal = await Promise.race([toldToStop, database.lost.then((why) => endWithDatabase(why, app))]);
@@ -107,6 +97,13 @@ async function main(): Promise<void> {
     await stopAll();
     throw error;
   }
+}
+
+/** What the operator sells, of what there is. @throws ConfigError when an entry of `SERVICES` fits nothing */
+async function chosenServices(entries: readonly string[]) {
+  const { sold, leftOut, problems } = chooseServices(await loadServices(), entries);
+  if (problems.length > 0) throw new ConfigError(problems.map((problem) => `SERVICES: ${problem}`));
+  return { services: sold, leftOut };
 }
 
 interface Place {

@@ -273,7 +273,7 @@ test('the page of a mailed link can be read on a phone and a screen, by day and 
       for (const width of [390, 1280])
         for (const colorScheme of ['light', 'dark'] as const) {
           await page.setViewportSize({ width, height: 844 });
-          await page.emulateMedia({ colorScheme });
+          await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
           await assertReadable(page, `${state}, ${width} px, ${colorScheme}`);
         }
     };

@@ -64,6 +64,8 @@ const PLAIN = {
   TRIAL_BUDGET_USD_PER_DAY: 'none',
   // Every caller of a sandbox comes from inside, and every document sends newcomers to the trial.
   TRIAL_ALLOW_INTERNAL: 'true',
+  // No terms bind a stand-in, and those of the real ones are about selling: nobody pays real money here.
+  SOURCE_TERMS_ACCEPTED: UPSTREAM_NAMES.join(','),
 };
 
 /** What is not written down beside the rest but found again, in files of the data directory or made from them. */
@@ -166,8 +168,6 @@ export async function startWorld(environment: Environment, options: { live: bool
       : 'market, prediction, satellite and AI sources',
     async () => ({ ...(await upstreams.start()), stop: () => upstreams.stop() }),
   );
-  // No terms bind a stand-in, and those of the real ones are about selling: nobody pays real money here.
-  give('SOURCE_TERMS_ACCEPTED', UPSTREAM_NAMES.join(','));
   if (!options.live) {
     for (const name of KEYLESS) give(addressOf(name), `${url}/${name}`);
     for (const name of ABSENT_CHAINS) give(addressOf(name), 'none');

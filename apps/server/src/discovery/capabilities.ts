@@ -28,34 +28,7 @@ export function capabilitiesDocument(context: DiscoveryContext) {
     version: context.version,
     description: `Single HTTP calls for software agents, paid one by one. ${CHARGING_RULE}`,
     authModes: [
-      {
-        mode: 'api_key',
-        header: 'X-API-KEY',
-        alternativeHeader: 'Authorization: Bearer <key>',
-        description: 'Prepaid credits in USD held against a key.',
-        obtain: {
-          free_trial: trialOf(context),
-          hosted_checkout: context.cardCheckout
-            ? {
-                method: 'POST',
-                endpoint: `${baseUrl}/api/m2m/credits/checkout/session`,
-                dailyLimit: DAILY_LIMITS.hosted_checkout,
-              }
-            : null,
-          direct_card: directCard(context),
-        },
-        tiers: publishedTiers(context),
-        dailyLimits: context.cardCheckout ? DAILY_LIMITS : null,
-        firstCall:
-          first === null
-            ? null
-            : {
-                description: first.summary,
-                endpoint: `${baseUrl}/x402/${first.path}`,
-                price_usd: Number(first.priceUsd),
-                curl: curlOf(first, context),
-              },
-      },
+      byKey(context, first),
       ...(x402 === null
         ? []
         : [
@@ -122,6 +95,39 @@ export function capabilitiesDocument(context: DiscoveryContext) {
     catalogUrl: `${baseUrl}/x402/catalog`,
     openapiUrl: `${baseUrl}/openapi.json`,
     docsUrl: `${baseUrl}/docs`,
+  };
+}
+
+/** Prepaid credit: how to get a key, what a card buys, and a first call. */
+function byKey(context: DiscoveryContext, first: ReturnType<typeof firstService>) {
+  const { baseUrl } = context;
+  return {
+    mode: 'api_key',
+    header: 'X-API-KEY',
+    alternativeHeader: 'Authorization: Bearer <key>',
+    description: 'Prepaid credits in USD held against a key.',
+    obtain: {
+      free_trial: trialOf(context),
+      hosted_checkout: context.cardCheckout
+        ? {
+            method: 'POST',
+            endpoint: `${baseUrl}/api/m2m/credits/checkout/session`,
+            dailyLimit: DAILY_LIMITS.hosted_checkout,
+          }
+        : null,
+      direct_card: directCard(context),
+    },
+    tiers: publishedTiers(context),
+    dailyLimits: context.cardCheckout ? DAILY_LIMITS : null,
+    firstCall:
+      first === null
+        ? null
+        : {
+            description: first.summary,
+            endpoint: `${baseUrl}/x402/${first.path}`,
+            price_usd: Number(first.priceUsd),
+            curl: curlOf(first, context),
+          },
   };
 }
 

@@ -66,13 +66,7 @@ export function openapiDocument(context: DiscoveryContext) {
       },
     },
     ...(context.rails.x402 === null ? {} : { 'x-x402': termsOf(context.rails.x402) }),
-    tags: [
-      ...(served.length === 0
-        ? []
-        : [{ name: BESIDE_SERVICES, description: 'Costs nothing.' }, { name: CREDITS_TAG }]),
-      ...(Object.keys(paths).some((path) => path.startsWith('/api/gpt/')) ? [{ name: 'Legacy' }] : []),
-      ...[...tags, ...(twice.length === 0 ? [] : [MPP_TAG])].map((name) => ({ name })),
-    ],
+    tags: tagsOf(Object.keys(paths), [...tags, ...(twice.length === 0 ? [] : [MPP_TAG])], served.length > 0),
     paths,
     components: {
       securitySchemes: {
@@ -95,6 +89,15 @@ export function openapiDocument(context: DiscoveryContext) {
       },
     },
   };
+}
+
+/** @param isFree whether it holds operations that cost nothing */
+function tagsOf(paths: readonly string[], ofServices: readonly string[], isFree: boolean) {
+  return [
+    ...(isFree ? [{ name: BESIDE_SERVICES, description: 'Costs nothing.' }, { name: CREDITS_TAG }] : []),
+    ...(paths.some((path) => path.startsWith('/api/gpt/')) ? [{ name: 'Legacy' }] : []),
+    ...ofServices.map((name) => ({ name })),
+  ];
 }
 
 /** The part of the document that holds no paid operation: what is free, credit, and the older family. */

@@ -135,25 +135,15 @@ export function discoveryRoutes(app: FastifyInstance, pages: Pages, context: Dis
   }
 
   app.get<{ Params: { part: string } }>('/openapi/:part', (request, reply) => {
-    const parts = openapiParts(context);
-    const tag = parts.get(request.params.part.replace(/\.json$/, ''));
-    if (tag === undefined) {
-      const known = [...parts.keys()].map((part) => `/openapi/${part}.json`);
-      throw notFound('OpenAPI has no such part.', ['/openapi.json', ...known]);
-    }
-    return send(request, reply, `openapi:${tag}`, DOCUMENT_SECONDS, () =>
-      publishJson(openapiPart(context, tag)),
-    );
+    const tag = openapiTag(context, request.params.part);
+    const make = () => publishJson(openapiPart(context, tag));
+    return send(request, reply, `openapi:${tag}`, DOCUMENT_SECONDS, make);
   });
 
   for (const path of ['/x402/recipes/:service', '/api/x402/recipes/:service']) {
     app.get<{ Params: { service: string } }>(path, (request, reply) => {
       const service = services.get(request.params.service);
-      if (service === undefined) {
-        const asked = request.params.service;
-        if (context.leftOut.includes(asked)) throw notSoldHere(asked, { catalog: '/x402/catalog' });
-        throw notFound('There is no such service.', ['/x402/catalog']);
-      }
+      if (service === undefined) throw noRecipe(context, request.params.service);
       const make = () => json(context, recipeDocument(service, context));
       return send(request, reply, `recipe:${service.path}`, DOCUMENT_SECONDS, make);
     });
@@ -171,6 +161,20 @@ export function discoveryRoutes(app: FastifyInstance, pages: Pages, context: Dis
   });
 
   pageRoutes(app, pages, (path) => services.has(path));
+}
+
+/** The tag of a part of OpenAPI. @throws Problem 404 when there is none */
+function openapiTag(context: DiscoveryContext, part: string): string {
+  const parts = openapiParts(context);
+  const tag = parts.get(part.replace(/\.json$/, ''));
+  if (tag !== undefined) return tag;
+  const known = [...parts.keys()].map((each) => `/openapi/${each}.json`);
+  throw notFound('OpenAPI has no such part.', ['/openapi.json', ...known]);
+}
+
+function noRecipe({ leftOut }: DiscoveryContext, path: string): Problem {
+  if (leftOut.includes(path)) return notSoldHere(path, { catalog: '/x402/catalog' });
+  return notFound('There is no such service.', ['/x402/catalog']);
 }
 
 /** Where a program that lands on `/` may read on (RFC 8631). */

@@ -51,11 +51,7 @@ export function llmsText(context: DiscoveryContext): string {
     '',
     link('Catalog', '/x402/catalog', 'every service with price and availability now'),
     link('OpenAPI', '/openapi.json', 'every operation with schemas and examples'),
-    link(
-      'OpenAPI by tag',
-      '/openapi/free.json',
-      `the same in parts of less than 64 KB: ${[...openapiParts(context).keys()].map((part) => `/openapi/${part}.json`).join(', ')}`,
-    ),
+    link('OpenAPI by tag', '/openapi/free.json', partsOf(context)),
     link('Agent instructions', '/.well-known/agent-instructions.json', 'numbered steps to a first answer'),
     link('Capabilities', '/api/auth/capabilities', 'the ways to pay that work now'),
     ...(context.rails.x402 === null
@@ -87,6 +83,12 @@ export function llmsText(context: DiscoveryContext): string {
     }
   }
   return `${lines.join('\n')}\n`;
+}
+
+/** The parts of OpenAPI by their addresses. */
+function partsOf(context: DiscoveryContext): string {
+  const addresses = [...openapiParts(context).keys()].map((part) => `/openapi/${part}.json`);
+  return `the same in parts of less than 64 KB: ${addresses.join(', ')}`;
 }
 
 /** The section about credit by card; nothing while no card is charged. */

@@ -57,6 +57,11 @@ const STATUS = legacyOperation('getGptCreditSession', 'Whether the session is pa
   },
 });
 
+const BY_CARD = {
+  ...{ method: 'card', endpoint: '/api/gpt/credits/create-session' },
+  dailyLimit: DAILY_LIMITS.hosted_checkout,
+};
+
 export interface CreditRouteParts {
   /** Null while this server can charge no card. */
   checkout: CreditCheckout | null;
@@ -87,12 +92,7 @@ export function creditRoutes(app: FastifyInstance, parts: CreditRouteParts): voi
       creditUSD: 0.1,
       packages,
       paymentMethods: [
-        {
-          method: 'card',
-          available: parts.checkout !== null,
-          endpoint: '/api/gpt/credits/create-session',
-          dailyLimit: DAILY_LIMITS.hosted_checkout,
-        },
+        { ...BY_CARD, available: parts.checkout !== null },
         { method: 'usdc', available: parts.walletsPay(), endpoint: '/api/m2m/credits/topup' },
       ],
       instructions:

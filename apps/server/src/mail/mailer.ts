@@ -65,22 +65,21 @@ interface Row {
   attempts: number;
 }
 
+export interface MailerParts {
+  smtp: SmtpSettings | null;
+  /** Stands below every mail. */
+  signature: string;
+  nowMs(): number;
+  report(report: MailReport): void;
+}
+
 /**
  * Opens the outbox.
  *
  * @param parts.smtp null: there is no mail server, and nothing is written down
  * @throws StartError when the mail server's address cannot be read
  */
-export function createMailer(
-  sql: Database,
-  parts: {
-    smtp: SmtpSettings | null;
-    /** Stands below every mail. */
-    signature: string;
-    nowMs(): number;
-    report(report: MailReport): void;
-  },
-): Mailer {
+export function createMailer(sql: Database, parts: MailerParts): Mailer {
   const { signature, nowMs, report } = parts;
   const smtp = parts.smtp === null ? null : connectSmtp(parts.smtp);
   // Nobody else takes a mail up while it is being sent: the lease is longer than sending and noting it can take.

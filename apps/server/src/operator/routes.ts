@@ -168,9 +168,8 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
         ...overview,
         openActs: (await acts.open()).map(asJson),
         upstreams: parts.upstreamHealth().map(healthAsJson),
-        sourceTerms: parts.sourceTerms(),
         dataLists: await parts.dataLists(),
-        gas: parts.gas().map(gasAsJson),
+        ...{ gas: parts.gas().map(gasAsJson), sourceTerms: parts.sourceTerms() },
         books: await booksAsJson(verdicts),
       };
     });

@@ -65,9 +65,7 @@ export function makeChallenge(
     error: ERROR,
     code: 'PAYMENT_REQUIRED',
     message: `${service.name} costs ${priceInUsd(priceMicros)} USD a call. ${onChain.length > 0 ? 'Pay with an x402 wallet, send' : 'Send'} an API key in X-API-KEY, or take a trial key first. Nothing is charged unless the call succeeds.`,
-    seller,
-    price_usd: priceUsd,
-    currency: 'USD',
+    ...{ seller, price_usd: priceUsd, currency: 'USD' },
     accepts: onChain.length > 0 ? onChain : [prepaid],
     resource: { url: resourceUrl, description: service.summary, mimeType: service.mediaType },
     trial_access: {

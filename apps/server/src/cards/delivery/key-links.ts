@@ -121,17 +121,18 @@ export function createKeyLinks(parts: KeyLinkParts): KeyLinks {
       return 'status' in used ? used : toldAgain(parts, used, order, keyOf);
     },
 
-    async forget() {
-      // One that was used in its last second is told for two minutes more. None is counted after a day.
-      const before = iso(nowMs() - LINK_MS - DELIVERY_WINDOW_MS);
-      const { count } = await sql`
-        delete from key_links where id in (
-          select id from key_links where created_at < ${before} order by created_at limit ${LINKS_FORGOTTEN_AT_ONCE}
-          for update skip locked
-        )`;
-      return count;
-    },
+    forget: () => forgetDone(sql, nowMs()),
   };
+}
+
+/** Forgets links that can give no key and are counted no more: one that was used in its last second is told for two minutes. */
+async function forgetDone(sql: Database, nowMs: number): Promise<number> {
+  const { count } = await sql`
+    delete from key_links where id in (
+      select id from key_links where created_at < ${iso(nowMs - LINK_MS - DELIVERY_WINDOW_MS)}
+      order by created_at limit ${LINKS_FORGOTTEN_AT_ONCE} for update skip locked
+    )`;
+  return count;
 }
 
 /** Why an order gives no new key; null: it does. */

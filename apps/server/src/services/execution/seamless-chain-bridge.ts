@@ -296,8 +296,7 @@ async function burned(asked: Asked & { head: ChainHead | null }, upstreams: Pick
   if (head !== null) sources.push(head.source);
   return answer(
     {
-      amount: usdcOf(amountMicros),
-      amountRaw: String(amountMicros),
+      ...sentOf(amountMicros, USDC_DECIMALS),
       transaction: { to: TOKEN_MESSENGER, data, value: '0x0', chainId, gas: trial.gas },
       approval: { to: usdc, data: approve, value: '0x0', chainId, gas: null, needed: trial.approvalNeeded },
       template:
@@ -335,7 +334,6 @@ async function burned(asked: Asked & { head: ChainHead | null }, upstreams: Pick
         `Ask https://iris-api.circle.com/v2/messages/${source}?transactionHash=<hash> until the status is complete.`,
         `Anybody may then call receiveMessage(message, attestation) on ${MESSAGE_TRANSMITTER} on ${toChain}: it mints for the recipient alone.`,
       ],
-      unsigned: true as const,
     },
     {
       method:
@@ -464,8 +462,7 @@ async function relayed(asked: Asked, upstreams: Pick<Upstreams, 'lifi' | EvmChai
   const units = (raw: bigint) => formatUnits(raw, action.toToken.decimals);
   return answer(
     {
-      amount: formatUnits(amountRaw, decimals),
-      amountRaw: String(amountRaw),
+      ...sentOf(amountRaw, decimals),
       transaction: {
         to: LIFI_DIAMOND,
         data: transactionRequest.data,
@@ -509,7 +506,6 @@ async function relayed(asked: Asked, upstreams: Pick<Upstreams, 'lifi' | EvmChai
         'Sign and send transaction.',
         `Ask https://li.quest/v1/status?txHash=<hash>&bridge=${encodeURIComponent(quote.tool)} how far it is.`,
       ],
-      unsigned: true as const,
     },
     {
       method:
@@ -518,6 +514,11 @@ async function relayed(asked: Asked, upstreams: Pick<Upstreams, 'lifi' | EvmChai
       notes,
     },
   );
+}
+
+/** What is sent, in both units, by somebody who has still to sign. */
+function sentOf(raw: bigint, decimals: number) {
+  return { amount: formatUnits(raw, decimals), amountRaw: String(raw), unsigned: true as const };
 }
 
 /** A token by ticker or address; the chain's own coin is the zero address. */
