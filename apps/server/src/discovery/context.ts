@@ -4,7 +4,7 @@ import type { Availability } from '../services/registry.ts';
 
 /** Everything that a published document may say. The documents are pure functions of this and know nothing else. */
 export interface DiscoveryContext {
-  /** What the software is called, whoever's shop it is. */
+  /** What the software is called, whatever its operator calls the shop. */
   product: string;
   /** What the operator calls it. */
   shop: { name: string; contactEmail: string | null; logoUrl: string | null };
