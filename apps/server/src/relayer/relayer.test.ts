@@ -111,6 +111,27 @@ test('a reply that is lost after the node took the transaction', async (t) => {
   await assertNoGap(setting, address, 1);
 });
 
+// What nodes were seen to answer to a transaction that they had taken.
+for (const [code, message] of [
+  [-32000, 'already known'],
+  [-32000, 'internal error'],
+  [-32003, 'transaction rejected'],
+] as const) {
+  test(`a node that takes the transaction and says no: ${code} ${message}`, async (t) => {
+    const setting = await settingOf(t);
+    const [address] = setting.addresses;
+    assert.ok(address !== undefined);
+    const node = nodeThat(SEND_METHODS, async (method, ask) => {
+      await ask();
+      throw new RpcRefusal(method, code, message, undefined);
+    });
+    const relayer = setting.relayer(node);
+    assert.equal((await relayer.send(setting.call('a'), WAIT_MS))?.status, 'success');
+    assert.equal((await relayer.send(setting.call('b'), WAIT_MS))?.status, 'success');
+    await assertNoGap(setting, address, 2);
+  });
+}
+
 test('a node without eth_sendRawTransactionSync is asked for it once, and then polled', async (t) => {
   const setting = await settingOf(t);
   let asked = 0;
