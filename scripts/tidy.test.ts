@@ -179,6 +179,10 @@ describe('a table has one owner,', () => {
     trial_credits: 'keys',
     trial_days: 'keys',
     undelivered_calls: 'paid-call',
+    yield_index: 'yield',
+    yield_marks: 'yield',
+    yield_moves: 'yield',
+    yield_samples: 'yield',
   };
   /** Who writes a table of somebody else, and why that is right. */
   const GUESTS: Record<string, string> = {

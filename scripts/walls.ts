@@ -305,6 +305,19 @@ export const SERVER: House = {
     },
     { room: 'words/', knows: [], because: 'Words are said by all, and know nobody.' },
     {
+      room: 'yield/evm/',
+      knows: [
+        'chain-rpc/',
+        'db/',
+        'http/',
+        'jobs/schedule.ts',
+        'part.ts',
+        'upstreams/declared.ts',
+        'declared.ts',
+      ],
+      because: 'The vault knows its chain, and nothing of calls that are paid.',
+    },
+    {
       room: 'config.ts',
       knows: ['declared.ts', 'db/declared.ts', 'http/caller-address.ts', 'world.ts', 'shop.ts', PROCESS],
       because: 'What is configured the parts say; here it is read.',

@@ -33,11 +33,12 @@ import { openReceipts, openX402, X402, x402OfferOf } from './rails/x402/part.ts'
 import { openGas } from './relayer/part.ts';
 import { openSecretRegister, SECRETS } from './secrets/part.ts';
 import { openTopup, TOPUP } from './topup/part.ts';
+import { EVM_YIELD, openEvmYield } from './yield/evm/part.ts';
 
 /** What is known of the parts before they are opened, such as what they are configured by. */
 export const DECLARED = [
   ...[DATABASE, SECRETS, KEYS, PAID_CALL, X402, MPP, CARDS, MAIL, CUSTODY, IDENTITY],
-  ...[TOPUP, OPERATOR, OPERATIONS, SOURCES, TERMS, MCP, DEVICES],
+  ...[TOPUP, OPERATOR, OPERATIONS, SOURCES, TERMS, MCP, DEVICES, EVM_YIELD],
 ] as const;
 
 export type Config = ConfigOf<typeof DECLARED>;
@@ -72,9 +73,8 @@ export function createApp({ config, ...given }: AppParts) {
   const metrics = createCallMetrics();
 
   const needed = { upstreams, secrets, gas, services, keys, debts, byCard: cards !== null };
-  const { onChains, byMpp, credits, walletsPay, rails } = openWaysToPay(house, config, {
-    ...{ ...needed, settlement: metrics.settlement },
-  });
+  const waysToPay = openWaysToPay(house, config, { ...needed, settlement: metrics.settlement });
+  const { onChains, byMpp, credits, walletsPay, rails } = waysToPay;
   const { x402 } = onChains;
 
   // What is sold, and at which doors.
@@ -104,6 +104,7 @@ export function createApp({ config, ...given }: AppParts) {
     openDevices(house, config.devices, { keys, host, acceptSimulated: !production }),
     fuelled,
     openIdentity(house, config.identity, { gas, rpcUrl: upstreams.base.baseUrl }),
+    openEvmYield(house, config.evmYield, { rpcUrl: upstreams.base.baseUrl }),
     onChains,
     byMpp,
     openDiscovery(

@@ -66,6 +66,13 @@ const PARTS: Readonly<Record<string, Optional>> = {
     routes: [],
     variables: ['IDENTITY_REGISTRAR_KEY'],
   },
+  evmYield: {
+    ...NONE,
+    opens: ['openEvmYield'],
+    declares: 'EVM_YIELD',
+    routes: ['/api/yield/', '/yield'],
+    variables: ['YIELD_VAULT_ADDRESS', 'YIELD_PERMIT_DEPOSIT_ADDRESS', 'YIELD_VAULT_SINCE_BLOCK'],
+  },
   topup: {
     ...{ opens: ['openTopup'], declares: 'TOPUP', routes: ['/api/m2m/credits/topup'], variables: [] },
     ...{ metrics: ['farebox_topups_total'], rules: 3 },
@@ -104,7 +111,7 @@ const PARTS: Readonly<Record<string, Optional>> = {
         '/mpp/catalog',
         '/llms.txt',
       ],
-      ...['/robots.txt', '/docs', '/keys', '/credits/', '/favicon.', '/assets/', '/'],
+      ...['/robots.txt', '/docs', '/keys', '/yield', '/credits/', '/favicon.', '/assets/', '/'],
     ],
   },
   mpp: {

@@ -1,7 +1,14 @@
 import { DAILY_LIMITS } from '../keys/credit-tiers.ts';
 import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
 import { capabilitiesDocument, directCard, publishedTiers, trialOf } from './capabilities.ts';
-import { type DiscoveryContext, firstService, priceRange, serves, shopOf } from './context.ts';
+import {
+  type DiscoveryContext,
+  firstService,
+  priceRange,
+  serves,
+  shopOf,
+  YIELD_MANIFEST,
+} from './context.ts';
 import {
   firstServiceByMpp,
   mppCommandOf,
@@ -56,6 +63,7 @@ export function agentInstructionsDocument(context: DiscoveryContext) {
       llms: `${baseUrl}/llms.txt`,
       ...(context.rails.x402 === null ? {} : { paymentManifest: `${baseUrl}/x402/payment-manifest.json` }),
       ...(context.rails.mpp === null ? {} : { mppCatalog: `${baseUrl}/mpp/catalog` }),
+      ...(serves(context, 'GET', YIELD_MANIFEST) ? { yieldVault: baseUrl + YIELD_MANIFEST } : {}),
     },
   };
 }

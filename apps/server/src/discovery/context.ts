@@ -103,6 +103,9 @@ export function serves(context: DiscoveryContext, method: string, path: string):
   return context.routes.some((route) => route.method === method && asTemplate(route.path) === wanted);
 }
 
+/** What the vault says of itself, where this server offers one. */
+export const YIELD_MANIFEST = '/api/yield/manifest';
+
 /** Fastify's `:name` as OpenAPI's `{name}`. */
 export function asTemplate(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}');

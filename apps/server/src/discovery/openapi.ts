@@ -11,7 +11,14 @@ import {
 } from '../services/json-schema.ts';
 import { tagFolder } from '../services/registry.ts';
 import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
-import { asTemplate, type DiscoveryContext, priceRange, serves, type X402Offer } from './context.ts';
+import {
+  asTemplate,
+  type DiscoveryContext,
+  priceRange,
+  serves,
+  type X402Offer,
+  YIELD_MANIFEST,
+} from './context.ts';
 import { mppOffersOf, SAME_CREDENTIAL_RULE, soldByMpp } from './pay-by-mpp.ts';
 import { networksFor, SAME_HEADER_RULE } from './pay-by-wallet.ts';
 import { answersJson } from './read-answer.ts';
@@ -96,6 +103,7 @@ function tagsOf(paths: readonly string[], ofServices: readonly string[], isFree:
   return [
     ...(isFree ? [{ name: BESIDE_SERVICES, description: 'Costs nothing.' }, { name: CREDITS_TAG }] : []),
     ...(paths.some((path) => path.startsWith('/api/gpt/')) ? [{ name: 'Legacy' }] : []),
+    ...(paths.includes(YIELD_MANIFEST) ? [{ name: 'Yield' }] : []),
     ...ofServices.map((name) => ({ name })),
   ];
 }

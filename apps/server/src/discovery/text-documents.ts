@@ -1,7 +1,7 @@
 import { SANDBOX_NOTICE } from '../http/sandbox-notice.ts';
 import { NEW_CUSTOMER_CAP } from '../keys/credit-tiers.ts';
 import { CHARGING_RULE } from './call-errors.ts';
-import { type DiscoveryContext, firstService, serves } from './context.ts';
+import { type DiscoveryContext, firstService, serves, YIELD_MANIFEST } from './context.ts';
 import { openapiParts } from './openapi.ts';
 import {
   firstServiceByMpp,
@@ -64,9 +64,7 @@ export function llmsText(context: DiscoveryContext): string {
           link('MPP manifest', '/.well-known/mpp.json', 'its methods, realm and services'),
         ]),
     link('Documentation', '/docs', 'the same for people, with a form that sends a call'),
-    ...(serves(context, 'GET', '/api/keys/me')
-      ? [link('Keys', '/keys', 'for people: what a key holds and has spent')]
-      : []),
+    ...besideServices(context, link),
   ];
   for (const [tag, services] of tags) {
     lines.push('', `## ${tag}`, '');
@@ -101,6 +99,21 @@ function byCard(context: DiscoveryContext): string[] {
     `- \`POST ${context.baseUrl}/api/m2m/credits/checkout/session\` with \`amountUsd\` (${amounts}) answers a page on which a person pays.`,
     `- \`POST ${context.baseUrl}/api/m2m/credits/purchase\` charges a card without a person. ${NEW_CUSTOMER_CAP.rule}`,
     '',
+  ];
+}
+
+/** Links to what is there beside services, as far as it is. */
+function besideServices(
+  context: DiscoveryContext,
+  link: (title: string, path: string, note: string) => string,
+): string[] {
+  return [
+    ...(serves(context, 'GET', YIELD_MANIFEST)
+      ? [link('Yield', YIELD_MANIFEST, 'a vault of USDC on Base: rates, and transactions to sign')]
+      : []),
+    ...(serves(context, 'GET', '/api/keys/me')
+      ? [link('Keys', '/keys', 'for people: what a key holds and has spent')]
+      : []),
   ];
 }
 

@@ -1,5 +1,5 @@
 import { sandboxMark } from '../http/sandbox-notice.ts';
-import { type DiscoveryContext, priceRange, shopOf } from './context.ts';
+import { type DiscoveryContext, priceRange, serves, shopOf, YIELD_MANIFEST } from './context.ts';
 import { firstServiceByWallet, networksFor, walletProgramOf, walletRules } from './pay-by-wallet.ts';
 import { paymentInformation } from './payment-manifest.ts';
 
@@ -46,6 +46,9 @@ export function x402Document(context: DiscoveryContext) {
     rules: walletRules(context),
     payment_manifest: `${baseUrl}/x402/payment-manifest.json`,
     agent_instructions: `${baseUrl}/.well-known/agent-instructions.json`,
+    ...(serves(context, 'GET', YIELD_MANIFEST)
+      ? { yieldVault: { network: 'eip155:8453', manifest: context.baseUrl + YIELD_MANIFEST } }
+      : {}),
     services: context.services.map((service) => ({
       ...sandboxMark(context.sandbox),
       path: `/x402/${service.path}`,

@@ -1,0 +1,331 @@
+/** Transactions that deposit: an approval and a deposit, or a deposit with a permit. */
+import { type Address, decodeAbiParameters, encodeFunctionData, type Hex, numberToHex, zeroHash } from 'viem';
+import { Problem } from '../../http/problem.ts';
+import { PERMIT_DEPOSIT_ABI, USDC_ABI, VAULT_ABI } from './abi.ts';
+import type { Leaving, Mode } from './asked.ts';
+import { gasHex, timeText, usdcText } from './figures.ts';
+import { CHAIN_ID, type Fixed } from './fixed.ts';
+import type { Node } from './node.ts';
+import type { Failure } from './simulate.ts';
+import { type Block, blockCallsOf, sureOf } from './snapshot.ts';
+import { type Measured, type Step, type Trial, tryOut } from './steps.ts';
+
+/** How long a permit holds, from the newest block on. */
+const PERMIT_SECONDS = 1_800n;
+/** What the price may move against the depositor while a permit waits: a thousandth. */
+const SLIPPAGE_PER_MILLE = 1n;
+/** A signature is two words and a byte, which is sent as a word: the last three arguments. */
+const SIGNATURE_BYTES = 96;
+/** An account that lets a contract act for it, and is a wallet still (EIP-7702). */
+const DELEGATED = '0xef0100';
+
+export interface DepositAsked {
+  wallet: Address;
+  /** USDC units. */
+  amount: bigint;
+  mode: Mode;
+}
+
+export interface Warning {
+  code: string;
+  message: string;
+}
+
+/** What the wallet has, at one block. */
+interface Standing {
+  block: Block;
+  usdc: bigint;
+  allowance: bigint;
+  nonce: bigint;
+  shares: bigint;
+  entryBps: number;
+  complete: boolean;
+  isContract: boolean;
+  wei: bigint;
+  gasPriceWei: bigint;
+}
+
+/**
+ * What a wallet signs to deposit.
+ *
+ * @throws Problem 409 when it would fail for another reason than what the wallet lacks; 503 while the chain is silent, or
+ *   when there is no contract that takes permits
+ */
+export async function depositTransactions(node: Node, fixed: Fixed, asked: DepositAsked) {
+  const { wallet, amount, mode } = asked;
+  const spender = mode === 'permit' ? permitDepositOf(fixed) : fixed.vault;
+  const standing = await standingOf(node, fixed, { wallet, amount, spender });
+  if (mode === 'permit' && standing.isContract) throw cannotPermit(wallet);
+  const permit = mode === 'permit' ? permitOf(fixed, asked, standing) : null;
+  const steps = permit === null ? approvalAndDeposit(fixed, asked) : [permit.step];
+  const lacking = amount > standing.usdc ? amount - standing.usdc : 0n;
+  const trial = await tryOut(node, fixed, wallet, steps, standing.block.number, {
+    usdc: lacking,
+    signature: permit !== null,
+  });
+  if (!trial.ok) throw wouldFail(trial, steps, standing);
+  const warnings = warningsFor(asked, standing, trial.steps);
+  const [minted = 0n] = decodeAbiParameters([{ type: 'uint256' }], trial.returned.at(-1) ?? zeroHash);
+  const fee = entryFee(amount, standing.entryBps);
+  return {
+    success: true,
+    amountUsdc: usdcText(amount),
+    amountRaw: String(amount),
+    recipient: wallet,
+    chainId: CHAIN_ID,
+    mode,
+    transactions: trial.steps.length,
+    steps: trial.steps.map((step, index) => ({
+      ...stepView(step, index),
+      ...(permit === null ? {} : { data: null, permit: permit.told }),
+    })),
+    expected: { shares: String(minted), shareToken: fixed.shareToken, shareDecimals: fixed.shareDecimals },
+    fees: {
+      entryFeePct: standing.entryBps / 100,
+      entryFee: usdcText(fee),
+      entryFeeRaw: String(fee),
+      netDeposited: usdcText(amount - fee),
+      netDepositedRaw: String(amount - fee),
+      gas: gasView(trial.steps, standing.gasPriceWei),
+    },
+    warnings,
+    simulatedAt: blockView(standing.block),
+  };
+}
+
+/** Rounded up to a unit, as the vault does. */
+function entryFee(amount: bigint, bps: number): bigint {
+  return (amount * BigInt(bps) + 9_999n) / 10_000n;
+}
+
+function permitDepositOf({ permitDeposit }: Fixed): Address {
+  if (permitDeposit !== null) return permitDeposit;
+  const message =
+    'This server has no contract that deposits with a permit. Leave mode out: two transactions.';
+  throw new Problem(409, 'NO_PERMIT_DEPOSIT', message, { details: { success: false } });
+}
+
+function cannotPermit(wallet: Address): Problem {
+  const message = `${wallet} is a contract: it signs as ERC-1271 says, and a permit here takes the signature of a key. Use mode=standard.`;
+  return new Problem(409, 'CONTRACT_CANNOT_PERMIT', message, { details: { success: false } });
+}
+
+async function standingOf(
+  { chain }: Node,
+  { vault, usdc }: Fixed,
+  { wallet, amount, spender }: { wallet: Address; amount: bigint; spender: Address },
+): Promise<Standing> {
+  const token = { address: usdc, abi: USDC_ABI } as const;
+  const its = { address: vault, abi: VAULT_ABI } as const;
+  const [answers, code, wei, gasPriceWei] = await Promise.all([
+    chain.multicall({
+      contracts: [
+        ...blockCallsOf(chain),
+        { ...token, functionName: 'balanceOf', args: [wallet] },
+        { ...token, functionName: 'allowance', args: [wallet, spender] },
+        { ...token, functionName: 'nonces', args: [wallet] },
+        { ...its, functionName: 'previewDeposit', args: [amount] },
+        { ...its, functionName: 'fees' },
+        { ...its, functionName: 'holdings' },
+      ],
+      batchSize: 0,
+    }),
+    chain.getCode({ address: wallet }),
+    chain.getBalance({ address: wallet }),
+    chain.getGasPrice(),
+  ]);
+  const [number, timestamp, balance, allowance, nonce, shares, fees, holdings] = answers;
+  const [, , , complete] = sureOf(holdings);
+  return {
+    block: { number: sureOf(number), timestampMs: Number(sureOf(timestamp)) * 1_000 },
+    usdc: sureOf(balance),
+    allowance: sureOf(allowance),
+    nonce: sureOf(nonce),
+    shares: sureOf(shares),
+    entryBps: sureOf(fees).entryBps,
+    complete,
+    isContract: code !== undefined && !code.startsWith(DELEGATED),
+    ...{ wei, gasPriceWei },
+  };
+}
+
+function approvalAndDeposit({ vault, usdc }: Fixed, { wallet, amount }: DepositAsked): Step[] {
+  return [
+    {
+      action: 'approve',
+      to: usdc,
+      data: encodeFunctionData({ abi: USDC_ABI, functionName: 'approve', args: [vault, amount] }),
+      note: `Lets the vault take ${usdcText(amount)} USDC, and no more. Wait until it is mined.`,
+    },
+    {
+      action: 'deposit',
+      to: vault,
+      data: encodeFunctionData({ abi: VAULT_ABI, functionName: 'deposit', args: [amount, wallet] }),
+      note: 'Deposits them; the shares go to the recipient.',
+    },
+  ];
+}
+
+/** The payload to sign, and the transaction but for the signature. */
+function permitOf(fixed: Fixed, { wallet, amount }: DepositAsked, { block, nonce, shares }: Standing) {
+  const spender = permitDepositOf(fixed);
+  const deadline = BigInt(block.timestampMs / 1_000) + PERMIT_SECONDS;
+  const minShares = shares - (shares * SLIPPAGE_PER_MILLE) / 1_000n;
+  const data = encodeFunctionData({
+    abi: PERMIT_DEPOSIT_ABI,
+    functionName: 'depositWithPermit',
+    args: [
+      amount,
+      wallet,
+      minShares,
+      deadline,
+      27,
+      numberToHex(1n, { size: 32 }),
+      numberToHex(1n, { size: 32 }),
+    ],
+  });
+  const dataWithoutSignature = data.slice(0, data.length - 2 * SIGNATURE_BYTES) as Hex;
+  return {
+    step: {
+      action: 'depositWithPermit',
+      to: spender,
+      data,
+      note: 'Sign permit.typedData (eth_signTypedData_v4), put the signature in as permit.putSignatureIn says, and send it.',
+    },
+    told: {
+      typedData: {
+        types: {
+          EIP712Domain: [
+            { name: 'name', type: 'string' },
+            { name: 'version', type: 'string' },
+            { name: 'chainId', type: 'uint256' },
+            { name: 'verifyingContract', type: 'address' },
+          ],
+          Permit: [
+            { name: 'owner', type: 'address' },
+            { name: 'spender', type: 'address' },
+            { name: 'value', type: 'uint256' },
+            { name: 'nonce', type: 'uint256' },
+            { name: 'deadline', type: 'uint256' },
+          ],
+        },
+        primaryType: 'Permit',
+        domain: { ...fixed.usdcDomain, chainId: CHAIN_ID, verifyingContract: fixed.usdc },
+        message: {
+          owner: wallet,
+          spender,
+          value: String(amount),
+          nonce: String(nonce),
+          deadline: String(deadline),
+        },
+      },
+      dataWithoutSignature,
+      putSignatureIn:
+        'The signature is 65 bytes: r (32), s (32), v (1; 0 or 1 counts as 27 or 28). data = dataWithoutSignature, then v as a word of 32 bytes, then r, then s.',
+      minShares: String(minShares),
+      expiresAt: timeText(Number(deadline) * 1_000),
+    },
+  };
+}
+
+function warningsFor(
+  { wallet, amount, mode }: DepositAsked,
+  { usdc, allowance, isContract, wei, gasPriceWei, block }: Standing,
+  steps: readonly Measured[],
+): Warning[] {
+  const warnings: Warning[] = [];
+  const add = (code: string, message: string) => void warnings.push({ code, message });
+  if (usdc < amount)
+    add(
+      'INSUFFICIENT_USDC',
+      `${wallet} holds ${usdcText(usdc)} USDC at block ${block.number}, which is ${usdcText(amount - usdc)} too little. Nothing can be deposited before it holds more; the simulation assumed that it does.`,
+    );
+  const needed = steps.reduce((sum, { gasLimit }) => sum + gasLimit, 0n) * gasPriceWei;
+  if (wei < needed)
+    add(
+      'INSUFFICIENT_ETH',
+      `${wallet} holds ${wei} wei, and the gas may cost ${needed} wei at the price of now.`,
+    );
+  if (mode === 'standard' && allowance >= amount)
+    add(
+      'ALREADY_APPROVED',
+      `The vault may take ${usdcText(allowance)} USDC from ${wallet} already: step 1 can be left out. Sending it sets the allowance to ${usdcText(amount)}.`,
+    );
+  if (isContract)
+    add(
+      'RECIPIENT_IS_CONTRACT',
+      `${wallet} is a contract. Make sure that it can hold shares and call redeem, or they can never be taken out.`,
+    );
+  return warnings;
+}
+
+/** A transaction as it is handed out. */
+export function stepView({ action, to, data, gasLimit, gasUsed, note }: Measured, index: number) {
+  return {
+    ...{ step: index + 1, action, to, data, value: '0x0', chainId: CHAIN_ID },
+    ...{ gas: gasHex(gasLimit), gasUsed: String(gasUsed), note },
+  };
+}
+
+export function gasView(steps: readonly Measured[], gasPriceWei: bigint) {
+  const used = steps.reduce((sum, { gasUsed }) => sum + gasUsed, 0n);
+  return {
+    used: String(used),
+    gasPriceWei: String(gasPriceWei),
+    costWei: String(used * gasPriceWei),
+    note: 'Measured in the simulation. Base charges for data on Ethereum beside it.',
+  };
+}
+
+export function blockView({ number, timestampMs }: Block) {
+  return { blockNumber: String(number), blockTime: timeText(timestampMs) };
+}
+
+/** What a caller can do about the failures that the contracts name. */
+const REMEDIES: Readonly<Record<string, { code: string; message: string; instead?: readonly Leaving[] }>> = {
+  ERC4626ExceededMaxDeposit: {
+    code: 'DEPOSITS_CLOSED',
+    message: 'Deposits are closed at the moment. Exits never are.',
+  },
+  ZeroShares: { code: 'AMOUNT_TOO_SMALL', message: 'So little buys no share. Deposit more.' },
+  TooFewShares: { code: 'PRICE_MOVED', message: 'The price of a share moved. Ask again.' },
+  NotEnoughLiquidity: {
+    code: 'NOT_ENOUGH_LIQUIDITY',
+    message:
+      'The protocols cannot pay so much out at the moment. Take what there is, or take your part of each position itself.',
+    instead: ['available', 'in-kind'],
+  },
+  NotHandedOver: {
+    code: 'NOT_HANDED_OVER',
+    message:
+      'A protocol hands nothing over at the moment. Wait, or take what there is; in-kind-partly gives that part up to those who stay.',
+    instead: ['available', 'in-kind-partly'],
+  },
+};
+
+/** The 409 of a transaction that would fail. Nothing is handed out that is known to fail. */
+export function wouldFail(
+  { failure, failedStep }: Extract<Trial, { ok: false }>,
+  steps: readonly Step[],
+  { block, complete }: { block: Block; complete: boolean },
+  more: (instead: readonly Leaving[]) => Record<string, unknown> = () => ({}),
+): Problem {
+  const remedy = REMEDIES[failure.error ?? ''];
+  const closed = failure.error === 'ERC4626ExceededMaxDeposit' && !complete;
+  const message = closed
+    ? 'A protocol that the vault has funds in cannot be read, so deposits are closed until it can. Exits never are.'
+    : (remedy?.message ?? `The transaction would fail: ${failure.message}.`);
+  return new Problem(409, remedy?.code ?? 'WOULD_FAIL', message, {
+    details: {
+      success: false,
+      failure: failureView(failure),
+      failedAction: steps[failedStep]?.action ?? null,
+      simulatedAt: blockView(block),
+      ...more(remedy?.instead ?? []),
+    },
+  });
+}
+
+function failureView({ error, values, message }: Failure) {
+  return { error, values, message };
+}

@@ -1,0 +1,106 @@
+/** What the vault's events say about its shares: who got them for how much, and who gave them back. */
+import { type Address, parseEventLogs, type RpcLog, zeroAddress } from 'viem';
+import { VAULT_ABI } from './abi.ts';
+
+export type MoveKind = 'deposit' | 'withdraw' | 'in_kind' | 'transfer' | 'fee';
+
+/** Shares that came to be, changed hands or went. */
+export interface Move {
+  blockNumber: bigint;
+  logIndex: number;
+  kind: MoveKind;
+  /** In lower case, as addresses are looked up; null: the shares were made, or burned. */
+  from: string | null;
+  to: string | null;
+  shares: bigint;
+  /** What was paid or received for them, in USDC units; null: the event does not say. */
+  assets: bigint | null;
+  /** USDC units for so many shares, without the fee; null: the event has no price. */
+  price: { assets: bigint; shares: bigint } | null;
+}
+
+/**
+ * Reads the moves in the logs of some blocks.
+ *
+ * @param logs of the vault alone, all of each transaction, in the chain's order
+ */
+export function movesIn(logs: readonly RpcLog[]): Move[] {
+  const events = parseEventLogs({ abi: VAULT_ABI, logs: logs as RpcLog[] });
+  const byTransaction = Map.groupBy(events, ({ transactionHash }) => transactionHash);
+  return [...byTransaction.values()].flatMap(ofTransaction);
+}
+
+/** Of a deposit that pays a fee, what buys no shares: `DUST` of `contracts/src/FareboxVault.sol`. */
+const DUST = 2n;
+
+type Event = ReturnType<typeof parseEventLogs<typeof VAULT_ABI>>[number];
+
+function ofTransaction(events: readonly Event[]): Move[] {
+  const moves: (Move & { matched: boolean })[] = [];
+  let feeShares = 0n;
+  const unmatched = (wanted: (move: Move) => boolean) => (move: (typeof moves)[number]) =>
+    !move.matched && wanted(move);
+  for (const event of events) {
+    switch (event.eventName) {
+      case 'Transfer': {
+        const { from, to, value } = event.args;
+        if (value > 0n && from !== to) moves.push({ ...moveOf(event, from, to, value), matched: false });
+        break;
+      }
+      case 'EntryFeePaid':
+      case 'PerformanceFeePaid': {
+        // The fee's shares were made last.
+        const { shares } = event.args;
+        const its = moves.findLast(unmatched((move) => move.from === null && move.shares === shares));
+        if (its !== undefined) Object.assign(its, { kind: 'fee', matched: true });
+        if (event.eventName === 'EntryFeePaid') feeShares = shares;
+        break;
+      }
+      case 'Deposit': {
+        const { owner, assets, shares } = event.args;
+        const its = moves.find(
+          unmatched((move) => move.from === null && move.to === keyOf(owner) && move.shares === shares),
+        );
+        const price = { assets: feeShares > 0n ? assets - DUST : assets, shares: shares + feeShares };
+        if (its !== undefined) Object.assign(its, { kind: 'deposit', assets, price, matched: true });
+        feeShares = 0n;
+        break;
+      }
+      case 'Withdraw': {
+        const { owner, assets, shares } = event.args;
+        const its = moves.find(
+          unmatched((move) => move.to === null && move.from === keyOf(owner) && move.shares === shares),
+        );
+        if (its !== undefined)
+          Object.assign(its, { kind: 'withdraw', assets, price: { assets, shares }, matched: true });
+        break;
+      }
+    }
+  }
+  return moves.map(({ matched: _, ...move }) => move);
+}
+
+function moveOf(
+  { blockNumber, logIndex }: { blockNumber: bigint | null; logIndex: number | null },
+  from: Address,
+  to: Address,
+  shares: bigint,
+): Move {
+  const kind = from === zeroAddress ? 'fee' : to === zeroAddress ? 'in_kind' : 'transfer';
+  return {
+    ...{ blockNumber: blockNumber ?? 0n, logIndex: logIndex ?? 0, kind, shares, assets: null, price: null },
+    ...{ from: walletOf(from), to: walletOf(to) },
+  };
+}
+
+/** As an address is looked up. */
+export function keyOf(address: Address): string {
+  return address.toLowerCase();
+}
+
+function walletOf(address: Address): string | null {
+  return address === zeroAddress ? null : keyOf(address);
+}
+
+/** Of the events that moves are read from. */
+export const MOVE_EVENTS = ['Transfer', 'EntryFeePaid', 'PerformanceFeePaid', 'Deposit', 'Withdraw'] as const;

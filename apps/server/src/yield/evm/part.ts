@@ -1,0 +1,101 @@
+import type { Configured } from '../../declared.ts';
+import { unavailable } from '../../http/problem.ts';
+import type { House, Part } from '../../part.ts';
+import { EVM_YIELD } from './declared.ts';
+import { entryCostFrom } from './entry-cost.ts';
+import { fixedOf } from './fixed.ts';
+import { createIndexer } from './indexer.ts';
+import { openNode } from './node.ts';
+import { YIELD_OPERATIONS } from './operations.ts';
+import { yieldRoutes } from './routes.ts';
+import { createSamples } from './samples.ts';
+import { readSnapshot, type Snapshot } from './snapshot.ts';
+
+export { EVM_YIELD };
+
+const INDEX_MS = 5_000;
+const SAMPLE_MS = 60_000;
+const NOT_CONFIGURED_RETRY_MS = 3_600_000;
+
+/**
+ * The vault of USDC on Base: what it earns, and the transactions of whoever comes and leaves. Without a vault's address its
+ * addresses say so, and no document mentions them.
+ *
+ * @param needs.rpcUrl the node of Base
+ */
+export function openEvmYield(
+  house: House,
+  { settings }: Configured<typeof EVM_YIELD.variables>,
+  { rpcUrl }: { rpcUrl: string | null },
+): Part {
+  const { vault, permitDeposit, vaultSinceBlock } = settings;
+  if (vault === null || rpcUrl === null) return notConfigured();
+  const { nowMs, baseUrl, addressOf } = house;
+  const { sql } = house.pools;
+  const node = openNode(rpcUrl);
+  const fixed = fixedOf(node, { vault, permitDeposit });
+  const snapshot = freshest(async () => readSnapshot(node, await fixed(), nowMs), nowMs);
+  const indexer = createIndexer(sql, node, { vault, sinceBlock: vaultSinceBlock });
+  const samples = createSamples(sql, vault, nowMs);
+  return {
+    name: 'evm-yield',
+    assets: { '/yield': 'yield.html' },
+    operations: [YIELD_OPERATIONS],
+    routes(http) {
+      yieldRoutes(http, {
+        ...{ node, fixed, snapshot, samples, baseUrl, addressOf, nowMs },
+        entryCost: entryCostFrom(sql, indexer, vault),
+        limit: house.limitByAddress(),
+      });
+    },
+    jobs: [
+      {
+        name: 'yield-index',
+        intervalMs: INDEX_MS,
+        run: async (stopping) => void (await indexer.catchUp(stopping)),
+      },
+      { name: 'yield-sample', intervalMs: SAMPLE_MS, run: () => samples.note(() => snapshot(SAMPLE_MS)) },
+    ],
+    close: node.close,
+  };
+}
+
+/** A value that is asked for again when it is too old for whoever wants it; once for all who want it at a time. */
+function freshest(
+  read: () => Promise<Snapshot>,
+  nowMs: () => number,
+): (maxAgeMs: number) => Promise<Snapshot> {
+  let known: { value: Snapshot; atMs: number } | null = null;
+  let reading: Promise<Snapshot> | null = null;
+  return async (maxAgeMs) => {
+    if (known !== null && nowMs() - known.atMs < maxAgeMs) return known.value;
+    reading ??= read()
+      .then((value) => {
+        known = { value, atMs: nowMs() };
+        return value;
+      })
+      .finally(() => {
+        reading = null;
+      });
+    return reading;
+  };
+}
+
+function notConfigured(): Part {
+  return {
+    name: 'evm-yield',
+    operations: [
+      { operations: [], untold: [{ path: '/api/yield/*', because: 'There is no vault: it answers 503.' }] },
+    ],
+    routes(http) {
+      http.get('/api/yield/*', async () => {
+        throw unavailable(
+          'YIELD_NOT_CONFIGURED',
+          'This server offers no vault: its operator has not set YIELD_VAULT_ADDRESS.',
+          NOT_CONFIGURED_RETRY_MS,
+          { success: false },
+        );
+      });
+    },
+  };
+}

@@ -1,0 +1,151 @@
+/** What a wallet has in the vault, what it earned, and how it gets it out. */
+import type { Address } from 'viem';
+import { VAULT_ABI } from './abi.ts';
+import type { Leaving } from './asked.ts';
+import { blockView, stepView } from './deposit.ts';
+import { usdcText } from './figures.ts';
+import { CHAIN_ID, type Fixed } from './fixed.ts';
+import type { Node } from './node.ts';
+import { leavingStep } from './redeem.ts';
+import { type Block, blockCallsOf, sureOf, vaultCallsOf, worthOf } from './snapshot.ts';
+import { tryOut } from './steps.ts';
+
+/** What shares that a wallet holds have cost it, by its own movements on the chain. */
+export interface EntryCost {
+  /** What it paid for the shares that it still holds, in USDC units: the entry fee is within. */
+  paid: bigint;
+  /** What those shares were worth when it got them. */
+  worthAtEntry: bigint;
+}
+
+/** Null and why: it cannot be told. @param shares what the wallet holds at that block, to be held against */
+export type EntryCostOf = (
+  wallet: Address,
+  at: { shares: bigint; block: Block },
+) => Promise<{ cost: EntryCost } | { cost: null; reason: string }>;
+
+export interface PositionLinks {
+  deposit(wallet: Address): string;
+  redeem(wallet: Address, how: Leaving): string;
+}
+
+/** @throws Problem 503 while the chain is silent */
+export async function positionOf(
+  node: Node,
+  fixed: Fixed,
+  wallet: Address,
+  { entryCost, links }: { entryCost: EntryCostOf; links: PositionLinks },
+) {
+  const { chain } = node;
+  const its = { address: fixed.vault, abi: VAULT_ABI } as const;
+  const answers = await chain.multicall({
+    contracts: [
+      ...blockCallsOf(chain),
+      { ...its, functionName: 'balanceOf', args: [wallet] },
+      { ...its, functionName: 'maxRedeem', args: [wallet] },
+      { ...its, functionName: 'maxWithdraw', args: [wallet] },
+      ...vaultCallsOf(fixed),
+    ],
+    batchSize: 0,
+  });
+  const [number, timestamp, balance, maxRedeem, maxWithdraw, , , price, fees] = answers;
+  const block = { number: sureOf(number), timestampMs: Number(sureOf(timestamp)) * 1_000 };
+  const shares = sureOf(balance);
+  const value = worthOf(shares, { pricedAssets: sureOf(price) });
+  const { performanceBps } = sureOf(fees);
+  const entry = shares === 0n ? NOTHING : await entryCost(wallet, { shares, block });
+  const redeemable = sureOf(maxRedeem);
+  const hint = shares === 0n ? null : await hintFor(node, fixed, wallet, { shares, redeemable, block });
+  return {
+    success: true,
+    wallet,
+    position: {
+      sharesHeld: String(shares),
+      shareDecimals: fixed.shareDecimals,
+      ...{ currentValueUsdc: usdcText(value), currentValueRaw: String(value) },
+      ...yieldView(value, entry, performanceBps),
+      withdrawableNowUsdc: usdcText(sureOf(maxWithdraw)),
+      withdrawableNowRaw: String(sureOf(maxWithdraw)),
+      ...{ shareToken: fixed.shareToken, vaultAddress: fixed.vault },
+    },
+    redeem_hint: hint?.ok === true ? hint.transaction : null,
+    next_action: nextActions(wallet, { shares, hint, links }),
+    readAt: blockView(block),
+  };
+}
+
+const NOTHING = { cost: { paid: 0n, worthAtEntry: 0n } };
+
+/**
+ * The yield since the wallet's own entry. The price of a share has the performance fee taken off already, so what a wallet
+ * sees of its shares is net; what the fee took of it is calculated back, and exact above the vault's mark.
+ */
+function yieldView(value: bigint, entry: Awaited<ReturnType<EntryCostOf>>, performanceBps: number) {
+  if (entry.cost === null)
+    return {
+      ...{ depositedUsdc: null, depositedRaw: null, entryFeePaidUsdc: null },
+      ...{ estimatedYieldUsdc: null, estimatedPerformanceFee: null, netYieldUsdc: null, gainUsdc: null },
+      notes: [entry.reason],
+    };
+  const { paid, worthAtEntry } = entry.cost;
+  const net = value - worthAtEntry;
+  const rate = BigInt(performanceBps);
+  const fee = net > 0n ? (net * rate) / (10_000n - rate) : 0n;
+  return {
+    ...{ depositedUsdc: usdcText(paid), depositedRaw: String(paid) },
+    entryFeePaidUsdc: usdcText(paid - worthAtEntry),
+    ...{ estimatedYieldUsdc: usdcText(net + fee), estimatedPerformanceFee: usdcText(fee) },
+    ...{ netYieldUsdc: usdcText(net), gainUsdc: usdcText(value - paid) },
+    notes: [
+      'netYieldUsdc is the value now less what the shares were worth when this wallet got them; gainUsdc is the value less what was paid, entry fee and all.',
+    ],
+  };
+}
+
+type Hint = { ok: true; transaction: Record<string, unknown> } | { ok: false; reason: string };
+
+async function hintFor(
+  node: Node,
+  fixed: Fixed,
+  wallet: Address,
+  held: { shares: bigint; redeemable: bigint; block: Block },
+): Promise<Hint> {
+  const step = leavingStep(fixed, wallet, 'all', { ...held, insistOn: 0 });
+  if (step === null) return { ok: false, reason: 'there are no shares' };
+  const trial = await tryOut(node, fixed, wallet, [step], held.block.number);
+  if (!trial.ok) return { ok: false, reason: trial.failure.message };
+  const [measured] = trial.steps;
+  if (measured === undefined) return { ok: false, reason: 'nothing was measured' };
+  const { to, data, value, gas, note } = stepView(measured, 0);
+  return { ok: true, transaction: { to, data, value, chainId: CHAIN_ID, gas, note } };
+}
+
+function nextActions(
+  wallet: Address,
+  { shares, hint, links }: { shares: bigint; hint: Hint | null; links: PositionLinks },
+) {
+  if (shares === 0n)
+    return [
+      {
+        action: 'deposit',
+        description: 'This wallet holds no shares. Ask for the transactions of a deposit, and sign them.',
+        url: links.deposit(wallet),
+      },
+    ];
+  if (hint === null || hint.ok)
+    return [
+      { action: 'redeem', description: 'Sign redeem_hint to leave.', url: links.redeem(wallet, 'all') },
+    ];
+  return [
+    {
+      action: 'redeem-available',
+      description: `All of it cannot be redeemed for USDC now (${hint.reason}). Take what there is.`,
+      url: links.redeem(wallet, 'available'),
+    },
+    {
+      action: 'redeem-in-kind',
+      description: 'Or take your part of each position itself, which needs no liquidity.',
+      url: links.redeem(wallet, 'in-kind'),
+    },
+  ];
+}

@@ -1,0 +1,130 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Address } from 'viem';
+import { admit, type RateLimit } from '../../http/rate-limit.ts';
+import { badRequest, type Leaving, readAmount, readWallet, readWord, WAYS_OUT } from './asked.ts';
+import { depositTransactions } from './deposit.ts';
+import type { Fixed } from './fixed.ts';
+import type { Node } from './node.ts';
+import { type EntryCostOf, positionOf } from './position.ts';
+import { redeemTransaction } from './redeem.ts';
+import { MAX_HISTORY_DAYS, type Samples } from './samples.ts';
+import type { Snapshot } from './snapshot.ts';
+import { contractView, EXAMPLE_WALLET, manifestView, presetsView, ratesView, statsView } from './views.ts';
+
+const RATES_SECONDS = 60;
+/** How old other figures may be. */
+const FRESH_MS = 5_000;
+const HISTORY_DAYS = 30;
+
+export interface YieldRouteParts {
+  node: Node;
+  fixed(): Promise<Fixed>;
+  /** Not older than so many milliseconds. */
+  snapshot(maxAgeMs: number): Promise<Snapshot>;
+  entryCost: EntryCostOf;
+  samples: Samples;
+  baseUrl: string;
+  limit: RateLimit;
+  addressOf(request: FastifyRequest): string;
+  nowMs(): number;
+}
+
+type Asked = FastifyRequest<{ Querystring: Record<string, unknown>; Params: { wallet?: string } }>;
+
+/** The vault: what it is and earns, and the transactions of whoever comes and leaves. None of it costs anything. */
+export function yieldRoutes(app: FastifyInstance, parts: YieldRouteParts): void {
+  const get: Get = (path, answer) => {
+    app.get(`/api/yield/${path}`, async (request: Asked, reply) => {
+      admit(parts.limit, parts.addressOf(request), reply);
+      return answer(request, reply);
+    });
+  };
+  const at = (path: string) => `${parts.baseUrl}/api/yield/${path}`;
+  figureRoutes(get, at, parts);
+  walletRoutes(get, at, parts);
+}
+
+type Get = (path: string, answer: (request: Asked, reply: FastifyReply) => Promise<unknown>) => void;
+type At = (path: string) => string;
+
+function figureRoutes(get: Get, at: At, parts: YieldRouteParts): void {
+  const { baseUrl, nowMs } = parts;
+  const about = async () => ({ fixed: await parts.fixed(), baseUrl });
+  const shown = (path: string, view: (of: { fixed: Fixed; baseUrl: string }, now: Snapshot) => unknown) =>
+    get(path, async () => view(await about(), await parts.snapshot(FRESH_MS)));
+
+  get('rates', async (_request, reply) => {
+    const view = ratesView(await about(), await parts.snapshot(RATES_SECONDS * 1_000));
+    reply.headers({
+      'cache-control': `public, max-age=${RATES_SECONDS}`,
+      link: `<${at('manifest')}>; rel="manifest"`,
+      'x-agent-tip': `Deposit with GET ${at('deposit-tx')}?recipient={wallet}&preset=100; you sign, this server holds nothing.`,
+    });
+    return view;
+  });
+  shown('manifest', manifestView);
+  shown('stats', (of, now) => statsView(of, now, nowMs()));
+  shown('presets', presetsView);
+  shown('contract', contractView);
+
+  get('history', async ({ query }) => {
+    const days = readDays(query.days, at('history?days=30'));
+    const { everySeconds, points } = await parts.samples.history(days);
+    return { success: true, days, everySeconds, points };
+  });
+}
+
+function walletRoutes(get: Get, at: At, { node, fixed: fixedNow, entryCost }: YieldRouteParts): void {
+  const depositExample = at(`deposit-tx?recipient=${EXAMPLE_WALLET}&preset=100`);
+  const redeemLink = (wallet: string, how: Leaving) =>
+    at(`redeem-tx?wallet=${wallet}${how === 'all' ? '' : `&how=${how}`}`);
+
+  get('deposit-tx', async ({ query }) => {
+    const fixed = await fixedNow();
+    const wallet = readWallet(query.recipient, 'recipient', fixed, depositExample);
+    const amount = readAmount(query, depositExample);
+    const mode = readWord(query.mode, 'mode', ['standard', 'permit'], depositExample);
+    const answer = await depositTransactions(node, fixed, { wallet, amount, mode });
+    return {
+      ...answer,
+      usefulLinks: {
+        position: at(`position/${wallet}`),
+        redeem: redeemLink(wallet, 'all'),
+        contract: at('contract'),
+      },
+    };
+  });
+
+  get('redeem-tx', async ({ query }) => {
+    const example = redeemLink(EXAMPLE_WALLET, 'all');
+    const fixed = await fixedNow();
+    const wallet = readWallet(query.wallet, 'wallet', fixed, example);
+    const how = readWord(query.how, 'how', WAYS_OUT, example);
+    const answer = await redeemTransaction(node, fixed, {
+      wallet,
+      how,
+      linkTo: (way) => redeemLink(wallet, way),
+    });
+    return { ...answer, usefulLinks: { position: at(`position/${wallet}`), contract: at('contract') } };
+  });
+
+  get('position/:wallet', async ({ params }) => {
+    const fixed = await fixedNow();
+    const wallet = readWallet(params.wallet, 'wallet', fixed, at(`position/${EXAMPLE_WALLET}`));
+    return positionOf(node, fixed, wallet, {
+      entryCost,
+      links: {
+        deposit: (whose: Address) => at(`deposit-tx?recipient=${whose}&preset=100`),
+        redeem: redeemLink,
+      },
+    });
+  });
+}
+
+function readDays(value: unknown, example: string): number {
+  if (value === undefined) return HISTORY_DAYS;
+  const days = typeof value === 'string' && /^\d{1,3}$/.test(value) ? Number(value) : 0;
+  if (days >= 1 && days <= MAX_HISTORY_DAYS) return days;
+  const message = `must be a whole number from 1 to ${MAX_HISTORY_DAYS}`;
+  throw badRequest(`days ${message}.`, [{ field: 'days', message }], example);
+}

@@ -1,0 +1,118 @@
+/** Transactions that are handed out: each simulated, with the gas that it was seen to succeed with. */
+import { type Address, encodeFunctionData, type Hex } from 'viem';
+import { USDC_ABI } from './abi.ts';
+import type { Fixed } from './fixed.ts';
+import type { Node } from './node.ts';
+import { type Outcome, simulate, type Transaction } from './simulate.ts';
+
+/** A transaction to be signed by a wallet. */
+export interface Step {
+  action: string;
+  to: Address;
+  data: Hex;
+  note: string;
+}
+
+export interface Measured extends Step {
+  gasUsed: bigint;
+  /** The limit to send it with. */
+  gasLimit: bigint;
+}
+
+export type Trial =
+  | { ok: true; steps: readonly Measured[]; returned: readonly Hex[] }
+  | {
+      ok: false;
+      failedStep: number;
+      failure: Extract<Outcome, { ok: false }>['failure'];
+    };
+
+/** What an account could not do, and is assumed in a simulation. */
+export interface Assumed {
+  /** Units of USDC that it lacks. */
+  usdc: bigint;
+  /** A signature that it would give: the account answers as a contract that approves of it (ERC-1271). */
+  signature: boolean;
+}
+
+const NOTHING_ASSUMED: Assumed = { usdc: 0n, signature: false };
+
+/** A quarter more than was used, and a little: states change until a transaction is mined. */
+const MARGIN_NUMERATOR = 5n;
+const MARGIN_DENOMINATOR = 4n;
+const MARGIN_GAS = 10_000n;
+/**
+ * What the vault must have left when a protocol fails: it refuses when the failure could be for lack of gas alone
+ * (`Positions.sol`). One such protocol, then all three.
+ */
+const FAILING_CALLS_GAS = [0n, 3_300_000n, 10_000_000n] as const;
+
+/** Answers to everything: the signature is right. Returns 0x1626ba7e, in a word. */
+const APPROVES_ALL: Hex = '0x631626ba7e60e01b60005260206000f3';
+
+/**
+ * Simulates a wallet's transactions, one on top of the other, and finds the gas for each: the lowest of three limits that
+ * all of them were seen to succeed with.
+ *
+ * @param after the block that they come after
+ * @param assumed USDC that is lacking is made, within the simulation alone
+ * @throws Problem 503 while the chain cannot be asked
+ */
+export async function tryOut(
+  node: Node,
+  fixed: Fixed,
+  wallet: Address,
+  steps: readonly Step[],
+  after: bigint,
+  assumed: Assumed = NOTHING_ASSUMED,
+): Promise<Trial> {
+  const made = assumed.usdc === 0n ? [] : mint(fixed, wallet, assumed.usdc);
+  const options = { after, ...(assumed.signature ? { code: { address: wallet, code: APPROVES_ALL } } : {}) };
+  const run = async (gasOf: (index: number) => bigint | undefined) => {
+    const own = steps.map(({ to, data }, index): Transaction => {
+      const gas = gasOf(index);
+      return { from: wallet, to, data, ...(gas === undefined ? {} : { gas }) };
+    });
+    const outcomes = await simulate(node, [...made, ...own], options);
+    // What keeps USDC from being made for a wallet, such as being barred from it, keeps the wallet from using it.
+    const barred = outcomes.slice(0, made.length).find(({ ok }) => !ok);
+    return barred === undefined ? outcomes.slice(made.length) : [barred];
+  };
+  const first = await run(() => undefined);
+  const failed = failureOf(first);
+  if (failed !== null) return failed;
+  const used = first.map(({ gasUsed }) => gasUsed);
+  let last = first;
+  for (const reserve of FAILING_CALLS_GAS) {
+    const limitOf = (index: number) =>
+      ((used[index] ?? 0n) * MARGIN_NUMERATOR) / MARGIN_DENOMINATOR + MARGIN_GAS + reserve;
+    last = await run(limitOf);
+    if (failureOf(last) !== null) continue;
+    return {
+      ok: true,
+      steps: steps.map((step, index) => ({
+        ...step,
+        gasUsed: last[index]?.gasUsed ?? 0n,
+        gasLimit: limitOf(index),
+      })),
+      returned: last.map((outcome) => (outcome.ok ? outcome.returned : '0x')),
+    };
+  }
+  return failureOf(last) ?? { ok: false, failedStep: 0, failure: UNKNOWN };
+}
+
+const UNKNOWN = { error: null, values: [], message: 'the transaction succeeds with no limit that was tried' };
+
+function failureOf(outcomes: readonly Outcome[]): Extract<Trial, { ok: false }> | null {
+  for (const [failedStep, outcome] of outcomes.entries())
+    if (!outcome.ok) return { ok: false, failedStep, failure: outcome.failure };
+  return null;
+}
+
+/** New USDC, by the authority that the token itself names. It is made in the simulation alone. */
+function mint({ usdc, usdcMinter }: Fixed, to: Address, amount: bigint): Transaction[] {
+  return [
+    encodeFunctionData({ abi: USDC_ABI, functionName: 'configureMinter', args: [usdcMinter, amount] }),
+    encodeFunctionData({ abi: USDC_ABI, functionName: 'mint', args: [to, amount] }),
+  ].map((data) => ({ from: usdcMinter, to: usdc, data }));
+}

@@ -1,0 +1,297 @@
+/** What is told of the vault as a whole: rates, figures, how it is used. */
+import { PERMIT_DEPOSIT_ABI, VAULT_ABI } from './abi.ts';
+import { PRESETS_USD } from './asked.ts';
+import { blockView } from './deposit.ts';
+import { percentOf, timeText, usdcText } from './figures.ts';
+import { CHAIN_ID, type Fixed, PROTOCOL_TITLES, PROTOCOLS, type ProtocolName } from './fixed.ts';
+import { daysToEarnBack, netApyPercent, rounded } from './rates.ts';
+import { type ProtocolState, pendingFeeOf, type Snapshot, type VaultState, worthOf } from './snapshot.ts';
+
+const SHARE_DECIMALS_ONE = 10n ** 12n;
+const MICROS_IN_USD = 1_000_000n;
+export const EXAMPLE_WALLET = '0x1111111111111111111111111111111111111111';
+const AUDIT_STATUS = 'not audited by others';
+
+export interface About {
+  baseUrl: string;
+  fixed: Fixed;
+}
+
+/** `/api/yield/rates` */
+export function ratesView({ baseUrl }: About, { readAtMs, block, vault, protocols }: Snapshot) {
+  const best = bestOf(protocols);
+  const netOf = (state: ProtocolState) => netOrNull(state, vault);
+  return {
+    success: true,
+    timestamp: timeText(readAtMs),
+    rates: byProtocol((name) => {
+      const state = protocols[name];
+      const gross = roundedOrNull(state.grossApyPercent);
+      return {
+        protocol: PROTOCOL_TITLES[name],
+        network: 'base',
+        apyPercent: gross,
+        grossApyPercent: gross,
+        netApyPercent: netOf(state),
+        status: gross === null ? 'unreadable' : state.paused === true ? 'paused' : 'live',
+        ...(state.reason === null ? {} : { reason: state.reason }),
+      };
+    }),
+    currentBest:
+      best === null
+        ? null
+        : {
+            protocol: best.protocol,
+            apyPercent: roundedOrNull(best.grossApyPercent),
+            netApyPercent: netOf(best),
+          },
+    netAPY: byProtocol((name) => netOf(protocols[name])),
+    method:
+      'A year’s yield in percent, compounded. gross: as the protocol pays it, without rewards in other tokens; net: less the performance fee of the vault.',
+    fees: feeFigures(vault),
+    ...readAt(block),
+    links: { manifest: `${baseUrl}/api/yield/manifest`, history: `${baseUrl}/api/yield/history` },
+  };
+}
+
+/** `/api/yield/stats` */
+export function statsView({ fixed, baseUrl }: About, snapshot: Snapshot, nowMs: number) {
+  const { block, vault, protocols } = snapshot;
+  const pending = pendingFeeOf(vault);
+  const shares = worthOf(vault.totalSupply, vault);
+  return {
+    success: true,
+    vault: vaultView(fixed),
+    stats: {
+      ...{ tvlUsdc: usdcText(vault.totalAssets), tvlRaw: String(vault.totalAssets) },
+      ...{ totalSharesUsdc: usdcText(shares), totalShares: String(vault.totalSupply) },
+      pricePerShare: usdcText(worthOf(SHARE_DECIMALS_ONE, vault)),
+      ...{ pendingFeesUsdc: usdcText(pending), pendingFeesRaw: String(pending) },
+      nextRebalanceInSec: Math.max(0, vault.nextMoveAtS - Math.floor(nowMs / 1_000)),
+      withdrawableNowUsdc: usdcText(vault.liquidity),
+      idleUsdc: usdcText(vault.idle),
+      inProtocolUsdc: byProtocol((name) => usdcText(protocols[name].vaultAssets)),
+      everythingReadable: vault.complete,
+      depositsOpen: vault.complete && !vault.depositsPaused,
+    },
+    routing: {
+      strategy:
+        'One protocol at a time takes new deposits; a keeper moves funds among the three, within limits on chain.',
+      currentProtocol: vault.active,
+      ...currentView(snapshot),
+      rebalanceInterval: `at the earliest ${vault.cooldownSeconds / 3_600} h after the last`,
+      maxShareOfOneProtocolPct: percentOf(vault.maxShareBps),
+      maxShareOfLiquidityPerMovePct: percentOf(vault.maxOfLiquidityBps),
+      protocols: PROTOCOLS,
+    },
+    fees: {
+      ...feeFigures(vault),
+      feeTimelockHours: fixed.feeDelaySeconds / 3_600,
+      maxEntryFeePct: percentOf(fixed.maxEntryFeeBps),
+      maxPerformanceFeePct: percentOf(fixed.maxPerformanceFeeBps),
+      queued:
+        vault.queued === null
+          ? null
+          : {
+              entryFeePct: percentOf(vault.queued.entryBps),
+              performanceFeePct: percentOf(vault.queued.performanceBps),
+              notBefore: timeText(vault.queued.readyAtS * 1_000),
+            },
+    },
+    security: {
+      ...securityView(fixed),
+      adminCanWithdrawPrincipal: false,
+      feeChangeTimelock: timelockOf(fixed),
+      auditStatus: AUDIT_STATUS,
+      roles: {
+        owner: vault.owner,
+        keeper: vault.keeper,
+        guardian: vault.guardian,
+        feeRecipient: vault.feeRecipient,
+      },
+    },
+    ...readAt(block),
+    links: { rates: `${baseUrl}/api/yield/rates`, contract: `${baseUrl}/api/yield/contract` },
+  };
+}
+
+/** `/api/yield/manifest` */
+export function manifestView({ fixed, baseUrl }: About, snapshot: Snapshot) {
+  const at = (path: string) => `${baseUrl}/api/yield/${path}`;
+  const { vault, block } = snapshot;
+  return {
+    name: fixed.name,
+    description:
+      'A vault of USDC that lends through one of three protocols at a time. This server builds transactions and holds no key and no funds: the caller signs and sends.',
+    version: '1.0.0',
+    type: 'yield-vault',
+    network: 'base',
+    chainId: CHAIN_ID,
+    asset: { symbol: 'USDC', address: fixed.usdc, decimals: 6 },
+    vault: { address: fixed.vault, shareToken: fixed.shareToken, standard: 'ERC-4626' },
+    ...currentView(snapshot),
+    fees: {
+      entry: `${percentOf(vault.entryBps)}%`,
+      performance: `${percentOf(vault.performanceBps)}% of yield`,
+      exit: '0%',
+      switch: '0%',
+    },
+    endpoints: {
+      manifest: `GET ${at('manifest')}`,
+      rates: `GET ${at('rates')}`,
+      stats: `GET ${at('stats')}`,
+      presets: `GET ${at('presets')}`,
+      depositTx: `GET ${at('deposit-tx')}?recipient={wallet}&preset={10|50|100|250|1000}, or &amount={usd}; &mode=permit for one transaction`,
+      redeemTx: `GET ${at('redeem-tx')}?wallet={wallet}; &how=available or &how=in-kind when not all USDC can be had`,
+      position: `GET ${at('position/{wallet}')}`,
+      contract: `GET ${at('contract')}`,
+      history: `GET ${at('history')}?days={1-365}`,
+    },
+    agentQuickStart: [
+      `GET ${at(`deposit-tx?recipient=${EXAMPLE_WALLET}&preset=100`)} with your wallet as recipient.`,
+      'Read warnings. Sign and send each of steps in order, from that wallet, and wait until one is mined before the next.',
+      `GET ${at(`position/${EXAMPLE_WALLET}`)} shows what it is worth, and redeem_hint is the transaction that takes it out.`,
+    ],
+    security: securityView(fixed),
+    page: `${baseUrl}/yield`,
+    x402Compatible: false,
+    agentReadable: true,
+    ...readAt(block),
+  };
+}
+
+/** `/api/yield/presets` */
+export function presetsView({ fixed, baseUrl }: About, snapshot: Snapshot) {
+  const { vault, block } = snapshot;
+  const { currentAPY } = currentView(snapshot);
+  return {
+    success: true,
+    presets: PRESETS_USD.map((usd) => {
+      const units = BigInt(usd) * MICROS_IN_USD;
+      const fee = (units * BigInt(vault.entryBps) + 9_999n) / 10_000n;
+      const query = `recipient={wallet}&preset=${usd}`;
+      return {
+        ...{ usd, entryFeeUsdc: usdcText(fee), netDepositUsd: usdcText(units - fee) },
+        depositTx: `${baseUrl}/api/yield/deposit-tx?${query}`,
+        ...(fixed.permitDeposit === null
+          ? {}
+          : { depositTxWithPermit: `${baseUrl}/api/yield/deposit-tx?${query}&mode=permit` }),
+      };
+    }),
+    anyAmount: `${baseUrl}/api/yield/deposit-tx?recipient={wallet}&amount={usd}`,
+    daysToEarnBackEntryFee: currentAPY === null ? null : daysToEarnBack(vault.entryBps, currentAPY),
+    ...readAt(block),
+  };
+}
+
+/** `/api/yield/contract` */
+export function contractView({ fixed, baseUrl }: About, { vault, block }: Snapshot) {
+  const { permitDeposit } = fixed;
+  return {
+    success: true,
+    vault: { ...vaultView(fixed), abi: VAULT_ABI },
+    usdc: { address: fixed.usdc, decimals: 6, permitDomain: { ...fixed.usdcDomain, chainId: CHAIN_ID } },
+    permitHelper: permitDeposit === null ? null : { address: permitDeposit, abi: PERMIT_DEPOSIT_ABI },
+    protocols: {
+      aave: { pool: fixed.aavePool, aToken: fixed.aToken },
+      compound: { comet: fixed.comet },
+      morpho: { metaMorpho: fixed.metaMorpho },
+    },
+    howToDeposit: [
+      'USDC.approve(vault, assets), then vault.deposit(assets, receiver).',
+      ...(permitDeposit === null
+        ? []
+        : ['Or sign a permit of USDC for the helper, and helper.depositWithPermit(…): one transaction.']),
+    ],
+    howToWithdraw: [
+      'vault.redeem(shares, receiver, owner): no approval, no fee.',
+      'When the protocols lack the cash: vault.maxRedeem(owner) tells how many shares can be redeemed now.',
+      'Or vault.redeemInKind(shares, receiver, owner, 0): your part of each position itself, which needs no cash.',
+    ],
+    keyFunctions: {
+      price: 'convertToAssets(1e12) is the price of a share, fees taken off',
+      whereItIs: 'holdings() returns idle USDC, what is in each protocol, and what could be paid out now',
+      whatComes: 'queuedFees() returns fees that were announced, and when they may hold',
+    },
+    fees: feeFigures(vault),
+    auditStatus: AUDIT_STATUS,
+    integrationGuide: `${baseUrl}/api/yield/manifest`,
+    agentIntegrationExample: [
+      `const { steps } = await (await fetch('${baseUrl}/api/yield/deposit-tx?recipient=' + wallet.account.address + '&preset=100')).json();`,
+      'for (const { to, data, gas } of steps) {',
+      '  const hash = await wallet.sendTransaction({ to, data, gas: BigInt(gas) });',
+      '  await client.waitForTransactionReceipt({ hash });',
+      '}',
+    ],
+    ...readAt(block),
+  };
+}
+
+/** What a holder earns now, and where the most is to be had. */
+function currentView({ vault, protocols }: Snapshot) {
+  const active = protocols[vault.active];
+  const net = netOrNull(active, vault);
+  return {
+    currentAPY: net,
+    currentGrossAPY: roundedOrNull(active.grossApyPercent),
+    currentBest: bestOf(protocols)?.protocol ?? null,
+    daysToEarnBackEntryFee: net === null ? null : daysToEarnBack(vault.entryBps, net),
+  };
+}
+
+function bestOf(protocols: Snapshot['protocols']): ProtocolState | null {
+  const readable = Object.values(protocols).filter(
+    ({ grossApyPercent, paused }) => grossApyPercent !== null && paused !== true,
+  );
+  return readable.toSorted((a, b) => (b.grossApyPercent ?? 0) - (a.grossApyPercent ?? 0))[0] ?? null;
+}
+
+function netOrNull({ grossApyPercent }: ProtocolState, { performanceBps }: VaultState): number | null {
+  return grossApyPercent === null ? null : rounded(netApyPercent(grossApyPercent, performanceBps));
+}
+
+function roundedOrNull(percent: number | null): number | null {
+  return percent === null ? null : rounded(percent);
+}
+
+function byProtocol<Value>(of: (name: ProtocolName) => Value): Record<ProtocolName, Value> {
+  return Object.fromEntries(PROTOCOLS.map((name) => [name, of(name)])) as Record<ProtocolName, Value>;
+}
+
+function feeFigures({ entryBps, performanceBps }: VaultState) {
+  return {
+    entryFeePct: percentOf(entryBps),
+    performanceFeePct: percentOf(performanceBps),
+    ...{ exitFeePct: 0, switchFeePct: 0 },
+  };
+}
+
+function vaultView(fixed: Fixed) {
+  return {
+    address: fixed.vault,
+    network: 'base',
+    chainId: CHAIN_ID,
+    asset: 'USDC',
+    assetAddress: fixed.usdc,
+    standard: 'ERC-4626',
+    shareToken: fixed.shareToken,
+    shareDecimals: fixed.shareDecimals,
+  };
+}
+
+function securityView(fixed: Fixed) {
+  return {
+    nonCustodial: true,
+    emergencyExitAlways: true,
+    adminCannotWithdrawPrincipal: true,
+    feeTimelock: timelockOf(fixed),
+  };
+}
+
+function timelockOf({ feeDelaySeconds }: Fixed): string {
+  return `${feeDelaySeconds / 3_600}h`;
+}
+
+function readAt(block: Snapshot['block']) {
+  return { readAt: blockView(block) };
+}

@@ -1,0 +1,162 @@
+/** The page of the vault in a real Chromium, with a wallet that the page finds as it finds any (EIP-6963) and asks by EIP-1193. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import type { Hex } from 'viem';
+import { launchBrowser } from '../../../packages/sandbox/src/browser.fixture.ts';
+import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
+import { assertReadable } from './look.fixture.ts';
+import { startYieldWorld, type Wallet, type YieldWorld } from './yield.fixture.ts';
+
+const HOUR_MS = 3_600_000;
+
+let database: TestDatabase;
+let world: YieldWorld;
+let browser: Browser;
+before(async () => {
+  database = await openTestDatabase();
+  world = await startYieldWorld(database);
+  browser = await launchBrowser();
+});
+after(async () => {
+  await browser.close();
+  await world.stop();
+  await database.close();
+});
+
+/** What stands in the page: an EIP-1193 provider that announces itself when it is asked to. */
+const INJECTED = `(() => {
+  const request = async ({ method, params = [] }) => {
+    const answer = await window.askTestWallet(method, JSON.stringify(params));
+    if (answer.error) throw Object.assign(new Error(answer.error.message), { code: answer.error.code });
+    return answer.result;
+  };
+  const detail = Object.freeze({ info: { uuid: '6f8d-test', name: 'Test wallet', icon: '', rdns: 'test.wallet' }, provider: { request } });
+  window.addEventListener('eip6963:requestProvider', () =>
+    window.dispatchEvent(new CustomEvent('eip6963:announceProvider', { detail })));
+})()`;
+
+/** A page with a wallet that asks nobody before it signs; `refuses` is what its owner says no to. */
+async function openWith(wallet: Wallet, refuses: { method: string | null } = { method: null }) {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  const asked: string[] = [];
+  const troubles: string[] = [];
+  page.on('pageerror', (error) => troubles.push(error.message));
+  page.on('request', (request) => {
+    if (!request.url().startsWith(world.server.url)) troubles.push(`asked ${request.url()}`);
+  });
+  let chainId = '0x1';
+  const perform = async (method: string, params: readonly never[]): Promise<unknown> => {
+    asked.push(method);
+    if (method === refuses.method) throw Object.assign(new Error('User rejected'), { code: 4001 });
+    if (method === 'eth_requestAccounts') return [wallet.address];
+    if (method === 'eth_chainId') return chainId;
+    if (method === 'wallet_switchEthereumChain') {
+      chainId = '0x2105';
+      return null;
+    }
+    assert.equal(chainId, '0x2105', 'nothing is signed for another chain');
+    if (method === 'eth_signTypedData_v4') return wallet.account.signTypedData(JSON.parse(params[1] ?? ''));
+    if (method === 'eth_sendTransaction') {
+      const { to, data, gas } = params[0] as unknown as { to: Hex; data: Hex; gas: Hex };
+      return world.client.sendTransaction({ account: wallet.account, to, data, gas: BigInt(gas) });
+    }
+    return world.client.request({ method, params } as never);
+  };
+  await page.exposeFunction('askTestWallet', async (method: string, params: string) => {
+    try {
+      return { result: await perform(method, JSON.parse(params)) };
+    } catch (error) {
+      const { message, code } = error as Error & { code?: number };
+      return { error: { message, code } };
+    }
+  });
+  await page.addInitScript(INJECTED);
+  await page.goto(`${world.server.url}/yield`, { waitUntil: 'networkidle' });
+  return { page, asked, troubles };
+}
+
+const done = (page: Page) => page.getByText('Done: every transaction is mined.').waitFor();
+
+test('somebody connects a wallet, deposits in two steps and by permit, and leaves', async () => {
+  const wallet = await world.wallet(300_000_000n);
+  const { page, asked, troubles } = await openWith(wallet);
+  await page.getByText(/entry fee is earned back after \d+ days/).waitFor();
+  await page.getByRole('button', { name: 'Connect Test wallet' }).click();
+  await page.getByText(wallet.address).first().waitFor();
+
+  await page.getByLabel('USDC', { exact: true }).fill('100');
+  await page.getByRole('button', { name: 'Deposit', exact: true }).click();
+  await done(page);
+  assert.equal(await page.locator('.state.mined').count(), 2);
+  await page.locator('#position').getByText('$99.50').first().waitFor();
+
+  await page.getByLabel(/One transaction/).check();
+  await page.getByLabel('USDC', { exact: true }).fill('200');
+  await page.getByRole('button', { name: 'Deposit', exact: true }).click();
+  await page.locator('#position').getByText('$298.50').first().waitFor();
+  await done(page);
+  assert.equal(await page.locator('.state.mined').count(), 1);
+  assert.equal(asked.filter((method) => method === 'eth_sendTransaction').length, 3);
+
+  await page.getByRole('button', { name: 'Leave with all' }).click();
+  await page.locator('#position').getByText('holds no shares').waitFor();
+  await done(page);
+  assert.deepEqual(troubles, []);
+  await page.close();
+});
+
+test('a refusal in the wallet, too little money and a wrong amount are told, and nothing more is asked for', async () => {
+  const wallet = await world.wallet(50_000_000n);
+  const refuses: { method: string | null } = { method: 'eth_sendTransaction' };
+  const { page, asked } = await openWith(wallet, refuses);
+  await page.getByRole('button', { name: 'Connect Test wallet' }).click();
+  await page.getByLabel('USDC', { exact: true }).fill('20');
+  await page.getByRole('button', { name: 'Deposit', exact: true }).click();
+  await page.locator('.state.failed').getByText('You refused it in the wallet.').waitFor();
+  assert.equal(
+    asked.filter((method) => method === 'eth_sendTransaction').length,
+    1,
+    'the second step is not asked for',
+  );
+
+  await page.getByLabel('USDC', { exact: true }).fill('1000');
+  await page.getByRole('button', { name: 'Deposit', exact: true }).click();
+  await page.getByText(/950\.000000 too little/).waitFor();
+  await page.getByLabel('USDC', { exact: true }).fill('a lot');
+  await page.getByRole('button', { name: 'Deposit', exact: true }).click();
+  await page.getByText(/amount must be USD/).waitFor();
+  assert.equal(asked.filter((method) => method === 'eth_sendTransaction').length, 1);
+  await page.close();
+});
+
+test('the page is readable on a phone and a desk, by day and by night', async () => {
+  const wallet = await world.wallet(1_000_000_000n);
+  const { steps } = await world.answer(`deposit-tx?recipient=${wallet.address}&preset=1000`);
+  await wallet.send(steps);
+  const vault = world.chain.vault.toLowerCase();
+  const told = (hour: number) =>
+    JSON.stringify({
+      aave: { apyPercent: hour === 20 ? null : 3.5 + Math.sin(hour / 5) / 2, assets: '1000000' },
+      compound: { apyPercent: 4, assets: '0' },
+      morpho: { apyPercent: 2.4 + hour / 100, assets: '0' },
+    });
+  for (let hour = 1; hour <= 48; hour += 1)
+    await database.sql`
+      INSERT INTO yield_samples (vault, at, block_number, total_assets, priced_assets, active, protocols, idle)
+      VALUES (${vault}, ${new Date(Date.now() - hour * HOUR_MS)}, 1, 1000000, ${String(10n ** 24n)}, 'aave',
+        ${told(hour)}::text::jsonb, 0)`;
+  for (const colorScheme of ['light', 'dark'] as const) {
+    for (const width of [390, 1280]) {
+      const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
+      await page.goto(`${world.server.url}/yield`, { waitUntil: 'networkidle' });
+      await page.getByText('This browser shows no wallet.').waitFor();
+      await page.locator('polyline.rate').first().waitFor({ state: 'attached' });
+      await page.getByLabel('Wallet').fill(wallet.address);
+      await page.getByRole('button', { name: 'Look' }).click();
+      await page.locator('#position').getByText('$995.00').first().waitFor();
+      await assertReadable(page, `${width} px, ${colorScheme}`);
+      await page.close();
+    }
+  }
+});

@@ -1,0 +1,98 @@
+/** The wallet of the browser: found by EIP-6963, or where older wallets put themselves; asked by EIP-1193. */
+
+const BASE = '0x2105';
+const RECEIPT_POLL_MS = 1_000;
+const RECEIPT_TRIES = 180;
+const NO_SUCH_CHAIN = 4902;
+const REFUSED = 4001;
+
+/** @param {(wallets: { name: string, provider: any }[]) => void} changed told whenever another one announces itself */
+export function watchWallets(changed) {
+  const wallets = new Map();
+  const told = () => changed([...wallets.values()]);
+  window.addEventListener('eip6963:announceProvider', ({ detail }) => {
+    const { info, provider } = detail ?? {};
+    if (typeof info?.uuid !== 'string' || provider === undefined) return;
+    wallets.set(info.uuid, { name: String(info.name).slice(0, 40), provider });
+    told();
+  });
+  window.dispatchEvent(new Event('eip6963:requestProvider'));
+  if (wallets.size === 0 && window.ethereum !== undefined)
+    wallets.set('injected', { name: 'Browser wallet', provider: window.ethereum });
+  told();
+}
+
+/** The account that the wallet lets us see, on Base. */
+export async function connectWallet(provider) {
+  const [account] = await provider.request({ method: 'eth_requestAccounts' });
+  if (typeof account !== 'string') throw new Error('The wallet named no account.');
+  return account;
+}
+
+async function onBase(provider) {
+  if ((await provider.request({ method: 'eth_chainId' })) === BASE) return;
+  try {
+    await provider.request({ method: 'wallet_switchEthereumChain', params: [{ chainId: BASE }] });
+  } catch (error) {
+    throw new Error(
+      error?.code === NO_SUCH_CHAIN
+        ? 'The wallet does not know Base (chain 8453). Add it there first.'
+        : 'The wallet stays on another chain than Base (8453).',
+      { cause: error },
+    );
+  }
+}
+
+/**
+ * Has each step signed, sent and mined, one after the other.
+ *
+ * @param {(index: number, state: 'sign'|'sent'|'mined'|'failed', text: string) => void} tell
+ */
+export async function carryOut(provider, from, steps, tell) {
+  await onBase(provider);
+  for (const [index, step] of steps.entries()) {
+    try {
+      tell(index, 'sign', 'waits for your signature');
+      const data = step.permit === undefined ? step.data : await signedData(provider, from, step.permit);
+      const { to, value, gas } = step;
+      const hash = await provider.request({
+        method: 'eth_sendTransaction',
+        params: [{ from, to, data, value, gas }],
+      });
+      tell(index, 'sent', `sent: ${hash}`);
+      await mined(provider, hash);
+      tell(index, 'mined', `mined: ${hash}`);
+    } catch (error) {
+      const text =
+        error?.code === REFUSED ? 'You refused it in the wallet.' : String(error?.message ?? error);
+      tell(index, 'failed', text.slice(0, 300));
+      throw new Error(text.slice(0, 300), { cause: error });
+    }
+  }
+}
+
+/** The call with the signature where the contract looks for it: v, r, s, a word each. */
+async function signedData(provider, from, { typedData, dataWithoutSignature }) {
+  const signature = await provider.request({
+    method: 'eth_signTypedData_v4',
+    params: [from, JSON.stringify(typedData)],
+  });
+  const digits = String(signature).slice(2);
+  if (!/^[0-9a-f]{130}$/i.test(digits))
+    throw new Error(
+      'The wallet signs as a contract does. Leave the signature out, and deposit in two steps.',
+    );
+  const last = Number.parseInt(digits.slice(128), 16);
+  const v = (last < 27 ? last + 27 : last).toString(16).padStart(64, '0');
+  return dataWithoutSignature + v + digits.slice(0, 128);
+}
+
+async function mined(provider, hash) {
+  for (let tries = 0; tries < RECEIPT_TRIES; tries += 1) {
+    const receipt = await provider.request({ method: 'eth_getTransactionReceipt', params: [hash] });
+    if (receipt?.status === '0x1') return;
+    if (receipt?.status === '0x0') throw new Error(`The transaction was reverted: ${hash}`);
+    await new Promise((resolve) => setTimeout(resolve, RECEIPT_POLL_MS));
+  }
+  throw new Error(`The transaction is not mined yet: ${hash}. Look for it in your wallet.`);
+}

@@ -1,0 +1,209 @@
+import { formatUsd } from './amount.js';
+import { byId, el, failed, notice } from './dom.js';
+import { whileBusy } from './post.js';
+import { askYield } from './yield-api.js';
+import { holdingsView, PROTOCOLS, ratesChart } from './yield-chart.js';
+import { carryOut, connectWallet, watchWallets } from './yield-wallet.js';
+
+const STOPPED_BY = ['INSUFFICIENT_USDC', 'INSUFFICIENT_ETH'];
+
+const message = byId('message');
+const walletInput = byId('wallet');
+const steps = byId('steps');
+const actMessage = byId('act-message');
+let connected = null;
+
+async function showVault() {
+  try {
+    const [rates, stats, manifest, history] = await Promise.all(
+      ['rates', 'stats', 'manifest', 'history?days=30'].map(askYield),
+    );
+    message.replaceChildren();
+    byId('figures').replaceChildren(
+      figure('APY now, after fees', percent(manifest.currentAPY), 'main'),
+      figure('In the vault', formatUsd(stats.stats.tvlUsdc)),
+      figure('Price of a share', stats.stats.pricePerShare),
+      figure('Can be paid out now', formatUsd(stats.stats.withdrawableNowUsdc)),
+    );
+    byId('earned-back').textContent = earnedBack(manifest, stats.fees);
+    byId('rates').replaceChildren(ratesTable(rates, stats.routing.currentProtocol));
+    byId('rates-chart').replaceChildren(ratesChart(history.points));
+    byId('where').replaceChildren(holdingsView(stats.stats));
+  } catch (error) {
+    message.replaceChildren(failed(error.message, showVault));
+  }
+}
+
+function figure(label, value, kind) {
+  return el('div', { class: kind }, el('dt', {}, label), el('dd', {}, value));
+}
+
+function percent(value) {
+  return value === null ? 'unknown' : `${value.toFixed(2)} %`;
+}
+
+function earnedBack({ daysToEarnBackEntryFee: days }, { entryFeePct, performanceFeePct }) {
+  const fees = `A deposit costs ${entryFeePct} % once, and ${performanceFeePct} % of the yield; leaving is free.`;
+  if (days === null) return `${fees} When the entry fee is earned back is not known at the rate of now.`;
+  return `${fees} At the rate of now the entry fee is earned back after ${days} days: who leaves sooner gets less than they brought.`;
+}
+
+function ratesTable({ rates }, active) {
+  return el(
+    'table',
+    { class: 'by-service' },
+    el(
+      'thead',
+      {},
+      el(
+        'tr',
+        {},
+        el('th', { scope: 'col' }, 'Protocol'),
+        el('th', { scope: 'col', class: 'number' }, 'Gross'),
+        el('th', { scope: 'col', class: 'number' }, 'Net'),
+      ),
+    ),
+    el(
+      'tbody',
+      {},
+      ...PROTOCOLS.map(({ name }) => {
+        const { protocol, grossApyPercent, netApyPercent, status, reason } = rates[name];
+        return el(
+          'tr',
+          {},
+          el(
+            'th',
+            { scope: 'row' },
+            protocol,
+            ' ',
+            name === active ? el('span', { class: 'badge good' }, 'takes deposits') : null,
+            status === 'live' ? null : el('span', { class: 'badge warn' }, reason ?? status),
+          ),
+          el('td', { class: 'number' }, percent(grossApyPercent)),
+          el('td', { class: 'number' }, percent(netApyPercent)),
+        );
+      }),
+    ),
+  );
+}
+
+async function showPosition(wallet) {
+  const place = byId('position');
+  try {
+    const { position, next_action } = await askYield(`position/${encodeURIComponent(wallet)}`);
+    place.replaceChildren(
+      el(
+        'dl',
+        { class: 'figures' },
+        figure('Worth now', formatUsd(position.currentValueUsdc)),
+        figure('Deposited', amountOr(position.depositedUsdc)),
+        figure('Yield after fees', amountOr(position.netYieldUsdc)),
+        figure('Gain, entry fee and all', amountOr(position.gainUsdc)),
+      ),
+      ...(position.netYieldUsdc === null
+        ? position.notes.map((note) => el('p', { class: 'soft' }, note))
+        : []),
+      ...next_action.map(({ action, description }) =>
+        el('p', { class: 'soft' }, action === 'redeem' ? 'Connect this wallet below to leave.' : description),
+      ),
+    );
+  } catch (error) {
+    place.replaceChildren(notice('bad', error.message));
+  }
+}
+
+function amountOr(value) {
+  return value === null ? 'unknown' : formatUsd(value);
+}
+
+/** Asks for transactions and has them carried out, each step with its state. */
+async function act(button, path) {
+  await whileBusy(button, async () => {
+    steps.replaceChildren();
+    actMessage.replaceChildren();
+    try {
+      const answer = await askYield(path);
+      const stops = answer.warnings.filter(({ code }) => STOPPED_BY.includes(code));
+      actMessage.replaceChildren(...answer.warnings.map((warning) => notice('warn', warning.message)));
+      if (stops.length > 0) return;
+      const rows = answer.steps.map(({ action, note }) => {
+        const state = el('span', { class: 'state soft' }, 'waits for its turn');
+        steps.append(el('li', {}, el('strong', {}, action), ' ', note, el('br'), state));
+        return state;
+      });
+      await carryOut(connected.provider, connected.account, answer.steps, (index, kind, text) => {
+        rows[index].className = `state ${kind}`;
+        rows[index].textContent = text;
+      });
+      actMessage.append(notice('good', 'Done: every transaction is mined.'));
+    } catch (error) {
+      const instead = error.body?.instead ?? [];
+      actMessage.replaceChildren(
+        notice('bad', el('p', {}, error.message), ...instead.map((way) => insteadButton(button, way))),
+      );
+    }
+    await Promise.all([showPosition(connected.account), showVault()]);
+  });
+}
+
+const WAYS = {
+  available: 'Take what there is',
+  'in-kind': 'Take my part of each position',
+  'in-kind-partly': 'Give up what is not handed over, and take the rest',
+};
+
+function insteadButton(button, { how }) {
+  const path = `redeem-tx?wallet=${connected.account}&how=${how}`;
+  return el(
+    'button',
+    { type: 'button', class: 'secondary', onclick: () => void act(button, path) },
+    WAYS[how] ?? how,
+  );
+}
+
+watchWallets((wallets) => {
+  if (connected !== null) return;
+  const place = byId('connect');
+  if (wallets.length === 0) {
+    place.replaceChildren(
+      el('p', { class: 'soft' }, 'This browser shows no wallet. With one you deposit and leave here.'),
+    );
+    return;
+  }
+  place.replaceChildren(
+    ...wallets.map(({ name, provider }) => {
+      const button = el('button', { type: 'button' }, `Connect ${name}`);
+      button.addEventListener('click', () => whileBusy(button, () => connect(provider)));
+      return button;
+    }),
+  );
+});
+
+async function connect(provider) {
+  try {
+    connected = { provider, account: await connectWallet(provider) };
+    byId('account').textContent = connected.account;
+    byId('acts').hidden = false;
+    byId('connect').replaceChildren();
+    actMessage.replaceChildren();
+    walletInput.value = connected.account;
+    await showPosition(connected.account);
+  } catch (error) {
+    actMessage.replaceChildren(notice('bad', String(error?.message ?? error).slice(0, 300)));
+  }
+}
+
+byId('wallet-form').addEventListener('submit', (event) => {
+  event.preventDefault();
+  void showPosition(walletInput.value.trim());
+});
+byId('deposit-form').addEventListener('submit', (event) => {
+  event.preventDefault();
+  const amount = encodeURIComponent(byId('amount').value.trim());
+  const mode = byId('permit').checked ? 'permit' : 'standard';
+  void act(event.submitter, `deposit-tx?recipient=${connected.account}&amount=${amount}&mode=${mode}`);
+});
+byId('leave').addEventListener('click', ({ currentTarget }) => {
+  void act(currentTarget, `redeem-tx?wallet=${connected.account}`);
+});
+await showVault();
