@@ -42,6 +42,7 @@ const COMMANDS = {
     install: 'everything',
   },
   'contracts:deep': { program: 'contracts/command.ts', args: ['deep'], install: 'everything' },
+  'contracts:deploy': { program: 'contracts/command.ts', args: ['deploy'], install: 'everything' },
   'contracts:mutate': { program: 'contracts/command.ts', args: ['mutate'], install: 'everything' },
   'bench:gas': { program: 'contracts/command.ts', args: ['gas'], install: 'everything' },
 };

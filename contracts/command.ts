@@ -1,8 +1,9 @@
 /**
- * What can be asked of the contracts beside their tests: `npm run contracts:deep`, `contracts:mutate` and `bench:gas`. Ends with forge's own exit code.
+ * What can be asked of the contracts beside their tests: `npm run contracts:deep`, `contracts:mutate`, `contracts:deploy` and `bench:gas`. Ends with forge's own exit code.
  */
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { deploy, NotDeployable, readSetup } from './deploy.ts';
 import { ROOT, runForge } from './forge.ts';
 import { mutate } from './mutate.ts';
 
@@ -16,7 +17,39 @@ const COMMANDS: Readonly<Record<string, () => Promise<number>>> = {
   },
   mutate: () => mutate(more),
   gas: measureGas,
+  deploy: deployFromFile,
 };
+
+/** From a setup in a file; the node and the key come from the environment, where no list of processes shows them. */
+async function deployFromFile(): Promise<number> {
+  const [file, ...flags] = more;
+  const { DEPLOY_RPC_URL: rpcUrl, DEPLOY_KEY: key } = process.env;
+  if (
+    file === undefined ||
+    !rpcUrl ||
+    !/^0x[0-9a-fA-F]{64}$/.test(key ?? '') ||
+    flags.some((each) => each !== '--send')
+  ) {
+    process.stderr.write(
+      'usage: DEPLOY_RPC_URL=<node> DEPLOY_KEY=<0x and 64 hex digits> npm run contracts:deploy -- <setup.json> [--send]\n',
+    );
+    return 2;
+  }
+  const built = await runForge(['build', 'contracts/src'], { shows: 'output' });
+  if (built.exitCode !== 0) return built.exitCode;
+  try {
+    await deploy({
+      ...{ rpcUrl, key: key as `0x${string}`, setup: readSetup(file) },
+      ...{ send: flags.includes('--send'), recordFile: `${file.replace(/\.json$/, '')}.deployed.json` },
+      say: (line) => void process.stdout.write(`${line}\n`),
+    });
+    return 0;
+  } catch (error) {
+    if (!(error instanceof NotDeployable)) throw error;
+    process.stderr.write(`farebox: ${error.message}. Nothing more is sent.\n`);
+    return 2;
+  }
+}
 
 /** Each operation as a transaction of its own, as a table. */
 async function measureGas(): Promise<number> {
