@@ -1,6 +1,6 @@
 import type { Chains, Quote } from '../../paid-call/rail.ts';
 import type { AuthorizationText, Hex } from './eip3009.ts';
-import type { EvmEvidence } from './payments.ts';
+import type { EvmEvidence } from './evidence.ts';
 
 /** Settles EIP-3009 authorizations that came by another protocol, with the same chain, keys and facilitators. */
 export interface AuthorizationSettler {

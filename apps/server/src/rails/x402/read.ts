@@ -3,7 +3,7 @@ import { unavailable } from '../../http/problem.ts';
 import { HOUSE_ACCOUNTS } from '../../ledger/accounts.ts';
 import type { Headers, OnChainPayment, Payment, Quote, Recalled } from '../../paid-call/rail.ts';
 import { type AuthorizationText, type Hex, identityOf, textOf } from '../evm/eip3009.ts';
-import type { EvmEvidence } from '../evm/payments.ts';
+import type { EvmEvidence } from '../evm/evidence.ts';
 import type { AuthorizationSettler } from '../evm/settler.ts';
 import type { PaymentForFacilitator } from '../on-chain/facilitator.ts';
 import { refuse } from '../on-chain/refusals.ts';

@@ -1,0 +1,77 @@
+/** What became of an authorization on its chain: which transaction used it, and whether that one paid. */
+import { RpcRefusal } from '../../chain-rpc/json-rpc.ts';
+import type { MinedTransaction } from '../../relayer/node-reply.ts';
+import { type Authorization, TOPIC_CANCELED, TOPIC_TRANSFER, TOPIC_USED, topicOf } from './eip3009.ts';
+import { hexOf, type Node } from './settlement-call.ts';
+
+/** In blocks, the longest first. */
+const LOG_WINDOWS = [9_000n, 1_900n, 450n];
+const MAX_LOG_WINDOWS = 200;
+/** An authorization that is taken lives an hour at most, give or take clocks that differ. */
+const LONGEST_LIFE_S = 7_200n;
+export interface Head {
+  number: bigint;
+  /** Seconds since 1970. */
+  timestamp: bigint;
+}
+
+/** The transaction that used or cancelled the authorization, looked for from the head back to before it was signed. */
+export async function useOf(
+  { network, rpc }: Node,
+  authorization: Authorization,
+  head: Head,
+): Promise<{ topic: string; hash: string } | null> {
+  const topics = [[TOPIC_USED, TOPIC_CANCELED], topicOf(authorization.from), authorization.nonce];
+  let last = head.number;
+  let width = 0;
+  for (let windows = 0; windows < MAX_LOG_WINDOWS; windows++) {
+    const window = LOG_WINDOWS[width] ?? 0n;
+    const first = last > window ? last - window : 0n;
+    try {
+      const [log] = (await rpc.call('eth_getLogs', [
+        { address: network.asset, topics, fromBlock: hexOf(first), toBlock: hexOf(last) },
+      ])) as { topics: string[]; transactionHash: string }[];
+      if (log !== undefined) return { topic: log.topics[0]?.toLowerCase() ?? '', hash: log.transactionHash };
+    } catch (error) {
+      // Public nodes allow windows of different length, and say so in different words.
+      if (!(error instanceof RpcRefusal) || width === LOG_WINDOWS.length - 1) throw error;
+      width += 1;
+      continue;
+    }
+    const block = (await rpc.call('eth_getBlockByNumber', [hexOf(first), false])) as {
+      timestamp: string;
+    } | null;
+    if (
+      first === 0n ||
+      block === null ||
+      BigInt(block.timestamp) < authorization.validBefore - LONGEST_LIFE_S
+    )
+      return null;
+    last = first - 1n;
+  }
+  return null;
+}
+
+/** As `EvmChain.paidBy`. @param asset the contract of the USDC, in small letters */
+export function paidBy(
+  asset: string,
+  mined: MinedTransaction,
+  { from, to, value, nonce }: Authorization,
+): boolean {
+  if (mined.status !== 'success') return false;
+  // The asset marks the authorization as used and moves its money with nothing in between. A transfer elsewhere in the
+  // transaction may be for something else, or for two authorizations at once.
+  const used = mined.logs.findIndex(
+    ({ address, topics }) =>
+      address === asset && topics[0] === TOPIC_USED && topics[1] === topicOf(from) && topics[2] === nonce,
+  );
+  const moved = used === -1 ? undefined : mined.logs[used + 1];
+  return (
+    moved !== undefined &&
+    moved.address === asset &&
+    moved.topics[0] === TOPIC_TRANSFER &&
+    moved.topics[1] === topicOf(from) &&
+    moved.topics[2] === topicOf(to) &&
+    BigInt(moved.data) === value
+  );
+}
