@@ -143,7 +143,7 @@ export const SERVER: House = {
         'upstreams/index.ts',
         'paid-call/{paid-call,sale,content,http-door,door,challenge,rail,request-body}.ts',
         'cards/{closed,provider}.ts',
-        'cards/ways/{checkout,routes}.ts',
+        'cards/ways/{checkout,checkout-session-route}.ts',
         'ledger/money.ts',
         'http/',
         'paid-call/part.ts',

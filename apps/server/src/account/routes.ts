@@ -1,40 +1,23 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { cardsNotConfigured } from '../cards/closed.ts';
-import type { Standing } from '../cards/disputes/debts.ts';
-import type { AutoRecharges, RechargeView } from '../cards/recharge/auto-recharge.ts';
 import { readRechargeChange } from '../cards/recharge/recharge-settings.ts';
 import { readJsonBody } from '../http/json-body.ts';
 import { Problem } from '../http/problem.ts';
 import { admit, type RateLimit } from '../http/rate-limit.ts';
 import { presentedApiKey } from '../keys/api-key.ts';
 import { type FirstCall, keyUsage } from '../keys/key-usage.ts';
-import type { KeyRecord, Keys } from '../keys/keys.ts';
-import type { Ledger } from '../ledger/ledger.ts';
+import type { KeyRecord } from '../keys/keys.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
 import { isNameable, NOT_NAMEABLE } from '../words/name.ts';
+import { describeKey, isCapHeld, type KeyViewParts } from './key-view.ts';
 
-const SPENDING_DAYS = 30;
-
-export interface AccountRouteParts {
-  keys: Keys;
-  ledger: Ledger;
-  /** Null: there is no card provider. */
-  autoRecharges: Pick<AutoRecharges, 'describe' | 'change'> | null;
-  /** What stands between an account and its credit. */
-  standing(accountId: bigint): Promise<Standing>;
+export interface AccountRouteParts extends KeyViewParts {
   baseUrl: string;
   firstCall: FirstCall;
   accountLimit: RateLimit;
   addressOf(request: FastifyRequest): string;
-  nowMs(): number;
 }
-
-const NO_CARD_PROVIDER: RechargeView = {
-  enabled: false,
-  disabledReason: null,
-  how: 'This server has no card provider, so no card can be kept.',
-};
 
 const usdAmount = z
   .union([z.string(), z.number()])
@@ -63,10 +46,6 @@ const keyChange = z.strictObject({
 /** What a key's owner sees of it and of its account, and may change. */
 export function accountRoutes(app: FastifyInstance, parts: AccountRouteParts): void {
   const { keys, ledger } = parts;
-
-  /** Whether the cap per day is held, because a card that nobody knows yet paid for the credit. */
-  const isHeld = ({ capFixedUntil }: KeyRecord) =>
-    capFixedUntil !== null && capFixedUntil.getTime() > parts.nowMs();
 
   function capFixed({ capPerDayMicros, capFixedUntil }: KeyRecord): Problem {
     const until = capFixedUntil?.toISOString() ?? null;
@@ -100,14 +79,18 @@ export function accountRoutes(app: FastifyInstance, parts: AccountRouteParts): v
 
   const ended = () => new Problem(401, 'API_KEY_REVOKED', 'This API key was revoked or rotated.');
 
-  app.get('/api/keys/me', async (request, reply) => describeKey(await ownKey(request, reply)));
+  app.get('/api/keys/me', async (request, reply) => describeKey(parts, await ownKey(request, reply)));
 
   app.patch('/api/keys/me', async (request, reply) => {
     const record = await ownKey(request, reply);
     const change = readJsonBody(request, keyChange);
     const cap = change.caps?.perDayUsd;
     // First: what can be refused, so that nothing is done of a request that is.
-    if (cap !== undefined && isHeld(record) && (cap === null || cap > (record.capPerDayMicros ?? cap)))
+    if (
+      cap !== undefined &&
+      isCapHeld(record, parts.nowMs()) &&
+      (cap === null || cap > (record.capPerDayMicros ?? cap))
+    )
       throw capFixed(record);
     if (change.autoRecharge !== undefined) {
       const recharge = readRechargeChange(change.autoRecharge);
@@ -121,7 +104,7 @@ export function accountRoutes(app: FastifyInstance, parts: AccountRouteParts): v
     });
     if (outcome === 'ended') throw ended();
     if (outcome === 'cap_held') throw capFixed((await keys.record(record.id)) ?? record);
-    return describeKey((await keys.record(record.id)) ?? record);
+    return describeKey(parts, (await keys.record(record.id)) ?? record);
   });
 
   app.post('/api/keys/me/rotate', async (request, reply) => {
@@ -156,47 +139,4 @@ export function accountRoutes(app: FastifyInstance, parts: AccountRouteParts): v
       note: 'Nobody can spend with this key any more. Its balance stays on the books.',
     };
   });
-
-  async function describeKey(record: KeyRecord): Promise<Record<string, unknown>> {
-    const since = new Date(parts.nowMs() - (SPENDING_DAYS - 1) * 86_400_000).toISOString().slice(0, 10);
-    const [balance, spending, spent, autoRecharge, standing] = await Promise.all([
-      ledger.balance(record.accountId),
-      keys.spending(record.accountId, since),
-      keys.spent(record.accountId),
-      parts.autoRecharges?.describe(record.accountId) ?? NO_CARD_PROVIDER,
-      parts.standing(record.accountId),
-    ]);
-    const usd = (micros: bigint | null) => (micros === null ? null : microsToUsd(micros));
-    const expired = record.expiresAt !== null && record.expiresAt.getTime() <= parts.nowMs();
-    return {
-      success: true,
-      keyPrefix: record.prefix,
-      label: record.label,
-      kind: record.kind,
-      status: expired ? 'expired' : record.status,
-      createdAt: record.createdAt.toISOString(),
-      expiresAt: record.expiresAt?.toISOString() ?? null,
-      currency: 'USD',
-      balanceUsd: usd(balance.balanceMicros),
-      availableUsd: usd(balance.availableMicros),
-      reservedUsd: usd(balance.reservedMicros),
-      spentUsd: usd(spent.totalMicros),
-      owedUsd: usd(standing.owedMicros),
-      frozenUsd: usd(standing.frozenMicros),
-      frozenFor: standing.frozenFor,
-      caps: {
-        perCallUsd: usd(record.capPerCallMicros),
-        perDayUsd: usd(record.capPerDayMicros),
-        fixedUntil: isHeld(record) ? (record.capFixedUntil?.toISOString() ?? null) : null,
-      },
-      spentTodayUsd: usd(spent.todayMicros),
-      autoRecharge,
-      spending: spending.map(({ day, service, calls, spentMicros }) => ({
-        day,
-        service,
-        calls: Number(calls),
-        spentUsd: microsToUsd(spentMicros),
-      })),
-    };
-  }
 }

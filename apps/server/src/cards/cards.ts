@@ -9,18 +9,28 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Mailer } from '../mail/mailer.ts';
 import type { Secrets } from '../secrets/secrets.ts';
 import type { Debts } from './disputes/debts.ts';
-import { createInbox, EVENTS_AT_ONCE, EVENTS_FORGOTTEN_AT_ONCE, type Inbox } from './orders/inbox.ts';
+import {
+  createInbox,
+  EVENTS_AT_ONCE,
+  EVENTS_FORGOTTEN_AT_ONCE,
+  type Inbox,
+  workSoon,
+} from './orders/inbox.ts';
 import { type CardOrder, createOrderStore, type OrderStore } from './orders/orders.ts';
 import { createOrderReconciler, type OrderReconciler } from './orders/reconcile.ts';
+import { type OrderRefund, type RefundOutcome, refundOrder } from './orders/refund.ts';
 import { createSweeper } from './orders/sweep.ts';
-import { type CardProvider, createCardProvider, ProviderUnavailable } from './provider.ts';
+import { cardWebhookRoute } from './orders/webhook-route.ts';
+import { type CardProvider, createCardProvider } from './provider.ts';
 import { type AutoRecharges, createAutoRecharges, type RechargeReport } from './recharge/auto-recharge.ts';
 import { readRechargeRequest } from './recharge/recharge-settings.ts';
 import { type Checkout, createCheckout } from './ways/checkout.ts';
+import { checkoutSessionRoute } from './ways/checkout-session-route.ts';
+import { checkoutStatusRoute } from './ways/checkout-status-route.ts';
+import { checkoutSummaryRoute } from './ways/checkout-summary-route.ts';
 import { createPurchases, type Purchases } from './ways/purchase.ts';
 import { createPurchaseLimits } from './ways/purchase-limits.ts';
-import { purchaseRoutes } from './ways/purchase-routes.ts';
-import { cardRoutes } from './ways/routes.ts';
+import { purchaseRoute } from './ways/purchase-route.ts';
 
 const INBOX_EVERY_MS = 1_000;
 const RECHARGE_EVERY_MS = 2_000;
@@ -31,11 +41,6 @@ const FORGET_EVERY_MS = 3_600_000;
 const UNPAID_KEPT_MS = 90 * 86_400_000;
 const FORGOTTEN_AT_ONCE = 5_000;
 
-/** What became of a refund that an operator ordered. */
-export type RefundOutcome =
-  | { status: 'refunded'; refundId: string }
-  | { status: 'unknown_order' | 'not_paid' | 'nothing_left' | 'too_much' | 'unknown_outcome' };
-
 export interface Cards {
   orders: OrderStore;
   provider: CardProvider;
@@ -44,12 +49,8 @@ export interface Cards {
   purchases: Purchases;
   inbox: Inbox;
   recharges: AutoRecharges;
-  /**
-   * Sends money back that a paid order brought, once for each key.
-   *
-   * @param refund.amountMicros whole cents; null: all that is left
-   */
-  refund(refund: { orderId: string; amountMicros: bigint | null; actKey: string }): Promise<RefundOutcome>;
+  /** Sends money back that a paid order brought, once for each key. */
+  refund(refund: OrderRefund): Promise<RefundOutcome>;
   /** Looks at the orders whose time has come. @returns how many */
   sweep(): Promise<number>;
   routes(app: FastifyInstance): void;
@@ -88,10 +89,9 @@ export function openCards(parts: CardParts): Cards {
     maxPerDay: parts.settings.rechargesPerDay,
     report: parts.reportRecharge,
   });
-  const { report } = parts;
+  const { report, secrets, baseUrl, firstCall } = parts;
   const common = { sql, orders, provider, nowMs };
   const reconciler = createOrderReconciler({ ...common, ledger, keys, debts, recharges, report });
-  const { secrets, baseUrl, firstCall } = parts;
   const checkout = createCheckout({ ...common, reconciler, secrets, baseUrl });
   const purchases = createPurchases({
     ...{ ...common, reconciler, secrets },
@@ -116,27 +116,7 @@ export function openCards(parts: CardParts): Cards {
       ),
   });
 
-  /** Works the inbox as soon as something has come, without anybody waiting for it; one round at a time. */
-  let working: Promise<void> | null = null;
-  let moreCame = false;
-  let closing = false;
-  function workSoon(): void {
-    moreCame = true;
-    if (working !== null) return;
-    working = (async () => {
-      while (moreCame && !closing) {
-        moreCame = false;
-        const worked = await inbox.work().catch((error: unknown) => {
-          parts.onError('inbox', error);
-          return 0;
-        });
-        // A flood is more than one round.
-        if (worked > 0) moreCame = true;
-      }
-      working = null;
-    })();
-  }
-
+  const soon = workSoon(inbox, (error) => parts.onError('inbox', error));
   const sweeper = createSweeper({ orders, reconciler, nowMs, onError: parts.onError });
 
   return {
@@ -149,41 +129,29 @@ export function openCards(parts: CardParts): Cards {
     recharges,
     sweep: () => sweeper.sweep(),
 
-    async refund({ orderId, amountMicros, actKey }) {
-      const order = await orders.find(orderId);
-      if (order === null) return { status: 'unknown_order' };
-      if (order.state !== 'paid' || order.paymentIntentId === null) return { status: 'not_paid' };
-      try {
-        const refundId = await provider.refund(order.paymentIntentId, amountMicros, actKey, false);
-        const after = await reconcile(orderId);
-        if (refundId !== null) return { status: 'refunded', refundId };
-        const left = after === null ? 0n : after.amountMicros - after.reversedMicros;
-        return { status: left > 0n ? 'too_much' : 'nothing_left' };
-      } catch (error) {
-        if (error instanceof ProviderUnavailable) return { status: 'unknown_outcome' };
-        throw error;
-      }
-    },
+    refund: (refund) => refundOrder({ orders, provider, reconcile }, refund),
 
     routes(app) {
       const { checkoutLimit, accountLimit, addressOf } = parts;
-      purchaseRoutes(app, {
+      purchaseRoute(app, {
         ...{ purchases, keys, ledger, debts, baseUrl, firstCall, addressOf, nowMs },
         addressLimit: parts.purchaseLimit,
         onError: (error) => parts.onError('purchase', error),
       });
-      cardRoutes(app, {
-        ...{ checkout, provider, keys, baseUrl, firstCall, checkoutLimit, accountLimit, addressOf, nowMs },
-        readRecharge: readRechargeRequest,
-        inbox: {
-          ...inbox,
-          async receive(event) {
-            const isNew = await inbox.receive(event);
-            if (isNew) workSoon();
-            return isNew;
-          },
-        },
-      });
+      const ofCheckout = {
+        checkout,
+        keys,
+        baseUrl,
+        firstCall,
+        checkoutLimit,
+        accountLimit,
+        addressOf,
+        nowMs,
+      };
+      checkoutSessionRoute(app, { ...ofCheckout, readRecharge: readRechargeRequest });
+      checkoutStatusRoute(app, ofCheckout);
+      checkoutSummaryRoute(app, ofCheckout);
+      cardWebhookRoute(app, { provider, inbox: soon });
     },
 
     jobs: [
@@ -222,8 +190,7 @@ export function openCards(parts: CardParts): Cards {
       },
     ],
     async close() {
-      closing = true;
-      await working;
+      await soon.close();
       provider.close();
     },
   };

@@ -11,8 +11,8 @@ import { type LostKeys, openLostKeys } from './delivery/lost-keys.ts';
 import { createDebts, type Debts } from './disputes/debts.ts';
 import { createCardMetrics } from './metrics.ts';
 import { CARD_OPERATIONS } from './operations.ts';
-import { PURCHASE_REQUESTS_PER_MINUTE } from './ways/purchase-routes.ts';
-import { CHECKOUTS_PER_MINUTE } from './ways/routes.ts';
+import { CHECKOUTS_PER_MINUTE } from './ways/checkout-session-route.ts';
+import { PURCHASE_REQUESTS_PER_MINUTE } from './ways/purchase-route.ts';
 
 export { CARDS };
 

@@ -1,5 +1,5 @@
 import type { Checkout } from '../cards/ways/checkout.ts';
-import { CHECKOUTS_PER_MINUTE } from '../cards/ways/routes.ts';
+import { CHECKOUTS_PER_MINUTE } from '../cards/ways/checkout-session-route.ts';
 import { TRIAL_DAYS, TRIAL_USD } from '../keys/trial.ts';
 import type { Sales } from '../paid-call/part.ts';
 import type { Rail } from '../paid-call/rail.ts';

@@ -7,7 +7,7 @@ import type { Mailer } from '../../mail/mailer.ts';
 import type { House } from '../../part.ts';
 import type { Secrets } from '../../secrets/secrets.ts';
 import type { Cards } from '../cards.ts';
-import { CHECKOUTS_PER_MINUTE } from '../ways/routes.ts';
+import { CHECKOUTS_PER_MINUTE } from '../ways/checkout-session-route.ts';
 import { createKeyLinks, LINKS_FORGOTTEN_AT_ONCE } from './key-links.ts';
 import { lostKeyRoutes, preparedKeyLink } from './lost-key-routes.ts';
 

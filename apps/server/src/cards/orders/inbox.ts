@@ -188,3 +188,42 @@ export function createInbox(parts: {
     },
   };
 }
+
+/** Works the inbox as soon as something has come, without anybody waiting for it; one round at a time. */
+export function workSoon(
+  inbox: Pick<Inbox, 'receive' | 'work'>,
+  onError: (error: unknown) => void,
+): Pick<Inbox, 'receive'> & { close(): Promise<void> } {
+  let working: Promise<void> | null = null;
+  let moreCame = false;
+  let closing = false;
+
+  async function work(): Promise<void> {
+    while (moreCame && !closing) {
+      moreCame = false;
+      const worked = await inbox.work().catch((error: unknown) => {
+        onError(error);
+        return 0;
+      });
+      // A flood is more than one round.
+      if (worked > 0) moreCame = true;
+    }
+    working = null;
+  }
+
+  return {
+    async receive(event) {
+      const isNew = await inbox.receive(event);
+      if (isNew) {
+        moreCame = true;
+        working ??= work();
+      }
+      return isNew;
+    },
+    /** Waits for what is being worked. */
+    async close() {
+      closing = true;
+      await working;
+    },
+  };
+}

@@ -1,0 +1,46 @@
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { Problem } from '../http/problem.ts';
+import type { AccountRecords } from './accounts.ts';
+import { actAsJson } from './act-routes.ts';
+import type { Acts } from './acts.ts';
+import { accountOf, id, read } from './address-fields.ts';
+
+const searchQuery = z.object({
+  q: z
+    .string()
+    .max(200)
+    .regex(/^\P{Cc}*$/u, 'must not hold control characters')
+    .default(''),
+  after: id.optional(),
+});
+/** `/admin/api/keys` and `/admin/api/accounts/:account`: whose key it is, and what became of its credit. */
+export function accountRecordRoutes(
+  admin: FastifyInstance,
+  { records, acts }: { records: AccountRecords; acts: Pick<Acts, 'list'> },
+): void {
+  admin.get('/keys', async (request) => {
+    const { q, after } = read(searchQuery, request.query);
+    return inTime(records.search(q, after ?? null));
+  });
+
+  admin.get('/accounts/:account', async (request) => {
+    const accountId = accountOf(request);
+    const account = await inTime(records.account(accountId));
+    if (account === null) throw new Problem(404, 'NO_SUCH_ACCOUNT', 'There is no such account.');
+    return { ...account, acts: (await acts.list({ accountId, after: null })).map(actAsJson) };
+  });
+}
+
+/** What took longer than its bound is the caller's to narrow. */
+async function inTime<T>(reading: Promise<T>): Promise<T> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === '57014')) throw error;
+    throw new Problem(503, 'TOOK_TOO_LONG', 'This took more than 5 s to look up. Ask for less.', {
+      headers: { 'retry-after': '5' },
+      cause: error,
+    });
+  }
+}
