@@ -22,7 +22,7 @@ import { type ProxyTrust, parseTrustedProxies } from './http/caller-address.ts';
 import { OWN_NAME, type Shop, shopLogo, shopName } from './shop.ts';
 import { mixturesOfWorlds } from './world.ts';
 
-/** What callers and browsers write, and no proxy: none of it may say where a request comes from. */
+/** Headers that callers and browsers write themselves. None of them may be `PROXY_HEADER`. */
 const CALLERS_OWN_HEADERS = new Set([
   ...['accept', 'authorization', 'connection', 'content-length', 'content-type', 'cookie', 'host', 'origin'],
   ...['referer', 'user-agent', 'x-api-key', 'x-payment', 'payment-signature', 'idempotency-key'],
@@ -212,11 +212,11 @@ export function variablesOf(parts: readonly AnyDeclared[]): readonly Variable[] 
   return [HOUSE, ...parts].flatMap(({ variables }) => Object.values<Variable>(variables));
 }
 
-/** What Kubernetes sets for every service beside ours, such as `DATABASE_SERVICE_HOST` for one that is named database. */
+/** Variables that Kubernetes sets for every service, such as `DATABASE_SERVICE_HOST` for a service named database. */
 const SERVICE_LINK =
   /_(?:SERVICE_(?:HOST|PORT(?:_\w+)?)|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)$/;
 
-/** What builds of images set that are to be the same each time: https://reproducible-builds.org/specs/source-date-epoch/ */
+/** Set by reproducible builds of images: https://reproducible-builds.org/specs/source-date-epoch/ */
 const BUILDERS_OWN = 'SOURCE_DATE_EPOCH';
 
 /**

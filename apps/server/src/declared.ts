@@ -11,9 +11,9 @@ export interface Variable<Output = unknown> {
   /** In the environment. */
   name: string;
   describe: string;
-  /** Turns the text into the setting. What it refuses is told under the variable's name, and the text is not repeated. */
+  /** Parses the text into the setting. An error names the variable and does not repeat the text. */
   shape: z.ZodType<Output, string>;
-  /** What holds when it is not set, as it would be written; null: nothing. */
+  /** The default, as it would be written in the environment; null: none. */
   fallback: string | null;
   /** Without a value nothing starts. */
   required?: true;
@@ -34,26 +34,26 @@ type SecretsOf<V extends Variables> = {
   readonly [Key in keyof V as V[Key] extends { secret: true } ? Key : never]: ValueOf<V[Key]>;
 };
 
-/** What a part is handed of its configuration. */
+/** The configuration that a part gets. */
 export interface Configured<V extends Variables> {
   readonly settings: SettingsOf<V>;
   readonly secrets: Sealed<SecretsOf<V>>;
 }
 
-/** What is known of a part before it is opened. */
+/** A part's declaration, which is known before the part is opened. */
 export interface Declared<V extends Variables = Variables> {
   /** The part's, and that of its place in the configuration. */
   name: string;
   variables: V;
   /**
-   * What is wrong with the values together, a line each that begins with a variable's name.
+   * Checks the values together. Each problem is a line that begins with a variable's name.
    *
    * @param values undefined: wrong in itself, and reported
    */
   problems?(values: Partial<ValuesOf<V>>, about: Surroundings): string[];
-  /** What must hold of the money that it keeps: `npm run books` asks it of the database. */
+  /** Rules about the money that the part keeps; `npm run books` checks them in the database. */
   books?: Audited;
-  /** What of it money comes from, goes to or is moved by. Asked once nothing else is wrong. */
+  /** The settings that say whose money it is: where it comes from, where it goes, who moves it. Read once nothing else is wrong. */
   money?(values: ValuesOf<V>, about: Surroundings): Partial<MoneyParts>;
 }
 
@@ -70,18 +70,18 @@ export function declare<const Name extends string, const V extends Variables>(
   return declared;
 }
 
-/** What must hold of the money that the parts keep. */
+/** The rules about money of all parts. */
 export function booksOf(parts: readonly Pick<Declared, 'books'>[]): readonly Audited[] {
   return parts.flatMap(({ books }) => books ?? []);
 }
 
-/** Values that nobody shows by accident: neither JSON, nor a log, nor an inspector, nor a text that they are put into. */
+/** Secret values that cannot be shown by accident: they do not appear in JSON, logs, inspectors or template strings. */
 export class Sealed<Values extends object> {
   readonly #values: Values;
   constructor(values: Values) {
     this.#values = values;
   }
-  /** For whoever is about to use them, and hands them to nobody. */
+  /** Returns the values, for the code that uses them at once and passes them to no other. */
   reveal(): Values {
     return this.#values;
   }

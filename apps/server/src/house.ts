@@ -17,7 +17,7 @@ import type { Shop } from './shop.ts';
 /** More names than a flood can push out while their minute runs. */
 const MAX_LIMITED_NAMES = 50_000;
 const RESUMED_EVERY_MS = 3_000;
-/** Often enough that no function which this version calls is taken for one that nobody does. */
+/** How often this process notes which database functions it calls, so that they are not dropped as unused. */
 const SQL_TEXTS_EVERY_MS = 86_400_000;
 
 export interface HouseParts {

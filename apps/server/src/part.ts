@@ -33,7 +33,7 @@ export interface House {
   addressOf(request: FastifyRequest): string;
   /** A new bound on something by any name; in this process. */
   limit(perMinute: number): RateLimit;
-  /** A new bound on something by the caller's address, as it is configured unless given; in this process. */
+  /** A new rate limit by caller address, counted in this process. Its default is configured. */
   limitByAddress(perMinute?: number): RateLimit;
   nowMs(): number;
 }
@@ -52,9 +52,9 @@ export interface Part {
   jobs?: readonly Job[];
   /** Goes on with transactions that another process left behind; asked every few seconds. */
   resume?(): Promise<unknown>;
-  /** What services may ask of the house because of this part. */
+  /** The capability that this part provides to services. */
   capability?: PartCapability;
-  /** What it counts, and shows an operator at `/metrics`. */
+  /** Its metrics, served at `/metrics`. */
   metrics?: Registry;
   /** Null while it is ready for calls; else why it is not. */
   notReady?(): Promise<string | null>;

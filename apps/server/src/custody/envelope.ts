@@ -11,7 +11,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const MAX_KEYS = 16;
 
-/** What is stored of a secret. */
+/** The stored form of a secret. */
 export interface Sealed {
   /** Which key-encryption key opens it. */
   kekId: string;

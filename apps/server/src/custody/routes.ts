@@ -117,7 +117,7 @@ export function custodyRoutes(app: FastifyInstance, parts: CustodyRouteParts): v
   });
 }
 
-/** What anybody may know who knows the wallet's id. */
+/** The public view of a wallet, for anybody who knows its id. */
 function factsOf(wallet: StoredWallet): Record<string, unknown> {
   return {
     walletId: wallet.walletId,

@@ -2,7 +2,7 @@ import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 
 const FORMAT = /^fbx_wallet_[0-9a-f]{64}$/;
 
-/** What a wallet's owner exports or deletes it with: 256 random bits, shown once. Only `digest` is stored. */
+/** The secret that exports or deletes a wallet: 256 random bits, shown to the owner once. Only `digest` is stored. */
 export function newWalletSecret(): { walletSecret: string; digest: Buffer } {
   const walletSecret = `fbx_wallet_${randomBytes(32).toString('hex')}`;
   return { walletSecret, digest: hash('sha256', walletSecret, 'buffer') };

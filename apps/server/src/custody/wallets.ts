@@ -8,7 +8,7 @@ import type { Keyring } from './envelope.ts';
 import type { Owner } from './owner.ts';
 import { newWalletSecret } from './wallet-secret.ts';
 
-/** A wallet as it is stored, without its keys. */
+/** A stored wallet, without its keys. */
 export interface StoredWallet extends ManagedWallet {
   owner: string;
   secretDigest: Buffer;
@@ -138,7 +138,7 @@ export function createWallets(sql: Database, parts: { keyring: Keyring; nowMs: (
       await record(on, row.id, 'extended', actor);
     }
     if (row.created_by_call !== request.callId) return { row: { ...row, networks }, walletSecret: null };
-    // The call that made the wallet runs again, so its first answer never left the house: nobody has that secret.
+    // The call that made the wallet runs again, so its first answer was never sent, and its owner never got the secret.
     const { walletSecret, digest } = newWalletSecret();
     await on`update managed_wallets set secret_digest = ${digest} where id = ${row.id}`;
     await record(on, row.id, 'secret_renewed', actor);
@@ -258,7 +258,7 @@ function inOrder(networks: readonly ChainName[]): ChainName[] {
   return CHAINS.filter((chain) => networks.includes(chain));
 }
 
-/** What a stored key belongs to: with another wallet, kind or address beside it, it does not open. */
+/** Authenticated data of a stored key. The key does not decrypt beside another wallet, kind or address. */
 function bindingOf(walletId: string, { kind, address }: Pick<WalletKey, 'kind' | 'address'>): string {
   return `${walletId}:${kind}:${address}`;
 }

@@ -14,7 +14,7 @@ export type Transaction = postgres.TransactionSql<{ bigint: bigint }>;
  */
 export const COMMIT_CONNECTIONS = 1;
 const PATIENT_CONNECTIONS = 2;
-/** Between two proofs of the books nobody needs theirs. */
+/** Patient connections are closed after this much idleness: proofs of the books are rare. */
 const PATIENT_IDLE_S = 10;
 
 /** By which our sessions are told from those of other programs. */
@@ -33,11 +33,11 @@ interface Patience {
   statementMs: number;
   /** PostgreSQL's `lock_timeout`. */
   lockMs: number;
-  /** When a connection that nobody uses is given back, in seconds; absent: never. */
+  /** Seconds after which an idle connection is closed; absent: never. */
   idleS?: number;
 }
 
-/** A caller is told within five seconds that nobody can be asked. */
+/** A caller learns within five seconds that the database does not answer. */
 const REQUEST: Patience = { deadlineMs: 4_000, statementMs: 3_500, lockMs: 2_000 };
 /** A batch is sent again on a new connection while its callers still wait; its statement waits for no lock. */
 const COMMIT: Patience = { deadlineMs: 3_000, statementMs: 2_800, lockMs: 500 };
@@ -115,7 +115,7 @@ export function isLockTimeout(error: unknown): boolean {
 }
 
 /**
- * Opens a patient pool of its own, for programs that nobody waits for. `bigint` columns come as JavaScript `bigint`.
+ * Opens a separate pool with long time-outs, for programs without a waiting caller. `bigint` columns come as JavaScript `bigint`.
  *
  * @param url `postgres://…`; several hosts may be given, separated by commas
  * @param maxConnections the size of the pool
@@ -161,7 +161,7 @@ function openPool(
     },
   };
   let pool = postgres(plainUrl, options) as unknown as Database;
-  /** What is under way in the old one ends there. */
+  /** Queries that are under way end in the old pool. */
   function replace(): void {
     void pool.end({ timeout: patience.deadlineMs / 1_000 });
     pool = postgres(plainUrl, options) as unknown as Database;

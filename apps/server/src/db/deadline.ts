@@ -1,6 +1,6 @@
 import postgres from 'postgres';
 
-/** No answer within the deadline. What was asked may have been done, or may be done later. */
+/** No answer within the deadline. The statement may have run, or may still run later. */
 export class DatabaseSilent extends Error {
   /** As the system names it, so that it is told from an answer of PostgreSQL's. */
   readonly code = 'ETIMEDOUT';
@@ -111,7 +111,7 @@ export function withDeadline<Sql extends object>(
       const disarm = arm(() => {
         fail(new DatabaseSilent(deadlineMs));
         if (query.state !== null) return;
-        // It still waits for a connection. Nobody wants it any more: what runs in its place does nothing.
+        // The query still waits for a connection, and its caller is gone: an empty statement runs in its place.
         query.strings = Object.assign(['select 1'], { raw: ['select 1'] });
         query.args = [];
       });
@@ -140,7 +140,7 @@ export function withDeadline<Sql extends object>(
     };
     const over = () => life.end(new DatabaseSilent(deadlineMs));
     let disarm = arm(over);
-    /** What the driver is told when it must do nothing further: nothing. */
+    /** The driver waits for this promise, so it does nothing further. */
     const never = new Promise<never>(() => {});
     const done = driverBegin(...args, async (transaction: object) => {
       disarm();
@@ -189,7 +189,7 @@ function isQuery(made: unknown): made is DriverQuery {
   return made instanceof Promise && 'handle' in made && 'state' in made && 'strings' in made;
 }
 
-/** Whether nothing more can be asked on the connection that this came from: its session ended, or nobody answered. */
+/** Whether the connection behind this error is unusable: its session ended, or the server does not answer. */
 function isEndOfConnection(error: unknown): boolean {
   if (error instanceof postgres.PostgresError)
     return error.severity === 'FATAL' || /^(57P|08|25P03)/.test(error.code);

@@ -18,11 +18,11 @@ const LOOK_EVERY_MS = 200;
 const BACK_WITHIN_MS = 7_000;
 const FIRST_PAUSE_MS = 50;
 const LAST_PAUSE_MS = 500;
-/** What ends again and again is not kept alive by starting it. */
+/** A server that keeps ending is not started any more. */
 const MAX_RESTARTS = 5;
 const RESTARTS_COUNTED_MS = 60_000;
 
-/** What the keeper tells: for the log. */
+/** An event for the log. */
 export type KeeperReport = { what: 'gone'; pid: number } | { what: 'back'; pid: number; afterMs: number };
 
 export interface EmbeddedKeeper {

@@ -106,9 +106,9 @@ export function sqlFunctionPiece(name: string): Piece {
 }
 
 /**
- * Brings the texts into a database whose migrations have run, says which functions this version calls, and drops those that
- * nobody has called for thirty days. Does nothing to what is as it should be; may be done again at any time, and by several
- * processes at once.
+ * Creates the functions of this version in a migrated database, notes that this version calls them, and drops functions that
+ * no version has called for thirty days. A function that is up to date is left alone. Several processes may do this at once,
+ * and again at any time.
  *
  * @throws StartError when the database's user may not do it, or may not call what another user made
  */

@@ -14,7 +14,7 @@ import type { StartPatience } from './start-patience.ts';
 /** At the end, for what is still under way. */
 const STATEMENTS_END_WITHIN_S = 3;
 
-/** Whoever asked for the database was told to stop before it was open. */
+/** The process was told to stop before the database was open. */
 export class OpeningStopped extends Error {
   constructor(why: string) {
     super(`told to stop before the database was open: ${why}`);
@@ -36,7 +36,7 @@ export interface OpenDatabase extends Pools {
  * @param options.report told when the embedded server has ended, and when it is back. Who gives it has the server kept
  *   running for as long as this is open.
  * @param options.patience for whoever can wait for a database that is not there yet
- * @param options.stopped settles when nobody wants it any more, with why
+ * @param options.stopped settles with a reason when the process is told to stop
  * @throws OpeningStopped when that came first: nothing of ours is left behind then
  */
 export async function openDatabase(

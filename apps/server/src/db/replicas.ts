@@ -15,7 +15,7 @@ export interface Replica {
   id(): bigint | null;
   /** Gives signs of life from now on, and looks for those of others. Rejects when the first one cannot be given. */
   start(): Promise<void>;
-  /** What this process held is free at once. */
+  /** Frees the leases of this process at once. */
   stop(): Promise<void>;
 }
 
@@ -111,7 +111,7 @@ export function createReplica(parts: {
         await endStuckSessions();
         if (await look()) await parts.ended();
       } catch {
-        // The database is away, and what others did meanwhile was not seen. Whoever asks it for something else says so.
+        // The database is away, so heartbeats of others were not seen. Other queries report the outage.
         seen.clear();
       }
     }

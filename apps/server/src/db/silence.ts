@@ -19,7 +19,7 @@ export function createSilence(): Silence {
   const listeners: ((silent: boolean) => void)[] = [];
   let isSilent = false;
   let fellSilentAtMs = 0;
-  /** What the listeners were told last. */
+  /** The last state that the listeners were told. */
   let told = false;
   let episodes = 0;
   function tell(silent: boolean): void {

@@ -1,7 +1,7 @@
 import { parseAbi } from 'viem';
 
 /**
- * What is used of the ERC-8004 identity registry, which is an ERC-721 besides.
+ * The part of the ERC-8004 identity registry (an ERC-721) that is used here.
  * https://github.com/erc-8004/erc-8004-contracts
  */
 export const registryAbi = parseAbi([

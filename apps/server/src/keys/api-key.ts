@@ -14,7 +14,7 @@ export interface NewApiKey {
   lookup: bigint;
 }
 
-/** What is stored of a key. */
+/** The stored form of a key. */
 export type StoredApiKey = Omit<NewApiKey, 'apiKey'>;
 
 export function newApiKey(): NewApiKey {

@@ -1,6 +1,6 @@
 import type { Audited } from '../ledger/rule.ts';
 
-/** What must hold of keys, and of credit that was given in trials. Each query finds what breaks it. */
+/** Rules about keys and trial credit. Each query returns violations. */
 export const KEY_BOOKS: Audited = {
   rules: [
     {

@@ -1,4 +1,4 @@
-/** What can be bought at once: the interface's credit tiers. */
+/** The credit tiers of the interface: the amounts that one purchase can have. */
 
 export interface CreditTier {
   amountUsd: number;

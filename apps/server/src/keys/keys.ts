@@ -6,7 +6,7 @@ import { digestOf, looksLikeApiKey, type NewApiKey, newApiKey, type StoredApiKey
 export type KeyKind = 'trial' | 'paid' | 'grant';
 export type KeyStatus = 'active' | 'revoked' | 'frozen';
 
-/** What never changes about a key, so that it may be remembered. Status, expiry and caps are asked every time. */
+/** The immutable part of a key, which may be cached. Status, expiry and caps are read with every call. */
 export interface KnownKey {
   id: bigint;
   accountId: bigint;
@@ -91,7 +91,7 @@ export interface Keys {
   ): Promise<void>;
   /** Puts caps that were held until now back to what their owner has them at, so many at most. @returns how many */
   releaseCaps(limit: number): Promise<number>;
-  /** What an account's calls cost, newest day first. `sinceDay`: YYYY-MM-DD in UTC. */
+  /** Spending of an account by day, newest first. `sinceDay`: YYYY-MM-DD in UTC. */
   spending(accountId: bigint, sinceDay: string): Promise<KeySpending[]>;
   /** Sums of captured calls in micro-USD: today's (UTC), and all there were. */
   spent(accountId: bigint): Promise<{ todayMicros: bigint; totalMicros: bigint }>;
@@ -191,7 +191,7 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
     async rotate(id) {
       const made = newApiKey();
       const rows = await sql.begin(async (transaction) => {
-        // Whoever freezes an account holds it: a key that was made meanwhile would come out of it.
+        // Freezing locks the account. Without this lock a key made meanwhile would escape the freeze.
         await transaction`
           select 1 from ledger_accounts
           where id = (select account_id from api_keys where id = ${String(id)}) for no key update`;

@@ -49,7 +49,7 @@ export async function expireTrialCredit(
   const failures: unknown[] = [];
   let last = { expires: '-infinity', account_id: 0n };
   for (let more = true; more; ) {
-    // What a running call has reserved is neither spent nor left: such an account has its turn when it is known.
+    // Money that a running call has reserved is neither spent nor left: the account is handled after the call.
     const due: (typeof last)[] = await sql`
       select t.expires_at::text as expires, t.account_id from trial_credits t join ledger_accounts a on a.id = t.account_id
       where t.due and t.expires_at <= ${now} and a.debits_pending = 0

@@ -44,7 +44,7 @@ const telemetry = z.object({
 export function trialRoutes(app: FastifyInstance, parts: TrialRouteParts): void {
   const { baseUrl } = parts;
 
-  /** What trial and demo keys have in common: who may ask, and how often. */
+  /** Checks for both trial and demo keys: who may ask, and how often. */
   async function claim(
     request: FastifyRequest,
     reply: FastifyReply,

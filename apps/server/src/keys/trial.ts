@@ -56,7 +56,7 @@ export function createTrials(
     keys: Keys;
     ledger: Ledger;
     secrets: Secrets;
-    /** What a day (UTC) may give; null: there is no such bound. */
+    /** The most that a day (UTC) may grant; null: no bound. */
     budgetMicrosPerDay: bigint | null;
     nowMs: () => number;
   },
@@ -64,7 +64,7 @@ export function createTrials(
   const { keys, ledger, secrets, budgetMicrosPerDay, nowMs } = parts;
   const iso = (ms: number) => new Date(ms).toISOString();
 
-  /** An address is personal: only its HMAC is kept, which nobody without our secret can turn back. */
+  /** An address is personal data: only its HMAC is stored, which cannot be reversed without the server's secret. */
   function claimantFor(kind: 'address' | 'install', value: string, site: string | null): Claimant {
     return secrets.all.map(({ id, value: secret }) => {
       const digestOf = (text: string) => createHmac('sha256', secret).update(text).digest();
@@ -90,7 +90,7 @@ export function createTrials(
     });
   }
 
-  /** Whether a day could still give one trial, as things stand. What decides is `takeFromBudget`. */
+  /** Whether the day's budget seems to allow one more trial. `takeFromBudget` decides. */
   async function isSpent(): Promise<boolean> {
     if (budgetMicrosPerDay === null) return false;
     const [row] = await sql<{ granted_micros: bigint }[]>`

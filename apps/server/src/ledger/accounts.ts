@@ -5,14 +5,14 @@
 export const HOUSE_ACCOUNTS = {
   /** Calls sold for prepaid credits. Grows by credits. */
   revenue_credits: 1n,
-  /** What was given away as trial credit. Grows by debits. */
+  /** Credit given away in trials. Grows by debits. */
   trial_grants: 2n,
   /** Trial credit that ran out unused. Grows by credits. */
   trial_expired: 3n,
   /** Credit given by an operator, the first start's sandbox key among it. Grows by debits. */
   operator_grants: 4n,
   /**
-   * What came in on chains, less what went back. Grows by debits. One account whatever the rail: a payment that two
+   * Money received on chains, less refunds. Grows by debits. One account whatever the rail: a payment that two
    * rails can read must be claimed in one place.
    */
   chain_clearing: 5n,
@@ -20,11 +20,11 @@ export const HOUSE_ACCOUNTS = {
   revenue_mpp: 7n,
   /** Payments that a chain took back after the answer had left, or a bank took back twice. Grows by debits. */
   settlement_losses: 8n,
-  /** What came in by card, less what went back or is disputed. Grows by debits. */
+  /** Money received by card, less refunds and disputes. Grows by debits. */
   card_clearing: 9n,
   /** Credit beyond what was paid for it. Grows by debits. */
   promotions: 10n,
-  /** What customers owe: payments that went back after their credit was spent. Grows by debits. */
+  /** Debts of customers: payments that were taken back after their credit was spent. Grows by debits. */
   receivables: 11n,
 } as const;
 

@@ -3,7 +3,7 @@ import { houseAccountName } from './accounts.ts';
 import type { Audited, Rule } from './rule.ts';
 
 export interface BooksCheck {
-  /** What must hold. */
+  /** The rule, in words. */
   name: string;
   ok: boolean;
   /** The first thing that does not balance, in words; null when all does. */
@@ -15,11 +15,11 @@ interface CardTotals {
   /** How many orders were paid. */
   orders: bigint;
   paidMicros: bigint;
-  /** What of it went back or is disputed. */
+  /** The refunded or disputed part of it. */
   reversedMicros: bigint;
-  /** What of that is disputed, and may still come back. */
+  /** The disputed part of that, which may still come back. */
   disputedMicros: bigint;
-  /** What customers owe: it went back after its credit was spent. */
+  /** Debts of customers: payments taken back after their credit was spent. */
   owedMicros: bigint;
   /** Credit given beyond what was paid for it, less what was taken back with the payment. */
   promotionsMicros: bigint;
@@ -30,17 +30,17 @@ export interface Books {
   checks: BooksCheck[];
   /** Sums of all posted transfers, by house account: micro-USD, debits negative. */
   house: { account: string; netMicros: bigint }[];
-  /** What we owe to customers. */
+  /** Balances of customers. */
   customersMicros: bigint;
   reservedMicros: bigint;
   transfers: bigint;
   calls: { captured: bigint; released: bigint; open: bigint };
-  /** What is with a chain, or owed on one. */
+  /** Settlements that a chain has not decided, and refunds owed on chains. */
   onChain: { settling: bigint; lost: bigint; refundsOwed: bigint; refundsPaid: bigint };
   cards: CardTotals;
 }
 
-/** What stands in the report where no part keeps such money. */
+/** The report's values when no part keeps such money. */
 const NOTHING: Pick<Books, 'calls' | 'onChain' | 'cards'> = {
   calls: { captured: 0n, released: 0n, open: 0n },
   onChain: { settling: 0n, lost: 0n, refundsOwed: 0n, refundsPaid: 0n },
@@ -50,7 +50,7 @@ const NOTHING: Pick<Books, 'calls' | 'onChain' | 'cards'> = {
   },
 };
 
-/** What must hold of accounts and transfers by themselves. What moves them has rules of its own, beside itself. */
+/** Rules about accounts and transfers alone. Each part that moves money has its own rules beside its code. */
 const LEDGER_RULES: readonly Rule[] = [
   {
     name: 'every balance equals its transfers',

@@ -20,7 +20,7 @@ export class NotBegun extends Error {
   }
 }
 
-/** Thrown when the work's time is over and no answer has come: nobody can say whether it was done. */
+/** Thrown when the deadline passed without an answer: the outcome is unknown. */
 export class NoAnswerInTime extends Error {
   constructor(cause?: unknown) {
     super('the database did not answer in time', { cause });
@@ -34,13 +34,13 @@ interface Item<Work, Result> {
   reject(error: unknown): void;
   /** By `performance.now()`. */
   giveUpAtMs: number;
-  /** How often it was sent and not answered: after the first time nobody can say that nothing was done. */
+  /** How often the work was sent without an answer. Above zero the outcome is unknown. */
   unanswered: number;
   lastError: unknown;
   isOver: boolean;
 }
 
-/** What is left alone for a while because somebody else holds it. */
+/** A lock that somebody else holds, and that is not tried for a while. */
 interface Hold {
   untilMs: number;
   foundLocked: number;
@@ -51,7 +51,7 @@ export interface GroupCommitOptions<Work, Result> {
   flush(batch: readonly Work[]): Promise<readonly Result[]>;
   /** Two pieces with a key in common are never at the database together: the later one waits. */
   keysOf(work: Work): readonly string[];
-  /** What it needs a lock on. What is found locked keeps nobody waiting but those who need the same lock. */
+  /** The lock that the work needs. A lock held by others delays only the work that needs it. */
   lockOf(work: Work): string;
   /** Whether a result says that somebody else holds the lock, and nothing was done. */
   isLocked(result: Result): boolean;
@@ -244,7 +244,7 @@ export class GroupCommit<Work, Result> {
     this.#again(batch);
     const pauseMs = firstBackoffMs * 2 ** (attempts - 1);
     const untilMs = performance.now() + pauseMs;
-    // What is refused keeps nobody else waiting.
+    // Refused work delays no other work.
     if (why === 'nobody is there') this.#pausedUntilMs = untilMs;
     else
       for (const { work } of batch) this.#holds.set(this.#options.lockOf(work), { untilMs, foundLocked: 0 });

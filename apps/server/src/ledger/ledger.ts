@@ -72,7 +72,7 @@ const STATUSES: readonly (TransferStatus | 'locked')[] = [
 
 export interface TransferResult {
   status: TransferStatus;
-  /** What the customer can spend after it, in micro-USD. */
+  /** The customer's available balance after the transfer, in micro-USD. */
   availableMicros: bigint;
 }
 
@@ -81,7 +81,7 @@ export interface Balance {
   balanceMicros: bigint;
   /** Reserved by calls that are running. */
   reservedMicros: bigint;
-  /** What a new call can reserve. */
+  /** The balance that a new call can reserve. */
   availableMicros: bigint;
   /** Everything ever taken from the account. */
   spentMicros: bigint;
@@ -108,7 +108,7 @@ export interface Ledger {
   lock(transaction: Transaction, accountIds: readonly bigint[]): Promise<ReadonlyMap<bigint, bigint>>;
 }
 
-/** A result as the database tells it. What is locked is tried again, and nobody else hears of it. */
+/** A result from the database. A transfer on a locked account is tried again; callers never see `locked`. */
 interface Applying {
   status: TransferStatus | 'locked';
   availableMicros: bigint;

@@ -1,11 +1,11 @@
-/** What must hold of the books, as a query that finds what breaks it: no row, no finding. */
+/** A rule of the books, as a query that returns its violations: no row, no violation. */
 export interface Rule {
   name: string;
   sql: string;
   say(row: Record<string, unknown>): string;
 }
 
-/** What a part answers for in the books. */
+/** The rules and sums that a part contributes to the books. */
 export interface Audited {
   rules: readonly Rule[];
   /**

@@ -17,7 +17,7 @@ export interface Mail {
   secret?: boolean;
 }
 
-/** What became of a mail, without its address: what a log line may say. */
+/** The outcome of a mail, without its address, for the log. */
 export interface MailReport {
   outcome: 'sent' | 'failed' | 'given-up';
   id: string;
@@ -82,7 +82,7 @@ export interface MailerParts {
 export function createMailer(sql: Database, parts: MailerParts): Mailer {
   const { signature, nowMs, report } = parts;
   const smtp = parts.smtp === null ? null : connectSmtp(parts.smtp);
-  // Nobody else takes a mail up while it is being sent: the lease is longer than sending and noting it can take.
+  // No other process sends a leased mail: the lease outlasts sending the mail and noting the result.
   const leaseMs = 2 * MINUTE_MS + (parts.smtp?.timeoutMs ?? 0);
   const at = (inMs = 0) => new Date(nowMs() + inMs).toISOString();
   const running = new Set<Promise<unknown>>();

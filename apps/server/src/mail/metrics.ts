@@ -1,6 +1,6 @@
 import { Counter, Registry } from 'prom-client';
 
-/** What an operator can draw of mail. */
+/** Metrics of mail. */
 export function createMailMetrics() {
   const registry = new Registry();
   const mails = new Counter({

@@ -11,7 +11,7 @@ export interface SmtpSettings {
   timeoutMs: number;
 }
 
-/** A mail as it is handed to the mail server. */
+/** A mail for the mail server. */
 export interface Letter {
   id: string;
   to: string;
@@ -24,7 +24,7 @@ export interface Letter {
  * What became of it. `reason` is of our own words and the server's codes: what servers say repeats addresses.
  * - accepted: the mail server has it.
  * - refused: the mail server will not have this mail, however often it is asked.
- * - failed: not now; or nobody can say.
+ * - failed: not sent now, or the outcome is unknown.
  */
 export type Delivery = { kind: 'accepted' } | { kind: 'refused' | 'failed'; reason: string };
 

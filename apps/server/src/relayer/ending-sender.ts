@@ -11,7 +11,7 @@ import { inLanes } from './lanes.ts';
 
 /** A signed transaction, before it is sent. */
 export interface EndingTransaction {
-  /** What the chain will know it by. */
+  /** The transaction's name on the chain. */
   hash: string;
   raw: string;
   /** After this the chain takes it no more, in the chain's own measure. */
@@ -27,7 +27,7 @@ export interface StoredTransaction extends Omit<EndingTransaction, 'opensFor' | 
   createdAtMs: number;
 }
 
-/** What became of a transaction. `over`: it did not land, and never will. */
+/** The state of a transaction. `over`: it did not land, and never will. */
 export type Fate =
   | { status: 'unseen' }
   | { status: 'landed'; ok: boolean; final: boolean }
@@ -36,16 +36,16 @@ export type Fate =
 export interface EndingChain {
   /** Asks what became of them, in their order. @throws when the chain does not say */
   fates(transactions: readonly StoredTransaction[]): Promise<Fate[]>;
-  /** What was paid for one that has landed for good, in the smallest unit of what pays there. @throws when the chain does not say */
+  /** The fee of a final transaction, in the smallest unit of the chain's fee currency. @throws when the chain does not say */
   cost(transaction: StoredTransaction): Promise<bigint>;
-  /** Hands one to the network. That it fails proves nothing. */
+  /** Submits a transaction. A failure to submit proves nothing. */
   send(raw: string): Promise<unknown>;
 }
 
 export interface EndingSender {
-  /** What was stored last for this purpose; null: nothing. */
+  /** The last transaction stored for this purpose; null: none. */
   find(id: string): Promise<StoredTransaction | null>;
-  /** What became of it. @throws when the chain does not say */
+  /** The state of a transaction. @throws when the node does not answer */
   fateOf(stored: StoredTransaction): Promise<Fate>;
   /**
    * Sends one for this purpose and waits until it has landed.

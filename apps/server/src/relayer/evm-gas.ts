@@ -1,4 +1,4 @@
-/** What transactions cost on an EVM chain, and what is left to pay for them. */
+/** Costs of transactions on an EVM chain, and balances to pay them. */
 import { type Rpc, RpcRefusal } from '../chain-rpc/json-rpc.ts';
 import { arrayLiteral } from '../db/array-literal.ts';
 import type { Database } from '../db/connection.ts';
@@ -33,7 +33,7 @@ export function feesOf(rpc: Rpc, nowMs: () => number): () => Promise<EvmFees> {
   };
 }
 
-/** What an account holds, in wei. @throws when the node does not say */
+/** An account's balance, in wei. @throws when the node does not say */
 export async function weiOf(rpc: Rpc, address: string): Promise<bigint> {
   return quantity(await rpc.call('eth_getBalance', [address, 'latest']));
 }

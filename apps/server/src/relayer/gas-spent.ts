@@ -1,4 +1,4 @@
-/** What keys of ours paid for transactions in the last days. It is written with the end of each: see `gas_spent`. */
+/** Fees that our keys paid for transactions in the last days. It is written with the end of each: see `gas_spent`. */
 import { arrayLiteral } from '../db/array-literal.ts';
 import type { Database, Transaction } from '../db/connection.ts';
 

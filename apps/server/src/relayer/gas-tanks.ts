@@ -6,10 +6,10 @@ import { formatUnits } from 'viem';
 import type { Database } from '../db/connection.ts';
 import { DAYS_LOOKED_BACK, spentPerDay } from './gas-spent.ts';
 
-/** What a key pays for. */
+/** The purpose of a key's transactions. */
 export type Duty = 'settle' | 'refund' | 'register';
 
-/** What pays for transactions on a chain. */
+/** A chain's fee currency. */
 export interface GasToken {
   symbol: string;
   /** How many places its smallest unit is behind the point. */
@@ -18,9 +18,9 @@ export interface GasToken {
 
 /** A chain, as far as keys of ours pay for transactions on it. Amounts are in the smallest unit of its `GasToken`. */
 export interface GasSource {
-  /** What a key holds. @throws when the chain does not say */
+  /** A key's balance. @throws when the node does not answer */
   balanceOf(address: string): Promise<bigint>;
-  /** What one transaction costs now. @throws when the chain does not say */
+  /** The cost of one transaction now. @throws when the node does not answer */
   cost(): Promise<bigint>;
   /** For how long each key's oldest transaction has been waiting for its block, in ms; those without one are left out. */
   waitingMs?(addresses: readonly string[]): Promise<ReadonlyMap<string, number>>;
@@ -33,12 +33,12 @@ export interface GasStanding {
   duty: Duty;
   address: string;
   token: GasToken;
-  /** What it held when the chain last said; null: it never did. */
+  /** The balance that was last read; null: none was read yet. */
   balance: bigint | null;
   seenAtMs: number | null;
   /** With less than this it takes nothing more on; null: not known yet. */
   least: bigint | null;
-  /** What it pays a day; null: it has no history. */
+  /** Its fees a day; null: it has no history. */
   perDay: bigint | null;
   /** How long the balance lasts at that rate; null: not known, and why. */
   daysLeft: number | null;
@@ -53,7 +53,7 @@ export interface GasStanding {
 export interface GasTank {
   /** Whether any of its keys can pay. Before the chain has said what they hold they are believed to. */
   readonly isAble: boolean;
-  /** What one transaction costs, as it was seen last; 0: not known yet. */
+  /** The last known cost of one transaction; 0: not known yet. */
   readonly cost: bigint;
   canPay(address: string): boolean;
   /** Tells what a key holds, by somebody who has just seen it. */
@@ -67,10 +67,10 @@ export interface GasTanks {
     token: GasToken;
     addresses: readonly string[];
     source: GasSource;
-    /** What a key must hold to take on more, by what one transaction costs. */
+    /** The balance that a key needs for more work, given the cost of one transaction. */
     least(cost: bigint): bigint;
   }): GasTank;
-  /** Looks at every key. One that nobody says anything of stays as it was, and keeps no other one waiting. */
+  /** Reads the balance of every key. A key whose node is silent keeps its last value and delays no other. */
   look(): Promise<void>;
   standings(): readonly GasStanding[];
   /** Grows whenever what can be offered, and at what price, may be something else. */

@@ -1,7 +1,7 @@
 import { Gauge, Registry } from 'prom-client';
 import type { GasStanding } from './gas-tanks.ts';
 
-/** What an operator can draw of the keys of ours that pay for transactions. Those of which it is not known are left out. */
+/** Metrics of the keys that pay for our transactions. Keys whose balance is not known are left out. */
 export function createGasMetrics(standings: () => readonly GasStanding[]): Registry {
   const registry = new Registry();
   const ofEach = (name: string, help: string, figure: (key: GasStanding) => number | null) =>

@@ -4,7 +4,7 @@ import { createGasMetrics } from './metrics.ts';
 
 const LOOKED_AT_EVERY_MS = 30_000;
 
-/** What is known of the gas of our own keys, whichever parts they belong to. It prepares after they are opened. */
+/** Balances of the keys that pay gas, whichever part a key belongs to. It prepares after those parts are opened. */
 export function openGas({ pools, logger, nowMs }: House): Part & { gas: GasTanks } {
   const gas = createGasTanks({
     ...{ sql: pools.sql, nowMs },

@@ -18,13 +18,13 @@ import { createSigner } from './sign.ts';
 export type Hex = `0x${string}`;
 
 export interface TransactionToSend {
-  /** What it is for. While one of this id is pending, no second is made. */
+  /** The transaction's purpose. While one with this id is pending, no second is made. */
   id: string;
   to: Hex;
   data: Hex;
   /** Measured by asking the node when not given. */
   gasLimit?: bigint;
-  /** What it may cost, gas times fees: no more gas is given than that buys, and no fee is raised above it. */
+  /** The most it may cost, gas times fees. This bounds both the gas limit and every raise of the fees. */
   maxCostWei?: bigint;
   /** `true`: one that was mined under this id counts for nothing, and a new one is made. */
   again?: boolean;
@@ -42,7 +42,7 @@ export interface Relayer {
   readonly addresses: readonly Hex[];
   /** Whose key would pay for the next transaction, as far as that is known. */
   readonly payer: Hex | undefined;
-  /** What a transaction is sent with now. @throws when the node does not say */
+  /** The fees that a transaction is sent with now. @throws when the node does not answer */
   fees(): Promise<EvmFees>;
   /**
    * Sends a transaction and waits until it is mined.
@@ -62,7 +62,7 @@ export interface Relayer {
 
 /** What no transaction of ours needs: code that others gave us to run may ask for anything. */
 const MAX_GAS = 5_000_000n;
-/** What every transaction takes. */
+/** The gas that every transaction uses. */
 const LEAST_GAS = 21_000n;
 const SEND_TIMEOUT_MS = 8_000;
 const FIRST_POLL_MS = 20;
@@ -196,7 +196,7 @@ export function createRelayer(parts: {
             let nonce = onChain > row.next_nonce ? onChain : row.next_nonce;
             const idsOf = (each: readonly Waiting[]) =>
               arrayLiteral(each.map(({ transaction: { id } }) => id));
-            // Asked again now that nobody else can store: it may have been mined since `send` looked.
+            // Asked again under the lock: it may have been mined since `send` looked.
             const taken = new Set(
               (
                 await transaction<{ id: string }[]>`
@@ -261,7 +261,7 @@ export function createRelayer(parts: {
     }
   }
 
-  /** What a key has left for new transactions, in wei; null: more than it could ever spend, or nobody knows. */
+  /** A key's balance for new transactions, in wei; null: practically unlimited, or unknown. */
   async function spareOf(
     transaction: Transaction,
     signer: Signer,

@@ -48,7 +48,7 @@ export function createSecretRegister(
       on conflict (id) do update set last_current_at = greatest(secret_versions.last_current_at, excluded.last_current_at)`;
   }
 
-  /** Versions that nobody has noted before, and that may have been the current one until now. */
+  /** Versions without a record that may have been the current one until now. */
   async function noteOthers(on: Transaction): Promise<void> {
     for (const id of givenIds)
       await on`
@@ -66,7 +66,7 @@ export function createSecretRegister(
       throw new StartError('FAREBOX_SECRET: stored answers are sealed with a secret that is not given');
   }
 
-  /** What needs a version that is not given. */
+  /** Stored data that needs a version which is not configured. */
   async function missing(on: Transaction): Promise<string[]> {
     const found: string[] = [];
     const say = (what: string, ids: readonly string[]) => {
