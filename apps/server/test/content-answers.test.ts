@@ -224,8 +224,6 @@ test('what is larger than is kept is not sold, and costs nothing', async () => {
 
 test('terms and documents name what is answered, and a GET or HEAD with a credential buys nothing', async () => {
   const terms = await jsonOf(post(`${there.url}/x402/rates-table`));
-  assert.equal(terms.expected_output.format, 'text/csv');
-  assert.equal(terms.resource.mimeType, 'text/csv');
   assert.ok(terms.accepts.every(({ mimeType }: { mimeType: string }) => mimeType === 'text/csv'));
   const { services: sold } = await jsonOf(fetch(`${there.url}/x402/catalog`));
   assert.deepEqual(

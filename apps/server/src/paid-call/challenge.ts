@@ -1,12 +1,14 @@
+import { sandboxFields } from '../http/sandbox-notice.ts';
 import { microsToUsd, priceInUsd } from '../ledger/money.ts';
-import { inputSchemaOf, withoutProse } from '../services/json-schema.ts';
-import type { Headers, PaymentRefused, Quote, Rail } from './rail.ts';
+import { inputOutlineOf, inputSchemaOf, withoutProse } from '../services/json-schema.ts';
+import type { Headers, Offer, PaymentRefused, Quote, Rail } from './rail.ts';
 
 /** How the interface's clients know that this is about money. */
 const ERROR = 'X-PAYMENT header is required';
-const MAX_EXAMPLE_HEADER = 1_000;
-/** With an id and a reason put in, the body stays below 6 kB. */
-const MAX_FIXED_BYTES = 5_400;
+/** A whole 402, from its first line on: agents read it into their context, and servers write it to whoever asks. */
+const MOST_BYTES = 5_000;
+/** What the HTTP edge adds: the status line, the request's id, its place in the rate limit, `date`, lengths, CORS. */
+const BYTES_OF_THE_EDGE = 460;
 
 /** What a 402 answers. */
 export interface ChallengeAnswer {
@@ -29,21 +31,63 @@ export interface ChallengedRequest {
 /**
  * Makes the 402 of a service once: every rail's offer, and how to get money to pay with. A request then costs no more
  * than putting its id in.
+ *
+ * What is said: what wallets and clients need to pay, the price in words, where a trial key is, and how the service is
+ * called as far as that fits. The rest stands where the 402 points: the recipe has all of it.
  */
 export function makeChallenge(
   quote: Quote,
   rails: readonly Rail[],
-  about: { baseUrl: string; seller: string; servicesAvailable: () => number },
+  about: { baseUrl: string; seller: string; sandbox: boolean },
 ): Challenge {
-  const { service, priceMicros, resourceUrl } = quote;
-  const { baseUrl, seller } = about;
-  const priceUsd = Number(microsToUsd(priceMicros));
+  const { service } = quote;
+  const { baseUrl, seller, sandbox } = about;
   const offers = rails.map((rail) => rail.offer(quote));
+  const fresh = offers.flatMap(({ freshHeaders }) => (freshHeaders === undefined ? [] : [freshHeaders]));
+  const recipeUrl = `${baseUrl}/x402/recipes/${service.path}`;
+  const fixed: Record<string, string> = {
+    'content-type': 'application/json; charset=utf-8',
+    'cache-control': 'no-store',
+    'x-payment-price': `$${priceInUsd(quote.priceMicros)} USD`,
+    link: `<${baseUrl}/.well-known/agent-instructions.json>; rel="agent-instructions"`,
+    ...Object.assign({}, ...offers.map((offer) => offer.headers)),
+  };
+  const headersNow = () => Object.assign({ ...fixed }, ...fresh.map((make) => make()));
+
+  const schema = inputSchemaOf(service);
+  const { example } = service;
+  const body = bodyOf(quote, { baseUrl, seller, recipeUrl, offers });
+  const room =
+    MOST_BYTES - BYTES_OF_THE_EDGE - bytesOf(sandboxFields(sandbox)) - bytesOfHeaders(headersNow());
+  const start = fitting(room, [
+    { ...body, inputSchema: schema, example },
+    { ...body, inputSchema: withoutProse(schema), example },
+    { ...body, inputSchema: inputOutlineOf(schema), example },
+    { ...body, example },
+    body,
+  ]).slice(0, -1);
+
+  return {
+    answer({ requestId }, refused) {
+      const own = JSON.stringify({ requestId, ...lastErrorReason(refused, requestId) });
+      return { headers: headersNow(), body: `${start},${own.slice(1)}` };
+    },
+  };
+}
+
+/** The body's fields, but for how the service is called. */
+function bodyOf(
+  { service, priceMicros, resourceUrl, streaming }: Quote,
+  {
+    baseUrl,
+    seller,
+    recipeUrl,
+    offers,
+  }: { baseUrl: string; seller: string; recipeUrl: string; offers: readonly Offer[] },
+): Record<string, unknown> {
+  const priceUsd = Number(microsToUsd(priceMicros));
   const onChain = offers.flatMap((offer) => offer.accepts);
   const trialUrl = `${baseUrl}/api/m2m/credits/trial`;
-  const recipeUrl = `${baseUrl}/x402/recipes/${service.path}`;
-  const instructionsUrl = `${baseUrl}/.well-known/agent-instructions.json`;
-
   // Clients of the first generation read accepts[0].maxAmountRequiredUSD, so there is always a first entry.
   const prepaid = {
     scheme: 'prepaid',
@@ -59,65 +103,38 @@ export function makeChallenge(
     maxTimeoutSeconds: 60,
     extra: { header: 'X-API-KEY', obtain: trialUrl },
   };
-  const schema = inputSchemaOf(service);
-  const bodyWith = (inputSchema: unknown) => ({
+  return {
     x402Version: 2,
     error: ERROR,
     code: 'PAYMENT_REQUIRED',
     message: `${service.name} costs ${priceInUsd(priceMicros)} USD a call. ${onChain.length > 0 ? 'Pay with an x402 wallet, send' : 'Send'} an API key in X-API-KEY, or take a trial key first. Nothing is charged unless the call succeeds.`,
     ...{ seller, price_usd: priceUsd, currency: 'USD' },
     accepts: onChain.length > 0 ? onChain : [prepaid],
-    resource: { url: resourceUrl, description: service.summary, mimeType: service.mediaType },
     trial_access: {
       available: true,
       endpoint: trialUrl,
       method: 'GET',
-      returns: { apiKey: 'string', credits: 5, expiresIn: '7 days' },
-      usage: 'Repeat this request with the header X-API-KEY: <apiKey>.',
+      returns: { credits: 5, expiresIn: '7 days' },
     },
-    recommended_next_step_agent: {
-      action: 'get_free_trial_key',
-      method: 'GET',
-      endpoint: trialUrl,
-      usage: 'X-API-KEY: <apiKey>',
-    },
-    agent_instructions: { recommended_action: 'GET /api/m2m/credits/trial', docs: instructionsUrl },
-    expected_output: { description: service.summary, format: service.mediaType },
-    inputSchema: { httpMethod: 'POST', contentType: 'application/json', ...Object(inputSchema) },
-    example: service.example,
-    firstCallFree: { eligible: false },
     recipeUrl,
     catalogUrl: `${baseUrl}/x402/catalog`,
-    ...Object.assign({ streaming: quote.streaming }, ...offers.map((offer) => offer.body)),
-  });
-  const full = JSON.stringify(bodyWith(schema));
-  // The recipe has the whole of it.
-  const fits = Buffer.byteLength(full) <= MAX_FIXED_BYTES;
-  const start = (fits ? full : JSON.stringify(bodyWith(withoutProse(schema)))).slice(0, -1);
-  const example = JSON.stringify(service.example);
-
-  const headers: Record<string, string> = {
-    'content-type': 'application/json; charset=utf-8',
-    'cache-control': 'no-store',
-    'x-payment-price': `$${priceInUsd(priceMicros)} USD`,
-    'x-payment-recipe-url': recipeUrl,
-    'x-agent-instructions': instructionsUrl,
-    link: `<${instructionsUrl}>; rel="agent-instructions"`,
-    ...(isHeaderSafe(example) ? { 'x-request-example': example } : {}),
-    ...Object.assign({}, ...offers.map((offer) => offer.headers)),
+    ...Object.assign({ streaming }, ...offers.map((offer) => offer.body)),
   };
-  const fresh = offers.flatMap(({ freshHeaders }) => (freshHeaders === undefined ? [] : [freshHeaders]));
+}
 
-  return {
-    answer({ requestId }, refused) {
-      const end = lastErrorReason(refused, requestId);
-      const own = JSON.stringify({ totalServicesAvailable: about.servicesAvailable(), requestId, ...end });
-      return {
-        headers: Object.assign({ ...headers }, ...fresh.map((make) => make())),
-        body: `${start},${own.slice(1)}`,
-      };
-    },
-  };
+/** The first of these that has room, as text; the last when none has. */
+function fitting(roomBytes: number, bodies: readonly Record<string, unknown>[]): string {
+  const texts = bodies.map((each) => JSON.stringify(each));
+  return texts.find((text) => Buffer.byteLength(text) <= roomBytes) ?? texts.at(-1) ?? '{}';
+}
+
+const bytesOf = (document: object) => Buffer.byteLength(JSON.stringify(document));
+
+function bytesOfHeaders(headers: Readonly<Record<string, string>>): number {
+  return Object.entries(headers).reduce(
+    (sum, [name, value]) => sum + name.length + Buffer.byteLength(value) + 4,
+    0,
+  );
 }
 
 /** The field of a 402's body that tells why the credential that came does not pay; none when none came. */
@@ -127,8 +144,4 @@ export function lastErrorReason(refused: PaymentRefused | undefined, requestId: 
   return {
     last_error_reason: { code, message, hint, recoverable: true, telemetryId: requestId, ...details },
   };
-}
-
-function isHeaderSafe(value: string): boolean {
-  return value.length <= MAX_EXAMPLE_HEADER && /^[\x20-\x7e]*$/.test(value);
 }

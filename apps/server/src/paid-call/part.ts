@@ -258,8 +258,8 @@ export function openX402Door(
   house: House,
   { services, rails, sales }: { services: readonly Service[]; rails: readonly Rail[]; sales: Sales },
 ): Part & { paidCall: PaidCall } {
-  const { baseUrl, shop } = house;
-  const about = { baseUrl, seller: shop.name, servicesAvailable: () => services.length };
+  const { baseUrl, shop, sandbox } = house;
+  const about = { baseUrl, seller: shop.name, sandbox };
   const door = x402Door((quote) => makeChallenge(quote, rails, about));
   const paidCall = sales.open({ services, rails, door });
   const prefixes = ['/x402', '/api/x402'];

@@ -26,6 +26,12 @@ export function outlineOf(schema: JsonSchema): JsonSchema {
   return { properties: Object.fromEntries(fields) };
 }
 
+/** The fields that a body may and must have, with nothing below them. */
+export function inputOutlineOf(schema: JsonSchema): JsonSchema {
+  const { required } = schema;
+  return { type: 'object', ...outlineOf(schema), ...(required === undefined ? {} : { required }) };
+}
+
 /** The named fields of an object's schema. */
 export function propertiesOf(schema: JsonSchema): Readonly<Record<string, JsonSchema>> {
   return isObject(schema.properties) ? (schema.properties as Record<string, JsonSchema>) : {};

@@ -10,11 +10,8 @@ export function creditsRail(parts: { keys: Keys } & RefusalParts): Rail {
   return {
     name: 'credits',
 
-    offer: () => ({
-      headers: { 'x-trial-access': `${baseUrl}/api/m2m/credits/trial` },
-      accepts: [],
-      body: {},
-    }),
+    // What every 402 says about keys stands in its message.
+    offer: () => ({ headers: {}, accepts: [], body: {} }),
 
     recognizes: (headers) => presentedApiKey(headers) !== null,
 

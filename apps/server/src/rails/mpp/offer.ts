@@ -128,7 +128,9 @@ async function challengeOf(
   const headers = Object.fromEntries(answered.challenge.headers);
   // The library's own x402 offer: the x402 rail makes a fuller one, and settles what it brings.
   delete headers['payment-required'];
-  return { headers, body: (await answered.challenge.json()) as Record<string, unknown> };
+  // Its hint says that a wallet is needed, and where one is advertised.
+  const { hint: _, ...body } = (await answered.challenge.json()) as Record<string, unknown>;
+  return { headers, body };
 }
 
 /** The methods as the library wants them. */

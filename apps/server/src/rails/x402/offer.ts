@@ -3,14 +3,15 @@ import { sandboxFields, sandboxMark } from '../../http/sandbox-notice.ts';
 import { priceInUsd } from '../../ledger/money.ts';
 import { newClaimSecret } from '../../paid-call/claim.ts';
 import type { Quote, Rail } from '../../paid-call/rail.ts';
-import { inputSchemaOf, withoutProse } from '../../services/json-schema.ts';
+import { inputOutlineOf, inputSchemaOf, type JsonSchema, withoutProse } from '../../services/json-schema.ts';
 import { ASSET_DECIMALS } from './networks.ts';
 import type { Offered, OfferedNetwork } from './offered.ts';
 import type { SignInChallenge } from './sign-in.ts';
 
 /** How long a signed payment should be good for: the longest service, its settlement, a retry, and clocks that differ. */
 const MAX_TIMEOUT_SECONDS = 120;
-const JSON_SCHEMA = 'https://json-schema.org/draft/2020-12/schema';
+/** A longer schema of a body comes in outline: the header is read with every 402, and the recipe has the whole. */
+const MAX_SCHEMA_BYTES = 250;
 const ERROR = 'X-PAYMENT header is required';
 /** Stands where each 402 has a secret of its own, and is as long. */
 const CLAIM_PLACE = '?'.repeat(newClaimSecret().length);
@@ -59,14 +60,21 @@ export function requirementsV1(offered: OfferedNetwork, quote: Quote): Record<st
   };
 }
 
-/** The entries of the body's `accepts`: what both generations of clients read, and nothing that either would choke on. */
+/**
+ * The entries of the body's `accepts`: what both generations of clients read, and nothing that either would choke on.
+ * The first also says in other words what it costs; the others are kept short, but all must have a description.
+ */
 export function legacyAccepts(offered: readonly OfferedNetwork[], quote: Quote): Record<string, unknown>[] {
   return offered
     .filter(({ network }) => network.legacyName !== null)
-    .map((each) => ({
+    .map((each, index) => ({
       ...requirementsV1(each, quote),
-      amount: String(quote.priceMicros),
-      maxAmountRequiredUSD: Number(quote.priceMicros) / 10 ** ASSET_DECIMALS,
+      ...(index === 0
+        ? {
+            amount: String(quote.priceMicros),
+            maxAmountRequiredUSD: Number(quote.priceMicros) / 10 ** ASSET_DECIMALS,
+          }
+        : { description: quote.service.name }),
       x402Network: each.network.id,
     }));
 }
@@ -98,8 +106,8 @@ export function paymentRequiredHeader(
       },
       accepts: offered.map((each) => claimable(requirementsV2(each, quote))),
       extensions: {
-        bazaar: bazaarOf(quote),
-        'payment-identifier': { info: { required: false }, schema: PAYMENT_IDENTIFIER_SCHEMA },
+        bazaar: bazaarOf(quote, shortened(inputSchemaOf(quote.service))),
+        'payment-identifier': { info: { required: false }, schema: {} },
         'sign-in-with-x': fixed,
       },
     };
@@ -125,38 +133,27 @@ export function paymentRequiredHeader(
   };
 }
 
-const PAYMENT_IDENTIFIER_SCHEMA = {
-  $schema: JSON_SCHEMA,
-  type: 'object',
-  properties: {
-    required: { type: 'boolean' },
-    id: { type: 'string', minLength: 16, maxLength: 128, pattern: '^[a-zA-Z0-9_-]+$' },
-  },
-  required: ['required'],
-};
+function shortened(schema: JsonSchema): unknown {
+  const bare = withoutProse(schema);
+  return JSON.stringify(bare).length <= MAX_SCHEMA_BYTES ? bare : inputOutlineOf(schema);
+}
 
-/** The discovery extension: how the service is called, for indexers. Schemas come without their prose, which is long. */
-export function bazaarOf({ service, tool }: Quote): Record<string, unknown> {
+/**
+ * The discovery extension: how the service is called, for indexers. Schemas come without their prose, which is long.
+ *
+ * @param body the schema of the request's body, if it is not the whole
+ */
+export function bazaarOf(
+  { service, tool }: Quote,
+  body = withoutProse(inputSchemaOf(service)),
+): Record<string, unknown> {
   if (tool !== undefined) return bazaarOfTool(service, tool);
   return {
     info: { input: { type: 'http', method: 'POST', bodyType: 'json', body: service.example } },
     schema: {
-      $schema: JSON_SCHEMA,
-      type: 'object',
       properties: {
-        input: {
-          type: 'object',
-          properties: {
-            type: { type: 'string', const: 'http' },
-            method: { type: 'string', enum: ['POST'] },
-            bodyType: { type: 'string', enum: ['json'] },
-            body: withoutProse(inputSchemaOf(service)),
-          },
-          required: ['type', 'method', 'bodyType', 'body'],
-          additionalProperties: false,
-        },
+        input: { properties: { method: { enum: ['POST'] }, body }, required: ['method', 'body'] },
       },
-      required: ['input'],
     },
   };
 }
@@ -168,7 +165,7 @@ function bazaarOfTool(service: Quote['service'], tool: string): Record<string, u
   return {
     info: { input },
     schema: {
-      $schema: JSON_SCHEMA,
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
       type: 'object',
       properties: {
         input: {
@@ -225,12 +222,11 @@ export function offerMaker(needs: {
       return {
         headers: {
           'x-payment-price': `$${priceUsd} USDC`,
-          'x-payment-network': `${first.network.id} (${first.network.title})`,
           'x-recharge-url': `${baseUrl}/api/m2m/credits/checkout/session`,
         },
         freshHeaders: () => ({ 'payment-required': headerOf(quote).current() }),
         accepts: legacyAccepts(offers, quote),
-        body: legacyBody(first, offers, quote),
+        body: legacyBody(first, quote),
       };
     },
     refusedHeaders(refused, quote) {
@@ -251,24 +247,12 @@ export function offerMaker(needs: {
 }
 
 /** The body's fields beside `accepts`. */
-function legacyBody(
-  first: OfferedNetwork,
-  offers: readonly OfferedNetwork[],
-  quote: Quote,
-): Record<string, unknown> {
+function legacyBody(first: OfferedNetwork, quote: Quote): Record<string, unknown> {
   return {
     x402Version: 1,
     payment_address: first.payTo,
     network: first.network.id,
     ...(quote.service.secretAnswer ? { claim: CLAIM_RULE } : {}),
-    supportedNetworks: offers.map(({ network, payTo }) => ({
-      name: network.name,
-      network: network.id,
-      token: 'USDC',
-      contract: network.asset,
-      payTo,
-      active: true,
-    })),
     ...(quote.priceMicros > SPENDING_CAP_MICROS
       ? {
           spendingCap:

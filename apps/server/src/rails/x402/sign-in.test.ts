@@ -87,7 +87,7 @@ for (const chainId of [BASE, SOLANA] as const) {
       ['signature', { signature: 'junk' }],
       ['signature', { statement: 'something else' }],
       ['signature', { uri: 'https://shop.test' }],
-      ['signature', { resources: [] }],
+      ['signature', { resources: [RESOURCE] }],
       ['signature', { requestId: 'other' }],
       ['signature', { expirationTime: new Date(nowMs + 3_600_000).toISOString() }],
       ['signature', { chainId: chainId === BASE ? SOLANA : BASE }],

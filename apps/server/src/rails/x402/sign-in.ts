@@ -66,7 +66,7 @@ export function createSignIn(parts: {
 }): SignInChallenge {
   const { baseUrl, sql, nowMs } = parts;
   const { host, origin } = new URL(baseUrl);
-  const statement = 'Sign in to fetch answers that this wallet has paid for.';
+  const statement = 'Fetch answers that this wallet has paid for.';
 
   let newest = { second: -1, nonce: '', times: { issuedAt: '', expirationTime: '' } };
   /** Tells apart the nonces of one second, of this process and others. No secret: whoever signs in signs it. */
@@ -136,17 +136,8 @@ export function createSignIn(parts: {
         chainId,
         type: chainId.startsWith('eip155:') ? 'eip191' : 'ed25519',
       })),
-      schema: {
-        $schema: 'https://json-schema.org/draft/2020-12/schema',
-        type: 'object',
-        properties: {
-          address: { type: 'string' },
-          chainId: { type: 'string' },
-          signature: { type: 'string' },
-        },
-        required: ['address', 'chainId', 'signature'],
-      },
-      info: { domain: host, uri: resourceUrl, version: '1', statement, resources: [resourceUrl] },
+      schema: {},
+      info: { domain: host, uri: resourceUrl, version: '1', statement },
     }),
 
     fresh() {
