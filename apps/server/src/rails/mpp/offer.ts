@@ -1,10 +1,12 @@
 /** Challenges, made and checked by the reference library: what a 402 says, and whether a credential answers it. */
 import { createHash, randomUUID } from 'node:crypto';
+import { Challenge } from 'mppx';
 import { evm, Mppx, Store, tempo } from 'mppx/server';
 import { createClient, defineChain, http } from 'viem';
 import { unavailable } from '../../http/problem.ts';
 import { microsToUsd } from '../../ledger/money.ts';
 import type { Quote, Headers as RequestHeaders } from '../../paid-call/rail.ts';
+import { type ChallengeTemplate, templateOf } from './challenge-template.ts';
 import { DECIMALS, type Methods, type OfferedMethod, RPC_TIMEOUT_MS, TEMPO_CHAIN_ID } from './methods.ts';
 import { AGAIN, isMadeWith, type MppCredential, metaOf, refuse } from './wire.ts';
 
@@ -67,14 +69,21 @@ export function digestOf(rawBody: Buffer | undefined): string | null {
 /** @param options.secretKeys the first makes challenges, all recognize them */
 export function openChallenges(
   methods: Methods,
-  options: { realm: string; secretKeys: readonly [string, ...string[]]; sandbox: boolean },
+  options: {
+    realm: string;
+    secretKeys: readonly [string, ...string[]];
+    sandbox: boolean;
+    nowMs(): number;
+  },
 ): Challenges {
-  const { realm, secretKeys, sandbox } = options;
+  const { realm, secretKeys, sandbox, nowMs } = options;
   const offered = libraryMethods(methods);
   const open = (secretKey: string) =>
     Mppx.create({ realm, secretKey, methods: offered as never }) as unknown as MppxServer;
   const payments = open(secretKeys[0]);
   const bySecret = new Map(secretKeys.map((key, index) => [key, index === 0 ? payments : open(key)]));
+
+  const patternOf = patternsOf(payments, secretKeys[0], sandbox);
 
   /** The library's, for the secret that made a challenge; null for a challenge of somebody else. */
   function libraryFor(challenge: MppCredential['challenge']): MppxServer | null {
@@ -84,7 +93,22 @@ export function openChallenges(
 
   return {
     isOurs: (challenge) => libraryFor(challenge) !== null,
-    make: (quote, request, taken) => challengeOf(payments, quote, request, taken, sandbox),
+    async make(quote, { headers, rawBody }, taken) {
+      if (taken.length === 0) return { headers: {}, body: { ...UNPAID } };
+      const digest = digestOf(rawBody);
+      // Without something of its own a challenge would be the same as any other of its millisecond.
+      const opaque = { n: randomUUID(), ...(digest === null ? {} : { b: digest }) };
+      const accepted = headers['accept-payment'];
+      // Who names methods is answered in some of them, by rules of the library's own.
+      if (typeof accepted === 'string')
+        return madeByLibrary(payments, quote, taken, { sandbox, opaque, accepted });
+      const pattern = await patternOf(quote, taken);
+      const { header, ids } = pattern.template.fresh({ _mppx_scope: scopeOf(quote), ...opaque }, nowMs());
+      return {
+        headers: { ...pattern.headers, 'www-authenticate': header },
+        body: { ...pattern.body, challengeId: ids[pattern.first] },
+      };
+    },
     async validate(credential, quote) {
       const { _mppx_scope: scope = '', ...meta } = metaOf(credential);
       const library = libraryFor(credential.challenge) ?? payments;
@@ -100,29 +124,58 @@ export function openChallenges(
   };
 }
 
-async function challengeOf(
+/** Keeps what the library made once for each quote and the methods that serve it now. */
+function patternsOf(library: MppxServer, secretKey: string, sandbox: boolean) {
+  const patterns = new WeakMap<Quote, Map<string, Promise<Pattern>>>();
+  return (quote: Quote, taken: readonly OfferedMethod[]): Promise<Pattern> => {
+    const names = taken.map(({ method }) => method).join();
+    const ofQuote = patterns.get(quote) ?? new Map<string, Promise<Pattern>>();
+    patterns.set(quote, ofQuote);
+    let made = ofQuote.get(names);
+    if (made === undefined) {
+      made = madeByLibrary(library, quote, taken, { sandbox, opaque: {} }).then(({ headers, body }) => {
+        const { 'www-authenticate': header = '', ...others } = headers;
+        const { challengeId, ...problem } = body;
+        const template = templateOf(header, secretKey);
+        const first = Challenge.deserializeList(header).findIndex(({ id }) => id === challengeId);
+        return { template, headers: others, body: problem, first };
+      });
+      made.catch(() => ofQuote.delete(names));
+      ofQuote.set(names, made);
+    }
+    return made;
+  };
+}
+
+/** A 402 of the library's, of which fresh ones are made. */
+interface Pattern {
+  template: ChallengeTemplate;
+  headers: Record<string, string>;
+  body: Record<string, unknown>;
+  /** Which of the challenges the body names. */
+  first: number;
+}
+
+/** @param asked.accepted the methods that the caller named, as it did */
+async function madeByLibrary(
   library: MppxServer,
   quote: Quote,
-  request: { headers: RequestHeaders; rawBody: Buffer | undefined },
   methods: readonly OfferedMethod[],
-  sandbox: boolean,
+  asked: { sandbox: boolean; opaque: Record<string, string>; accepted?: string },
 ): Promise<{ headers: Record<string, string>; body: Record<string, unknown> }> {
-  if (methods.length === 0) return { headers: {}, body: { ...UNPAID } };
-  const digest = digestOf(request.rawBody);
-  const accept = request.headers['accept-payment'];
+  const { sandbox, opaque, accepted } = asked;
   const options = {
     amount: amountOf(quote),
     description: sandbox ? `${quote.service.name} (sandbox: no real money)` : quote.service.name,
     scope: scopeOf(quote),
-    // Without something of its own a challenge would be the same as any other of its millisecond.
-    meta: { n: randomUUID(), ...(digest === null ? {} : { b: digest }) },
+    meta: opaque,
   };
   const answered = await library.compose(
     ...methods.map(({ method }) => [`${method}/charge`, options] as const),
   )(
     new Request(quote.resourceUrl, {
       method: 'POST',
-      headers: typeof accept === 'string' ? { 'accept-payment': accept } : {},
+      headers: accepted === undefined ? {} : { 'accept-payment': accepted },
     }),
   );
   const headers = Object.fromEntries(answered.challenge.headers);

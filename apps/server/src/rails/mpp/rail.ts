@@ -65,6 +65,7 @@ export function openMppRail(
     realm,
     secretKeys: [first, ...others],
     sandbox: parts.sandbox,
+    nowMs: parts.nowMs,
   });
   const tempo =
     configured === null ? null : openTempo({ ...configured, refundKey: config.tempoRefundKey }, parts);
