@@ -11,9 +11,9 @@ import { alternate, compare } from './rounds.ts';
 const PATH = '/x402/ping';
 const BODY = JSON.stringify({ message: 'hello' });
 const CONNECTIONS = [1, 16, 64];
-/** The load that the goals speak of. */
+/** The load that the goals speak of. What a 402 costs beside a route that sends as many bytes is asked by (f). */
 const GOAL_CONNECTIONS = 64;
-const GOALS = { a: { perSecond: 0.3, p99: 3 }, b: { perSecond: 0.7, p99: null } };
+const GOALS = { a: { perSecond: 0.3, p99: 3 }, b: null };
 
 type HttpPart = keyof typeof GOALS;
 
@@ -75,7 +75,7 @@ export async function measureHttpCalls(
           measured: `${measured}, p99`,
           unit: 'ms',
           ...compared('p99Ms'),
-          goal: goal?.p99 == null ? null : { below: goal.p99 },
+          goal: goal && { below: goal.p99 },
         },
       );
     }

@@ -122,11 +122,11 @@ async function run(): Promise<Report> {
     if (report.memory.length === 0) report.notes.push('(e) is measured on Linux only');
   }
   if (wanted.has('f')) {
-    const lines = await withResources(
-      '402s with offers against the published middleware',
-      async (resources) => measureUnpaid(resources, await startLoad(resources), plan),
+    const found = await withResources('402s with offers against middleware', async (resources) =>
+      measureUnpaid(resources, await startLoad(resources), plan),
     );
-    report.lines.push(...lines);
+    report.lines.push(...found.lines);
+    report.notes.push(...found.notes);
   }
   if (wanted.has('g')) {
     const found = await withResources('verification of payments against viem', (resources) =>

@@ -14,7 +14,11 @@ const CONNECTIONS = 32;
 /** Of the bare route that sends the same bytes; nothing was promised of the others. */
 const GOAL = { atLeast: 0.9 };
 
-export async function measureUnpaid(resources: Resources, load: Load, plan: Plan): Promise<ComparedLine[]> {
+export async function measureUnpaid(
+  resources: Resources,
+  load: Load,
+  plan: Plan,
+): Promise<{ lines: ComparedLine[]; notes: string[] }> {
   // Nobody pays here: one chain does for all.
   const rpcUrl = await startChain(resources, []);
   const dataDir = resources.folder();
@@ -25,7 +29,8 @@ export async function measureUnpaid(resources: Resources, load: Load, plan: Plan
       environment: { ...process.env, ...environment },
     });
   const plain = await bare({ BENCH_ANSWER: same.answer });
-  const asLong = await bare({ BENCH_FIXED: JSON.stringify(await challengeOf(ours + PATH)) });
+  const challenge = await challengeOf(ours + PATH);
+  const asLong = await bare({ BENCH_FIXED: JSON.stringify(challenge) });
   const opponents = [
     { name: 'a bare route', url: plain.first.url, expectStatus: 200, goal: null },
     // What is left when the length of the answer does not count.
@@ -70,7 +75,12 @@ export async function measureUnpaid(resources: Resources, load: Load, plan: Plan
       { part: 'f', measured: `${measured}, p99`, unit: 'ms', ...compared('p99Ms'), goal: null },
     );
   }
-  return lines;
+  const headerBytes = Object.entries(challenge.headers).reduce(
+    (sum, [name, value]) => sum + Buffer.byteLength(`${name}: ${value}\r\n`),
+    0,
+  );
+  const size = `${headerBytes} bytes of headers, but for those of the connection, and a body of ${Buffer.byteLength(challenge.body)}`;
+  return { lines, notes: [`(f) our 402 has ${size}`] };
 }
 
 /** The whole 402, to be answered by somebody who need not make it. */
