@@ -137,6 +137,7 @@ describe('a table has one owner,', () => {
     books_proof: 'operator',
     books_verdicts: 'operator',
     call_answers: 'paid-call',
+    call_shares: 'paid-call',
     call_spending: 'paid-call',
     calls: 'paid-call',
     calls_left_open: 'paid-call',
@@ -171,6 +172,7 @@ describe('a table has one owner,', () => {
     schema_migrations: 'db',
     secret_versions: 'secrets',
     settlements: 'paid-call',
+    share_payouts: 'paid-call',
     sign_in_nonces: 'rails',
     sql_functions: 'db',
     sql_triggers: 'db',
@@ -211,8 +213,8 @@ describe('a table has one owner,', () => {
       ...['trial_claims', 'trial_days'],
     ],
     'paid-call': [
-      'what a call reserved, of which key, and whether the replica that runs it is alive',
-      ...['api_keys', 'ledger_accounts', 'ledger_transfers', 'replicas'],
+      'what a call reserved, of which key, and whether the replica that runs it is alive; what of it was a trial’s, or went back',
+      ...['api_keys', 'ledger_accounts', 'ledger_transfers', 'operator_acts', 'replicas', 'trial_credits'],
     ],
     rails: ['the audit holds settlements against their chain', 'settlements'],
     secrets: [

@@ -101,7 +101,7 @@ export function createApp({ config, ...given }: AppParts) {
     cardMoney,
     sources,
     openCustody(house, config.custody, { keys }),
-    openDevices(house, config.devices, { keys, host, acceptSimulated: !production }),
+    openDevices(house, config.devices, { keys, host, shares: sales.shares, acceptSimulated: !production }),
     fuelled,
     openIdentity(house, config.identity, { gas, rpcUrl: upstreams.base.baseUrl }),
     openEvmYield(house, config.evmYield, { rpcUrl: upstreams.base.baseUrl }),

@@ -41,7 +41,7 @@ async function open(path: string, width = 1280): Promise<{ page: Page; troubles:
 }
 
 test('every page loads without a complaint, a foreign request or sideways scrolling, on a phone too', async () => {
-  const paths = ['/', '/docs', '/docs/token-price', '/docs/ai-inference', '/keys'];
+  const paths = ['/', '/docs', '/docs/token-price', '/docs/ai-inference', '/keys', '/devices'];
   for (const path of [...paths, '/credits/return', '/credits/cancel']) {
     for (const width of [390, 1280]) {
       const { page, troubles } = await open(path, width);

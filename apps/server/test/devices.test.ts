@@ -455,3 +455,50 @@ test('a device that reports more than it may is told so, and by MQTT cut off', a
   const send = () => client.publishAsync(device.topic, message, { qos: 1 });
   assert.equal(await outcomeOf(client, send), 'cut off');
 });
+
+test('a stream tells readings as they are stored, and its cursor goes on where it ended', async () => {
+  const device = await register(server, owner, { deviceId: 'stream-1' });
+  await post(server, device, reading(1));
+  const response = await server.call('iot-device-stream', stranger, {
+    ...{ deviceId: 'stream-1', durationSeconds: 3, stream: true },
+  });
+  assert.match(response.headers.get('content-type') ?? '', /^text\/event-stream/);
+  const decoder = new TextDecoder();
+  let text = '';
+  let sent = 0;
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk as Uint8Array, { stream: true });
+    // Each is sent once the one before has been told.
+    if (text.split('event: reading').length - 1 === sent && text.includes('event: open') && sent < 3) {
+      sent += 1;
+      await post(server, device, reading(sent * 10));
+    }
+  }
+  const told = [...text.matchAll(/event: reading\ndata: (.*)\n/g)].map(([, data]) => JSON.parse(data ?? ''));
+  assert.deepEqual(
+    told.map(({ values, cursor }) => [values.temperature, cursor]),
+    [
+      [10, '2'],
+      [20, '3'],
+      [30, '4'],
+    ].slice(0, told.length),
+  );
+  assert(told.length >= 1);
+  const [, last = ''] = /event: result\ndata: (.*)\n/.exec(text) ?? [];
+  const { data } = JSON.parse(last);
+  assert.deepEqual([data.count, data.cursor], [told.length, String(told.length + 1)]);
+  await post(server, device, reading(99));
+  const next = await jsonOf(
+    server.call('iot-device-stream', stranger, { deviceId: 'stream-1', cursor: data.cursor }),
+  );
+  assert.equal(next.data.dataPoints.at(-1).values.temperature, 99);
+  assert(Number(next.data.dataPoints[0].cursor) === Number(data.cursor) + 1);
+  const nothing = await jsonOf(
+    server.call('iot-device-stream', stranger, { deviceId: 'stream-1', cursor: next.data.cursor }),
+  );
+  assert.deepEqual([nothing.data.count, nothing.data.cursor], [0, next.data.cursor]);
+  assert.deepEqual(
+    await codeOf(server.call('iot-device-stream', stranger, { deviceId: 'nobody-1', stream: true })),
+    [404, 'NOT_FOUND'],
+  );
+});

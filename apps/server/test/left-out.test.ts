@@ -45,7 +45,7 @@ const PARTS: Readonly<Record<string, Optional>> = {
   },
   devices: {
     ...{ opens: ['openDevices'], declares: 'DEVICES', rules: 0 },
-    routes: ['/api/devices', '/api/device-offers', '/api/device-exports/'],
+    routes: ['/api/devices', '/api/device-offers', '/api/device-exports/', '/devices'],
     variables: [
       ...[
         'DEVICE_RETENTION_DAYS',
@@ -54,6 +54,7 @@ const PARTS: Readonly<Record<string, Optional>> = {
         'DEVICE_REPORTS_PER_MINUTE',
       ],
       ...['DEVICE_MQTT_PORT', 'DEVICE_MQTT_CERT_FILE', 'DEVICE_MQTT_KEY_FILE', 'DEVICE_MQTT_CONNECTIONS'],
+      'DEVICE_OWNER_SHARE_PERCENT',
     ],
     metrics: [
       ...['farebox_device_readings_total', 'farebox_device_connections', 'farebox_device_reports_waiting'],

@@ -91,6 +91,7 @@ const PAGES = [
   '/docs/token-price',
   '/docs/nothing',
   '/keys',
+  '/devices',
   '/credits/return',
   '/credits/cancel',
 ];

@@ -63,6 +63,8 @@ export function devicesFor(payer: Payer, parts: CapabilityParts): ReportingDevic
     range: (deviceId, span) => readings.range(numberOf(deviceId), span),
     after: (deviceId, seq, limit) => readings.after(numberOf(deviceId), seq, limit),
 
+    lastSeq: (deviceId) => readings.lastSeq(numberOf(deviceId)),
+
     exportAs(format, device, rows, sensors) {
       numberOf(device.deviceId);
       const { deviceId, simulated } = device;

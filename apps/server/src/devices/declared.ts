@@ -30,6 +30,12 @@ export const DEVICES = declare({
       shape: whole(1, 100_000),
       fallback: '120',
     },
+    ownerSharePercent: {
+      name: 'DEVICE_OWNER_SHARE_PERCENT',
+      describe: 'What the owner of a device gets of the price when its readings are sold',
+      shape: whole(0, 100),
+      fallback: '50',
+    },
     mqttPort: {
       name: 'DEVICE_MQTT_PORT',
       describe: 'Where devices connect by MQTT over TLS; without it they report by HTTPS alone',

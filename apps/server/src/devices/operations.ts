@@ -74,7 +74,17 @@ export const DEVICE_OPERATIONS = {
         summary: 'Your devices, their last readings and what they have earned',
         security: KEYED,
         responses: {
-          200: answered('All of them', { success: true, devices: [EXAMPLE], earnings: {} }),
+          200: answered('All of them', {
+            success: true,
+            devices: [EXAMPLE],
+            earnings: {
+              sharePercent: 50,
+              calls: 3,
+              earnedUsd: '0.075000',
+              paidUsd: '0.050000',
+              dueUsd: '0.025000',
+            },
+          }),
           401: KEY_REFUSED,
         },
       },
@@ -287,6 +297,7 @@ export const DEVICE_OPERATIONS = {
       },
     },
   ],
+  untold: [{ path: '/devices', because: 'It is a page.' }],
   responses: { Device: answered('The device as it is now', EXAMPLE) },
   securitySchemes: { DeviceSignature: { type: 'apiKey', in: 'header', name: 'X-Device-Signature' } },
 } as const satisfies Described;

@@ -1,9 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { StartError } from '../../../../packages/process/src/start-error.ts';
+import type { Payer } from '../custody/owner.ts';
 import type { Database } from '../db/connection.ts';
 import type { Configured } from '../declared.ts';
 import type { Job } from '../jobs/schedule.ts';
 import type { Keys } from '../keys/keys.ts';
+import { microsToUsd } from '../ledger/money.ts';
 import type { House, Part } from '../part.ts';
 import { type Broker, type BrokerParts, openBroker, topicOf } from './broker.ts';
 import { devicesFor } from './capability.ts';
@@ -25,27 +27,39 @@ const CONNECTIONS_PER_ADDRESS_PER_MINUTE = 6_000;
 /** For how long a connection outlives a secret that ended on another replica. */
 const CREDENTIALS_LOOKED_AT_MS = 30_000;
 
+/** What owners get of a price, as whoever takes the price keeps it. Amounts are micro-USD. */
+interface Shares {
+  note(share: { callId: string; payer: Payer; beneficiary: bigint; partPerMillion: bigint }): Promise<void>;
+  earned(
+    accountId: bigint,
+  ): Promise<{ calls: number; earnedMicros: bigint; paidMicros: bigint; dueMicros: bigint }>;
+}
+
 interface Mqtt {
   port: number;
   certFile: string;
   keyFile: string;
 }
 
+interface DeviceNeeds {
+  keys: Keys;
+  shares: Shares;
+  /** Where the broker listens. */
+  host: string;
+  /** False in production: there nothing is sold that its own owner calls made up. */
+  acceptSimulated: boolean;
+}
+
 /** Devices that report: their credentials, what they report, and to whom it is sold. */
 export function openDevices(
   house: House,
   { settings }: Configured<typeof DEVICES.variables>,
-  needs: {
-    keys: Keys;
-    /** Where the broker listens. */
-    host: string;
-    /** False in production: there nothing is sold that its own owner calls made up. */
-    acceptSimulated: boolean;
-  },
+  needs: DeviceNeeds,
 ): Part {
   const { pools, nowMs, baseUrl, addressOf } = house;
   const { sql } = pools;
-  const { keys, host, acceptSimulated } = needs;
+  const { keys, host, acceptSimulated, shares } = needs;
+  const partPerMillion = BigInt(settings.ownerSharePercent) * 10_000n;
   const { retentionDays, backfillMs, perAccount } = settings;
   const registry = createDeviceRegistry(sql, { nowMs, perAccount });
   const readings = createReadings(sql, nowMs, dayMaker(sql, nowMs));
@@ -62,6 +76,7 @@ export function openDevices(
 
   return {
     name: 'devices',
+    assets: { '/devices': 'devices.html' },
     operations: [DEVICE_OPERATIONS],
     requestHeaders: REPORT_HEADERS,
     metrics: metrics.registry,
@@ -69,7 +84,10 @@ export function openDevices(
       name: 'devices',
       configured: true,
       forPayer: (proof) =>
-        devicesFor(proof, { registry, readings, exports: files, retentionDays, share: async () => {} }),
+        devicesFor(proof, {
+          ...{ registry, readings, exports: files, retentionDays },
+          share: (callId, payer, beneficiary) => shares.note({ callId, payer, beneficiary, partPerMillion }),
+        }),
     },
     async prepare() {
       const limit = house.limitByAddress(CONNECTIONS_PER_ADDRESS_PER_MINUTE);
@@ -83,7 +101,7 @@ export function openDevices(
       deviceRoutes(http, {
         ...{ registry, readings, keys, acceptSimulated, addressOf, nowMs },
         connection: (deviceId) => connectionOf(deviceId, baseUrl, broker),
-        earnings: async () => ({}),
+        earnings: (accountId) => earningsOf(shares, accountId, settings.ownerSharePercent),
         disconnect: ({ deviceId }) => broker?.disconnect(deviceId),
         limit: house.limitByAddress(DEVICE_REQUESTS_PER_MINUTE),
       });
@@ -127,6 +145,18 @@ function jobsOf(
     },
     { name: 'drop-device-exports', intervalMs: HOUR_MS, run: async () => void (await files.dropExpired()) },
   ];
+}
+
+/** What an account has earned, as it is shown. */
+async function earningsOf(shares: Shares, accountId: bigint, sharePercent: number) {
+  const { calls, earnedMicros, paidMicros, dueMicros } = await shares.earned(accountId);
+  return {
+    sharePercent,
+    calls,
+    earnedUsd: microsToUsd(earnedMicros),
+    paidUsd: microsToUsd(paidMicros),
+    dueUsd: microsToUsd(dueMicros),
+  };
 }
 
 /** How a device reports. */

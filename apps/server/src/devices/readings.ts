@@ -24,6 +24,7 @@ export interface Readings {
     span: { fromMs: number; toMs: number; sensor: string | null; positions?: true; limit: number },
   ): Promise<DeviceReading[]>;
   after(deviceNo: bigint, seq: number, limit: number): Promise<DeviceReading[]>;
+  lastSeq(deviceNo: bigint): Promise<number>;
   /** How many reports wait for the database. */
   readonly depth: number;
 }
@@ -110,7 +111,7 @@ async function flush(
   });
 }
 
-function reads(sql: Database): Pick<Readings, 'last' | 'lastPosition' | 'range' | 'after'> {
+function reads(sql: Database): Pick<Readings, 'last' | 'lastPosition' | 'range' | 'after' | 'lastSeq'> {
   return {
     async last(deviceNo, sensors) {
       const [row] = await sql<Row[]>`
@@ -135,6 +136,11 @@ function reads(sql: Database): Pick<Readings, 'last' | 'lastPosition' | 'range' 
           and (${sensor}::text is null or measured ? ${sensor}::text) and (not ${positions} or lat is not null)
         order by at, seq limit ${limit}`;
       return rows.map(readingOf);
+    },
+
+    async lastSeq(deviceNo) {
+      const [row] = await sql<{ seq: bigint }[]>`select seq from devices where no = ${String(deviceNo)}`;
+      return Number(row?.seq ?? 0n);
     },
 
     async after(deviceNo, seq, limit) {

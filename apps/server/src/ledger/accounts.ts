@@ -26,6 +26,8 @@ export const HOUSE_ACCOUNTS = {
   promotions: 10n,
   /** Debts of customers: payments that were taken back after their credit was spent. Grows by debits. */
   receivables: 11n,
+  /** Shares of calls that were set aside for others, and not yet paid out to them. Grows by credits. */
+  shares_owed: 13n,
 } as const;
 
 export type HouseAccount = keyof typeof HOUSE_ACCOUNTS;

@@ -35,7 +35,10 @@ export type TransferCode =
   | 'card_reversal_undone'
   | 'card_loss'
   | 'card_loss_undone'
-  | 'debt_paid';
+  | 'debt_paid'
+  | 'share'
+  | 'share_back'
+  | 'share_payout';
 
 export interface Transfer {
   /** The transfer's id. The same id again is the same transfer: done once, answered twice. */

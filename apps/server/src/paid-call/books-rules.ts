@@ -1,5 +1,6 @@
 import { sqlFunction } from '../db/functions.ts';
 import type { Audited, Rule } from '../ledger/rule.ts';
+import { SHARE_RULES } from './share-rules.ts';
 
 /** What must hold of calls, their settlements and their refunds. Each query finds what breaks it. */
 const CALL_RULES: readonly Rule[] = [
@@ -81,7 +82,7 @@ const CALL_RULES: readonly Rule[] = [
 
 /** Calls by how they ended, and what is with a chain, or owed on one. */
 export const CALL_BOOKS: Audited = {
-  rules: CALL_RULES,
+  rules: [...CALL_RULES, ...SHARE_RULES],
   totals: {
     calls: `
       select count(*) filter (where state = 1) as captured, count(*) filter (where state = 2) as released,

@@ -44,6 +44,12 @@ export const PAID_CALL = declare({
       shape: whole(30, 86_400).transform((seconds) => seconds * 1_000),
       fallback: '600',
     },
+    shareHoldMs: {
+      name: 'SHARE_HOLD_HOURS',
+      describe: 'How long a share of a call, such as that of a device’s owner, is held before it is paid out',
+      shape: whole(0, 24 * 90).transform((hours) => hours * HOUR_MS),
+      fallback: '24',
+    },
     reconcileIntervalMs: {
       name: 'RECONCILE_INTERVAL_MS',
       describe: 'How often unfinished calls are looked for',

@@ -5,6 +5,7 @@ import type { House, Part, PartCapability } from '../part.ts';
 import type { Capabilities, CatalogLine, Service } from '../services/define.ts';
 import { type Availability, availabilityOf } from '../services/registry.ts';
 import type { ConnectedUpstreams } from '../upstreams/index.ts';
+import { type CallShares, createCallShares } from './call-shares.ts';
 import { type CallStore, createCallStore } from './calls.ts';
 import { makeChallenge } from './challenge.ts';
 import { PAID_CALL } from './declared.ts';
@@ -23,6 +24,7 @@ export { PAID_CALL };
 
 const DAY_MS = 86_400_000;
 const ANSWERS_DROPPED_AT_ONCE = 1_000;
+const SHARES_PAID_AT_ONCE = 500;
 
 /** What the doors of the paid call share. */
 export type SharedByDoors = Omit<PaidCallParts, 'services' | 'rails' | 'door'>;
@@ -32,6 +34,8 @@ export interface Sales extends Part {
   settlements: SettlementStore;
   reconciler: Reconciler;
   settlementFinisher: SettlementFinisher;
+  /** What others get of the price of a call. */
+  shares: CallShares;
   shared: SharedByDoors;
   availability(service: Service): Availability;
   catalog(): readonly CatalogLine[];
@@ -44,6 +48,7 @@ interface SalesSettings {
   maxAnswerBytes: number;
   refundAfterMs: number;
   reconcileIntervalMs: number;
+  shareHoldMs: number;
   rateLimitPerKey: number;
   maxConcurrentCalls: number;
   maxConcurrentCallsPerKey: number;
@@ -66,7 +71,7 @@ interface SalesNeeds {
 /** How calls are sold: the doors' common ground, what keeps their books in order, and what ends what they leave open. */
 export function openSales(house: House, settings: SalesSettings, needs: SalesNeeds): Sales {
   const records = openRecords(house, settings, needs);
-  const { calls, settlements, undelivered, reconciler, settlementFinisher, replica } = records;
+  const { calls, settlements, undelivered, reconciler, settlementFinisher, replica, shares } = records;
   const shared = shareWithDoors(house, settings, needs, records);
   const { availability, catalog } = shared;
   const doors: PaidCall[] = [];
@@ -79,7 +84,7 @@ export function openSales(house: House, settings: SalesSettings, needs: SalesNee
   return {
     name: 'paid-call',
     requestHeaders: ['Idempotency-Key'],
-    ...{ calls, settlements, reconciler, settlementFinisher, shared, availability, catalog },
+    ...{ calls, settlements, reconciler, settlementFinisher, shares, shared, availability, catalog },
     open(door) {
       const opened = new PaidCall({ ...shared, ...door, door: doorOf(house.sandbox, door.door) });
       doors.push(opened);
@@ -87,7 +92,7 @@ export function openSales(house: House, settings: SalesSettings, needs: SalesNee
     },
     // First of all: while another part waits for a lock, what a lost process holds is given free.
     prepare: (patience) => patience.take(replica.start),
-    jobs: jobsOf(records, settings.reconcileIntervalMs),
+    jobs: jobsOf(records, settings),
     metrics: needs.metrics.registry,
     close: () => endCalls(house, records),
   };
@@ -129,7 +134,8 @@ function openRecords(house: House, settings: SalesSettings, { ledger, metrics, c
         logger.warn({ callId, network, outcome }, 'settlement');
     },
   });
-  return { calls, settlements, undelivered, reconciler, settlementFinisher, replica };
+  const shares = createCallShares(sql, { ledger, nowMs });
+  return { calls, settlements, undelivered, reconciler, settlementFinisher, replica, shares };
 }
 
 /** What the doors of the paid call have in common, bounds among it: a payer has one share, whichever door it takes. */
@@ -184,7 +190,10 @@ function shareWithDoors(
   };
 }
 
-function jobsOf({ calls, reconciler, settlementFinisher }: Records, intervalMs: number): Job[] {
+function jobsOf(
+  { calls, reconciler, settlementFinisher, shares }: Records,
+  { reconcileIntervalMs: intervalMs, shareHoldMs }: SalesSettings,
+): Job[] {
   return [
     { name: 'reconcile-calls', intervalMs, run: async () => void (await reconciler.run()) },
     {
@@ -194,6 +203,16 @@ function jobsOf({ calls, reconciler, settlementFinisher }: Records, intervalMs: 
         void (await untilNoneIsDue(
           ANSWERS_DROPPED_AT_ONCE,
           () => calls.dropExpiredAnswers(ANSWERS_DROPPED_AT_ONCE),
+          stopping,
+        )),
+    },
+    {
+      name: 'pay-shares',
+      intervalMs: 60_000,
+      run: async (stopping) =>
+        void (await untilNoneIsDue(
+          SHARES_PAID_AT_ONCE,
+          () => shares.payOut(shareHoldMs, SHARES_PAID_AT_ONCE),
           stopping,
         )),
     },

@@ -64,6 +64,8 @@ export interface ReportingDevices {
   ): Promise<DeviceReading[]>;
   /** Readings with a number above `seq`, in the order of their numbers, so many at most. */
   after(deviceId: string, seq: number, limit: number): Promise<DeviceReading[]>;
+  /** The number of its latest reading; 0 when it has never reported. */
+  lastSeq(deviceId: string): Promise<number>;
   /** Makes a file of readings. */
   exportAs(
     format: ExportFormat,

@@ -27,6 +27,7 @@ import { lifi } from './lifi.ts';
 import { llamayields } from './llamayields.ts';
 import { mixers } from './mixers.ts';
 import { modis } from './modis.ts';
+import { nws } from './nws.ts';
 import { ofac } from './ofac.ts';
 import { openmeteoair } from './openmeteoair.ts';
 import { openmeteoarchive } from './openmeteoarchive.ts';
@@ -70,6 +71,7 @@ export const UPSTREAMS = {
   llamayields,
   mixers,
   modis,
+  nws,
   ofac,
   openmeteoair,
   openmeteoarchive,

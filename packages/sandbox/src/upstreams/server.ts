@@ -25,6 +25,7 @@ import { lifi } from './lifi.ts';
 import { llamayields } from './llamayields.ts';
 import { mixers } from './mixers.ts';
 import { modis } from './modis.ts';
+import { nws } from './nws.ts';
 import { ofac } from './ofac.ts';
 import { openmeteoair } from './openmeteoair.ts';
 import { openmeteoarchive } from './openmeteoarchive.ts';
@@ -85,6 +86,7 @@ const UPSTREAMS: Readonly<Record<string, (app: FastifyInstance, world: World) =>
   llamayields,
   mixers,
   modis,
+  nws,
   ofac,
   openmeteoair,
   openmeteoarchive,

@@ -1,0 +1,80 @@
+/** `kill -9` of the server, and with it of the broker, while devices report: what was acknowledged is there, once. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { MqttClient } from 'mqtt';
+import { createKeys } from '../../src/keys/keys.ts';
+import { grantKey } from '../../src/keys/trial.ts';
+import { createLedger } from '../../src/ledger/ledger.ts';
+import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
+import { connect, openCertificate, register, type TestDevice } from '../devices.fixture.ts';
+import { type ServerProcess, startServerProcess } from './server-process.fixture.ts';
+import { until } from './until.fixture.ts';
+
+const DEVICES = 5;
+const READINGS = 200;
+
+const certificate = openCertificate();
+let database: TestDatabase;
+let server: ServerProcess | null = null;
+before(async () => {
+  database = await openTestDatabase();
+});
+after(async () => {
+  await server?.end('SIGKILL');
+  await database?.close();
+  certificate.close();
+});
+
+const start = (mqttPort: number) =>
+  startServerProcess({
+    ...certificate.environment,
+    DATABASE_URL: database.url,
+    DEVICE_MQTT_PORT: String(mqttPort),
+    DEVICE_REPORTS_PER_MINUTE: '100000',
+  });
+
+test('every acknowledged reading is stored once, over a kill -9 of the server and a start on the same port', async () => {
+  const keys = createKeys(database.sql, Date.now);
+  const ledger = createLedger(database, Date.now);
+  const grant = { amountMicros: 1_000_000n, label: 'test', note: 'test' };
+  const { apiKey } = await grantKey({ sql: database.sql, keys, ledger, nowMs: Date.now }, grant);
+  server = await start(0);
+  const devices: TestDevice[] = [];
+  for (let nth = 0; nth < DEVICES; nth++)
+    devices.push(await register(server, apiKey, { deviceId: `killed-${nth}` }));
+  const clients: MqttClient[] = await Promise.all(
+    devices.map((device) => connect(device, certificate.ca, { reconnectPeriod: 100 })),
+  );
+  for (const client of clients) client.on('error', () => {});
+  const acknowledged = new Set<string>();
+  const startedAtMs = Date.now() - 3_600_000;
+  const sending = devices.flatMap(({ deviceId, topic }, at) =>
+    Array.from({ length: READINGS }, async (_, nth) => {
+      const report = { at: new Date(startedAtMs + nth * 1_000).toISOString(), values: { temperature: nth } };
+      await clients[at]?.publishAsync(topic, JSON.stringify(report), { qos: 1 });
+      acknowledged.add(`${deviceId} ${nth}`);
+    }),
+  );
+  await until('some are acknowledged', () => acknowledged.size > 20);
+  await server.end('SIGKILL');
+  const sure = new Set(acknowledged);
+  const stored = async () => {
+    const rows = await database.sql<{ id: string; temperature: number }[]>`
+      select d.id, (r.measured->>'temperature')::integer as temperature
+      from device_readings r join devices d on d.no = r.device`;
+    return rows.map(({ id, temperature }) => `${id} ${temperature}`);
+  };
+  const there = new Set(await stored());
+  assert.deepEqual(
+    [...sure].filter((each) => !there.has(each)),
+    [],
+    'acknowledged, and lost',
+  );
+  assert(sure.size < DEVICES * READINGS, 'it was killed while they reported');
+  server = await start(devices[0]?.mqttPort ?? 0);
+  await Promise.all(sending);
+  const all = await stored();
+  assert.equal(all.length, DEVICES * READINGS);
+  assert.equal(new Set(all).size, all.length, 'and each once');
+  await Promise.all(clients.map((client) => client.endAsync(true)));
+});

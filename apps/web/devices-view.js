@@ -1,0 +1,137 @@
+import { el, svg } from './dom.js';
+
+const WIDTH = 640;
+const HEIGHT = 150;
+const FOOT = 22;
+const HEAD = 18;
+const MAP_HEIGHT = 320;
+const DAY_MS = 86_400_000;
+/** Below this a map shows its surroundings and not a point in nothing. */
+const LEAST_DEGREES = 0.05;
+
+/** Where a device was last; null when nobody said. */
+function placeOf({ lastReading, place }) {
+  return lastReading?.position ?? place;
+}
+
+/**
+ * The fleet on a grid of degrees, without tiles of anybody: nobody is told where it is. Null where no place is known.
+ *
+ * @param {(deviceId: string) => void} choose
+ */
+export function fleetMap(devices, choose) {
+  const placed = devices.flatMap((device) => {
+    const place = placeOf(device);
+    return place === null || place === undefined ? [] : [{ device, ...place }];
+  });
+  if (placed.length === 0) return el('p', { class: 'soft' }, 'None of your devices has told where it is.');
+  const middle = (low, high) => (low + high) / 2;
+  const [south, north] = [
+    Math.min(...placed.map(({ lat }) => lat)),
+    Math.max(...placed.map(({ lat }) => lat)),
+  ];
+  const [west, east] = [Math.min(...placed.map(({ lon }) => lon)), Math.max(...placed.map(({ lon }) => lon))];
+  // A degree of longitude is shorter the farther it is from the equator.
+  const narrow = Math.max(0.2, Math.cos((middle(south, north) * Math.PI) / 180));
+  const high = Math.max(
+    (north - south) * 1.3,
+    ((east - west) * 1.3 * narrow * MAP_HEIGHT) / WIDTH,
+    LEAST_DEGREES,
+  );
+  const wide = (high * WIDTH) / MAP_HEIGHT / narrow;
+  const [left, top] = [middle(west, east) - wide / 2, middle(south, north) + high / 2];
+  const x = (lon) => ((lon - left) / wide) * WIDTH;
+  const y = (lat) => ((top - lat) / high) * MAP_HEIGHT;
+  const points = placed.map(({ device, lat, lon }) =>
+    svg(
+      'circle',
+      {
+        class: 'piece device',
+        cx: x(lon),
+        cy: y(lat),
+        r: 7,
+        onclick: () => choose(device.deviceId),
+      },
+      svg('title', {}, `${device.deviceId}: ${lat}, ${lon}`),
+    ),
+  );
+  return el(
+    'figure',
+    { class: 'chart map' },
+    el('figcaption', {}, 'Where they were last'),
+    svg(
+      'svg',
+      {
+        viewBox: `0 0 ${WIDTH} ${MAP_HEIGHT}`,
+        role: 'img',
+        'aria-label': placed.map(({ device, lat, lon }) => `${device.deviceId} at ${lat}, ${lon}`).join('; '),
+      },
+      ...graticule({ left, top, wide, high }, x, y),
+      ...points,
+    ),
+  );
+}
+
+/** Lines of whole steps of degrees, with their names at the edge. */
+function graticule({ left, top, wide, high }, x, y) {
+  const step = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 45].find((each) => wide / each <= 7) ?? 90;
+  const lines = [];
+  const name = (degrees) => `${Number(degrees.toFixed(2))}°`;
+  for (let lon = Math.ceil(left / step) * step; lon < left + wide; lon += step)
+    lines.push(
+      svg('line', { class: 'grid', x1: x(lon), x2: x(lon), y1: 0, y2: MAP_HEIGHT }),
+      svg('text', { class: 'tick', x: x(lon) + 3, y: MAP_HEIGHT - 5 }, name(lon)),
+    );
+  for (let lat = Math.ceil((top - high) / step) * step; lat < top; lat += step)
+    lines.push(
+      svg('line', { class: 'grid', x1: 0, x2: WIDTH, y1: y(lat), y2: y(lat) }),
+      svg('text', { class: 'tick', x: 3, y: y(lat) - 4 }, name(lat)),
+    );
+  return lines;
+}
+
+/** A line for each sensor that has reported, over the last day. */
+export function readingsChart(deviceId, readings, sensors) {
+  const series = Object.entries(sensors).flatMap(([sensor, unit]) => {
+    const points = readings.flatMap(({ at, values }) =>
+      sensor in values ? [{ atMs: Date.parse(at), value: values[sensor] }] : [],
+    );
+    return points.length === 0 ? [] : [{ sensor, unit, points }];
+  });
+  if (series.length === 0)
+    return [el('p', { class: 'soft' }, `${deviceId} has reported nothing in the last day.`)];
+  return series.map((each) => lineChart(deviceId, each));
+}
+
+function lineChart(deviceId, { sensor, unit, points }) {
+  const values = points.map(({ value }) => value);
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const last = points[points.length - 1];
+  const from = Math.min(points[0].atMs, last.atMs - DAY_MS / 24);
+  const x = (atMs) => ((atMs - from) / Math.max(last.atMs - from, 1)) * WIDTH;
+  const y = (value) =>
+    high === low
+      ? (HEIGHT - FOOT + HEAD) / 2
+      : HEIGHT - FOOT - ((value - low) / (high - low)) * (HEIGHT - FOOT - HEAD);
+  const path = points.map(({ atMs, value }) => `${x(atMs).toFixed(1)},${y(value).toFixed(1)}`).join(' ');
+  const told = `${deviceId}, ${sensor}: ${last.value} ${unit} now, from ${low} to ${high}`;
+  const clock = (atMs) => new Date(atMs).toISOString().slice(11, 16);
+  return el(
+    'figure',
+    { class: 'chart' },
+    el('figcaption', {}, told),
+    svg(
+      'svg',
+      { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'img', 'aria-label': told },
+      svg('line', { class: 'axis', x1: 0, x2: WIDTH, y1: HEIGHT - FOOT, y2: HEIGHT - FOOT }),
+      svg('polyline', { class: 'line', points: path }),
+      svg('circle', { class: 'piece', cx: x(last.atMs), cy: y(last.value), r: 3 }),
+      svg('text', { class: 'tick', x: 0, y: HEIGHT - 6 }, `${clock(from)} UTC`),
+      svg(
+        'text',
+        { class: 'tick', x: WIDTH, y: HEIGHT - 6, 'text-anchor': 'end' },
+        `${clock(last.atMs)} UTC`,
+      ),
+    ),
+  );
+}

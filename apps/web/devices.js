@@ -1,0 +1,175 @@
+import { formatUsd } from './amount.js';
+import { fleetMap, readingsChart } from './devices-view.js';
+import { byId, codeBlock, el, notice } from './dom.js';
+import { rememberedKey, rememberKey } from './key-session.js';
+
+const input = byId('key');
+const message = byId('message');
+const board = byId('board');
+let chosen = null;
+
+/** One request about the key's devices. Answers the body, or throws an `Error` that may be shown. */
+async function ask(method, path, body) {
+  let response;
+  try {
+    response = await fetch(path, {
+      method,
+      cache: 'no-store',
+      headers: {
+        'x-api-key': rememberedKey(),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  } catch {
+    throw new Error('The server could not be reached.');
+  }
+  const answer = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Error(answer.message ?? `The server answered ${response.status}.`);
+  return answer;
+}
+
+async function showDevices() {
+  if (rememberedKey() === '') {
+    board.hidden = true;
+    return;
+  }
+  try {
+    const { devices, earnings } = await ask('GET', '/api/devices');
+    render(devices, earnings);
+    board.hidden = false;
+    message.replaceChildren();
+    const shown = devices.find(({ deviceId }) => deviceId === chosen) ?? devices[0];
+    await showChart(shown?.deviceId ?? null);
+  } catch (error) {
+    board.hidden = true;
+    message.replaceChildren(notice('bad', error.message));
+  }
+}
+
+function render(devices, earnings) {
+  byId('earnings').replaceChildren(
+    figure('Earned', formatUsd(earnings.earnedUsd), 'main'),
+    figure('Paid to your balance', formatUsd(earnings.paidUsd)),
+    figure('Held', formatUsd(earnings.dueUsd)),
+    figure('Calls sold', String(earnings.calls)),
+    figure('Your share', `${earnings.sharePercent} %`),
+  );
+  if (devices.length === 0) {
+    byId('map').replaceChildren();
+    byId('list').replaceChildren(el('p', { class: 'soft' }, 'You have no devices yet. Register one below.'));
+    return;
+  }
+  byId('map').replaceChildren(fleetMap(devices, showChart));
+  byId('list').replaceChildren(tableOf(devices));
+}
+
+function tableOf(devices) {
+  const head = ['Device', 'Last reading', 'When', 'State'].map((name) => el('th', { scope: 'col' }, name));
+  return el(
+    'table',
+    { class: 'records devices' },
+    el('thead', {}, el('tr', {}, ...head)),
+    el(
+      'tbody',
+      {},
+      ...devices.map((device) =>
+        el(
+          'tr',
+          {},
+          el(
+            'th',
+            { scope: 'row' },
+            el(
+              'button',
+              { type: 'button', class: 'secondary', onclick: () => void showChart(device.deviceId) },
+              device.deviceId,
+            ),
+          ),
+          el('td', { 'data-label': 'Last reading' }, valuesOf(device)),
+          el('td', { 'data-label': 'When' }, device.lastAt === null ? 'never' : timeOf(device.lastAt)),
+          el('td', { 'data-label': 'State' }, stateOf(device)),
+        ),
+      ),
+    ),
+  );
+}
+
+function valuesOf({ lastReading, sensors }) {
+  const values = Object.entries(lastReading?.values ?? {});
+  return values.length === 0
+    ? '–'
+    : values.map(([name, value]) => `${name} ${value} ${sensors[name] ?? ''}`).join(', ');
+}
+
+function stateOf({ status, public: isPublic, simulated, lastRefusal }) {
+  return [
+    status === 'active' ? (isPublic ? 'sold to everybody' : 'private') : status,
+    simulated ? 'simulated' : null,
+    lastRefusal === null ? null : `refused: ${lastRefusal.reason}`,
+  ]
+    .filter(Boolean)
+    .join(' · ');
+}
+
+const timeOf = (iso) => `${iso.slice(0, 16).replace('T', ' ')} UTC`;
+
+async function showChart(deviceId) {
+  chosen = deviceId;
+  const chart = byId('chart');
+  if (deviceId === null) {
+    chart.replaceChildren();
+    return;
+  }
+  try {
+    const { readings, sensors } = await ask('GET', `/api/devices/${encodeURIComponent(deviceId)}/readings`);
+    if (chosen === deviceId) chart.replaceChildren(...readingsChart(deviceId, readings, sensors));
+  } catch (error) {
+    chart.replaceChildren(notice('bad', error.message));
+  }
+}
+
+function figure(name, value, kind = '') {
+  return el('div', { class: kind }, el('dt', {}, name), el('dd', {}, value));
+}
+
+/** `temperature=celsius, humidity=percent` as the server takes it. */
+function sensorsIn(text) {
+  const pairs = text
+    .split(',')
+    .map((part) => part.split('=').map((each) => each.trim()))
+    .filter(([name]) => name !== '');
+  return Object.fromEntries(pairs.map(([name, unit = '']) => [name, unit]));
+}
+
+byId('key-form').addEventListener('submit', (event) => {
+  event.preventDefault();
+  rememberKey(input.value.trim());
+  input.value = '';
+  void showDevices();
+});
+byId('forget').addEventListener('click', () => {
+  rememberKey('');
+  void showDevices();
+});
+byId('refresh').addEventListener('click', () => void showDevices());
+byId('register-form').addEventListener('submit', async (event) => {
+  event.preventDefault();
+  const told = byId('register-message');
+  try {
+    const made = await ask('POST', '/api/devices', {
+      deviceId: byId('device-id').value.trim(),
+      public: byId('public').checked,
+      sensors: sensorsIn(byId('sensors').value),
+    });
+    told.replaceChildren(
+      notice('good', el('p', {}, `${made.deviceId} is registered. Save its secret now: it is shown once.`)),
+      codeBlock(made.secret, 'the secret'),
+    );
+    await showDevices();
+  } catch (error) {
+    told.replaceChildren(notice('bad', error.message));
+  }
+});
+
+await showDevices();
