@@ -160,7 +160,7 @@ export const SERVER: House = {
     {
       room: 'mcp/',
       knows: [
-        'services/{define,registry,json-schema}.ts',
+        'services/{define,registry,json-schema,tool-name}.ts',
         'paid-call/{door,challenge,rail,sale,part}.ts',
         'rails/mpp/{mcp,rail}.ts',
         'ledger/money.ts',

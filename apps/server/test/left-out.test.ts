@@ -88,7 +88,8 @@ const PARTS: Readonly<Record<string, Optional>> = {
   },
   legacy: { ...NONE, opens: ['openLegacy'], declares: null, routes: ['/api/gpt/'] },
   mcp: {
-    ...{ opens: ['openMcp'], declares: 'MCP', routes: ['/mcp'], variables: ['MCP_ALLOWED_HOSTS'] },
+    ...{ opens: ['openMcp'], declares: 'MCP', routes: ['/mcp'], butNot: '/mcp/services' },
+    ...{ variables: ['MCP_ALLOWED_HOSTS'] },
     ...{ metrics: [], rules: 0 },
   },
   receipts: { ...NONE, opens: ['openReceipts'], declares: null, routes: ['/x402/receipts/'] },
@@ -107,6 +108,11 @@ const PARTS: Readonly<Record<string, Optional>> = {
       ],
       ...[
         '/x402/payment-manifest.json',
+        '/x402/payment-docs',
+        '/mcp/services',
+        '/server.json',
+        '/sitemap.xml',
+        '/llms-full.txt',
         '/api/auth/capabilities',
         '/.well-known/',
         '/mpp/catalog',

@@ -34,6 +34,14 @@ export interface DiscoveryContext {
   routes: readonly Route[];
   /** How the parts describe their routes. */
   described(): readonly Described[];
+  nowMs(): number;
+}
+
+export const DAY_MS = 86_400_000;
+
+/** The day since 1970: documents that name a date stay the same all day long. */
+export function dayOf({ nowMs }: DiscoveryContext): number {
+  return Math.floor(nowMs() / DAY_MS);
 }
 
 export interface Route {
@@ -138,7 +146,7 @@ export function fingerprintOf(context: DiscoveryContext): string {
     return `${reason ?? ''}:${message ?? ''}:${chains}`;
   });
   const networks = context.rails.x402?.networks.map(({ network }) => network) ?? [];
-  return `${context.routes.length}|${networks.join()}|${states.join('|')}`;
+  return `${dayOf(context)}|${context.routes.length}|${networks.join()}|${states.join('|')}`;
 }
 
 /** The lowest and the highest price on the list, as decimal strings; null when nothing is on it. */

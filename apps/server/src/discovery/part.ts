@@ -20,7 +20,7 @@ export function openDiscovery(
     routes: readonly Route[];
   },
 ): Part {
-  const { version, baseUrl, sandbox, leftOut } = house;
+  const { version, baseUrl, sandbox, leftOut, nowMs } = house;
   const { services, availability, cardCheckout, routes } = needs;
   const described = () => needs.parts().flatMap(({ operations = [] }) => operations);
   return {
@@ -45,6 +45,7 @@ export function openDiscovery(
           cardCheckout,
           described,
           routes,
+          nowMs,
         },
         rails: {
           get x402() {

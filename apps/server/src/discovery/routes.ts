@@ -1,10 +1,23 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { notSoldHere, Problem } from '../http/problem.ts';
 import { sandboxFields } from '../http/sandbox-notice.ts';
+import {
+  agentDocument,
+  agentRegistrationDocument,
+  agentsDocument,
+  agentWebInterfaceDocument,
+  aiPluginDocument,
+  apiCatalogDocument,
+  llmsFullText,
+  paymentDocsDocument,
+  securityText,
+  sitemapXml,
+} from './agent-documents.ts';
 import { agentInstructionsDocument } from './agent-instructions.ts';
 import { capabilitiesDocument } from './capabilities.ts';
 import { catalogDocument } from './catalog.ts';
 import { type DiscoveryContext, fingerprintOf } from './context.ts';
+import { mcpDocument, mcpIntegrationDocument, mcpServerDocument, webToolsDocument } from './mcp-documents.ts';
 import { mppCatalogDocument } from './mpp-catalog.ts';
 import { openapiDocument, openapiPart, openapiParts } from './openapi.ts';
 import { type Pages, pageRoutes } from './pages.ts';
@@ -91,6 +104,49 @@ const DOCUMENTS: readonly PublishedDocument[] = [
     maxAgeSeconds: DOCUMENT_SECONDS,
     render: (context) => plainText(robotsText(context)),
   },
+  {
+    paths: ['/llms-full.txt'],
+    maxAgeSeconds: DOCUMENT_SECONDS,
+    render: (context) => plainText(llmsFullText(context)),
+  },
+  {
+    paths: ['/sitemap.xml'],
+    maxAgeSeconds: DOCUMENT_SECONDS,
+    render: (context) => publish('application/xml; charset=utf-8', sitemapXml(context)),
+  },
+  {
+    paths: ['/.well-known/security.txt'],
+    maxAgeSeconds: DOCUMENT_SECONDS,
+    render(context) {
+      const text = securityText(context);
+      return text === null ? null : plainText(text);
+    },
+  },
+  {
+    paths: ['/.well-known/api-catalog'],
+    maxAgeSeconds: DOCUMENT_SECONDS,
+    render: (context) => publish('application/linkset+json', JSON.stringify(apiCatalogDocument(context))),
+  },
+  ...(
+    [
+      [['/x402/payment-docs'], paymentDocsDocument],
+      [['/.well-known/ai-plugin.json'], aiPluginDocument],
+      [['/.well-known/agents.json'], agentsDocument],
+      [['/.well-known/agent.json'], agentDocument],
+      [['/.well-known/awi.json'], agentWebInterfaceDocument],
+      [['/.well-known/agent-registration.json'], agentRegistrationDocument],
+      [['/.well-known/mcp.json', '/.well-known/mcp/server-card.json'], mcpDocument],
+      [['/server.json'], mcpServerDocument],
+      [['/mcp/services', '/.well-known/mcp-integration.json'], mcpIntegrationDocument],
+      [['/.well-known/webmcp.json'], webToolsDocument],
+    ] as const
+  ).map(
+    ([paths, document]): PublishedDocument => ({
+      paths,
+      maxAgeSeconds: DOCUMENT_SECONDS,
+      render: (context) => jsonIfAny(context, document(context)),
+    }),
+  ),
 ];
 
 /**
@@ -182,6 +238,7 @@ const LINKS = [
   '</openapi.json>; rel="service-desc"; type="application/json"',
   '</docs>; rel="service-doc"; type="text/html"',
   '</llms.txt>; rel="help"; type="text/plain"',
+  '</.well-known/api-catalog>; rel="api-catalog"; type="application/linkset+json"',
 ].join(', ');
 
 /** A browser names `text/html`; a client that accepts anything, or does not say, gets JSON. */

@@ -109,6 +109,7 @@ export function sampleContext(overrides: Partial<DiscoveryContext> = {}): Discov
     tiers: [{ amountUsd: 5, label: 'Intro', approximateCalls: '80-100' }],
     limits: { requestsPerMinute: 200, bodyBytes: 262_144 },
     routes: SAMPLE_ROUTES,
+    nowMs: () => Date.UTC(2026, 0, 31, 12),
     described: () => [
       { ...CARD_OPERATIONS, offered: () => overrides.cardCheckout === true },
       ...[KEY_OPERATIONS, ACCOUNT_OPERATIONS, CUSTODY_OPERATIONS, HEALTH_OPERATIONS, DOCUMENT_OPERATIONS],
@@ -160,6 +161,9 @@ export const SAMPLE_ROUTES = [
   'GET /.well-known/mpp.json',
   'POST /x402/:service',
   'POST /mpp/:service',
+  'POST /mcp',
+  'GET /mcp/services',
+  'GET /llms-full.txt',
 ].map((line) => {
   const [method = '', path = ''] = line.split(' ');
   return { method, path };

@@ -2,7 +2,9 @@ import { SANDBOX_NOTICE } from '../http/sandbox-notice.ts';
 import { NEW_CUSTOMER_CAP } from '../keys/credit-tiers.ts';
 import { CHARGING_RULE } from './call-errors.ts';
 import { type DiscoveryContext, firstService, serves, YIELD_MANIFEST } from './context.ts';
+import { servesMcp } from './mcp-documents.ts';
 import { openapiParts } from './openapi.ts';
+
 import {
   firstServiceByMpp,
   mppCommandOf,
@@ -18,7 +20,7 @@ import { curlOf } from './recipe.ts';
 export function llmsText(context: DiscoveryContext): string {
   const { baseUrl, shop, trial } = context;
   const first = firstService(context);
-  const link = (title: string, path: string, note: string) => `- [${title}](${baseUrl}${path}): ${note}`;
+  const link = linkAt(baseUrl);
   const tags = Map.groupBy(context.services, ({ tag }) => tag);
   const lines = [
     `# ${shop.name}`,
@@ -49,22 +51,7 @@ export function llmsText(context: DiscoveryContext): string {
     ...byMpp(context),
     '## Documents',
     '',
-    link('Catalog', '/x402/catalog', 'every service with price and availability now'),
-    link('OpenAPI', '/openapi.json', 'every operation with schemas and examples'),
-    link('OpenAPI by tag', '/openapi/free.json', partsOf(context)),
-    link('Agent instructions', '/.well-known/agent-instructions.json', 'numbered steps to a first answer'),
-    link('Capabilities', '/api/auth/capabilities', 'the ways to pay that work now'),
-    ...(context.rails.x402 === null
-      ? []
-      : [link('Payment manifest', '/x402/payment-manifest.json', 'to whom a wallet pays, and how much')]),
-    ...(context.rails.mpp === null
-      ? []
-      : [
-          link('MPP catalog', '/mpp/catalog', 'what the Machine Payments Protocol buys, with amounts'),
-          link('MPP manifest', '/.well-known/mpp.json', 'its methods, realm and services'),
-        ]),
-    link('Documentation', '/docs', 'the same for people, with a form that sends a call'),
-    ...besideServices(context, link),
+    ...links(context),
   ];
   for (const [tag, services] of tags) {
     lines.push('', `## ${tag}`, '');
@@ -102,19 +89,45 @@ function byCard(context: DiscoveryContext): string[] {
   ];
 }
 
-/** Links to what is there beside services, as far as it is. */
-function besideServices(
-  context: DiscoveryContext,
-  link: (title: string, path: string, note: string) => string,
-): string[] {
+/** Where to read on. */
+function links(context: DiscoveryContext): string[] {
+  const { baseUrl } = context;
+  const link = linkAt(baseUrl);
   return [
+    link('Catalog', '/x402/catalog', 'every service with price and availability now'),
+    link('OpenAPI', '/openapi.json', 'every operation with schemas and examples'),
+    link('OpenAPI by tag', '/openapi/free.json', partsOf(context)),
+    link('Agent instructions', '/.well-known/agent-instructions.json', 'numbered steps to a first answer'),
+    link('Capabilities', '/api/auth/capabilities', 'the ways to pay that work now'),
+    ...(context.rails.x402 === null
+      ? []
+      : [link('Payment manifest', '/x402/payment-manifest.json', 'to whom a wallet pays, and how much')]),
+    ...(context.rails.mpp === null
+      ? []
+      : [
+          link('MPP catalog', '/mpp/catalog', 'what the Machine Payments Protocol buys, with amounts'),
+          link('MPP manifest', '/.well-known/mpp.json', 'its methods, realm and services'),
+        ]),
+    ...(servesMcp(context)
+      ? [
+          `- MCP: every service is a tool at \`${baseUrl}/mcp\``,
+          link('MCP tools', '/mcp/services', 'each service with its tool and input'),
+        ]
+      : []),
     ...(serves(context, 'GET', YIELD_MANIFEST)
       ? [link('Yield', YIELD_MANIFEST, 'a vault of USDC on Base: rates, and transactions to sign')]
       : []),
+    link('In full', '/llms-full.txt', 'every service with its input'),
+    link('Documentation', '/docs', 'the same for people, with a form that sends a call'),
     ...(serves(context, 'GET', '/api/keys/me')
       ? [link('Keys', '/keys', 'for people: what a key holds and has spent')]
       : []),
   ];
+}
+
+/** A line of a list of links. */
+function linkAt(baseUrl: string) {
+  return (title: string, path: string, note: string) => `- [${title}](${baseUrl}${path}): ${note}`;
 }
 
 /** The section about paying from a wallet; nothing while no chain takes payments. */

@@ -1,6 +1,9 @@
 import { CHARGING_RULE } from './call-errors.ts';
 import { trialOf } from './capabilities.ts';
+
 import { type DiscoveryContext, firstService, priceRange, shopOf } from './context.ts';
+import { servesMcp } from './mcp-documents.ts';
+
 import {
   firstServiceByMpp,
   MPP_CREDENTIAL_SCHEME,
@@ -51,6 +54,7 @@ export function welcomeDocument(context: DiscoveryContext) {
       capabilities: `${baseUrl}/api/auth/capabilities`,
       llms: `${baseUrl}/llms.txt`,
       docs: `${baseUrl}/docs`,
+      ...(servesMcp(context) ? { mcp: `${baseUrl}/mcp` } : {}),
       ...(context.rails.x402 === null ? {} : { paymentManifest: `${baseUrl}/x402/payment-manifest.json` }),
       ...(context.rails.mpp === null ? {} : { mppCatalog: `${baseUrl}/mpp/catalog` }),
     },

@@ -4,7 +4,7 @@ import { lastErrorReason } from '../paid-call/challenge.ts';
 import type { Door } from '../paid-call/door.ts';
 import type { Quote, Rail } from '../paid-call/rail.ts';
 import type { MppRail } from '../rails/mpp/rail.ts';
-import { toolNameOf } from './tools.ts';
+import { toolNameOf } from '../services/tool-name.ts';
 
 const ERROR = 'Payment is required to call this tool.';
 

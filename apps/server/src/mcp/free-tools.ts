@@ -1,8 +1,9 @@
 /** Tools that cost nothing: each asks an address of this server that is free over HTTP too, so that both say the same. */
 import { z } from 'zod';
 import type { CatalogLine } from '../services/define.ts';
+import { toolNameOf } from '../services/tool-name.ts';
 import type { Asker, AskInside, InsideAnswer } from './inside.ts';
-import { type Tool, toolNameOf } from './tools.ts';
+import type { Tool } from './tools.ts';
 
 const MAX_FOUND = 20;
 const DEFAULT_FOUND = 8;

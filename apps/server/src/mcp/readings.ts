@@ -1,7 +1,7 @@
 /** What an MCP client can read without calling a tool: documents as resources, and ways to ask as prompts. */
 import type { CatalogLine } from '../services/define.ts';
+import { toolNameOf } from '../services/tool-name.ts';
 import type { Asker, AskInside } from './inside.ts';
-import { toolNameOf } from './tools.ts';
 
 interface Reading {
   uri: string;

@@ -2,6 +2,7 @@
 import type { Service } from '../services/define.ts';
 import { inputSchemaOf } from '../services/json-schema.ts';
 import type { Availability } from '../services/registry.ts';
+import { toolNameOf } from '../services/tool-name.ts';
 
 /** Of a page of `tools/list`, as JSON. */
 export const MAX_PAGE_BYTES = 60_000;
@@ -19,11 +20,6 @@ export interface Tool {
 export interface ToolPage {
   tools: readonly Tool[];
   nextCursor?: string;
-}
-
-/** The tool of a service: its path in snake case. */
-export function toolNameOf({ path }: Pick<Service, 'path'>): string {
-  return path.replaceAll('-', '_');
 }
 
 /**

@@ -1,0 +1,219 @@
+/** What crawlers, directories and agents of other families look for at addresses of their own. All say what the catalog says. */
+import type { Service } from '../services/define.ts';
+import { inputSchemaOf, outputSchemaOf } from '../services/json-schema.ts';
+import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
+import { capabilitiesDocument } from './capabilities.ts';
+import { DAY_MS, type DiscoveryContext, dayOf, priceRange, serves, shopOf } from './context.ts';
+import { servesMcp } from './mcp-documents.ts';
+import { operationIdOf } from './openapi.ts';
+import { walletRules } from './pay-by-wallet.ts';
+import { paymentInformation } from './payment-manifest.ts';
+import { recipeDocument } from './recipe.ts';
+import { llmsText } from './text-documents.ts';
+
+const DESCRIPTION = 'Single HTTP calls for software agents, paid one by one, with no account.';
+/** Shorter than the year that RFC 9116 allows: an address that nobody reads any more ends by itself. */
+const CONTACT_DAYS = 180;
+
+/** `/.well-known/api-catalog`: what describes the API, as a set of links. RFC 9727 */
+export function apiCatalogDocument({ baseUrl }: DiscoveryContext) {
+  return {
+    linkset: [
+      {
+        anchor: `${baseUrl}/`,
+        'service-desc': [{ href: `${baseUrl}/openapi.json`, type: 'application/json' }],
+        'service-doc': [{ href: `${baseUrl}/docs`, type: 'text/html' }],
+        'service-meta': [
+          { href: `${baseUrl}/x402/catalog`, type: 'application/json' },
+          { href: `${baseUrl}/.well-known/agent-instructions.json`, type: 'application/json' },
+        ],
+        status: [{ href: `${baseUrl}/health/ready`, type: 'application/json' }],
+      },
+    ],
+  };
+}
+
+/** `/.well-known/ai-plugin.json`: the manifest that plug-in hosts of the first generation read. */
+export function aiPluginDocument({ product, baseUrl, shop }: DiscoveryContext) {
+  return {
+    schema_version: 'v1',
+    name_for_human: shop.name,
+    name_for_model: product.replaceAll(/\W/g, '_').toLowerCase(),
+    description_for_human: DESCRIPTION,
+    description_for_model: `${DESCRIPTION} ${CHARGING_RULE} Send an API key in X-API-KEY; ${baseUrl}/llms.txt tells how to get one.`,
+    auth: { type: 'none' },
+    api: { type: 'openapi', url: `${baseUrl}/openapi.json` },
+    logo_url: shop.logoUrl ?? `${baseUrl}/favicon.svg`,
+    contact_email: shop.contactEmail,
+    legal_info_url: `${baseUrl}/docs`,
+  };
+}
+
+/** `/.well-known/agents.json`: each service as a flow of one step. */
+export function agentsDocument(context: DiscoveryContext) {
+  return {
+    agentsJson: '0.1.0',
+    info: { title: context.shop.name, version: context.version, description: DESCRIPTION },
+    sources: [{ id: 'openapi', path: '/openapi.json' }],
+    flows: context.services.map((service) => ({
+      id: service.path,
+      title: service.name,
+      description: `${service.summary} Costs ${service.priceUsd} USD a call.`,
+      actions: [{ id: service.path, sourceId: 'openapi', operationId: operationIdOf(service.path) }],
+      links: [],
+      fields: { parameters: [], responses: { success: { type: 'object' } } },
+    })),
+  };
+}
+
+/** `/.well-known/agent.json`: services as skills, with schemas and prices, for readers of the older family. */
+export function agentDocument(context: DiscoveryContext) {
+  const { version, baseUrl, limits } = context;
+  return {
+    ...{ ...shopOf(context), version, description: DESCRIPTION, url: `${baseUrl}/` },
+    skills: context.services.map((service) => ({
+      id: service.path,
+      name: service.name,
+      description: service.summary,
+      tags: [service.tag],
+      endpoint: `${baseUrl}/x402/${service.path}`,
+      method: 'POST',
+      pricing: { amount: service.priceUsd, currency: 'USD', unit: 'call' },
+      available: context.availability(service).available,
+      inputSchema: inputSchemaOf(service),
+      outputSchema: outputSchemaOf(service),
+    })),
+    rateLimits: { requestsPerMinute: limits.requestsPerMinute },
+    errors: CALL_ERRORS,
+  };
+}
+
+/** `/.well-known/awi.json`: where an agent enters, and what it can do. */
+export function agentWebInterfaceDocument(context: DiscoveryContext) {
+  const { product, version, baseUrl } = context;
+  const range = priceRange(context.services);
+  return {
+    ...{ version: '1', id: product.toLowerCase(), name: context.shop.name, description: DESCRIPTION },
+    canonicalUrl: `${baseUrl}/`,
+    version_platform: version,
+    entrypoints: {
+      openapi: `${baseUrl}/openapi.json`,
+      catalog: `${baseUrl}/x402/catalog`,
+      llms: `${baseUrl}/llms.txt`,
+      ...(servesMcp(context) ? { mcp: `${baseUrl}/mcp` } : {}),
+    },
+    capabilities: context.services.map((service) => ({
+      id: service.path,
+      name: service.name,
+      description: service.summary,
+      endpoint: `${baseUrl}/x402/${service.path}`,
+      price: { amount: service.priceUsd, currency: 'USD' },
+      available: context.availability(service).available,
+    })),
+    authentication: {
+      modes: capabilitiesDocument(context).authModes.map(({ mode, header }) => ({ mode, header })),
+      onboarding: `${baseUrl}/.well-known/agent-instructions.json`,
+    },
+    pricing: {
+      model: 'per call',
+      currency: 'USD',
+      range: range === null ? null : { minUsd: range.minUsd, maxUsd: range.maxUsd },
+      settlementChains: context.rails.x402?.networks.map(({ network }) => network) ?? [],
+      rule: CHARGING_RULE,
+    },
+  };
+}
+
+/** `/.well-known/agent-registration.json`: the registration of ERC-8004. https://eips.ethereum.org/EIPS/eip-8004 */
+export function agentRegistrationDocument(context: DiscoveryContext) {
+  const { baseUrl, shop } = context;
+  return {
+    type: 'https://eips.ethereum.org/EIPS/eip-8004#registration-v1',
+    ...{ name: shop.name, description: DESCRIPTION, image: shop.logoUrl ?? `${baseUrl}/favicon.svg` },
+    services: [
+      { name: 'web', endpoint: `${baseUrl}/` },
+      { name: 'OpenAPI', endpoint: `${baseUrl}/openapi.json` },
+      ...(servesMcp(context) ? [{ name: 'MCP', endpoint: `${baseUrl}/mcp`, version: '2025-11-25' }] : []),
+    ],
+    x402Support: context.rails.x402 !== null,
+    active: context.services.some((service) => context.availability(service).available),
+    // Nobody has registered this server: an operator who does names the registration in a file of their own.
+    registrations: [],
+    supportedTrust: [],
+  };
+}
+
+/** `/x402/payment-docs`: how a payment from a wallet is made, for programs. Null while no chain takes payments. */
+export function paymentDocsDocument(context: DiscoveryContext) {
+  const { x402 } = context.rails;
+  if (x402 === null) return null;
+  const { baseUrl } = context;
+  return {
+    title: 'Paying by x402',
+    ...paymentInformation(x402),
+    networks: x402.networks,
+    steps: [
+      'Send the request without a payment: the answer is 402, with the terms in PAYMENT-REQUIRED and in the body.',
+      'Choose one of accepts[], and sign it with an x402 client.',
+      'Send the same request with the payment in PAYMENT-SIGNATURE (X-PAYMENT for version 1).',
+      'Read the answer and its receipt in PAYMENT-RESPONSE. After a failure send the same payment again.',
+    ],
+    rules: walletRules(context),
+    charging: CHARGING_RULE,
+    repeating: REPEAT_RULE,
+    errors: CALL_ERRORS,
+    links: {
+      manifest: `${baseUrl}/x402/payment-manifest.json`,
+      catalog: `${baseUrl}/x402/catalog`,
+      instructions: `${baseUrl}/.well-known/agent-instructions.json`,
+    },
+  };
+}
+
+/** `/.well-known/security.txt`: whom to tell of a weakness. RFC 9116. Null where the operator named no address. */
+export function securityText(context: DiscoveryContext): string | null {
+  const { baseUrl } = context;
+  const { contactEmail } = context.shop;
+  if (contactEmail === null) return null;
+  const expires = new Date((dayOf(context) + CONTACT_DAYS) * DAY_MS).toISOString();
+  return [
+    `Contact: mailto:${contactEmail}`,
+    `Expires: ${expires}`,
+    'Preferred-Languages: en',
+    `Canonical: ${baseUrl}/.well-known/security.txt`,
+    '',
+  ].join('\n');
+}
+
+/** `/sitemap.xml`: the pages for people. */
+export function sitemapXml(context: DiscoveryContext): string {
+  const pages = ['/', '/docs', ...context.services.map(({ path }) => `/docs/${path}`)].filter(
+    (path) =>
+      serves(context, 'GET', path) || (path.startsWith('/docs/') && serves(context, 'GET', '/docs/:service')),
+  );
+  const urls = pages.map((path) => `  <url><loc>${escaped(context.baseUrl + path)}</loc></url>`);
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n${urls.join('\n')}\n</urlset>\n`;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+}
+
+/** `/llms-full.txt`: the overview, and every service with its input and answer. */
+export function llmsFullText(context: DiscoveryContext): string {
+  return `${llmsText(context)}\n${context.services.map((service) => sectionOf(service, context)).join('\n')}`;
+}
+
+function sectionOf(service: Service, context: DiscoveryContext): string {
+  const { endpoint, priceUsd, example, inputSchema } = recipeDocument(service, context);
+  return [
+    `## ${service.name}`,
+    '',
+    `${service.summary} \`POST ${endpoint}\`, ${priceUsd} USD a call.`,
+    '',
+    `Input: \`${JSON.stringify(inputSchema)}\``,
+    '',
+    `Example: \`${JSON.stringify(example)}\``,
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,148 @@
+/** What MCP clients, their registries and browsers read before they connect: rendered while `/mcp` is served. */
+import { sandboxMark } from '../http/sandbox-notice.ts';
+import type { Service } from '../services/define.ts';
+import { inputSchemaOf } from '../services/json-schema.ts';
+import { toolNameOf } from '../services/tool-name.ts';
+import { CHARGING_RULE } from './call-errors.ts';
+import { trialOf } from './capabilities.ts';
+import { type DiscoveryContext, serves, shopOf } from './context.ts';
+
+/** The newest of each line that `/mcp` speaks. */
+const PROTOCOL_VERSIONS = ['2025-11-25', '2026-07-28'];
+const SERVER_SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json';
+/** Of a description in the registry of MCP servers. */
+const MAX_DESCRIPTION = 100;
+const DESCRIPTION = 'Single calls of many services for agents, paid one by one, with no account.';
+
+export function servesMcp(context: DiscoveryContext): boolean {
+  return serves(context, 'POST', '/mcp');
+}
+
+/**
+ * `/.well-known/mcp.json` and `/.well-known/mcp/server-card.json`: where the server is and how to pay there. Neither
+ * is a standard yet; both have the names of the draft. Null while MCP is off.
+ */
+export function mcpDocument(context: DiscoveryContext) {
+  if (!servesMcp(context)) return null;
+  const { product, version, baseUrl } = context;
+  return {
+    ...{ ...shopOf(context), version, description: `${DESCRIPTION} ${CHARGING_RULE}` },
+    serverInfo: { name: product.toLowerCase(), title: product, version },
+    protocolVersion: PROTOCOL_VERSIONS[0],
+    protocolVersions: PROTOCOL_VERSIONS,
+    transport: { type: 'streamable-http', endpoint: '/mcp', url: `${baseUrl}/mcp` },
+    capabilities: { tools: {}, resources: {}, prompts: {} },
+    authentication: waysToPay(context),
+    tools: context.services.length,
+    documentation: `${baseUrl}/docs`,
+  };
+}
+
+/** `/server.json`: an entry of the registry of MCP servers. Null while MCP is off. */
+export function mcpServerDocument(context: DiscoveryContext) {
+  if (!servesMcp(context)) return null;
+  const { product, version, baseUrl } = context;
+  return {
+    $schema: SERVER_SCHEMA,
+    name: `${reverseOf(new URL(baseUrl).hostname)}/${product.toLowerCase()}`,
+    title: context.shop.name,
+    description: DESCRIPTION.slice(0, MAX_DESCRIPTION),
+    version,
+    websiteUrl: `${baseUrl}/`,
+    remotes: [
+      {
+        type: 'streamable-http',
+        url: `${baseUrl}/mcp`,
+        headers: [
+          {
+            name: 'X-API-KEY',
+            description:
+              'A key that holds prepaid credit. Not needed for free tools, nor to pay from a wallet.',
+            isRequired: false,
+            isSecret: true,
+          },
+        ],
+      },
+    ],
+  };
+}
+
+/** `/mcp/services` and `/.well-known/mcp-integration.json`: each service with its tool. Null while MCP is off. */
+export function mcpIntegrationDocument(context: DiscoveryContext) {
+  if (!servesMcp(context)) return null;
+  const { version, baseUrl, shop } = context;
+  return {
+    title: `${shop.name} over MCP`,
+    ...{ version, audience: 'agents and those who build them', summary: CHARGING_RULE },
+    paths: {
+      pathA: { title: 'Connect an MCP client', url: `${baseUrl}/mcp`, transport: 'streamable-http' },
+      pathB: { title: 'Call the services over HTTP', url: `${baseUrl}/x402/catalog` },
+    },
+    payment: waysToPay(context),
+    serviceDiscovery: {
+      catalog: `${baseUrl}/x402/catalog`,
+      mcpServices: `${baseUrl}/mcp/services`,
+      openapi: `${baseUrl}/openapi.json`,
+    },
+    mcpServiceMap: context.services.map((service) => ({
+      ...sandboxMark(context.sandbox),
+      mcpTool: toolNameOf(service),
+      serviceId: service.path,
+      endpoint: `${baseUrl}/x402/${service.path}`,
+      method: 'POST',
+      priceUsd: service.priceUsd,
+      available: context.availability(service).available,
+      inputSchema: inputSchemaOf(service),
+    })),
+  };
+}
+
+/** `/.well-known/webmcp.json`: the tools that a page of ours hands to a browser that knows agents, and the MCP server behind them. */
+export function webToolsDocument(context: DiscoveryContext) {
+  if (!servesMcp(context)) return null;
+  const { product, version, baseUrl, shop } = context;
+  return {
+    schemaVersion: '1',
+    ...{ name: shop.name, description: DESCRIPTION, version },
+    provider: { name: shop.name, url: `${baseUrl}/` },
+    mcpServers: {
+      [product.toLowerCase()]: {
+        type: 'http',
+        url: `${baseUrl}/mcp`,
+        description: DESCRIPTION,
+        authentication: waysToPay(context),
+      },
+    },
+    protocols: ['mcp', 'x402', ...(context.rails.mpp === null ? [] : ['mpp'])],
+    openapi: `${baseUrl}/openapi.json`,
+    tools: context.services.map((service) => ({
+      name: toolNameOf(service),
+      title: service.name,
+      description: `${service.summary} Costs ${service.priceUsd} USD a call, charged only with an answer.`,
+      inputSchema: { type: 'object', ...inputSchemaOf(service) },
+      annotations: { readOnlyHint: isRead(service) },
+    })),
+  };
+}
+
+const isRead = ({ effect }: Service) => effect === 'read';
+
+/** How a tool call is paid for. */
+function waysToPay(context: DiscoveryContext) {
+  const { x402, mpp } = context.rails;
+  return {
+    required: false,
+    apiKey: { header: 'X-API-KEY', freeTrial: trialOf(context) },
+    x402:
+      x402 === null ? null : { meta: 'x402/payment', networks: x402.networks.map(({ network }) => network) },
+    mpp:
+      mpp === null
+        ? null
+        : { meta: 'org.paymentauth/credential', methods: mpp.methods.map(({ method }) => method) },
+  };
+}
+
+/** A host name from the outside in, as the registry names servers. */
+function reverseOf(host: string): string {
+  return /^[\d.]+$|:/.test(host) ? 'local' : host.split('.').reverse().join('.');
+}
