@@ -174,6 +174,7 @@ describe('a table has one owner,', () => {
     settlements: 'paid-call',
     share_payouts: 'paid-call',
     sign_in_nonces: 'rails',
+    sold_keys: 'sold-keys',
     sql_functions: 'db',
     sql_triggers: 'db',
     topups: 'topup',
@@ -220,6 +221,10 @@ describe('a table has one owner,', () => {
     secrets: [
       'whether anything is left that a lost secret has made unreadable',
       ...['call_answers', 'card_orders', 'trial_claims'],
+    ],
+    'sold-keys': [
+      'a key is sold by a call, holds what it cost and is taken back with it',
+      ...['calls', 'ledger_transfers', 'settlements', 'trial_credits'],
     ],
     topup: [
       'credit is sold by a call, settles with it and ends in the ledger',

@@ -281,6 +281,11 @@ export const SERVER: House = {
       knows: ['upstreams/', 'quant/', 'compliance/', 'threads/', 'code-analysis/', 'words/'],
       because: 'What is sold knows nothing of money, HTTP or the database.',
     },
+    {
+      room: 'sold-keys/',
+      knows: ['paid-call/sealed-answer.ts', 'keys/', 'ledger/', 'db/', 'words/', 'part.ts', 'declared.ts'],
+      because: 'A key that is sold is known to the paid call by what it does for a service.',
+    },
     { room: 'threads/', knows: [], because: 'A thread does not know what is done in it.' },
     {
       room: 'topup/',

@@ -32,14 +32,18 @@ import { RECEIPTS_AT } from './rails/on-chain/receipts.ts';
 import { openReceipts, openX402, X402, x402OfferOf } from './rails/x402/part.ts';
 import { openGas } from './relayer/part.ts';
 import { openSecretRegister, SECRETS } from './secrets/part.ts';
+import { openSoldKeys, SOLD_KEYS } from './sold-keys/part.ts';
 import { openTopup, TOPUP } from './topup/part.ts';
 import { EVM_YIELD, openEvmYield } from './yield/evm/part.ts';
 
 /** What is known of the parts before they are opened, such as what they are configured by. */
 export const DECLARED = [
   ...[DATABASE, SECRETS, KEYS, PAID_CALL, X402, MPP, CARDS, MAIL, CUSTODY, IDENTITY],
-  ...[TOPUP, OPERATOR, OPERATIONS, SOURCES, TERMS, MCP, DEVICES, EVM_YIELD],
+  ...[SOLD_KEYS, TOPUP, OPERATOR, OPERATIONS, SOURCES, TERMS, MCP, DEVICES, EVM_YIELD],
 ] as const;
+
+/** What the names of services begin with that sell credit. */
+const CREDIT_SERVICES = ['credits/topup/', 'instant-api-key'];
 
 export type Config = ConfigOf<typeof DECLARED>;
 
@@ -122,22 +126,20 @@ export function createApp({ config, ...given }: AppParts) {
     openMcp(house, config.mcp, { services, sales, mpp: byMpp.mpp, x402: x402.rail, credits }),
     openLegacy(house, forLegacy),
     openTopup(house, config.paidCall.settings, { ledger, keys, sales, x402, credited: collect('top-up of') }),
+    openSoldKeys(house, config.paidCall.settings, { ledger, keys, seal }),
     openReceipts(house, { ...sales, x402 }),
     openOperator(house, config.operator, {
       ...config.keys.settings,
-      ...{ ledger, keys, cards, books: booksOf(DECLARED), creditServices: 'credits/topup/' },
+      ...{ ledger, keys, cards, books: booksOf(DECLARED), creditServices: CREDIT_SERVICES },
       ...{ ...sources.forOperator, gas: gas.standings },
       collectDebts: collect('credit by an operator to'),
       sendPage: (request, reply) => pages.send(request, reply, 'admin.html'),
     }),
   ];
   const { calls, reconciler, settlementFinisher } = sales;
-  return {
-    ...assemble(house, config.house, parts, routes),
-    ...{ calls, keys, ledger, trials, cards, debts, reconciler, settlementFinisher },
-    dataLists: sources.dataLists,
-    paidCall: atX402.paidCall,
-  };
+  const made = { calls, keys, ledger, trials, cards, debts, reconciler, settlementFinisher };
+  const { dataLists } = sources;
+  return { ...assemble(house, config.house, parts, routes), ...made, dataLists, paidCall: atX402.paidCall };
 }
 
 /** The ways to pay. Who sends a payment beside its key means the payment: clients keep sending a key that ran dry. */

@@ -72,4 +72,9 @@ export interface PartCapability {
   /** Why they are not sold now although it is configured; null: they are. */
   unable?(): string | null;
   forPayer(proof: PayerProof): Capabilities[Capability];
+  /**
+   * What a captured call of a service that requires it still has to do before its answer may leave. Asked before every
+   * answer, so doing it again must change nothing.
+   */
+  beforeAnswer?(callId: string): Promise<void>;
 }

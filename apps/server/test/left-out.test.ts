@@ -74,6 +74,10 @@ const PARTS: Readonly<Record<string, Optional>> = {
     routes: ['/api/yield/', '/yield'],
     variables: ['YIELD_VAULT_ADDRESS', 'YIELD_PERMIT_DEPOSIT_ADDRESS', 'YIELD_VAULT_SINCE_BLOCK'],
   },
+  'sold keys': {
+    ...{ opens: ['openSoldKeys'], declares: 'SOLD_KEYS', routes: [], variables: [] },
+    ...{ metrics: ['farebox_sold_keys_total'], rules: 3 },
+  },
   topup: {
     ...{ opens: ['openTopup'], declares: 'TOPUP', routes: ['/api/m2m/credits/topup'], variables: [] },
     ...{ metrics: ['farebox_topups_total'], rules: 3 },

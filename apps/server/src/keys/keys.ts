@@ -45,7 +45,13 @@ export interface Keys {
   /** As `issue`, for a key whose owner can derive it already: only what is stored of it comes here. @returns its id */
   admit(
     transaction: Transaction,
-    key: { accountId: bigint; kind: KeyKind; label: string | null; stored: StoredApiKey },
+    key: {
+      accountId: bigint;
+      kind: KeyKind;
+      label: string | null;
+      stored: StoredApiKey;
+      expiresAtMs?: number | null;
+    },
   ): Promise<bigint>;
   /** Finds the key that was presented; null when there is no such key, whatever its status. */
   find(apiKey: string): Promise<KnownKey | null>;
@@ -130,11 +136,11 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
       return made;
     },
 
-    async admit(transaction, { accountId, kind, label, stored }) {
+    async admit(transaction, { accountId, kind, label, stored, expiresAtMs = null }) {
       const [row] = await transaction<{ id: bigint }[]>`
-        insert into api_keys (account_id, lookup, digest, prefix, kind, label, created_at)
+        insert into api_keys (account_id, lookup, digest, prefix, kind, label, created_at, expires_at)
         values (${String(accountId)}, ${String(stored.lookup)}, ${stored.digest}, ${stored.prefix}, ${kind}, ${label},
-                ${now()}) returning id`;
+                ${now()}, ${expiresAtMs === null ? null : new Date(expiresAtMs).toISOString()}) returning id`;
       if (row === undefined) throw new Error('the database returned no key');
       return row.id;
     },

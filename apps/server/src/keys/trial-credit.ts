@@ -19,15 +19,23 @@ interface DueRow {
   bought: bigint | null;
 }
 
-/** Writes down what a trial gave, in the commit that gives it. */
+/** Writes down what a trial gave, in the commit that gives it or moves it. */
 export async function openTrialCredit(
   transaction: Transaction,
-  trial: { accountId: bigint; grantedMicros: bigint; grantedAtMs: number; expiresAtMs: number },
+  trial: {
+    accountId: bigint;
+    grantedMicros: bigint;
+    grantedAtMs: number;
+    expiresAtMs: number;
+    /** The account whose trial it was, when it moved; left out for a trial that is given. */
+    movedFrom?: bigint;
+  },
 ): Promise<void> {
   await transaction`
-    insert into trial_credits (account_id, granted_micros, granted_at, expires_at)
+    insert into trial_credits (account_id, granted_micros, granted_at, expires_at, moved_from)
     values (${String(trial.accountId)}, ${String(trial.grantedMicros)},
-            ${new Date(trial.grantedAtMs).toISOString()}, ${new Date(trial.expiresAtMs).toISOString()})`;
+            ${new Date(trial.grantedAtMs).toISOString()}, ${new Date(trial.expiresAtMs).toISOString()},
+            ${trial.movedFrom === undefined ? null : String(trial.movedFrom)})`;
 }
 
 /**
@@ -84,7 +92,7 @@ export async function expireTrialCredit(
              (select sum(case when x.credit_account = x.account_id then x.amount_micros else -x.amount_micros end)::bigint
               from ledger_transfers x
               where x.account_id = t.account_id and x.code <> 'call' and x.phase in (1, 3)
-                and x.code not in ('trial_grant', 'trial_expiry', 'call_refund', 'operator_refund')) as bought
+                and x.code not in ('trial_grant', 'trial_expiry', 'call_refund', 'operator_refund', 'sold_key_trial')) as bought
       from trial_credits t join ledger_accounts a on a.id = t.account_id
       where t.account_id = ${String(accountId)} and t.due and t.expires_at <= ${now}`;
     // Somebody else ended it, or a call slipped in: the next round finds what is left then.

@@ -34,7 +34,12 @@ export interface Overview {
  */
 export async function overviewOf(
   sql: Database,
-  options: { days: number; creditServices: string; trialBudgetMicrosPerDay: bigint | null; nowMs: number },
+  options: {
+    days: number;
+    creditServices: readonly string[];
+    trialBudgetMicrosPerDay: bigint | null;
+    nowMs: number;
+  },
 ): Promise<Overview> {
   const { days, nowMs } = options;
   const since = new Date(nowMs - (nowMs % DAY_MS) - (days - 1) * DAY_MS);
@@ -67,7 +72,7 @@ export async function overviewOf(
   return { days, since: since.toISOString().slice(0, 10), sales, money, unfinished, notes };
 }
 
-async function salesOf(on: Transaction, since: Date, creditServices: string) {
+async function salesOf(on: Transaction, since: Date, creditServices: readonly string[]) {
   // `created_at` has the index; the day is that on which the money was taken, as in `call_spending`.
   const rows = await on<
     {
@@ -88,7 +93,7 @@ async function salesOf(on: Transaction, since: Date, creditServices: string) {
            coalesce(sum(price_micros) filter (where state = 2), 0)::bigint as released_micros
     from (
       select (finished_at at time zone 'UTC')::date as day, service, rail, state, price_micros,
-             starts_with(service, ${creditServices}) as credit
+             service ^@ any(${creditServices as string[]}::text[]) as credit
       from calls
       where created_at >= ${new Date(since.getTime() - LONGEST_CALL_MS).toISOString()}
         and finished_at >= ${since.toISOString()} and state in (1, 2)

@@ -26,7 +26,7 @@ export interface OperatorRouteParts {
   /** Whether card payments can be sent back. */
   cards: boolean;
   /** What the names of services begin with that sell credit. */
-  creditServices: string;
+  creditServices: readonly string[];
   /** What a day may give in trials; null: any. */
   trialBudgetMicrosPerDay: bigint | null;
   upstreamHealth(): readonly UpstreamHealth[];

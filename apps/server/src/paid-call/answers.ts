@@ -1,7 +1,7 @@
 /** Answers that were bought: kept for whoever presents the payment again, handed over, and handed over again. */
 import { Problem, unavailable } from '../http/problem.ts';
 import type { Service } from '../services/define.ts';
-import type { StoredAnswer } from './call-steps.ts';
+import type { PricedCall, StoredAnswer } from './call-steps.ts';
 import type { CallStore } from './calls.ts';
 import type { Door } from './door.ts';
 import type { Payment } from './rail.ts';
@@ -19,7 +19,9 @@ export interface AnswersParts {
    * What a captured call still has to do before its answer may leave, such as granting what it bought. Asked before
    * every answer, so doing it again must change nothing.
    */
-  beforeAnswer?(callId: string): Promise<void>;
+  beforeAnswer?(callId: string, service: Service): Promise<void>;
+  /** Told of a call that was captured and whose answer nobody will get. */
+  undelivered(call: PricedCall & { retrievable: boolean }): void;
 }
 
 /** The answers of one door. */
@@ -59,7 +61,17 @@ export class Answers {
     const { payment, quote, report, money } = sale;
     report.outcome = 'captured';
     money.fate = 'taken';
-    await this.#finishPurchase(sale, callId);
+    await this.#finishPurchase(sale, callId).catch((error: unknown) => {
+      // Nobody can ask for it again, so its price goes back.
+      if (payment.identity === null) {
+        const { priceMicros, service } = quote;
+        const { accountId, revenue } = payment;
+        const call = { id: callId, accountId, service: service.path, priceMicros, revenue };
+        this.#parts.undelivered({ ...call, retrievable: false });
+        money.fate = 'given back';
+      }
+      throw error;
+    });
     const receipt = payment.receipt({
       callId,
       priceMicros: quote.priceMicros,
@@ -125,7 +137,7 @@ export class Answers {
 
   /** The price is taken: what is left to do may fail now, and be done when the answer is asked for again. */
   async #finishPurchase(asked: Asked, callId: string): Promise<void> {
-    await this.#parts.beforeAnswer?.(callId).catch((error: unknown) => {
+    await this.#parts.beforeAnswer?.(callId, asked.quote.service).catch((error: unknown) => {
       throw unavailable(
         'OUTCOME_UNKNOWN',
         'What the payment bought could not be handed over yet.',

@@ -172,6 +172,10 @@ function shareWithDoors(
       Object.fromEntries(capabilities().map(({ name, forPayer }) => [name, forPayer(proof)])) as {
         [Name in keyof Capabilities]: Capabilities[Name] | undefined;
       },
+    async beforeAnswer(callId, service) {
+      for (const { name, beforeAnswer } of capabilities())
+        if (service.requires.includes(name)) await beforeAnswer?.(callId);
+    },
     upstreams: upstreams.apis,
     addressLimit: house.limitByAddress(),
     payerLimit: house.limit(settings.rateLimitPerKey),

@@ -109,12 +109,28 @@ export interface Identities {
   }): Promise<RegisteredIdentity>;
 }
 
+/** Keys that are sold to whoever pays for this call. */
+export interface KeySales {
+  /**
+   * The key that this call buys: it holds so much once the call is captured, and is of no use before. The same call run
+   * again is told the same key.
+   *
+   * @returns `trialEndsAtMs`: until when its credit lasts, where trial credit pays; otherwise null
+   */
+  keyFor(request: {
+    callId: string;
+    label: string | null;
+    amountMicros: bigint;
+  }): Promise<{ apiKey: string; prefix: string; trialEndsAtMs: number | null }>;
+}
+
 /** What the house can do for a service beyond asking upstreams, if the operator has configured it. */
 export interface Capabilities {
   custody: Custody;
   identities: Identities;
   lists: Lists;
   devices: ReportingDevices;
+  keySales: KeySales;
 }
 export type Capability = keyof Capabilities;
 
@@ -128,6 +144,8 @@ export interface RunContext<Needed extends UpstreamName> {
   lists?: Lists | undefined;
   /** There for services that `require` it. */
   devices?: ReportingDevices | undefined;
+  /** There for services that `require` it. */
+  keySales?: KeySales | undefined;
   /** Everything on sale, in catalog order. */
   catalog(): readonly CatalogLine[];
   call: CallFacts;

@@ -1,0 +1,53 @@
+import type { Audited } from '../ledger/rule.ts';
+
+/** What must hold of keys that were sold. Each query finds what breaks it. */
+export const SOLD_KEY_BOOKS: Audited = {
+  rules: [
+    {
+      // The key follows the capture in a commit of its own: what is younger may be on its way.
+      name: 'every captured sale of a key has made it, and no other',
+      sql: `select c.id, c.state, k.call_id, k.granted_at from calls c
+          full join sold_keys k on k.call_id = c.id and k.payer_account = c.account_id
+          where (k.call_id is not null or (c.service = 'instant-api-key' and c.state = 1 and c.outcome = 'answered'))
+            and (c.id is null
+              or (k.granted_at is not null and (c.state <> 1 or c.outcome <> 'answered' or c.price_micros < k.amount_micros))
+              or (c.state = 1 and c.outcome = 'answered' and k.granted_at is null
+                and c.finished_at < now() - interval '10 minutes'
+                and not exists (
+                  select 1 from ledger_transfers t where t.account_id = c.account_id
+                    and t.code in ('call_refund', 'operator_refund') and t.note = 'undelivered call ' || c.id))) limit 1`,
+      say: (r) =>
+        `call ${r.id} of key ${r.call_id} is in state ${r.state}; its key was made at ${r.granted_at}`,
+    },
+    {
+      name: 'every sold key holds what was paid for it, as the credit that it was',
+      sql: `select coalesce(k.call_id::text, x.note) as sale, k.amount_micros, x.micros, x.count from sold_keys k
+          full join (
+            select account_id, note, count(*) as count, sum(amount_micros) as micros,
+                   bool_or(code = 'sold_key_trial') as trial
+            from ledger_transfers where code in ('sold_key', 'sold_key_trial') group by 1, 2
+          ) x on x.note = 'key of call ' || k.call_id and x.account_id = k.account_id
+          left join trial_credits m on m.account_id = k.account_id and m.moved_from = k.payer_account
+          left join trial_credits p on p.account_id = k.payer_account
+          where x.count > 1 or (k.granted_at is not null) is distinct from (x.count is not null)
+             or x.micros <> k.amount_micros
+             or (k.granted_at is not null and x.trial is distinct from (m.account_id is not null))
+             or (x.trial and m.expires_at is distinct from p.expires_at) limit 1`,
+      say: (r) => `the key of ${r.sale} for ${r.amount_micros} has ${r.count} transfers of ${r.micros}`,
+    },
+    {
+      name: 'every sold key that was taken back had its price given back, or had lost its settlement',
+      sql: `select coalesce(k.call_id::text, x.note) as sale, k.taken_back_micros, x.micros, s.state from sold_keys k
+          full join (
+            select account_id, note, sum(amount_micros) as micros from ledger_transfers
+            where code = 'sold_key_undone' group by 1, 2
+          ) x on x.note = 'key of call ' || k.call_id and x.account_id = k.account_id
+          left join settlements s on s.account_id = k.payer_account and s.call_id = k.call_id
+          where coalesce(k.taken_back_micros, 0) <> coalesce(x.micros, 0)
+             or (k.taken_back_micros is not null and s.state is distinct from 4 and not exists (
+               select 1 from ledger_transfers t where t.account_id = k.payer_account and t.id = k.refund_id)) limit 1`,
+      say: (r) =>
+        `the key of ${r.sale}, whose settlement is in state ${r.state}, lost ${r.taken_back_micros}; its transfers say ${r.micros}`,
+    },
+  ],
+};

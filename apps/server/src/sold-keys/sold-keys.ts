@@ -1,0 +1,303 @@
+/**
+ * Keys that are sold: each holds what was paid for it. While the call runs the key is written down, and nothing moves;
+ * once the call is captured its account is opened and the price goes there, in one commit, by whoever comes first: the
+ * request itself, the next one with the same payment, or the job. What was trial credit stays it, and ends when it would
+ * have ended.
+ */
+import type { Database, Transaction } from '../db/connection.ts';
+import { newApiKey } from '../keys/api-key.ts';
+import type { Keys } from '../keys/keys.ts';
+import { openTrialCredit } from '../keys/trial-credit.ts';
+import { type HouseAccount, isHouseAccount } from '../ledger/accounts.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { transferIdFor } from '../ledger/transfer-id.ts';
+import type { AnswerSeal } from '../paid-call/sealed-answer.ts';
+import type { RailName } from '../words/rail-names.ts';
+
+const BATCH = 100;
+/** `calls.state`, as in `db/migrations/003_calls.sql`. */
+const CAPTURED = 1;
+const RELEASED = 2;
+/** `settlements.state`, as in `db/migrations/004_settlements.sql`. */
+const LOST = 4;
+/** Where the price of a call is booked, by how it was paid. */
+const REVENUE: Readonly<Record<RailName, HouseAccount>> = {
+  credits: 'revenue_credits',
+  x402: 'revenue_x402',
+  mpp: 'revenue_mpp',
+};
+
+/** What became of a sold key in one round of the job. */
+export type SoldKeyOutcome = 'granted' | 'dropped' | 'closed' | 'taken_back';
+
+interface Row {
+  call_id: string;
+  payer_account: bigint;
+  label: string | null;
+  amount_micros: bigint;
+  sealed_key: string;
+  key_lookup: bigint;
+  key_digest: Buffer;
+  key_prefix: string;
+  account_id: bigint | null;
+  rail: RailName;
+}
+
+/** A key for which there may be something to do. */
+interface Due {
+  call_id: string;
+  created_at: string;
+  /** Null: the call was never begun, or is not known any more. */
+  call_state: number | null;
+  answered: boolean;
+  granted: boolean;
+  refunded: boolean;
+  lost: boolean;
+}
+
+export interface SoldKeysParts {
+  ledger: Ledger;
+  keys: Keys;
+  seal: AnswerSeal;
+  report(outcome: SoldKeyOutcome, callId: string): void;
+  nowMs(): number;
+}
+
+/** The table of them. */
+export class SoldKeys {
+  readonly #sql: Database;
+  readonly #parts: SoldKeysParts;
+
+  constructor(sql: Database, parts: SoldKeysParts) {
+    this.#sql = sql;
+    this.#parts = parts;
+  }
+
+  /**
+   * The key that a call will buy, which is of no use before. The same call again is told the same key.
+   *
+   * @param sale.payerAccount whose call it is
+   * @returns `trialEndsAtMs`: until when its credit lasts, where it is a trial's
+   */
+  async keyFor({
+    callId,
+    payerAccount,
+    label,
+    amountMicros,
+  }: {
+    callId: string;
+    payerAccount: bigint;
+    label: string | null;
+    amountMicros: bigint;
+  }): Promise<{ apiKey: string; prefix: string; trialEndsAtMs: number | null }> {
+    const { seal } = this.#parts;
+    const made = newApiKey();
+    await this.#sql`
+      insert into sold_keys (call_id, payer_account, refund_id, label, amount_micros, sealed_key, key_lookup,
+                             key_digest, key_prefix, created_at)
+      values (${callId}, ${String(payerAccount)}, ${transferIdFor(`refund:${callId}`)}, ${label},
+              ${String(amountMicros)}, ${seal.seal(callId, made.apiKey)}, ${String(made.lookup)}, ${made.digest},
+              ${made.prefix}, ${this.#now()})
+      on conflict (call_id) do nothing`;
+    const [row] = await this.#sql<{ sealed_key: string | null; key_prefix: string }[]>`
+      select sealed_key, key_prefix from sold_keys where call_id = ${callId}`;
+    if (row === undefined || row.sealed_key === null)
+      throw new Error(`the key of call ${callId} is handed over already`);
+    const trial = await trialOf(this.#sql, payerAccount);
+    return {
+      apiKey: seal.open(callId, row.sealed_key),
+      prefix: row.key_prefix,
+      trialEndsAtMs: trial?.getTime() ?? null,
+    };
+  }
+
+  /**
+   * Grants what a captured call has bought. Again changes nothing.
+   *
+   * @throws when the call is not captured, or the database does not answer: nothing is granted then, or all of it
+   */
+  async grant(callId: string): Promise<void> {
+    await this.#grantOnce(callId, true);
+  }
+
+  /**
+   * A round over all that is not closed: grants what a crash left, drops what was never paid, and takes back what is left
+   * of a key whose price was given back, or whose payment the chain has forgotten.
+   *
+   * @returns how many it brought further
+   * @throws the first failure, after the others had their turn
+   */
+  async finish(): Promise<number> {
+    let further = 0;
+    const failures: unknown[] = [];
+    // Onwards by time, and past what fails or is held: a batch of such is not the end.
+    for (let after: Due | undefined, more = true; more; ) {
+      const due: Due[] = await this.#dueAfter(after);
+      for (const each of due) {
+        try {
+          const outcome = await this.#bringFurther(each);
+          if (outcome === null) continue;
+          further += 1;
+          this.#parts.report(outcome, each.call_id);
+        } catch (error) {
+          failures.push(error);
+        }
+      }
+      after = due.at(-1);
+      more = due.length === BATCH;
+    }
+    if (failures.length > 0) throw failures[0];
+    return further;
+  }
+
+  /** @param patient whether to wait for whoever is at it @returns false when it was granted before, or they are */
+  #grantOnce(callId: string, patient: boolean): Promise<boolean> {
+    return this.#sql.begin(async (transaction) => {
+      const [row] = await transaction<Row[]>`
+        select k.*, c.rail from sold_keys k
+        join calls c on c.account_id = k.payer_account and c.id = k.call_id
+        where k.call_id = ${callId} and k.granted_at is null and c.state = ${CAPTURED} and c.outcome = 'answered'
+          and not exists (
+            select 1 from ledger_transfers t where t.account_id = k.payer_account and t.id = k.refund_id)
+        for update of k ${patient ? this.#sql`` : this.#sql`skip locked`}`;
+      if (row !== undefined) {
+        await this.#open(transaction, row);
+        return true;
+      }
+      if (!patient) return false;
+      const [granted] = await transaction`
+        select 1 from sold_keys where call_id = ${callId} and granted_at is not null`;
+      if (granted === undefined) throw new Error(`the key of call ${callId} is not paid`);
+      return false;
+    });
+  }
+
+  /** Opens the account of a key, and moves its price there. */
+  async #open(transaction: Transaction, row: Row): Promise<void> {
+    const { ledger, keys } = this.#parts;
+    const { call_id: callId, payer_account: payer, amount_micros: amountMicros } = row;
+    const trialEnds = await trialOf(transaction, payer);
+    const accountId = await ledger.openAccount(transaction);
+    const { status } = await ledger.transferWithin(transaction, {
+      id: transferIdFor(`sold-key:${callId}`),
+      accountId,
+      phase: 'posted',
+      side: 'credit',
+      house: REVENUE[row.rail],
+      amountMicros,
+      code: trialEnds === null ? 'sold_key' : 'sold_key_trial',
+      note: `key of call ${callId}`,
+    });
+    if (status !== 'done') throw new Error(`the key of call ${callId} cannot be granted: ${status}`);
+    if (trialEnds !== null) {
+      const times = { grantedAtMs: this.#parts.nowMs(), expiresAtMs: trialEnds.getTime() };
+      await openTrialCredit(transaction, {
+        accountId,
+        grantedMicros: amountMicros,
+        ...times,
+        movedFrom: payer,
+      });
+    }
+    await keys.admit(transaction, {
+      accountId,
+      kind: trialEnds === null ? 'paid' : 'trial',
+      label: row.label,
+      stored: { lookup: row.key_lookup, digest: row.key_digest, prefix: row.key_prefix },
+      expiresAtMs: trialEnds?.getTime() ?? null,
+    });
+    await transaction`
+      update sold_keys set account_id = ${String(accountId)}, granted_at = ${this.#now()}, sealed_key = null
+      where call_id = ${callId}`;
+  }
+
+  /** What is not spent and not reserved goes back to where it came from; the rest is a loss, as with any other call. */
+  #takeBack(callId: string, isLost: boolean): Promise<boolean> {
+    const { ledger } = this.#parts;
+    return this.#sql.begin(async (transaction) => {
+      const [row] = await transaction<Row[]>`
+        select k.*, c.rail from sold_keys k
+        join calls c on c.account_id = k.payer_account and c.id = k.call_id
+        where k.call_id = ${callId} and k.granted_at is not null and k.closed_at is null
+          and k.taken_back_micros is null
+        for update of k skip locked`;
+      if (row === undefined || row.account_id === null) return false;
+      const accountId = row.account_id;
+      const available = (await ledger.lock(transaction, [accountId])).get(accountId) ?? 0n;
+      const amountMicros = available < row.amount_micros ? available : row.amount_micros;
+      if (amountMicros > 0n) {
+        const { status } = await ledger.transferWithin(transaction, {
+          id: transferIdFor(`sold-key-undone:${callId}`),
+          accountId,
+          phase: 'posted',
+          side: 'debit',
+          house: isLost ? 'settlement_losses' : REVENUE[row.rail],
+          amountMicros,
+          code: 'sold_key_undone',
+          note: `key of call ${callId}`,
+        });
+        if (status !== 'done') throw new Error(`the key of call ${callId} cannot be taken back: ${status}`);
+      }
+      await transaction`
+        update sold_keys set taken_back_micros = ${String(amountMicros)}, closed_at = ${this.#now()}
+        where call_id = ${callId}`;
+      return true;
+    });
+  }
+
+  async #bringFurther(due: Due): Promise<SoldKeyOutcome | null> {
+    const { call_id: callId } = due;
+    if (due.granted) {
+      if (due.refunded || due.lost) return (await this.#takeBack(callId, due.lost)) ? 'taken_back' : null;
+      const closed = await this.#sql`
+        update sold_keys set closed_at = ${this.#now()} where call_id = (
+          select call_id from sold_keys where call_id = ${callId} and closed_at is null for update skip locked)`;
+      return closed.count === 0 ? null : 'closed';
+    }
+    if (due.call_state === CAPTURED && due.answered && !due.refunded)
+      return (await this.#grantOnce(callId, false)) ? 'granted' : null;
+    // Nobody was or will be told of this key.
+    const dropped = await this.#sql`
+      delete from sold_keys where call_id = (
+        select call_id from sold_keys where call_id = ${callId} and granted_at is null for update skip locked)`;
+    return dropped.count === 0 ? null : 'dropped';
+  }
+
+  /** What is due next, in order of time. */
+  #dueAfter(last: Due | undefined): Promise<Due[]> {
+    const after =
+      last === undefined
+        ? this.#sql`true`
+        : this.#sql`(k.created_at, k.call_id) > (${last.created_at}::timestamptz, ${last.call_id}::uuid)`;
+    return this.#sql<Due[]>`
+      select call_id, k.created_at::text as created_at, call_state, answered, granted, refunded, lost from (
+        select k.call_id, k.created_at, c.state as call_state, c.outcome = 'answered' as answered,
+               k.granted_at is not null as granted,
+               exists (
+                 select 1 from ledger_transfers t where t.account_id = k.payer_account and t.id = k.refund_id
+                   and t.code in ('call_refund', 'operator_refund')) as refunded,
+               coalesce(s.state = ${LOST}, false) as lost, s.call_id is null or s.final_at is not null as final,
+               c.account_id < 1000 or c.identity is not null as retrievable
+        from sold_keys k
+        join calls c on c.account_id = k.payer_account and c.id = k.call_id
+        left join settlements s on s.account_id = c.account_id and s.call_id = c.id
+        where k.closed_at is null
+      ) k
+      where ${after} and case
+        when granted then final or lost or refunded
+        when call_state = ${CAPTURED} then retrievable or refunded or not answered
+        else call_state = ${RELEASED} end
+      order by k.created_at, k.call_id limit ${BATCH}`;
+  }
+
+  #now(): string {
+    return new Date(this.#parts.nowMs()).toISOString();
+  }
+}
+
+/** When the trial ends that all credit of an account is from; null when it holds money of its own, or a chain pays. */
+async function trialOf(on: Database | Transaction, accountId: bigint): Promise<Date | null> {
+  if (isHouseAccount(accountId)) return null;
+  const [trial] = await on<{ expires_at: Date }[]>`
+    select expires_at from trial_credits where account_id = ${String(accountId)} and bought_at is null`;
+  return trial?.expires_at ?? null;
+}
