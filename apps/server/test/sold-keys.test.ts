@@ -12,15 +12,15 @@ import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { accountOf, assertBooksClosed, balanceOf, callsOf } from './fire/money.fixture.ts';
 import { startMortalReplica } from './fire/mortal-replica.fixture.ts';
 import { until } from './fire/until.fixture.ts';
-import { METHODS, type MppWorld, startMppWorld } from './mpp.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from './server.fixture.ts';
 import { openStorefront, type Storefront } from './storefront.fixture.ts';
+import { type PaymentWorld, startPaymentWorld } from './x402.fixture.ts';
 
 const PRICE = 1_000_000n;
 const DAY_MS = 86_400_000;
 const services = (await loadServices()).filter(({ path }) => ['instant-api-key', 'ping'].includes(path));
 
-let world: MppWorld;
+let world: PaymentWorld;
 let database: TestDatabase;
 let shop: Storefront;
 let here: TestServer;
@@ -29,7 +29,7 @@ let laterMs = 0;
 const nowMs = () => Date.now() + laterMs;
 
 before(async () => {
-  [world, database] = await Promise.all([startMppWorld(), openTestDatabase()]);
+  [world, database] = await Promise.all([startPaymentWorld(), openTestDatabase()]);
   const environment = { ...world.environment, TRUSTED_PROXIES: 'loopback' };
   const options = { pools: database, services, nowMs };
   shop = await openStorefront({ ...options, environment: world.environment });
@@ -155,14 +155,14 @@ test('trial credit stays it in the new key, and ends when the trial would have',
 });
 
 test('bought by x402 with the reference client, the same payment shows it again, and nobody else gets it', async () => {
-  const account = await world.base.wallet();
+  const account = await world.wallet();
   const client = new x402Client().register('eip155:*', new ExactEvmScheme(account));
   // The client refuses above its cap unless it is told.
-  const received = await world.received('evm');
+  const received = await world.received();
   const response = await wrapFetchWithPayment(fetch, client)(`${shop.url}/x402/instant-api-key`, asking());
   const { apiKey, payment } = await jsonOf(response);
   assert.equal(response.status, 200);
-  assert.equal((await world.received('evm')) - received, PRICE);
+  assert.equal((await world.received()) - received, PRICE);
   assert.deepEqual([await held(apiKey), payment.token, payment.chain], [PRICE, 'USDC', 'eip155:8453']);
   const presented = shop.payments.at(-1) ?? assert.fail('nothing was presented');
   assert.equal((await jsonOf(shop.present(presented))).apiKey, apiKey);
@@ -174,22 +174,6 @@ test('bought by x402 with the reference client, the same payment shows it again,
   assert.notEqual(thief.status, 200);
   assert.equal((await here.call('ping', apiKey)).status, 200);
 });
-
-for (const method of METHODS) {
-  test(`bought by MPP (${method}), it is there once`, async () => {
-    const account = await world.wallet();
-    const received = await world.received(method);
-    const unpaid = await fetch(`${shop.url}/mpp/instant-api-key`, asking());
-    const authorization = await world.credential(account, method, unpaid);
-    const [first, second] = await Promise.all(
-      [here, there].map((on) => fetch(`${on.url}/mpp/instant-api-key`, asking({ authorization }))),
-    );
-    const keys = await Promise.all([first, second].map((each) => jsonOf(each as Response)));
-    assert.match(keys[0].apiKey, /^fbx_live_/, JSON.stringify(keys[0]));
-    assert.equal(keys[1].apiKey, keys[0].apiKey);
-    assert.deepEqual([(await world.received(method)) - received, await held(keys[0].apiKey)], [PRICE, PRICE]);
-  });
-}
 
 test('a process that dies before or after the price is taken leaves a key or nothing, and the same payment tells which', async () => {
   const replica = await startMortalReplica({
@@ -271,7 +255,7 @@ test('a price that is given back takes with it what is left of the key, once', a
 });
 
 test('a payment that the chain forgot takes with it what is left of the key', async () => {
-  const account = await world.base.wallet();
+  const account = await world.wallet();
   const client = new x402Client().register('eip155:*', new ExactEvmScheme(account));
   const pay = wrapFetchWithPayment(fetch, client);
   const response = await pay(`${shop.url}/x402/instant-api-key`, asking());

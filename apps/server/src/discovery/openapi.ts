@@ -266,8 +266,7 @@ function exampleOf(service: Service) {
   };
 }
 
-const EVENTS =
-  'Server-sent events. The last is `result`, whose data is the JSON of the whole answer, or `error`, whose data is that of an error.';
+const EVENTS = 'Server-sent events. The last is `result` with the whole answer, or `error`';
 const PROVENANCE_HEADER = 'The sources of the answer, their time and the method, as JSON.';
 
 function schemaNamed(name: string): JsonSchema {

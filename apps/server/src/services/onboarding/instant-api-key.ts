@@ -10,12 +10,9 @@ export default defineService({
   name: 'Instant API Key',
   tag: 'Onboarding',
   priceUsd: PRICE_USD,
-  mpp: true,
-  summary:
-    'A new API key that holds what you pay: 1 USD of credit for any service. No account, no card, no person.',
+  summary: 'A new API key that holds what you pay: 1 USD of credit for any service.',
   input: z.object({
     name: nameText(100, 'A name for the key, shown to its owner').optional(),
-    metadata: z.record(z.string(), z.unknown()).optional().describe('Read by nobody and not kept'),
   }),
   output: z.object({
     api_key: z.string().describe('The key: send it in X-API-KEY. Save it now'),
