@@ -183,6 +183,7 @@ describe('a table has one owner,', () => {
     trial_days: 'keys',
     undelivered_calls: 'paid-call',
     yield_index: 'yield',
+    yield_keeper: 'yield',
     yield_marks: 'yield',
     yield_moves: 'yield',
     yield_samples: 'yield',

@@ -318,9 +318,23 @@ export const SERVER: House = {
         'jobs/schedule.ts',
         'part.ts',
         'upstreams/declared.ts',
+        'yield/keeper/report.ts',
         'declared.ts',
       ],
       because: 'The vault knows its chain, and nothing of calls that are paid.',
+    },
+    {
+      room: 'yield/keeper/',
+      knows: [
+        'chain-rpc/',
+        'db/',
+        'relayer/',
+        'jobs/schedule.ts',
+        'part.ts',
+        'upstreams/declared.ts',
+        'declared.ts',
+      ],
+      because: 'Who moves the vault’s funds knows its chain, and a sender of transactions.',
     },
     {
       room: 'config.ts',

@@ -1,7 +1,12 @@
 import { badge, code, moment, recordsTable } from './admin-tables.js';
 import { el } from './dom.js';
 
-const DUTIES = { settle: 'settles payments', refund: 'sends refunds', register: 'registers identities' };
+const DUTIES = {
+  settle: 'settles payments',
+  refund: 'sends refunds',
+  register: 'registers identities',
+  move: 'moves the vault’s funds',
+};
 
 /** The keys of ours that pay for transactions, on whichever chain: what they hold, and how long it lasts. */
 export function gasSection(gas) {

@@ -35,11 +35,12 @@ import { openSecretRegister, SECRETS } from './secrets/part.ts';
 import { openSoldKeys, SOLD_KEYS } from './sold-keys/part.ts';
 import { openTopup, TOPUP } from './topup/part.ts';
 import { EVM_YIELD, openEvmYield } from './yield/evm/part.ts';
+import { openYieldKeeper, YIELD_KEEPER } from './yield/keeper/part.ts';
 
 /** What is known of the parts before they are opened, such as what they are configured by. */
 export const DECLARED = [
   ...[DATABASE, SECRETS, KEYS, PAID_CALL, X402, MPP, CARDS, MAIL, CUSTODY, IDENTITY],
-  ...[SOLD_KEYS, TOPUP, OPERATOR, OPERATIONS, SOURCES, TERMS, MCP, DEVICES, EVM_YIELD],
+  ...[SOLD_KEYS, TOPUP, OPERATOR, OPERATIONS, SOURCES, TERMS, MCP, DEVICES, EVM_YIELD, YIELD_KEEPER],
 ] as const;
 
 /** What the names of services begin with that sell credit. */
@@ -109,6 +110,7 @@ export function createApp({ config, ...given }: AppParts) {
     fuelled,
     openIdentity(house, config.identity, { gas, rpcUrl: upstreams.base.baseUrl }),
     openEvmYield(house, config.evmYield, { rpcUrl: upstreams.base.baseUrl }),
+    openYieldKeeper(house, config.yieldKeeper, { gas, upstreams, ...config.evmYield.settings }),
     onChains,
     byMpp,
     openDiscovery(
@@ -116,8 +118,7 @@ export function createApp({ config, ...given }: AppParts) {
       { requestsPerMinute: config.paidCall.settings.rateLimitPerKey },
       {
         ...{ pages, services, routes, parts: () => parts, availability: sales.availability },
-        cardCheckout: cards !== null,
-        x402: () => x402OfferOf(x402),
+        ...{ cardCheckout: cards !== null, x402: () => x402OfferOf(x402) },
         mpp: () => mppOfferOf(byMpp.mpp, byMpp.sold.length > 0),
       },
     ),

@@ -71,12 +71,20 @@ const PARTS: Readonly<Record<string, Optional>> = {
     ...NONE,
     opens: ['openEvmYield'],
     declares: 'EVM_YIELD',
+    others: [['...config.evmYield.settings', 'vault: null']],
+    // Without a vault there is nothing to keep.
+    metrics: ['farebox_yield_keeper_looks_total', 'farebox_yield_rate_percent'],
     routes: ['/api/yield/', '/yield'],
     variables: ['YIELD_VAULT_ADDRESS', 'YIELD_PERMIT_DEPOSIT_ADDRESS', 'YIELD_VAULT_SINCE_BLOCK'],
   },
   'sold keys': {
     ...{ opens: ['openSoldKeys'], declares: 'SOLD_KEYS', routes: [], variables: [] },
     ...{ metrics: ['farebox_sold_keys_total'], rules: 3 },
+  },
+  yieldKeeper: {
+    ...{ opens: ['openYieldKeeper'], declares: 'YIELD_KEEPER', routes: [] },
+    variables: ['YIELD_KEEPER_KEY', 'YIELD_KEEPER_MIN_GAIN_BPS'],
+    ...{ metrics: ['farebox_yield_keeper_looks_total', 'farebox_yield_rate_percent'], rules: 0 },
   },
   topup: {
     ...{ opens: ['openTopup'], declares: 'TOPUP', routes: ['/api/m2m/credits/topup'], variables: [] },

@@ -77,6 +77,7 @@ const SECRETS = {
   MPP_TEMPO_REFUND_KEY: (dataDir: string) => accountsIn(dataDir).refunds.privateKey,
   X402_REFUND_KEY_SOLANA: (dataDir: string) => privateKeyOf(seedIn(dataDir), 'refunds'),
   IDENTITY_REGISTRAR_KEY: (dataDir: string) => accountsIn(dataDir).registrar.privateKey,
+  YIELD_KEEPER_KEY: (dataDir: string) => accountsIn(dataDir).keeper.privateKey,
   CARD_PROVIDER_KEY: (dataDir: string) => `sk_test_${secretIn(dataDir, 'card-key')}`,
   CARD_WEBHOOK_SECRET: (dataDir: string) => `whsec_${secretIn(dataDir, 'card-webhook-secret')}`,
   ADMIN_TOKENS: (dataDir: string) => `operator:${secretIn(dataDir, ADMIN_TOKEN_FILE)}`,
@@ -84,7 +85,7 @@ const SECRETS = {
 type SecretName = keyof typeof SECRETS;
 
 /** What the server does on Base with keys of its own. */
-const SECRETS_ON_BASE = ['X402_REFUND_KEYS', 'IDENTITY_REGISTRAR_KEY'] as const;
+const SECRETS_ON_BASE = ['X402_REFUND_KEYS', 'IDENTITY_REGISTRAR_KEY', 'YIELD_KEEPER_KEY'] as const;
 
 /** What the server must know of the sandbox's Base. */
 function namesOnBase({ url, vault, permitDeposit }: EvmChain): Record<string, string> {

@@ -7,7 +7,7 @@ import type { Database } from '../db/connection.ts';
 import { DAYS_LOOKED_BACK, spentPerDay } from './gas-spent.ts';
 
 /** The purpose of a key's transactions. */
-export type Duty = 'settle' | 'refund' | 'register';
+export type Duty = 'settle' | 'refund' | 'register' | 'move';
 
 /** A chain's fee currency. */
 export interface GasToken {

@@ -1,6 +1,7 @@
 import type { Configured } from '../../declared.ts';
 import { unavailable } from '../../http/problem.ts';
 import type { House, Part } from '../../part.ts';
+import { readKeeperReport } from '../keeper/report.ts';
 import { EVM_YIELD } from './declared.ts';
 import { entryCostFrom } from './entry-cost.ts';
 import { fixedOf } from './fixed.ts';
@@ -44,6 +45,7 @@ export function openEvmYield(
     routes(http) {
       yieldRoutes(http, {
         ...{ node, fixed, snapshot, samples, baseUrl, addressOf, nowMs },
+        lastLook: () => readKeeperReport(sql, vault),
         entryCost: entryCostFrom(sql, indexer, vault),
         limit: house.limitByAddress(),
       });

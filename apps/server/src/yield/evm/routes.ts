@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Address } from 'viem';
 import { admit, type RateLimit } from '../../http/rate-limit.ts';
+import type { ReportedLook } from '../keeper/report.ts';
 import { badRequest, type Leaving, readAmount, readWallet, readWord, WAYS_OUT } from './asked.ts';
 import { depositTransactions } from './deposit.ts';
 import type { Fixed } from './fixed.ts';
@@ -23,6 +24,8 @@ export interface YieldRouteParts {
   snapshot(maxAgeMs: number): Promise<Snapshot>;
   entryCost: EntryCostOf;
   samples: Samples;
+  /** What the keeper did last, or why it did nothing; null: no keeper has looked. */
+  lastLook(): Promise<ReportedLook | null>;
   baseUrl: string;
   limit: RateLimit;
   addressOf(request: FastifyRequest): string;
@@ -63,7 +66,10 @@ function figureRoutes(get: Get, at: At, parts: YieldRouteParts): void {
     return view;
   });
   shown('manifest', manifestView);
-  shown('stats', (of, now) => statsView(of, now, nowMs()));
+  get('stats', async () => {
+    const [of, now, look] = await Promise.all([about(), parts.snapshot(FRESH_MS), parts.lastLook()]);
+    return statsView(of, now, { nowMs: nowMs(), look });
+  });
   shown('presets', presetsView);
   shown('contract', contractView);
 

@@ -1,4 +1,5 @@
 /** What is told of the vault as a whole: rates, figures, how it is used. */
+import type { ReportedLook } from '../keeper/report.ts';
 import { PERMIT_DEPOSIT_ABI, VAULT_ABI } from './abi.ts';
 import { PRESETS_USD } from './asked.ts';
 import { blockView } from './deposit.ts';
@@ -54,8 +55,30 @@ export function ratesView({ baseUrl }: About, { readAtMs, block, vault, protocol
   };
 }
 
+/** What the keeper did last or left, and why. */
+function keeperView({ at, report }: ReportedLook) {
+  const { outcome, why, block, yearlyPercent, proposal, transaction } = report;
+  return {
+    ...{ lookedAt: at, outcome, why, block, transaction, yearlyPercent },
+    bestMove:
+      proposal === null
+        ? null
+        : {
+            ...{ from: proposal.from, to: proposal.to, partial: proposal.partial },
+            ...{ amountUsdc: usdcText(BigInt(proposal.amountMicros)), amountRaw: proposal.amountMicros },
+            gainUsdcPerYear: usdcText(BigInt(proposal.gainMicrosPerYear)),
+            gasCostUsd: usdcText(BigInt(proposal.costMicros)),
+            yearlyPercentAfter: proposal.yearlyPercentAfter,
+          },
+  };
+}
+
 /** `/api/yield/stats` */
-export function statsView({ fixed, baseUrl }: About, snapshot: Snapshot, nowMs: number) {
+export function statsView(
+  { fixed, baseUrl }: About,
+  snapshot: Snapshot,
+  { nowMs, look }: { nowMs: number; look: ReportedLook | null },
+) {
   const { block, vault, protocols } = snapshot;
   const pending = pendingFeeOf(vault);
   const shares = worthOf(vault.totalSupply, vault);
@@ -83,6 +106,7 @@ export function statsView({ fixed, baseUrl }: About, snapshot: Snapshot, nowMs: 
       maxShareOfOneProtocolPct: percentOf(vault.maxShareBps),
       maxShareOfLiquidityPerMovePct: percentOf(vault.maxOfLiquidityBps),
       protocols: PROTOCOLS,
+      keeper: look === null ? null : keeperView(look),
     },
     fees: {
       ...feeFigures(vault),

@@ -1,0 +1,35 @@
+import { declare, privateKey, whole } from '../../declared.ts';
+import { upstreamBaseUrlVariable } from '../../upstreams/declared.ts';
+
+const NODE = upstreamBaseUrlVariable('base');
+const VAULT = 'YIELD_VAULT_ADDRESS';
+
+export const YIELD_KEEPER = declare({
+  name: 'yieldKeeper',
+  variables: {
+    /** Pays the gas. */
+    key: {
+      name: 'YIELD_KEEPER_KEY',
+      describe:
+        'Private key of the vault’s keeper, which moves its funds among the three protocols; it needs gas. Without it nothing is moved',
+      shape: privateKey,
+      fallback: null,
+      secret: true,
+    },
+    minGainBps: {
+      name: 'YIELD_KEEPER_MIN_GAIN_BPS',
+      describe: 'By how much a year, in hundredths of a percent, a move must raise what the moved funds earn',
+      shape: whole(1, 10_000),
+      fallback: '50',
+    },
+  },
+  problems: ({ key }, { other }) =>
+    key && other(VAULT) === null ? ['YIELD_KEEPER_KEY: is of no use without YIELD_VAULT_ADDRESS'] : [],
+  money: ({ key }, { other }) =>
+    key === null
+      ? {}
+      : {
+          urls: [{ variable: NODE, url: String(other(NODE) ?? '') }],
+          evmKeys: [{ variable: 'YIELD_KEEPER_KEY', keys: [key] }],
+        },
+});

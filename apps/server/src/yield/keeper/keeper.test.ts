@@ -1,0 +1,214 @@
+/** The keeper against the real protocols of the sandbox's chain and a real database. */
+import assert from 'node:assert/strict';
+import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem';
+import { generatePrivateKey } from 'viem/accounts';
+import { readManifest } from '../../../../../packages/sandbox/src/chain/lending/snapshot.ts';
+import { moveStoredTimes } from '../../../../../packages/sandbox/src/chain/lending/stored-times.ts';
+import { connect, transact } from '../../../../../packages/sandbox/src/chain/node.ts';
+import { mintUsdc } from '../../../../../packages/sandbox/src/chain/usdc.ts';
+import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
+import { openTestDatabase, type TestDatabase } from '../../../test/database.fixture.ts';
+import { connectRpc, type Rpc, RpcUnreachable } from '../../chain-rpc/json-rpc.ts';
+import { relayerOn } from '../../relayer/relayer.fixture.ts';
+import { createKeeper } from './keeper.ts';
+import { readKeeperReport } from './report.ts';
+
+const ABI = parseAbi([
+  'function approve(address spender, uint256 amount) returns (bool)',
+  'function deposit(uint256 assets, address receiver) returns (uint256)',
+  'function repay(address asset, uint256 amount, uint256 interestRateMode, address onBehalfOf) returns (uint256)',
+  'function borrow(address asset, uint256 amount, uint256 interestRateMode, uint16 referralCode, address onBehalfOf)',
+  'function sandboxBorrow(uint256 amount)',
+  'function active() view returns (uint8)',
+  'function totalSupply() view returns (uint256)',
+  'function totalBorrow() view returns (uint256)',
+  'function getVirtualUnderlyingBalance(address asset) view returns (uint128)',
+  'function holdings() view returns (uint256 idle, uint256[3] inProtocol, uint256 liquidity, bool complete)',
+  'event Moved(uint8 indexed from, uint8 indexed to, uint256 assets, uint256 received)',
+]);
+const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
+const AAVE_POOL = '0xA238Dd80C259a72e81d7e4664a9801593F98d1c5';
+const COMET = '0xb125E6687d4313864e53df431d5425969c15Eb2F';
+const USD = 1_000_000n;
+const SEVEN_HOURS_S = 25_200;
+const { vault, storedTimes, accounts } = readManifest();
+const { owner, borrower } = accounts;
+
+let chain: TestChain;
+let database: TestDatabase;
+let rpc: Rpc;
+let node: ReturnType<typeof connect>;
+before(async () => {
+  [chain, database] = await Promise.all([startTestChain(), openTestDatabase()]);
+  rpc = connectRpc(chain.url, { timeoutMs: 10_000 });
+  node = connect(chain.url);
+  assert.equal((await replica()())?.outcome, 'EMPTY');
+  // A million in the vault, in Aave; each test has it so, and a keeper that nothing is known of.
+  const deposit = 1_000_000n * USD;
+  await mintUsdc(node, owner, deposit);
+  await call(owner, USDC, 'approve', [vault, deposit]);
+  await call(owner, vault, 'deposit', [deposit, owner]);
+});
+after(async () => {
+  await rpc.close();
+  await Promise.all([chain.stop(), database.close()]);
+});
+
+const call = (from: Address, to: Address, functionName: string, args: readonly unknown[]) =>
+  transact(node, { from, to, data: encodeFunctionData({ abi: ABI, functionName, args } as never) });
+const read = <Result>(address: Address, functionName: string, args: readonly unknown[] = []) =>
+  node.readContract({ address, abi: ABI, functionName, args } as never) as Promise<Result>;
+const held = async () => {
+  const [, inProtocol] = await read<[bigint, readonly [bigint, bigint, bigint]]>(vault, 'holdings');
+  return inProtocol;
+};
+const moves = () => node.getContractEvents({ address: vault, abi: ABI, eventName: 'Moved', fromBlock: 0n });
+
+/** A replica of the keeper. */
+function replica({ minGainBps = 50, on = rpc, key = chain.accounts.keeper.privateKey as Hex } = {}) {
+  const { sql } = database;
+  const relayer = relayerOn({ sql, rpc: on, network: 'eip155:8453', keys: [key], nowMs: Date.now });
+  return createKeeper({ sql, rpc: on, relayer, vault, minGainBps, nowMs: Date.now });
+}
+
+let beginning: Hex;
+beforeEach(async () => {
+  beginning = await node.snapshot();
+  await database.sql`delete from yield_keeper`;
+  await database.sql`delete from relayer_transactions`;
+  await database.sql`delete from relayers`;
+});
+afterEach(() => node.revert({ id: beginning }));
+
+/** Aave's borrowers repay 5 of some 8 million: it pays much less than the others. */
+async function makeAavePoor(): Promise<void> {
+  await mintUsdc(node, borrower, 5_000_000n * USD);
+  await call(borrower, AAVE_POOL, 'repay', [USDC, 5_000_000n * USD, 2n, borrower]);
+}
+
+test('funds are moved to what pays more after they came, by one of all replicas, and again after the pause', async () => {
+  await makeAavePoor();
+  const reports = await Promise.all([replica()(), replica()(), replica()()]);
+  const [report, ...others] = reports.filter((each) => each !== null);
+  assert.equal(others.length, 0, 'one looks at a time');
+  assert.equal(report?.outcome, 'MOVED', JSON.stringify(report));
+  assert.equal((await moves()).length, 1);
+  const { proposal, yearlyPercent } = report;
+  assert(proposal !== null);
+  for (const rate of Object.values(yearlyPercent)) assert(rate !== null && rate > 0.3 && rate < 10);
+  assert.equal(proposal.from, 'aave');
+  const to = proposal.to === 'compound' ? 1 : 2;
+  const inProtocol = await held();
+  assert(inProtocol[to] >= BigInt(proposal.amountMicros) - 10n);
+  assert.equal(await read(vault, 'active'), to);
+  // The curves were asked for what they would pay after the move: less than they paid before.
+  assert(proposal.yearlyPercentAfter < (yearlyPercent[proposal.to] ?? 0));
+  assert(proposal.yearlyPercentAfter > (yearlyPercent.aave ?? 9));
+  assert.deepEqual((await readKeeperReport(database.sql, vault))?.report, report);
+
+  assert.equal((await replica()())?.outcome, 'COOLING');
+  assert.equal((await moves()).length, 1);
+  await moveStoredTimes(node, storedTimes, -SEVEN_HOURS_S);
+  const later = await replica()();
+  assert(later !== null && later.outcome !== 'COOLING', later?.outcome);
+});
+
+test('the rate after a move is the one that the protocol then pays', async () => {
+  await makeAavePoor();
+  const report = await replica()();
+  const { proposal } = report ?? {};
+  assert(report?.outcome === 'MOVED' && proposal);
+  await moveStoredTimes(node, storedTimes, -SEVEN_HOURS_S);
+  const now = (await replica()())?.yearlyPercent[proposal.to];
+  // Seven hours of interest lie between.
+  assert(
+    now && Math.abs(now / proposal.yearlyPercentAfter - 1) < 0.01,
+    `${now}, not ${proposal.yearlyPercentAfter}`,
+  );
+});
+
+test('two that look at the same moment send one transaction', async () => {
+  await makeAavePoor();
+  const waits = Promise.withResolvers<void>();
+  let second: ReturnType<ReturnType<typeof replica>> = Promise.resolve(null);
+  const seenBySecond: Rpc = {
+    ...rpc,
+    call(method, params, options) {
+      // Only who waits for a transaction asks for its receipt.
+      if (method === 'eth_getTransactionReceipt') waits.resolve();
+      return rpc.call(method, params, options);
+    },
+  };
+  const slow: Rpc = {
+    ...rpc,
+    async call(method, params, options) {
+      if (method === 'eth_sendRawTransactionSync') {
+        // So slow that its look is over: another replica sees the same, and comes as far.
+        await database.sql`update yield_keeper set looked_until = to_timestamp(0)`;
+        second = replica({ on: seenBySecond })();
+        await waits.promise;
+      }
+      return rpc.call(method, params, options);
+    },
+  };
+  const first = await replica({ on: slow })();
+  assert.equal(first?.outcome, 'MOVED');
+  assert.equal((await second)?.outcome, 'MOVED');
+  assert.equal((await second)?.transaction, first?.transaction);
+  assert.equal((await database.sql`select 1 from relayer_transactions`).length, 1);
+  assert.equal((await moves()).length, 1);
+});
+
+test('a source with little liquidity is left in part', async () => {
+  const cash = await read<bigint>(AAVE_POOL, 'getVirtualUnderlyingBalance', [USDC]);
+  const left = 1_200_000n * USD;
+  await call(borrower, AAVE_POOL, 'borrow', [USDC, cash - left, 2n, 0, borrower]);
+  // Compound is lent to 97 %, far up its steep slope.
+  const [supplied, borrowed] = [
+    await read<bigint>(COMET, 'totalSupply'),
+    await read<bigint>(COMET, 'totalBorrow'),
+  ];
+  await call(borrower, COMET, 'sandboxBorrow', [(supplied * 97n) / 100n - borrowed]);
+  const report = await replica()();
+  assert.equal(report?.outcome, 'MOVED', JSON.stringify(report));
+  assert.equal(report?.proposal?.to, 'compound');
+  assert.notEqual(report?.proposal?.partial, null);
+  const [event] = await moves();
+  const { assets } = event?.args ?? {};
+  assert(assets !== undefined && assets <= left / 2n, 'at most half of what can be had');
+  assert((await held())[0] > 0n);
+});
+
+test('who does not move says why', async () => {
+  const outcome = async (given?: Parameters<typeof replica>[0]) => {
+    await database.sql`update yield_keeper set looked_until = to_timestamp(0)`;
+    return (await replica(given)())?.outcome;
+  };
+  assert.equal(await outcome({ minGainBps: 2_000 }), 'TOO_SMALL_A_GAIN');
+  await makeAavePoor();
+  const { baseFeePerGas } = await node.getBlock();
+  await node.setNextBlockBaseFeePerGas({ baseFeePerGas: 10n ** 15n });
+  await node.mine({ blocks: 1 });
+  assert.equal(await outcome(), 'COSTS_MORE');
+  await node.setNextBlockBaseFeePerGas({ baseFeePerGas: baseFeePerGas ?? 1n });
+  await node.mine({ blocks: 1 });
+
+  const silent: Rpc = { ...rpc, call: (method) => Promise.reject(new RpcUnreachable(method, null)) };
+  assert.equal(await outcome({ on: silent }), 'UNREADABLE');
+  assert.equal(await outcome({ key: generatePrivateKey() }), 'NOT_KEEPER');
+  const poor = chain.accounts.keeper.address;
+  await node.setBalance({ address: poor, value: 1_000n });
+  assert.equal(await outcome(), 'OUT_OF_GAS');
+  await node.setBalance({ address: poor, value: 10n ** 18n });
+  assert.deepEqual(await moves(), []);
+
+  // What cannot be read takes no part, and stops nobody.
+  const code = await node.getCode({ address: COMET });
+  await node.setCode({ address: COMET, bytecode: '0x00' });
+  await outcome();
+  const report = (await readKeeperReport(database.sql, vault))?.report;
+  assert.equal(report?.yearlyPercent.compound, null);
+  assert.deepEqual([report?.outcome, report?.proposal?.to], ['MOVED', 'morpho']);
+  await node.setCode({ address: COMET, bytecode: code ?? '0x' });
+});

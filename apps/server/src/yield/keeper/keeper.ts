@@ -1,0 +1,231 @@
+/**
+ * Moves the vault's funds to where they earn most. Each round reads everything at one block, asks each protocol's curve
+ * what it would pay after a move, and moves when that is worth its gas. The contract has the last word: it holds the limits.
+ *
+ * Any number of replicas may run it. One looks at a time; and since a move is named for the time from which the contract
+ * allows it, two that looked at once send one transaction, and one that comes late is refused by the contract.
+ */
+import {
+  type Address,
+  createPublicClient,
+  custom,
+  encodeFunctionData,
+  type PublicClient,
+  type Transport,
+} from 'viem';
+import { base } from 'viem/chains';
+import { type Rpc, RpcRefusal } from '../../chain-rpc/json-rpc.ts';
+import type { Database } from '../../db/connection.ts';
+import { OutOfGas, type Relayer } from '../../relayer/relayer.ts';
+import { AAVE, VAULT } from './abi.ts';
+import { decide, type Proposal, type Standing, type Verdict } from './decide.ts';
+import {
+  type Addresses,
+  type At,
+  type Lender,
+  PROTOCOLS,
+  type ProtocolName,
+  readAave,
+  readComet,
+  readMetaMorpho,
+} from './lenders.ts';
+import { createLooks, type KeeperReport, type Outcome } from './report.ts';
+
+type Chain = PublicClient<Transport, typeof base>;
+
+export const MOVE_GAS = 600_000n;
+const WETH: Address = '0x4200000000000000000000000000000000000006';
+/** A look reads for some seconds and may wait for a transaction. */
+const LOOK_MS = 90_000;
+const SEND_TIMEOUT_MS = 30_000;
+/** The rounding of two protocols, as the contract allows it. */
+const MOVE_DUST = 10n;
+/** Aave's oracle speaks in hundred-millionths of a dollar. */
+const ORACLE_UNITS_IN_MICRO = 100n;
+const WEI_IN_ETHER = 10n ** 18n;
+
+const SENTENCES: Readonly<Record<Outcome, string>> = {
+  MOVED: 'Funds were moved to where they earn more.',
+  PENDING: 'A move is on its way and in no block yet.',
+  EMPTY: 'The vault has nothing in any protocol.',
+  BEST: 'No move would make the vault earn more.',
+  TOO_SMALL_A_GAIN: 'The best move would raise the rate by less than what a move is made for.',
+  COSTS_MORE: 'The best move would not earn back its gas within 30 days.',
+  STUCK: 'Nothing can be taken out, or no other protocol takes anything.',
+  COOLING: 'The contract allows the next move later.',
+  INCOMPLETE: 'The contract cannot read one of its positions, and moves nothing meanwhile.',
+  NOT_KEEPER: 'The contract has another keeper than the key of this server.',
+  OUT_OF_GAS: 'The keeper’s key lacks the gas for a move.',
+  REFUSED: 'The move would fail by now.',
+  REVERTED: 'The move was mined and failed; nothing changed.',
+  UNREADABLE: 'The chain could not be read.',
+};
+
+const READERS: Readonly<Record<ProtocolName, (at: At, to: Addresses) => Promise<Lender>>> = {
+  aave: readAave,
+  compound: readComet,
+  morpho: readMetaMorpho,
+};
+
+export interface KeeperParts {
+  sql: Database;
+  rpc: Rpc;
+  relayer: Pick<Relayer, 'addresses' | 'fees' | 'send'>;
+  vault: Address;
+  minGainBps: number;
+  nowMs(): number;
+}
+
+/** What a round has found out, as far as it came. */
+type Found = Omit<KeeperReport, 'outcome' | 'why'>;
+
+/**
+ * @returns one round, and what came of it; null: another replica looks at this time
+ * @throws when the database does not answer
+ */
+export function createKeeper(parts: KeeperParts): () => Promise<KeeperReport | null> {
+  const { sql, rpc, vault, nowMs } = parts;
+  const client = createPublicClient({
+    chain: base,
+    batch: { multicall: true },
+    cacheTime: 0,
+    transport: custom(
+      { request: ({ method, params }) => rpc.call(method, Array.isArray(params) ? params : []) },
+      { retryCount: 0 },
+    ),
+  });
+  const looks = createLooks(sql, vault, nowMs);
+  return async () => {
+    const look = await looks.begin(LOOK_MS);
+    if (look === null) return null;
+    const found: Found = {
+      ...{ block: null, proposal: null, transaction: null },
+      yearlyPercent: { aave: null, compound: null, morpho: null },
+    };
+    const outcome = await round(client, parts, found).catch((): Outcome => 'UNREADABLE');
+    const report: KeeperReport = { outcome, why: SENTENCES[outcome], ...found };
+    await looks.end(look, report);
+    return report;
+  };
+}
+
+async function round(client: Chain, parts: KeeperParts, found: Found): Promise<Outcome> {
+  const { vault, relayer, minGainBps } = parts;
+  const { number: blockNumber, timestamp } = await client.getBlock();
+  if (blockNumber === null) throw new Error('the newest block has no number');
+  found.block = String(blockNumber);
+  const ask = { address: vault, abi: VAULT, blockNumber } as const;
+  const [keeper, [, held, , complete], limits, nextMoveAt, total] = await Promise.all([
+    client.readContract({ ...ask, functionName: 'keeper' }),
+    client.readContract({ ...ask, functionName: 'holdings' }),
+    client.readContract({ ...ask, functionName: 'moveLimits' }),
+    client.readContract({ ...ask, functionName: 'nextMoveAt' }),
+    client.readContract({ ...ask, functionName: 'totalAssets' }),
+  ]);
+  const addresses = await addressesOf(client, vault, blockNumber);
+  const lenders = await readLenders({ client, blockNumber }, addresses, found);
+  if (!relayer.addresses.some((address) => address.toLowerCase() === keeper.toLowerCase()))
+    return 'NOT_KEEPER';
+  if (!complete) return 'INCOMPLETE';
+  if (timestamp < nextMoveAt) return 'COOLING';
+  const [aave, compound, morpho] = held;
+  const standing: Standing = { inProtocol: { aave, compound, morpho }, total, limits };
+  const costMicros = await costOf(client, relayer, addresses, blockNumber);
+  const verdict = await decide(standing, lenders, { minGainBps, costMicros });
+  if (verdict.proposal !== null) found.proposal = told(verdict.proposal, costMicros);
+  if (verdict.do === 'stay') return verdict.why;
+  return send(parts, verdict, nextMoveAt, found);
+}
+
+/** Those that can be read; what each pays now is noted. */
+async function readLenders(
+  at: At,
+  to: Addresses,
+  found: Found,
+): Promise<Partial<Record<ProtocolName, Lender>>> {
+  const lenders: Partial<Record<ProtocolName, Lender>> = {};
+  const rates: Record<ProtocolName, number | null> = { aave: null, compound: null, morpho: null };
+  await Promise.all(
+    PROTOCOLS.map(async (name) => {
+      try {
+        const lender = await READERS[name](at, to);
+        rates[name] = percent(await lender.yearlyRate(0n));
+        lenders[name] = lender;
+      } catch {
+        // A protocol that cannot be read takes no part: it is neither left nor gone to.
+      }
+    }),
+  );
+  found.yearlyPercent = rates;
+  return lenders;
+}
+
+async function addressesOf(client: Chain, vault: Address, blockNumber: bigint): Promise<Addresses> {
+  const ask = { address: vault, abi: VAULT, blockNumber } as const;
+  const [usdc, aavePool, aToken, comet, metaMorpho] = await Promise.all([
+    client.readContract({ ...ask, functionName: 'asset' }),
+    client.readContract({ ...ask, functionName: 'aavePool' }),
+    client.readContract({ ...ask, functionName: 'aToken' }),
+    client.readContract({ ...ask, functionName: 'comet' }),
+    client.readContract({ ...ask, functionName: 'metaMorpho' }),
+  ]);
+  return { vault, usdc, aavePool, aToken, comet, metaMorpho };
+}
+
+/** What a move costs in gas, in micro-USD, at the price of ether that Aave lends by. */
+async function costOf(
+  client: Chain,
+  relayer: KeeperParts['relayer'],
+  { aavePool }: Addresses,
+  blockNumber: bigint,
+): Promise<bigint> {
+  const ask = { abi: AAVE, blockNumber } as const;
+  const provider = await client.readContract({
+    ...{ ...ask, address: aavePool, functionName: 'ADDRESSES_PROVIDER' },
+  });
+  const oracle = await client.readContract({ ...ask, address: provider, functionName: 'getPriceOracle' });
+  const [price, { maxFeePerGas }] = await Promise.all([
+    client.readContract({ ...ask, address: oracle, functionName: 'getAssetPrice', args: [WETH] }),
+    relayer.fees(),
+  ]);
+  return (MOVE_GAS * maxFeePerGas * price) / WEI_IN_ETHER / ORACLE_UNITS_IN_MICRO;
+}
+
+async function send(
+  { relayer, vault }: KeeperParts,
+  { proposal }: Extract<Verdict, { do: 'move' }>,
+  nextMoveAt: bigint,
+  found: Found,
+): Promise<Outcome> {
+  const { from, to, amountMicros } = proposal;
+  const data = encodeFunctionData({
+    ...{ abi: VAULT, functionName: 'move' },
+    args: [PROTOCOLS.indexOf(from), PROTOCOLS.indexOf(to), amountMicros, amountMicros - MOVE_DUST],
+  });
+  // The contract allows one move from that time on, and this is it, whoever sends it.
+  const id = `yield-move:${vault.toLowerCase()}:${nextMoveAt}`;
+  try {
+    const mined = await relayer.send({ id, to: vault, data }, SEND_TIMEOUT_MS);
+    if (mined === null) return 'PENDING';
+    found.transaction = mined.hash;
+    return mined.status === 'success' ? 'MOVED' : 'REVERTED';
+  } catch (error) {
+    if (error instanceof OutOfGas) return 'OUT_OF_GAS';
+    if (error instanceof RpcRefusal) return 'REFUSED';
+    throw error;
+  }
+}
+
+function told(proposal: Proposal, costMicros: bigint): KeeperReport['proposal'] {
+  const { from, to, partial, amountMicros, gainMicrosPerYear, rateAfter } = proposal;
+  return {
+    ...{ from, to, partial, amountMicros: String(amountMicros) },
+    ...{ gainMicrosPerYear: String(gainMicrosPerYear), costMicros: String(costMicros) },
+    yearlyPercentAfter: percent(rateAfter),
+  };
+}
+
+/** To four places. */
+function percent(rate: number): number {
+  return Math.round(rate * 1_000_000) / 10_000;
+}

@@ -1,0 +1,99 @@
+import { Counter, Gauge, Registry } from 'prom-client';
+import { connectRpc } from '../../chain-rpc/json-rpc.ts';
+import type { Configured } from '../../declared.ts';
+import type { House, Part } from '../../part.ts';
+import { evmGas } from '../../relayer/evm-gas.ts';
+import type { GasTanks } from '../../relayer/gas-tanks.ts';
+import { createRelayer, type Hex } from '../../relayer/relayer.ts';
+import { addressOf } from '../../relayer/sign.ts';
+import { YIELD_KEEPER } from './declared.ts';
+import { createKeeper, MOVE_GAS } from './keeper.ts';
+import type { KeeperReport, Outcome } from './report.ts';
+
+export { YIELD_KEEPER };
+
+/** Base: where the vault is. */
+const CHAIN_ID = 8453;
+const LOOK_EVERY_MS = 60_000;
+/** A key that cannot pay for so many moves makes none. */
+const LEAST_MOVES = 2n;
+/** What somebody has to see to. */
+const AMISS: ReadonlySet<Outcome> = new Set(['NOT_KEEPER', 'INCOMPLETE', 'OUT_OF_GAS', 'REVERTED']);
+
+/**
+ * Who moves the yield vault's funds. Without a key for it nothing of it is there.
+ *
+ * @param needs.vault null: there is none
+ * @param needs.upstreams of them the node of Base; null: nothing of it is there either
+ */
+export function openYieldKeeper(
+  house: House,
+  { settings, secrets }: Configured<typeof YIELD_KEEPER.variables>,
+  {
+    gas,
+    vault,
+    upstreams,
+  }: { gas: GasTanks; vault: Hex | null; upstreams: { base: { baseUrl: string | null } } },
+): Part {
+  const { key } = secrets.reveal();
+  const { baseUrl: rpcUrl } = upstreams.base;
+  if (key === null || vault === null || rpcUrl === null) return { name: 'yield-keeper' };
+  const { nowMs, logger } = house;
+  const { sql } = house.pools;
+  const rpc = connectRpc(rpcUrl, { timeoutMs: 8_000 });
+  const network = `eip155:${CHAIN_ID}`;
+  const tank = gas.open({
+    ...{ network, duty: 'move', token: { symbol: 'ETH', decimals: 18 }, addresses: [addressOf(key)] },
+    source: evmGas({ sql, rpc, network, gasEach: MOVE_GAS, nowMs }),
+    least: (cost) => LEAST_MOVES * cost,
+  });
+  const relayer = createRelayer({ sql, rpc, network, chainId: CHAIN_ID, keys: [key], tank, nowMs });
+  const look = createKeeper({ sql, rpc, relayer, vault, minGainBps: settings.minGainBps, nowMs });
+  const { registry, count } = createKeeperMetrics();
+  return {
+    name: 'yield-keeper',
+    jobs: [
+      {
+        name: 'keep-yield',
+        intervalMs: LOOK_EVERY_MS,
+        async run() {
+          const report = await look();
+          if (report === null) return;
+          count(report);
+          const { outcome, why, proposal, transaction } = report;
+          const line = { outcome, proposal, transaction };
+          if (outcome === 'MOVED') logger.info(line, 'the yield vault’s funds were moved');
+          else if (AMISS.has(outcome)) logger.warn(line, why);
+        },
+      },
+    ],
+    resume: relayer.resume,
+    metrics: registry,
+    close: rpc.close,
+  };
+}
+
+function createKeeperMetrics() {
+  const registry = new Registry();
+  const looks = new Counter({
+    name: 'farebox_yield_keeper_looks_total',
+    help: 'Looks of this process at where the yield vault’s funds should be, by what came of them',
+    labelNames: ['outcome'],
+    registers: [registry],
+  });
+  const rates = new Gauge({
+    name: 'farebox_yield_rate_percent',
+    help: 'What a protocol paid a year, not compounded, when this process looked last',
+    labelNames: ['protocol'],
+    registers: [registry],
+  });
+  return {
+    registry,
+    count({ outcome, yearlyPercent }: KeeperReport) {
+      looks.inc({ outcome });
+      rates.reset();
+      for (const [protocol, rate] of Object.entries(yearlyPercent))
+        if (rate !== null) rates.set({ protocol }, rate);
+    },
+  };
+}
