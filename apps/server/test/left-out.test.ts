@@ -130,7 +130,7 @@ const PARTS: Readonly<Record<string, Optional>> = {
         '/mpp/catalog',
         '/llms.txt',
       ],
-      ...['/robots.txt', '/docs', '/keys', '/yield', '/credits/', '/favicon.', '/assets/', '/'],
+      ...['/robots.txt', '/docs', '/keys', '/yield', '/devices', '/credits/', '/favicon.', '/assets/', '/'],
     ],
   },
   mpp: {
