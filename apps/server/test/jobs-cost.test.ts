@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { connectPools, type Pools } from '../src/db/connection.ts';
+import { connectPools, endPools, type Pools } from '../src/db/connection.ts';
 import { createSettlementStore } from '../src/paid-call/settlements.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { startTestServer, type TestServer } from './server.fixture.ts';
@@ -45,15 +45,22 @@ after(async () => {
   await database?.close();
 });
 
-const tables = () => database.sql<{ name: string }[]>`select relname as name from pg_stat_user_tables`;
+const tables = () => database.sql<{ name: string }[]>`
+  select relname as name from pg_class
+  where relkind = 'r' and relnamespace = current_schema()::regnamespace`;
 
-/** So many of everything that a shop leaves behind, numbered from a number on. Nothing of it is due. */
+/**
+ * So many of everything that a shop leaves behind, numbered from a number on. Nothing of it is due. A connection of its own
+ * writes it: one that stays open tells what it has looked at when it likes, and that would be counted as a job's.
+ */
 async function leavePast(from: number, to: number): Promise<void> {
+  const own = connectPools(database.url, 1);
   for (let first = from; first < to; first += CHUNK) {
     const numbers = `generate_series(${first}, ${Math.min(first + CHUNK, to) - 1}) n`;
-    for (const insert of pastRows(numbers)) await database.sql.unsafe(insert);
+    for (const insert of pastRows(numbers)) await own.patient.unsafe(insert);
   }
-  for (const { name } of await tables()) await database.sql`analyze ${database.sql(name)}`;
+  for (const { name } of await tables()) await own.patient`analyze ${own.patient(name)}`;
+  await endPools(own, 1);
 }
 
 function pastRows(numbers: string): string[] {
@@ -129,7 +136,7 @@ test('a round with nothing due costs as much after fifteen thousand past rows as
       // The first rounds plan, move on what they look at, and mark in the indexes what is gone: then all cost the same.
       const rounds = [await pagesOf(ask), await pagesOf(ask)];
       while (rounds.at(-1) !== rounds.at(-2)) {
-        assert(rounds.length < 6, `${name}: ${rounds}`);
+        assert(rounds.length < 12, `${name}: ${rounds}`);
         rounds.push(await pagesOf(ask));
       }
       all.set(name, rounds.at(-1) ?? Number.NaN);
