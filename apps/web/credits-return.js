@@ -3,7 +3,7 @@
  * key. What stands behind the # of the link does: it is taken out of the address at once, and sent only in a body.
  */
 import { formatUsd } from './amount.js';
-import { byId, el } from './dom.js';
+import { byId, el, SHOP } from './dom.js';
 import { lookAgain, retryAfterMsOf } from './look-again.js';
 import { offerKey } from './lost-key.js';
 import { openCheckouts } from './open-checkouts.js';
