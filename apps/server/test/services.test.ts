@@ -83,6 +83,11 @@ const CLIENT_BODIES: readonly (readonly [path: string, body: Record<string, unkn
   ['earthdata-ocean-color', { latitude: 36.2, longitude: 236.5 }],
   ['lease-analysis', { monthlyRent: 2500, termMonths: 36, securityDeposit: 5000 }],
   ['construction-progress', { projectId: 'p-1', milestones: [{ name: 'Foundation', complete: true }] }],
+  [
+    'property-valuation',
+    { property_address: '12 Peach St, Atlanta, GA', propertyType: 'single_family', squareFootage: '1800' },
+  ],
+  ['property-valuation', { address: '9 Elm St\nSpringfield, IL 62701, USA', bedrooms: '3', bathrooms: 2.5 }],
   ['fire-alerts', {}],
   ['fire-alerts', { latitude: '-11.2', longitude: 22.4, radius_km: '300', hours: 72 }],
   ['vegetation', { latitude: 48.1, longitude: 11.6, date: '2026-08-01' }],

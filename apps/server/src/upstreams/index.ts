@@ -1,8 +1,10 @@
 export { inCall } from './call-scope.ts';
 
+import { acs } from './acs.ts';
 import { ai } from './ai.ts';
 import { binance } from './binance.ts';
 import { cctp } from './cctp.ts';
+import { censusgeocoder } from './censusgeocoder.ts';
 import { cmr } from './cmr.ts';
 import { coinbase } from './coinbase.ts';
 import { coingecko } from './coingecko.ts';
@@ -14,6 +16,7 @@ import { erddap } from './erddap.ts';
 import { eusanctions } from './eusanctions.ts';
 import { evmUpstream } from './evm.ts';
 import { feargreed } from './feargreed.ts';
+import { fhfa } from './fhfa.ts';
 import { firms } from './firms.ts';
 import { frankfurter } from './frankfurter.ts';
 import { gdelt } from './gdelt.ts';
@@ -43,12 +46,14 @@ import { unsc } from './unsc.ts';
 
 /** Every outside API and every chain that services may ask: one line each. */
 export const UPSTREAMS = {
+  acs,
   ai,
   arbitrum: evmUpstream('arbitrum'),
   base: evmUpstream('base'),
   binance,
   bsc: evmUpstream('bsc'),
   cctp,
+  censusgeocoder,
   cmr,
   coinbase,
   coingecko,
@@ -59,6 +64,7 @@ export const UPSTREAMS = {
   ethereum: evmUpstream('ethereum'),
   eusanctions,
   feargreed,
+  fhfa,
   firms,
   frankfurter,
   gdelt,

@@ -363,6 +363,42 @@ describe('earth observation', () => {
   });
 });
 
+test('homes: each city has a tract and a value of its own, and what is not known is answered as by the sources', async () => {
+  const find = (address: string) =>
+    ask(
+      `/censusgeocoder/geographies/onelineaddress?benchmark=Public_AR_Current&vintage=Current_Current&address=${encodeURIComponent(address)}`,
+    );
+  const tract = async (address: string) => {
+    const [match] = (await find(address)).json.result.addressMatches;
+    return match.geographies['Census Tracts'][0];
+  };
+  const value = (year: number, { STATE, COUNTY, TRACT }: { STATE: string; COUNTY: string; TRACT: string }) =>
+    ask(
+      `/acs/${year}/acs/acs5?get=NAME,B25077_001E,B25077_001M&for=tract:${TRACT}&in=state:${STATE}%20county:${COUNTY}`,
+    );
+  const [illinois, atlanta] = [
+    await tract('9 Elm St, Springfield, IL'),
+    await tract('12 Peach St, Atlanta, GA 30303'),
+  ];
+  const [, one] = (await value(2024, illinois)).json;
+  const [, other] = (await value(2024, atlanta)).json;
+  assert.notEqual(one[1], other[1]);
+  assert.ok(Number(one[2]) > 0 && Number(one[2]) < Number(one[1]));
+  for (const nowhere of [
+    '9 Elm St, Springfield',
+    'Springfield, IL',
+    '1 Rue de Rivoli, Paris',
+    '12 Peach St, Atlanta, IL',
+  ])
+    assert.deepEqual((await find(nowhere)).json.result.addressMatches, [], nowhere);
+  assert.equal((await find('a'.repeat(101))).status, 400);
+  assert.deepEqual((await value(2024, { ...illinois, TRACT: '000001' })).status, 204);
+  assert.equal((await value(2025, illinois)).status, 404, 'it comes out in December');
+  const lines = (await ask('/fhfa/hpi/download/quarterly_datasets/hpi_at_state.csv')).text.trim().split('\n');
+  assert.equal(lines.length, 51 * (4 * 51 + 2), 'from 1975 to the second quarter of 2026');
+  assert.ok(lines.every((line) => /^[A-Z]{2},\d{4},[1-4],\d+\.\d\d$/.test(line)));
+});
+
 describe('ai', () => {
   const chat = (body: object, headers?: Record<string, string>) =>
     post('/ai/v1/chat/completions', { model: 'sandbox-extractive-1', ...body }, headers);

@@ -1,8 +1,10 @@
 /** The sandbox's stand-in for the outside APIs: one server, each API under a path that is its name. */
 import Fastify, { type FastifyInstance } from 'fastify';
+import { acs } from './acs.ts';
 import { ai } from './ai.ts';
 import { binance } from './binance.ts';
 import { cctp } from './cctp.ts';
+import { censusgeocoder } from './censusgeocoder.ts';
 import { cmr } from './cmr.ts';
 import { coinbase } from './coinbase.ts';
 import { coingecko } from './coingecko.ts';
@@ -13,6 +15,7 @@ import { erddap } from './erddap.ts';
 import { eusanctions } from './eusanctions.ts';
 import { openUpstreamFaults } from './faults.ts';
 import { feargreed } from './feargreed.ts';
+import { fhfa } from './fhfa.ts';
 import { firms } from './firms.ts';
 import { frankfurter } from './frankfurter.ts';
 import { gdelt } from './gdelt.ts';
@@ -51,7 +54,9 @@ const MAX_BODY_BYTES = 256 * 1024;
  * is a base address as well as the longer one.
  */
 const VERSION_PATHS: Readonly<Record<string, string>> = {
+  acs: '/data',
   ai: '/v1',
+  censusgeocoder: '/geocoder',
   coingecko: '/api/v3',
   gdelt: '/api/v2',
   geckoterminal: '/api/v2',
@@ -62,9 +67,11 @@ const VERSION_PATHS: Readonly<Record<string, string>> = {
 };
 
 const UPSTREAMS: Readonly<Record<string, (app: FastifyInstance, world: World) => void>> = {
+  acs,
   ai,
   binance,
   cctp,
+  censusgeocoder,
   cmr,
   coinbase,
   coingecko,
@@ -74,6 +81,7 @@ const UPSTREAMS: Readonly<Record<string, (app: FastifyInstance, world: World) =>
   erddap,
   eusanctions,
   feargreed,
+  fhfa,
   firms,
   frankfurter,
   gdelt,
