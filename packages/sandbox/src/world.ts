@@ -315,7 +315,15 @@ export function environmentOfWorld(environment: Environment): Record<string, str
   };
   const given = Object.entries({ ...note.environment, ...secretsOf(dataDir, note.secrets) });
   const live = environment.FAREBOX_UPSTREAMS === 'live';
-  const leftLive = new Set(live ? [...KEYLESS, 'ethereum', ...ABSENT_CHAINS].map(addressOf) : []);
+  // Nor are the keys and rates of stand-ins of use to the real ones.
+  const leftLive = new Set(
+    live
+      ? [
+          ...[...KEYLESS, 'ethereum', ...ABSENT_CHAINS].map(addressOf),
+          ...Object.keys({ ...SANDBOX_ALLOWANCES, ...SANDBOX_KEYS }),
+        ]
+      : [],
+  );
   return Object.fromEntries(given.filter(([name]) => !leftLive.has(name)));
 }
 

@@ -1,46 +1,40 @@
-/** `npm run probe`: asks every configured upstream once and says which answer and still fit their schema. */
-
+/**
+ * `npm run probe`: asks every configured source once and says which answer and still fit their schema. With `--live`, at
+ * their public addresses.
+ */
+import { parseArgs } from 'node:util';
 import { runCommand } from '../../../../packages/process/src/run-command.ts';
 import { DECLARED } from '../app.ts';
 import { readConfig } from '../config.ts';
 import { upstreamsOf } from '../upstreams/declared.ts';
-import type { UpstreamDefinition } from '../upstreams/define.ts';
-import { connectUpstreams, UPSTREAM_NAMES, UPSTREAMS } from '../upstreams/index.ts';
+import { connectUpstreams } from '../upstreams/index.ts';
+import { atPublicAddresses, type ProbedSource, probeSources } from '../upstreams/probe.ts';
 
-await runCommand('npm run probe', async () => {
+/** What asks for an eye stands out. */
+const SHOWN: Readonly<Record<ProbedSource['verdict'], string>> = {
+  fits: 'fits    ',
+  skipped: '',
+  unfit: 'UNFIT   ',
+  silent: 'SILENT  ',
+  fails: 'FAILS   ',
+};
+
+await runCommand('npm run probe [-- --live]', async () => {
+  const { live } = parseArgs({ options: { live: { type: 'boolean', default: false } } }).values;
   const config = readConfig(process.env, DECLARED);
-  const configs = upstreamsOf(config.sources, config.terms.settings.accepted);
+  const configured = upstreamsOf(config.sources, config.terms.settings.accepted);
+  const configs = live ? atPublicAddresses(configured) : configured;
   const upstreams = connectUpstreams(configs, {
     userAgent: 'farebox-probe',
     acceptSandbox: !config.house.production,
     nowMs: Date.now,
   });
-  const lines = await Promise.all(
-    UPSTREAM_NAMES.map(async (name) => {
-      const { reason, state } = upstreams.health(name);
-      if (state === 'not_configured') return { name, ok: true, line: reason ?? 'not configured' };
-      const { baseUrl } = configs[name];
-      const startedAtMs = performance.now();
-      try {
-        await (UPSTREAMS[name] as unknown as UpstreamDefinition<unknown>).probe(
-          upstreams.apis[name],
-          Date.now(),
-        );
-        return {
-          name,
-          ok: true,
-          line: `fits   ${Math.round(performance.now() - startedAtMs)} ms  ${baseUrl}`,
-        };
-      } catch (error) {
-        return {
-          name,
-          ok: false,
-          line: `FAILS  ${baseUrl}  ${error instanceof Error ? error.message : error}`,
-        };
-      }
-    }),
-  );
-  for (const { name, line } of lines) process.stdout.write(`${name.padEnd(16)}${line}\n`);
-  await upstreams.close();
-  return lines.every(({ ok }) => ok) ? 0 : 1;
+  try {
+    const sources = await probeSources(upstreams, configs, Date.now);
+    for (const { name, verdict, about } of sources)
+      process.stdout.write(`${name.padEnd(18)}${SHOWN[verdict]}${about}\n`);
+    return sources.every(({ verdict }) => verdict === 'fits' || verdict === 'skipped') ? 0 : 1;
+  } finally {
+    await upstreams.close();
+  }
 });

@@ -100,6 +100,7 @@ export const coingecko = defineUpstream({
     url: 'https://www.coingecko.com/en/api_terms',
   },
   key: 'optional',
+  keyFrom: 'https://www.coingecko.com/en/api/pricing',
   authorize: (apiKey) => ({ headers: { 'x-cg-demo-api-key': apiKey } }),
   requestsPerMinute: 30,
   open: (http) => ({

@@ -25,7 +25,7 @@ const address = z.string().transform((value, context) => {
 
 function variablesOf(name: UpstreamName): (Variable<string | null> & { of: keyof UpstreamConfig })[] {
   const definition = UPSTREAMS[name] as unknown as UpstreamDefinition<never>;
-  const { title, baseUrl, key, settings = {} } = definition;
+  const { title, baseUrl, key, keyFrom, settings = {} } = definition;
   return [
     {
       of: 'baseUrl',
@@ -40,7 +40,7 @@ function variablesOf(name: UpstreamName): (Variable<string | null> & { of: keyof
           {
             of: 'apiKey' as const,
             name: `${prefixOf(name)}_API_KEY`,
-            describe: `Key for ${title}${key === 'required' ? ', which needs one' : ', if you have one'}`,
+            describe: `Key for ${title}${key === 'required' ? ', which needs one' : ', if you have one'}${keyFrom === undefined ? '' : ` (from ${keyFrom})`}`,
             shape: z.string(),
             fallback: null,
             secret: true as const,

@@ -138,6 +138,8 @@ export interface UpstreamDefinition<Api, Name extends string = string> {
   terms: SourceTerms;
   /** `none`: anybody may ask. `required`: not configured until `UPSTREAM_<NAME>_API_KEY` is set. */
   key: 'none' | 'optional' | 'required';
+  /** Where an operator gets a key: an address. Left out where the operator runs or chooses the source. */
+  keyFrom?: string;
   /**
    * Further environment variables it reads, with what each is for. `UPSTREAM_<NAME>_REQUESTS_PER_MINUTE` among them stands
    * for `requestsPerMinute` where it is set.

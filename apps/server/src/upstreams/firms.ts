@@ -123,6 +123,7 @@ export const firms = defineUpstream({
     url: 'https://firms.modaps.eosdis.nasa.gov',
   },
   key: 'required',
+  keyFrom: 'https://firms.modaps.eosdis.nasa.gov/api/map_key/',
   authorize: (apiKey) => ({ pathParts: { MAP_KEY: apiKey } }),
   requestsPerMinute: 120,
   timeoutMs: 12_000,

@@ -76,6 +76,7 @@ export const lifi = defineUpstream({
     url: 'https://docs.li.fi',
   },
   key: 'optional',
+  keyFrom: 'https://portal.li.fi',
   authorize: (apiKey) => ({ headers: { 'x-lifi-api-key': apiKey } }),
   settings: {
     UPSTREAM_LIFI_REQUESTS_PER_MINUTE: {

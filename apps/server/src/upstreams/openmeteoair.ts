@@ -34,6 +34,7 @@ export const openmeteoair = defineUpstream({
     url: 'https://open-meteo.com/en/terms',
   },
   key: 'required',
+  keyFrom: 'https://open-meteo.com/en/pricing',
   authorize: OPEN_METEO_KEY,
   requestsPerMinute: 300,
   open: (http) => ({

@@ -42,6 +42,7 @@ export const openmeteoflood = defineUpstream({
     url: 'https://open-meteo.com/en/terms',
   },
   key: 'required',
+  keyFrom: 'https://open-meteo.com/en/pricing',
   authorize: OPEN_METEO_KEY,
   requestsPerMinute: 300,
   timeoutMs: 12_000,
