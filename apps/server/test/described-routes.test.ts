@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { EVERYTHING_ON } from './everything-on.fixture.ts';
-import { startTestServer, type TestServer } from './server.fixture.ts';
+import { jsonOf, startTestServer, type TestServer } from './server.fixture.ts';
 
 let database: TestDatabase;
 let server: TestServer;
@@ -62,4 +62,28 @@ test('each description is of a route that is served, once', () => {
   assert.deepEqual(names, [...new Set(names)]);
   const nowhere = untold().filter((each) => !routes().some(({ path }) => isOf(each.path, path)));
   assert.deepEqual(nowhere, []);
+});
+
+test('each part of OpenAPI is below 64 KB with everything on, and together they describe what the whole does', async () => {
+  const whole = await jsonOf(fetch(`${server.url}/openapi.json`));
+  const { knownPaths } = await jsonOf(fetch(`${server.url}/openapi/none.json`));
+  const parts: string[] = knownPaths.filter((path: string) => path.startsWith('/openapi/'));
+  for (const name of ['free', 'credits', 'yield', 'legacy', 'iot-depin'])
+    assert(parts.includes(`/openapi/${name}.json`), parts.join());
+  const operations = ({ paths }: { paths: Record<string, object> }) =>
+    Object.entries(paths).flatMap(([path, item]) => Object.keys(item).map((method) => `${method} ${path}`));
+  const together: string[] = [];
+  for (const part of parts) {
+    const text = await (await fetch(`${server.url}${part}`)).text();
+    assert(Buffer.byteLength(text) < 64_000, `${part}: ${Buffer.byteLength(text)} bytes`);
+    const document = JSON.parse(text);
+    const found = operations(document);
+    assert(found.length > 0, `${part} is empty`);
+    together.push(...found);
+    for (const [, name = ''] of text.matchAll(/"#\/components\/([^"]+)"/g)) {
+      const [kind = '', key = ''] = name.split('/');
+      assert(document.components[kind]?.[key] !== undefined, `${part} refers to ${name}, which is not in it`);
+    }
+  }
+  assert.deepEqual(together.sort(), operations(whole).sort());
 });

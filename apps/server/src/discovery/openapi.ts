@@ -1,4 +1,4 @@
-import { CREDITS_TAG, type Described } from '../http/operation.ts';
+import type { Described } from '../http/operation.ts';
 import { SANDBOX_NOTICE } from '../http/sandbox-notice.ts';
 import { type Service, TAGS } from '../services/define.ts';
 import { exampleAnswerOf } from '../services/example-answer.ts';
@@ -11,14 +11,7 @@ import {
 } from '../services/json-schema.ts';
 import { tagFolder } from '../services/registry.ts';
 import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
-import {
-  asTemplate,
-  type DiscoveryContext,
-  priceRange,
-  serves,
-  type X402Offer,
-  YIELD_MANIFEST,
-} from './context.ts';
+import { asTemplate, type DiscoveryContext, priceRange, serves, type X402Offer } from './context.ts';
 import { mppOffersOf, SAME_CREDENTIAL_RULE, soldByMpp } from './pay-by-mpp.ts';
 import { networksFor, SAME_HEADER_RULE } from './pay-by-wallet.ts';
 import { answersJson } from './read-answer.ts';
@@ -35,15 +28,11 @@ export function openapiDocument(context: DiscoveryContext) {
   const schemas = componentsOf(described, 'schemas');
   const shared = sharedFields(context.services, Object.keys(schemas));
   const paths: Record<string, Record<string, unknown>> = {};
-  const served = described.flatMap((each) => (each.offered?.() === false ? [] : each.operations));
-  for (const { method, path, operation } of served) {
-    if (!serves(context, method, path)) continue;
-    paths[path] = { ...paths[path], [method.toLowerCase()]: operation };
-  }
+  addOperations(paths, operationsOfParts(context));
   for (const service of context.services) {
     paths[`/x402/${service.path}`] = { post: paidOperation(service, context, shared) };
   }
-  addDescribedRoutes(context, paths);
+  addOperations(paths, operationsOfRoutes(context));
   const twice = soldByMpp(context);
   for (const service of twice) paths[`/mpp/${service.path}`] = { post: mppOperation(service, context) };
   const tags = TAGS.filter((tag) => context.services.some((service) => service.tag === tag));
@@ -73,7 +62,9 @@ export function openapiDocument(context: DiscoveryContext) {
       },
     },
     ...(context.rails.x402 === null ? {} : { 'x-x402': termsOf(context.rails.x402) }),
-    tags: tagsOf(Object.keys(paths), [...tags, ...(twice.length === 0 ? [] : [MPP_TAG])], served.length > 0),
+    tags: [...tagsBesideServices(context), ...tags, ...(twice.length === 0 ? [] : [MPP_TAG])].map((name) =>
+      name === FREE_TAG ? { name, description: 'Costs nothing.' } : { name },
+    ),
     paths,
     components: {
       securitySchemes: {
@@ -98,36 +89,51 @@ export function openapiDocument(context: DiscoveryContext) {
   };
 }
 
-/** @param isFree whether it holds operations that cost nothing */
-function tagsOf(paths: readonly string[], ofServices: readonly string[], isFree: boolean) {
-  return [
-    ...(isFree ? [{ name: BESIDE_SERVICES, description: 'Costs nothing.' }, { name: CREDITS_TAG }] : []),
-    ...(paths.some((path) => path.startsWith('/api/gpt/')) ? [{ name: 'Legacy' }] : []),
-    ...(paths.includes(YIELD_MANIFEST) ? [{ name: 'Yield' }] : []),
-    ...ofServices.map((name) => ({ name })),
-  ];
-}
-
-/** The part of the document that holds no paid operation: what is free, credit, and the older family. */
-const BESIDE_SERVICES = 'Free';
-
-/** The parts of the document that can be had by themselves: a word for the address, and the tag that it stands for. */
-export function openapiParts({ services }: Pick<DiscoveryContext, 'services'>): ReadonlyMap<string, string> {
-  const tags = TAGS.filter((tag) => services.some((service) => service.tag === tag));
-  return new Map([BESIDE_SERVICES, ...tags].map((tag) => [tagFolder(tag), tag]));
+/**
+ * The parts of the document that can be had by themselves: a word for the address, and the tag that it stands for. First those
+ * that hold no service: what is free, credit, and each family of addresses that has a tag of its own.
+ */
+export function openapiParts(context: DiscoveryContext): ReadonlyMap<string, string> {
+  const tags = TAGS.filter((tag) => context.services.some((service) => service.tag === tag));
+  return new Map([...tagsBesideServices(context), ...tags].map((tag) => [tagFolder(tag), tag]));
 }
 
 /**
  * `/openapi/{part}.json`: the same document with the operations of one tag, for readers who have little room. It is whole in
- * itself; what is not paid for is a part of its own.
+ * itself.
  *
  * @param tag one of `openapiParts`
  */
 export function openapiPart(context: DiscoveryContext, tag: string) {
-  if (tag === BESIDE_SERVICES) return openapiDocument({ ...context, services: [] });
   const services = context.services.filter((service) => service.tag === tag);
   // Nothing but what is sold: no other route is described here.
-  return openapiDocument({ ...context, services, described: () => [], routes: [] });
+  if (services.length > 0) return openapiDocument({ ...context, services, described: () => [], routes: [] });
+  return openapiDocument({
+    ...context,
+    services,
+    described: () =>
+      context.described().map((each) => ({
+        ...each,
+        operations: each.operations.filter(({ operation }) => tagOf(operation) === tag),
+      })),
+    routes: context.routes.map(({ method, path, operation }) => {
+      const described = operation?.(method) ?? null;
+      const isOfTag = described !== null && tagOf(described) === tag;
+      return { method, path, ...(isOfTag && operation !== undefined ? { operation } : {}) };
+    }),
+  });
+}
+
+/** The tags of what is no service: what is free, and then the others in the order of their operations. */
+function tagsBesideServices(context: DiscoveryContext): readonly string[] {
+  const operations = [...operationsOfParts(context), ...operationsOfRoutes(context)];
+  const tags = [...new Set(operations.map(({ operation }) => tagOf(operation)))];
+  return [...tags.filter((tag) => tag === FREE_TAG), ...tags.filter((tag) => tag !== FREE_TAG)];
+}
+
+/** Each operation has one tag; without one it is free. */
+function tagOf({ tags }: Operations[number]['operation']): string {
+  return Array.isArray(tags) ? String(tags[0]) : FREE_TAG;
 }
 
 /** What the operations of all parts refer to. */
@@ -135,13 +141,27 @@ function componentsOf(described: readonly Described[], kind: 'schemas' | 'respon
   return Object.assign({}, ...described.map((each) => each[kind] ?? {})) as Record<string, object>;
 }
 
-/** Adds the operations of routes that say themselves how they are described. */
-function addDescribedRoutes({ routes }: DiscoveryContext, paths: Record<string, Record<string, unknown>>) {
-  for (const { method, path, operation } of routes) {
+type Operations = readonly { method: string; path: string; operation: Readonly<Record<string, unknown>> }[];
+
+/** What the parts describe and serve, and what can be used now. */
+function operationsOfParts(context: DiscoveryContext): Operations {
+  return context
+    .described()
+    .flatMap((each) => (each.offered?.() === false ? [] : each.operations))
+    .filter(({ method, path }) => serves(context, method, path));
+}
+
+/** The operations of routes that say themselves how they are described. */
+function operationsOfRoutes({ routes }: DiscoveryContext): Operations {
+  return routes.flatMap(({ method, path, operation }) => {
     const described = method === 'HEAD' ? null : (operation?.(method) ?? null);
-    if (described === null) continue;
-    paths[asTemplate(path)] = { ...paths[asTemplate(path)], [method.toLowerCase()]: described };
-  }
+    return described === null ? [] : [{ method, path: asTemplate(path), operation: described }];
+  });
+}
+
+function addOperations(paths: Record<string, Record<string, unknown>>, operations: Operations): void {
+  for (const { method, path, operation } of operations)
+    paths[path] = { ...paths[path], [method.toLowerCase()]: operation };
 }
 
 /** The service's id in camel case; `first-call` keeps the name that clients know. */
@@ -156,6 +176,7 @@ function camelCased(path: string): string {
 /** Of what is described, which is not that of the server that serves it. */
 const INTERFACE_VERSION = '3.0.0';
 const MPP_TAG = 'MPP';
+const FREE_TAG = 'Free';
 const inputNameOf = ({ path }: Service) => `${camelCased(path)}Input`;
 const answerNameOf = ({ path }: Service) => `${camelCased(path)}Answer`;
 const isTwice = (service: Service, context: DiscoveryContext) => soldByMpp(context).includes(service);

@@ -20,7 +20,7 @@ function appOf(context: DiscoveryContext = sampleContext()) {
     shop: { name: 'Farebox', contactEmail: null, logo: null },
   });
   discoveryRoutes(app, pages, context);
-  assetRoutes(app, pages, { '/keys': 'keys.html' });
+  assetRoutes(app, pages, { '/keys': 'keys.html', '/devices': 'devices.html' });
   return app;
 }
 
