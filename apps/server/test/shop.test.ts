@@ -31,6 +31,7 @@ before(async () => {
       CONTACT_EMAIL: 'ada@calls.test',
       SERVICES: '!first-call, !ai-services',
       SOURCE_TERMS_ACCEPTED: '',
+      UPSTREAM_FIRMS_API_KEY: '',
     },
   });
   key = await shop.key('1000');
@@ -67,6 +68,23 @@ test('its logo runs nothing, even when it is opened by itself', async () => {
   assert.match(picture.headers.get('content-security-policy') ?? '', /default-src 'none';.* sandbox/);
 });
 
+/** A tool call of MCP with the key: its result, or the error. */
+async function tool(name: string, input: object = {}) {
+  const response = await fetch(`${shop.url}/mcp`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'x-api-key': key,
+    },
+    body: JSON.stringify({
+      ...{ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: input } },
+    }),
+  });
+  const [, data = assert.fail()] = /^data: (.*)$/m.exec(await response.text()) ?? [];
+  return JSON.parse(data);
+}
+
 test('what it does not sell stands nowhere, and whoever asks for it is told so', async () => {
   const listed: { services: { id: string }[] } = await jsonOf(get('/x402/catalog'));
   assert(listed.services.length > 20);
@@ -79,6 +97,13 @@ test('what it does not sell stands nowhere, and whoever asks for it is told so',
     const problem = await jsonOf(response);
     assert.deepEqual([problem.status ?? (await response).status, problem.code], [404, 'NOT_SOLD_HERE']);
   }
+  const { requestId: _http, ...overHttp } = await jsonOf(shop.call('first-call', key));
+  const { result } = await tool('first_call');
+  const { requestId, ...asTool } = result.structuredContent;
+  assert.deepEqual([result.isError, asTool, typeof requestId], [true, overHttp, 'string']);
+  assert.match((await tool('second_call')).error.message, /There is no tool second_call/);
+  const { result: list } = await tool('catalog');
+  assert(!JSON.stringify(list).includes('first-call'));
   assert.equal((await get('/docs/first-call')).status, 404);
   const { firstCall } = await jsonOf(get('/'));
   assert.notEqual(firstCall.service, 'first-call');
@@ -115,6 +140,24 @@ test('nothing is sold from a source that nobody has agreed with, and all of it s
     );
   }
   assert(sold >= 10, `${sold} services can be bought without any agreement`);
+});
+
+test('without the key that its source wants a service is not sold, and every door names the variable', async () => {
+  const listed: { services: Record<string, never>[] } = await jsonOf(get('/x402/catalog'));
+  const line = listed.services.find(({ id }) => id === 'fire-alerts');
+  const { example } = await jsonOf(get('/x402/recipes/fire-alerts'));
+  const response = await shop.call('fire-alerts', key, example);
+  const { requestId: _http, ...overHttp } = await jsonOf(response);
+  assert.equal(response.status, 503);
+  assert.match(overHttp.message, /firms is not configured: set UPSTREAM_FIRMS_API_KEY\. Nothing was charged/);
+  assert.deepEqual([line?.available, overHttp.charged], [false, false]);
+  assert.match(String(line?.unavailableMessage), /UPSTREAM_FIRMS_API_KEY/);
+
+  const { result } = await tool('fire_alerts', example);
+  const { requestId: _mcp, ...asTool } = result.structuredContent;
+  assert.deepEqual([result.isError, asTool], [true, overHttp], 'as a tool it says what HTTP says');
+  const { status, retryAfterSeconds } = result._meta['farebox/call'];
+  assert.deepEqual([status, retryAfterSeconds], [503, response.headers.get('retry-after')]);
 });
 
 test('a source is sold from once it is named', async () => {

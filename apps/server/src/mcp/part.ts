@@ -46,7 +46,7 @@ export function openMcp(
     shopName: shop.name,
     instructions: instructionsOf(services.length, sandbox),
     mppMethods: (mpp?.methods ?? []).map(({ method }) => method),
-    tools: createToolList(services, free.tools, sales.availability),
+    tools: createToolList(services, free.tools, sales.availability, house.leftOut),
     free,
     readings: createReadings(ask, sales.catalog),
     paidCall: sales.open({ services, rails, door: mcpDoor(mpp, x402, baseUrl) }),

@@ -9,6 +9,7 @@ import {
   Server,
   type ServerContext,
 } from '@modelcontextprotocol/server';
+import { notSoldHere } from '../http/problem.ts';
 import type { PaidAnswer, PaidRequest } from '../paid-call/sale.ts';
 import type { Service } from '../services/define.ts';
 import type { FreeTools } from './free-tools.ts';
@@ -82,13 +83,21 @@ function answerTools(server: Server, parts: McpParts, caller: Caller): void {
       throw invalid(`arguments may be nested ${MAX_ARGUMENTS_DEPTH} deep at most.`);
     const service = tools.serviceOf(tool);
     if (service !== null) return (await buy(parts, caller, service, input, context)) as never;
-    const answer = await free.call(tool, input, caller);
+    const answer = (await free.call(tool, input, caller)) ?? leftOut(tools, tool, caller);
     if (answer === null)
       throw invalid(
         `There is no tool ${tool.slice(0, 80)}. tools/list has all of them, search_services finds one.`,
       );
     return toolResultOf({ ...answer, headers: {} }, undefined) as never;
   });
+}
+
+/** What HTTP answers about a service that the operator has left out; null when the tool would be none of one. */
+function leftOut(tools: ToolList, tool: string, { requestId }: Caller) {
+  const path = tools.leftOutOf(tool);
+  if (path === null) return null;
+  const problem = notSoldHere(path, { catalog: '/x402/catalog' });
+  return { status: problem.status, body: JSON.stringify(problem.body(requestId)) };
 }
 
 function answerReadings(server: Server, { readings }: McpParts, caller: Caller): void {

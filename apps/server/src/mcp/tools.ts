@@ -63,17 +63,21 @@ export interface ToolList {
   page(cursor: string | undefined): ToolPage | null;
   /** The service that is bought by a tool of this name. */
   serviceOf(tool: string): Service | null;
+  /** The path of the service that there is, that a tool of this name would buy, and that is not sold here. */
+  leftOutOf(tool: string): string | null;
 }
 
 /**
  * The list of all tools: free ones first, then the services in catalog order.
  *
+ * @param leftOut paths of services that there are and that are not sold here
  * @throws Error when two tools have one name
  */
 export function createToolList(
   services: readonly Service[],
   free: readonly Tool[],
   availability: (service: Service) => Availability,
+  leftOut: readonly string[] = [],
 ): ToolList {
   const byTool = new Map(services.map((service) => [toolNameOf(service), service]));
   const names = [...free.map(({ name }) => name), ...services.map(toolNameOf)];
@@ -94,6 +98,7 @@ export function createToolList(
   return {
     page: (cursor) => pages()[cursor === undefined ? 0 : numberOf(cursor)] ?? null,
     serviceOf: (tool) => byTool.get(tool) ?? null,
+    leftOutOf: (tool) => leftOut.find((path) => toolNameOf({ path }) === tool) ?? null,
   };
 }
 
