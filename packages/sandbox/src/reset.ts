@@ -23,6 +23,9 @@ if (existsSync(join(dataDir, 'secret'))) {
     'card-webhook-secret',
     'admin-token',
     'accounts-seed',
+    'devices-key',
+    'mqtt-key.pem',
+    'mqtt-cert.pem',
   ];
   for (const name of [...kept, ...secrets, 'world.json', 'server.pid']) {
     rmSync(join(dataDir, name), { recursive: true, force: true });
