@@ -3,6 +3,7 @@ import { after, afterEach, before, test } from 'node:test';
 import { createWalletClient, http, parseTransaction } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import type { TestChain } from '../../test/chain.fixture.ts';
+import { until } from '../../test/fire/until.fixture.ts';
 import { connectRpc, RpcRefusal, RpcUnreachable } from '../chain-rpc/json-rpc.ts';
 import { type RelayerStage, STOP, startRelayerStage } from './relayer.fixture.ts';
 import type { Hex } from './relayer.ts';
@@ -72,8 +73,10 @@ test('many at once from two replicas with one key: no nonce twice, no gap, all m
   assert.ok(mined.every((each) => each?.status === 'success'));
   assert.equal(new Set(mined.map((each) => each?.hash)).size, 80);
   await assertNoGap(setting, address, 81);
-  for (const replica of replicas) await replica.resume();
-  assert.ok((await setting.rows()).every(({ state }) => state === 1));
+  await until('all to be noted as mined', async () => {
+    for (const replica of replicas) await replica.resume();
+    return (await setting.rows()).every(({ state }) => state === 1);
+  });
 });
 
 test('killed between storing and sending: the next process sends it, once', async (t) => {

@@ -65,6 +65,16 @@ function answering(words: readonly bigint[]): Hex {
 }
 
 describe('credit-risk-score', () => {
+  it('asks the lending pool itself, which knows nothing of this wallet', async () => {
+    const { defi } = await rate({ walletAddress: WALLET });
+    assert.deepEqual(
+      [defi?.aave.collateralUsd, defi?.aave.debtUsd, defi?.aave.healthFactor, defi?.aave.liquidations],
+      [0, 0, null, 0],
+    );
+    // The tests that follow are about a chain without the pool, and about what a pool may say.
+    await chain.client.setCode({ address: AAVE_POOL, bytecode: '0x' });
+  });
+
   it('reads means and history from the chain; a wallet that has sent nothing is a thin file', async () => {
     const told = await rate({ walletAddress: WALLET });
     assert.equal(told.tier, 'Thin file');
