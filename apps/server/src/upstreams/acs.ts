@@ -78,6 +78,7 @@ export const acs = defineUpstream({
     url: 'https://www.census.gov/data/developers/about/terms-of-service.html',
   },
   key: 'optional',
+  keyFrom: 'https://api.census.gov/data/key_signup.html',
   authorize: (apiKey) => ({ query: { key: apiKey } }),
   settings: {
     UPSTREAM_ACS_REQUESTS_PER_MINUTE: {
