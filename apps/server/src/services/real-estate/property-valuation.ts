@@ -94,7 +94,7 @@ export default defineService({
           )
           .describe('They add up to estimatedValue'),
         comparablesUsed: z.literal(0).describe('Always 0: no sale was looked at'),
-        comparables: z.array(z.never()).max(0).describe('Always empty'),
+        comparables: z.array(z.string()).describe('Sales that were compared: always empty'),
         comparableInsights: z.string().describe('Why there are no comparables'),
         inputsNotUsed: z.array(z.enum(NOT_USED)).describe('What was given and changes nothing'),
         disclaimer: z.string().describe('What this is not'),
