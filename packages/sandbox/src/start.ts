@@ -29,6 +29,10 @@ const server = fork(join(SERVER, 'main.ts'), {
   stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
 });
 let stopping = false;
+/** Ends what still runs for the start itself. */
+const ending = new AbortController();
+/** Settles when no key is being made: whoever makes one uses the database, and starts it where it is gone. */
+let granting: Promise<unknown> = Promise.resolve();
 let devices: SandboxDevices | null = null;
 let broken = false;
 void world?.broken.then((what) => {
@@ -40,6 +44,7 @@ void world?.broken.then((what) => {
 function stop(): void {
   if (!stopping) process.stdout.write('Stopping: running calls end, nothing new begins.\n');
   stopping = true;
+  ending.abort();
   void devices?.stop();
   server.kill('SIGTERM');
 }
@@ -63,6 +68,8 @@ server.on('exit', (code) => {
 
 /** A server that was killed has left its database running. */
 async function endAll(): Promise<void> {
+  ending.abort();
+  await granting;
   if (!environment.DATABASE_URL) await stopEmbeddedPostgres(dataDirOf(environment));
   await world?.stop();
 }
@@ -151,14 +158,16 @@ async function firstKey(): Promise<string | null> {
 
 /** A new key with so much credit. */
 async function granted(usd: string, label: string, reason: string): Promise<string> {
-  const { stdout } = await promisify(execFile)(
+  const making = promisify(execFile)(
     process.execPath,
     [
       ...['--disable-warning=ExperimentalWarning', join(SERVER, 'commands/grant.ts')],
       ...['--usd', usd, '--label', label, '--reason', reason, '--json'],
     ],
-    { env: serverEnvironment },
+    { env: serverEnvironment, signal: ending.signal },
   );
+  granting = new Promise((resolve) => making.child.once('close', resolve));
+  const { stdout } = await making;
   const { apiKey }: { apiKey: string } = JSON.parse(stdout);
   return apiKey;
 }
