@@ -2,10 +2,10 @@
  * `npm start`: the whole world on one machine. Starts the sandbox parts that are not configured, then the server with
  * their addresses, and says what runs where. In production it starts the server alone.
  */
-import { execFile, fork } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { text } from 'node:stream/consumers';
 import { stopEmbeddedPostgres } from '../../process/src/embedded-postgres.ts';
 import { StartError } from '../../process/src/start-error.ts';
 import { dataDirOf } from './data-dir.ts';
@@ -54,9 +54,10 @@ process.on('disconnect', stop);
 server.on('message', (message: { ready?: boolean; baseUrl?: string }) => {
   if (message.ready !== true || message.baseUrl === undefined) return;
   const { baseUrl } = message;
-  announce(baseUrl)
-    .then(async () => {
-      if (world !== null) devices = await startReporting(baseUrl);
+  devicesKey()
+    .then(async (apiKey) => {
+      await announce(baseUrl);
+      if (apiKey !== null) devices = await startReporting(baseUrl, apiKey);
     })
     .catch((error: unknown) => {
       if (!stopping) process.stderr.write(`farebox: ${error instanceof Error ? error.message : error}\n`);
@@ -129,18 +130,24 @@ function commands(baseUrl: string, key: string): string[] {
   ];
 }
 
-/** Devices that report to the server as anybody's would. Nothing waits for them. */
-async function startReporting(baseUrl: string): Promise<SandboxDevices> {
-  const { startDevices } = await import('./devices/devices.ts');
+/** The key that owns the sandbox's devices: made on the first start. Null where there is no sandbox. */
+async function devicesKey(): Promise<string | null> {
+  if (world === null) return null;
   const file = join(dataDirOf(environment), 'devices-key');
   if (!existsSync(file)) {
     const key = await granted('1', 'sandbox devices', 'owner of the devices of the sandbox');
     writeFileSync(file, key, { mode: 0o600 });
   }
+  return readFileSync(file, 'utf8');
+}
+
+/** Devices that report to the server as anybody's would. Nothing waits for them. */
+async function startReporting(baseUrl: string, apiKey: string): Promise<SandboxDevices> {
+  const { startDevices } = await import('./devices/devices.ts');
   const certificate = serverEnvironment.DEVICE_MQTT_CERT_FILE;
   return startDevices({
     serverUrl: baseUrl,
-    apiKey: readFileSync(file, 'utf8'),
+    apiKey,
     ca: certificate === undefined ? null : readFileSync(certificate, 'utf8'),
     everyMs: 10_000,
     nowMs: Date.now,
@@ -158,16 +165,24 @@ async function firstKey(): Promise<string | null> {
 
 /** A new key with so much credit. */
 async function granted(usd: string, label: string, reason: string): Promise<string> {
-  const making = promisify(execFile)(
-    process.execPath,
-    [
-      ...['--disable-warning=ExperimentalWarning', join(SERVER, 'commands/grant.ts')],
-      ...['--usd', usd, '--label', label, '--reason', reason, '--json'],
-    ],
-    { env: serverEnvironment, signal: ending.signal },
+  // With a channel, so that it ends when this process does, whatever ends it.
+  const making = fork(
+    join(SERVER, 'commands/grant.ts'),
+    ['--usd', usd, '--label', label, '--reason', reason, '--json'],
+    {
+      ...{ env: serverEnvironment, signal: ending.signal },
+      execArgv: ['--disable-warning=ExperimentalWarning'],
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    },
   );
-  granting = new Promise((resolve) => making.child.once('close', resolve));
-  const { stdout } = await making;
+  const { stdout: said, stderr: complained } = making;
+  if (said === null || complained === null) throw new Error('a command has no output to read');
+  const closed = new Promise<number | null>((resolve) => making.once('close', resolve));
+  granting = closed;
+  // What aborts it says so here; that it has ended is told by its code.
+  making.on('error', () => {});
+  const [stdout, stderr, code] = await Promise.all([text(said), text(complained), closed]);
+  if (code !== 0) throw new Error(`no key could be made: ${stderr.trim()}`);
   const { apiKey }: { apiKey: string } = JSON.parse(stdout);
   return apiKey;
 }

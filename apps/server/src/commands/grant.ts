@@ -9,6 +9,13 @@ import { grantKey } from '../keys/trial.ts';
 import { createLedger } from '../ledger/ledger.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
 
+// Whoever started us with a channel is gone when it closes, and ends the database: nobody must start it anew.
+if (process.send !== undefined) {
+  if (!process.connected) process.exit(1);
+  process.once('disconnect', () => process.exit(1));
+  process.channel?.unref();
+}
+
 function amountOf(usd: string | undefined): bigint {
   try {
     const amountMicros = usdToMicros(usd ?? '');
