@@ -214,6 +214,17 @@ describe('beside the paid tools', () => {
     });
   });
 
+  test('a refusal by another rail is named as it is below /mpp/', async () => {
+    const key = await server.key('0.01');
+    await using('SDK 1', { 'x-api-key': key }, async (client) => {
+      const { isError, structuredContent, _meta } = await called(client, { name: 'ping' });
+      assert.equal(isError, true);
+      assert.equal(structuredContent?.last_error_reason.code, 'INSUFFICIENT_CREDITS');
+      const { type } = _meta?.['org.paymentauth/payment-required'].problem ?? {};
+      assert.equal(type, 'https://paymentauth.org/problems/payment-insufficient');
+    });
+  });
+
   test('documents can be read and prompts be had, by either line', async () => {
     for (const name of ['SDK 1', 'SDK 2, of 2026']) {
       await using(name, {}, async (client) => {

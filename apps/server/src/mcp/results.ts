@@ -33,13 +33,7 @@ export function toolResultOf(answer: PaidAnswer, meta: Meta): CallToolResult {
 function unpaid({ headers, body }: PaidAnswer): CallToolResult {
   const text = body.toString();
   const terms = JSON.parse(text);
-  const refused = terms.last_error_reason;
-  const _meta = mcpPaymentRequired(
-    headers,
-    refused === undefined
-      ? null
-      : { problem: refused.problem ?? 'verification-failed', detail: refused.message },
-  );
+  const _meta = mcpPaymentRequired(headers, terms.last_error_reason ?? null);
   return {
     isError: true,
     structuredContent: terms,

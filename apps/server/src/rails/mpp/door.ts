@@ -1,15 +1,9 @@
 import { microsToUsd, priceInUsd } from '../../ledger/money.ts';
 import type { Door } from '../../paid-call/door.ts';
 import type { Quote, Rail } from '../../paid-call/rail.ts';
+import { PROBLEMS, problemOf } from './problems.ts';
 import type { MppRail } from './rail.ts';
 
-const PROBLEMS = 'https://paymentauth.org/problems/';
-/** The standard's word for a refusal that another rail, or a chain, made. */
-const PROBLEM_OF: Readonly<Record<string, string>> = {
-  PAYMENT_EXPIRED: 'payment-expired',
-  PAYMENT_INSUFFICIENT_FUNDS: 'payment-insufficient',
-  INSUFFICIENT_CREDITS: 'payment-insufficient',
-};
 const PROTOCOL = { 'x-mpp-protocol': 'payment-auth/1' };
 
 /**
@@ -33,9 +27,7 @@ export function mppDoor(mpp: MppRail, others: readonly Rail[], baseUrl: string):
             ? []
             : offers.flatMap(({ headers, freshHeaders }) => [headers, freshHeaders?.() ?? {}]);
           const problem =
-            refused === undefined
-              ? null
-              : String(refused.details.problem ?? PROBLEM_OF[refused.code] ?? 'verification-failed');
+            refused === undefined ? null : problemOf({ ...refused.details, code: refused.code });
           const body = {
             ...{ ...standard.body, streaming: quote.streaming },
             ...(refused === undefined || problem === null

@@ -3,6 +3,7 @@
  * says over HTTP. https://paymentauth.org (MCP transport)
  */
 import { Challenge, Credential, Receipt } from 'mppx';
+import { PROBLEMS, problemOf } from './problems.ts';
 
 const PAYMENT_REQUIRED_META = 'org.paymentauth/payment-required';
 const CREDENTIAL_META = 'org.paymentauth/credential';
@@ -14,21 +15,21 @@ const MALFORMED = 'Payment malformed';
  * What the `_meta` of an unpaid tool call's result says in MPP's words.
  *
  * @param headers of the 402
- * @param refused why the credential that came does not pay: the last part of the problem's type, and words for a person
+ * @param refused why the credential that came does not pay, as `last_error_reason` tells it
  * @returns null when the 402 carries no challenge
  */
 export function mcpPaymentRequired(
   headers: Readonly<Record<string, string>>,
-  refused: { problem: string; detail: string } | null,
+  refused: { code: string; message: string; problem?: unknown } | null,
 ): Record<string, unknown> | null {
   const header = headers['www-authenticate'];
   if (header === undefined) return null;
   const challenges = Challenge.deserializeList(header);
   const problem = {
-    type: `https://paymentauth.org/problems/${refused?.problem ?? 'payment-required'}`,
+    type: PROBLEMS + (refused === null ? 'payment-required' : problemOf(refused)),
     title: refused === null ? 'Payment Required' : 'Payment Not Accepted',
     status: 402,
-    detail: refused?.detail ?? 'Payment is required.',
+    detail: refused?.message ?? 'Payment is required.',
     challengeId: challenges[0]?.id,
   };
   return { [PAYMENT_REQUIRED_META]: { httpStatus: 402, challenges, problem } };
