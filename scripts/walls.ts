@@ -337,6 +337,11 @@ export const SERVER: House = {
       because: 'Who moves the vault’s funds knows its chain, and a sender of transactions.',
     },
     {
+      room: 'yield/solana/',
+      knows: [],
+      because: 'The portal reckons as the lending program does, from its accounts alone.',
+    },
+    {
       room: 'config.ts',
       knows: ['declared.ts', 'db/declared.ts', 'http/caller-address.ts', 'world.ts', 'shop.ts', PROCESS],
       because: 'What is configured the parts say; here it is read.',
