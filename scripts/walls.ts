@@ -234,7 +234,7 @@ export const SERVER: House = {
         'ledger/',
         'relayer/',
         'chain-rpc/',
-        'http/problem.ts',
+        'http/{problem,problem-details}.ts',
         'db/connection.ts',
         'services/define.ts',
         'part.ts',

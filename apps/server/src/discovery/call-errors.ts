@@ -7,7 +7,7 @@ export const CALL_ERRORS = [
   {
     status: 400,
     charged: false,
-    codes: ['INVALID_REQUEST', 'CLAIM_SECRET_REQUIRED'],
+    codes: ['INVALID_REQUEST', 'CLAIM_SECRET_REQUIRED', 'DRY_RUN_WITH_CREDENTIAL'],
     meaning: 'The body does not match the input schema. `fields` names each mistake.',
     remedy: 'Correct the body and send it again.',
   },
@@ -81,3 +81,11 @@ export const CHARGING_RULE =
 /** How to repeat a call safely, for every document. */
 export const REPEAT_RULE =
   'Send an `Idempotency-Key` with a call: the same key with the same body brings the same answer again, without a second charge.';
+
+/** How a call is tried out, for every document. */
+export const DRY_RUN_RULE =
+  '`?dryRun=1` checks the body and whether the call can be bought now, and answers its price and the schema of its answer. Nothing runs, nothing is charged. Send no credential with it: that is a 400.';
+
+/** How errors are had in the standard form, for every document. */
+export const PROBLEM_RULE =
+  'Errors come as problem details (RFC 9457) for `Accept: application/problem+json`.';

@@ -27,7 +27,7 @@ import { mppDocument } from './well-known-mpp.ts';
 import { x402Document, x402ResourcesDocument } from './well-known-x402.ts';
 
 /** Many readers take the whole document into one context; who has less room reads the catalog and a recipe. */
-const MAX_OPENAPI_BYTES_A_SERVICE = 2_000;
+const MAX_OPENAPI_BYTES_A_SERVICE = 2_060;
 const MAX_OPENAPI_BYTES_BESIDE_SERVICES = 40_000;
 
 const X402: X402Offer = {

@@ -10,7 +10,7 @@ import {
   propertiesOf,
 } from '../services/json-schema.ts';
 import { tagFolder } from '../services/registry.ts';
-import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
+import { CALL_ERRORS, CHARGING_RULE, DRY_RUN_RULE, PROBLEM_RULE, REPEAT_RULE } from './call-errors.ts';
 import { asTemplate, type DiscoveryContext, priceRange, serves, type X402Offer } from './context.ts';
 import { mppOffersOf, SAME_CREDENTIAL_RULE, soldByMpp } from './pay-by-mpp.ts';
 import { networksFor, SAME_HEADER_RULE } from './pay-by-wallet.ts';
@@ -80,6 +80,7 @@ export function openapiDocument(context: DiscoveryContext) {
           twice.map((service) => [inputNameOf(service), shared.apply(inputSchemaOf(service))]),
         ),
       },
+      parameters: context.services.length === 0 ? {} : { DryRun: DRY_RUN_PARAMETER },
       responses: {
         ...componentsOf(described, 'responses'),
         ...errorResponses(context),
@@ -200,6 +201,7 @@ function paidOperation(service: Service, context: DiscoveryContext, shared: Shar
     ...(available ? {} : { 'x-availability': reason }),
     // Said only where it is not what the document says for all.
     ...(byWallet === (context.rails.x402 !== null) ? {} : { security: byKeyOr(byWallet) }),
+    parameters: DRY_RUN,
     requestBody: requestBodyOf(
       service,
       twice ? schemaNamed(inputNameOf(service)) : shared.apply(inputSchemaOf(service)),
@@ -236,9 +238,18 @@ function mppOperation(service: Service, context: DiscoveryContext) {
   };
 }
 
+// Named at each service's first address alone: the document is to fit into a reader's memory.
+const DRY_RUN = [{ $ref: '#/components/parameters/DryRun' }];
 const FAILURES = {
   402: { $ref: '#/components/responses/402' },
   default: { $ref: '#/components/responses/Failed' },
+};
+
+const DRY_RUN_PARAMETER = {
+  name: 'dryRun',
+  in: 'query',
+  description: DRY_RUN_RULE,
+  schema: { type: 'integer', enum: [1] },
 };
 
 function priceOf({ priceUsd }: Service) {
@@ -319,6 +330,7 @@ function guidance(context: DiscoveryContext): string {
       : `Below /mpp/ MPP pays too: answer a challenge of the 402 and send the call again with Authorization: Payment. ${context.rails.x402 === null ? SAME_CREDENTIAL_RULE : 'The same credential again, too, until the end is known.'}`,
     range === null ? null : `Prices are ${range.minUsd} to ${range.maxUsd} USD.`,
     REPEAT_RULE,
+    PROBLEM_RULE,
     'What is not for sale now has x-availability. GET /x402/recipes/{service} has a call ready to paste and the full schema of its answer.',
   ]
     .filter((line) => line !== null)

@@ -1,6 +1,6 @@
 import { SANDBOX_NOTICE } from '../http/sandbox-notice.ts';
 import { NEW_CUSTOMER_CAP } from '../keys/credit-tiers.ts';
-import { CHARGING_RULE } from './call-errors.ts';
+import { CHARGING_RULE, DRY_RUN_RULE, PROBLEM_RULE } from './call-errors.ts';
 import { type DiscoveryContext, firstService, serves, YIELD_MANIFEST } from './context.ts';
 import { servesMcp } from './mcp-documents.ts';
 import { openapiParts } from './openapi.ts';
@@ -44,6 +44,8 @@ export function llmsText(context: DiscoveryContext): string {
           '```sh',
           curlOf(first, context),
           '```',
+          '',
+          `Try it first: ${DRY_RUN_RULE} ${PROBLEM_RULE}`,
         ]),
     '',
     ...byCard(context),

@@ -10,6 +10,7 @@ import Fastify, {
 } from 'fastify';
 import { refuseUnkeepableAddress } from './json-text.ts';
 import { databaseAway, Problem, unavailable } from './problem.ts';
+import { instanceOf, PROBLEM_TYPE, problemDetails, wantsProblemDetails } from './problem-details.ts';
 import { withRate } from './rate-limit.ts';
 
 declare module 'fastify' {
@@ -129,7 +130,7 @@ export function createHttpServer(
         details: { hint: 'GET / tells what there is.' },
       },
     );
-    return reply.code(404).send(problem.body(request.id));
+    return sendProblem(problem, request, reply);
   });
   return app;
 }
@@ -157,7 +158,17 @@ function answerError(
     problem.headers,
     Object.fromEntries(rate.map(([name, value]) => [name, String(value)])),
   );
-  return reply.code(problem.status).headers(headers).send(problem.body(request.id));
+  return sendProblem(problem, request, reply.headers(headers));
+}
+
+/** In the house's form, or as problem details where those are asked for. */
+export function sendProblem(problem: Problem, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { status } = problem;
+  const vary = reply.getHeader('vary');
+  reply.code(status).header('vary', vary === undefined ? 'Accept' : `${vary}, Accept`);
+  if (!wantsProblemDetails(request.headers.accept)) return reply.send(problem.body(request.id));
+  const details = problemDetails(problem.body(request.id), status, instanceOf(request.url, request.id));
+  return reply.header('content-type', `${PROBLEM_TYPE}; charset=utf-8`).send(JSON.stringify(details));
 }
 
 /** A route that is asked on a connection from before the end began is not served any more. */

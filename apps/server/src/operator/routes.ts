@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { Database } from '../db/connection.ts';
 import { claimantOf, type Derivation, isInternal, siteOf } from '../http/caller-address.ts';
 import { Problem } from '../http/problem.ts';
+import { sendProblem } from '../http/server.ts';
 import type { GasStanding } from '../relayer/gas-tanks.ts';
 import type { UpstreamHealth } from '../upstreams/http.ts';
 import { accountRecordRoutes } from './account-record-routes.ts';
@@ -66,7 +67,7 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
       });
       admin.setNotFoundHandler((request, reply) => {
         const problem = new Problem(404, 'NOT_FOUND', 'There is nothing at this address.');
-        return reply.code(404).send(problem.body(request.id));
+        return sendProblem(problem, request, reply);
       });
       // No other origin may ask, so a browser that asks whether it may is told nothing.
       admin.options('/*', (_request, reply) => reply.code(204).send());

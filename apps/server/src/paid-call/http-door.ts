@@ -2,8 +2,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { openEventStream } from '../http/event-stream.ts';
 import { Problem } from '../http/problem.ts';
+import { asAsked } from '../http/problem-details.ts';
 import { sendFinished } from '../http/server.ts';
 import type { Service } from '../services/define.ts';
+import { dryRunOf } from './dry-run.ts';
 import { type PaidAnswer, type PaidRequest, READER_PATIENCE_MS } from './sale.ts';
 
 /** The longest that a caller waits for an answer here: proxies commonly give up after 30 s. */
@@ -37,19 +39,20 @@ export async function answerOverHttp(
     rawBody: 'rawBody' in asked ? asked.rawBody : sent,
     address: asked.address,
     requestId: request.id,
+    dryRun: dryRunOf(request.query),
     gone: () => request.raw.socket.destroyed,
     openStream: (headers) => openEventStream(reply, headers, READER_PATIENCE_MS),
     assertMayBuy() {
       if (method !== 'POST') throw notPost();
     },
   });
-  if (!answer.left) sendFinished(reply, answer);
+  if (!answer.left) sendFinished(reply, asAsked(answer, request));
 }
 
 function notPost(): Problem {
   return new Problem(405, 'METHOD_NOT_ALLOWED', 'A paid call is a POST.', {
     details: {
-      hint: 'Send the same credential with POST and a JSON body.',
+      hint: 'Send the same request with POST and a JSON body.',
       method: 'POST',
       charged: false,
     },

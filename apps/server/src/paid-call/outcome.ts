@@ -9,6 +9,7 @@ export type CallOutcome =
   | 'captured'
   | 'replayed'
   | 'unpaid'
+  | 'tried'
   | 'refused'
   | 'invalid'
   | 'no_answer'

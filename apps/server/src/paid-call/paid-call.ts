@@ -23,6 +23,7 @@ import type { CallStore } from './calls.ts';
 import type { Challenge } from './challenge.ts';
 import { claimOn } from './claim.ts';
 import type { Door } from './door.ts';
+import { tryOut } from './dry-run.ts';
 import { OnChainSales } from './on-chain.ts';
 import { CallerGone, type CallReport } from './outcome.ts';
 import type { Headers, Quote, Rail } from './rail.ts';
@@ -114,19 +115,17 @@ export class PaidCall {
     const { quote, challenge } = this.#soldAs(request.service);
     const startedAtMs = nowMs();
     const report = reportOf(request, quote);
+    const dry = request.dryRun !== undefined && request.dryRun !== 'no';
     const rail = rails.find((candidate) => candidate.recognizes(request.headers));
     const verdict = addressLimit.take(request.address);
     const rate = rateHeaders(verdict);
     const asked: Asked = {
       ...{ request, quote, rail, report, rate },
-      money: { fate: canRepeat(rail, request.headers) ? 'not looked' : 'free' },
+      money: { fate: !dry && canRepeat(rail, request.headers) ? 'not looked' : 'free' },
     };
     try {
       if (!verdict.allowed) throw rateExceeded(verdict);
-      const answer =
-        rail === undefined
-          ? await this.#askForPayment(asked, challenge)
-          : await this.#takePayment({ ...asked, rail });
+      const answer = await this.#answer(asked, challenge, dry);
       report.status = answer.status;
       return { ...answer, headers: Object.assign(answer.headers, rate) };
     } catch (error) {
@@ -135,6 +134,16 @@ export class PaidCall {
       report.durationMs = nowMs() - startedAtMs;
       this.#parts.report(report);
     }
+  }
+
+  /** By what the request asks for: to try the call out, to be told its price, or to buy. */
+  async #answer(asked: Asked, challenge: Challenge, dry: boolean): Promise<PaidAnswer> {
+    const { rail, request } = asked;
+    const { door, nowMs } = this.#parts;
+    if (dry) return tryOut(asked, { door, nowMs, availability: this.#parts.availability(request.service) });
+    return rail === undefined
+      ? await this.#askForPayment(asked, challenge)
+      : await this.#takePayment({ ...asked, rail });
   }
 
   /** A request without a credential: what its caller bought before, or the terms. */

@@ -4,6 +4,9 @@ import type { Fate } from './fate.ts';
 import type { CallReport } from './outcome.ts';
 import type { Headers, Payment, Quote, Rail } from './rail.ts';
 
+/** What an address says: a call, a call that is tried out, or something that may be meant for one. */
+export type DryRun = 'no' | 'yes' | 'unclear';
+
 export interface PaidRequest {
   service: Service;
   headers: Headers;
@@ -11,6 +14,8 @@ export interface PaidRequest {
   /** The caller's address, as `deriveAddress` tells it. */
   address: string;
   requestId: string;
+  /** Whether it is only tried out; left out where the door has no such calls. */
+  dryRun?: DryRun;
   /** True once nobody is there to read the answer. */
   gone(): boolean;
   /** Begins an answer in pieces; absent where the door can send none. */

@@ -1,7 +1,12 @@
+import {
+  PAYMENT_PROBLEMS,
+  paymentProblemOf,
+  problemDetails,
+  problemTitle,
+} from '../../http/problem-details.ts';
 import { microsToUsd, priceInUsd } from '../../ledger/money.ts';
 import type { Door } from '../../paid-call/door.ts';
 import type { Quote, Rail } from '../../paid-call/rail.ts';
-import { PROBLEMS, problemOf } from './problems.ts';
 import type { MppRail } from './rail.ts';
 
 const PROTOCOL = { 'x-mpp-protocol': 'payment-auth/1' };
@@ -27,14 +32,14 @@ export function mppDoor(mpp: MppRail, others: readonly Rail[], baseUrl: string):
             ? []
             : offers.flatMap(({ headers, freshHeaders }) => [headers, freshHeaders?.() ?? {}]);
           const problem =
-            refused === undefined ? null : problemOf({ ...refused.details, code: refused.code });
+            refused === undefined ? null : paymentProblemOf({ ...refused.details, code: refused.code });
           const body = {
             ...{ ...standard.body, streaming: quote.streaming },
             ...(refused === undefined || problem === null
               ? {}
               : {
-                  type: PROBLEMS + problem,
-                  title: titleOf(problem),
+                  type: PAYMENT_PROBLEMS + problem,
+                  title: problemTitle(problem),
                   detail: refused.message,
                   hint: refused.hint,
                   last_error_reason: {
@@ -73,21 +78,8 @@ export function mppDoor(mpp: MppRail, others: readonly Rail[], baseUrl: string):
     dress(problem, requestId) {
       return {
         headers: { ...PROTOCOL, 'content-type': 'application/problem+json; charset=utf-8' },
-        body: {
-          type: 'about:blank',
-          title: titleOf(problem.code.toLowerCase().replaceAll('_', '-')),
-          status: problem.status,
-          detail: problem.message,
-          ...problem.body(requestId),
-        },
+        body: problemDetails(problem.body(requestId), problem.status),
       };
     },
   };
-}
-
-function titleOf(problem: string): string {
-  return problem.replace(
-    /(^|-)([a-z])/g,
-    (_, dash: string, letter: string) => (dash ? ' ' : '') + letter.toUpperCase(),
-  );
 }

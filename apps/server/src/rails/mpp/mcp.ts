@@ -3,7 +3,7 @@
  * says over HTTP. https://paymentauth.org (MCP transport)
  */
 import { Challenge, Credential, Receipt } from 'mppx';
-import { PROBLEMS, problemOf } from './problems.ts';
+import { PAYMENT_PROBLEMS, paymentProblemOf } from '../../http/problem-details.ts';
 
 const PAYMENT_REQUIRED_META = 'org.paymentauth/payment-required';
 const CREDENTIAL_META = 'org.paymentauth/credential';
@@ -26,7 +26,7 @@ export function mcpPaymentRequired(
   if (header === undefined) return null;
   const challenges = Challenge.deserializeList(header);
   const problem = {
-    type: PROBLEMS + (refused === null ? 'payment-required' : problemOf(refused)),
+    type: PAYMENT_PROBLEMS + (refused === null ? 'payment-required' : paymentProblemOf(refused)),
     title: refused === null ? 'Payment Required' : 'Payment Not Accepted',
     status: 402,
     detail: refused?.message ?? 'Payment is required.',

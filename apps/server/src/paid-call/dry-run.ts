@@ -1,0 +1,96 @@
+/**
+ * A call that is tried out (`POST …?dryRun=1`): it is checked as a paid call would be, and nothing runs and nothing is
+ * charged. It must come without a credential: a replica that does not know the parameter would charge one, so no
+ * caller may learn that it works with one.
+ */
+import { invalidRequest, Problem } from '../http/problem.ts';
+import { microsToUsd } from '../ledger/money.ts';
+import { outputSchemaOf } from '../services/json-schema.ts';
+import type { Availability } from '../services/registry.ts';
+import type { Door } from './door.ts';
+import { notForSale } from './refusal.ts';
+import { readInput } from './request-body.ts';
+import type { Asked, DryRun, PaidAnswer } from './sale.ts';
+
+const PARAMETER = 'dryRun';
+const MEANING: Readonly<Record<string, DryRun>> = { 1: 'yes', true: 'yes', 0: 'no', false: 'no' };
+
+/** Headers by which some rail or another is paid, under the names that callers know. An empty one counts. */
+const CREDENTIALS = [
+  'X-API-KEY',
+  'Authorization',
+  'X-PAYMENT',
+  'PAYMENT-SIGNATURE',
+  'SIGN-IN-WITH-X',
+  'Proxy-Authorization',
+];
+
+/** @param query as Fastify reads it. A name that is spelled another way is unclear, so that nobody pays for a slip. */
+export function dryRunOf(query: unknown): DryRun {
+  const asked = Object.entries((query ?? {}) as Record<string, unknown>).filter(
+    ([name]) => name.replace(/[-_]/g, '').toLowerCase() === PARAMETER.toLowerCase(),
+  );
+  const [first, ...others] = asked;
+  if (first === undefined) return 'no';
+  const [name, value] = first;
+  if (others.length > 0 || name !== PARAMETER || typeof value !== 'string') return 'unclear';
+  return Object.hasOwn(MEANING, value) ? (MEANING[value] ?? 'unclear') : 'unclear';
+}
+
+/**
+ * What can be said of a call before it is paid.
+ *
+ * @throws Problem as the paid call would: 405, 400 with each field, 503 while it is not for sale; and 400 for a credential
+ */
+export function tryOut(
+  { request, quote, report }: Pick<Asked, 'request' | 'quote' | 'report'>,
+  { availability, door, nowMs }: { availability: Availability; door: Door; nowMs(): number },
+): PaidAnswer {
+  const { service, headers, rawBody } = request;
+  const startedAtMs = nowMs();
+  request.assertMayBuy();
+  if (request.dryRun === 'unclear')
+    throw invalidRequest('dryRun must be 1 to try the call out, or left out to buy it.', [
+      { field: PARAMETER, message: 'must be dryRun=1, once and in this spelling' },
+    ]);
+  const sent = CREDENTIALS.filter((name) => headers[name.toLowerCase()] !== undefined);
+  if (sent.length > 0) throw withCredential(sent);
+  readInput(service, rawBody);
+  if (!availability.available) throw notForSale(availability);
+  report.outcome = 'tried';
+  const { priceMicros } = quote;
+  return {
+    status: 200,
+    headers: {
+      ...door.headers,
+      'content-type': 'application/json; charset=utf-8',
+      'cache-control': 'no-store',
+    },
+    body: JSON.stringify({
+      ...{ success: true, dryRun: true, charged: false, service: service.path, available: true },
+      price: { amountUsd: microsToUsd(priceMicros), amountMicros: String(priceMicros), currency: 'USD' },
+      timeoutMs: service.timeoutMs,
+      answer: {
+        mediaType: service.mediaType,
+        schema: service.mediaType === 'application/json' ? outputSchemaOf(service) : null,
+      },
+      next: 'The body fits. Send the same request without dryRun: the 402 says how to pay. Whether the sources know what it names is only found out then; an answer that is not 2xx costs nothing.',
+      ...door.fields({ startedAtMs, nowMs: nowMs() }),
+    }),
+  };
+}
+
+function withCredential(names: readonly string[]): Problem {
+  return new Problem(
+    400,
+    'DRY_RUN_WITH_CREDENTIAL',
+    `A dry run takes no credential. Leave out ${names.join(', ')}.`,
+    {
+      details: {
+        fields: names.map((field) => ({ field, message: 'must not be sent with dryRun=1' })),
+        hint: 'A server that does not know dryRun would charge it.',
+        charged: false,
+      },
+    },
+  );
+}
