@@ -28,6 +28,7 @@ const COMMANDS = {
     args: ['apps/server/src/commands/grant.ts'],
     install: 'product',
   },
+  mcp: { program: 'packages/mcp-bridge/src/main.ts', install: 'product' },
   backup: { program: 'packages/sandbox/src/backup.ts', install: 'product' },
   restore: { program: 'packages/sandbox/src/restore.ts', install: 'product' },
   'sandbox:wallet': { program: 'packages/sandbox/src/wallet.ts', install: 'product' },

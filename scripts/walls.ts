@@ -437,6 +437,11 @@ export const OTHERS: House = {
     { room: 'bench/', knows: null, because: 'It measures whatever there is.' },
     { room: 'examples/', knows: [], because: 'An example knows what a reader has: the public interface.' },
     {
+      room: 'packages/mcp-bridge/',
+      knows: [],
+      because: 'Whoever runs the bridge has the public interface alone.',
+    },
+    {
       room: 'packages/process/',
       knows: [],
       because: 'What the server and the sandbox share: processes of theirs.',
