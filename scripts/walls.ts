@@ -338,8 +338,16 @@ export const SERVER: House = {
     },
     {
       room: 'yield/solana/',
-      knows: [],
-      because: 'The portal reckons as the lending program does, from its accounts alone.',
+      knows: [
+        'chain-rpc/',
+        'db/',
+        'http/',
+        'jobs/schedule.ts',
+        'part.ts',
+        'upstreams/declared.ts',
+        'declared.ts',
+      ],
+      because: 'The portal knows its chain, and nothing of calls that are paid.',
     },
     {
       room: 'config.ts',

@@ -36,11 +36,13 @@ import { openSoldKeys, SOLD_KEYS } from './sold-keys/part.ts';
 import { openTopup, TOPUP } from './topup/part.ts';
 import { EVM_YIELD, openEvmYield } from './yield/evm/part.ts';
 import { openYieldKeeper, YIELD_KEEPER } from './yield/keeper/part.ts';
+import { openSolanaYield, SOLANA_YIELD } from './yield/solana/part.ts';
 
 /** What is known of the parts before they are opened, such as what they are configured by. */
 export const DECLARED = [
   ...[DATABASE, SECRETS, KEYS, PAID_CALL, X402, MPP, CARDS, MAIL, CUSTODY, IDENTITY],
   ...[SOLD_KEYS, TOPUP, OPERATOR, OPERATIONS, SOURCES, TERMS, MCP, DEVICES, EVM_YIELD, YIELD_KEEPER],
+  ...[SOLANA_YIELD],
 ] as const;
 
 /** What the names of services begin with that sell credit. */
@@ -109,8 +111,7 @@ export function createApp({ config, ...given }: AppParts) {
     openDevices(house, config.devices, { keys, host, shares: sales.shares, acceptSimulated: !production }),
     fuelled,
     openIdentity(house, config.identity, { gas, rpcUrl: upstreams.base.baseUrl }),
-    openEvmYield(house, config.evmYield, { rpcUrl: upstreams.base.baseUrl }),
-    openYieldKeeper(house, config.yieldKeeper, { gas, upstreams, ...config.evmYield.settings }),
+    ...openYields(house, config, { gas, upstreams, contactEmail }),
     onChains,
     byMpp,
     openDiscovery(
@@ -141,6 +142,26 @@ export function createApp({ config, ...given }: AppParts) {
   const made = { calls, keys, ledger, trials, cards, debts, reconciler, settlementFinisher };
   const { dataLists } = sources;
   return { ...assemble(house, config.house, parts, routes), ...made, dataLists, paidCall: atX402.paidCall };
+}
+
+/** What USDC earns, and who sees to it. */
+function openYields(
+  house: House,
+  config: Config,
+  {
+    gas,
+    upstreams,
+    contactEmail,
+  }: Pick<Parameters<typeof openYieldKeeper>[2], 'gas'> & {
+    upstreams: ReturnType<typeof upstreamsOf>;
+    contactEmail: string | null;
+  },
+): Part[] {
+  return [
+    openEvmYield(house, config.evmYield, { rpcUrl: upstreams.base.baseUrl }),
+    openYieldKeeper(house, config.yieldKeeper, { gas, upstreams, ...config.evmYield.settings }),
+    openSolanaYield(house, config.solanaYield, { rpcUrl: upstreams.solana.baseUrl, contactEmail }),
+  ];
 }
 
 /** The ways to pay. Who sends a payment beside its key means the payment: clients keep sending a key that ran dry. */

@@ -14,6 +14,8 @@ export const EVERYTHING_ON: Readonly<Record<string, string>> = {
   IDENTITY_REGISTRAR_KEY: `0x${'3'.repeat(64)}`,
   YIELD_VAULT_ADDRESS: '0x00000000000000000000000000000000000000c0',
   YIELD_KEEPER_KEY: `0x${'4'.repeat(64)}`,
+  UPSTREAM_SOLANA_BASE_URL: 'http://127.0.0.1:9',
+  SOLANA_YIELD_TREASURY: 'DYw8jCTfwHNRJhhmFcbXvVDTqWMEVFBX6ZKUmG5CNSKK',
   MPP_METHODS: 'tempo',
   MPP_SECRET_KEY: 'a-secret-that-binds-challenges-of-mpp',
   MPP_TEMPO_RPC_URL: 'http://127.0.0.1:9',

@@ -77,6 +77,13 @@ const PARTS: Readonly<Record<string, Optional>> = {
     routes: ['/api/yield/', '/yield'],
     variables: ['YIELD_VAULT_ADDRESS', 'YIELD_PERMIT_DEPOSIT_ADDRESS', 'YIELD_VAULT_SINCE_BLOCK'],
   },
+  solanaYield: {
+    ...NONE,
+    opens: ['openSolanaYield'],
+    declares: 'SOLANA_YIELD',
+    routes: ['/api/solana-yield/'],
+    variables: ['SOLANA_YIELD_TREASURY', 'SOLANA_YIELD_SINCE_SLOT'],
+  },
   'sold keys': {
     ...{ opens: ['openSoldKeys'], declares: 'SOLD_KEYS', routes: [], variables: [] },
     ...{ metrics: ['farebox_sold_keys_total'], rules: 3 },

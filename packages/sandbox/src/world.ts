@@ -95,6 +95,15 @@ function namesOnBase({ url, vault, permitDeposit }: EvmChain): Record<string, st
   };
 }
 
+/** And of its Solana. */
+async function namesOnSolana(url: string, seed: string): Promise<Record<string, string>> {
+  return {
+    [addressOf('solana')]: url,
+    X402_RECIPIENT_SOLANA: (await signerOf(seed, 'recipient')).address,
+    SOLANA_YIELD_TREASURY: (await signerOf(seed, 'treasury')).address,
+  };
+}
+
 /** What a world wrote down about itself. */
 interface Note {
   pid: number;
@@ -202,8 +211,7 @@ export async function startWorld(environment: Environment, options: { live: bool
         ),
       );
   if (solana !== null) {
-    give(addressOf('solana'), solana.url);
-    give('X402_RECIPIENT_SOLANA', (await signerOf(seed, 'recipient')).address);
+    for (const [name, value] of Object.entries(await namesOnSolana(solana.url, seed))) give(name, value);
     giveSecret('X402_REFUND_KEY_SOLANA');
   }
   if (chain !== null || solana !== null) {

@@ -13,6 +13,7 @@ const SOL: Readonly<Record<SolanaRole, bigint>> = {
   facilitator: 1_000n,
   settler: 1_000n,
   refunds: 1_000n,
+  treasury: 1n,
   recipient: 1n,
   faucet: 1_000_000n,
 };

@@ -1,0 +1,40 @@
+import { isAddress, isOffCurveAddress } from '@solana/kit';
+import { z } from 'zod';
+import { declare, whole } from '../../declared.ts';
+import { upstreamBaseUrlVariable } from '../../upstreams/declared.ts';
+
+const NODE = upstreamBaseUrlVariable('solana');
+const TREASURY = 'SOLANA_YIELD_TREASURY';
+
+export const SOLANA_YIELD = declare({
+  name: 'solanaYield',
+  variables: {
+    treasury: {
+      name: TREASURY,
+      describe:
+        'Wallet on Solana that the fees of `/api/solana-yield/` go to, with an existing token account for USDC; without it these addresses answer 503. Let nothing else be paid to it',
+      shape: z
+        .string()
+        .refine(
+          (value) => isAddress(value) && !isOffCurveAddress(value),
+          'must be the base58 address of a wallet: the owner, not the token account',
+        ),
+      fallback: null,
+    },
+    sinceSlot: {
+      name: 'SOLANA_YIELD_SINCE_SLOT',
+      describe: 'The slot that the portal began in: deposits and fees from before are none of it',
+      shape: whole(0, Number.MAX_SAFE_INTEGER),
+      fallback: '0',
+    },
+  },
+  problems: ({ treasury }, { other }) =>
+    treasury && other(NODE) === null ? [`${NODE}: the portal reads Solana there, so it cannot be none`] : [],
+  money: ({ treasury }, { other }) =>
+    treasury === null
+      ? {}
+      : {
+          urls: [{ variable: NODE, url: String(other(NODE) ?? '') }],
+          recipients: [{ variable: TREASURY, wallet: treasury }],
+        },
+});

@@ -1,0 +1,150 @@
+/** Fees that reached the treasury, and the deposits that they were paid for. A fee whose deposit never came is due back. */
+import type { Database, Transaction } from '../../db/connection.ts';
+import { DEPOSIT_FEE_BPS } from './terms.ts';
+
+/** What a program may leave over of a deposit, in units. */
+const LEFT_OVER = 2n;
+const MAX_MATCHED = 200;
+
+/** Why a fee is due back. */
+export type Unused = 'DEPOSIT_FAILED' | 'NO_DEPOSIT';
+
+export interface Fee {
+  signature: string;
+  wallet: string;
+  usdc: bigint;
+  slot: bigint;
+  at: Date;
+  state: 'waiting' | 'used' | 'unused' | 'refunded';
+  reason: Unused | null;
+  deposit_signature: string | null;
+  refund_signature: string | null;
+  looked_before: string | null;
+}
+
+export type Fees = ReturnType<typeof createFees>;
+
+export function createFees(sql: Database, nowMs: () => number) {
+  return { match, ...sought(sql, nowMs), ...told(sql) };
+}
+
+/**
+ * Finds the deposits that a wallet's fees were paid for: each fee one deposit, each deposit one fee.
+ *
+ * @returns how many were found
+ */
+async function match(transaction: Transaction, wallet: string): Promise<number> {
+  const open = await transaction<Fee[]>`
+    SELECT * FROM solana_yield_fees WHERE wallet = ${wallet} AND state IN ('waiting', 'unused')
+    ORDER BY slot, signature LIMIT ${MAX_MATCHED} FOR UPDATE`;
+  if (open.length === 0) return 0;
+  const deposits = await transaction<{ signature: string; slot: bigint; usdc: bigint }[]>`
+    SELECT m.signature, m.slot, m.usdc FROM solana_yield_moves m
+    WHERE m.wallet = ${wallet} AND m.kind = 'deposit' AND m.slot >= ${open[0]?.slot ?? 0n}
+      AND NOT EXISTS (SELECT 1 FROM solana_yield_fees f WHERE f.deposit_signature = m.signature)
+    ORDER BY m.slot, m.signature LIMIT ${MAX_MATCHED}`;
+  let found = 0;
+  for (const fee of open) {
+    const fits = (deposit: { slot: bigint; usdc: bigint }) =>
+      deposit.slot >= fee.slot && isFeeOf(fee.usdc, deposit.usdc);
+    const same = deposits.findIndex((each) => each.signature === fee.signature && fits(each));
+    const index = same >= 0 ? same : deposits.findIndex(fits);
+    const [deposit] = index < 0 ? [] : deposits.splice(index, 1);
+    if (deposit === undefined) continue;
+    await transaction`
+      UPDATE solana_yield_fees SET state = 'used', deposit_signature = ${deposit.signature}, reason = NULL
+      WHERE signature = ${fee.signature}`;
+    found += 1;
+  }
+  return found;
+}
+
+/** Fees, as their deposits are looked for. */
+function sought(sql: Database, nowMs: () => number) {
+  return {
+    /** Keeps a fee; one that is known stays as it is. @param lookMs when its deposit is looked for */
+    async keep(
+      transaction: Transaction,
+      fee: Pick<Fee, 'signature' | 'wallet' | 'usdc' | 'slot'> & { atMs: number | null },
+      lookMs: number,
+    ): Promise<void> {
+      const { signature, wallet, usdc, slot, atMs } = fee;
+      await transaction`
+        INSERT INTO solana_yield_fees (signature, wallet, usdc, slot, at, state, next_at)
+        VALUES (${signature}, ${wallet}, ${usdc}, ${slot}, ${new Date(atMs ?? nowMs())}, 'waiting', ${new Date(lookMs)})
+        ON CONFLICT DO NOTHING`;
+    },
+
+    /** Takes fees whose deposits are to be looked for; nobody else gets them before `untilMs`. */
+    async takeDue(most: number, untilMs: number): Promise<Fee[]> {
+      return sql<Fee[]>`
+        WITH due AS MATERIALIZED (
+          SELECT signature FROM solana_yield_fees WHERE state = 'waiting' AND next_at <= ${new Date(nowMs())}
+          ORDER BY next_at LIMIT ${most} FOR UPDATE SKIP LOCKED)
+        UPDATE solana_yield_fees f SET next_at = ${new Date(untilMs)} FROM due WHERE f.signature = due.signature
+        RETURNING f.*`;
+    },
+
+    /** Its deposit was not found yet: where to go on, and when. */
+    async lookAgain(signature: string, at: { before: string | null; nextMs: number }): Promise<void> {
+      await sql`
+        UPDATE solana_yield_fees SET looked_before = ${at.before}, next_at = ${new Date(at.nextMs)}
+        WHERE signature = ${signature} AND state = 'waiting'`;
+    },
+
+    /** Its deposit did not come: the fee is due back. */
+    async giveUp(signature: string, reason: Unused): Promise<void> {
+      await sql`
+        UPDATE solana_yield_fees SET state = 'unused', reason = ${reason}, looked_before = NULL
+        WHERE signature = ${signature} AND state = 'waiting'`;
+    },
+
+    /** The treasury has sent it back. */
+    async refunded(transaction: Transaction, signature: string, refund: string): Promise<void> {
+      await transaction`
+        UPDATE solana_yield_fees SET state = 'refunded', refund_signature = ${refund}
+        WHERE signature = ${signature} AND state IN ('waiting', 'unused')`;
+    },
+  };
+}
+
+/** What is known of fees. */
+function told(sql: Database) {
+  return {
+    /** The fees of these signatures that are not refunded yet. */
+    async openAmong(signatures: readonly string[]): Promise<Fee[]> {
+      if (signatures.length === 0) return [];
+      return sql<Fee[]>`
+        SELECT * FROM solana_yield_fees WHERE signature IN ${sql(signatures)} AND state IN ('waiting', 'unused')`;
+    },
+
+    /** A wallet's fees without a deposit, the newest first. */
+    async ofWallet(wallet: string, most: number): Promise<Fee[]> {
+      return sql<Fee[]>`
+        SELECT * FROM solana_yield_fees WHERE wallet = ${wallet} AND state <> 'used' ORDER BY slot DESC LIMIT ${most}`;
+    },
+
+    /** The fee that was paid for a deposit; null: none is known. */
+    async ofDeposit(signature: string): Promise<Fee | null> {
+      const [row] = await sql<Fee[]>`SELECT * FROM solana_yield_fees WHERE deposit_signature = ${signature}`;
+      return row ?? null;
+    },
+
+    /** What is due back, the oldest first, and how much in all. */
+    async due(most: number): Promise<{ fees: Fee[]; count: number; usdc: bigint }> {
+      const [fees, [sum]] = await Promise.all([
+        sql<Fee[]>`SELECT * FROM solana_yield_fees WHERE state = 'unused' ORDER BY at LIMIT ${most}`,
+        sql<{ count: bigint; usdc: bigint }[]>`
+          SELECT count(*) AS count, coalesce(sum(usdc), 0)::bigint AS usdc FROM solana_yield_fees WHERE state = 'unused'`,
+      ]);
+      return { fees, count: Number(sum?.count ?? 0n), usdc: sum?.usdc ?? 0n };
+    },
+  };
+}
+
+/** Whether so much is the fee of such a deposit: the fee is a part of both together. */
+function isFeeOf(fee: bigint, deposited: bigint): boolean {
+  for (let left = 0n; left <= LEFT_OVER; left += 1n)
+    if (((deposited + fee + left) * DEPOSIT_FEE_BPS) / 10_000n === fee) return true;
+  return false;
+}

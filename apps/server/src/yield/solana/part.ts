@@ -1,0 +1,86 @@
+import type { Configured } from '../../declared.ts';
+import { Problem, unavailable } from '../../http/problem.ts';
+import type { House, Part } from '../../part.ts';
+import { SOLANA_YIELD } from './declared.ts';
+import { createFees } from './fees.ts';
+import { openNode } from './node.ts';
+import { PORTAL_OPERATIONS } from './operations.ts';
+import { openPortal, type Portal } from './portal.ts';
+import { portalRoutes } from './routes.ts';
+
+export { SOLANA_YIELD };
+
+/** How often it is looked whether the chain is still what this portal was made for. */
+const CHECK_MS = 60_000;
+const NOT_CONFIGURED_RETRY_MS = 3_600_000;
+
+/**
+ * The yield portal on Solana: what USDC earns in a lending protocol, and the transactions of whoever comes and leaves. Without a
+ * treasury its addresses say so, and no document mentions them.
+ *
+ * @param needs.rpcUrl the node of Solana
+ * @param needs.contactEmail whom a wallet's owner can write to
+ */
+export function openSolanaYield(
+  house: House,
+  { settings }: Configured<typeof SOLANA_YIELD.variables>,
+  { rpcUrl, contactEmail }: { rpcUrl: string | null; contactEmail: string | null },
+): Part {
+  const { treasury, sinceSlot } = settings;
+  if (treasury === null || rpcUrl === null) return notConfigured();
+  const { nowMs, baseUrl, addressOf, logger } = house;
+  const { sql } = house.pools;
+  const node = openNode(rpcUrl);
+  const portal = openPortal(node, { treasury, sinceSlot, nowMs });
+  const fees = createFees(sql, nowMs);
+  return {
+    name: 'solana-yield',
+    operations: [PORTAL_OPERATIONS],
+    routes(http) {
+      const limit = house.limitByAddress();
+      portalRoutes(http, { fees, baseUrl, contactEmail, limit, addressOf });
+    },
+    jobs: [{ name: 'solana-yield-check', intervalMs: CHECK_MS, run: watched(portal, logger) }],
+    close: node.close,
+  };
+}
+
+/** Tells the operator why nothing can be built or verified, and when that is over. */
+function watched({ look }: Portal, logger: House['logger']): () => Promise<void> {
+  let told: string | null = null;
+  return async () => {
+    const amiss = await look().then(
+      () => null,
+      (error: unknown) => {
+        if (error instanceof Problem) return error.message;
+        throw error;
+      },
+    );
+    if (amiss !== null && amiss !== told)
+      logger.warn({ why: amiss }, 'the yield portal on Solana cannot be used');
+    if (amiss === null && told !== null) logger.info('the yield portal on Solana can be used again');
+    told = amiss;
+  };
+}
+
+function notConfigured(): Part {
+  return {
+    name: 'solana-yield',
+    operations: [
+      {
+        operations: [],
+        untold: [{ path: '/api/solana-yield/*', because: 'There is no treasury: it answers 503.' }],
+      },
+    ],
+    routes(http) {
+      http.all('/api/solana-yield/*', async () => {
+        throw unavailable(
+          'SOLANA_YIELD_NOT_CONFIGURED',
+          'This server offers no yield on Solana: its operator has not set SOLANA_YIELD_TREASURY.',
+          NOT_CONFIGURED_RETRY_MS,
+          { success: false },
+        );
+      });
+    },
+  };
+}
