@@ -95,8 +95,8 @@ export function createApp({ config, ...given }: AppParts) {
   const collect = (why: string) => (transaction: Transaction, accountId: bigint) =>
     debts.collect(transaction, accountId, `${why} account ${accountId}`);
 
-  const pages = openPages(house);
   const routes: Route[] = [];
+  const pages = openPages(house, routes);
   const parts: Part[] = [
     // First: while it prepares nothing else waits, and what its calls left open is ended before anything closes.
     sales,

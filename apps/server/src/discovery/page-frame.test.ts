@@ -28,25 +28,13 @@ test('every page is whole: one head, bar, main part, heading and footer, and no 
   }
 });
 
-test('the bar says which page this is, and a part can add a page of its own to it', () => {
+test('the bar says which page this is', () => {
   for (const { page: name, href } of SITE_LINKS) {
     if (name === undefined) continue;
     const current = [...pageOf(name).matchAll(/href="([^"]+)" aria-current="page"/g)].map(([, at]) => at);
     assert.deepEqual(current, [href], name);
   }
   assert.doesNotMatch(pageOf('credits-return.html'), /aria-current/);
-  const links = [...SITE_LINKS, { href: '/yield', label: 'Yield', page: 'yield.html' }];
-  const vault = framed(
-    '<title>Yield</title>\n<body class="yield">\n<main id="main"><h1>Yield</h1></main>\n',
-    {
-      name: 'yield.html',
-      links,
-      sandbox: false,
-      shop: SHOP,
-    },
-  );
-  assert.match(vault, /<a href="\/yield" aria-current="page">Yield<\/a>\n<\/nav>/);
-  assert.equal(countOf(vault, /aria-current/g), 1);
 });
 
 test('a page that brings its own bar and footer has no second one', () => {

@@ -7,10 +7,11 @@ export interface SiteLink {
   page?: string;
 }
 
-/** The site's own links, in their order. A part that brings a page adds its own. */
+/** The site's links, in their order. What a server does not serve is left out of its bar. */
 export const SITE_LINKS: readonly SiteLink[] = [
   { href: '/docs', label: 'Services', page: 'docs.html' },
   { href: '/keys', label: 'Keys', page: 'keys.html' },
+  { href: '/yield', label: 'Yield', page: 'yield.html' },
   { href: '/openapi.json', label: 'OpenAPI' },
 ];
 

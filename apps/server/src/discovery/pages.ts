@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LOGO_PATH, logoUrlOf, type Shop } from '../shop.ts';
-import { framed, SITE_LINKS, type SiteLink } from './page-frame.ts';
+import type { Route } from './context.ts';
+import { framed, SITE_LINKS } from './page-frame.ts';
 import { type Published, publish, sendPublished } from './published.ts';
 
 const WEB_FOLDER = join(import.meta.dirname, '../../../web');
@@ -60,11 +61,14 @@ export interface Pages {
 /**
  * @param about.sandbox puts a ribbon on top of every page
  * @param about.shop whose name and logo stand in the bar at the top
- * @param about.links the bar at the top of every page; the site's own unless given
+ * @param routes of the whole app, which may still grow until the first page is read: the bar links to what is served
  */
-export function openPages(about: { sandbox: boolean; shop: Shop; links?: readonly SiteLink[] }): Pages {
+export function openPages(
+  { sandbox, shop }: { sandbox: boolean; shop: Shop },
+  routes: readonly Route[],
+): Pages {
   const files = new Map<string, Published>();
-  const { sandbox, shop, links = SITE_LINKS } = about;
+  const isServed = (path: string) => routes.some((route) => route.method === 'GET' && route.path === path);
   const headers = pageHeadersOf(shop);
   const logo = shop.logo?.kind === 'file' ? publish(shop.logo.contentType, shop.logo.bytes) : null;
   // A page asks its own server for what is served here, by whichever of its addresses it was reached.
@@ -76,6 +80,7 @@ export function openPages(about: { sandbox: boolean; shop: Shop; links?: readonl
     const type = FILES.get(name);
     if (type === undefined) throw new Error(`there is no page ${name}`);
     const content = readFileSync(join(WEB_FOLDER, name), 'utf8');
+    const links = SITE_LINKS.filter(({ href }) => isServed(href));
     const read = publish(
       type,
       type === HTML ? framed(content, { name, links, sandbox, shop: named }) : content,

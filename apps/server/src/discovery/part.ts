@@ -31,7 +31,9 @@ export function openDiscovery(
       { ...MPP_DOCUMENTS, offered: () => needs.mpp() !== null },
     ],
     routes(http) {
-      for (const { assets } of needs.parts()) assetRoutes(http, needs.pages, assets ?? {});
+      // Two parts may share a page: it is served once.
+      const assets = needs.parts().flatMap((part) => Object.entries(part.assets ?? {}));
+      assetRoutes(http, needs.pages, Object.fromEntries(assets));
       discoveryRoutes(http, needs.pages, {
         product: OWN_NAME,
         shop: { ...house.shop, logoUrl: logoUrlOf(house.shop, baseUrl) },

@@ -6,7 +6,7 @@ import { gunzipSync } from 'node:zlib';
 import { pino } from 'pino';
 import { createHttpServer } from '../http/server.ts';
 import { catalogDocument } from './catalog.ts';
-import type { DiscoveryContext } from './context.ts';
+import type { DiscoveryContext, Route } from './context.ts';
 import { assetRoutes, openPages } from './pages.ts';
 import { discoveryRoutes } from './routes.ts';
 import { sampleContext } from './sample.fixture.ts';
@@ -15,10 +15,8 @@ const WEB_FOLDER = join(import.meta.dirname, '../../../web');
 
 function appOf(context: DiscoveryContext = sampleContext()) {
   const app = createHttpServer(pino({ level: 'silent' }));
-  const pages = openPages({
-    sandbox: context.sandbox,
-    shop: { name: 'Farebox', contactEmail: null, logo: null },
-  });
+  const shop = { name: 'Farebox', contactEmail: null, logo: null };
+  const pages = openPages({ sandbox: context.sandbox, shop }, context.routes);
   discoveryRoutes(app, pages, context);
   assetRoutes(app, pages, { '/keys': 'keys.html', '/devices': 'devices.html' });
   return app;
@@ -64,6 +62,23 @@ for (const url of DOCUMENTS) {
     await app.close();
   });
 }
+
+test('the bar of a page links to the pages that this server serves, and to no others', async () => {
+  const linksOf = async (routes: readonly Route[]) => {
+    const app = appOf(sampleContext({ routes }));
+    const { body } = await app.inject({ url: '/keys' });
+    await app.close();
+    const [bar = ''] = /<nav aria-label="Site">.*?<\/nav>/s.exec(body) ?? [];
+    return [...bar.matchAll(/href="([^"]+)"/g)].map(([, href]) => href);
+  };
+  const page = (path: string) => ({ method: 'GET', path });
+  assert.deepEqual(await linksOf([page('/docs'), page('/keys'), page('/yield'), page('/openapi.json')]), [
+    ...['/docs', '/keys', '/yield', '/openapi.json'],
+  ]);
+  assert.deepEqual(await linksOf([page('/docs'), page('/keys'), { method: 'POST', path: '/yield' }]), [
+    ...['/docs', '/keys'],
+  ]);
+});
 
 test('compressed and plain are the same document under different strong tags', async () => {
   const app = appOf();
