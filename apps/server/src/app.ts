@@ -157,10 +157,12 @@ function openYields(
     contactEmail: string | null;
   },
 ): Part[] {
+  const vault = openEvmYield(house, config.evmYield, { rpcUrl: upstreams.base.baseUrl });
+  const forPortal = { rpcUrl: upstreams.solana.baseUrl, contactEmail, baseRate: vault.currentRate };
   return [
-    openEvmYield(house, config.evmYield, { rpcUrl: upstreams.base.baseUrl }),
+    vault,
     openYieldKeeper(house, config.yieldKeeper, { gas, upstreams, ...config.evmYield.settings }),
-    openSolanaYield(house, config.solanaYield, { rpcUrl: upstreams.solana.baseUrl, contactEmail }),
+    openSolanaYield(house, config.solanaYield, forPortal),
   ];
 }
 

@@ -69,12 +69,18 @@ const PARTS: Readonly<Record<string, Optional>> = {
   },
   evmYield: {
     ...NONE,
-    opens: ['openEvmYield'],
+    opens: [],
     declares: 'EVM_YIELD',
-    others: [['...config.evmYield.settings', 'vault: null']],
+    others: [
+      ['  const vault = openEvmYield(house, config.evmYield, { rpcUrl: upstreams.base.baseUrl });\n', ''],
+      ['    vault,\n', ''],
+      ['baseRate: vault.currentRate', 'baseRate: null'],
+      ['...config.evmYield.settings', 'vault: null'],
+    ],
     // Without a vault there is nothing to keep.
     metrics: ['farebox_yield_keeper_looks_total', 'farebox_yield_rate_percent'],
-    routes: ['/api/yield/', '/yield'],
+    // The page stays: it is the Solana portal's too.
+    routes: ['/api/yield/'],
     variables: ['YIELD_VAULT_ADDRESS', 'YIELD_PERMIT_DEPOSIT_ADDRESS', 'YIELD_VAULT_SINCE_BLOCK'],
   },
   solanaYield: {

@@ -11,12 +11,22 @@ import { YIELD_OPERATIONS } from './operations.ts';
 import { yieldRoutes } from './routes.ts';
 import { createSamples } from './samples.ts';
 import { readSnapshot, type Snapshot } from './snapshot.ts';
+import { currentRateOf } from './views.ts';
 
 export { EVM_YIELD };
 
 const INDEX_MS = 5_000;
 const SAMPLE_MS = 60_000;
 const NOT_CONFIGURED_RETRY_MS = 3_600_000;
+
+/** The part, and what others may ask of it. */
+export interface EvmYield extends Part {
+  /**
+   * What a holder earns now, in percent a year after the fee on the yield; null, and why it is not known. Throws `Problem` 503
+   * while the chain is silent. Null itself: there is no vault.
+   */
+  currentRate: (() => Promise<{ netApyPercent: number } | { netApyPercent: null; reason: string }>) | null;
+}
 
 /**
  * The vault of USDC on Base: what it earns, and the transactions of whoever comes and leaves. Without a vault's address its
@@ -28,7 +38,7 @@ export function openEvmYield(
   house: House,
   { settings }: Configured<typeof EVM_YIELD.variables>,
   { rpcUrl }: { rpcUrl: string | null },
-): Part {
+): EvmYield {
   const { vault, permitDeposit, vaultSinceBlock } = settings;
   if (vault === null || rpcUrl === null) return notConfigured();
   const { nowMs, baseUrl, addressOf } = house;
@@ -59,6 +69,7 @@ export function openEvmYield(
       { name: 'yield-sample', intervalMs: SAMPLE_MS, run: () => samples.note(() => snapshot(SAMPLE_MS)) },
     ],
     close: node.close,
+    currentRate: async () => currentRateOf(await snapshot(SAMPLE_MS)),
   };
 }
 
@@ -83,9 +94,10 @@ function freshest(
   };
 }
 
-function notConfigured(): Part {
+function notConfigured(): EvmYield {
   return {
     name: 'evm-yield',
+    currentRate: null,
     operations: [
       { operations: [], untold: [{ path: '/api/yield/*', because: 'There is no vault: it answers 503.' }] },
     ],

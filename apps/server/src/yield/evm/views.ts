@@ -251,6 +251,14 @@ export function contractView({ fixed, baseUrl }: About, { vault, block }: Snapsh
   };
 }
 
+/** What a holder earns now after the fee on the yield, in percent a year; null: the vault's protocol could not be read. */
+export function currentRateOf({ vault, protocols }: Snapshot) {
+  const active = protocols[vault.active];
+  const netApyPercent = netOrNull(active, vault);
+  if (netApyPercent !== null) return { netApyPercent };
+  return { netApyPercent, reason: active.reason ?? 'The vault’s protocol cannot be read at the moment.' };
+}
+
 /** What a holder earns now, and where the most is to be had. */
 function currentView({ vault, protocols }: Snapshot) {
   const active = protocols[vault.active];

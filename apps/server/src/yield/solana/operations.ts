@@ -1,7 +1,7 @@
 import { answered, type Described, REFUSED } from '../../http/operation.ts';
 
-const WALLET = { type: 'string', pattern: '^[1-9A-HJ-NP-Za-km-z]{32,44}$' };
-const TAG = 'Solana Yield';
+export const WALLET = { type: 'string', pattern: '^[1-9A-HJ-NP-Za-km-z]{32,44}$' };
+export const TAG = 'Solana Yield';
 
 /** The yield portal on Solana: its transactions, and what became of them. */
 export const PORTAL_OPERATIONS = {

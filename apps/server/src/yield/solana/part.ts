@@ -3,10 +3,15 @@ import { Problem, unavailable } from '../../http/problem.ts';
 import type { House, Part } from '../../part.ts';
 import { SOLANA_YIELD } from './declared.ts';
 import { createFees } from './fees.ts';
+import { createMoves } from './moves.ts';
 import { openNode } from './node.ts';
 import { PORTAL_OPERATIONS } from './operations.ts';
+import { pendingOf } from './pending.ts';
 import { openPortal, type Portal } from './portal.ts';
+import { READING_OPERATIONS } from './reading-operations.ts';
+import { readingRoutes } from './reading-routes.ts';
 import { portalRoutes } from './routes.ts';
+import type { OtherRate } from './standing.ts';
 
 export { SOLANA_YIELD };
 
@@ -20,25 +25,34 @@ const NOT_CONFIGURED_RETRY_MS = 3_600_000;
  *
  * @param needs.rpcUrl the node of Solana
  * @param needs.contactEmail whom a wallet's owner can write to
+ * @param needs.baseRate what the vault on Base earns, to be compared with; null: there is none
  */
 export function openSolanaYield(
   house: House,
   { settings }: Configured<typeof SOLANA_YIELD.variables>,
-  { rpcUrl, contactEmail }: { rpcUrl: string | null; contactEmail: string | null },
+  {
+    rpcUrl,
+    contactEmail,
+    baseRate,
+  }: { rpcUrl: string | null; contactEmail: string | null; baseRate: OtherRate | null },
 ): Part {
   const { treasury, sinceSlot } = settings;
   if (treasury === null || rpcUrl === null) return notConfigured();
-  const { nowMs, baseUrl, addressOf, logger } = house;
+  const { nowMs, baseUrl, sandbox, addressOf, logger } = house;
   const { sql } = house.pools;
   const node = openNode(rpcUrl);
   const portal = openPortal(node, { treasury, sinceSlot, nowMs });
   const fees = createFees(sql, nowMs);
   return {
     name: 'solana-yield',
-    operations: [PORTAL_OPERATIONS],
+    operations: [PORTAL_OPERATIONS, READING_OPERATIONS],
     routes(http) {
       const limit = house.limitByAddress();
       portalRoutes(http, { fees, baseUrl, contactEmail, limit, addressOf });
+      readingRoutes(http, {
+        ...{ node, portal, baseUrl, sandbox, baseRate, limit, addressOf, nowMs },
+        ...{ moves: createMoves(sql, nowMs), pendingOf: pendingOf(sql) },
+      });
     },
     jobs: [{ name: 'solana-yield-check', intervalMs: CHECK_MS, run: watched(portal, logger) }],
     close: node.close,

@@ -91,7 +91,7 @@ export function openPortal(
 }
 
 /** @returns null: the account is none of the token program's, or not open */
-function readTokenAccount(account: Account | null): TokenAccount | null {
+export function readTokenAccount(account: Account | null): TokenAccount | null {
   if (account === null || account.owner !== TOKEN_PROGRAM || account.data.length !== TOKEN_BYTES) return null;
   const bytes = Buffer.from(account.data);
   const state = bytes.readUInt8(108);

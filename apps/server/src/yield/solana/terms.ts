@@ -2,3 +2,15 @@
 
 /** Of what a wallet brings, in hundredths of a percent. */
 export const DEPOSIT_FEE_BPS = 50n;
+/** Of what a withdrawal takes out of the reserve. */
+export const WITHDRAWAL_FEE_BPS = 50n;
+/** Of what it earned. */
+export const PERFORMANCE_FEE_BPS = 1_500n;
+const BPS = 10_000n;
+/** USDC units, with the fee. */
+export const MIN_DEPOSIT = 5_000_000n;
+
+/** The part of an amount, rounded down. */
+export function partOf(amount: bigint, bps: bigint): bigint {
+  return (amount * bps) / BPS;
+}

@@ -1,0 +1,149 @@
+/** Where the portal is read: what it is and earns, and what a wallet has. None of it costs anything or changes anything. */
+import { isSignature } from '@solana/kit';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Problem } from '../../http/problem.ts';
+import { admit, type RateLimit } from '../../http/rate-limit.ts';
+import { badRequest, readWallet } from './asked.ts';
+import { chainUnavailable, isOutage, type Node } from './node.ts';
+import { type PositionParts, positionOf } from './position.ts';
+import { AT, EXAMPLE_WALLET } from './routes.ts';
+import { type Kept, staleWhileRevalidate } from './stale-while-revalidate.ts';
+import { type OtherRate, readStanding, type Standing } from './standing.ts';
+import { type About, manifestView, ratesView, statsView } from './views.ts';
+
+const FRESH_SECONDS = 60;
+const STALE_SECONDS = 600;
+const RETRY_MS = 2_000;
+/** A node that is so far behind one that answered before is not listened to. */
+const MAX_SLOTS_BACK = 150n;
+
+export interface ReadingParts extends Omit<PositionParts, 'links'>, About {
+  node: Node;
+  /** Null: there is no vault to be compared with. */
+  baseRate: OtherRate | null;
+  limit: RateLimit;
+  addressOf(request: FastifyRequest): string;
+}
+
+type Asked = FastifyRequest<{ Params: { wallet?: string; signature?: string } }>;
+
+export function readingRoutes(app: FastifyInstance, parts: ReadingParts): void {
+  const { baseUrl, node, nowMs } = parts;
+  const at = (path: string) => `${baseUrl}${AT}/${path}`;
+  const get = (path: string, answer: (request: Asked, reply: FastifyReply) => Promise<unknown>) => {
+    app.get(`${AT}/${path}`, async (request: Asked, reply) => {
+      admit(parts.limit, parts.addressOf(request), reply);
+      return answer(request, reply);
+    });
+  };
+  const portal = neverBack(parts.portal);
+  const standing = staleWhileRevalidate(() => readStanding({ portal, node }, parts.baseRate, nowMs), {
+    ...{ freshMs: FRESH_SECONDS * 1_000, staleMs: STALE_SECONDS * 1_000, retryMs: RETRY_MS, nowMs },
+  });
+  const shown = (path: string, view: (about: About, now: Standing) => unknown) =>
+    get(path, async (_request, reply) => {
+      const kept = await standing();
+      reply.headers(cacheHeaders(kept));
+      reply.headers({
+        link: `<${at('manifest')}>; rel="manifest"`,
+        'x-agent-tip': `Deposit with POST ${at('deposit-tx')} {"wallet": "…", "amount_usdc": 100}; you sign, this server holds nothing.`,
+      });
+      return view(parts, kept.value);
+    });
+
+  shown('rates', ratesView);
+  shown('stats', statsView);
+  get('manifest', async () => manifestView(parts, await readOrWhyNot(standing)));
+
+  get('position/:wallet', async ({ params }) => {
+    const wallet = readWallet(params.wallet, at(`position/${EXAMPLE_WALLET}`));
+    return positionOf(wallet, {
+      ...{ ...parts, portal },
+      links: {
+        ...{ deposit: at('deposit-tx'), withdraw: at('withdraw-tx'), confirm: at('confirm') },
+        refunds: at(`fee-refunds/${wallet}`),
+      },
+    });
+  });
+
+  get('transaction/:signature', async ({ params }) => {
+    const signature = readSignature(params.signature, at('transaction/{signature}'));
+    return orUnavailable(async () =>
+      transactionView(signature, await node.transaction(signature, 'confirmed')),
+    );
+  });
+
+  get('blockhash', () =>
+    orUnavailable(async () => {
+      const { blockhash, lastValidBlockHeight } = await node.latestBlockhash();
+      return { success: true, blockhash, last_valid_block_height: lastValidBlockHeight };
+    }),
+  );
+}
+
+/** @throws Problem 400 */
+function readSignature(value: unknown, example: string): string {
+  if (typeof value === 'string' && isSignature(value)) return value;
+  const message = 'must be the signature of a transaction: 64 bytes in base58';
+  throw badRequest(`signature ${message}.`, [{ field: 'signature', message }], example);
+}
+
+/** Proxies and agents are told how old it is, and may keep it for as long as it stays fresh. */
+function cacheHeaders({ cache, ageMs }: Kept<unknown>): Record<string, string> {
+  const age = Math.floor(ageMs / 1_000);
+  return {
+    'cache-control': `public, max-age=${Math.max(0, FRESH_SECONDS - age)}, stale-while-revalidate=${STALE_SECONDS - FRESH_SECONDS}`,
+    ...{ 'x-cache': cache, 'x-cache-age': String(age) },
+  };
+}
+
+async function readOrWhyNot(standing: () => Promise<Kept<Standing>>): Promise<Standing | { unread: string }> {
+  try {
+    return (await standing()).value;
+  } catch (error) {
+    if (error instanceof Problem) return { unread: error.message };
+    throw error;
+  }
+}
+
+/** The same portal, which does not believe a node that has fallen behind what was seen before. */
+function neverBack(portal: ReadingParts['portal']): ReadingParts['portal'] {
+  let newest = 0n;
+  return {
+    async look(others) {
+      const now = await portal.look(others);
+      if (now.slot < newest - MAX_SLOTS_BACK)
+        throw chainUnavailable(new Error(`the node answers of slot ${now.slot}, after ${newest} was seen`));
+      if (now.slot > newest) newest = now.slot;
+      return now;
+    },
+  };
+}
+
+function transactionView(signature: string, landed: Awaited<ReturnType<Node['transaction']>>) {
+  const about = { success: true, signature };
+  if (landed === null)
+    return {
+      ...{ ...about, status: 'unknown', slot: null, error: null },
+      note: 'The node knows no such transaction, or has it not confirmed yet. What did not land within about two minutes never will.',
+    };
+  if (landed === 'unreadable') return { ...about, status: 'confirmed', slot: null, error: null };
+  const { slot, err } = landed;
+  return {
+    ...about,
+    ...{
+      status: err === null ? 'confirmed' : 'failed',
+      slot,
+      error: err === null ? null : JSON.stringify(err),
+    },
+  };
+}
+
+/** @throws Problem 503 while the chain is silent */
+async function orUnavailable<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await ask();
+  } catch (error) {
+    throw isOutage(error) ? chainUnavailable(error) : error;
+  }
+}
