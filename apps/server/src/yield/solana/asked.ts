@@ -1,6 +1,16 @@
 /** What a caller asks for: a wallet, an amount. Whatever is wrong is told with the field and what would be right. */
 import { type Address, isAddress, isOffCurveAddress } from '@solana/kit';
 import { type FieldIssue, Problem } from '../../http/problem.ts';
+import { usdcText } from './figures.ts';
+import { MAX_AMOUNT, MIN_DEPOSIT } from './terms.ts';
+
+const UNITS_IN_USDC = 1_000_000n;
+/** Below this the older `amount` is dollars, from there on units. */
+const LEGACY_UNITS_FROM = 10_000;
+const DOLLARS = /^(?<whole>\d{1,10})(?:\.(?<part>\d{1,6}))?$/;
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+type Body = Readonly<Record<string, unknown>>;
 
 /** A 400 that says what to change and shows what is right. */
 export function badRequest(
@@ -27,4 +37,91 @@ export function readWallet(value: unknown, example: object | string): Address {
       'is no wallet: nobody has a key for this address, so nobody can sign for it. Give the owner of the token account.',
     );
   return value;
+}
+
+/**
+ * An amount in units of six places, as text.
+ *
+ * @param field where it was given
+ * @throws Problem 400
+ */
+export function readUnits(value: unknown, field: string, example: object): bigint {
+  const units = typeof value === 'string' && /^\d{1,16}$/.test(value) ? BigInt(value) : 0n;
+  if (units > 0n && units <= MAX_AMOUNT) return units;
+  const message = `must be a whole number above 0 as text, in units of six places, up to ${MAX_AMOUNT}: "5000000" is 5 USDC`;
+  throw badRequest(`${field} ${message}.`, [{ field, message }], example);
+}
+
+/**
+ * How much to deposit, with the fee: `amount_raw`, else `amount_usdc`, else the older `amount`.
+ *
+ * @returns USDC units
+ * @throws Problem 400
+ */
+export function readDeposit(body: Body, example: object): bigint {
+  const { field, units } = isGiven(body.amount_raw)
+    ? { field: 'amount_raw', units: readUnits(body.amount_raw, 'amount_raw', example) }
+    : isGiven(body.amount_usdc)
+      ? { field: 'amount_usdc', units: readDollars(body.amount_usdc, 'amount_usdc', example) }
+      : { field: 'amount', units: readLegacy(body.amount, example) };
+  if (units >= MIN_DEPOSIT) return units;
+  const message = `must be at least ${usdcText(MIN_DEPOSIT)} USDC, which is ${MIN_DEPOSIT} units; it is ${usdcText(units)} USDC`;
+  throw badRequest(`${field} ${message}.`, [{ field, message }], example);
+}
+
+/**
+ * How much to withdraw, before fees: `MAX` in any of the fields, or `amount_raw`, or `amount_usdc`.
+ *
+ * @returns USDC units
+ * @throws Problem 400
+ */
+export function readWithdrawal(body: Body, example: object): bigint | 'MAX' {
+  const { amount, amount_usdc, amount_raw } = body;
+  if (
+    [amount, amount_usdc, amount_raw].some((each) => typeof each === 'string' && each.toUpperCase() === 'MAX')
+  )
+    return 'MAX';
+  if (isGiven(amount_raw)) return readUnits(amount_raw, 'amount_raw', example);
+  if (isGiven(amount_usdc)) return readDollars(amount_usdc, 'amount_usdc', example);
+  const message = 'give amount_usdc in dollars, or set amount to "MAX" to take all of it';
+  throw badRequest(
+    `amount: ${message}.`,
+    [{ field: isGiven(amount) ? 'amount' : 'amount_usdc', message }],
+    example,
+  );
+}
+
+/** The caller's name for a deposit; null: none. @throws Problem 400 */
+export function readIdempotencyKey(value: unknown, example: object): string | null {
+  if (!isGiven(value)) return null;
+  if (typeof value === 'string' && UUID.test(value)) return value.toLowerCase();
+  const message = 'must be a UUID, such as 3f2b6c1e-8d4a-4c7b-9e51-0a6f2d3b4c5d';
+  throw badRequest(`idempotency_key ${message}.`, [{ field: 'idempotency_key', message }], example);
+}
+
+/** Dollars with at most six places: the number as it was written, not as a machine rounds it. */
+function readDollars(value: unknown, field: string, example: object): bigint {
+  const text = typeof value === 'number' ? String(value) : value;
+  const found = typeof text === 'string' ? DOLLARS.exec(text)?.groups : undefined;
+  const units =
+    found === undefined
+      ? 0n
+      : BigInt(found.whole ?? 0) * UNITS_IN_USDC + BigInt((found.part ?? '').padEnd(6, '0'));
+  if (units > 0n && units <= MAX_AMOUNT) return units;
+  const message = `must be dollars above 0, with at most six places, up to ${MAX_AMOUNT / UNITS_IN_USDC}: such as 25.5`;
+  throw badRequest(`${field} ${message}.`, [{ field, message }], example);
+}
+
+function readLegacy(value: unknown, example: object): bigint {
+  if (!isGiven(value)) {
+    const message = 'give amount_usdc (dollars) or amount_raw (units, as text)';
+    throw badRequest(`amount_usdc is missing: ${message}.`, [{ field: 'amount_usdc', message }], example);
+  }
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  if (typeof number !== 'number' || number < LEGACY_UNITS_FROM) return readDollars(value, 'amount', example);
+  return readUnits(String(number), 'amount', example);
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
 }

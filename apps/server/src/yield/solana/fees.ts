@@ -25,7 +25,18 @@ export interface Fee {
 export type Fees = ReturnType<typeof createFees>;
 
 export function createFees(sql: Database, nowMs: () => number) {
-  return { match, ...sought(sql, nowMs), ...told(sql) };
+  return {
+    match,
+    ...sought(sql, nowMs),
+    ...told(sql),
+    /** The same, in a commit of its own. @returns whether this fee waits no more */
+    async matchNow(wallet: string, signature: string): Promise<boolean> {
+      await sql.begin((transaction) => match(transaction, wallet));
+      const [row] = await sql`
+        SELECT 1 FROM solana_yield_fees WHERE signature = ${signature} AND state = 'waiting'`;
+      return row === undefined;
+    },
+  };
 }
 
 /**

@@ -67,6 +67,26 @@ export function createMoves(sql: Database, nowMs: () => number) {
       return costBasisOf(await this.of(wallet), heldNow);
     },
 
+    /** These cannot be taken back any more. */
+    async finish(signatures: readonly string[]): Promise<void> {
+      if (signatures.length > 0)
+        await sql`UPDATE solana_yield_moves SET final = true WHERE signature IN ${sql(signatures)}`;
+    },
+
+    /** It is not on the chain any more: what followed from it is open again. */
+    async takeBack(signature: string): Promise<void> {
+      const now = new Date(nowMs());
+      await sql.begin(async (transaction) => {
+        await transaction`DELETE FROM solana_yield_moves WHERE signature = ${signature} AND NOT final`;
+        await transaction`
+          UPDATE solana_yield_fees SET state = 'waiting', deposit_signature = NULL, next_at = ${now}
+          WHERE deposit_signature = ${signature}`;
+        await transaction`
+          UPDATE solana_yield_claims SET state = 'pending', claimed_at = ${now}, next_at = ${now}
+          WHERE signature = ${signature} AND state = 'confirmed'`;
+      });
+    },
+
     /** The moves that the chain could still take back when they were last looked at, the oldest first. */
     async open(most: number): Promise<{ signature: string; slot: bigint }[]> {
       return sql<{ signature: string; slot: bigint }[]>`

@@ -9,7 +9,7 @@ const RETRY_AFTER_MS = 5_000;
 /** The code with which a node says that a transaction is of a version above those that were asked for. */
 const VERSION_NOT_SUPPORTED = -32015;
 /** As many signatures as a node lists, and as many statuses as it tells, at once. */
-const PAGE = 1_000;
+export const PAGE = 1_000;
 const MAX_STATUSES = 256;
 
 export type Commitment = 'confirmed' | 'finalized';
@@ -182,6 +182,16 @@ function nowOf(ask: Ask) {
     async height(commitment: Commitment = 'confirmed'): Promise<{ slot: number; blockHeight: number }> {
       const { absoluteSlot, blockHeight } = await ask(epochInfo, 'getEpochInfo', { commitment });
       return { slot: absoluteSlot, blockHeight };
+    },
+    /** When a slot's block was made, in ms; null: the node does not say, as of a slot without one. */
+    async blockTimeMs(slot: number): Promise<number | null> {
+      try {
+        const seconds = await ask(z.number().nullable(), 'getBlockTime', slot);
+        return seconds === null ? null : seconds * 1_000;
+      } catch (error) {
+        if (error instanceof RpcRefusal) return null;
+        throw error;
+      }
     },
     async latestBlockhash() {
       const { value } = await ask(blockhash, 'getLatestBlockhash', { commitment: 'confirmed' });

@@ -1,8 +1,12 @@
 import type { Configured } from '../../declared.ts';
 import { Problem, unavailable } from '../../http/problem.ts';
 import type { House, Part } from '../../part.ts';
+import { createBook } from './book.ts';
+import { createClaims } from './claims.ts';
 import { SOLANA_YIELD } from './declared.ts';
 import { createFees } from './fees.ts';
+import { createIntents } from './intents.ts';
+import { createKeeper } from './keeper.ts';
 import { createMoves } from './moves.ts';
 import { openNode } from './node.ts';
 import { PORTAL_OPERATIONS } from './operations.ts';
@@ -12,11 +16,15 @@ import { READING_OPERATIONS } from './reading-operations.ts';
 import { readingRoutes } from './reading-routes.ts';
 import { portalRoutes } from './routes.ts';
 import type { OtherRate } from './standing.ts';
+import { createVerifier } from './verify.ts';
+import { createWalk } from './walk.ts';
 
 export { SOLANA_YIELD };
 
 /** How often it is looked whether the chain is still what this portal was made for. */
 const CHECK_MS = 60_000;
+/** How often the chain is asked about what is open. */
+const KEEP_MS = 15_000;
 const NOT_CONFIGURED_RETRY_MS = 3_600_000;
 
 /**
@@ -42,19 +50,34 @@ export function openSolanaYield(
   const { sql } = house.pools;
   const node = openNode(rpcUrl);
   const portal = openPortal(node, { treasury, sinceSlot, nowMs });
+  const moves = createMoves(sql, nowMs);
   const fees = createFees(sql, nowMs);
+  const claims = createClaims(sql, nowMs);
+  const intents = createIntents(sql, nowMs);
+  const book = createBook({ sql, portal, moves, fees, nowMs });
+  const verify = createVerifier({ node, portal, moves, book });
+  const walk = createWalk({ sql, node, portal, nowMs });
+  const keeper = createKeeper({
+    ...{ node, portal, verify, book, moves, claims, fees, intents, walk, logger, nowMs },
+  });
   return {
     name: 'solana-yield',
     operations: [PORTAL_OPERATIONS, READING_OPERATIONS],
     routes(http) {
       const limit = house.limitByAddress();
-      portalRoutes(http, { fees, baseUrl, contactEmail, limit, addressOf });
+      portalRoutes(http, {
+        ...{ node, portal, moves, verify, claims, fees, intents, nowMs },
+        ...{ baseUrl, contactEmail, limit, addressOf },
+      });
       readingRoutes(http, {
         ...{ node, portal, baseUrl, sandbox, baseRate, limit, addressOf, nowMs },
-        ...{ moves: createMoves(sql, nowMs), pendingOf: pendingOf(sql) },
+        ...{ moves, pendingOf: pendingOf(sql) },
       });
     },
-    jobs: [{ name: 'solana-yield-check', intervalMs: CHECK_MS, run: watched(portal, logger) }],
+    jobs: [
+      { name: 'solana-yield-check', intervalMs: CHECK_MS, run: watched(portal, logger) },
+      { name: 'solana-yield-keep', intervalMs: KEEP_MS, run: keeper.round },
+    ],
     close: node.close,
   };
 }

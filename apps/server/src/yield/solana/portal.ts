@@ -54,6 +54,12 @@ export interface Portal {
   treasuryAccount(): Promise<Address>;
   sinceSlot: number;
   /**
+   * What the chain has in place of what this portal was made for; null: nothing. Asked until it is null, and no more.
+   *
+   * @throws what the node's client throws
+   */
+  refusal(): Promise<string | null>;
+  /**
    * The reserve, and other accounts at the same slot, once all that stands behind it has been checked.
    *
    * @param others at most 90 addresses
@@ -75,6 +81,7 @@ export function openPortal(
     treasury,
     treasuryAccount: () => owned,
     sinceSlot,
+    refusal: check,
     async look(others = []) {
       try {
         const refusal = await check();

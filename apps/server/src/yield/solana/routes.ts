@@ -1,16 +1,24 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { readJsonBody } from '../../http/json-body.ts';
 import { admit, type RateLimit } from '../../http/rate-limit.ts';
-import { readWallet } from './asked.ts';
-import type { Fees } from './fees.ts';
+import { readDeposit, readIdempotencyKey, readWallet, readWithdrawal } from './asked.ts';
+import { type ConfirmParts, confirmDeposit, readClaimed, readSignature } from './confirm.ts';
+import { type DepositParts, depositBundle } from './deposit.ts';
 import { feeRefundsView } from './refunds.ts';
+import { type WithdrawParts, withdrawalTransaction } from './withdraw.ts';
 
 export const AT = '/api/solana-yield';
 /** A wallet that stands for any in examples. */
 export const EXAMPLE_WALLET = 'DYw8jCTfwHNRJhhmFcbXvVDTqWMEVFBX6ZKUmG5CNSKK';
 const MAX_FEES_SHOWN = 100;
+const EXAMPLES = {
+  deposit: { wallet: EXAMPLE_WALLET, amount_usdc: 100 },
+  withdraw: { wallet: EXAMPLE_WALLET, amount: 'MAX' },
+  confirm: { wallet: EXAMPLE_WALLET, txSignature: '<signature of the last transaction>' },
+};
 
-export interface PortalRouteParts {
-  fees: Fees;
+export interface PortalRouteParts extends ConfirmParts, DepositParts, WithdrawParts {
   baseUrl: string;
   /** Whom a wallet's owner can write to; null: nobody is named. */
   contactEmail: string | null;
@@ -19,10 +27,41 @@ export interface PortalRouteParts {
 }
 
 type OfWallet = FastifyRequest<{ Params: { wallet: string } }>;
+const anything = z.record(z.string(), z.unknown());
 
 /** The transactions of whoever comes and leaves, and what became of them. None of it costs anything. */
 export function portalRoutes(http: FastifyInstance, parts: PortalRouteParts): void {
   const { fees, baseUrl, limit, addressOf, contactEmail } = parts;
+  const post = (
+    path: string,
+    answer: (body: Record<string, unknown>, reply: FastifyReply) => Promise<unknown>,
+  ) =>
+    http.post(`${AT}/${path}`, async (request, reply) => {
+      admit(limit, addressOf(request), reply);
+      return answer(readJsonBody(request, anything), reply);
+    });
+
+  post('deposit-tx', (body) => {
+    const wallet = readWallet(body.wallet, EXAMPLES.deposit);
+    return depositBundle(parts, {
+      ...{ wallet, amount: readDeposit(body, EXAMPLES.deposit) },
+      idempotencyKey: readIdempotencyKey(body.idempotency_key, EXAMPLES.deposit),
+    });
+  });
+
+  post('withdraw-tx', (body) => {
+    const wallet = readWallet(body.wallet, EXAMPLES.withdraw);
+    return withdrawalTransaction(parts, { wallet, amount: readWithdrawal(body, EXAMPLES.withdraw) });
+  });
+
+  post('confirm', (body) => {
+    const signature = readSignature(body.txSignature, EXAMPLES.confirm);
+    const wallet = readWallet(body.wallet, EXAMPLES.confirm);
+    return confirmDeposit(parts, {
+      ...{ wallet, signature },
+      claimed: readClaimed(body.amountUsdcRaw, EXAMPLES.confirm),
+    });
+  });
 
   http.get(`${AT}/fee-refunds/:wallet`, async (request: OfWallet, reply) => {
     admit(limit, addressOf(request), reply);

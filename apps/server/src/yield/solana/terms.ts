@@ -1,4 +1,4 @@
-/** What the portal charges, and the bounds of what it takes. */
+/** What the portal charges, and the bounds of what it takes. Amounts are USDC units. */
 
 /** Of what a wallet brings, in hundredths of a percent. */
 export const DEPOSIT_FEE_BPS = 50n;
@@ -7,8 +7,10 @@ export const WITHDRAWAL_FEE_BPS = 50n;
 /** Of what it earned. */
 export const PERFORMANCE_FEE_BPS = 1_500n;
 const BPS = 10_000n;
-/** USDC units, with the fee. */
+/** With its fee. */
 export const MIN_DEPOSIT = 5_000_000n;
+/** So that every figure fits what programs count in, with room: a billion USDC. */
+export const MAX_AMOUNT = 1_000_000_000_000_000n;
 
 /** The part of an amount, rounded down. */
 export function partOf(amount: bigint, bps: bigint): bigint {

@@ -1,0 +1,234 @@
+/** The bundle of a deposit: a transaction that pays the fee, and one that deposits the rest. */
+import { type Address, address } from '@solana/kit';
+import { Problem, unavailable } from '../../http/problem.ts';
+import { COLLATERAL_MINT } from './addresses.ts';
+import {
+  feesOf,
+  lacksSol,
+  lifetimeView,
+  type Terms,
+  TOKEN_RENT_LAMPORTS,
+  termsNow,
+  transactionViews,
+  unsigned,
+  type Warning,
+  type Work,
+  wouldFail,
+} from './bundle.ts';
+import { timeText, usdcText } from './figures.ts';
+import {
+  createTokenAccount,
+  depositReserveLiquidity,
+  type OwnAccounts,
+  ownAccountsOf,
+  transferUsdc,
+} from './instructions.ts';
+import { INTENT_MS, type Intent, type Intents } from './intents.ts';
+import { cTokensFor, depositRoomRaw } from './model/interest.ts';
+import { type Account, chainUnavailable, isOutage, type Node } from './node.ts';
+import { type Portal, type ReserveNow, readTokenAccount } from './portal.ts';
+import { DEPOSIT_FEE_BPS, partOf } from './terms.ts';
+
+/** Compute units: a transfer takes some 7,000, a deposit that opens an account some 65,000. */
+const UNITS = { fee: 40_000, deposit: 200_000 };
+const CLOSED_RETRY_MS = 600_000;
+
+export interface DepositParts {
+  node: Node;
+  portal: Portal;
+  intents: Intents;
+  nowMs(): number;
+}
+
+export interface DepositAsked {
+  wallet: Address;
+  /** USDC units, with the fee. */
+  amount: bigint;
+  /** Null: the caller gave none. */
+  idempotencyKey: string | null;
+}
+
+/**
+ * `POST /api/solana-yield/deposit-tx`
+ *
+ * @throws Problem 409 when one was built for the same key, wallet and amount, or when it would fail for another reason than what the
+ *   wallet lacks; 503 while the chain is silent or the reserve is closed
+ */
+export async function depositBundle(parts: DepositParts, asked: DepositAsked) {
+  const { wallet, amount, idempotencyKey } = asked;
+  if (idempotencyKey === null) return build(parts, asked, null);
+  const intent = await parts.intents.take(idempotencyKey, wallet, amount);
+  if (intent.isTaken) throw repeated(intent, parts.nowMs());
+  try {
+    return await build(parts, asked, intent);
+  } catch (error) {
+    await parts.intents.giveBack(intent);
+    throw error;
+  }
+}
+
+async function build({ node, portal, nowMs }: DepositParts, asked: DepositAsked, intent: Intent | null) {
+  const { wallet, amount } = asked;
+  const expiresAtMs = intent?.expiresAtMs ?? nowMs() + INTENT_MS;
+  const [own, treasury] = await Promise.all([ownAccountsOf(wallet), portal.treasuryAccount()]);
+  const [now, terms] = await Promise.all([
+    portal.look([wallet, own.usdc, own.collateral]),
+    fromNode(termsNow(node, nowMs)),
+  ]);
+  const fee = partOf(amount, DEPOSIT_FEE_BPS);
+  const deposit = amount - fee;
+  checkReserve(now, deposit);
+  const works = worksOf(own, treasury, { fee, deposit });
+  const warnings = warningsFor(asked, now.accounts, feesOf(works, terms));
+  const simulation = warnings.length > 0 ? null : await tryOut(node, own, works, terms, now.accounts);
+  const expected = simulation?.collateral ?? cTokensFor(now.reserve, deposit).cTokensRaw;
+  return {
+    success: true,
+    wallet,
+    transactions: transactionViews(wallet, works, terms),
+    bundle_expires_at: timeText(expiresAtMs),
+    ...lifetimeView(terms),
+    ...(intent === null ? {} : { idempotency_key: asked.idempotencyKey, intent_id: intent.id }),
+    ...{ amountUsdc: usdcText(amount), amountRaw: String(amount) },
+    ...{ feeUsdc: usdcText(fee), feeRaw: String(fee) },
+    ...{ depositUsdc: usdcText(deposit), depositRaw: String(deposit) },
+    expected: { collateralMint: COLLATERAL_MINT, collateralRaw: String(expected), account: own.collateral },
+    warnings,
+    simulation:
+      simulation === null
+        ? { done: false, note: 'Not simulated: the wallet cannot pay yet, as warnings say.' }
+        : { done: true, slot: String(simulation.slot), unitsConsumed: simulation.units },
+    instructions: [
+      'Sign and send transactions[0], which pays the fee, and wait until it is confirmed.',
+      'Sign and send transactions[1], which deposits, and wait until it is confirmed.',
+      'Send its signature to POST /api/solana-yield/confirm as txSignature.',
+    ],
+    agent_hint:
+      'Only the wallet can sign. If the first transaction is confirmed and the second fails, ask for a new bundle with a new idempotency_key; the fee is listed for refund by itself at /api/solana-yield/fee-refunds/{wallet}.',
+  };
+}
+
+function repeated({ id, expiresAtMs }: Intent, nowMs: number): Problem {
+  const seconds = Math.max(1, Math.ceil((expiresAtMs - nowMs) / 1_000));
+  return new Problem(
+    409,
+    'DUPLICATE_INTENT',
+    'A bundle was built for this idempotency_key, wallet and amount, and has not expired.',
+    {
+      details: {
+        success: false,
+        hint: 'Sign the bundle that you have, or ask again with a new idempotency_key.',
+        bundle_expires_at: timeText(expiresAtMs),
+        existing_intent_id: id,
+      },
+      headers: { 'retry-after': String(seconds) },
+    },
+  );
+}
+
+/** @throws Problem 503 where the reserve takes no deposits, 409 where it takes less */
+function checkReserve({ reserve, market }: ReserveNow, deposit: bigint): void {
+  const closed =
+    reserve.isEmergency || market.isEmergency
+      ? 'the lending market is in emergency mode'
+      : reserve.status !== 'active'
+        ? `the reserve is ${reserve.status}`
+        : reserve.isCollateralTokenBlocked
+          ? 'the reserve gives no collateral tokens out at the moment'
+          : null;
+  if (closed !== null)
+    throw unavailable('RESERVE_CLOSED', `No deposit can be made, since ${closed}.`, CLOSED_RETRY_MS, {
+      ...{ success: false, reason: closed },
+    });
+  const room = depositRoomRaw(reserve);
+  if (deposit > room)
+    throw new Problem(409, 'DEPOSIT_LIMIT', `The reserve takes ${usdcText(room)} USDC more, after the fee.`, {
+      details: { success: false, max_deposit_usdc: usdcText(room), max_deposit_raw: String(room) },
+    });
+}
+
+function worksOf(
+  own: OwnAccounts,
+  treasury: Address,
+  { fee, deposit }: { fee: bigint; deposit: bigint },
+): [fee: Work, deposit: Work] {
+  const { owner, usdc, collateral } = own;
+  return [
+    {
+      action: 'fee',
+      note: `Pays the deposit fee of ${usdcText(fee)} USDC.`,
+      units: UNITS.fee,
+      instructions: [transferUsdc({ owner, from: usdc, to: treasury, amountRaw: fee })],
+    },
+    {
+      action: 'deposit',
+      note: `Deposits ${usdcText(deposit)} USDC; the collateral tokens go to the wallet’s own account.`,
+      units: UNITS.deposit,
+      instructions: [
+        createTokenAccount(owner, { owner, mint: address(COLLATERAL_MINT), account: collateral }),
+        depositReserveLiquidity(own, deposit),
+      ],
+    },
+  ];
+}
+
+function warningsFor(
+  { wallet, amount }: DepositAsked,
+  [walletAccount = null, usdcAccount = null, collateralAccount = null]: readonly (Account | null)[],
+  fees: bigint,
+): Warning[] {
+  const warnings: Warning[] = [];
+  const usdc = readTokenAccount(usdcAccount);
+  if (usdc?.isFrozen) throw frozen(wallet);
+  const held = usdc?.amount ?? 0n;
+  if (held < amount)
+    warnings.push({
+      code: 'INSUFFICIENT_USDC',
+      message: `${wallet} holds ${usdcText(held)} USDC, which is ${usdcText(amount - held)} too little. Nothing can be deposited before it holds more.`,
+    });
+  const rent = collateralAccount === null ? TOKEN_RENT_LAMPORTS : 0n;
+  const lacking = lacksSol(wallet, walletAccount, { fees, rent });
+  if (lacking !== null) warnings.push(lacking);
+  return warnings;
+}
+
+function frozen(wallet: string): Problem {
+  return new Problem(409, 'ACCOUNT_FROZEN', `The USDC account of ${wallet} is frozen by its issuer.`, {
+    details: { success: false },
+  });
+}
+
+/**
+ * Both transactions as one, since the second is built upon what the first has done.
+ *
+ * @throws Problem 409 when it would fail
+ */
+async function tryOut(
+  node: Node,
+  { owner, collateral }: OwnAccounts,
+  works: readonly Work[],
+  terms: Terms,
+  [, , before = null]: readonly (Account | null)[],
+) {
+  const both = {
+    units: works.reduce((sum, { units }) => sum + units, 0),
+    instructions: works.flatMap(({ instructions }) => instructions),
+  };
+  const tried = await fromNode(node.simulate(unsigned(owner, both, terms), [collateral]));
+  if (tried.err !== null) throw wouldFail(tried);
+  const after = readTokenAccount(tried.accounts[0] ?? null)?.amount ?? 0n;
+  return {
+    slot: tried.slot,
+    units: tried.unitsConsumed,
+    collateral: after - (readTokenAccount(before)?.amount ?? 0n),
+  };
+}
+
+/** @throws Problem 503 while the node is silent */
+export async function fromNode<Value>(asked: Promise<Value>): Promise<Value> {
+  try {
+    return await asked;
+  } catch (error) {
+    throw isOutage(error) ? chainUnavailable(error) : error;
+  }
+}

@@ -1,0 +1,205 @@
+/**
+ * What the portal does without a request: claims that were left open are settled from the chain, deposits are found by their fees, and
+ * fees that found no deposit are listed as due back. Every step may be made by several replicas at once and end anywhere: what is
+ * taken is taken for a while, and what is written is written once.
+ */
+import type { FastifyBaseLogger } from 'fastify';
+import { untilNoneIsDue } from '../../jobs/schedule.ts';
+import type { Book } from './book.ts';
+import type { Claim, Claims } from './claims.ts';
+import { triesDeposit } from './deeds.ts';
+import type { Fee, Fees } from './fees.ts';
+import { ownAccountsOf } from './instructions.ts';
+import type { Intents } from './intents.ts';
+import type { Moves } from './moves.ts';
+import { isOutage, type Node, PAGE } from './node.ts';
+import type { Portal } from './portal.ts';
+import type { Verify } from './verify.ts';
+import type { Walk } from './walk.ts';
+
+/** What is taken is somebody else's after this. */
+const LEASE_MS = 120_000;
+/** As many as one request asks about. */
+const CLAIMS = 200;
+const UNREAD = 25;
+const FEES = 10;
+const OPEN_MOVES = 200;
+/** A claim that the chain knows nothing of is given up after this: its blockhash is long over. */
+const GIVEN_UP_MS = 3_600_000;
+/** How long to wait for the next look, at the least and the most. */
+const AGAIN_MS = { least: 10_000, most: 300_000 };
+/** So many slots after its fee no deposit is waited for: ten minutes, of which a blockhash lives one and a half. */
+const DEPOSIT_SLOTS = 1_500n;
+/** A wallet's transactions that are listed, and that are fetched, at one look for a deposit. */
+const LOOK = { pages: 3, fetched: 100 };
+/** A deposit that was confirmed, and that no node knows so many slots later, is not on the chain. */
+const LOST_SLOTS = 600n;
+
+export interface KeeperParts {
+  node: Node;
+  portal: Portal;
+  verify: Verify;
+  book: Book;
+  moves: Moves;
+  claims: Claims;
+  fees: Fees;
+  intents: Intents;
+  walk: Walk;
+  logger: Pick<FastifyBaseLogger, 'info' | 'warn'>;
+  nowMs(): number;
+}
+
+export type Keeper = ReturnType<typeof createKeeper>;
+
+export function createKeeper(parts: KeeperParts) {
+  return {
+    /**
+     * One round. A node that is silent ends it: what was taken falls due again.
+     *
+     * @throws when the database does not answer
+     */
+    async round(stopping?: AbortSignal): Promise<void> {
+      try {
+        if ((await parts.portal.refusal()) === null) {
+          await untilNoneIsDue(CLAIMS, () => settleClaims(parts, stopping), stopping);
+          await finish(parts);
+          await parts.walk.list(stopping);
+          await untilNoneIsDue(UNREAD, () => readListed(parts, stopping), stopping);
+          await untilNoneIsDue(FEES, () => findDeposits(parts, stopping), stopping);
+        }
+      } catch (error) {
+        if (!isOutage(error)) throw error;
+      }
+      await parts.claims.forget();
+      await parts.intents.forget();
+    },
+  };
+}
+
+/** Claims whose transactions have landed are verified; the others wait, or have waited long enough. */
+async function settleClaims(parts: KeeperParts, stopping?: AbortSignal): Promise<number> {
+  const { node, claims, verify, nowMs } = parts;
+  const due = await claims.takeDue(CLAIMS, nowMs() + LEASE_MS);
+  if (due.length === 0) return 0;
+  const { statuses, slot } = await node.statuses(due.map(({ signature }) => signature));
+  for (const [index, claim] of due.entries()) {
+    if (stopping?.aborted) break;
+    const status = statuses[index];
+    const verdict = status ? await verify(claim.signature, claim.wallet) : { status: 'unseen' as const };
+    if (verdict.status === 'confirmed') await claims.end(claim, 'confirmed', null);
+    else if (verdict.status === 'refused') await claims.end(claim, 'refused', verdict.code);
+    else await waitOrGiveUp(parts, claim, verdict.status === 'unseen' ? slot : null);
+    // Whoever is silent now is not asked about the rest.
+    if (verdict.status === 'silent') return 0;
+  }
+  return due.length;
+}
+
+/** @param unseenAt the slot that the node knew nothing of it at; null: it does not say */
+async function waitOrGiveUp(parts: KeeperParts, claim: Claim, unseenAt: number | null): Promise<void> {
+  const { node, claims, logger, nowMs } = parts;
+  const ageMs = nowMs() - claim.claimed_at.getTime();
+  // A node that has stood still for as long knows nothing of what landed since.
+  if (ageMs >= GIVEN_UP_MS && unseenAt !== null) {
+    const seenMs = await node.blockTimeMs(unseenAt);
+    if (seenMs !== null && seenMs > claim.claimed_at.getTime()) {
+      await claims.end(claim, 'given_up', 'NOT_SEEN');
+      logger.info({ signature: claim.signature, why: 'NOT_SEEN' }, 'a deposit that was claimed is given up');
+      return;
+    }
+  }
+  await claims.lookAgain(claim, nowMs() + Math.min(Math.max(ageMs / 4, AGAIN_MS.least), AGAIN_MS.most));
+}
+
+/** Moves that were confirmed become final, or are not on the chain any more. */
+async function finish({ node, moves, logger }: KeeperParts): Promise<void> {
+  const open = await moves.open(OPEN_MOVES);
+  if (open.length === 0) return;
+  const { statuses } = await node.statuses(open.map(({ signature }) => signature));
+  const final = open.filter((_move, index) => statuses[index]?.final);
+  await moves.finish(final.map(({ signature }) => signature));
+  const unknown = open.filter((_move, index) => statuses[index] === null);
+  if (unknown.length === 0) return;
+  const { slot } = await node.height('finalized');
+  for (const { signature, slot: landedAt } of unknown) {
+    if (BigInt(slot) < landedAt + LOST_SLOTS || (await node.transaction(signature, 'confirmed')) !== null)
+      continue;
+    await moves.takeBack(signature);
+    logger.warn({ signature }, 'a deposit that was confirmed is not on the chain any more: it is taken back');
+  }
+}
+
+/** What the walk listed is fetched and written down. */
+async function readListed(parts: KeeperParts, stopping?: AbortSignal): Promise<number> {
+  const { node, walk, book, logger, nowMs } = parts;
+  const unread = await walk.takeUnread(UNREAD, nowMs() + LEASE_MS);
+  for (const each of unread) {
+    if (stopping?.aborted) break;
+    const landed = await node.transaction(each.signature, 'finalized');
+    if (landed === null) {
+      if (!(await walk.again(each)))
+        logger.warn(
+          { signature: each.signature },
+          'a payment to the treasury cannot be fetched: it is left out',
+        );
+      continue;
+    }
+    if (landed !== 'unreadable') await book.enter(landed, true);
+    await walk.isRead(each.signature);
+  }
+  return unread.length;
+}
+
+/** Deposits are looked for whose fees were paid; those that did not come make their fees due back. */
+async function findDeposits(parts: KeeperParts, stopping?: AbortSignal): Promise<number> {
+  const { node, fees, nowMs } = parts;
+  const due = await fees.takeDue(FEES, nowMs() + LEASE_MS);
+  if (due.length === 0) return 0;
+  // Before the look: what is not listed then was in no block up to it.
+  const { slot } = await node.height('finalized');
+  for (const fee of due) {
+    if (stopping?.aborted) break;
+    if (await fees.matchNow(fee.wallet, fee.signature)) continue;
+    const looked = await lookForDeposit(parts, fee);
+    if (await fees.matchNow(fee.wallet, fee.signature)) continue;
+    if (looked.isWhole && BigInt(slot) >= fee.slot + DEPOSIT_SLOTS)
+      await fees.giveUp(fee.signature, looked.failed ? 'DEPOSIT_FAILED' : 'NO_DEPOSIT');
+    else await fees.lookAgain(fee.signature, { before: looked.before, nextMs: nowMs() + AGAIN_MS.least * 3 });
+  }
+  return due.length;
+}
+
+/**
+ * Looks through what a wallet's collateral account did since a fee was paid, and writes down the deposits.
+ *
+ * @returns whether all was seen, and else where to go on; and whether a deposit failed
+ */
+async function lookForDeposit(
+  { node, book, moves }: KeeperParts,
+  fee: Fee,
+): Promise<{ isWhole: boolean; before: string | null; failed: boolean }> {
+  const { collateral } = await ownAccountsOf(fee.wallet as Parameters<typeof ownAccountsOf>[0]);
+  let before = fee.looked_before;
+  let failed = false;
+  let fetched = 0;
+  for (let pages = 0; pages < LOOK.pages; pages += 1) {
+    const listed = await node.signaturesOf(collateral, { before, until: null });
+    const since = listed.filter(({ slot }) => BigInt(slot) >= fee.slot);
+    for (const { signature, err } of since) {
+      if (fetched >= LOOK.fetched) return { isWhole: false, before, failed };
+      const isKnown = err === null && (await moves.find(signature)) !== null;
+      if (!isKnown) {
+        fetched += 1;
+        const landed = await node.transaction(signature, 'finalized');
+        if (landed === null) return { isWhole: false, before, failed };
+        if (landed !== 'unreadable') {
+          if (landed.err === null) await book.enter(landed, true);
+          else if (triesDeposit(landed) && landed.signers.includes(fee.wallet)) failed = true;
+        }
+      }
+      before = signature;
+    }
+    if (listed.length < PAGE || since.length < listed.length) return { isWhole: true, before: null, failed };
+  }
+  return { isWhole: false, before, failed };
+}

@@ -1,0 +1,219 @@
+/** The transaction of a withdrawal: gives collateral back, and pays the fees from what comes out. */
+import type { Address } from '@solana/kit';
+import { Problem, unavailable } from '../../http/problem.ts';
+import { USDC_MINT } from './addresses.ts';
+import {
+  feesOf,
+  lacksSol,
+  lifetimeView,
+  type Terms,
+  TOKEN_RENT_LAMPORTS,
+  termsNow,
+  transactionViews,
+  unsigned,
+  type Work,
+  wouldFail,
+} from './bundle.ts';
+import { yieldIn } from './cost-basis.ts';
+import { fromNode } from './deposit.ts';
+import { timeText, usdcText } from './figures.ts';
+import {
+  createTokenAccount,
+  type OwnAccounts,
+  ownAccountsOf,
+  redeemReserveCollateral,
+  transferUsdc,
+} from './instructions.ts';
+import { INTENT_MS } from './intents.ts';
+import { cTokensToBurn, freeLiquidityRaw, usdcFor, withdrawalRoomRaw } from './model/interest.ts';
+import type { Moves } from './moves.ts';
+import type { Account, Node } from './node.ts';
+import { type Portal, type ReserveNow, readTokenAccount } from './portal.ts';
+import { PERFORMANCE_FEE_BPS, partOf, WITHDRAWAL_FEE_BPS } from './terms.ts';
+
+/** Compute units: a redemption takes some 42,000, an account that is opened 25,000 more. */
+const UNITS = 120_000;
+const CLOSED_RETRY_MS = 600_000;
+
+export interface WithdrawParts {
+  node: Node;
+  portal: Portal;
+  moves: Moves;
+  nowMs(): number;
+}
+
+export interface WithdrawAsked {
+  wallet: Address;
+  /** What the reserve pays, in USDC units, before fees. */
+  amount: bigint | 'MAX';
+}
+
+/** What a withdrawal comes to, at the slot that it is reckoned in. */
+interface Reckoned {
+  burned: bigint;
+  gross: bigint;
+  earned: bigint;
+  flatFee: bigint;
+  performanceFee: bigint;
+}
+
+/**
+ * `POST /api/solana-yield/withdraw-tx`
+ *
+ * @throws Problem 409 when there is nothing to withdraw, less than was asked for, or when it would fail; 503 while the chain is silent
+ */
+export async function withdrawalTransaction(parts: WithdrawParts, { wallet, amount }: WithdrawAsked) {
+  const { node, portal, moves, nowMs } = parts;
+  const [own, treasury] = await Promise.all([ownAccountsOf(wallet), portal.treasuryAccount()]);
+  const [now, terms] = await Promise.all([
+    portal.look([wallet, own.usdc, own.collateral]),
+    fromNode(termsNow(node, nowMs)),
+  ]);
+  const [walletAccount = null, usdcAccount = null, collateralAccount = null] = now.accounts;
+  const held = readTokenAccount(collateralAccount)?.amount ?? 0n;
+  const burned = toBurn(now, wallet, held, amount);
+  const gross = usdcFor(now.reserve, burned);
+  checkLiquidity(now, gross, nowMs());
+  const earned = yieldIn(await moves.costBasis(wallet, held), { gross, burned, held });
+  const reckoned: Reckoned = {
+    ...{ burned, gross, earned },
+    flatFee: partOf(gross, WITHDRAWAL_FEE_BPS),
+    performanceFee: partOf(earned, PERFORMANCE_FEE_BPS),
+  };
+  const fee = reckoned.flatFee + reckoned.performanceFee;
+  const work = workOf(own, treasury, { burned, fee, opensUsdc: usdcAccount === null });
+  const rent = usdcAccount === null ? TOKEN_RENT_LAMPORTS : 0n;
+  const lacking = lacksSol(wallet, walletAccount, { fees: feesOf([work], terms), rent });
+  const simulation = lacking === null ? await tryOut(node, own, work, terms, usdcAccount) : null;
+  return {
+    success: true,
+    wallet,
+    transactions: transactionViews(wallet, [work], terms),
+    bundle_expires_at: timeText(nowMs() + INTENT_MS),
+    ...lifetimeView(terms),
+    ...amountsView(now, amount, reckoned),
+    isFullExit: burned === held,
+    warnings: lacking === null ? [] : [lacking],
+    simulation:
+      simulation === null
+        ? { done: false, note: 'Not simulated: the wallet cannot pay yet, as warnings say.' }
+        : {
+            ...{ done: true, slot: String(simulation.slot), unitsConsumed: simulation.units },
+            ...{ received_usdc: usdcText(simulation.received), received_raw: String(simulation.received) },
+          },
+    instructions: ['Sign and send transactions[0]. It is one transaction: all of it happens, or nothing.'],
+    agent_hint:
+      'Only the wallet can sign. What it receives is net_raw or, with each slot that passes, a little more: the fees are fixed in the transaction, and the collateral goes on earning until it lands.',
+  };
+}
+
+function amountsView({ slot, reserve }: ReserveNow, amount: bigint | 'MAX', reckoned: Reckoned) {
+  const { burned, gross, earned, flatFee, performanceFee } = reckoned;
+  const fee = flatFee + performanceFee;
+  const requested = amount === 'MAX' ? gross : amount;
+  const available = freeLiquidityRaw(reserve);
+  return {
+    fee_breakdown: {
+      flat_fee_usdc: usdcText(flatFee),
+      perf_fee_usdc: usdcText(performanceFee),
+      yield_earned_usdc: usdcText(earned),
+      total_fee_usdc: usdcText(fee),
+    },
+    ...{ requestedUsdc: usdcText(requested), requestedRaw: String(requested) },
+    ...{ gross_usdc: usdcText(gross), grossRaw: String(gross) },
+    ...{ feeUsdc: usdcText(fee), feeRaw: String(fee) },
+    ...{ net_usdc: usdcText(gross - fee), net_raw: String(gross - fee), at_slot: String(slot) },
+    collateralRaw: String(burned),
+    ...{ available_usdc: usdcText(available), available_raw: String(available) },
+  };
+}
+
+/** The collateral to give back. @throws Problem 409 */
+function toBurn(
+  { reserve }: ReserveNow,
+  wallet: string,
+  held: bigint,
+  amount: WithdrawAsked['amount'],
+): bigint {
+  if (held === 0n)
+    throw new Problem(409, 'NOTHING_TO_WITHDRAW', `${wallet} holds no collateral of this reserve.`, {
+      details: { success: false, next_action: ['POST /api/solana-yield/deposit-tx'] },
+    });
+  if (amount === 'MAX') return held;
+  const worth = usdcFor(reserve, held);
+  if (amount > worth)
+    throw new Problem(409, 'EXCEEDS_POSITION', `The position is worth ${usdcText(worth)} USDC.`, {
+      details: {
+        success: false,
+        ...{ max_usdc: usdcText(worth), max_raw: String(worth) },
+        hint: 'Set amount to MAX to take all of it.',
+      },
+    });
+  const burned = cTokensToBurn(reserve, amount);
+  return burned < held ? burned : held;
+}
+
+/** @throws Problem 409 where the reserve cannot pay so much now, 503 where it pays nobody */
+function checkLiquidity({ reserve, market }: ReserveNow, gross: bigint, nowMs: number): void {
+  if (reserve.isEmergency || market.isEmergency || reserve.isCollateralTokenBlocked) {
+    const reason = reserve.isCollateralTokenBlocked
+      ? 'the reserve takes no collateral tokens at the moment'
+      : 'the lending market is in emergency mode';
+    throw unavailable('RESERVE_CLOSED', `Nothing can be withdrawn, since ${reason}.`, CLOSED_RETRY_MS, {
+      ...{ success: false, reason },
+    });
+  }
+  const free = freeLiquidityRaw(reserve);
+  const room = withdrawalRoomRaw(reserve, BigInt(Math.floor(nowMs / 1_000)));
+  const isCapped = room !== null && room < free;
+  const available = isCapped ? room : free;
+  if (gross <= available) return;
+  throw new Problem(
+    409,
+    isCapped ? 'WITHDRAWAL_CAP' : 'INSUFFICIENT_LIQUIDITY',
+    `The reserve can pay ${usdcText(available)} USDC out now; ${isCapped ? 'its cap lets no more out in this interval' : 'the rest is lent out'}.`,
+    {
+      details: {
+        success: false,
+        ...{ available_usdc: usdcText(available), available_raw: String(available) },
+        hint: 'Withdraw that much now with amount_usdc, and the rest later.',
+      },
+    },
+  );
+}
+
+function workOf(
+  own: OwnAccounts,
+  treasury: Address,
+  { burned, fee, opensUsdc }: { burned: bigint; fee: bigint; opensUsdc: boolean },
+): Work {
+  const { owner, usdc } = own;
+  return {
+    action: 'withdraw',
+    note: `Gives ${burned} units of collateral back, and pays ${usdcText(fee)} USDC of fees from what comes out.`,
+    units: UNITS,
+    instructions: [
+      ...(opensUsdc ? [createTokenAccount(owner, { owner, mint: USDC_MINT, account: usdc })] : []),
+      redeemReserveCollateral(own, burned),
+      ...(fee > 0n ? [transferUsdc({ owner, from: usdc, to: treasury, amountRaw: fee })] : []),
+    ],
+  };
+}
+
+/** @throws Problem 409 when it would fail */
+async function tryOut(
+  node: Node,
+  { owner, usdc }: OwnAccounts,
+  work: Work,
+  terms: Terms,
+  before: Account | null,
+) {
+  const tried = await fromNode(node.simulate(unsigned(owner, work, terms), [usdc]));
+  if (tried.err !== null) throw wouldFail(tried);
+  const after = readTokenAccount(tried.accounts[0] ?? null)?.amount ?? 0n;
+  return {
+    slot: tried.slot,
+    units: tried.unitsConsumed,
+    received: after - (readTokenAccount(before)?.amount ?? 0n),
+  };
+}
