@@ -114,6 +114,12 @@ export const list = <Output>(entry: z.ZodType<Output, string>, most = 20) =>
         .filter((each) => each !== ''),
     )
     .pipe(z.array(entry).max(most));
+/** A name of a host, as `Host` and `Origin` have it. */
+export const hostName = z
+  .string()
+  .regex(/^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]*[a-z0-9])?$/, {
+    error: 'must be host names in lower case, without a scheme or a port',
+  });
 export const evmAddress = z
   .string()
   .regex(/^0x[0-9a-fA-F]{40}$/, 'must be an address: 0x and 40 hex digits')

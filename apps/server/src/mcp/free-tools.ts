@@ -1,6 +1,7 @@
 /** Tools that cost nothing: each asks an address of this server that is free over HTTP too, so that both say the same. */
 import { z } from 'zod';
 import type { CatalogLine } from '../services/define.ts';
+import { fittingBest } from '../services/fitting.ts';
 import { toolNameOf } from '../services/tool-name.ts';
 import type { Asker, AskInside, InsideAnswer } from './inside.ts';
 import type { Tool } from './tools.ts';
@@ -119,36 +120,18 @@ function found(input: Record<string, unknown>, catalog: readonly CatalogLine[], 
   const parsed = search.safeParse(input);
   if (!parsed.success) return unfit(SEARCH.name, parsed.error);
   const { query, maxPriceUsd = Number.POSITIVE_INFINITY, limit } = parsed.data;
-  const words = query.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-  const services = catalog
-    .filter(({ priceUsd }) => Number(priceUsd) <= maxPriceUsd)
-    .map((line) => ({ line, score: scoreOf(line, words) }))
-    .filter(({ score }) => score > 0)
-    .sort((a, b) => b.score - a.score)
-    .slice(0, limit)
-    .map(({ line }) => ({
-      tool: toolNameOf(line),
-      service: line.path,
-      name: line.name,
-      tag: line.tag,
-      summary: line.summary,
-      priceUsd: line.priceUsd,
-      available: line.available,
-      recipe: `${baseUrl}/x402/recipes/${line.path}`,
-    }));
+  const affordable = catalog.filter(({ priceUsd }) => Number(priceUsd) <= maxPriceUsd);
+  const services = fittingBest(query, affordable, limit).map((line) => ({
+    tool: toolNameOf(line),
+    service: line.path,
+    name: line.name,
+    tag: line.tag,
+    summary: line.summary,
+    priceUsd: line.priceUsd,
+    available: line.available,
+    recipe: `${baseUrl}/x402/recipes/${line.path}`,
+  }));
   return { status: 200, body: JSON.stringify({ query, found: services.length, services }) };
-}
-
-/** A word in the name counts more than one in the tag, and that more than one in the summary. */
-function scoreOf({ path, name, tag, summary }: CatalogLine, words: readonly string[]): number {
-  const places: readonly (readonly [string, number])[] = [
-    [`${path} ${name}`.toLowerCase(), 4],
-    [tag.toLowerCase(), 2],
-    [summary.toLowerCase(), 1],
-  ];
-  let score = 0;
-  for (const word of words) for (const [text, worth] of places) if (text.includes(word)) score += worth;
-  return score;
 }
 
 function unfit(tool: string, { issues }: z.ZodError): FreeAnswer {

@@ -2,14 +2,13 @@
 import { createMcpHandler, type Server } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { readJson } from '../http/json-text.ts';
+import { ownHosts, refuseForeign } from '../http/own-hosts.ts';
 import { invalidRequest, Problem } from '../http/problem.ts';
 import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
 import type { Caller } from './server.ts';
 
 /** Of one POST: the line of 2025-03-26 knew them, and later ones do not. */
 const MAX_BATCH = 20;
-/** Names by which a machine calls itself: no other site can be reached by them. */
-const THIS_MACHINE = ['localhost', '127.0.0.1', '::1'];
 
 export interface McpRoutesParts {
   /** Makes the server of one request. */
@@ -22,7 +21,7 @@ export interface McpRoutesParts {
 }
 
 export function mcpRoutes(http: FastifyInstance, parts: McpRoutesParts): void {
-  const hosts = new Set([...THIS_MACHINE, ...parts.hosts]);
+  const hosts = ownHosts(parts.hosts);
   /** Of whom the library asks a server for: it hands its own request on, and that is all it knows of ours. */
   const callers = new WeakMap<Request, Caller>();
   const handler = createMcpHandler(
@@ -35,7 +34,7 @@ export function mcpRoutes(http: FastifyInstance, parts: McpRoutesParts): void {
   );
 
   http.post('/mcp', async (request, reply) => {
-    refuseForeign(request, hosts);
+    refuseForeign(request, hosts, 'MCP_ALLOWED_HOSTS');
     const address = parts.addressOf(request);
     const verdict = parts.addressLimit.take(address);
     reply.headers(rateHeaders(verdict));
@@ -75,32 +74,6 @@ export function mcpRoutes(http: FastifyInstance, parts: McpRoutesParts): void {
       );
     },
   });
-}
-
-/**
- * A page of another site that makes a browser ask a machine in its own network is known by the names it uses.
- * https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#security-warning
- *
- * @throws Problem 403
- */
-function refuseForeign({ headers: { host, origin } }: FastifyRequest, hosts: ReadonlySet<string>): void {
-  for (const [name, named] of [
-    ['Host', host === undefined ? undefined : hostNameOf(`http://${host}`)],
-    ['Origin', origin === undefined ? undefined : hostNameOf(origin)],
-  ] as const) {
-    if (named === undefined || hosts.has(named)) continue;
-    throw new Problem(403, 'FOREIGN_HOST', `${name} names a host that this address does not serve.`, {
-      details: {
-        hint: 'Use the public address of this server. Its operator can allow further names with MCP_ALLOWED_HOSTS.',
-        charged: false,
-      },
-    });
-  }
-}
-
-/** Without brackets and port; empty for what is no address, such as the origin `null`. */
-function hostNameOf(url: string): string {
-  return (URL.parse(url)?.hostname ?? '').replace(/^\[|\]$/g, '').toLowerCase();
 }
 
 function plain(headers: FastifyRequest['headers']): Headers {

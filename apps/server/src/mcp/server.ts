@@ -9,6 +9,7 @@ import {
   Server,
   type ServerContext,
 } from '@modelcontextprotocol/server';
+import { isDeeperThan } from '../http/json-depth.ts';
 import { notSoldHere } from '../http/problem.ts';
 import type { PaidAnswer, PaidRequest } from '../paid-call/sale.ts';
 import type { Service } from '../services/define.ts';
@@ -79,7 +80,7 @@ function answerTools(server: Server, parts: McpParts, caller: Caller): void {
 
   server.setRequestHandler('tools/call', async ({ params }, context) => {
     const { name: tool, arguments: input = {} } = params;
-    if (depthOf(input) > MAX_ARGUMENTS_DEPTH)
+    if (isDeeperThan(input, MAX_ARGUMENTS_DEPTH))
       throw invalid(`arguments may be nested ${MAX_ARGUMENTS_DEPTH} deep at most.`);
     const service = tools.serviceOf(tool);
     if (service !== null) return (await buy(parts, caller, service, input, context)) as never;
@@ -168,17 +169,6 @@ function payments(methods: readonly string[]) {
   if (methods.length === 0) return {};
   const intents = Object.fromEntries(methods.map((method) => [method, { intents: ['charge'] }]));
   return { experimental: { payment: { methods: intents } } };
-}
-
-/** How deep a value is nested, as far as that matters. */
-function depthOf(value: unknown): number {
-  let depth = 0;
-  let level: unknown[] = [value];
-  while (level.length > 0 && depth <= MAX_ARGUMENTS_DEPTH) {
-    depth += 1;
-    level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []));
-  }
-  return depth;
 }
 
 function invalid(message: string): ProtocolError {

@@ -1,0 +1,29 @@
+/** What HTTP would say beside an answer's body, for doors that carry it in messages. */
+import type { PaidAnswer } from './sale.ts';
+
+/** Headers of an answer that tell of the call and of its money, and what messages call them. */
+const TOLD: Readonly<Record<string, string>> = {
+  'x-call-id': 'callId',
+  'x-payment-method': 'paidBy',
+  'x-credits-used': 'creditsUsedUsd',
+  'x-credits-remaining': 'creditsRemainingUsd',
+  'x-payment-transaction': 'transaction',
+  'idempotent-replayed': 'replayed',
+  'retry-after': 'retryAfterSeconds',
+};
+
+/** Status, call, money and sources of an answer. */
+export function aboutCall({ status, headers }: PaidAnswer): Record<string, unknown> {
+  const told: Record<string, unknown> = { status };
+  for (const [header, name] of Object.entries(TOLD)) {
+    if (headers[header] !== undefined) told[name] = headers[header];
+  }
+  const provenance = headers['x-provenance'];
+  return provenance === undefined ? told : { ...told, provenance: JSON.parse(provenance) };
+}
+
+/** The settlement of an x402 payment as its receipt has it; null where nothing was settled. */
+export function x402ReceiptOf(headers: Readonly<Record<string, string>>): Record<string, unknown> | null {
+  const receipt = headers['payment-response'] ?? headers['x-payment-response'];
+  return receipt === undefined ? null : JSON.parse(Buffer.from(receipt, 'base64').toString('utf8'));
+}

@@ -1,0 +1,61 @@
+/** What a door says of a price that carries its payments in messages instead of in headers, as MCP and A2A do. */
+import { microsToUsd, priceInUsd } from '../ledger/money.ts';
+import { type ChallengedRequest, lastErrorReason } from './challenge.ts';
+import type { PaymentRefused, Quote, Rail } from './rail.ts';
+
+/** A door's own words. */
+export interface WordsOfTerms {
+  /** What is wrong, in a line. */
+  error: string;
+  /** How to pay there. It follows the price. */
+  howToPay: string;
+  /** Where a free key is, beside its address. */
+  trial: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * The `PaymentRequired` of x402 for a quote, with the house's own fields beside it.
+ *
+ * @returns what makes it for a request
+ */
+export function termsInMessage(
+  quote: Quote,
+  x402: Rail,
+  baseUrl: string,
+  { error, howToPay, trial }: WordsOfTerms,
+): (request: ChallengedRequest, refused?: PaymentRefused) => Record<string, unknown> {
+  const { service, priceMicros, resourceUrl } = quote;
+  const offer = x402.offer(quote);
+  const own = {
+    code: 'PAYMENT_REQUIRED',
+    message: `${service.name} costs ${priceInUsd(priceMicros)} USD a call. ${howToPay} Nothing is charged unless the call succeeds.`,
+    price_usd: Number(microsToUsd(priceMicros)),
+    currency: 'USD',
+    trial_access: {
+      available: true,
+      ...trial,
+      endpoint: `${baseUrl}/api/m2m/credits/trial`,
+      method: 'GET',
+    },
+    recipeUrl: `${baseUrl}/x402/recipes/${service.path}`,
+  };
+  const resource = { url: resourceUrl, description: service.summary, mimeType: service.mediaType };
+  return ({ requestId }, refused) => ({
+    x402Version: 2,
+    error: refused?.code ?? error,
+    resource,
+    ...termsIn(offer.freshHeaders?.()['payment-required']),
+    ...own,
+    ...(refused === undefined ? {} : { code: refused.code, message: `${refused.message} ${refused.hint}` }),
+    requestId,
+    ...lastErrorReason(refused, requestId),
+  });
+}
+
+/** What the x402 rail offers, as its header says it; signing in needs a header, which a message has not. */
+function termsIn(header: string | undefined): { accepts: unknown[]; extensions: Record<string, unknown> } {
+  if (header === undefined) return { accepts: [], extensions: {} };
+  const { accepts, extensions } = JSON.parse(Buffer.from(header, 'base64').toString('utf8'));
+  const { 'sign-in-with-x': _signIn, ...kept } = extensions;
+  return { accepts, extensions: kept };
+}

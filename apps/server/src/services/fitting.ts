@@ -1,0 +1,33 @@
+/** Which services some words are about. */
+import type { CatalogLine } from './define.ts';
+
+/**
+ * The services whose name, tag or summary has most of the words, best first; none when none has any.
+ *
+ * @param words in any language, as somebody would type them into a search box
+ */
+export function fittingBest(
+  words: string,
+  catalog: readonly CatalogLine[],
+  most: number,
+): readonly CatalogLine[] {
+  const wanted = words.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+  return catalog
+    .map((line) => ({ line, score: scoreOf(line, wanted) }))
+    .filter(({ score }) => score > 0)
+    .sort((a, b) => b.score - a.score)
+    .slice(0, most)
+    .map(({ line }) => line);
+}
+
+/** A word in the name counts more than one in the tag, and that more than one in the summary. */
+function scoreOf({ path, name, tag, summary }: CatalogLine, words: readonly string[]): number {
+  const places: readonly (readonly [string, number])[] = [
+    [`${path} ${name}`.toLowerCase(), 4],
+    [tag.toLowerCase(), 2],
+    [summary.toLowerCase(), 1],
+  ];
+  let score = 0;
+  for (const word of words) for (const [text, worth] of places) if (text.includes(word)) score += worth;
+  return score;
+}
