@@ -128,6 +128,7 @@ describe('a call with a better way is not made:', () => {
 describe('a table has one owner,', () => {
   /** Who writes each table, beside functions of the database. */
   const OWNERS: Record<string, string> = {
+    a2a_tasks: 'a2a',
     account_debts: 'cards',
     account_freezes: 'keys',
     agent_identities: 'identity',

@@ -27,6 +27,22 @@ export const SERVER: House = {
   root: 'apps/server/src/',
   rooms: [
     {
+      room: 'a2a/',
+      knows: [
+        'services/{define,fitting,tool-name}.ts',
+        'paid-call/{about-call,door,part,rail,sale,terms-in-message}.ts',
+        'keys/{api-key,keys}.ts',
+        'http/',
+        'db/connection.ts',
+        'words/nearest.ts',
+        'jobs/schedule.ts',
+        'part.ts',
+        'declared.ts',
+      ],
+      because:
+        'A door of its own to the paid call, in the words of A2A: its tasks know calls, and move no money.',
+    },
+    {
       room: 'account/',
       knows: ['keys/', 'cards/', 'ledger/', 'http/', 'words/', 'part.ts'],
       because: 'What an owner sees is put together from those who know it.',
@@ -97,7 +113,15 @@ export const SERVER: House = {
     },
     {
       room: 'discovery/',
-      knows: ['services/', 'http/', 'ledger/money.ts', 'keys/{credit-tiers,trial}.ts', 'part.ts', 'shop.ts'],
+      knows: [
+        'services/',
+        'a2a/extensions.ts',
+        'http/',
+        'ledger/money.ts',
+        'keys/{credit-tiers,trial}.ts',
+        'part.ts',
+        'shop.ts',
+      ],
       because: 'Documents are rendered from declarations; they can move no money.',
     },
     {
@@ -160,10 +184,9 @@ export const SERVER: House = {
     {
       room: 'mcp/',
       knows: [
-        'services/{define,registry,json-schema,tool-name}.ts',
-        'paid-call/{door,challenge,rail,sale,part}.ts',
+        'services/{define,fitting,registry,json-schema,tool-name}.ts',
+        'paid-call/{about-call,door,challenge,rail,sale,part,terms-in-message}.ts',
         'rails/mpp/{mcp,rail}.ts',
-        'ledger/money.ts',
         'http/',
         'part.ts',
         'declared.ts',

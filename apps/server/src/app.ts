@@ -1,4 +1,5 @@
 /** The table of contents of the server: what it is made of, and which part needs which. What is not listed is off. */
+import { A2A, openA2a } from './a2a/part.ts';
 import { openAccount } from './account/part.ts';
 import type { Debts } from './cards/disputes/debts.ts';
 import { CARDS, openCardMoney } from './cards/part.ts';
@@ -41,7 +42,7 @@ import { openSolanaYield, SOLANA_YIELD } from './yield/solana/part.ts';
 /** What is known of the parts before they are opened, such as what they are configured by. */
 export const DECLARED = [
   ...[DATABASE, SECRETS, KEYS, PAID_CALL, X402, MPP, CARDS, MAIL, CUSTODY, IDENTITY],
-  ...[SOLD_KEYS, TOPUP, OPERATOR, OPERATIONS, SOURCES, TERMS, MCP, DEVICES, EVM_YIELD, YIELD_KEEPER],
+  ...[SOLD_KEYS, TOPUP, OPERATOR, OPERATIONS, SOURCES, TERMS, MCP, A2A, DEVICES, EVM_YIELD, YIELD_KEEPER],
   ...[SOLANA_YIELD],
 ] as const;
 
@@ -81,8 +82,7 @@ export function createApp({ config, ...given }: AppParts) {
 
   const needed = { upstreams, secrets, gas, services, keys, debts, byCard: cards !== null };
   const waysToPay = openWaysToPay(house, config, { ...needed, settlement: metrics.settlement });
-  const { onChains, byMpp, credits, walletsPay, rails } = waysToPay;
-  const { x402 } = onChains;
+  const { onChains, byMpp, x402, credits, walletsPay, rails } = waysToPay;
 
   // What is sold, and at which doors.
   const sales = openSales(house, config.paidCall.settings, {
@@ -126,6 +126,7 @@ export function createApp({ config, ...given }: AppParts) {
     atX402,
     openMppDoor(house, { ...byMpp, sales, x402, credits }),
     openMcp(house, config.mcp, { services, sales, mpp: byMpp.mpp, x402: x402.rail, credits }),
+    openA2a(house, config.a2a, { services, sales, keys, x402: x402.rail, credits }),
     openLegacy(house, forLegacy),
     openTopup(house, config.paidCall.settings, { ledger, keys, sales, x402, credited: collect('top-up of') }),
     openSoldKeys(house, config.paidCall.settings, { ledger, keys, seal }),
@@ -183,7 +184,7 @@ function openWaysToPay(
     ...{ keys, baseUrl, frozenBecause: debts.standing, chargesCards: byCard },
     addCreditAt: () => creditUrls(baseUrl, walletsPay(), byCard),
   });
-  return { onChains, byMpp, credits, walletsPay, rails: [x402.rail, ...byMpp.elsewhere, credits] };
+  return { onChains, byMpp, x402, credits, walletsPay, rails: [x402.rail, ...byMpp.elsewhere, credits] };
 }
 
 /** Where credit can be bought for a key now, best first. */

@@ -112,6 +112,10 @@ const PARTS: Readonly<Record<string, Optional>> = {
     ...{ variables: ['METRICS_TOKEN'], metrics: ['farebox_database_silences'], rules: 0 },
   },
   legacy: { ...NONE, opens: ['openLegacy'], declares: null, routes: ['/api/gpt/'] },
+  a2a: {
+    ...{ opens: ['openA2a'], declares: 'A2A', routes: ['/a2a'] },
+    ...{ variables: ['A2A_ALLOWED_HOSTS', 'A2A_MAX_UNPAID_TASKS'], metrics: [], rules: 0 },
+  },
   mcp: {
     ...{ opens: ['openMcp'], declares: 'MCP', routes: ['/mcp'], butNot: '/mcp/services' },
     ...{ variables: ['MCP_ALLOWED_HOSTS'] },

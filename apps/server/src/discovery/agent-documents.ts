@@ -1,6 +1,7 @@
 /** What crawlers, directories and agents of other families look for at addresses of their own. All say what the catalog says. */
 import type { Service } from '../services/define.ts';
 import { inputSchemaOf, outputSchemaOf } from '../services/json-schema.ts';
+import { servesA2a } from './a2a-documents.ts';
 import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
 import { capabilitiesDocument } from './capabilities.ts';
 import { DAY_MS, type DiscoveryContext, dayOf, priceRange, serves, shopOf } from './context.ts';
@@ -16,7 +17,8 @@ const DESCRIPTION = 'Single HTTP calls for software agents, paid one by one, wit
 const CONTACT_DAYS = 180;
 
 /** `/.well-known/api-catalog`: what describes the API, as a set of links. RFC 9727 */
-export function apiCatalogDocument({ baseUrl }: DiscoveryContext) {
+export function apiCatalogDocument(context: DiscoveryContext) {
+  const { baseUrl } = context;
   return {
     linkset: [
       {
@@ -26,6 +28,9 @@ export function apiCatalogDocument({ baseUrl }: DiscoveryContext) {
         'service-meta': [
           { href: `${baseUrl}/x402/catalog`, type: 'application/json' },
           { href: `${baseUrl}/.well-known/agent-instructions.json`, type: 'application/json' },
+          ...(servesA2a(context)
+            ? [{ href: `${baseUrl}/.well-known/agent-card.json`, type: 'application/json' }]
+            : []),
         ],
         status: [{ href: `${baseUrl}/health/ready`, type: 'application/json' }],
       },
@@ -101,6 +106,9 @@ export function agentWebInterfaceDocument(context: DiscoveryContext) {
       catalog: `${baseUrl}/x402/catalog`,
       llms: `${baseUrl}/llms.txt`,
       ...(servesMcp(context) ? { mcp: `${baseUrl}/mcp` } : {}),
+      ...(servesA2a(context)
+        ? { a2a: `${baseUrl}/a2a`, agentCard: `${baseUrl}/.well-known/agent-card.json` }
+        : {}),
     },
     capabilities: context.services.map((service) => ({
       id: service.path,
@@ -134,6 +142,9 @@ export function agentRegistrationDocument(context: DiscoveryContext) {
       { name: 'web', endpoint: `${baseUrl}/` },
       { name: 'OpenAPI', endpoint: `${baseUrl}/openapi.json` },
       ...(servesMcp(context) ? [{ name: 'MCP', endpoint: `${baseUrl}/mcp`, version: '2025-11-25' }] : []),
+      ...(servesA2a(context)
+        ? [{ name: 'A2A', endpoint: `${baseUrl}/.well-known/agent-card.json`, version: '1.0' }]
+        : []),
     ],
     x402Support: context.rails.x402 !== null,
     active: context.services.some((service) => context.availability(service).available),

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { notSoldHere, Problem } from '../http/problem.ts';
 import { sandboxFields } from '../http/sandbox-notice.ts';
+import { agentCardDocument, cardVersionOf } from './a2a-documents.ts';
 import {
   agentDocument,
   agentRegistrationDocument,
@@ -36,8 +37,10 @@ interface PublishedDocument {
   /** The first is its name. */
   paths: readonly [string, ...string[]];
   maxAgeSeconds: number;
-  /** Null: there is nothing to publish now. */
-  render(context: DiscoveryContext): Published | null;
+  /** It is said in several ways, by what a header of the request says. */
+  ways?: { header: string; of(sent: string | undefined): string };
+  /** @param way empty for the usual one. @returns null: there is nothing to publish now */
+  render(context: DiscoveryContext, way: string): Published | null;
 }
 
 const plainText = (text: string) => publish('text/plain; charset=utf-8', text);
@@ -127,6 +130,12 @@ const DOCUMENTS: readonly PublishedDocument[] = [
     maxAgeSeconds: DOCUMENT_SECONDS,
     render: (context) => publish('application/linkset+json', JSON.stringify(apiCatalogDocument(context))),
   },
+  {
+    paths: ['/.well-known/agent-card.json'],
+    maxAgeSeconds: DOCUMENT_SECONDS,
+    ways: { header: 'A2A-Version', of: cardVersionOf },
+    render: (context, version) => jsonIfAny(context, agentCardDocument(context, version)),
+  },
   ...(
     [
       [['/x402/payment-docs'], paymentDocsDocument],
@@ -174,7 +183,7 @@ export function discoveryRoutes(app: FastifyInstance, pages: Pages, context: Dis
   /** What a caller may read instead: the documents here that are there now, and all below `/.well-known/`. */
   function known(): string[] {
     const here = DOCUMENTS.map(({ paths: [path], render }) => ({ path, render }));
-    const gone = here.filter(({ path, render }) => current(path, () => render(context)) === null);
+    const gone = here.filter(({ path, render }) => current(path, () => render(context, '')) === null);
     const wellKnown = context.routes
       .filter(({ method, path }) => method === 'GET' && /^\/\.well-known\/[^*]+$/.test(path))
       .map(({ path }) => path);
@@ -184,10 +193,13 @@ export function discoveryRoutes(app: FastifyInstance, pages: Pages, context: Dis
   }
 
   for (const document of DOCUMENTS) {
-    const { paths, maxAgeSeconds, render } = document;
-    for (const path of paths) {
-      app.get(path, (request, reply) => send(request, reply, paths[0], maxAgeSeconds, () => render(context)));
-    }
+    const { paths, maxAgeSeconds, ways, render } = document;
+    const answer = (request: FastifyRequest, reply: FastifyReply) => {
+      if (ways !== undefined) appendVary(reply, ways.header);
+      const way = ways?.of(request.headers[ways.header.toLowerCase()]?.toString()) ?? '';
+      return send(request, reply, paths[0] + way, maxAgeSeconds, () => render(context, way));
+    };
+    for (const path of paths) app.get(path, answer);
   }
 
   app.get<{ Params: { part: string } }>('/openapi/:part', (request, reply) => {

@@ -162,6 +162,8 @@ export const SAMPLE_ROUTES = [
   'POST /x402/:service',
   'POST /mpp/:service',
   'POST /mcp',
+  'POST /a2a',
+  'GET /.well-known/agent-card.json',
   'GET /mcp/services',
   'GET /llms-full.txt',
 ].map((line) => {

@@ -1,5 +1,6 @@
 import { SANDBOX_NOTICE } from '../http/sandbox-notice.ts';
 import { NEW_CUSTOMER_CAP } from '../keys/credit-tiers.ts';
+import { servesA2a } from './a2a-documents.ts';
 import { CHARGING_RULE, DRY_RUN_RULE, PROBLEM_RULE } from './call-errors.ts';
 import { type DiscoveryContext, firstService, serves, YIELD_MANIFEST } from './context.ts';
 import { servesMcp } from './mcp-documents.ts';
@@ -114,6 +115,15 @@ function links(context: DiscoveryContext): string[] {
       ? [
           `- MCP: every service is a tool at \`${baseUrl}/mcp\``,
           link('MCP tools', '/mcp/services', 'each service with its tool and input'),
+        ]
+      : []),
+    ...(servesA2a(context)
+      ? [
+          link(
+            'A2A agent card',
+            '/.well-known/agent-card.json',
+            'every service is a skill, in A2A 0.3 and 1.0',
+          ),
         ]
       : []),
     ...(serves(context, 'GET', YIELD_MANIFEST)

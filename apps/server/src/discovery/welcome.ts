@@ -1,3 +1,4 @@
+import { servesA2a } from './a2a-documents.ts';
 import { CHARGING_RULE } from './call-errors.ts';
 import { trialOf } from './capabilities.ts';
 
@@ -55,6 +56,7 @@ export function welcomeDocument(context: DiscoveryContext) {
       llms: `${baseUrl}/llms.txt`,
       docs: `${baseUrl}/docs`,
       ...(servesMcp(context) ? { mcp: `${baseUrl}/mcp` } : {}),
+      ...(servesA2a(context) ? { agentCard: `${baseUrl}/.well-known/agent-card.json` } : {}),
       ...(context.rails.x402 === null ? {} : { paymentManifest: `${baseUrl}/x402/payment-manifest.json` }),
       ...(context.rails.mpp === null ? {} : { mppCatalog: `${baseUrl}/mpp/catalog` }),
     },

@@ -82,6 +82,7 @@ export class Answers {
       status: 200,
       headers: { ...headers, ...this.#parts.door.headers, ...receipt, 'x-call-id': callId },
       body,
+      accountId: payment.accountId,
     };
   }
 
@@ -131,8 +132,24 @@ export class Answers {
     return {
       status: stored.status,
       headers: { ...stored.headers, ...door.headers, ...receipt, ...told },
-      body: seal[isJson(stored) ? 'open' : 'openBytes'](callId, stored.body),
+      body: this.#opened(callId, stored),
+      accountId: by.accountId,
     };
+  }
+
+  /**
+   * As it is kept, for a caller who the door knows was given it before.
+   *
+   * @returns null when it is not kept any more
+   */
+  async kept(accountId: bigint, callId: string): Promise<MadeAnswer | null> {
+    const stored = await this.#parts.calls.answerOf(accountId, callId);
+    if (stored === null || stored.status >= 300) return null;
+    return { headers: stored.headers, body: this.#opened(callId, stored) };
+  }
+
+  #opened(callId: string, stored: StoredAnswer): string | Buffer {
+    return this.#parts.seal[isJson(stored) ? 'open' : 'openBytes'](callId, stored.body);
   }
 
   /** The price is taken: what is left to do may fail now, and be done when the answer is asked for again. */

@@ -60,6 +60,7 @@ export class OnChainSales {
       await reservations.release(call, error instanceof PaymentRefused ? error.code : 'NOT_VERIFIED');
       throw error;
     }
+    sale.request.follow?.verified();
     let made: MadeAnswer | null = null;
     if (service.effect === 'read' && streamOf(sale) === null) {
       try {
@@ -69,6 +70,7 @@ export class OnChainSales {
         throw error;
       }
     }
+    await reservations.assertWanted(sale, call);
     sale.money.fate = 'open';
     const kept = await this.#parts.calls
       .keep({

@@ -233,6 +233,8 @@ export class PaidCall {
   async #sellForCredit(sale: Sale, call: PricedCall, leftMicros: bigint): Promise<PaidAnswer> {
     const { request, quote, payment } = sale;
     const stream = streamOf(sale);
+    const isWrite = quote.service.effect === 'write';
+    if (stream !== null || isWrite) await this.#reservations.assertWanted(sale, call);
     if (stream !== null) {
       return this.#streams.sell(sale, stream, call, {
         receipt: { availableMicros: leftMicros, transaction: null, reserved: true },
@@ -249,11 +251,17 @@ export class PaidCall {
       await this.#reservations.release(call, error instanceof ServiceFailure ? error.code : 'FAILED');
       throw error;
     }
+    if (!isWrite) await this.#reservations.assertWanted(sale, call);
     // Nobody reads this answer and nobody could ask for it again.
     if (payment.identity === null && request.gone()) await this.#leaveUndone(call);
     const answer = payment.identity === null ? null : this.#answers.toKeep(quote.service, call.id, made);
     const { availableMicros } = await this.#reservations.capture(sale, call, answer);
     return this.#answers.deliver(sale, call.id, made, { availableMicros, transaction: null });
+  }
+
+  /** What a call was answered, as long as it is kept: for a caller who the door knows was given it before. */
+  answerOf(accountId: bigint, callId: string): Promise<MadeAnswer | null> {
+    return this.#answers.kept(accountId, callId);
   }
 
   async #leaveUndone(call: PricedCall): Promise<never> {

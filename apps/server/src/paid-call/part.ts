@@ -37,6 +37,8 @@ export interface Sales extends Part {
   /** What others get of the price of a call. */
   shares: CallShares;
   shared: SharedByDoors;
+  /** For how long a bought answer can be asked for again. */
+  answersLastMs: number;
   availability(service: Service): Availability;
   catalog(): readonly CatalogLine[];
   /** A door: what is sold there, for which rails, and how it speaks. */
@@ -85,6 +87,7 @@ export function openSales(house: House, settings: SalesSettings, needs: SalesNee
     name: 'paid-call',
     requestHeaders: ['Idempotency-Key'],
     ...{ calls, settlements, reconciler, settlementFinisher, shares, shared, availability, catalog },
+    answersLastMs: settings.answerTtlMs,
     open(door) {
       const opened = new PaidCall({ ...shared, ...door, door: doorOf(house.sandbox, door.door) });
       doors.push(opened);

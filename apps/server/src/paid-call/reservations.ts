@@ -114,6 +114,22 @@ export class Reservations {
     return finished;
   }
 
+  /**
+   * The last moment at which whoever follows the call can take it back.
+   *
+   * @throws CallerGone when that was done; its price is given back
+   */
+  async assertWanted({ request, money }: Sale, call: PricedCall): Promise<void> {
+    if (request.follow === undefined) return;
+    try {
+      if (!(await request.follow.stillWanted())) throw new CallerGone();
+    } catch (error) {
+      money.fate = 'free';
+      await this.release(call, error instanceof CallerGone ? 'TAKEN_BACK' : 'FAILED');
+      throw error;
+    }
+  }
+
   /** Gives it back. Never throws: what fails here is done by the reconciler, since a reservation has an end of its own. */
   async release(call: PricedCall, outcome: string): Promise<void> {
     await this.#parts.calls.finish({ ...call, capture: false, outcome, answer: null }).catch(() => {});

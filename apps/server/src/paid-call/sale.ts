@@ -22,12 +22,27 @@ export interface PaidRequest {
   openStream?(headers: Readonly<Record<string, string>>): EventReader;
   /** Asked before anything is bought. @throws Problem when nothing can be by such a request, such as by a GET */
   assertMayBuy(): void;
+  /** Who follows the call, where somebody does. */
+  follow?: CallFollower;
+}
+
+/** Follows a call on its way, and may take it back until it is charged. */
+export interface CallFollower {
+  /** A chain would settle the payment. */
+  verified(): void;
+  /**
+   * Asked before a price is taken, and before a service runs that leaves something behind. False: the call was taken back, and
+   * is not charged. Once it said true nobody may take the call back.
+   */
+  stillWanted(): Promise<boolean>;
 }
 
 export interface PaidAnswer {
   status: number;
   headers: Record<string, string>;
   body: string | Buffer;
+  /** The ledger account that bought it; present on an answer that was bought. */
+  accountId?: bigint;
   /** It has left already, as a stream: the status is what became of it. */
   left?: true;
 }

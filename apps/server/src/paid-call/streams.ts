@@ -91,7 +91,8 @@ export class Streams {
       await this.#take(sale, call, kept, last === null, money);
       report.outcome = 'captured';
       if (last !== null) await reader.end(last);
-      return { status: 200, headers: {}, body: '', left: true };
+      const { accountId } = payment;
+      return { status: 200, headers: {}, body: '', left: true, accountId };
     } catch (error) {
       const problem = tellFate(asProblem(error, report), sale.money.fate);
       await reader.end(eventOf('error', problem.body(request.requestId)));

@@ -1,0 +1,93 @@
+/** What an answer of the paid call means for the task that it was bought for. */
+import { aboutCall, x402ReceiptOf } from '../paid-call/about-call.ts';
+import type { PaidAnswer } from '../paid-call/sale.ts';
+import { type Credential, X402 } from './messages.ts';
+import type { Ending, Told } from './tasks.ts';
+
+/** Short codes of the x402 extension of A2A, for the reasons of the house. */
+const ERRORS: Readonly<Record<string, string>> = {
+  PAYMENT_INSUFFICIENT_FUNDS: 'INSUFFICIENT_FUNDS',
+  PAYMENT_SIGNATURE_INVALID: 'INVALID_SIGNATURE',
+  PAYMENT_EXPIRED: 'EXPIRED_PAYMENT',
+  PAYMENT_AUTHORIZATION_USED: 'DUPLICATE_NONCE',
+  PAYMENT_NETWORK_UNSUPPORTED: 'NETWORK_MISMATCH',
+  PAYMENT_AMOUNT_MISMATCH: 'INVALID_AMOUNT',
+};
+/** Of the metadata of a status: sources of an answer that cannot name them itself may be many. */
+const MAX_CALL_CHARACTERS = 8_000;
+
+interface ErrorBody {
+  code: string;
+  message: string;
+  charged?: boolean | null;
+  last_error_reason?: { code: string; message: string };
+}
+
+export function endingOf(answer: PaidAnswer, credential: Credential): Ending {
+  const isRepeat = answer.headers['idempotent-replayed'] !== undefined;
+  return { ...stateAfter(answer, credential), isRepeat };
+}
+
+function stateAfter(answer: PaidAnswer, credential: Credential): Omit<Ending, 'isRepeat'> {
+  const { status } = answer;
+  if (status === 499) {
+    const text = 'The caller left before anything was done. Nothing was charged.';
+    return { state: 'failed', told: { text }, call: null, keepsPayment: false };
+  }
+  if (status < 300) return completed(answer, credential);
+  const body: ErrorBody = JSON.parse(answer.body.toString());
+  const call = { 'farebox/call': aboutCall(answer) };
+  if (status === 402) return unpaid(body, credential, call);
+  const told = (payment: string): Told => ({
+    text: body.message,
+    data: { ...body },
+    metadata: {
+      ...(credential.by === 'x402' ? { [X402.status]: payment } : {}),
+      ...(credential.by === 'x402' && payment === 'payment-failed' ? failure(body.code, credential) : {}),
+      ...call,
+    },
+  });
+  const { charged = null } = body;
+  if (status === 400 && charged === false)
+    return { state: 'input-required', told: told('payment-submitted'), call: null, keepsPayment: false };
+  // The money may have moved, so nobody is told that this is over: the same message gets the answer.
+  if (charged !== false && (status >= 500 || status === 429))
+    return { state: 'input-required', told: told('payment-submitted'), call: null, keepsPayment: true };
+  return { state: 'failed', told: told('payment-failed'), call: null, keepsPayment: false };
+}
+
+function completed(answer: PaidAnswer, credential: Credential): Omit<Ending, 'isRepeat'> {
+  const { headers, accountId } = answer;
+  const id = headers['x-call-id'];
+  if (accountId === undefined || id === undefined) throw new Error('an answer was bought by nobody');
+  const receipt = x402ReceiptOf(headers);
+  const { provenance, replayed: _again, ...about } = aboutCall(answer);
+  const fits = JSON.stringify(provenance ?? null).length <= MAX_CALL_CHARACTERS;
+  const metadata = {
+    ...(credential.by === 'x402'
+      ? { [X402.status]: 'payment-completed', [X402.receipts]: receipt === null ? [] : [receipt] }
+      : {}),
+    'farebox/call': { ...about, ...(provenance !== undefined && fits ? { provenance } : {}) },
+  };
+  return { state: 'completed', told: { metadata }, call: { accountId, id }, keepsPayment: true };
+}
+
+/** A payment of x402 that does not pay ends its task; who has a key may still pay otherwise. */
+function unpaid(
+  body: ErrorBody,
+  credential: Credential,
+  call: Record<string, unknown>,
+): Omit<Ending, 'isRepeat'> {
+  const refused = body.last_error_reason ?? { code: body.code, message: body.message };
+  if (credential.by === 'key')
+    return { state: 'input-required', told: { refused }, call: null, keepsPayment: false };
+  const metadata = { [X402.status]: 'payment-failed', ...failure(refused.code, credential), ...call };
+  const text = `${body.message} Nothing was charged. A new message without taskId begins anew.`;
+  const data = { code: refused.code, message: body.message, charged: false, last_error_reason: refused };
+  return { state: 'failed', told: { text, data, metadata }, call: null, keepsPayment: false };
+}
+
+function failure(code: string, { network }: Credential): Record<string, unknown> {
+  const receipt = { success: false, errorReason: code, network: network ?? '', transaction: '' };
+  return { [X402.error]: ERRORS[code] ?? code, [X402.receipts]: [receipt] };
+}

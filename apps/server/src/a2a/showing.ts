@@ -1,0 +1,110 @@
+/** A task as its caller sees it: its answer from where answers are kept, its price as it is now. */
+import type { MadeAnswer, PaidAnswer, PaidRequest } from '../paid-call/sale.ts';
+import type { Service } from '../services/define.ts';
+import { X402 } from './messages.ts';
+import type { Task, Told } from './tasks.ts';
+import type { Part, ShownArtifact, ShownTask } from './wire.ts';
+
+const UNKNOWN =
+  'Whoever worked on this task has stopped. It is not known yet whether its payment was charged. Send the same message again, with the same messageId and the same payment: it is charged at most once.';
+const NOT_KEPT = 'The answer of this task is not kept any more.';
+
+/** Who asks, as the paid call counts callers. */
+export type AskedBy = Pick<PaidRequest, 'address' | 'requestId'>;
+
+export interface ShowingParts {
+  paidCall: {
+    handle(request: PaidRequest): Promise<PaidAnswer>;
+    answerOf(accountId: bigint, callId: string): Promise<MadeAnswer | null>;
+  };
+  services: readonly Service[];
+  nowMs(): number;
+}
+
+export type Showing = ReturnType<typeof createShowing>;
+
+export function createShowing({ paidCall, services, nowMs }: ShowingParts) {
+  /** @param made the answer, where it is at hand. `withAnswer` false: the answer is left out */
+  return async function show(
+    task: Task,
+    by: AskedBy,
+    { made, withAnswer = true }: { made?: MadeAnswer; withAnswer?: boolean } = {},
+  ): Promise<ShownTask> {
+    const base = { id: task.id, contextId: task.contextId, atMs: task.updatedAtMs };
+    const x402 = (status: string) => (task.paidBy === 'x402' ? { [X402.status]: status } : {});
+    switch (task.state) {
+      case 'working':
+      case 'charging':
+        return nowMs() > (task.workingUntilMs ?? 0)
+          ? stateOf(base, 'input-required', { text: UNKNOWN, metadata: x402('payment-submitted') })
+          : stateOf(base, 'working', { metadata: x402('payment-submitted') });
+      case 'completed': {
+        if (!withAnswer) return stateOf(base, 'completed', task.told);
+        const { call } = task;
+        const answer = made ?? (call === null ? null : await paidCall.answerOf(call.accountId, call.id));
+        if (answer === null) return stateOf(base, 'completed', { ...task.told, text: NOT_KEPT });
+        return { ...stateOf(base, 'completed', task.told), artifacts: [artifactOf(task, answer)] };
+      }
+      case 'input-required': {
+        const service = services.find(({ path }) => path === task.service);
+        if (service === undefined || task.told?.text !== undefined)
+          return stateOf(base, 'input-required', task.told);
+        return stateOf(base, 'input-required', await priceOf(service, task, by));
+      }
+      default:
+        return stateOf(base, task.state, task.told);
+    }
+  };
+
+  /** What a task costs now, in the words of x402; or why it cannot be bought now. */
+  async function priceOf(service: Service, { input, told }: Task, by: AskedBy): Promise<Told> {
+    const answer = await paidCall.handle({
+      ...{ ...by, service, headers: {}, gone: () => false, assertMayBuy() {} },
+      rawBody: input === null ? undefined : Buffer.from(input),
+    });
+    const body = JSON.parse(answer.body.toString());
+    const call = { 'farebox/call': { status: answer.status } };
+    if (answer.status !== 402) return { text: body.message, data: body, metadata: call };
+    const refused = told?.refused;
+    const required =
+      refused === undefined
+        ? body
+        : {
+            ...{ ...body, error: refused.code, code: refused.code, last_error_reason: refused },
+            message: `${refused.message} ${body.message}`,
+          };
+    return {
+      text: required.message,
+      metadata: { [X402.status]: 'payment-required', [X402.required]: required, ...call },
+    };
+  }
+}
+
+function stateOf(
+  base: Pick<ShownTask, 'id' | 'contextId' | 'atMs'>,
+  state: ShownTask['state'],
+  told: Told | null,
+): ShownTask {
+  const { text = SAID[state], data, metadata = {} } = told ?? {};
+  const parts: Part[] = [{ text }, ...(data === undefined ? [] : [{ data }])];
+  return { ...base, state, parts, metadata, artifacts: [] };
+}
+
+const SAID: Readonly<Record<ShownTask['state'], string>> = {
+  'input-required': 'Something is still needed.',
+  working: 'Working on it.',
+  completed: 'Here is the answer.',
+  failed: 'It failed. Nothing was charged.',
+  canceled: 'Canceled. Nothing was charged for this task.',
+};
+
+function artifactOf({ service }: Task, { headers, body }: MadeAnswer): ShownArtifact {
+  const [mediaType = ''] = (headers['content-type'] ?? 'application/json').split(';');
+  return { id: 'answer', name: service ?? 'answer', parts: [partOf(mediaType, body)] };
+}
+
+function partOf(mediaType: string, body: string | Buffer): Part {
+  if (mediaType === 'application/json') return { data: JSON.parse(body.toString()) };
+  if (mediaType.startsWith('text/')) return { text: body.toString() };
+  return { raw: Buffer.from(body).toString('base64'), mediaType };
+}

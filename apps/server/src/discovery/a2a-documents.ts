@@ -1,0 +1,102 @@
+/** The agent card: what agents of A2A read before they send a message. Rendered while `/a2a` is served. */
+import { X402_EXTENSIONS } from '../a2a/extensions.ts';
+import { CHARGING_RULE } from './call-errors.ts';
+import { type DiscoveryContext, serves } from './context.ts';
+
+const DESCRIPTION =
+  'Single calls of many services for agents, paid one by one, with no account. A message chooses a skill by a data part {"skill":"…","input":{…}}.';
+const MODES = ['application/json', 'text/plain'];
+const API_KEY = 'A key that holds prepaid credit. Not needed to pay from a wallet.';
+
+export function servesA2a(context: DiscoveryContext): boolean {
+  return serves(context, 'POST', '/a2a');
+}
+
+/** Which card a reader gets: whoever names no version knows the older one. */
+export function cardVersionOf(sent: string | undefined): string {
+  return /^\s*1(\.|\s*$)/.test(sent ?? '') ? '1.0' : '';
+}
+
+/**
+ * `/.well-known/agent-card.json`. Null while A2A is off.
+ *
+ * @param version 1.0, or empty for 0.3 with the addresses of both
+ */
+export function agentCardDocument(context: DiscoveryContext, version: string) {
+  if (!servesA2a(context)) return null;
+  const { baseUrl, shop } = context;
+  const url = `${baseUrl}/a2a`;
+  const common = {
+    ...{ name: shop.name, description: `${DESCRIPTION} ${CHARGING_RULE}`, version: context.version },
+    provider: { organization: shop.name, url: `${baseUrl}/` },
+    documentationUrl: `${baseUrl}/docs`,
+    iconUrl: shop.logoUrl ?? `${baseUrl}/favicon.svg`,
+    capabilities: capabilitiesOf(context),
+    defaultInputModes: MODES,
+    defaultOutputModes: MODES,
+    skills: skillsOf(context),
+    supportedInterfaces: ['1.0', '0.3'].map((protocolVersion) => ({
+      url,
+      protocolBinding: 'JSONRPC',
+      protocolVersion,
+    })),
+  };
+  if (version === '1.0')
+    return {
+      ...common,
+      securitySchemes: {
+        apiKey: { apiKeySecurityScheme: { location: 'header', name: 'X-API-KEY', description: API_KEY } },
+        bearerKey: { httpAuthSecurityScheme: { scheme: 'Bearer', description: API_KEY } },
+      },
+      securityRequirements: [
+        { schemes: { apiKey: { list: [] } } },
+        { schemes: { bearerKey: { list: [] } } },
+        { schemes: {} },
+      ],
+    };
+  return {
+    ...common,
+    ...{ protocolVersion: '0.3.0', url, preferredTransport: 'JSONRPC' },
+    additionalInterfaces: [{ url, transport: 'JSONRPC' }],
+    securitySchemes: {
+      apiKey: { type: 'apiKey', in: 'header', name: 'X-API-KEY', description: API_KEY },
+      bearerKey: { type: 'http', scheme: 'Bearer', description: API_KEY },
+    },
+    security: [{ apiKey: [] }, { bearerKey: [] }, {}],
+  };
+}
+
+function capabilitiesOf(context: DiscoveryContext) {
+  const { x402 } = context.rails;
+  const params = {
+    x402Version: 2,
+    networks: x402?.networks.map(({ network }) => network) ?? [],
+    pricesUsd: Object.fromEntries(context.services.map(({ path, priceUsd }) => [path, priceUsd])),
+  };
+  const description = 'A skill can be paid for from a wallet by x402 instead of with a key.';
+  const [first, ...others] = X402_EXTENSIONS;
+  const extensions =
+    x402 === null
+      ? []
+      : [
+          { uri: first, description, required: false, params },
+          ...others.map((uri) => ({ uri, description, required: false })),
+        ];
+  return { streaming: true, pushNotifications: false, extendedAgentCard: false, extensions };
+}
+
+function skillsOf(context: DiscoveryContext) {
+  return context.services.map((service) => {
+    const { path, name, summary, priceUsd, tag, example, mediaType } = service;
+    const { available, message } = context.availability(service);
+    const forSale = available ? '' : ` ${message ?? 'It is not for sale now.'}`;
+    return {
+      ...{ id: path, name },
+      description: `${summary} Costs ${priceUsd} USD a call, charged only with an answer.${forSale}`,
+      tags: [tag, ...(available ? [] : ['not for sale now'])],
+      examples: [JSON.stringify({ skill: path, input: example })],
+      inputModes: ['application/json'],
+      outputModes: [mediaType],
+    };
+  });
+}
