@@ -1,6 +1,7 @@
 import { actsTable } from './admin-act.js';
 import { callerSection } from './admin-caller.js';
 import { gasSection } from './admin-gas.js';
+import { owedSection } from './admin-owed.js';
 import { ask } from './admin-session.js';
 import { accountLink, badge, code, figures, moment, orderLink, recordsTable, usd } from './admin-tables.js';
 import { formatMicros, microsOf } from './amount.js';
@@ -33,6 +34,7 @@ export async function overviewView(page) {
     moneySection(overview),
     unfinishedSection(overview, page),
     booksSection(overview.books, page),
+    owedSection(overview.owed),
     gasSection(overview.gas),
     upstreamsSection(overview.upstreams),
     termsSection(overview.sourceTerms),

@@ -134,7 +134,7 @@ export function createApp({ config, ...given }: AppParts) {
     openOperator(house, config.operator, {
       ...config.keys.settings,
       ...{ ledger, keys, cards, books: booksOf(DECLARED), creditServices: CREDIT_SERVICES },
-      ...{ ...sources.forOperator, gas: gas.standings },
+      ...{ ...sources.forOperator, gas: gas.standings, parts: () => parts },
       collectDebts: collect('credit by an operator to'),
       sendPage: (request, reply) => pages.send(request, reply, 'admin.html'),
     }),

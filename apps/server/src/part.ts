@@ -56,12 +56,30 @@ export interface Part {
   capability?: PartCapability;
   /** Its metrics, served at `/metrics`. */
   metrics?: Registry;
+  /** What the operator has to send to somebody, the oldest first; a hundred at most. */
+  owes?(): Promise<readonly Owed[]>;
   /** Null while it is ready for calls; else why it is not. */
   notReady?(): Promise<string | null>;
   /** No new calls come from here on. */
   drain?(): void;
   /** Lets go of what it holds, after the last request: the first of the list before the others. */
   close?(): Promise<unknown>;
+}
+
+/** Something that the operator has to send by hand, since no key of the server's can. */
+export interface Owed {
+  /** What it is, in a few words. */
+  what: string;
+  /** Whose it is: an address. */
+  to: string;
+  /** With its currency, such as `5.000000 USDC`. */
+  amount: string;
+  /** ISO 8601. */
+  since: string;
+  /** Why. */
+  reason: string;
+  /** How it is sent so that the server sees by itself that it was. */
+  how: string;
 }
 
 /** What the house can do for whoever pays. */

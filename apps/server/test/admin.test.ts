@@ -721,6 +721,7 @@ describe('a card payment', () => {
       sourceTerms: () => [],
       dataLists: async () => [],
       gas: () => [],
+      owed: async () => [],
       sendPage: (_request, reply) => reply.send(''),
       refusalLimit: createAddressLimit({ perMinute: 10, maxNames: 100, nowMs: () => nowMs }),
       addressOf: () => '127.0.0.1',

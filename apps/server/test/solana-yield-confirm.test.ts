@@ -26,6 +26,7 @@ import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from './server.fixture.ts';
 
 const HOUR_MS = 3_600_000;
+const ADMIN_TOKEN = 'c1'.repeat(12);
 const SINCE_SLOT = 299_999_000;
 const [NET, FEE, COLLATERAL] = [995_000_000n, 5_000_000n, 856_110_718n];
 
@@ -44,6 +45,7 @@ before(async () => {
           UPSTREAM_SOLANA_BASE_URL: node.url,
           SOLANA_YIELD_TREASURY: node.treasury,
           SOLANA_YIELD_SINCE_SLOT: String(SINCE_SLOT),
+          ADMIN_TOKENS: `desk:${ADMIN_TOKEN}`,
         },
         nowMs: () => Date.now() + clockMs,
       }),
@@ -69,6 +71,15 @@ async function refunds(wallet: string) {
   const response = await fetch(`${servers[0]?.url}/api/solana-yield/fee-refunds/${wallet}`);
   assert.equal(response.status, 200);
   return jsonOf(response);
+}
+
+/** What the operator's page says has to be sent by hand. */
+async function owedByOperator(): Promise<{ to: string; amount: string; how: string }[]> {
+  const response = await fetch(`${servers[0]?.url}/admin/api/overview`, {
+    headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
+  });
+  assert.equal(response.status, 200);
+  return (await jsonOf(response)).owed;
 }
 
 /** A round of the keeper, in which everything is due. */
@@ -475,6 +486,12 @@ test('a fee whose deposit failed or never came is listed for refund, until the t
     );
     assert.match(listed.refunds[0]?.reason, failed ? /failed on the chain/ : /No deposit followed/);
 
+    const owed = (await owedByOperator()).filter(({ to }) => to === wallet);
+    assert.deepEqual(
+      owed.map(({ amount, how }) => [amount, how]),
+      [['5.000000 USDC', `Send it from ${node.treasury} with this memo: refund ${fee}`]],
+    );
+
     const { usdc } = await ownAccountsOf(wallet);
     const refund = (signers: readonly string[], amount: bigint): Script => ({
       signers,
@@ -496,6 +513,10 @@ test('a fee whose deposit failed or never came is listed for refund, until the t
     const [ended] = (await refunds(wallet)).refunds;
     assert.deepEqual([ended.status, ended.refundTxSignature], ['refunded', sent]);
     assert.equal((await refunds(wallet)).dueRaw, '0');
+    assert.deepEqual(
+      (await owedByOperator()).filter(({ to }) => to === wallet),
+      [],
+    );
   }
 });
 

@@ -24,11 +24,12 @@ export function openOperator(
     | 'sourceTerms'
     | 'dataLists'
     | 'gas'
-  > & { sendPage(request: FastifyRequest, reply: FastifyReply): FastifyReply },
+  > & { parts(): readonly Part[]; sendPage(request: FastifyRequest, reply: FastifyReply): FastifyReply },
 ): Part {
   const { pools, logger, addressOf, nowMs } = house;
   const operator = openOperatorDoor(secrets.reveal().tokens, {
     ...needs,
+    owed: async () => (await Promise.all(needs.parts().map((part) => part.owes?.() ?? []))).flat(),
     sql: pools.sql,
     patient: pools.patient,
     refusalLimit: house.limitByAddress(REFUSALS_PER_MINUTE),

@@ -5,6 +5,7 @@ import type { Database } from '../db/connection.ts';
 import { claimantOf, type Derivation, isInternal, siteOf } from '../http/caller-address.ts';
 import { Problem } from '../http/problem.ts';
 import { sendProblem } from '../http/server.ts';
+import type { Owed } from '../part.ts';
 import type { GasStanding } from '../relayer/gas-tanks.ts';
 import type { UpstreamHealth } from '../upstreams/http.ts';
 import { accountRecordRoutes } from './account-record-routes.ts';
@@ -35,6 +36,8 @@ export interface OperatorRouteParts {
   sourceTerms(): readonly object[];
   /** Where each list stands that services look things up in. */
   dataLists(): Promise<readonly object[]>;
+  /** What has to be sent by hand. */
+  owed(): Promise<readonly Owed[]>;
   /** The keys of ours that pay for transactions on chains. */
   gas(): readonly GasStanding[];
   /** Sends the page itself. */
@@ -113,7 +116,7 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
         ...overview,
         openActs: (await acts.open()).map(actAsJson),
         upstreams: parts.upstreamHealth().map(healthAsJson),
-        dataLists: await parts.dataLists(),
+        ...{ dataLists: await parts.dataLists(), owed: await parts.owed() },
         ...{ gas: parts.gas().map(gasAsJson), sourceTerms: parts.sourceTerms() },
         books: await booksAsJson(verdicts),
       };

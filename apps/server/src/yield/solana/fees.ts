@@ -141,14 +141,9 @@ function told(sql: Database) {
       return row ?? null;
     },
 
-    /** What is due back, the oldest first, and how much in all. */
-    async due(most: number): Promise<{ fees: Fee[]; count: number; usdc: bigint }> {
-      const [fees, [sum]] = await Promise.all([
-        sql<Fee[]>`SELECT * FROM solana_yield_fees WHERE state = 'unused' ORDER BY at LIMIT ${most}`,
-        sql<{ count: bigint; usdc: bigint }[]>`
-          SELECT count(*) AS count, coalesce(sum(usdc), 0)::bigint AS usdc FROM solana_yield_fees WHERE state = 'unused'`,
-      ]);
-      return { fees, count: Number(sum?.count ?? 0n), usdc: sum?.usdc ?? 0n };
+    /** What is due back, the oldest first. */
+    async due(most: number): Promise<Fee[]> {
+      return sql<Fee[]>`SELECT * FROM solana_yield_fees WHERE state = 'unused' ORDER BY at LIMIT ${most}`;
     },
   };
 }

@@ -14,6 +14,7 @@ import { pendingOf } from './pending.ts';
 import { openPortal, type Portal } from './portal.ts';
 import { READING_OPERATIONS } from './reading-operations.ts';
 import { readingRoutes } from './reading-routes.ts';
+import { owedFor } from './refunds.ts';
 import { portalRoutes } from './routes.ts';
 import type { OtherRate } from './standing.ts';
 import { createVerifier } from './verify.ts';
@@ -25,6 +26,7 @@ export { SOLANA_YIELD };
 const CHECK_MS = 60_000;
 /** How often the chain is asked about what is open. */
 const KEEP_MS = 15_000;
+const MAX_OWED = 100;
 const NOT_CONFIGURED_RETRY_MS = 3_600_000;
 
 /**
@@ -78,6 +80,7 @@ export function openSolanaYield(
       { name: 'solana-yield-check', intervalMs: CHECK_MS, run: watched(portal, logger) },
       { name: 'solana-yield-keep', intervalMs: KEEP_MS, run: keeper.round },
     ],
+    owes: async () => (await fees.due(MAX_OWED)).map((fee) => owedFor(fee, treasury)),
     close: node.close,
   };
 }

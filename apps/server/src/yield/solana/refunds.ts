@@ -1,4 +1,5 @@
 /** Fees that are due back, as wallets and the operator see them. */
+import type { Owed } from '../../part.ts';
 import type { Fee, Unused } from './fees.ts';
 import { timeText, usdcText } from './figures.ts';
 
@@ -23,6 +24,18 @@ export function feeRefundsView(wallet: string, fees: readonly Fee[], contactEmai
     dueRaw: String(due),
     refunds: fees.map(feeView),
     note: `Fees that were paid and found no deposit, the newest first. They are found on the chain by themselves; the operator sends back what is due, to the wallet that paid.${contactEmail === null ? '' : ` Questions: ${contactEmail}, with feeTxSignature.`}`,
+  };
+}
+
+/** The same fee, as the operator sends it back. @param treasury the wallet that it was paid to */
+export function owedFor({ signature, wallet, usdc, at, reason }: Fee, treasury: string): Owed {
+  return {
+    what: 'Deposit fee of the Solana yield portal',
+    to: wallet,
+    amount: `${usdcText(usdc)} USDC`,
+    since: timeText(at.getTime()),
+    reason: reason === null ? 'No deposit followed it.' : REASONS[reason],
+    how: `Send it from ${treasury} with this memo: refund ${signature}`,
   };
 }
 
