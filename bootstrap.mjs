@@ -42,6 +42,10 @@ const COMMANDS = {
     program: 'packages/sandbox/src/chain/lending/build.ts',
     install: 'everything',
   },
+  'sandbox:build-solana-program': {
+    program: 'packages/sandbox/src/solana/lending/build.ts',
+    install: 'everything',
+  },
   'contracts:deep': { program: 'contracts/command.ts', args: ['deep'], install: 'everything' },
   'contracts:deploy': { program: 'contracts/command.ts', args: ['deploy'], install: 'everything' },
   'contracts:mutate': { program: 'contracts/command.ts', args: ['mutate'], install: 'everything' },

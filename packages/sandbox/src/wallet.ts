@@ -1,6 +1,7 @@
 /**
  * `npm run sandbox:wallet`: makes a new wallet on the chains of the running sandbox and fills it, ready to buy calls.
- * The keys are printed and kept nowhere. `-- --tempo` makes one on Tempo instead, `-- --json` prints for machines.
+ * The keys are printed and kept nowhere. `-- --solana` makes one on Solana alone, `-- --tempo` one on
+ * Tempo instead, `-- --json` prints for machines.
  */
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
@@ -10,6 +11,7 @@ import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 import { StartError } from '../../process/src/start-error.ts';
 import { fund } from './chain/faucet.ts';
 import { dataDirOf } from './data-dir.ts';
+import { askSolana } from './solana/ask.ts';
 import { usdcAccountOf } from './solana/genesis.ts';
 import { TEMPO_CHAIN_ID } from './tempo/addresses.ts';
 import { fundTempo } from './tempo/faucet.ts';
@@ -36,10 +38,13 @@ const SOL_DECIMALS = 9;
 const GIFT_USDC = parseUnits('100', USDC_DECIMALS);
 const GIFT_WEI = parseEther('0.1');
 const GIFT_LAMPORTS = parseUnits('0.1', SOL_DECIMALS);
-const RPC_TIMEOUT_MS = 10_000;
 
 const { values: asked } = parseArgs({
-  options: { json: { type: 'boolean', default: false }, tempo: { type: 'boolean', default: false } },
+  options: {
+    json: { type: 'boolean', default: false },
+    solana: { type: 'boolean', default: false },
+    tempo: { type: 'boolean', default: false },
+  },
 });
 try {
   const environment = environmentOfRunningWorld(process.env);
@@ -47,19 +52,19 @@ try {
     throw new StartError(`no sandbox runs on ${dataDirOf(process.env)}; start one with npm start`);
   const wallets = asked.tempo
     ? { tempo: await tempoWallet(environment.MPP_TEMPO_RPC_URL) }
-    : await makeWallets(environment);
+    : await makeWallets(environment, asked.solana);
   process.stdout.write(asked.json ? `${JSON.stringify(wallets, null, 2)}\n` : text(wallets));
 } catch (error) {
   process.stderr.write(`farebox: ${error instanceof Error ? error.message : error}\n`);
   process.exitCode = 1;
 }
 
-async function makeWallets(environment: Record<string, string>): Promise<Wallets> {
+async function makeWallets(environment: Record<string, string>, onlySolana: boolean): Promise<Wallets> {
   const { UPSTREAM_BASE_BASE_URL: base, UPSTREAM_SOLANA_BASE_URL: solana } = environment;
-  if (base === undefined && solana === undefined)
+  if ((base === undefined || onlySolana) && solana === undefined)
     throw new StartError('the running sandbox has no chain of its own: their addresses were configured');
   return {
-    base: base === undefined ? null : await evmWallet(base),
+    base: base === undefined || onlySolana ? null : await evmWallet(base),
     solana: solana === undefined ? null : await solanaWallet(solana),
   };
 }
@@ -85,10 +90,14 @@ async function solanaWallet(rpcUrl: string): Promise<Wallet> {
   const seed = randomBytes(32);
   const { address } = await createKeyPairSignerFromPrivateKeyBytes(seed);
   const gift = { lamports: Number(GIFT_LAMPORTS), usdcUnits: Number(GIFT_USDC) };
-  await ask(rpcUrl, 'sandbox_fund', address, gift);
-  const sol = await ask<{ value: number }>(rpcUrl, 'getBalance', address);
+  await askSolana(rpcUrl, 'sandbox_fund', address, gift);
+  const sol = await askSolana<{ value: number }>(rpcUrl, 'getBalance', address);
   const account = await usdcAccountOf(address);
-  const usdc = await ask<{ value: { uiAmountString: string } }>(rpcUrl, 'getTokenAccountBalance', account);
+  const usdc = await askSolana<{ value: { uiAmountString: string } }>(
+    rpcUrl,
+    'getTokenAccountBalance',
+    account,
+  );
   return {
     rpcUrl,
     // As Solana's wallets and tools take it: the seed and then the public key.
@@ -96,18 +105,6 @@ async function solanaWallet(rpcUrl: string): Promise<Wallet> {
     address,
     holds: { usdc: usdc.value.uiAmountString, native: formatUnits(BigInt(sol.value), SOL_DECIMALS) },
   };
-}
-
-async function ask<Result>(rpcUrl: string, method: string, ...params: unknown[]): Promise<Result> {
-  const response = await fetch(rpcUrl, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-    signal: AbortSignal.timeout(RPC_TIMEOUT_MS),
-  });
-  const reply: { result: Result; error?: { message: string } } = JSON.parse(await response.text());
-  if (reply.error !== undefined) throw new Error(`${method}: ${reply.error.message}`);
-  return reply.result;
 }
 
 function text(wallets: Wallets | { tempo: TempoWallet }): string {

@@ -10,10 +10,19 @@ import { createKeyPairSignerFromPrivateKeyBytes, getBase58Decoder, type KeyPairS
  * - settler: pays the fees of what the server settles by itself
  * - refunds: holds the USDC that goes back to payers
  * - treasury: gets the fees of the yield portal; whoever keeps it sends back what is due
+ * - borrower: owes for all borrowers of the lending program's double, and owns its market
  * - recipient: is paid (`payTo`); its key signs nothing
  * - faucet: hands out SOL and mints USDC
  */
-export const SOLANA_ROLES = ['facilitator', 'settler', 'refunds', 'treasury', 'recipient', 'faucet'] as const;
+export const SOLANA_ROLES = [
+  'facilitator',
+  'settler',
+  'refunds',
+  'treasury',
+  'borrower',
+  'recipient',
+  'faucet',
+] as const;
 export type SolanaRole = (typeof SOLANA_ROLES)[number];
 
 /** The role's ed25519 seed, 32 bytes. */

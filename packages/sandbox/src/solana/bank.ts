@@ -50,6 +50,8 @@ export interface Bank {
   programAccounts(of: Address): readonly EncodedAccount[];
   /** Writes an account past all rules: for the first state of the world. */
   setAccount(account: EncodedAccount): void;
+  /** Puts a program at an address, in place of what is there. @param file as it is deployed (ELF) */
+  placeProgram(at: Address, file: Uint8Array): void;
   /** Lamports that an account of this many bytes must hold. */
   rentExemptLamports(bytes: number): bigint;
   /** Where the message's account indexes point to; null if a lookup table does not lead there. */
@@ -75,14 +77,19 @@ interface Keys {
 }
 
 /** Opens a chain, as it was kept or with nothing but the programs on it. */
-export function openBank(saved: { clock: ClockState; rest: Omit<BankState, 'clock'> | null }): Bank {
+export function openBank(saved: {
+  clock: ClockState;
+  rest: Omit<BankState, 'clock'> | null;
+  /** The system's clock if absent. */
+  nowMs?: () => number;
+}): Bank {
   const svm = (saved.rest === null ? new LiteSVM() : LiteSVM.fromBytes(saved.rest.accounts))
     // Duplicates and blockhashes are checked below: LiteSVM knows neither slots nor, unsigned, duplicates.
     .withBlockhashCheck(false)
     .withTransactionHistory(0n)
     .withLogBytesLimit(LOG_BYTES)
     .withSigverify(true);
-  const clock = openSlotClock(saved.clock);
+  const clock = openSlotClock(saved.clock, saved.nowMs);
   const history = openHistory(saved.rest?.transactions ?? [], () => clock.slot() - BLOCKHASH_SLOTS);
   const listeners: ((landed: LandedTransaction | null) => void)[] = [];
   let clockSetTo = -1;
@@ -141,26 +148,6 @@ export function openBank(saved: { clock: ClockState; rest: Omit<BankState, 'cloc
     return history.byMessage(messageHash) === undefined ? null : 'AlreadyProcessed';
   }
 
-  function balancesOf(keys: readonly Address[]): { lamports: number[]; tokens: TokenBalance[] } {
-    const accounts = keys.map(account);
-    const tokens = accounts.flatMap((one, accountIndex): TokenBalance[] => {
-      const token = one === null ? null : readToken(one);
-      const mintAccount = token === null ? null : account(token.mint);
-      const mint = mintAccount === null ? null : readMint(mintAccount);
-      if (one === null || token === null || mint === null) return [];
-      return [
-        {
-          accountIndex,
-          mint: token.mint,
-          owner: token.owner,
-          programId: one.programAddress,
-          uiTokenAmount: uiTokenAmount(token.amount, mint.decimals),
-        },
-      ];
-    });
-    return { lamports: accounts.map((one) => Number(one?.lamports ?? 0n)), tokens };
-  }
-
   function simulate(
     transaction: WireTransaction,
     checks: { signatures: boolean; blockhash: boolean },
@@ -183,10 +170,10 @@ export function openBank(saved: { clock: ClockState; rest: Omit<BankState, 'cloc
     if (history.isFull()) throw new RpcError(-32005, 'Node is unhealthy', { numSlotsBehind: null });
     const keys = keysOf(transaction);
     if (keys === null || !transaction.isFullySigned || ageError(transaction) !== null) return null;
-    const before = balancesOf(keys.all);
+    const before = balancesOf(keys.all, account);
     const execution = executionOf(svm.sendTransaction(transaction.transaction));
     if (execution.err !== null && !landsWith(execution.err)) return null;
-    const after = balancesOf(keys.all);
+    const after = balancesOf(keys.all, account);
     const landed: LandedTransaction = {
       signature: transaction.signature,
       messageHash: transaction.messageHash,
@@ -218,6 +205,7 @@ export function openBank(saved: { clock: ClockState; rest: Omit<BankState, 'cloc
     account,
     programAccounts: (of) => svm.getProgramAccounts(of).filter(({ lamports }) => lamports > 0n),
     setAccount: (written) => svm.setAccount(written),
+    placeProgram: (at, file) => svm.addProgram(at, file),
     rentExemptLamports: (bytes) => svm.minimumBalanceForRentExemption(BigInt(bytes)),
     keysOf,
     simulate,
@@ -231,6 +219,37 @@ export function openBank(saved: { clock: ClockState; rest: Omit<BankState, 'cloc
     },
     state: () => ({ clock: clock.state(), transactions: [...history.all()], accounts: svm.toBytes() }),
   };
+}
+
+/** What accounts hold, in lamports and in tokens. */
+function balancesOf(
+  keys: readonly Address[],
+  account: Bank['account'],
+): { lamports: number[]; tokens: TokenBalance[] } {
+  const accounts = keys.map(account);
+  const tokens = accounts.flatMap((one, accountIndex): TokenBalance[] => {
+    const token = one === null ? null : readToken(one);
+    const mintAccount = token === null ? null : account(token.mint);
+    const mint = mintAccount === null ? null : readMint(mintAccount);
+    if (one === null || token === null || mint === null) return [];
+    return [
+      {
+        accountIndex,
+        mint: token.mint,
+        owner: token.owner,
+        programId: one.programAddress,
+        uiTokenAmount: uiTokenAmount(token.amount, mint.decimals),
+      },
+    ];
+  });
+  return { lamports: accounts.map((one) => Number(one?.lamports ?? 0n)), tokens };
+}
+
+/** The chain as it is now, for ever: what a node that fell behind the others still has. */
+export function frozen(bank: Bank): Bank {
+  const atMs = Date.now();
+  const rest = bank.state();
+  return openBank({ clock: rest.clock, rest, nowMs: () => atMs });
 }
 
 function nothingRan(err: TransactionError): Execution {

@@ -1,18 +1,6 @@
 /** Hands out SOL and USDC by transactions of the faucet, so that what it gave stands in the chain like all else. */
 
-import {
-  AccountRole,
-  type Address,
-  appendTransactionMessageInstructions,
-  blockhash,
-  createTransactionMessage,
-  getTransactionEncoder,
-  type Instruction,
-  type KeyPairSigner,
-  setTransactionMessageFeePayerSigner,
-  setTransactionMessageLifetimeUsingBlockhash,
-  signTransactionMessageWithSigners,
-} from '@solana/kit';
+import { AccountRole, type Address, type Instruction, type KeyPairSigner } from '@solana/kit';
 import {
   getCreateAssociatedTokenIdempotentInstruction,
   getMintToCheckedInstruction,
@@ -20,11 +8,8 @@ import {
 import { signerOf } from './accounts.ts';
 import type { Bank } from './bank.ts';
 import { usdcAccountOf } from './genesis.ts';
-import { RpcError } from './json-rpc.ts';
-import { MEMO_PROGRAM, SYSTEM_PROGRAM, USDC_DECIMALS, USDC_MINT } from './programs.ts';
-import { BLOCKHASH_SLOTS } from './slots.ts';
-import { textOf } from './transaction-error.ts';
-import { decodeTransaction } from './wire-transaction.ts';
+import { SYSTEM_PROGRAM, USDC_DECIMALS, USDC_MINT } from './programs.ts';
+import { runSigned } from './run-signed.ts';
 
 export interface Faucet {
   /**
@@ -38,7 +23,6 @@ export interface Faucet {
 
 export async function openFaucet(bank: Bank, seed: string): Promise<Faucet> {
   const signer = await signerOf(seed, 'faucet');
-  let given = 0;
   return {
     async give(to, { lamports, usdcUnits }) {
       const instructions: Instruction[] = [];
@@ -56,34 +40,9 @@ export async function openFaucet(bank: Bank, seed: string): Promise<Faucet> {
           }),
         );
       }
-      // Two gifts of one size within one slot would be one transaction without it.
-      given += 1;
-      const text = `sandbox faucet ${Date.now()} ${given}`;
-      instructions.push({ programAddress: MEMO_PROGRAM, data: new TextEncoder().encode(text) });
-      return run(instructions);
+      return runSigned(bank, signer, 'faucet', instructions);
     },
   };
-
-  async function run(instructions: readonly Instruction[]): Promise<string> {
-    const slot = bank.clock.slot();
-    const lifetime = {
-      blockhash: blockhash(bank.clock.blockhashOf(slot)),
-      lastValidBlockHeight: BigInt(bank.clock.blockHeightOf(slot) + BLOCKHASH_SLOTS),
-    };
-    const empty = setTransactionMessageFeePayerSigner(signer, createTransactionMessage({ version: 0 }));
-    const message = appendTransactionMessageInstructions(
-      instructions,
-      setTransactionMessageLifetimeUsingBlockhash(lifetime, empty),
-    );
-    const signed = await signTransactionMessageWithSigners(message);
-    const landed = bank.land(decodeTransaction(new Uint8Array(getTransactionEncoder().encode(signed))));
-    if (landed === null || landed.err !== null)
-      throw new RpcError(
-        -32603,
-        `the faucet failed: ${landed?.err ? textOf(landed.err) : 'it did not land'}`,
-      );
-    return landed.signature;
-  }
 }
 
 function transferSol(from: KeyPairSigner, to: Address, lamports: bigint): Instruction {

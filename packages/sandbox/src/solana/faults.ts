@@ -1,6 +1,7 @@
 /** How tests make the node fail as nodes do. */
 import { setTimeout as passed } from 'node:timers/promises';
 import { fieldsOf, openFaults } from '../faults.ts';
+import type { Bank } from './bank.ts';
 import { LostReply, RpcError } from './json-rpc.ts';
 import { type Config, choiceOf, integerOf, invalid } from './params.ts';
 
@@ -10,11 +11,15 @@ const MAX_COUNT = 1_000_000;
 /**
  * - drop-reply: does what is asked, then cuts the connection without a reply
  * - refuse: does nothing and answers with a node's error −32005
+ * - behind: answers what is read with the chain as it was when the fault was ordered, as a node that fell behind
+ * - fails-landing: the lending program's double stops while a transaction is on its way, which was simulated without fault
  * - never-lands: answers `sendTransaction` with the signature and does nothing, as when the network loses a transaction
  * - status: does nothing and answers with an HTTP status, 500 unless told
  * - delay: waits before anything is done
  */
-const FAULTS = ['drop-reply', 'refuse', 'never-lands', 'status', 'delay'] as const;
+const FAULTS = ['drop-reply', 'refuse', 'never-lands', 'fails-landing', 'behind', 'status', 'delay'] as const;
+/** Those that strike every method unless one is named. */
+const OF_ALL_METHODS: readonly Fault['fault'][] = ['behind', 'status', 'delay'];
 
 export interface Fault {
   fault: (typeof FAULTS)[number];
@@ -35,18 +40,23 @@ export interface Faults {
 }
 
 export interface Struck {
-  /** Whether a transaction that is sent gets lost. */
-  neverLands: boolean;
+  /** What becomes of a transaction that is sent. */
+  sent: 'lands' | 'never-lands' | 'fails-landing';
+  /** The chain that the answer is read from, if it is not that of now. */
+  behind: Bank | null;
   /** Lets happen what is to happen once the call is answered. */
   strikeAfter(): void;
 }
 
-export function openNodeFaults(): Faults {
+/** @param freeze the chain as it is now */
+export function openNodeFaults(freeze: () => Bank): Faults {
   const faults = openFaults('count', (config) => readFault(fieldsOf(config)));
+  const frozen = new WeakMap<Fault, Bank>();
   return {
     set(config) {
       const ordered = faults.order(config);
       if (typeof ordered === 'string') throw invalid(`Invalid params: ${ordered}.`);
+      for (const one of ordered) if (one.fault === 'behind') frozen.set(one, freeze());
       return faults.list();
     },
     clear: faults.clear,
@@ -60,10 +70,13 @@ export function openNodeFaults(): Faults {
         if (fault === 'refuse')
           throw new RpcError(-32005, 'Node is behind by 42 slots', { numSlotsBehind: 42 });
       }
+      const isHitBy = (name: Fault['fault']) => hit.some(({ fault }) => fault === name);
+      const old = hit.find(({ fault }) => fault === 'behind');
       return {
-        neverLands: hit.some(({ fault }) => fault === 'never-lands'),
+        sent: isHitBy('never-lands') ? 'never-lands' : isHitBy('fails-landing') ? 'fails-landing' : 'lands',
+        behind: (old && frozen.get(old)) ?? null,
         strikeAfter() {
-          if (hit.some(({ fault }) => fault === 'drop-reply')) throw new LostReply(null);
+          if (isHitBy('drop-reply')) throw new LostReply(null);
         },
       };
     },
@@ -73,7 +86,7 @@ export function openNodeFaults(): Faults {
 function readFault(config: Config): Fault {
   const fault = choiceOf(config, 'fault', FAULTS, 'refuse');
   if (config.fault === undefined) throw invalid(`Invalid params: fault must be one of ${FAULTS.join(', ')}.`);
-  const byDefault = fault === 'status' || fault === 'delay' ? null : 'sendTransaction';
+  const byDefault = OF_ALL_METHODS.includes(fault) ? null : 'sendTransaction';
   const method = config.method ?? byDefault;
   if (method !== null && typeof method !== 'string')
     throw invalid('Invalid params: method must be a string.');

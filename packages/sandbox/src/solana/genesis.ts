@@ -14,6 +14,7 @@ const SOL: Readonly<Record<SolanaRole, bigint>> = {
   settler: 1_000n,
   refunds: 1_000n,
   treasury: 1n,
+  borrower: 1_000n,
   recipient: 1n,
   faucet: 1_000_000n,
 };

@@ -41,15 +41,15 @@ export function newClockState(): ClockState {
   return { bornAtMs: Date.now(), advancedSlots: 0, latestSlot: FIRST_SLOT };
 }
 
-/** Opens the clock of a chain. */
-export function openSlotClock(saved: ClockState): SlotClock {
+/** Opens the clock of a chain. @param nowMs the system's clock; one that stands still makes a chain that does */
+export function openSlotClock(saved: ClockState, nowMs: () => number = Date.now): SlotClock {
   const { bornAtMs } = saved;
   let { advancedSlots, latestSlot } = saved;
   const valid = new Map<string, number>();
   let rememberedTo = 0;
 
   function slot(): number {
-    const passed = Math.floor((Date.now() - bornAtMs) / SLOT_MS);
+    const passed = Math.floor((nowMs() - bornAtMs) / SLOT_MS);
     latestSlot = Math.max(latestSlot, FIRST_SLOT + passed + advancedSlots);
     return latestSlot;
   }

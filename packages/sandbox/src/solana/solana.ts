@@ -1,10 +1,13 @@
 /** The sandbox's Solana: LiteSVM behind a node's JSON-RPC and websocket, with USDC at its real address. */
 import Fastify, { type FastifyInstance } from 'fastify';
-import { openBank } from './bank.ts';
+import { frozen, openBank } from './bank.ts';
 import { openFaucet } from './faucet.ts';
 import { openNodeFaults } from './faults.ts';
 import { bringIntoBeing, stockRefunds } from './genesis.ts';
 import { type Answer, answerText, LostReply } from './json-rpc.ts';
+import { borrowAndRepay } from './lending/borrower.ts';
+import { passTime } from './lending/pass-time.ts';
+import { placeLending } from './lending/place.ts';
 import { answerCalls } from './rpc/dispatch.ts';
 import { newClockState } from './slots.ts';
 import { openStateFile, readState } from './state-file.ts';
@@ -42,8 +45,11 @@ export async function startSolana(options: {
   await bringIntoBeing(bank, options.seed);
   const faucet = await openFaucet(bank, options.seed);
   await stockRefunds(bank, options.seed, faucet.give);
+  await placeLending(bank, options.seed);
+  await borrowAndRepay({ bank, faucet }, options.seed, Date.now());
   const node = {
-    ...{ bank, faucet, faults: openNodeFaults() },
+    ...{ bank, faucet, faults: openNodeFaults(() => frozen(bank)) },
+    passInterest: (passedMs: number) => passTime({ bank, faucet }, options.seed, passedMs),
     saved: async () => await file?.written(),
   };
   const app = serve(answerCalls(node));

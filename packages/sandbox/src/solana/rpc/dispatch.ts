@@ -1,4 +1,5 @@
 /** Leads a call to its method, with what faults are set. */
+import type { Struck } from '../faults.ts';
 import { type Answer, methodNotFound } from '../json-rpc.ts';
 import { ACCOUNT_METHODS } from './accounts.ts';
 import { CLUSTER_METHODS } from './cluster.ts';
@@ -23,15 +24,16 @@ const METHODS = new Map<string, Method>(
 export function answerCalls(node: SandboxNode): Answer {
   return async ({ method, params }) => {
     const struck = await node.faults.strikeBefore(method);
-    const result = await run(node, method, params, struck.neverLands);
+    const result = await run(node, method, params, struck);
     struck.strikeAfter();
     return result;
   };
 }
 
-function run(node: SandboxNode, name: string, params: readonly unknown[], neverLands: boolean): unknown {
-  if (name === 'sendTransaction') return sendTransaction(node, params, neverLands);
+function run(node: SandboxNode, name: string, params: readonly unknown[], struck: Struck): unknown {
+  // Also a node that is behind passes transactions on to those that are not.
+  if (name === 'sendTransaction') return sendTransaction(node, params, struck.sent);
   const method = METHODS.get(name);
   if (method === undefined) throw methodNotFound();
-  return method(node, params);
+  return method(struck.behind === null ? node : { ...node, bank: struck.behind }, params);
 }

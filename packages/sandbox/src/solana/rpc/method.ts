@@ -10,6 +10,8 @@ export interface SandboxNode {
   bank: Bank;
   faucet: Faucet;
   faults: Faults;
+  /** Lets time pass for what is lent, and for nothing else. @returns the slots that it was */
+  passInterest(passedMs: number): Promise<number>;
   /** Resolves when everything up to now is in the file that it is kept in. */
   saved(): Promise<void>;
 }

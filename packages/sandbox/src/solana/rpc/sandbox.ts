@@ -1,4 +1,5 @@
 /** Methods that no real node has: money for wallets, time for tests, and faults on order. */
+import { readProgram } from '../lending/program.ts';
 import { addressAt, configAt, integerAt, integerOf, invalid } from '../params.ts';
 import type { Methods } from './method.ts';
 
@@ -6,6 +7,7 @@ const MAX_LAMPORTS = 10_000 * 1_000_000_000;
 const MAX_USDC_UNITS = 1_000_000_000 * 1_000_000;
 /** About five years: programs that accrue by slot must be able to follow. */
 const MAX_ADVANCED_SLOTS = 400_000_000;
+const MAX_PASSED_SECONDS = 3_650 * 86_400;
 
 export const SANDBOX_METHODS: Methods = {
   /** `[address, {lamports, usdcUnits}]`, USDC in base units: answers the signature of the gift. */
@@ -22,6 +24,31 @@ export const SANDBOX_METHODS: Methods = {
   sandbox_advanceSlots({ bank }, params) {
     bank.advance(integerAt(params, 0, MAX_ADVANCED_SLOTS));
     return bank.clock.slot();
+  },
+
+  /** `[seconds]`: lets time pass for what is lent, while slots and clock stay, and answers the slots that it was. */
+  sandbox_passInterest: ({ passInterest }, params) =>
+    passInterest(1_000 * integerAt(params, 0, MAX_PASSED_SECONDS)),
+
+  /** `[address, {offset, hex}]`: writes bytes into an account past all rules, for drills. Answers true. */
+  sandbox_writeAccount({ bank }, params) {
+    const account = bank.account(addressAt(params, 0));
+    if (account === null) throw invalid('Invalid param: could not find account');
+    const config = configAt(params, 1);
+    const offset = integerOf(config, 'offset', 0, account.data.length);
+    const bytes = Buffer.from(typeof config.hex === 'string' ? config.hex : '', 'hex');
+    if (bytes.length === 0 || offset + bytes.length > account.data.length)
+      throw invalid('Invalid params: hex must be bytes that lie within the account.');
+    const data = new Uint8Array(account.data);
+    data.set(bytes, offset);
+    bank.setAccount({ ...account, data });
+    return true;
+  },
+
+  /** `[address]`: puts the lending program's double at another address too, for those who imitate it. Answers true. */
+  sandbox_placeLookalike({ bank }, params) {
+    bank.placeProgram(addressAt(params, 0), new Uint8Array(readProgram()));
+    return true;
   },
 
   /** `[{fault, method, count, httpStatus, delayMs}]`: answers the faults that are set. */

@@ -1,7 +1,9 @@
 /** Methods that run transactions: to try them or to send them. */
 import { accountFormatOf, accountView } from '../account-encoding.ts';
 import type { Execution } from '../bank.ts';
+import type { Struck } from '../faults.ts';
 import { RpcError } from '../json-rpc.ts';
+import { whileStopped } from '../lending/stop.ts';
 import {
   addressAt,
   choiceOf,
@@ -25,8 +27,12 @@ const SIGNATURE_VERIFICATION_FAILURE = -32003;
 const MAX_SIMULATED_ACCOUNTS = 256;
 const MAX_AIRDROP_LAMPORTS = 1_000 * 1_000_000_000;
 
-/** Sends a transaction; `lost` has the network lose it. The signature is answered either way, as by a node. */
-export function sendTransaction({ bank }: SandboxNode, params: readonly unknown[], lost: boolean): string {
+/** Sends a transaction, of which becomes what is told. The signature is answered either way, as by a node. */
+export function sendTransaction(
+  { bank }: SandboxNode,
+  params: readonly unknown[],
+  becomes: Struck['sent'],
+): string {
   const config = configAt(params, 1);
   const transaction = readWire(params);
   const { signature } = transaction;
@@ -36,7 +42,8 @@ export function sendTransaction({ bank }: SandboxNode, params: readonly unknown[
     if (tried.err === 'SignatureFailure') throw signatureFailure();
     if (tried.err !== null) throw preflightFailure(tried);
   }
-  if (!lost) bank.land(transaction);
+  if (becomes === 'lands') bank.land(transaction);
+  if (becomes === 'fails-landing') whileStopped(bank, () => bank.land(transaction));
   return signature;
 }
 
