@@ -1,8 +1,9 @@
 import { formatUsd } from './amount.js';
 import { byId, el, failed, notice } from './dom.js';
 import { whileBusy } from './post.js';
-import { askYield } from './yield-api.js';
+import { askYield, isNotOffered } from './yield-api.js';
 import { holdingsView, PROTOCOLS, ratesChart } from './yield-chart.js';
+import { showSolana } from './yield-solana.js';
 import { carryOut, connectWallet, watchWallets } from './yield-wallet.js';
 
 const STOPPED_BY = ['INSUFFICIENT_USDC', 'INSUFFICIENT_ETH'];
@@ -30,8 +31,10 @@ async function showVault() {
     byId('rates-chart').replaceChildren(ratesChart(history.points));
     byId('where').replaceChildren(holdingsView(stats.stats));
   } catch (error) {
+    if (isNotOffered(error)) return;
     message.replaceChildren(failed(error.message, showVault));
   }
+  byId('vault').hidden = false;
 }
 
 function figure(label, value, kind) {
@@ -206,4 +209,4 @@ byId('deposit-form').addEventListener('submit', (event) => {
 byId('leave').addEventListener('click', ({ currentTarget }) => {
   void act(currentTarget, `redeem-tx?wallet=${connected.account}`);
 });
-await showVault();
+await Promise.all([showVault(), showSolana(byId('solana'))]);

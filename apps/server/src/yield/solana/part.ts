@@ -64,6 +64,7 @@ export function openSolanaYield(
   });
   return {
     name: 'solana-yield',
+    assets: { '/yield': 'yield.html' },
     operations: [PORTAL_OPERATIONS, READING_OPERATIONS],
     routes(http) {
       const limit = house.limitByAddress();

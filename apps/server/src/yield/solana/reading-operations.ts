@@ -86,4 +86,5 @@ export const READING_OPERATIONS = {
       },
     ),
   ],
+  untold: [{ path: '/yield', because: 'It is a page.' }],
 } as const satisfies Described;

@@ -46,7 +46,7 @@ export function readingRoutes(app: FastifyInstance, parts: ReadingParts): void {
       reply.headers(cacheHeaders(kept));
       reply.headers({
         link: `<${at('manifest')}>; rel="manifest"`,
-        'x-agent-tip': `Deposit with POST ${at('deposit-tx')} {"wallet": "…", "amount_usdc": 100}; you sign, this server holds nothing.`,
+        'x-agent-tip': `Deposit with POST ${at('deposit-tx')} {"wallet": "<address>", "amount_usdc": 100}; you sign, this server holds nothing.`,
       });
       return view(parts, kept.value);
     });
@@ -107,7 +107,7 @@ async function readOrWhyNot(standing: () => Promise<Kept<Standing>>): Promise<St
 }
 
 /** The same portal, which does not believe a node that has fallen behind what was seen before. */
-function neverBack(portal: ReadingParts['portal']): ReadingParts['portal'] {
+export function neverBack(portal: ReadingParts['portal']): ReadingParts['portal'] {
   let newest = 0n;
   return {
     async look(others) {

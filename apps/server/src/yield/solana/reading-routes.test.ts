@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { NOVEMBER_2025 } from './model/reserve.fixture.ts';
+import { neverBack } from './reading-routes.ts';
+
+const MARKET = {
+  ...{ bump: 248, owner: NOVEMBER_2025.market, referralFeeBps: 0, isEmergency: false, name: 'Main Market' },
+};
+
+test('a node that has fallen more than a minute behind what was seen is not believed; a little is the way of nodes', async () => {
+  let slot = 1_000n;
+  const { look } = neverBack({
+    look: async () => ({ slot, reserve: NOVEMBER_2025, market: MARKET, accounts: [] }),
+  });
+  for (const [next, isBelieved] of [
+    [2_000n, true],
+    [1_900n, true],
+    [1_849n, false],
+    [1_000n, false],
+    [1_850n, true],
+    [2_001n, true],
+  ] as const) {
+    slot = next;
+    if (isBelieved) assert.equal((await look()).slot, next);
+    else await assert.rejects(look(), /Solana cannot be read/, String(next));
+  }
+});

@@ -1,0 +1,138 @@
+/** Deposits and exits on Solana: each transaction signed and sent by the wallet, and waited for. */
+import { bytesOf, signAndSend, withBlockhash } from './solana-wallet.js';
+import { askSolana } from './yield-api.js';
+
+/** Where a deposit that is under way is kept, so that a closed tab does not lose a fee. It holds nothing secret. */
+const KEPT = 'farebox-solana-deposit';
+const POLL_MS = 1_000;
+const POLLS = 180;
+const STOPPED_BY = ['INSUFFICIENT_USDC', 'INSUFFICIENT_SOL'];
+
+/** The deposit that this browser began with a wallet and did not end; null: none. */
+export function keptDeposit(wallet) {
+  try {
+    const deposit = JSON.parse(localStorage.getItem(KEPT) ?? 'null');
+    return deposit?.wallet === wallet && deposit.signatures.length > 0 ? deposit : null;
+  } catch {
+    return null;
+  }
+}
+
+export function forgetDeposit() {
+  localStorage.removeItem(KEPT);
+}
+
+/** Asks for the transactions of a deposit. `stops`: the wallet lacks something, and `warnings` say what. */
+export async function prepareDeposit({ account }, amountUsdc) {
+  const wallet = account.address;
+  const { position } = await askSolana(`position/${wallet}`);
+  const { transactions, warnings } = await askSolana('deposit-tx', {
+    ...{ wallet, amount_usdc: amountUsdc },
+    // Only a page that came over HTTPS, or from this machine, has it.
+    ...(crypto.randomUUID === undefined ? {} : { idempotency_key: crypto.randomUUID() }),
+  });
+  const deposit = {
+    ...{ wallet, amountUsdc, signatures: [], held: position.collateralBalanceRaw },
+    transactions: transactions.map(({ note, base64 }) => ({ note, base64 })),
+  };
+  return { deposit, warnings, stops: warnings.some(({ code }) => STOPPED_BY.includes(code)) };
+}
+
+/**
+ * Sends what is still to be sent of a deposit, and has the portal confirm it.
+ *
+ * @returns {Promise<string>} what it came to
+ */
+export async function carryOut(connected, deposit, tell) {
+  const { wallet, transactions, signatures } = deposit;
+  const isResumed = signatures.length > 0;
+  if (isResumed && signatures.length < transactions.length) await refuseTwice(deposit);
+  for (const [index, { note, base64 }] of transactions.entries()) {
+    const say = (kind, text) => tell(index, note, kind, text);
+    if (signatures[index] === undefined) {
+      say('sign', 'waits for your signature');
+      // The transaction before has taken its time: a younger blockhash lets this one land whenever it is signed.
+      const made = bytesOf(base64);
+      const bytes = index > 0 ? withBlockhash(made, (await askSolana('blockhash')).blockhash) : made;
+      signatures[index] = await sentBy(connected, bytes, say);
+      keep(deposit);
+    }
+    const end = await landed(signatures[index], say);
+    if (end === null) continue;
+    // What failed took nothing but the chain's own fee: it can be sent anew, and what went before it stays.
+    signatures.length = index;
+    if (index === 0) forgetDeposit();
+    else keep(deposit);
+    throw new Error(end);
+  }
+  const { verificationStatus } = await askSolana('confirm', { wallet, txSignature: signatures.at(-1) });
+  forgetDeposit();
+  return verificationStatus === 'confirmed'
+    ? 'Done: the chain has your deposit.'
+    : 'Sent. The portal verifies the deposit as soon as it can read the chain, within the hour; you need do nothing.';
+}
+
+/** A wallet that was closed while it sent may have sent all the same. */
+async function refuseTwice({ wallet, held }) {
+  const { position } = await askSolana(`position/${wallet}`);
+  if (position.collateralBalanceRaw === held) return;
+  throw new Error(
+    'Your position has changed since the fee was sent, so the deposit may have landed. Look at it below before you deposit again.',
+  );
+}
+
+/** Has a withdrawal signed and sent. @returns {Promise<string>} what the wallet received */
+export async function leave(connected, asked, tell) {
+  const wallet = connected.account.address;
+  const { transactions, warnings, net_usdc } = await askSolana('withdraw-tx', { wallet, ...asked });
+  const stop = warnings.find(({ code }) => STOPPED_BY.includes(code));
+  if (stop !== undefined) throw new Error(stop.message);
+  for (const [index, { note, base64 }] of transactions.entries()) {
+    const say = (kind, text) => tell(index, note, kind, text);
+    say('sign', 'waits for your signature');
+    const end = await landed(await sentBy(connected, bytesOf(base64), say), say);
+    if (end !== null) throw new Error(end);
+  }
+  return `Done: ${net_usdc} USDC or a little more are in your wallet, fees taken off.`;
+}
+
+function keep(deposit) {
+  localStorage.setItem(KEPT, JSON.stringify(deposit));
+}
+
+async function sentBy({ wallet, account }, bytes, say) {
+  try {
+    const signature = await signAndSend(wallet, account, bytes);
+    say('sent', `sent: ${signature}`);
+    return signature;
+  } catch (error) {
+    const text = `The wallet did not send it: ${String(error?.message ?? error).slice(0, 300)}`;
+    say('failed', text);
+    throw new Error(text, { cause: error });
+  }
+}
+
+/** Waits until the chain has a transaction. @returns {Promise<string | null>} why it never will; null: it has */
+async function landed(signature, say) {
+  let isSilent = true;
+  for (let polls = 0; polls < POLLS; polls += 1) {
+    const { status, error } = await askSolana(`transaction/${signature}`).catch(() => ({ status: null }));
+    isSilent = status === null;
+    if (status === 'confirmed') {
+      say('mined', `on the chain: ${signature}`);
+      return null;
+    }
+    if (status === 'failed') {
+      const text = `The chain ran it, and it failed (${error}). Nothing was moved by it.`;
+      say('failed', text);
+      return text;
+    }
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+  // Nobody knows what became of it, so nothing is sent anew.
+  if (isSilent) throw new Error(`The chain cannot be asked now. Come back to this page later: ${signature}`);
+  const text =
+    'The chain does not have it after some minutes. Look into your wallet; what did not land moved nothing.';
+  say('failed', text);
+  return text;
+}
