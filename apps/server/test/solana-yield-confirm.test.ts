@@ -177,6 +177,10 @@ const REFUSED: Readonly<
     ...([400, 'FEE_TRANSACTION'] as const),
     async (wallet) => feeScript(wallet, node.treasuryAccount, FEE),
   ],
+  'that pays the fee of another wallet': [
+    ...([403, 'NOT_A_SIGNER'] as const),
+    async () => feeScript(await newWallet(), node.treasuryAccount, FEE),
+  ],
   'from before the portal': [
     ...([400, 'BEFORE_PORTAL'] as const),
     async (wallet) => ({
