@@ -149,6 +149,21 @@ const call = fc.record({
 type Call = typeof call extends fc.Arbitrary<infer T> ? T : never;
 
 const lasts = fc.oneof(often(fc.constant(300), 3), often(fc.constant(LONG_MS), 1));
+const lock = fc.record({ act: fc.constant('lock' as const), account, ms: lasts });
+const silence = fc.record({
+  act: fc.constant('silence' as const),
+  /** Null: the database itself is frozen, for all of them. */
+  replica: fc.option(replica, { freq: 2 }),
+  everybody: fc.boolean(),
+  ms: lasts,
+});
+const hostLost = fc.record({ act: fc.constant('lose host' as const), replica, account });
+const claim = fc.record({
+  act: fc.constant('claim' as const),
+  replica,
+  address: fc.nat(2),
+  lie: fc.constantFrom('none' as const, 'forwarded' as const, 'x-forwarded-for' as const, 'both' as const),
+});
 
 const act = fc.oneof(
   often(call, 80),
@@ -203,39 +218,10 @@ const act = fc.oneof(
     4,
   ),
   often(fc.record({ act: fc.constant('die' as const), replica }), 1),
-  often(fc.record({ act: fc.constant('lose host' as const), replica, account }), 1),
-  often(
-    fc.record({
-      act: fc.constant('lock' as const),
-      account,
-      ms: lasts,
-    }),
-    1,
-  ),
-  often(
-    fc.record({
-      act: fc.constant('silence' as const),
-      /** Null: the database itself is frozen, for all of them. */
-      replica: fc.option(replica, { freq: 2 }),
-      everybody: fc.boolean(),
-      ms: lasts,
-    }),
-    1,
-  ),
-  often(
-    fc.record({
-      act: fc.constant('claim' as const),
-      replica,
-      address: fc.nat(2),
-      lie: fc.constantFrom(
-        'none' as const,
-        'forwarded' as const,
-        'x-forwarded-for' as const,
-        'both' as const,
-      ),
-    }),
-    3,
-  ),
+  often(hostLost, 1),
+  often(lock, 1),
+  often(silence, 1),
+  often(claim, 3),
   often(
     fc.record({
       act: fc.constantFrom('rotate' as const, 'revoke' as const, 'cap' as const),
@@ -246,6 +232,21 @@ const act = fc.oneof(
   ),
 );
 type Act = typeof act extends fc.Arbitrary<infer T> ? T : never;
+
+/** What every program does at some time, so that no run is without it. */
+const CERTAIN = [lock, silence, hostLost, claim.map((one) => ({ ...one, lie: 'both' as const }))] as const;
+
+const program = fc
+  .tuple(
+    fc.array(act, { minLength: ACTS - CERTAIN.length, maxLength: ACTS - CERTAIN.length }),
+    fc.tuple(...CERTAIN),
+    fc.array(fc.nat(ACTS), { minLength: CERTAIN.length, maxLength: CERTAIN.length }),
+  )
+  .map(([acts, certain, places]): Act[] => {
+    const all: Act[] = [...acts];
+    for (const [index, one] of certain.entries()) all.splice(places[index] ?? 0, 0, one);
+    return all;
+  });
 
 // ------------------------------------------------------------------------------- what a caller remembers
 
@@ -944,7 +945,7 @@ async function askAgain(scene: Scene): Promise<void> {
 test('whatever happens, the promises hold', async (t) => {
   const { FIRE_SEED: seed, FIRE_PATH: path } = process.env;
   const startedAtMs = performance.now();
-  const property = fc.asyncProperty(fc.array(act, { minLength: ACTS, maxLength: ACTS }), async (program) => {
+  const property = fc.asyncProperty(program, async (acts) => {
     if (performance.now() - startedAtMs > BEGINS_WITHIN_MS) return;
     programs += 1;
     if (programs % PROGRAMS_ON_A_DATABASE === 0) {
@@ -952,7 +953,7 @@ test('whatever happens, the promises hold', async (t) => {
       await raiseWorld();
     }
     const scene = new Scene(await Promise.all(ACCOUNTS.map(openAccount)));
-    for (const one of program) await scene.perform(one);
+    for (const one of acts) await scene.perform(one);
     await scene.rest();
     await judge(scene);
     await askAgain(scene);
@@ -978,9 +979,10 @@ test('whatever happens, the promises hold', async (t) => {
   }
   if (path !== undefined) return;
   // A fire that burns nothing proves nothing.
-  const least = { requests: 150, answers: 30, replays: 10, deaths: 1, cut: 5, lies: 1, silences: 1 };
+  const least = { requests: 100, answers: 20, replays: 5, lies: 1, silences: 1, holds: 1, hostsLost: 1 };
   for (const [what, count] of Object.entries(least))
     assert((seen[what as keyof typeof least] ?? 0) >= count * programs, `${what}: ${JSON.stringify(seen)}`);
-  if (programs >= 4)
-    assert(seen.holds >= 1 && seen.hostsLost >= 1 && seen.unknown >= 1, JSON.stringify(seen));
+  // Whether a caller leaves in time, and what a caller is told of a lost commit, is a matter of moments.
+  if (programs >= 4) assert(seen.deaths >= 1 && seen.cut >= 1, JSON.stringify(seen));
+  if (programs >= 20) assert(seen.unknown >= 1, JSON.stringify(seen));
 });

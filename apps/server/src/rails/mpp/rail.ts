@@ -90,13 +90,7 @@ export function openMppRail(
         presented.set(payment.onChain, { credential, quote });
         return payment;
       },
-      recall: async (headers) => {
-        try {
-          return recallPayment(reading, headers);
-        } catch {
-          return null;
-        }
-      },
+      recall: (headers) => recallPayment(reading, headers).catch(() => null),
     },
     methods: offered,
     async challenge(quote, request) {

@@ -57,7 +57,7 @@ export async function readPayment(
     throw refuse('invalid-challenge', 'The challenge is for another body.', AGAIN);
   const onChain =
     challenge.method === 'tempo'
-      ? readTempo(reading, credential, quote)
+      ? await readTempo(reading, credential, quote)
       : await readEvm(reading, credential, quote);
   const { network, payer } = onChain;
   const payment = {
@@ -77,9 +77,13 @@ export async function readPayment(
   return { payment, credential };
 }
 
-function readTempo({ methods, nowMs }: Reading, credential: MppCredential, quote: Quote): OnChainPayment {
+async function readTempo(
+  { methods, nowMs }: Reading,
+  credential: MppCredential,
+  quote: Quote,
+): Promise<OnChainPayment> {
   if (methods.tempo === null) throw refuse('method-unsupported', 'Tempo payments are not taken here.', AGAIN);
-  const transaction = transactionIn(credential);
+  const transaction = await transactionIn(credential);
   const { currency, recipient } = methods.tempo;
   const { raw, hash, chainId, sender, validBefore, validAfter, callCount, transfers } = transaction;
   if (chainId !== TEMPO_CHAIN_ID)
@@ -147,7 +151,10 @@ async function readEvm(
 }
 
 /** What a payment may have bought, whatever the terms are by now. @throws when it is none */
-export function recallPayment({ realm, challenges }: Reading, headers: Headers): Recalled | null {
+export async function recallPayment(
+  { realm, challenges }: Reading,
+  headers: Headers,
+): Promise<Recalled | null> {
   const credential = openCredential(headers, { realm, isOurs: challenges.isOurs });
   const { id, method, request } = credential.challenge;
   const accountId = HOUSE_ACCOUNTS.chain_clearing;
@@ -161,7 +168,7 @@ export function recallPayment({ realm, challenges }: Reading, headers: Headers):
     const place = { network: `eip155:${request.methodDetails.chainId}`, asset: request.currency };
     return recalled(identityOf(place, authorizationIn(credential).authorization));
   }
-  const transaction = transactionIn(credential);
+  const transaction = await transactionIn(credential);
   // The transaction itself stands on the chain for all to see: only whoever was given the challenge may ask.
   const isTheirs = transaction.transfers.some(({ memo }) => isBoundTo(memo, id));
   return isTheirs ? recalled(identityOfTempo(transaction)) : null;

@@ -40,7 +40,7 @@ const signed = (changes: Record<string, unknown> = {}): Promise<Hex> =>
 
 test('what a transaction says: who signed it, until when it is good, and what it pays', async () => {
   const raw = await signed();
-  assert.deepEqual(readTempoTransaction(raw), {
+  assert.deepEqual(await readTempoTransaction(raw), {
     raw,
     hash: keccak256(raw),
     chainId: 4217,
@@ -57,7 +57,20 @@ test('calls that are no transfer with a memo count for nothing', async () => {
   const raw = await signed({
     calls: [{ to: TOKEN, data: plain }, { to: US }, { to: TOKEN, data: '0x1234' }],
   });
-  assert.deepEqual(readTempoTransaction(raw).transfers, []);
+  assert.deepEqual((await readTempoTransaction(raw)).transfers, []);
+});
+
+test('however a signature is written, the transaction is the one that a node will know', async () => {
+  const raw = await signed();
+  const last = Number.parseInt(raw.slice(-2), 16);
+  const parity = (last + 1) % 2;
+  for (const written of [parity, 27 + parity, 35 + parity, 253 + parity]) {
+    const byte = written.toString(16).padStart(2, '0');
+    assert.deepEqual(
+      await readTempoTransaction(`${raw.slice(0, -2)}${byte}` as Hex),
+      await readTempoTransaction(raw),
+    );
+  }
 });
 
 test('what nobody signed, what waits for a sponsor, and what is of another type is no payment', async () => {
@@ -76,7 +89,7 @@ test('what nobody signed, what waits for a sponsor, and what is of another type 
     '0x76',
     '0x76c0',
   ] as Hex[])
-    assert.throws(() => readTempoTransaction(raw), raw);
+    await assert.rejects(readTempoTransaction(raw), raw);
 });
 
 test('a memo is bound to one challenge', () => {

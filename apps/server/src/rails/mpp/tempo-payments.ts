@@ -36,6 +36,7 @@ export interface TempoEvidence extends Record<string, unknown> {
 }
 
 export interface TempoTransaction {
+  /** In the canonical form, whatever form it came in. */
   raw: Hex;
   hash: Hex;
   chainId: number;
@@ -50,14 +51,23 @@ export interface TempoTransaction {
   transfers: readonly { data: Hex; token: string; to: string; amountUnits: bigint; memo: Hex }[];
 }
 
-/** What a signed Tempo transaction says about itself. @throws when it is none, or waits for somebody to pay its fee */
-export function readTempoTransaction(raw: Hex): TempoTransaction {
-  if (!raw.startsWith('0x76')) throw new Error("not of Tempo's own type");
-  const transaction = Transaction.deserialize(raw as Transaction.TransactionSerializedTempo);
+/**
+ * What a signed Tempo transaction says about itself.
+ *
+ * The same transaction can be written in many ways: the last byte of a signature may be 0, 27 or 35, for example. A node
+ * takes each of them, writes it anew in its canonical form, and knows it by the hash of that. So we do the same: else the
+ * money moves under a hash that nobody looks for.
+ *
+ * @throws when it is none, or waits for somebody to pay its fee
+ */
+export async function readTempoTransaction(given: Hex): Promise<TempoTransaction> {
+  if (!given.startsWith('0x76')) throw new Error("not of Tempo's own type");
+  const transaction = Transaction.deserialize(given as Transaction.TransactionSerializedTempo);
   const { from, signature, calls = [], chainId, feePayerSignature } = transaction;
   // Where a fee payer would sign, a sender may be claimed: only one that follows from the signature counts.
   if (from === undefined || signature === undefined || feePayerSignature === null)
     throw new Error('unsigned');
+  const raw = (await Transaction.serialize(transaction)) as Hex;
   return {
     raw,
     hash: keccak256(raw),

@@ -93,7 +93,7 @@ export function isMadeWith(secretKey: string, challenge: MppCredential['challeng
 }
 
 /** The transaction of a credential for `tempo`. */
-export function transactionIn({ payload }: MppCredential): TempoTransaction {
+export async function transactionIn({ payload }: MppCredential): Promise<TempoTransaction> {
   if (payload.type !== 'transaction' || typeof payload.signature !== 'string') {
     throw refuse(
       'invalid-payload',
@@ -102,7 +102,7 @@ export function transactionIn({ payload }: MppCredential): TempoTransaction {
     );
   }
   try {
-    return readTempoTransaction(payload.signature as Hex);
+    return await readTempoTransaction(payload.signature as Hex);
   } catch {
     throw refuse('invalid-payload', 'The credential holds no signed Tempo transaction.', AGAIN);
   }
