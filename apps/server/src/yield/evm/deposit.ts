@@ -59,7 +59,7 @@ export async function depositTransactions(node: Node, fixed: Fixed, asked: Depos
   const permit = mode === 'permit' ? permitOf(fixed, asked, standing) : null;
   const steps = permit === null ? approvalAndDeposit(fixed, asked) : [permit.step];
   const lacking = amount > standing.usdc ? amount - standing.usdc : 0n;
-  const trial = await tryOut(node, fixed, wallet, steps, standing.block.number, {
+  const trial = await tryOut(node, fixed, wallet, steps, standing.block, {
     usdc: lacking,
     signature: permit !== null,
   });

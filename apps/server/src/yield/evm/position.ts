@@ -112,7 +112,7 @@ async function hintFor(
 ): Promise<Hint> {
   const step = leavingStep(fixed, wallet, 'all', { ...held, insistOn: 0 });
   if (step === null) return { ok: false, reason: 'there are no shares' };
-  const trial = await tryOut(node, fixed, wallet, [step], held.block.number);
+  const trial = await tryOut(node, fixed, wallet, [step], held.block);
   if (!trial.ok) return { ok: false, reason: trial.failure.message };
   const [measured] = trial.steps;
   if (measured === undefined) return { ok: false, reason: 'nothing was measured' };

@@ -46,7 +46,7 @@ export async function redeemTransaction(
   const links = (ways: readonly Leaving[]) =>
     ways.length === 0 ? {} : { instead: ways.map((way) => ({ how: way, url: linkTo(way) })) };
   if (step === null) throw nothingToBeHad(held.block, links(['in-kind']));
-  const trial = await tryOut(node, fixed, wallet, [step], held.block.number);
+  const trial = await tryOut(node, fixed, wallet, [step], held.block);
   if (!trial.ok) throw wouldFail(trial, [step], held, links);
   const needed = (trial.steps[0]?.gasLimit ?? 0n) * gasPriceWei;
   const warnings: Warning[] = [];

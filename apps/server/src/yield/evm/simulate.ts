@@ -5,6 +5,7 @@ import { RpcRefusal } from '../../chain-rpc/json-rpc.ts';
 import { unavailable } from '../../http/problem.ts';
 import { PERMIT_DEPOSIT_ABI, VAULT_ABI } from './abi.ts';
 import { chainUnavailable, isOutage, type Node } from './node.ts';
+import type { Block } from './snapshot.ts';
 
 export interface Transaction {
   from: Address;
@@ -51,15 +52,18 @@ const MAX_MESSAGE = 300;
  * Carries transactions out in one block after another one, each on top of those before, and forgets them.
  *
  * @param options.after the block that they come after
+ * @param options.laterMs how long after it. What a protocol adds up over time costs nothing in the second in which somebody
+ *   else had it done, and a node that is not told otherwise simulates that second
  * @param options.code what stands in for the code of an account
  * @throws Problem 503 while the chain is silent, or when its node cannot simulate
  */
 export async function simulate(
   { rpc }: Node,
   transactions: readonly Transaction[],
-  { after, code }: { after: bigint; code?: { address: Address; code: Hex } },
+  { after, laterMs, code }: { after: Block; laterMs: number; code?: { address: Address; code: Hex } },
 ): Promise<Outcome[]> {
   const block = {
+    blockOverrides: { time: numberToHex(Math.floor((after.timestampMs + laterMs) / 1_000)) },
     ...(code === undefined ? {} : { stateOverrides: { [code.address]: { code: code.code } } }),
     calls: transactions.map(({ from, to, data, gas }) => ({
       ...{ from, to, data },
@@ -70,7 +74,7 @@ export async function simulate(
   try {
     told = await rpc.call('eth_simulateV1', [
       { blockStateCalls: [block], validation: false },
-      numberToHex(after),
+      numberToHex(after.number),
     ]);
   } catch (error) {
     if (isOutage(error)) throw chainUnavailable(error);

@@ -4,6 +4,7 @@ import { USDC_ABI } from './abi.ts';
 import type { Fixed } from './fixed.ts';
 import type { Node } from './node.ts';
 import { type Outcome, simulate, type Transaction } from './simulate.ts';
+import type { Block } from './snapshot.ts';
 
 /** A transaction to be signed by a wallet. */
 export interface Step {
@@ -37,6 +38,9 @@ export interface Assumed {
 
 const NOTHING_ASSUMED: Assumed = { usdc: 0n, signature: false };
 
+/** When a transaction is mined that is sent at once, and when one is that its owner thought over. */
+const SOON_MS = 2_000;
+const LATE_MS = 600_000;
 /** A quarter more than was used, and a little: states change until a transaction is mined. */
 const MARGIN_NUMERATOR = 5n;
 const MARGIN_DENOMINATOR = 4n;
@@ -54,7 +58,7 @@ const APPROVES_ALL: Hex = '0x631626ba7e60e01b60005260206000f3';
  * Simulates a wallet's transactions, one on top of the other, and finds the gas for each: the lowest of three limits that
  * all of them were seen to succeed with.
  *
- * @param after the block that they come after
+ * @param after the block that they come after; what they answer is that of the block after it
  * @param assumed USDC that is lacking is made, within the simulation alone
  * @throws Problem 503 while the chain cannot be asked
  */
@@ -63,39 +67,40 @@ export async function tryOut(
   fixed: Fixed,
   wallet: Address,
   steps: readonly Step[],
-  after: bigint,
+  after: Block,
   assumed: Assumed = NOTHING_ASSUMED,
 ): Promise<Trial> {
   const made = assumed.usdc === 0n ? [] : mint(fixed, wallet, assumed.usdc);
   const options = { after, ...(assumed.signature ? { code: { address: wallet, code: APPROVES_ALL } } : {}) };
-  const run = async (gasOf: (index: number) => bigint | undefined) => {
+  const run = async (laterMs: number, gasOf: (index: number) => bigint | undefined) => {
     const own = steps.map(({ to, data }, index): Transaction => {
       const gas = gasOf(index);
       return { from: wallet, to, data, ...(gas === undefined ? {} : { gas }) };
     });
-    const outcomes = await simulate(node, [...made, ...own], options);
+    const outcomes = await simulate(node, [...made, ...own], { ...options, laterMs });
     // What keeps USDC from being made for a wallet, such as being barred from it, keeps the wallet from using it.
     const barred = outcomes.slice(0, made.length).find(({ ok }) => !ok);
     return barred === undefined ? outcomes.slice(made.length) : [barred];
   };
-  const first = await run(() => undefined);
-  const failed = failureOf(first);
+  const late = await run(LATE_MS, () => undefined);
+  const failed = failureOf(late);
   if (failed !== null) return failed;
-  const used = first.map(({ gasUsed }) => gasUsed);
-  let last = first;
+  const used = late.map(({ gasUsed }) => gasUsed);
+  let last = late;
   for (const reserve of FAILING_CALLS_GAS) {
     const limitOf = (index: number) =>
       ((used[index] ?? 0n) * MARGIN_NUMERATOR) / MARGIN_DENOMINATOR + MARGIN_GAS + reserve;
-    last = await run(limitOf);
+    const [soon, later] = await Promise.all([run(SOON_MS, limitOf), run(LATE_MS, limitOf)]);
+    last = failureOf(soon) === null ? later : soon;
     if (failureOf(last) !== null) continue;
     return {
       ok: true,
       steps: steps.map((step, index) => ({
         ...step,
-        gasUsed: last[index]?.gasUsed ?? 0n,
+        gasUsed: later[index]?.gasUsed ?? 0n,
         gasLimit: limitOf(index),
       })),
-      returned: last.map((outcome) => (outcome.ok ? outcome.returned : '0x')),
+      returned: soon.map((outcome) => (outcome.ok ? outcome.returned : '0x')),
     };
   }
   return failureOf(last) ?? { ok: false, failedStep: 0, failure: UNKNOWN };
