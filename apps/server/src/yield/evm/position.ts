@@ -42,20 +42,18 @@ export async function positionOf(
     contracts: [
       ...blockCallsOf(chain),
       { ...its, functionName: 'balanceOf', args: [wallet] },
-      { ...its, functionName: 'maxRedeem', args: [wallet] },
       { ...its, functionName: 'maxWithdraw', args: [wallet] },
       ...vaultCallsOf(fixed),
     ],
     batchSize: 0,
   });
-  const [number, timestamp, balance, maxRedeem, maxWithdraw, , , price, fees] = answers;
+  const [number, timestamp, balance, maxWithdraw, , , price, fees] = answers;
   const block = { number: sureOf(number), timestampMs: Number(sureOf(timestamp)) * 1_000 };
   const shares = sureOf(balance);
   const value = worthOf(shares, { pricedAssets: sureOf(price) });
   const { performanceBps } = sureOf(fees);
   const entry = shares === 0n ? NOTHING : await entryCost(wallet, { shares, block });
-  const redeemable = sureOf(maxRedeem);
-  const hint = shares === 0n ? null : await hintFor(node, fixed, wallet, { shares, redeemable, block });
+  const hint = shares === 0n ? null : await hintFor(node, fixed, wallet, { shares, block });
   return {
     success: true,
     wallet,
@@ -108,9 +106,9 @@ async function hintFor(
   node: Node,
   fixed: Fixed,
   wallet: Address,
-  held: { shares: bigint; redeemable: bigint; block: Block },
+  held: { shares: bigint; block: Block },
 ): Promise<Hint> {
-  const step = leavingStep(fixed, wallet, 'all', { ...held, insistOn: 0 });
+  const step = leavingStep(fixed, wallet, 'all', { ...held, withdrawable: 0n, isAll: true, insistOn: 0 });
   if (step === null) return { ok: false, reason: 'there are no shares' };
   const trial = await tryOut(node, fixed, wallet, [step], held.block);
   if (!trial.ok) return { ok: false, reason: trial.failure.message };

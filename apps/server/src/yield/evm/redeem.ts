@@ -17,8 +17,10 @@ const ALL_PROTOCOLS = 0b111;
 interface Held {
   block: Block;
   shares: bigint;
-  /** That can be redeemed for USDC now. */
-  redeemable: bigint;
+  /** USDC units that can be had now. */
+  withdrawable: bigint;
+  /** Whether that is all that the shares are worth. */
+  isAll: boolean;
   complete: boolean;
   /** What the wallet's part of each position is worth, in USDC units. */
   parts: readonly bigint[];
@@ -81,7 +83,14 @@ export function leavingStep(
   { vault }: Fixed,
   wallet: Address,
   how: Leaving,
-  { shares, redeemable, insistOn }: Pick<Held, 'shares' | 'redeemable'> & { insistOn: number },
+  {
+    shares,
+    withdrawable,
+    isAll,
+    insistOn,
+  }: Pick<Held, 'shares' | 'withdrawable' | 'isAll'> & {
+    insistOn: number;
+  },
 ): Step | null {
   if (how === 'in-kind' || how === 'in-kind-partly')
     return {
@@ -92,24 +101,33 @@ export function leavingStep(
       }),
       note: 'Hands over your part of each position: USDC that is idle, aTokens, Comet balance, MetaMorpho shares.',
     };
-  const amount = how === 'all' ? shares : redeemable;
-  if (amount === 0n) return null;
+  if (how === 'all' || isAll)
+    return {
+      action: 'redeem',
+      to: vault,
+      data: encodeFunctionData({ abi: VAULT_ABI, functionName: 'redeem', args: [shares, wallet, wallet] }),
+      note: 'Redeems all shares for USDC.',
+    };
+  if (withdrawable === 0n) return null;
+  // By the amount and not by the shares: these are worth more when the transaction is mined, and then there would be too little.
   return {
-    action: 'redeem',
+    action: 'withdraw',
     to: vault,
-    data: encodeFunctionData({ abi: VAULT_ABI, functionName: 'redeem', args: [amount, wallet, wallet] }),
-    note:
-      how === 'all' ? 'Redeems all shares for USDC.' : 'Redeems as many shares as USDC can be had for now.',
+    data: encodeFunctionData({
+      ...{ abi: VAULT_ABI, functionName: 'withdraw', args: [withdrawable, wallet, wallet] },
+    }),
+    note: 'Withdraws the USDC that can be had now, for as many shares as it takes.',
   };
 }
 
 async function heldBy({ chain }: Node, { vault }: Fixed, wallet: Address): Promise<Held> {
   const its = { address: vault, abi: VAULT_ABI } as const;
-  const [number, timestamp, balance, redeemable, holdings, supply] = await chain.multicall({
+  const [number, timestamp, balance, redeemable, withdrawable, holdings, supply] = await chain.multicall({
     contracts: [
       ...blockCallsOf(chain),
       { ...its, functionName: 'balanceOf', args: [wallet] },
       { ...its, functionName: 'maxRedeem', args: [wallet] },
+      { ...its, functionName: 'maxWithdraw', args: [wallet] },
       { ...its, functionName: 'holdings' },
       { ...its, functionName: 'totalSupply' },
     ],
@@ -119,7 +137,7 @@ async function heldBy({ chain }: Node, { vault }: Fixed, wallet: Address): Promi
   const [shares, whole] = [sureOf(balance), sureOf(supply)];
   return {
     block: { number: sureOf(number), timestampMs: Number(sureOf(timestamp)) * 1_000 },
-    ...{ shares, redeemable: sureOf(redeemable), complete },
+    ...{ shares, withdrawable: sureOf(withdrawable), isAll: sureOf(redeemable) === shares, complete },
     parts: inProtocol.map((assets) => (whole === 0n ? 0n : (assets * shares) / whole)),
   };
 }
@@ -158,8 +176,9 @@ interface Expected {
 function expectedOf(how: Leaving, held: Held, returned: Hex | undefined): Expected | null {
   if (returned === undefined) return null;
   if (how === 'all' || how === 'available') {
-    const [assets] = decodeAbiParameters([{ type: 'uint256' }], returned);
-    const shares = how === 'all' ? held.shares : held.redeemable;
+    const [answered] = decodeAbiParameters([{ type: 'uint256' }], returned);
+    const [assets, shares] =
+      how === 'all' || held.isAll ? [answered, held.shares] : [held.withdrawable, answered];
     return { usdc: usdcText(assets), usdcRaw: String(assets), shares: String(shares) };
   }
   const [idle, handedOver] = decodeAbiParameters([{ type: 'uint256' }, { type: 'uint256[3]' }], returned);
