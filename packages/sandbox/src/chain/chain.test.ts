@@ -220,6 +220,19 @@ test('no block comes while mining is switched off', async () => {
   await mined(hash);
 });
 
+test('a transaction that the node put aside though it was its turn is mined, with those behind it', async () => {
+  const node = connect(chain.url);
+  const sender = privateKeyToAccount(generatePrivateKey());
+  await node.setBalance({ address: sender.address, value: ETH });
+  for (const nonce of [1, 2]) {
+    const raw = { chainId: 8453, nonce, to: sender.address, gas: 21_000n, maxFeePerGas: 10_000_000_000n };
+    await node.sendRawTransaction({ serializedTransaction: await sender.signTransaction(raw) });
+  }
+  // It is their turn from now on, and the node does not notice: as when they arrive while a block is being made.
+  await node.setNonce({ address: sender.address, nonce: 1 });
+  await until(async () => (await node.getTransactionCount({ address: sender.address })) === 3);
+});
+
 test('an EIP-3009 authorization moves USDC once', async () => {
   const payer = await funded();
   const { relayer, recipient } = SANDBOX_ACCOUNTS;

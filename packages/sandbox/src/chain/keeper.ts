@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { BlockPace, type Pace } from './block-pace.ts';
 import type { FromKeeper, Network, NodeOptions, ToKeeper } from './node-keeper.ts';
 import { forgetUnpacked, noteRunning, saveState, unpackState, withoutEmptyBlocks } from './state-files.ts';
+import { StuckTransactions } from './stuck-transactions.ts';
 
 const LOOK_EVERY_MS = 1_000;
 const LOOKS_IN_A_PAUSE = 4;
@@ -111,7 +112,10 @@ async function run(kept: Kept): Promise<void> {
     if (pid === undefined) throw new Error('its node has no process');
     if (stateDir !== null) noteRunning(stateDir, { keeperPid: process.pid, node: { pid, url } });
     tell({ node: kept.node, listeningAt: url, pid });
-    await Promise.race([ended, Promise.all([keepMining(kept, url), keepSaving(kept, url)])]);
+    await Promise.race([
+      ended,
+      Promise.all([keepMining(kept, url), keepSaving(kept, url), keepFreeing(kept, url)]),
+    ]);
     if (!kept.ending.signal.aborted)
       throw new Error(`its node ended with ${node.exitCode ?? node.signalCode}`);
   } finally {
@@ -177,6 +181,17 @@ async function keepMining({ kind, ending, end }: Kept, url: string): Promise<voi
       // A node that does not answer is asked again; when it ended, its end is seen elsewhere.
     }
     await pause(end, Math.min(pace.intervalMs(performance.now()) / LOOKS_IN_A_PAUSE, LOOK_EVERY_MS));
+  }
+}
+
+/** Has transactions mined that the node overlooks, until the end. Tempo orders by more than a nonce, and was not seen to. */
+async function keepFreeing({ options, ending, end }: Kept, url: string): Promise<void> {
+  if (options.network !== 'ethereum') return;
+  const stuck = new StuckTransactions((method, ...params) => ask(url, method, ...params));
+  while (!ending.signal.aborted) {
+    // A node that does not answer is asked again; when it ended, its end is seen elsewhere.
+    await stuck.free().catch(() => 0);
+    await pause(end, LOOK_EVERY_MS);
   }
 }
 
