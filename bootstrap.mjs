@@ -48,6 +48,7 @@ const COMMANDS = {
   },
   'contracts:deep': { program: 'contracts/command.ts', args: ['deep'], install: 'everything' },
   'contracts:deploy': { program: 'contracts/command.ts', args: ['deploy'], install: 'everything' },
+  'contracts:coverage': { program: 'contracts/command.ts', args: ['coverage'], install: 'everything' },
   'contracts:mutate': { program: 'contracts/command.ts', args: ['mutate'], install: 'everything' },
   'bench:gas': { program: 'contracts/command.ts', args: ['gas'], install: 'everything' },
 };

@@ -1,10 +1,12 @@
 /**
- * What can be asked of the contracts beside their tests: `npm run contracts:deep`, `contracts:mutate`, `contracts:deploy` and `bench:gas`. Ends with forge's own exit code.
+ * What can be asked of the contracts beside their tests: `npm run contracts:deep`, `contracts:mutate`, `contracts:coverage`,
+ * `contracts:deploy` and `bench:gas`. Ends with forge's own exit code.
  */
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { coverage } from './coverage.ts';
 import { deploy, NotDeployable, readSetup } from './deploy.ts';
-import { ROOT, runForge } from './forge.ts';
+import { buildAll, ROOT, runForge } from './forge.ts';
 import { mutate } from './mutate.ts';
 
 const [what, ...more] = process.argv.slice(2);
@@ -12,10 +14,12 @@ const [what, ...more] = process.argv.slice(2);
 const COMMANDS: Readonly<Record<string, () => Promise<number>>> = {
   /** The same tests with thousands of runs each. */
   deep: async () => {
+    if (!(await buildAll())) return 1;
     const args = ['test', '--no-match-contract', 'GasMeasure', ...more];
     return (await runForge(args, { shows: 'output', environment: { FOUNDRY_PROFILE: 'deep' } })).exitCode;
   },
   mutate: () => mutate(more),
+  coverage,
   gas: measureGas,
   deploy: deployFromFile,
 };
@@ -55,6 +59,7 @@ async function deployFromFile(): Promise<number> {
 async function measureGas(): Promise<number> {
   const folder = join(ROOT, 'contracts/out/gas');
   rmSync(folder, { recursive: true, force: true });
+  if (!(await buildAll())) return 1;
   const run = await runForge(['test', '--isolate', '--match-contract', 'GasMeasure'], { shows: 'nothing' });
   if (run.exitCode !== 0) {
     process.stdout.write(run.output);

@@ -6,7 +6,7 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { test } from 'node:test';
+import { before, test } from 'node:test';
 import { keccak256, parseAbi } from 'viem';
 import { generatePrivateKey, privateKeyToAccount, privateKeyToAddress } from 'viem/accounts';
 import { SEED } from '../packages/sandbox/src/accounts.fixture.ts';
@@ -16,7 +16,10 @@ import { buildLending } from '../packages/sandbox/src/chain/lending/build.ts';
 import { readManifest, readSnapshot } from '../packages/sandbox/src/chain/lending/snapshot.ts';
 import { connect } from '../packages/sandbox/src/chain/node.ts';
 import { deploy, NotDeployable, type Setup } from './deploy.ts';
-import { runForge } from './forge.ts';
+import { buildAll, runForge } from './forge.ts';
+
+/** What the tests of the contracts run on, and what is compared with the sandbox's. */
+before(async () => assert(await buildAll()));
 
 /** Of forge's report: what became of each test, by suite and name. */
 type Report = Record<string, { test_results: Record<string, { status: string; reason: string | null }> }>;
@@ -41,8 +44,6 @@ test('the vault keeps its promises over the real protocols', async (t) => {
 });
 
 test('what the sandbox has of lending protocols and vault is what these sources make', async () => {
-  const { exitCode } = await runForge(['build', 'contracts/src', 'contracts/sandbox'], { shows: 'nothing' });
-  assert.equal(exitCode, 0);
   const { snapshot, manifest } = await buildLending();
   const remedy = 'write it anew with npm run sandbox:build-chain';
   assert.deepEqual(readManifest(), manifest, remedy);

@@ -31,18 +31,35 @@ export interface ForgeRun {
 }
 
 /**
+ * Compiles the contracts, and those of others that their tests run on: the tests read the code that comes of it.
+ *
+ * @returns whether it could
+ */
+export async function buildAll(): Promise<boolean> {
+  return (
+    (await runForge(['build', 'contracts/src', 'contracts/sandbox'], { shows: 'nothing' })).exitCode === 0
+  );
+}
+
+/**
  * Runs forge to its end. What it says about its progress goes to our error stream.
  *
  * @param shows where its output goes: to the terminal, or into the result
+ * @param timeoutMs it is killed then, and has failed; unbounded unless given
  */
 export async function runForge(
   args: readonly string[],
-  options: { shows: 'output' | 'nothing'; environment?: Readonly<Record<string, string>> },
+  options: {
+    shows: 'output' | 'nothing';
+    environment?: Readonly<Record<string, string>>;
+    timeoutMs?: number;
+  },
 ): Promise<ForgeRun> {
   const settings: SpawnOptions = {
     cwd: ROOT,
     env: { ...process.env, FOUNDRY_CONFIG: 'contracts/foundry.toml', ...options.environment },
     stdio: ['ignore', options.shows === 'output' ? 'inherit' : 'pipe', 'inherit'],
+    ...(options.timeoutMs === undefined ? {} : { timeout: options.timeoutMs, killSignal: 'SIGKILL' }),
   };
   // Formatting asks for no compiler, and does not know the option.
   const offline = args[0] === 'fmt' ? [] : ['--offline'];

@@ -1,132 +1,182 @@
 /**
- * Plants bugs in the vault, one at a time, and counts how many of them its tests find: what survives tells what no test looks
- * at. A mutant is compiled by itself and put in the vault's place; the tests are the ones that `npm test` runs.
+ * Plants bugs in the contracts, one at a time, and counts how many of them their tests find: what survives tells what no test
+ * looks at. A mutant is compiled by itself and put in the contract's place; the tests are the ones that `npm test` runs.
+ *
+ * It goes on where it was stopped. A bug that was found stays found while the sources are the same; one that was not is
+ * planted again when a test has changed.
  */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { ROOT, runForge } from './forge.ts';
+import { buildAll, ROOT, runForge } from './forge.ts';
+import { whyHarmless } from './harmless-mutants.ts';
+import { type Mutant, mutantsOf, nameOf, planted } from './mutants.ts';
 
-const SOURCES = ['contracts/src/Positions.sol', 'contracts/src/FareboxVault.sol'] as const;
+/** Each source, and the contract that it becomes a part of. */
+const CONTRACTS = [
+  {
+    source: 'contracts/src/PermitDeposit.sol',
+    contract: 'PermitDeposit',
+    variable: 'PERMIT_DEPOSIT_ARTIFACT',
+  },
+  { source: 'contracts/src/Positions.sol', contract: 'FareboxVault', variable: 'VAULT_ARTIFACT' },
+  { source: 'contracts/src/FareboxVault.sol', contract: 'FareboxVault', variable: 'VAULT_ARTIFACT' },
+] as const;
+type Contract = (typeof CONTRACTS)[number];
 const FOLDER = 'contracts/mutants';
+const RESULTS = `${FOLDER}/results.json`;
 /** How many are planted unless `--all` is said: spread evenly over all that could be. */
 const PLANTED = 80;
+/** Tests that go on for so long are not the ones that we have: the bug is found. */
+const TESTS_MS = 180_000;
+/** Tests that find most bugs, and take a second. The others follow for what these do not find. */
+const FIRST = 'VaultTest|MovingTest|ReentrancyTest|PermitDepositTest';
 
-/** What a careless hand might write instead. Applied to lines of code, one at a time. */
-const BUGS: readonly (readonly [from: RegExp, to: string])[] = [
-  [/ <= /g, ' < '],
-  [/ >= /g, ' > '],
-  [/(?<=\w|\)) < /g, ' <= '],
-  [/(?<=\w|\)) > /g, ' >= '],
-  [/ == /g, ' != '],
-  [/ != /g, ' == '],
-  [/ && /g, ' || '],
-  [/ \|\| /g, ' && '],
-  [/ \+ /g, ' - '],
-  [/ - /g, ' + '],
-  [/ \* /g, ' / '],
-  [/ \/ /g, ' * '],
-  [/Rounding\.Floor/g, 'Rounding.Ceil'],
-  [/Rounding\.Ceil/g, 'Rounding.Floor'],
-  [/Math\.min/g, 'Math.max'],
-  [/\bonlyOwner\b ?/g, ''],
-  [/\btrue\b/g, 'false'],
-  [/\bfalse\b/g, 'true'],
-  [/48 hours/g, '47 hours'],
-  [/^(\s+)if \(.*\) (revert .*;)$/g, '$1'],
-  [/^(\s+)(?:_burn|_mint|_spendAllowance|_supply|_gather|_setHeld|_clearQueue|_accrue)\(.*\);$/g, '$1'],
-  [/^(\s+)_\w+ = .*;$/g, '$1'],
-  [/ \| bit/g, ' & bit'],
-];
-
-/** Lines that bugs are not planted in: declarations, comments, events. */
-const NO_CODE =
-  /^\s*(\/\/|\*|import|event|error|emit|using|pragma|uint256 (public|private) constant|uint8 private constant)/;
-
-interface Mutant {
-  source: (typeof SOURCES)[number];
-  line: number;
-  was: string;
-  is: string;
+/** Mutants by their names. */
+interface Results {
+  /** Hashes of what these were found with. */
+  sources: string;
+  tests: string;
+  killed: string[];
+  survived: string[];
+  /** They do not compile. */
+  broken: string[];
 }
 
-/** Everything that could be planted, in the order of the sources. */
-function mutantsOf(source: Mutant['source'], text: string): Mutant[] {
-  return text.split('\n').flatMap((was, index) => {
-    if (NO_CODE.test(was) && !was.includes('48 hours')) return [];
-    return BUGS.flatMap(([from, to]) =>
-      [...was.matchAll(from)].map((match) => ({
-        source,
-        line: index + 1,
-        was,
-        is:
-          was.slice(0, match.index) +
-          match[0].replace(new RegExp(from.source), to) +
-          was.slice(match.index + match[0].length),
-      })),
-    ).filter(({ is }) => is !== was);
-  });
-}
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 
-/** Compiles the vault with one line changed. @returns its creation code; null when it does not compile */
-function compile({ source, line, is }: Mutant): string | null {
+/** Without the optimizer, in half the time. @returns its creation code; null: it does not compile */
+function compile(path: string, contract: string, text: string): string | null {
   const require = createRequire(import.meta.url);
   const solc: { compile(input: string, options: object): string } = require('solc');
-  const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
-  const changed = read(source)
-    .split('\n')
-    .with(line - 1, is)
-    .join('\n');
-  const contents = (path: string) =>
-    path === source ? changed : read(path.replace('@openzeppelin', 'contracts/node_modules/@openzeppelin'));
+  const file = `contracts/src/${contract}.sol`;
+  const contents = (asked: string) =>
+    asked === path ? text : read(asked.replace(/^@openzeppelin/, 'contracts/node_modules/@openzeppelin'));
   const input = {
     language: 'Solidity',
-    sources: { 'contracts/src/FareboxVault.sol': { content: contents('contracts/src/FareboxVault.sol') } },
-    settings: {
-      optimizer: { enabled: true, runs: 200 },
-      evmVersion: 'cancun',
-      outputSelection: { 'contracts/src/FareboxVault.sol': { FareboxVault: ['evm.bytecode.object'] } },
-    },
+    sources: { [file]: { content: contents(file) } },
+    settings: { evmVersion: 'cancun', outputSelection: { [file]: { [contract]: ['evm.bytecode.object'] } } },
   };
   const output = JSON.parse(
-    solc.compile(JSON.stringify(input), { import: (path: string) => ({ contents: contents(path) }) }),
+    solc.compile(JSON.stringify(input), { import: (asked: string) => ({ contents: contents(asked) }) }),
   );
-  const code = output.contracts?.['contracts/src/FareboxVault.sol']?.FareboxVault?.evm.bytecode.object;
+  const code = output.contracts?.[file]?.[contract]?.evm.bytecode.object;
   return typeof code === 'string' && code !== '' ? `0x${code}` : null;
 }
 
-/** @param args `--all`: every mutant there can be; a number: so many @returns the exit code */
+/** Whether all tests pass with this code in the contract's place. */
+async function passes({ contract, variable }: Contract, code: string): Promise<boolean> {
+  const artifact = `${FOLDER}/${contract}.json`;
+  writeFileSync(join(ROOT, artifact), JSON.stringify({ abi: [], bytecode: { object: code } }));
+  for (const which of [
+    ['--match-contract', FIRST],
+    ['--no-match-contract', `GasMeasure|${FIRST}`],
+  ]) {
+    const { exitCode } = await runForge(['test', '--fail-fast', '-q', ...which], {
+      shows: 'nothing',
+      timeoutMs: TESTS_MS,
+      environment: {
+        ...{ [variable]: artifact, SOLC_ANSWERS: join(ROOT, FOLDER, 'answers') },
+        ...{ FOUNDRY_FUZZ_RUNS: '16', FOUNDRY_INVARIANT_RUNS: '2', FOUNDRY_CODE_SIZE_LIMIT: '1000000' },
+        // What fails with a bug is no example to be tried without it.
+        FOUNDRY_FUZZ_FAILURE_PERSIST_DIR: `${FOLDER}/fuzz`,
+        FOUNDRY_INVARIANT_FAILURE_PERSIST_DIR: `${FOLDER}/invariant`,
+      },
+    });
+    if (exitCode !== 0) return false;
+  }
+  return true;
+}
+
+/** What has been found already, as far as it still holds. */
+function soFar(fresh: boolean): Results {
+  const none: Results = {
+    ...{ sources: hashOf('contracts/src'), tests: hashOf('contracts/test') },
+    ...{ killed: [], survived: [], broken: [] },
+  };
+  if (fresh) return none;
+  try {
+    const before: Results = JSON.parse(read(RESULTS));
+    if (before.sources !== none.sources) return none;
+    return { ...before, tests: none.tests, survived: before.tests === none.tests ? before.survived : [] };
+  } catch {
+    return none;
+  }
+}
+
+function hashOf(folder: string): string {
+  const hash = createHash('sha256');
+  for (const file of readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).sort()) {
+    if (file.endsWith('.sol')) hash.update(`${file}\n${read(`${folder}/${file}`)}`);
+  }
+  return hash.digest('hex');
+}
+
+/**
+ * @param args `--all`: every mutant there can be; a number: so many; `--fresh`: as if none had been planted before
+ * @returns the exit code
+ */
 export async function mutate(args: readonly string[]): Promise<number> {
-  const all = SOURCES.flatMap((source) => mutantsOf(source, readFileSync(join(ROOT, source), 'utf8')));
-  const wanted = args.includes('--all') ? all.length : Number(args[0] ?? PLANTED);
+  const say = (line: string) => void process.stdout.write(`${line}\n`);
+  const found = soFar(args.includes('--fresh'));
+  const all = CONTRACTS.flatMap(({ source }) => mutantsOf(source, read(source)));
+  const number = args.find((each) => /^\d+$/.test(each));
+  const wanted = args.includes('--all') ? all.length : Math.min(Number(number ?? PLANTED), all.length);
   const picked = all.filter(
     (_, n) => Math.floor((n * wanted) / all.length) !== Math.floor(((n - 1) * wanted) / all.length),
   );
-  const survivors: Mutant[] = [];
-  let killed = 0;
-  mkdirSync(join(ROOT, FOLDER), { recursive: true });
-  for (const mutant of picked) {
-    const code = compile(mutant);
-    if (code === null) continue;
-    const artifact = `${FOLDER}/FareboxVault.json`;
-    writeFileSync(join(ROOT, artifact), JSON.stringify({ abi: [], bytecode: { object: code } }));
-    const { exitCode } = await runForge(['test', '--fail-fast', '--no-match-contract', 'GasMeasure', '-q'], {
-      shows: 'nothing',
-      environment: { VAULT_ARTIFACT: artifact, FOUNDRY_FUZZ_RUNS: '16', FOUNDRY_INVARIANT_RUNS: '2' },
-    });
-    const found = exitCode !== 0;
-    if (found) killed += 1;
-    else survivors.push(mutant);
-    process.stdout.write(
-      `${found ? 'killed  ' : 'SURVIVED'} ${mutant.source}:${mutant.line} ${mutant.is.trim()}\n`,
-    );
+  for (const gone of ['answers', 'fuzz', 'invariant']) {
+    rmSync(join(ROOT, FOLDER, gone), { recursive: true, force: true });
   }
-  rmSync(join(ROOT, FOLDER), { recursive: true, force: true });
-  const planted = killed + survivors.length;
-  process.stdout.write(
-    `\n${killed} of ${planted} killed (${((killed / planted) * 100).toFixed(1)} %), of ${all.length} that could be planted\n`,
-  );
-  for (const { source, line, was, is } of survivors)
-    process.stdout.write(`\n${source}:${line}\n- ${was.trim()}\n+ ${is.trim()}\n`);
+  mkdirSync(join(ROOT, FOLDER), { recursive: true });
+  if (!(await buildAll())) return 1;
+  for (const each of CONTRACTS) {
+    const code = compile(each.source, each.contract, read(each.source));
+    if (code !== null && (await passes(each, code))) continue;
+    say(`The tests fail without any bug in ${each.contract}.`);
+    return 1;
+  }
+  const startedMs = Date.now();
+  for (const [index, mutant] of picked.entries()) {
+    const name = nameOf(mutant);
+    if ([...found.killed, ...found.survived, ...found.broken].includes(name)) continue;
+    const result = await plant(mutant);
+    found[result].push(name);
+    writeFileSync(join(ROOT, RESULTS), JSON.stringify(found));
+    const seconds = Math.round((Date.now() - startedMs) / 1_000);
+    say(`${index + 1} of ${picked.length}, ${seconds} s: ${result.toUpperCase().padEnd(8)} ${name}`);
+  }
+  report(picked, found, all.length, say);
   return 0;
+}
+
+async function plant(mutant: Mutant): Promise<'killed' | 'survived' | 'broken'> {
+  const target = CONTRACTS.find(({ source }) => source === mutant.source);
+  if (target === undefined) throw new Error(`${mutant.source} is no source of a contract`);
+  const code = compile(target.source, target.contract, planted(read(target.source), mutant));
+  if (code === null) return 'broken';
+  return (await passes(target, code)) ? 'survived' : 'killed';
+}
+
+function report(
+  picked: readonly Mutant[],
+  found: Results,
+  couldBe: number,
+  say: (line: string) => void,
+): void {
+  const killed = picked.filter((mutant) => found.killed.includes(nameOf(mutant))).length;
+  const survivors = picked.filter((mutant) => found.survived.includes(nameOf(mutant)));
+  const tried = killed + survivors.length;
+  const harmless = survivors.filter((mutant) => whyHarmless(mutant) !== null).length;
+  const percent = (of: number) => `${((killed / of) * 100).toFixed(1)} %`;
+  say(`\n${killed} of ${tried} killed (${percent(tried)}), of ${couldBe} that could be planted`);
+  if (harmless > 0)
+    say(`${harmless} change nothing that can be told; without these: ${percent(tried - harmless)}`);
+  for (const mutant of survivors) {
+    say(`\n${mutant.source}:${mutant.line}`);
+    for (const line of mutant.was) say(`- ${line.trim()}`);
+    for (const line of mutant.is) say(`+ ${line.trim()}`);
+    say(`  ${whyHarmless(mutant) ?? 'No test tells it.'}`);
+  }
 }

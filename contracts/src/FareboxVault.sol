@@ -329,7 +329,6 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
         if (shares > balance) revert ERC4626ExceededMaxRedeem(owner, shares, balance);
         uint256 whole = totalSupply() + VIRTUAL_SHARES;
         if (msg.sender != owner) _spendAllowance(owner, msg.sender, shares);
-        _burn(owner, shares);
         IERC20 usdc = IERC20(asset());
         idle = usdc.balanceOf(address(this)).mulDiv(shares, whole);
         uint8 held = _heldProtocols;
@@ -338,6 +337,7 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
             handedOver[p] = _handOver(Protocol(p), receiver, shares, whole);
             if (handedOver[p] == 0 && insistOn & (1 << p) != 0) revert NotHandedOver(Protocol(p));
         }
+        _burn(owner, shares);
         if (idle > 0) usdc.safeTransfer(receiver, idle);
         emit RedeemedInKind(msg.sender, receiver, owner, shares, idle, handedOver);
     }
@@ -393,7 +393,7 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
     /// Lowers fees at once.
     ///
     /// @param lower both at most what they are
-    function lowerFees(Fees calldata lower) external onlyOwner {
+    function lowerFees(Fees calldata lower) external onlyOwner nonReentrant {
         Fees memory current = _fees;
         if (lower.entryBps > current.entryBps || lower.performanceBps > current.performanceBps) revert NotLower();
         _setFees(lower);
@@ -407,7 +407,7 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
         emit FeesQueued(next.entryBps, next.performanceBps, _queuedReadyAt);
     }
 
-    function applyFees() external onlyOwner {
+    function applyFees() external onlyOwner nonReentrant {
         if (_queuedReadyAt == 0) revert NothingQueued();
         if (block.timestamp < _queuedReadyAt) revert TooEarly(_queuedReadyAt);
         Fees memory next = _queuedFees;
@@ -430,7 +430,7 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
         emit GuardianSet(guardian_);
     }
 
-    function setFeeRecipient(address feeRecipient_) external onlyOwner {
+    function setFeeRecipient(address feeRecipient_) external onlyOwner nonReentrant {
         _accrue();
         _setFeeRecipient(feeRecipient_);
     }
@@ -547,10 +547,11 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
         emit Deposit(msg.sender, receiver, assets, shares);
     }
 
+    /// The shares are burned when the funds have come: whoever is called before sees no price of a share that is too high.
     function _leave(uint256 assets, uint256 shares, address receiver, address owner, Holdings memory found) private {
         if (msg.sender != owner) _spendAllowance(owner, msg.sender, shares);
-        _burn(owner, shares);
         _gather(assets, _active, found);
+        _burn(owner, shares);
         IERC20(asset()).safeTransfer(receiver, assets);
         emit Withdraw(msg.sender, receiver, owner, assets, shares);
     }

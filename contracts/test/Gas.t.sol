@@ -13,7 +13,7 @@ contract GasMeasure is World {
     function measure(Protocol active, string memory name) private {
         group = name;
         vault = makeVault(active);
-        PermitDeposit helper = new PermitDeposit(vault);
+        PermitDeposit helper = makeHelper(vault);
         vm.startPrank(alice);
         usdc.approve(address(vault), 1_000 * USDC_1);
         snapshot("approve");

@@ -14,7 +14,7 @@ contract PermitDepositTest is World {
 
     function setUp() public override {
         super.setUp();
-        helper = new PermitDeposit(vault);
+        helper = makeHelper(vault);
         (carol, carolKey) = makeAddrAndKey("carol");
         usdc.mint(carol, ASSETS * 2);
         deadline = block.timestamp + 1 hours;

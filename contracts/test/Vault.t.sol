@@ -182,6 +182,8 @@ contract VaultTest is World {
         vault.clearQueuedFees();
         vault.queueFees(FareboxVault.Fees(60, 1_600));
         vault.clearQueuedFees();
+        (FareboxVault.Fees memory queued, uint256 readyAt) = vault.queuedFees();
+        assertEq(queued.entryBps + queued.performanceBps + readyAt, 0);
         skip(3 days);
         vm.expectRevert(FareboxVault.NothingQueued.selector);
         vault.applyFees();
@@ -489,6 +491,15 @@ contract VaultTest is World {
         assertEq(vault.balanceOf(alice), 0);
     }
 
+    function test_no_more_is_taken_out_than_is_paid() external {
+        spread();
+        usdc.mint(address(vault), 10_000 * USDC_1);
+        vm.prank(alice);
+        vault.withdraw(15_000 * USDC_1, alice, alice);
+        (uint256 idle,,,) = vault.holdings();
+        assertEq(idle, 0);
+    }
+
     function test_where_one_protocol_is_dry_or_paused_the_others_pay() external {
         for (uint256 p = 0; p < 3; p++) {
             for (uint256 paused = 0; paused < 2; paused++) {
@@ -547,6 +558,14 @@ contract VaultTest is World {
         assertEq(vault.balanceOf(alice), 0);
         // What is left is the fees' and the virtual shares'.
         assertApproxEqAbs(vault.totalAssets(), valueOf(treasury), DUST);
+    }
+
+    function test_in_kind_one_may_insist_on_what_is_not_held() external {
+        uint256 shares = deposit(alice, 1_000 * USDC_1);
+        vm.prank(alice);
+        (, uint256[3] memory handed) = vault.redeemInKind(shares, alice, alice, 7);
+        assertApproxEqAbs(handed[0], 995 * USDC_1, DUST);
+        assertEq(handed[1] + handed[2], 0);
     }
 
     function test_in_kind_a_part_that_is_refused_stays_unless_its_owner_insists() external {

@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 import {Vm} from "forge-std/Vm.sol";
+import {Built} from "./Built.sol";
 
 interface IFiatToken is IERC20 {
     function initialize(string memory, string memory, string memory, uint8, address, address, address, address) external;
@@ -25,17 +26,15 @@ library Usdc {
 
     /// Its owner, minter and blacklister is the caller.
     function deploy() internal returns (IFiatToken usdc) {
-        address checker = _create(_code("util/SignatureChecker.sol/SignatureChecker.json"));
-        string memory linked = _link(
-            VM.parseJsonString(
-                VM.readFile(string.concat(FOLDER, "v2/FiatTokenV2_2.sol/FiatTokenV2_2.json")), ".bytecode"
-            ),
+        address checker = Built.create(VM.parseBytes(_code("util/SignatureChecker.sol/SignatureChecker.json")));
+        string memory linked = Built.link(
+            _code("v2/FiatTokenV2_2.sol/FiatTokenV2_2.json"),
+            "contracts/util/SignatureChecker.sol:SignatureChecker",
             checker
         );
-        address implementation = _create(VM.parseBytes(linked));
-        usdc = IFiatToken(
-            _create(abi.encodePacked(_code("v1/FiatTokenProxy.sol/FiatTokenProxy.json"), abi.encode(implementation)))
-        );
+        address implementation = Built.create(VM.parseBytes(linked));
+        bytes memory proxy = VM.parseBytes(_code("v1/FiatTokenProxy.sol/FiatTokenProxy.json"));
+        usdc = IFiatToken(Built.create(abi.encodePacked(proxy, abi.encode(implementation))));
         usdc.changeAdmin(address(0xdead));
         usdc.initialize("USD Coin", "USDC", "USD", 6, address(this), address(this), address(this), address(this));
         usdc.initializeV2("USD Coin");
@@ -44,28 +43,7 @@ library Usdc {
         usdc.configureMinter(address(this), type(uint256).max);
     }
 
-    function _code(string memory path) private view returns (bytes memory) {
-        return VM.parseBytes(VM.parseJsonString(VM.readFile(string.concat(FOLDER, path)), ".bytecode"));
-    }
-
-    /// Puts an address where the compiler left `__$…$__`, which is as long as it.
-    function _link(string memory code, address library_) private pure returns (string memory) {
-        bytes memory text = bytes(code);
-        bytes memory hexed = bytes(VM.toString(library_));
-        for (uint256 i = 0; i + 40 <= text.length; i++) {
-            if (text[i] != "_") continue;
-            for (uint256 n = 0; n < 40; n++) {
-                text[i + n] = hexed[n + 2];
-            }
-            i += 39;
-        }
-        return string(text);
-    }
-
-    function _create(bytes memory code) private returns (address made) {
-        assembly ("memory-safe") {
-            made := create(0, add(code, 32), mload(code))
-        }
-        require(made != address(0), "not deployed");
+    function _code(string memory path) private view returns (string memory) {
+        return VM.parseJsonString(VM.readFile(string.concat(FOLDER, path)), ".bytecode");
     }
 }

@@ -1,30 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
-import {AaveOracle} from "aave-v3/misc/AaveOracle.sol";
-import {ACLManager} from "aave-v3/protocol/configuration/ACLManager.sol";
-import {ATokenInstance} from "aave-v3/instances/ATokenInstance.sol";
+import {IACLManager} from "aave-v3/interfaces/IACLManager.sol";
 import {ConfiguratorInputTypes} from "aave-v3/protocol/libraries/types/ConfiguratorInputTypes.sol";
-import {DefaultReserveInterestRateStrategyV2} from "aave-v3/misc/DefaultReserveInterestRateStrategyV2.sol";
 import {IPool} from "aave-v3/interfaces/IPool.sol";
 import {IPoolConfigurator} from "aave-v3/interfaces/IPoolConfigurator.sol";
-import {PoolAddressesProvider} from "aave-v3/protocol/configuration/PoolAddressesProvider.sol";
-import {PoolConfiguratorInstance} from "aave-v3/instances/PoolConfiguratorInstance.sol";
-import {PoolInstance} from "aave-v3/instances/PoolInstance.sol";
-import {VariableDebtTokenInstance} from "aave-v3/instances/VariableDebtTokenInstance.sol";
+import {IPoolAddressesProvider} from "aave-v3/interfaces/IPoolAddressesProvider.sol";
 import {ERC20} from "@openzeppelin/contracts/token/ERC20/ERC20.sol";
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 import {IERC4626} from "@openzeppelin/contracts/interfaces/IERC4626.sol";
-import {AdaptiveCurveIrm} from "morpho-irm/AdaptiveCurveIrm.sol";
-import {Id, MarketParams} from "morpho-blue/interfaces/IMorpho.sol";
-import {MetaMorpho} from "metamorpho/MetaMorpho.sol";
-import {Morpho} from "morpho-blue/Morpho.sol";
-import {IMorpho} from "morpho-blue/interfaces/IMorpho.sol";
+import {IMorpho, Id, MarketParams} from "morpho-blue/interfaces/IMorpho.sol";
+import {IMetaMorpho} from "metamorpho/interfaces/IMetaMorpho.sol";
 import {Test} from "forge-std/Test.sol";
 import {FareboxVault} from "../../src/FareboxVault.sol";
+import {PermitDeposit} from "../../src/PermitDeposit.sol";
 import {IAavePool, IComet, Protocol} from "../../src/interfaces/Protocols.sol";
 import {SandboxComet} from "../../sandbox/SandboxComet.sol";
 import {SandboxPriceFeed} from "../../sandbox/SandboxPriceFeed.sol";
+import {Built} from "./Built.sol";
 import {IFiatToken, Usdc} from "./Usdc.sol";
 
 /// A collateral for those who borrow.
@@ -46,8 +39,8 @@ abstract contract World is Test {
     IPoolConfigurator internal aaveConfigurator;
     IERC20 internal aUsdc;
     SandboxComet internal comet;
-    Morpho internal morpho;
-    MetaMorpho internal metaMorpho;
+    IMorpho internal morpho;
+    IMetaMorpho internal metaMorpho;
     MarketParams internal market;
     FareboxVault internal vault;
 
@@ -95,11 +88,21 @@ abstract contract World is Test {
         return build(setupOf(active));
     }
 
-    /// From the compiled contract, so that another one can be put in its place: `npm run contracts:mutate` does.
     function build(FareboxVault.Setup memory setup) internal returns (FareboxVault) {
-        string memory artifact = vm.envOr("VAULT_ARTIFACT", string("contracts/out/FareboxVault.sol/FareboxVault.json"));
-        bytes memory code = abi.encodePacked(vm.getCode(artifact), abi.encode(setup));
-        address made;
+        return FareboxVault(_create("VAULT_ARTIFACT", "FareboxVault", abi.encode(setup)));
+    }
+
+    function makeHelper(FareboxVault of_) internal returns (PermitDeposit) {
+        return PermitDeposit(_create("PERMIT_DEPOSIT_ARTIFACT", "PermitDeposit", abi.encode(of_)));
+    }
+
+    /// From the compiled contract, so that another one can be put in its place: `npm run contracts:mutate` does.
+    function _create(string memory variable, string memory name, bytes memory arguments)
+        private
+        returns (address made)
+    {
+        string memory artifact = vm.envOr(variable, string.concat("contracts/out/", name, ".sol/", name, ".json"));
+        bytes memory code = abi.encodePacked(vm.getCode(artifact), arguments);
         assembly ("memory-safe") {
             made := create(0, add(code, 32), mload(code))
             if iszero(made) {
@@ -107,7 +110,6 @@ abstract contract World is Test {
                 revert(code, returndatasize())
             }
         }
-        return FareboxVault(made);
     }
 
     function deposit(address who, uint256 assets) internal returns (uint256 shares) {
@@ -161,24 +163,26 @@ abstract contract World is Test {
     // -------------------------------------------------------------------------------------------- its making
 
     function _makeAave() private {
-        PoolAddressesProvider provider = new PoolAddressesProvider("Test", address(this));
-        DefaultReserveInterestRateStrategyV2 strategy = new DefaultReserveInterestRateStrategyV2(address(provider));
+        IPoolAddressesProvider provider =
+            IPoolAddressesProvider(Built.make("PoolAddressesProvider", abi.encode("Test", address(this))));
+        address strategy = Built.make("DefaultReserveInterestRateStrategyV2", abi.encode(provider));
         provider.setACLAdmin(address(this));
-        ACLManager acl = new ACLManager(provider);
+        IACLManager acl = IACLManager(Built.make("ACLManager", abi.encode(provider)));
         provider.setACLManager(address(acl));
         acl.addPoolAdmin(address(this));
         address[] memory assets = new address[](2);
         (assets[0], assets[1]) = (address(usdc), address(weth));
         address[] memory feeds = new address[](2);
         (feeds[0], feeds[1]) = (address(new SandboxPriceFeed(1e8)), address(new SandboxPriceFeed(3_000e8)));
-        provider.setPriceOracle(address(new AaveOracle(provider, assets, feeds, address(0), address(0), 1e8)));
-        provider.setPoolImpl(address(new PoolInstance(provider, strategy)));
+        bytes memory prices = abi.encode(provider, assets, feeds, address(0), address(0), 1e8);
+        provider.setPriceOracle(Built.make("AaveOracle", prices));
+        provider.setPoolImpl(Built.make("PoolInstance", abi.encode(provider, strategy)));
         aave = IPool(provider.getPool());
-        provider.setPoolConfiguratorImpl(address(new PoolConfiguratorInstance()));
+        provider.setPoolConfiguratorImpl(Built.make("PoolConfiguratorInstance", ""));
         aaveConfigurator = IPoolConfigurator(provider.getPoolConfigurator());
 
-        address aToken = address(new ATokenInstance(aave, address(0), address(0xfee)));
-        address debtToken = address(new VariableDebtTokenInstance(aave, address(0)));
+        address aToken = Built.make("ATokenInstance", abi.encode(aave, address(0), address(0xfee)));
+        address debtToken = Built.make("VariableDebtTokenInstance", abi.encode(aave, address(0)));
         ConfiguratorInputTypes.InitReserveInput[] memory reserves = new ConfiguratorInputTypes.InitReserveInput[](2);
         for (uint256 n = 0; n < 2; n++) {
             reserves[n] = ConfiguratorInputTypes.InitReserveInput({
@@ -233,14 +237,15 @@ abstract contract World is Test {
     }
 
     function _makeMorpho() private {
-        morpho = new Morpho(address(this));
-        AdaptiveCurveIrm irm = new AdaptiveCurveIrm(address(morpho));
+        morpho = IMorpho(Built.make("Morpho", abi.encode(address(this))));
+        address irm = Built.make("AdaptiveCurveIrm", abi.encode(morpho));
         SandboxPriceFeed oracle = new SandboxPriceFeed(3_000e24);
-        morpho.enableIrm(address(irm));
+        morpho.enableIrm(irm);
         morpho.enableLltv(0.86e18);
-        market = MarketParams(address(usdc), address(weth), address(oracle), address(irm), 0.86e18);
+        market = MarketParams(address(usdc), address(weth), address(oracle), irm, 0.86e18);
         morpho.createMarket(market);
-        metaMorpho = new MetaMorpho(address(this), address(morpho), 1 days, address(usdc), "Test USDC", "tUSDC");
+        bytes memory setup = abi.encode(address(this), morpho, 1 days, usdc, "Test USDC", "tUSDC");
+        metaMorpho = IMetaMorpho(Built.make("MetaMorpho", setup));
         metaMorpho.setFeeRecipient(address(0xfee));
         metaMorpho.setFee(0.1e18);
         metaMorpho.submitCap(market, type(uint184).max);
@@ -260,8 +265,8 @@ abstract contract World is Test {
         weth.mint(borrower, amount);
         vm.startPrank(borrower);
         weth.approve(address(morpho), amount);
-        IMorpho(address(morpho)).supplyCollateral(market, amount, borrower, "");
-        IMorpho(address(morpho)).borrow(market, loan, 0, borrower, borrower);
+        morpho.supplyCollateral(market, amount, borrower, "");
+        morpho.borrow(market, loan, 0, borrower, borrower);
         vm.stopPrank();
     }
 }

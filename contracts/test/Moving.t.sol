@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.37;
+
+import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
+import {FareboxVault} from "../src/FareboxVault.sol";
+import {IAavePool, IComet, Protocol} from "../src/interfaces/Protocols.sol";
+import {World} from "./world/World.sol";
+
+/// A move whose source or target does not keep its word moves nothing.
+contract MovingTest is World {
+    function setUp() public override {
+        super.setUp();
+        deposit(alice, 100_000 * USDC_1);
+        vm.startPrank(keeper);
+    }
+
+    function moves(uint256 assets, bytes memory refused) private {
+        (, uint256[3] memory before,,) = vault.holdings();
+        if (refused.length > 4) vm.expectRevert(refused);
+        else vm.expectPartialRevert(bytes4(refused));
+        vault.move(Protocol.Aave, Protocol.Compound, assets, 0);
+        (, uint256[3] memory at,,) = vault.holdings();
+        assertEq(at[0], before[0]);
+    }
+
+    function test_a_source_that_says_it_can_pay_and_does_not() external {
+        vm.mockCallRevert(address(aave), abi.encodeWithSelector(IAavePool.withdraw.selector), "");
+        moves(1_000 * USDC_1, abi.encodeWithSelector(FareboxVault.ProtocolFailed.selector, Protocol.Aave));
+    }
+
+    function test_a_target_that_takes_it_and_cannot_be_read_then() external {
+        vm.mockCallRevert(address(comet), abi.encodeCall(IERC20.balanceOf, (address(vault))), "");
+        moves(1_000 * USDC_1, abi.encodeWithSelector(FareboxVault.ProtocolFailed.selector, Protocol.Compound));
+    }
+
+    /// Ten units may be lost, and no more.
+    function test_a_target_that_keeps_a_part_of_it() external {
+        (, uint256[3] memory before,,) = vault.holdings();
+        uint256 assets = 1_000 * USDC_1;
+        bytes memory balance = abi.encodeCall(IERC20.balanceOf, (address(vault)));
+        uint256 world = vm.snapshotState();
+        vault.move(Protocol.Aave, Protocol.Compound, assets, 0);
+        (, uint256[3] memory at,,) = vault.holdings();
+        uint256 lostByAave = before[0] - at[0] - assets;
+        vm.revertToState(world);
+
+        vm.mockCall(address(comet), balance, abi.encode(assets + lostByAave - 11));
+        moves(assets, abi.encodePacked(FareboxVault.ReceivedTooLittle.selector));
+        vm.mockCall(address(comet), balance, abi.encode(assets + lostByAave - 10));
+        vault.move(Protocol.Aave, Protocol.Compound, assets, 0);
+    }
+
+    /// What went in must be able to come out at once, but for ten units.
+    function test_a_target_that_could_not_pay_all_of_it_back() external {
+        uint256 assets = 1_000 * USDC_1;
+        bytes memory cash = abi.encodeCall(IERC20.balanceOf, (address(comet)));
+        vm.mockCall(address(usdc), cash, abi.encode(assets - 11));
+        moves(assets, abi.encodeWithSelector(FareboxVault.AboveLiquidity.selector, assets, assets - 11));
+        vm.mockCall(address(usdc), cash, abi.encode(assets - 10));
+        vault.move(Protocol.Aave, Protocol.Compound, assets, 0);
+    }
+
+    /// A protocol takes all the gas that it is given, for an answer that it would have given with more: nothing happens.
+    function test_an_act_without_gas_for_a_protocol_is_refused() external {
+        vm.stopPrank();
+        uint256 shares = vault.balanceOf(alice);
+        vm.prank(alice);
+        (bool ok,) = address(vault).call{gas: 2_000_000}(abi.encodeCall(vault.redeem, (shares, alice, alice)));
+        assertTrue(ok);
+        vm.mockCallRevert(address(aUsdc), abi.encodeCall(IERC20.balanceOf, (address(vault))), "");
+        vm.expectRevert(abi.encodeWithSignature("NotEnoughGas()"));
+        vault.totalAssets{gas: 2_000_000}();
+    }
+}
