@@ -191,6 +191,8 @@ describe('a table has one owner,', () => {
     undelivered_calls: 'paid-call',
     yield_index: 'yield',
     yield_keeper: 'yield',
+    yield_keeper_moves: 'yield',
+    yield_keeper_reasons: 'yield',
     yield_marks: 'yield',
     yield_moves: 'yield',
     yield_samples: 'yield',

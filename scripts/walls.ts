@@ -333,6 +333,11 @@ export const SERVER: House = {
     },
     { room: 'words/', knows: [], because: 'Words are said by all, and know nobody.' },
     {
+      room: 'yield/contracts/',
+      knows: [],
+      because: 'What the vault and the protocols are asked knows nobody who asks.',
+    },
+    {
       room: 'yield/evm/',
       knows: [
         'chain-rpc/',
@@ -341,6 +346,7 @@ export const SERVER: House = {
         'jobs/schedule.ts',
         'part.ts',
         'upstreams/declared.ts',
+        'yield/contracts/',
         'yield/keeper/report.ts',
         'declared.ts',
       ],
@@ -355,6 +361,7 @@ export const SERVER: House = {
         'jobs/schedule.ts',
         'part.ts',
         'upstreams/declared.ts',
+        'yield/contracts/',
         'declared.ts',
       ],
       because: 'Who moves the vault’s funds knows its chain, and a sender of transactions.',

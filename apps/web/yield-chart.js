@@ -13,8 +13,13 @@ export const PROTOCOLS = [
   { name: 'morpho', label: 'Morpho' },
 ];
 
-/** Rates over time, a line for each protocol; where one could not be read its line has a gap. `points` as of `/api/yield/history`. */
-export function ratesChart(points) {
+/** What people call a protocol. */
+export function labelOf(name) {
+  return PROTOCOLS.find((each) => each.name === name)?.label ?? name;
+}
+
+/** Rates over time, a line for each protocol; where one could not be read its line has a gap. An upright line is a move of the keeper's. `points` and `moves` as of `/api/yield/history`. */
+export function ratesChart(points, moves = []) {
   if (points.length < 2)
     return el(
       'p',
@@ -43,6 +48,16 @@ export function ratesChart(points) {
         ),
     ),
   );
+  const marks = moves
+    .map(({ at, from, to }) => ({ time: Date.parse(at), from, to }))
+    .filter(({ time }) => time >= first && time <= last)
+    .map(({ time, from, to }) =>
+      svg(
+        'line',
+        { class: 'move', x1: x(time), x2: x(time), y1: HEAD, y2: HEIGHT - FOOT },
+        svg('title', {}, `Moved from ${labelOf(from)} to ${labelOf(to)}`),
+      ),
+    );
   const day = (time) =>
     new Date(time).toLocaleString('en', { day: 'numeric', month: 'short', hour: 'numeric', timeZone: 'UTC' });
   const newest = points.at(-1).grossApyPercent;
@@ -67,6 +82,7 @@ export function ratesChart(points) {
         'aria-label': `Rates from ${day(first)} to ${day(last)}, at the end ${PROTOCOLS.map(({ name, label }) => `${label} ${newest[name] ?? 'unknown'} %`).join(', ')}`,
       },
       ...grid,
+      ...marks,
       ...lines,
       svg('text', { class: 'tick', x: LEFT, y: HEIGHT - 4 }, day(first)),
       svg('text', { class: 'tick', x: WIDTH, y: HEIGHT - 4, 'text-anchor': 'end' }, day(last)),

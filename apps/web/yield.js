@@ -3,6 +3,7 @@ import { byId, el, failed, notice } from './dom.js';
 import { whileBusy } from './post.js';
 import { askYield, isNotOffered } from './yield-api.js';
 import { holdingsView, PROTOCOLS, ratesChart } from './yield-chart.js';
+import { movesView } from './yield-moves.js';
 import { showSolana } from './yield-solana.js';
 import { carryOut, connectWallet, watchWallets } from './yield-wallet.js';
 
@@ -28,7 +29,8 @@ async function showVault() {
     );
     byId('earned-back').textContent = earnedBack(manifest, stats.fees);
     byId('rates').replaceChildren(ratesTable(rates, stats.routing.currentProtocol));
-    byId('rates-chart').replaceChildren(ratesChart(history.points));
+    byId('rates-chart').replaceChildren(ratesChart(history.points, history.moves));
+    byId('moves').replaceChildren(movesView(history.moves));
     byId('where').replaceChildren(holdingsView(stats.stats));
   } catch (error) {
     if (isNotOffered(error)) return;

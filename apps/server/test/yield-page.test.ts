@@ -146,10 +146,23 @@ test('the page is readable on a phone and a desk, by day and by night', async ()
       INSERT INTO yield_samples (vault, at, block_number, total_assets, priced_assets, active, protocols, idle)
       VALUES (${vault}, ${new Date(Date.now() - hour * HOUR_MS)}, 1, 1000000, ${String(10n ** 24n)}, 'aave',
         ${told(hour)}::text::jsonb, 0)`;
+  await database.sql`
+    INSERT INTO yield_keeper_moves
+      (vault, block_number, log_index, at, transaction_hash, from_protocol, to_protocol, assets, received)
+    VALUES (${vault}, 1, 0, ${new Date(Date.now() - 10 * HOUR_MS)}, '0x', 'aave', 'compound', 123450000, 123449999)`;
+  await database.sql`
+    INSERT INTO yield_keeper_reasons (vault, allowed_at, noted_at, from_protocol, to_protocol, assets, reason)
+    VALUES (${vault}, 0, now(), 'aave', 'compound', 123450000, '{"yearlyPercentBefore":{"from":1.25,"to":4},
+      "yearlyPercentAfter":3.75,"gainMicrosPerYear":"3000000","costMicros":"1000","partial":null}')`;
   for (const colorScheme of ['light', 'dark'] as const) {
     for (const width of [390, 1280]) {
       const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
       await page.goto(`${world.server.url}/yield`, { waitUntil: 'networkidle' });
+      const moved = page.getByRole('row', { name: /Aave to Compound/ });
+      await moved.getByText('$123.45').waitFor();
+      await moved
+        .getByText('Aave paid 1.25 %, Compound 4.00 % and 3.75 % after it: $3.00 more a year.')
+        .waitFor();
       await page.getByText('This browser shows no wallet.').waitFor();
       await page.locator('polyline.rate').first().waitFor({ state: 'attached' });
       await page.getByLabel('Wallet').fill(wallet.address);

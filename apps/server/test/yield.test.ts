@@ -13,6 +13,7 @@ import { passTime } from '../../../packages/sandbox/src/chain/lending/pass-time.
 import { transact } from '../../../packages/sandbox/src/chain/node.ts';
 import { createIndexer } from '../src/yield/evm/indexer.ts';
 import { openNode } from '../src/yield/evm/node.ts';
+import { noteReason } from '../src/yield/keeper/report.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { jsonOf, startTestServer } from './server.fixture.ts';
 import { startYieldWorld, type Wallet, type YieldWorld } from './yield.fixture.ts';
@@ -487,6 +488,50 @@ test('history has a point for each stretch, as it was noted', async () => {
   assert.equal(points[0].currentProtocol, 'aave');
   assert(points[0].grossApyPercent.compound > 1);
   assert.match(points[0].pricePerShare, /^[1-9]\d*\.\d{6}$/);
+});
+
+test('history tells what the keeper moved and, where a keeper of this server said it, why; a fork takes it back', async () => {
+  const index = world.server.app.jobs.find(({ name }) => name === 'yield-index');
+  const { vault } = world.chain;
+  const { keeper } = SANDBOX_ACCOUNTS;
+  const told = async () => {
+    await index?.run();
+    return (await world.answer('history?days=7')).moves;
+  };
+  const before = await told();
+  await forgotten(async () => {
+    await deposit(await world.wallet(1_000n * USD), 1_000);
+    await world.client.setBalance({ address: keeper.address, value: 10n ** 18n });
+    await world.client.impersonateAccount({ address: keeper.address });
+    await passTime(world.node, DAY_SECONDS);
+    const proposal = {
+      ...{ from: 'aave', to: 'compound', partial: 'liquidity', amountMicros: '400000000' },
+      ...{ gainMicrosPerYear: '2000000', costMicros: '30000', yearlyPercentAfter: 3.9 },
+    } as const;
+    // Of two that were tried the one that was made is told.
+    const rates = { aave: 3.4, compound: 4, morpho: null };
+    const noted = { vault, allowedAt: 0n, proposal };
+    await noteReason(database.sql, noted, rates, Date.now());
+    const other = { ...proposal, amountMicros: '399000000', yearlyPercentAfter: 1 };
+    await noteReason(database.sql, { ...noted, proposal: other }, rates, Date.now());
+    await act(keeper.address, vault, 'move', [0, 1, 400n * USD, 0n]);
+    await passTime(world.node, DAY_SECONDS);
+    await act(keeper.address, vault, 'move', [1, 2, 10n * USD, 0n]);
+    const moves = await told();
+    assert.equal(moves.length, before.length + 2);
+    const [first, second] = moves.slice(-2);
+    assert.deepEqual([first.from, first.to, first.amountUsdc], ['aave', 'compound', '400.000000']);
+    assert(Number(first.receivedUsdc) > 399.99);
+    assert.deepEqual(first.reason, {
+      yearlyPercentBefore: { from: 3.4, to: 4 },
+      ...{ yearlyPercentAfter: 3.9, gainUsdcPerYear: '2.000000', costUsdc: '0.030000', partial: 'liquidity' },
+    });
+    const receipt = await world.client.getTransactionReceipt({ hash: first.transaction });
+    assert.equal(first.blockNumber, String(receipt.blockNumber));
+    assert.deepEqual([second.from, second.to, second.reason], ['compound', 'morpho', null]);
+  });
+  await world.client.mine({ blocks: 1 });
+  assert.deepEqual(await told(), before);
 });
 
 test('100 USDC for half a year are worth more than 100, entry fee and all', async () => {

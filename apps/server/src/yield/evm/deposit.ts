@@ -1,7 +1,7 @@
 /** Transactions that deposit: an approval and a deposit, or a deposit with a permit. */
 import { type Address, decodeAbiParameters, encodeFunctionData, type Hex, numberToHex, zeroHash } from 'viem';
 import { Problem } from '../../http/problem.ts';
-import { PERMIT_DEPOSIT_ABI, USDC_ABI, VAULT_ABI } from './abi.ts';
+import { PERMIT_DEPOSIT_ABI, USDC_ABI, VAULT_ABI } from '../contracts/abi.ts';
 import type { Leaving, Mode } from './asked.ts';
 import { gasHex, timeText, usdcText } from './figures.ts';
 import { CHAIN_ID, type Fixed } from './fixed.ts';

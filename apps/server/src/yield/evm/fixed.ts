@@ -2,13 +2,11 @@
 import { type Address, getAddress, isAddressEqual } from 'viem';
 import { base } from 'viem/chains';
 import { unavailable } from '../../http/problem.ts';
-import { PERMIT_DEPOSIT_ABI, USDC_ABI, VAULT_ABI } from './abi.ts';
+import { PERMIT_DEPOSIT_ABI, USDC_ABI, VAULT_ABI } from '../contracts/abi.ts';
+import type { ProtocolName } from '../contracts/protocols.ts';
 import type { Node } from './node.ts';
 import { chainUnavailable, isOutage } from './node.ts';
 
-/** In the order that the vault counts them. */
-export const PROTOCOLS = ['aave', 'compound', 'morpho'] as const;
-export type ProtocolName = (typeof PROTOCOLS)[number];
 export const PROTOCOL_TITLES: Readonly<Record<ProtocolName, string>> = {
   aave: 'Aave v3',
   compound: 'Compound v3',

@@ -1,7 +1,7 @@
 /** Where the index is kept. Whoever moves it on says from where: who comes second from the same place changes nothing. */
 import { arrayLiteral } from '../../db/array-literal.ts';
 import type { Database, Transaction } from '../../db/connection.ts';
-import type { Move } from './moves.ts';
+import type { KeeperMove, Move } from './moves.ts';
 
 /** A fork is found by so many marks; older ones are forgotten. */
 const KEPT_MARKS = 300;
@@ -47,7 +47,7 @@ export function createIndexStore(sql: Database, vault: string, sinceBlock: bigin
     async write(
       at: Cursor,
       to: Mark,
-      moves: readonly Move[],
+      { moves, keeperMoves }: { moves: readonly Move[]; keeperMoves: readonly KeeperMove[] },
       times: ReadonlyMap<bigint, Date>,
     ): Promise<void> {
       await sql.begin(async (transaction) => {
@@ -62,6 +62,7 @@ export function createIndexStore(sql: Database, vault: string, sinceBlock: bigin
               SELECT block_number FROM yield_marks WHERE vault = ${vault} ORDER BY block_number DESC LIMIT ${KEPT_MARKS}
             ) newest)`;
         if (moves.length > 0) await insert(transaction, vault, moves, times);
+        if (keeperMoves.length > 0) await insertKeeperMoves(transaction, vault, keeperMoves, times);
       });
     },
 
@@ -71,6 +72,7 @@ export function createIndexStore(sql: Database, vault: string, sinceBlock: bigin
       await sql.begin(async (transaction) => {
         if (!(await moveOn(transaction, vault, at, { nextBlock, lastHash: fork?.hash ?? null }))) return;
         await transaction`DELETE FROM yield_moves WHERE vault = ${vault} AND block_number >= ${nextBlock}`;
+        await transaction`DELETE FROM yield_keeper_moves WHERE vault = ${vault} AND block_number >= ${nextBlock}`;
         await transaction`DELETE FROM yield_samples WHERE vault = ${vault} AND block_number >= ${nextBlock}`;
         await transaction`DELETE FROM yield_marks WHERE vault = ${vault} AND block_number >= ${nextBlock}`;
       });
@@ -94,15 +96,40 @@ async function insert(
 ): Promise<void> {
   const of = <Value extends string | number | bigint | null>(read: (move: Move) => Value) =>
     arrayLiteral(moves.map(read));
+  const at = ({ blockNumber }: Move) => timeOf(blockNumber, times);
   await transaction`
     INSERT INTO yield_moves
       (vault, block_number, log_index, kind, at, from_wallet, to_wallet, shares, assets, priced_assets, priced_shares)
     SELECT ${vault}, * FROM unnest(
       ${of(({ blockNumber }) => blockNumber)}::text::bigint[], ${of(({ logIndex }) => logIndex)}::text::integer[],
       ${of(({ kind }) => kind)}::text::text[],
-      ${of(({ blockNumber }) => (times.get(blockNumber) ?? new Date(0)).toISOString())}::text::timestamptz[],
+      ${of(at)}::text::timestamptz[],
       ${of(({ from }) => from)}::text::text[], ${of(({ to }) => to)}::text::text[],
       ${of(({ shares }) => shares)}::text::numeric[], ${of(({ assets }) => assets)}::text::numeric[],
       ${of(({ price }) => price?.assets ?? null)}::text::numeric[],
       ${of(({ price }) => price?.shares ?? null)}::text::numeric[])`;
+}
+
+async function insertKeeperMoves(
+  transaction: Transaction,
+  vault: string,
+  moves: readonly KeeperMove[],
+  times: ReadonlyMap<bigint, Date>,
+): Promise<void> {
+  const of = <Value extends string | number | bigint>(read: (move: KeeperMove) => Value) =>
+    arrayLiteral(moves.map(read));
+  await transaction`
+    INSERT INTO yield_keeper_moves
+      (vault, block_number, log_index, at, transaction_hash, from_protocol, to_protocol, assets, received)
+    SELECT ${vault}, * FROM unnest(
+      ${of(({ blockNumber }) => blockNumber)}::text::bigint[], ${of(({ logIndex }) => logIndex)}::text::integer[],
+      ${of(({ blockNumber }) => timeOf(blockNumber, times))}::text::timestamptz[],
+      ${of(({ transactionHash }) => transactionHash)}::text::text[],
+      ${of(({ from }) => from)}::text::text[], ${of(({ to }) => to)}::text::text[],
+      ${of(({ assets }) => assets)}::text::numeric[], ${of(({ received }) => received)}::text::numeric[])`;
+}
+
+/** ISO 8601. */
+function timeOf(block: bigint, times: ReadonlyMap<bigint, Date>): string {
+  return (times.get(block) ?? new Date(0)).toISOString();
 }

@@ -7,9 +7,9 @@ import { encodeEventTopics, type Hex, numberToHex, type RpcLog } from 'viem';
 import { z } from 'zod';
 import { type BatchingRpc, MAX_BATCH, RpcRefusal } from '../../chain-rpc/json-rpc.ts';
 import type { Database } from '../../db/connection.ts';
-import { VAULT_ABI } from './abi.ts';
+import { VAULT_ABI } from '../contracts/abi.ts';
 import { type Cursor, createIndexStore, type Mark } from './index-store.ts';
-import { MOVE_EVENTS, movesIn } from './moves.ts';
+import { keeperMovesIn, MOVE_EVENTS, movesIn } from './moves.ts';
 import type { Node } from './node.ts';
 
 /** What most providers of nodes answer in one request. */
@@ -69,12 +69,13 @@ export function createIndexer(
       piece = piece / 4n > 0n ? piece / 4n : 1n;
       return true;
     }
-    const moves = movesIn(found);
-    const times = await timesOf(rpc, [...new Set(moves.map(({ blockNumber }) => blockNumber))]);
+    const read = { moves: movesIn(found), keeperMoves: keeperMovesIn(found) };
+    const blocks = [...read.moves, ...read.keeperMoves].map(({ blockNumber }) => blockNumber);
+    const times = await timesOf(rpc, [...new Set(blocks)]);
     // The chain was the same one before and after: what was read in between is of it.
     const after = await blockAt(rpc, to);
     if (after?.hash !== before.hash) return true;
-    await store.write(at, { number: to, hash: before.hash }, moves, times);
+    await store.write(at, { number: to, hash: before.hash }, read, times);
     if (piece < MAX_BLOCKS) piece *= 2n;
     return to < newest;
   }

@@ -1,6 +1,7 @@
 /** What the vault's events say about its shares: who got them for how much, and who gave them back. */
 import { type Address, parseEventLogs, type RpcLog, zeroAddress } from 'viem';
-import { VAULT_ABI } from './abi.ts';
+import { VAULT_ABI } from '../contracts/abi.ts';
+import { PROTOCOLS, type ProtocolName } from '../contracts/protocols.ts';
 
 export type MoveKind = 'deposit' | 'withdraw' | 'in_kind' | 'transfer' | 'fee';
 
@@ -28,6 +29,34 @@ export function movesIn(logs: readonly RpcLog[]): Move[] {
   const events = parseEventLogs({ abi: VAULT_ABI, logs: logs as RpcLog[] });
   const byTransaction = Map.groupBy(events, ({ transactionHash }) => transactionHash);
   return [...byTransaction.values()].flatMap(ofTransaction);
+}
+
+/** What the keeper moved among the protocols. */
+export interface KeeperMove {
+  blockNumber: bigint;
+  logIndex: number;
+  transactionHash: string;
+  from: ProtocolName;
+  to: ProtocolName;
+  /** In USDC units: what left the one, and what came to count in the other. */
+  assets: bigint;
+  received: bigint;
+}
+
+/** Reads the keeper's moves in the logs of some blocks. @param logs of the vault alone */
+export function keeperMovesIn(logs: readonly RpcLog[]): KeeperMove[] {
+  return parseEventLogs({ abi: VAULT_ABI, logs: logs as RpcLog[], eventName: 'Moved' }).flatMap((event) => {
+    const { from, to, assets, received } = event.args;
+    const [fromName, toName] = [PROTOCOLS[from], PROTOCOLS[to]];
+    const { blockNumber, logIndex, transactionHash } = event;
+    if (fromName === undefined || toName === undefined || blockNumber === null) return [];
+    return [
+      {
+        ...{ blockNumber, logIndex: logIndex ?? 0, transactionHash: transactionHash ?? '' },
+        ...{ from: fromName, to: toName, assets, received },
+      },
+    ];
+  });
 }
 
 /** Of a deposit that pays a fee, what buys no shares: `DUST` of `contracts/src/FareboxVault.sol`. */
@@ -103,4 +132,11 @@ function walletOf(address: Address): string | null {
 }
 
 /** Of the events that moves are read from. */
-export const MOVE_EVENTS = ['Transfer', 'EntryFeePaid', 'PerformanceFeePaid', 'Deposit', 'Withdraw'] as const;
+export const MOVE_EVENTS = [
+  'Transfer',
+  'EntryFeePaid',
+  'PerformanceFeePaid',
+  'Deposit',
+  'Withdraw',
+  'Moved',
+] as const;

@@ -131,15 +131,16 @@ export const YIELD_OPERATIONS = {
       operation: {
         operationId: 'getYieldHistory',
         tags: [YIELD],
-        summary: 'Rates and holdings over time',
+        summary: 'Rates and holdings over time, and what the keeper moved',
         security: [],
         parameters: [
           parameter('days', 'How far back', { type: 'integer', minimum: 1, maximum: 365, default: 30 }),
         ],
         responses: {
-          200: answered('The points, oldest first', {
+          200: answered('The points and the moves, oldest first', {
             success: true,
             points: [{ at: '2026-01-01T00:00:00.000Z', pricePerShare: '1.000000' }],
+            moves: [{ at: '2026-01-01T06:00:00.000Z', from: 'aave', to: 'compound', amountUsdc: '1.000000' }],
           }),
           400: REFUSED,
         },

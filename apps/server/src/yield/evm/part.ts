@@ -6,6 +6,7 @@ import { EVM_YIELD } from './declared.ts';
 import { entryCostFrom } from './entry-cost.ts';
 import { fixedOf } from './fixed.ts';
 import { createIndexer } from './indexer.ts';
+import { keeperMovesFrom } from './keeper-moves.ts';
 import { openNode } from './node.ts';
 import { YIELD_OPERATIONS } from './operations.ts';
 import { yieldRoutes } from './routes.ts';
@@ -55,6 +56,7 @@ export function openEvmYield(
     routes(http) {
       yieldRoutes(http, {
         ...{ node, fixed, snapshot, samples, baseUrl, addressOf, nowMs },
+        keeperMoves: keeperMovesFrom(sql, vault, nowMs),
         lastLook: () => readKeeperReport(sql, vault),
         entryCost: entryCostFrom(sql, indexer, vault),
         limit: house.limitByAddress(),

@@ -1,6 +1,6 @@
 /** What a wallet has in the vault, what it earned, and how it gets it out. */
 import type { Address } from 'viem';
-import { VAULT_ABI } from './abi.ts';
+import { VAULT_ABI } from '../contracts/abi.ts';
 import type { Leaving } from './asked.ts';
 import { blockView, stepView } from './deposit.ts';
 import { usdcText } from './figures.ts';

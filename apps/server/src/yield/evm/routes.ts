@@ -5,6 +5,7 @@ import type { ReportedLook } from '../keeper/report.ts';
 import { badRequest, type Leaving, readAmount, readWallet, readWord, WAYS_OUT } from './asked.ts';
 import { depositTransactions } from './deposit.ts';
 import type { Fixed } from './fixed.ts';
+import type { KeeperMoves } from './keeper-moves.ts';
 import type { Node } from './node.ts';
 import { type EntryCostOf, positionOf } from './position.ts';
 import { redeemTransaction } from './redeem.ts';
@@ -24,6 +25,7 @@ export interface YieldRouteParts {
   snapshot(maxAgeMs: number): Promise<Snapshot>;
   entryCost: EntryCostOf;
   samples: Samples;
+  keeperMoves: KeeperMoves;
   /** What the keeper did last, or why it did nothing; null: no keeper has looked. */
   lastLook(): Promise<ReportedLook | null>;
   baseUrl: string;
@@ -75,8 +77,11 @@ function figureRoutes(get: Get, at: At, parts: YieldRouteParts): void {
 
   get('history', async ({ query }) => {
     const days = readDays(query.days, at('history?days=30'));
-    const { everySeconds, points } = await parts.samples.history(days);
-    return { success: true, days, everySeconds, points };
+    const [{ everySeconds, points }, moves] = await Promise.all([
+      parts.samples.history(days),
+      parts.keeperMoves(days),
+    ]);
+    return { success: true, days, everySeconds, points, moves };
   });
 }
 

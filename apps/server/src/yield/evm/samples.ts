@@ -1,8 +1,8 @@
 /** Rates and holdings over time, for charts: noted every few minutes, told in as many points as a chart needs. */
 import type { Address } from 'viem';
 import type { Database } from '../../db/connection.ts';
+import { PROTOCOLS, type ProtocolName } from '../contracts/protocols.ts';
 import { timeText, usdcText } from './figures.ts';
-import { PROTOCOLS, type ProtocolName } from './fixed.ts';
 import { rounded } from './rates.ts';
 import { type Snapshot, worthOf } from './snapshot.ts';
 

@@ -3,7 +3,7 @@ import { type Address, decodeErrorResult, type Hex, isHex, numberToHex, parseAbi
 import { z } from 'zod';
 import { RpcRefusal } from '../../chain-rpc/json-rpc.ts';
 import { unavailable } from '../../http/problem.ts';
-import { PERMIT_DEPOSIT_ABI, VAULT_ABI } from './abi.ts';
+import { PERMIT_DEPOSIT_ABI, VAULT_ABI } from '../contracts/abi.ts';
 import { chainUnavailable, isOutage, type Node } from './node.ts';
 import type { Block } from './snapshot.ts';
 

@@ -1,8 +1,9 @@
 /** The vault and the three protocols at one block. */
 import { type Address, type Hex, zeroAddress } from 'viem';
-import { AAVE_POOL_ABI, COMET_ABI, IRM_ABI, META_MORPHO_ABI, MORPHO_ABI, VAULT_ABI } from './abi.ts';
-import type { Fixed, ProtocolName } from './fixed.ts';
-import { PROTOCOLS } from './fixed.ts';
+import { AAVE_POOL_ABI, COMET_ABI, META_MORPHO_ABI, MORPHO_ABI, VAULT_ABI } from '../contracts/abi.ts';
+import type { ProtocolName } from '../contracts/protocols.ts';
+import { PROTOCOLS } from '../contracts/protocols.ts';
+import type { Fixed } from './fixed.ts';
 import { type Chain, chainUnavailable, isOutage, type Node } from './node.ts';
 import { aaveApyPercent, cometApyPercent, type MorphoMarket, metaMorphoApyPercent } from './rates.ts';
 
@@ -323,7 +324,7 @@ async function readMarkets(
         ? []
         : [
             {
-              ...{ address: each.params.irm, abi: IRM_ABI, functionName: 'borrowRateView' as const },
+              ...{ address: each.params.irm, abi: MORPHO_ABI, functionName: 'borrowRateView' as const },
               args: [each.params, each.market] as const,
             },
           ],

@@ -1,6 +1,6 @@
 /** Transactions that are handed out: each simulated, with the gas that it was seen to succeed with. */
 import { type Address, encodeFunctionData, type Hex } from 'viem';
-import { USDC_ABI } from './abi.ts';
+import { USDC_ABI } from '../contracts/abi.ts';
 import type { Fixed } from './fixed.ts';
 import type { Node } from './node.ts';
 import { type Outcome, simulate, type Transaction } from './simulate.ts';

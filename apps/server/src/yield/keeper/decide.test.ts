@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { ProtocolName } from '../contracts/protocols.ts';
 import { decide, type Standing } from './decide.ts';
-import type { Lender, ProtocolName } from './lenders.ts';
+import type { Lender } from './lenders.ts';
 
 const USD = 1_000_000n;
 const BOUNDLESS = 1n << 120n;

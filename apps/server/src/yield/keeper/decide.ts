@@ -1,5 +1,6 @@
 /** Where the vault's funds should be: by what all of it would earn after a move, and not by today's rates. */
-import { type Lender, PROTOCOLS, type ProtocolName } from './lenders.ts';
+import { PROTOCOLS, type ProtocolName } from '../contracts/protocols.ts';
+import type { Lender } from './lenders.ts';
 
 /** The vault at one block. Amounts are USDC micros. */
 export interface Standing {

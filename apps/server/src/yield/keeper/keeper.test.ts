@@ -12,7 +12,7 @@ import { openTestDatabase, type TestDatabase } from '../../../test/database.fixt
 import { connectRpc, type Rpc, RpcUnreachable } from '../../chain-rpc/json-rpc.ts';
 import { relayerOn } from '../../relayer/relayer.fixture.ts';
 import { createKeeper } from './keeper.ts';
-import { readKeeperReport } from './report.ts';
+import { type MoveReason, readKeeperReport } from './report.ts';
 
 const ABI = parseAbi([
   'function approve(address spender, uint256 amount) returns (bool)',
@@ -76,6 +76,7 @@ let beginning: Hex;
 beforeEach(async () => {
   beginning = await node.snapshot();
   await database.sql`delete from yield_keeper`;
+  await database.sql`delete from yield_keeper_reasons`;
   await database.sql`delete from relayer_transactions`;
   await database.sql`delete from relayers`;
 });
@@ -106,6 +107,14 @@ test('funds are moved to what pays more after they came, by one of all replicas,
   assert(proposal.yearlyPercentAfter < (yearlyPercent[proposal.to] ?? 0));
   assert(proposal.yearlyPercentAfter > (yearlyPercent.aave ?? 9));
   assert.deepEqual((await readKeeperReport(database.sql, vault))?.report, report);
+
+  // Why it was made is found by what the contract says of it.
+  const [event] = await moves();
+  const reasons = await database.sql<{ assets: string; reason: MoveReason }[]>`
+    select assets::text, reason from yield_keeper_reasons where vault = ${vault.toLowerCase()}`;
+  const reason = reasons.find(({ assets }) => assets === String(event?.args.assets))?.reason;
+  assert.deepEqual(reason?.yearlyPercentBefore, { from: yearlyPercent.aave, to: yearlyPercent[proposal.to] });
+  assert.equal(reason?.gainMicrosPerYear, proposal.gainMicrosPerYear);
 
   assert.equal((await replica()())?.outcome, 'COOLING');
   assert.equal((await moves()).length, 1);

@@ -17,19 +17,11 @@ import { base } from 'viem/chains';
 import { type Rpc, RpcRefusal } from '../../chain-rpc/json-rpc.ts';
 import type { Database } from '../../db/connection.ts';
 import { OutOfGas, type Relayer } from '../../relayer/relayer.ts';
-import { AAVE, VAULT } from './abi.ts';
+import { AAVE_POOL_ABI, VAULT_ABI } from '../contracts/abi.ts';
+import { PROTOCOLS, type ProtocolName } from '../contracts/protocols.ts';
 import { decide, type Proposal, type Standing, type Verdict } from './decide.ts';
-import {
-  type Addresses,
-  type At,
-  type Lender,
-  PROTOCOLS,
-  type ProtocolName,
-  readAave,
-  readComet,
-  readMetaMorpho,
-} from './lenders.ts';
-import { createLooks, type KeeperReport, type Outcome } from './report.ts';
+import { type Addresses, type At, type Lender, readAave, readComet, readMetaMorpho } from './lenders.ts';
+import { createLooks, type KeeperReport, noteReason, type Outcome } from './report.ts';
 
 type Chain = PublicClient<Transport, typeof base>;
 
@@ -114,7 +106,7 @@ async function round(client: Chain, parts: KeeperParts, found: Found): Promise<O
   const { number: blockNumber, timestamp } = await client.getBlock();
   if (blockNumber === null) throw new Error('the newest block has no number');
   found.block = String(blockNumber);
-  const ask = { address: vault, abi: VAULT, blockNumber } as const;
+  const ask = { address: vault, abi: VAULT_ABI, blockNumber } as const;
   const [keeper, [, held, , complete], limits, nextMoveAt, total] = await Promise.all([
     client.readContract({ ...ask, functionName: 'keeper' }),
     client.readContract({ ...ask, functionName: 'holdings' }),
@@ -132,8 +124,16 @@ async function round(client: Chain, parts: KeeperParts, found: Found): Promise<O
   const standing: Standing = { inProtocol: { aave, compound, morpho }, total, limits };
   const costMicros = await costOf(client, relayer, addresses, blockNumber);
   const verdict = await decide(standing, lenders, { minGainBps, costMicros });
-  if (verdict.proposal !== null) found.proposal = told(verdict.proposal, costMicros);
+  const proposal = verdict.proposal === null ? null : told(verdict.proposal, costMicros);
+  found.proposal = proposal;
   if (verdict.do === 'stay') return verdict.why;
+  if (proposal !== null)
+    await noteReason(
+      parts.sql,
+      { vault, allowedAt: nextMoveAt, proposal },
+      found.yearlyPercent,
+      parts.nowMs(),
+    );
   return send(parts, verdict, nextMoveAt, found);
 }
 
@@ -161,7 +161,7 @@ async function readLenders(
 }
 
 async function addressesOf(client: Chain, vault: Address, blockNumber: bigint): Promise<Addresses> {
-  const ask = { address: vault, abi: VAULT, blockNumber } as const;
+  const ask = { address: vault, abi: VAULT_ABI, blockNumber } as const;
   const [usdc, aavePool, aToken, comet, metaMorpho] = await Promise.all([
     client.readContract({ ...ask, functionName: 'asset' }),
     client.readContract({ ...ask, functionName: 'aavePool' }),
@@ -179,7 +179,7 @@ async function costOf(
   { aavePool }: Addresses,
   blockNumber: bigint,
 ): Promise<bigint> {
-  const ask = { abi: AAVE, blockNumber } as const;
+  const ask = { abi: AAVE_POOL_ABI, blockNumber } as const;
   const provider = await client.readContract({
     ...{ ...ask, address: aavePool, functionName: 'ADDRESSES_PROVIDER' },
   });
@@ -199,7 +199,7 @@ async function send(
 ): Promise<Outcome> {
   const { from, to, amountMicros } = proposal;
   const data = encodeFunctionData({
-    ...{ abi: VAULT, functionName: 'move' },
+    ...{ abi: VAULT_ABI, functionName: 'move' },
     args: [PROTOCOLS.indexOf(from), PROTOCOLS.indexOf(to), amountMicros, amountMicros - MOVE_DUST],
   });
   // The contract allows one move from that time on, and this is it, whoever sends it.
@@ -216,7 +216,7 @@ async function send(
   }
 }
 
-function told(proposal: Proposal, costMicros: bigint): KeeperReport['proposal'] {
+function told(proposal: Proposal, costMicros: bigint): NonNullable<KeeperReport['proposal']> {
   const { from, to, partial, amountMicros, gainMicrosPerYear, rateAfter } = proposal;
   return {
     ...{ from, to, partial, amountMicros: String(amountMicros) },

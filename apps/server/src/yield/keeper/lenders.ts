@@ -4,11 +4,7 @@
  */
 import { type Address, type Hex, type PublicClient, type Transport, zeroAddress } from 'viem';
 import type { base } from 'viem/chains';
-import { AAVE, COMET, META_MORPHO, MORPHO, TOKEN } from './abi.ts';
-
-/** In the order that the vault counts them. */
-export const PROTOCOLS = ['aave', 'compound', 'morpho'] as const;
-export type ProtocolName = (typeof PROTOCOLS)[number];
+import { AAVE_POOL_ABI, COMET_ABI, META_MORPHO_ABI, MORPHO_ABI, TOKEN_ABI } from '../contracts/abi.ts';
 
 /** A protocol as it was read. Amounts are USDC micros. */
 export interface Lender {
@@ -52,8 +48,8 @@ export interface At {
 
 export async function readAave({ client, blockNumber }: At, to: Addresses): Promise<Lender> {
   const { usdc, aavePool, aToken, vault } = to;
-  const pool = { address: aavePool, abi: AAVE, blockNumber } as const;
-  const token = { abi: TOKEN, blockNumber } as const;
+  const pool = { address: aavePool, abi: AAVE_POOL_ABI, blockNumber } as const;
+  const token = { abi: TOKEN_ABI, blockNumber } as const;
   const args = [usdc] as const;
   const [configuration, unbacked, virtualUnderlyingBalance, debtToken, strategy, supplied, own] =
     await Promise.all([
@@ -76,7 +72,7 @@ export async function readAave({ client, blockNumber }: At, to: Addresses): Prom
     liquid: isOpen ? least(own, virtualUnderlyingBalance) : 0n,
     async yearlyRate(change) {
       const [rate] = await client.readContract({
-        ...{ address: strategy, abi: AAVE, blockNumber },
+        ...{ address: strategy, abi: AAVE_POOL_ABI, blockNumber },
         functionName: 'calculateInterestRates',
         args: [
           {
@@ -94,8 +90,8 @@ export async function readAave({ client, blockNumber }: At, to: Addresses): Prom
 
 export async function readComet({ client, blockNumber }: At, to: Addresses): Promise<Lender> {
   const { comet, usdc, vault } = to;
-  const market = { address: comet, abi: COMET, blockNumber } as const;
-  const token = { abi: TOKEN, blockNumber, functionName: 'balanceOf' } as const;
+  const market = { address: comet, abi: COMET_ABI, blockNumber } as const;
+  const token = { abi: TOKEN_ABI, blockNumber, functionName: 'balanceOf' } as const;
   const [supplied, borrowed, supplyPaused, withdrawPaused, cash, own] = await Promise.all([
     client.readContract({ ...market, functionName: 'totalSupply' }),
     client.readContract({ ...market, functionName: 'totalBorrow' }),
@@ -119,7 +115,7 @@ export async function readComet({ client, blockNumber }: At, to: Addresses): Pro
 
 export async function readMetaMorpho(at: At, { metaMorpho, vault }: Addresses): Promise<Lender> {
   const { client, blockNumber } = at;
-  const meta = { address: metaMorpho, abi: META_MORPHO, blockNumber } as const;
+  const meta = { address: metaMorpho, abi: META_MORPHO_ABI, blockNumber } as const;
   const [morpho, fee, total, room, liquid, comingTo, goingFrom] = await Promise.all([
     client.readContract({ ...meta, functionName: 'MORPHO' }),
     client.readContract({ ...meta, functionName: 'fee' }),
@@ -171,13 +167,13 @@ async function readMarket(
   { client, blockNumber }: At,
   { morpho, metaMorpho, id }: { morpho: Address; metaMorpho: Address; id: Hex },
 ): Promise<Market> {
-  const blue = { address: morpho, abi: MORPHO, blockNumber } as const;
+  const blue = { address: morpho, abi: MORPHO_ABI, blockNumber } as const;
   const [params, state, [shares], [cap]] = await Promise.all([
     client.readContract({ ...blue, functionName: 'idToMarketParams', args: [id] }),
     client.readContract({ ...blue, functionName: 'market', args: [id] }),
     client.readContract({ ...blue, functionName: 'position', args: [id, metaMorpho] }),
     client.readContract({
-      ...{ address: metaMorpho, abi: META_MORPHO, blockNumber },
+      ...{ address: metaMorpho, abi: META_MORPHO_ABI, blockNumber },
       ...{ functionName: 'config', args: [id] },
     }),
   ]);
@@ -191,7 +187,7 @@ async function queueOf(
   address: Address,
   queue: 'supplyQueue' | 'withdrawQueue',
 ): Promise<Hex[]> {
-  const meta = { address, abi: META_MORPHO, blockNumber } as const;
+  const meta = { address, abi: META_MORPHO_ABI, blockNumber } as const;
   const length = await client.readContract({ ...meta, functionName: `${queue}Length` });
   if (length > MAX_MARKETS) throw new Error(`a MetaMorpho of ${length} markets is none`);
   return Promise.all(
@@ -228,7 +224,7 @@ async function marketRate({ client, blockNumber }: At, market: Market, change: b
   // Where a vault keeps what lies idle there is no curve.
   if (params.irm === zeroAddress || totalSupplyAssets <= 0n) return 0;
   const perSecond = await client.readContract({
-    ...{ address: params.irm, abi: MORPHO, blockNumber, functionName: 'borrowRateView' },
+    ...{ address: params.irm, abi: MORPHO_ABI, blockNumber, functionName: 'borrowRateView' },
     args: [params, { ...state, totalSupplyAssets }],
   });
   const used = Number(state.totalBorrowAssets) / Number(totalSupplyAssets);

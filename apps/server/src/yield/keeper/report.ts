@@ -1,6 +1,6 @@
 /** What the keeper last did or left, and why: written by whichever replica looked, read by all. */
 import type { Database } from '../../db/connection.ts';
-import type { ProtocolName } from './lenders.ts';
+import type { ProtocolName } from '../contracts/protocols.ts';
 
 export type Outcome =
   | ('MOVED' | 'PENDING')
@@ -27,6 +27,49 @@ export interface KeeperReport {
     yearlyPercentAfter: number;
   } | null;
   transaction: string | null;
+}
+
+/** Why a move is made: what it was expected to bring when it was sent. */
+export interface MoveReason {
+  /** What the two paid a year before it, percent, not compounded; null: it could not be read. */
+  yearlyPercentBefore: { from: number | null; to: number | null };
+  /** What the target pays after it. */
+  yearlyPercentAfter: number;
+  gainMicrosPerYear: string;
+  costMicros: string;
+  partial: NonNullable<KeeperReport['proposal']>['partial'];
+}
+
+/** For so long it is told why a move was made. */
+const REASONS_KEPT_MS = 400 * 86_400_000;
+
+/**
+ * Notes why a move is made, before it is sent. Which of several that were tried was made, its event tells.
+ *
+ * @param move.allowedAt from when the contract allows it, in seconds since 1970
+ */
+export async function noteReason(
+  sql: Database,
+  move: { vault: string; allowedAt: bigint; proposal: NonNullable<KeeperReport['proposal']> },
+  yearlyPercent: KeeperReport['yearlyPercent'],
+  nowMs: number,
+): Promise<void> {
+  const { from, to, amountMicros, yearlyPercentAfter, gainMicrosPerYear, costMicros, partial } =
+    move.proposal;
+  const reason: MoveReason = {
+    yearlyPercentBefore: { from: yearlyPercent[from], to: yearlyPercent[to] },
+    ...{ yearlyPercentAfter, gainMicrosPerYear, costMicros, partial },
+  };
+  const vault = move.vault.toLowerCase();
+  await sql`
+    insert into yield_keeper_reasons (vault, allowed_at, noted_at, from_protocol, to_protocol, assets, reason)
+    values (${vault}, ${move.allowedAt}, ${new Date(nowMs)}, ${from}, ${to}, ${amountMicros},
+      ${JSON.stringify(reason)}::text::jsonb)
+    on conflict (vault, from_protocol, to_protocol, assets, allowed_at)
+      do update set noted_at = excluded.noted_at, reason = excluded.reason`;
+  await sql`
+    delete from yield_keeper_reasons
+    where vault = ${vault} and noted_at < ${new Date(nowMs - REASONS_KEPT_MS)}`;
 }
 
 export interface ReportedLook {

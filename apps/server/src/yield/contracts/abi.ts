@@ -1,4 +1,4 @@
-/** What is asked of the vault, of USDC, and of the three protocols. */
+/** What is asked of the vault, of USDC, and of the three protocols: by the API and by the keeper. */
 import { parseAbi } from 'viem';
 
 /** The vault as a caller uses it: ERC-4626 with permits, and what our own adds. `contracts/src/FareboxVault.sol` */
@@ -42,6 +42,7 @@ export const VAULT_ABI = parseAbi([
   'function nextMoveAt() view returns (uint256)',
   'function markPrice() view returns (uint256)',
   'function holdings() view returns (uint256 idle, uint256[3] inProtocol, uint256 liquidity, bool complete)',
+  'function move(uint8 from, uint8 to, uint256 assets, uint256 minReceived)',
   'function owner() view returns (address)',
   'function keeper() view returns (address)',
   'function guardian() view returns (address)',
@@ -95,11 +96,26 @@ export const USDC_ABI = parseAbi([
   'function mint(address to, uint256 value) returns (bool)',
 ]);
 
-/** https://aave.com/docs/aave-v3/smart-contracts/pool */
+/** What is asked of any token. */
+export const TOKEN_ABI = parseAbi([
+  'function totalSupply() view returns (uint256)',
+  'function balanceOf(address account) view returns (uint256)',
+]);
+
+/** https://aave.com/docs/aave-v3/smart-contracts/pool; the strategy is the pool's own curve of rates. */
 export const AAVE_POOL_ABI = parseAbi([
   'struct ReserveData { uint256 configuration; uint128 liquidityIndex; uint128 currentLiquidityRate; uint128 variableBorrowIndex; uint128 currentVariableBorrowRate; uint128 currentStableBorrowRate; uint40 lastUpdateTimestamp; uint16 id; address aTokenAddress; address stableDebtTokenAddress; address variableDebtTokenAddress; address interestRateStrategyAddress; uint128 accruedToTreasury; uint128 unbacked; uint128 isolationModeTotalDebt; }',
+  'struct Asked { uint256 unbacked; uint256 liquidityAdded; uint256 liquidityTaken; uint256 totalDebt; uint256 reserveFactor; address reserve; bool usingVirtualBalance; uint256 virtualUnderlyingBalance; }',
   'function getReserveData(address asset) view returns (ReserveData)',
   'function getVirtualUnderlyingBalance(address asset) view returns (uint128)',
+  'function ADDRESSES_PROVIDER() view returns (address)',
+  'function getPriceOracle() view returns (address)',
+  'function getAssetPrice(address asset) view returns (uint256)',
+  'function RESERVE_INTEREST_RATE_STRATEGY() view returns (address)',
+  'function getReserveVariableDebtToken(address asset) view returns (address)',
+  'function getConfiguration(address asset) view returns (uint256)',
+  'function getReserveDeficit(address asset) view returns (uint256)',
+  'function calculateInterestRates(Asked asked) view returns (uint256 liquidityRate, uint256 borrowRate)',
 ]);
 
 /** https://docs.compound.finance/interest-rates/ */
@@ -107,6 +123,7 @@ export const COMET_ABI = parseAbi([
   'function getUtilization() view returns (uint256)',
   'function getSupplyRate(uint256 utilization) view returns (uint64)',
   'function totalSupply() view returns (uint256)',
+  'function totalBorrow() view returns (uint256)',
   'function isSupplyPaused() view returns (bool)',
   'function isWithdrawPaused() view returns (bool)',
 ]);
@@ -116,22 +133,21 @@ export const META_MORPHO_ABI = parseAbi([
   'function MORPHO() view returns (address)',
   'function fee() view returns (uint96)',
   'function totalAssets() view returns (uint256)',
+  'function maxDeposit(address receiver) view returns (uint256)',
+  'function maxWithdraw(address owner) view returns (uint256)',
+  'function supplyQueueLength() view returns (uint256)',
+  'function supplyQueue(uint256 index) view returns (bytes32)',
   'function withdrawQueueLength() view returns (uint256)',
   'function withdrawQueue(uint256 index) view returns (bytes32)',
+  'function config(bytes32 id) view returns (uint184 cap, bool enabled, uint64 removableAt)',
 ]);
 
-/** https://docs.morpho.org/get-started/resources/contracts/morpho/ */
+/** https://docs.morpho.org/get-started/resources/contracts/morpho/ and, of `irm`, its curve of rates. */
 export const MORPHO_ABI = parseAbi([
   'struct MarketParams { address loanToken; address collateralToken; address oracle; address irm; uint256 lltv; }',
   'struct Market { uint128 totalSupplyAssets; uint128 totalSupplyShares; uint128 totalBorrowAssets; uint128 totalBorrowShares; uint128 lastUpdate; uint128 fee; }',
   'function idToMarketParams(bytes32 id) view returns (MarketParams)',
   'function market(bytes32 id) view returns (Market)',
   'function position(bytes32 id, address user) view returns (uint256 supplyShares, uint128 borrowShares, uint128 collateral)',
-]);
-
-/** https://docs.morpho.org/get-started/resources/contracts/irm/ */
-export const IRM_ABI = parseAbi([
-  'struct MarketParams { address loanToken; address collateralToken; address oracle; address irm; uint256 lltv; }',
-  'struct Market { uint128 totalSupplyAssets; uint128 totalSupplyShares; uint128 totalBorrowAssets; uint128 totalBorrowShares; uint128 lastUpdate; uint128 fee; }',
   'function borrowRateView(MarketParams marketParams, Market market) view returns (uint256)',
 ]);
