@@ -2,6 +2,12 @@
 import { type Mutant, writtenBy } from './mutants.ts';
 
 const HARMLESS: Readonly<Record<string, string>> = {
+  'for (uint256 p = 0; p <= 3; p++) {':
+    'No fourth protocol is ever held, and what is not held is passed over.',
+  'keeper = setup.roles.keeper; _setFeeRecipient(setup.roles.feeRecipient);':
+    'Neither of the two reads what the other writes.',
+  'if (_toAssets(balance, found.total, supply, Math.Rounding.Ceil) <= liquid) return balance;':
+    'Between the two lies less than a unit of USDC, and the next line answers for it.',
   'if (!ok || assets >= type(uint128).max) return (false, 0);':
     'Where a lie begins: of 2^128 values one is told apart, which no protocol could owe.',
   'if (!ok || balance >= type(uint128).max) return 0;':

@@ -505,8 +505,13 @@ test('history tells what the keeper moved and, where a keeper of this server sai
     await world.client.impersonateAccount({ address: keeper.address });
     await passTime(world.node, DAY_SECONDS);
     const proposal = {
-      ...{ from: 'aave', to: 'compound', partial: 'liquidity', amountMicros: '400000000' },
-      ...{ gainMicrosPerYear: '2000000', costMicros: '30000', yearlyPercentAfter: 3.9 },
+      from: 'aave',
+      to: 'compound',
+      partial: 'liquidity',
+      amountMicros: '400000000',
+      gainMicrosPerYear: '2000000',
+      costMicros: '30000',
+      yearlyPercentAfter: 3.9,
     } as const;
     // Of two that were tried the one that was made is told.
     const rates = { aave: 3.4, compound: 4, morpho: null };
