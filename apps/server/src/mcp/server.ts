@@ -106,11 +106,9 @@ function answerReadings(server: Server, { readings }: McpParts, caller: Caller):
   server.setRequestHandler('resources/templates/list', () => readings.templates() as never);
   server.setRequestHandler('resources/read', async ({ params }) => {
     const read = await readings.read(params.uri, caller);
+    const uri = params.uri.slice(0, 200);
     if (read === null)
-      throw new ProtocolError(
-        ProtocolErrorCode.InvalidParams,
-        `There is no resource ${params.uri.slice(0, 200)}.`,
-      );
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no resource ${uri}.`, { uri });
     return read as never;
   });
   server.setRequestHandler('prompts/list', () => readings.prompts() as never);
