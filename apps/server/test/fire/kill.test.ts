@@ -16,6 +16,7 @@ import { createLedger } from '../../src/ledger/ledger.ts';
 import { usdToMicros } from '../../src/ledger/money.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { accountOf, assertBooksClosed, balanceOf, callsOf, openCalls, refundsOf } from './money.fixture.ts';
+import { sendAsToolCall } from './over-mcp.fixture.ts';
 import { startWire } from './proxy.fixture.ts';
 import { type ServerProcess, startServerProcess } from './server-process.fixture.ts';
 import { until } from './until.fixture.ts';
@@ -101,9 +102,10 @@ async function buy(
   key: string,
   { path, body }: { path: string; body: object },
   order: string | null,
+  send: typeof fetch = fetch,
 ): Promise<Told | null> {
   try {
-    const response = await fetch(`${url}/x402/${path}`, {
+    const response = await send(`${url}/x402/${path}`, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
@@ -123,9 +125,13 @@ async function buy(
   }
 }
 
-/** All at once; and in a steady flow, in which reserving, running and taking go on side by side. */
-for (const atOnce of [CALLS, 40]) {
-  test(`kill -9 under ${CALLS} calls, ${atOnce} at once`, async (t) => {
+/** All at once; and in a steady flow, in which reserving, running and taking go on side by side; as tool calls too. */
+for (const { atOnce, over, send } of [
+  { atOnce: CALLS, over: 'HTTP', send: fetch },
+  { atOnce: 40, over: 'HTTP', send: fetch },
+  { atOnce: 40, over: 'MCP', send: sendAsToolCall },
+]) {
+  test(`kill -9 under ${CALLS} calls, ${atOnce} at once, over ${over}`, async (t) => {
     let server: ServerProcess = await start();
     const keys = await Promise.all(Array.from({ length: KEYS }, newKey));
     const account = new Map(
@@ -146,7 +152,7 @@ for (const atOnce of [CALLS, 40]) {
         const key = keys[i % KEYS] ?? '';
         const what = BOUGHT[(i >> 3) % BOUGHT.length] ?? BOUGHT[0];
         const order = i % 2 === 0 ? `order-${i}` : null;
-        const told = await buy(server.url, key, what, order);
+        const told = await buy(server.url, key, what, order, send);
         ended += 1;
         if (ended === killAfter) killed = server.end('SIGKILL');
         turn.resolve();
@@ -168,7 +174,7 @@ for (const atOnce of [CALLS, 40]) {
       // With an Idempotency-Key every call comes to its answer, and each to one only.
       for (const call of calls) {
         if (call.order === null) continue;
-        const again = await buy(server.url, call.key, call.what, call.order);
+        const again = await buy(server.url, call.key, call.what, call.order, send);
         assert.equal(again?.status, 200, again?.body);
         if (call.told?.status === 200) {
           assert.deepEqual(

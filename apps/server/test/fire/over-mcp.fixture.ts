@@ -20,7 +20,7 @@ export function overMcp<Payer, Stage extends FaultStage<Payer>>(stage: Stage): S
 }
 
 /** Has the signature of `fetch`, and answers as the address of the service would. */
-const sendAsToolCall: typeof fetch = async (input, init = {}) => {
+export const sendAsToolCall: typeof fetch = async (input, init = {}) => {
   const url = new URL(String(input));
   const sent = new Headers(init.headers);
   const meta: Record<string, unknown> = {};
