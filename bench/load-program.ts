@@ -5,7 +5,10 @@ import type { LoadOrder, LoadResult } from './load.ts';
 import { percentile } from './rounds.ts';
 
 answerOrders<LoadOrder, LoadResult>(async (command) => {
-  const headers = { 'content-type': 'application/json' };
+  const headers = {
+    'content-type': 'application/json',
+    ...(command.accept === undefined ? {} : { accept: command.accept }),
+  };
   const request = { method: 'POST', path: command.path, headers, body: command.body };
   const requests =
     command.apiKeys.length === 0

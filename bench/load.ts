@@ -7,6 +7,8 @@ export interface LoadOrder {
   url: string;
   path: string;
   body: string;
+  /** Left out: any. */
+  accept?: string;
   /** Sent in turn by each connection, each with its own header `x-api-key`; empty: none is sent. */
   apiKeys: readonly string[];
   connections: number;

@@ -1,7 +1,7 @@
 /** What a run found, and the ways to print it. */
 import type { Comparison } from './rounds.ts';
 
-export type Part = 'a' | 'b' | 'c' | 'd' | 'e' | 'f' | 'g' | 'h' | 'i' | 'j' | 'k' | 'l' | 'm';
+export type Part = 'a' | 'b' | 'c' | 'd' | 'e' | 'f' | 'g' | 'h' | 'i' | 'j' | 'k' | 'l' | 'm' | 'n';
 
 export interface ComparedLine extends Comparison {
   part: Part;
@@ -41,6 +41,7 @@ const OPPONENTS: Record<Exclude<Part, 'e'>, string> = {
   k: '(k) the paid ping while one audit runs and seven wait : alone',
   l: '(l) paid call while another account is held by somebody else : while none is',
   m: '(m) paid call on credits : a prepaid-credits middleware of the usual kind',
+  n: '(n) paid tool call of MCP : the same call over HTTP',
 };
 const ONLY_RATIOS = 'Only the ratios count: the rest belongs to this machine and this hour.';
 

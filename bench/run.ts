@@ -21,12 +21,13 @@ import { DEEP_PAST_CALLS, FULL, QUICK } from './plan.ts';
 import { measurePrepaid } from './prepaid.ts';
 import { asMarkdown, asText, type Part, type Report } from './report.ts';
 import { createResources, type Resources } from './resources.ts';
+import { measureToolCalls } from './tool-calls.ts';
 import { measureUnpaid } from './unpaid.ts';
 import { measureVerification } from './verification.ts';
 
-const PARTS: readonly Part[] = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm'];
+const PARTS: readonly Part[] = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n'];
 const USAGE =
-  'usage: npm run bench -- [--only a,b,c,d,e,f,g,h,i,j,k,l,m] [--quick] [--deep] [--rounds 5] [--json | --markdown]\n' +
+  'usage: npm run bench -- [--only a,b,c,d,e,f,g,h,i,j,k,l,m,n] [--quick] [--deep] [--rounds 5] [--json | --markdown]\n' +
   '       npm run bench -- --only audit --corpus <folder> [--clean <folder>]… [--solhint <folder>]\n';
 
 const { values } = parseArgs({
@@ -83,6 +84,14 @@ async function withResources<Result>(
     await resources.release();
   }
 }
+
+/** Parts that send their load to a server of ours, and say something beside their lines. */
+const BESIDE_LOAD = [
+  { part: 'k', title: 'the paid ping beside audits', measure: measurePingBesideAudits },
+  { part: 'l', title: 'paid calls while another account is held', measure: measureLockedAccount },
+  { part: 'm', title: 'paid calls against prepaid credits of the usual kind', measure: measurePrepaid },
+  { part: 'n', title: 'paid tool calls against the same over HTTP', measure: measureToolCalls },
+] as const;
 
 async function run(): Promise<Report> {
   const { rounds, roundMs } = plan;
@@ -154,24 +163,10 @@ async function run(): Promise<Report> {
     const lines = await withResources('jobs beside past calls', (resources) => measureJobs(resources, plan));
     report.lines.push(...lines);
   }
-  if (wanted.has('k')) {
-    const found = await withResources('the paid ping beside audits', async (resources) =>
-      measurePingBesideAudits(resources, await startLoad(resources), plan),
-    );
-    report.lines.push(...found.lines);
-    report.notes.push(...found.notes);
-  }
-  if (wanted.has('l')) {
-    const found = await withResources('paid calls while another account is held', async (resources) =>
-      measureLockedAccount(resources, await startLoad(resources), plan),
-    );
-    report.lines.push(...found.lines);
-    report.notes.push(...found.notes);
-  }
-  if (wanted.has('m')) {
-    const found = await withResources(
-      'paid calls against prepaid credits of the usual kind',
-      async (resources) => measurePrepaid(resources, await startLoad(resources), plan),
+  for (const { part, title, measure } of BESIDE_LOAD) {
+    if (!wanted.has(part)) continue;
+    const found = await withResources(title, async (resources) =>
+      measure(resources, await startLoad(resources), plan),
     );
     report.lines.push(...found.lines);
     report.notes.push(...found.notes);
