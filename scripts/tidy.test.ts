@@ -155,6 +155,7 @@ describe('a table has one owner,', () => {
     devices: 'devices',
     ending_transactions: 'relayer',
     gas_spent: 'relayer',
+    key_addresses: 'webhooks',
     key_links: 'cards',
     ledger_accounts: 'ledger',
     ledger_transfers: 'ledger',
@@ -189,6 +190,8 @@ describe('a table has one owner,', () => {
     trial_credits: 'keys',
     trial_days: 'keys',
     undelivered_calls: 'paid-call',
+    webhook_deliveries: 'webhooks',
+    webhooks: 'webhooks',
     yield_index: 'yield',
     yield_keeper: 'yield',
     yield_keeper_moves: 'yield',
@@ -239,6 +242,10 @@ describe('a table has one owner,', () => {
     topup: [
       'credit is sold by a call, settles with it and ends in the ledger',
       ...['calls', 'ledger_transfers', 'settlements'],
+    ],
+    webhooks: [
+      'a balance is told when it is low, and nothing once an account has no key',
+      ...['api_keys', 'ledger_accounts'],
     ],
   };
 

@@ -331,6 +331,22 @@ export const SERVER: House = {
       knows: ['words/', 'threads/', 'declared.ts'],
       because: 'An outside API knows what a source, a failure and a chain are called, and no service.',
     },
+    {
+      room: 'webhooks/',
+      knows: [
+        'keys/',
+        'mail/{mailer,mail-text}.ts',
+        'ledger/{money,transfer-id}.ts',
+        'http/',
+        'db/',
+        'secrets/secrets.ts',
+        'paid-call/paid-call.ts',
+        'jobs/schedule.ts',
+        'part.ts',
+        'declared.ts',
+      ],
+      because: 'What is told to an owner moves nothing, and whoever causes it does not know of it.',
+    },
     { room: 'words/', knows: [], because: 'Words are said by all, and know nobody.' },
     {
       room: 'yield/contracts/',

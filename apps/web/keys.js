@@ -7,6 +7,7 @@ import { rememberedKey, rememberKey } from './key-session.js';
 import { standingNotices } from './key-standing.js';
 import { spendingView } from './spending-chart.js';
 import { freshKey, trialKeyOffer } from './trial-key.js';
+import { showWebhooks } from './webhooks.js';
 
 const form = byId('key-form');
 const input = byId('key');
@@ -75,6 +76,7 @@ function render(key) {
   byId('spending').replaceChildren(spendingView(key.spending));
   byId('per-call').value = plain(key.caps.perCallUsd);
   byId('per-day').value = plain(key.caps.perDayUsd);
+  void showWebhooks(key.kind === 'trial' ? null : ask);
 }
 
 const KINDS = { trial: 'trial key', paid: 'paid key', grant: 'granted key' };

@@ -35,6 +35,7 @@ import { openGas } from './relayer/part.ts';
 import { openSecretRegister, SECRETS } from './secrets/part.ts';
 import { openSoldKeys, SOLD_KEYS } from './sold-keys/part.ts';
 import { openTopup, TOPUP } from './topup/part.ts';
+import { openWebhooks, WEBHOOKS } from './webhooks/part.ts';
 import { EVM_YIELD, openEvmYield } from './yield/evm/part.ts';
 import { openYieldKeeper, YIELD_KEEPER } from './yield/keeper/part.ts';
 import { openSolanaYield, SOLANA_YIELD } from './yield/solana/part.ts';
@@ -43,7 +44,7 @@ import { openSolanaYield, SOLANA_YIELD } from './yield/solana/part.ts';
 export const DECLARED = [
   ...[DATABASE, SECRETS, KEYS, PAID_CALL, X402, MPP, CARDS, MAIL, CUSTODY, IDENTITY],
   ...[SOLD_KEYS, TOPUP, OPERATOR, OPERATIONS, SOURCES, TERMS, MCP, A2A, DEVICES, EVM_YIELD, YIELD_KEEPER],
-  ...[SOLANA_YIELD],
+  ...[SOLANA_YIELD, WEBHOOKS],
 ] as const;
 
 /** What the names of services begin with that sell credit. */
@@ -78,6 +79,7 @@ export function createApp({ config, ...given }: AppParts) {
   const sources = openSources(house, { upstreams, contactEmail, acceptSandbox: !production });
   const fuelled = openGas(house);
   const { gas } = fuelled;
+  const webhooks = openWebhooks(house, config.webhooks, { keys, mailer: mail.mailer, secrets, seal });
   const metrics = createCallMetrics();
 
   const needed = { upstreams, secrets, gas, services, keys, debts, byCard: cards !== null };
@@ -87,7 +89,7 @@ export function createApp({ config, ...given }: AppParts) {
   // What is sold, and at which doors.
   const sales = openSales(house, config.paidCall.settings, {
     ...{ ledger, seal, services, metrics, upstreams: sources.upstreams, receiptsAt: RECEIPTS_AT },
-    capable: () => parts,
+    ...{ capable: () => parts, keyUsed: webhooks.keyUsed },
     chainsOf: (name) => [x402, byMpp.mpp].find((each) => each?.rail.name === name)?.rail.chains,
   });
   const atX402 = openX402Door(house, { services, rails, sales });
@@ -105,8 +107,7 @@ export function createApp({ config, ...given }: AppParts) {
     mail,
     keyed,
     openAccount(house, { keys, ledger, debts, autoRecharges: cards?.recharges ?? null }),
-    cardMoney,
-    sources,
+    ...[cardMoney, webhooks, sources],
     openCustody(house, config.custody, { keys }),
     openDevices(house, config.devices, { keys, host, shares: sales.shares, acceptSimulated: !production }),
     fuelled,

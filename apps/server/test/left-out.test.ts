@@ -23,7 +23,7 @@ interface Optional {
   /** What it declares before it is opened; null: nothing. */
   declares: string | null;
   /** What others make of it, and what they make without. */
-  others?: readonly (readonly [made: string, without: string])[];
+  others?: readonly (readonly [made: string | RegExp, without: string])[];
   /** What its addresses begin with. */
   routes: readonly string[];
   /** An address below them that is another part's. */
@@ -149,6 +149,16 @@ const PARTS: Readonly<Record<string, Optional>> = {
       ],
       ...['/robots.txt', '/docs', '/keys', '/yield', '/devices', '/credits/', '/favicon.', '/assets/', '/'],
     ],
+  },
+  webhooks: {
+    ...{ opens: [], declares: 'WEBHOOKS', rules: 0 },
+    others: [
+      ['[cardMoney, webhooks, sources]', '[cardMoney, sources]'],
+      [/^ {2}const webhooks = .*\n/m, ''],
+      ['keyUsed: webhooks.keyUsed', 'keyUsed: () => {}'],
+    ],
+    ...{ routes: ['/api/webhooks'], variables: ['WEBHOOK_PRIVATE_ADDRESSES'] },
+    metrics: ['farebox_webhook_messages_total'],
   },
   mpp: {
     ...NONE,

@@ -59,6 +59,18 @@ export interface PaidCallParts extends AnswersParts, ReservationsParts, RunnerPa
   maxConcurrentPerPayer: number;
   maxConcurrent: number;
   report(report: CallReport): void;
+  /** Told of each call that a key pays, once it has ended. */
+  keyUsed(use: KeyUse): void;
+}
+
+/** A call that was paid with a key, as far as it has come. */
+export interface KeyUse {
+  accountId: bigint;
+  keyId: bigint;
+  /** The caller's. */
+  address: string;
+  /** The call whose answer was charged and kept; null: there is none. */
+  answered: { callId: string; service: string; durationMs: number } | null;
 }
 
 /** A service as a door sells it. */
@@ -177,7 +189,20 @@ export class PaidCall {
     if (!verdict.allowed) throw rateExceeded(verdict);
     const input = readInput(service, rawBody);
     const claim = payment.onChain === null ? null : claimOn(service, input, payment, rawBody);
-    return this.#sell({ ...asked, payment, input, claim });
+    const startedAtMs = this.#parts.nowMs();
+    try {
+      return await this.#sell({ ...asked, payment, input, claim });
+    } finally {
+      this.#noteUse(asked, payment, this.#parts.nowMs() - startedAtMs);
+    }
+  }
+
+  /** Which key was used, and from where. */
+  #noteUse({ request, report }: Asked, { accountId, keyId }: Sale['payment'], durationMs: number): void {
+    if (keyId === null) return;
+    const { callId, service, outcome } = report;
+    const answered = outcome === 'captured' && callId !== null ? { callId, service, durationMs } : null;
+    this.#parts.keyUsed({ accountId, keyId, address: request.address, answered });
   }
 
   /** From a checked request to its answer. */

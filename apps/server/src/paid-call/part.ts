@@ -12,7 +12,7 @@ import { PAID_CALL } from './declared.ts';
 import { doorOf, x402Door } from './door.ts';
 import { createSettlementFinisher, type SettlementFinisher } from './finish-settlements.ts';
 import { type CallMetrics, watchCalls } from './metrics.ts';
-import { PaidCall, type PaidCallParts } from './paid-call.ts';
+import { type KeyUse, PaidCall, type PaidCallParts } from './paid-call.ts';
 import type { Chains, Rail } from './rail.ts';
 import { createReconciler, type Reconciler } from './reconcile-calls.ts';
 import { paidCallRoutes } from './routes.ts';
@@ -66,6 +66,8 @@ interface SalesNeeds {
   receiptsAt: string;
   /** All parts: some have something that services may ask of the house. Asked once all are open. */
   capable(): readonly Part[];
+  /** Told of each call that a key pays. It costs a look into memory. */
+  keyUsed(use: KeyUse): void;
   /** The chains of a rail by its name, where it has any here. */
   chainsOf(rail: string): Chains | undefined;
 }
@@ -170,6 +172,7 @@ function shareWithDoors(
   return {
     ...{ calls, settlements, refundAfterMs, availability, catalog, baseUrl, version, nowMs },
     seal: needs.seal,
+    keyUsed: needs.keyUsed,
     receiptsUrl: `${baseUrl}${needs.receiptsAt}`,
     capabilitiesFor: (proof) =>
       Object.fromEntries(capabilities().map(({ name, forPayer }) => [name, forPayer(proof)])) as {

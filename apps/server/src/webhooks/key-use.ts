@@ -1,0 +1,144 @@
+/**
+ * What is learned of keys while they are used, beside the calls themselves: new addresses, and answers that took long. A
+ * call leaves a note in memory and waits for nothing; a job writes the notes down for accounts that want to be told. A
+ * process that dies loses the notes of its last seconds.
+ */
+import { createHmac } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { arrayLiteral } from '../db/array-literal.ts';
+import type { Database } from '../db/connection.ts';
+import { claimantOf } from '../http/caller-address.ts';
+import type { KeyUse } from '../paid-call/paid-call.ts';
+import type { Secrets } from '../secrets/secrets.ts';
+import type { Outbox } from './outbox.ts';
+
+export interface KeyUses {
+  /** Costs a look into memory. */
+  note(use: KeyUse): void;
+  /** Writes down what was noted, and tells those who want it. */
+  flush(): Promise<void>;
+}
+
+/** A shorter one is not worth a message: whoever asked is still there. */
+const LONG_ANSWER_MS = 5_000;
+/** Of all keys together, in memory: what is forgotten is looked up again. */
+const PAIRS_REMEMBERED = 50_000;
+/** Then it is written down again that an address is still used. */
+const REMEMBERED_FOR_MS = 86_400_000;
+/** So many notes wait at most; more are left out. */
+const MOST_NOTES = 5_000;
+/** Of one key: the oldest is forgotten for a new one, so a caller with many addresses is told of again and again. */
+const ADDRESSES_OF_A_KEY = 64;
+/** An address that was not used for so long is new again. */
+const KNOWN_FOR_MS = 90 * 86_400_000;
+
+interface Pair {
+  accountId: bigint;
+  keyId: bigint;
+  address: string;
+}
+
+interface KeyUseParts {
+  secrets: Secrets;
+  outbox: Pick<Outbox, 'tell'>;
+  nowMs(): number;
+}
+
+export function createKeyUses(sql: Database, parts: KeyUseParts): KeyUses {
+  // By size and not by `max`, which takes the memory of all at once.
+  const seen = new LRUCache<string, true>({
+    maxSize: PAIRS_REMEMBERED,
+    sizeCalculation: () => 1,
+    ttl: REMEMBERED_FOR_MS,
+  });
+  let pairs: Pair[] = [];
+  let answers: (Pick<KeyUse, 'accountId'> & NonNullable<KeyUse['answered']>)[] = [];
+
+  return {
+    note({ accountId, keyId, address, answered }) {
+      const from = claimantOf(address);
+      const pair = `${keyId} ${from}`;
+      if (seen.get(pair) === undefined && pairs.length < MOST_NOTES) {
+        seen.set(pair, true);
+        pairs.push({ accountId, keyId, address: from });
+      }
+      if (answered !== null && answered.durationMs >= LONG_ANSWER_MS && answers.length < MOST_NOTES)
+        answers.push({ accountId, ...answered });
+    },
+
+    async flush() {
+      const [usedFrom, ready] = [pairs, answers];
+      [pairs, answers] = [[], []];
+      // Until it is learned it is not known: once somebody wants to be told, and when the database fails here.
+      for (const { keyId, address } of usedFrom) seen.delete(`${keyId} ${address}`);
+      const watched = await wanting(
+        sql,
+        'key.new_address',
+        usedFrom.map(({ accountId }) => accountId),
+      );
+      for (const pair of usedFrom) {
+        if (!watched.has(pair.accountId)) continue;
+        await learn(sql, parts, pair);
+        seen.set(`${pair.keyId} ${pair.address}`, true);
+      }
+      const waiting = await wanting(
+        sql,
+        'answer.ready',
+        ready.map(({ accountId }) => accountId),
+      );
+      for (const { accountId, ...answer } of ready)
+        if (waiting.has(accountId)) await parts.outbox.tell(sql, accountId, 'answer.ready', answer);
+    },
+  };
+}
+
+/** Which of these accounts want to be told of it. */
+async function wanting(sql: Database, type: string, accountIds: readonly bigint[]): Promise<Set<bigint>> {
+  if (accountIds.length === 0) return new Set();
+  const rows = await sql<{ account_id: bigint }[]>`
+    select distinct account_id from webhooks
+    where account_id = any (${arrayLiteral([...new Set(accountIds)])}::text::bigint[])
+      and disabled_at is null and ${type} = any (events)`;
+  return new Set(rows.map(({ account_id: accountId }) => accountId));
+}
+
+/** Notes from where a key was used, and tells its account of an address that is new. */
+async function learn(
+  sql: Database,
+  { secrets, outbox, nowMs }: KeyUseParts,
+  { accountId, keyId, address }: Pair,
+): Promise<void> {
+  const digests = digestsOf(secrets, keyId, address);
+  const [current] = digests;
+  if (current === undefined) return;
+  await sql.begin(async (transaction) => {
+    // Of two replicas the second finds what the first wrote.
+    await transaction`select 1 from api_keys where id = ${String(keyId)} for no key update`;
+    const known = await transaction<{ digest: Buffer; seen_at: Date }[]>`
+      select digest, seen_at from key_addresses where key_id = ${String(keyId)} order by seen_at`;
+    const fresh = known.filter(({ seen_at: seenAt }) => seenAt.getTime() > nowMs() - KNOWN_FOR_MS);
+    const isKnown = fresh.some(({ digest }) => digests.some((each) => each.equals(digest)));
+    for (const { digest } of known.slice(0, Math.max(0, known.length - ADDRESSES_OF_A_KEY + 1)))
+      await transaction`delete from key_addresses where key_id = ${String(keyId)} and digest = ${digest}`;
+    await transaction`
+      insert into key_addresses (key_id, digest, seen_at) values (${String(keyId)}, ${current}, ${new Date(nowMs()).toISOString()})
+      on conflict (key_id, digest) do update set seen_at = excluded.seen_at`;
+    // The first is where the key lives.
+    if (isKnown || fresh.length === 0) return;
+    const [key] = await transaction<{ prefix: string }[]>`
+      select prefix from api_keys where id = ${String(keyId)}`;
+    await outbox.tell(transaction, accountId, 'key.new_address', {
+      keyPrefix: key?.prefix ?? null,
+      address,
+    });
+  });
+}
+
+/** What is stored of an address, under the current version of the secret and then under those of before. */
+function digestsOf({ current, all }: Secrets, keyId: bigint, address: string): Buffer[] {
+  return [current, ...all.filter(({ id }) => id !== current.id)].map(({ value }) =>
+    createHmac('sha256', value)
+      .update(JSON.stringify(['key address', String(keyId), address]))
+      .digest(),
+  );
+}

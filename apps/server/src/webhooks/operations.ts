@@ -1,0 +1,166 @@
+import { answered, bodyOf, type Described, KEYED, REFUSED, refused } from '../http/operation.ts';
+import { EVENT_TYPES } from './events.ts';
+
+const WEBHOOK = {
+  name: 'webhookId',
+  in: 'path',
+  required: true,
+  schema: { type: 'string', format: 'uuid' },
+};
+const KEY_REFUSED = refused('The key is missing, unknown or revoked.');
+const NOT_YOURS = refused('Your account has no such webhook.');
+const EXAMPLE = {
+  success: true,
+  webhookId: '0199f0a2-…',
+  url: 'https://example.com/farebox',
+  events: ['balance.low', 'recharge.failed'],
+  lowBalanceUsd: '5.000000',
+  email: null,
+  enabled: true,
+  disabledReason: null,
+};
+const SHOWN = { $ref: '#/components/responses/Webhook' };
+const SECRET = answered('The secret, shown once', { ...EXAMPLE, secret: 'whsec_…' });
+const usd = { type: ['string', 'number', 'null'] };
+
+/** What an owner of a key does with its webhooks. */
+export const WEBHOOK_OPERATIONS = {
+  operations: [
+    {
+      method: 'POST',
+      path: '/api/webhooks',
+      operation: {
+        operationId: 'createWebhook',
+        tags: ['Free'],
+        summary: 'Has your account’s events sent to an address, signed by Standard Webhooks',
+        security: KEYED,
+        requestBody: bodyOf(
+          {
+            url: { type: 'string', format: 'uri' },
+            events: { type: 'array', items: { enum: EVENT_TYPES } },
+            lowBalanceUsd: { ...usd, description: 'With balance.low: below it' },
+            email: {
+              type: ['string', 'null'],
+              description: 'Told when the webhook is switched off for failing',
+            },
+          },
+          ['url', 'events'],
+          { url: EXAMPLE.url, events: EXAMPLE.events, lowBalanceUsd: '5' },
+        ),
+        responses: {
+          201: SECRET,
+          400: REFUSED,
+          401: KEY_REFUSED,
+          403: refused('A trial has none.'),
+          409: refused('The account has as many as it may.'),
+        },
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/webhooks',
+      operation: {
+        operationId: 'listWebhooks',
+        tags: ['Free'],
+        summary: 'Your account’s webhooks',
+        security: KEYED,
+        responses: { 200: answered('All', { success: true, webhooks: [] }), 401: KEY_REFUSED },
+      },
+    },
+    {
+      method: 'PATCH',
+      path: '/api/webhooks/{webhookId}',
+      operation: {
+        operationId: 'switchWebhook',
+        tags: ['Free'],
+        summary: 'Switches a webhook off or on again',
+        security: KEYED,
+        parameters: [WEBHOOK],
+        requestBody: bodyOf({ enabled: { type: 'boolean' } }, ['enabled'], { enabled: true }),
+        responses: { 200: SHOWN, 400: REFUSED, 401: KEY_REFUSED, 404: NOT_YOURS, 409: REFUSED },
+      },
+    },
+    {
+      method: 'DELETE',
+      path: '/api/webhooks/{webhookId}',
+      operation: {
+        operationId: 'deleteWebhook',
+        tags: ['Free'],
+        summary: 'Deletes a webhook with its deliveries',
+        security: KEYED,
+        parameters: [WEBHOOK],
+        responses: { 200: answered('Deleted', { success: true }), 401: KEY_REFUSED, 404: NOT_YOURS },
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/webhooks/{webhookId}/rotate',
+      operation: {
+        operationId: 'rotateWebhook',
+        tags: ['Free'],
+        summary: 'Gives a webhook a new secret; the old one signs too for a while',
+        security: KEYED,
+        parameters: [WEBHOOK],
+        requestBody: bodyOf(
+          { overlapHours: { type: 'integer', minimum: 0, maximum: 168, default: 24 } },
+          [],
+          {
+            overlapHours: 24,
+          },
+        ),
+        responses: { 200: SECRET, 400: REFUSED, 401: KEY_REFUSED, 404: NOT_YOURS },
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/webhooks/{webhookId}/test',
+      operation: {
+        operationId: 'testWebhook',
+        tags: ['Free'],
+        summary: 'Sends a test message',
+        security: KEYED,
+        parameters: [WEBHOOK],
+        responses: {
+          202: answered('It will be sent', { success: true, deliveryId: '…' }),
+          401: KEY_REFUSED,
+          404: NOT_YOURS,
+          409: refused('It is off, or enough waits.'),
+        },
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/webhooks/{webhookId}/deliveries',
+      operation: {
+        operationId: 'listDeliveries',
+        tags: ['Free'],
+        summary: 'The latest 50 messages of a webhook, and what became of them',
+        security: KEYED,
+        parameters: [WEBHOOK],
+        responses: {
+          200: answered('Newest first', { success: true, deliveries: [] }),
+          401: KEY_REFUSED,
+          404: NOT_YOURS,
+        },
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/webhooks/{webhookId}/deliveries/{deliveryId}/resend',
+      operation: {
+        operationId: 'resendDelivery',
+        tags: ['Free'],
+        summary: 'Sends a message again, with the id that it had',
+        security: KEYED,
+        parameters: [WEBHOOK, { ...WEBHOOK, name: 'deliveryId' }],
+        responses: {
+          202: answered('It will be sent', { success: true, deliveryId: '…' }),
+          401: KEY_REFUSED,
+          404: NOT_YOURS,
+          409: refused('It is off.'),
+        },
+      },
+    },
+  ],
+  responses: { Webhook: answered('The webhook as it is now', EXAMPLE) },
+} as const satisfies Described;

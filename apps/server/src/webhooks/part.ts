@@ -1,0 +1,78 @@
+import type { Configured } from '../declared.ts';
+import { untilNoneIsDue } from '../jobs/schedule.ts';
+import type { Keys } from '../keys/keys.ts';
+import type { Mailer } from '../mail/mailer.ts';
+import type { KeyUse } from '../paid-call/paid-call.ts';
+import type { House, Part } from '../part.ts';
+import type { Secrets } from '../secrets/secrets.ts';
+import { WEBHOOKS } from './declared.ts';
+import { createKeyUses } from './key-use.ts';
+import { LOW_AT_ONCE, tellOfLowBalances } from './low-balances.ts';
+import { createWebhookMetrics } from './metrics.ts';
+import { WEBHOOK_OPERATIONS } from './operations.ts';
+import { createOutbox, DELIVERIES_FORGOTTEN_AT_ONCE, type Outbox } from './outbox.ts';
+import { WEBHOOK_REQUESTS_PER_MINUTE, webhookRoutes } from './routes.ts';
+import type { Seal } from './secret.ts';
+import { createSender } from './send.ts';
+import { createWebhooks } from './webhooks.ts';
+
+export { WEBHOOKS };
+
+const LOOKED_EVERY_MS = 2_000;
+const LOW_LOOKED_EVERY_MS = 5_000;
+
+/** Events of an account, sent to where its owner wants them. */
+export function openWebhooks(
+  house: House,
+  { settings }: Configured<typeof WEBHOOKS.variables>,
+  needs: { keys: Keys; mailer: Mailer; secrets: Secrets; seal: Seal },
+): Part & { outbox: Outbox; keyUsed(use: KeyUse): void } {
+  const { pools, baseUrl, version, logger, addressOf, nowMs } = house;
+  const { sql } = pools;
+  const { keys, mailer, secrets, seal } = needs;
+  const { privateAddresses: allowPrivate } = settings;
+  const metrics = createWebhookMetrics();
+  const sender = createSender({ allowPrivate, userAgent: `Farebox/${version} (+${baseUrl})` });
+  const webhooks = createWebhooks(sql, { seal, currentId: secrets.current.id, nowMs });
+  const outbox = createOutbox(sql, {
+    ...{ sender, seal, mailer, baseUrl, nowMs },
+    report({ outcome, ...line }) {
+      metrics.message(outcome);
+      logger[outcome === 'taken' ? 'info' : 'warn'](line, `webhook ${outcome}`);
+    },
+  });
+  const uses = createKeyUses(sql, { secrets, outbox, nowMs });
+  return {
+    name: 'webhooks',
+    outbox,
+    keyUsed: uses.note,
+    operations: [WEBHOOK_OPERATIONS],
+    metrics: metrics.registry,
+    prepare: (patience) => patience.take(webhooks.reseal),
+    routes(http) {
+      const limit = house.limitByAddress(WEBHOOK_REQUESTS_PER_MINUTE);
+      webhookRoutes(http, { webhooks, outbox, uses, keys, allowPrivate, limit, addressOf });
+    },
+    jobs: [
+      { name: 'send-webhooks', intervalMs: LOOKED_EVERY_MS, run: async () => void (await outbox.send()) },
+      { name: 'tell-of-key-use', intervalMs: LOOKED_EVERY_MS, run: uses.flush },
+      {
+        name: 'tell-of-low-balances',
+        intervalMs: LOW_LOOKED_EVERY_MS,
+        run: async (stopping) =>
+          void (await untilNoneIsDue(LOW_AT_ONCE, () => tellOfLowBalances(sql, { outbox, nowMs }), stopping)),
+      },
+      {
+        name: 'forget-webhook-messages',
+        intervalMs: 3_600_000,
+        run: async (stopping) =>
+          void (await untilNoneIsDue(DELIVERIES_FORGOTTEN_AT_ONCE, outbox.forget, stopping)),
+      },
+    ],
+    async close() {
+      await uses.flush().catch((error: unknown) => logger.error({ err: error }, 'notes of key use are lost'));
+      await outbox.close();
+      await sender.close();
+    },
+  };
+}

@@ -1,0 +1,253 @@
+/** What an owner does with the webhooks of its account. None of it costs anything. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { readJsonBody } from '../http/json-body.ts';
+import { invalidRequest, Problem } from '../http/problem.ts';
+import { admit, type RateLimit } from '../http/rate-limit.ts';
+import { presentedApiKey } from '../keys/api-key.ts';
+import type { KeyRecord, Keys } from '../keys/keys.ts';
+import { microsToUsd, usdToMicros } from '../ledger/money.ts';
+import { isMailAddress } from '../mail/mail-text.ts';
+import { refusedAddress } from './address-guard.ts';
+import { EVENT_TYPES } from './events.ts';
+import type { KeyUses } from './key-use.ts';
+import type { Delivery, Outbox } from './outbox.ts';
+import { OVERLAP_MS, WEBHOOKS_PER_ACCOUNT, type Webhook, type Webhooks } from './webhooks.ts';
+
+export const WEBHOOK_REQUESTS_PER_MINUTE = 120;
+const HOUR_MS = 3_600_000;
+const MOST_OVERLAP_HOURS = 168;
+const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+const lowBalance = z
+  .union([z.string(), z.number()])
+  .transform((value, context) => {
+    try {
+      const micros = usdToMicros(String(value));
+      if (micros > 0n && micros <= usdToMicros('1000000')) return micros;
+    } catch {
+      // said below
+    }
+    context.addIssue({ code: 'custom', message: 'must be an amount in USD above 0 with at most six places' });
+    return z.NEVER;
+  })
+  .nullable()
+  .default(null);
+
+const registration = z
+  .strictObject({
+    url: z.string(),
+    events: z.array(z.enum(EVENT_TYPES)).min(1).max(EVENT_TYPES.length),
+    lowBalanceUsd: lowBalance,
+    email: z.string().refine(isMailAddress, 'must be one address').nullable().default(null),
+  })
+  .superRefine(({ events, lowBalanceUsd }, context) => {
+    if (events.includes('balance.low') !== (lowBalanceUsd !== null))
+      context.addIssue({
+        code: 'custom',
+        path: ['lowBalanceUsd'],
+        message: 'must be an amount if events hold balance.low, and be left out if not',
+      });
+  });
+const rotation = z.strictObject({ overlapHours: z.int().min(0).max(MOST_OVERLAP_HOURS).optional() });
+const change = z.strictObject({ enabled: z.boolean() });
+
+export interface WebhookRouteParts {
+  webhooks: Webhooks;
+  outbox: Pick<Outbox, 'test' | 'list' | 'resend'>;
+  uses: Pick<KeyUses, 'note'>;
+  keys: Keys;
+  /** Whether webhooks may lead to addresses that are not on the open internet. */
+  allowPrivate: boolean;
+  limit: RateLimit;
+  addressOf(request: FastifyRequest): string;
+}
+
+type WebhookRequest = FastifyRequest<{ Params: { webhookId: string; deliveryId?: string } }>;
+
+/** What is known of who asks. */
+interface Owners {
+  ownKey(request: FastifyRequest, reply: FastifyReply): Promise<KeyRecord>;
+  ownWebhook(request: WebhookRequest, reply: FastifyReply): Promise<Webhook>;
+}
+
+export function webhookRoutes(app: FastifyInstance, parts: WebhookRouteParts): void {
+  const owners = ownersOf(parts);
+  registrationRoutes(app, parts, owners);
+  changeRoutes(app, parts, owners);
+  deliveryRoutes(app, parts, owners);
+}
+
+function ownersOf(parts: WebhookRouteParts): Owners {
+  const { keys, webhooks } = parts;
+
+  async function ownKey(request: FastifyRequest, reply: FastifyReply): Promise<KeyRecord> {
+    admit(parts.limit, parts.addressOf(request), reply);
+    const presented = presentedApiKey(request.headers);
+    if (presented === null)
+      throw new Problem(401, 'API_KEY_MISSING', 'Send your key in X-API-KEY, or as Authorization: Bearer.');
+    const known = await keys.find(presented);
+    const record = known === null ? null : await keys.record(known.id);
+    if (record === null) throw new Problem(401, 'API_KEY_INVALID', 'This API key is not known here.');
+    // A frozen key reads and changes: its owner is to learn of the dispute that froze it.
+    if (record.status === 'revoked')
+      throw new Problem(401, 'API_KEY_REVOKED', 'This API key was revoked or rotated.');
+    return record;
+  }
+
+  async function ownWebhook(request: WebhookRequest, reply: FastifyReply): Promise<Webhook> {
+    const { accountId } = await ownKey(request, reply);
+    const { webhookId } = request.params;
+    const found = ID.test(webhookId) ? await webhooks.find(accountId, webhookId) : null;
+    if (found === null) throw new Problem(404, 'WEBHOOK_NOT_FOUND', 'Your account has no such webhook.');
+    return found;
+  }
+
+  return { ownKey, ownWebhook };
+}
+
+const SECRET_NOTE =
+  'Save the secret now: it is shown once and cannot be retrieved again. Messages are signed with it by Standard Webhooks.';
+
+function registrationRoutes(
+  app: FastifyInstance,
+  parts: WebhookRouteParts,
+  { ownKey, ownWebhook }: Owners,
+): void {
+  const { webhooks, uses, addressOf } = parts;
+
+  app.post('/api/webhooks', async (request, reply) => {
+    const key = await ownKey(request, reply);
+    const { url, events, lowBalanceUsd, email } = readJsonBody(request, registration);
+    const refused = refusedAddress(url, parts.allowPrivate);
+    if (refused !== null) throw invalidRequest(`url: ${refused}`, [{ field: 'url', message: refused }]);
+    if (key.kind === 'trial')
+      throw new Problem(
+        403,
+        'TRIAL_KEY',
+        'Webhooks are for keys with bought credit. Buy credit to register one.',
+      );
+    const made = await webhooks.create(key.accountId, {
+      ...{ url: new URL(url).href, events: [...new Set(events)], lowBelowMicros: lowBalanceUsd, email },
+    });
+    if (made === null)
+      throw new Problem(
+        409,
+        'TOO_MANY_WEBHOOKS',
+        `An account has at most ${WEBHOOKS_PER_ACCOUNT} webhooks. Delete one first.`,
+      );
+    // From here its owner is known to call.
+    uses.note({ accountId: key.accountId, keyId: key.id, address: addressOf(request), answered: null });
+    reply.code(201);
+    return { success: true, ...shown(made.webhook), secret: made.secret, note: SECRET_NOTE };
+  });
+
+  app.get('/api/webhooks', async (request, reply) => {
+    const { accountId } = await ownKey(request, reply);
+    return { success: true, webhooks: (await webhooks.ofAccount(accountId)).map(shown) };
+  });
+
+  app.delete('/api/webhooks/:webhookId', async (request: WebhookRequest, reply) => {
+    const { accountId, id } = await ownWebhook(request, reply);
+    await webhooks.remove(accountId, id);
+    return { success: true, webhookId: id, status: 'deleted' };
+  });
+}
+
+function changeRoutes(app: FastifyInstance, parts: WebhookRouteParts, { ownWebhook }: Owners): void {
+  const { webhooks } = parts;
+
+  app.patch('/api/webhooks/:webhookId', async (request: WebhookRequest, reply) => {
+    const webhook = await ownWebhook(request, reply);
+    const { enabled } = readJsonBody(request, change);
+    if (enabled && webhook.disabledBecause === 'secret_lost')
+      throw new Problem(409, 'WEBHOOK_SECRET_LOST', 'Its secret cannot be read any more. Rotate it first.');
+    await webhooks.switchTo(webhook.accountId, webhook.id, enabled);
+    const now = await webhooks.find(webhook.accountId, webhook.id);
+    return { success: true, ...shown(now ?? webhook) };
+  });
+
+  app.post('/api/webhooks/:webhookId/rotate', async (request: WebhookRequest, reply) => {
+    const webhook = await ownWebhook(request, reply);
+    const { overlapHours } = readJsonBody(request, rotation);
+    const overlapMs = overlapHours === undefined ? OVERLAP_MS : overlapHours * HOUR_MS;
+    const secret = await webhooks.rotate(webhook.accountId, webhook.id, overlapMs);
+    const now = await webhooks.find(webhook.accountId, webhook.id);
+    if (secret === null || now === null)
+      throw new Problem(404, 'WEBHOOK_NOT_FOUND', 'Your account has no such webhook.');
+    return { success: true, ...shown(now), secret, note: SECRET_NOTE };
+  });
+}
+
+function deliveryRoutes(app: FastifyInstance, { outbox }: WebhookRouteParts, { ownWebhook }: Owners): void {
+  const off = () =>
+    new Problem(409, 'WEBHOOK_OFF', 'This webhook is switched off. Switch it on with enabled: true first.');
+
+  app.post('/api/webhooks/:webhookId/test', async (request: WebhookRequest, reply) => {
+    const webhook = await ownWebhook(request, reply);
+    if (webhook.disabledAt !== null) throw off();
+    const id = await outbox.test(webhook.id);
+    if (id === null)
+      throw new Problem(
+        409,
+        'TOO_MANY_WAITING',
+        'Enough messages wait to be sent there. See to its receiver first.',
+      );
+    reply.code(202);
+    return { success: true, webhookId: webhook.id, deliveryId: id };
+  });
+
+  app.get('/api/webhooks/:webhookId/deliveries', async (request: WebhookRequest, reply) => {
+    const { id } = await ownWebhook(request, reply);
+    return { success: true, webhookId: id, deliveries: (await outbox.list(id)).map(shownDelivery) };
+  });
+
+  app.post(
+    '/api/webhooks/:webhookId/deliveries/:deliveryId/resend',
+    async (request: WebhookRequest, reply) => {
+      const webhook = await ownWebhook(request, reply);
+      const { deliveryId = '' } = request.params;
+      if (webhook.disabledAt !== null) throw off();
+      if (!ID.test(deliveryId) || !(await outbox.resend(webhook.id, deliveryId)))
+        throw new Problem(
+          404,
+          'DELIVERY_NOT_FOUND',
+          'There is no such delivery, or it waits to be sent anyway.',
+        );
+      reply.code(202);
+      return { success: true, webhookId: webhook.id, deliveryId };
+    },
+  );
+}
+
+function shown(webhook: Webhook) {
+  const iso = (date: Date | null) => date?.toISOString() ?? null;
+  const { lowBelowMicros } = webhook;
+  return {
+    webhookId: webhook.id,
+    url: webhook.url,
+    events: webhook.events,
+    lowBalanceUsd: lowBelowMicros === null ? null : microsToUsd(lowBelowMicros),
+    email: webhook.email,
+    enabled: webhook.disabledAt === null,
+    disabledReason: webhook.disabledBecause,
+    failingSince: iso(webhook.failingSince),
+    oldSecretUntil: iso(webhook.beforeUntil),
+    createdAt: webhook.createdAt.toISOString(),
+  };
+}
+
+function shownDelivery(delivery: Delivery) {
+  const { deliveredAt, givenUpAt, nextAt } = delivery;
+  return {
+    deliveryId: delivery.id,
+    type: delivery.type,
+    status: deliveredAt !== null ? 'delivered' : givenUpAt !== null ? 'given_up' : 'waiting',
+    attempts: delivery.attempts,
+    lastResult: delivery.lastResult,
+    createdAt: delivery.createdAt.toISOString(),
+    deliveredAt: deliveredAt?.toISOString() ?? null,
+    nextAttemptAt: nextAt?.toISOString() ?? null,
+    message: JSON.parse(delivery.body),
+  };
+}

@@ -1,0 +1,207 @@
+/** The webhooks of an account: where it is told of what, and by which secret. */
+import { arrayLiteral } from '../db/array-literal.ts';
+import type { Database, Transaction } from '../db/connection.ts';
+import { newTransferId } from '../ledger/transfer-id.ts';
+import type { EventType } from './events.ts';
+import { newSecret, type Seal, sealedFor } from './secret.ts';
+
+/** More than an owner needs, and less than would keep others waiting. */
+export const WEBHOOKS_PER_ACCOUNT = 5;
+/** So long the secret of before signs too, unless its owner says otherwise. */
+export const OVERLAP_MS = 24 * 3_600_000;
+const RESEALED_AT_ONCE = 200;
+
+export interface Webhook {
+  id: string;
+  accountId: bigint;
+  url: string;
+  events: readonly EventType[];
+  lowBelowMicros: bigint | null;
+  email: string | null;
+  createdAt: Date;
+  disabledAt: Date | null;
+  disabledBecause: 'failing' | 'gone' | 'secret_lost' | 'owner' | null;
+  failingSince: Date | null;
+  /** Until when the secret of before signs too; null: it does not. */
+  beforeUntil: Date | null;
+}
+
+export interface NewWebhook {
+  url: string;
+  events: readonly EventType[];
+  lowBelowMicros: bigint | null;
+  email: string | null;
+}
+
+export interface Webhooks {
+  /** @returns the webhook and its secret, which is shown this once; null: the account has as many as it may */
+  create(accountId: bigint, made: NewWebhook): Promise<{ webhook: Webhook; secret: string } | null>;
+  ofAccount(accountId: bigint): Promise<Webhook[]>;
+  /** The account's webhook of this id; null when it has none. */
+  find(accountId: bigint, id: string): Promise<Webhook | null>;
+  remove(accountId: bigint, id: string): Promise<void>;
+  /** Gives it a new secret. The old one signs too for as long as is asked. @returns the new one, shown this once */
+  rotate(accountId: bigint, id: string, overlapMs: number): Promise<string | null>;
+  /** Switches it on again, or off. What waits while it is switched off is given up. */
+  switchTo(accountId: bigint, id: string, on: boolean): Promise<void>;
+  /** Puts secrets under the current version of the server's secret, so that an older one can be taken away. */
+  reseal(): Promise<void>;
+}
+
+interface Row {
+  id: string;
+  account_id: bigint;
+  url: string;
+  events: EventType[];
+  low_below_micros: bigint | null;
+  email: string | null;
+  created_at: Date;
+  disabled_at: Date | null;
+  disabled_because: Webhook['disabledBecause'];
+  failing_since: Date | null;
+  before_until: Date | null;
+}
+
+export interface WebhooksParts {
+  seal: Seal;
+  /** Of the version of the server's secret that seals now; it stands in what is sealed. */
+  currentId: string;
+  nowMs(): number;
+}
+
+export function createWebhooks(sql: Database, parts: WebhooksParts): Webhooks {
+  const { seal, nowMs } = parts;
+  const at = (inMs = 0) => new Date(nowMs() + inMs).toISOString();
+  const columns = () => sql`
+    id, account_id, url, events, low_below_micros, email, created_at, disabled_at, disabled_because, failing_since,
+    case when before_until > ${at()} then before_until end as before_until`;
+
+  async function find(accountId: bigint, id: string): Promise<Webhook | null> {
+    const [row] = await sql<Row[]>`
+      select ${columns()} from webhooks where id = ${id} and account_id = ${String(accountId)}`;
+    return row === undefined ? null : webhookOf(row);
+  }
+
+  return {
+    find,
+
+    async create(accountId, made) {
+      const id = newTransferId(nowMs());
+      const secret = newSecret();
+      const sealed = seal.seal(sealedFor(id), secret);
+      const inserted = await insert(sql, { id, accountId, sealed, at: at() }, made);
+      const webhook = inserted ? await find(accountId, id) : null;
+      return webhook === null ? null : { webhook, secret };
+    },
+
+    async ofAccount(accountId) {
+      const rows = await sql<Row[]>`
+        select ${columns()} from webhooks where account_id = ${String(accountId)} order by created_at, id`;
+      return rows.map(webhookOf);
+    },
+
+    async remove(accountId, id) {
+      await sql`delete from webhooks where id = ${id} and account_id = ${String(accountId)}`;
+    },
+
+    async rotate(accountId, id, overlapMs) {
+      const secret = newSecret();
+      const rows = await sql`
+        update webhooks set
+          sealed_secret_before = case when disabled_because = 'secret_lost' or ${overlapMs} = 0 then null else sealed_secret end,
+          before_until = ${at(overlapMs)}, sealed_secret = ${seal.seal(sealedFor(id), secret)},
+          disabled_at = case when disabled_because = 'secret_lost' then null else disabled_at end,
+          disabled_because = nullif(disabled_because, 'secret_lost')
+        where id = ${id} and account_id = ${String(accountId)} returning id`;
+      return rows.length === 1 ? secret : null;
+    },
+
+    async switchTo(accountId, id, on) {
+      if ((await find(accountId, id)) === null) return;
+      if (!on) return switchOff(sql, id, 'owner', at());
+      await sql`
+        update webhooks
+        set disabled_at = null, disabled_because = null, failures = 0, failing_since = null, not_before = null
+        where id = ${id} and disabled_because is distinct from 'secret_lost'`;
+    },
+
+    async reseal() {
+      while ((await resealSome(sql, parts)) === RESEALED_AT_ONCE);
+    },
+  };
+}
+
+/** @returns whether there was room for it */
+async function insert(
+  sql: Database,
+  { id, accountId, sealed, at }: { id: string; accountId: bigint; sealed: string; at: string },
+  { url, events, lowBelowMicros, email }: NewWebhook,
+): Promise<boolean> {
+  return sql.begin(async (transaction) => {
+    // Of two at once the second counts the first.
+    await transaction`select 1 from ledger_accounts where id = ${String(accountId)} for no key update`;
+    const rows = await transaction`
+      insert into webhooks (id, account_id, url, events, low_below_micros, email, sealed_secret, created_at)
+      select ${id}::uuid, ${String(accountId)}::bigint, ${url}, ${arrayLiteral(events)}::text::text[],
+             ${lowBelowMicros === null ? null : String(lowBelowMicros)}::bigint, ${email}::text,
+             ${sealed}, ${at}::timestamptz
+      where (select count(*) from webhooks where account_id = ${String(accountId)}) < ${WEBHOOKS_PER_ACCOUNT}
+      returning id`;
+    return rows.length === 1;
+  });
+}
+
+/** Seals again what is under another version. What does not open any more is switched off: it can sign nothing. */
+async function resealSome(sql: Database, { seal, currentId, nowMs }: WebhooksParts): Promise<number> {
+  const stale = await sql<{ id: string; sealed_secret: string; sealed_secret_before: string | null }[]>`
+    select id, sealed_secret, sealed_secret_before from webhooks
+    where disabled_because is distinct from 'secret_lost'
+      and (sealed_secret not like ${`%${currentId}:%`} or sealed_secret_before not like ${`%${currentId}:%`})
+    order by id limit ${RESEALED_AT_ONCE}`;
+  for (const { id, sealed_secret: now, sealed_secret_before: before } of stale) {
+    const again = (sealed: string) => seal.seal(sealedFor(id), seal.open(sealedFor(id), sealed));
+    let sealed: { now: string; before: string | null } | null = null;
+    try {
+      sealed = { now: again(now), before: before === null ? null : again(before) };
+    } catch {
+      await switchOff(sql, id, 'secret_lost', new Date(nowMs()).toISOString());
+      continue;
+    }
+    await sql`
+      update webhooks set sealed_secret = ${sealed.now}, sealed_secret_before = ${sealed.before}
+      where id = ${id} and sealed_secret = ${now} and sealed_secret_before is not distinct from ${before}`;
+  }
+  return stale.length;
+}
+
+/** Sends nothing there any more, and gives up what waits. @param at now, in ISO 8601 */
+export async function switchOff(
+  on: Database | Transaction,
+  id: string,
+  because: NonNullable<Webhook['disabledBecause']>,
+  at: string,
+): Promise<void> {
+  await on`
+    with off as (
+      update webhooks set disabled_at = ${at}, disabled_because = ${because}
+      where id = ${id} and disabled_at is null returning id
+    )
+    update webhook_deliveries d set next_at = null, given_up_at = ${at}
+    from off where d.webhook_id = off.id and d.next_at is not null`;
+}
+
+function webhookOf(row: Row): Webhook {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    url: row.url,
+    events: row.events,
+    lowBelowMicros: row.low_below_micros,
+    email: row.email,
+    createdAt: row.created_at,
+    disabledAt: row.disabled_at,
+    disabledBecause: row.disabled_because,
+    failingSince: row.failing_since,
+    beforeUntil: row.before_until,
+  };
+}

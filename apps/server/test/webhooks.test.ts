@@ -1,0 +1,342 @@
+/** Webhooks end to end: what an owner registers, what the house tells, and what a receiver gets. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, beforeEach, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Webhook as Verifier } from 'standardwebhooks';
+import { z } from 'zod';
+import { defineService } from '../src/services/define.ts';
+import { answer } from '../src/words/answer.ts';
+import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
+import { jsonOf, startTestServer, type TestServer } from './server.fixture.ts';
+import { type Receiver, startReceiver } from './webhooks.fixture.ts';
+
+const PATIENCE_MS = 60_000;
+let aheadMs = 0;
+/** Takes as long as it is told, by the clock of the server. */
+const slow = defineService({
+  path: 'slow',
+  name: 'Slow',
+  tag: 'Discovery',
+  priceUsd: '0.10',
+  summary: 'For tests.',
+  input: z.object({ takesMs: z.int().min(0).default(0) }),
+  output: z.object({ took: z.int() }),
+  example: {},
+  async run({ takesMs }) {
+    aheadMs += takesMs;
+    return answer({ took: takesMs }, { method: 'Waited.' });
+  },
+});
+
+let database: TestDatabase;
+let server: TestServer;
+let replica: TestServer;
+let receiver: Receiver;
+before(async () => {
+  database = await openTestDatabase();
+  receiver = await startReceiver();
+  const open = () =>
+    startTestServer({
+      pools: database,
+      services: [slow],
+      environment: { WEBHOOK_PRIVATE_ADDRESSES: 'true', TRUSTED_PROXIES: 'loopback' },
+      nowMs: () => Date.now() + aheadMs,
+    });
+  server = await open();
+  replica = await open();
+});
+beforeEach(() => receiver.arrived.splice(0));
+after(async () => {
+  await receiver.stop();
+  await replica.close();
+  await server.close();
+  await database.close();
+});
+
+// biome-ignore lint/suspicious/noExplicitAny: the boundary at which tests look at whatever came
+type Body = any;
+
+async function ask(
+  method: string,
+  path: string,
+  key: string | null,
+  body?: object,
+): Promise<{ status: number; body: Body }> {
+  const response = await fetch(server.url + path, {
+    method,
+    headers: {
+      ...(key === null ? {} : { 'x-api-key': key }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, body: await jsonOf(response) };
+}
+
+async function register(key: string, path: string, events: string[], more: object = {}): Promise<Body> {
+  const made = await ask('POST', '/api/webhooks', key, { url: receiver.url + path, events, ...more });
+  assert.equal(made.status, 201, JSON.stringify(made.body));
+  return made.body;
+}
+
+/** One round of a job, of whichever replica. */
+async function job(name: string, of: TestServer = server): Promise<void> {
+  const found = of.app.jobs.find((each) => each.name === name);
+  assert(found !== undefined, name);
+  await found.run();
+}
+
+async function told(path: string, count: number, of: TestServer = server) {
+  await job('send-webhooks', of);
+  const endMs = Date.now() + PATIENCE_MS;
+  while (receiver.at(path).length < count) {
+    assert(Date.now() < endMs, `still waiting for ${count} messages at ${path}`);
+    await pause(10);
+  }
+  const all = receiver.at(path);
+  assert.equal(all.length, count);
+  return all;
+}
+
+const from = (address: string) => ({ 'x-forwarded-for': address });
+
+test('an owner registers, tries, lists, replays, rotates, switches and deletes a webhook', async () => {
+  const key = await server.key('1');
+  const made = await register(key, '/mine', ['refund.made', 'refund.made']);
+  assert.match(made.secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
+  assert.deepEqual(made.events, ['refund.made']);
+  const at = `/api/webhooks/${made.webhookId}`;
+  const listed = await ask('GET', '/api/webhooks', key);
+  assert.equal(listed.body.webhooks.length, 1);
+  assert(!JSON.stringify(listed.body).includes('whsec_'));
+
+  const sent = await ask('POST', `${at}/test`, key);
+  assert.equal(sent.status, 202);
+  const [first] = await told('/mine', 1);
+  assert(first !== undefined);
+  assert.deepEqual([first.id, first.message.type], [sent.body.deliveryId, 'webhook.test']);
+  // The library refuses a message whose time is not about now.
+  assert.equal(aheadMs, 0);
+  new Verifier(made.secret).verify(first.body, first.headers as Record<string, string>);
+
+  await until('it is noted', async () => {
+    const { body } = await ask('GET', `${at}/deliveries`, key);
+    return body.deliveries[0]?.status === 'delivered' ? body.deliveries : null;
+  });
+  assert.equal((await ask('POST', `${at}/deliveries/${first.id}/resend`, key)).status, 202);
+  const [, second] = await told('/mine', 2, replica);
+  assert.equal(second?.id, first.id, 'the same id again');
+
+  const rotated = await ask('POST', `${at}/rotate`, key, { overlapHours: 1 });
+  assert.notEqual(rotated.body.secret, made.secret);
+  assert(Date.parse(rotated.body.oldSecretUntil) > Date.now());
+
+  assert.equal((await ask('PATCH', at, key, { enabled: false })).body.disabledReason, 'owner');
+  assert.equal((await ask('POST', `${at}/test`, key)).body.code, 'WEBHOOK_OFF');
+  assert.equal((await ask('PATCH', at, key, { enabled: true })).body.enabled, true);
+  assert.equal((await ask('DELETE', at, key)).status, 200);
+  assert.deepEqual((await ask('GET', '/api/webhooks', key)).body.webhooks, []);
+  assert.equal((await ask('GET', `${at}/deliveries`, key)).status, 404);
+});
+
+async function until<T>(what: string, look: () => Promise<T | null>): Promise<T> {
+  const endMs = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const found = await look();
+    if (found !== null) return found;
+    assert(Date.now() < endMs, `still waiting until ${what}`);
+    await pause(10);
+  }
+}
+
+test('what is wrong is refused with its field; nobody reads or changes what is another’s', async () => {
+  const key = await server.key('1');
+  const good = { url: `${receiver.url}/x`, events: ['refund.made'] };
+  const wrong: [object, string][] = [
+    [{ ...good, url: 'ftp://example.com' }, 'url'],
+    [{ ...good, url: `${receiver.url}/${'a'.repeat(600)}` }, 'url'],
+    [{ ...good, url: 5 }, 'url'],
+    [{ ...good, events: [] }, 'events'],
+    [{ ...good, events: ['refund.made', 'everything'] }, 'events.1'],
+    [{ ...good, events: ['balance.low'] }, 'lowBalanceUsd'],
+    [{ ...good, lowBalanceUsd: '1' }, 'lowBalanceUsd'],
+    [{ ...good, events: ['balance.low'], lowBalanceUsd: '-1' }, 'lowBalanceUsd'],
+    [{ ...good, email: 'owner@example.org\r\nBcc: x@example.org' }, 'email'],
+    [{ ...good, secret: 'whsec_mine' }, ''],
+    [{ events: ['refund.made'] }, 'url'],
+  ];
+  for (const [body, field] of wrong) {
+    const refused = await ask('POST', '/api/webhooks', key, body);
+    assert.deepEqual([refused.status, refused.body.fields?.[0]?.field], [400, field], JSON.stringify(body));
+  }
+  const other = await server.key('1');
+  const { webhookId } = await register(key, '/x', ['refund.made']);
+  const at = `/api/webhooks/${webhookId}`;
+  for (const [method, path, body] of [
+    ['PATCH', at, { enabled: false }],
+    ['DELETE', at],
+    ['POST', `${at}/rotate`, {}],
+    ['POST', `${at}/test`],
+    ['GET', `${at}/deliveries`],
+    ['POST', `${at}/deliveries/${randomUUID()}/resend`],
+  ] as const) {
+    assert.equal((await ask(method, path, other, body)).body.code, 'WEBHOOK_NOT_FOUND', `${method} ${path}`);
+    assert.equal((await ask(method, path, null, body)).status, 401);
+    assert.equal((await ask(method, path.replace(webhookId, 'no%00id'), key, body)).status >= 400, true);
+  }
+  assert.equal((await ask('GET', '/api/webhooks', other)).body.webhooks.length, 0);
+  assert.equal((await ask('GET', '/api/webhooks', `fbx_live_${'0'.repeat(64)}`)).status, 401);
+
+  const made = await Promise.all(Array.from({ length: 8 }, () => ask('POST', '/api/webhooks', key, good)));
+  assert.equal(made.filter(({ status }) => status === 201).length, 4, 'five in all, however many at once');
+  assert.equal(made.find(({ status }) => status !== 201)?.body.code, 'TOO_MANY_WEBHOOKS');
+});
+
+test('a trial has no webhooks', async () => {
+  const key = await server.key('1');
+  await database.sql`update api_keys set kind = 'trial' where prefix = ${key.slice(0, 12)}`;
+  const refused = await ask('POST', '/api/webhooks', key, {
+    url: `${receiver.url}/x`,
+    events: ['refund.made'],
+  });
+  assert.deepEqual([refused.status, refused.body.code], [403, 'TRIAL_KEY']);
+});
+
+test('a balance that is low is told once, and again once it was not low any more', async () => {
+  const key = await server.key('0.65');
+  await register(key, '/low', ['balance.low'], { lowBalanceUsd: 0.5 });
+  const look = () => Promise.all([job('tell-of-low-balances'), job('tell-of-low-balances', replica)]);
+  assert.equal((await server.call('slow', key)).status, 200);
+  await look();
+  await told('/low', 0);
+  assert.equal((await server.call('slow', key)).status, 200);
+  await look();
+  await look();
+  const [first] = await told('/low', 1);
+  assert.deepEqual(
+    { ...first?.message.data, asOf: '' },
+    { balanceUsd: '0.450000', lowBelowUsd: '0.500000', asOf: '' },
+  );
+  assert(first !== undefined && !first.body.includes(key));
+  const credit = (micros: number) => database.sql`
+    update ledger_accounts set credits_posted = credits_posted + ${micros}
+    where id = (select account_id from api_keys where prefix = ${key.slice(0, 12)})`;
+  await credit(200_000);
+  await look();
+  await credit(-200_000);
+  await look();
+  await told('/low', 2);
+});
+
+test('a key that is used from a new address is told, from a known one not; nobody else’s is learned', async () => {
+  const [key, unwatched] = [await server.key('5'), await server.key('5')];
+  await register(key, '/from', ['key.new_address']);
+  const learn = async () => {
+    await job('tell-of-key-use');
+    await job('tell-of-key-use', replica);
+  };
+  await learn();
+  const use = (of: TestServer, address: string, with_ = key) => of.call('slow', with_, {}, from(address));
+  await use(server, '127.0.0.1');
+  await use(server, '203.0.113.7');
+  await use(server, '203.0.113.7');
+  await use(server, '203.0.113.7', unwatched);
+  await learn();
+  await use(replica, '203.0.113.7');
+  await use(replica, '2001:db8:1:2::3');
+  await use(replica, '2001:db8:1:2::4');
+  await learn();
+  const all = await told('/from', 2);
+  assert.deepEqual(
+    all.map(({ message }) => message.data),
+    [
+      { keyPrefix: key.slice(0, 12), address: '203.0.113.7' },
+      { keyPrefix: key.slice(0, 12), address: '2001:db8:1:2::/64' },
+    ],
+  );
+  assert(all.every(({ body }) => !body.includes(key)));
+  const rows = await database.sql<{ digest: Buffer }[]>`select digest from key_addresses`;
+  assert.equal(rows.length, 3, 'of the key that is watched alone');
+  assert(rows.every(({ digest }) => digest.length === 32));
+
+  // Without end: the oldest make room.
+  for (let nth = 0; nth < 70; nth += 1) await use(server, `198.51.100.${nth}`);
+  await learn();
+  const [kept] = await database.sql`select count(*)::int as n from key_addresses`;
+  assert.equal(kept?.n, 64);
+});
+
+test('an answer that took long is told with its call, a quick one and one that failed are not', async () => {
+  const key = await server.key('5');
+  await register(key, '/ready', ['answer.ready']);
+  await server.call('slow', key, { takesMs: 100 });
+  const long = await server.call('slow', key, { takesMs: 6_000 }, { 'idempotency-key': 'long-1' });
+  assert.equal(long.status, 200);
+  // Sent again it is what was bought before, and no news.
+  await server.call('slow', key, { takesMs: 6_000 }, { 'idempotency-key': 'long-1' });
+  await job('tell-of-key-use');
+  const [ready, ...others] = await told('/ready', 1);
+  assert.equal(others.length, 0);
+  const { callId, service, durationMs } = ready?.message.data ?? {};
+  assert.deepEqual([callId, service], [long.headers.get('x-call-id'), 'slow']);
+  assert(durationMs >= 6_000);
+});
+
+test('money that moves is told in the commit that moves it', async () => {
+  const key = await server.key('5');
+  const [owner] = await database.sql<{ account_id: bigint }[]>`
+    select account_id from api_keys where prefix = ${key.slice(0, 12)}`;
+  const account = String(owner?.account_id);
+  const all = ['recharge.succeeded', 'recharge.failed', 'refund.made', 'dispute.changed'];
+  await register(key, '/money', all);
+  const order = async (kind: string) => {
+    const id = randomUUID();
+    await database.sql`
+      insert into card_orders (id, kind, amount_micros, credit_micros, account_id, created_at, expires_at)
+      values (${id}, ${kind}, 10000000, 10000000, ${account}, now(), now())`;
+    return id;
+  };
+  const [paid, declined] = [await order('recharge'), await order('purchase')];
+  await assert.rejects(
+    database.sql.begin(async (transaction) => {
+      await transaction`update card_orders set state = 1 where id = ${paid}`;
+      throw new Error('undone');
+    }),
+  );
+  await told('/money', 0);
+  await database.sql`update card_orders set state = 1, paid_at = now() where id = ${paid}`;
+  // Not a recharge: whoever paid knows.
+  await database.sql`update card_orders set state = 2, failure = 'declined' where id = ${declined}`;
+  const failed = await order('recharge');
+  await database.sql`
+    update card_orders set state = 2, failure = 'declined', decline_code = 'expired_card' where id = ${failed}`;
+  await database.sql`update card_orders set looks = looks + 1, next_at = now() where id = ${paid}`;
+  await database.sql`update card_orders set reversed_micros = 2500000 where id = ${paid}`;
+  await database.sql`
+    update card_orders set reversed_micros = 10000000, disputed_micros = 7500000, dispute = 'needs_response'
+    where id = ${paid}`;
+  await database.sql`
+    update card_orders set reversed_micros = 2500000, disputed_micros = 0, dispute = 'won' where id = ${paid}`;
+  const call = randomUUID();
+  await database.sql`
+    insert into ledger_transfers (account_id, id, phase, debit_account, credit_account, amount_micros, code, note, created_at)
+    values (${account}, ${randomUUID()}, 1, 1, ${account}, 100000, 'call_refund', ${`undelivered call ${call}`}, now())`;
+  const messages = await told('/money', 6);
+  const summary = messages.map(({ message: { type, data } }) => [
+    ...[type, data.orderId ?? data.callId, data.amountUsd ?? data.disputedUsd, data.reason ?? data.status],
+  ]);
+  assert.deepEqual(
+    summary.sort(),
+    [
+      ['dispute.changed', paid, '0.000000', 'won'],
+      ['dispute.changed', paid, '7.500000', 'needs_response'],
+      ['recharge.failed', failed, '10.000000', 'expired_card'],
+      ['recharge.succeeded', paid, '10.000000', undefined],
+      ['refund.made', paid, '2.500000', undefined],
+      ['refund.made', call, '0.100000', undefined],
+    ].sort(),
+  );
+  for (const { message } of messages)
+    assert.match(message.timestamp, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+});

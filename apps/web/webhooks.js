@@ -1,0 +1,179 @@
+/** The webhooks of a key's account: what is told where, and what became of it. */
+import { recordsTable } from './admin-tables.js';
+import { formatUsd } from './amount.js';
+import { byId, codeBlock, el, notice } from './dom.js';
+
+/** What each event is called on the page. */
+const EVENTS = {
+  'balance.low': 'the balance is low',
+  'recharge.succeeded': 'the kept card was charged',
+  'recharge.failed': 'the kept card was not charged',
+  'refund.made': 'money was given back',
+  'dispute.changed': 'a card payment is disputed',
+  'key.new_address': 'a key is used from a new address',
+  'answer.ready': 'an answer that took long is ready',
+};
+const OFF_BECAUSE = {
+  owner: 'You switched it off.',
+  gone: 'Its receiver answered that it wants no more.',
+  failing: 'Its receiver took nothing for three days.',
+  secret_lost: 'Its secret cannot be read any more. Replace it.',
+};
+const STATUS = { delivered: 'good', waiting: 'warn', given_up: 'bad' };
+
+/**
+ * Shows the section of the key's page.
+ *
+ * @param {((method: string, path: string, body?: object) => Promise<object>) | null} ask one request with the key; null:
+ *   the key can have none
+ */
+export async function showWebhooks(ask) {
+  const section = byId('webhooks');
+  const say = (tone, ...what) => byId('webhook-message').replaceChildren(notice(tone, ...what));
+  if (ask === null) {
+    section.hidden = true;
+    return;
+  }
+  const show = async () => {
+    const { webhooks } = await ask('GET', '/api/webhooks');
+    const none = el('li', { class: 'soft' }, 'There is none yet.');
+    byId('webhook-list').replaceChildren(
+      ...(webhooks.length === 0 ? [none] : webhooks.map((each) => entryOf(each, attempt))),
+    );
+  };
+  /** Does something, says what went wrong, and shows what there is now. */
+  async function attempt(act, changes = true) {
+    try {
+      byId('webhook-message').replaceChildren();
+      await act(ask, say);
+      if (changes) await show();
+    } catch (error) {
+      say('bad', error.message);
+    }
+  }
+  try {
+    await show();
+  } catch {
+    // A server without them has no section.
+    section.hidden = true;
+    return;
+  }
+  showForm(attempt);
+  section.hidden = false;
+}
+
+function showForm(attempt) {
+  const boxes = Object.entries(EVENTS).map(([type, label]) =>
+    el('label', { class: 'check' }, el('input', { type: 'checkbox', value: type }), label),
+  );
+  byId('webhook-events').replaceChildren(...boxes);
+  const chosen = () =>
+    [...byId('webhook-events').querySelectorAll('input:checked')].map(({ value }) => value);
+  const showLow = () => {
+    byId('webhook-low-field').hidden = !chosen().includes('balance.low');
+  };
+  showLow();
+  byId('webhook-events').onchange = showLow;
+  byId('webhook-form').onsubmit = (event) => {
+    event.preventDefault();
+    const low = byId('webhook-low').value.trim().replace(/^\$/, '');
+    const email = byId('webhook-email').value.trim();
+    void attempt(async (ask, say) => {
+      const made = await ask('POST', '/api/webhooks', {
+        url: byId('webhook-url').value.trim(),
+        events: chosen(),
+        ...(chosen().includes('balance.low') ? { lowBalanceUsd: low } : {}),
+        ...(email === '' ? {} : { email }),
+      });
+      byId('webhook-form').reset();
+      showLow();
+      say('good', ...secretOf(made));
+    });
+  };
+}
+
+function secretOf({ secret }) {
+  return [
+    el('p', {}, 'Its secret. Save it now: it is shown this once.'),
+    codeBlock(secret, 'the secret of the webhook'),
+  ];
+}
+
+function entryOf(webhook, attempt) {
+  const { webhookId, url, events, lowBalanceUsd, enabled, disabledReason, failingSince } = webhook;
+  const at = `/api/webhooks/${webhookId}`;
+  const deliveries = el('div', { class: 'deliveries' });
+  const button = (label, act, changes = true) =>
+    el('button', { type: 'button', class: 'secondary', onclick: () => void attempt(act, changes) }, label);
+  const told = events.map((type) =>
+    type === 'balance.low' ? `the balance is below ${formatUsd(lowBalanceUsd)}` : (EVENTS[type] ?? type),
+  );
+  const [tone, badge] = enabled
+    ? failingSince === null
+      ? ['good', 'on']
+      : ['warn', 'failing']
+    : ['bad', 'off'];
+  return el(
+    'li',
+    { class: 'webhook' },
+    el('p', {}, el('span', { class: `badge ${tone}` }, badge), ' ', el('code', {}, url)),
+    el('p', { class: 'soft' }, `When ${told.join(', ')}.`),
+    enabled ? null : el('p', {}, OFF_BECAUSE[disabledReason] ?? ''),
+    el(
+      'div',
+      { class: 'actions' },
+      enabled ? button('Send a test', (ask) => ask('POST', `${at}/test`)) : null,
+      button(enabled ? 'Switch off' : 'Switch on', (ask) => ask('PATCH', at, { enabled: !enabled })),
+      button('New secret', async (ask, say) => {
+        say('good', ...secretOf(await ask('POST', `${at}/rotate`, {})), 'The old one signs too for a day.');
+      }),
+      button('Messages', (ask) => showDeliveries(deliveries, at, ask), false),
+      button('Delete', (ask) => ask('DELETE', at)),
+    ),
+    deliveries,
+  );
+}
+
+/** The latest messages, with a button that sends one again. */
+async function showDeliveries(place, at, ask) {
+  const { deliveries } = await ask('GET', `${at}/deliveries`);
+  const again = ({ deliveryId, status }) =>
+    status === 'waiting'
+      ? null
+      : el(
+          'button',
+          {
+            type: 'button',
+            class: 'secondary',
+            'aria-label': `Send again ${deliveryId}`,
+            onclick: ({ target }) =>
+              void ask('POST', `${at}/deliveries/${deliveryId}/resend`).then(
+                () => showDeliveries(place, at, ask),
+                (error) => target.replaceWith(error.message),
+              ),
+          },
+          'Send again',
+        );
+  place.replaceChildren(
+    recordsTable({
+      caption: 'Latest messages',
+      none: 'There is none yet.',
+      rows: deliveries,
+      columns: [
+        { label: 'Event', of: ({ type }) => type },
+        { label: 'When', of: ({ createdAt }) => momentOf(createdAt) },
+        {
+          label: 'State',
+          of: ({ status }) => el('span', { class: `badge ${STATUS[status]}` }, status.replace('_', ' ')),
+        },
+        { label: 'Attempts', number: true, of: ({ attempts }) => String(attempts) },
+        { label: 'Last answer', of: ({ lastResult }) => lastResult },
+        { label: 'Again', of: again },
+      ],
+    }),
+  );
+}
+
+function momentOf(iso) {
+  return new Date(iso).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+}
