@@ -1,6 +1,7 @@
 import { byTag, loadCatalog, loadRecipe, priceOf } from './catalog.js';
 import { byId, el, failed, SHOP } from './dom.js';
 import { serviceDetail } from './service-detail.js';
+import { offerWebTools } from './web-tools.js';
 
 const filter = byId('filter');
 const group = byId('group');
@@ -243,3 +244,4 @@ async function showList() {
 
 await Promise.all([showList(), showDetail(false)]);
 fitList();
+void offerWebTools();

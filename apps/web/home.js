@@ -2,6 +2,7 @@ import { formatMicros, formatUsd } from './amount.js';
 import { loadCapabilities, loadCatalog, priceOf } from './catalog.js';
 import { byId, codeBlock, el, failed } from './dom.js';
 import { trialKeyOffer } from './trial-key.js';
+import { offerWebTools } from './web-tools.js';
 
 /** Puts a command into the place that the page keeps for it. */
 function showCode(name, text, label) {
@@ -110,3 +111,4 @@ async function show() {
 }
 
 await show();
+void offerWebTools();

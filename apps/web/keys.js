@@ -7,6 +7,7 @@ import { rememberedKey, rememberKey } from './key-session.js';
 import { standingNotices } from './key-standing.js';
 import { spendingView } from './spending-chart.js';
 import { freshKey, trialKeyOffer } from './trial-key.js';
+import { offerWebTools } from './web-tools.js';
 import { showWebhooks } from './webhooks.js';
 
 const form = byId('key-form');
@@ -230,3 +231,4 @@ function waysForAgents({ hosted_checkout: checkout, direct_card: direct }, walle
   }
   return ways;
 }
+void offerWebTools();

@@ -121,6 +121,8 @@ export function webToolsDocument(context: DiscoveryContext) {
       description: `${service.summary} Costs ${service.priceUsd} USD a call, charged only with an answer.`,
       inputSchema: { type: 'object', ...inputSchemaOf(service) },
       annotations: { readOnlyHint: isRead(service) },
+      endpoint: `${baseUrl}/x402/${service.path}`,
+      priceUsd: service.priceUsd,
     })),
   };
 }
