@@ -127,6 +127,9 @@ test('a deposit takes back what buys no cToken, and a redemption never pays more
     assert.ok(back === 0n || back === 1n || back === 2n, `${back} of ${amountRaw}`);
     if (back > 0n) tookBack += 1;
     assert.ok(usdcFor(NOVEMBER_2025, cTokensRaw) <= paidRaw);
+    // It takes the least that buys as many.
+    assert.equal(cTokensFor(NOVEMBER_2025, paidRaw).cTokensRaw, cTokensRaw);
+    assert.ok(paidRaw === 0n || cTokensFor(NOVEMBER_2025, paidRaw - 1n).cTokensRaw < cTokensRaw);
   }
   assert.ok(tookBack > 0);
   const fresh = { ...NOVEMBER_2025, collateralSupplyRaw: 0n };
