@@ -50,7 +50,8 @@ after(async () => {
 // biome-ignore lint/suspicious/noExplicitAny: documents are read as whoever reads them would
 type Json = any;
 const unpaid = (path: string) => fetch(server.url + path, { method: 'POST' });
-const read = async (path: string): Promise<Json> => jsonOf(fetch(server.url + path));
+const read = async (path: string, headers: Record<string, string> = {}): Promise<Json> =>
+  jsonOf(fetch(server.url + path, { headers }));
 const text = async (path: string) => (await fetch(server.url + path)).text();
 
 /** A few at a time: a server takes no hundred connections for a test. */
@@ -244,6 +245,27 @@ const VIEWS: Readonly<Record<string, View>> = {
         available: each.available,
       })),
   },
+  ...Object.fromEntries(
+    ['0.3', '1.0'].map((version) => [
+      `the skills of A2A ${version}`,
+      {
+        say: async () => {
+          const card = await read('/.well-known/agent-card.json', { 'a2a-version': version });
+          const [{ params } = { params: null }] = card.capabilities.extensions;
+          return card.skills.map(({ id, description, examples, tags }: Json) => {
+            const { skill, input } = JSON.parse(examples[0]);
+            assert.equal(skill, id);
+            return {
+              path: id,
+              prices: [/Costs (\d+\.\d+) USD a call/.exec(description)?.[1], params.pricesUsd[id]],
+              available: !tags.includes('not for sale now'),
+              example: input,
+            };
+          });
+        },
+      },
+    ]),
+  ),
   '/mpp/catalog': {
     has: byMpp,
     say: async () =>

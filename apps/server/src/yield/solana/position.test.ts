@@ -132,7 +132,6 @@ test('who cannot leave now is told why, and that a part may go', async () => {
     [{ availableRaw: 10n * USDC }, /cannot pay all of it out now/],
     [{ availableRaw: 0n }, /All of the reserve is lent out/],
     [{ isEmergency: true }, /emergency/],
-    [{ isCollateralTokenBlocked: true }, /has stopped deposits that stay in the wallet/],
     [
       { withdrawalCap: { capacityRaw: 5n * USDC, totalRaw: 0n, intervalStartS: 0n, intervalSeconds: 9n } },
       /withdrawal cap lets a part out/,

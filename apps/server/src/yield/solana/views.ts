@@ -194,16 +194,15 @@ export function openView({
   chainAtMs,
   readAtMs,
 }: Pick<Standing, 'reserve' | 'market' | 'chainAtMs' | 'readAtMs'>) {
-  const both = [
-    ...(reserve.isEmergency || market.isEmergency ? ['The protocol has stopped for an emergency.'] : []),
-    ...(reserve.isCollateralTokenBlocked
-      ? ['The protocol has stopped deposits that stay in the wallet.']
-      : []),
-  ];
+  const both =
+    reserve.isEmergency || market.isEmergency ? ['The protocol has stopped for an emergency.'] : [];
   const cap = withdrawalRoomRaw(reserve, BigInt(Math.floor((chainAtMs ?? readAtMs) / 1_000)));
   return {
     deposits: [
       ...both,
+      ...(reserve.isCollateralTokenBlocked
+        ? ['The protocol has stopped deposits that stay in the wallet.']
+        : []),
       ...(reserve.status === 'active' ? [] : [`The reserve is ${reserve.status}.`]),
       ...(depositRoomRaw(reserve) === 0n ? ['The reserve is full: its deposit limit is reached.'] : []),
     ],

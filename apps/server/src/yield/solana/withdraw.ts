@@ -25,7 +25,8 @@ import {
   transferUsdc,
 } from './instructions.ts';
 import { INTENT_MS } from './intents.ts';
-import { cTokensToBurn, freeLiquidityRaw, usdcFor, withdrawalRoomRaw } from './model/interest.ts';
+import { accrue, cTokensToBurn, freeLiquidityRaw, usdcFor, withdrawalRoomRaw } from './model/interest.ts';
+import type { Reserve } from './model/reserve.ts';
 import type { Moves } from './moves.ts';
 import type { Account, Node } from './node.ts';
 import { type Portal, type ReserveNow, readTokenAccount } from './portal.ts';
@@ -34,6 +35,8 @@ import { PERFORMANCE_FEE_BPS, partOf, WITHDRAWAL_FEE_BPS } from './terms.ts';
 /** Compute units: a redemption takes some 42,000, an account that is opened 25,000 more. */
 const UNITS = 120_000;
 const CLOSED_RETRY_MS = 600_000;
+/** A bundle is for two minutes, of which this is more: the collateral is worth more when it lands, and must still be paid out. */
+const LANDS_WITHIN_SLOTS = 400n;
 
 export interface WithdrawParts {
   node: Node;
@@ -73,7 +76,7 @@ export async function withdrawalTransaction(parts: WithdrawParts, { wallet, amou
   const held = readTokenAccount(collateralAccount)?.amount ?? 0n;
   const burned = toBurn(now, wallet, held, amount);
   const gross = usdcFor(now.reserve, burned);
-  checkLiquidity(now, gross, nowMs());
+  checkLiquidity(now, burned, nowMs());
   const earned = yieldIn(await moves.costBasis(wallet, held), { gross, burned, held });
   const reckoned: Reckoned = {
     ...{ burned, gross, earned },
@@ -153,21 +156,21 @@ function toBurn(
   return burned < held ? burned : held;
 }
 
-/** @throws Problem 409 where the reserve cannot pay so much now, 503 where it pays nobody */
-function checkLiquidity({ reserve, market }: ReserveNow, gross: bigint, nowMs: number): void {
-  if (reserve.isEmergency || market.isEmergency || reserve.isCollateralTokenBlocked) {
-    const reason = reserve.isCollateralTokenBlocked
-      ? 'the reserve takes no collateral tokens at the moment'
-      : 'the lending market is in emergency mode';
+/** @throws Problem 409 where the reserve cannot pay so much when it lands, 503 where it pays nobody */
+function checkLiquidity({ slot, reserve, market }: ReserveNow, burned: bigint, nowMs: number): void {
+  if (reserve.isEmergency || market.isEmergency) {
+    const reason = 'the lending market is in emergency mode';
     throw unavailable('RESERVE_CLOSED', `Nothing can be withdrawn, since ${reason}.`, CLOSED_RETRY_MS, {
       ...{ success: false, reason },
     });
   }
-  const free = freeLiquidityRaw(reserve);
+  const later = accrue(reserve, slot + LANDS_WITHIN_SLOTS, market.referralFeeBps);
+  const free = freeLiquidityRaw(later);
   const room = withdrawalRoomRaw(reserve, BigInt(Math.floor(nowMs / 1_000)));
   const isCapped = room !== null && room < free;
-  const available = isCapped ? room : free;
-  if (gross <= available) return;
+  const most = isCapped ? room : free;
+  if (usdcFor(later, burned) <= most) return;
+  const available = usdcFor(reserve, cTokensWithin(later, most));
   throw new Problem(
     409,
     isCapped ? 'WITHDRAWAL_CAP' : 'INSUFFICIENT_LIQUIDITY',
@@ -180,6 +183,12 @@ function checkLiquidity({ reserve, market }: ReserveNow, gross: bigint, nowMs: n
       },
     },
   );
+}
+
+/** The most cTokens that pay no more than this. */
+function cTokensWithin(reserve: Reserve, usdcRaw: bigint): bigint {
+  const enough = cTokensToBurn(reserve, usdcRaw);
+  return usdcFor(reserve, enough) > usdcRaw ? enough - 1n : enough;
 }
 
 function workOf(
