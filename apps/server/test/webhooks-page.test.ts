@@ -63,12 +63,12 @@ for (const [width, scheme] of [
     const section = page.locator('#webhooks');
     await section.getByText('There is none yet.').waitFor();
 
-    await section.getByLabel('Address', { exact: true }).fill('ftp://example.com/x');
+    await section.getByLabel('HTTPS address', { exact: true }).fill('ftp://example.com/x');
     await section.getByLabel('the balance is low').check();
     await section.getByLabel('When the balance is below, USD').fill('0.50');
     await section.getByRole('button', { name: 'Add webhook' }).click();
     await section.getByText('url: must begin with https://').waitFor();
-    await section.getByLabel('Address', { exact: true }).fill(`${receiver.url}/page`);
+    await section.getByLabel('HTTPS address', { exact: true }).fill(`${receiver.url}/page`);
     await section.getByRole('button', { name: 'Add webhook' }).click();
     await section.getByText('Its secret. Save it now').waitFor();
     const secret = String(await section.locator('#webhook-message code').textContent());
