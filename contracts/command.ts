@@ -2,7 +2,7 @@
  * What can be asked of the contracts beside their tests: `npm run contracts:deep`, `contracts:mutate`, `contracts:coverage`,
  * `contracts:deploy` and `bench:gas`. Ends with forge's own exit code.
  */
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { coverage } from './coverage.ts';
 import { deploy, NotDeployable, readSetup } from './deploy.ts';
@@ -15,6 +15,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<number>>> = {
   /** The same tests with thousands of runs each. */
   deep: async () => {
     if (!(await buildAll())) return 1;
+    const [flag, folder, ...others] = more;
+    if (flag === '--suite') return publishedSuite(folder, others);
     const args = ['test', '--no-match-contract', 'GasMeasure', ...more];
     return (await runForge(args, { shows: 'output', environment: { FOUNDRY_PROFILE: 'deep' } })).exitCode;
   },
@@ -23,6 +25,24 @@ const COMMANDS: Readonly<Record<string, () => Promise<number>>> = {
   gas: measureGas,
   deploy: deployFromFile,
 };
+
+/** The properties that others published, from their own files, which no licence of ours covers and which are not kept here. */
+async function publishedSuite(folder: string | undefined, more: readonly string[]): Promise<number> {
+  const files = ['ERC4626.prop.sol', 'ERC4626.test.sol'];
+  if (folder === undefined || !files.every((file) => existsSync(join(folder, file)))) {
+    process.stderr.write(
+      `usage: npm run contracts:deep -- --suite <a folder with ${files.join(' and ')} of github.com/a16z/erc4626-tests>\n`,
+    );
+    return 2;
+  }
+  // forge reads nothing that lies outside of the repository.
+  const copy = 'contracts/cache/suite';
+  mkdirSync(join(ROOT, copy), { recursive: true });
+  for (const file of files) copyFileSync(join(folder, file), join(ROOT, copy, file));
+  const args = ['test', '-R', `erc4626-tests/=${copy}/`, '--match-contract', 'Published', ...more];
+  const environment = { FOUNDRY_TEST: 'contracts/published', FOUNDRY_FUZZ_RUNS: '256' };
+  return (await runForge(args, { shows: 'output', environment })).exitCode;
+}
 
 /** From a setup in a file; the node and the key come from the environment, where no list of processes shows them. */
 async function deployFromFile(): Promise<number> {
