@@ -97,6 +97,12 @@ export function readSettings(environment: Readonly<Record<string, string | undef
   const { data } = read;
   if (data.FAREBOX_API_KEY !== undefined && (data.FAREBOX_EVM_PRIVATE_KEY ?? data.FAREBOX_SOLANA_PRIVATE_KEY))
     throw new SettingsError('FAREBOX_API_KEY pays, and so does a private key: give one of them');
+  const pays =
+    data.FAREBOX_API_KEY ?? data.FAREBOX_EVM_PRIVATE_KEY ?? data.FAREBOX_SOLANA_PRIVATE_KEY ?? null;
+  if (pays !== null && data.FAREBOX_URL.protocol === 'http:' && !isThisMachine(data.FAREBOX_URL))
+    throw new SettingsError(
+      'FAREBOX_URL must be of https: with http anybody on the way reads the key, or names another price and recipient',
+    );
   return {
     url: data.FAREBOX_URL,
     apiKey: data.FAREBOX_API_KEY ?? null,
@@ -115,10 +121,14 @@ function isHttp(text: string): boolean {
   return /^https?:$/.test(URL.parse(text)?.protocol ?? '');
 }
 
+function isThisMachine({ hostname }: URL): boolean {
+  return /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
+}
+
 /** The address of `/mcp` at a server whose own address was given, or that of its `/mcp`. */
 function addressOf(text: string, context: z.RefinementCtx): URL {
   const url = URL.parse(text);
-  if (url === null || !isHttp(text) || url.username !== '' || url.search !== '') {
+  if (url === null || !isHttp(text) || url.username !== '' || url.password !== '' || url.search !== '') {
     context.addIssue('must be the address of a Farebox, such as https://farebox.example');
     return z.NEVER;
   }
