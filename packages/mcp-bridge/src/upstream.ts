@@ -19,7 +19,7 @@ export type UpstreamResult = Record<string, unknown>;
 /** No answer came, or none that can be read: whether the server did what was asked is not known. */
 export class AnswerLost extends Error {}
 
-/** The server said no to the message itself, and did nothing. */
+/** The server said no to the message: an HTTP status of 4xx, or an error of JSON-RPC. */
 export class Refused extends Error {
   readonly code: number;
   /** For how long it asks to wait; null when it does not say. */
@@ -104,11 +104,16 @@ async function* messagesOf(response: Response, heard: () => void): AsyncGenerato
     yield readMessage(await wholeOf(response, heard));
     return;
   }
-  let rest = '';
+  // One line may come in thousands of pieces: it is put together once. A return before its end is white space of JSON.
+  let pieces: string[] = [];
   for await (const text of textOf(response, heard)) {
-    const lines = (rest + text).split(/\r?\n/);
-    rest = lines.pop() ?? '';
-    for (const line of lines) if (line.startsWith('data:')) yield readMessage(line.slice(5));
+    const [end = '', ...lines] = text.split('\n');
+    pieces.push(end);
+    for (const next of lines) {
+      const line = pieces.join('');
+      pieces = [next];
+      if (line.startsWith('data:')) yield readMessage(line.slice(5));
+    }
   }
 }
 
