@@ -54,7 +54,7 @@ test('a request has one open purchase, which the next process finds', () => {
   assert.equal(one.todayMicros(), 0n);
 });
 
-test('a payment that may still move money counts until it ends, and is sent again only if it may be', () => {
+test('a signed payment that a server says it did not take counts, before and after its end, and is sent again only if it may be', () => {
   const { one, clock } = twoOf();
   one.open(purchase('failed', 3n), null);
   one.hold('failed', clock.ms + 1_000, true);
@@ -66,12 +66,13 @@ test('a payment that may still move money counts until it ends, and is sent agai
   assert.equal(one.todayMicros(), 12n);
   clock.ms += 1_001;
   assert.equal(one.openFor('failed'), null);
-  assert.equal(one.todayMicros(), 9n);
+  assert.equal(one.todayMicros(), 12n);
   // Sent again, nobody knows its end until an answer comes.
   one.hold('again', clock.ms + 500, true);
   one.sending('again');
   clock.ms += 10_000;
-  assert.equal(one.todayMicros(), 5n);
+  assert.equal(one.todayMicros(), 12n);
+  assert.equal(one.openFor('refused')?.id, 'again');
 });
 
 test('what nobody knows the end of counts as spent after a day, and the file stays small', () => {
@@ -83,4 +84,41 @@ test('what nobody knows the end of counts as spent after a day, and the file sta
   assert.equal(one.openFor('p0'), null);
   clock.ms -= 86_400_001;
   assert.equal(one.todayMicros(), 100n);
+});
+
+test('what was left behind makes room for a new purchase, and counts as spent', () => {
+  const { one, clock } = twoOf();
+  for (let n = 0; n < 100; n += 1) one.open(purchase(`p${n}`, 1n), null);
+  assert.equal(one.open(purchase('now', 1n), null), 'full');
+  clock.ms += 600_001;
+  assert.equal(one.open(purchase('later', 1n), 100n), 'above', 'making room makes no money');
+  assert.deepEqual(one.open(purchase('later', 1n), 101n), purchase('later', 1n));
+  assert.equal(one.todayMicros(), 101n);
+  assert.equal(one.openFor('later')?.id, 'later');
+});
+
+test('a clock that was wrong for a while loses nothing of what was spent today', () => {
+  const day = 86_400_000;
+  for (const step of [40 * day, -40 * day]) {
+    const { one, clock } = twoOf();
+    one.settle(purchase('today', 7n), false);
+    clock.ms += step;
+    for (let n = 0; n < 30; n += 1) {
+      one.settle(purchase(`wrong ${n}`, 1n), false);
+      clock.ms += day * Math.sign(step);
+    }
+    one.todayMicros();
+    clock.ms -= step + 30 * day * Math.sign(step);
+    assert.equal(one.todayMicros(), 7n);
+  }
+  // Longer than days are kept for: today's is kept nevertheless.
+  const { one, clock } = twoOf();
+  for (let n = 0; n < 40; n += 1) {
+    clock.ms += day;
+    one.settle(purchase(`ahead ${n}`, 1n), false);
+  }
+  clock.ms -= 60 * day;
+  one.settle(purchase('put right', 5n), false);
+  assert.equal(one.todayMicros(), 5n);
+  assert.equal(one.todayMicros(), 5n);
 });

@@ -10,6 +10,8 @@ import { DatabaseSync } from 'node:sqlite';
 const MAX_OPEN = 100;
 /** As long as a server keeps an answer. */
 const OPEN_FOR_MS = 24 * 3_600_000;
+/** Longer than any call runs: what was opened before is hardly waited for any more. */
+const LEFT_BEHIND_MS = 10 * 60_000;
 const KEPT_DAYS = 31;
 const LOCK_WAIT_MS = 5_000;
 
@@ -22,7 +24,7 @@ const SCHEMA = `
     payment TEXT NOT NULL,
     micros INTEGER NOT NULL CHECK (micros >= 0),
     opened_ms INTEGER NOT NULL,
-    -- Until when its money may still be taken; null while nobody knows what became of it.
+    -- Until when its payment is good; null while nobody knows what became of it.
     held_until_ms INTEGER
   ) STRICT;`;
 
@@ -45,7 +47,7 @@ export interface Spending {
    *
    * @param limitMicros what the day may come to with it; null when a person has agreed
    * @returns the purchase to send: another one when somebody has opened one for the same request meanwhile. `above`
-   *   when it would pass the limit, `full` when too many are open
+   *   when it would pass the limit, `full` when too many are open. One that was left behind makes room, and counts as spent
    */
   open(purchase: Purchase, limitMicros: bigint | null): Purchase | 'above' | 'full';
   /** Its payment is about to leave: nobody knows its end from here on. */
@@ -59,7 +61,8 @@ export interface Spending {
   /** It cost nothing, and its payment can move no money. */
   release(id: string): void;
   /**
-   * It has cost nothing so far.
+   * The server says that it has cost nothing. It counts nevertheless, and as spent once its payment ends: whoever holds a
+   * signed payment can take it and say no.
    *
    * @param untilMs when its payment ends
    * @param sentAgain whether the same request sends the same payment until then
@@ -71,7 +74,7 @@ export interface Spending {
 /** @throws when the file can be neither read nor made: nothing may be bought then */
 export function openSpending(file: string, nowMs: () => number): Spending {
   const database = openFile(file);
-  const { add, openFor, row, sum, tidy, today } = reader(database, nowMs);
+  const { add, giveUpOldest, openFor, row, sum, tidy, today } = reader(database, nowMs);
 
   function atOnce<T>(work: () => T): T {
     database.exec('BEGIN IMMEDIATE');
@@ -102,7 +105,8 @@ export function openSpending(file: string, nowMs: () => number): Spending {
         const known = openFor(purchase.request);
         if (known !== null) return known;
         if (limitMicros !== null && sum() + purchase.micros > limitMicros) return 'above';
-        if ((row('SELECT count(*) AS open FROM purchases')?.open as bigint) >= MAX_OPEN) return 'full';
+        const { open } = row('SELECT count(*) AS open FROM purchases') as { open: bigint };
+        if (open >= MAX_OPEN && !giveUpOldest()) return 'full';
         const { id, request, payment, micros } = purchase;
         database
           .prepare('INSERT INTO purchases VALUES (?, ?, ?, ?, ?, NULL)')
@@ -162,19 +166,32 @@ function reader(database: DatabaseSync, nowMs: () => number) {
       .run(day, micros);
   }
 
+  /** Strikes off what is sent no more. It counts as spent on its day: nobody but the server knows whether it was. */
+  function giveUp(which: string, ms: number): boolean {
+    const given = all(`DELETE FROM purchases WHERE ${which} RETURNING micros, opened_ms`, ms);
+    for (const { micros, opened_ms } of given) add(dayOf(Number(opened_ms)), micros as bigint);
+    return given.length > 0;
+  }
+
   return {
     today,
     row,
     add,
-    /** What nobody knows the end of after a day counts as spent; what has ended unpaid counts no more. */
+    /** Of the purchases that were left behind. @returns false without one */
+    giveUpOldest: (): boolean =>
+      giveUp(
+        'id = (SELECT id FROM purchases WHERE opened_ms < ? ORDER BY opened_ms LIMIT 1)',
+        nowMs() - LEFT_BEHIND_MS,
+      ),
     tidy(): void {
-      database.prepare('DELETE FROM purchases WHERE held_until_ms < ?').run(nowMs());
-      const given = all(
-        'DELETE FROM purchases WHERE held_until_ms IS NULL AND opened_ms < ? RETURNING micros, opened_ms',
-        nowMs() - OPEN_FOR_MS,
-      );
-      for (const { micros, opened_ms } of given) add(dayOf(Number(opened_ms)), micros as bigint);
-      database.prepare('DELETE FROM spent WHERE day < ?').run(dayOf(nowMs() - KEPT_DAYS * 86_400_000));
+      giveUp('held_until_ms < ?', nowMs());
+      giveUp('held_until_ms IS NULL AND opened_ms < ?', nowMs() - OPEN_FOR_MS);
+      // Counted in days that have something, and never today's: a clock that is put right must not lose what was spent.
+      database
+        .prepare(
+          'DELETE FROM spent WHERE day <> ? AND day NOT IN (SELECT day FROM spent ORDER BY day DESC LIMIT ?)',
+        )
+        .run(today(), KEPT_DAYS);
     },
     sum(): bigint {
       const known = row(
