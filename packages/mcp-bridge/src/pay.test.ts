@@ -41,6 +41,7 @@ test('what is not one transfer of USDC is not signed', async () => {
     { network: 'eip155:56' },
     { scheme: 'upto' },
     { maxTimeoutSeconds: 86_400 },
+    { maxTimeoutSeconds: 9 },
     { extra: { ...offer.extra, assetTransferMethod: 'permit2' } },
     { amount: '-1' },
     { amount: '1e3' },

@@ -7,6 +7,8 @@ import { USDC } from './usdc.ts';
 
 /** A payment that stays good for longer than this is not signed. */
 const MAX_VALID_SECONDS = 3_600;
+/** One that ends sooner cannot be sent again after a lost answer. */
+const MIN_VALID_SECONDS = 10;
 /** A transaction of Solana ends with its block hash, some 90 seconds after it was made. */
 const SOLANA_VALID_MS = 180_000;
 
@@ -58,7 +60,7 @@ export interface Payer {
    */
   quote(terms: Terms, named: string | null): Quote | string;
   /**
-   * Until when a payment that has not moved money may still do so.
+   * Until when a payment that the server says it has not taken is good.
    *
    * @param meta of the call that it was sent with
    * @returns null when the server's word that it has not is the end of it
@@ -155,7 +157,14 @@ function isPlain({ scheme, network, asset, maxTimeoutSeconds, extra }: Offer): b
   return (
     scheme === 'exact' &&
     method === 'eip3009' &&
+    maxTimeoutSeconds >= MIN_VALID_SECONDS &&
     maxTimeoutSeconds <= MAX_VALID_SECONDS &&
-    USDC[network]?.toLowerCase() === asset.toLowerCase()
+    isUsdc(network, asset)
   );
+}
+
+/** An address of an EVM chain is the same in any case, and none of Solana is. */
+function isUsdc(network: string, asset: string): boolean {
+  const usdc = USDC[network];
+  return network.startsWith('eip155:') ? usdc?.toLowerCase() === asset.toLowerCase() : usdc === asset;
 }

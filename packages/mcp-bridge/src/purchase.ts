@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { inUsd } from './money.ts';
+import { inUsd, microsOf } from './money.ts';
 import { type Payer, termsOf } from './pay.ts';
 import type { Purchase, Spending } from './spending.ts';
 import { AnswerLost, Refused, type Upstream, type UpstreamResult } from './upstream.ts';
@@ -28,8 +28,11 @@ export interface ToolCall {
   confirm: Confirm;
 }
 
-/** @returns `pending` when the answer comes with a call of its own; `cannot` when there is nobody to be asked */
-export type Confirm = (question: string, micros: bigint) => 'yes' | 'no' | 'pending' | 'cannot';
+/**
+ * @param name of the question: of this request at this price, so that a yes to one is none to another
+ * @returns `pending` when the answer comes with a call of its own; `cannot` when there is nobody to be asked
+ */
+export type Confirm = (question: string, micros: bigint, name: string) => 'yes' | 'no' | 'pending' | 'cannot';
 
 export interface Limits {
   maxCallMicros: bigint;
@@ -59,7 +62,7 @@ export function createBuyer(parts: BuyerParts): Buyer {
       const request = fingerprint(parts, call);
       const open = parts.spending().openFor(request);
       if (open !== null) {
-        const result = await present(parts, open, call);
+        const result = await present(parts, open, call, false);
         if (!isRefusedPayment(result)) return result;
         // No payment of this request is in flight any more: it is bought anew.
       }
@@ -76,7 +79,7 @@ async function buyAnew(parts: BuyerParts, call: ToolCall, request: string): Prom
   const quote = payer.quote(terms, call.named);
   if (typeof quote === 'string')
     return noted(unpaid, 'CANNOT_PAY', `${call.name} cannot be paid for: ${quote}.`);
-  const agreed = withinLimits(parts, call, quote.micros);
+  const agreed = withinLimits(parts, call, quote.micros, request);
   if (agreed === 'pending') return null;
   if (agreed !== 'within' && agreed !== 'yes') return agreed;
   const { id, meta, micros } = await quote.pay();
@@ -89,10 +92,10 @@ async function buyAnew(parts: BuyerParts, call: ToolCall, request: string): Prom
   if (opened === 'full')
     return refusal(
       'TOO_MANY_OPEN',
-      'Too many purchases wait for their answers. Repeat one of them, or wait a day.',
+      'Too many purchases wait for their answers. Repeat one of them, or wait ten minutes.',
     );
   log(`buys ${call.name} for ${inUsd(micros)} USD`);
-  return present(parts, opened, call);
+  return present(parts, opened, call, opened.id === id);
 }
 
 /** Without a credential: costs nothing, and is told the price before anything else. */
@@ -113,6 +116,7 @@ function withinLimits(
   parts: BuyerParts,
   call: ToolCall,
   micros: bigint,
+  request: string,
 ): 'within' | 'yes' | 'pending' | UpstreamResult {
   const { maxCallMicros, maxDayMicros } = parts.limits;
   const aboveCall = micros > maxCallMicros;
@@ -120,7 +124,7 @@ function withinLimits(
   const why = aboveCall
     ? `${call.name} costs ${inUsd(micros)} USD, which is more than a call may cost without asking (${inUsd(maxCallMicros)} USD).`
     : aboveDay(parts, call, micros);
-  const said = call.confirm(`${why} Buy it?`, micros);
+  const said = call.confirm(`${why} Buy it?`, micros, `buy-${micros}-${request.slice(0, 16)}`);
   if (said === 'yes' || said === 'pending') return said;
   if (said === 'no') return refusal('DECLINED', `${why} The person who was asked did not agree.`);
   return refusal(
@@ -133,8 +137,17 @@ function aboveDay({ spending, limits }: BuyerParts, call: ToolCall, micros: bigi
   return `${call.name} costs ${inUsd(micros)} USD, and with it today's calls would come to more than ${inUsd(limits.maxDayMicros)} USD: ${inUsd(spending().todayMicros())} USD are spent or held.`;
 }
 
-/** Sends a purchase until its end is known, as far as the time allows. Each time it is the same payment. */
-async function present(parts: BuyerParts, purchase: Purchase, call: ToolCall): Promise<UpstreamResult> {
+/**
+ * Sends a purchase until its end is known, as far as the time allows. Each time it is the same payment.
+ *
+ * @param isNew false when it may have been sent before, by an earlier call or by another that runs now
+ */
+async function present(
+  parts: BuyerParts,
+  purchase: Purchase,
+  call: ToolCall,
+  isNew: boolean,
+): Promise<UpstreamResult> {
   const { upstream, payer, nowMs, spending, log } = parts;
   const meta = JSON.parse(purchase.payment);
   const giveUpAtMs = nowMs() + TRYING_MS;
@@ -142,6 +155,8 @@ async function present(parts: BuyerParts, purchase: Purchase, call: ToolCall): P
   spending().sending(purchase.id);
   let last = 'it gave no answer';
   for (let attempt = 0; ; attempt += 1) {
+    // What a server does not do now says nothing of what it did the first time.
+    const isFirst = isNew && attempt === 0;
     let pauseMs = PAUSES_MS[Math.min(attempt, PAUSES_MS.length - 1)] ?? 0;
     try {
       const result = await upstream.ask('tools/call', {
@@ -155,7 +170,7 @@ async function present(parts: BuyerParts, purchase: Purchase, call: ToolCall): P
       if (call.signal.aborted) return result;
       const outcome = outcomeOf(result);
       if (outcome !== 'unknown') {
-        record(parts, purchase, meta, outcome, result);
+        if (isFirst || outcome !== 'uncharged') record(parts, purchase, meta, outcome, result);
         return result;
       }
       last = messageOf(result);
@@ -163,8 +178,7 @@ async function present(parts: BuyerParts, purchase: Purchase, call: ToolCall): P
     } catch (error) {
       if (call.signal.aborted) throw error;
       if (!(error instanceof AnswerLost) && !(error instanceof Refused)) throw error;
-      // Before an answer was lost nothing was done; afterwards a refusal says nothing of the first time.
-      if (error instanceof Refused && attempt === 0 && error.retryAfterMs === null) {
+      if (isFirst && error instanceof Refused && error.retryAfterMs === null && hasDoneNothing(error)) {
         record(parts, purchase, meta, 'uncharged', {});
         throw error;
       }
@@ -181,6 +195,12 @@ async function present(parts: BuyerParts, purchase: Purchase, call: ToolCall): P
     await sleep(pauseMs, undefined, { signal: call.signal });
   }
 }
+
+/** What JSON-RPC answers to a message that it cannot take. Other codes of its own may follow a charge. */
+const NOT_TAKEN: readonly number[] = [-32_700, -32_600, -32_601, -32_602];
+const REQUEST_TIMEOUT = 408;
+const hasDoneNothing = ({ code }: Refused) =>
+  code > 0 ? code !== REQUEST_TIMEOUT : NOT_TAKEN.includes(code);
 
 type Outcome = 'paid' | 'refused' | 'uncharged' | 'unknown';
 
@@ -208,12 +228,20 @@ function record(
 ): void {
   try {
     const endsAtMs = payer.endsAtMs(meta, nowMs());
-    if (outcome === 'paid') spending().settle(purchase, told(result).replayed === 'true');
-    else if (endsAtMs === null) spending().release(purchase.id);
+    if (outcome === 'paid') {
+      const micros = chargedMicros(payer, purchase, result);
+      spending().settle({ ...purchase, micros }, told(result).replayed === 'true');
+    } else if (endsAtMs === null) spending().release(purchase.id);
     else spending().hold(purchase.id, endsAtMs, outcome === 'uncharged');
   } catch (error) {
     log(`cannot write down what was spent: ${error instanceof Error ? error.message : 'it failed'}`);
   }
+}
+
+/** What a key was charged may be more than the price that was told before; what a wallet signed is what it pays. */
+function chargedMicros(payer: Payer, { micros }: Purchase, result: UpstreamResult): bigint {
+  const charged = payer.apiKey === null ? null : microsOf(String(told(result).creditsUsedUsd));
+  return charged !== null && charged > micros ? charged : micros;
 }
 
 const objectOf = (value: unknown) =>

@@ -103,12 +103,12 @@ async function call(
     return upstream.ask('tools/call', { params: asked, apiKey, timeoutMs: 120_000, signal, onProgress });
   }
   const named = meta?.['farebox/idempotencyKey'];
-  let asked: { question: string; micros: bigint } | null = null;
-  const confirm: Confirm = (question, micros) => {
-    const view = inputResponse(context.mcpReq.inputResponses, keyOf(micros));
+  let asked: Question | null = null;
+  const confirm: Confirm = (question, micros, name) => {
+    const view = inputResponse(context.mcpReq.inputResponses, name);
     if (view.kind === 'elicit') return view.action === 'accept' && view.content?.buy === true ? 'yes' : 'no';
     if (!canAsk(server, context)) return 'cannot';
-    asked = { question, micros };
+    asked = { question, micros, name };
     return 'pending';
   };
   try {
@@ -125,16 +125,20 @@ async function call(
   }
 }
 
-/** A person agrees to an amount: one that has risen meanwhile is asked for again. */
-const keyOf = (micros: bigint) => `buy-${micros}`;
+interface Question {
+  question: string;
+  micros: bigint;
+  /** Under which its answer comes back. */
+  name: string;
+}
 
-function questionOf(asked: { question: string; micros: bigint } | null): unknown {
+function questionOf(asked: Question | null): unknown {
   if (asked === null) throw new Error('nobody was asked');
-  const { question, micros } = asked;
+  const { question, micros, name } = asked;
   const buy = { type: 'boolean', title: `Buy it for ${inUsd(micros)} USD`, default: false } as const;
   return inputRequired({
     inputRequests: {
-      [keyOf(micros)]: inputRequired.elicit({
+      [name]: inputRequired.elicit({
         message: question,
         requestedSchema: { type: 'object', properties: { buy }, required: ['buy'] },
       }),

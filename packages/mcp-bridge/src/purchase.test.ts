@@ -1,0 +1,143 @@
+/** One purchase has one payment, whatever a server or a proxy before it answers. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { createPayer } from './pay.ts';
+import { type Confirm, createBuyer, type ToolCall } from './purchase.ts';
+import { readSettings } from './settings.ts';
+import { openSpending } from './spending.ts';
+import { AnswerLost, type Asking, Refused, type UpstreamResult } from './upstream.ts';
+import { USDC } from './usdc.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'farebox-purchase-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+let files = 0;
+const KEY = { FAREBOX_API_KEY: 'fbx_live_test' };
+const WALLET = { FAREBOX_EVM_PRIVATE_KEY: `0x${'1'.repeat(64)}` };
+
+const accepted = {
+  scheme: 'exact',
+  network: 'eip155:8453',
+  asset: USDC['eip155:8453'],
+  amount: '250000',
+  payTo: '0x000000000000000000000000000000000000dEaD',
+  maxTimeoutSeconds: 10,
+  extra: { name: 'USD Coin', version: '2' },
+};
+const price = { isError: true, structuredContent: { x402Version: 2, price_usd: 0.25, accepts: [accepted] } };
+const answer = (told: object = {}) => ({
+  structuredContent: { success: true },
+  _meta: { 'farebox/call': told },
+});
+const uncharged = { isError: true, structuredContent: { code: 'BUSY', charged: false } };
+
+/** A buyer whose payments are answered with these in turn, each after more time than a call tries for. */
+async function buyerOf(environment: Record<string, string>, ...answers: (UpstreamResult | Error)[]) {
+  files += 1;
+  const clock = { ms: Date.now() };
+  const nowMs = () => clock.ms;
+  const spending = openSpending(join(folder, `${files}.sqlite`), nowMs);
+  const settings = readSettings(environment);
+  const payer = (await createPayer(settings)) ?? assert.fail();
+  const payments: unknown[] = [];
+  const upstream = {
+    async ask(_method: string, { params }: Asking): Promise<UpstreamResult> {
+      if (params._meta === undefined) return price;
+      payments.push(params._meta);
+      clock.ms += 61_000;
+      const next = answers.shift() ?? assert.fail('it is sent more often than it should be');
+      if (next instanceof Error) throw next;
+      return next;
+    },
+  };
+  const { maxCallMicros, maxDayMicros, url } = settings;
+  const buyer = createBuyer({
+    ...{ upstream, payer, url, nowMs, spending: () => spending, limits: { maxCallMicros, maxDayMicros } },
+    log() {},
+  });
+  const buy = (more: Partial<ToolCall> = {}) =>
+    buyer.buy({
+      ...{ name: 'ping', arguments: {}, named: null, signal: new AbortController().signal },
+      onProgress() {},
+      confirm: () => 'cannot',
+      ...more,
+    });
+  const code = async () => ((await buy())?.structuredContent as { code?: string } | undefined)?.code;
+  return { buy, code, payments, spending, clock };
+}
+const kinds = (payments: unknown[]) => new Set(payments.map((each) => JSON.stringify(each))).size;
+
+test('after a lost answer no refusal makes another payment, from whomever it comes', async () => {
+  for (const said of [new Refused(403, 'blocked'), new Refused(-32_602, 'no such tool'), uncharged]) {
+    const { buy, code, payments, spending } = await buyerOf(KEY, new AnswerLost('cut'), said, answer());
+    assert.equal(await code(), 'ANSWER_LOST');
+    await buy().catch(() => undefined);
+    assert.equal(spending.todayMicros(), 250_000n);
+    assert.equal((await buy())?.isError, undefined);
+    assert.deepEqual([payments.length, kinds(payments)], [3, 1]);
+    assert.equal(spending.todayMicros(), 250_000n);
+  }
+});
+
+test('a purchase that another call has opened is not given up by this one', async () => {
+  const { buy, payments } = await buyerOf(KEY, new AnswerLost('cut'), new Refused(404, 'gone'), answer());
+  // Both ask the price before either has paid.
+  await Promise.all([buy(), buy()]);
+  await buy();
+  assert.deepEqual([payments.length, kinds(payments)], [3, 1]);
+});
+
+test('an error that may follow a charge is a lost answer, and one that cannot is the end of the purchase', async () => {
+  for (const [number, payments] of [
+    [-32_603, 1],
+    [-32_000, 1],
+    [408, 1],
+    [-32_602, 2],
+    [413, 2],
+  ] as const) {
+    const shop = await buyerOf(KEY, new Refused(number, 'no'), answer());
+    await shop.buy().catch(() => undefined);
+    await shop.buy();
+    assert.equal(kinds(shop.payments), payments, String(number));
+  }
+});
+
+test('a server that takes signed payments and says that it did not comes to the limit of the day', async () => {
+  const { code, payments, clock } = await buyerOf(
+    { ...WALLET, FAREBOX_MAX_USD_PER_DAY: '0.75' },
+    ...Array(9).fill(price),
+  );
+  for (let n = 0; n < 3; n += 1) {
+    await code();
+    clock.ms += 3_600_000 / 6;
+  }
+  assert.equal(await code(), 'ABOVE_LIMIT');
+  assert.equal(kinds(payments), 3);
+});
+
+test('what a key was charged counts, where it is more than the price', async () => {
+  const { buy, spending } = await buyerOf(
+    KEY,
+    answer({ creditsUsedUsd: '0.3000' }),
+    answer({ creditsUsedUsd: '0.0000' }),
+  );
+  await buy();
+  assert.equal(spending.todayMicros(), 300_000n);
+  await buy();
+  assert.equal(spending.todayMicros(), 550_000n);
+});
+
+test('a person agrees to one request at one price', async () => {
+  const { buy } = await buyerOf({ ...KEY, FAREBOX_MAX_USD_PER_CALL: '0' });
+  const names: string[] = [];
+  const confirm: Confirm = (_question, _micros, name) => {
+    names.push(name);
+    return 'pending';
+  };
+  for (const input of [{ a: 1, b: 2 }, { b: 2, a: 1 }, { a: 1 }]) await buy({ confirm, arguments: input });
+  await buy({ confirm, name: 'pong', arguments: { a: 1 } });
+  assert.equal(names[0], names[1]);
+  assert.equal(new Set(names).size, 3, names.join());
+});
