@@ -39,7 +39,7 @@ import {
   type Sale,
   streamOf,
 } from './sale.ts';
-import type { SettlementStore } from './settlements.ts';
+import type { Settlement, SettlementStore } from './settlements.ts';
 import { Streams, streamTerms } from './streams.ts';
 
 /** Of an `Idempotency-Key`, in characters. */
@@ -233,16 +233,7 @@ export class PaidCall {
       if (request.gone()) throw new CallerGone();
       const begun = await this.#reservations.begin(call, sale, fingerprint);
       if (begun.status === 'answered') return await this.#answers.replay(sale, payment, begun.callId);
-      if (begun.status === 'leased') {
-        const { settlement } = begun;
-        money.fate = settlement.state === 'settled' ? 'taken' : 'open';
-        report.callId = settlement.callId;
-        if (request.gone()) {
-          await this.#parts.settlements.later(settlement, 0).catch(() => {});
-          throw new CallerGone();
-        }
-        return await this.#onChain.proceed(sale, settlement);
-      }
+      if (begun.status === 'leased') return await this.#goOn(sale, begun.settlement);
       if (begun.status !== 'authorized') throw await notBegun(sale, begun);
       report.callId = call.id;
       money.fate = 'free';
@@ -252,6 +243,23 @@ export class PaidCall {
     } finally {
       leave();
     }
+  }
+
+  /**
+   * From wherever an earlier request with the same payment left it. One that nobody wants to go on with here is left to that
+   * request, and to the reconciler.
+   */
+  async #goOn(sale: Sale, settlement: Settlement): Promise<PaidAnswer> {
+    const { request, money, report } = sale;
+    money.fate = settlement.state === 'settled' ? 'taken' : 'open';
+    report.callId = settlement.callId;
+    try {
+      if (request.gone() || (await request.follow?.stillWanted()) === false) throw new CallerGone();
+    } catch (error) {
+      await this.#parts.settlements.later(settlement, 0).catch(() => {});
+      throw error;
+    }
+    return this.#onChain.proceed(sale, settlement);
   }
 
   /** A call whose price the ledger has reserved. */

@@ -72,14 +72,15 @@ export async function refusalOf(
   if (error instanceof CallerGone) {
     report.outcome = 'abandoned';
     report.status = 499;
-    return { status: 499, headers: {}, body: '' };
+    return { status: 499, headers: {}, body: '', fate: money.fate };
   }
   if (error instanceof PaymentRefused) {
     report.outcome = 'refused';
     report.status = 402;
     report.reason = error.code;
     const { headers, body } = await challenge.answer(request, error);
-    return { status: 402, headers: { ...headers, ...rail?.refusedHeaders?.(error, quote), ...rate }, body };
+    const told = { ...headers, ...rail?.refusedHeaders?.(error, quote), ...rate };
+    return { status: 402, headers: told, body, fate: money.fate };
   }
   const problem = tellFate(asProblem(error, report), money.fate);
   report.status = problem.status;
@@ -88,5 +89,6 @@ export async function refusalOf(
     status: problem.status,
     headers: { 'cache-control': 'no-store', ...headers, ...withRate(problem.headers, rate) },
     body: JSON.stringify(body),
+    fate: money.fate,
   };
 }

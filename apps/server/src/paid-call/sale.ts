@@ -45,6 +45,8 @@ export interface PaidAnswer {
   accountId?: bigint;
   /** It has left already, as a stream: the status is what became of it. */
   left?: true;
+  /** Present on one that was not bought: what became of the money, as far as this request saw. */
+  fate?: Fate;
 }
 
 /** Who reads the events of an answer in pieces. */

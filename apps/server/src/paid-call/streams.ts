@@ -96,7 +96,7 @@ export class Streams {
     } catch (error) {
       const problem = tellFate(asProblem(error, report), sale.money.fate);
       await reader.end(eventOf('error', problem.body(request.requestId)));
-      return { status: problem.status, headers: {}, body: '', left: true };
+      return { status: problem.status, headers: {}, body: '', left: true, fate: sale.money.fate };
     } finally {
       running.stop();
     }
