@@ -9,8 +9,12 @@ import { type IncomingMessage, request } from 'node:http';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { ExactEvmScheme } from '@x402/evm';
 import { x402Client } from '@x402/fetch';
+import { z } from 'zod';
 import { connectPools, endPools, type Pools } from '../src/db/connection.ts';
+import { defineService } from '../src/services/define.ts';
 import { loadServices } from '../src/services/registry.ts';
+import { answer } from '../src/words/answer.ts';
+import { noAnswer } from '../src/words/failure.ts';
 import { AGENTS, type Agent, type Json, rpc, rpcText, seen, type Way } from './a2a-agents.fixture.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { countingServices } from './fire/counting-services.fixture.ts';
@@ -24,7 +28,28 @@ const script = { runs: 0, during: async (_run: number): Promise<void> => {} };
 const real = (await loadServices()).filter(({ path }) =>
   ['ping', 'first-call', 'instant-agent-wallet', 'token-metadata'].includes(path),
 );
-const services = [...real, ...countingServices(script, { nickel: '0.05', deed: '0.05' }, 20_000)];
+/** Of several lines, by characters that end none in JSON. */
+const TALE = ['Once\u2028upon', 'a\u2029time'];
+const teller = defineService({
+  path: 'tale',
+  name: 'Tale',
+  tag: 'AI Services',
+  priceUsd: '0.04',
+  mpp: true,
+  summary: 'A tale, word by word.',
+  input: z.object({ stream: z.boolean().default(false) }),
+  output: z.object({ text: z.string() }),
+  example: {},
+  run: async () => answer({ text: TALE.join(' ') }, { method: 'At once.' }),
+  stream: {
+    field: 'stream',
+    async *run() {
+      for (const word of TALE) yield { event: 'word', data: { word } };
+      return answer({ text: TALE.join(' ') }, { method: 'Word by word.' });
+    },
+  },
+});
+const services = [...real, teller, ...countingServices(script, { nickel: '0.05', deed: '0.05' }, 20_000)];
 
 let world: PaymentWorld;
 let database: TestDatabase;
@@ -184,6 +209,23 @@ for (const [name, meet] of Object.entries(AGENTS)) {
       assert.equal(byWallet.last?.name, name);
     });
 
+    test('hears an answer in pieces, and finds the whole of it later', async () => {
+      headers = { 'x-api-key': await here.key('1') };
+      const asked = { messageId: randomUUID(), data: { skill: 'tale', input: { stream: true } } };
+      const heard = await agent.stream(asked);
+      assert.deepEqual(heard.events, [
+        'task working',
+        'artifact pieces',
+        'artifact pieces',
+        'artifact answer',
+        'status completed',
+      ]);
+      assert.equal(heard.last?.text, TALE.join(' '));
+      const again = await agent.send(asked);
+      assert.deepEqual([again.state, again.answer?.text], ['completed', TALE.join(' ')]);
+      assert.deepEqual((await agent.get(again.id)).answer, heard.last);
+    });
+
     test('is told how to choose when its words name no skill, and goes on in the same task', async () => {
       headers = { 'x-api-key': await here.key('1') };
       const first = await agent.send({ messageId: randomUUID(), text: 'Please ping something for me' });
@@ -258,6 +300,9 @@ describe('who pays', () => {
       [refused.state, terms.last_error_reason.code],
       ['input-required', 'INSUFFICIENT_CREDITS'],
     );
+    // A list asks nobody for prices.
+    const { result } = await rpc(here.url, 'ListTasks', {}, headers);
+    assert.match(seen(result?.tasks[0]).text, /Ask for the task to be told its price/);
     const metadata = submitted(await sign(terms));
     const paid = await sent(message([{ text: 'paid' }], { taskId: refused.id, metadata }), headers);
     assert.deepEqual([paid.state, paid.metadata[STATUS]], ['completed', 'payment-completed']);
@@ -272,6 +317,59 @@ describe('who pays', () => {
     const secret = privateKey ?? /"(0x[0-9a-f]{64})"/.exec(JSON.stringify(paid.answer))?.[1] ?? assert.fail();
     const [row] = await database.sql`select t::text as kept from a2a_tasks t where id = ${paid.id}`;
     assert.ok(row?.kept.includes('instant-agent-wallet') && !row.kept.includes(secret));
+    // The id of the task opens nothing; the payment does.
+    const byId = seen((await rpc(there.url, 'GetTask', { id: paid.id })).result ?? {});
+    assert.deepEqual([byId.state, byId.answer], ['completed', undefined]);
+    assert.match(byId.text, /same message again/);
+    const before = await world.received();
+    for (const configuration of [{}, { returnImmediately: true }]) {
+      const again = await sent({
+        ...message([{ text: 'paid' }], { taskId: first.id, metadata: submitted(payment) }),
+        configuration,
+      });
+      assert.deepEqual([again.id, again.answer], [paid.id, paid.answer]);
+    }
+    assert.equal(await world.received(), before);
+  });
+
+  test('no claimSecret is kept, and the input of a task only until it ends', async () => {
+    const claimSecret = `secret-${randomUUID()}`;
+    const open = await sent(message(asking('instant-agent-wallet', { chain: 'base', claimSecret })));
+    const done = await sent(message(asking('nickel', { name: 'Kept for a while' })), {
+      'x-api-key': await here.key('1'),
+    });
+    const rows = await database.sql`
+      select t::text as kept from a2a_tasks t where id in (${open.id}, ${done.id})`;
+    assert.equal(rows.length, 2);
+    for (const { kept } of rows)
+      assert.ok(!kept.includes(claimSecret) && !kept.includes('Kept for a while'), kept);
+  });
+
+  test('a key buys nothing by words alone', async () => {
+    const headers = { 'x-api-key': await here.key('1') };
+    const { id: taskId } = await sent(message(asking('nickel')));
+    const left = await sent(message([{ text: 'No, leave it.' }], { taskId }), headers);
+    assert.deepEqual([left.state, left.data?.code, script.runs], ['input-required', 'INPUT_REQUIRED', 0]);
+    const bought = await sent(message(asking('nickel', { name: 'y' }), { taskId }), headers);
+    assert.deepEqual([bought.id, bought.answer?.name], [taskId, 'y']);
+  });
+
+  test('a payment that was taken before the service failed is not lost to its task', async () => {
+    const { id: taskId, metadata } = await sent(message(asking('deed')));
+    const paying = message([{ text: 'paid' }], {
+      taskId,
+      metadata: submitted(await sign(metadata['x402.payment.required'])),
+    });
+    const before = await world.received();
+    script.during = async (run) => {
+      if (run === 1) throw noAnswer('NO_DEED', 'There is none yet.');
+    };
+    const failed = await sent(paying);
+    assert.deepEqual([failed.state, failed.data?.charged], ['input-required', true]);
+    assert.equal((await rpc(here.url, 'CancelTask', { id: taskId })).error?.code, -32002);
+    const done = await sent(paying);
+    assert.deepEqual([done.state, done.answer?.run], ['completed', 2]);
+    assert.equal((await world.received()) - before, 50_000n);
   });
 
   test('the extension is named in the answer when the caller activates it', async () => {
@@ -381,6 +479,28 @@ describe('while it runs', () => {
     assert.equal(await balanceOf(key), 0.95);
   });
 
+  test('the message that comes again beside it, with input that does not fit, ends nothing', async () => {
+    const key = await here.key('1');
+    const headers = { 'x-api-key': key };
+    const { task, params, letGo } = await running(key, 'deed');
+    const { messageId } = params.message;
+    const beside = await rpc(
+      there.url,
+      'SendMessage',
+      message(asking('deed', { name: 7 }), { messageId, taskId: task.id }),
+      headers,
+    );
+    assert.equal(seen(beside.result?.task).state, 'working');
+    assert.equal((await rpc(there.url, 'CancelTask', { id: task.id }, headers)).error?.code, -32002);
+    letGo();
+    await until('the end', async () => {
+      const { result } = await rpc(here.url, 'GetTask', { id: task.id }, headers);
+      return result?.status.state === 'TASK_STATE_COMPLETED';
+    });
+    assert.equal((await sent({ message: params.message }, headers)).answer?.run, 1);
+    assert.deepEqual([await balanceOf(key), script.runs], [0.95, 1]);
+  });
+
   test('a wallet that cancels keeps its money, and its payment', async () => {
     const { id: taskId, metadata } = await sent(message(asking('nickel')));
     const payment = await sign(metadata['x402.payment.required']);
@@ -401,6 +521,29 @@ describe('while it runs', () => {
     assert.equal((await world.received()) - before, 50_000n);
   });
 
+  test('a payment that another task goes on with cannot be canceled there while it does', async () => {
+    const { metadata } = await sent(message(asking('deed')));
+    const paying = submitted(await sign(metadata['x402.payment.required']));
+    const hold = Promise.withResolvers<void>();
+    script.during = async (run) => {
+      if (run === 1) throw noAnswer('NO_DEED', 'There is none yet.');
+      await hold.promise;
+    };
+    const first = await sent(message(asking('deed'), { metadata: paying }));
+    assert.equal(first.data?.charged, true);
+    const second: Json = message(asking('deed'), { metadata: paying });
+    const { id } = await sent({ ...second, configuration: { returnImmediately: true } });
+    assert.notEqual(id, first.id);
+    await until('the service to run again', () => script.runs === 2);
+    const { error } = await rpc(there.url, 'CancelTask', { id });
+    hold.resolve();
+    assert.equal(error?.code, -32002);
+    await until('the end', async () => {
+      const { result } = await rpc(here.url, 'GetTask', { id });
+      return result?.status.state === 'TASK_STATE_COMPLETED';
+    });
+  });
+
   test('a task whose worker is gone says that nobody knows, and the same message finds out', async () => {
     const key = await here.key('1');
     const headers = { 'x-api-key': key };
@@ -413,6 +556,7 @@ describe('while it runs', () => {
     const left = seen((await rpc(there.url, 'GetTask', { id: paid.id }, headers)).result ?? {});
     assert.equal(left.state, 'input-required');
     assert.match(left.text, /not known yet.*same message again/s);
+    assert.equal(left.data?.charged, null);
     assert.equal((await rpc(there.url, 'CancelTask', { id: paid.id }, headers)).error?.code, -32002);
     const found = await sent(params, headers, there);
     assert.deepEqual([found.id, found.state, found.answer], [paid.id, 'completed', paid.answer]);
@@ -444,6 +588,8 @@ describe('what is kept', () => {
       done.tasks.map(({ artifacts }: Json) => artifacts[0].parts[0].data.name),
       ['1', '0'],
     );
+    for (const statusTimestampAfter of ['0000-01-01T00:00:00Z', '9999-12-31T23:59:59-23:00'])
+      assert.equal((await list({ statusTimestampAfter })).totalSize, statusTimestampAfter < '1' ? 3 : 0);
     assert.equal((await rpc(here.url, 'ListTasks', {})).error?.code, -32600);
     const { result } = await rpc(here.url, 'ListTasks', {}, { 'x-api-key': await here.key('1') });
     assert.deepEqual(result?.tasks, []);
@@ -481,6 +627,37 @@ describe('what is kept', () => {
       assert.equal(paid.state, 'completed');
     } finally {
       await small.close();
+    }
+  });
+
+  test('who has a key has more room than whoever sends what looks like a payment; what came before needs none', async () => {
+    await database.sql`delete from a2a_tasks`;
+    const headers = { 'x-api-key': await here.key('1') };
+    const bought = message(asking('nickel'));
+    const paid = await sent(bought, headers);
+    for (let i = 0; i < 3; i++) await sent(message(asking('nickel')));
+    const junk = message(asking('nickel'), { metadata: submitted({ any: 'thing' }) });
+    const small = await open(elsewhere, { A2A_MAX_UNPAID_TASKS: '4' });
+    const full = await open(elsewhere, { A2A_MAX_UNPAID_TASKS: '1' });
+    try {
+      for (const [params, charged] of [
+        [message(asking('nickel')), false],
+        [junk, null],
+      ] as const) {
+        const { error } = await rpc(small.url, 'SendMessage', params);
+        assert.deepEqual([error?.data.code, error?.data.charged], ['TOO_MANY_TASKS', charged]);
+      }
+      assert.equal((await sent(message(asking('nickel')), headers, small)).state, 'completed');
+      const refused = await rpc(full.url, 'SendMessage', message(asking('nickel')), headers);
+      assert.deepEqual([refused.error?.data.code, refused.error?.data.charged], ['TOO_MANY_TASKS', null]);
+      assert.deepEqual((await sent(bought, headers, full)).answer, paid.answer);
+      const failed = await sent(junk);
+      assert.equal(failed.state, 'failed');
+      setClockMs = 301_000;
+      assert.equal((await rpc(here.url, 'GetTask', { id: failed.id })).error?.code, -32001);
+    } finally {
+      setClockMs = 0;
+      await Promise.all([small.close(), full.close()]);
     }
   });
 

@@ -42,7 +42,15 @@ export function choose(shelf: Shelf, wish: Wish, text: string): { service: Servi
 /** The input was longer than a task keeps, and has to come with the payment. */
 export function inputAgain({ path }: Service): Told {
   return {
-    text: `The input of this task was too long to be kept. Send it again beside the payment, as a data part {"skill":"${path}","input":{…}}. The payment was not used.`,
+    text: `The input of this task was too long to be kept, or has a claimSecret, which is not kept. Send it again beside the payment, as a data part {"skill":"${path}","input":{…}}. The payment was not used.`,
+    data: { code: 'INPUT_REQUIRED', skill: path, charged: false },
+  };
+}
+
+/** A key pays for any message that asks for something, so words alone do not. */
+export function sayToBuy({ path, priceUsd }: Service): Told {
+  return {
+    text: `Words alone buy nothing. To buy ${path} for ${priceUsd} USD send a data part {"skill":"${path}","input":{…}} in this task. Nothing was charged.`,
     data: { code: 'INPUT_REQUIRED', skill: path, charged: false },
   };
 }

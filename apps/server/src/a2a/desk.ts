@@ -7,15 +7,25 @@
  * A task is a view of a call and decides nothing about money: whether a payment buys, and that it buys once, is for the paid
  * call to say. The claim holds one payment to a task; `beginCharging` settles who was first, a cancellation or the charge.
  */
+import { randomUUID } from 'node:crypto';
 import { Problem, unavailable } from '../http/problem.ts';
 import type { CallFollower, EventReader, MadeAnswer, PaidAnswer, PaidRequest } from '../paid-call/sale.ts';
 import type { Service } from '../services/define.ts';
-import { choose, inputAgain, type Shelf } from './choosing.ts';
+import { choose, inputAgain, type Shelf, sayToBuy } from './choosing.ts';
 import { endingOf } from './endings.ts';
 import { RpcError } from './errors.ts';
-import { type Credential, credentialOf, type Message, messageKeyOf, wishOf, X402 } from './messages.ts';
-import type { AskedBy } from './showing.ts';
-import type { Ending, Task, Tasks, Told } from './tasks.ts';
+import { eventsOf } from './events.ts';
+import {
+  type Credential,
+  credentialOf,
+  type Message,
+  messageKeyOf,
+  type Wish,
+  wishOf,
+  X402,
+} from './messages.ts';
+import { type AskedBy, isShownByClaim } from './showing.ts';
+import type { Ending, Sender, Task, Tasks, Told } from './tasks.ts';
 
 /** Beyond a service's own time: what a settlement may take, and the writing of the end. */
 const WORK_GRACE_MS = 60_000;
@@ -32,6 +42,10 @@ export interface Work {
   service: Service;
   input: string;
   credential: Credential;
+  /** Which of those that may work on the task this is. */
+  worker: string;
+  /** The payment may have been taken before. */
+  wasKept: boolean;
 }
 
 /** A task after a message, and the work that there is to do. */
@@ -72,7 +86,7 @@ export class Desk {
       return { task: await this.#decline(known), work: null };
     if (known !== null && isOver(known)) {
       if (credential !== null && known.paidWith?.equals(credential.digest))
-        return { task: known, work: null };
+        return this.#again(known, message, credential);
       throw new RpcError(
         'UNSUPPORTED_OPERATION',
         'This task has ended and takes no more messages. Send one without taskId to begin another.',
@@ -84,27 +98,39 @@ export class Desk {
     if ('told' in chosen)
       return { task: await this.#putDown(known, message, asker, chosen.told), work: null };
     const { service } = chosen;
+    if (known !== null && isOnlyWords(wish, credential, known))
+      return { task: await this.#putDown(known, message, asker, sayToBuy(service), service), work: null };
     const input = inputFor(service, wish.input, known);
     if (input === null)
       return { task: await this.#putDown(known, message, asker, inputAgain(service), service), work: null };
     const task = await this.#begin(known, { message, asker, service, input, credential });
-    if (credential === null || isOver(task)) return { task, work: null };
+    if (credential === null) return { task, work: null };
+    if (isOver(task)) return this.#again(task, message, credential);
     const forMs = service.timeoutMs + WORK_GRACE_MS;
-    const claimed = await this.#parts.tasks.claim(task.id, {
-      by: credential.by,
-      digest: credential.digest,
-      forMs,
-    });
+    const worker = randomUUID();
+    const { by, digest } = credential;
+    const claimed = await this.#parts.tasks.claim(task.id, { by, digest, worker, forMs });
     if (claimed === null) {
       // The same message may have been answered a moment ago, here or on another replica.
       const now = await this.#parts.tasks.find(task.id, asker.accountId);
-      if (now !== null && isOver(now) && now.paidWith?.equals(credential.digest))
-        return { task: now, work: null };
+      if (now !== null && isOver(now) && now.paidWith?.equals(digest))
+        return this.#again(now, message, credential);
       // One that failed meanwhile takes no more messages, so this one begins another.
       if (now !== null && isOver(now) && message.taskId === null) return this.receive(message, asker);
       throw otherPayment();
     }
-    return { task: claimed, work: { task: claimed, service, input, credential } };
+    const wasKept = claimed.state === 'charging';
+    return { task: claimed, work: { task: claimed, service, input, credential, worker, wasKept } };
+  }
+
+  /** The same payment for a task that has ended. A secret is handed over by the paid call alone, which asks for its claim. */
+  #again(task: Task, message: Message, credential: Credential): Received {
+    const service = this.#parts.services.find(({ path }) => path === task.service);
+    if (task.state !== 'completed' || service === undefined || !isShownByClaim(task, service))
+      return { task, work: null };
+    const input = inputFor(service, wishOf(message).input, task);
+    if (input === null) return { task, work: null };
+    return { task, work: { task, service, input, credential, worker: randomUUID(), wasKept: true } };
   }
 
   async #knownTask({ taskId, contextId }: Message, asker: Asker): Promise<Task | null> {
@@ -150,8 +176,8 @@ export class Desk {
       if (asked === null) throw otherPayment();
       return asked;
     }
-    await this.#assertRoom(false);
     const { accountId } = asker;
+    await this.#assertRoom(accountId === null ? 'nobody' : 'account');
     const { contextId } = message;
     const made = {
       accountId,
@@ -185,7 +211,12 @@ export class Desk {
       return changed;
     }
     const sender = senderOf(asker, credential);
-    await this.#assertRoom(sender !== null);
+    const messageKey = sender === null ? null : messageKeyOf(sender, message.id, [service.path, input]);
+    const begun = messageKey === null ? null : await this.#parts.tasks.begunBy(messageKey);
+    if (begun !== null) return begun;
+    await this.#assertRoom(
+      asker.accountId !== null ? 'account' : credential?.by === 'x402' ? 'x402' : 'nobody',
+    );
     const { task } = await this.#parts.tasks.open({
       ...{
         accountId: asker.accountId,
@@ -194,13 +225,13 @@ export class Desk {
         input,
         told: null,
       },
-      messageKey: sender === null ? null : messageKeyOf(sender, message.id, [service.path, input]),
+      messageKey,
     });
     return task;
   }
 
-  async #assertRoom(isPaying: boolean): Promise<void> {
-    if (await this.#parts.tasks.hasRoom(isPaying)) return;
+  async #assertRoom(sender: Sender): Promise<void> {
+    if (await this.#parts.tasks.hasRoom(sender)) return;
     throw unavailable(
       'TOO_MANY_TASKS',
       'Too many tasks wait for a payment here. Send the payment, or a key, with the first message.',
@@ -210,7 +241,7 @@ export class Desk {
 
   /** Buys what a claimed task asks for. */
   async work(
-    { task, service, input, credential }: Work,
+    { task, service, input, credential, worker, wasKept }: Work,
     by: AskedBy,
     watcher: Watcher,
   ): Promise<{ task: Task; isRepeat: boolean; made?: MadeAnswer }> {
@@ -218,7 +249,7 @@ export class Desk {
     const stream = pieces === undefined ? null : streamTo(pieces, watcher.closed);
     const follow: CallFollower = {
       verified: watcher.verified,
-      stillWanted: () => this.#parts.tasks.beginCharging(task.id),
+      stillWanted: () => this.#parts.tasks.beginCharging(task.id, { digest: credential.digest, worker }),
     };
     const answered = await this.#parts.paidCall.handle({
       ...{ service, headers: credential.headers, rawBody: Buffer.from(input), follow },
@@ -226,16 +257,17 @@ export class Desk {
       ...(stream === null ? {} : { openStream: stream.open }),
     });
     const answer = answered.left === true && stream !== null ? stream.whole(answered) : answered;
-    const ending = endingOf(answer, credential);
+    const ending = endingOf(answer, credential, wasKept);
     const made = ending.state === 'completed' ? { made: answer } : {};
-    return { task: await this.#write(task, ending), isRepeat: ending.isRepeat, ...made };
+    const writer = { worker, keepsInput: isShownByClaim(task, service) };
+    return { task: await this.#write(task, ending, writer), isRepeat: ending.isRepeat, ...made };
   }
 
   /** What was bought is handed over even while the task cannot be written: the same message finds it in the calls. */
-  async #write(task: Task, ending: Ending): Promise<Task> {
+  async #write(task: Task, ending: Ending, by: Parameters<Tasks['end']>[2]): Promise<Task> {
     const { state, told, call } = ending;
     try {
-      const written = await this.#parts.tasks.end(task.id, ending);
+      const written = await this.#parts.tasks.end(task.id, ending, by);
       if (written !== null) return written;
     } catch (error) {
       this.#parts.failed(error);
@@ -252,16 +284,23 @@ export class Desk {
 
   /** @throws RpcError when there is none that this caller may see, and when it is too late */
   async cancel(id: string, { accountId }: Asker): Promise<Task> {
-    if ((await this.#parts.tasks.find(id, accountId)) === null) throw noTask();
-    const told = { text: 'Canceled. Nothing was charged for this task.' };
+    const known = await this.#parts.tasks.find(id, accountId);
+    if (known === null) throw noTask();
+    const elsewhere =
+      known.paidBy === 'x402'
+        ? ' If another message carried the same payment, its task tells what became of it.'
+        : '';
+    const told = { text: `Canceled. Nothing was charged for this task.${elsewhere}` };
     const canceled = await this.#parts.tasks.leave(id, 'canceled', told);
     if (canceled === null) throw notCancelable();
     return canceled;
   }
 }
 
+const isGiven = (input: unknown) => input !== null && input !== undefined;
+
 function inputFor(service: Service, given: unknown, known: Task | null): string | null {
-  if (given !== null && given !== undefined) return JSON.stringify(given);
+  if (isGiven(given)) return JSON.stringify(given);
   // Another skill than before, without an input of its own, is asked with none.
   if (known === null || known.service !== service.path) return '{}';
   return known.input;
@@ -283,13 +322,19 @@ function streamTo(pieces: (event: Buffer) => Promise<'sent' | 'lost'>, closed: P
       };
     },
     /** The last event has the whole answer, or why there is none. */
-    whole({ status, accountId }: PaidAnswer): PaidAnswer {
-      const text = (last ?? Buffer.alloc(0)).toString();
-      const body = /^data: (.*)$/m.exec(text)?.[1] ?? '{}';
+    whole(answer: PaidAnswer): PaidAnswer {
+      const [event] = eventsOf((last ?? Buffer.alloc(0)).toString());
+      const { left: _left, ...rest } = answer;
       const own = { ...headers, 'content-type': 'application/json; charset=utf-8' };
-      return { status, headers: own, body, ...(accountId === undefined ? {} : { accountId }) };
+      return { ...rest, headers: own, body: JSON.stringify(event?.data ?? {}) };
     },
   };
+}
+
+/** A key is sent with every message. A word in a task whose price is known, such as a refusal, is no order by it. */
+function isOnlyWords({ skill, input }: Wish, credential: Credential | null, known: Task): boolean {
+  if (credential?.by !== 'key' || skill !== null || isGiven(input)) return false;
+  return known.paidWith === null;
 }
 
 function isOver({ state }: Task): boolean {

@@ -23,20 +23,32 @@ interface ErrorBody {
   last_error_reason?: { code: string; message: string };
 }
 
-export function endingOf(answer: PaidAnswer, credential: Credential): Ending {
+/** Nobody reads this at once, but the task is asked for later. */
+const LEFT: ErrorBody = {
+  code: 'CALLER_GONE',
+  message:
+    'The caller left while the payment was on its way. It is not known yet whether it was charged: send the same message again, and it is charged at most once.',
+  charged: null,
+};
+
+/** @param wasKept its payment may have been taken before this piece of work */
+export function endingOf(answer: PaidAnswer, credential: Credential, wasKept: boolean): Ending {
   const isRepeat = answer.headers['idempotent-replayed'] !== undefined;
-  return { ...stateAfter(answer, credential), isRepeat };
+  return { ...stateAfter(answer, credential, wasKept), isRepeat };
 }
 
-function stateAfter(answer: PaidAnswer, credential: Credential): Omit<Ending, 'isRepeat'> {
-  const { status } = answer;
-  if (status === 499) {
+function stateAfter(answer: PaidAnswer, credential: Credential, wasKept: boolean): Omit<Ending, 'isRepeat'> {
+  const { status, fate } = answer;
+  if (status === 499 && fate === 'free') {
     const text = 'The caller left before anything was done. Nothing was charged.';
     return { state: 'failed', told: { text }, call: null, keepsPayment: false };
   }
   if (status < 300) return completed(answer, credential);
-  const body: ErrorBody = JSON.parse(answer.body.toString());
+  const body: ErrorBody = status === 499 ? LEFT : JSON.parse(answer.body.toString());
   const call = { 'farebox/call': aboutCall(answer) };
+  // A refused x402 payment was looked up among those that bought something.
+  const isLooked = fate !== 'not looked' || (status === 402 && credential.by === 'x402');
+  if (wasKept && !isLooked && body.charged !== null) return stillOpen(body, credential, call);
   if (status === 402) return unpaid(body, credential, call);
   const told = (payment: string): Told => ({
     text: body.message,
@@ -51,9 +63,23 @@ function stateAfter(answer: PaidAnswer, credential: Credential): Omit<Ending, 'i
   if (status === 400 && charged === false)
     return { state: 'input-required', told: told('payment-submitted'), call: null, keepsPayment: false };
   // The money may have moved, so nobody is told that this is over: the same message gets the answer.
-  if (charged !== false && (status >= 500 || status === 429))
+  if (charged !== false && status !== 409)
     return { state: 'input-required', told: told('payment-submitted'), call: null, keepsPayment: true };
-  return { state: 'failed', told: told('payment-failed'), call: null, keepsPayment: false };
+  // A 409 that was charged is of an answer that is not kept any more.
+  const payment = charged === false ? 'payment-failed' : 'payment-completed';
+  return { state: 'failed', told: told(payment), call: null, keepsPayment: false };
+}
+
+/** What is wrong with a message says nothing of the payment that came before it. */
+function stillOpen(
+  body: ErrorBody,
+  credential: Credential,
+  call: Record<string, unknown>,
+): Omit<Ending, 'isRepeat'> {
+  const text = `This message did not go on with the payment that came before: ${body.message} That is said of this message alone. It is not known yet whether the payment was charged: send the message that carried it first again.`;
+  const metadata = { ...(credential.by === 'x402' ? { [X402.status]: 'payment-submitted' } : {}), ...call };
+  const told = { text, data: { ...body, message: text, charged: null }, metadata };
+  return { state: 'input-required', told, call: null, keepsPayment: true };
 }
 
 function completed(answer: PaidAnswer, credential: Credential): Omit<Ending, 'isRepeat'> {

@@ -5,9 +5,12 @@ import { readJson } from '../http/json-text.ts';
 import { ownHosts, refuseForeign } from '../http/own-hosts.ts';
 import { databaseAway, Problem } from '../http/problem.ts';
 import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
+import { presentedApiKey } from '../keys/api-key.ts';
+import { tellFate } from '../paid-call/fate.ts';
 import { errorObject, RpcError } from './errors.ts';
 import { X402_EXTENSIONS } from './extensions.ts';
-import type { Caller, Reply, Rpc } from './rpc.ts';
+import { mentionsPayment } from './messages.ts';
+import { type Caller, isSending, type Reply, type Rpc } from './rpc.ts';
 
 /** The longest that the reader of a stream may keep it waiting, in all. */
 const READER_PATIENCE_MS = 30_000;
@@ -32,16 +35,22 @@ export function a2aRoutes(http: FastifyInstance, parts: A2aRoutesParts): void {
   http.post('/a2a', async (request, reply) => {
     refuseForeign(request, hosts, 'A2A_ALLOWED_HOSTS');
     let id: RpcId = null;
+    let isPaying = false;
     try {
       const asked = readRequest(request);
       id = asked.id;
+      isPaying = carriesPayment(asked, request);
       const caller = await callerOf(request, reply);
       const made = await parts.rpc.answer(asked, textOf(request.headers['a2a-version']), caller);
       activate(request, reply);
-      if ('stream' in made) return await sendStream(reply, id, request, made);
+      if ('stream' in made) return await sendStream(reply, request, made, { id, isPaying });
       return await reply.type(JSON_TYPE).send(JSON.stringify({ jsonrpc: '2.0', id, result: made.result }));
     } catch (error) {
-      const { status, headers, body } = failureOf(error, id, request.id, parts.failed);
+      const { status, headers, body } = failureOf(
+        error,
+        { id, requestId: request.id, isPaying },
+        parts.failed,
+      );
       return reply.code(status).headers(headers).type(JSON_TYPE).send(body);
     }
   });
@@ -72,35 +81,54 @@ export function a2aRoutes(http: FastifyInstance, parts: A2aRoutesParts): void {
 
   async function sendStream(
     reply: FastifyReply,
-    id: RpcId,
     request: FastifyRequest,
     { stream }: Extract<Reply, { stream: unknown }>,
+    asked: { id: RpcId; isPaying: boolean },
   ): Promise<FastifyReply> {
     const out = openEventStream(reply, plainHeaders(reply), READER_PATIENCE_MS);
     const event = (message: object) =>
-      Buffer.from(`data: ${JSON.stringify({ jsonrpc: '2.0', id, ...message })}\n\n`);
+      Buffer.from(`data: ${JSON.stringify({ jsonrpc: '2.0', id: asked.id, ...message })}\n\n`);
     try {
       await stream({ closed: out.closed, write: (result) => out.write(event({ result })) });
       await out.end(Buffer.alloc(0));
     } catch (error) {
-      const { body } = failureOf(error, id, request.id, parts.failed);
+      const { body } = failureOf(error, { ...asked, requestId: request.id }, parts.failed);
       await out.end(Buffer.from(`data: ${body}\n\n`));
     }
     return reply;
   }
 }
 
-/** An error as a response of JSON-RPC. What is wrong with us is logged. */
-function failureOf(error: unknown, id: RpcId, requestId: string, failed: (error: unknown) => void) {
-  const told = error instanceof RpcError || error instanceof Problem ? error : ours(error);
-  if (told !== error) failed(error);
+/**
+ * An error as a response of JSON-RPC. What is wrong with us is logged. A message with a payment that comes at the wrong time may be
+ * one that comes again, and nobody has looked yet whether it bought something before.
+ */
+function failureOf(
+  error: unknown,
+  { id, requestId, isPaying }: { id: RpcId; requestId: string; isPaying: boolean },
+  failed: (error: unknown) => void,
+) {
+  const known = error instanceof RpcError || error instanceof Problem ? error : ours(error);
+  if (known !== error) failed(error);
+  const told = isPaying && known instanceof Problem && isOurs(known) ? tellFate(known, 'not looked') : known;
   const isProblem = told instanceof Problem;
   return {
     // JSON-RPC has its errors in the body; what a proxy or a client should wait for stands in the status too.
-    status: isProblem && (told.status === 429 || told.status >= 500) ? told.status : 200,
+    status: isProblem && isOurs(told) ? told.status : 200,
     headers: isProblem ? { ...told.headers } : {},
     body: JSON.stringify({ jsonrpc: '2.0', id, error: errorObject(told, requestId) }),
   };
+}
+
+const isOurs = ({ status }: Problem) => status === 429 || status >= 500;
+
+/** Whether a request is a message that brings a key or an x402 payment. */
+function carriesPayment(
+  { method, params }: { method: string; params: unknown },
+  request: FastifyRequest,
+): boolean {
+  if (!isSending(method)) return false;
+  return presentedApiKey(request.headers) !== null || mentionsPayment(params);
 }
 
 function ours(error: unknown): Problem {

@@ -158,6 +158,14 @@ export const X402 = {
   error: 'x402.payment.error',
 } as const;
 
+/** Whether the parameters of a message, which nobody has checked yet, have an x402 payment where one belongs. */
+export function mentionsPayment(params: unknown): boolean {
+  if (!isObject(params)) return false;
+  const { message, metadata } = params;
+  const all = [metadata, isObject(message) ? message.metadata : undefined];
+  return all.some((each) => isObject(each) && each[X402.payload] !== undefined);
+}
+
 /** Who pays for a message, in the headers that rails read. */
 export interface Credential {
   by: PaidBy;

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { unavailable } from '../http/problem.ts';
 import type { Asker, Desk, Received, Watcher } from './desk.ts';
 import { RpcError } from './errors.ts';
+import { eventsOf, type SentEvent } from './events.ts';
 import { type Message, readListing, readMessage, readTaskId, X402 } from './messages.ts';
 import type { Showing } from './showing.ts';
 import { isCursor, type TaskState, type Tasks } from './tasks.ts';
@@ -42,6 +43,12 @@ const METHODS: Readonly<Record<string, readonly [Version, Operation]>> = {
   GetExtendedAgentCard: ['1.0', 'extended card'],
 };
 
+/** Whether a method sends a message, which may buy. */
+export function isSending(method: string): boolean {
+  const operation = Object.hasOwn(METHODS, method) ? METHODS[method]?.[1] : undefined;
+  return operation === 'send' || operation === 'stream';
+}
+
 const DEFAULT_PAGE = 50;
 /** Answers may be large: with them a page is short. */
 const MAX_PAGE_WITH_ANSWERS = 10;
@@ -49,6 +56,8 @@ const MAX_PAGE_WITH_ANSWERS = 10;
 const LOOKED_AT_EVERY_MS = 400;
 const SUBSCRIBED_FOR_MS = 120_000;
 const MAX_SUBSCRIBERS = 200;
+/** The end of the year 9999. */
+const LAST_MS = 253_402_300_799_999;
 
 /** Who reads a stream. */
 export interface Reader {
@@ -85,7 +94,9 @@ export class Rpc {
     const { task, work } = await this.#parts.desk.receive(message, caller);
     if (work === null) return { result: wire.sent(repeated(await this.#parts.show(task, caller))) };
     const unwatched: Watcher = { gone: () => false, verified() {} };
-    if (!message.isBlocking && this.#parts.background(() => this.#parts.desk.work(work, caller, unwatched)))
+    // What is handed over again is there at once.
+    const mayWait = !message.isBlocking && task.state !== 'completed';
+    if (mayWait && this.#parts.background(() => this.#parts.desk.work(work, caller, unwatched)))
       return { result: wire.sent(await this.#parts.show(task, caller)) };
     const done = await this.#parts.desk.work(work, caller, { gone: caller.gone, verified() {} });
     const shown = await this.#parts.show(done.task, caller, done);
@@ -169,13 +180,13 @@ export class Rpc {
     const page = await this.#parts.tasks.list(accountId, {
       contextId: asked.contextId,
       states: statesOf(asked.status, wire),
-      changedSinceMs: statusTimestampAfter === undefined ? null : Date.parse(statusTimestampAfter),
+      changedSinceMs: statusTimestampAfter === undefined ? null : storableMs(statusTimestampAfter),
       after: pageToken === '' ? null : pageToken,
       most,
     });
     const shown: ShownTask[] = [];
     for (const task of page.tasks)
-      shown.push(await this.#parts.show(task, caller, { withAnswer: includeArtifacts }));
+      shown.push(await this.#parts.show(task, caller, { inList: true, withAnswer: includeArtifacts }));
     return {
       result: {
         tasks: shown.map(wire.task),
@@ -255,10 +266,13 @@ function statesOf(status: string | undefined, wire: Wire): readonly TaskState[] 
   return state === 'working' ? ['working', 'charging'] : [state];
 }
 
-function pieceOf(event: Buffer): { event: string; data: unknown } {
-  const text = event.toString();
-  const name = /^event: (.*)$/m.exec(text)?.[1] ?? 'message';
-  return { event: name, data: JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? 'null') };
+function pieceOf(event: Buffer): SentEvent {
+  return eventsOf(event.toString())[0] ?? { event: 'message', data: null };
+}
+
+/** A time that is before or after all that a database can hold says the same as the first or last one. */
+function storableMs(time: string): number {
+  return Math.min(Math.max(Date.parse(time), 0), LAST_MS);
 }
 
 /** @throws RpcError for a version that is not spoken here */

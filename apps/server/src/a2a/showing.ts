@@ -1,12 +1,20 @@
 /** A task as its caller sees it: its answer from where answers are kept, its price as it is now. */
 import type { MadeAnswer, PaidAnswer, PaidRequest } from '../paid-call/sale.ts';
 import type { Service } from '../services/define.ts';
+import { eventsOf } from './events.ts';
 import { X402 } from './messages.ts';
 import type { Task, Told } from './tasks.ts';
 import type { Part, ShownArtifact, ShownTask } from './wire.ts';
 
-const UNKNOWN =
+const UNKNOWN_TEXT =
   'Whoever worked on this task has stopped. It is not known yet whether its payment was charged. Send the same message again, with the same messageId and the same payment: it is charged at most once.';
+const UNKNOWN: Told = {
+  text: UNKNOWN_TEXT,
+  data: { code: 'OUTCOME_UNKNOWN', message: UNKNOWN_TEXT, charged: null },
+};
+const BY_CLAIM =
+  'The answer holds a secret, so it is not shown to whoever knows this task. Send the same message again, with the same payment and the same input: it is not charged again.';
+const PRICE_BY_TASK = 'It waits for its payment. Ask for the task to be told its price.';
 const NOT_KEPT = 'The answer of this task is not kept any more.';
 
 /** Who asks, as the paid call counts callers. */
@@ -21,14 +29,23 @@ export interface ShowingParts {
   nowMs(): number;
 }
 
+/** Whether an answer may hold a secret and its task belongs to whoever knows its id: only the payment's claim opens it then. */
+export function isShownByClaim({ accountId }: Task, service: Service | undefined): boolean {
+  return accountId === null && service?.secretAnswer !== false;
+}
+
 export type Showing = ReturnType<typeof createShowing>;
 
 export function createShowing({ paidCall, services, nowMs }: ShowingParts) {
-  /** @param made the answer, where it is at hand. `withAnswer` false: the answer is left out */
+  /** @param made the answer, where it is at hand. `inList`: without the price, and without the answer unless `withAnswer` */
   return async function show(
     task: Task,
     by: AskedBy,
-    { made, withAnswer = true }: { made?: MadeAnswer; withAnswer?: boolean } = {},
+    {
+      made,
+      inList = false,
+      withAnswer = !inList,
+    }: { made?: MadeAnswer; inList?: boolean; withAnswer?: boolean } = {},
   ): Promise<ShownTask> {
     const base = { id: task.id, contextId: task.contextId, atMs: task.updatedAtMs };
     const x402 = (status: string) => (task.paidBy === 'x402' ? { [X402.status]: status } : {});
@@ -36,11 +53,14 @@ export function createShowing({ paidCall, services, nowMs }: ShowingParts) {
       case 'working':
       case 'charging':
         return nowMs() > (task.workingUntilMs ?? 0)
-          ? stateOf(base, 'input-required', { text: UNKNOWN, metadata: x402('payment-submitted') })
+          ? stateOf(base, 'input-required', { ...UNKNOWN, metadata: x402('payment-submitted') })
           : stateOf(base, 'working', { metadata: x402('payment-submitted') });
       case 'completed': {
         if (!withAnswer) return stateOf(base, 'completed', task.told);
         const { call } = task;
+        const service = services.find(({ path }) => path === task.service);
+        if (made === undefined && isShownByClaim(task, service))
+          return stateOf(base, 'completed', { ...task.told, text: BY_CLAIM });
         const answer = made ?? (call === null ? null : await paidCall.answerOf(call.accountId, call.id));
         if (answer === null) return stateOf(base, 'completed', { ...task.told, text: NOT_KEPT });
         return { ...stateOf(base, 'completed', task.told), artifacts: [artifactOf(task, answer)] };
@@ -49,6 +69,7 @@ export function createShowing({ paidCall, services, nowMs }: ShowingParts) {
         const service = services.find(({ path }) => path === task.service);
         if (service === undefined || task.told?.text !== undefined)
           return stateOf(base, 'input-required', task.told);
+        if (inList) return stateOf(base, 'input-required', { text: PRICE_BY_TASK });
         return stateOf(base, 'input-required', await priceOf(service, task, by));
       }
       default:
@@ -100,11 +121,17 @@ const SAID: Readonly<Record<ShownTask['state'], string>> = {
 
 function artifactOf({ service }: Task, { headers, body }: MadeAnswer): ShownArtifact {
   const [mediaType = ''] = (headers['content-type'] ?? 'application/json').split(';');
-  return { id: 'answer', name: service ?? 'answer', parts: [partOf(mediaType, body)] };
+  return { id: 'answer', name: service ?? 'answer', parts: partsOf(mediaType, body) };
 }
 
-function partOf(mediaType: string, body: string | Buffer): Part {
-  if (mediaType === 'application/json') return { data: JSON.parse(body.toString()) };
-  if (mediaType.startsWith('text/')) return { text: body.toString() };
-  return { raw: Buffer.from(body).toString('base64'), mediaType };
+/** Of an answer that came in pieces its last event has all; one that its reader broke off has only its pieces. */
+function partsOf(mediaType: string, body: string | Buffer): Part[] {
+  if (mediaType === 'application/json') return [{ data: JSON.parse(body.toString()) }];
+  if (mediaType === 'text/event-stream') {
+    const events = eventsOf(body.toString());
+    const whole = events.find(({ event }) => event === 'result');
+    return whole === undefined ? events.map((data) => ({ data })) : [{ data: whole.data }];
+  }
+  if (mediaType.startsWith('text/')) return [{ text: body.toString() }];
+  return [{ raw: Buffer.from(body).toString('base64'), mediaType }];
 }

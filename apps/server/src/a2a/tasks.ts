@@ -24,7 +24,7 @@ export interface Task {
   contextId: string;
   /** The path of the service that is asked for; null: none yet. */
   service: string | null;
-  /** The JSON that it is asked with; null: it was too long to be kept. */
+  /** The JSON that it is asked with; null: it may not be kept, or is not kept any more. */
   input: string | null;
   state: TaskState;
   paidBy: PaidBy | null;
@@ -51,6 +51,9 @@ export interface Ending extends Pick<Task, 'state' | 'told' | 'call'> {
   isRepeat: boolean;
 }
 
+/** By whom a message is sent, as far as that gives it room. `account`: by a key that is known here. */
+export type Sender = keyof typeof SHARES;
+
 export interface TaskPage {
   tasks: Task[];
   /** Null: there are no more. */
@@ -60,9 +63,13 @@ export interface TaskPage {
 
 /** What bought nothing is kept for so long. */
 const UNPAID_MS = 3_600_000;
+/** What an x402 payment failed to buy is kept for less: anybody can send something that looks like one. */
+const REFUSED_MS = 300_000;
 /** Longer input has to come with the payment. */
 const MAX_INPUT_CHARACTERS = 16_384;
 const MAX_TOLD_CHARACTERS = 16_384;
+/** Of the room for what has bought nothing, how much may be taken when one more comes from these. */
+const SHARES = { nobody: 0.5, x402: 0.75, account: 1 } as const;
 /** How far tasks are counted for a list. */
 const MAX_COUNTED = 10_000;
 /** How old the number of unpaid tasks may be that new ones are refused by. */
@@ -120,6 +127,14 @@ export class Tasks {
     return this.open(task);
   }
 
+  /** The task that a message began which comes again. @returns null when there is none */
+  async begunBy(messageKey: Buffer): Promise<Task | null> {
+    const now = at(this.#options.nowMs());
+    const [row] = await this.#sql<Row[]>`
+        select * from a2a_tasks where message_key = ${messageKey} and expires_at > ${now}`;
+    return row === undefined ? null : taskOf(row);
+  }
+
   /** @param accountId of the key that asks; null without one. @returns null when there is none that this caller may see */
   async find(id: string, accountId: bigint | null): Promise<Task | null> {
     const task = await this.#read(id);
@@ -138,20 +153,25 @@ export class Tasks {
   }
 
   /**
-   * Takes a task to work on it with a payment. Work with the same payment may go on beside it: the paid call sells once.
+   * Takes a task to work on it with a payment. Work with the same payment may go on beside it: the paid call sells once. The
+   * first worker stays the one that writes an end without a call, for as long as it may be at work.
    *
    * @returns null when it has ended, or another payment may have been taken for it
    */
   async claim(
     id: string,
-    { by, digest, forMs }: { by: PaidBy; digest: Buffer; forMs: number },
+    { by, digest, worker, forMs }: { by: PaidBy; digest: Buffer; worker: string; forMs: number },
   ): Promise<Task | null> {
     const now = this.#options.nowMs();
+    const isWorkedOn = this.#sql`
+        state in ('working', 'charging') and worker is not null and coalesce(working_until > ${at(now)}, false)`;
     const [row] = await this.#sql<Row[]>`
         update a2a_tasks
         set state = case when state = 'input-required' and paid_with is null then 'working'
                          when state = 'working' then 'working' else 'charging' end,
-            paid_by = ${by}, paid_with = ${digest}, working_until = ${at(now + forMs)}, told = null,
+            worker = case when ${isWorkedOn} then worker else ${worker}::uuid end,
+            working_until = case when ${isWorkedOn} then working_until else ${at(now + forMs)}::timestamptz end,
+            paid_by = ${by}, paid_with = ${digest}, told = null,
             updated_at = ${at(now)}, expires_at = greatest(expires_at, ${at(now + UNPAID_MS)})
         where id = ${id} and state in ('input-required', 'working', 'charging')
           and (paid_with is null or paid_with = ${digest})
@@ -159,28 +179,39 @@ export class Tasks {
     return row === undefined ? null : taskOf(row);
   }
 
-  /** @returns false when it was canceled before */
-  async beginCharging(id: string): Promise<boolean> {
+  /** Whoever charges is the worker from then on. @returns false when it was canceled, or its payment was let go, before */
+  async beginCharging(id: string, { digest, worker }: { digest: Buffer; worker: string }): Promise<boolean> {
     const [row] = await this.#sql`
-        update a2a_tasks set state = case when state = 'working' then 'charging' else state end
-        where id = ${id} and paid_with is not null returning id`;
+        update a2a_tasks
+        set state = case when state = 'working' then 'charging' else state end, worker = ${worker}
+        where id = ${id} and paid_with = ${digest} returning id`;
     return row !== undefined;
   }
 
-  /** What ended stays so, but for an answer that was bought meanwhile. @returns the task as it is now */
-  async end(id: string, ending: Ending): Promise<Task | null> {
+  /**
+   * What ended stays so, but for an answer that was bought meanwhile. An end without a call is written for the worker of the task
+   * alone: another one knows nothing of the charge that may be going on.
+   *
+   * @param by.keepsInput for who asks for the answer again
+   * @returns the task as it is now
+   */
+  async end(id: string, ending: Ending, by: { worker: string; keepsInput: boolean }): Promise<Task | null> {
     const now = this.#options.nowMs();
     const { state, told, call, keepsPayment, isRepeat } = ending;
-    const stays = ['canceled', ...(state === 'completed' ? [] : ['failed']), 'completed'];
-    if (state === 'completed' && !isRepeat) stays.pop();
+    const stays = state !== 'completed' ? ['canceled', 'failed', 'completed'] : [];
+    if (state === 'completed' && isRepeat) stays.push('canceled', 'completed');
+    const keptMs = call === null ? UNPAID_MS : this.#options.keptMs;
+    const keepsInput = state === 'input-required' || by.keepsInput;
     await this.#sql`
         update a2a_tasks
         set state = ${state}, told = ${toldText(told)}, working_until = null,
             call_account_id = ${asText(call?.accountId ?? null)}, call_id = ${call?.id ?? null},
             paid_with = case when ${keepsPayment} then paid_with end,
             message_key = case when ${state} in ('failed', 'canceled') then null else message_key end,
-            updated_at = ${at(now)}, expires_at = ${at(now + (call === null ? UNPAID_MS : this.#options.keptMs))}
-        where id = ${id} and not state = any (${stays})`;
+            input = case when ${keepsInput} then input end, updated_at = ${at(now)},
+            expires_at = case when ${state === 'failed'} and paid_by = 'x402' then ${at(now + REFUSED_MS)}::timestamptz
+                              else ${at(now + keptMs)}::timestamptz end
+        where id = ${id} and not state = any (${stays}) and (${call !== null} or worker = ${by.worker})`;
     return this.#read(id);
   }
 
@@ -193,7 +224,7 @@ export class Tasks {
     const now = at(this.#options.nowMs());
     const [row] = await this.#sql<Row[]>`
         update a2a_tasks
-        set state = ${state}, told = ${toldText(told)}, message_key = null, paid_with = null, working_until = null,
+        set state = ${state}, told = ${toldText(told)}, message_key = null, paid_with = null, working_until = null, input = null,
             updated_at = ${now}
         where id = ${id} and expires_at > ${now}
           and (state = 'working' or (state = 'input-required' and paid_with is null))
@@ -236,8 +267,8 @@ export class Tasks {
     };
   }
 
-  /** Whether one more that has bought nothing may be kept. Half of the room is for who brings a payment or a key. */
-  async hasRoom(isPaying: boolean): Promise<boolean> {
+  /** Whether one more that has bought nothing may be kept. A part of the room is for who brings a payment, and one for who has a key. */
+  async hasRoom(sender: Sender): Promise<boolean> {
     const now = this.#options.nowMs();
     if (now - this.#counted.atMs >= COUNTED_EVERY_MS) {
       this.#counted = { atMs: now, unpaid: this.#counted.unpaid };
@@ -245,8 +276,10 @@ export class Tasks {
           select count(*)::integer as unpaid from a2a_tasks where call_id is null and expires_at > ${at(now)}`;
       this.#counted.unpaid = row?.unpaid ?? 0;
     }
+    // Who is refused takes no room from the others.
+    if (this.#counted.unpaid + 1 > this.#options.maxUnpaid * SHARES[sender]) return false;
     this.#counted.unpaid += 1;
-    return this.#counted.unpaid <= (isPaying ? this.#options.maxUnpaid : this.#options.maxUnpaid / 2);
+    return true;
   }
 
   /** Forgets tasks whose time is over, so many at most. @returns how many */
@@ -278,8 +311,9 @@ function cursorOf(text: string): { atMs: number; id: string } | null {
   return ms === undefined || id === undefined ? null : { atMs: Number(ms), id };
 }
 
+/** A `claimSecret` is stored nowhere, so input that may hold one is not kept either. */
 const keepable = (input: string | null) =>
-  input !== null && input.length > MAX_INPUT_CHARACTERS ? null : input;
+  input === null || input.length > MAX_INPUT_CHARACTERS || input.includes('claimSecret') ? null : input;
 
 /** What is longer than may be kept is told without its particulars. */
 function toldText(told: Told | null): string | null {
