@@ -448,6 +448,29 @@ describe('while it runs', () => {
     assert.equal(error?.code, -32004);
   });
 
+  test('one caller may subscribe to so much that others still can', async () => {
+    const key = await here.key('1');
+    const { task, letGo } = await running(key);
+    const subscribe = (id: string, apiKey: string) =>
+      fetch(`${there.url}/a2a`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-api-key': apiKey },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SubscribeToTask', params: { id } }),
+      });
+    const all: Response[] = [];
+    for (let i = 0; i < 20; i++) all.push(await subscribe(task.id, key));
+    const refused = await subscribe(task.id, key);
+    assert.equal(refused.status, 503);
+    await refused.text();
+    const other = await here.key('1');
+    const open = await sent(message(asking('no-such')), { 'x-api-key': other });
+    const second = await subscribe(open.id, other);
+    assert.equal(second.status, 200);
+    await second.text();
+    letGo();
+    for (const each of all) assert.match(await each.text(), /TASK_STATE_COMPLETED/);
+  });
+
   test('it can be canceled elsewhere, and then costs nothing', async () => {
     const key = await here.key('1');
     const { task, params, letGo } = await running(key);

@@ -56,6 +56,8 @@ const MAX_PAGE_WITH_ANSWERS = 10;
 const LOOKED_AT_EVERY_MS = 400;
 const SUBSCRIBED_FOR_MS = 120_000;
 const MAX_SUBSCRIBERS = 200;
+/** Of those, of one account or, without a key, one address. */
+const MAX_SUBSCRIBED_BY_ONE = 20;
 /** The end of the year 9999. */
 const LAST_MS = 253_402_300_799_999;
 
@@ -84,7 +86,9 @@ export interface RpcParts {
 
 export class Rpc {
   readonly #parts: RpcParts;
-  #subscribers = 0;
+  /** How many each has now. */
+  readonly #subscribers = new Map<string, number>();
+  #subscribed = 0;
 
   constructor(parts: RpcParts) {
     this.#parts = parts;
@@ -136,16 +140,21 @@ export class Rpc {
     const first = await this.#parts.show(await this.#parts.desk.find(id, caller), caller);
     if (isTerminal(first) && wire.version === '1.0')
       throw new RpcError('UNSUPPORTED_OPERATION', 'This task has ended. GetTask has all of it.');
-    if (this.#subscribers >= MAX_SUBSCRIBERS)
+    const who = caller.accountId === null ? `address ${caller.address}` : `account ${caller.accountId}`;
+    const own = () => this.#subscribers.get(who) ?? 0;
+    if (this.#subscribed >= MAX_SUBSCRIBERS || own() >= MAX_SUBSCRIBED_BY_ONE)
       throw unavailable('BUSY', 'Too many tasks are subscribed to. Ask for the task instead.', 5_000);
     return {
       stream: async (reader) => {
-        this.#subscribers += 1;
+        this.#subscribed += 1;
+        this.#subscribers.set(who, own() + 1);
         try {
           await reader.write(wire.taskEvent(first));
           if (!isAtRest(first)) await this.#follow(first, wire, caller, reader);
         } finally {
-          this.#subscribers -= 1;
+          this.#subscribed -= 1;
+          if (own() > 1) this.#subscribers.set(who, own() - 1);
+          else this.#subscribers.delete(who);
         }
       },
     };
