@@ -1,8 +1,11 @@
 /** Where webhooks may lead, and that the guard holds at the moment of connecting. */
 import assert from 'node:assert/strict';
+import { createSocket } from 'node:dgram';
+import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import { type Receiver, startReceiver } from '../../test/webhooks.fixture.ts';
-import { isPublic, type LookUpAll, refusedAddress } from './address-guard.ts';
+import { byNameServers, isPublic, type LookUpAll, refusedAddress } from './address-guard.ts';
 import { newSecret } from './secret.ts';
 import { createSender, type Message } from './send.ts';
 
@@ -41,6 +44,8 @@ test('an address of a webhook is https on the open internet, and holds no creden
     ...['https://[64:ff9b::7f00:1]/', 'https://[64:ff9b:1::a00:1]/', 'https://[2002:7f00:1::]/'],
     ...['https://[2001::1]/', 'https://[2001:db8::1]/', 'https://[ff02::1]/', 'https://[fec0::1]/'],
     ...['https://①②⑦.0.0.1/', `https://example.com/${'a'.repeat(500)}`],
+    // 120 characters as they are written, 620 as they are asked for.
+    `https://example.com/${'é'.repeat(100)}`,
   ];
   for (const url of bad) assert.notEqual(refusedAddress(url, false), null, url);
   for (const url of ['http://127.0.0.1:9/', 'http://localhost/', 'https://10.0.0.1:22/'])
@@ -120,4 +125,56 @@ test('a redirect is not followed, an answer without an end is not read to it, an
     result: 'connection failed',
   });
   await sender.close();
+});
+
+/** A name server: silent, or of one IPv4 address for each name and of no other. Each answer repeats its question. */
+async function startNameServer(address: string | null) {
+  let questions = 0;
+  const socket = createSocket('udp4', (question, from) => {
+    questions += 1;
+    if (address === null) return;
+    const end = question.indexOf(0, 12) + 5;
+    const isIpv4 = question.readUInt16BE(end - 4) === 1;
+    const header = Buffer.from(question.subarray(0, 12));
+    header.writeUInt16BE(0x8180, 2);
+    for (const [at, count] of [1, isIpv4 ? 1 : 0, 0, 0].entries()) header.writeUInt16BE(count, 4 + 2 * at);
+    const record = Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, ...address.split('.').map(Number)]);
+    const parts = [header, question.subarray(12, end), ...(isIpv4 ? [record] : [])];
+    socket.send(Buffer.concat(parts), from.port, from.address);
+  });
+  socket.bind(0, '127.0.0.1');
+  await once(socket, 'listening');
+  return {
+    server: `127.0.0.1:${socket.address().port}`,
+    questions: () => questions,
+    stop: () => new Promise<void>((done) => void socket.close(() => done())),
+  };
+}
+
+test('names are looked up at the name servers; ones that say nothing are given up, and hold up nobody else', async () => {
+  const named = await startNameServer('10.1.2.3');
+  const found = Promise.withResolvers<unknown>();
+  byNameServers([named.server])('receiver.example', (error, addresses) =>
+    found.resolve({ error, addresses }),
+  );
+  assert.deepEqual(await found.promise, { error: null, addresses: [{ address: '10.1.2.3', family: 4 }] });
+  await named.stop();
+
+  const silent = await startNameServer(null);
+  const lookUp = byNameServers([silent.server]);
+  const sender = createSender({ allowPrivate: false, userAgent: 'test', lookUp });
+  const results = Promise.all(
+    Array.from({ length: 8 }, () => sender.send(message('https://silent.example/'), Date.now())),
+  );
+  let ended = false;
+  void results.then(() => {
+    ended = true;
+  });
+  // More of them than the process has threads for the system's look-ups.
+  assert.equal((await lookup('localhost', { family: 4 })).address, '127.0.0.1');
+  assert.equal(ended, false);
+  for (const sent of await results) assert.deepEqual(sent, { outcome: 'failed', result: 'timeout' });
+  assert(silent.questions() >= 8);
+  await sender.close();
+  await silent.stop();
 });

@@ -70,7 +70,10 @@ function replica(sender: Pick<Sender, 'send'> | null = null): Outbox {
   const own = createSender({ allowPrivate: true, userAgent: 'test', timeoutMs: 20_000 });
   const outbox = createOutbox(database.sql, {
     ...{ sender: sender ?? own, seal, baseUrl: 'https://farebox.test', nowMs: () => nowMs },
-    mailer: { enqueue: async (_, mail) => void mails.push(mail) },
+    mailer: {
+      // The same id is one mail.
+      enqueue: async (_, mail) => void (mails.some(({ id }) => id === mail.id) || mails.push(mail)),
+    },
     report: (report) => void reports.push(report),
   });
   closing.push(async () => {
@@ -198,6 +201,101 @@ test('a secret is sealed again under a new version of the server’s secret, and
   const again = await webhooks.rotate(accountId, id, HOUR_MS);
   assert(again !== null);
   assert.equal((await webhooks.find(accountId, id))?.disabledAt, null);
+});
+
+test('a secret that is lost is noted on a webhook that is off too, and one of before takes nothing with it', async () => {
+  const { id: offId } = await register('/off');
+  await webhooks.switchTo(accountId, offId, false);
+  const lost = secretsOf(['a-secret-that-knows-of-nothing-here']);
+  const { id, secret } = await register('/in');
+  const parts = { seal: createAnswerSeal(lost), currentId: lost.current.id, nowMs: () => nowMs };
+  await database.sql`
+    update webhooks set before_until = ${new Date(nowMs + HOUR_MS)},
+      sealed_secret_before = ${createAnswerSeal(lost).seal(`webhook:${id}`, secret)} where id = ${id}`;
+  const outbox = replica();
+  await tell(outbox, 1);
+  await sendAll(outbox);
+  assert.equal(receiver.at('/in').length, 1, 'signed by the secret that opens');
+  await webhooks.reseal();
+  assert.deepEqual((await webhooks.find(accountId, id))?.disabledAt, null);
+
+  await createWebhooks(database.sql, parts).reseal();
+  assert.equal((await webhooks.find(accountId, offId))?.disabledBecause, 'secret_lost');
+  assert.equal((await webhooks.find(accountId, id))?.disabledBecause, 'secret_lost');
+});
+
+test('who switches on again and again what answers 410 gets one mail a day', async () => {
+  const outbox = replica();
+  receiver.answers.set('/gone', 410);
+  const { id } = await register('/gone');
+  for (let round = 1; round <= 3; round += 1) {
+    assert.notEqual(await outbox.test(id), null);
+    nowMs += SECOND_MS;
+    await sendAll(outbox);
+    assert.equal((await webhooks.find(accountId, id))?.disabledBecause, 'gone');
+    await webhooks.switchTo(accountId, id, true);
+  }
+  assert.equal(mails.length, 1);
+  nowMs += DAY_MS;
+  await outbox.test(id);
+  await sendAll(outbox);
+  assert.equal(mails.length, 2);
+});
+
+test('what is written for a webhook in a day is bounded, trials before events', async () => {
+  const outbox = replica();
+  const { id } = await register('/in');
+  const written = (count: number) => database.sql`
+    insert into webhook_deliveries (id, webhook_id, type, body, created_at, wanted_at, delivered_at)
+    select gen_random_uuid(), ${id}, 'refund.made', '{}', ${new Date(nowMs)}, ${new Date(nowMs)}, ${new Date(nowMs)}
+    from generate_series(1, ${count})`;
+  await written(499);
+  assert.notEqual(await outbox.test(id), null);
+  assert.equal(await outbox.test(id), null);
+  await written(999);
+  await tell(outbox, 1);
+  await tell(outbox, 2);
+  const count = async () => (await database.sql`select count(*)::int as n from webhook_deliveries`)[0]?.n;
+  assert.equal(await count(), 1_500);
+  nowMs += DAY_MS;
+  await tell(outbox, 3);
+  assert.equal(await count(), 1_501);
+});
+
+test('a webhook that is being deleted makes nobody wait who tells of something, nor fail', async () => {
+  const outbox = replica();
+  const { id } = await register('/in');
+  await database.sql.begin(async (deleting) => {
+    await deleting`delete from webhooks where id = ${id}`;
+    await database.sql.begin(async (telling) => {
+      await telling`set local lock_timeout = '5s'`;
+      await outbox.tell(telling, accountId, 'refund.made', { nth: 1 });
+    });
+  });
+  assert.equal(await webhooks.find(accountId, id), null);
+});
+
+test('a courier whose note fails says so, and the message is sent again', async () => {
+  const { id } = await register('/in');
+  const { sql } = database;
+  await sql.unsafe(`
+    create function refuse() returns trigger language plpgsql as $$ begin raise exception 'refused'; end $$;
+    create trigger refused before update of delivered_at on webhook_deliveries for each row execute function refuse()`);
+  const outbox = replica();
+  try {
+    await tell(outbox, 1);
+    await sendAll(outbox);
+  } finally {
+    await sql.unsafe('drop trigger refused on webhook_deliveries; drop function refuse()');
+  }
+  assert.deepEqual(
+    reports.map(({ outcome, webhookId, result }) => [outcome, webhookId, result]),
+    [['unnoted', id, 'P0001']],
+  );
+  nowMs += MINUTE_MS;
+  await sendAll(outbox);
+  assert.equal(receiver.arrived.length, 2);
+  assert.equal((await outbox.list(id))[0]?.lastResult, '204');
 });
 
 test('what fails is sent again later and later with the same id, ten times in all, and can be asked for anew', async () => {
@@ -381,6 +479,12 @@ test('what waits is bounded, what is old is forgotten, and nothing is told once 
     insert into webhook_deliveries (id, webhook_id, type, body, created_at, wanted_at, next_at)
     select gen_random_uuid(), ${id}, 'refund.made', '{}', ${new Date(nowMs)}, ${new Date(nowMs)}, ${new Date(nowMs + DAY_MS)}
     from generate_series(1, 1000)`;
+  const [old] = await database.sql<{ id: string }[]>`
+    insert into webhook_deliveries (id, webhook_id, type, body, created_at, wanted_at, delivered_at)
+    values (gen_random_uuid(), ${id}, 'refund.made', '{}', ${new Date(nowMs)}, ${new Date(nowMs)}, ${new Date(nowMs)})
+    returning id`;
+  assert.equal(await outbox.resend(id, String(old?.id)), false, 'enough wait');
+  await database.sql`delete from webhook_deliveries where id = ${String(old?.id)}`;
   await tell(outbox, 1);
   assert.equal(await outbox.test(id), null);
   const [waiting] = await database.sql`select count(*)::int as n from webhook_deliveries`;

@@ -34,8 +34,14 @@ const AT_ONCE = 32;
 const KEPT_MS = 30 * DAY_MS;
 /** In one call of `forget`. */
 export const DELIVERIES_FORGOTTEN_AT_ONCE = 5_000;
-const MOST_WAITING = 1_000;
-const MOST_TESTS_WAITING = 20;
+/** How many messages may wait for a webhook, and be written down for it in 24 hours, when another is to be written. */
+interface Bounds {
+  waiting: number;
+  aDay: number;
+}
+/** The triggers write up to 2,000 a day: what is noticed beside the calls, and what is tried, leaves room for what moves money. */
+const OF_EVENTS: Bounds = { waiting: 1_000, aDay: 1_500 };
+const OF_TESTS: Bounds = { waiting: 20, aDay: 500 };
 const LISTED = 50;
 
 /** One event for one webhook, as its owner sees it. */
@@ -56,13 +62,13 @@ export interface Outbox {
   tell(on: Database | Transaction, accountId: bigint, type: EventType, data: object): Promise<void>;
   /** The same for one webhook. */
   tellOne(on: Database | Transaction, webhookId: string, type: EventType, data: object): Promise<void>;
-  /** A message whose only end is to be received. @returns its id; null: enough of them wait already */
+  /** A message whose only end is to be received. @returns its id; null: enough wait already, or were written in a day */
   test(webhookId: string): Promise<string | null>;
   /** Begins to send what is due, as much as may be sent at once. @returns how many attempts it began */
   send(): Promise<number>;
   /** The latest deliveries of a webhook, newest first. */
   list(webhookId: string): Promise<Delivery[]>;
-  /** Sends a delivery anew, with the id that it has. @returns whether there is one that is not waiting anyway */
+  /** Sends a delivery anew, with the id that it has. @returns whether there is one that is not waiting anyway, and room for it */
   resend(webhookId: string, id: string): Promise<boolean>;
   /** Forgets the oldest, sent or not, and says how many. */
   forget(): Promise<number>;
@@ -73,7 +79,8 @@ export interface Outbox {
 }
 
 export interface OutboxReport {
-  outcome: Sent['outcome'] | 'given-up' | 'switched-off';
+  /** `unnoted`: what became of an attempt could not be written down, and it is sent again; or the next was not found. */
+  outcome: Sent['outcome'] | 'given-up' | 'switched-off' | 'unnoted';
   webhookId: string;
   deliveryId: string;
   attempts: number;
@@ -130,23 +137,19 @@ class Writer {
   }
 
   async tell(on: Database | Transaction, which: Which, type: EventType, data: object): Promise<void> {
-    await this.#write(on, which, { type, body: messageOf(type, this.#nowMs(), data), most: MOST_WAITING });
+    await this.#write(on, which, { type, body: messageOf(type, this.#nowMs(), data), bounds: OF_EVENTS });
   }
 
   async test(webhookId: string): Promise<string | null> {
     const body = messageOf(TEST_EVENT, this.#nowMs(), { note: 'Sent because its owner asked for it.' });
-    const [id] = await this.#write(
-      this.#sql,
-      { webhookId },
-      { type: TEST_EVENT, body, most: MOST_TESTS_WAITING },
-    );
+    const [id] = await this.#write(this.#sql, { webhookId }, { type: TEST_EVENT, body, bounds: OF_TESTS });
     return id ?? null;
   }
 
   async #write(
     on: Database | Transaction,
     which: Which,
-    { type, body, most }: { type: string; body: string; most: number },
+    { type, body, bounds }: { type: string; body: string; bounds: Bounds },
   ): Promise<string[]> {
     const at = this.#at();
     const rows = await on<{ id: string }[]>`
@@ -155,9 +158,13 @@ class Writer {
       where ${'accountId' in which ? on`w.account_id = ${String(which.accountId)}` : on`w.id = ${which.webhookId}`}
         and w.disabled_at is null and (${type} = any (w.events) or ${type} = ${TEST_EVENT})
         and exists (select 1 from api_keys k where k.account_id = w.account_id and k.status <> 'revoked')
+        and ${waiting(on)} < ${bounds.waiting}
         and (select count(*) from (
-              select 1 from webhook_deliveries d where d.webhook_id = w.id and d.next_at is not null limit ${most}
-            ) waiting) < ${most}
+              select 1 from webhook_deliveries d where d.webhook_id = w.id and d.created_at > ${this.#at(-DAY_MS)}
+              limit ${bounds.aDay}
+            ) of_the_day) < ${bounds.aDay}
+      -- Its owner may be deleting it: nobody waits for that.
+      for key share of w skip locked
       returning id`;
     return rows.map(({ id }) => id);
   }
@@ -175,7 +182,7 @@ class Writer {
       set next_at = ${this.#at()}, wanted_at = ${this.#at()}, attempts = 0, delivered_at = null, given_up_at = null
       from webhooks w
       where d.id = ${id} and d.webhook_id = ${webhookId} and d.next_at is null
-        and w.id = d.webhook_id and w.disabled_at is null
+        and w.id = d.webhook_id and w.disabled_at is null and ${waiting(this.#sql)} < ${OF_EVENTS.waiting}
       returning d.id`;
     return rows.length === 1;
   }
@@ -212,8 +219,7 @@ class Courier {
       const claimed = await this.#claim();
       if (claimed === undefined) break;
       begun += 1;
-      // What fails here is the database: the lease ends, and another round goes on.
-      const working = this.#work(claimed).catch(() => {});
+      const working = this.#work(claimed);
       this.#running.add(working);
       void working.finally(() => this.#running.delete(working));
     }
@@ -232,8 +238,17 @@ class Courier {
   /** Sends one thing after the other until nothing is due. */
   async #work(first: Claimed): Promise<void> {
     for (let claimed: Claimed | undefined = first; claimed !== undefined; ) {
-      await this.#settle(claimed, await this.#attempt(claimed));
-      claimed = this.#closed ? undefined : await this.#claim();
+      const { id: deliveryId, webhook_id: webhookId, attempts }: Claimed = claimed;
+      try {
+        await this.#settle(claimed, await this.#attempt(claimed));
+        claimed = this.#closed ? undefined : await this.#claim();
+      } catch (error) {
+        // What fails here is the database, as a rule: the lease ends, and another round goes on.
+        const { code } = error as { code?: unknown };
+        const result = typeof code === 'string' ? code : 'error';
+        this.#parts.report({ outcome: 'unnoted', webhookId, deliveryId, attempts, result });
+        return;
+      }
     }
   }
 
@@ -266,14 +281,12 @@ class Courier {
     const { seal, sender, nowMs } = this.#parts;
     // The attempts before were cut short, each by the end of its process.
     if (attempts > MAX_ATTEMPTS) return { outcome: 'failed', result: 'no attempt ended' };
-    let secrets: string[];
-    try {
-      secrets = [claimed.sealed_secret, claimed.sealed_secret_before].flatMap((sealed) =>
-        sealed === null ? [] : seal.open(sealedFor(webhookId), sealed),
-      );
-    } catch {
-      return { outcome: 'failed', result: 'secret lost' };
-    }
+    const [current, before] = [claimed.sealed_secret, claimed.sealed_secret_before].map((sealed) =>
+      sealed === null ? null : openOrNull(seal, webhookId, sealed),
+    );
+    // Without the one of before its receiver still has the current one to verify by.
+    if (typeof current !== 'string') return { outcome: 'failed', result: 'secret lost' };
+    const secrets = typeof before === 'string' ? [current, before] : [current];
     return sender.send({ id, body, url, secrets }, nowMs());
   }
 
@@ -283,7 +296,7 @@ class Courier {
     const about = { webhookId, deliveryId: id, attempts, result: sent.result };
     const { report } = this.#parts;
     if (sent.outcome === 'taken') {
-      await this.#noteTaken(id, sent.result);
+      await this.#noteTaken(claimed, sent.result);
       return report({ outcome: 'taken', ...about });
     }
     const { next, off } = this.#afterFailure(claimed, sent.outcome);
@@ -296,15 +309,16 @@ class Courier {
     if (off !== null) report({ outcome: 'switched-off', ...about });
   }
 
-  async #noteTaken(id: string, result: string): Promise<void> {
+  /** The webhook is held before its delivery here, as it is in every other statement: so none waits for another in a circle. */
+  async #noteTaken({ id, webhook_id: webhookId }: Claimed, result: string): Promise<void> {
     await this.#sql`
-      with taken as (
-        update webhook_deliveries
-        set delivered_at = ${this.#at()}, next_at = null, given_up_at = null, last_result = ${result}
-        where id = ${id} returning webhook_id
+      with hook as (
+        update webhooks set failures = 0, failing_since = null, not_before = ${this.#at()}
+        where id = ${webhookId} returning id
       )
-      update webhooks w set failures = 0, failing_since = null, not_before = ${this.#at()}
-      from taken where w.id = taken.webhook_id`;
+      update webhook_deliveries d
+      set delivered_at = ${this.#at()}, next_at = null, given_up_at = null, last_result = ${result}
+      from hook where d.id = ${id} and d.webhook_id = hook.id`;
   }
 
   /** When it is sent again, and whether its receiver is asked anything any more. */
@@ -331,6 +345,7 @@ class Courier {
   ): Promise<boolean> {
     const { id, attempts, webhook_id: webhookId, failures } = claimed;
     const restMs = REST_MS[Math.min(failures, REST_MS.length - 1)] ?? MINUTE_MS;
+    await transaction`select 1 from webhooks where id = ${webhookId} for no key update`;
     const rows = await transaction`
       update webhook_deliveries
       set next_at = ${next}, given_up_at = ${next === null ? this.#at() : null}, last_result = ${result}
@@ -354,16 +369,33 @@ class Courier {
       off === 'gone'
         ? 'Its receiver answered 410: it wants no more.'
         : 'Its receiver took nothing for three days.';
+    // One a day for each recipient: who switches on what answers 410, again and again, floods nobody's mailbox.
+    const day = this.#at().slice(0, 10);
     await mailer.enqueue(transaction, {
-      id: transferIdFor(`mail:webhook:${claimed.webhook_id}:off:${this.#at()}`),
+      id: transferIdFor(`mail:webhook-off:${claimed.email.toLowerCase()}:${day}`),
       to: claimed.email,
       subject: 'A webhook was switched off',
-      text: `The webhook to ${new URL(claimed.url).host} gets no more messages. ${why}\n\nSwitch it on again at ${baseUrl}/keys, where its deliveries are listed and can be sent again.`,
+      text: `The webhook to ${new URL(claimed.url).host} gets no more messages. ${why}\n\nSwitch it on again at ${baseUrl}/keys, where its deliveries are listed and can be sent again. If others are switched off on the same day, no further mail says so.`,
     });
   }
 
   #at(inMs = 0): string {
     return new Date(this.#parts.nowMs() + inMs).toISOString();
+  }
+}
+
+/** What a webhook `w` has waiting, counted no further than the bound. */
+function waiting(on: Database | Transaction) {
+  return on`(select count(*) from (
+    select 1 from webhook_deliveries o where o.webhook_id = w.id and o.next_at is not null limit ${OF_EVENTS.waiting}
+  ) waiting)`;
+}
+
+function openOrNull(seal: Seal, webhookId: string, sealed: string): string | null {
+  try {
+    return seal.open(sealedFor(webhookId), sealed);
+  } catch {
+    return null;
   }
 }
 

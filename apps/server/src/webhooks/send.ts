@@ -35,7 +35,10 @@ export interface Sender {
   close(): Promise<void>;
 }
 
-/** @param parts.lookUp how names are looked up; as the system does unless given */
+/**
+ * @param parts.lookUp how names are looked up; by the name servers unless given. Where private addresses are allowed the system
+ *   does it, by its hosts file too
+ */
 export function createSender(parts: {
   allowPrivate: boolean;
   userAgent: string;
@@ -96,8 +99,8 @@ function wordFor(error: unknown): string {
   if (all.some((each) => each instanceof PrivateAddress)) return 'private address';
   const { code } = error as { code?: unknown };
   if (typeof code !== 'string') return 'connection failed';
-  if (code.includes('TIMEOUT')) return 'timeout';
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'no such host';
+  if (code.includes('TIMEOUT') || code === 'ECANCELLED') return 'timeout';
+  if (['ENOTFOUND', 'EAI_AGAIN', 'ENODATA', 'ESERVFAIL', 'EBADNAME'].includes(code)) return 'no such host';
   if (/CERT|TLS|SSL|SELF_SIGNED|VERIFY/.test(code)) return 'certificate refused';
   return 'connection failed';
 }

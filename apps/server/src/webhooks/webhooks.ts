@@ -159,19 +159,38 @@ async function resealSome(sql: Database, { seal, currentId, nowMs }: WebhooksPar
       and (sealed_secret not like ${`%${currentId}:%`} or sealed_secret_before not like ${`%${currentId}:%`})
     order by id limit ${RESEALED_AT_ONCE}`;
   for (const { id, sealed_secret: now, sealed_secret_before: before } of stale) {
-    const again = (sealed: string) => seal.seal(sealedFor(id), seal.open(sealedFor(id), sealed));
-    let sealed: { now: string; before: string | null } | null = null;
-    try {
-      sealed = { now: again(now), before: before === null ? null : again(before) };
-    } catch {
-      await switchOff(sql, id, 'secret_lost', new Date(nowMs()).toISOString());
+    const again = (sealed: string): string | null => {
+      try {
+        return seal.seal(sealedFor(id), seal.open(sealedFor(id), sealed));
+      } catch {
+        return null;
+      }
+    };
+    const current = again(now);
+    if (current === null) {
+      await noteLost(sql, { id, sealed: now, at: new Date(nowMs()).toISOString() });
       continue;
     }
+    // One of before that does not open signs no more, and takes nothing else with it.
     await sql`
-      update webhooks set sealed_secret = ${sealed.now}, sealed_secret_before = ${sealed.before}
+      update webhooks set sealed_secret = ${current}, sealed_secret_before = ${before === null ? null : again(before)}
       where id = ${id} and sealed_secret = ${now} and sealed_secret_before is not distinct from ${before}`;
   }
   return stale.length;
+}
+
+/** As `switchOff`, also for one that is off for another reason: it cannot be switched on before it has a new secret. */
+async function noteLost(
+  sql: Database,
+  { id, sealed, at }: { id: string; sealed: string; at: string },
+): Promise<void> {
+  await sql`
+    with off as (
+      update webhooks set disabled_at = coalesce(disabled_at, ${at}), disabled_because = 'secret_lost'
+      where id = ${id} and sealed_secret = ${sealed} returning id
+    )
+    update webhook_deliveries d set next_at = null, given_up_at = ${at}
+    from off where d.webhook_id = off.id and d.next_at is not null`;
 }
 
 /** Sends nothing there any more, and gives up what waits. @param at now, in ISO 8601 */

@@ -1,5 +1,5 @@
 -- Tells webhooks of their account's card payments, in the commit that changes the order: a recharge that was paid or was
--- not, money that went back, a dispute. What a webhook can have waiting is bounded.
+-- not, money that went back, a dispute. What a webhook can have waiting, and gets in a day, is bounded.
 CREATE OR REPLACE FUNCTION webhook_hears_of_card() RETURNS trigger
 LANGUAGE plpgsql
 AS $$
@@ -9,7 +9,8 @@ DECLARE
   at CONSTANT timestamptz := clock_timestamp();
   back CONSTANT bigint := NEW.reversed_micros - OLD.reversed_micros;
 BEGIN
-  IF NEW.kind = 'recharge' AND OLD.state = 0 AND NEW.state = 1 THEN
+  -- An order that was over may turn out to be paid.
+  IF NEW.kind = 'recharge' AND OLD.state <> 1 AND NEW.state = 1 THEN
     told := 'recharge.succeeded';
     details := details || jsonb_build_object('amountUsd', to_char(NEW.amount_micros / 1000000.0, 'FM999999999990.000000'));
   ELSIF NEW.kind = 'recharge' AND OLD.state = 0 AND NEW.state = 2 THEN
@@ -39,7 +40,12 @@ BEGIN
     AND EXISTS (SELECT 1 FROM api_keys k WHERE k.account_id = w.account_id AND k.status <> 'revoked')
     AND (SELECT count(*) FROM (
           SELECT 1 FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.next_at IS NOT NULL LIMIT 1000
-        ) waiting) < 1000;
+        ) waiting) < 1000
+    AND (SELECT count(*) FROM (
+          SELECT 1 FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.created_at > at - interval '1 day' LIMIT 2000
+        ) of_the_day) < 2000
+  -- Its owner may be deleting it: the commit of money waits for nobody's webhook. What is held is left alone.
+  FOR KEY SHARE OF w SKIP LOCKED;
   RETURN NULL;
 END
 $$;

@@ -1,5 +1,5 @@
 -- Tells webhooks of their account of the price of a call that was given back, in the commit that gives it back. What a
--- webhook can have waiting is bounded. The transfer's note is the house's own and is not passed on, but for the call.
+-- webhook can have waiting, and gets in a day, is bounded. The transfer's note is the house's own and is not passed on, but for the call.
 CREATE OR REPLACE FUNCTION webhook_hears_of_refund() RETURNS trigger
 LANGUAGE plpgsql
 AS $$
@@ -19,7 +19,12 @@ BEGIN
     AND EXISTS (SELECT 1 FROM api_keys k WHERE k.account_id = w.account_id AND k.status <> 'revoked')
     AND (SELECT count(*) FROM (
           SELECT 1 FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.next_at IS NOT NULL LIMIT 1000
-        ) waiting) < 1000;
+        ) waiting) < 1000
+    AND (SELECT count(*) FROM (
+          SELECT 1 FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.created_at > at - interval '1 day' LIMIT 2000
+        ) of_the_day) < 2000
+  -- Its owner may be deleting it: the commit of money waits for nobody's webhook. What is held is left alone.
+  FOR KEY SHARE OF w SKIP LOCKED;
   RETURN NULL;
 END
 $$;
