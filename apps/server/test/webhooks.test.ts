@@ -267,12 +267,53 @@ test('a key that is used from a new address is told, from a known one not; nobod
   assert.equal(kept?.n, 64);
 });
 
+test('a key that was rotated is told when it is first used from elsewhere, and all is forgotten in time', async () => {
+  const key = await server.key('5');
+  const { webhookId } = await register(key, '/rotated', ['key.new_address']);
+  await server.call('slow', key, {}, from('203.0.113.7'));
+  await job('tell-of-key-use');
+  const { accountId, id } = (await server.app.keys.find(key)) ?? assert.fail();
+  const rotate = async (old: string): Promise<string> =>
+    (await ask('POST', '/api/keys/me/rotate', old, {})).body.apiKey;
+  const rotated = await rotate(key);
+  await server.call('slow', rotated, {}, from('203.0.113.7'));
+  await job('tell-of-key-use');
+  await told('/rotated', 1);
+  const stolen = await rotate(rotated);
+  const deliveries = await fetch(`${server.url}/api/webhooks/${webhookId}/deliveries`, {
+    headers: { 'x-api-key': stolen, ...from('198.51.100.9') },
+  });
+  assert.equal(deliveries.status, 200);
+  await job('tell-of-key-use');
+  const all = await told('/rotated', 2);
+  assert.deepEqual(
+    all.map(({ message }) => message.data),
+    [
+      { keyPrefix: key.slice(0, 12), address: '203.0.113.7' },
+      { keyPrefix: stolen.slice(0, 12), address: '198.51.100.9' },
+    ],
+  );
+  const kept = () => database.sql`
+    select 1 from key_addresses where key_id in (select id from api_keys where account_id = ${String(accountId)})`;
+  await job('forget-key-addresses');
+  assert.equal((await kept()).length, 4);
+  await database.sql`
+    update key_addresses set seen_at = seen_at - interval '91 days' where key_id = ${String(id)}`;
+  await job('forget-key-addresses');
+  assert.equal((await kept()).length, 2);
+  assert.equal((await ask('DELETE', `/api/webhooks/${webhookId}`, stolen)).status, 200);
+  await job('forget-key-addresses');
+  assert.equal((await kept()).length, 0);
+});
+
 test('an answer that took long is told with its call, a quick one and one that failed are not', async () => {
   const key = await server.key('5');
   await register(key, '/ready', ['answer.ready']);
   await server.call('slow', key, { takesMs: 100 });
   const long = await server.call('slow', key, { takesMs: 6_000 }, { 'idempotency-key': 'long-1' });
   assert.equal(long.status, 200);
+  // Without a key of its own its answer is not kept.
+  assert.equal((await server.call('slow', key, { takesMs: 6_000 })).status, 200);
   // Sent again it is what was bought before, and no news.
   await server.call('slow', key, { takesMs: 6_000 }, { 'idempotency-key': 'long-1' });
   await job('tell-of-key-use');
@@ -318,11 +359,13 @@ test('money that moves is told in the commit that moves it', async () => {
     where id = ${paid}`;
   await database.sql`
     update card_orders set reversed_micros = 2500000, disputed_micros = 0, dispute = 'won' where id = ${paid}`;
+  // Over, and then paid after all.
+  await database.sql`update card_orders set state = 1, paid_at = now() where id = ${failed}`;
   const call = randomUUID();
   await database.sql`
     insert into ledger_transfers (account_id, id, phase, debit_account, credit_account, amount_micros, code, note, created_at)
     values (${account}, ${randomUUID()}, 1, 1, ${account}, 100000, 'call_refund', ${`undelivered call ${call}`}, now())`;
-  const messages = await told('/money', 6);
+  const messages = await told('/money', 7);
   const summary = messages.map(({ message: { type, data } }) => [
     ...[type, data.orderId ?? data.callId, data.amountUsd ?? data.disputedUsd, data.reason ?? data.status],
   ]);
@@ -333,10 +376,23 @@ test('money that moves is told in the commit that moves it', async () => {
       ['dispute.changed', paid, '7.500000', 'needs_response'],
       ['recharge.failed', failed, '10.000000', 'expired_card'],
       ['recharge.succeeded', paid, '10.000000', undefined],
+      ['recharge.succeeded', failed, '10.000000', undefined],
       ['refund.made', paid, '2.500000', undefined],
       ['refund.made', call, '0.100000', undefined],
     ].sort(),
   );
   for (const { message } of messages)
     assert.match(message.timestamp, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+
+  // The commit of money waits for nobody who deletes a webhook.
+  await database.sql.begin(async (deleting) => {
+    await deleting`delete from webhooks where account_id = ${account}`;
+    await database.sql.begin(async (money) => {
+      await money`set local lock_timeout = '5s'`;
+      await money`update card_orders set reversed_micros = 3500000 where id = ${paid}`;
+      await money`
+        insert into ledger_transfers (account_id, id, phase, debit_account, credit_account, amount_micros, code, note, created_at)
+        values (${account}, ${randomUUID()}, 1, 1, ${account}, 100000, 'call_refund', ${`undelivered call ${call}`}, now())`;
+    });
+  });
 });

@@ -198,10 +198,16 @@ export class PaidCall {
   }
 
   /** Which key was used, and from where. */
-  #noteUse({ request, report }: Asked, { accountId, keyId }: Sale['payment'], durationMs: number): void {
+  #noteUse(
+    { request, report }: Asked,
+    { accountId, keyId, identity }: Sale['payment'],
+    durationMs: number,
+  ): void {
     if (keyId === null) return;
     const { callId, service, outcome } = report;
-    const answered = outcome === 'captured' && callId !== null ? { callId, service, durationMs } : null;
+    // Without an identity the answer is not kept: there is nothing to be fetched.
+    const isKept = outcome === 'captured' && identity !== null && callId !== null;
+    const answered = isKept ? { callId, service, durationMs } : null;
     this.#parts.keyUsed({ accountId, keyId, address: request.address, answered });
   }
 

@@ -8,8 +8,10 @@ const EVENTS = {
   'recharge.failed': 'The kept card was not charged.',
   'refund.made': 'The price of a call, or a payment by card, was given back.',
   'dispute.changed': 'A payment by card is disputed, or a dispute of it has moved on.',
-  'key.new_address': 'A key of the account was used from an address that it was not used from before.',
-  'answer.ready': 'A call that took longer than five seconds was charged, and its answer is kept.',
+  'key.new_address':
+    'A key of the account paid for a call, or asked for webhooks, from an address that it was not used from before.',
+  'answer.ready':
+    'A call with an Idempotency-Key that took longer than five seconds was charged, and its answer is kept.',
 } as const;
 
 export type EventType = keyof typeof EVENTS;

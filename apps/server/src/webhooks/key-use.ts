@@ -6,7 +6,7 @@
 import { createHmac } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { arrayLiteral } from '../db/array-literal.ts';
-import type { Database } from '../db/connection.ts';
+import type { Database, Transaction } from '../db/connection.ts';
 import { claimantOf } from '../http/caller-address.ts';
 import type { KeyUse } from '../paid-call/paid-call.ts';
 import type { Secrets } from '../secrets/secrets.ts';
@@ -15,8 +15,14 @@ import type { Outbox } from './outbox.ts';
 export interface KeyUses {
   /** Costs a look into memory. */
   note(use: KeyUse): void;
-  /** Writes down what was noted, and tells those who want it. */
+  /**
+   * Writes down what was noted, and tells those who want it.
+   *
+   * @throws AggregateError, after the others, when some could not be written down
+   */
   flush(): Promise<void>;
+  /** Forgets addresses that are new again, or that nobody wants to be told of any more, and says how many. */
+  forget(): Promise<number>;
 }
 
 /** A shorter one is not worth a message: whoever asked is still there. */
@@ -27,10 +33,16 @@ const PAIRS_REMEMBERED = 50_000;
 const REMEMBERED_FOR_MS = 86_400_000;
 /** So many notes wait at most; more are left out. */
 const MOST_NOTES = 5_000;
+/** In one round: then it is not the note, and the others wait for the next round. */
+const MOST_FAILURES = 10;
 /** Of one key: the oldest is forgotten for a new one, so a caller with many addresses is told of again and again. */
 const ADDRESSES_OF_A_KEY = 64;
 /** An address that was not used for so long is new again. */
 const KNOWN_FOR_MS = 90 * 86_400_000;
+/** Of an account: so many of its latest keys are looked at when one of them is used for the first time. */
+const KEYS_LOOKED_AT = 20;
+/** In one call of `forget`. */
+export const ADDRESSES_FORGOTTEN_AT_ONCE = 5_000;
 
 interface Pair {
   accountId: bigint;
@@ -71,25 +83,73 @@ export function createKeyUses(sql: Database, parts: KeyUseParts): KeyUses {
       [pairs, answers] = [[], []];
       // Until it is learned it is not known: once somebody wants to be told, and when the database fails here.
       for (const { keyId, address } of usedFrom) seen.delete(`${keyId} ${address}`);
-      const watched = await wanting(
-        sql,
-        'key.new_address',
-        usedFrom.map(({ accountId }) => accountId),
-      );
-      for (const pair of usedFrom) {
-        if (!watched.has(pair.accountId)) continue;
-        await learn(sql, parts, pair);
-        seen.set(`${pair.keyId} ${pair.address}`, true);
-      }
-      const waiting = await wanting(
-        sql,
-        'answer.ready',
-        ready.map(({ accountId }) => accountId),
-      );
-      for (const { accountId, ...answer } of ready)
-        if (waiting.has(accountId)) await parts.outbox.tell(sql, accountId, 'answer.ready', answer);
+      const failures: unknown[] = [];
+      const watched = usedFrom.map(({ accountId }) => accountId);
+      const left = await eachWanted(usedFrom, {
+        wanting: () => wanting(sql, 'key.new_address', watched),
+        async write(pair) {
+          await learn(sql, parts, pair);
+          seen.set(`${pair.keyId} ${pair.address}`, true);
+        },
+        failures,
+      });
+      pairs = [...left, ...pairs].slice(0, MOST_NOTES);
+      const waiting = ready.map(({ accountId }) => accountId);
+      const unsaid = await eachWanted(ready, {
+        wanting: () => wanting(sql, 'answer.ready', waiting),
+        write: ({ accountId, ...answer }) => parts.outbox.tell(sql, accountId, 'answer.ready', answer),
+        failures,
+      });
+      answers = [...unsaid, ...answers].slice(0, MOST_NOTES);
+      if (failures.length > 0)
+        throw new AggregateError(failures, `${failures.length} notes of key use were not written down`);
+    },
+
+    async forget() {
+      const { count } = await sql`
+        delete from key_addresses where (key_id, digest) in (
+          select a.key_id, a.digest from key_addresses a
+          where a.seen_at < ${new Date(parts.nowMs() - KNOWN_FOR_MS).toISOString()} or not exists (
+            select 1 from webhooks w
+            where w.account_id = (select k.account_id from api_keys k where k.id = a.key_id)
+              and 'key.new_address' = any (w.events))
+          limit ${ADDRESSES_FORGOTTEN_AT_ONCE} for update of a skip locked
+        )`;
+      return count;
     },
   };
+}
+
+/**
+ * Writes down the notes of accounts that want it. One that fails is lost and keeps no other from being written down.
+ *
+ * @returns what is left for another round, when the accounts could not be asked for or too many notes failed
+ */
+async function eachWanted<Note extends { accountId: bigint }>(
+  notes: readonly Note[],
+  {
+    wanting,
+    write,
+    failures,
+  }: { wanting(): Promise<Set<bigint>>; write(note: Note): Promise<void>; failures: unknown[] },
+): Promise<readonly Note[]> {
+  let wanted: Set<bigint>;
+  try {
+    wanted = await wanting();
+  } catch (error) {
+    failures.push(error);
+    return notes;
+  }
+  for (const [at, note] of notes.entries()) {
+    if (failures.length >= MOST_FAILURES) return notes.slice(at);
+    if (!wanted.has(note.accountId)) continue;
+    try {
+      await write(note);
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  return [];
 }
 
 /** Which of these accounts want to be told of it. */
@@ -123,8 +183,11 @@ async function learn(
     await transaction`
       insert into key_addresses (key_id, digest, seen_at) values (${String(keyId)}, ${current}, ${new Date(nowMs()).toISOString()})
       on conflict (key_id, digest) do update set seen_at = excluded.seen_at`;
-    // The first is where the key lives.
-    if (isKnown || fresh.length === 0) return;
+    if (isKnown) return;
+    // The first is where the key lives, unless its account is known to call from elsewhere: who has taken a key over may
+    // have rotated it.
+    if (fresh.length === 0 && (await isHome(transaction, { secrets, nowMs }, { accountId, keyId, address })))
+      return;
     const [key] = await transaction<{ prefix: string }[]>`
       select prefix from api_keys where id = ${String(keyId)}`;
     await outbox.tell(transaction, accountId, 'key.new_address', {
@@ -132,6 +195,24 @@ async function learn(
       address,
     });
   });
+}
+
+/** Whether the first address of a key is one of its account, or the account has none yet. */
+async function isHome(
+  transaction: Transaction,
+  { secrets, nowMs }: Pick<KeyUseParts, 'secrets' | 'nowMs'>,
+  { accountId, keyId, address }: Pair,
+): Promise<boolean> {
+  const known = await transaction<{ key_id: bigint; digest: Buffer }[]>`
+    select a.key_id, a.digest from key_addresses a
+    where a.seen_at > ${new Date(nowMs() - KNOWN_FOR_MS).toISOString()} and a.key_id in (
+      select id from api_keys where account_id = ${String(accountId)} and id <> ${String(keyId)}
+      order by id desc limit ${KEYS_LOOKED_AT})`;
+  if (known.length === 0) return true;
+  const digests = new Map<bigint, Buffer[]>();
+  for (const { key_id: other } of known)
+    if (!digests.has(other)) digests.set(other, digestsOf(secrets, other, address));
+  return known.some(({ key_id: other, digest }) => digests.get(other)?.some((each) => each.equals(digest)));
 }
 
 /** What is stored of an address, under the current version of the secret and then under those of before. */

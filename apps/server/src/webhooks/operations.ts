@@ -124,7 +124,7 @@ export const WEBHOOK_OPERATIONS = {
           202: answered('It will be sent', { success: true, deliveryId: '…' }),
           401: KEY_REFUSED,
           404: NOT_YOURS,
-          409: refused('It is off, or enough waits.'),
+          409: refused('It is off, enough waits, or enough was sent in a day.'),
         },
       },
     },

@@ -6,7 +6,7 @@ import type { KeyUse } from '../paid-call/paid-call.ts';
 import type { House, Part } from '../part.ts';
 import type { Secrets } from '../secrets/secrets.ts';
 import { WEBHOOKS } from './declared.ts';
-import { createKeyUses } from './key-use.ts';
+import { ADDRESSES_FORGOTTEN_AT_ONCE, createKeyUses } from './key-use.ts';
 import { LOW_AT_ONCE, tellOfLowBalances } from './low-balances.ts';
 import { createWebhookMetrics } from './metrics.ts';
 import { WEBHOOK_OPERATIONS } from './operations.ts';
@@ -67,6 +67,12 @@ export function openWebhooks(
         intervalMs: 3_600_000,
         run: async (stopping) =>
           void (await untilNoneIsDue(DELIVERIES_FORGOTTEN_AT_ONCE, outbox.forget, stopping)),
+      },
+      {
+        name: 'forget-key-addresses',
+        intervalMs: 3_600_000,
+        run: async (stopping) =>
+          void (await untilNoneIsDue(ADDRESSES_FORGOTTEN_AT_ONCE, uses.forget, stopping)),
       },
     ],
     async close() {

@@ -92,6 +92,9 @@ function ownersOf(parts: WebhookRouteParts): Owners {
     // A frozen key reads and changes: its owner is to learn of the dispute that froze it.
     if (record.status === 'revoked')
       throw new Problem(401, 'API_KEY_REVOKED', 'This API key was revoked or rotated.');
+    parts.uses.note({
+      ...{ accountId: record.accountId, keyId: record.id, address: parts.addressOf(request), answered: null },
+    });
     return record;
   }
 
@@ -136,7 +139,7 @@ function registrationRoutes(
         'TOO_MANY_WEBHOOKS',
         `An account has at most ${WEBHOOKS_PER_ACCOUNT} webhooks. Delete one first.`,
       );
-    // From here its owner is known to call.
+    // From here its owner is known to call. Noted again: what was noted before there was a webhook may be forgotten by now.
     uses.note({ accountId: key.accountId, keyId: key.id, address: addressOf(request), answered: null });
     reply.code(201);
     return { success: true, ...shown(made.webhook), secret: made.secret, note: SECRET_NOTE };
@@ -191,7 +194,7 @@ function deliveryRoutes(app: FastifyInstance, { outbox }: WebhookRouteParts, { o
       throw new Problem(
         409,
         'TOO_MANY_WAITING',
-        'Enough messages wait to be sent there. See to its receiver first.',
+        'Enough messages wait to be sent there, or were written for it in a day. See to its receiver first.',
       );
     reply.code(202);
     return { success: true, webhookId: webhook.id, deliveryId: id };
@@ -212,7 +215,7 @@ function deliveryRoutes(app: FastifyInstance, { outbox }: WebhookRouteParts, { o
         throw new Problem(
           404,
           'DELIVERY_NOT_FOUND',
-          'There is no such delivery, or it waits to be sent anyway.',
+          'There is no such delivery, it waits to be sent anyway, or enough others wait.',
         );
       reply.code(202);
       return { success: true, webhookId: webhook.id, deliveryId };
