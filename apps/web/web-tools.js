@@ -71,26 +71,30 @@ function paidTool(tool) {
 }
 
 /** One call: tried out, agreed to, and paid with the key that the tab keeps. */
-async function buy({ title, endpoint, priceUsd }, input, client) {
+async function buy({ title, endpoint }, input, client) {
   const path = new URL(endpoint).pathname;
   const body = JSON.stringify(input);
   const tried = await reached(() => fetch(`${path}?dryRun=1`, { method: 'POST', headers: JSON_TYPE, body }));
   const key = rememberedKey();
   if (!tried.ok) return tried;
   if (key === '') return { ok: true, answer: { ...tried.answer, howToPay: howToPay(path) } };
-  const agreed = await asked(`Pay ${formatUsd(priceUsd)} for “${title}”?`, input, client);
+  // The price of now: the tool was registered when the page was loaded.
+  const agreed = await asked(`Pay ${formatUsd(tried.answer.price.amountUsd)} for “${title}”?`, input, client);
   if (!agreed)
     return {
       ok: false,
       answer: { code: 'NOT_AGREED', message: 'The person did not agree. Nothing was charged.' },
     };
-  return reached(() =>
-    fetch(path, {
-      method: 'POST',
-      headers: { ...JSON_TYPE, 'x-api-key': key, 'idempotency-key': crypto.randomUUID() },
-      body,
-    }),
-  );
+  if (rememberedKey() !== key)
+    return {
+      ok: false,
+      answer: { code: 'KEY_CHANGED', message: 'The key of this tab changed meanwhile. Nothing was charged.' },
+    };
+  const headers = { ...JSON_TYPE, 'x-api-key': key, 'idempotency-key': crypto.randomUUID() };
+  const pay = () => reached(() => fetch(path, { method: 'POST', headers, body }));
+  const paid = await pay();
+  // With the same Idempotency-Key: what was bought is told again, and not bought again.
+  return paid.lost === true ? pay() : paid;
 }
 
 function howToPay(path) {
@@ -108,7 +112,7 @@ async function reached(send) {
     return { ok: response.ok, answer };
   } catch {
     const message = 'The connection broke. The key page shows whether anything was charged.';
-    return { ok: false, answer: { code: 'CONNECTION_LOST', message } };
+    return { ok: false, lost: true, answer: { code: 'CONNECTION_LOST', message } };
   }
 }
 

@@ -155,6 +155,10 @@ test('a slip in the parameter charges nobody', async () => {
   const key = await server.key('1');
   const before = await books();
   const slips = ['dryRun=yes', 'dryRun=', 'dryRun', 'dryrun=1', 'dry_run=1', 'dry-run=true', 'DryRun=1'];
+  slips.push(
+    ...['dryRun[]=1', 'dryRun%20=1', '%20dryRun=1', 'dry.run=1', 'dryRun[0]=1', 'amp;dryRun=1', '?dryRun=1'],
+  );
+  slips.push(...['x=1;dryRun=1', 'x=1?dryRun=1', '%EF%BD%84ryRun=1', 'isDryRun=1']);
   for (const slip of [...slips, 'dryRun=1&dryRun=0', 'dryRun=0&dry_run=1', 'dryRun=2']) {
     const response = await send(`/x402/count?${slip}`, { upTo: 3 }, { 'x-api-key': key });
     const refusal = await jsonOf(response);

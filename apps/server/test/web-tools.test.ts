@@ -177,3 +177,35 @@ test('with a key it is paid once the person agrees, and not before', async () =>
   assert.deepEqual(troubles, []);
   await page.close();
 });
+
+test('the question has the price of now, a key that changed meanwhile pays nothing, and a lost answer is asked for again', async () => {
+  const [key, other] = [await server.key('1'), await server.key('1')];
+  const { page } = await open('/docs', 'document', key);
+  await page.waitForFunction('pageTools.size === 4');
+  const before = await calls();
+  const dialog = page.getByRole('dialog');
+  await page.route('**/x402/ping?dryRun=1', async (route) => {
+    const response = await route.fetch();
+    const told = await response.json();
+    await route.fulfill({ response, json: { ...told, price: { ...told.price, amountUsd: '0.300000' } } });
+  });
+  const changed = callTool(page, 'ping', { message: 'one' });
+  await dialog.getByText('Pay $0.30 for “Ping/Echo Service”?').waitFor();
+  await page.evaluate(`sessionStorage.setItem('farebox-key', '${other}')`);
+  await dialog.getByRole('button', { name: 'Pay' }).click();
+  assert.deepEqual([(await changed).isError, (await changed).structuredContent.code], [true, 'KEY_CHANGED']);
+  assert.equal(await calls(), before);
+
+  let sent = 0;
+  await page.route('**/x402/ping', async (route) => {
+    sent += 1;
+    if (sent > 1) return route.continue();
+    await route.fetch();
+    await route.abort('connectionreset');
+  });
+  const lost = callTool(page, 'ping', { message: 'two' });
+  await dialog.getByRole('button', { name: 'Pay' }).click();
+  assert.equal((await lost).structuredContent.echo, 'two');
+  assert.deepEqual([sent, await calls()], [2, before + 1]);
+  await page.close();
+});

@@ -25,16 +25,27 @@ const CREDENTIALS = [
   'Proxy-Authorization',
 ];
 
-/** @param query as Fastify reads it. A name that is spelled another way is unclear, so that nobody pays for a slip. */
+/** Such as `x=1;dryRun=1`: the parameter behind a separator that is none. */
+const IN_A_VALUE = /[;?&,][^a-z]*dry[^a-z]*run/i;
+
+/**
+ * @param query as Fastify reads it. A name that is spelled another way (`dry.run`, `dryRun[]`, `amp;dryRun`) is unclear, so
+ *   that nobody pays for a slip.
+ */
 export function dryRunOf(query: unknown): DryRun {
   const asked = Object.entries((query ?? {}) as Record<string, unknown>).filter(
-    ([name]) => name.replace(/[-_]/g, '').toLowerCase() === PARAMETER.toLowerCase(),
+    ([name, value]) => meansDryRun(name) || [value].flat().some((each) => IN_A_VALUE.test(String(each))),
   );
   const [first, ...others] = asked;
   if (first === undefined) return 'no';
   const [name, value] = first;
   if (others.length > 0 || name !== PARAMETER || typeof value !== 'string') return 'unclear';
   return Object.hasOwn(MEANING, value) ? (MEANING[value] ?? 'unclear') : 'unclear';
+}
+
+function meansDryRun(name: string): boolean {
+  const letters = name.normalize('NFKC').replace(/[^a-z]/gi, '');
+  return letters.toLowerCase().includes(PARAMETER.toLowerCase());
 }
 
 /**
