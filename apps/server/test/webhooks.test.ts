@@ -317,6 +317,8 @@ test('an answer that took long is told with its call, a quick one and one that f
   // Sent again it is what was bought before, and no news.
   await server.call('slow', key, { takesMs: 6_000 }, { 'idempotency-key': 'long-1' });
   await job('tell-of-key-use');
+  const written = await database.sql`select 1 from webhook_deliveries where type = 'answer.ready'`;
+  assert.equal(written.length, 1);
   const [ready, ...others] = await told('/ready', 1);
   assert.equal(others.length, 0);
   const { callId, service, durationMs } = ready?.message.data ?? {};
