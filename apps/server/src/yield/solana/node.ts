@@ -11,6 +11,11 @@ const VERSION_NOT_SUPPORTED = -32015;
 /** As many signatures as a node lists, and as many statuses as it tells, at once. */
 export const PAGE = 1_000;
 const MAX_STATUSES = 256;
+/**
+ * Data of instructions is read up to so many characters of base58, since reading takes the square of its length. A transaction has
+ * 1,232 bytes, which are at most 1,690 characters. Programs call each other with up to 10 KiB, of which nothing here has more than 80 bytes.
+ */
+const MAX_DATA = { sent: 1_700, called: 120 };
 
 export type Commitment = 'confirmed' | 'finalized';
 
@@ -24,7 +29,7 @@ export interface Account {
 
 export interface Instruction {
   program: string;
-  /** The accounts' addresses; with `data` as the transaction has them. */
+  /** The accounts' addresses; with `data` as the transaction has them. Data that is longer than anybody here knows is empty. */
   accounts: readonly string[];
   data: Uint8Array;
 }
@@ -135,16 +140,19 @@ const tokenBalance = z.looseObject({
 const landed = z.looseObject({
   slot: u64,
   blockTime: z.number().int().nullish(),
-  meta: z.looseObject({
-    err: z.unknown(),
-    innerInstructions: z.array(z.looseObject({ index: u64, instructions: z.array(compiled) })).nullish(),
-    loadedAddresses: z
-      .looseObject({ writable: z.array(z.string()), readonly: z.array(z.string()) })
-      .nullish(),
-    logMessages: z.array(z.string()).nullish(),
-    preTokenBalances: z.array(tokenBalance).nullish(),
-    postTokenBalances: z.array(tokenBalance).nullish(),
-  }),
+  /** Null: the node has the transaction, and not what it did. */
+  meta: z
+    .looseObject({
+      err: z.unknown(),
+      innerInstructions: z.array(z.looseObject({ index: u64, instructions: z.array(compiled) })).nullish(),
+      loadedAddresses: z
+        .looseObject({ writable: z.array(z.string()), readonly: z.array(z.string()) })
+        .nullish(),
+      logMessages: z.array(z.string()).nullish(),
+      preTokenBalances: z.array(tokenBalance).nullish(),
+      postTokenBalances: z.array(tokenBalance).nullish(),
+    })
+    .nullable(),
   transaction: z.looseObject({
     signatures: z.array(z.string()).min(1),
     message: z.looseObject({
@@ -193,6 +201,15 @@ function nowOf(ask: Ask) {
         throw error;
       }
     },
+    /** The oldest block that the node still has; null: it does not say. */
+    async firstBlock(): Promise<number | null> {
+      try {
+        return await ask(u64, 'getFirstAvailableBlock');
+      } catch (error) {
+        if (error instanceof RpcRefusal) return null;
+        throw error;
+      }
+    },
     async latestBlockhash() {
       const { value } = await ask(blockhash, 'getLatestBlockhash', { commitment: 'confirmed' });
       return value;
@@ -231,7 +248,7 @@ function nowOf(ask: Ask) {
 /** What landed. */
 function pastOf(ask: Ask) {
   return {
-    /** @returns null where the node knows none; `unreadable`: one of a version that nobody here builds */
+    /** @returns null where the node knows none, or not what it did; `unreadable`: one of a version that nobody here builds */
     async transaction(signature: string, commitment: Commitment): Promise<Landed | 'unreadable' | null> {
       try {
         return landedIn(
@@ -292,7 +309,7 @@ function shownAs(commitment: Commitment) {
 }
 
 function landedIn(signature: string, shown: z.output<typeof landed> | null): Landed | null {
-  if (shown === null) return null;
+  if (shown === null || shown.meta === null) return null;
   const { meta, transaction, slot, blockTime } = shown;
   const { message } = transaction;
   if (transaction.signatures[0] !== signature)
@@ -305,24 +322,22 @@ function landedIn(signature: string, shown: z.output<typeof landed> | null): Lan
       throw new RpcUnreachable('getTransaction', new Error('it names no such account'));
     return found;
   };
-  const instruction = ({
-    programIdIndex,
-    accounts: indexes,
-    data,
-  }: z.output<typeof compiled>): Instruction => ({
-    program: key(programIdIndex),
-    accounts: indexes.map(key),
-    data: new Uint8Array(getBase58Encoder().encode(data)),
-  });
+  const instruction =
+    (most: number) =>
+    ({ programIdIndex, accounts: indexes, data }: z.output<typeof compiled>): Instruction => ({
+      program: key(programIdIndex),
+      accounts: indexes.map(key),
+      data: data.length > most ? new Uint8Array() : new Uint8Array(getBase58Encoder().encode(data)),
+    });
   const inner = new Map<number, Instruction[]>();
   for (const { index, instructions } of meta.innerInstructions ?? [])
-    inner.set(index, [...(inner.get(index) ?? []), ...instructions.map(instruction)]);
+    inner.set(index, [...(inner.get(index) ?? []), ...instructions.map(instruction(MAX_DATA.called))]);
   return {
     ...{ signature, slot, inner },
     atMs: typeof blockTime === 'number' ? blockTime * 1_000 : null,
     err: meta.err ?? null,
     signers: message.accountKeys.slice(0, message.header.numRequiredSignatures),
-    instructions: message.instructions.map(instruction),
+    instructions: message.instructions.map(instruction(MAX_DATA.sent)),
     tokens: tokensIn(key, meta.preTokenBalances ?? [], meta.postTokenBalances ?? []),
     logs: meta.logMessages ?? [],
   };

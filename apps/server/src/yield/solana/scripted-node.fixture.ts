@@ -54,7 +54,13 @@ const blockTimeOf = (slot: number) => 1_700_000_000 + Math.floor((slot - FIRST_S
 
 export async function startScriptedNode(treasury: Address) {
   const landed = new Map<string, { slot: number; err: unknown; keys: readonly string[]; shown: object }>();
-  const state = { slot: FIRST_SLOT, fault: null as Fault, final: true, asked: new Map<string, number>() };
+  const state = {
+    slot: FIRST_SLOT,
+    fault: null as Fault,
+    final: true,
+    firstBlock: 0,
+    asked: new Map<string, number>(),
+  };
   const { usdc: treasuryAccount } = await ownAccountsOf(treasury);
   const accounts = new Map<string, object>([
     [LENDING_PROGRAM, account('BPFLoaderUpgradeab1e11111111111111111111111', Buffer.alloc(36), true)],
@@ -70,6 +76,7 @@ export async function startScriptedNode(treasury: Address) {
     getMultipleAccounts: (addresses: string[]) => at(addresses.map((each) => accounts.get(each) ?? null)),
     getEpochInfo: () => ({ absoluteSlot: state.slot, blockHeight: state.slot - 20_000_000 }),
     getBlockTime: (slot: number) => blockTimeOf(slot),
+    getFirstAvailableBlock: () => state.firstBlock,
     getTransaction: (signature: string) => landed.get(signature)?.shown ?? null,
     getSignatureStatuses: (signatures: string[]) =>
       at(
@@ -125,10 +132,17 @@ export async function startScriptedNode(treasury: Address) {
     const hidden = new Set(script.fromTable);
     const open = [...new Set(named)].filter((key) => !hidden.has(key));
     const keys = [...open, ...hidden];
+    // The same data many times over is put into text once, which takes the square of its length.
+    const texts = new Map<unknown, string>();
+    const textOf = (data: ArrayLike<number>): string => {
+      const made = texts.get(data) ?? getBase58Decoder().decode(Uint8Array.from(data));
+      texts.set(data, made);
+      return made;
+    };
     const compiled = ({ programAddress, accounts: metas = [], data = [] }: Step) => ({
       programIdIndex: keys.indexOf(programAddress),
       accounts: metas.map(({ address }) => keys.indexOf(address)),
-      data: getBase58Decoder().decode(Uint8Array.from(data)),
+      data: textOf(data),
     });
     const balances = (which: 1 | 2) =>
       Object.entries(script.tokens ?? {}).map(([address, of]) => ({
@@ -167,6 +181,11 @@ export async function startScriptedNode(treasury: Address) {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     ...{ state, land, treasury, treasuryAccount, accounts },
+    /** The node has a transaction, and not what it did. */
+    hide(signature: string) {
+      const one = landed.get(signature);
+      if (one !== undefined) landed.set(signature, { ...one, shown: { ...one.shown, meta: null } });
+    },
     /** The chain takes a transaction back. */
     forget: (signature: string) => landed.delete(signature),
     /** From now on nobody is told of a transaction before the returned function is called. */

@@ -7,7 +7,7 @@ import type { Portal } from './portal.ts';
 export type Verdict =
   | { status: 'confirmed'; deposit: WalletMove }
   | { status: 'refused'; httpStatus: 400 | 403; code: string; message: string; onChainError: unknown }
-  /** `unseen`: the node knows no such transaction. `silent`: it does not say. */
+  /** `unseen`: the node knows no such transaction, or does not show it. `silent`: it does not say. */
   | { status: 'unseen' | 'silent' };
 
 export type Verify = ReturnType<typeof createVerifier>;
@@ -51,8 +51,8 @@ export function createVerifier(parts: { node: Node; portal: Portal; moves: Moves
         ...refused(400, 'TRANSACTION_FAILED', 'The transaction failed on the chain: nothing was deposited.'),
         onChainError: landed.err,
       };
-    // It landed, and another node than the one that says so was asked for it.
-    if (!('signers' in landed)) return { status: 'silent' };
+    // It landed, and nobody shows what it did: another node was asked for it, or its history ends above it.
+    if (!('signers' in landed)) return { status: 'unseen' };
     if (!landed.signers.includes(wallet))
       return refused(403, 'NOT_A_SIGNER', 'The wallet is not a signer of that transaction.');
     if (landed.slot < portal.sinceSlot)
