@@ -105,6 +105,15 @@ test('what came from elsewhere has no known cost, and pays no performance fee', 
     Number(mixed.position.knownPart.estimatedYieldUsdc) - Number(alone.position.estimatedYieldUsdc);
   assert(Math.abs(difference) <= 0.000002, String(difference));
 
+  // Dust that anybody sent hides nothing.
+  const dusty = await told(MINTED + 1n);
+  assert.deepEqual(
+    [dusty.position.status, dusty.position.depositedRaw, dusty.next_action.map(({ action }) => action)],
+    ['earning', String(PAID), ['withdraw']],
+  );
+  const more = await told(MINTED + MINTED / 900n);
+  assert.equal(more.position.depositedRaw, null);
+
   const half = await told(MINTED / 2n);
   assert.equal(half.position.status, 'earning');
   assert(

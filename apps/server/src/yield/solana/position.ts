@@ -13,6 +13,8 @@ import { exchangeRateText, openView, readAtView } from './views.ts';
 
 /** So many of a wallet's moves are listed, the newest first. */
 const LISTED = 20;
+/** At most one of so many parts of a position is dust. */
+const DUST_PARTS = 1_000n;
 
 export interface PositionParts {
   portal: Pick<Portal, 'look'>;
@@ -81,18 +83,22 @@ function heldOf({ reserve }: Read, known: readonly WalletMove[], collateral: big
   return { collateral, basis, valueRaw, yieldRaw };
 }
 
-function statusOf({
-  collateral,
-  basis,
-}: Held): 'empty' | 'earning' | 'partly-from-elsewhere' | 'from-elsewhere' {
+function statusOf(held: Held): 'empty' | 'earning' | 'partly-from-elsewhere' | 'from-elsewhere' {
+  const { collateral, basis } = held;
   if (collateral === 0n) return 'empty';
   if (basis.collateral === 0n) return 'from-elsewhere';
-  return basis.collateral < collateral ? 'partly-from-elsewhere' : 'earning';
+  return isCostKnown(held) ? 'earning' : 'partly-from-elsewhere';
+}
+
+/** Whether the cost is known of all but dust, which anybody may send. */
+function isCostKnown({ collateral, basis }: Held): boolean {
+  return (collateral - basis.collateral) * DUST_PARTS <= collateral;
 }
 
 /** Null where the whole cost is not known: what came from elsewhere may have cost anything. */
-function depositedView({ collateral, basis, yieldRaw }: Held) {
-  const isKnown = basis.collateral === collateral;
+function depositedView(held: Held) {
+  const { basis, yieldRaw } = held;
+  const isKnown = isCostKnown(held);
   const told = (units: bigint) =>
     isKnown ? { usdc: usdcText(units), raw: String(units) } : { usdc: null, raw: null };
   const [deposited, earned] = [told(basis.usdc), told(yieldRaw)];
@@ -156,7 +162,7 @@ function moveView({ kind, signature, slot, atMs, usdc, collateral, fee }: Wallet
 }
 
 function nextActions(
-  { collateral, basis }: Held,
+  held: Held,
   {
     leavingNow,
     pending,
@@ -169,7 +175,7 @@ function nextActions(
       'A deposit was claimed that the chain could not be asked about yet. It is verified within the hour.',
     url: null,
   };
-  if (collateral === 0n)
+  if (held.collateral === 0n)
     return [
       ...(pending > 0 ? [waits] : []),
       {
@@ -185,7 +191,7 @@ function nextActions(
     ];
   return [
     ...(pending > 0 ? [waits] : []),
-    ...(basis.collateral < collateral && pending === 0
+    ...(!isCostKnown(held) && pending === 0
       ? [
           {
             action: 'confirm',
