@@ -19,6 +19,8 @@ import type { Account, Node, Simulation } from './node.ts';
 
 /** What is paid for a unit of work, in millionths of a lamport: as others pay now, within these. */
 const UNIT_PRICE = { least: 1_000n, most: 200_000n };
+/** As long as this they are anybody's who asks. */
+const SHARED_MS = 2_000;
 const MICRO_LAMPORTS = 1_000_000n;
 const SIGNATURE_LAMPORTS = 5_000n;
 /** Of a token account, and of a wallet that goes on existing. */
@@ -50,8 +52,25 @@ export interface Terms {
   unitPrice: bigint;
 }
 
-/** @throws what the node's client throws */
-export async function termsNow(node: Node, nowMs: () => number): Promise<Terms> {
+/**
+ * What bundles are made with, asked for once for all who want it at a time.
+ *
+ * @returns throws what the node's client throws; that is not kept
+ */
+export function sharedTerms(node: Node, nowMs: () => number): () => Promise<Terms> {
+  let last: { terms: Promise<Terms>; atMs: number } | null = null;
+  return () => {
+    if (last !== null && Math.abs(nowMs() - last.atMs) < SHARED_MS) return last.terms;
+    const asked = { terms: termsNow(node, nowMs), atMs: nowMs() };
+    last = asked;
+    asked.terms.catch(() => {
+      if (last === asked) last = null;
+    });
+    return asked.terms;
+  };
+}
+
+async function termsNow(node: Node, nowMs: () => number): Promise<Terms> {
   const [{ blockhash, lastValidBlockHeight }, { blockHeight }, measured, paid] = await Promise.all([
     node.latestBlockhash(),
     node.height(),

@@ -8,7 +8,6 @@ import {
   lifetimeView,
   type Terms,
   TOKEN_RENT_LAMPORTS,
-  termsNow,
   transactionViews,
   unsigned,
   type Warning,
@@ -23,8 +22,8 @@ import {
   ownAccountsOf,
   transferUsdc,
 } from './instructions.ts';
-import { INTENT_MS, type Intent, type Intents } from './intents.ts';
-import { cTokensFor, depositRoomRaw } from './model/interest.ts';
+import { INTENT_MS, type Intent, type Intents, LANDS_WITHIN_SLOTS } from './intents.ts';
+import { accrue, cTokensFor, depositRoomRaw } from './model/interest.ts';
 import { type Account, chainUnavailable, isOutage, type Node } from './node.ts';
 import { type Portal, type ReserveNow, readTokenAccount } from './portal.ts';
 import { DEPOSIT_FEE_BPS, partOf } from './terms.ts';
@@ -37,6 +36,8 @@ export interface DepositParts {
   node: Node;
   portal: Portal;
   intents: Intents;
+  /** What bundles are made with now. */
+  terms(): Promise<Terms>;
   nowMs(): number;
 }
 
@@ -67,13 +68,14 @@ export async function depositBundle(parts: DepositParts, asked: DepositAsked) {
   }
 }
 
-async function build({ node, portal, nowMs }: DepositParts, asked: DepositAsked, intent: Intent | null) {
+async function build(parts: DepositParts, asked: DepositAsked, intent: Intent | null) {
+  const { node, portal, nowMs } = parts;
   const { wallet, amount } = asked;
   const expiresAtMs = intent?.expiresAtMs ?? nowMs() + INTENT_MS;
   const [own, treasury] = await Promise.all([ownAccountsOf(wallet), portal.treasuryAccount()]);
   const [now, terms] = await Promise.all([
     portal.look([wallet, own.usdc, own.collateral]),
-    fromNode(termsNow(node, nowMs)),
+    fromNode(parts.terms()),
   ]);
   const fee = partOf(amount, DEPOSIT_FEE_BPS);
   const deposit = amount - fee;
@@ -126,8 +128,8 @@ function repeated({ id, expiresAtMs }: Intent, nowMs: number): Problem {
   );
 }
 
-/** @throws Problem 503 where the reserve takes no deposits, 409 where it takes less */
-function checkReserve({ reserve, market }: ReserveNow, deposit: bigint): void {
+/** @throws Problem 503 where the reserve takes no deposits, 409 where it takes less when this one lands */
+function checkReserve({ slot, reserve, market }: ReserveNow, deposit: bigint): void {
   const closed =
     reserve.isEmergency || market.isEmergency
       ? 'the lending market is in emergency mode'
@@ -140,7 +142,8 @@ function checkReserve({ reserve, market }: ReserveNow, deposit: bigint): void {
     throw unavailable('RESERVE_CLOSED', `No deposit can be made, since ${closed}.`, CLOSED_RETRY_MS, {
       ...{ success: false, reason: closed },
     });
-  const room = depositRoomRaw(reserve);
+  // Interest takes room too.
+  const room = depositRoomRaw(accrue(reserve, slot + LANDS_WITHIN_SLOTS, market.referralFeeBps));
   if (deposit > room)
     throw new Problem(409, 'DEPOSIT_LIMIT', `The reserve takes ${usdcText(room)} USDC more, after the fee.`, {
       details: { success: false, max_deposit_usdc: usdcText(room), max_deposit_raw: String(room) },
@@ -186,7 +189,8 @@ function warningsFor(
       code: 'INSUFFICIENT_USDC',
       message: `${wallet} holds ${usdcText(held)} USDC, which is ${usdcText(amount - held)} too little. Nothing can be deposited before it holds more.`,
     });
-  const rent = collateralAccount === null ? TOKEN_RENT_LAMPORTS : 0n;
+  // Whoever sends SOL to its address makes an account that is not open.
+  const rent = readTokenAccount(collateralAccount) === null ? TOKEN_RENT_LAMPORTS : 0n;
   const lacking = lacksSol(wallet, walletAccount, { fees, rent });
   if (lacking !== null) warnings.push(lacking);
   return warnings;

@@ -4,6 +4,8 @@ import type { Database } from '../../db/connection.ts';
 
 /** As the interface has it. */
 export const INTENT_MS = 120_000;
+/** More slots than a bundle's two minutes have: what the program allows now it must still allow when the bundle lands. */
+export const LANDS_WITHIN_SLOTS = 400n;
 const MAX_FORGOTTEN = 1_000;
 
 export interface Intent {

@@ -2,12 +2,15 @@ import type { Configured } from '../../declared.ts';
 import { Problem, unavailable } from '../../http/problem.ts';
 import type { House, Part } from '../../part.ts';
 import { createBook } from './book.ts';
+import { sharedTerms } from './bundle.ts';
 import { createClaims } from './claims.ts';
+import { CLAIMS_PER_MINUTE } from './confirm.ts';
 import { SOLANA_YIELD } from './declared.ts';
 import { createFees } from './fees.ts';
 import { createIntents } from './intents.ts';
 import { createKeeper } from './keeper.ts';
 import { createMoves } from './moves.ts';
+import { neverBack } from './never-back.ts';
 import { openNode } from './node.ts';
 import { PORTAL_OPERATIONS } from './operations.ts';
 import { pendingOf } from './pending.ts';
@@ -47,18 +50,18 @@ export function openSolanaYield(
   }: { rpcUrl: string | null; contactEmail: string | null; baseRate: OtherRate | null },
 ): Part {
   const { treasury, sinceSlot } = settings;
-  if (treasury === null || rpcUrl === null) return notConfigured();
+  if (treasury === null || sinceSlot === null || rpcUrl === null) return notConfigured();
   const { nowMs, baseUrl, sandbox, addressOf, logger } = house;
   const { sql } = house.pools;
   const node = openNode(rpcUrl);
-  const portal = openPortal(node, { treasury, sinceSlot, nowMs });
+  const portal = neverBack(openPortal(node, { treasury, sinceSlot, nowMs }), nowMs);
   const moves = createMoves(sql, nowMs);
   const fees = createFees(sql, nowMs);
   const claims = createClaims(sql, nowMs);
   const intents = createIntents(sql, nowMs);
   const book = createBook({ sql, portal, moves, fees, nowMs });
   const verify = createVerifier({ node, portal, moves, book });
-  const walk = createWalk({ sql, node, portal, nowMs });
+  const walk = createWalk({ sql, node, portal, logger, nowMs });
   const keeper = createKeeper({
     ...{ node, portal, verify, book, moves, claims, fees, intents, walk, logger, nowMs },
   });
@@ -70,7 +73,8 @@ export function openSolanaYield(
       const limit = house.limitByAddress();
       portalRoutes(http, {
         ...{ node, portal, moves, verify, claims, fees, intents, nowMs },
-        ...{ baseUrl, contactEmail, limit, addressOf },
+        ...{ baseUrl, contactEmail, limit, addressOf, terms: sharedTerms(node, nowMs) },
+        claimLimit: house.limitByAddress(CLAIMS_PER_MINUTE),
       });
       readingRoutes(http, {
         ...{ node, portal, baseUrl, sandbox, baseRate, limit, addressOf, nowMs },
@@ -80,6 +84,7 @@ export function openSolanaYield(
     jobs: [
       { name: 'solana-yield-check', intervalMs: CHECK_MS, run: watched(portal, logger) },
       { name: 'solana-yield-keep', intervalMs: KEEP_MS, run: keeper.round },
+      { name: 'solana-yield-settle', intervalMs: KEEP_MS, run: keeper.settle },
     ],
     owes: async () => (await fees.due(MAX_OWED)).map((fee) => owedFor(fee, treasury)),
     close: node.close,

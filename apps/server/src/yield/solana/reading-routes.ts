@@ -14,8 +14,6 @@ import { type About, manifestView, ratesView, statsView } from './views.ts';
 const FRESH_SECONDS = 60;
 const STALE_SECONDS = 600;
 const RETRY_MS = 2_000;
-/** A node that is so far behind one that answered before is not listened to. */
-const MAX_SLOTS_BACK = 150n;
 
 export interface ReadingParts extends Omit<PositionParts, 'links'>, About {
   node: Node;
@@ -28,7 +26,7 @@ export interface ReadingParts extends Omit<PositionParts, 'links'>, About {
 type Asked = FastifyRequest<{ Params: { wallet?: string; signature?: string } }>;
 
 export function readingRoutes(app: FastifyInstance, parts: ReadingParts): void {
-  const { baseUrl, node, nowMs } = parts;
+  const { baseUrl, node, portal, nowMs } = parts;
   const at = (path: string) => `${baseUrl}${AT}/${path}`;
   const get = (path: string, answer: (request: Asked, reply: FastifyReply) => Promise<unknown>) => {
     app.get(`${AT}/${path}`, async (request: Asked, reply) => {
@@ -36,7 +34,6 @@ export function readingRoutes(app: FastifyInstance, parts: ReadingParts): void {
       return answer(request, reply);
     });
   };
-  const portal = neverBack(parts.portal);
   const standing = staleWhileRevalidate(() => readStanding({ portal, node }, parts.baseRate, nowMs), {
     ...{ freshMs: FRESH_SECONDS * 1_000, staleMs: STALE_SECONDS * 1_000, retryMs: RETRY_MS, nowMs },
   });
@@ -58,7 +55,7 @@ export function readingRoutes(app: FastifyInstance, parts: ReadingParts): void {
   get('position/:wallet', async ({ params }) => {
     const wallet = readWallet(params.wallet, at(`position/${EXAMPLE_WALLET}`));
     return positionOf(wallet, {
-      ...{ ...parts, portal },
+      ...parts,
       links: {
         ...{ deposit: at('deposit-tx'), withdraw: at('withdraw-tx'), confirm: at('confirm') },
         refunds: at(`fee-refunds/${wallet}`),
@@ -104,20 +101,6 @@ async function readOrWhyNot(standing: () => Promise<Kept<Standing>>): Promise<St
     if (error instanceof Problem) return { unread: error.message };
     throw error;
   }
-}
-
-/** The same portal, which does not believe a node that has fallen behind what was seen before. */
-export function neverBack(portal: ReadingParts['portal']): ReadingParts['portal'] {
-  let newest = 0n;
-  return {
-    async look(others) {
-      const now = await portal.look(others);
-      if (now.slot < newest - MAX_SLOTS_BACK)
-        throw chainUnavailable(new Error(`the node answers of slot ${now.slot}, after ${newest} was seen`));
-      if (now.slot > newest) newest = now.slot;
-      return now;
-    },
-  };
 }
 
 function transactionView(signature: string, landed: Awaited<ReturnType<Node['transaction']>>) {

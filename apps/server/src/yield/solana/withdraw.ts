@@ -8,7 +8,6 @@ import {
   lifetimeView,
   type Terms,
   TOKEN_RENT_LAMPORTS,
-  termsNow,
   transactionViews,
   unsigned,
   type Work,
@@ -24,7 +23,7 @@ import {
   redeemReserveCollateral,
   transferUsdc,
 } from './instructions.ts';
-import { INTENT_MS } from './intents.ts';
+import { INTENT_MS, LANDS_WITHIN_SLOTS } from './intents.ts';
 import { accrue, cTokensToBurn, freeLiquidityRaw, usdcFor, withdrawalRoomRaw } from './model/interest.ts';
 import type { Reserve } from './model/reserve.ts';
 import type { Moves } from './moves.ts';
@@ -35,13 +34,13 @@ import { PERFORMANCE_FEE_BPS, partOf, WITHDRAWAL_FEE_BPS } from './terms.ts';
 /** Compute units: a redemption takes some 42,000, an account that is opened 25,000 more. */
 const UNITS = 120_000;
 const CLOSED_RETRY_MS = 600_000;
-/** A bundle is for two minutes, of which this is more: the collateral is worth more when it lands, and must still be paid out. */
-const LANDS_WITHIN_SLOTS = 400n;
 
 export interface WithdrawParts {
   node: Node;
   portal: Portal;
   moves: Moves;
+  /** What bundles are made with now. */
+  terms(): Promise<Terms>;
   nowMs(): number;
 }
 
@@ -70,7 +69,7 @@ export async function withdrawalTransaction(parts: WithdrawParts, { wallet, amou
   const [own, treasury] = await Promise.all([ownAccountsOf(wallet), portal.treasuryAccount()]);
   const [now, terms] = await Promise.all([
     portal.look([wallet, own.usdc, own.collateral]),
-    fromNode(termsNow(node, nowMs)),
+    fromNode(parts.terms()),
   ]);
   const [walletAccount = null, usdcAccount = null, collateralAccount = null] = now.accounts;
   const held = readTokenAccount(collateralAccount)?.amount ?? 0n;
@@ -84,8 +83,10 @@ export async function withdrawalTransaction(parts: WithdrawParts, { wallet, amou
     performanceFee: partOf(earned, PERFORMANCE_FEE_BPS),
   };
   const fee = reckoned.flatFee + reckoned.performanceFee;
-  const work = workOf(own, treasury, { burned, fee, opensUsdc: usdcAccount === null });
-  const rent = usdcAccount === null ? TOKEN_RENT_LAMPORTS : 0n;
+  // Whoever sends SOL to its address makes an account that is not open.
+  const opensUsdc = readTokenAccount(usdcAccount) === null;
+  const work = workOf(own, treasury, { burned, fee, opensUsdc });
+  const rent = opensUsdc ? TOKEN_RENT_LAMPORTS : 0n;
   const lacking = lacksSol(wallet, walletAccount, { fees: feesOf([work], terms), rent });
   const simulation = lacking === null ? await tryOut(node, own, work, terms, usdcAccount) : null;
   return {
