@@ -16,6 +16,7 @@ export const EVERYTHING_ON: Readonly<Record<string, string>> = {
   YIELD_KEEPER_KEY: `0x${'4'.repeat(64)}`,
   UPSTREAM_SOLANA_BASE_URL: 'http://127.0.0.1:9',
   SOLANA_YIELD_TREASURY: 'DYw8jCTfwHNRJhhmFcbXvVDTqWMEVFBX6ZKUmG5CNSKK',
+  SOLANA_YIELD_SINCE_SLOT: '0',
   MPP_METHODS: 'tempo',
   MPP_SECRET_KEY: 'a-secret-that-binds-challenges-of-mpp',
   MPP_TEMPO_RPC_URL: 'http://127.0.0.1:9',

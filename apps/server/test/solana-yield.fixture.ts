@@ -48,6 +48,7 @@ export async function startSolanaYieldWorld(
     environment: {
       UPSTREAM_SOLANA_BASE_URL: chain.url,
       SOLANA_YIELD_TREASURY: treasury,
+      SOLANA_YIELD_SINCE_SLOT: '0',
       ...environment,
     },
   });

@@ -38,7 +38,11 @@ before(async () => {
   chain = await startSolana({ seed: SEED, stateDir: null });
   node = solanaNode(chain.url);
   const { address: treasury } = await signerOf('treasury');
-  const environment = { UPSTREAM_SOLANA_BASE_URL: chain.url, SOLANA_YIELD_TREASURY: treasury };
+  const environment = {
+    UPSTREAM_SOLANA_BASE_URL: chain.url,
+    SOLANA_YIELD_TREASURY: treasury,
+    SOLANA_YIELD_SINCE_SLOT: '0',
+  };
   const nowMs = () => Date.now() + clockMs;
   servers = await Promise.all([1, 2].map(() => startTestServer({ pools: database, environment, nowMs })));
 });

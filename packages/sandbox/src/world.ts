@@ -101,6 +101,7 @@ async function namesOnSolana(url: string, seed: string): Promise<Record<string, 
     [addressOf('solana')]: url,
     X402_RECIPIENT_SOLANA: (await signerOf(seed, 'recipient')).address,
     SOLANA_YIELD_TREASURY: (await signerOf(seed, 'treasury')).address,
+    SOLANA_YIELD_SINCE_SLOT: '0',
   };
 }
 

@@ -5,6 +5,8 @@ import { upstreamBaseUrlVariable } from '../../upstreams/declared.ts';
 
 const NODE = upstreamBaseUrlVariable('solana');
 const TREASURY = 'SOLANA_YIELD_TREASURY';
+const SINCE_SLOT = 'SOLANA_YIELD_SINCE_SLOT';
+const PAID_FOR_CALLS = 'X402_RECIPIENT_SOLANA';
 
 export const SOLANA_YIELD = declare({
   name: 'solanaYield',
@@ -22,14 +24,28 @@ export const SOLANA_YIELD = declare({
       fallback: null,
     },
     sinceSlot: {
-      name: 'SOLANA_YIELD_SINCE_SLOT',
-      describe: 'The slot that the portal began in: deposits and fees from before are none of it',
+      name: SINCE_SLOT,
+      describe:
+        'The slot that the portal began in: deposits and fees from before are none of it. Needed with `SOLANA_YIELD_TREASURY`',
       shape: whole(0, Number.MAX_SAFE_INTEGER),
-      fallback: '0',
+      fallback: null,
     },
   },
-  problems: ({ treasury }, { other }) =>
-    treasury && other(NODE) === null ? [`${NODE}: the portal reads Solana there, so it cannot be none`] : [],
+  problems({ treasury, sinceSlot }, { other }) {
+    if (!treasury) return [];
+    return [
+      ...(other(NODE) === null ? [`${NODE}: the portal reads Solana there, so it cannot be none`] : []),
+      ...(sinceSlot === null
+        ? [`${SINCE_SLOT}: must be set with ${TREASURY}: give the slot that the chain is in now`]
+        : []),
+      // What is paid for calls there would be taken for fees of deposits, and due back.
+      ...(other(PAID_FOR_CALLS) === treasury
+        ? [
+            `${TREASURY}: must be another wallet than ${PAID_FOR_CALLS}, since all that it receives counts as fees`,
+          ]
+        : []),
+    ];
+  },
   money: ({ treasury }, { other }) =>
     treasury === null
       ? {}
