@@ -2,8 +2,8 @@
 import { bytesOf, signAndSend, withBlockhash } from './solana-wallet.js';
 import { askSolana } from './yield-api.js';
 
-/** Where a deposit that is under way is kept, so that a closed tab does not lose a fee. It holds nothing secret. */
-const KEPT = 'farebox-solana-deposit';
+/** Where a wallet's deposit that is under way is kept, so that a closed tab does not lose a fee. It holds nothing secret. */
+const keptAt = (wallet) => `farebox-solana-deposit:${wallet}`;
 const POLL_MS = 1_000;
 const POLLS = 180;
 const STOPPED_BY = ['INSUFFICIENT_USDC', 'INSUFFICIENT_SOL'];
@@ -11,15 +11,15 @@ const STOPPED_BY = ['INSUFFICIENT_USDC', 'INSUFFICIENT_SOL'];
 /** The deposit that this browser began with a wallet and did not end; null: none. */
 export function keptDeposit(wallet) {
   try {
-    const deposit = JSON.parse(localStorage.getItem(KEPT) ?? 'null');
+    const deposit = JSON.parse(localStorage.getItem(keptAt(wallet)) ?? 'null');
     return deposit?.wallet === wallet && deposit.signatures.length > 0 ? deposit : null;
   } catch {
     return null;
   }
 }
 
-export function forgetDeposit() {
-  localStorage.removeItem(KEPT);
+export function forgetDeposit(wallet) {
+  localStorage.removeItem(keptAt(wallet));
 }
 
 /** Asks for the transactions of a deposit. `stops`: the wallet lacks something, and `warnings` say what. */
@@ -61,12 +61,12 @@ export async function carryOut(connected, deposit, tell) {
     if (end === null) continue;
     // What failed took nothing but the chain's own fee: it can be sent anew, and what went before it stays.
     signatures.length = index;
-    if (index === 0) forgetDeposit();
+    if (index === 0) forgetDeposit(wallet);
     else keep(deposit);
     throw new Error(end);
   }
   const { verificationStatus } = await askSolana('confirm', { wallet, txSignature: signatures.at(-1) });
-  forgetDeposit();
+  forgetDeposit(wallet);
   return verificationStatus === 'confirmed'
     ? 'Done: the chain has your deposit.'
     : 'Sent. The portal verifies the deposit as soon as it can read the chain, within the hour; you need do nothing.';
@@ -97,7 +97,7 @@ export async function leave(connected, asked, tell) {
 }
 
 function keep(deposit) {
-  localStorage.setItem(KEPT, JSON.stringify(deposit));
+  localStorage.setItem(keptAt(deposit.wallet), JSON.stringify(deposit));
 }
 
 async function sentBy({ wallet, account }, bytes, say) {

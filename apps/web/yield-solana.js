@@ -245,7 +245,7 @@ function unfinishedNotice(deposit, act, finish) {
     'click',
     () =>
       void act(off, async () => {
-        forgetDeposit();
+        forgetDeposit(deposit.wallet);
         return [
           notice(
             'plain',
