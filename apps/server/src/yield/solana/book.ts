@@ -6,7 +6,7 @@ import {
   memosIn,
   type NoDeposit,
   type PaidFee,
-  refundsFee,
+  refundsFees,
   withdrawalIn,
 } from './deeds.ts';
 import type { Fees } from './fees.ts';
@@ -40,8 +40,14 @@ export function createBook(parts: {
   async function refundedBy(landed: Landed, account: string): Promise<string[]> {
     const known = await fees.openAmong(memosIn(landed));
     const owner = portal.treasury;
-    const sent = await Promise.all(known.map((fee) => refundsFee(landed, { owner, account }, fee)));
-    return known.filter((_fee, index) => sent[index]).map(({ signature }) => signature);
+    const sent = await Promise.all(
+      [...Map.groupBy(known, ({ wallet }) => wallet)].map(async ([wallet, owed]) => {
+        // One payment settles no two debts.
+        const usdc = owed.reduce((sum, fee) => sum + fee.usdc, 0n);
+        return (await refundsFees(landed, { owner, account }, { wallet, usdc })) ? owed : [];
+      }),
+    );
+    return sent.flat().map(({ signature }) => signature);
   }
 
   return {
@@ -69,7 +75,8 @@ export function createBook(parts: {
           if (fee !== null && isFinal)
             await fees.keep(transaction, { ...fee, signature, slot, atMs }, nowMs() + FIRST_LOOK_MS);
           for (const each of isFinal ? refunded : []) await fees.refunded(transaction, each, signature);
-          for (const wallet of new Set([move?.wallet, fee?.wallet]))
+          // In one order, so that two who write down the same wallets do not wait for each other.
+          for (const wallet of [...new Set([move?.wallet, fee?.wallet])].sort())
             if (wallet !== undefined) await fees.match(transaction, wallet);
         });
       return { deposit, why: 'code' in found ? found : null, withdrawal, fee };

@@ -134,17 +134,18 @@ export function feeIn(landed: Landed, treasuryAccount: string): PaidFee | null {
 }
 
 /**
- * Whether the treasury sent a fee back: to the wallet's own account, at least as much, with the signature of the fee's transaction in
- * a memo.
+ * Whether the treasury sent fees back: to the wallet's own account, at least as much as all that the memos name.
+ *
+ * @param fees.usdc of all fees of this wallet that the memos name
  */
-export async function refundsFee(
+export async function refundsFees(
   landed: Landed,
   treasury: { owner: string; account: string },
-  fee: PaidFee & { signature: string },
+  fees: PaidFee,
 ): Promise<boolean> {
-  if (!landed.signers.includes(treasury.owner) || !memosIn(landed).includes(fee.signature)) return false;
-  const to = await tokenAccountOf(fee.wallet as Address, USDC_MINT);
-  return gained(landed, to) >= fee.usdc && gained(landed, treasury.account) <= -fee.usdc;
+  if (!landed.signers.includes(treasury.owner)) return false;
+  const to = await tokenAccountOf(fees.wallet as Address, USDC_MINT);
+  return gained(landed, to) >= fees.usdc && gained(landed, treasury.account) <= -fees.usdc;
 }
 
 /** The signatures that a transaction's memos name. */

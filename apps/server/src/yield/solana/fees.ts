@@ -5,6 +5,8 @@ import { DEPOSIT_FEE_BPS } from './terms.ts';
 /** What a program may leave over of a deposit, in units. */
 const LEFT_OVER = 2n;
 const MAX_MATCHED = 200;
+/** For so long the deposit of a fee that is due back is still looked for. */
+const LATE_MS = 7 * 86_400_000;
 
 /** Why a fee is due back. */
 export type Unused = 'DEPOSIT_FAILED' | 'NO_DEPOSIT';
@@ -20,6 +22,7 @@ export interface Fee {
   deposit_signature: string | null;
   refund_signature: string | null;
   looked_before: string | null;
+  looked_from: bigint | null;
 }
 
 export type Fees = ReturnType<typeof createFees>;
@@ -29,11 +32,11 @@ export function createFees(sql: Database, nowMs: () => number) {
     match,
     ...sought(sql, nowMs),
     ...told(sql),
-    /** The same, in a commit of its own. @returns whether this fee waits no more */
+    /** The same, in a commit of its own. @returns whether this fee wants no deposit any more */
     async matchNow(wallet: string, signature: string): Promise<boolean> {
       await sql.begin((transaction) => match(transaction, wallet));
       const [row] = await sql`
-        SELECT 1 FROM solana_yield_fees WHERE signature = ${signature} AND state = 'waiting'`;
+        SELECT 1 FROM solana_yield_fees WHERE signature = ${signature} AND state IN ('waiting', 'unused')`;
       return row === undefined;
     },
   };
@@ -47,13 +50,16 @@ export function createFees(sql: Database, nowMs: () => number) {
 async function match(transaction: Transaction, wallet: string): Promise<number> {
   const open = await transaction<Fee[]>`
     SELECT * FROM solana_yield_fees WHERE wallet = ${wallet} AND state IN ('waiting', 'unused')
-    ORDER BY slot, signature LIMIT ${MAX_MATCHED} FOR UPDATE`;
+    ORDER BY slot DESC, signature DESC LIMIT ${MAX_MATCHED} FOR UPDATE`;
+  // The newest are read, so that those that were never used hide none; the oldest is matched first.
+  open.reverse();
   if (open.length === 0) return 0;
   const deposits = await transaction<{ signature: string; slot: bigint; usdc: bigint }[]>`
     SELECT m.signature, m.slot, m.usdc FROM solana_yield_moves m
     WHERE m.wallet = ${wallet} AND m.kind = 'deposit' AND m.slot >= ${open[0]?.slot ?? 0n}
       AND NOT EXISTS (SELECT 1 FROM solana_yield_fees f WHERE f.deposit_signature = m.signature)
-    ORDER BY m.slot, m.signature LIMIT ${MAX_MATCHED}`;
+    ORDER BY m.slot DESC, m.signature DESC LIMIT ${MAX_MATCHED}`;
+  deposits.reverse();
   let found = 0;
   for (const fee of open) {
     const fits = (deposit: { slot: bigint; usdc: bigint }) =>
@@ -86,27 +92,46 @@ function sought(sql: Database, nowMs: () => number) {
         ON CONFLICT DO NOTHING`;
     },
 
-    /** Takes fees whose deposits are to be looked for; nobody else gets them before `untilMs`. */
-    async takeDue(most: number, untilMs: number): Promise<Fee[]> {
-      return sql<Fee[]>`
+    /**
+     * Takes the fee whose deposit is to be looked for first; nobody else gets it before `untilMs`. One that is due back is still
+     * looked for, since its deposit may come late.
+     *
+     * @returns null: none is due
+     */
+    async takeDue(untilMs: number): Promise<Fee | null> {
+      const now = nowMs();
+      const [fee] = await sql<Fee[]>`
         WITH due AS MATERIALIZED (
-          SELECT signature FROM solana_yield_fees WHERE state = 'waiting' AND next_at <= ${new Date(nowMs())}
-          ORDER BY next_at LIMIT ${most} FOR UPDATE SKIP LOCKED)
+          SELECT signature FROM solana_yield_fees
+          WHERE next_at <= ${new Date(now)} AND (state = 'waiting' OR
+            (state = 'unused' AND unused_at > ${new Date(now - LATE_MS)}))
+          ORDER BY next_at LIMIT 1 FOR UPDATE SKIP LOCKED)
         UPDATE solana_yield_fees f SET next_at = ${new Date(untilMs)} FROM due WHERE f.signature = due.signature
         RETURNING f.*`;
+      return fee ?? null;
     },
 
-    /** Its deposit was not found yet: where to go on, and when. */
-    async lookAgain(signature: string, at: { before: string | null; nextMs: number }): Promise<void> {
+    /**
+     * Its deposit was not found yet.
+     *
+     * @param at.before where a look that was cut goes on; null: the next one begins with the newest
+     * @param at.from the slot in which the look that was cut began
+     */
+    async lookAgain(
+      signature: string,
+      at: { before: string | null; from: bigint | null; nextMs: number },
+    ): Promise<void> {
       await sql`
-        UPDATE solana_yield_fees SET looked_before = ${at.before}, next_at = ${new Date(at.nextMs)}
-        WHERE signature = ${signature} AND state = 'waiting'`;
+        UPDATE solana_yield_fees
+        SET looked_before = ${at.before}, looked_from = ${at.from}, next_at = ${new Date(at.nextMs)}
+        WHERE signature = ${signature} AND state IN ('waiting', 'unused')`;
     },
 
-    /** Its deposit did not come: the fee is due back. */
-    async giveUp(signature: string, reason: Unused): Promise<void> {
+    /** Its deposit did not come: the fee is due back. @param nextMs when it is looked for again */
+    async giveUp(signature: string, reason: Unused, nextMs: number): Promise<void> {
       await sql`
-        UPDATE solana_yield_fees SET state = 'unused', reason = ${reason}, looked_before = NULL
+        UPDATE solana_yield_fees SET state = 'unused', reason = ${reason}, looked_before = NULL, looked_from = NULL,
+          unused_at = ${new Date(nowMs())}, next_at = ${new Date(nextMs)}
         WHERE signature = ${signature} AND state = 'waiting'`;
     },
 

@@ -4,7 +4,6 @@
  * taken is taken for a while, and what is written is written once.
  */
 import type { FastifyBaseLogger } from 'fastify';
-import { untilNoneIsDue } from '../../jobs/schedule.ts';
 import type { Book } from './book.ts';
 import type { Claim, Claims } from './claims.ts';
 import { triesDeposit } from './deeds.ts';
@@ -22,16 +21,20 @@ const LEASE_MS = 120_000;
 /** As many as one request asks about. */
 const CLAIMS = 200;
 const UNREAD = 25;
-const FEES = 10;
 const OPEN_MOVES = 200;
-/** A claim that the chain knows nothing of is given up after this: its blockhash is long over. */
-const GIVEN_UP_MS = 3_600_000;
+const MAX_SILENT = 3;
+/** What a round does at most, so that no kind of work waits for another one that never ends. */
+const ROUND = { claimBatches: 5, unreadBatches: 20, fees: 100, calls: 300 };
+/** A claim that the chain knows nothing of is given up after this, its blockhash being long over in the chain's own time too. */
+const GIVEN_UP_MS = { age: 600_000, chain: 180_000 };
 /** How long to wait for the next look, at the least and the most. */
 const AGAIN_MS = { least: 10_000, most: 300_000 };
 /** So many slots after its fee no deposit is waited for: ten minutes, of which a blockhash lives one and a half. */
 const DEPOSIT_SLOTS = 1_500n;
 /** A wallet's transactions that are listed, and that are fetched, at one look for a deposit. */
 const LOOK = { pages: 3, fetched: 100 };
+/** How often the deposit of a fee that is due back is looked for. */
+const LATE_LOOK_MS = 3_600_000;
 /** A deposit that was confirmed, and that no node knows so many slots later, is not on the chain. */
 const LOST_SLOTS = 600n;
 
@@ -54,26 +57,52 @@ export type Keeper = ReturnType<typeof createKeeper>;
 export function createKeeper(parts: KeeperParts) {
   return {
     /**
-     * One round. A node that is silent ends it: what was taken falls due again.
+     * What wallets wait for: claims are settled, and what was confirmed becomes final. It waits for nothing that others may pile up.
+     *
+     * @throws when the database does not answer
+     */
+    async settle(stopping?: AbortSignal): Promise<void> {
+      await whileAnswered(parts, async () => {
+        await finish(parts);
+        await inBatches(ROUND.claimBatches, CLAIMS, () => settleClaims(parts, stopping), stopping);
+      });
+      await parts.claims.forget();
+    },
+
+    /**
+     * One round of what is found on the chain. A node that is silent ends a step: what was taken falls due again.
      *
      * @throws when the database does not answer
      */
     async round(stopping?: AbortSignal): Promise<void> {
-      try {
-        if ((await parts.portal.refusal()) === null) {
-          await untilNoneIsDue(CLAIMS, () => settleClaims(parts, stopping), stopping);
-          await finish(parts);
-          await parts.walk.list(stopping);
-          await untilNoneIsDue(UNREAD, () => readListed(parts, stopping), stopping);
-          await untilNoneIsDue(FEES, () => findDeposits(parts, stopping), stopping);
-        }
-      } catch (error) {
-        if (!isOutage(error)) throw error;
-      }
-      await parts.claims.forget();
+      await whileAnswered(parts, () => findDeposits(parts, stopping));
+      await whileAnswered(parts, async () => {
+        await parts.walk.list(stopping);
+        await inBatches(ROUND.unreadBatches, UNREAD, () => readListed(parts, stopping), stopping);
+      });
       await parts.intents.forget();
     },
   };
+}
+
+/** Does what needs the chain, as far as the chain answers and is what the portal was made for. */
+async function whileAnswered({ portal }: KeeperParts, work: () => Promise<void>): Promise<void> {
+  try {
+    if ((await portal.refusal()) === null) await work();
+  } catch (error) {
+    if (!isOutage(error)) throw error;
+  }
+}
+
+/** Batch after batch until one is not full, and no more than so many: what was looked at may be due again by then. */
+async function inBatches(
+  most: number,
+  batchSize: number,
+  batch: () => Promise<number>,
+  stopping?: AbortSignal,
+): Promise<void> {
+  for (let done = 0; done < most && stopping?.aborted !== true; done += 1)
+    if ((await batch()) < batchSize) return;
 }
 
 /** Claims whose transactions have landed are verified; the others wait, or have waited long enough. */
@@ -82,6 +111,7 @@ async function settleClaims(parts: KeeperParts, stopping?: AbortSignal): Promise
   const due = await claims.takeDue(CLAIMS, nowMs() + LEASE_MS);
   if (due.length === 0) return 0;
   const { statuses, slot } = await node.statuses(due.map(({ signature }) => signature));
+  let silent = 0;
   for (const [index, claim] of due.entries()) {
     if (stopping?.aborted) break;
     const status = statuses[index];
@@ -89,8 +119,9 @@ async function settleClaims(parts: KeeperParts, stopping?: AbortSignal): Promise
     if (verdict.status === 'confirmed') await claims.end(claim, 'confirmed', null);
     else if (verdict.status === 'refused') await claims.end(claim, 'refused', verdict.code);
     else await waitOrGiveUp(parts, claim, verdict.status === 'unseen' ? slot : null);
-    // Whoever is silent now is not asked about the rest.
-    if (verdict.status === 'silent') return 0;
+    // Whoever is silent now is not asked about the rest, unless it was this one alone.
+    if (verdict.status === 'silent') silent += 1;
+    if (silent >= MAX_SILENT) return 0;
   }
   return due.length;
 }
@@ -100,9 +131,9 @@ async function waitOrGiveUp(parts: KeeperParts, claim: Claim, unseenAt: number |
   const { node, claims, logger, nowMs } = parts;
   const ageMs = nowMs() - claim.claimed_at.getTime();
   // A node that has stood still for as long knows nothing of what landed since.
-  if (ageMs >= GIVEN_UP_MS && unseenAt !== null) {
+  if (ageMs >= GIVEN_UP_MS.age && unseenAt !== null) {
     const seenMs = await node.blockTimeMs(unseenAt);
-    if (seenMs !== null && seenMs > claim.claimed_at.getTime()) {
+    if (seenMs !== null && seenMs >= claim.claimed_at.getTime() + GIVEN_UP_MS.chain) {
       await claims.end(claim, 'given_up', 'NOT_SEEN');
       logger.info({ signature: claim.signature, why: 'NOT_SEEN' }, 'a deposit that was claimed is given up');
       return;
@@ -115,17 +146,22 @@ async function waitOrGiveUp(parts: KeeperParts, claim: Claim, unseenAt: number |
 async function finish({ node, moves, logger }: KeeperParts): Promise<void> {
   const open = await moves.open(OPEN_MOVES);
   if (open.length === 0) return;
-  const { statuses } = await node.statuses(open.map(({ signature }) => signature));
+  const { statuses, slot: asked } = await node.statuses(open.map(({ signature }) => signature));
   const final = open.filter((_move, index) => statuses[index]?.final);
   await moves.finish(final.map(({ signature }) => signature));
   const unknown = open.filter((_move, index) => statuses[index] === null);
   if (unknown.length === 0) return;
-  const { slot } = await node.height('finalized');
+  const [{ slot: finalized }, first] = await Promise.all([node.height('finalized'), node.firstBlock()]);
+  // Of several nodes behind one address the statuses may be of one that is behind, or that begins above it.
+  const slot = Math.min(finalized, asked);
   for (const { signature, slot: landedAt } of unknown) {
-    if (BigInt(slot) < landedAt + LOST_SLOTS || (await node.transaction(signature, 'confirmed')) !== null)
-      continue;
-    await moves.takeBack(signature);
-    logger.warn({ signature }, 'a deposit that was confirmed is not on the chain any more: it is taken back');
+    if (BigInt(slot) < landedAt + LOST_SLOTS || first === null || landedAt < BigInt(first)) continue;
+    if ((await node.transaction(signature, 'confirmed')) !== null) continue;
+    if (await moves.takeBack(signature))
+      logger.warn(
+        { signature },
+        'a deposit that was confirmed is not on the chain any more: it is taken back',
+      );
   }
 }
 
@@ -151,45 +187,56 @@ async function readListed(parts: KeeperParts, stopping?: AbortSignal): Promise<n
 }
 
 /** Deposits are looked for whose fees were paid; those that did not come make their fees due back. */
-async function findDeposits(parts: KeeperParts, stopping?: AbortSignal): Promise<number> {
+async function findDeposits(parts: KeeperParts, stopping?: AbortSignal): Promise<void> {
   const { node, fees, nowMs } = parts;
-  const due = await fees.takeDue(FEES, nowMs() + LEASE_MS);
-  if (due.length === 0) return 0;
-  // Before the look: what is not listed then was in no block up to it.
-  const { slot } = await node.height('finalized');
-  for (const fee of due) {
-    if (stopping?.aborted) break;
+  const budget = { calls: ROUND.calls };
+  let slot: bigint | null = null;
+  for (let count = 0; count < ROUND.fees && budget.calls > 0 && stopping?.aborted !== true; count += 1) {
+    const fee = await fees.takeDue(nowMs() + LEASE_MS);
+    if (fee === null) return;
     if (await fees.matchNow(fee.wallet, fee.signature)) continue;
-    const looked = await lookForDeposit(parts, fee);
+    // Before the look: what is not listed then was in no block up to it.
+    slot ??= BigInt((await node.height('finalized')).slot);
+    const from = fee.looked_before === null ? slot : (fee.looked_from ?? 0n);
+    const looked = await lookForDeposit(parts, fee, budget);
     if (await fees.matchNow(fee.wallet, fee.signature)) continue;
-    if (looked.isWhole && BigInt(slot) >= fee.slot + DEPOSIT_SLOTS)
-      await fees.giveUp(fee.signature, looked.failed ? 'DEPOSIT_FAILED' : 'NO_DEPOSIT');
-    else await fees.lookAgain(fee.signature, { before: looked.before, nextMs: nowMs() + AGAIN_MS.least * 3 });
+    const soonMs = nowMs() + AGAIN_MS.least * 3;
+    const lateMs = nowMs() + LATE_LOOK_MS;
+    if (!looked.isWhole) await fees.lookAgain(fee.signature, { before: looked.before, from, nextMs: soonMs });
+    else if (fee.state === 'waiting' && from >= fee.slot + DEPOSIT_SLOTS)
+      await fees.giveUp(fee.signature, looked.failed ? 'DEPOSIT_FAILED' : 'NO_DEPOSIT', lateMs);
+    else {
+      const nextMs = fee.state === 'waiting' ? soonMs : lateMs;
+      await fees.lookAgain(fee.signature, { before: null, from: null, nextMs });
+    }
   }
-  return due.length;
 }
 
 /**
  * Looks through what a wallet's collateral account did since a fee was paid, and writes down the deposits.
  *
+ * @param budget what the round may still ask the node; less afterwards
  * @returns whether all was seen, and else where to go on; and whether a deposit failed
  */
 async function lookForDeposit(
   { node, book, moves }: KeeperParts,
   fee: Fee,
+  budget: { calls: number },
 ): Promise<{ isWhole: boolean; before: string | null; failed: boolean }> {
   const { collateral } = await ownAccountsOf(fee.wallet as Parameters<typeof ownAccountsOf>[0]);
   let before = fee.looked_before;
   let failed = false;
   let fetched = 0;
   for (let pages = 0; pages < LOOK.pages; pages += 1) {
+    budget.calls -= 1;
     const listed = await node.signaturesOf(collateral, { before, until: null });
     const since = listed.filter(({ slot }) => BigInt(slot) >= fee.slot);
     for (const { signature, err } of since) {
-      if (fetched >= LOOK.fetched) return { isWhole: false, before, failed };
+      if (fetched >= LOOK.fetched || budget.calls <= 0) return { isWhole: false, before, failed };
       const isKnown = err === null && (await moves.find(signature)) !== null;
       if (!isKnown) {
         fetched += 1;
+        budget.calls -= 1;
         const landed = await node.transaction(signature, 'finalized');
         if (landed === null) return { isWhole: false, before, failed };
         if (landed !== 'unreadable') {

@@ -73,17 +73,20 @@ export function createMoves(sql: Database, nowMs: () => number) {
         await sql`UPDATE solana_yield_moves SET final = true WHERE signature IN ${sql(signatures)}`;
     },
 
-    /** It is not on the chain any more: what followed from it is open again. */
-    async takeBack(signature: string): Promise<void> {
+    /** It is not on the chain any more: what followed from it is open again. @returns false: it is final meanwhile, and stays */
+    async takeBack(signature: string): Promise<boolean> {
       const now = new Date(nowMs());
-      await sql.begin(async (transaction) => {
-        await transaction`DELETE FROM solana_yield_moves WHERE signature = ${signature} AND NOT final`;
+      return sql.begin(async (transaction) => {
+        const { count } = await transaction`
+          DELETE FROM solana_yield_moves WHERE signature = ${signature} AND NOT final`;
+        if (count === 0) return false;
         await transaction`
-          UPDATE solana_yield_fees SET state = 'waiting', deposit_signature = NULL, next_at = ${now}
+          UPDATE solana_yield_fees SET state = 'waiting', deposit_signature = NULL, looked_before = NULL, looked_from = NULL, next_at = ${now}
           WHERE deposit_signature = ${signature}`;
         await transaction`
           UPDATE solana_yield_claims SET state = 'pending', claimed_at = ${now}, next_at = ${now}
           WHERE signature = ${signature} AND state = 'confirmed'`;
+        return true;
       });
     },
 

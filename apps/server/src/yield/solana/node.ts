@@ -201,15 +201,6 @@ function nowOf(ask: Ask) {
         throw error;
       }
     },
-    /** The oldest block that the node still has; null: it does not say. */
-    async firstBlock(): Promise<number | null> {
-      try {
-        return await ask(u64, 'getFirstAvailableBlock');
-      } catch (error) {
-        if (error instanceof RpcRefusal) return null;
-        throw error;
-      }
-    },
     async latestBlockhash() {
       const { value } = await ask(blockhash, 'getLatestBlockhash', { commitment: 'confirmed' });
       return value;
@@ -278,6 +269,15 @@ function pastOf(ask: Ask) {
             },
         ),
       };
+    },
+    /** The oldest block that the node still has; null: it does not say. */
+    async firstBlock(): Promise<number | null> {
+      try {
+        return await ask(u64, 'getFirstAvailableBlock');
+      } catch (error) {
+        if (error instanceof RpcRefusal) return null;
+        throw error;
+      }
     },
     /** A page of an account's final transactions, the newest first, below a signature and above another one. */
     async signaturesOf(

@@ -2,6 +2,7 @@
  * Reads the transactions of the treasury's token account, whoever sent them: so a deposit is found by its fee, whether its wallet
  * confirmed it or not. It goes from the newest down to where it began last, a page at a time, and may stop after any of them.
  */
+import type { FastifyBaseLogger } from 'fastify';
 import { arrayLiteral } from '../../db/array-literal.ts';
 import type { Database } from '../../db/connection.ts';
 import type { Listed, Node } from './node.ts';
@@ -10,9 +11,9 @@ import type { Portal } from './portal.ts';
 
 /** Pages of a round: what is left is read in the next one. */
 const MAX_PAGES = 10;
-/** One that is listed and cannot be fetched is asked for again, for so long. */
-const UNREADABLE_MS = 3_600_000;
-const AGAIN_MS = 60_000;
+/** One that is listed and cannot be fetched is asked for again so often, the first time after a minute: for about three days. */
+const MAX_TRIES = 20;
+const AGAIN_MS = { first: 60_000, most: 6 * 3_600_000 };
 
 /** Where a walk stands. */
 interface Cursor {
@@ -24,13 +25,20 @@ interface Cursor {
 
 export interface Unread {
   signature: string;
-  listed_at: Date;
+  /** How often it was asked for and not shown. */
+  tries: number;
 }
 
 export type Walk = ReturnType<typeof createWalk>;
 
-export function createWalk(parts: { sql: Database; node: Node; portal: Portal; nowMs(): number }) {
-  const { sql, node, portal, nowMs } = parts;
+export function createWalk(parts: {
+  sql: Database;
+  node: Node;
+  portal: Portal;
+  logger: Pick<FastifyBaseLogger, 'warn'>;
+  nowMs(): number;
+}) {
+  const { sql, node, portal, logger, nowMs } = parts;
 
   async function cursorOf(account: string): Promise<Cursor> {
     await sql`INSERT INTO solana_yield_walks (account, step) VALUES (${account}, 0) ON CONFLICT DO NOTHING`;
@@ -61,6 +69,14 @@ export function createWalk(parts: { sql: Database; node: Node; portal: Portal; n
   async function step(): Promise<boolean> {
     const account = await portal.treasuryAccount();
     const at = await cursorOf(account);
+    // Below what it does not know a node lists nothing, as if the walk were over.
+    if (at.below !== null && (await node.statuses([at.below])).statuses[0] === null) {
+      logger.warn(
+        { signature: at.below },
+        'the node does not know how far the treasury was read: another one is waited for',
+      );
+      return false;
+    }
     const listed = await node.signaturesOf(account, { before: at.below, until: at.read_to });
     const ours = listed.filter(({ slot }) => slot >= portal.sinceSlot);
     const head = at.head ?? listed[0]?.signature ?? null;
@@ -93,21 +109,22 @@ function listedOf(sql: Database, nowMs: () => number) {
           SELECT signature FROM solana_yield_unread WHERE next_at <= ${new Date(nowMs())}
           ORDER BY next_at, slot LIMIT ${most} FOR UPDATE SKIP LOCKED)
         UPDATE solana_yield_unread u SET next_at = ${new Date(untilMs)} FROM due WHERE u.signature = due.signature
-        RETURNING u.signature, u.listed_at`;
+        RETURNING u.signature, u.tries`;
     },
 
     async isRead(signature: string): Promise<void> {
       await sql`DELETE FROM solana_yield_unread WHERE signature = ${signature}`;
     },
 
-    /** It is listed, and the node does not show it. @returns false: given up, after an hour */
-    async again({ signature, listed_at }: Unread): Promise<boolean> {
-      if (nowMs() - listed_at.getTime() >= UNREADABLE_MS) {
+    /** It is listed, and the node does not show it. @returns false: given up, having been asked for often enough */
+    async again({ signature, tries }: Unread): Promise<boolean> {
+      if (tries + 1 >= MAX_TRIES) {
         await this.isRead(signature);
         return false;
       }
+      const next = new Date(nowMs() + Math.min(AGAIN_MS.first * 2 ** tries, AGAIN_MS.most));
       await sql`
-        UPDATE solana_yield_unread SET next_at = ${new Date(nowMs() + AGAIN_MS)} WHERE signature = ${signature}`;
+        UPDATE solana_yield_unread SET next_at = ${next}, tries = ${tries + 1} WHERE signature = ${signature}`;
       return true;
     },
   };
