@@ -9,6 +9,7 @@ import {
   USDC_MINT,
 } from '../src/yield/solana/addresses.ts';
 import { ownAccountsOf, setUnitPrice, transferUsdc } from '../src/yield/solana/instructions.ts';
+import { openNode } from '../src/yield/solana/node.ts';
 import {
   depositScript,
   type Fault,
@@ -86,7 +87,8 @@ async function owedByOperator(): Promise<{ to: string; amount: string; how: stri
 async function keep(replica = 0, passMs = 600_000): Promise<void> {
   clockMs += passMs;
   const part = servers[replica]?.app.parts.find(({ name }) => name === 'solana-yield');
-  await part?.jobs?.find(({ name }) => name === 'solana-yield-keep')?.run();
+  for (const name of ['solana-yield-settle', 'solana-yield-keep'])
+    await part?.jobs?.find((job) => job.name === name)?.run();
 }
 
 const movesOf = async (wallet: string) =>
@@ -395,7 +397,7 @@ for (const fault of ['cut', 'http-500', 'http-429', 'behind', 'garbage'] satisfi
     assert.equal((await confirm(wallet, signature)).body.verificationStatus, 'confirmed');
   });
 
-test('a transaction that nobody knows is pending for an hour of the chain’s, then given up with the reason', async () => {
+test('a transaction that nobody knows is pending while its blockhash may live in the chain’s time, then given up with the reason', async () => {
   const wallet = await newWallet();
   const signature = newSignature();
   // The chain's clock is the node's: it stands at the start of the claim.
@@ -405,7 +407,7 @@ test('a transaction that nobody knows is pending for an hour of the chain’s, t
   assert.equal((await claimOf(signature, wallet))?.state, 'pending', 'the node has stood still since');
   const behind = node.state.slot;
   node.state.slot += Math.ceil((Date.now() + clockMs - 1_700_000_000_000) / 400);
-  await keep(0, HOUR_MS);
+  await keep(0, 11 * 60_000);
   node.state.slot = behind;
   assert.deepEqual({ ...(await claimOf(signature, wallet)) }, { state: 'given_up', reason: 'NOT_SEEN' });
   // It lands after all, and is claimed again.
@@ -535,6 +537,84 @@ test('a deposit that comes late takes the fee that was due back', async () => {
   assert.deepEqual((await refunds(wallet)).refunds, []);
 });
 
+test('a deposit that comes late and that nobody confirms is found, though its fee was due back', async () => {
+  const wallet = await newWallet();
+  node.land(await feeScript(wallet, node.treasuryAccount, FEE));
+  await keep();
+  node.state.slot += 2_000;
+  await keep();
+  assert.equal((await refunds(wallet)).dueRaw, String(FEE));
+  await deposited(wallet);
+  await keep(0, HOUR_MS + 60_000);
+  assert.deepEqual((await refunds(wallet)).refunds, []);
+  assert.equal((await movesOf(wallet)).length, 1);
+});
+
+test('one payment of the treasury’s does not settle two debts', async () => {
+  const wallet = await newWallet();
+  const fees = [
+    node.land(await feeScript(wallet, node.treasuryAccount, FEE)),
+    node.land(await feeScript(wallet, node.treasuryAccount, FEE)),
+  ];
+  await keep();
+  node.state.slot += 2_000;
+  await keep();
+  const { usdc } = await ownAccountsOf(wallet);
+  const refund = (amountRaw: bigint): Script => ({
+    signers: [node.treasury],
+    steps: [
+      transferUsdc({ owner: node.treasury, from: node.treasuryAccount, to: usdc, amountRaw }),
+      ...fees.map((fee) => memoStep(`refund ${fee}`)),
+    ],
+    tokens: { [usdc]: [USDC_MINT, 0n, amountRaw], [node.treasuryAccount]: [USDC_MINT, amountRaw, 0n] },
+  });
+  node.land(refund(FEE));
+  await keep();
+  assert.equal((await refunds(wallet)).dueRaw, String(2n * FEE));
+  node.land(refund(2n * FEE));
+  await keep();
+  assert.equal((await refunds(wallet)).dueRaw, '0');
+});
+
+test('calls with much data keep nobody waiting, and a lending call among them still counts', async () => {
+  const wallet = await newWallet();
+  const real = await depositScript(wallet, { usdc: NET, collateral: COLLATERAL });
+  const block = { programAddress: await newWallet(), accounts: [], data: new Uint8Array(10_240).fill(7) };
+  const lends = { ...block, programAddress: LENDING_PROGRAM };
+  const wrapper = { ...block, data: [1] };
+  const many = Array.from({ length: 60 }, () => block);
+  const signature = node.land({
+    ...real,
+    inner: { ...real.inner, 1: [...many, lends] },
+    steps: [...real.steps, wrapper],
+  });
+  const [told, answer] = await Promise.all([
+    fetch(`${servers[0]?.url}/api/solana-yield/transaction/${signature}`),
+    confirm(wallet, signature),
+  ]);
+  assert.equal((await jsonOf(told)).status, 'confirmed');
+  const client = openNode(node.url);
+  const landed = await client.transaction(signature, 'confirmed');
+  await client.close();
+  assert(landed !== null && landed !== 'unreadable');
+  assert.deepEqual([...new Set(landed.inner.get(1)?.map(({ data }) => data.length))], [0], 'it is not read');
+  assert.deepEqual([answer.status, answer.body.error], [400, 'SEVERAL_AT_ONCE']);
+});
+
+test('a transaction whose deeds no node shows is given up, and holds up no other claim', async () => {
+  const [wallet, other] = [await newWallet(), await newWallet()];
+  const hidden = await deposited(wallet);
+  node.hide(hidden);
+  assert.equal((await confirm(wallet, hidden)).body.verificationStatus, 'pending_verification');
+  const signature = await deposited(other);
+  node.state.fault = 'cut';
+  await confirm(other, signature);
+  node.state.fault = null;
+  await keep();
+  assert.equal((await claimOf(hidden, wallet))?.state, 'pending');
+  assert.equal((await claimOf(signature, other))?.state, 'confirmed');
+});
+
 test('one fee is for one deposit, and only for one of its size', async () => {
   const wallet = await newWallet();
   const fee = node.land(await feeScript(wallet, node.treasuryAccount, FEE));
@@ -571,6 +651,40 @@ test('a walk over more payments than a page ends where it began, though it is cu
   assert.equal(walk?.head, null);
 });
 
+test('a walk waits for a node that knows how far it has come, and passes nothing over', async () => {
+  const { createWalk } = await import('../src/yield/solana/walk.ts');
+  const account = await newWallet();
+  const all = Array.from({ length: 1_500 }, (_, index) => ({
+    ...{ signature: `${account}-${index}`, slot: SINCE_SLOT + 1_500 - index, err: null, atMs: null },
+  }));
+  let isKnown = false;
+  const walk = createWalk({
+    sql: database.sql,
+    node: {
+      signaturesOf: async (_address: string, { before: below }: { before: string | null }) => {
+        const from = below === null ? 0 : all.findIndex(({ signature }) => signature === below) + 1;
+        return below === null || isKnown ? all.slice(from, from + 1_000) : [];
+      },
+      statuses: async () => ({ slot: 1, statuses: [isKnown ? { slot: 1, err: null, final: true } : null] }),
+    } as never,
+    portal: { treasuryAccount: async () => account, sinceSlot: SINCE_SLOT } as never,
+    logger: { warn: () => {} },
+    nowMs: Date.now,
+  });
+  const told = async () => {
+    const [row] = await database.sql<{ count: bigint }[]>`
+      SELECT count(*) AS count FROM solana_yield_unread WHERE signature LIKE ${`${account}-%`}`;
+    return Number(row?.count);
+  };
+  await walk.list();
+  assert.equal(await told(), 1_000);
+  isKnown = true;
+  await walk.list();
+  assert.equal(await told(), 1_500);
+  await database.sql`DELETE FROM solana_yield_unread WHERE signature LIKE ${`${account}-%`}`;
+  await database.sql`DELETE FROM solana_yield_walks WHERE account = ${account}`;
+});
+
 test('a deposit that the chain takes back is taken back here too', async () => {
   const wallet = await newWallet();
   node.state.final = false;
@@ -580,10 +694,25 @@ test('a deposit that the chain takes back is taken back here too', async () => {
   await keep();
   assert.equal((await movesOf(wallet)).length, 1, 'a node may be late by some slots');
   node.state.slot += 1_000;
+  node.state.firstBlock = node.state.slot - 100;
+  await keep();
+  assert.equal((await movesOf(wallet)).length, 1, 'nor has every node all of the past');
+  node.state.firstBlock = 0;
   await keep();
   assert.equal((await movesOf(wallet)).length, 0);
   node.state.final = true;
   assert.equal((await confirm(wallet, signature)).body.verificationStatus, 'pending_verification');
+});
+
+test('who claims random signatures takes no more than a part of what may wait', async () => {
+  node.state.fault = 'cut';
+  const answers: number[] = [];
+  for (let count = 0; count < 101; count += 1)
+    answers.push((await confirm(await newWallet(), newSignature(), {}, 1)).status);
+  node.state.fault = null;
+  assert.equal(answers.at(-1), 503);
+  // Nobody waits for these.
+  await database.sql`DELETE FROM solana_yield_claims WHERE state = 'pending'`;
 });
 
 test('a node that is not what the portal was made for confirms nothing', async () => {
@@ -591,7 +720,11 @@ test('a node that is not what the portal was made for confirms nothing', async (
   node.accounts.set(LENDING_PROGRAM, { ...program, executable: false });
   const server = await startTestServer({
     pools: database,
-    environment: { UPSTREAM_SOLANA_BASE_URL: node.url, SOLANA_YIELD_TREASURY: node.treasury },
+    environment: {
+      UPSTREAM_SOLANA_BASE_URL: node.url,
+      SOLANA_YIELD_TREASURY: node.treasury,
+      SOLANA_YIELD_SINCE_SLOT: '0',
+    },
   });
   try {
     const wallet = await newWallet();

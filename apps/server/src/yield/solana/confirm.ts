@@ -1,6 +1,7 @@
 /** A wallet says that it has deposited. It is believed when the chain says so too. */
 import { getBase58Encoder } from '@solana/kit';
 import { Problem, unavailable } from '../../http/problem.ts';
+import type { RateLimit } from '../../http/rate-limit.ts';
 import { badRequest, readUnits } from './asked.ts';
 import type { Claims } from './claims.ts';
 import type { Fees } from './fees.ts';
@@ -13,10 +14,15 @@ const SIGNATURE_BYTES = 64;
 const FIRST_LOOK_MS = 5_000;
 const BUSY_RETRY_MS = 60_000;
 
+/** So many claims a minute may one address leave open: those who send random signatures fill no more than their own part. */
+export const CLAIMS_PER_MINUTE = 100;
+
 export interface ConfirmParts {
   verify: Verify;
   claims: Claims;
   fees: Fees;
+  /** Of claims that are left open, by the caller's address. */
+  claimLimit: Pick<RateLimit, 'take'>;
   nowMs(): number;
 }
 
@@ -46,10 +52,10 @@ export function readClaimed(value: unknown, example: object): bigint | null {
  * @throws Problem 400 or 403 when the transaction is no deposit of the wallet's; 503 when too many wait for the chain
  */
 export async function confirmDeposit(
-  { verify, claims, fees, nowMs }: ConfirmParts,
-  asked: { wallet: string; signature: string; claimed: bigint | null },
+  { verify, claims, fees, claimLimit, nowMs }: ConfirmParts,
+  asked: { wallet: string; signature: string; claimed: bigint | null; address: string },
 ) {
-  const { wallet, signature, claimed } = asked;
+  const { wallet, signature, claimed, address } = asked;
   const verdict = await verify(signature, wallet);
   if (verdict.status === 'confirmed') {
     await claims.end({ signature, wallet }, 'confirmed', null);
@@ -63,10 +69,12 @@ export async function confirmDeposit(
       details: { success: false, txSignature: signature, onChainVerified: false, onChainError },
     });
   }
-  const isKept = await claims.keep({
-    ...{ signature, wallet, claimed_usdc: claimed },
-    nextMs: nowMs() + FIRST_LOOK_MS,
-  });
+  const isKept =
+    claimLimit.take(address).allowed &&
+    (await claims.keep({
+      ...{ signature, wallet, claimed_usdc: claimed },
+      nextMs: nowMs() + FIRST_LOOK_MS,
+    }));
   if (!isKept)
     throw unavailable(
       'TOO_MANY_PENDING',
@@ -102,8 +110,8 @@ function confirmedView(deposit: WalletMove, claimed: bigint | null, feeSignature
 function pendingView(signature: string, wallet: string, status: 'unseen' | 'silent') {
   const because =
     status === 'silent'
-      ? 'Solana cannot be asked at the moment.'
-      : 'Solana does not know this transaction yet.';
+      ? 'Solana cannot be asked at the moment. It is asked again until it answers.'
+      : 'Solana does not know this transaction yet. It is looked up again until it is known, for 10 minutes.';
   return {
     success: true,
     message: 'Not verified yet.',
@@ -111,6 +119,6 @@ function pendingView(signature: string, wallet: string, status: 'unseen' | 'sile
     wallet,
     onChainVerified: false,
     verificationStatus: 'pending_verification',
-    verificationNote: `${because} It is looked up again until it is known, for 60 minutes. Nothing is credited before; sending this again is safe.`,
+    verificationNote: `${because} Nothing is credited before; sending this again is safe.`,
   };
 }

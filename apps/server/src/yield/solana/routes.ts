@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { readJsonBody } from '../../http/json-body.ts';
 import { admit, type RateLimit } from '../../http/rate-limit.ts';
@@ -32,13 +32,11 @@ const anything = z.record(z.string(), z.unknown());
 /** The transactions of whoever comes and leaves, and what became of them. None of it costs anything. */
 export function portalRoutes(http: FastifyInstance, parts: PortalRouteParts): void {
   const { fees, baseUrl, limit, addressOf, contactEmail } = parts;
-  const post = (
-    path: string,
-    answer: (body: Record<string, unknown>, reply: FastifyReply) => Promise<unknown>,
-  ) =>
+  const post = (path: string, answer: (body: Record<string, unknown>, address: string) => Promise<unknown>) =>
     http.post(`${AT}/${path}`, async (request, reply) => {
-      admit(limit, addressOf(request), reply);
-      return answer(readJsonBody(request, anything), reply);
+      const address = addressOf(request);
+      admit(limit, address, reply);
+      return answer(readJsonBody(request, anything), address);
     });
 
   post('deposit-tx', (body) => {
@@ -54,11 +52,11 @@ export function portalRoutes(http: FastifyInstance, parts: PortalRouteParts): vo
     return withdrawalTransaction(parts, { wallet, amount: readWithdrawal(body, EXAMPLES.withdraw) });
   });
 
-  post('confirm', (body) => {
+  post('confirm', (body, address) => {
     const signature = readSignature(body.txSignature, EXAMPLES.confirm);
     const wallet = readWallet(body.wallet, EXAMPLES.confirm);
     return confirmDeposit(parts, {
-      ...{ wallet, signature },
+      ...{ wallet, signature, address },
       claimed: readClaimed(body.amountUsdcRaw, EXAMPLES.confirm),
     });
   });
