@@ -19,7 +19,7 @@ import type { Account, Node, Simulation } from './node.ts';
 
 /** What is paid for a unit of work, in millionths of a lamport: as others pay now, within these. */
 const UNIT_PRICE = { least: 1_000n, most: 200_000n };
-/** As long as this they are anybody's who asks. */
+/** As long as this what nodes say of prices and slots is anybody's who asks. */
 const SHARED_MS = 2_000;
 const MICRO_LAMPORTS = 1_000_000n;
 const SIGNATURE_LAMPORTS = 5_000n;
@@ -53,35 +53,37 @@ export interface Terms {
 }
 
 /**
- * What bundles are made with, asked for once for all who want it at a time.
+ * What bundles are made with. Prices and the length of a slot are asked for once for all who want them at a time; the blockhash
+ * is always the newest, since a transaction with an old one is good for nothing.
  *
- * @returns throws what the node's client throws; that is not kept
+ * @returns throws what the node's client throws
  */
 export function sharedTerms(node: Node, nowMs: () => number): () => Promise<Terms> {
-  let last: { terms: Promise<Terms>; atMs: number } | null = null;
-  return () => {
-    if (last !== null && Math.abs(nowMs() - last.atMs) < SHARED_MS) return last.terms;
-    const asked = { terms: termsNow(node, nowMs), atMs: nowMs() };
-    last = asked;
-    asked.terms.catch(() => {
-      if (last === asked) last = null;
-    });
-    return asked.terms;
+  let last: { paces: ReturnType<typeof pacesNow>; atMs: number } | null = null;
+  return async () => {
+    if (last === null || Math.abs(nowMs() - last.atMs) >= SHARED_MS)
+      last = { paces: pacesNow(node), atMs: nowMs() };
+    const [{ blockhash, lastValidBlockHeight }, { blockHeight }, { slotMs, unitPrice }] = await Promise.all([
+      node.latestBlockhash(),
+      node.height(),
+      last.paces,
+    ]);
+    return {
+      ...{ blockhash, lastValidBlockHeight, unitPrice },
+      blockhashExpiresAtMs: nowMs() + Math.max(0, lastValidBlockHeight - blockHeight) * slotMs,
+    };
   };
 }
 
-async function termsNow(node: Node, nowMs: () => number): Promise<Terms> {
-  const [{ blockhash, lastValidBlockHeight }, { blockHeight }, measured, paid] = await Promise.all([
-    node.latestBlockhash(),
-    node.height(),
-    // Nodes may do without these two.
+/** Nodes may do without these. */
+async function pacesNow(node: Node): Promise<{ slotMs: number; unitPrice: bigint }> {
+  const [measured, paid] = await Promise.all([
     node.slotMs().catch(() => null),
     node.priorityFees([USDC_RESERVE, LIQUIDITY_VAULT]).catch((): bigint[] => []),
   ]);
-  const slotMs = Math.min(Math.max(measured ?? SLOT_MS.usual, SLOT_MS.least), SLOT_MS.most);
   return {
-    ...{ blockhash, lastValidBlockHeight, unitPrice: medianOf(paid) },
-    blockhashExpiresAtMs: nowMs() + Math.max(0, lastValidBlockHeight - blockHeight) * slotMs,
+    slotMs: Math.min(Math.max(measured ?? SLOT_MS.usual, SLOT_MS.least), SLOT_MS.most),
+    unitPrice: medianOf(paid),
   };
 }
 
