@@ -30,7 +30,7 @@ export const SERVER: House = {
       room: 'a2a/',
       knows: [
         'services/{define,fitting,tool-name}.ts',
-        'paid-call/{about-call,door,part,rail,sale,terms-in-message}.ts',
+        'paid-call/{about-call,door,fate,part,rail,sale,terms-in-message}.ts',
         'keys/{api-key,keys}.ts',
         'http/',
         'db/connection.ts',
