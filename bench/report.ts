@@ -1,7 +1,7 @@
 /** What a run found, and the ways to print it. */
 import type { Comparison } from './rounds.ts';
 
-export type Part = 'a' | 'b' | 'c' | 'd' | 'e' | 'f' | 'g' | 'h' | 'i' | 'j' | 'k' | 'l' | 'm' | 'n';
+export type Part = 'a' | 'b' | 'c' | 'd' | 'e' | 'f' | 'g' | 'h' | 'i' | 'j' | 'k' | 'l' | 'm' | 'n' | 'o';
 
 export interface ComparedLine extends Comparison {
   part: Part;
@@ -42,6 +42,7 @@ const OPPONENTS: Record<Exclude<Part, 'e'>, string> = {
   l: '(l) paid call while another account is held by somebody else : while none is',
   m: '(m) paid call on credits : a prepaid-credits middleware of the usual kind',
   n: '(n) paid tool call of MCP : the same call over HTTP',
+  o: '(o) deposits of the Solana portal, built and confirmed : its node, asked for a simulation and for a transaction',
 };
 const ONLY_RATIOS = 'Only the ratios count: the rest belongs to this machine and this hour.';
 

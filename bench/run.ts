@@ -21,13 +21,14 @@ import { DEEP_PAST_CALLS, FULL, QUICK } from './plan.ts';
 import { measurePrepaid } from './prepaid.ts';
 import { asMarkdown, asText, type Part, type Report } from './report.ts';
 import { createResources, type Resources } from './resources.ts';
+import { measureSolanaPortal } from './solana-portal.ts';
 import { measureToolCalls } from './tool-calls.ts';
 import { measureUnpaid } from './unpaid.ts';
 import { measureVerification } from './verification.ts';
 
-const PARTS: readonly Part[] = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n'];
+const PARTS: readonly Part[] = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o'];
 const USAGE =
-  'usage: npm run bench -- [--only a,b,c,d,e,f,g,h,i,j,k,l,m,n] [--quick] [--deep] [--rounds 5] [--json | --markdown]\n' +
+  'usage: npm run bench -- [--only a,b,c,d,e,f,g,h,i,j,k,l,m,n,o] [--quick] [--deep] [--rounds 5] [--json | --markdown]\n' +
   '       npm run bench -- --only audit --corpus <folder> [--clean <folder>]… [--solhint <folder>]\n';
 
 const { values } = parseArgs({
@@ -91,6 +92,7 @@ const BESIDE_LOAD = [
   { part: 'l', title: 'paid calls while another account is held', measure: measureLockedAccount },
   { part: 'm', title: 'paid calls against prepaid credits of the usual kind', measure: measurePrepaid },
   { part: 'n', title: 'paid tool calls against the same over HTTP', measure: measureToolCalls },
+  { part: 'o', title: 'the Solana portal against its node', measure: measureSolanaPortal },
 ] as const;
 
 async function run(): Promise<Report> {
