@@ -77,7 +77,7 @@ export const CARD_OPERATIONS = {
             keyName: { type: 'string' },
           },
           ['paymentMethodId', 'amountUsd', 'idempotencyKey'],
-          { paymentMethodId: 'pm_…', amountUsd: 10, idempotencyKey: '5b0e…' },
+          { paymentMethodId: 'pm_…', amountUsd: 10, idempotencyKey: '5b0e3f0e-7c6a-4d53-9a51-8f2d1c4b7a90' },
         ),
         responses: {
           200: BOUGHT,
