@@ -212,3 +212,17 @@ test('what is to be given back while others are being written down is not forgot
   assert.deepEqual(reconciler.unnoted(), []);
   assert.deepEqual((await refundsOf(database.sql, account)).sort(), [first.id, second.id].sort());
 });
+
+test('a call that was released before its turn to be given back came is not given back again', async () => {
+  const account = await customer();
+  const [expired, unbegun] = [await begin(account), { id: newTransferId(nowMs), accountId: account }];
+  await calls.finish({ ...expired, capture: false, outcome: 'EXPIRED', answer: null });
+  const table = createUndeliveredCalls(database.sql, () => Date.now());
+  await table.note([
+    { ...expired, retrievable: false },
+    { ...expired, ...unbegun, retrievable: false },
+  ]);
+  await reconcile();
+  assert.deepEqual(await refundsOf(database.sql, account), []);
+  assert.equal(await table.waiting(), 0);
+});

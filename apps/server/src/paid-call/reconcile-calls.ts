@@ -30,7 +30,9 @@ export function createReconciler(parts: {
 
   async function giveBack(call: UndeliveredCall): Promise<void> {
     const released = await calls.finish({ ...call, capture: false, outcome: 'UNDELIVERED', answer: null });
-    if (released.status === 'done') parts.report('released', 1);
+    // What is not open may have been released by whoever looks for calls whose time is over: nothing was taken then.
+    if (released.status === 'done' || !(await parts.undelivered.wasCharged(call)))
+      parts.report('released', 1);
     else if (call.retrievable) parts.report('kept', 1);
     else {
       await ledger.transfer({

@@ -15,6 +15,8 @@ export interface UndeliveredCalls {
   note(calls: readonly UndeliveredCall[]): Promise<void>;
   /** Takes those whose time has come, for `leaseMs`. */
   lease(limit: number, leaseMs: number): Promise<UndeliveredCall[]>;
+  /** Whether its price was taken. One that is not open may have been given back by another job, or never have begun. */
+  wasCharged(call: Pick<UndeliveredCall, 'accountId' | 'id'>): Promise<boolean>;
   done(call: Pick<UndeliveredCall, 'accountId' | 'id'>): Promise<void>;
   waiting(): Promise<number>;
 }
@@ -65,6 +67,12 @@ export function createUndeliveredCalls(sql: Database, nowMs: () => number): Unde
           retrievable: row.retrievable,
         };
       });
+    },
+
+    async wasCharged({ accountId, id }) {
+      const [row] = await sql`
+        select 1 from calls where account_id = ${String(accountId)} and id = ${id} and state = 1`;
+      return row !== undefined;
     },
 
     async done({ accountId, id }) {
