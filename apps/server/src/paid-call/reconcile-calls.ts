@@ -13,7 +13,8 @@ const LEASE_MS = 30_000;
  *
  * A call that was authorized and not ended in time, or whose process has ended, is released: its service may have run, but no
  * answer left the house. A call whose capture may have been committed while its answer was withheld is released if it is still
- * open; if it is not, it stays captured for whoever can ask for its answer, and is refunded to whoever cannot.
+ * open; if it was charged, it stays so for whoever can ask for its answer, and is refunded to whoever cannot. One that was
+ * released by another job meanwhile, because its time was over, was not charged.
  *
  * What such a call needs is noted in the database as soon as that answers again. Until then it is known to this process alone:
  * no more of them than calls were running when the database was lost.
@@ -30,7 +31,6 @@ export function createReconciler(parts: {
 
   async function giveBack(call: UndeliveredCall): Promise<void> {
     const released = await calls.finish({ ...call, capture: false, outcome: 'UNDELIVERED', answer: null });
-    // What is not open may have been released by whoever looks for calls whose time is over: nothing was taken then.
     if (released.status === 'done' || !(await parts.undelivered.wasCharged(call)))
       parts.report('released', 1);
     else if (call.retrievable) parts.report('kept', 1);
