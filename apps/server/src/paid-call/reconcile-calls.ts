@@ -28,11 +28,10 @@ export function createReconciler(parts: {
   const { calls, ledger } = parts;
   let unnoted: UndeliveredCall[] = [];
   let noting: Promise<void> = Promise.resolve();
-
   async function giveBack(call: UndeliveredCall): Promise<void> {
-    const released = await calls.finish({ ...call, capture: false, outcome: 'UNDELIVERED', answer: null });
-    if (released.status === 'done' || !(await parts.undelivered.wasCharged(call)))
-      parts.report('released', 1);
+    const { status } = await calls.finish({ ...call, capture: false, outcome: 'UNDELIVERED', answer: null });
+    const wasCharged = status !== 'done' && (await parts.undelivered.wasCharged(call));
+    if (!wasCharged) parts.report('released', 1);
     else if (call.retrievable) parts.report('kept', 1);
     else {
       await ledger.transfer({
