@@ -35,8 +35,8 @@ async function post(url: string, body: string) {
 }
 
 /**
- * A bundle is a simulation and some reads, a confirmation one read and two commits: the node's own pace at its simulation and at its
- * read is what bounds them. The node runs in this process for both sides.
+ * A bundle needs a simulation, among others, and a confirmation needs the transaction: neither is faster than the node is at that. The
+ * node runs in this process for both sides.
  */
 export async function measureSolanaPortal(
   resources: Resources,
