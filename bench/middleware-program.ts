@@ -13,7 +13,7 @@ import { openPublishedFacilitator } from './published-facilitator.ts';
 const options: MiddlewareOptions = JSON.parse(process.env.BENCH_MIDDLEWARE ?? '{}');
 const { path, terms } = options;
 const answer: object = JSON.parse(options.answer);
-const resourceServer = new x402ResourceServer(openPublishedFacilitator(options.rpcUrl)).register(
+const resourceServer = new x402ResourceServer(openPublishedFacilitator(options)).register(
   'eip155:*',
   new ExactEvmScheme(),
 );

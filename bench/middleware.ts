@@ -1,14 +1,13 @@
 /** A server with the published middleware, seen from the run: a process of its own. */
 import { join } from 'node:path';
 import { startProgram } from './answering-process.ts';
+import type { Settling } from './relayer-queue.ts';
 import type { Resources } from './resources.ts';
 
 export type Framework = 'express' | 'hono';
 
-export interface MiddlewareOptions {
+export interface MiddlewareOptions extends Settling {
   framework: Framework;
-  /** The node of its chain. */
-  rpcUrl: string;
   path: string;
   description: string;
   /** JSON of what is sold. */

@@ -12,7 +12,7 @@ import { openRelayerQueue } from './relayer-queue.ts';
 const options: MppxServerOptions = JSON.parse(process.env.BENCH_MPPX_SERVER ?? '{}');
 const { path, description, terms } = options;
 const answer: object = JSON.parse(options.answer);
-const relayer = openRelayerQueue(options.rpcUrl);
+const relayer = openRelayerQueue(options);
 const TOKEN = parseAbi([
   'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)',
 ]);

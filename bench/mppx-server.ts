@@ -1,11 +1,10 @@
 /** A server that sells by the reference library, seen from the run: a process of its own. */
 import { join } from 'node:path';
 import { startProgram } from './answering-process.ts';
+import type { Settling } from './relayer-queue.ts';
 import type { Resources } from './resources.ts';
 
-export interface MppxServerOptions {
-  /** The node of its chain. */
-  rpcUrl: string;
+export interface MppxServerOptions extends Settling {
   path: string;
   description: string;
   /** JSON of what is sold. */

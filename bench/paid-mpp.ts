@@ -6,10 +6,11 @@ import { startLoad } from './load.ts';
 import { type MppxServerOptions, startMppxServer } from './mppx-server.ts';
 import { startPaymentsLoad } from './payments-load.ts';
 import type { Plan } from './plan.ts';
+import type { Settling } from './relayer-queue.ts';
 import type { ComparedLine } from './report.ts';
 import type { Resources } from './resources.ts';
 import { alternate, compare } from './rounds.ts';
-import { ourSettings, proveThatItWasPaid, REQUEST_BODY, startChain } from './x402-world.ts';
+import { ourSettings, proveThatItWasPaid, REQUEST_BODY, settlingOn, startChain } from './x402-world.ts';
 
 const PATH = '/mpp/ping';
 const IN_FLIGHT = [1, 8, 32];
@@ -32,7 +33,7 @@ export async function measureMpp(
     MPP_SECRET_KEY: randomBytes(32).toString('hex'),
   });
   const same = await sameMppTerms(dataDir, ours);
-  const theirs = await startMppxServer(resources, { rpcUrl: theirChain, ...same });
+  const theirs = await startMppxServer(resources, { ...settlingOn(theirChain), ...same });
   const demanded = [ours, theirs].map(async (url) => JSON.stringify((await challengeOf(url)).request));
   const [our, their] = await Promise.all(demanded);
   if (our !== their) throw new Error(`the sides sell on different terms: ${our} and ${their}`);
@@ -111,7 +112,7 @@ async function challengeOf(url: string) {
  *
  * @param ours our server, on this folder
  */
-async function sameMppTerms(dataDir: string, ours: string): Promise<Omit<MppxServerOptions, 'rpcUrl'>> {
+async function sameMppTerms(dataDir: string, ours: string): Promise<Omit<MppxServerOptions, keyof Settling>> {
   const { description = '', request } = await challengeOf(ours);
   const { amount, currency, recipient, methodDetails } = request as MppxServerOptions['terms'] & {
     methodDetails: { chainId: number; decimals: number };

@@ -6,7 +6,15 @@ import type { Plan } from './plan.ts';
 import type { ComparedLine } from './report.ts';
 import type { Resources } from './resources.ts';
 import { alternate, compare } from './rounds.ts';
-import { ourSettings, PATH, proveThatItWasPaid, REQUEST_BODY, sameTerms, startChain } from './x402-world.ts';
+import {
+  ourSettings,
+  PATH,
+  proveThatItWasPaid,
+  REQUEST_BODY,
+  sameTerms,
+  settlingOn,
+  startChain,
+} from './x402-world.ts';
 
 const IN_FLIGHT = [1, 8, 32];
 /** Of `PATH`. */
@@ -26,7 +34,7 @@ export async function measurePaidX402(
   const ours = await startFarebox(resources, dataDir, ourSettings(ourChain));
   const theirs = await startMiddleware(resources, {
     framework: 'express',
-    rpcUrl: theirChain,
+    ...settlingOn(theirChain),
     ...(await sameTerms(dataDir, ours)),
   });
   let bought = 0;

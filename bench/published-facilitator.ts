@@ -3,12 +3,12 @@ import { x402Facilitator } from '@x402/core/facilitator';
 import type { FacilitatorClient } from '@x402/core/server';
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator';
 import { encodeFunctionData } from 'viem';
-import { openRelayerQueue } from './relayer-queue.ts';
+import { openRelayerQueue, type Settling } from './relayer-queue.ts';
 
 type Signer = ConstructorParameters<typeof ExactEvmScheme>[0];
 
-export function openPublishedFacilitator(rpcUrl: string): FacilitatorClient {
-  const { client, address: relayer, send } = openRelayerQueue(rpcUrl);
+export function openPublishedFacilitator(settling: Settling): FacilitatorClient {
+  const { client, address: relayer, send } = openRelayerQueue(settling);
   const signer: Signer = {
     getAddresses: () => [relayer],
     readContract: (call) => client.readContract(call),

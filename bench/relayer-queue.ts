@@ -6,15 +6,21 @@
 import { createWalletClient, http, publicActions } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { base } from 'viem/chains';
-import { SANDBOX_ACCOUNTS } from '../packages/sandbox/src/accounts.fixture.ts';
 
 /** viem looks every four seconds unless told otherwise; here a transaction is mined when it arrives. */
 const RECEIPT_POLL_MS = 10;
 
 export type Hex = `0x${string}`;
 
-export function openRelayerQueue(rpcUrl: string) {
-  const account = privateKeyToAccount(SANDBOX_ACCOUNTS.facilitator.privateKey);
+/** Where an opponent settles, and the key that pays for it: each run has new ones. */
+export interface Settling {
+  /** The node of its chain. */
+  rpcUrl: string;
+  settlerKey: Hex;
+}
+
+export function openRelayerQueue({ rpcUrl, settlerKey }: Settling) {
+  const account = privateKeyToAccount(settlerKey);
   const client = createWalletClient({
     account,
     chain: base,

@@ -8,7 +8,7 @@ import type { Plan } from './plan.ts';
 import type { ComparedLine } from './report.ts';
 import type { Resources } from './resources.ts';
 import { alternate, compare } from './rounds.ts';
-import { ourSettings, PATH, REQUEST_BODY, sameTerms, startChain } from './x402-world.ts';
+import { ourSettings, PATH, REQUEST_BODY, sameTerms, settlingOn, startChain } from './x402-world.ts';
 
 const CONNECTIONS = 32;
 /** Of the bare route that sends the same bytes; nothing was promised of the others. */
@@ -38,7 +38,7 @@ export async function measureUnpaid(
     ...(await Promise.all(
       (['hono', 'express'] as const).map(async (framework) => ({
         name: `@x402/${framework}`,
-        url: await startMiddleware(resources, { framework, rpcUrl, ...same }),
+        url: await startMiddleware(resources, { framework, ...settlingOn(rpcUrl), ...same }),
         expectStatus: 402,
         goal: null,
       })),

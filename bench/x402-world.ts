@@ -7,6 +7,7 @@ import { connect } from '../packages/sandbox/src/chain/node.ts';
 import { usdcBalanceMicros } from '../packages/sandbox/src/chain/usdc.ts';
 import { makeKeys } from './farebox.ts';
 import type { MiddlewareOptions } from './middleware.ts';
+import type { Settling } from './relayer-queue.ts';
 import type { Resources } from './resources.ts';
 
 /** What is bought. */
@@ -22,6 +23,11 @@ export async function startChain(resources: Resources, wallets: readonly `0x${st
   resources.defer(() => chain.stop());
   for (const wallet of wallets) await fund(chain.url, wallet, { usdcMicros: WALLET_USDC_MICROS, ethWei: 0n });
   return chain.url;
+}
+
+/** How an opponent settles on a chain of ours. */
+export function settlingOn(rpcUrl: string): Settling {
+  return { rpcUrl, settlerKey: SANDBOX_ACCOUNTS.facilitator.privateKey };
 }
 
 /** Settings of our server: it sells on Base, and settles by itself. */
