@@ -2,7 +2,7 @@ import { createReplica } from '../db/replicas.ts';
 import { type Job, untilNoneIsDue } from '../jobs/schedule.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { House, Part, PartCapability } from '../part.ts';
-import type { Capabilities, CatalogLine, Service } from '../services/define.ts';
+import type { Capability, CatalogLine, Service } from '../services/define.ts';
 import { type Availability, availabilityOf } from '../services/registry.ts';
 import type { ConnectedUpstreams } from '../upstreams/index.ts';
 import { type CallShares, createCallShares } from './call-shares.ts';
@@ -158,11 +158,10 @@ function shareWithDoors(
     known ??= needs.capable().flatMap(({ capability }) => capability ?? []);
     return known;
   };
-  const configured = () => capabilities().flatMap((each) => (each.configured ? [each.name] : []));
-  const unable = () =>
-    Object.fromEntries(capabilities().map((each) => [each.name, each.unable?.() ?? undefined]));
-  const availability = (service: Service) =>
-    availabilityOf(service, upstreams.health, configured(), unable());
+  const capable = (name: Capability) => capabilities().find((each) => each.name === name);
+  const configured = (name: Capability) => capable(name)?.configured === true;
+  const unable = (name: Capability) => capable(name)?.unable?.() ?? null;
+  const availability = (service: Service) => availabilityOf(service, upstreams.health, configured, unable);
   const catalog = (): CatalogLine[] =>
     needs.services.map((service) => {
       const { path, name, tag, priceUsd, summary, example, featured } = service;
@@ -174,10 +173,8 @@ function shareWithDoors(
     seal: needs.seal,
     keyUsed: needs.keyUsed,
     receiptsUrl: `${baseUrl}${needs.receiptsAt}`,
-    capabilitiesFor: (proof) =>
-      Object.fromEntries(capabilities().map(({ name, forPayer }) => [name, forPayer(proof)])) as {
-        [Name in keyof Capabilities]: Capabilities[Name] | undefined;
-      },
+    capabilitiesFor: ({ requires }, proof) =>
+      Object.fromEntries(requires.map((name) => [name, capable(name)?.forPayer(proof)])),
     async beforeAnswer(callId, service) {
       for (const { name, beforeAnswer } of capabilities())
         if (service.requires.includes(name)) await beforeAnswer?.(callId);

@@ -116,8 +116,8 @@ const JSON_HEADERS: Record<string, string> = {
 export interface RunnerParts {
   upstreams: Upstreams;
   catalog(): readonly CatalogLine[];
-  /** What the house can do for this payer beside looking things up. */
-  capabilitiesFor(proof: PayerProof): { [Name in keyof Capabilities]: Capabilities[Name] | undefined };
+  /** What the house can do for this payer beside looking things up, of that which the service requires. */
+  capabilitiesFor(service: Service, proof: PayerProof): Partial<Capabilities>;
   door: Door;
   maxAnswerBytes: number;
   baseUrl: string;
@@ -221,7 +221,7 @@ export class Runner {
         priceMicros: quote.priceMicros,
         network: payment.network,
       },
-      ...capabilitiesFor(payment.proof),
+      ...capabilitiesFor(quote.service, payment.proof),
       baseUrl,
       version,
       get signal() {

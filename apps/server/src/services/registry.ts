@@ -119,46 +119,35 @@ export function chainsOnSale(
 }
 
 /**
- * Decides from health alone, without asking anybody: cheap enough for every request.
+ * Decides from health alone, without asking anybody: cheap enough to be asked about every service with every request.
  *
- * @param capabilities those that are configured; a service that requires another one is not for sale
- * @param unable why some of them cannot be used now
+ * @param configured whether a capability is; a service that requires another one is not for sale
+ * @param unable why a capability cannot be used now; null: it can
  */
 export function availabilityOf(
   service: Service,
   health: (name: UpstreamName) => UpstreamHealth,
-  capabilities: readonly Capability[] = [],
-  unable: Readonly<Partial<Record<Capability, string>>> = {},
+  configured: (capability: Capability) => boolean = () => false,
+  unable: (capability: Capability) => string | null = () => null,
 ): Availability {
-  const chains = chainsAskedBy(service).filter((chain) => health(chain).state === 'up');
-  return { ...saleOf(service, health, capabilities, unable), chains };
+  const asked = chainsAskedBy(service);
+  const chains = asked.length === 0 ? asked : asked.filter((chain) => health(chain).state === 'up');
+  const { available, reason, message, retryAfterMs } = saleOf(service, health, configured, unable);
+  return { available, reason, message, retryAfterMs, chains };
 }
 
 function saleOf(
   service: Service,
   health: (name: UpstreamName) => UpstreamHealth,
-  capabilities: readonly Capability[],
-  unable: Readonly<Partial<Record<Capability, string>>>,
+  configured: (capability: Capability) => boolean,
+  unable: (capability: Capability) => string | null,
 ): Omit<Availability, 'chains'> {
-  const missing = service.requires.filter((capability) => !capabilities.includes(capability));
-  if (missing.length > 0) {
-    return {
-      available: false,
-      reason: 'not_configured',
-      message: `${service.name} is not for sale now: ${missing.map((capability) => `${capability} is not configured (${CAPABILITY_VARIABLES[capability]})`).join('; ')}.`,
-      retryAfterMs: NOT_CONFIGURED_RETRY_MS,
-    };
-  }
-  const reasons = service.requires.flatMap((capability) => unable[capability] ?? []);
-  if (reasons.length > 0) {
-    return {
-      available: false,
-      reason: 'out_of_gas',
-      message: `${service.name} is not for sale now: ${reasons.join('; ')}.`,
-      retryAfterMs: UNABLE_RETRY_MS,
-    };
+  if (service.requires.length > 0) {
+    const refused = refusedFor(service, configured, unable);
+    if (refused !== null) return refused;
   }
   for (const need of service.needs) {
+    if (typeof need === 'string' && health(need).state === 'up') continue;
     const states = (typeof need === 'string' ? [need] : need).map(health);
     if (states.some(({ state }) => state === 'up')) continue;
     const soonest = states.reduce((best, state) => (state.retryAfterMs < best.retryAfterMs ? state : best));
@@ -170,4 +159,31 @@ function saleOf(
     };
   }
   return FOR_SALE;
+}
+
+/** Why a service's capabilities keep it from being sold; null when they do not. */
+function refusedFor(
+  service: Service,
+  configured: (capability: Capability) => boolean,
+  unable: (capability: Capability) => string | null,
+): Omit<Availability, 'chains'> | null {
+  const missing = service.requires.filter((capability) => !configured(capability));
+  if (missing.length > 0) {
+    return {
+      available: false,
+      reason: 'not_configured',
+      message: `${service.name} is not for sale now: ${missing.map((capability) => `${capability} is not configured (${CAPABILITY_VARIABLES[capability]})`).join('; ')}.`,
+      retryAfterMs: NOT_CONFIGURED_RETRY_MS,
+    };
+  }
+  const reasons = service.requires.flatMap((capability) => unable(capability) ?? []);
+  if (reasons.length > 0) {
+    return {
+      available: false,
+      reason: 'out_of_gas',
+      message: `${service.name} is not for sale now: ${reasons.join('; ')}.`,
+      retryAfterMs: UNABLE_RETRY_MS,
+    };
+  }
+  return null;
 }
