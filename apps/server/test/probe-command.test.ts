@@ -6,9 +6,16 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
-import { SANDBOX_KEYS } from '../../../packages/sandbox/src/upstreams/server.ts';
+import {
+  UPSTREAM_NAMES as DOUBLE_NAMES,
+  SANDBOX_KEYS,
+  SANDBOX_SALES,
+} from '../../../packages/sandbox/src/upstreams/server.ts';
+import { LISTS } from '../src/data-lists/definitions.ts';
+import { loadServices } from '../src/services/registry.ts';
 import { SOURCES, upstreamBaseUrlVariable } from '../src/upstreams/declared.ts';
 import type { UpstreamDefinition } from '../src/upstreams/define.ts';
+import { EVM_CHAIN_NAMES } from '../src/upstreams/evm-chains.ts';
 import { UPSTREAM_NAMES, UPSTREAMS, type UpstreamName } from '../src/upstreams/index.ts';
 import { jsonOf, startUpstreams } from './server.fixture.ts';
 
@@ -92,6 +99,31 @@ test('says of each source whether its reply fits, and what a source that is not 
   assert.match(line('polygon'), /^polygon +not configured$/);
 });
 
+test('every double of the sandbox fits, and a source without one is what a chain is', async () => {
+  const { code, line, out } = await probe({
+    ...Object.fromEntries(
+      UPSTREAM_NAMES.map((name) => [
+        upstreamBaseUrlVariable(name),
+        DOUBLE_NAMES.includes(name) ? at(name) : 'none',
+      ]),
+    ),
+    ...{ ...SANDBOX_KEYS, ...SANDBOX_SALES, AI_MODEL: 'sandbox-extractive-1' },
+    SOURCE_TERMS_ACCEPTED: UPSTREAM_NAMES.join(','),
+  });
+  assert.equal(code, 0, out);
+  const chains: string[] = [...EVM_CHAIN_NAMES, 'solana'];
+  for (const name of UPSTREAM_NAMES)
+    assert.match(line(name), chains.includes(name) ? / +not configured$/ : / +fits +\d+ ms /);
+});
+
+test('whatever a service asks is probed, and the lists too', async () => {
+  const asked = new Set([
+    ...(await loadServices()).flatMap(({ needs, uses }) => [...needs.flat(), ...uses]),
+    ...Object.values(LISTS).map(({ upstream }) => upstream),
+  ]);
+  assert.deepEqual([...asked].sort(), UPSTREAM_NAMES, 'nothing is probed that nobody asks, either');
+});
+
 test('one whose reply does not fit, one that is silent and one that fails: exit code 1, and what is wrong with each', async () => {
   await Promise.all([strike('binance', 'html'), strike('frankfurter', 'hang'), strike('kraken', 'status')]);
   const { code, line } = await probe({ ...configured(), ...SANDBOX_KEYS });
@@ -124,7 +156,8 @@ test('with --live every source is asked at its public address and no double is, 
   assert.equal(code, 1);
   for (const name of UPSTREAM_NAMES) {
     const { baseUrl, key } = UPSTREAMS[name] as unknown as UpstreamDefinition<unknown>;
-    if (baseUrl === null) assert.match(line(name), /not configured/);
+    if (baseUrl === null)
+      assert.ok(line(name).includes(` not configured: set ${upstreamBaseUrlVariable(name)}`), line(name));
     else if (key === 'required')
       assert.match(line(name), /set UPSTREAM_\w+_API_KEY/, 'no stand-in’s key is sent');
     else assert.ok(line(name).includes(`FAILS   ${baseUrl}  `), line(name));

@@ -1,5 +1,9 @@
 import pino from 'pino';
-import { createUpstreamSandbox, SANDBOX_KEYS } from '../../../packages/sandbox/src/upstreams/server.ts';
+import {
+  createUpstreamSandbox,
+  SANDBOX_KEYS,
+  SANDBOX_SALES,
+} from '../../../packages/sandbox/src/upstreams/server.ts';
 import * as product from '../src/app.ts';
 import { readConfig } from '../src/config.ts';
 import type { Pools } from '../src/db/connection.ts';
@@ -136,6 +140,7 @@ function sandboxAddresses(url: string): Record<string, string> {
     UPSTREAM_GDELT_REQUESTS_PER_MINUTE: '1200',
     UPSTREAM_LIFI_REQUESTS_PER_MINUTE: '1200',
     ...SANDBOX_KEYS,
+    ...SANDBOX_SALES,
   };
 }
 

@@ -252,6 +252,21 @@ describe('every service', () => {
   }
 });
 
+test('the example of property-valuation is compared with sales of the sandbox’s double, each with day and distance', async () => {
+  const { example } = services.find(({ path }) => path === 'property-valuation') ?? assert.fail();
+  const { data, provenance } = (await buy('property-valuation', example)) as {
+    data: { comparablesUsed: number; comparablesSource: unknown; comparables: Record<string, unknown>[] };
+    provenance: { sources: { name: string; sandbox: boolean }[] };
+  };
+  assert(data.comparablesUsed >= 3 && data.comparablesUsed === data.comparables.length);
+  for (const { soldOn, distanceMeters } of data.comparables)
+    assert(z.iso.date().safeParse(soldOn).success && Number(distanceMeters) <= 1_600);
+  assert.deepEqual(data.comparablesSource, {
+    ...{ name: 'Sandbox sales', url: null, terms: 'Made up; no home was sold' },
+  });
+  assert.equal(provenance.sources.find(({ name }) => name === 'sales')?.sandbox, true);
+});
+
 describe('bodies of existing clients', () => {
   for (const [path, body] of CLIENT_BODIES) {
     test(`${path} ${JSON.stringify(body)}`, async () => {

@@ -21,7 +21,7 @@ import { privateKeyOf, SOLANA_ROLES, secretKeyOf, signerOf } from './solana/acco
 import { startSolana } from './solana/solana.ts';
 import { TEMPO_CHAIN_ID, USDC_E } from './tempo/addresses.ts';
 import { startTempo } from './tempo/tempo.ts';
-import { createUpstreamSandbox, SANDBOX_KEYS, UPSTREAM_NAMES } from './upstreams/server.ts';
+import { createUpstreamSandbox, SANDBOX_KEYS, SANDBOX_SALES, UPSTREAM_NAMES } from './upstreams/server.ts';
 
 export interface WorldPart {
   name: string;
@@ -45,10 +45,12 @@ export interface World {
 const KEYLESS = UPSTREAM_NAMES.filter((name) => name !== 'ai');
 /** Chains that the sandbox has no double of: without an address they are not there. */
 const ABSENT_CHAINS = ['polygon', 'arbitrum', 'optimism', 'bsc'];
-/** The sandbox's stand-ins allow more than what they stand for. */
-const SANDBOX_ALLOWANCES = {
+/** What the sandbox's stand-ins are reached with. They allow more than what they stand for. */
+const SANDBOX_SETTINGS = {
   UPSTREAM_GDELT_REQUESTS_PER_MINUTE: '1200',
   UPSTREAM_LIFI_REQUESTS_PER_MINUTE: '1200',
+  ...SANDBOX_KEYS,
+  ...SANDBOX_SALES,
 };
 const AI = { path: '/ai/v1', model: 'sandbox-extractive-1' };
 /** Where the server takes the card provider's webhooks, and where it listens unless it is told. */
@@ -182,7 +184,7 @@ export async function startWorld(environment: Environment, options: { live: bool
   if (!options.live) {
     for (const name of KEYLESS) give(addressOf(name), `${url}/${name}`);
     for (const name of ABSENT_CHAINS) give(addressOf(name), 'none');
-    for (const [name, value] of Object.entries({ ...SANDBOX_ALLOWANCES, ...SANDBOX_KEYS })) give(name, value);
+    for (const [name, value] of Object.entries(SANDBOX_SETTINGS)) give(name, value);
   }
   if (!environment.AI_BASE_URL) {
     give('AI_BASE_URL', url + AI.path);
@@ -327,10 +329,7 @@ export function environmentOfWorld(environment: Environment): Record<string, str
   // Nor are the keys and rates of stand-ins of use to the real ones.
   const leftLive = new Set(
     live
-      ? [
-          ...[...KEYLESS, 'ethereum', ...ABSENT_CHAINS].map(addressOf),
-          ...Object.keys({ ...SANDBOX_ALLOWANCES, ...SANDBOX_KEYS }),
-        ]
+      ? [...[...KEYLESS, 'ethereum', ...ABSENT_CHAINS].map(addressOf), ...Object.keys(SANDBOX_SETTINGS)]
       : [],
   );
   return Object.fromEntries(given.filter(([name]) => !leftLive.has(name)));

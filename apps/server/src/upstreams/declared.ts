@@ -1,18 +1,13 @@
 import { z } from 'zod';
 import { type Configured, declare, list, url, type Variable } from '../declared.ts';
 import { nearest } from '../words/nearest.ts';
-import { needsAgreement, type SourceTerms, type UpstreamDefinition } from './define.ts';
+import { needsAgreement, type SourceTerms, type UpstreamDefinition, variablePrefix } from './define.ts';
 import type { UpstreamConfig } from './http.ts';
 import { UPSTREAM_NAMES, UPSTREAMS, type UpstreamName } from './index.ts';
 
-/** `AI_BASE_URL` is a name of its own in the field; the others are `UPSTREAM_<NAME>_…`. */
-function prefixOf(name: UpstreamName): string {
-  return name === 'ai' ? 'AI' : `UPSTREAM_${name.toUpperCase()}`;
-}
-
 /** The variable that holds an upstream's address. */
 export function upstreamBaseUrlVariable(name: UpstreamName): string {
-  return `${prefixOf(name)}_BASE_URL`;
+  return `${variablePrefix(name)}_BASE_URL`;
 }
 
 const address = z.string().transform((value, context) => {
@@ -39,7 +34,7 @@ function variablesOf(name: UpstreamName): (Variable<string | null> & { of: keyof
       : [
           {
             of: 'apiKey' as const,
-            name: `${prefixOf(name)}_API_KEY`,
+            name: `${variablePrefix(name)}_API_KEY`,
             describe: `Key for ${title}${key === 'required' ? ', which needs one' : ', if you have one'}${keyFrom === undefined ? '' : ` (from ${keyFrom})`}`,
             shape: z.string(),
             fallback: null,
@@ -76,7 +71,20 @@ export const SOURCES = declare({
   variables: Object.fromEntries(
     BY_UPSTREAM.flatMap(({ variables }) => variables.map((each) => [each.name, each] as const)),
   ) as Readonly<Record<string, Variable<string | null>>>,
+  problems: (values) => UPSTREAM_NAMES.flatMap((name) => missingOf(name, values)),
 });
+
+/** A source of the operator's own that has an address is meant to be used: what it lacks is a slip. */
+function missingOf(name: UpstreamName, values: Partial<Readonly<Record<string, string | null>>>): string[] {
+  const { baseUrl, settings = {} } = UPSTREAMS[name] as unknown as UpstreamDefinition<never>;
+  const address = upstreamBaseUrlVariable(name);
+  if (baseUrl !== null || values[address] == null) return [];
+  return Object.keys(settings).flatMap((setting) =>
+    settings[setting]?.required === true && values[setting] === null
+      ? [`${setting} is needed with ${address}`]
+      : [],
+  );
+}
 
 const termsOf = (name: UpstreamName): SourceTerms => UPSTREAMS[name].terms;
 
@@ -142,7 +150,7 @@ export function upstreamsOf(
     name,
     {
       baseUrl: all[upstreamBaseUrlVariable(name)] ?? null,
-      apiKey: all[`${prefixOf(name)}_API_KEY`] ?? undefined,
+      apiKey: all[`${variablePrefix(name)}_API_KEY`] ?? undefined,
       settings: Object.fromEntries(
         variables.flatMap((each) =>
           each.of === 'settings' ? [[each.name, all[each.name] ?? undefined]] : [],

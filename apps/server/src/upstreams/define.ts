@@ -176,6 +176,11 @@ export interface UpstreamDefinition<Api, Name extends string = string> {
   probe(api: Api, nowMs: number): Promise<unknown>;
 }
 
+/** What the names of an upstream's variables begin with. `AI` is a name of its own in the field. */
+export function variablePrefix(name: string): string {
+  return name === 'ai' ? 'AI' : `UPSTREAM_${name.toUpperCase()}`;
+}
+
 /** Declares an upstream: where it is, what it allows, and the calls that services may make. */
 export function defineUpstream<Api, const Name extends string>(
   definition: UpstreamDefinition<Api, Name>,

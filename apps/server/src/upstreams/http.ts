@@ -10,7 +10,14 @@ import { LRUCache } from 'lru-cache';
 import type { Source } from '../words/answer.ts';
 import { sourceUnavailable, UpstreamUnavailable } from '../words/failure.ts';
 import { idempotencyKeyOf } from './call-scope.ts';
-import type { Reply, UpstreamDefinition, UpstreamHttp, UpstreamRequest, UpstreamSending } from './define.ts';
+import {
+  type Reply,
+  type UpstreamDefinition,
+  type UpstreamHttp,
+  type UpstreamRequest,
+  type UpstreamSending,
+  variablePrefix,
+} from './define.ts';
 import { lowerCased, type Method, type Received, Wire, type WireParts } from './wire.ts';
 import {
   BrokenOff,
@@ -90,7 +97,7 @@ export function connectUpstream<Api>(
     sizeCalculation: (entry) => Math.max(1, entry.bytes),
   });
   const inFlight = new Map<string, Promise<CacheEntry>>();
-  const agreed = config.settings?.[`UPSTREAM_${definition.name.toUpperCase()}_REQUESTS_PER_MINUTE`];
+  const agreed = config.settings?.[`${variablePrefix(definition.name)}_REQUESTS_PER_MINUTE`];
   const perMinute = agreed === undefined ? definition.requestsPerMinute : Number(agreed);
   const budget = new Budget(perMinute, definition.burst ?? Math.max(5, perMinute / 2), nowMs);
   let openedAtMs: number | null = null;
@@ -365,9 +372,10 @@ function whyNotConfigured(definition: UpstreamDefinition<unknown>, config: Upstr
 /** The variables that an upstream needs and does not have. */
 function missingSettings(definition: UpstreamDefinition<unknown>, config: UpstreamConfig): string[] {
   const missing: string[] = [];
-  if (definition.key === 'required' && config.apiKey === undefined) {
-    missing.push(`UPSTREAM_${definition.name.toUpperCase()}_API_KEY`);
-  }
+  const prefix = variablePrefix(definition.name);
+  // A source that has a public address is without one only where the operator said so.
+  if (definition.baseUrl === null && config.baseUrl === null) missing.push(`${prefix}_BASE_URL`);
+  if (definition.key === 'required' && config.apiKey === undefined) missing.push(`${prefix}_API_KEY`);
   for (const [name, setting] of Object.entries(definition.settings ?? {})) {
     if (setting.required && config.settings?.[name] === undefined) missing.push(name);
   }

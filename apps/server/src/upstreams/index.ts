@@ -38,6 +38,7 @@ import { openmeteoflood } from './openmeteoflood.ts';
 import { polymarket } from './polymarket.ts';
 import { polymarketclob } from './polymarketclob.ts';
 import { power } from './power.ts';
+import { sales } from './sales.ts';
 import { sectickers } from './sectickers.ts';
 import { solana } from './solana.ts';
 import { sourcify } from './sourcify.ts';
@@ -87,6 +88,7 @@ export const UPSTREAMS = {
   polymarket,
   polymarketclob,
   power,
+  sales,
   sectickers,
   solana,
   sourcify,

@@ -36,6 +36,7 @@ import { openmeteoflood } from './openmeteoflood.ts';
 import { polymarket } from './polymarket.ts';
 import { polymarketclob } from './polymarketclob.ts';
 import { power } from './power.ts';
+import { sales } from './sales.ts';
 import { sectickers } from './sectickers.ts';
 import { sourcify } from './sourcify.ts';
 import { uksanctions } from './uksanctions.ts';
@@ -102,6 +103,7 @@ const UPSTREAMS: Readonly<Record<string, (app: FastifyInstance, world: World) =>
   polymarket,
   polymarketclob,
   power,
+  sales,
   sectickers,
   sourcify,
   uksanctions,
@@ -114,6 +116,12 @@ export const SANDBOX_KEYS: Readonly<Record<string, string>> = {
   UPSTREAM_OPENMETEOAIR_API_KEY: 'sandbox-openmeteo-air',
   UPSTREAM_OPENMETEOARCHIVE_API_KEY: 'sandbox-openmeteo-archive',
   UPSTREAM_OPENMETEOFLOOD_API_KEY: 'sandbox-openmeteo-flood',
+};
+
+/** What the operator says of the source of sales, by the variables that hold it. */
+export const SANDBOX_SALES: Readonly<Record<string, string>> = {
+  UPSTREAM_SALES_NAME: 'Sandbox sales',
+  UPSTREAM_SALES_TERMS: 'Made up; no home was sold',
 };
 
 /** The names of the upstreams; the base address of one is the server's address, a slash and its name. */

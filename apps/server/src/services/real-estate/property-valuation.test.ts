@@ -3,8 +3,9 @@ import { describe, it } from 'node:test';
 import type { TractHomeValue } from '../../upstreams/acs.ts';
 import type { CensusAddress } from '../../upstreams/censusgeocoder.ts';
 import type { StateIndex } from '../../upstreams/fhfa.ts';
+import type { FoundSales, Sale } from '../../upstreams/sales.ts';
 import { ServiceFailure, UpstreamUnavailable } from '../../words/failure.ts';
-import { down, reply, runContext } from '../run-context.fixture.ts';
+import { down, notConfigured, reply, runContext } from '../run-context.fixture.ts';
 import valuation from './property-valuation.ts';
 
 const FOUND: CensusAddress = {
@@ -27,10 +28,24 @@ interface Sources {
   homes?: Record<number, TractHomeValue[]>;
   quarters?: StateIndex[];
   asked?: string[];
+  /** What the operator's source of sales has; left out, there is none. */
+  sold?: FoundSales | (() => Promise<never>);
 }
+
+/** Of a house some 111 m away, in the newest quarter of the index. */
+const SALE: Sale = {
+  ...{ id: 's-1', soldOn: '2026-02-10', priceUsd: 300_000, lat: 39.801, lon: -89.65 },
+  ...{ type: 'house', squareFeet: 2_000 },
+};
+const sold = (...changes: Partial<Sale>[]): FoundSales => ({
+  sales: changes.map((change, nth) => ({ ...SALE, id: `s-${nth}`, ...change })),
+  malformed: 0,
+  firstProblem: null,
+});
+const PUBLISHER = { name: 'County records', url: 'https://records.test/', terms: 'Credit asked' };
 async function run(
   body: Record<string, unknown>,
-  { addresses = [FOUND], homes = { 2024: [HOME] }, quarters = QUARTERS, asked = [] }: Sources = {},
+  { addresses = [FOUND], homes = { 2024: [HOME] }, quarters = QUARTERS, asked = [], sold }: Sources = {},
 ) {
   const made = await valuation.run(
     valuation.input.parse(valuation.adapt?.(body) ?? body),
@@ -47,6 +62,10 @@ async function run(
           assert.equal(state, 'IL');
           return reply('fhfa', quarters);
         },
+      },
+      sales: {
+        publisher: PUBLISHER,
+        near: typeof sold === 'object' ? async () => reply('sales', sold) : (sold ?? notConfigured('sales')),
       },
     }),
   );
@@ -89,7 +108,8 @@ describe('property-valuation', () => {
       [200_000, 53_800],
     );
     assert.deepEqual([data.comparablesUsed, data.comparables], [0, []]);
-    assert.match(data.comparableInsights, /No sale/);
+    assert.match(data.comparableInsights, /has no source of sales/);
+    assert.deepEqual([data.comparablesWeight, data.comparablesSource], [0, null]);
     assert.deepEqual(data.inputsNotUsed, ['squareFeet', 'bedrooms']);
     assert.deepEqual(
       [data.propertyId, data.address, data.tract.geoId, data.tract.surveyYears],
@@ -104,6 +124,82 @@ describe('property-valuation', () => {
       ],
     );
     assert.equal(notes.length, 1);
+  });
+
+  it('mixes the tract’s estimate with comparable sales as by hand', async () => {
+    // 2025Q1 stands at 160, the newest quarter at 165; the newest quarter lasts until the index has another.
+    const { data, fields, sources, method, notes } = await run(
+      { address: ADDRESS, propertyType: 'Single Family', squareFeet: 1_600, bedrooms: 3 },
+      {
+        sold: sold(
+          { soldOn: '2025-03-31', priceUsd: 320_000 },
+          { soldOn: '2026-03-31', priceUsd: 300_000, squareFeet: 1_600 },
+          { soldOn: '2026-11-20', priceUsd: 280_000, squareFeet: 1_400 },
+        ),
+      },
+    );
+    assert.deepEqual(
+      data.comparables.map(({ valueUsd, indexFactor }: Record<string, number>) => [valueUsd, indexFactor]),
+      [
+        [300_000, 1],
+        [320_000, 1],
+        [264_000, 1.0313],
+      ],
+      '300,000 as it is; 280,000 × 1600 / 1400; 320,000 × 165 / 160 × 1600 / 2000',
+    );
+    // n = 3, so half and half: (300,000 + 253,846) / 2.
+    assert.deepEqual([data.comparablesWeight, data.estimatedValue], [0.5, 276_900]);
+    // Quartiles 282,000 and 310,000, the tract’s range 198,000 and 330,000.
+    assert.deepEqual(data.valuationRange, { low: 240_000, high: 320_000 });
+    // Half the width is 40,000, 14.4 percent: 42.8 × 1.25.
+    assert.equal(data.confidenceScore, 53);
+    assert.deepEqual(
+      data.keyFactors.map(({ impact }: { impact: number }) => impact),
+      [200_000, 53_800, 23_100],
+    );
+    assert.deepEqual(
+      data.comparables.map(({ distanceMeters, soldOn }: Record<string, unknown>) => [distanceMeters, soldOn]),
+      [
+        [111, '2026-03-31'],
+        [111, '2026-11-20'],
+        [111, '2025-03-31'],
+      ],
+    );
+    assert.equal(data.comparablesUsed, 3);
+    assert.deepEqual(data.comparablesSource, PUBLISHER);
+    assert.deepEqual(data.inputsNotUsed, ['bedrooms']);
+    assert.match(String(fields.poweredBy), /, County records$/);
+    assert.match(method, /n \/ \(n \+ 3\)/);
+    assert.ok(sources.some(({ name }) => name === 'sales'));
+    assert.doesNotMatch(notes.join(), /squareFeet/);
+  });
+
+  it('compares three sales at least, or none, and says why', async () => {
+    const plain = (await run({ address: ADDRESS, squareFeet: 2_000 })).data;
+    for (const [given, why, body] of [
+      [sold({}, {}), /2 of 2 sales fit, and fewer than 3/, {}],
+      [sold(), /0 of 0 sales fit/, {}],
+      [sold({}, {}, {}), /propertyType is none of house, townhouse, condo/, { propertyType: 'houseboat' }],
+      [down('sales'), /did not answer as it should \(upstream_down\)/, {}],
+      [
+        sold({}, {}, { type: 'condo' }),
+        /2 of 3 sales fit \(left out: 1 of another kind\)/,
+        { propertyType: 'house' },
+      ],
+    ] as const) {
+      const { data, method } = await run({ address: ADDRESS, squareFeet: 2_000, ...body }, { sold: given });
+      assert.match(data.comparableInsights, why);
+      assert.deepEqual(
+        [data.comparablesUsed, data.comparables, data.comparablesSource, data.comparablesWeight],
+        [0, [], null, 0],
+      );
+      assert.deepEqual(
+        [data.estimatedValue, data.valuationRange, data.confidenceScore],
+        [plain.estimatedValue, plain.valuationRange, plain.confidenceScore],
+      );
+      assert.doesNotMatch(method, /comparables/);
+      assert.ok(data.inputsNotUsed.includes('squareFeet'));
+    }
   });
 
   it('leads the range by the other end where prices have fallen', async () => {
@@ -188,7 +284,7 @@ describe('property-valuation', () => {
       'townhouse',
       'Highland home',
     ])
-      await run({ address: ADDRESS, propertyType });
+      await run({ address: ADDRESS, propertyType }, { sold: sold({}, {}, {}) });
     for (const body of [
       {},
       { address: '' },
@@ -208,6 +304,7 @@ describe('property-valuation', () => {
       censusgeocoder: { addresses: async () => reply('censusgeocoder', [FOUND]) },
       acs: { homeValue: down('acs') },
       fhfa: { stateIndex: async () => reply('fhfa', QUARTERS) },
+      sales: { near: notConfigured('sales') },
     });
     await assert.rejects(
       valuation.run(valuation.input.parse({ address: ADDRESS }), context),

@@ -6,7 +6,17 @@ import { answer, type Source } from '../../words/answer.ts';
 import { noAnswer } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
 import { nameText, numberBetween, text } from '../fields.ts';
+import {
+  COMPARABLES_METHOD,
+  COMPARISON_FIELDS,
+  comparisonOf,
+  estimateOf,
+  hundreds,
+  salesAround,
+  shownOf,
+} from '../shared/homes/comparison.ts';
 
+/** Inputs that may change nothing. */
 const NOT_USED = ['propertyType', 'squareFeet', 'bedrooms', 'bathrooms', 'yearBuilt'] as const;
 /** What the survey asks no owner about. It knows single homes alone. */
 const NO_HOME =
@@ -22,14 +32,17 @@ export default defineService({
   tag: 'Real Estate',
   priceUsd: '0.75',
   summary:
-    'What homes around a US address are worth: the tract’s median value moved to today by the state’s price index, with its range.',
+    'What a home at a US address is worth: the tract’s median value and, where there are any, comparable sales, moved to today by the state’s price index.',
   input: z.object({
     address: nameText(
       GEOCODER_MAX_CHARACTERS,
       'Address in the United States on one line: house number, street, city and state, or ZIP code',
     ),
-    propertyType: text(60, 'Such as "house" or "condo"; other property than homes has no answer').optional(),
-    squareFeet: numberBetween(1, 1e7, 'Area in square feet; given back as not used').optional(),
+    propertyType: text(
+      60,
+      'Such as "house", "townhouse" or "condo": sales of that kind alone are compared. Other property than homes has no answer',
+    ).optional(),
+    squareFeet: numberBetween(1, 1e7, 'Area in square feet: what sales are compared by').optional(),
     bedrooms: numberBetween(0, 1_000, 'Number of bedrooms; given back as not used').optional(),
     bathrooms: numberBetween(0, 1_000, 'Number of bathrooms; given back as not used').optional(),
     yearBuilt: numberBetween(1600, 2200, 'Year it was built; given back as not used').optional(),
@@ -43,20 +56,20 @@ export default defineService({
         location: z
           .object({ lat: z.number().describe('Degrees north'), lon: z.number().describe('Degrees east') })
           .describe('Of the address'),
-        estimatedValue: usd('Median value of homes in the tract, moved to indexQuarter'),
+        estimatedValue: usd('The tract’s estimate and what the comparables say, by comparablesWeight'),
         valuationRange: z
           .object({
             low: z.number().nullable().describe('In USD; null where the median has no margin'),
             high: z.number().nullable().describe('In USD; null where the median has no margin'),
           })
-          .describe('The median less and plus its margin, each by the index that leads further'),
+          .describe('The tract’s range and the quarter of comparables below and above, by comparablesWeight'),
         currency: z.literal('USD').describe('ISO code'),
         confidenceScore: z
           .number()
           .int()
           .nullable()
           .describe(
-            '0 to 50: half of 100 less the half width of the range in percent, for the home itself was not looked at; null without a range',
+            '0 to 70: half of 100 less the half width of the range in percent, by 1 + comparablesWeight / 2, for the home itself was not looked at; null without a range',
           ),
         tract: z
           .object({
@@ -93,9 +106,7 @@ export default defineService({
             }),
           )
           .describe('They add up to estimatedValue'),
-        comparablesUsed: z.literal(0).describe('Always 0: no sale was looked at'),
-        comparables: z.array(z.string()).describe('Sales that were compared: always empty'),
-        comparableInsights: z.string().describe('Why there are no comparables'),
+        ...COMPARISON_FIELDS,
         inputsNotUsed: z.array(z.enum(NOT_USED)).describe('What was given and changes nothing'),
         disclaimer: z.string().describe('What this is not'),
       })
@@ -118,6 +129,7 @@ export default defineService({
     ...(typeof body.address === 'string' ? { address: body.address.replace(/\s+/g, ' ') } : {}),
   }),
   needs: ['censusgeocoder', 'acs', 'fhfa'],
+  uses: ['sales'],
   timeoutMs: 25_000,
   async run(input, context) {
     if (NO_HOME.test((input.propertyType ?? '').replaceAll(/[_-]/g, ' ')))
@@ -128,9 +140,10 @@ export default defineService({
       );
     const { found, tract, source: geocoded } = await find(input.address, context);
     const state = STATE_LETTERS.get(tract.state) ?? tract.state;
-    const [{ home, year, source: surveyed }, { value: quarters, source: indexed }] = await Promise.all([
+    const [{ home, year, source: surveyed }, { value: quarters, source: indexed }, sold] = await Promise.all([
       homeValueOf(tract, context),
       context.upstreams.fhfa.stateIndex(state),
+      salesAround(found, context),
     ]);
     const moved = movedBy(quarters, year);
     if (moved === null)
@@ -140,15 +153,19 @@ export default defineService({
         'address',
       );
     const { latest, factor, lowFactor, highFactor } = moved;
-    const estimate = hundreds(home.medianUsd * factor);
-    const range =
-      home.marginUsd === null
-        ? null
-        : {
-            low: hundreds(Math.max(0, home.medianUsd - home.marginUsd) * lowFactor),
-            high: hundreds((home.medianUsd + home.marginUsd) * highFactor),
-          };
-    const notUsed = NOT_USED.filter((name) => input[name] !== undefined);
+    const ofTract = {
+      value: home.medianUsd * factor,
+      range:
+        home.marginUsd === null
+          ? null
+          : {
+              low: Math.max(0, home.medianUsd - home.marginUsd) * lowFactor,
+              high: (home.medianUsd + home.marginUsd) * highFactor,
+            },
+    };
+    const compared = comparisonOf(sold, { ...found, ...input }, { quarters, nowMs: context.nowMs() });
+    const { estimate, range, weight } = estimateOf(ofTract, compared.comparables);
+    const notUsed = NOT_USED.filter((name) => input[name] !== undefined && !(weight > 0 && isCompared(name)));
     const trends = { oneYearPct: changeOver(1, quarters), fiveYearsPct: changeOver(5, quarters) };
     return answer(
       {
@@ -159,7 +176,7 @@ export default defineService({
           estimatedValue: estimate,
           valuationRange: range ?? { low: null, high: null },
           currency: 'USD' as const,
-          confidenceScore: range === null ? null : scoreOf(range, estimate),
+          confidenceScore: range === null ? null : scoreOf(range, estimate, weight),
           tract: {
             geoId: `${tract.state}${tract.county}${tract.tract}`,
             name: home.name,
@@ -175,25 +192,25 @@ export default defineService({
             highFactor: rounded(highFactor, 4),
           },
           marketTrends: trends,
-          keyFactors: [
-            { factor: 'Median value of homes in the tract', impact: home.medianUsd },
-            { factor: 'House prices in the state since the survey', impact: estimate - home.medianUsd },
-          ],
-          comparablesUsed: 0 as const,
-          comparables: [],
-          comparableInsights: 'No sale was compared: sales are in none of the public sources asked here.',
+          keyFactors: keyFactorsOf(home.medianUsd, hundreds(ofTract.value), weight > 0 ? estimate : null),
+          ...shownOf(compared, weight),
           inputsNotUsed: notUsed,
           disclaimer:
-            'An estimate for homes of the tract, and no appraisal: the home itself, its size and its condition were not looked at.',
+            weight > 0
+              ? 'An estimate, and no appraisal: nobody looked at the home itself and its condition.'
+              : 'An estimate for homes of the tract, and no appraisal: the home itself, its size and its condition were not looked at.',
         },
-        poweredBy: 'U.S. Census Bureau, Federal Housing Finance Agency',
+        poweredBy: [
+          'U.S. Census Bureau, Federal Housing Finance Agency',
+          ...(compared.publisher === null ? [] : [compared.publisher.name]),
+        ].join(', '),
       },
       {
-        method:
-          'The median value of owner-occupied homes in the census tract (ACS table B25077) by the state’s FHFA index of all transactions: newest quarter over the survey. The survey pools five years in dollars of the last one, so it stands on the index between the mean of the five years and the mean of the last: the estimate takes the middle of the two, the range takes each, with the 90 percent margin of the median. Rounded to 100 USD.',
+        method: weight > 0 ? `${TRACT_METHOD} ${COMPARABLES_METHOD}` : TRACT_METHOD,
         sources: [
           { ...surveyed, asOf: `${year}-12-31T00:00:00.000Z` },
           { ...indexed, asOf: endOf(latest) },
+          ...(compared.source === null ? [] : [compared.source]),
           geocoded,
         ],
         notes: notesOf({ home, notUsed, trends }),
@@ -202,7 +219,24 @@ export default defineService({
   },
 });
 
-type Needed = 'censusgeocoder' | 'acs' | 'fhfa';
+const TRACT_METHOD =
+  'The median value of owner-occupied homes in the census tract (ACS table B25077) by the state’s FHFA index of all transactions: newest quarter over the survey. The survey pools five years in dollars of the last one, so it stands on the index between the mean of the five years and the mean of the last: the estimate takes the middle of the two, the range takes each, with the 90 percent margin of the median. Rounded to 100 USD.';
+
+type Needed = 'censusgeocoder' | 'acs' | 'fhfa' | 'sales';
+
+/** @param estimate with comparables; null without them */
+function keyFactorsOf(medianUsd: number, tractEstimate: number, estimate: number | null) {
+  return [
+    { factor: 'Median value of homes in the tract', impact: medianUsd },
+    { factor: 'House prices in the state since the survey', impact: tractEstimate - medianUsd },
+    ...(estimate === null ? [] : [{ factor: 'Comparable sales', impact: estimate - tractEstimate }]),
+  ];
+}
+
+/** Whether sales are compared by it. */
+function isCompared(name: (typeof NOT_USED)[number]): boolean {
+  return name === 'propertyType' || name === 'squareFeet';
+}
 
 /** The address and its tract. @throws noAnswer where it is not in the country, not known, or could be several */
 async function find(address: string, { upstreams }: RunContext<Needed>) {
@@ -302,13 +336,13 @@ function notesOf({
     notes.push('valuationRange and confidenceScore are null: the survey gives the median without a margin.');
   const missing = Object.keys(trends).filter((name) => trends[name] === null);
   if (missing.length > 0) notes.push(`Null, for the index lacks that quarter: ${missing.join(', ')}.`);
-  if (notUsed.length > 0) notes.push(`Not used, for the survey has no value by them: ${notUsed.join(', ')}.`);
+  if (notUsed.length > 0) notes.push(`Not used, for no value here depends on them: ${notUsed.join(', ')}.`);
   return notes;
 }
 
-function scoreOf({ low, high }: { low: number; high: number }, estimate: number): number {
+function scoreOf({ low, high }: { low: number; high: number }, estimate: number, weight: number): number {
   const halfWidthPct = estimate === 0 ? 100 : ((high - low) / 2 / estimate) * 100;
-  return Math.round(Math.max(0, 100 - halfWidthPct) / 2);
+  return Math.round((Math.max(0, 100 - halfWidthPct) / 2) * (1 + weight / 2));
 }
 
 /** English names of countries in lower case. Georgia is left out, for it is a state as well. */
@@ -332,10 +366,6 @@ function endOf({ year, quarter }: StateIndex): string {
 
 function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
-}
-
-function hundreds(value: number): number {
-  return Math.round(value / 100) * 100;
 }
 
 function rounded(value: number, places: number): number {
