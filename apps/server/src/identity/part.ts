@@ -63,7 +63,7 @@ export function openIdentity(
       unable: () => (tank.isAble ? null : 'our key for registrations lacks the gas'),
       forPayer: (proof) => identities.paidBy(ownerOf(proof)),
     },
-    resume: relayer.resume,
+    resume: () => relayer.resume(),
     close: rpc.close,
   };
 }

@@ -6,7 +6,7 @@ import { startTestChain, type TestChain } from '../../test/chain.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../../test/database.fixture.ts';
 import { connectRpc, type Rpc, RpcUnreachable } from '../chain-rpc/json-rpc.ts';
 import { relayerOn } from './relayer.fixture.ts';
-import { type Hex, OutOfGas } from './relayer.ts';
+import { type Hex, OutOfGas } from './to-send.ts';
 
 /** Code that takes any call, and code that reverts every call. */
 const STOP: Hex = '0x00';

@@ -88,6 +88,45 @@ test('one that is mined by another replica while this one measures its gas is no
   assert.equal(await setting.mined(), 1);
 });
 
+test('the same purposes that two keys take in opposite orders are sent once each: neither waits for the other', async (t) => {
+  const setting = await settingOf(t, 2);
+  const ready = Promise.withResolvers<void>();
+  let batches = 0;
+  const node = nodeThat(['eth_getTransactionCount'], async (_method, ask) => {
+    batches += 1;
+    if (batches > 2) await ready.promise;
+    return ask();
+  });
+  const sent: Promise<MinedTransaction | null>[] = [];
+  for (const [index, ids] of [
+    ['a', 'between', 'b'],
+    ['b', 'between', 'a'],
+  ].entries()) {
+    const relayer = setting.relayer(node, setting.keys.slice(index, index + 1));
+    // The first one is stored alone. Those that come meanwhile are the next batch, in this order.
+    for (const id of [`first of ${index}`, ...ids])
+      sent.push(relayer.send({ ...setting.call(id), again: true }, WAIT_MS));
+  }
+  await until('the first of each to be stored', async () => (await setting.rows()).length === 2);
+  // Somebody else is about to store the purpose between: each of the two has stored what it has before it.
+  const blocked = stage.database.sql.begin(async (transaction) => {
+    await transaction`
+      insert into relayer_transactions (network, address, nonce, id, to_address, data, gas_limit, max_fee_wei, raw,
+                                        hashes, created_at, sent_at)
+      values (${t.name}, 'somebody', 0, 'between', '', '', 0, 0, '', '{}', now(), now())`;
+    ready.resolve();
+    await until('both to wait for a lock', async () => {
+      const [count] = await stage.database.patient<{ waiting: number }[]>`
+        select count(*)::integer as waiting from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like '%insert into relayer_transactions%'`;
+      return count?.waiting === 2;
+    });
+    throw new Error('rolled back');
+  });
+  await assert.rejects(blocked, /rolled back/);
+  assert.equal(new Set(succeeded(await Promise.allSettled(sent)).map(({ hash }) => hash)).size, 5);
+});
+
 test('one id that several keys take at once is one transaction, and holds up no other', async (t) => {
   const setting = await settingOf(t, 4);
   const relayer = setting.relayer(withoutSync());

@@ -6,8 +6,9 @@ import { connectRpc, type Rpc } from '../chain-rpc/json-rpc.ts';
 import type { Database } from '../db/connection.ts';
 import { evmGas } from './evm-gas.ts';
 import { createGasTanks } from './gas-tanks.ts';
-import { createRelayer, type Hex, type Relayer } from './relayer.ts';
+import { createRelayer, type Relayer } from './relayer.ts';
 import { addressOf } from './sign.ts';
+import type { Hex } from './to-send.ts';
 
 /** For tests: a relayer on the sandbox's chain, as the x402 rail makes one. */
 export function relayerOn(parts: {
@@ -60,8 +61,8 @@ export async function startRelayerStage() {
         passMs(ms: number) {
           nowMs += ms;
         },
-        relayer: (on: Rpc = rpc): Relayer =>
-          relayerOn({ sql: database.sql, rpc: on, network, keys, nowMs: () => nowMs }),
+        relayer: (on: Rpc = rpc, its: readonly Hex[] = keys): Relayer =>
+          relayerOn({ sql: database.sql, rpc: on, network, keys: its, nowMs: () => nowMs }),
         call: (id: string) => ({ id, to: target, data: '0x1234' as Hex, gasLimit: 60_000n }),
         rows: () => database.sql<
           {

@@ -6,7 +6,7 @@ import type { TestChain } from '../../test/chain.fixture.ts';
 import { until } from '../../test/fire/until.fixture.ts';
 import { connectRpc, RpcRefusal, RpcUnreachable } from '../chain-rpc/json-rpc.ts';
 import { type RelayerStage, STOP, startRelayerStage } from './relayer.fixture.ts';
-import type { Hex } from './relayer.ts';
+import type { Hex } from './to-send.ts';
 
 /** Code that reverts every call. */
 const REVERT: Hex = '0x5f5ffd';

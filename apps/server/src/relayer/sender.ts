@@ -1,6 +1,7 @@
 import { unavailable } from '../http/problem.ts';
 import type { MinedTransaction } from './node-reply.ts';
-import { type Hex, OutOfGas, type Relayer } from './relayer.ts';
+import type { Relayer } from './relayer.ts';
+import { type Hex, OutOfGas } from './to-send.ts';
 
 /** A relayer with one account, for work that needs each of its transactions mined before it goes on. */
 export function senderOf(relayer: Relayer, timeoutMs: number) {

@@ -1,7 +1,8 @@
 import { RpcRefusal } from '../../chain-rpc/json-rpc.ts';
 import type { ChainVerdict, OnChainPayment } from '../../paid-call/rail.ts';
 import type { MinedTransaction } from '../../relayer/node-reply.ts';
-import { OutOfGas, type Relayer } from '../../relayer/relayer.ts';
+import type { Relayer } from '../../relayer/relayer.ts';
+import { OutOfGas } from '../../relayer/to-send.ts';
 import { refuse } from '../on-chain/refusals.ts';
 import type { EvmChain } from './chain.ts';
 import { evidenceOf } from './evidence.ts';

@@ -16,7 +16,8 @@ import {
 import { base } from 'viem/chains';
 import { type Rpc, RpcRefusal } from '../../chain-rpc/json-rpc.ts';
 import type { Database } from '../../db/connection.ts';
-import { OutOfGas, type Relayer } from '../../relayer/relayer.ts';
+import type { Relayer } from '../../relayer/relayer.ts';
+import { OutOfGas } from '../../relayer/to-send.ts';
 import { AAVE_POOL_ABI, VAULT_ABI } from '../contracts/abi.ts';
 import { PROTOCOLS, type ProtocolName } from '../contracts/protocols.ts';
 import { decide, type Proposal, type Standing, type Verdict } from './decide.ts';

@@ -4,8 +4,9 @@ import type { Configured } from '../../declared.ts';
 import type { House, Part } from '../../part.ts';
 import { evmGas } from '../../relayer/evm-gas.ts';
 import type { GasTanks } from '../../relayer/gas-tanks.ts';
-import { createRelayer, type Hex } from '../../relayer/relayer.ts';
+import { createRelayer } from '../../relayer/relayer.ts';
 import { addressOf } from '../../relayer/sign.ts';
+import type { Hex } from '../../relayer/to-send.ts';
 import { YIELD_KEEPER } from './declared.ts';
 import { createKeeper, MOVE_GAS } from './keeper.ts';
 import type { KeeperReport, Outcome } from './report.ts';
@@ -67,7 +68,7 @@ export function openYieldKeeper(
         },
       },
     ],
-    resume: relayer.resume,
+    resume: () => relayer.resume(),
     metrics: registry,
     close: rpc.close,
   };

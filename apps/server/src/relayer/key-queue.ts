@@ -1,0 +1,174 @@
+/**
+ * What waits for one of our keys. A key's nonces come from the database, in the commit that stores the signed transactions
+ * which use them: two processes never take the same one, and a crash leaves no gap.
+ */
+import { type Database, isUniqueViolation, type Transaction } from '../db/connection.ts';
+import { type EvmFees, weiOf } from './evm-gas.ts';
+import type { GasTank } from './gas-tanks.ts';
+import type { EvmNode } from './node.ts';
+import { createSigner, type Signer } from './sign.ts';
+import type { Signed, TransactionStore } from './store.ts';
+import { type Hex, OutOfGas, type TransactionToSend } from './to-send.ts';
+
+/** What no transaction of ours needs: code that others gave us to run may ask for anything. */
+export const MAX_GAS = 5_000_000n;
+const BATCH = 50;
+const MAX_STORE_ATTEMPTS = 4;
+/** How many may wait for a key, and about how many it may have pending. */
+const MAX_WAITING = 200;
+
+/** What became of a transaction that was to be stored: it was signed, or another one of its purpose is there already. */
+export type Stored = Signed | 'taken';
+
+type WithGas = TransactionToSend & { gasLimit: bigint };
+
+interface Waiting {
+  transaction: WithGas;
+  attempts: number;
+  done(stored: Stored): void;
+  failed(error: unknown): void;
+}
+
+/** What the chain says of a key before nonces are given out. */
+interface Standing {
+  fees: EvmFees;
+  onChain: bigint;
+  /** Its balance in wei; null: the node does not say, and the chain will decide. */
+  holdsWei: bigint | null;
+}
+
+export interface KeyQueueParts {
+  sql: Database;
+  store: TransactionStore;
+  node: EvmNode;
+  /** CAIP-2. */
+  network: string;
+  chainId: number;
+  tank: GasTank;
+  currentFees(): Promise<EvmFees>;
+}
+
+export class KeyQueue {
+  readonly #parts: KeyQueueParts;
+  readonly #signer: Signer;
+  readonly #waiting: Waiting[] = [];
+  #isBusy = false;
+
+  constructor(parts: KeyQueueParts, privateKey: Hex) {
+    this.#parts = parts;
+    this.#signer = createSigner(privateKey);
+  }
+
+  get address(): Hex {
+    return this.#signer.address;
+  }
+
+  get length(): number {
+    return this.#waiting.length;
+  }
+
+  get isFull(): boolean {
+    return this.#waiting.length >= MAX_WAITING;
+  }
+
+  /** Signs a transaction under a nonce of this key. */
+  sign(
+    { to, data, gasLimit }: Pick<WithGas, 'to' | 'data' | 'gasLimit'>,
+    nonce: bigint,
+    { maxFeePerGas, maxPriorityFeePerGas }: EvmFees,
+  ): Promise<{ raw: Hex; hash: Hex }> {
+    const { chainId } = this.#parts;
+    const call = { to, data, gas: gasLimit, nonce: Number(nonce) };
+    return this.#signer.sign({ type: 'eip1559', chainId, ...call, maxFeePerGas, maxPriorityFeePerGas });
+  }
+
+  /** Gives a transaction a nonce and stores it signed. @throws OutOfGas when this key cannot pay for it */
+  store(transaction: WithGas): Promise<Stored> {
+    return new Promise((done, failed) => {
+      this.#waiting.push({ transaction, attempts: 0, done, failed });
+      void this.#drain();
+    });
+  }
+
+  async #drain(): Promise<void> {
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    try {
+      while (this.#waiting.length > 0) await this.#storeBatch(this.#waiting.splice(0, BATCH));
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  /** Stores a batch in one commit, and tells each of those who wait. Never throws. */
+  async #storeBatch(batch: readonly Waiting[]): Promise<void> {
+    try {
+      const standing = await this.#standing();
+      const asked = batch.map(({ transaction }) => transaction);
+      const stored = await this.#parts.sql.begin((transaction) =>
+        this.#storeIn(transaction, asked, standing),
+      );
+      for (const [index, waiting] of batch.entries()) {
+        const became = stored[index] ?? 'taken';
+        if (became === 'unpaid') waiting.failed(new OutOfGas(this.#parts.network));
+        else waiting.done(became);
+      }
+    } catch (error) {
+      // Another key stored the same purpose at this moment: the next try sees it.
+      const again = batch.filter((each) => isUniqueViolation(error) && ++each.attempts < MAX_STORE_ATTEMPTS);
+      for (const waiting of batch) if (!again.includes(waiting)) waiting.failed(error);
+      this.#waiting.unshift(...again);
+    }
+  }
+
+  /** @throws when the node does not say */
+  async #standing(): Promise<Standing> {
+    const { node, tank, currentFees } = this.#parts;
+    const [fees, onChain, holdsWei] = await Promise.all([
+      currentFees(),
+      node.noncesUsed(this.address, 'pending'),
+      weiOf(node.rpc, this.address).catch(() => null),
+    ]);
+    if (holdsWei !== null) tank.saw(this.address, holdsWei);
+    return { fees, onChain, holdsWei };
+  }
+
+  /** @returns for each, in their order, what became of it */
+  async #storeIn(
+    transaction: Transaction,
+    asked: readonly WithGas[],
+    standing: Standing,
+  ): Promise<(Stored | 'unpaid')[]> {
+    const { store } = this.#parts;
+    const { fees, onChain } = standing;
+    let nextNonce = await store.holdNonce(transaction, this.address, onChain);
+    // Asked again now that the nonce is held: one may have been mined since `send` looked.
+    const taken = await store.taken(transaction, asked);
+    let spareWei = await this.#spareWei(transaction, standing);
+    const added: (WithGas & Signed)[] = [];
+    const became: (Stored | 'unpaid')[] = [];
+    for (const each of asked) {
+      const costsWei = each.gasLimit * fees.maxFeePerGas;
+      if (taken.has(each.id)) became.push('taken');
+      // A stored transaction is sent for as long as it takes: it would charge its payer whenever the key is filled.
+      else if (spareWei !== null && costsWei > spareWei) became.push('unpaid');
+      else {
+        const signed: Signed = { nonce: nextNonce, ...(await this.sign(each, nextNonce, fees)) };
+        added.push({ ...each, ...signed });
+        became.push(signed);
+        taken.add(each.id);
+        nextNonce += 1n;
+        if (spareWei !== null) spareWei -= costsWei;
+      }
+    }
+    await store.insert(transaction, this.address, added, { nextNonce, maxFeeWei: fees.maxFeePerGas });
+    return became;
+  }
+
+  /** What this key holds beyond what its pending transactions may cost, in wei; null: practically unlimited, or unknown. */
+  async #spareWei(transaction: Transaction, { fees, holdsWei }: Standing): Promise<bigint | null> {
+    const mostAtOnceWei = BigInt(2 * MAX_WAITING) * MAX_GAS * fees.maxFeePerGas;
+    if (holdsWei === null || holdsWei >= mostAtOnceWei) return null;
+    return holdsWei - (await this.#parts.store.promisedWei(transaction, this.address));
+  }
+}
