@@ -5,7 +5,7 @@ import { createLedger } from '../apps/server/src/ledger/ledger.ts';
 import { newTransferId } from '../apps/server/src/ledger/transfer-id.ts';
 import { createCallStore } from '../apps/server/src/paid-call/calls.ts';
 import { createReconciler } from '../apps/server/src/paid-call/reconcile-calls.ts';
-import { createSettlementStore } from '../apps/server/src/paid-call/settlements.ts';
+import { createSettlementStore } from '../apps/server/src/paid-call/settlement-store.ts';
 import { createUndeliveredCalls } from '../apps/server/src/paid-call/undelivered.ts';
 import { startEmbeddedPostgres } from '../packages/process/src/embedded-postgres.ts';
 import { fillWithPastTransfers } from './past-transfers.ts';

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { connectPools, endPools, type Pools } from '../src/db/connection.ts';
-import { createSettlementStore } from '../src/paid-call/settlements.ts';
+import { createSettlementStore } from '../src/paid-call/settlement-store.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { startTestServer, type TestServer } from './server.fixture.ts';
 

@@ -15,9 +15,9 @@ import { type Hex, parseAbi } from 'viem';
 import type { PrivateKeyAccount } from 'viem/accounts';
 import { USDC_MINT } from '../../../packages/sandbox/src/solana/programs.ts';
 import { createCallStore } from '../src/paid-call/calls.ts';
-import { createSettlementFinisher } from '../src/paid-call/finish-settlements.ts';
+import { SettlementFinisher } from '../src/paid-call/finish-settlements.ts';
 import { PaymentRefused } from '../src/paid-call/rail.ts';
-import { createSettlementStore } from '../src/paid-call/settlements.ts';
+import { createSettlementStore } from '../src/paid-call/settlement-store.ts';
 import { tokenAccountOf } from '../src/rails/x402/solana-programs.ts';
 import { loadServices } from '../src/services/registry.ts';
 import { TOPUP_BOOKS } from '../src/topup/books-rules.ts';
@@ -727,7 +727,7 @@ describe('the chain forgets a payment', () => {
     let aheadMs = 0;
     const nowMs = () => Date.now() + aheadMs;
     await database.sql`update settlements set next_at = 'infinity' where final_at is null and call_id <> ${callId}`;
-    const finisher = createSettlementFinisher({
+    const finisher = new SettlementFinisher({
       calls: createCallStore(database, { nowMs, answerTtlMs: 86_400_000 }),
       settlements: createSettlementStore(database.sql, nowMs),
       ledger: here.app.ledger,

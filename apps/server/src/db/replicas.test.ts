@@ -6,7 +6,7 @@ import { until } from '../../test/fire/until.fixture.ts';
 import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
 import { createCallStore } from '../paid-call/calls.ts';
-import { createSettlementStore } from '../paid-call/settlements.ts';
+import { createSettlementStore } from '../paid-call/settlement-store.ts';
 import { connectPools, endPools, isLockTimeout } from './connection.ts';
 import { createReplica } from './replicas.ts';
 

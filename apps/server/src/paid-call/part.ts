@@ -10,14 +10,15 @@ import { type CallStore, createCallStore } from './calls.ts';
 import { makeChallenge } from './challenge.ts';
 import { PAID_CALL } from './declared.ts';
 import { doorOf, x402Door } from './door.ts';
-import { createSettlementFinisher, type SettlementFinisher } from './finish-settlements.ts';
+import { SettlementFinisher } from './finish-settlements.ts';
 import { type CallMetrics, watchCalls } from './metrics.ts';
 import { type KeyUse, PaidCall, type PaidCallParts } from './paid-call.ts';
 import type { Chains, Rail } from './rail.ts';
 import { createReconciler, type Reconciler } from './reconcile-calls.ts';
 import { paidCallRoutes } from './routes.ts';
 import type { AnswerSeal } from './sealed-answer.ts';
-import { createSettlementStore, type SettlementStore } from './settlements.ts';
+import { createSettlementStore } from './settlement-store.ts';
+import type { SettlementStore } from './settlements.ts';
 import { createUndeliveredCalls } from './undelivered.ts';
 
 export { PAID_CALL };
@@ -129,7 +130,7 @@ function openRecords(house: House, settings: SalesSettings, { ledger, metrics, c
     ...{ calls, undelivered, ledger },
     report: (outcome, count) => metrics.reconciled(outcome, count),
   });
-  const settlementFinisher = createSettlementFinisher({
+  const settlementFinisher = new SettlementFinisher({
     ...{ calls, settlements, ledger, refundAfterMs, nowMs },
     chainsOf,
     report(outcome, { callId, network }) {

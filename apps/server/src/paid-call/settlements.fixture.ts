@@ -6,7 +6,7 @@ import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
 import { createLedger } from '../ledger/ledger.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
 import { type CallStore, createCallStore } from './calls.ts';
-import { createSettlementFinisher, type Finished } from './finish-settlements.ts';
+import { type Finished, SettlementFinisher } from './finish-settlements.ts';
 import {
   type Chains,
   type ChainVerdict,
@@ -14,7 +14,7 @@ import {
   type OnChainPayment,
   PaymentRefused,
 } from './rail.ts';
-import { createSettlementStore } from './settlements.ts';
+import { createSettlementStore } from './settlement-store.ts';
 
 export const ACCOUNT = HOUSE_ACCOUNTS.chain_clearing;
 export const PRICE = 50_000n;
@@ -105,7 +105,7 @@ export async function openSettlementStage() {
     finisherWith(says: Says, rails: 'known' | 'unknown' = 'known') {
       const told: Finished[] = [];
       const { chains, asked } = chainsThatSay(says);
-      const finisher = createSettlementFinisher({
+      const finisher = new SettlementFinisher({
         calls,
         settlements,
         ledger: createLedger(database, nowMs),

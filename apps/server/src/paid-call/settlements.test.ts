@@ -8,7 +8,8 @@ import { newTransferId } from '../ledger/transfer-id.ts';
 import { type CallStore, createCallStore } from './calls.ts';
 import type { OnChainPayment } from './rail.ts';
 import { claimedFingerprint } from './request-body.ts';
-import { createSettlementStore, type SettlementStore } from './settlements.ts';
+import { createSettlementStore } from './settlement-store.ts';
+import type { SettlementStore } from './settlements.ts';
 
 const ACCOUNT = HOUSE_ACCOUNTS.chain_clearing;
 const FINGERPRINT = randomBytes(32);
