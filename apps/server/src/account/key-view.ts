@@ -1,5 +1,6 @@
 import type { Standing } from '../cards/disputes/debts.ts';
-import type { AutoRecharges, RechargeView } from '../cards/recharge/auto-recharge.ts';
+import type { AutoRecharges } from '../cards/recharge/auto-recharge.ts';
+import type { RechargeView } from '../cards/recharge/recharge-view.ts';
 import type { KeyRecord, Keys } from '../keys/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { microsToUsd } from '../ledger/money.ts';

@@ -21,9 +21,11 @@ import { createOrderReconciler, type OrderReconciler } from './orders/reconcile.
 import { type OrderRefund, type RefundOutcome, refundOrder } from './orders/refund.ts';
 import { createSweeper } from './orders/sweep.ts';
 import { cardWebhookRoute } from './orders/webhook-route.ts';
-import { type CardProvider, createCardProvider } from './provider.ts';
-import { type AutoRecharges, createAutoRecharges, type RechargeReport } from './recharge/auto-recharge.ts';
+import type { CardProvider } from './provider.ts';
+import { type AutoRecharges, createAutoRecharges } from './recharge/auto-recharge.ts';
+import type { RechargeReport } from './recharge/due-recharges.ts';
 import { readRechargeRequest } from './recharge/recharge-settings.ts';
+import { createCardProvider } from './stripe/card-provider.ts';
 import { type Checkout, createCheckout } from './ways/checkout.ts';
 import { checkoutSessionRoute } from './ways/checkout-session-route.ts';
 import { checkoutStatusRoute } from './ways/checkout-status-route.ts';
@@ -161,7 +163,11 @@ export function openCards(parts: CardParts): Cards {
         run: async (stopping) =>
           void (await untilNoneIsDue(EVENTS_AT_ONCE, () => inbox.work(stopping), stopping)),
       },
-      { name: 'recharge', intervalMs: RECHARGE_EVERY_MS, run: async () => void (await recharges.run()) },
+      {
+        name: 'recharge',
+        intervalMs: RECHARGE_EVERY_MS,
+        run: async (stopping) => void (await recharges.run(stopping)),
+      },
       {
         name: 'sweep-card-orders',
         intervalMs: SWEEP_EVERY_MS,

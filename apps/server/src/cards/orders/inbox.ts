@@ -4,13 +4,8 @@
  * missed while we were away is found in the provider's own list of events.
  */
 import type { Database } from '../../db/connection.ts';
-import {
-  type CardProvider,
-  concernsOrders,
-  type EventRef,
-  ProviderUnavailable,
-  passesByItself,
-} from '../provider.ts';
+import { type CardProvider, concernsOrders, type EventRef, ProviderUnavailable } from '../provider.ts';
+import { passesByItself } from '../stripe/asking.ts';
 import type { OrderStore } from './orders.ts';
 import type { OrderReconciler } from './reconcile.ts';
 import { eachOf } from './sweep.ts';

@@ -1,4 +1,5 @@
 import type { Database, Transaction } from '../../db/connection.ts';
+import { microsToUsd } from '../../ledger/money.ts';
 
 export type OrderKind = 'checkout' | 'purchase' | 'recharge';
 export type OrderState = 'open' | 'paid' | 'over';
@@ -403,4 +404,9 @@ function readRow(row: OrderRow): CardOrder {
     deliveredTo: row.delivered_to,
     pageSeal: row.page_seal,
   };
+}
+
+/** What a payer reads beside the amount. */
+export function titleOf(order: Pick<CardOrder, 'creditMicros'>): string {
+  return `Prepaid credit, ${microsToUsd(order.creditMicros, 2)} USD`;
 }

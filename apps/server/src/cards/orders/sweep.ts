@@ -1,6 +1,6 @@
 /** Looks at the orders of which nothing was heard. */
 
-import { passesByItself } from '../provider.ts';
+import { passesByItself } from '../stripe/asking.ts';
 import { type CardOrder, nextLookAfterMs, type OrderStore } from './orders.ts';
 import type { OrderReconciler } from './reconcile.ts';
 

@@ -10,15 +10,10 @@ import { newTransferId, transferIdFor } from '../../ledger/transfer-id.ts';
 import type { Mail } from '../../mail/mailer.ts';
 import { type CardOrder, createOrderStore, type OrderStore } from '../orders/orders.ts';
 import type { Failure } from '../provider.ts';
-import {
-  type Attempt,
-  type AutoRecharges,
-  createAutoRecharges,
-  limitOf,
-  type NewKeptCard,
-  type RechargeReport,
-} from './auto-recharge.ts';
+import { type AutoRecharges, createAutoRecharges, type NewKeptCard } from './auto-recharge.ts';
 import { readDecline } from './declines.ts';
+import type { RechargeReport } from './due-recharges.ts';
+import { type Attempt, limitOf } from './recharge-limits.ts';
 import { readRechargeChange, readRechargeRequest } from './recharge-settings.ts';
 
 const USD = 1_000_000n;
@@ -279,6 +274,22 @@ test('a card that is kept for a low balance is charged at once; a balance that w
   assert.deepEqual([await stateOf(low), await stateOf(full)], ['idle', 'idle']);
   await spend(full, 1n);
   assert.equal(await stateOf(full), 'due');
+});
+
+test('when the process is to end no more charges are begun; the rest stay due', async () => {
+  const accounts: bigint[] = [];
+  for (let n = 0; n < 22; n += 1) accounts.push(await kept(1n * USD));
+  const stopping = new AbortController();
+  charge = (order) => {
+    stopping.abort();
+    return pay(order);
+  };
+  const begun = await recharges.run(stopping.signal);
+  const states = await Promise.all(accounts.map(stateOf));
+  assert.equal(states.filter((state) => state === 'idle').length, begun);
+  assert.equal(states.filter((state) => state === 'due').length, 22 - begun);
+  assert(begun > 0 && begun < 22, `${begun} of 22 were charged`);
+  assert.equal(await recharges.run(), 22 - begun, 'the next process charges them');
 });
 
 test('an outcome that nobody knows is waited for, whatever happens meanwhile; then it goes on', async () => {

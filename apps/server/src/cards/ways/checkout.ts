@@ -5,8 +5,8 @@ import { newTransferId } from '../../ledger/transfer-id.ts';
 import type { Secret, Secrets } from '../../secrets/secrets.ts';
 import { createHandOver } from '../delivery/hand-over.ts';
 import { createReturnPage, type ReturnPage, sealForPage } from '../delivery/return-page.ts';
-import type { CardOrder, OrderStore } from '../orders/orders.ts';
-import { type OrderReconciler, titleOf } from '../orders/reconcile.ts';
+import { type CardOrder, type OrderStore, titleOf } from '../orders/orders.ts';
+import type { OrderReconciler } from '../orders/reconcile.ts';
 import { type CardProvider, ProviderUnavailable } from '../provider.ts';
 
 /** How long a person has to pay. */
