@@ -10,7 +10,7 @@ import { createHttpServer } from '../src/http/server.ts';
 import { createKeys } from '../src/keys/keys.ts';
 import { createLedger } from '../src/ledger/ledger.ts';
 import { microsToUsd } from '../src/ledger/money.ts';
-import type { CardRefunds } from '../src/operator/acts.ts';
+import type { CardRefunds } from '../src/operator/act.ts';
 import { createOperators } from '../src/operator/credentials.ts';
 import { openOperatorDoor } from '../src/operator/operator.ts';
 import { proveBooks } from './books.fixture.ts';

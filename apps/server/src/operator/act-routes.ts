@@ -5,7 +5,9 @@ import { readJsonBody } from '../http/json-body.ts';
 import { Problem } from '../http/problem.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
 import { isNameable, NOT_NAMEABLE } from '../words/name.ts';
-import { ACTS_A_PAGE, type Act, type ActDone, type Acts, type Order } from './acts.ts';
+import type { Act, ActDone, Order } from './act.ts';
+import { ACTS_A_PAGE } from './act-log.ts';
+import type { Acts } from './acts.ts';
 import { accountOf, id, read } from './address-fields.ts';
 
 /** Of an `Idempotency-Key`, in characters. */

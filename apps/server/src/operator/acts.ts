@@ -1,83 +1,18 @@
 /**
  * What operators do: each act is a row that is never changed, with who, why and what it moved. The row and what it does
- * are one commit; where the card provider must do its part, the row comes first and how it ended is added after.
+ * are one commit (`act-log.ts`). Where the card provider must do its part, the row comes first (`order-refunds.ts`).
  */
-import { createHash } from 'node:crypto';
 import type { Database, Transaction } from '../db/connection.ts';
 import { Problem } from '../http/problem.ts';
 import type { Keys } from '../keys/keys.ts';
 import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { microsToUsd } from '../ledger/money.ts';
-import { newTransferId, transferIdFor } from '../ledger/transfer-id.ts';
+import { transferIdFor } from '../ledger/transfer-id.ts';
+import { type Act, type ActDone, type CardRefunds, noCards, type Order } from './act.ts';
+import { ActLog, type Doing, type Subject } from './act-log.ts';
+import { type OrderRefund, OrderRefunds } from './order-refunds.ts';
 
 const MAX_NOTE_CHARACTERS = 500;
-export const ACTS_A_PAGE = 50;
-
-export type ActName = 'freeze' | 'unfreeze' | 'grant' | 'refund_order' | 'refund_call' | 'mail_key';
-
-/** Gives money back through the card provider, and brings the books to match. */
-export interface CardRefunds {
-  /**
-   * @param order.actKey the same key again is the same refund
-   * @param order.amountMicros null: all that is left of it
-   */
-  refund(order: {
-    orderId: string;
-    amountMicros: bigint | null;
-    actKey: string;
-  }): Promise<{ status: CardRefundStatus; refundId?: string }>;
-  /**
-   * Gets ready to mail whoever paid an order a link to a new key: asks where the mail goes.
-   *
-   * @returns writes the mail down within the act's transaction
-   * @throws Problem when no link can be sent
-   */
-  prepareKeyLink(orderId: string): Promise<(transaction: Transaction) => Promise<void>>;
-}
-
-export type CardRefundStatus =
-  | 'refunded'
-  | 'not_paid'
-  | 'nothing_left'
-  | 'too_much'
-  | 'unknown_order'
-  | 'unknown_outcome';
-
-/** Who acts, why, and by which key it is the same act when it is sent again. */
-export interface Order {
-  actor: string;
-  accountId: bigint;
-  /** 3 to 500 characters. */
-  reason: string;
-  idempotencyKey: string;
-}
-
-export interface Act {
-  id: string;
-  /** Grows from act to act. */
-  number: bigint;
-  at: Date;
-  actor: string;
-  act: ActName;
-  accountId: bigint;
-  keyId: bigint | null;
-  orderId: string | null;
-  callId: string | null;
-  amountMicros: bigint | null;
-  reason: string;
-  transferId: string | null;
-  /** `asked`: nobody knows yet how it ended; it may be repeated. */
-  state: 'done' | 'asked' | 'refused';
-  /** What the card provider's part came to; null where it has none, or is not known. */
-  outcome: { status: string; refundId: string | null; at: Date } | null;
-}
-
-export interface ActDone {
-  act: Act;
-  /** Whether it had been done before, by the same key. */
-  repeated: boolean;
-}
 
 export interface Acts {
   freeze(order: Order): Promise<ActDone>;
@@ -98,46 +33,7 @@ export interface Acts {
   open(): Promise<Act[]>;
 }
 
-interface ActRow {
-  id: string;
-  number: bigint;
-  at: Date;
-  actor: string;
-  act: ActName;
-  account_id: bigint;
-  key_id: bigint | null;
-  order_id: string | null;
-  call_id: string | null;
-  amount_micros: bigint | null;
-  reason: string;
-  transfer_id: string | null;
-  request_digest: Buffer;
-  outcome: string | null;
-  refund_id: string | null;
-  outcome_at: Date | null;
-}
-
-/** What of an act is known before it is done. */
-interface Subject {
-  keyId?: bigint | null;
-  orderId?: string;
-  callId?: string;
-  amountMicros?: bigint;
-  transferId?: string;
-}
-
-interface Doing {
-  /** What else was asked for, which the same key must repeat. */
-  details: readonly string[];
-  /** Asks others what must be known, before anything is held. */
-  ready?(): Promise<void>;
-  /** Looks whether it can be done, and to what; takes the locks that it needs. */
-  prepare(transaction: Transaction, id: string): Promise<Subject>;
-  /** Does it. */
-  effect?(transaction: Transaction, subject: Subject): Promise<void>;
-}
-
-export function createActs(parts: {
+interface ActsParts {
   sql: Database;
   ledger: Ledger;
   keys: Keys;
@@ -146,118 +42,109 @@ export function createActs(parts: {
   /** Null: there is no card provider. */
   cards: CardRefunds | null;
   nowMs(): number;
-}): Acts {
-  const { sql, ledger, keys, cards, nowMs } = parts;
-  const now = () => new Date(nowMs()).toISOString();
-  /** Refunds that this process is waiting for, so that the same one asked for twice is asked of the provider once. */
-  const waiting = new Map<string, Promise<Act>>();
+}
 
-  const rowsOf = (which: ReturnType<typeof sql>) => sql<ActRow[]>`
-    select a.*, o.status as outcome, o.refund_id, o.at as outcome_at from operator_acts a
-    left join operator_act_outcomes o on o.act_id = a.id ${which}`;
+export function createActs(parts: ActsParts): Acts {
+  return new OperatorActs(parts);
+}
 
-  async function found(idempotencyDigest: Buffer, requestDigest: Buffer): Promise<Act | null> {
-    const [row] = await rowsOf(sql`where a.idempotency_digest = ${idempotencyDigest}`);
-    if (row === undefined) return null;
-    if (row.request_digest.equals(requestDigest)) return asAct(row);
-    throw new Problem(409, 'IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used for another action.');
+class OperatorActs implements Acts {
+  readonly #parts: ActsParts;
+  readonly #log: ActLog;
+  readonly #refunds: OrderRefunds;
+
+  constructor(parts: ActsParts) {
+    this.#parts = parts;
+    this.#log = new ActLog(parts.sql, parts.nowMs);
+    this.#refunds = new OrderRefunds(this.#log, parts.cards);
   }
 
-  async function byId(id: string): Promise<Act> {
-    const [row] = await rowsOf(sql`where a.id = ${id}`);
-    if (row === undefined) throw new Problem(404, 'NO_SUCH_ACT', 'There is no such act.');
-    return asAct(row);
+  freeze(order: Order): Promise<ActDone> {
+    const { keys } = this.#parts;
+    return this.#log.once('freeze', order, {
+      details: [],
+      prepare: (transaction) => this.#holdCustomer(transaction, order),
+      effect: (transaction) => keys.freeze(transaction, order.accountId, 'operator', noteOf(order)),
+    });
   }
 
-  /** Does an act once: the same key again finds it done. */
-  async function once(act: ActName, order: Order, doing: Doing): Promise<ActDone> {
-    const { actor, accountId, reason } = order;
-    const requestDigest = digestOf([actor, act, String(accountId), reason, ...doing.details]);
-    const idempotencyDigest = digestOf([order.idempotencyKey]);
-    const before = await found(idempotencyDigest, requestDigest);
-    if (before !== null) return { act: before, repeated: true };
+  unfreeze(order: Order): Promise<ActDone> {
+    const { keys } = this.#parts;
+    return this.#log.once('unfreeze', order, {
+      details: [],
+      prepare: (transaction) => this.#holdCustomer(transaction, order),
+      async effect(transaction) {
+        if (await keys.thaw(transaction, order.accountId, 'operator')) return;
+        throw new Problem(409, 'NOT_FROZEN', 'No operator has frozen this account.');
+      },
+    });
+  }
 
-    const id = newTransferId(nowMs());
-    try {
-      await doing.ready?.();
-      const first = await sql.begin(async (transaction) => {
-        const subject = await doing.prepare(transaction, id);
-        const inserted = await transaction`
-          insert into operator_acts (id, at, actor, act, account_id, key_id, order_id, call_id, amount_micros, reason,
-                                     transfer_id, idempotency_digest, request_digest)
-          values (${id}, ${now()}, ${actor}, ${act}, ${String(accountId)}, ${textOf(subject.keyId)},
-                  ${subject.orderId ?? null}, ${subject.callId ?? null}, ${textOf(subject.amountMicros)}, ${reason},
-                  ${subject.transferId ?? null}, ${idempotencyDigest}, ${requestDigest})
-          on conflict (idempotency_digest) do nothing returning id`;
-        // Whoever had the same key was faster: theirs is the act.
-        if (inserted.length === 0) return false;
-        await doing.effect?.(transaction, subject);
-        return true;
-      });
-      if (first) return { act: await byId(id), repeated: false };
-    } catch (error) {
-      // What is refused may be refused because the same act was done a moment ago.
-      const done = error instanceof Problem ? await found(idempotencyDigest, requestDigest) : null;
-      if (done === null) throw error;
-      return { act: done, repeated: true };
-    }
-    const done = await found(idempotencyDigest, requestDigest);
-    if (done === null) throw new Error('an act that was there is gone');
-    return { act: done, repeated: true };
+  grant(order: Order & { amountMicros: bigint }): Promise<ActDone> {
+    const { keys, nowMs } = this.#parts;
+    const { accountId, amountMicros } = order;
+    return this.#log.once('grant', order, {
+      details: [String(amountMicros)],
+      prepare: async (transaction, id) => {
+        await this.#holdCustomer(transaction, order);
+        await refuseUnspendable(transaction, accountId, new Date(nowMs()).toISOString());
+        return { amountMicros, transferId: id };
+      },
+      effect: async (transaction, { transferId = '' }) => {
+        const transfer = { id: transferId, accountId, house: 'operator_grants', amountMicros } as const;
+        await this.#give(transaction, { ...transfer, code: 'operator_grant' }, noteOf(order));
+        // What is given must not run out with what was left of a trial.
+        await keys.becomePaid(transaction, accountId);
+      },
+    });
+  }
+
+  refundCall(order: Order & { callId: string }): Promise<ActDone> {
+    const { accountId, callId } = order;
+    return this.#log.once('refund_call', order, {
+      details: [callId],
+      prepare: async (transaction) => {
+        await this.#holdCustomer(transaction, order);
+        return chargedCall(transaction, accountId, callId);
+      },
+      effect: (transaction, { transferId = '', amountMicros = 0n }) => {
+        const transfer = { id: transferId, accountId, house: 'revenue_credits', amountMicros } as const;
+        return this.#give(transaction, { ...transfer, code: 'operator_refund' }, noteOf(order));
+      },
+    });
+  }
+
+  refundOrder(order: OrderRefund): Promise<ActDone> {
+    return this.#refunds.refund(order);
+  }
+
+  async mailKey(order: Order & { orderId: string }): Promise<ActDone> {
+    return this.#log.once('mail_key', order, keyMailed(order, this.#parts.cards));
+  }
+
+  async goOn(actId: string): Promise<ActDone> {
+    return this.#refunds.finish({ act: await this.#log.byId(actId), repeated: true });
+  }
+
+  list(filter: { accountId: bigint | null; after: bigint | null }): Promise<Act[]> {
+    return this.#log.list(filter);
+  }
+
+  open(): Promise<Act[]> {
+    return this.#log.open();
   }
 
   /** Locks a customer's account. @throws Problem 404 when there is none, or when it is one of the house's own */
-  async function lockCustomer(transaction: Transaction, accountId: bigint): Promise<void> {
+  async #holdCustomer(transaction: Transaction, { accountId }: Order): Promise<Subject> {
     const [row] =
       await transaction`select 1 from ledger_accounts where id = ${String(accountId)} and not house`;
     if (row === undefined) throw new Problem(404, 'NO_SUCH_ACCOUNT', 'There is no such account.');
-    await ledger.lock(transaction, [accountId]);
-  }
-
-  /** Lets the card provider do its part, and adds how that ended. The act's id is the provider's key for it. */
-  async function sendBack(act: Act): Promise<Act> {
-    if (cards === null) throw noCards();
-    if (act.orderId === null) throw new Error(`act ${act.id} has no order`);
-    const { status, refundId } = await cards.refund({
-      orderId: act.orderId,
-      amountMicros: act.amountMicros,
-      actKey: act.id,
-    });
-    if (status !== 'unknown_outcome') {
-      await sql`
-        insert into operator_act_outcomes (act_id, at, status, refund_id)
-        values (${act.id}, ${now()}, ${status}, ${refundId ?? null}) on conflict (act_id) do nothing`;
-    }
-    return byId(act.id);
-  }
-
-  async function finish({ act, repeated }: ActDone): Promise<ActDone> {
-    let ended = act;
-    if (act.state === 'asked') {
-      let sent = waiting.get(act.id);
-      if (sent === undefined) {
-        sent = sendBack(act).finally(() => waiting.delete(act.id));
-        waiting.set(act.id, sent);
-      }
-      ended = await sent;
-    }
-    if (ended.state === 'done') return { act: ended, repeated };
-    const details = { actId: ended.id };
-    if (ended.state === 'asked') {
-      throw new Problem(
-        503,
-        'REFUND_OUTCOME_UNKNOWN',
-        'The card provider did not tell how it ended. The same request with the same Idempotency-Key is safe to send again.',
-        { details, headers: { 'retry-after': '5' } },
-      );
-    }
-    throw new Problem(409, 'REFUND_REFUSED', REFUSALS[ended.outcome?.status ?? ''] ?? 'It was refused.', {
-      details,
-    });
+    await this.#parts.ledger.lock(transaction, [accountId]);
+    return {};
   }
 
   /** A transfer that must take place: what would not is refused, and nothing of the act stays. */
-  async function give(
+  async #give(
     transaction: Transaction,
     transfer: Pick<
       Parameters<Ledger['transferWithin']>[1],
@@ -265,148 +152,32 @@ export function createActs(parts: {
     >,
     note: string,
   ): Promise<void> {
-    const { status } = await ledger.transferWithin(transaction, {
-      ...transfer,
-      phase: 'posted',
-      side: 'credit',
-      note,
-    });
+    const { ledger, collectDebts } = this.#parts;
+    const posted = { ...transfer, phase: 'posted', side: 'credit', note } as const;
+    const { status } = await ledger.transferWithin(transaction, posted);
     if (status !== 'done') throw new Error(`the ledger answered ${status} to transfer ${transfer.id}`);
-    await parts.collectDebts(transaction, transfer.accountId);
+    await collectDebts(transaction, transfer.accountId);
   }
+}
 
-  return {
-    freeze: (order) =>
-      once('freeze', order, {
-        details: [],
-        async prepare(transaction) {
-          await lockCustomer(transaction, order.accountId);
-          return {};
-        },
-        effect: (transaction) => keys.freeze(transaction, order.accountId, 'operator', noteOf(order)),
-      }),
-
-    unfreeze: (order) =>
-      once('unfreeze', order, {
-        details: [],
-        async prepare(transaction) {
-          await lockCustomer(transaction, order.accountId);
-          return {};
-        },
-        async effect(transaction) {
-          if (await keys.thaw(transaction, order.accountId, 'operator')) return;
-          throw new Problem(409, 'NOT_FROZEN', 'No operator has frozen this account.');
-        },
-      }),
-
-    grant: (order) =>
-      once('grant', order, {
-        details: [String(order.amountMicros)],
-        async prepare(transaction, id) {
-          await lockCustomer(transaction, order.accountId);
-          await refuseUnspendable(transaction, order.accountId, now());
-          return { amountMicros: order.amountMicros, transferId: id };
-        },
-        async effect(transaction, { transferId = '' }) {
-          const { accountId, amountMicros } = order;
-          const transfer = { id: transferId, accountId, house: 'operator_grants', amountMicros } as const;
-          await give(transaction, { ...transfer, code: 'operator_grant' }, noteOf(order));
-          // What is given must not run out with what was left of a trial.
-          await keys.becomePaid(transaction, accountId);
-        },
-      }),
-
-    refundCall: (order) =>
-      once('refund_call', order, {
-        details: [order.callId],
-        async prepare(transaction) {
-          await lockCustomer(transaction, order.accountId);
-          const [call] = await transaction<
-            { state: number; key_id: bigint | null; price_micros: bigint; revenue: bigint }[]
-          >`
-            select c.state, c.key_id, c.price_micros, t.credit_account as revenue from calls c
-            join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
-            where c.account_id = ${String(order.accountId)} and c.id = ${order.callId}`;
-          if (call === undefined) throw new Problem(404, 'NO_SUCH_CALL', 'This account has no such call.');
-          if (call.state !== 1 || call.revenue !== HOUSE_ACCOUNTS.revenue_credits) {
-            throw new Problem(409, 'CALL_NOT_CHARGED', 'Nothing was taken for this call that could go back.');
-          }
-          // The same id as when a call could not be delivered: a price goes back once, whoever sends it.
-          const transferId = transferIdFor(`refund:${order.callId}`);
-          const refunds = await transaction`
-            select 1 from ledger_transfers where account_id = ${String(order.accountId)} and id = ${transferId}`;
-          if (refunds.length > 0) {
-            throw new Problem(409, 'CALL_ALREADY_REFUNDED', 'The price of this call has gone back already.');
-          }
-          return {
-            callId: order.callId,
-            keyId: call.key_id,
-            amountMicros: call.price_micros,
-            transferId,
-          };
-        },
-        async effect(transaction, { transferId = '', amountMicros = 0n }) {
-          const transfer = { id: transferId, accountId: order.accountId, amountMicros };
-          await give(
-            transaction,
-            { ...transfer, house: 'revenue_credits', code: 'operator_refund' },
-            noteOf(order),
-          );
-        },
-      }),
-
-    async refundOrder(order) {
-      if (cards === null) throw noCards();
-      const asked = order.amountMicros;
-      const done = await once('refund_order', order, {
-        details: [order.orderId, asked === null ? 'rest' : String(asked)],
-        async prepare(transaction) {
-          const [row] = await transaction<
-            { state: number; key_id: bigint | null; amount_micros: bigint; reversed_micros: bigint }[]
-          >`
-            select state, key_id, amount_micros, reversed_micros from card_orders
-            where id = ${order.orderId} and account_id = ${String(order.accountId)}`;
-          if (row === undefined) throw new Problem(404, 'NO_SUCH_ORDER', 'This account has no such order.');
-          const leftMicros = row.amount_micros - row.reversed_micros;
-          const refused =
-            row.state !== 1
-              ? 'not_paid'
-              : leftMicros === 0n
-                ? 'nothing_left'
-                : asked !== null && asked > leftMicros
-                  ? 'too_much'
-                  : null;
-          if (refused !== null) {
-            const details = { leftUsd: microsToUsd(row.state === 1 ? leftMicros : 0n) };
-            throw new Problem(409, 'REFUND_REFUSED', REFUSALS[refused] ?? refused, { details });
-          }
-          // Told in numbers even when it is the rest, so that to ask again is to ask the same.
-          return { orderId: order.orderId, keyId: row.key_id, amountMicros: asked ?? leftMicros };
-        },
-      });
-      return finish(done);
-    },
-
-    mailKey: async (order) => once('mail_key', order, keyMailed(order, cards)),
-
-    async goOn(actId) {
-      return finish({ act: await byId(actId), repeated: true });
-    },
-
-    async list({ accountId, after }) {
-      const rows = await rowsOf(sql`
-        where ${accountId === null ? sql`true` : sql`a.account_id = ${String(accountId)}`}
-          and ${after === null ? sql`true` : sql`a.number < ${String(after)}`}
-        order by a.number desc limit ${ACTS_A_PAGE}`);
-      return rows.map(asAct);
-    },
-
-    async open() {
-      const rows = await rowsOf(sql`
-        where a.act = 'refund_order' and o.act_id is null order by a.number limit ${ACTS_A_PAGE}`);
-      return rows.map(asAct);
-    },
-  };
+/** What goes back of a call. @throws Problem 404, 409 when nothing can */
+async function chargedCall(transaction: Transaction, accountId: bigint, callId: string): Promise<Subject> {
+  const [call] = await transaction<
+    { state: number; key_id: bigint | null; price_micros: bigint; revenue: bigint }[]
+  >`
+    select c.state, c.key_id, c.price_micros, t.credit_account as revenue from calls c
+    join ledger_transfers t on t.account_id = c.account_id and t.id = c.id and t.phase = 2
+    where c.account_id = ${String(accountId)} and c.id = ${callId}`;
+  if (call === undefined) throw new Problem(404, 'NO_SUCH_CALL', 'This account has no such call.');
+  if (call.state !== 1 || call.revenue !== HOUSE_ACCOUNTS.revenue_credits)
+    throw new Problem(409, 'CALL_NOT_CHARGED', 'Nothing was taken for this call that could go back.');
+  // The same id as when a call could not be delivered: a price goes back once, whoever sends it.
+  const transferId = transferIdFor(`refund:${callId}`);
+  const refunds = await transaction`
+    select 1 from ledger_transfers where account_id = ${String(accountId)} and id = ${transferId}`;
+  if (refunds.length > 0)
+    throw new Problem(409, 'CALL_ALREADY_REFUNDED', 'The price of this call has gone back already.');
+  return { callId, keyId: call.key_id, amountMicros: call.price_micros, transferId };
 }
 
 /** @throws Problem 409 when no key of the account could spend what it is given */
@@ -436,51 +207,7 @@ function keyMailed({ accountId, orderId }: Order & { orderId: string }, cards: C
   };
 }
 
-const REFUSALS: Readonly<Record<string, string>> = {
-  not_paid: 'This order was never paid.',
-  nothing_left: 'All of this payment has gone back already.',
-  too_much: 'That is more than is left of this payment.',
-  unknown_order: 'The card provider knows no payment of this order.',
-};
-
-function noCards(): Problem {
-  return new Problem(503, 'CARDS_NOT_CONFIGURED', 'This server has no card provider.', {
-    headers: { 'retry-after': '3600' },
-  });
-}
-
 /** Who and why, as it stands in the ledger. The whole reason is in the act's own row. */
 function noteOf({ actor, reason }: Order): string {
   return `${actor}: ${reason}`.slice(0, MAX_NOTE_CHARACTERS).toWellFormed();
-}
-
-function digestOf(texts: readonly string[]): Buffer {
-  return createHash('sha256').update(JSON.stringify(texts)).digest();
-}
-
-function textOf(value: bigint | null | undefined): string | null {
-  return value === null || value === undefined ? null : String(value);
-}
-
-function asAct(row: ActRow): Act {
-  const needsOutcome = row.act === 'refund_order';
-  return {
-    id: row.id,
-    number: row.number,
-    at: row.at,
-    actor: row.actor,
-    act: row.act,
-    accountId: row.account_id,
-    keyId: row.key_id,
-    orderId: row.order_id,
-    callId: row.call_id,
-    amountMicros: row.amount_micros,
-    reason: row.reason,
-    transferId: row.transfer_id,
-    state: !needsOutcome || row.outcome === 'refunded' ? 'done' : row.outcome === null ? 'asked' : 'refused',
-    outcome:
-      row.outcome === null || row.outcome_at === null
-        ? null
-        : { status: row.outcome, refundId: row.refund_id, at: row.outcome_at },
-  };
 }

@@ -1,0 +1,74 @@
+/** What an operator's act is, and what it needs of the card provider. */
+import type { Transaction } from '../db/connection.ts';
+import { Problem } from '../http/problem.ts';
+
+export type ActName = 'freeze' | 'unfreeze' | 'grant' | 'refund_order' | 'refund_call' | 'mail_key';
+
+/** Gives money back through the card provider, and brings the books to match. */
+export interface CardRefunds {
+  /**
+   * @param order.actKey the same key again is the same refund
+   * @param order.amountMicros null: all that is left of it
+   */
+  refund(order: {
+    orderId: string;
+    amountMicros: bigint | null;
+    actKey: string;
+  }): Promise<{ status: CardRefundStatus; refundId?: string }>;
+  /**
+   * Asks where the mail goes that gives whoever paid an order a link to a new key.
+   *
+   * @returns writes the mail down within the act's transaction
+   * @throws Problem when no link can be sent
+   */
+  prepareKeyLink(orderId: string): Promise<(transaction: Transaction) => Promise<void>>;
+}
+
+export type CardRefundStatus =
+  | 'refunded'
+  | 'not_paid'
+  | 'nothing_left'
+  | 'too_much'
+  | 'unknown_order'
+  | 'unknown_outcome';
+
+/** Who acts, why, and by which key it is the same act when it is sent again. */
+export interface Order {
+  actor: string;
+  accountId: bigint;
+  /** 3 to 500 characters. */
+  reason: string;
+  idempotencyKey: string;
+}
+
+export interface Act {
+  id: string;
+  /** Grows from act to act. */
+  number: bigint;
+  at: Date;
+  actor: string;
+  act: ActName;
+  accountId: bigint;
+  keyId: bigint | null;
+  orderId: string | null;
+  callId: string | null;
+  amountMicros: bigint | null;
+  reason: string;
+  transferId: string | null;
+  /** `asked`: nobody knows yet how it ended, and it may be asked for again. */
+  state: 'done' | 'asked' | 'refused';
+  /** How the card provider's part ended; null where it has no part, or did not tell. */
+  outcome: { status: string; refundId: string | null; at: Date } | null;
+}
+
+export interface ActDone {
+  act: Act;
+  /** Whether it had been done before, by the same key. */
+  repeated: boolean;
+}
+
+export function noCards(): Problem {
+  return new Problem(503, 'CARDS_NOT_CONFIGURED', 'This server has no card provider.', {
+    headers: { 'retry-after': '3600' },
+  });
+}
