@@ -1,7 +1,7 @@
-/** What HTTP would say beside an answer's body, for doors that carry it in messages. */
+/** What HTTP says about an answer in headers, for doors that carry it in messages instead. */
 import type { PaidAnswer } from './sale.ts';
 
-/** Headers of an answer that tell of the call and of its money, and what messages call them. */
+/** The headers that tell about the call and its money, and the field names that messages use for them. */
 const TOLD: Readonly<Record<string, string>> = {
   'x-call-id': 'callId',
   'x-payment-method': 'paidBy',
@@ -12,7 +12,7 @@ const TOLD: Readonly<Record<string, string>> = {
   'retry-after': 'retryAfterSeconds',
 };
 
-/** Status, call, money and sources of an answer. */
+/** The status, call, money and sources of an answer, as fields of a message. */
 export function aboutCall({ status, headers }: PaidAnswer): Record<string, unknown> {
   const told: Record<string, unknown> = { status };
   for (const [header, name] of Object.entries(TOLD)) {
@@ -22,7 +22,7 @@ export function aboutCall({ status, headers }: PaidAnswer): Record<string, unkno
   return provenance === undefined ? told : { ...told, provenance: JSON.parse(provenance) };
 }
 
-/** The settlement of an x402 payment as its receipt has it; null where nothing was settled. */
+/** The settlement of an x402 payment, as its receipt header states it; null when nothing was settled. */
 export function x402ReceiptOf(headers: Readonly<Record<string, string>>): Record<string, unknown> | null {
   const receipt = headers['payment-response'] ?? headers['x-payment-response'];
   return receipt === undefined ? null : JSON.parse(Buffer.from(receipt, 'base64').toString('utf8'));

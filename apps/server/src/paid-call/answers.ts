@@ -1,4 +1,6 @@
-/** Answers that were bought: kept for whoever presents the payment again, handed over, and handed over again. */
+/**
+ * Bought answers: how they are stored, delivered for the first time, and replayed when the same payment comes again.
+ */
 import { Problem, unavailable } from '../http/problem.ts';
 import type { Service } from '../services/define.ts';
 import type { PricedCall, StoredAnswer } from './call-steps.ts';
@@ -13,14 +15,15 @@ export interface AnswersParts {
   calls: Pick<CallStore, 'answerOf'>;
   seal: AnswerSeal;
   door: Door;
-  /** Where receipts of payments on a chain stand, up to the call's id. */
+  /** The URL of receipts for on-chain payments, up to the call's id. */
   receiptsUrl: string;
   /**
-   * What a captured call still has to do before its answer may leave, such as granting what it bought. Asked before
-   * every answer, so doing it again must change nothing.
+   * What a captured call still has to do before its answer may leave, such as granting what it bought. It runs before
+   * every
+   * delivery, replays included, so running it again must change nothing.
    */
   beforeAnswer?(callId: string, service: Service): Promise<void>;
-  /** Told of a call that was captured and whose answer nobody will get. */
+  /** Called for a call that was captured and whose answer nobody will get. */
   undelivered(call: PricedCall & { retrievable: boolean }): void;
 }
 
@@ -32,14 +35,14 @@ export class Answers {
     this.#parts = parts;
   }
 
-  /** An answer as it is kept. */
+  /** The form in which an answer is stored. */
   toKeep(service: Service, callId: string, { headers, body }: MadeAnswer): StoredAnswer {
-    // Sealed bytes are a text that the database can hold, whatever stands in them.
+    // Sealing turns any bytes into text that the database can hold.
     const sealed = service.secretAnswer || typeof body !== 'string';
     return { status: 200, headers, body: sealed ? this.#parts.seal.seal(callId, body) : body };
   }
 
-  /** Whether what is kept for a call is this very answer, or nothing. */
+  /** True when the answer stored for this call is this very answer, or when none is stored. */
   async isKept(call: { accountId: bigint; id: string }, answer: StoredAnswer): Promise<boolean> {
     const kept = await this.#parts.calls.answerOf(call.accountId, call.id);
     const bytesOf = ({ body }: StoredAnswer) => this.#parts.seal.openBytes(call.id, body);
@@ -47,10 +50,10 @@ export class Answers {
   }
 
   /**
-   * The first time. Its price is taken.
+   * Delivers an answer for the first time, after its price was taken.
    *
    * @param paid.availableMicros what the account can still spend
-   * @param paid.transaction where the money moved; null inside the ledger
+   * @param paid.transaction the transaction that moved the money; null for a payment inside the ledger
    */
   async deliver(
     sale: Sale,
@@ -62,7 +65,7 @@ export class Answers {
     report.outcome = 'captured';
     money.fate = 'taken';
     await this.#finishPurchase(sale, callId).catch((error: unknown) => {
-      // Nobody can ask for it again, so its price goes back.
+      // Nobody can ask for this answer again, so the price is given back.
       if (payment.identity === null) {
         const { priceMicros, service } = quote;
         const { accountId, revenue } = payment;
@@ -87,10 +90,10 @@ export class Answers {
   }
 
   /**
-   * Again.
+   * Delivers a stored answer again.
    *
-   * @param by whoever bought it
-   * @throws Problem 409 when it is not kept any more
+   * @param by the account that bought it, and how its receipt is written
+   * @throws Problem 409 when the answer is no longer kept
    */
   async replay(
     asked: Asked,
@@ -106,7 +109,7 @@ export class Answers {
       throw new Problem(
         409,
         'ANSWER_EXPIRED',
-        'This payment was answered, and its answer is not kept any more.',
+        'This payment was answered, and its answer is no longer kept.',
         {
           details: { hint: 'Use a new Idempotency-Key, or sign a new payment.', callId },
         },
@@ -117,7 +120,8 @@ export class Answers {
     const told = { 'idempotent-replayed': 'true', 'x-call-id': callId };
     const { seal, door } = this.#parts;
     if (stored.status >= 300) {
-      // It tells of a refund, or of what was too much to keep: no proof of purchase, and in the words of this door.
+      // This entry tells of a refund, or of an answer that was too large to keep. It is no proof of purchase, and is
+      // told in the form of this door.
       const { code, message, ...details } = JSON.parse(seal.open(callId, stored.body));
       money.fate = stored.status === 409 ? 'spent' : 'refunded';
       throw new Problem(stored.status, code, message, { details, headers: told });
@@ -138,9 +142,9 @@ export class Answers {
   }
 
   /**
-   * As it is kept, for a caller who the door knows was given it before.
+   * The stored answer, for a caller who the door knows has received it before.
    *
-   * @returns null when it is not kept any more
+   * @returns null when it is no longer kept
    */
   async kept(accountId: bigint, callId: string): Promise<MadeAnswer | null> {
     const stored = await this.#parts.calls.answerOf(accountId, callId);
@@ -152,12 +156,12 @@ export class Answers {
     return this.#parts.seal[isJson(stored) ? 'open' : 'openBytes'](callId, stored.body);
   }
 
-  /** The price is taken: what is left to do may fail now, and be done when the answer is asked for again. */
+  /** Runs `beforeAnswer`. The price is already taken: what fails here is done when the answer is asked for again. */
   async #finishPurchase(asked: Asked, callId: string): Promise<void> {
     await this.#parts.beforeAnswer?.(callId, asked.quote.service).catch((error: unknown) => {
       throw unavailable(
         'OUTCOME_UNKNOWN',
-        'What the payment bought could not be handed over yet.',
+        'The payment was taken, but its answer could not be delivered yet.',
         LOOK_AGAIN_MS,
         receiptOf(asked, this.#parts.receiptsUrl, callId),
         error,

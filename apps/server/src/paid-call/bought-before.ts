@@ -1,4 +1,4 @@
-/** What a request finds that was bought before it, without buying anything. */
+/** Finds what a request has bought before, without buying anything. */
 import type { Answers } from './answers.ts';
 import type { CallStore } from './calls.ts';
 import { claimOn } from './claim.ts';
@@ -23,7 +23,9 @@ export class BoughtBefore {
     this.#parts = parts;
   }
 
-  /** By a payment that could pay now. @returns null when it bought nothing @throws when it is still buying */
+  /**
+   * Looks by a payment that could pay now. @returns null when it bought nothing @throws when its call is still running
+   */
   async byPayment(sale: Sale, fingerprint: Buffer | null): Promise<PaidAnswer | null> {
     const { accountId, keyId, identity, onChain } = sale.payment;
     if (identity === null || fingerprint === null) return null;
@@ -34,7 +36,7 @@ export class BoughtBefore {
     return this.#parts.answers.replay(sale, sale.payment, earlier.callId);
   }
 
-  /** By a payer who signed in, with this very request. @returns null when the request carries no sign-in */
+  /** Looks by the payer's sign-in and this exact request. @returns null when the request carries no sign-in */
   async bySignIn(asked: Asked): Promise<PaidAnswer | null> {
     const { request, quote, report } = asked;
     for (const rail of this.#parts.rails) {
@@ -55,7 +57,7 @@ export class BoughtBefore {
     return null;
   }
 
-  /** By a payment that would not be taken now: terms change, and chains are away at times. */
+  /** Looks by a payment that `read` refused: terms may have changed since, or the chain may be unreachable now. */
   async byRecall(asked: Asked & { rail: Rail }): Promise<PaidAnswer | null> {
     const { request, rail, report } = asked;
     const recalled = await rail.recall?.(request.headers);
@@ -66,7 +68,7 @@ export class BoughtBefore {
     try {
       claim = claimOn(service, input, recalled, rawBody);
     } catch {
-      // Who shows no claim gets nothing here, and hears what is wrong with the payment.
+      // A caller without the claim gets no answer here. The refusal of the payment is what they are told.
       return null;
     }
     const fingerprint = claimedFingerprint(fingerprintOf(service, input), claim);

@@ -1,4 +1,7 @@
-/** What the lean functions do, held against the general one: the same batches, the same outcomes, the same rows. */
+/**
+ * Holds the two lean functions against the general one: the same batches must have the same outcomes and leave the same
+ * rows.
+ */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, test } from 'node:test';
@@ -12,10 +15,10 @@ import type { CallToBegin } from './call-steps.ts';
 const RUNS = 40;
 const START_MS = Date.parse('2026-01-31T23:59:58Z');
 const HOUR_MS = 3_600_000;
-/** Each account starts with so much, and a call costs up to four: many are refused for money. */
+/** What each account starts with. A call costs up to four, so many are refused for lack of money. */
 const GRANTED_MICROS = 8;
 
-/** A customer for each way a key can be limited, and two without a limit. */
+/** One customer for each way in which a key can be limited, and two without a limit. */
 const KEYS = [
   {},
   {},
@@ -28,7 +31,7 @@ const KEYS = [
 const FIRST_ACCOUNT = 5_000;
 
 interface Act {
-  /** Which call: a small number, so that the same comes again. */
+  /** Which call: a small number, so that the same calls come again. */
   call: number;
   kind: 'begin' | 'capture' | 'release';
   identity: number | null;
@@ -46,7 +49,10 @@ const act: fc.Arbitrary<Act> = fc.record({
   withKey: fc.boolean(),
 });
 
-/** Calls of one account differ by seven. Every outcome there is comes from these turns, whatever chance adds to them. */
+/**
+ * Calls of one account differ by seven. These fixed turns already produce every outcome; the random ones only add to
+ * them.
+ */
 const EVERY_OUTCOME: Act[][] = [
   [{ call: 1, identity: 0 }, { call: 2 }, { call: 3 }, { call: 19 }, { call: 7 }],
   [{ call: 8, identity: 0 }, { call: 4 }, { call: 7, kind: 'capture' as const }],
@@ -104,7 +110,7 @@ async function startAnew({ database: { sql } }: World): Promise<void> {
 }
 
 function workOf({ call, kind, identity, request, keepsAnswer, withKey }: Act): CallWork {
-  // A call has one account and one price, whatever else is random about it: the store's users see to that.
+  // Everything about a call is random but its account and price, which the callers of the store never change.
   const account = call % KEYS.length;
   const common = {
     id: transferIdFor(`call ${call}`),
@@ -134,7 +140,7 @@ function workOf({ call, kind, identity, request, keepsAnswer, withKey }: Act): C
   return { kind: 'begin', call: begin };
 }
 
-/** What group commit sends together: nothing twice, and no payment twice. */
+/** What group commit may send together: no call twice, and no payment twice. */
 function batchOf(acts: readonly Act[]): CallWork[] {
   const taken = new Set<string>();
   return acts.map(workOf).filter(({ kind, call }) => {
@@ -147,8 +153,8 @@ function batchOf(acts: readonly Act[]): CallWork[] {
 }
 
 /**
- * The general function tells whoever ends a call for the second time what is left after the begins of the batch too, the
- * lean one what is left before them: the finishes come first.
+ * For a call that was ended before, the general function tells the balance after the begins of the batch, and the lean
+ * one the balance before them, because it runs the finishes first. Such balances are left out of the comparison.
  */
 function comparable(batch: readonly CallWork[], outcomes: readonly CallWorkOutcome[] = []) {
   const begins = new Set(batch.filter(({ kind }) => kind === 'begin').map(({ call }) => call.accountId));
@@ -171,7 +177,7 @@ async function rowsOf({ database: { sql } }: World): Promise<unknown> {
   ].map((rows) => [...rows]);
 }
 
-test('random batches have the same outcomes and leave the same rows, whichever way they go', async () => {
+test('random batches have the same outcomes and leave the same rows, whichever functions run them', async () => {
   const seen = new Set<string>();
   await fc.assert(
     fc.asyncProperty(
@@ -180,7 +186,7 @@ test('random batches have the same outcomes and leave the same rows, whichever w
         await Promise.all(worlds.map(startAnew));
         for (const [turn, acts] of program.entries()) {
           const batch = batchOf(acts);
-          // The second turn is another day, and one key's last.
+          // The second turn is on another day, which is the last day of one key.
           const settings = { answerTtlMs: HOUR_MS, nowMs: START_MS + turn * 1_500, holder: 7n };
           const [lean, general] = await Promise.all(
             worlds.map(({ database, plainly }) => applyCalls(database.commits, batch, settings, plainly)),
@@ -194,7 +200,7 @@ test('random batches have the same outcomes and leave the same rows, whichever w
     ),
     { numRuns: RUNS, endOnFailure: true, examples: [[EVERY_OUTCOME]] },
   );
-  // A comparison of what never happens would prove nothing.
+  // Guards against a comparison of batches in which nothing happens.
   const expected = [
     'authorized',
     'insufficient',
@@ -218,7 +224,8 @@ test('a plan that was made while the tables were empty still looks rows up by th
   const { database } = worlds[0] as World;
   await startAnew({ database, plainly: isPlain });
   await database.patient`update ledger_accounts set credits_posted = 1000000 where not house`;
-  // What autovacuum does sooner or later to a new installation: from here on an empty table is known to be one.
+  // Autovacuum does this sooner or later on a new installation. From then on the planner knows that the tables are
+  // empty.
   for (const table of ['calls', 'ledger_transfers', 'ledger_accounts', 'api_keys', 'call_answers'])
     await database.patient.unsafe(`vacuum analyze ${table}`);
   const [{ before = 0n } = {}] = await database.patient<{ before: bigint }[]>`${readRows(database)}`;
@@ -227,7 +234,7 @@ test('a plan that was made while the tables were empty still looks rows up by th
   for (let batch = 0; batch < batches; batch++) {
     const works = (kind: Act['kind']) =>
       Array.from({ length: size }, (_, index) =>
-        // Calls of the first account alone: a plan that reads an account's rows reads all of them.
+        // All calls are of the first account, so a plan that reads an account's rows reads all of them.
         workOf({ ...EVERYDAY, kind, call: (batch * size + index) * KEYS.length }),
       );
     await applyCalls(database.commits, works('begin'), settings);
@@ -246,6 +253,6 @@ const EVERYDAY: Omit<Act, 'call' | 'kind'> = {
   withKey: true,
 };
 
-/** Rows that were read by way of an index, ever. */
+/** How many rows were read by way of an index since the counters began. */
 const readRows = ({ patient }: TestDatabase) =>
   patient`select sum(idx_tup_read)::bigint as before from pg_stat_user_indexes`;

@@ -1,8 +1,9 @@
 /**
- * Many calls as one statement: what begins, is kept and ends together goes to the database together, in one commit.
+ * Many calls in one statement: the calls that begin, are kept and end together go to the database together, in one
+ * commit.
  *
- * Two functions do what most calls need (`functions/calls_begin.sql`, `functions/calls_finish.sql`), a third what a chain
- * takes part in (`functions/calls_apply.sql`). What a batch does not need is not asked.
+ * Two functions do what most calls need (`functions/calls_begin.sql`, `functions/calls_finish.sql`). A third one does
+ * what involves a chain (`functions/calls_apply.sql`). A statement names only the functions that its batch needs.
  */
 import { arrayLiteral } from '../db/array-literal.ts';
 import type { Database } from '../db/connection.ts';
@@ -26,7 +27,10 @@ export type CallWork =
   | { kind: 'begin'; call: CallToBegin }
   | { kind: 'keep'; call: CallToKeep }
   | { kind: 'finish'; call: CallToFinish };
-/** Somebody else holds what it needs, and nothing was done: it is tried again, and no caller hears of it. */
+/**
+ * Another transaction holds a row that this call needs, and nothing was done. The call is tried again, and no caller is
+ * told.
+ */
 type Locked = { status: 'locked' };
 export type CallWorkOutcome = BeginOutcome | KeepOutcome | FinishOutcome | Locked;
 
@@ -38,7 +42,7 @@ export interface BatchSettings {
   holder: bigint | null;
 }
 
-/** What the functions answer, as far as they were asked: `calls_apply` by its own names. */
+/** What the functions return, as far as they were called; `calls_apply` under its own names. */
 interface Answered {
   b_status: number[];
   b_available: bigint[];
@@ -59,22 +63,22 @@ type Cell = Parameters<typeof arrayLiteral>[0][number];
 interface Part {
   columns: Piece;
   from: Piece;
-  /** In the order of its work. */
+  /** One outcome for each piece of work, in the order of the work. */
   outcomes(answered: Answered): CallWorkOutcome[];
 }
 
-/** Whether no chain takes part in it: a customer's account pays, and the ledger alone decides. */
+/** Whether the call involves no chain: a customer's account pays, and the ledger alone decides. */
 export function isPlain({ kind, call }: CallWork): boolean {
   if (kind === 'keep' || isHouseAccount(call.accountId)) return false;
   return kind === 'begin' ? call.onChainIdentity === null : call.settled === undefined;
 }
 
 /**
- * Does a batch in one statement and one commit. Doing it again changes nothing.
+ * Runs a batch in one statement and one commit. Running it again changes nothing.
  *
  * @param plainly which of the begins and finishes the two lean functions do
  * @returns one outcome for each piece of work, in order
- * @throws what the database refuses, and then nothing was done
+ * @throws the database's error, when nothing was done
  */
 export async function applyCalls(
   sql: Database,
@@ -85,7 +89,7 @@ export async function applyCalls(
   const general: CallWork[] = [];
   const finishes: CallToFinish[] = [];
   const begins: CallToBegin[] = [];
-  /** Where the outcomes of each part belong. */
+  /** The position in the batch of each part's outcomes. */
   const places: [general: number[], finishes: number[], begins: number[]] = [[], [], []];
   for (const [index, work] of batch.entries()) {
     if (work.kind === 'keep' || !plainly(work)) {
@@ -107,7 +111,7 @@ export async function applyCalls(
   const asked = parts.filter((part) => part !== null);
   const [first] = asked;
   if (first === undefined) return [];
-  // The left side of an outer join comes first: what finishes release can be reserved by the begins.
+  // PostgreSQL runs the left side of an outer join first, so the begins can reserve what the finishes release.
   let { columns, from } = first;
   for (const part of asked.slice(1)) {
     columns = piece`${columns}, ${part.columns}`;

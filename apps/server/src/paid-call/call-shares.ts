@@ -1,7 +1,7 @@
 /**
- * What others get of the price of a call. It is noted while the call runs; the database sets it aside in the commit that
- * takes the price, and takes it back in the one that gives the price back, whoever does that (`db/migrations/
- * 027_call_shares.sql`). A job pays it out to its beneficiary's account.
+ * The shares that others get of a call's price. A share is noted while the call runs. The database sets it aside in the
+ * commit that takes the price, and takes it back in the commit that gives the price back, whoever makes that commit
+ * (`db/migrations/027_call_shares.sql`). A job pays it out to its beneficiary's account.
  */
 import { arrayLiteral } from '../db/array-literal.ts';
 import type { Database } from '../db/connection.ts';
@@ -10,13 +10,13 @@ import type { Ledger } from '../ledger/ledger.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
 import type { PayerProof } from './rail.ts';
 
-/** Of one payout: what is more has to wait for the next. */
+/** The most shares in one payout; the rest waits for the next one. */
 const SHARES_AT_ONCE = 10_000;
 
 export interface CallShares {
   /**
-   * Notes that a share of a call that is running is somebody's. Nothing of trial credit is shared, and nothing of a call that
-   * the beneficiary pays. Again changes nothing.
+   * Notes that somebody has a share in a running call. Trial credit is not shared, nor is a call that the beneficiary
+   * pays. Noting the same share again changes nothing.
    */
   note(share: {
     callId: string;
@@ -28,7 +28,10 @@ export interface CallShares {
   earned(
     beneficiary: bigint,
   ): Promise<{ calls: number; earnedMicros: bigint; paidMicros: bigint; dueMicros: bigint }>;
-  /** Pays out what was set aside at least `holdMs` ago, a transfer an account. @returns to how many */
+  /**
+   * Pays out what was set aside at least `holdMs` ago, in one transfer for each account. @returns the number of
+   * accounts paid
+   */
   payOut(holdMs: number, limit: number): Promise<number>;
 }
 
@@ -41,7 +44,8 @@ export function createCallShares(
     async note({ callId, payer, beneficiary, partPerMillion }) {
       const accountId = String(payer.by === 'account' ? payer.accountId : HOUSE_ACCOUNTS.chain_clearing);
       if (accountId === String(beneficiary) || partPerMillion === 0n) return;
-      // Trial credit is spent before any other: what was spent in all, less what came back, says whether any is left.
+      // Trial credit is spent before any other, so what was spent in all, less what came back, tells whether any trial
+      // credit is left.
       await sql`
         with own as (
           select c.account_id, c.id, c.price_micros * ${String(partPerMillion)}::bigint / 1000000 as amount from calls c
@@ -85,7 +89,7 @@ export function createCallShares(
   };
 }
 
-/** @returns false when nothing is left to pay, or another process pays it now */
+/** @returns false when nothing is left to pay, or when another process is paying it */
 async function pay(
   sql: Database,
   ledger: Pick<Ledger, 'transferWithin'>,
@@ -95,7 +99,7 @@ async function pay(
     const [held] = await transaction<{ held: boolean }[]>`
         select pg_try_advisory_xact_lock(8403, hashtext(${String(beneficiary)})) as held`;
     if (held?.held !== true) return false;
-    // What was taken back after it was paid out comes first.
+    // Shares that were taken back after they were paid out come first.
     const shares = await transaction<{ account_id: bigint; call_id: string; due_micros: bigint }[]>`
         select account_id, call_id, due_micros from call_shares
         where beneficiary = ${String(beneficiary)} and due_micros <> 0 and (due_micros < 0 or set_aside_at <= ${before})

@@ -1,12 +1,12 @@
-/** The steps that a paid call takes in the database, and what becomes of each. */
+/** The steps of a paid call in the database, and the possible outcomes of each. */
 import type { HouseAccount } from '../ledger/accounts.ts';
 import type { OnChainPayment } from './rail.ts';
 
-/** A call as its money knows it: what is needed to end it. */
+/** What the ledger needs to know of a call in order to end it. */
 export interface PricedCall {
-  /** Also the id of its transfer. */
+  /** The id of the call, and of its transfer. */
   id: string;
-  /** The account that pays, and whose limit is at stake. */
+  /** The account that pays, and whose limits apply. */
   accountId: bigint;
   service: string;
   priceMicros: bigint;
@@ -14,16 +14,21 @@ export interface PricedCall {
 }
 
 export interface CallToBegin extends PricedCall {
-  /** The key that was presented, whose status, expiry and caps are checked in the same statement; null: none. */
+  /**
+   * The key that was presented; the same statement checks its status, expiry and caps. Null: the payment has no key.
+   */
   keyId: bigint | null;
   rail: string;
-  /** What makes this payment itself: null for a call that is bought without a way to ask for it again. */
+  /** What distinguishes this payment from all others; null for a call whose answer cannot be asked for again. */
   identity: string | null;
-  /** What a chain takes at most once; null where no chain is asked. The same payment under two names has one. */
+  /**
+   * What a chain accepts at most once; null where no chain is involved. The same payment under two names has one such
+   * identity.
+   */
   onChainIdentity: string | null;
-  /** SHA-256 of the request, 32 bytes; needed with an identity. */
+  /** SHA-256 of the request, 32 bytes; required with an identity. */
   fingerprint: Buffer | null;
-  /** From when the reconciler may release it. */
+  /** After this time the reconciler may release the call. */
   ttlMs: number;
 }
 
@@ -31,9 +36,9 @@ export type BeginOutcome =
   | { status: 'authorized'; availableMicros: bigint }
   | { status: 'insufficient'; availableMicros: bigint }
   | { status: 'above_day_cap' | 'above_call_cap' | 'key_revoked' | 'key_expired' | 'key_frozen' }
-  /** This payment has its answer already: read it with `answerOf`. */
+  /** This payment already has its answer: read it with `answerOf`. */
   | { status: 'answered'; callId: string }
-  /** This payment is with the chain: whoever may lease its settlement can go on with it. */
+  /** This payment is being settled on its chain. Whoever leases the settlement can continue it. */
   | { status: 'settling'; callId: string }
   /** The same request with the same payment is running now, here or on another replica. */
   | { status: 'running' }
@@ -46,35 +51,35 @@ export interface StoredAnswer {
   body: string;
 }
 
-/** A call whose money a chain must move: from here on only what the chain says can end it. */
+/** A call whose money a chain must move. From here on only the chain's verdict can end it. */
 export interface CallToKeep {
   id: string;
   accountId: bigint;
   rail: string;
   payment: OnChainPayment;
-  /** The answer, withheld until the money has come; null when the service runs only after that. */
+  /** The answer, withheld until the money has moved; null when the service runs only after that. */
   answer: StoredAnswer | null;
-  /** For how long nobody else may settle it. */
+  /** How long nobody else may settle it. */
   leaseMs: number;
 }
 
 export type KeepOutcome =
   | { status: 'kept' }
-  /** It took too long and was released. */
+  /** The call took too long and was released. */
   | { status: 'not_open' };
 
 export interface CallToFinish extends PricedCall {
-  /** True: the price is taken. False: it is given back. */
+  /** True: take the price. False: give it back. */
   capture: boolean;
-  /** Why it was released, or `answered`. */
+  /** Why the call was released, or `answered`. */
   outcome: string;
-  /** Kept for as long as the same payment may ask again; null when nobody can, or when it was kept before. */
+  /** Kept for as long as the same payment may ask again; null when nobody can ask, or when it is already kept. */
   answer: StoredAnswer | null;
-  /** Of a call that was kept: where its money moved, or null when it never will. Absent for a call that was not. */
+  /** For a call that was kept: where its money moved, or null when it never will. Absent for any other call. */
   settled?: { transaction: string; blockNumber: bigint | null } | null;
 }
 
 export type FinishOutcome =
   | { status: 'done'; availableMicros: bigint }
-  /** Somebody else ended it the other way: for a capture, it had been released because it took too long. */
+  /** Somebody else ended the call the other way. For a capture: it had been released because it took too long. */
   | { status: 'not_open' };

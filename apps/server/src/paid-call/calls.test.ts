@@ -1,4 +1,4 @@
-/** Calls whose accounts, rows or payments somebody else holds: nobody else waits for them. */
+/** Locks held on accounts, rows or payments: only callers that need the same row wait. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
@@ -11,7 +11,7 @@ import type { CallToBegin } from './call-steps.ts';
 import { type CallStore, createCallStore } from './calls.ts';
 
 const PRICE = 10_000n;
-/** What a stranger's lock may cost whoever needs another one. */
+/** The longest that a lock may delay a call that does not need it. */
 const OTHERS_WITHIN_MS = 1_000;
 
 let database: TestDatabase;
@@ -69,12 +69,12 @@ const chainCall = (): CallToBegin => {
 
 const capture = (call: CallToBegin) => ({ ...call, capture: true, outcome: 'answered', answer: null });
 
-/** Holds a lock, as a forgotten psql does, until it is told to let go. */
+/** Holds a lock, as a forgotten psql session does, until it is told to release it. */
 async function hold(lock: (sql: TestDatabase['patient']) => Promise<unknown>): Promise<() => Promise<void>> {
   const held = Promise.withResolvers<void>();
   const letGo = Promise.withResolvers<void>();
   const holder = database.patient.begin(async (transaction) => {
-    // Ours would be ended for idling.
+    // Without this the server's own setting would end the idle transaction.
     await transaction`set local idle_in_transaction_session_timeout = 0`;
     await lock(transaction as unknown as TestDatabase['patient']);
     held.resolve();
@@ -87,7 +87,7 @@ async function hold(lock: (sql: TestDatabase['patient']) => Promise<unknown>): P
   };
 }
 
-test('a locked account keeps nobody else waiting, and goes on when it is let go', async () => {
+test('a locked account delays no other account, and its own calls go on when the lock is released', async () => {
   const [locked, ...others] = await Promise.all(Array.from({ length: 5 }, customer));
   assert(locked !== undefined);
   const letGo = await hold(
@@ -111,7 +111,7 @@ test('a locked account keeps nobody else waiting, and goes on when it is let go'
   for (const one of await Promise.all(stuck)) assert.equal(one.status, 'authorized');
 });
 
-test('whoever needs the locked account itself is told in time that nothing was begun', async () => {
+test('a call that needs the locked account is told in time that nothing was begun', async () => {
   const account = await customer();
   const letGo = await hold(
     (sql) => sql`select 1 from ledger_accounts where id = ${String(account)} for no key update`,
@@ -135,7 +135,7 @@ test('whoever needs the locked account itself is told in time that nothing was b
   assert.equal(row, undefined);
 });
 
-test('rows of the house are not locked by a call that a chain pays, and a lock on them holds none up', async () => {
+test('a call that a chain pays does not lock the rows of house accounts, and a lock on them delays none', async () => {
   const letGo = await hold((sql) => sql`select 1 from ledger_accounts where house for update`);
   const call = chainCall();
   assert.equal((await calls.begin(call)).status, 'authorized');
@@ -146,7 +146,7 @@ test('rows of the house are not locked by a call that a chain pays, and a lock o
   await letGo();
 });
 
-test('two processes that claim one payment at once: one has it, the other hears so, and a third payment waits for neither', async () => {
+test('two processes claim one payment at once: one gets it, the other is told so, and a third payment waits for neither', async () => {
   for (let round = 0; round < 30; round++) {
     const first = chainCall();
     const again = { ...first, id: newTransferId(Date.now()) };
@@ -158,7 +158,7 @@ test('two processes that claim one payment at once: one has it, the other hears 
   }
 });
 
-test('two processes that end one call of a chain in opposite ways: one does, the other hears that it is over', async () => {
+test('two processes end one on-chain call in opposite ways: one succeeds, and the other is told that it has ended', async () => {
   for (let round = 0; round < 30; round++) {
     const call = chainCall();
     await calls.begin(call);
@@ -170,7 +170,7 @@ test('two processes that end one call of a chain in opposite ways: one does, the
   }
 });
 
-test('a call whose own row is held is ended when it is let go, and nobody waits for it meanwhile', async () => {
+test('a call whose own row is locked is ended when the lock is released, and nobody waits for it meanwhile', async () => {
   const call = chainCall();
   await calls.begin(call);
   const letGo = await hold((sql) => sql`select 1 from calls where id = ${call.id} for update`);

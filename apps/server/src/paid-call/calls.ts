@@ -1,6 +1,6 @@
 /**
- * The table of paid calls, and the one way to change it. A call and its money move in the same commit, and many
- * calls share one: see `call-batch.ts`.
+ * The store of paid calls, and the only code that changes their table. A call and its money move in the same commit,
+ * and many calls share one commit: see `call-batch.ts`.
  */
 import { COMMIT_CONNECTIONS, isRefusal, type Pools } from '../db/connection.ts';
 import { sqlFunction } from '../db/functions.ts';
@@ -23,45 +23,52 @@ const CALLS_SETTLE_PAST = sqlFunction('calls_settle_past');
 
 export interface CallStore {
   /**
-   * Reserves the price and claims the payment's identity, both or neither.
+   * Reserves the price and claims the payment's identity: both, or neither.
    *
-   * @throws QueueFull or NotBegun, when nothing was done; any other error when that is not known: it is to be released
+   * @throws QueueFull or NotBegun when nothing was done. After any other error that is unknown, and the caller must
+   *   release the call
    */
   begin(call: CallToBegin): Promise<BeginOutcome>;
-  /** Stores the answer and what settles the call, and gives its end over to the chain. Again changes nothing. */
+  /**
+   * Stores the answer and the evidence that settles the call. From then on the chain decides how the call ends. Running
+   * it again changes nothing.
+   */
   keep(call: CallToKeep): Promise<KeepOutcome>;
-  /** Takes or gives back the price and keeps the answer, all or nothing. Doing it again changes nothing. */
+  /** Takes the price or gives it back, and keeps the answer: all, or nothing. Running it again changes nothing. */
   finish(call: CallToFinish): Promise<FinishOutcome>;
   answerOf(
     accountId: bigint,
     callId: string,
   ): Promise<(StoredAnswer & { transaction: string | null }) | null>;
-  /** What became of a payment, without claiming it; null when nothing did. A key that ended gets nothing, as in `begin`. */
+  /**
+   * What became of a payment, without claiming it; null when it bought nothing. As in `begin`, a key that has ended
+   * gets nothing.
+   */
   look(
     payment: { accountId: bigint; keyId: bigint | null; identity: string; onChainIdentity: string | null },
     fingerprint: Buffer,
   ): Promise<BeginOutcome | null>;
-  /** Calls whose time is over, oldest first; not those of an account that somebody else holds at this moment. */
+  /** Calls whose time is over, oldest first. Calls of accounts that are locked at this moment are left out. */
   expired(limit: number): Promise<PricedCall[]>;
   /** Calls that were running in a process which has ended. */
   heldByEnded(limit: number): Promise<PricedCall[]>;
   /** What is reserved by calls that are running, on all replicas, in micro-USD. */
   reservedMicros(): Promise<bigint>;
-  /** Forgets answers that nobody may ask for any more, so many at most. @returns how many */
+  /** Deletes answers that nobody may ask for any more, at most `limit` of them. @returns how many were deleted */
   dropExpiredAnswers(limit: number): Promise<number>;
   /** How much work waits for the database. */
   readonly depth: number;
 }
 
-/** Accounts below this are the house's: no call waits for who holds one. */
+/** Accounts with a lower id are the house's, and are never locked by a call. */
 const FIRST_CUSTOMER = 1_000;
-/** For how long a caller waits for its call to be begun, kept or finished. */
+/** How long a caller waits for its call to be begun, kept or finished. */
 const DEADLINE_MS = 4_000;
 
 /**
- * The store on a database. Answers are kept for `answerTtlMs`.
+ * Opens the store on a database. Answers are kept for `answerTtlMs`.
  *
- * @param options.holder this process, by its row in `replicas`; what it holds is free when it has ended
+ * @param options.holder this process, by its row in `replicas`; the calls it holds are released when it has ended
  */
 export function createCallStore(
   { sql, commits: connection }: Pools,

@@ -3,14 +3,17 @@ import { microsToUsd, priceInUsd } from '../ledger/money.ts';
 import { inputOutlineOf, inputSchemaOf, withoutProse } from '../services/json-schema.ts';
 import type { Headers, Offer, PaymentRefused, Quote, Rail } from './rail.ts';
 
-/** How the interface's clients know that this is about money. */
+/** Existing clients recognize a 402 by this text. */
 const ERROR = 'X-PAYMENT header is required';
-/** A whole 402, from its first line on: agents read it into their context, and servers write it to whoever asks. */
+/**
+ * The size of a whole 402, status line included. Agents read it into their context, and the server sends it to anybody
+ * who asks.
+ */
 const MOST_BYTES = 5_000;
-/** What the HTTP edge adds: the status line, the request's id, its place in the rate limit, `date`, lengths, CORS. */
+/** The bytes that the HTTP server adds: status line, request id, rate limit headers, `date`, lengths, CORS. */
 const BYTES_OF_THE_EDGE = 460;
 
-/** What a 402 answers. */
+/** The headers and body of a 402. */
 export interface ChallengeAnswer {
   headers: Record<string, string>;
   body: string;
@@ -18,7 +21,7 @@ export interface ChallengeAnswer {
 
 /** The 402 of one service. */
 export interface Challenge {
-  /** @param refused why the credential that came does not pay, if one came */
+  /** @param refused why the presented credential does not pay; absent when none was presented */
   answer(request: ChallengedRequest, refused?: PaymentRefused): ChallengeAnswer | Promise<ChallengeAnswer>;
 }
 
@@ -29,11 +32,11 @@ export interface ChallengedRequest {
 }
 
 /**
- * Makes the 402 of a service once: every rail's offer, and how to get money to pay with. A request then costs no more
- * than putting its id in.
+ * Builds the 402 of a service once, with every rail's offer and how to get money to pay with. A request then only adds
+ * its id.
  *
- * What is said: what wallets and clients need to pay, the price in words, where a trial key is, and how the service is
- * called as far as that fits. The rest stands where the 402 points: the recipe has all of it.
+ * The 402 states what wallets and clients need to pay, the price in words, where to get a trial key, and how to call
+ * the service, as far as that fits. The recipe that it links to states all of it.
  */
 export function makeChallenge(
   quote: Quote,
@@ -75,7 +78,7 @@ export function makeChallenge(
   };
 }
 
-/** The body's fields, but for how the service is called. */
+/** The fields of the body, except how the service is called. */
 function bodyOf(
   { service, priceMicros, resourceUrl, streaming }: Quote,
   {
@@ -88,7 +91,7 @@ function bodyOf(
   const priceUsd = Number(microsToUsd(priceMicros));
   const onChain = offers.flatMap((offer) => offer.accepts);
   const trialUrl = `${baseUrl}/api/m2m/credits/trial`;
-  // Clients of the first generation read accepts[0].maxAmountRequiredUSD, so there is always a first entry.
+  // Clients of the first generation read accepts[0].maxAmountRequiredUSD, so `accepts` always has a first entry.
   const prepaid = {
     scheme: 'prepaid',
     network: 'farebox:credits',
@@ -122,7 +125,7 @@ function bodyOf(
   };
 }
 
-/** The first of these that has room, as text; the last when none has. */
+/** The first of these bodies that fits, as text; the last one when none does. */
 function fitting(roomBytes: number, bodies: readonly Record<string, unknown>[]): string {
   const texts = bodies.map((each) => JSON.stringify(each));
   return texts.find((text) => Buffer.byteLength(text) <= roomBytes) ?? texts.at(-1) ?? '{}';
@@ -137,7 +140,7 @@ function bytesOfHeaders(headers: Readonly<Record<string, string>>): number {
   );
 }
 
-/** The field of a 402's body that tells why the credential that came does not pay; none when none came. */
+/** The field of a 402's body that tells why the presented credential does not pay; empty when none was presented. */
 export function lastErrorReason(refused: PaymentRefused | undefined, requestId: string) {
   if (refused === undefined) return {};
   const { code, message, hint, details } = refused;

@@ -1,9 +1,9 @@
 /**
- * What proves that an answer is asked for by whoever paid for it. A payment on a chain does not: its signature stands in
- * the transaction that settles it, where everybody can copy it. So the payment is bound, together with its request, to a
- * secret that came beside it and that no chain and no facilitator gets to see: one from the terms of the 402, which x402
- * clients of version 2 send back; the challenge of an MPP credential; or one of the payer's own in the body. An answer
- * that holds a secret is sold on a chain to nobody without one.
+ * The claim: what proves that whoever asks for an answer is the payer. The payment itself proves nothing, because its
+ * signature is public in the transaction that settles it. So the payment and its request are bound to a secret that
+ * came with them and that neither a chain nor a facilitator sees. That secret is one of these: the claim in the terms
+ * of the 402, which x402 clients of version 2 send back; the challenge of an MPP credential; or a secret of the payer's
+ * own in the body. An answer that holds a secret is never sold on a chain without one.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { invalidRequest, Problem } from '../http/problem.ts';
@@ -25,11 +25,12 @@ export function isClaimSecret(value: unknown): value is string {
 }
 
 /**
- * What the answer to a request that a chain pays for is bound to beside the payment: a digest of the secret that came with
- * it, which itself is stored nowhere. Null where nothing came and nothing has to.
+ * The claim of a request that is paid on a chain: a digest of the secret that came with it. The secret itself is not
+ * stored. Null when none came and none is required.
  *
- * @param payment.claim the secret that the credential carries; one in the body goes before it
- * @throws Problem 400 `CLAIM_SECRET_REQUIRED` when the answer is a secret and nothing came; 400 for what is no secret
+ * @param payment.claim the secret that the credential carries; a secret in the body takes precedence
+ * @throws Problem 400 `CLAIM_SECRET_REQUIRED` when the answer holds a secret and no claim came; 400 for a malformed
+ *   secret
  */
 export function claimOn(
   service: Service,
@@ -38,7 +39,8 @@ export function claimOn(
   rawBody: Buffer | undefined,
 ): Buffer | null {
   const isSecret = service.isSecret(input);
-  // The terms carry a claim whenever the service may answer with a secret. This input brings none, so the claim is ignored.
+  // The terms carry a claim whenever the service may answer with a secret. With this input it does not, so the claim is
+  // ignored.
   const carried = service.secretAnswer && !isSecret ? null : payment.claim;
   const secret = claimInBody(rawBody) ?? carried;
   if (secret !== null) return createHash('sha256').update(`claim\n${secret}`).digest();
@@ -57,7 +59,7 @@ export function claimOn(
 }
 
 function claimInBody(rawBody: Buffer | undefined): string | null {
-  // Bodies are read once already; all but a few need no second time.
+  // The body was parsed before. This check spares nearly all requests a second parsing.
   if (rawBody === undefined || !rawBody.includes(FIELD)) return null;
   const { [FIELD]: secret = null } = bodyObject(rawBody);
   if (secret === null || isClaimSecret(secret)) return secret;

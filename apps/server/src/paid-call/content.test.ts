@@ -27,7 +27,7 @@ test('provenance is one header of ASCII, and what does not fit is counted', () =
   assert.equal(read.omitted.sources, 60 - read.sources.length);
 });
 
-test('notes that fill a header alone are left out and counted, and so is an endless method', () => {
+test('notes too long for the header are left out and counted, and so is a method that is too long', () => {
   const notes = ['n'.repeat(5_000)];
   const { headers } = contentOf(
     csv,

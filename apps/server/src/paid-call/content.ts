@@ -1,20 +1,20 @@
-/** An answer that is no JSON, as it leaves: bytes, and where they come from in a header. */
+/** Answers that are not JSON: their bytes, and a header that names their sources. */
 import type { Service } from '../services/define.ts';
 import { type Answer, type Provenance, provenanceOf } from '../words/answer.ts';
 import type { MadeAnswer } from './sale.ts';
 
-/** Of the header that tells where an answer comes from. Clients stop reading headers at 16 kB in all. */
+/** The size of the provenance header. Clients stop reading headers at 16 kB in all. */
 const MAX_PROVENANCE_BYTES = 4_096;
 const MAX_SOURCES = 40;
 const MAX_METHOD = 500;
 
-/** @throws Error when the service answered no content */
+/** @throws Error when the service returned no content */
 export function contentOf({ contentType }: Service, made: Answer<unknown>): MadeAnswer {
   if (made.content === undefined) throw new Error(`the answer has no ${contentType}`);
   return {
     headers: {
       'content-type': contentType,
-      // What is bought is bytes: nobody on the way may make others of them.
+      // The caller bought these exact bytes, so no proxy may transform them.
       'cache-control': 'private, no-store, no-transform',
       'x-content-type-options': 'nosniff',
       'x-provenance': provenanceHeader(provenanceOf(made)),
@@ -23,12 +23,14 @@ export function contentOf({ contentType }: Service, made: Answer<unknown>): Made
   };
 }
 
-/** The bytes themselves: a view of a larger buffer is not the buffer. */
+/** Copies the view alone: it may be a part of a larger buffer. */
 function bytesOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength);
 }
 
-/** The provenance block as one line of ASCII. What does not fit is counted in `omitted`, the last sources first. */
+/**
+ * The provenance block as one line of ASCII. Sources that do not fit are dropped from the end and counted in `omitted`.
+ */
 function provenanceHeader({ mode, method, sources, notes }: Provenance): string {
   const line = (shown: number, told: string[]) =>
     asciiJson({
@@ -49,7 +51,7 @@ function provenanceHeader({ mode, method, sources, notes }: Provenance): string 
   return asciiJson({ mode, omitted: { sources: sources.length, notes: notes.length } });
 }
 
-/** JSON of printable ASCII alone, which is all that a header may hold. */
+/** JSON in printable ASCII, which is all that a header may hold. */
 function asciiJson(value: unknown): string {
   return JSON.stringify(value).replace(
     /[^\x20-\x7e]/g,

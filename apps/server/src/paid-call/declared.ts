@@ -27,32 +27,35 @@ export const PAID_CALL = declare({
     },
     answerTtlMs: {
       name: 'ANSWER_TTL_HOURS',
-      describe: 'How long a bought answer can be asked for again',
+      describe: 'How long a bought answer is kept for repeats, in hours',
       shape: whole(24, 24 * 30).transform((hours) => hours * HOUR_MS),
       fallback: '48',
     },
     maxAnswerBytes: {
       name: 'MAX_ANSWER_BYTES',
-      describe: 'The largest answer that is sold, and that is kept for a repeat',
-      // The database takes 512 of them in one statement, sealed and in base64, and at most 1 GB.
+      describe:
+        'Size of the largest answer, in bytes. A larger one fails and is not charged; a longer stream is not kept for a repeat',
+      // One statement carries up to 512 answers, sealed and in base64, and the database takes at most 1 GB in one.
       shape: whole(10_000, 1_400_000),
       fallback: '1000000',
     },
     refundAfterMs: {
       name: 'X402_REFUND_AFTER_SECONDS',
-      describe: 'How long a paid call that failed may be tried again before its price is sent back',
+      describe:
+        'How long, in seconds, the caller of a paid call that failed may try again before the price is sent back',
       shape: whole(30, 86_400).transform((seconds) => seconds * 1_000),
       fallback: '600',
     },
     shareHoldMs: {
       name: 'SHARE_HOLD_HOURS',
-      describe: 'How long a share of a call, such as that of a device’s owner, is held before it is paid out',
+      describe:
+        'How long a share of a call, such as that of a device’s owner, is held before it is paid out, in hours',
       shape: whole(0, 24 * 90).transform((hours) => hours * HOUR_MS),
       fallback: '24',
     },
     reconcileIntervalMs: {
       name: 'RECONCILE_INTERVAL_MS',
-      describe: 'How often unfinished calls are looked for',
+      describe: 'How often, in milliseconds, the server looks for unfinished calls',
       shape: whole(100, 600_000),
       fallback: '5000',
     },

@@ -4,13 +4,13 @@ import type { Service } from '../services/define.ts';
 import type { Challenge } from './challenge.ts';
 import type { Quote } from './rail.ts';
 
-/** One of the addresses that services are sold under, and how it speaks. */
+/** A family of addresses that services are sold under, and the form of its answers. */
 export interface Door {
   /** Such as `/x402`. */
   prefix: string;
-  /** What a service is called as a tool of MCP; left out: it is bought at an address of HTTP below the prefix. */
+  /** The name of a service as an MCP tool. Absent: the service is bought at an HTTP address below the prefix. */
   tool?(service: Service): string;
-  /** The 402 of a service; made again when a rail's offer changes. */
+  /** Builds the 402 of a service; called again when a rail's offer changes. */
   challenge(quote: Quote): Challenge;
   /** On every 2xx answer. */
   headers: Readonly<Record<string, string>>;

@@ -1,7 +1,7 @@
 /**
- * A call that is tried out (`POST …?dryRun=1`): it is checked as a paid call would be, and nothing runs and nothing is
- * charged. It must come without a credential: a replica that does not know the parameter would charge one, so no
- * caller may learn that it works with one.
+ * Dry runs (`POST …?dryRun=1`): the call is checked as a paid call would be, but nothing runs and nothing is charged. A
+ * dry run must come without a credential. A replica that does not know the parameter would charge the credential, so no
+ * caller may learn that a dry run works with one.
  */
 import { invalidRequest, Problem } from '../http/problem.ts';
 import { microsToUsd } from '../ledger/money.ts';
@@ -15,7 +15,7 @@ import type { Asked, DryRun, PaidAnswer } from './sale.ts';
 const PARAMETER = 'dryRun';
 const MEANING: Readonly<Record<string, DryRun>> = { 1: 'yes', true: 'yes', 0: 'no', false: 'no' };
 
-/** Headers by which some rail or another is paid, under the names that callers know. An empty one counts. */
+/** The headers that carry a credential on any rail, under the names that callers know. An empty header counts too. */
 const CREDENTIALS = [
   'X-API-KEY',
   'Authorization',
@@ -25,12 +25,12 @@ const CREDENTIALS = [
   'Proxy-Authorization',
 ];
 
-/** Such as `x=1;dryRun=1`: the parameter behind a separator that is none. */
+/** Finds the parameter behind a wrong separator, such as `x=1;dryRun=1`. */
 const IN_A_VALUE = /[;?&,][^a-z]*dry[^a-z]*run/i;
 
 /**
- * @param query as Fastify reads it. A name that is spelled another way (`dry.run`, `dryRun[]`, `amp;dryRun`) is unclear, so
- *   that nobody pays for a slip.
+ * @param query as Fastify reads it. A name in another spelling (`dry.run`, `dryRun[]`, `amp;dryRun`) counts as unclear,
+ *   so that a typo never buys a call.
  */
 export function dryRunOf(query: unknown): DryRun {
   const asked = Object.entries((query ?? {}) as Record<string, unknown>).filter(
@@ -49,9 +49,10 @@ function meansDryRun(name: string): boolean {
 }
 
 /**
- * What can be said of a call before it is paid.
+ * The answer to a dry run.
  *
- * @throws Problem as the paid call would: 405, 400 with each field, 503 while it is not for sale; and 400 for a credential
+ * @throws Problem as the paid call would: 405; 400 with each wrong field; 503 while the service is not for sale. Also
+ *   400 when the request carries a credential
  */
 export function tryOut(
   { request, quote, report }: Pick<Asked, 'request' | 'quote' | 'report'>,

@@ -16,7 +16,7 @@ const TOLD: [Fate, status: number, charged: boolean | null, says: RegExp][] = [
 ];
 
 for (const [fate, status, charged, says] of TOLD) {
-  test(`${fate}, ${status}: \`charged\` and the words say the same, whatever the thrower believed`, () => {
+  test(`${fate}, ${status}: \`charged\` and the words say the same, whatever the code that threw claimed`, () => {
     for (const believed of [true, false, null]) {
       const thrown = new Problem(status, 'CODE', 'It failed.', {
         details: { charged: believed, retryAfter: 1 },

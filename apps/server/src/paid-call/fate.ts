@@ -1,23 +1,24 @@
 /**
- * What became of the caller's money, as far as it is known when a request fails: the one value from which an error's
- * `charged` and its words about money are made. An agent that reads `false` where the money has moved pays again.
+ * What became of the caller's money, as far as it is known when a request fails. An error's `charged` and its sentence
+ * about money are both made from this one value, because an agent that reads `false` after the money has moved would
+ * pay again.
  */
 import { Problem } from '../http/problem.ts';
 
 export type Fate =
-  /** Nothing was taken, and what was reserved is given back. */
+  /** Nothing was taken. Whatever was reserved is given back. */
   | 'free'
-  /** This request has taken nothing; whether an earlier one with the same payment has was not looked at. */
+  /** This request took nothing. Whether an earlier request with the same payment did was not looked up. */
   | 'not looked'
-  /** A chain has the payment, or an earlier request may have been charged for it. */
+  /** The outcome is unknown: a chain has the payment, or an earlier request may have been charged for it. */
   | 'open'
-  /** It may have been taken for an answer that nobody can ask for: then it is given back. */
+  /** The price may have been taken for an answer that nobody can ask for. If it was, it is given back. */
   | 'given back'
-  /** It was taken, and the answer is still to come. */
+  /** The price was taken, and the answer can still be fetched. */
   | 'taken'
-  /** It was taken, for an answer that left long ago. */
+  /** The price was taken, and the answer was delivered long ago. */
   | 'spent'
-  /** It was taken, and goes back on its chain. */
+  /** The price was taken, and is sent back on its chain. */
   | 'refunded';
 
 interface Money {
@@ -47,7 +48,7 @@ const MONEY: Record<Exclude<Fate, 'not looked'>, Money> = {
   refunded: { charged: false, sentence: 'The payment is sent back.' },
 };
 
-/** A failure as the caller is told it: its `charged` and its last sentence say what became of the money. */
+/** The failure as the caller is told it, with `charged` and a last sentence that say what became of the money. */
 export function tellFate(problem: Problem, fate: Fate): Problem {
   const { charged, sentence } = MONEY[fate === 'not looked' ? seenFrom(problem.status) : fate];
   return new Problem(problem.status, problem.code, `${problem.message} ${sentence}`, {
@@ -57,7 +58,10 @@ export function tellFate(problem: Problem, fate: Fate): Problem {
   });
 }
 
-/** A request that is wrong is refused whatever was paid before; one that comes at the wrong time may be a repeat. */
+/**
+ * Reads 'not looked' by the status. An invalid request is refused whatever was paid before; a request that is limited
+ * or meets an outage may be a repeat.
+ */
 function seenFrom(status: number): 'free' | 'open' {
   return status === 429 || status >= 500 ? 'open' : 'free';
 }

@@ -1,4 +1,4 @@
-/** How the paid call is reached over HTTP, at whichever address: what may buy, how long it may take, how it is answered. */
+/** The paid call over HTTP: which requests may buy, how long they may take, and how they are answered. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { openEventStream } from '../http/event-stream.ts';
 import { Problem } from '../http/problem.ts';
@@ -8,10 +8,10 @@ import type { Service } from '../services/define.ts';
 import { dryRunOf } from './dry-run.ts';
 import { type PaidAnswer, type PaidRequest, READER_PATIENCE_MS } from './sale.ts';
 
-/** The longest that a caller waits for an answer here: proxies commonly give up after 30 s. */
+/** The longest that a caller waits for an answer here. Proxies commonly give up after 30 s. */
 const LONGEST_WAIT_MS = 25_000;
 
-/** @throws Error when one of them may take longer than a caller over HTTP waits */
+/** @throws Error when a service may take longer than a caller over HTTP waits */
 export function assertFitsHttp(services: readonly Service[]): void {
   for (const { path, timeoutMs } of services) {
     if (timeoutMs > LONGEST_WAIT_MS)
@@ -20,10 +20,10 @@ export function assertFitsHttp(services: readonly Service[]): void {
 }
 
 /**
- * Answers a request by the paid call, or by a free one of the same shape.
+ * Answers a request with the paid call, or with a free call of the same shape.
  *
- * @param asked.method what the request means here; its own method unless given
- * @param asked.rawBody what it says here; its own body unless given
+ * @param asked.method the method that the request stands for; its own method unless given
+ * @param asked.rawBody the body that the request stands for; its own body unless given
  */
 export async function answerOverHttp(
   call: { handle(request: PaidRequest): Promise<PaidAnswer> },

@@ -10,7 +10,7 @@ export interface CallMetrics {
   settlement(network: string, step: string, outcome: string): void;
 }
 
-/** What an operator can draw of calls and of the payments that chains settle for them, whichever rail they are on. */
+/** Metrics of paid calls and of the payments that chains settle for them, on all rails. */
 export function createCallMetrics(): CallMetrics {
   const registry = new Registry();
   const registers = [registry];
@@ -51,7 +51,7 @@ export function createCallMetrics(): CallMetrics {
     labelNames: ['network', 'step', 'outcome'],
     registers,
   });
-  /** Finding a series by its labels costs more than counting, so each is looked up once. */
+  /** Looking a series up by its labels costs more than counting, so each is looked up once. */
   const bound = new Map<string, { count: Counter.Internal; duration: Histogram.Internal<string> }>();
   return {
     registry,
@@ -73,14 +73,14 @@ export function createCallMetrics(): CallMetrics {
   };
 }
 
-/** What is asked for when it is read. */
+/** Gauges whose values are read when the metrics are scraped. */
 export function watchCalls(
   { registry }: CallMetrics,
   watched: {
     running(): number;
     waitingForDatabase(): number;
     reservedMicros(): Promise<bigint>;
-    /** Calls that may have been captured without their answer being delivered. */
+    /** How many calls may have been captured without their answer being delivered. */
     undelivered(): Promise<number>;
   },
 ): void {

@@ -1,12 +1,13 @@
 /**
- * A call whose money a chain has to move. The answer is kept before the chain is asked, and withheld until it has moved:
+ * A call whose money a chain has to move. The answer is stored before the chain is asked to settle, and withheld until
+ * it has:
  *
  *   claimed ─► would it settle? ─► the service runs ─► answer kept ─► settle ─► captured ─► 2xx with receipt
  *
- * and what the chain says of the payment is the truth from there on. As long as nobody knows, nobody is told to pay
- * again; whoever presents the payment again, on whichever replica, goes on where it stands, and so does the reconciler.
- * A service that leaves something behind runs after the money has come; if it fails the same payment may try again,
- * and what cannot be delivered is sent back.
+ * From then on only the chain's word counts. While the outcome is unknown, nobody is told to pay again. Whoever
+ * presents the payment again, on any replica, continues where it stands, and so does the reconciler. A service with a
+ * lasting effect runs after the money has moved. If it fails, the same payment may try again, and after a while it is
+ * refunded.
  */
 import { Problem, unavailable } from '../http/problem.ts';
 import { ServiceFailure } from '../words/failure.ts';
@@ -30,12 +31,12 @@ export interface OnChainParts {
   runner: Runner;
   streams: Streams;
   receiptsUrl: string;
-  /** After this a paid call that could not be delivered is refunded. */
+  /** After this time a paid call that could not be delivered is refunded. */
   refundAfterMs: number;
   nowMs(): number;
 }
 
-/** Where a chain moved the money. */
+/** The transaction and block in which the chain moved the money. */
 interface SettledAt {
   transaction: string;
   blockNumber: bigint | null;
@@ -48,7 +49,7 @@ export class OnChainSales {
     this.#parts = parts;
   }
 
-  /** Sells a call that was claimed just now. */
+  /** Sells a call whose payment was claimed just now. */
   async sell(sale: Sale, call: PricedCall, onChain: OnChainPayment): Promise<PaidAnswer> {
     const { answers, reservations, runner } = this.#parts;
     const { service } = sale.quote;
@@ -82,7 +83,7 @@ export class OnChainSales {
         leaseMs: SETTLE_LEASE_MS,
       })
       .catch((error: unknown) => {
-        // If the payment was written down, the reconciler finishes it; if not, its reservation expires.
+        // If the payment was stored, the reconciler finishes it. If it was not, its reservation expires.
         throw settlementUnknown(sale, this.#parts.receiptsUrl, error);
       });
     if (kept.status === 'not_open') {
@@ -110,9 +111,9 @@ export class OnChainSales {
   }
 
   /**
-   * From wherever a kept call stands to its answer. Whoever calls this holds its lease.
+   * Takes a kept call from wherever it stands to its answer. The caller must hold its lease.
    *
-   * @param made its answer, where that was made in this request
+   * @param made the answer, if this request made it
    */
   async proceed(sale: Sale, settlement: Settlement, made: MadeAnswer | null = null): Promise<PaidAnswer> {
     const { answers, reservations, settlements, runner } = this.#parts;
@@ -129,7 +130,7 @@ export class OnChainSales {
       if (made === null) return answers.replay(sale, payment, call.id);
       return answers.deliver(sale, call.id, made, { ...captured, transaction });
     }
-    // It is paid, and the service has still to run.
+    // The call is paid, and the service has still to run.
     await settlements.markSettled(settlement, at, longestMs(sale) + RECONCILE_GRACE_MS);
     const stream = streamOf(sale);
     if (stream !== null) {
@@ -151,12 +152,13 @@ export class OnChainSales {
     }
     const stored = answers.toKeep(quote.service, call.id, late);
     const captured = await reservations.capture(sale, call, stored, at);
-    // Somebody who believed this process dead may have been faster: a payment has one answer, the one that is stored.
+    // Another process that took this one for dead may have stored its answer first. A payment has one answer: the
+    // stored one.
     if (!(await answers.isKept(call, stored))) return answers.replay(sale, payment, call.id);
     return answers.deliver(sale, call.id, late, { ...captured, transaction });
   }
 
-  /** Where the money moved. @throws what the caller is told when it did not, or when nobody knows */
+  /** @returns where the money moved @throws what the caller is told when it did not move, or when that is unknown */
   async #settledOrThrow(sale: Sale, settlement: Settlement, verdict: ChainVerdict): Promise<SettledAt> {
     const { calls, settlements } = this.#parts;
     switch (verdict.status) {
@@ -170,7 +172,7 @@ export class OnChainSales {
       }
       case 'refused':
         if (mayBeInFlight(settlement)) break;
-        // The answer stays withheld: once the payer has put right what was wrong, this payment may still settle.
+        // The answer stays withheld: this payment may still settle once the payer has corrected what was wrong.
         await settlements.markRefused(settlement, verdict.refusal.code).catch(() => {});
         sale.money.fate = 'free';
         throw verdict.refusal;
@@ -182,7 +184,7 @@ export class OnChainSales {
     throw settlementUnknown(sale, this.#parts.receiptsUrl, cause);
   }
 
-  /** The money has come and the service failed: the same payment may try again, and is refunded after a while. */
+  /** The money has moved and the service failed. The same payment may try again, and is refunded after a while. */
   #paidButFailed(sale: Sale, settlement: Settlement, error: unknown): Problem {
     const problem = asProblem(error, sale.report);
     return new Problem(problem.status, problem.code, problem.message, {
@@ -205,9 +207,9 @@ function chainsOf({ rail }: Sale): Chains {
 }
 
 /**
- * Who presents a payment for the first time before it has settled has it from its payer. One that stands on the chain
- * already may come from whoever read it there: that is good enough for an answer, and not for a secret in the payer's
- * name.
+ * Refuses a payment that is public already. Whoever presents a payment before it has settled got it from its payer. A
+ * payment that stands on the chain may be presented by anybody who read it there. That is good enough for an ordinary
+ * answer, but not for a secret that belongs to the payer.
  */
 async function refuseIfPublic(chains: Chains, onChain: OnChainPayment): Promise<void> {
   const looked = await chains.look(onChain);
@@ -222,7 +224,7 @@ async function refuseIfPublic(chains: Chains, onChain: OnChainPayment): Promise<
   );
 }
 
-/** With what its answer is bound to: a payer who signs in has no claim, and is looked up without. */
+/** Adds the claim to the evidence. A payer who signs in has no claim, and is looked up without one. */
 function claimed(onChain: OnChainPayment, claim: Buffer | null): OnChainPayment {
   return claim === null
     ? onChain

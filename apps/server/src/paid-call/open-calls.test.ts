@@ -1,4 +1,4 @@
-/** Calls that were begun and not ended: they are found wherever they are, and whatever is in the way. */
+/** Calls that were begun and not ended are found, wherever they are and whatever is locked or slow. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { proveBooks } from '../../test/books.fixture.ts';
@@ -76,7 +76,7 @@ const finish = (call: CallToBegin) =>
 const expiredIds = async () => (await calls.expired(1_000)).map(({ id }) => id).sort();
 const leftOpen = async () =>
   (await database.sql<{ id: string }[]>`select id from calls_left_open order by id`).map(({ id }) => id);
-/** As if so much time had passed for the database since everything there is was begun. */
+/** Moves everything in the database so many hours into the past. */
 const hoursPass = (hours: number) =>
   database.sql.begin(async (sql) => {
     const past = `${hours} hours`;
@@ -84,7 +84,7 @@ const hoursPass = (hours: number) =>
     await sql`update calls_open_since set begun_at = begun_at - ${past}::interval`;
   });
 
-test('one that stays open for hours is found, though nobody looks back that far; when it has ended it is forgotten', async () => {
+test('a call that stays open for hours is still found, and no longer looked for once it has ended', async () => {
   const account = await customer();
   const old = [await begin(account, 40_000), await begin(account, 7_200_000)];
   const ended = await begin(account);
@@ -111,7 +111,7 @@ test('one that stays open for hours is found, though nobody looks back that far;
   assert.equal(await calls.reservedMicros(), 0n);
 });
 
-test('after a long time without anybody who looked, all that was left is found', async () => {
+test('after a long time in which no job ran, every open call is found', async () => {
   const account = await customer();
   const left: string[] = [];
   for (let hours = 0; hours < 5; hours += 1) {
@@ -125,7 +125,7 @@ test('after a long time without anybody who looked, all that was left is found',
 
 test("a locked account keeps its own calls waiting, and nobody else's", async () => {
   const [stuck, other] = [await customer(), await customer()];
-  // More than a round takes at once, and the oldest.
+  // More of them than one round takes, and older than all others.
   const waiting = await Promise.all(Array.from({ length: 250 }, () => begin(stuck)));
   nowMs += 1;
   const free = await begin(other);
@@ -152,7 +152,7 @@ test("a locked account keeps its own calls waiting, and nobody else's", async ()
   assert.equal(await reconcile(), waiting.length, 'all of them in one round');
 });
 
-test('who moves on what is looked at may be stuck: everything is found all the same', async () => {
+test('calls are found even while the process that moves the window of open calls is stuck', async () => {
   const account = await customer();
   const call = await begin(account);
   nowMs += 40_000;
@@ -162,7 +162,7 @@ test('who moves on what is looked at may be stuck: everything is found all the s
   });
 });
 
-test("the database's clock is put back: what is begun then is found", async () => {
+test("a call that is begun after the database's clock was set back is found", async () => {
   const account = await customer();
   await database.sql`update calls_open_since set begun_at = now() + interval '1 hour'`;
   const call = await begin(account);
@@ -170,7 +170,7 @@ test("the database's clock is put back: what is begun then is found", async () =
   assert.deepEqual(await expiredIds(), [call.id]);
 });
 
-test('the books find a call that is open and that nobody would find', async () => {
+test('the books report an open call that no job would find', async () => {
   const account = await customer();
   await begin(account);
   await database.sql`update calls_open_since set begun_at = now() + interval '1 hour'`;
@@ -181,10 +181,10 @@ test('the books find a call that is open and that nobody would find', async () =
   );
 });
 
-test('what is to be given back while others are being written down is not forgotten with them', async () => {
+test('a call that is reported while others are being stored is not dropped with them', async () => {
   const account = await customer();
   const [first, second] = [await begin(account), await begin(account)];
-  // Both were captured, and nobody got an answer.
+  // Both calls were captured, and nobody got an answer.
   await Promise.all([finish(first), finish(second)]);
   const table = createUndeliveredCalls(database.sql, () => Date.now());
   const writing = Promise.withResolvers<void>();
@@ -194,7 +194,7 @@ test('what is to be given back while others are being written down is not forgot
     undelivered: {
       ...table,
       async note(lost) {
-        // What a statement carries is fixed when it leaves.
+        // A copy, because a statement's content is fixed when it is sent.
         const sent = [...lost];
         writing.resolve();
         await written.promise;
@@ -213,7 +213,7 @@ test('what is to be given back while others are being written down is not forgot
   assert.deepEqual((await refundsOf(database.sql, account)).sort(), [first.id, second.id].sort());
 });
 
-test('a call that was released before its turn to be given back came is not given back again', async () => {
+test('a call that was released before its refund was due is not refunded', async () => {
   const account = await customer();
   const [expired, unbegun] = [await begin(account), { id: newTransferId(nowMs), accountId: account }];
   await calls.finish({ ...expired, capture: false, outcome: 'EXPIRED', answer: null });

@@ -1,10 +1,10 @@
-/** What became of a request, and how a failure is told. */
+/** The outcome of a request, and how a failure is reported. */
 import { databaseAway, Problem, unavailable } from '../http/problem.ts';
 import { NotBegun, QueueFull } from '../ledger/group-commit.ts';
 import { ServiceFailure } from '../words/failure.ts';
 import type { Payment } from './rail.ts';
 
-/** What became of a request, for metrics and the log. */
+/** The outcome of a request, for metrics and the log. */
 export type CallOutcome =
   | 'captured'
   | 'replayed'
@@ -29,20 +29,20 @@ export interface CallReport {
   priceMicros: bigint;
   requestId: string;
   callId: string | null;
-  /** Why a payment was refused, in the words that the caller got. */
+  /** Why a payment was refused, in the words that the caller was told. */
   reason?: string;
   /** What went wrong inside, for the log; never shown to the caller. */
   error?: unknown;
 }
 
-/** Thrown when nobody is there any more to read an answer: the work is left undone, and nothing is charged. */
+/** Thrown when nobody is left to read an answer. The work is abandoned, and nothing is charged. */
 export class CallerGone extends Error {}
 
 export function tookTooLong(): Problem {
   return unavailable('TOOK_TOO_LONG', 'The call took so long that its reservation was released.', 1_000);
 }
 
-/** A failure as the answer that it is, with what the report says of it. */
+/** Turns a thrown error into the answer that the caller gets, and notes it in the report. */
 export function asProblem(error: unknown, report: CallReport): Problem {
   if (error instanceof Problem) {
     report.error = error.cause;

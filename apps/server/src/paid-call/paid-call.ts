@@ -5,8 +5,8 @@
  *   credential ─► read by its rail ─► body checked ─► price reserved and payment claimed, in one commit
  *     ─► the service runs, within its deadline ─► price taken and answer kept, in one commit ─► 2xx with receipt
  *
- * Whatever fails on the way gives the price back: an answer that is not 2xx costs nothing. Where a chain has to move the
- * money, `on-chain.ts` goes on once the payment is claimed.
+ * Any failure on the way gives the price back: an answer that is not 2xx costs nothing. Where a chain has to move the
+ * money, `on-chain.ts` takes over once the payment is claimed.
  */
 import { idempotencyKeyOf } from '../http/idempotency-key.ts';
 import { invalidRequest } from '../http/problem.ts';
@@ -42,16 +42,16 @@ import {
 import type { Settlement, SettlementStore } from './settlements.ts';
 import { Streams, streamTerms } from './streams.ts';
 
-/** Of an `Idempotency-Key`, in characters. */
+/** The allowed length of an `Idempotency-Key`, in characters. */
 const KEY_LENGTH = { least: 1, most: 255 };
 
 export interface PaidCallParts extends AnswersParts, ReservationsParts, RunnerParts {
   services: readonly Service[];
-  /** The ways to pay here, in order: the first whose credential a request carries is asked. */
+  /** The ways to pay here. The first one whose credential the request carries is used. */
   rails: readonly Rail[];
   calls: CallStore;
   settlements: SettlementStore;
-  /** After this a paid call that could not be delivered is refunded. */
+  /** After this time a paid call that could not be delivered is refunded. */
   refundAfterMs: number;
   availability(service: Service): Availability;
   addressLimit: RateLimit;
@@ -59,17 +59,17 @@ export interface PaidCallParts extends AnswersParts, ReservationsParts, RunnerPa
   maxConcurrentPerPayer: number;
   maxConcurrent: number;
   report(report: CallReport): void;
-  /** Told of each call that a key pays, once it has ended. */
+  /** Called for each call that a key pays, once it has ended. */
   keyUsed(use: KeyUse): void;
 }
 
-/** A call that was paid with a key, as far as it has come. */
+/** A call that was paid with a key. */
 export interface KeyUse {
   accountId: bigint;
   keyId: bigint;
-  /** The caller's. */
+  /** The caller's address. */
   address: string;
-  /** The call whose answer was charged and kept; null: there is none. */
+  /** The call whose answer was charged and kept; null when there is none. */
   answered: { callId: string; service: string; durationMs: number } | null;
 }
 
@@ -77,14 +77,14 @@ export interface KeyUse {
 interface Sold {
   quote: Quote;
   challenge: Challenge;
-  /** Of the rails' offers, when the challenge was made. */
+  /** The revision of the rails' offers when the challenge was made. */
   revision: number;
 }
 
 /** The paid call of one door. */
 export class PaidCall {
   readonly #parts: PaidCallParts;
-  /** Challenges are made once for each service, and again when a rail's offer changes. */
+  /** A challenge is made once for each service, and again when a rail's offer changes. */
   readonly #sold = new Map<string, Sold>();
   readonly #places: Places;
   readonly #answers: Answers;
@@ -121,7 +121,7 @@ export class PaidCall {
     return this.#places.taken;
   }
 
-  /** Takes a request to its answer. Never throws: what fails is an answer too, and says what became of the money. */
+  /** Takes a request to its answer. Never throws: a failure is an answer too, and says what became of the money. */
   async handle(request: PaidRequest): Promise<PaidAnswer> {
     const { addressLimit, door, nowMs, rails } = this.#parts;
     const { quote, challenge } = this.#soldAs(request.service);
@@ -148,7 +148,7 @@ export class PaidCall {
     }
   }
 
-  /** By what the request asks for: to try the call out, to be told its price, or to buy. */
+  /** Answers what was asked for: a dry run, the price, or a purchase. */
   async #answer(asked: Asked, challenge: Challenge, dry: boolean): Promise<PaidAnswer> {
     const { rail, request } = asked;
     const { door, nowMs } = this.#parts;
@@ -158,7 +158,7 @@ export class PaidCall {
       : await this.#takePayment({ ...asked, rail });
   }
 
-  /** A request without a credential: what its caller bought before, or the terms. */
+  /** Answers a request without a credential: with what its payer bought before, or with the terms. */
   async #askForPayment(asked: Asked, challenge: Challenge): Promise<PaidAnswer> {
     const { request, report } = asked;
     const earlier = await this.#before.bySignIn(asked);
@@ -169,7 +169,7 @@ export class PaidCall {
     return { status: 402, ...(await challenge.answer(request)) };
   }
 
-  /** A request with a credential. Once the payer is known, the payer's limit is told. */
+  /** Answers a request with a credential. Once the payer is known, the rate limit headers are the payer's. */
   async #takePayment(asked: Asked & { rail: Rail }): Promise<PaidAnswer> {
     const { request, quote, rail, report, rate } = asked;
     const { headers, rawBody, service } = request;
@@ -197,7 +197,7 @@ export class PaidCall {
     }
   }
 
-  /** Which key was used, and from where. */
+  /** Reports which key was used, and from where. */
   #noteUse(
     { request, report }: Asked,
     { accountId, keyId, identity }: Sale['payment'],
@@ -205,13 +205,13 @@ export class PaidCall {
   ): void {
     if (keyId === null) return;
     const { callId, service, outcome } = report;
-    // Without an identity the answer is not kept: there is nothing to be fetched.
+    // Without an identity the answer is not kept, so nothing can be fetched.
     const isKept = outcome === 'captured' && identity !== null && callId !== null;
     const answered = isKept ? { callId, service, durationMs } : null;
     this.#parts.keyUsed({ accountId, keyId, address: request.address, answered });
   }
 
-  /** From a checked request to its answer. */
+  /** Takes a checked request to its answer. */
   async #sell(sale: Sale): Promise<PaidAnswer> {
     const { request, quote, payment, money, report } = sale;
     const { service } = quote;
@@ -219,7 +219,7 @@ export class PaidCall {
       payment.identity === null ? null : claimedFingerprint(fingerprintOf(service, sale.input), sale.claim);
     const availability = this.#parts.availability(service);
     if (!availability.available) {
-      // What was bought before is still delivered; nothing new is sold.
+      // Nothing new is sold, but answers that were bought before are still delivered.
       const earlier = await this.#before.byPayment(sale, fingerprint);
       if (earlier !== null) return earlier;
       money.fate = 'free';
@@ -232,7 +232,7 @@ export class PaidCall {
         id: newTransferId(this.#parts.nowMs()),
         accountId: payment.accountId,
         service: service.path,
-        // A transfer that its payer made by itself may be of more than the price: what came is what is booked.
+        // A transfer that the payer made by itself may exceed the price. What came in is what is booked.
         priceMicros: payment.onChain?.amountUnits ?? quote.priceMicros,
         revenue: payment.revenue,
       };
@@ -252,8 +252,8 @@ export class PaidCall {
   }
 
   /**
-   * From wherever an earlier request with the same payment left it. One that nobody wants to go on with here is left to that
-   * request, and to the reconciler.
+   * Continues from wherever an earlier request with the same payment left it. If this caller is gone or has withdrawn,
+   * the payment is left to that earlier request and to the reconciler.
    */
   async #goOn(sale: Sale, settlement: Settlement): Promise<PaidAnswer> {
     const { request, money, report } = sale;
@@ -268,7 +268,7 @@ export class PaidCall {
     return this.#onChain.proceed(sale, settlement);
   }
 
-  /** A call whose price the ledger has reserved. */
+  /** Sells a call whose price the ledger has reserved. */
   async #sellForCredit(sale: Sale, call: PricedCall, leftMicros: bigint): Promise<PaidAnswer> {
     const { request, quote, payment } = sale;
     const stream = streamOf(sale);
@@ -291,14 +291,14 @@ export class PaidCall {
       throw error;
     }
     if (!isWrite) await this.#reservations.assertWanted(sale, call);
-    // Nobody reads this answer and nobody could ask for it again.
+    // Nobody is there to read this answer, and nobody could ask for it again.
     if (payment.identity === null && request.gone()) await this.#leaveUndone(call);
     const answer = payment.identity === null ? null : this.#answers.toKeep(quote.service, call.id, made);
     const { availableMicros } = await this.#reservations.capture(sale, call, answer);
     return this.#answers.deliver(sale, call.id, made, { availableMicros, transaction: null });
   }
 
-  /** What a call was answered, as long as it is kept: for a caller who the door knows was given it before. */
+  /** The stored answer of a call, while it is kept, for a caller who the door knows has received it before. */
   answerOf(accountId: bigint, callId: string): Promise<MadeAnswer | null> {
     return this.#answers.kept(accountId, callId);
   }
@@ -324,7 +324,7 @@ export class PaidCall {
   }
 }
 
-/** As what a door sells a service: a tool, by the address that x402's MCP transport gives it, or an address of HTTP. */
+/** The resource that a door sells for a service: the tool URI of x402's MCP transport, or an HTTP address. */
 function soldBy(
   { tool, prefix }: Door,
   service: Service,
@@ -348,7 +348,7 @@ function reportOf({ service, requestId }: PaidRequest, { priceMicros }: Quote): 
   };
 }
 
-/** Whether a request may be the repeat of one that was charged: a chain's payment, or one with a key of its own. */
+/** Whether a request may be a repeat of one that was charged: it carries an on-chain payment, or an Idempotency-Key. */
 function canRepeat(rail: Rail | undefined, headers: Headers): boolean {
   return rail !== undefined && (rail.chains !== undefined || headers['idempotency-key'] !== undefined);
 }

@@ -35,14 +35,14 @@ export interface Sales extends Part {
   settlements: SettlementStore;
   reconciler: Reconciler;
   settlementFinisher: SettlementFinisher;
-  /** What others get of the price of a call. */
+  /** The shares that others get of the price of a call. */
   shares: CallShares;
   shared: SharedByDoors;
-  /** For how long a bought answer can be asked for again. */
+  /** How long a bought answer can be asked for again. */
   answersLastMs: number;
   availability(service: Service): Availability;
   catalog(): readonly CatalogLine[];
-  /** A door: what is sold there, for which rails, and how it speaks. */
+  /** Opens a door: the services sold there, the rails that pay, and the form of its answers. */
   open(door: Pick<PaidCallParts, 'services' | 'rails' | 'door'> & Partial<SharedByDoors>): PaidCall;
 }
 
@@ -63,17 +63,17 @@ interface SalesNeeds {
   seal: AnswerSeal;
   services: readonly Service[];
   upstreams: ConnectedUpstreams;
-  /** The path below which receipts of payments on a chain stand. */
+  /** The path below which receipts of on-chain payments stand. */
   receiptsAt: string;
-  /** All parts: some have something that services may ask of the house. Asked once all are open. */
+  /** All parts, since some provide capabilities to services. Called only after all parts are open. */
   capable(): readonly Part[];
-  /** Told of each call that a key pays. It costs a look into memory. */
+  /** Called for each call that a key pays. It must cost no more than a lookup in memory. */
   keyUsed(use: KeyUse): void;
-  /** The chains of a rail by its name, where it has any here. */
+  /** The chains of a rail by its name; undefined when it has none here. */
   chainsOf(rail: string): Chains | undefined;
 }
 
-/** How calls are sold: the doors' common ground, what keeps their books in order, and what ends what they leave open. */
+/** How calls are sold: what the doors share, the calls' books, and the jobs that end calls which were left open. */
 export function openSales(house: House, settings: SalesSettings, needs: SalesNeeds): Sales {
   const records = openRecords(house, settings, needs);
   const { calls, settlements, undelivered, reconciler, settlementFinisher, replica, shares } = records;
@@ -96,7 +96,7 @@ export function openSales(house: House, settings: SalesSettings, needs: SalesNee
       doors.push(opened);
       return opened;
     },
-    // First of all: while another part waits for a lock, what a lost process holds is given free.
+    // Runs first, so that whatever a lost process holds is released while other parts wait for locks.
     prepare: (patience) => patience.take(replica.start),
     jobs: jobsOf(records, settings),
     metrics: needs.metrics.registry,
@@ -106,7 +106,7 @@ export function openSales(house: House, settings: SalesSettings, needs: SalesNee
 
 type Records = ReturnType<typeof openRecords>;
 
-/** Where calls and settlements are written down, and who ends those that nobody waits for. */
+/** The stores of calls and settlements, and the jobs that finish what no request finishes. */
 function openRecords(house: House, settings: SalesSettings, { ledger, metrics, chainsOf }: SalesNeeds) {
   const { pools, logger, nowMs } = house;
   const { sql } = pools;
@@ -144,7 +144,7 @@ function openRecords(house: House, settings: SalesSettings, { ledger, metrics, c
   return { calls, settlements, undelivered, reconciler, settlementFinisher, replica, shares };
 }
 
-/** What the doors of the paid call have in common, bounds among it: a payer has one share, whichever door it takes. */
+/** What the doors of the paid call share. The bounds are among it: a payer has one limit over all doors. */
 function shareWithDoors(
   house: House,
   settings: SalesSettings,
@@ -190,7 +190,8 @@ function shareWithDoors(
     report(report) {
       metrics.call(report);
       const { error, priceMicros, ...line } = report;
-      // A fault of ours is an error; what a source or the database did is a warning; all else is business.
+      // A fault of ours is logged as an error, a failure of a source or the database as a warning, and everything else
+      // as information.
       if (error === undefined) logger.info(line, 'paid call');
       else
         logger[report.outcome === 'failed' ? 'error' : 'warn']({ ...line, err: error }, 'paid call failed');
@@ -242,7 +243,7 @@ function jobsOf(
   ];
 }
 
-/** What the last calls left open, or owe, is settled before the process is gone and with it what it remembers. */
+/** Settles what the last calls left open or owe. What only this process knows would be lost with it. */
 async function endCalls({ logger }: House, { reconciler, replica }: Records): Promise<void> {
   await reconciler
     .run()
@@ -256,7 +257,7 @@ async function endCalls({ logger }: House, { reconciler, replica }: Records): Pr
   await replica.stop();
 }
 
-/** A door of services over HTTP, at one or several addresses. */
+/** A door that sells services over HTTP, at one or several addresses. */
 export function servicesDoor(
   house: House,
   door: { name: string; prefixes: readonly string[]; services: readonly Service[]; paidCall: PaidCall },
@@ -280,7 +281,7 @@ export function servicesDoor(
   };
 }
 
-/** `/x402/`: everything on sale, by every rail. `/api/x402/` is where the oldest SDK looks. */
+/** `/x402/`: everything on sale, paid by every rail. The oldest SDK calls `/api/x402/` instead. */
 export function openX402Door(
   house: House,
   { services, rails, sales }: { services: readonly Service[]; rails: readonly Rail[]; sales: Sales },

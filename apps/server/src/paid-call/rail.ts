@@ -2,15 +2,15 @@ import type { HouseAccount } from '../ledger/accounts.ts';
 import type { Service } from '../services/define.ts';
 import type { RailName } from '../words/rail-names.ts';
 
-/** What is for sale, and for how much. */
+/** A service that is for sale, with its price and address. */
 export interface Quote {
   service: Service;
   priceMicros: bigint;
-  /** The address that is bought, as the outside world writes it. */
+  /** The address that is bought, as the outside world sees it. */
   resourceUrl: string;
-  /** The tool of MCP that it is bought as; absent where it is an address of HTTP. */
+  /** The MCP tool that is bought; absent for an HTTP address. */
   tool?: string;
-  /** What is told of an answer in pieces before it is paid; absent where the service has none. */
+  /** What the terms say about streaming; absent when the service does not stream. */
   streaming?: Readonly<Record<string, unknown>>;
 }
 
@@ -23,44 +23,49 @@ export interface Payment {
   accountId: bigint;
   keyId: bigint | null;
   revenue: HouseAccount;
-  /** What makes it this payment; null when it cannot be presented twice. */
+  /** What distinguishes this payment from all others; null when it cannot be presented twice. */
   identity: string | null;
-  /** The money that a chain has to move for it; null when the ledger's word is enough. */
+  /** The money that a chain has to move for it; null for a payment inside the ledger. */
   onChain: OnChainPayment | null;
   /**
-   * A secret that the credential carries and that goes to no chain: what it buys is handed to whoever shows it again.
-   * Null when it carries none.
+   * A secret that the credential carries and that no chain gets to see. The answer is handed to whoever shows it again.
+   * Null when the credential carries none.
    */
   claim: string | null;
   /** A name of the payer that may be printed. */
   payer: string;
-  /** What the payment proves about who paid: whose the things are that it buys. */
+  /** What the payment proves about who paid. Whatever the call creates belongs to that payer. */
   proof: PayerProof;
-  /** What limits of rate and concurrency count by. */
+  /** The name under which rate and concurrency limits count this payer. */
   limitBy: string;
-  /** Where it settles; null inside the ledger. */
+  /** The network that settles the payment; null inside the ledger. */
   network: string | null;
-  /** Headers of a 2xx answer that tell what was paid. `availableMicros`: what the account can still spend, if known. */
+  /**
+   * The headers of a 2xx answer that tell what was paid. `availableMicros`: what the account can still spend, if known.
+   */
   receipt(captured: {
     callId: string;
     priceMicros: bigint;
     availableMicros: bigint | null;
-    /** Where the money moved, for a payment on a chain. */
+    /** The transaction that moved the money; null for a payment inside the ledger. */
     transaction: string | null;
-    /** The price is reserved, and is taken before the end of the answer. */
+    /** Set when the headers leave before the price is taken: it is reserved, and is taken before the answer ends. */
     reserved?: true;
   }): Record<string, string>;
 }
 
-/** An account of ours, whoever signed, or nobody but the transfer itself, to which anybody may have pointed. */
+/**
+ * The payer is an account of ours, or the address that signed. A plain transfer proves nobody, because anybody can
+ * point to it.
+ */
 export type PayerProof =
   | { by: 'account'; accountId: bigint }
   | { by: 'signature'; network: string; address: string }
   | { by: 'transfer'; network: string; transaction: string };
 
-/** A payment that a chain settles, with everything needed to do so by a process that never saw the request. */
+/** A payment that a chain settles, with everything that a process which never saw the request needs to settle it. */
 export interface OnChainPayment {
-  /** What the chain itself takes at most once, with the chain's name before it. */
+  /** What the chain itself accepts at most once, prefixed with the chain's name. */
   identity: string;
   /** CAIP-2, such as `eip155:8453`. */
   network: string;
@@ -69,25 +74,25 @@ export interface OnChainPayment {
   payTo: string;
   /** In the asset's base units. */
   amountUnits: bigint;
-  /** After this the chain refuses it. */
+  /** After this time the chain refuses the payment. */
   deadAfterMs: number;
-  /** What was presented, as JSON. It can pay nobody but us. */
+  /** The credential as it was presented, as JSON. It can pay nobody but us. */
   evidence: Record<string, unknown>;
 }
 
-/** What is known of a payment's money. Only the first and the last of these are for ever. */
+/** What is known of a payment's money. Only `settled` and `dead` are permanent. */
 export type ChainVerdict =
   | { status: 'settled'; transaction: string; blockNumber: bigint | null }
-  /** It has not moved, and still can. */
+  /** The money has not moved, and still can. */
   | { status: 'open' }
-  /** It was not moved, and nothing of ours that could move it is on its way. */
+  /** The money has not moved, and nothing that we sent could still move it. */
   | { status: 'refused'; refusal: PaymentRefused }
-  /** Nobody could say. It may have moved. */
+  /** The outcome is unknown. The money may have moved. */
   | { status: 'unknown'; cause?: unknown }
-  /** It has not moved, and never will. */
+  /** The money has not moved, and never will. */
   | { status: 'dead'; refusal: PaymentRefused };
 
-/** Whether a settled transaction will stay. */
+/** What a chain says of a transaction that settled a payment: it is final, may still be undone, is gone, or is unknown. */
 export type Finality = 'final' | 'waiting' | 'gone' | 'unknown';
 
 export interface Refund {
@@ -98,32 +103,38 @@ export interface Refund {
   amountUnits: bigint;
 }
 
-/** How a rail speaks with its chains. Every method may be called again, by any process: the chain decides once. */
+/**
+ * How a rail deals with its chains. Every method may be called again by any process, because the chain accepts a
+ * payment only once.
+ */
 export interface Chains {
   /**
    * Asks whether the payment would settle now.
    *
-   * @throws PaymentRefused when it would not; Problem (503) when nobody can say
+   * @throws PaymentRefused when it would not; Problem (503) when that is unknown
    */
   verify(payment: OnChainPayment): Promise<void>;
-  /** Makes the chain move the money, and waits within bounds until it says so. Never throws. */
+  /** Has the chain move the money, and waits within bounds for the outcome. Never throws. */
   settle(payment: OnChainPayment): Promise<ChainVerdict>;
-  /** Asks the chain and changes nothing. Never throws. */
+  /** Asks the chain for the outcome without changing anything. Never throws. */
   look(payment: OnChainPayment): Promise<ChainVerdict>;
   finality(payment: OnChainPayment, transaction: string): Promise<Finality>;
-  /** How much more than the price came, in the asset's base units; absent where a payment is always of the price. */
+  /**
+   * How much more than the price came, in the asset's base units; absent for rails whose payments always equal the
+   * price.
+   */
   overpaidUnits?(payment: OnChainPayment): bigint;
-  /** Whether money can be sent back there now: what may have to go back is sold only while it can. */
+  /** Whether money can be sent back on this network now. A call that may need a refund is sold only while it can. */
   canRefund(network: string): boolean;
-  /** Whether it can be at all: now, or once the key that sends it has the gas. */
+  /** Whether money can be sent back on this network at all: now, or once the refunding key has gas. */
   canEverRefund(network: string): boolean;
-  /** Sends money back, once for each call, however often it is asked. @returns the transaction; null: ask again later */
+  /** Sends money back, once for each call however often it is asked. @returns the transaction; null: ask again later */
   refund(refund: Refund): Promise<string | null>;
 }
 
-/** A credential that does not pay: answered with a 402 that carries the reason and what to change. */
+/** Thrown for a credential that does not pay. It becomes a 402 with the reason and what to change. */
 export class PaymentRefused extends Error {
-  /** For machines, such as `INSUFFICIENT_CREDITS`. */
+  /** A code for machines, such as `INSUFFICIENT_CREDITS`. */
   readonly code: string;
   /** What the caller can do about it. */
   readonly hint: string;
@@ -145,28 +156,28 @@ export interface Offer {
   accepts: Record<string, unknown>[];
   /** Further fields of the body. */
   body: Record<string, unknown>;
-  /** Headers that may not be the same for ever; asked for at every 402, so they must cost nothing. */
+  /** Headers that change over time. They are made for every 402, so they must be cheap. */
   freshHeaders?: () => Record<string, string>;
 }
 
 /** Why the ledger did not reserve the price of a call. */
 export interface ReservationRefused {
   status: 'insufficient' | 'above_call_cap' | 'above_day_cap' | 'key_expired' | 'key_revoked' | 'key_frozen';
-  /** What the account can spend; known when that is too little. */
+  /** What the account can spend; set when that was too little. */
   availableMicros?: bigint;
 }
 
-/** What a request carries that a credential may be bound to. */
+/** Parts of the request that a credential may be bound to. */
 export interface BesideCredential {
   idempotencyKey: string | null;
   rawBody: Buffer | undefined;
 }
 
-/** One way to pay. Rails know the ledger or a chain, and nothing of what is sold. */
+/** One way to pay. A rail knows the ledger or a chain, and nothing of what is sold. */
 export interface Rail {
   readonly name: Payment['rail'];
   offer(quote: Quote): Offer;
-  /** Whether the request carries this rail's credential at all. Cheap; touches nothing. */
+  /** Whether the request carries a credential of this rail. Must be cheap, and asks nobody. */
   recognizes(headers: Headers): boolean;
   /**
    * Reads and checks the credential without reserving anything.
@@ -174,22 +185,22 @@ export interface Rail {
    * @throws PaymentRefused when it cannot pay for the quote
    */
   read(headers: Headers, quote: Quote, beside: BesideCredential): Promise<Payment>;
-  /** Grows whenever `offer` would say something else than before. */
+  /** Grows whenever `offer` would return something new. */
   readonly revision?: number;
-  /** Where its payments settle; absent when they move inside the ledger. */
+  /** The chains that settle its payments; absent when they move inside the ledger. */
   readonly chains?: Chains;
-  /** How a payment is refused whose price could not be reserved; absent where that cannot happen. */
+  /** Explains why the price could not be reserved; absent for rails where that cannot happen. */
   notReserved?(refused: ReservationRefused, quote: Quote, payment: Payment): Promise<PaymentRefused>;
   /**
-   * Reads who paid and with what, whatever the terms are by now: for a payment that `read` refuses, and that may have
-   * bought its answer under other terms, or while a chain that is away now was there. It does not prove
-   * who asks: a settled signature is public on the chain. Never throws.
+   * Reads who paid and with what, whatever the terms are now. It serves a payment that `read` refuses but that may have
+   * bought its answer under earlier terms, or while a chain could be asked that is now unreachable. It does not prove
+   * who is asking, because a settled signature is public on the chain. Never throws.
    */
   recall?(headers: Headers): Promise<Recalled | null>;
-  /** What a 402 that refuses this rail's credential says in its headers. */
+  /** The headers of a 402 that refuses this rail's credential. */
   refusedHeaders?(refused: PaymentRefused, quote: Quote): Record<string, string>;
   /**
-   * Reads a proof that the caller is a payer, so that it may fetch what it bought without paying again.
+   * Reads a sign-in: a proof that the caller is a payer, who may then fetch what it bought without paying again.
    *
    * @returns null when the request carries none
    * @throws PaymentRefused when it proves nothing
@@ -197,7 +208,7 @@ export interface Rail {
   signIn?(headers: Headers, quote: Quote): Promise<SignedIn | null>;
 }
 
-/** A payment that may be known here, under one of these identities. */
+/** A payment that may have been stored here under one of these identities. */
 export interface Recalled {
   accountId: bigint;
   identities: readonly string[];

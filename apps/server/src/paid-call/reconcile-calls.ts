@@ -5,19 +5,21 @@ import type { CallStore } from './calls.ts';
 import type { UndeliveredCall, UndeliveredCalls } from './undelivered.ts';
 
 const BATCH = 200;
-/** For how long nobody else tries what one process is trying. */
+/** How long no other process tries a refund that this one is trying. */
 const LEASE_MS = 30_000;
 
 /**
- * Ends what a crash or a lost connection left open.
+ * Ends calls that a crash or a lost connection left open.
  *
- * A call that was authorized and not ended in time, or whose process has ended, is released: its service may have run, but no
- * answer left the house. A call whose capture may have been committed while its answer was withheld is released if it is still
- * open; if it was charged, it stays so for whoever can ask for its answer, and is refunded to whoever cannot. One that was
- * released by another job meanwhile, because its time was over, was not charged.
+ * A call that was authorized and not ended in time, or whose process has ended, is released. Its service may have run,
+ * but its answer was never delivered.
  *
- * What such a call needs is noted in the database as soon as that answers again. Until then it is known to this process alone:
- * no more of them than calls were running when the database was lost.
+ * A call whose capture may have been committed while its answer was withheld is released if it is still open. If it was
+ * charged, it stays charged when its payer can ask for the answer, and is refunded when not. A call that another job
+ * released meanwhile, because its time was over, was not charged.
+ *
+ * Such a call is stored in the database as soon as the database answers again. Until then only this process knows of
+ * it; there are at most as many as calls were running when the database was lost.
  */
 export function createReconciler(parts: {
   calls: CallStore;
@@ -49,12 +51,12 @@ export function createReconciler(parts: {
     await parts.undelivered.done(call);
   }
 
-  /** Writes down what only this process knows. One at a time: what is being written is not written twice. */
+  /** Stores the calls that only this process knows. One run at a time, so that none is stored twice. */
   function note(): Promise<void> {
     noting = noting
       .catch(() => {})
       .then(async () => {
-        // A copy: what is added while these are being written is not written with them.
+        // A copy: calls that are added during this write wait for the next one.
         const written = [...unnoted];
         if (written.length === 0) return;
         await parts.undelivered.note(written);
@@ -63,7 +65,7 @@ export function createReconciler(parts: {
     return noting;
   }
 
-  /** @returns how many it released. @throws the first failure, after all had their turn */
+  /** @returns how many it released @throws the first failure, after all were tried */
   async function release(open: readonly PricedCall[], outcome: string): Promise<number> {
     const outcomes = await Promise.allSettled(
       open.map((call) => calls.finish({ ...call, capture: false, outcome, answer: null })),
@@ -81,15 +83,15 @@ export function createReconciler(parts: {
       void note().catch(() => {});
     },
 
-    /** How many of them no database knows yet; after the last `run` of a process they are lost with it. */
+    /** The calls that are not stored yet. What is left after the last `run` of a process is lost with it. */
     unnoted: (): readonly UndeliveredCall[] => unnoted,
 
-    /** Releases what processes held that have ended. @returns how many calls it ended */
+    /** Releases calls of processes that have ended. @returns how many it released */
     async releaseOfEnded(): Promise<number> {
       return release(await calls.heldByEnded(BATCH), 'PROCESS_ENDED');
     },
 
-    /** Until none is due. @returns how many calls it ended */
+    /** Runs until no call is due. @returns how many calls it ended */
     async run(): Promise<number> {
       await note();
       let ended = 0;
@@ -97,7 +99,7 @@ export function createReconciler(parts: {
         const due = await parts.undelivered.lease(BATCH, LEASE_MS);
         const outcomes = await Promise.allSettled(due.map(giveBack));
         ended += outcomes.filter(({ status }) => status === 'fulfilled').length;
-        // Whose account somebody holds is tried again when its lease is over.
+        // A call that failed here is tried again when its lease is over.
         if (due.length < BATCH) break;
       }
       ended += await this.releaseOfEnded();
@@ -105,7 +107,7 @@ export function createReconciler(parts: {
         const open = await calls.expired(BATCH);
         const released = await release(open, 'EXPIRED');
         ended += released;
-        // A full batch of which nothing was ours to end: another replica is at it.
+        // A full batch of which nothing was released means that another replica is at work on it.
         if (open.length < BATCH || released === 0) return ended;
       }
     },

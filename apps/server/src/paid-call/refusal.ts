@@ -10,20 +10,20 @@ import { asProblem, CallerGone } from './outcome.ts';
 import { PaymentRefused } from './rail.ts';
 import type { Asked, PaidAnswer, Sale } from './sale.ts';
 
-/** When a settlement that nobody could tell the end of is looked at again. */
+/** When a settlement whose outcome is unknown is looked at again. */
 export const LOOK_AGAIN_MS = 2_000;
 
-/** Where what became of a call's payment can be read, for an error's details. */
+/** The receipt's address, for an error's details: there the caller can read what became of the payment. */
 export function receiptOf({ rail }: Asked, receiptsUrl: string, callId: string | null): { receipt?: string } {
   return rail?.chains === undefined || callId === null ? {} : { receipt: receiptsUrl + callId };
 }
 
-/** A service that nobody can buy now. */
+/** The 503 for a service that nobody can buy now. */
 export function notForSale({ reason, message, retryAfterMs }: Availability): Problem {
   return unavailable('SERVICE_UNAVAILABLE', message ?? 'Not for sale now.', retryAfterMs, { reason });
 }
 
-/** Nobody can say yet whether the payment settled. */
+/** The 503 for a payment of which nobody can say yet whether it settled. */
 export function settlementUnknown(asked: Asked, receiptsUrl: string, cause?: unknown): Problem {
   const { report, money } = asked;
   report.outcome = 'unsettled';
@@ -37,7 +37,7 @@ export function settlementUnknown(asked: Asked, receiptsUrl: string, cause?: unk
   );
 }
 
-/** Why a call was not begun. */
+/** Why a call was not begun, as the error to throw. */
 export async function notBegun({ rail, quote, payment, report }: Sale, begun: BeginOutcome): Promise<Error> {
   switch (begun.status) {
     case 'insufficient':
@@ -63,7 +63,7 @@ export async function notBegun({ rail, quote, payment, report }: Sale, begun: Be
   }
 }
 
-/** Turns whatever was thrown into an answer that says what became of the money. */
+/** Turns any thrown value into an answer that says what became of the money. */
 export async function refusalOf(
   error: unknown,
   { request, quote, rail, report, money }: Asked,

@@ -6,8 +6,8 @@ import type { Service } from '../services/define.ts';
 const MAX_ISSUES = 20;
 
 /**
- * Reads the body of a paid request into the service's input: JSON, the spellings that existing clients send, then the
- * service's own schema. An empty body is `{}`. Fields that the service does not know are ignored.
+ * Reads the body of a paid request into the service's input. It parses JSON, renames the spellings that existing
+ * clients send, then applies the service's own schema. An empty body counts as `{}`. Unknown fields are ignored.
  *
  * @throws Problem 400 with each field that is wrong and what would be right
  */
@@ -26,7 +26,7 @@ export function readInput(service: Service, rawBody: Buffer | undefined): unknow
   );
 }
 
-/** The body as it came. @throws Problem 400 unless it is a JSON object, or empty */
+/** The body as it was sent. @throws Problem 400 unless it is a JSON object or empty */
 export function bodyObject(rawBody: Buffer | undefined): Record<string, unknown> {
   const value = readJson(rawBody);
   if (value === undefined) return {};
@@ -37,8 +37,8 @@ export function bodyObject(rawBody: Buffer | undefined): Record<string, unknown>
 }
 
 /**
- * Renames fields to the interface's: snake case to camel case and back, then the service's aliases. The canonical
- * spelling wins wherever both were sent.
+ * Renames fields to the interface's names: snake case to camel case and back, then the service's aliases. Where both
+ * spellings were sent, the canonical one wins.
  */
 function withCanonicalNames(service: Service, body: Record<string, unknown>): Record<string, unknown> {
   const shape = service.input.shape;
@@ -56,7 +56,8 @@ function withCanonicalNames(service: Service, body: Record<string, unknown>): Re
         .map((candidate) => aliasOf(service, candidate))
         .find((found) => found !== undefined);
     if (canonical === undefined) {
-      // `adapt` may want it; a schema ignores it. JSON may carry this one name, which is not a field.
+      // Unknown fields are kept for `adapt`; the schema ignores them. JSON may carry `__proto__`, which must never be
+      // assigned.
       if (name !== '__proto__') result[name] = value;
     } else if (!Object.hasOwn(result, canonical)) result[canonical] = value;
   }
@@ -75,14 +76,14 @@ function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** What a payment is bound to: the service and its input, whatever spelling and order the caller chose. */
+/** The digest that a payment is bound to: the service and its input, independent of spelling and field order. */
 export function fingerprintOf(service: Service, input: unknown): Buffer {
   return createHash('sha256')
     .update(`POST ${service.path}\n${canonicalJson(input)}`)
     .digest();
 }
 
-/** The same, bound to a claim too; `boughtBy` of `settlements.ts` makes it of its parts in SQL. */
+/** The same digest, bound to a claim as well. `boughtBy` in `settlements.ts` builds it in SQL from the same parts. */
 export function claimedFingerprint(fingerprint: Buffer, claim: Buffer | null): Buffer {
   return claim === null ? fingerprint : createHash('sha256').update(fingerprint).update(claim).digest();
 }

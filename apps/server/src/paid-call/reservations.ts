@@ -9,9 +9,9 @@ import { receiptOf } from './refusal.ts';
 import { longestMs, type Sale } from './sale.ts';
 import type { Settlement, SettlementStore } from './settlements.ts';
 
-/** After its deadline a call may still be writing its end; only then does the reconciler take it. */
+/** A call may need this long after its deadline to write its end. Only then does the reconciler take it. */
 export const RECONCILE_GRACE_MS = 15_000;
-/** For how long a chain may be asked to settle before somebody else may try: more than `settle` ever takes. */
+/** How long one process may take to settle a payment before another may try: longer than `settle` ever takes. */
 export const SETTLE_LEASE_MS = 45_000;
 const FIRST_POLL_MS = 15;
 const LAST_POLL_MS = 250;
@@ -21,7 +21,7 @@ export interface ReservationsParts {
   settlements: Pick<SettlementStore, 'lease'>;
   receiptsUrl: string;
   nowMs(): number;
-  /** Told of a call that may have been captured without its answer being delivered. */
+  /** Called for a call that may have been captured without its answer being delivered. */
   undelivered(call: PricedCall & { retrievable: boolean }): void;
 }
 
@@ -32,7 +32,7 @@ export class Reservations {
     this.#parts = parts;
   }
 
-  /** Reserves and claims; waits while the same request runs elsewhere with the same payment. */
+  /** Reserves the price and claims the payment. Waits while the same request runs elsewhere with the same payment. */
   async begin(
     call: PricedCall,
     sale: Sale,
@@ -55,7 +55,8 @@ export class Reservations {
         })
         .catch((error: unknown) => {
           if (error instanceof QueueFull || error instanceof NotBegun) throw error;
-          // It may have been reserved all the same. Give it back now if we can; the reconciler will if we cannot.
+          // The reservation may have been committed all the same. Release it now if possible; otherwise the reconciler
+          // will.
           void this.release(call, 'BEGIN_UNKNOWN');
           throw unavailable('LEDGER_UNAVAILABLE', 'The ledger does not answer.', 2_000, {}, error);
         });
@@ -70,9 +71,9 @@ export class Reservations {
   }
 
   /**
-   * Takes the price. An answer leaves the house only after this.
+   * Takes the price. An answer is delivered only after this.
    *
-   * @param settled where a chain moved the money; absent for what the ledger moves
+   * @param settled the transaction that moved the money; absent for a payment inside the ledger
    */
   async capture(
     sale: Sale,
@@ -100,14 +101,15 @@ export class Reservations {
           error,
         );
       }
-      // It may have been taken. Whoever can ask again gets the answer then; for the others it is given back. If it was
-      // not taken, the payment becomes free to buy again.
+      // The price may have been taken. Payers who can ask again get the answer then; the others get the price back. If
+      // it was not taken, the payment can be used again.
       this.#parts.undelivered({ ...call, retrievable: answer !== null });
       money.fate = answer === null ? 'given back' : 'open';
       throw unavailable('OUTCOME_UNKNOWN', 'The payment could not be completed.', 2_000, {}, error);
     }
     if (finished.status === 'not_open') {
-      // Somebody who believed this process dead has ended it: released, if no chain has moved its money.
+      // Another process that took this one for dead has ended the call. It released it, unless a chain had moved its
+      // money.
       money.fate = settled === undefined ? 'free' : 'open';
       throw tookTooLong();
     }
@@ -115,9 +117,9 @@ export class Reservations {
   }
 
   /**
-   * The last moment at which whoever follows the call can take it back.
+   * Asks the follower of the call whether it still wants it. This is the last moment to withdraw.
    *
-   * @throws CallerGone when that was done; its price is given back
+   * @throws CallerGone when the call was withdrawn; its price is given back
    */
   async assertWanted({ request, money }: Sale, call: PricedCall): Promise<void> {
     if (request.follow === undefined) return;
@@ -130,7 +132,10 @@ export class Reservations {
     }
   }
 
-  /** Gives it back. Never throws: what fails here is done by the reconciler, since a reservation has an end of its own. */
+  /**
+   * Gives the price back. Never throws: a reservation that is not released here expires, and the reconciler releases
+   * it.
+   */
   async release(call: PricedCall, outcome: string): Promise<void> {
     await this.#parts.calls.finish({ ...call, capture: false, outcome, answer: null }).catch(() => {});
   }

@@ -7,14 +7,14 @@ import type { PaidCall } from './paid-call.ts';
 
 const MAX_SUGGESTIONS = 5;
 
-/** A route for each service, and a 404 that names near ones. */
+/** A route for each service, and a 404 that suggests similar names. */
 export function paidCallRoutes(
   app: FastifyInstance,
   parts: {
-    /** The addresses that all lead to the same door. */
+    /** The address prefixes that all lead to this door. */
     prefixes: readonly string[];
     services: readonly Service[];
-    /** Paths of services that there are and that are not sold here. */
+    /** Paths of services that exist but are not sold here. */
     leftOut: readonly string[];
     paidCall: PaidCall;
     addressOf(request: FastifyRequest): string;

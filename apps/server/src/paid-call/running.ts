@@ -1,4 +1,4 @@
-/** How many calls may run at once, for how long one may, and how its service is run. */
+/** How many calls may run at once, how long each may take, and how its service is run. */
 import { Problem, unavailable } from '../http/problem.ts';
 import type {
   Capabilities,
@@ -16,14 +16,14 @@ import type { Door } from './door.ts';
 import type { PayerProof } from './rail.ts';
 import type { MadeAnswer, Sale } from './sale.ts';
 
-/** The places of calls that run, in this process. */
+/** The slots for running calls in this process. */
 export interface Places {
   /**
-   * Holds a place.
+   * Takes a slot.
    *
-   * @param payer by the name that its calls are counted under
-   * @returns gives the place back
-   * @throws Problem 429 when this payer has as many as it may, 503 when nobody may have another
+   * @param payer the name under which the payer's calls are counted
+   * @returns a function that gives the slot back
+   * @throws Problem 429 when this payer has all the slots it may have, 503 when no slot is free
    */
   enter(payer: string): () => void;
   readonly taken: number;
@@ -62,10 +62,10 @@ export function createPlaces(bounds: { maxConcurrent: number; maxConcurrentPerPa
   };
 }
 
-/** A reason of its own, made once: the default one is an exception with a stack for every call that ends well. */
+/** A prebuilt abort reason. The default reason is an exception, whose stack would be captured for every call. */
 const CALL_ENDED = new Error('the call has ended');
 
-/** The time a service has. Its signal is made when somebody asks for it: most services do not. */
+/** The time that a service has. Its signal is created on first use, since most services never ask for it. */
 export class Deadline {
   #controller: AbortController | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -77,7 +77,7 @@ export class Deadline {
     return this.#controller.signal;
   }
 
-  /** The work's result, or a failure once the time is over, whether the work heeds its signal or not. */
+  /** The result of the work, or a failure once the time is over, even when the work ignores its signal. */
   race<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#timer = setTimeout(() => {
@@ -95,12 +95,12 @@ export class Deadline {
     });
   }
 
-  /** Stops the clock until the next race. */
+  /** Stops the clock until the next `race`. */
   pause(): void {
     clearTimeout(this.#timer);
   }
 
-  /** Whatever the service still does for this call has no reader any more. */
+  /** Aborts whatever the service still does for this call, since nobody reads its result. */
   end(): void {
     clearTimeout(this.#timer);
     this.#ended = true;
@@ -116,7 +116,7 @@ const JSON_HEADERS: Record<string, string> = {
 export interface RunnerParts {
   upstreams: Upstreams;
   catalog(): readonly CatalogLine[];
-  /** What the house can do for this payer beside looking things up, of that which the service requires. */
+  /** The capabilities that this service requires, on behalf of this payer. */
   capabilitiesFor(service: Service, proof: PayerProof): Partial<Capabilities>;
   door: Door;
   maxAnswerBytes: number;
@@ -125,11 +125,11 @@ export interface RunnerParts {
   nowMs(): number;
 }
 
-/** A service that is answering in pieces. */
+/** A service whose answer is being streamed. */
 export interface RunningStream {
-  /** The next event, as it will be sent. @throws what the service throws, and a ServiceFailure when its time is over */
+  /** The next event, as it will be sent. @throws what the service throws; ServiceFailure when its time is over */
   next(): Promise<{ status: 'piece' | 'whole'; event: Buffer }>;
-  /** Nobody wants more of it. */
+  /** Stops the service, since nobody reads any more of it. */
   stop(): void;
 }
 
@@ -142,9 +142,9 @@ export class Runner {
   }
 
   /**
-   * Runs a service within its deadline and writes its answer as it will be sent.
+   * Runs a service within its deadline, and writes its answer as it will be sent.
    *
-   * @throws what the service throws, a ServiceFailure at its deadline, and Error for an answer that is none
+   * @throws what the service throws; ServiceFailure at its deadline; Error for an answer that does not fit its schema
    */
   async run(sale: Sale, callId: string): Promise<MadeAnswer> {
     const { maxAnswerBytes, nowMs } = this.#parts;
@@ -166,7 +166,7 @@ export class Runner {
     }
   }
 
-  /** Runs a service that answers in pieces. Its time is what is spent waiting for the next one. */
+  /** Runs a service that streams. Its deadline counts only the time spent waiting for the next piece. */
   stream(sale: Sale, stream: ServiceStream, callId: string): RunningStream {
     const { nowMs } = this.#parts;
     const { service } = sale.quote;
@@ -232,14 +232,17 @@ export class Runner {
   }
 }
 
-/** @throws Error for a piece that is none */
+/** @throws Error for a piece whose event has an invalid or reserved name */
 function eventOf({ path }: Service, { event, data }: Piece): Buffer {
   if (!/^[a-z][a-z-]{0,31}$/.test(event) || event === 'result' || event === 'error')
     throw new Error(`${path} has an event of the name ${event}`);
   return Buffer.from(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
 }
 
-/** Runs a service so that what it asks its upstreams to do is known again when the same call is tried again. */
+/**
+ * Runs a service within the scope of its call, so that upstreams recognize a repeated effect when the same call is
+ * tried again.
+ */
 function runInCall(service: Service, input: unknown, context: RunContext<UpstreamName>) {
   const scope = { callId: context.call.callId, isEffect: service.effect === 'write' };
   return inCall(scope, () => service.run(input, context));

@@ -4,35 +4,35 @@ import type { Fate } from './fate.ts';
 import type { CallReport } from './outcome.ts';
 import type { Headers, Payment, Quote, Rail } from './rail.ts';
 
-/** What an address says: a call, a call that is tried out, or something that may be meant for one. */
+/** Whether a request's query asks for a dry run; `unclear` when it may have been meant to. */
 export type DryRun = 'no' | 'yes' | 'unclear';
 
 export interface PaidRequest {
   service: Service;
   headers: Headers;
   rawBody: Buffer | undefined;
-  /** The caller's address, as `deriveAddress` tells it. */
+  /** The caller's address, as `deriveAddress` returns it. */
   address: string;
   requestId: string;
   /** Whether it is only tried out; left out where the door has no such calls. */
   dryRun?: DryRun;
-  /** True once nobody is there to read the answer. */
+  /** Whether only a dry run is asked for; absent where the door has none. */
   gone(): boolean;
-  /** Begins an answer in pieces; absent where the door can send none. */
+  /** Begins a streamed answer; absent where the door cannot stream. */
   openStream?(headers: Readonly<Record<string, string>>): EventReader;
   /** Asked before anything is bought. @throws Problem when nothing can be by such a request, such as by a GET */
   assertMayBuy(): void;
-  /** Who follows the call, where somebody does. */
+  /** Called before anything is bought. @throws Problem when such a request may not buy, for example a GET */
   follow?: CallFollower;
 }
 
-/** Follows a call on its way, and may take it back until it is charged. */
+/** Follows a call on its way, and can withdraw it until it is charged. */
 export interface CallFollower {
-  /** A chain would settle the payment. */
+  /** Called once verification has shown that a chain would settle the payment. */
   verified(): void;
   /**
-   * Asked before a price is taken, and before a service runs that leaves something behind. False: the call was taken back, and
-   * is not charged. Once it said true nobody may take the call back.
+   * Asked before a price is taken, and before a service with a lasting effect runs. False: the call was withdrawn, and
+   * is not charged. After it has returned true the call can no longer be withdrawn.
    */
   stillWanted(): Promise<boolean>;
 }
@@ -41,29 +41,29 @@ export interface PaidAnswer {
   status: number;
   headers: Record<string, string>;
   body: string | Buffer;
-  /** The ledger account that bought it; present on an answer that was bought. */
+  /** The ledger account that bought the answer; present only on a bought answer. */
   accountId?: bigint;
-  /** It has left already, as a stream: the status is what became of it. */
+  /** Set when the answer has left already, as a stream; the status then tells how it ended. */
   left?: true;
-  /** Present on one that was not bought: what became of the money, as far as this request saw. */
+  /** Present on an answer that was not bought: what became of the money, as far as this request knows. */
   fate?: Fate;
 }
 
-/** Who reads the events of an answer in pieces. */
+/** The reader of a streamed answer. */
 export interface EventReader {
-  /** Settles when it may take more. `lost`: it has gone, or takes nothing any more. */
+  /** Resolves when the reader can take more. `lost`: the reader has gone, or no longer takes anything. */
   write(event: Buffer): Promise<'sent' | 'lost'>;
-  /** The last one. Settles when it has left or never will. */
+  /** Writes the last event. Resolves when it has left, or never will. */
   end(event: Buffer): Promise<void>;
-  /** Settles when the reader has gone, and at the end. */
+  /** Resolves when the reader has gone, and at the end of the stream. */
   readonly closed: Promise<void>;
 }
 
 /** An answer that a service made, as it will be sent. */
 export interface MadeAnswer {
-  /** What is said of it alone: its type, and where it comes from if it cannot say so itself. */
+  /** Headers of this answer alone: its type, and its provenance if the body cannot carry it. */
   headers: Record<string, string>;
-  /** JSON as text, all else as bytes. */
+  /** Text for JSON, bytes for anything else. */
   body: string | Buffer;
 }
 
@@ -71,11 +71,11 @@ export interface MadeAnswer {
 export interface Asked {
   readonly request: PaidRequest;
   readonly quote: Quote;
-  /** Whose credential it carries, or who knew its caller; undefined when none does. */
+  /** The rail whose credential the request carries, or that recognized the caller; undefined when none. */
   readonly rail: Rail | undefined;
   readonly report: CallReport;
   readonly money: MoneyOfCall;
-  /** What is told of the caller's limits, with whatever is answered. */
+  /** Rate limit headers that go with whatever is answered. */
   readonly rate: Record<string, string>;
 }
 
@@ -93,10 +93,10 @@ export interface Sale extends Asked {
   readonly claim: Buffer | null;
 }
 
-/** The longest that its reader may keep a stream waiting, in all. */
+/** How long a reader may keep a stream waiting, in total. */
 export const READER_PATIENCE_MS = 30_000;
 
-/** The stream that is bought; null where the answer comes whole. Money that a chain moved must be able to go back. */
+/** The stream that was bought; null for an answer in one piece. A chain's money must be refundable for a stream. */
 export function streamOf({ request, quote, payment, input, rail }: Sale): ServiceStream | null {
   const { stream } = quote.service;
   if (stream === null || request.openStream === undefined) return null;
@@ -104,7 +104,7 @@ export function streamOf({ request, quote, payment, input, rail }: Sale): Servic
   return payment.onChain === null || rail.chains?.canRefund(payment.onChain.network) ? stream : null;
 }
 
-/** How long a call may take before its price is believed forgotten. */
+/** The longest that a call may take before its reservation counts as abandoned, without the grace of the reconciler. */
 export function longestMs(sale: Sale): number {
   const { timeoutMs } = sale.quote.service;
   const stream = streamOf(sale);

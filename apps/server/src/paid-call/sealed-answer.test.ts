@@ -6,7 +6,7 @@ import { createAnswerSeal } from './sealed-answer.ts';
 
 const BODY = JSON.stringify({ privateKey: '0xdeadbeef', note: 'ключ' });
 const sealOf = (...secrets: string[]) => createAnswerSeal(secretsOf(secrets));
-/** What stands before the sealed bytes: the form, and the version's name. */
+/** The part before the sealed bytes: the format and the id of the secret's version. */
 const headOf = (sealed: string) => sealed.slice(0, sealed.lastIndexOf(':') + 1);
 
 test('a sealed answer opens for its call, holds nothing readable, and is never sealed the same way twice', () => {
@@ -37,7 +37,7 @@ test('it does not open for another call, with another secret, or with a single b
     assert.throws(() => seal.open('call-1', head + bytes.subarray(0, length).toString('base64')));
 });
 
-test('a secret is replaced: what the old one sealed opens, what is new is sealed with the new one', () => {
+test('after a secret is replaced, answers sealed with the old one open, and new ones are sealed with the new one', () => {
   const [before, during] = [sealOf('a secret'), sealOf('a newer one', 'a secret')];
   const old = before.seal('call-1', BODY);
   assert.equal(during.open('call-1', old), BODY);
@@ -46,7 +46,7 @@ test('a secret is replaced: what the old one sealed opens, what is new is sealed
   assert.throws(() => sealOf('a newer one').open('call-1', old), /no secret that is given/);
 });
 
-test('an answer from before versions had names opens with whichever version fits', () => {
+test('an answer sealed before versions had ids opens with whichever version fits', () => {
   const key = Buffer.from(hkdfSync('sha256', 'a secret', 'farebox', 'stored answers', 32));
   const nonce = Buffer.alloc(12, 7);
   const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: 16 }).setAAD(
@@ -58,11 +58,11 @@ test('an answer from before versions had names opens with whichever version fits
   assert.throws(() => sealOf('a newer one').open('call-1', nameless));
 });
 
-test('what was never sealed comes back as it is', () => {
+test('an answer that was never sealed comes back unchanged', () => {
   assert.equal(sealOf('a secret').open('call-1', BODY), BODY);
 });
 
-test('bytes come out as they went in, whatever they are', () => {
+test('any bytes come out as they went in', () => {
   const { seal, openBytes } = sealOf('a secret');
   const bytes = Buffer.from([0, 255, 0x73, 0, 10, 13]);
   assert.deepEqual(openBytes('call', seal('call', bytes)), bytes);

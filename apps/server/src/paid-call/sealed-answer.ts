@@ -1,14 +1,14 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import type { Secrets } from '../secrets/secrets.ts';
 
-/** What a sealed answer begins with; its version's id and a colon follow. */
+/** What a sealed answer begins with; the id of the secret's version and a colon follow. */
 const PREFIX = 'sealed:2:';
-/** As it was before versions had names: nothing follows but the answer. */
+/** The older form, from before versions had ids: only the sealed answer follows. */
 const NAMELESS = 'sealed:1:';
 
 /**
- * Encrypts answers that hold a secret, such as a private key, so that the copy that is kept for the same payment is
- * of no use to a reader of the database. AES-256-GCM under a key derived from the server's secret, bound to the call.
+ * Encrypts answers that hold a secret, such as a private key, so that the copy stored for a replay is useless to a
+ * reader of the database. AES-256-GCM with a key derived from the server's secret, bound to the call.
  */
 export function createAnswerSeal({ current, all }: Secrets) {
   const keys = new Map(
@@ -60,10 +60,10 @@ export function createAnswerSeal({ current, all }: Secrets) {
       return `${PREFIX}${current.id}:${sealed.toString('base64')}`;
     },
 
-    /** @throws when it was sealed with a secret that is not given, for another call, or changed since */
+    /** @throws when it was sealed with a secret that is not given or for another call, or was changed since */
     open: (callId: string, body: string): string => opened(callId, body).toString(),
 
-    /** The same for an answer that is no text. @throws as `open` */
+    /** The same for an answer of bytes. @throws as `open` */
     openBytes: (callId: string, body: string): Buffer => Buffer.from(opened(callId, body)),
   };
 }

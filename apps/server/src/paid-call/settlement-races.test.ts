@@ -1,4 +1,4 @@
-/** What looks at settlements at the wrong moment, twice or too often must not change. */
+/** Looking at settlements at the wrong moment, twice or too often must not change their outcome. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import {
@@ -18,7 +18,7 @@ before(async () => {
 after(() => stage?.close());
 beforeEach(() => stage.forgetAll());
 
-test('a transaction is not believed gone for the looks before it was captured', async () => {
+test('a transaction does not count as gone because of checks made before its capture', async () => {
   const left = await stage.leftBehind({ answered: true, state: 'with_chain' });
   for (let look = 0; look < 6; look += 1) {
     await stage.round({ look: unknown });
@@ -30,7 +30,7 @@ test('a transaction is not believed gone for the looks before it was captured', 
   assert.deepEqual(last.asked, ['finality'], 'one node that does not know it is no proof');
 });
 
-test('a transaction is not believed gone for the looks that saw it', async () => {
+test('a transaction does not count as gone because of checks that found it', async () => {
   await stage.leftBehind({ answered: true, state: 'with_chain' });
   assert.deepEqual((await stage.round({ look: settled })).told, ['captured']);
   for (let look = 0; look < 6; look += 1) {
@@ -42,13 +42,13 @@ test('a transaction is not believed gone for the looks that saw it', async () =>
   assert.deepEqual(last.asked, ['finality'], 'one node that does not know it is no proof');
 });
 
-test('a refused one whose payer comes again on two replicas is taken by one of them', async () => {
+test('a refused payment that comes again on two replicas at once is taken by one of them', async () => {
   const left = await stage.leftBehind({ answered: false, state: 'refused' });
   const leased = await Promise.all([1, 2].map(() => stage.settlements.lease(ACCOUNT, left.callId, 45_000)));
   assert.equal(leased.filter((each) => each !== null).length, 1);
 });
 
-test('of a transfer of more than the price the price is refunded, and no revenue is left', async () => {
+test('a call paid by a transfer above its price is refunded, and no revenue is left', async () => {
   const before = await stage.posted('revenue_x402');
   await stage.leftBehind({ answered: false, state: 'settled', amountUnits: 5_000_000n });
   stage.clock.nowMs += REFUND_AFTER_MS;

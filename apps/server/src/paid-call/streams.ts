@@ -1,9 +1,10 @@
 /**
- * An answer in pieces. A chain's money has settled before the first of them leaves. Inside the ledger the price is reserved,
- * and the last event leaves only after the commit that takes it.
+ * Streamed answers. A payment on a chain settles before the first piece leaves. Inside the ledger the price is
+ * reserved, and the last event leaves only after the commit that takes it.
  *
- * Broken by us: what was reserved is released, what was paid on a chain may be presented again or goes back, and the last
- * event says so. Broken by its reader: it is charged, and what was sent is kept for the same payment.
+ * If the stream breaks on our side, a reservation is released, and a payment on a chain may be presented again or is
+ * refunded; the last event says which. If the reader breaks it off, it is charged, and what was sent is kept for the
+ * same payment.
  */
 
 import { unavailable } from '../http/problem.ts';
@@ -18,7 +19,7 @@ import type { Reservations } from './reservations.ts';
 import type { Runner, RunningStream } from './running.ts';
 import type { EventReader, PaidAnswer, Sale } from './sale.ts';
 
-/** Of all that one stream may send. */
+/** The most that one stream may send. */
 const MAX_STREAM_BYTES = 50_000_000;
 const HEADERS: Record<string, string> = {
   'content-type': 'text/event-stream',
@@ -36,13 +37,13 @@ export interface StreamsParts {
 /** How a stream is paid. */
 export interface StreamMoney {
   receipt: Pick<Parameters<Payment['receipt']>[0], 'availableMicros' | 'transaction' | 'reserved'>;
-  /** Where a chain moved the money; absent inside the ledger. */
+  /** The transaction that moved the money; absent inside the ledger. */
   settled?: { transaction: string; blockNumber: bigint | null };
-  /** Gives the money its way back when nothing, or not all, was delivered. @returns what the caller is told */
+  /** Gives the money back when the answer was not fully delivered. @returns the error that the caller is told */
   failed(error: unknown): Promise<unknown>;
 }
 
-/** What a 402 says of a service that can answer in pieces. */
+/** What a 402 says about a service that can stream. */
 export function streamTerms({ stream }: Service, maxAnswerBytes: number) {
   if (stream === null) return {};
   return {
@@ -64,7 +65,10 @@ export class Streams {
     this.#parts = parts;
   }
 
-  /** Runs the service, and sends its pieces as they come. @throws what the caller is told, while nothing has been sent */
+  /**
+   * Runs the service and sends its pieces as they come. @throws what the caller is told, as long as nothing has been
+   * sent
+   */
   async sell(sale: Sale, stream: ServiceStream, call: PricedCall, money: StreamMoney): Promise<PaidAnswer> {
     const { request, quote, payment, report, rate } = sale;
     const running = this.#parts.runner.stream(sale, stream, call.id);
@@ -102,7 +106,9 @@ export class Streams {
     }
   }
 
-  /** Takes the price with what is kept. @throws when it was not taken, or when another answer was stored for it */
+  /**
+   * Takes the price and stores what is kept. @throws when the price was not taken, or another answer was stored first
+   */
   async #take(
     sale: Sale,
     call: PricedCall,
@@ -114,9 +120,10 @@ export class Streams {
     const answer = sale.payment.identity === null ? null : this.#storedOf(sale, call.id, kept, isCut);
     await reservations.capture(sale, call, answer, settled);
     sale.money.fate = 'taken';
-    // Somebody who believed this process dead may have been faster: a payment has one answer, the one that is stored.
+    // Another process that took this one for dead may have stored its answer first. A payment has one answer: the
+    // stored one.
     if (settled === undefined || answer === null || (await answers.isKept(call, answer))) return;
-    throw unavailable('OUTCOME_UNKNOWN', 'This payment has another answer than this one.', 1_000);
+    throw unavailable('OUTCOME_UNKNOWN', 'This payment was already given a different answer.', 1_000);
   }
 
   #storedOf({ quote }: Sale, callId: string, kept: KeptEvents, isCut: boolean): StoredAnswer {
@@ -150,7 +157,7 @@ async function relay(
   while (next !== null) {
     bytes += next.event.length;
     if (bytes > MAX_STREAM_BYTES) throw new Error('the stream is larger than may be sent');
-    // What may have reached its reader in part is kept whole.
+    // An event counts as sent even if it reached its reader only in part.
     kept.add(next.event);
     if (next.status === 'whole') return next.event;
     if ((await reader.write(next.event)) === 'lost') return null;
@@ -159,7 +166,7 @@ async function relay(
   return null;
 }
 
-/** The events of a stream, as long as they are few enough to be kept. */
+/** The events of a stream, as long as they fit the bound on kept answers. */
 class KeptEvents {
   readonly #most: number;
   #events: Buffer[] | null = [];
@@ -175,7 +182,7 @@ class KeptEvents {
     this.#events?.push(event);
   }
 
-  /** Null when there were more than may be kept. */
+  /** Null when they exceeded the bound. */
   bytes(): Buffer | null {
     return this.#events === null ? null : Buffer.concat(this.#events);
   }

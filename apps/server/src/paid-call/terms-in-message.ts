@@ -1,22 +1,22 @@
-/** What a door says of a price that carries its payments in messages instead of in headers, as MCP and A2A do. */
+/** The terms of a quote, for doors such as MCP and A2A that carry payments in messages instead of headers. */
 import { microsToUsd, priceInUsd } from '../ledger/money.ts';
 import { type ChallengedRequest, lastErrorReason } from './challenge.ts';
 import type { PaymentRefused, Quote, Rail } from './rail.ts';
 
-/** A door's own words. */
+/** The texts that differ from door to door. */
 export interface WordsOfTerms {
-  /** What is wrong, in a line. */
+  /** What is wrong, in one line. */
   error: string;
-  /** How to pay there. It follows the price. */
+  /** How to pay at this door. It follows the price. */
   howToPay: string;
-  /** Where a free key is, beside its address. */
+  /** Further fields about the free trial key, beside its address. */
   trial: Readonly<Record<string, unknown>>;
 }
 
 /**
  * The `PaymentRequired` of x402 for a quote, with the house's own fields beside it.
  *
- * @returns what makes it for a request
+ * @returns a function that makes it for a request
  */
 export function termsInMessage(
   quote: Quote,
@@ -52,7 +52,10 @@ export function termsInMessage(
   });
 }
 
-/** What the x402 rail offers, as its header says it; signing in needs a header, which a message has not. */
+/**
+ * The x402 offer, read from its header. Signing in is left out, because it needs a header, which a message does not
+ * have.
+ */
 function termsIn(header: string | undefined): { accepts: unknown[]; extensions: Record<string, unknown> } {
   if (header === undefined) return { accepts: [], extensions: {} };
   const { accepts, extensions } = JSON.parse(Buffer.from(header, 'base64').toString('utf8'));

@@ -5,17 +5,20 @@ import type { PricedCall } from './call-steps.ts';
 
 /** A call whose capture may have been committed while its answer was withheld. */
 export interface UndeliveredCall extends PricedCall {
-  /** Whether the payment can ask for its answer again. Then what was taken was taken rightly. */
+  /** Whether the payer can still ask for the answer. If so, a price that was taken stays taken. */
   retrievable: boolean;
 }
 
-/** The table of them. A row goes when its call has come to its end. */
+/** The table of these calls. A row is deleted when its call has been dealt with. */
 export interface UndeliveredCalls {
-  /** Writes them down, in one commit. Again changes nothing. */
+  /** Stores them, in one commit. Storing one again changes nothing. */
   note(calls: readonly UndeliveredCall[]): Promise<void>;
-  /** Takes those whose time has come, for `leaseMs`. */
+  /** Leases those that are due, for `leaseMs`. */
   lease(limit: number, leaseMs: number): Promise<UndeliveredCall[]>;
-  /** Whether its price was taken. One that is not open may have been given back by another job, or never have begun. */
+  /**
+   * Whether the price was taken. A call that is no longer open may also have been released by another job, or never
+   * have begun.
+   */
   wasCharged(call: Pick<UndeliveredCall, 'accountId' | 'id'>): Promise<boolean>;
   done(call: Pick<UndeliveredCall, 'accountId' | 'id'>): Promise<void>;
   waiting(): Promise<number>;
