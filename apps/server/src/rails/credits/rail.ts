@@ -10,12 +10,12 @@ export function creditsRail(parts: { keys: Keys } & RefusalParts): Rail {
   return {
     name: 'credits',
 
-    // What every 402 says about keys stands in its message.
+    // The message of every 402 already says what there is to say about keys.
     offer: () => ({ headers: {}, accepts: [], body: {} }),
 
     recognizes: (headers) => presentedApiKey(headers) !== null,
 
-    // Whether the balance covers the quote is for the reservation to say.
+    // Whether the balance covers the price is decided by the reservation.
     async read(headers, _quote, { idempotencyKey }) {
       const presented = presentedApiKey(headers) ?? '';
       const key = await keys.find(presented);

@@ -5,15 +5,15 @@ import { type Payment, PaymentRefused, type Quote, type ReservationRefused } fro
 
 export interface RefusalParts {
   baseUrl: string;
-  /** Where credit can be bought for a key now, best first; empty: nowhere. */
+  /** The addresses at which a key can buy credit now, best first; empty when there is none. */
   addCreditAt(): readonly string[];
-  /** Whether some of those charge a card without a person on a page. */
+  /** Whether one of them charges a card without a person on a page. */
   chargesCards: boolean;
-  /** Why an account's keys are frozen, as its owner may know it. */
+  /** Why an account's keys are frozen, as far as the owner may know. */
   frozenBecause(accountId: bigint): Promise<{ owedMicros: bigint }>;
 }
 
-/** The refusal of a key whose account would not reserve the price. */
+/** The refusal for a key whose account could not reserve the price. */
 export async function refusalOf(
   parts: RefusalParts,
   { status, availableMicros = 0n }: ReservationRefused,
@@ -75,7 +75,7 @@ async function frozen(parts: RefusalParts, accountId: bigint): Promise<PaymentRe
   );
 }
 
-/** Where credit is, and how much of it can be spent in a day if a card buys it. */
+/** Where to buy credit, and how much of it can be spent in a day if a card buys it. */
 function creditOffer({ addCreditAt, chargesCards }: RefusalParts) {
   return { addCreditAt: addCreditAt(), ...(chargesCards ? { newCardCustomers: NEW_CUSTOMER_CAP } : {}) };
 }

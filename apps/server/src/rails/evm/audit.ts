@@ -1,4 +1,4 @@
-/** Holds what the books say of a chain against the chain itself. */
+/** Compares what the books say about a chain with the chain itself. */
 import type { Rpc } from '../../chain-rpc/json-rpc.ts';
 import type { Database } from '../../db/connection.ts';
 import type { Finality, OnChainPayment } from '../../paid-call/rail.ts';
@@ -12,13 +12,13 @@ const MAX_LISTED = 20;
 
 export interface ChainAudit {
   network: string;
-  /** Settlements in the books. */
+  /** The number of settlements in the books. */
   settlements: number;
-  /** What they brought in by token, in base units. */
+  /** What they received, by token, in base units. */
   received: { asset: string; units: bigint }[];
-  /** What the books say and the chain does not. */
+  /** Entries of the books that the chain does not confirm. */
   findings: string[];
-  /** Transfers to the recipient that paid for no call, at most 20; null where they were not looked for. */
+  /** Transfers to the recipient that paid for no call, at most 20; null when they were not looked for. */
   unmatched: { transaction: string; from: string; units: bigint }[] | null;
 }
 
@@ -30,8 +30,8 @@ interface BookedSettlement {
 }
 
 /**
- * Asks the chain about every settlement in the books, and, on an EVM chain, the books about every transfer to the
- * recipient since the first of them.
+ * Asks the chain about every settlement in the books. On an EVM chain it also looks for every transfer to the recipient
+ * since the first settlement, and asks the books about each.
  */
 export async function auditNetwork(parts: {
   sql: Database;
@@ -81,7 +81,7 @@ async function compareTransfers(
   const blocks = booked.flatMap(({ blockNumber }) => (blockNumber === null ? [] : [blockNumber]));
   if (blocks.length === 0) return { unmatched: [], missing: [] };
   const nameOf = (transaction: string, from: string) => `${transaction} ${from}`.toLowerCase();
-  /** What the books have and the chain has not shown yet. */
+  /** Amounts that the books have and that no transfer on the chain has accounted for yet. */
   const left = new Map<string, bigint>();
   for (const { transaction, payment } of booked) {
     const name = nameOf(transaction, payment.payer);

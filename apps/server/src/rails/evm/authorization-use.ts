@@ -1,13 +1,13 @@
-/** What became of an authorization on its chain: which transaction used it, and whether that one paid. */
+/** What became of an authorization on its chain: which transaction used it, and whether that transaction paid us. */
 import { RpcRefusal } from '../../chain-rpc/json-rpc.ts';
 import type { MinedTransaction } from '../../relayer/node-reply.ts';
 import { type Authorization, TOPIC_CANCELED, TOPIC_TRANSFER, TOPIC_USED, topicOf } from './eip3009.ts';
 import { hexOf, type Node } from './settlement-call.ts';
 
-/** In blocks, the longest first. */
+/** Widths of a log query in blocks, the longest first. */
 const LOG_WINDOWS = [9_000n, 1_900n, 450n];
 const MAX_LOG_WINDOWS = 200;
-/** An authorization that is taken lives an hour at most, give or take clocks that differ. */
+/** An authorization is accepted only with a life of at most an hour. This leaves room for clocks that differ. */
 const LONGEST_LIFE_S = 7_200n;
 export interface Head {
   number: bigint;
@@ -15,7 +15,10 @@ export interface Head {
   timestamp: bigint;
 }
 
-/** The transaction that used or cancelled the authorization, looked for from the head back to before it was signed. */
+/**
+ * The transaction that used or cancelled the authorization. It is searched from the head back to before the
+ * authorization was signed.
+ */
 export async function useOf(
   { network, rpc }: Node,
   authorization: Authorization,
@@ -33,7 +36,8 @@ export async function useOf(
       ])) as { topics: string[]; transactionHash: string }[];
       if (log !== undefined) return { topic: log.topics[0]?.toLowerCase() ?? '', hash: log.transactionHash };
     } catch (error) {
-      // Public nodes allow windows of different length, and say so in different words.
+      // Public nodes limit the width of a log query differently, and each words the refusal in its own way, so a
+      // narrower width is tried.
       if (!(error instanceof RpcRefusal) || width === LOG_WINDOWS.length - 1) throw error;
       width += 1;
       continue;
@@ -52,15 +56,15 @@ export async function useOf(
   return null;
 }
 
-/** As `EvmChain.paidBy`. @param asset the contract of the USDC, in small letters */
+/** As `EvmChain.paidBy`. @param asset the address of the USDC contract, in lower case */
 export function paidBy(
   asset: string,
   mined: MinedTransaction,
   { from, to, value, nonce }: Authorization,
 ): boolean {
   if (mined.status !== 'success') return false;
-  // The asset marks the authorization as used and moves its money with nothing in between. A transfer elsewhere in the
-  // transaction may be for something else, or for two authorizations at once.
+  // The asset logs the use of the authorization and its transfer one directly after the other. A transfer elsewhere in
+  // the transaction may be for something else, or be claimed for two authorizations at once.
   const used = mined.logs.findIndex(
     ({ address, topics }) =>
       address === asset && topics[0] === TOPIC_USED && topics[1] === topicOf(from) && topics[2] === nonce,

@@ -1,4 +1,6 @@
-/** Payments that facilitators verify and settle. What they say proves nothing; the chain is asked after them. */
+/**
+ * Payments that facilitators verify and settle. A facilitator's word proves nothing, so the chain is asked afterwards.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { unavailable } from '../../http/problem.ts';
 import type { ChainVerdict, OnChainPayment } from '../../paid-call/rail.ts';
@@ -9,17 +11,17 @@ import type { Authorization } from './eip3009.ts';
 import { evidenceOf } from './evidence.ts';
 import { SETTLE_TIMEOUT_MS } from './own-settler.ts';
 
-/** No further facilitator is tried after this. */
+/** After this time no further facilitator is tried. */
 const FAIL_OVER_MS = 18_000;
-/** How long the chain is asked after a facilitator that did not say what it did. */
+/** How long the chain is asked after a facilitator did not say what it did. */
 const LOOK_TIMEOUT_MS = 4_000;
 const FIRST_LOOK_MS = 50;
 const LAST_LOOK_MS = 1_000;
 
-/** Those that settle a chain, in order. */
+/** The facilitators that settle a chain, in order. */
 export type Facilitators = (version: 1 | 2) => readonly Facilitator[];
 
-/** @throws Problem when the first that answers refuses the payment, or none answers */
+/** @throws Problem when the first facilitator that answers refuses the payment, or when none answers */
 export async function verifyWithFacilitator(
   facilitators: Facilitators,
   payment: OnChainPayment,
@@ -30,14 +32,14 @@ export async function verifyWithFacilitator(
     if (verdict.status === 'valid') return;
     if (verdict.status === 'unavailable') continue;
     const refusal = refusalFromFacilitator(verdict.reason);
-    // What was used already the chain itself is asked about.
+    // Whether an authorization was used already is a question for the chain itself.
     if (refusal.code === 'PAYMENT_AUTHORIZATION_USED') return;
     throw refusal;
   }
   throw unavailable('FACILITATOR_UNAVAILABLE', 'No facilitator answers.', 5_000);
 }
 
-/** Asks one facilitator after the other to settle, and the chain what came of it. */
+/** Asks one facilitator after the other to settle, and asks the chain for the outcome. */
 export async function settleByFacilitators(
   chain: EvmChain,
   facilitators: Facilitators,
@@ -49,13 +51,14 @@ export async function settleByFacilitators(
     if (performance.now() - startedAtMs > FAIL_OVER_MS) break;
     const settlement = await facilitator.settle(forFacilitator);
     if (settlement.status === 'unavailable' && !settlement.reached) continue;
-    // Whatever it says, the chain is asked. A second facilitator cannot settle twice: the chain takes the nonce once.
+    // Whatever the facilitator says, the chain is asked. A second facilitator cannot settle twice, because the chain
+    // accepts the nonce once.
     const said =
       settlement.status === 'settled' || (settlement.status === 'failed' && settlement.transaction !== null);
     const looked = await lookUntil(chain, authorization, said ? SETTLE_TIMEOUT_MS : 0);
     if (looked.status !== 'open') return looked;
     if (said) return { status: 'unknown' };
-    // It may have sent the transaction and refused all the same: its reason proves nothing, and the next one is asked.
+    // It may have sent the transaction and still refused. Its reason proves nothing, so the next facilitator is asked.
   }
   const looked = await lookUntil(chain, authorization, LOOK_TIMEOUT_MS);
   return looked.status === 'open' ? { status: 'unknown' } : looked;

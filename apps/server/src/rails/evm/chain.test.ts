@@ -71,7 +71,7 @@ async function authorize(
   return { authorization, signature };
 }
 
-/** Sent by an account of the node's own: whoever settles, it counts. */
+/** Sends from an account of the node: it does not matter who settles. */
 async function transact(data: Hex, from: Hex = node.accounts.faucet.address): Promise<MinedTransaction> {
   const hash = await node.client.sendTransaction({ account: from, chain: null, to: network.asset, data });
   await node.client.waitForTransactionReceipt({ hash });
@@ -94,7 +94,7 @@ async function cancel(account: PrivateKeyAccount, { from, nonce }: Authorization
 const whyNot = async (payment: { authorization: Authorization; signature: Hex }) =>
   (await chain.whyNot(payment.authorization, payment.signature))?.code ?? 'it would';
 
-/** The node, with some methods replaced. */
+/** The node with some of its methods replaced. */
 function nodeThat(replaced: Record<string, (params: readonly unknown[]) => unknown>): Rpc {
   return {
     async call(method, params, options) {
@@ -107,7 +107,7 @@ const silent = () => {
   throw new RpcUnreachable('test', new Error('cut off'));
 };
 
-test("each of the asset's own reverts has its own reason", async () => {
+test('each revert of the asset has its own refusal code', async () => {
   const account = await walletWith(PRICE);
   const good = await authorize(account);
   assert.equal(await whyNot(good), 'it would');
@@ -146,7 +146,7 @@ test('a node that fails says nothing about the payment', async () => {
   }
 });
 
-test('what the chain says of an authorization: open, settled by anybody, cancelled, expired', async () => {
+test("the chain's verdict on an authorization: open, settled by anybody, cancelled, expired", async () => {
   const account = await walletWith(10n * PRICE);
   const { authorization, signature } = await authorize(account);
   assert.deepEqual(await chain.look(authorization), { status: 'open' });
@@ -156,7 +156,7 @@ test('what the chain says of an authorization: open, settled by anybody, cancell
     transaction: mined.hash,
     blockNumber: mined.blockNumber,
   });
-  // The same nonce for less, or to somebody else, is another authorization, and was not paid.
+  // The same nonce with another amount or recipient is another authorization, and was not paid.
   for (const change of [{ value: PRICE - 1n }, { to: `0x${'66'.repeat(20)}` as const }]) {
     const looked = await chain.look({ ...authorization, ...change });
     assert.equal(looked.status, 'dead');
@@ -166,7 +166,7 @@ test('what the chain says of an authorization: open, settled by anybody, cancell
   const looked = await chain.look(cancelled.authorization);
   assert.equal(looked.status === 'dead' && looked.refusal.code, 'PAYMENT_AUTHORIZATION_USED');
 
-  // A block may still come whose time is a little before that of the newest one that we saw.
+  // The next block may still have a time that is a little earlier than that of the newest block we saw.
   const now = await chainSeconds();
   const late = await chain.look((await authorize(account, { validBefore: now - 15n })).authorization);
   assert.equal(late.status, 'open');
@@ -174,7 +174,7 @@ test('what the chain says of an authorization: open, settled by anybody, cancell
   assert.equal(dead.status === 'dead' && dead.refusal.code, 'PAYMENT_EXPIRED');
 });
 
-test('a chain that says half of it is not believed', async () => {
+test('an incomplete answer from the chain is not believed', async () => {
   const { authorization, signature } = await authorize(await walletWith(PRICE));
   const mined = await transact(transferCalldata(authorization, signature));
   for (const half of [
@@ -188,7 +188,7 @@ test('a chain that says half of it is not believed', async () => {
       (await openEvmChain(network, nodeThat(half), Date.now).look(authorization)).status,
       'unknown',
     );
-  // Nodes allow windows of different length.
+  // Nodes limit the width of log queries differently.
   const windows: bigint[] = [];
   const narrow = nodeThat({
     eth_blockNumber: silent,
@@ -207,7 +207,7 @@ test('a chain that says half of it is not believed', async () => {
   assert.deepEqual(windows, [9_000n, 1_900n, 450n]);
 });
 
-test('a transaction pays an authorization only by the transfer that follows on its use', async () => {
+test('a transaction pays an authorization only by the transfer directly after its use', async () => {
   const payer = `0x${'11'.repeat(20)}` as const;
   const authorization: Authorization = {
     from: payer,
@@ -245,7 +245,7 @@ test('a transaction pays an authorization only by the transfer that follows on i
   assert.equal(paid([used()]), false);
   assert.equal(paid([moved()]), false);
   assert.equal(paid([]), false);
-  // Anybody can deploy a contract that logs the same words.
+  // Anybody can deploy a contract that logs the same events.
   assert.equal(paid([used(undefined, thief), moved()]), false);
   assert.equal(paid([used(), moved(undefined, undefined, undefined, thief)]), false);
   assert.equal(paid([used(), moved(payTo, PRICE - 1n)]), false);
@@ -256,7 +256,7 @@ test('a transaction pays an authorization only by the transfer that follows on i
   );
 });
 
-test('a transaction stays once enough blocks lie on it; one that a reorganisation took away is gone', async () => {
+test('a transaction is final once enough blocks lie on it; one that a reorganisation removed is gone', async () => {
   const account = await walletWith(10n * PRICE);
   const kept = await authorize(account);
   const { hash } = await transact(transferCalldata(kept.authorization, kept.signature));
@@ -283,7 +283,7 @@ test('a transaction stays once enough blocks lie on it; one that a reorganisatio
   await node.client.mine({ blocks: 1 });
   assert.equal(await chain.finality(mined.hash, lost.authorization), 'gone');
   assert.equal((await chain.look(lost.authorization)).status, 'open');
-  // A node that is behind cannot say so, nor can one that does not answer.
+  // A node that is behind cannot call a transaction gone, nor can one that does not answer.
   const later = openEvmChain(network, rpc, () => Date.now() + 3_600_000);
   assert.equal(await later.finality(mined.hash, lost.authorization), 'unknown');
   assert.equal(later.isBehind(await later.head()), true);
@@ -292,7 +292,7 @@ test('a transaction stays once enough blocks lie on it; one that a reorganisatio
   assert.equal(await broken.finality(mined.hash, lost.authorization), 'unknown');
 });
 
-test('whose signature it is: an account by its key, a contract by its own word', async () => {
+test('who signed: an account is known by its key, a contract by its own answer (EIP-1271)', async () => {
   const account = await walletWith(PRICE);
   const own = await authorize(account);
   assert.equal(await chain.isSignedByPayer(own.authorization, own.signature), true);
@@ -308,12 +308,12 @@ test('whose signature it is: an account by its key, a contract by its own word',
     await node.client.setCode({ address, bytecode: code });
     return chain.isSignedByPayer({ ...own.authorization, from: address }, '0x1234');
   };
-  // return(0x1626ba7e << 224), return(0), revert, and code that answers nothing.
+  // The codes: return(0x1626ba7e << 224), return(0), revert, and one that returns nothing.
   assert.equal(await answersWith('0x631626ba7e60e01b5f5260205ff3'), true);
   assert.equal(await answersWith('0x5f5f5260205ff3'), false);
   assert.equal(await answersWith('0x5f5ffd'), false);
   assert.equal(await answersWith('0x00'), false);
-  // One that never ends would be paid for by whoever settles.
+  // Whoever settles would pay for code that never ends.
   const wallet = privateKeyToAccount(generatePrivateKey()).address;
   await fund(node.url, wallet, { usdcMicros: PRICE, ethWei: 0n });
   const greedy = { ...own.authorization, from: wallet.toLowerCase() as Hex };

@@ -1,4 +1,4 @@
-/** What an EVM chain says about payments in its USDC. Reads only; nothing here moves money. */
+/** What an EVM chain says about payments in its USDC. All of it only reads; nothing here moves money. */
 import { encodeFunctionData, isErc6492Signature, parseAbi, parseErc6492Signature } from 'viem';
 import type { Rpc } from '../../chain-rpc/json-rpc.ts';
 import type { ChainVerdict, Finality, PaymentRefused } from '../../paid-call/rail.ts';
@@ -27,30 +27,30 @@ import {
 
 const EIP1271 = parseAbi(['function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)']);
 const EIP1271_MAGIC = '0x1626ba7e';
-/** A node whose newest block is older than this does not see what happens now. */
+/** A node whose newest block is older than this cannot tell what is happening now. */
 const MAX_HEAD_AGE_MS = 120_000;
 const HEAD_FRESH_MS = 3_000;
-/** How far the chain's clock must be past `validBefore` before an authorization is believed to be dead. */
+/** How far the chain's clock must be past `validBefore` before an authorization counts as dead. */
 const DEAD_MARGIN_S = 15n;
 
 export type PayersCode = { is: 'none' } | { is: 'wallet' } | { is: 'factory'; address: Hex };
 
 export interface EvmChain {
   readonly network: EvmNetwork;
-  /** A recent head. @throws when the node does not answer */
+  /** A recent head block. @throws when the node does not answer */
   head(): Promise<Head>;
-  /** Whether the node can be believed about what happens now. */
+  /** Whether the node is too far behind to tell what is happening now. */
   isBehind(head: Head): boolean;
   /**
-   * Whether `from` signed: an account by its key, a smart wallet by its own word (EIP-1271), and one that is not
-   * deployed yet (ERC-6492) by trying to pay.
+   * Whether `from` signed. An account is checked by its key, a smart wallet by asking its contract (EIP-1271), and a
+   * wallet that is not deployed yet (ERC-6492) by simulating the payment.
    */
   isSignedByPayer(authorization: Authorization, signature: Hex): Promise<boolean>;
   settlementCall(authorization: Authorization, signature: Hex): Promise<SettlementCall>;
   /**
-   * Whether the chain would move the money now, with so much gas at most; null when it would.
+   * Why the chain would not move the money now, with at most so much gas; null when it would.
    *
-   * @param as who would send it, and for which fees: a wallet's code sees both
+   * @param as the sender and the fees of the transaction: the wallet's code can see both
    * @throws when the node does not say
    */
   whyNot(
@@ -59,10 +59,13 @@ export interface EvmChain {
     gasLimit?: bigint,
     as?: SentAs,
   ): Promise<PaymentRefused | null>;
-  /** What runs of the payer's own when it settles: nothing, its wallet, or first the factory that makes its wallet. */
+  /**
+   * Which code of the payer's runs when the payment settles: none, that of its wallet, or also that of the factory that
+   * deploys its wallet.
+   */
   codeOf(authorization: Authorization, signature: Hex): Promise<PayersCode>;
   look(authorization: Authorization): Promise<ChainVerdict>;
-  /** Whether a mined transaction used this authorization to pay. */
+  /** Whether a mined transaction paid by using this authorization. */
   paidBy(mined: MinedTransaction, authorization: Authorization): boolean;
   receipt(hash: string): Promise<MinedTransaction | null>;
   finality(hash: string, authorization: Authorization | null): Promise<Finality>;
@@ -141,7 +144,7 @@ export function openEvmChain(network: EvmNetwork, rpc: Rpc, nowMs: () => number)
 
     async look(authorization) {
       try {
-        // The head first: what the state is read from is then at least as new.
+        // The head is read first, so that the state read after it is at least as new.
         const head = await newestHead();
         const state = await rpc.call('eth_call', [
           { to: network.asset, data: stateCalldata(authorization) },

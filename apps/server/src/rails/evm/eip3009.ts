@@ -1,6 +1,6 @@
 /**
- * EIP-3009 `transferWithAuthorization`: what the payer signs and what the chain is told. Written out by hand because
- * it is done for every payment; `eip3009.test.ts` holds it to viem's general encoders.
+ * EIP-3009 `transferWithAuthorization`: what the payer signs, and the call that the chain gets. Encoded by hand because
+ * it is done for every payment; `eip3009.test.ts` compares it with viem's general encoders.
  * https://eips.ethereum.org/EIPS/eip-3009  https://eips.ethereum.org/EIPS/eip-712
  */
 import { keccak_256 } from '@noble/hashes/sha3';
@@ -48,7 +48,7 @@ export function authorizationOf(text: AuthorizationText): Authorization {
   };
 }
 
-/** What the asset takes once, whichever rail brings it. @param network CAIP-2 */
+/** What the asset accepts once, whichever rail presents it. @param network CAIP-2 */
 export function identityOf(
   { network, asset }: { network: string; asset: string },
   { from, nonce }: Pick<AuthorizationText, 'from' | 'nonce'>,

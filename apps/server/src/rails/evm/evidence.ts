@@ -7,7 +7,7 @@ export interface EvmEvidence extends Record<string, unknown> {
   scheme: 'exact-evm';
   authorization: AuthorizationText;
   signature: Hex;
-  /** As a facilitator wants it. */
+  /** In the form that a facilitator is sent. */
   forFacilitator: PaymentForFacilitator;
 }
 

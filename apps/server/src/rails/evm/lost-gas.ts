@@ -1,7 +1,7 @@
 /**
- * Counts the gas that settlements cost us and that moved nothing, against whoever made them fail. A wallet's own code
- * decides whether its payment settles; code that lets a trial pass and fails when it is sent would otherwise empty the
- * settler, one settlement after the other.
+ * Limits the gas that failed settlements cost us. Each one counts against the payer who made it fail. A wallet's own
+ * code decides whether its payment settles. Code that passes a simulation and fails when it is sent could otherwise
+ * empty the settler, one settlement after the other.
  */
 import type { Database } from '../../db/connection.ts';
 import type { PaymentRefused } from '../../paid-call/rail.ts';
@@ -10,26 +10,26 @@ import { refuse } from '../on-chain/refusals.ts';
 const DAY_MS = 86_400_000;
 /** How many settlements of one payer may fail in a day. */
 const MAX_FAILURES = 5;
-/** How many payers that one factory was to make may have such failures in a day. */
+/** How many such failures the payers of one wallet factory may have in a day, all together. */
 const MAX_FAILED_OF_FACTORY = 20;
 const DROPPED_AT_ONCE = 5_000;
 
-/** Who decides what a settlement runs. */
+/** Whose code a settlement runs. */
 export interface Party {
   network: string;
   payer: string;
-  /** Who puts the payer's wallet on the chain in this settlement; null: nobody has to. */
+  /** The factory that deploys the payer's wallet in this settlement; null when none has to. */
   factory: string | null;
 }
 
 export interface LostGas {
   /** Why nothing is sent for this payer today; null when it may be. */
   refusal(party: Party): Promise<PaymentRefused | null>;
-  /** Counts a settlement before it is sent, as if it had failed. @returns why it must not be sent; null: it may be */
+  /** Counts a settlement as failed before it is sent. @returns why it must not be sent; null when it may be */
   take(party: Party, costWei: bigint): Promise<PaymentRefused | null>;
-  /** It did not fail after all. */
+  /** Takes the count back for a settlement that did not fail. */
   giveBack(party: Party, costWei: bigint): Promise<void>;
-  /** Counts one that failed and was not counted before. */
+  /** Counts a settlement that failed and was not counted before. */
   failed(party: Party, costWei: bigint): Promise<void>;
   dropExpired(): Promise<void>;
 }
@@ -57,7 +57,7 @@ export function openLostGas(
     },
 
     async take({ network, payer, factory }, costWei) {
-      // One statement: of many at once no more than may fail are let through.
+      // One statement, so that of many settlements at once no more get through than may fail.
       const taken = await sql`
         with lost as (
           select coalesce(sum(wei), 0) as wei, count(*) filter (where factory = ${factory}::text) as of_factory

@@ -5,10 +5,10 @@ export interface EvmNetwork {
   id: `eip155:${number}`;
   chainId: number;
   asset: `0x${string}`;
-  /** EIP-712 domain of the asset: not the same text on every chain. */
+  /** EIP-712 domain of the asset. It is not the same text on every chain. */
   domain: { name: string; version: string };
-  /** How many blocks on top make a transaction stay. */
+  /** How many blocks must follow on a transaction's block before the transaction counts as final. */
   finalAfterBlocks: number;
-  /** How many a transfer needs that is presented by its hash. */
+  /** How many confirmations a transfer needs that is presented by its hash. */
   transferConfirmations: number;
 }

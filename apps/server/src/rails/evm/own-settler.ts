@@ -9,10 +9,10 @@ import { evidenceOf } from './evidence.ts';
 import type { LostGas } from './lost-gas.ts';
 import type { Sending } from './try-out.ts';
 
-/** For how long a settlement is waited for. What takes longer is looked up later. */
+/** How long the server waits for a settlement. One that takes longer is looked up later. */
 export const SETTLE_TIMEOUT_MS = 15_000;
 
-/** Settles a payment with a transaction of our own, sent once whoever asks again. */
+/** Settles a payment with our own transaction, which is sent once however often it is asked for. */
 export async function settleOurselves(
   chain: EvmChain,
   own: Relayer,
@@ -24,7 +24,7 @@ export async function settleOurselves(
   const { gasLimit, maxCostWei, party, runsPayersCode } = sending;
   const call = await chain.settlementCall(authorization, signature);
   if (runsPayersCode && party !== undefined) {
-    // Counted before it is sent: many at once must not all find that none has failed yet.
+    // Counted before it is sent, so that many at once do not all find that none has failed yet.
     const refusal = await lostGas.take(party, maxCostWei ?? 0n);
     if (refusal !== null) return { status: 'refused', refusal };
   }
@@ -44,7 +44,7 @@ export async function settleOurselves(
       SETTLE_TIMEOUT_MS,
     );
   } catch (error) {
-    // Measuring its gas failed, or no key could pay for it: nothing was sent.
+    // Estimating the gas failed, or no key can pay for it. Nothing was sent.
     const isOutOfGas = error instanceof OutOfGas;
     if (!isOutOfGas && !(error instanceof RpcRefusal)) throw error;
     await forgive();

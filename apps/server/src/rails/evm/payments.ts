@@ -12,29 +12,31 @@ import { SETTLE_TIMEOUT_MS, settleOurselves } from './own-settler.ts';
 import { type PayersWallets, type Sending, type TriedOut, tryAsSent, tryPlainly } from './try-out.ts';
 
 /**
- * A payment that would have settled so shortly ago is sent without being tried again. If its payer was faster, the
- * transaction fails: that costs them a transaction too, and nobody is charged.
+ * A payment that passed a simulation this recently is sent without another one. If its payer spends the money first,
+ * the transaction fails. That costs the payer a transaction too, and nobody is charged.
  */
 const TRIED_FRESH_MS = 1_500;
 
 export interface EvmPaymentParts {
   chain: EvmChain;
-  /** Our own settler; null: facilitators settle. */
+  /** Our own settler; null when facilitators settle. */
   relayer: Relayer | null;
   wallets: PayersWallets;
-  /** Those that settle this chain. */
+  /** The facilitators that settle this chain. */
   facilitators: Facilitators;
-  /** Sends refunds; null: none can be sent on this chain. */
+  /** The sender of refunds; null when none can be sent on this chain. */
   refunds: Relayer | null;
   report: Report;
 }
 
 export function evmPayments(parts: EvmPaymentParts): NetworkPayments {
   const { chain, relayer, wallets, facilitators } = parts;
-  /** Payments that were tried a moment ago by this process: when, and how they may be sent. */
+  /** Payments that this process simulated a moment ago: when, and how they may be sent. */
   const tried = new WeakMap<OnChainPayment, { atMs: number; sending: Sending }>();
 
-  /** Tries the payment on the chain's state as it is. @returns why it would fail, and how it may be sent by ourselves */
+  /**
+   * Simulates the payment on the chain's current state. @returns why it would fail, and how we may send it ourselves
+   */
   async function tryOut(payment: OnChainPayment): Promise<TriedOut> {
     const found =
       relayer === null ? await tryPlainly(chain, payment) : await tryAsSent(chain, relayer, wallets, payment);
@@ -59,7 +61,7 @@ export function evmPayments(parts: EvmPaymentParts): NetworkPayments {
     const refusal = await whyNot(payment);
     if (refusal === null) return;
     if (refusal.code !== 'PAYMENT_AUTHORIZATION_USED') throw refusal;
-    // It may have paid us already, by a settlement that nobody heard the end of. Then it buys what it paid for.
+    // An earlier settlement whose outcome nobody saw may have paid us already. Then the payment buys what it paid for.
     const looked = await chain.look(evidenceOf(payment).authorization);
     if (looked.status === 'settled') return;
     if (looked.status === 'dead') throw looked.refusal;
@@ -79,7 +81,8 @@ export function evmPayments(parts: EvmPaymentParts): NetworkPayments {
 
   async function settle(payment: OnChainPayment): Promise<ChainVerdict> {
     const before = tried.get(payment);
-    // A facilitator's refusal proves nothing, so before one is asked the chain is, however lately it was.
+    // A facilitator's refusal proves nothing. So the chain is always asked before a facilitator, however recent the
+    // last simulation is.
     const isFresh =
       relayer !== null && before !== undefined && performance.now() - before.atMs < TRIED_FRESH_MS;
     const { refusal, sending } = isFresh ? { refusal: null, sending: before.sending } : await tryOut(payment);
@@ -107,7 +110,7 @@ export function evmPayments(parts: EvmPaymentParts): NetworkPayments {
       });
       try {
         const mined = await parts.refunds.send(
-          // Without a limit the node is asked first, so that a wallet that ran dry costs no gas.
+          // Without a gas limit the node estimates first, so a wallet without funds is found out before it costs gas.
           { id: `refund:${callId}`, to: chain.network.asset, data },
           SETTLE_TIMEOUT_MS,
         );

@@ -103,7 +103,7 @@ test('digest and calldata are those of viem, for any authorization on any chain'
   );
 });
 
-test('native and JavaScript recovery agree with viem, on signatures good, altered and malleable', async () => {
+test('native and JavaScript recovery agree with viem, on valid, altered and malleable signatures', async () => {
   assert.ok(recoverNatively !== null, 'this platform has the native binding');
   const ways = [recoverNatively, recoverInJavaScript];
   const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
@@ -114,15 +114,15 @@ test('native and JavaScript recovery agree with viem, on signatures good, altere
     const signature = await sign({ hash, privateKey, to: 'hex' });
     const address = privateKeyToAccount(privateKey).address.toLowerCase();
     for (const way of ways) assert.equal(recoverAddress(digest, signature, way), address);
-    // v as 0 or 1 is the same signature.
+    // A signature with v as 0 or 1 is the same signature.
     const zeroBased = `${signature.slice(0, 130)}0${Number(`0x${signature.slice(130)}`) - 27}` as const;
     for (const way of ways) assert.equal(recoverAddress(digest, zeroBased as `0x${string}`, way), address);
-    // The twin with the other s recovers the same address mathematically, and is refused.
+    // The malleable twin with the other s recovers the same address mathematically, and is refused.
     const twin =
       `${signature.slice(0, 66)}${(order - BigInt(`0x${signature.slice(66, 130)}`)).toString(16).padStart(64, '0')}${signature.endsWith('1b') ? '1c' : '1b'}` as `0x${string}`;
     assert.equal((await recoverWithViem({ hash, signature: twin })).toLowerCase(), address);
     for (const way of ways) assert.equal(recoverAddress(digest, twin, way), null);
-    // A flipped bit: whatever comes out, it is the same on both ways and not the signer.
+    // After a flipped bit both ways must agree, and neither may return the signer.
     const bytes = Buffer.from(signature.slice(2), 'hex');
     bytes.writeUInt8(bytes.readUInt8(round) ^ 1, round);
     const altered = `0x${bytes.toString('hex')}` as const;

@@ -1,6 +1,6 @@
 /**
- * Which address made a signature. Natively where the platform has libsecp256k1's binding, else in JavaScript; both give
- * the same verdicts (`recover.test.ts` holds them to each other and to viem).
+ * Which address made a signature. It is computed natively where libsecp256k1's binding is available, else in
+ * JavaScript. `recover.test.ts` compares both with each other and with viem.
  */
 import { createRequire } from 'node:module';
 import { secp256k1 } from '@noble/curves/secp256k1';
@@ -14,7 +14,7 @@ export type RecoverPublicKey = (
   recovery: 0 | 1,
 ) => Uint8Array | null;
 
-/** Half the group order: of a signature's two forms only the one with the lower `s` is valid (EIP-2). */
+/** Half of the group order: of the two forms of a signature only the one with the lower `s` is valid (EIP-2). */
 const HALF_ORDER = secp256k1.CURVE.n / 2n;
 
 interface NativeBinding {
@@ -49,7 +49,7 @@ export const recoverInJavaScript: RecoverPublicKey = (digest, compact, recovery)
   }
 };
 
-/** Null where the platform has no binary. */
+/** Null when the platform has no binary. */
 export const recoverNatively: RecoverPublicKey | null = loadNative();
 const recoverPublicKey = recoverNatively ?? recoverInJavaScript;
 

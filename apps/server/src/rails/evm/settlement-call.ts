@@ -1,4 +1,4 @@
-/** The call that moves a payment's money: how it is put together, and whether the chain would take it now. */
+/** The call that moves a payment's money: how it is encoded, and whether the chain would accept it now. */
 import {
   decodeErrorResult,
   encodeFunctionData,
@@ -17,16 +17,19 @@ const AGGREGATE = parseAbi([
   'function aggregate3((address target, bool allowFailure, bytes callData)[] calls) payable returns ((bool success, bytes returnData)[])',
 ]);
 const ERROR_STRING = parseAbi(['error Error(string)']);
-/** What a settlement may use: a wallet's creation and its first payment. Whoever signs decides what runs, and we pay for it. */
+/**
+ * The most gas that a settlement may use: enough to deploy a wallet and make its first payment. The signer decides
+ * which code runs, and we pay for it.
+ */
 export const MAX_GAS = 1_000_000n;
 
-/** A network, and a node of it. */
+/** A network with one of its nodes. */
 export interface Node {
   network: EvmNetwork;
   rpc: Rpc;
 }
 
-/** What must be sent to move the money: straight to the asset, or through Multicall3 behind the wallet's creation. */
+/** The call that moves the money: directly to the asset, or through Multicall3 after the wallet's deployment. */
 export interface SettlementCall {
   to: Hex;
   data: Hex;
@@ -50,7 +53,7 @@ export async function settlementCall(
   const pay = transferCalldata(authorization, wrapped.signature);
   if (wrapped.address === undefined || wrapped.data === undefined || (await hasCode(rpc, authorization.from)))
     return { to: network.asset, data: pay };
-  // The wallet and its first payment in one transaction. Neither call has any right of ours.
+  // The wallet's deployment and its first payment in one transaction. Neither call has any privilege of ours.
   const calls = [
     { target: wrapped.address, allowFailure: true, callData: wrapped.data },
     { target: network.asset, allowFailure: false, callData: pay },
@@ -100,7 +103,7 @@ export async function hasCode(rpc: Rpc, address: Hex): Promise<boolean> {
   return typeof code === 'string' && code.length > 2;
 }
 
-/** A number as nodes take it. */
+/** A number in the form that nodes take. */
 export function hexOf(value: bigint): Hex {
   return `0x${value.toString(16)}`;
 }
@@ -120,7 +123,7 @@ export function revertText(error: unknown): string | null {
   return error.code === 3 || /revert|out of gas|invalid opcode/i.test(error.message) ? error.message : null;
 }
 
-/** Circle's revert texts, and what they mean here. */
+/** The refusal for each of Circle's revert texts. */
 function refusalOf(revert: string): PaymentRefused {
   if (/authorization is used or canceled/i.test(revert)) return refuse('PAYMENT_AUTHORIZATION_USED');
   if (/authorization is expired/i.test(revert)) return refuse('PAYMENT_EXPIRED');

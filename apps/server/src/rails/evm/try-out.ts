@@ -1,6 +1,6 @@
 /**
- * Trying a payment on the chain before it is sent. Our own settler pays the gas, so it must know what runs when the payment
- * settles: the asset's code alone, or code of the payer's as well.
+ * Simulates a payment on the chain before it is sent. Our own settler pays the gas, so it must know which code runs
+ * when the payment settles: that of the asset alone, or code of the payer's as well.
  */
 import type { OnChainPayment, PaymentRefused } from '../../paid-call/rail.ts';
 import type { Relayer } from '../../relayer/relayer.ts';
@@ -10,16 +10,19 @@ import { evidenceOf } from './evidence.ts';
 import type { LostGas, Party } from './lost-gas.ts';
 import { MAX_GAS } from './settlement-call.ts';
 
-/** Above what the asset's transfer uses by a half: 68,600 were measured. What needs more is measured each time. */
+/**
+ * One and a half times what the asset's transfer uses, rounded up; 68,600 were measured. What needs more is estimated
+ * each time.
+ */
 const PLAIN_GAS_LIMIT = 120_000n;
 const LEAST_GAS = 50_000n;
 
 /** How our own settler sends a payment. */
 export interface Sending {
-  /** Measured when it is sent, if not given. */
+  /** Absent: estimated when the transaction is sent. */
   gasLimit?: bigint;
   maxCostWei?: bigint;
-  /** Against whom it counts when it fails. */
+  /** Against whom a failure counts. */
   party?: Party;
   runsPayersCode: boolean;
 }
@@ -27,10 +30,10 @@ const MEASURED: Sending = { runsPayersCode: false };
 
 /** What our settler does for wallets whose own code runs when they pay. */
 export interface PayersWallets {
-  /** Those that may be called to put a wallet on the chain, in small letters. */
+  /** The factories that may be called to deploy a wallet, in lower case. */
   factories: ReadonlySet<string>;
   lostGas: LostGas;
-  /** What so many units of the asset are worth in gas. */
+  /** The gas budget in wei that this many units of the asset pay for. */
   worthWei(units: bigint): bigint;
 }
 
@@ -40,13 +43,13 @@ export interface TriedOut {
   sending: Sending;
 }
 
-/** Tries a payment as a facilitator would send it: its gas is not ours. */
+/** Simulates a payment as a facilitator would send it. Its gas is not our cost. */
 export async function tryPlainly(chain: EvmChain, payment: OnChainPayment): Promise<TriedOut> {
   const { authorization, signature } = evidenceOf(payment);
   return { refusal: await chain.whyNot(authorization, signature), sending: MEASURED };
 }
 
-/** Tries a payment as our own settler would send it. */
+/** Simulates a payment as our own settler would send it. */
 export async function tryAsSent(
   chain: EvmChain,
   own: Relayer,
@@ -70,7 +73,10 @@ export async function tryAsSent(
   return tryPayersCode(chain, own, wallets, payment, code);
 }
 
-/** Code of the payer's runs, and we pay for it: no more than the price is worth, and it is tried as it is sent. */
+/**
+ * The payer's own code runs at our cost. It may cost no more than the price is worth, and is simulated exactly as it is
+ * sent.
+ */
 async function tryPayersCode(
   chain: EvmChain,
   own: Relayer,
@@ -93,7 +99,7 @@ async function tryPayersCode(
   const sending: Sending = { maxCostWei, party: partyOf(payment, code), runsPayersCode: true };
   const as = { from, ...fees };
   const tooDear = { refusal: refuse('PAYMENT_GAS_ABOVE_PRICE'), sending };
-  // Less than any settlement takes: a node would not even try it.
+  // This is less than any settlement needs, and a node would not even simulate it.
   if (gasLimit < LEAST_GAS) return tooDear;
   const refusal = await chain.whyNot(authorization, signature, gasLimit, as);
   if (refusal === null || gasLimit === MAX_GAS) return { refusal, sending };

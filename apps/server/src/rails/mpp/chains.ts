@@ -1,4 +1,4 @@
-/** The chains behind MPP payments: Tempo, and whichever another rail settles authorizations on. */
+/** The chains behind MPP payments: Tempo, and the EVM chain on which another rail settles authorizations. */
 import { connectRpc } from '../../chain-rpc/json-rpc.ts';
 import type { Database } from '../../db/connection.ts';
 import { type Chains, type OnChainPayment, PaymentRefused } from '../../paid-call/rail.ts';
@@ -13,13 +13,13 @@ import { DECIMALS, RPC_TIMEOUT_MS, TEMPO, TEMPO_CHAIN_ID } from './methods.ts';
 import { tempoPayments } from './tempo-payments.ts';
 import { tempoChain, tempoGas, tempoRefunds } from './tempo-refunds.ts';
 
-/** A key that cannot pay the fees of so many refunds is as good as none. */
+/** A key that cannot pay the fees of this many refunds counts as unable to refund. */
 const LEAST_REFUNDS = 20n;
 
-/** Tempo, as far as money moves there. */
+/** Tempo, as far as payments need it. */
 export interface OpenTempo {
   payments: NetworkPayments;
-  /** Whether money can be sent back there now. */
+  /** Whether money can be sent back on Tempo now. */
   canRefund(): boolean;
   resume(): Promise<unknown>;
   close(): Promise<void>;
@@ -29,7 +29,7 @@ export interface TempoNeeds {
   sql: Database;
   /** Whether the money is that of a sandbox. */
   sandbox: boolean;
-  /** Where our keys' gas is watched. */
+  /** Where the gas of our keys is monitored. */
   gas: GasTanks;
   nowMs(): number;
   report(network: string, step: 'verify' | 'settle', outcome: string): void;
@@ -68,7 +68,7 @@ export function openTempo(
   };
 }
 
-/** @param validate the library's checks of a payment in the request that brought it */
+/** @param validate the library's checks of a payment, run in the request that presented it */
 export function mppChains(
   tempo: OpenTempo | null,
   evm: AuthorizationSettler | null,
@@ -79,13 +79,14 @@ export function mppChains(
     async verify(payment) {
       try {
         const validated = validate(payment);
-        // Both at once; ours has the first word, because it says more exactly what is wrong.
+        // Both checks run at once. Ours is awaited first, because its refusal names the problem more precisely.
         validated.catch(() => {});
         if (payment.network === TEMPO) await tempo?.payments.verify(payment);
         await validated;
         if (payment.network !== TEMPO) await evm?.chains.verify(payment);
       } catch (error) {
-        // It may have paid already: its payer sent it, or nobody heard the end of it. Then it buys what it paid for.
+        // The payment may have settled already: its payer sent it, or nobody saw the outcome. Then it buys what it paid
+        // for.
         if (error instanceof PaymentRefused && (await chains.look(payment)).status === 'settled') return;
         throw error;
       }

@@ -31,7 +31,7 @@ const library = Mppx.create({
   ],
 });
 
-/** The `WWW-Authenticate` of a 402 of the library's. */
+/** The `WWW-Authenticate` header of a 402 that the library made. */
 async function made(description: string): Promise<string> {
   const options = { amount: '0.25', description, scope: 'POST /mpp/ping', meta: { n: 'one' } };
   const answer = await library.compose(
@@ -42,12 +42,12 @@ async function made(description: string): Promise<string> {
   return (answer as { challenge: Response }).challenge.headers.get('www-authenticate') ?? '';
 }
 
-/** What is the same in every challenge for the same terms. */
+/** The part that is the same in every challenge for the same terms. */
 const termsIn = (header: string) =>
   Challenge.deserializeList(header).map(({ id: _, expires: __, opaque: ___, meta: ____, ...terms }) => terms);
 
 for (const description of ['Ping', 'Says "no" \\ and 5 € – ID'])
-  test(`fresh challenges are as the library makes them, and bound by our secret: ${description}`, async () => {
+  test(`fresh challenges equal those of the library, and are bound by our secret: ${description}`, async () => {
     const header = await made(description);
     assert.deepEqual(termsIn(header), termsIn(await made(description)), 'its own differ in nothing else');
     const template = templateOf(header, SECRET);
@@ -68,7 +68,7 @@ for (const description of ['Ping', 'Says "no" \\ and 5 € – ID'])
       assert.equal(Challenge.verify(challenge, { secretKey: `${SECRET}!` }), false);
       assert.equal(challenge.expires, '2026-03-01T12:05:00.000Z');
       assert.deepEqual(JSON.parse(Buffer.from(challenge.opaque ?? '', 'base64url').toString()), opaque);
-      // As the library writes the same fields itself.
+      // The same fields, written by the library.
       const again = Challenge.from({
         ...challenge,
         opaque: undefined,

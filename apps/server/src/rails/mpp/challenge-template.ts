@@ -1,19 +1,20 @@
 /**
- * Fresh challenges after the pattern of one that the reference library made. Two challenges for the same terms differ in
- * their end, in what is put into `opaque`, and in the id that binds both to the terms; the rest is kept as text.
+ * Makes fresh challenges from a template: a challenge that the reference library made. Two challenges for the same
+ * terms differ only in their expiry, in the contents of `opaque`, and in the id that binds both to the terms.
+ * Everything else is kept as text.
  * https://paymentauth.org (the binding of a challenge's id, §5.1.2.1.1)
  */
 import { createHmac } from 'node:crypto';
 import { Challenge } from 'mppx';
 
-/** As long as the library's. */
+/** The same lifetime as the library's. */
 const LIFE_MS = 5 * 60_000;
-/** Stand where each challenge has its own; nothing of them needs escaping. */
+/** Placeholders for what differs in each challenge. None of them needs escaping. */
 const PLACES = { id: 'ID-PLACE', expires: '2000-01-01T00:00:00.000Z', opaque: 'OPAQUE-PLACE' };
 
 export interface ChallengeTemplate {
   /**
-   * @param opaque what the credential is to echo, by name
+   * @param opaque the values that the credential must echo, by name
    * @returns the value of `WWW-Authenticate`, and the id of each challenge in it
    */
   fresh(opaque: Readonly<Record<string, string>>, nowMs: number): { header: string; ids: string[] };
@@ -21,7 +22,7 @@ export interface ChallengeTemplate {
 
 /**
  * @param header a `WWW-Authenticate` that the library made, of challenges without a digest
- * @param secretKey with which the ids are made
+ * @param secretKey the key that signs the ids
  */
 export function templateOf(header: string, secretKey: string): ChallengeTemplate {
   const patterns = Challenge.deserializeList(header).map((challenge) => {
@@ -32,7 +33,7 @@ export function templateOf(header: string, secretKey: string): ChallengeTemplate
     const [start = '', beforeExpires = '', beforeOpaque = '', end = ''] = text.split(
       new RegExp(Object.values(PLACES).join('|')),
     );
-    // The canonical JSON of the terms, as the header has it.
+    // The canonical JSON of the terms, as it stands in the header.
     const terms = /request="([^"]*)"/.exec(text)?.[1];
     if (terms === undefined || Object.keys(request).length === 0)
       throw new Error('a challenge without terms');

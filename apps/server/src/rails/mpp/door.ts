@@ -12,8 +12,9 @@ import type { MppRail } from './rail.ts';
 const PROTOCOL = { 'x-mpp-protocol': 'payment-auth/1' };
 
 /**
- * `/mpp/…`: the same services under the HTTP "Payment" scheme, errors as problem+json (RFC 9457) with the house's own
- * fields beside the standard's. The same 402 carries the offers of the other rails, so that either wallet can pay.
+ * `/mpp/…`: the same services under the HTTP "Payment" scheme. Errors are problem+json (RFC 9457), with the house's own
+ * fields beside the standard's. The same 402 carries the offers of the other rails, so that either kind of wallet can
+ * pay.
  */
 export function mppDoor(mpp: MppRail, others: readonly Rail[], baseUrl: string): Door {
   return {
@@ -26,7 +27,7 @@ export function mppDoor(mpp: MppRail, others: readonly Rail[], baseUrl: string):
       return {
         async answer(request, refused) {
           const standard = await mpp.challenge(quote, request);
-          // Who names the methods it can pay by is answered in them alone.
+          // A caller that names the methods it can pay by gets offers for those methods alone.
           const asked = request.headers['accept-payment'] !== undefined;
           const shared = asked
             ? []

@@ -1,6 +1,6 @@
 /**
- * The same payments for MCP tool calls: challenges, credential and receipt in `_meta`. Pure translations of what a door
- * says over HTTP. https://paymentauth.org (MCP transport)
+ * The same payments for MCP tool calls, with challenges, credential and receipt in `_meta`. Each function translates
+ * what a door says over HTTP. https://paymentauth.org (MCP transport)
  */
 import { Challenge, Credential, Receipt } from 'mppx';
 import { PAYMENT_PROBLEMS, paymentProblemOf } from '../../http/problem-details.ts';
@@ -8,14 +8,14 @@ import { PAYMENT_PROBLEMS, paymentProblemOf } from '../../http/problem-details.t
 const PAYMENT_REQUIRED_META = 'org.paymentauth/payment-required';
 const CREDENTIAL_META = 'org.paymentauth/credential';
 const RECEIPT_META = 'org.paymentauth/receipt';
-/** What the standard calls a credential that a rail is to refuse as malformed. */
+/** The standard's name for a credential that a rail refuses as malformed. */
 const MALFORMED = 'Payment malformed';
 
 /**
- * What the `_meta` of an unpaid tool call's result says in MPP's words.
+ * The MPP fields for the `_meta` of an unpaid tool call's result.
  *
- * @param headers of the 402
- * @param refused why the credential that came does not pay, as `last_error_reason` tells it
+ * @param headers those of the 402
+ * @param refused why the presented credential does not pay, as `last_error_reason` states it
  * @returns null when the 402 carries no challenge
  */
 export function mcpPaymentRequired(

@@ -1,17 +1,17 @@
-/** The methods that payments come by: transactions on Tempo, and authorizations on an EVM chain that another rail settles. */
+/** The payment methods: transactions on Tempo, and authorizations on an EVM chain that another rail settles. */
 import type { Quote } from '../../paid-call/rail.ts';
 import type { Hex } from '../evm/eip3009.ts';
 import type { AuthorizationSettler } from '../evm/settler.ts';
 
 export const TEMPO_CHAIN_ID = 4217;
 export const TEMPO = `eip155:${TEMPO_CHAIN_ID}`;
-/** Every token that is taken counts millionths of a dollar. */
+/** Every accepted token has units of a millionth of a dollar. */
 export const DECIMALS = 6;
 export const RPC_TIMEOUT_MS = 5_000;
 
 export type MethodName = 'tempo' | 'evm';
 
-/** What is configured of each method; null where it is not taken. */
+/** The configuration of each method; null for a method that is not offered. */
 export interface Methods {
   /** In order of preference. */
   names: readonly MethodName[];
@@ -27,7 +27,7 @@ export interface OfferedMethod {
   recipient: Hex;
 }
 
-/** Those that are taken, in order of preference. */
+/** The methods that are offered, in order of preference. */
 export function offeredMethods({ names, tempo, evm }: Methods): OfferedMethod[] {
   return names.flatMap((method): OfferedMethod[] => {
     if (method === 'tempo') {
@@ -40,7 +40,9 @@ export function offeredMethods({ names, tempo, evm }: Methods): OfferedMethod[] 
   });
 }
 
-/** Whether a method is taken for this now: of what leaves something behind the money must be able to go back. */
+/**
+ * Whether a method can pay for this quote now. A call with a lasting effect needs a method whose money can be refunded.
+ */
 export function isOffered(
   { method, chainId }: OfferedMethod,
   quote: Quote,

@@ -10,7 +10,7 @@ import { type ChallengeTemplate, templateOf } from './challenge-template.ts';
 import { DECIMALS, type Methods, type OfferedMethod, RPC_TIMEOUT_MS, TEMPO_CHAIN_ID } from './methods.ts';
 import { AGAIN, isMadeWith, type MppCredential, metaOf, refuse } from './wire.ts';
 
-/** The 402 of a service that no method here can serve: other rails may. */
+/** The 402 of a service that none of these methods can pay now; other rails may be able to. */
 const UNPAID = {
   type: 'https://paymentauth.org/problems/payment-required',
   title: 'Payment Required',
@@ -18,7 +18,7 @@ const UNPAID = {
   detail: 'Payment is required, and no MPP method can serve this service here.',
 };
 
-/** What we use of the library, whose own types follow from the list of methods. */
+/** The part of the library that we use. Its own types depend on the list of methods. */
 interface MppxServer {
   compose(
     ...offers: (readonly [
@@ -38,16 +38,17 @@ interface MppxServer {
 }
 
 export interface Challenges {
-  /** A fresh 402 in the standard's form, with these methods. */
+  /** A fresh 402 in the standard's form, for these methods. */
   make(
     quote: Quote,
     request: { headers: RequestHeaders; rawBody: Buffer | undefined },
     methods: readonly OfferedMethod[],
   ): Promise<{ headers: Record<string, string>; body: Record<string, unknown> }>;
-  /** Whether a challenge was made with a secret of ours. */
+  /** Whether one of our secrets made this challenge. */
   isOurs(challenge: MppCredential['challenge']): boolean;
   /**
-   * The library's own checks: expiry, the binding of payment to challenge, and on Tempo a trial of the transaction.
+   * The library's own checks: expiry, the binding of the payment to the challenge, and on Tempo a simulation of the
+   * transaction.
    *
    * @throws PaymentRefused when the credential does not pay; Problem (503) when the chain does not say
    */
@@ -55,18 +56,18 @@ export interface Challenges {
 }
 
 const pathOf = (quote: Quote) => new URL(quote.resourceUrl).pathname;
-/** What a challenge is bound to. */
+/** The scope that a challenge is bound to. */
 export const scopeOf = (quote: Quote) => `POST ${pathOf(quote)}`;
 const amountOf = (quote: Quote) => microsToUsd(quote.priceMicros, DECIMALS);
 
-/** The digest of a request's body; null when it has none. */
+/** The digest of a request's body; null when it has no body. */
 export function digestOf(rawBody: Buffer | undefined): string | null {
   return rawBody === undefined || rawBody.length === 0
     ? null
     : createHash('sha256').update(rawBody).digest('base64url');
 }
 
-/** @param options.secretKeys the first makes challenges, all recognize them */
+/** @param options.secretKeys the first makes challenges; all of them recognize challenges */
 export function openChallenges(
   methods: Methods,
   options: {
@@ -85,7 +86,7 @@ export function openChallenges(
 
   const patternOf = patternsOf(payments, secretKeys[0], sandbox);
 
-  /** The library's, for the secret that made a challenge; null for a challenge of somebody else. */
+  /** The library instance for the secret that made a challenge; null for a challenge that is not ours. */
   function libraryFor(challenge: MppCredential['challenge']): MppxServer | null {
     for (const [secretKey, library] of bySecret) if (isMadeWith(secretKey, challenge)) return library;
     return null;
@@ -96,10 +97,10 @@ export function openChallenges(
     async make(quote, { headers, rawBody }, taken) {
       if (taken.length === 0) return { headers: {}, body: { ...UNPAID } };
       const digest = digestOf(rawBody);
-      // Without something of its own a challenge would be the same as any other of its millisecond.
+      // Without a nonce two challenges of the same millisecond would be equal.
       const opaque = { n: randomUUID(), ...(digest === null ? {} : { b: digest }) };
       const accepted = headers['accept-payment'];
-      // Who names methods is answered in some of them, by rules of the library's own.
+      // When the caller names methods, the library decides by its own rules which of them to offer.
       if (typeof accepted === 'string')
         return madeByLibrary(payments, quote, taken, { sandbox, opaque, accepted });
       const pattern = await patternOf(quote, taken);
@@ -124,7 +125,7 @@ export function openChallenges(
   };
 }
 
-/** Keeps what the library made once for each quote and the methods that serve it now. */
+/** Keeps one 402 of the library for each quote and the methods that can pay it now. */
 function patternsOf(library: MppxServer, secretKey: string, sandbox: boolean) {
   const patterns = new WeakMap<Quote, Map<string, Promise<Pattern>>>();
   return (quote: Quote, taken: readonly OfferedMethod[]): Promise<Pattern> => {
@@ -147,16 +148,16 @@ function patternsOf(library: MppxServer, secretKey: string, sandbox: boolean) {
   };
 }
 
-/** A 402 of the library's, of which fresh ones are made. */
+/** A 402 that the library made, as a template for fresh ones. */
 interface Pattern {
   template: ChallengeTemplate;
   headers: Record<string, string>;
   body: Record<string, unknown>;
-  /** Which of the challenges the body names. */
+  /** The index of the challenge that the body names. */
   first: number;
 }
 
-/** @param asked.accepted the methods that the caller named, as it did */
+/** @param asked.accepted the methods that the caller accepts, as its header names them */
 async function madeByLibrary(
   library: MppxServer,
   quote: Quote,
@@ -179,14 +180,14 @@ async function madeByLibrary(
     }),
   );
   const headers = Object.fromEntries(answered.challenge.headers);
-  // The library's own x402 offer: the x402 rail makes a fuller one, and settles what it brings.
+  // The library's own x402 offer is dropped, because the x402 rail makes a fuller one and settles what it brings.
   delete headers['payment-required'];
-  // Its hint says that a wallet is needed, and where one is advertised.
+  // The library's hint says that a wallet is needed, and where one is advertised.
   const { hint: _, ...body } = (await answered.challenge.json()) as Record<string, unknown>;
   return { headers, body };
 }
 
-/** The methods as the library wants them. */
+/** The methods in the form that the library wants. */
 function libraryMethods({ names, tempo: onTempo, evm: settler }: Methods): unknown[] {
   return names.flatMap((name): unknown[] => {
     if (name === 'tempo') return onTempo === null ? [] : [tempoMethod(onTempo)];
@@ -217,14 +218,15 @@ function tempoMethod({ rpcUrl, recipient, currency }: NonNullable<Methods['tempo
     recipient,
     decimals: DECIMALS,
     getClient: () => client,
-    // A credential that was paid before it came could not be given back. Pull ones cost nothing until we say so.
+    // Only pull credentials are taken: they cost the payer nothing until we send them. A credential that was paid
+    // before it came could not be refused.
     supportedModes: ['pull'],
-    // Claims are rows of `calls`; the library only ever validates here, which needs no memory.
+    // Claims are stored in `calls`. The library only validates here, which needs no storage.
     store: Store.memory(),
   });
 }
 
-/** What the library says against a credential, in our own words. */
+/** The library's error about a credential, in our own words. */
 function asRefusal(error: unknown): Error {
   const { status, type } = error as { status?: number; type?: string };
   const problem =

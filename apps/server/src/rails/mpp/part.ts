@@ -13,10 +13,10 @@ import { mppAtTheWrongDoor } from './wrong-door.ts';
 
 export { MPP };
 
-/** Base: where the method evm settles. */
+/** Base, where the method evm settles. */
 const CHAIN_ID = 8453;
 
-/** Paying by the Machine Payments Protocol; `mpp` is null where it is off. */
+/** Payment by the Machine Payments Protocol; `mpp` is null while it is off. */
 export function openMpp(
   { pools, baseUrl, sandbox, nowMs }: House,
   { settings, secrets }: Configured<typeof MPP.variables>,
@@ -28,9 +28,9 @@ export function openMpp(
   },
 ): Part & {
   mpp: MppRail | null;
-  /** What it buys. */
+  /** The services that MPP can buy. */
   sold: readonly Service[];
-  /** What other doors say to its credentials. */
+  /** Rails for the other doors, which tell an MPP credential where it belongs. */
   elsewhere: readonly Rail[];
 } {
   const { x402, gas, services, settlement } = needs;
@@ -52,7 +52,7 @@ export function openMpp(
   };
 }
 
-/** `/mpp/`: the services that can be paid by it, for all who can pay there. */
+/** `/mpp/`: the services that MPP can buy, open to every rail that can pay there. */
 export function openMppDoor(
   house: House,
   needs: { mpp: MppRail | null; sold: readonly Service[]; sales: Sales; x402: { rail: Rail }; credits: Rail },
@@ -65,7 +65,7 @@ export function openMppDoor(
   return servicesDoor(house, { name, prefixes: ['/mpp'], services, paidCall });
 }
 
-/** What documents say about MPP; null while it is off, or nothing is sold by it. */
+/** What documents say about MPP; null while it is off, or when it can buy nothing. */
 export function mppOfferOf(mpp: MppRail | null, sells: boolean) {
   const [first, ...rest] = (mpp?.methods ?? []).map((each) => ({
     ...each,

@@ -1,7 +1,7 @@
 /**
  * The MPP rail: the HTTP "Payment" authentication scheme, with the reference library for challenges and credentials.
- * What it does not do is take money: credentials are claimed, verified, settled and looked up by the same steps and in
- * the same table as x402 payments. https://paymentauth.org  https://mpp.dev
+ * The library does not take the money: credentials are claimed, verified, settled and looked up by the same steps and
+ * in the same table as x402 payments. https://paymentauth.org  https://mpp.dev
  */
 import type { Database } from '../../db/connection.ts';
 import type { OnChainPayment, Quote, Rail, Headers as RequestHeaders } from '../../paid-call/rail.ts';
@@ -16,10 +16,13 @@ import { hasCredential, type MppCredential } from './wire.ts';
 
 interface MppConfig {
   methods: readonly MethodName[];
-  /** At least 32 characters each; the same on all replicas. The first makes challenges, all recognize them. */
+  /**
+   * At least 32 characters each, and the same on all replicas. The first makes challenges; all of them recognize
+   * challenges.
+   */
   secretKeys: readonly string[];
   tempoRpcUrl: string;
-  /** Null: Tempo is not offered. */
+  /** Null when Tempo is not offered. */
   tempoRecipient: Hex | null;
   tempoCurrency: Hex;
   tempoRefundKey: Hex | null;
@@ -29,22 +32,22 @@ export interface MppRail {
   rail: Rail;
   /** The methods that are offered, in order of preference. */
   methods: readonly OfferedMethod[];
-  /** A fresh 402 in the standard's form. `request` without its credential. */
+  /** A fresh 402 in the standard's form. `request` comes without its credential. */
   challenge(
     quote: Quote,
     request: { headers: RequestHeaders; rawBody: Buffer | undefined },
   ): Promise<{ headers: Record<string, string>; body: Record<string, unknown> }>;
-  /** Holds the books against the Tempo chain; the other chains are the x402 rail's to ask. */
+  /** Compares the books with the Tempo chain. The x402 rail does the same for the other chains. */
   audit(sql: Database): Promise<ChainAudit[]>;
-  /** One round over our own transactions that are on their way. */
+  /** One round over our own pending transactions. */
   resume(): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * The rail as it is configured; null when no method is, or no secret to bind challenges with.
+ * Opens the rail as it is configured; null when no method is configured, or no secret to bind challenges with.
  *
- * @param realm the name that challenges are bound to; the host of the public address
+ * @param realm the name that challenges are bound to: the host of the public address
  */
 export function openMppRail(
   config: MppConfig,
@@ -54,7 +57,7 @@ export function openMppRail(
   const { methods: names, tempoRpcUrl: rpcUrl, tempoRecipient: recipient, tempoCurrency: currency } = config;
   const [first, ...others] = config.secretKeys;
   if (names.length === 0 || first === undefined) return null;
-  // What was paid on a chain is looked up there for as long as it is configured, offered or not.
+  // What was paid on a chain is looked up there for as long as the chain is configured, whether or not it is offered.
   const configured = recipient === null ? null : { rpcUrl, recipient, currency };
   const methods = {
     names,
@@ -69,7 +72,7 @@ export function openMppRail(
   });
   const tempo =
     configured === null ? null : openTempo({ ...configured, refundKey: config.tempoRefundKey }, parts);
-  /** What the library is to validate: credentials as they came, which are stored nowhere. */
+  /** What the library validates: credentials as they were presented. They are stored nowhere. */
   const presented = new WeakMap<OnChainPayment, { credential: MppCredential; quote: Quote }>();
   const chains = mppChains(tempo, methods.evm, async (payment) => {
     const read = presented.get(payment);

@@ -38,7 +38,7 @@ const signed = (changes: Record<string, unknown> = {}): Promise<Hex> =>
     { serializer: Transaction.serialize as never },
   ) as Promise<Hex>;
 
-test('what a transaction says: who signed it, until when it is good, and what it pays', async () => {
+test('a transaction is read: who signed it, until when it is valid, and what it pays', async () => {
   const raw = await signed();
   assert.deepEqual(await readTempoTransaction(raw), {
     raw,
@@ -52,7 +52,7 @@ test('what a transaction says: who signed it, until when it is good, and what it
   });
 });
 
-test('calls that are no transfer with a memo count for nothing', async () => {
+test('calls other than a transfer with a memo are not counted as payments', async () => {
   const plain = encodeFunctionData({ abi: Abis.tip20, functionName: 'transfer', args: [US, 50_000n] });
   const raw = await signed({
     calls: [{ to: TOKEN, data: plain }, { to: US }, { to: TOKEN, data: '0x1234' }],
@@ -60,7 +60,7 @@ test('calls that are no transfer with a memo count for nothing', async () => {
   assert.deepEqual((await readTempoTransaction(raw)).transfers, []);
 });
 
-test('however a signature is written, the transaction is the one that a node will know', async () => {
+test('a transaction has the hash that a node knows it by, whichever way its signature is encoded', async () => {
   const raw = await signed();
   const last = Number.parseInt(raw.slice(-2), 16);
   const parity = (last + 1) % 2;
@@ -73,7 +73,7 @@ test('however a signature is written, the transaction is the one that a node wil
   }
 });
 
-test('what nobody signed, what waits for a sponsor, and what is of another type is no payment', async () => {
+test('an unsigned transaction, one that waits for a sponsor and one of another type are refused', async () => {
   const unsigned = await Transaction.serialize({
     type: 'tempo',
     chainId: 4217,
@@ -109,14 +109,14 @@ const payment: OnChainPayment = {
   evidence: { scheme: 'tempo', raw: '0x76', hash: HASH, data: DATA, validBefore: NOW_S + 25 },
 };
 
-/** `did`: it passed the transaction on, and answered an error all the same. */
+/** `did`: the node passed the transaction on, and still answered with an error. */
 type Sent = 'taken' | 'lost' | 'reply lost' | { code: number; message?: string; did?: true };
 
 /**
- * A node that does with each sending what it is told, and mines what it took.
+ * A node that treats each sending as it is told to, and mines the transactions that it took.
  *
- * @param mined.hiddenFor how many looks do not show the receipt yet
- * @param mined.secondsALook how far the chain's clock goes on from look to look
+ * @param mined.hiddenFor for how many looks the receipt is not shown yet
+ * @param mined.secondsALook how far the chain's clock advances from look to look
  */
 function nodeThat(
   sendings: readonly Sent[],
@@ -190,17 +190,17 @@ for (const [code, message] of [
   });
 }
 
-test('a transaction that every sending is refused for is dead once the chain is past its end, and not before', async () => {
+test("a transaction that the node always refuses is dead once the chain's clock is past its end, and not before", async () => {
   const verdict = await nodeThat([{ code: -32003 }], { secondsALook: 8 }).chain.settle(payment);
   assert.equal(verdict.status, 'dead');
   assert.equal(verdict.status === 'dead' && verdict.refusal.code, 'PAYMENT_EXPIRED');
 });
 
-test('a transaction that moved another amount has paid nothing', async () => {
+test('a transaction that moved another amount does not count as paid', async () => {
   assert.equal((await nodeThat(['taken'], { amountUnits: 49_999n }).chain.settle(payment)).status, 'dead');
 });
 
-test('what was not mined before its end is dead, by the clock of the chain', async () => {
+test("a transaction that was not mined before its end is dead, by the chain's clock", async () => {
   const at = async (timestamp: number) =>
     (await nodeThat(['lost'], { timestamp }).chain.look(payment)).status;
   assert.equal(await at(NOW_S + 30), 'open');

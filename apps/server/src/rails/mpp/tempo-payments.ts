@@ -1,6 +1,6 @@
 /**
- * Settling MPP `tempo` payments: the payer signs a whole transaction of its own, and we send it. Its hash is known
- * before it is sent, so what became of it can always be asked. https://docs.tempo.xyz
+ * Settles MPP `tempo` payments. The payer signs a whole transaction, and we send it. Its hash is known before it is
+ * sent, so its outcome can always be looked up. https://docs.tempo.xyz
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeFunctionData, type Hex, keccak256, toBytes } from 'viem';
@@ -14,13 +14,16 @@ import { type NetworkPayments, type Report, reported } from '../on-chain/payment
 const SETTLE_TIMEOUT_MS = 15_000;
 const FIRST_LOOK_MS = 50;
 const LAST_LOOK_MS = 1_000;
-/** How far the chain's clock must be past the transaction's end. */
+/** How far the chain's clock must be past the end of the transaction before it counts as dead. */
 const DEAD_MARGIN_S = 5n;
-/** A transaction that ends sooner is not worth a run of the service: the node would not take it any more. */
+/**
+ * A transaction that ends sooner than this is refused before the service runs: the node would no longer take it
+ * afterwards.
+ */
 const LEAST_LIFE_MS = 4_000;
-/** JSON-RPC errors that tell of the node's own troubles and nothing of the transaction. */
+/** JSON-RPC errors that concern the node's own state and not the transaction. */
 const NODE_TROUBLES: readonly number[] = [-32005, -32603];
-/** What the memo of a payment begins with: the first bytes of keccak256('mpp'), and a version. */
+/** The first bytes of every payment memo: those of keccak256('mpp'), and a version. */
 const MEMO_START = `${keccak256(toBytes('mpp')).slice(0, 10)}01`;
 const TOPIC_TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
 
@@ -29,42 +32,46 @@ export interface TempoEvidence extends Record<string, unknown> {
   /** The signed transaction. */
   raw: Hex;
   hash: Hex;
-  /** The call that pays, if there is no other; null: what it needs may come from the calls before it, such as a swap. */
+  /**
+   * The call that pays, if it is the only one. Null when there are others: it may depend on them, for example on a
+   * swap.
+   */
   data: Hex | null;
   /** Seconds since 1970. */
   validBefore: number;
 }
 
 export interface TempoTransaction {
-  /** In the canonical form, whatever form it came in. */
+  /** In the canonical encoding, whichever encoding it came in. */
   raw: Hex;
   hash: Hex;
   chainId: number;
-  /** Who signed it: found from the signature, and proven by the chain when it takes the transaction. */
+  /** Who signed it: recovered from the signature, and proven by the chain when it takes the transaction. */
   sender: string;
-  /** Seconds since 1970; null: it has no end, or no beginning. */
+  /** Seconds since 1970; null when it has no end, or no beginning. */
   validBefore: number | null;
   validAfter: number | null;
-  /** How many calls it makes. */
+  /** The number of calls in the transaction. */
   callCount: number;
-  /** Those of them that are transfers with a memo. */
+  /** Those of its calls that are transfers with a memo. */
   transfers: readonly { data: Hex; token: string; to: string; amountUnits: bigint; memo: Hex }[];
 }
 
 /**
  * What a signed Tempo transaction says about itself.
  *
- * The same transaction can be written in many ways: the last byte of a signature may be 0, 27 or 35, for example. A node
- * takes each of them, writes it anew in its canonical form, and knows it by the hash of that. So we do the same: else the
- * money moves under a hash that nobody looks for.
+ * The same transaction can be encoded in many ways: the last byte of a signature may be 0, 27 or 35, for example. A
+ * node accepts each of them, re-encodes it canonically, and knows it by the hash of that. We do the same, because
+ * otherwise the money would move under a hash that nobody looks for.
  *
- * @throws when it is none, or waits for somebody to pay its fee
+ * @throws when it is not a Tempo transaction, or waits for somebody else to pay its fee
  */
 export async function readTempoTransaction(given: Hex): Promise<TempoTransaction> {
   if (!given.startsWith('0x76')) throw new Error("not of Tempo's own type");
   const transaction = Transaction.deserialize(given as Transaction.TransactionSerializedTempo);
   const { from, signature, calls = [], chainId, feePayerSignature } = transaction;
-  // Where a fee payer would sign, a sender may be claimed: only one that follows from the signature counts.
+  // While a fee payer has still to sign, the sender is only claimed. We accept only a sender that follows from the
+  // signature.
   if (from === undefined || signature === undefined || feePayerSignature === null)
     throw new Error('unsigned');
   const raw = (await Transaction.serialize(transaction)) as Hex;
@@ -119,7 +126,7 @@ const FAILED = () =>
     'Fund the wallet and answer a fresh challenge.',
   );
 
-/** @param parts.refunds null: none can be sent */
+/** @param parts.refunds null when no refunds can be sent */
 export function tempoPayments(parts: {
   rpc: Rpc;
   refunds: Pick<NetworkPayments, 'refund'> | null;
@@ -146,7 +153,7 @@ export function tempoPayments(parts: {
   async function look(payment: OnChainPayment): Promise<ChainVerdict> {
     try {
       const { hash, validBefore } = evidenceOf(payment);
-      // The head first: the receipt is then asked of a chain that is at least as long.
+      // The head is read first, so that the receipt is asked of a chain that is at least as long.
       const block = (await rpc.call('eth_getBlockByNumber', ['latest', false])) as { timestamp: string };
       const mined = asMined(await rpc.call('eth_getTransactionReceipt', [hash]));
       if (mined !== null) {
@@ -166,7 +173,8 @@ export function tempoPayments(parts: {
     if (validBefore * 1_000 < parts.nowMs() + LEAST_LIFE_MS) throw EXPIRED();
     if (data === null) return;
     try {
-      // The transfer by itself: not every node tries the calls of a whole transaction, as the library asks it to.
+      // Simulates the transfer alone. The library asks the node to simulate the whole transaction, and not every node
+      // does that.
       await rpc.call('eth_call', [{ from: payment.payer, to: payment.asset, data }, 'latest']);
     } catch (error) {
       if (error instanceof RpcRefusal && !NODE_TROUBLES.includes(error.code)) throw INSUFFICIENT();
@@ -180,7 +188,7 @@ export function tempoPayments(parts: {
     const untilMs = performance.now() + SETTLE_TIMEOUT_MS;
     let isSent = false;
     for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LAST_LOOK_MS)) {
-      // A node may pass the transaction on and answer an error, whatever its code: a send that failed proves nothing.
+      // A node may pass the transaction on and still answer with an error of any code, so a failed send proves nothing.
       // Until the chain is past its end the transaction may be mined, so the only verdicts are those of `look`.
       if (!isSent) {
         isSent = await rpc.call('eth_sendRawTransaction', [evidenceOf(payment).raw]).then(
@@ -198,7 +206,7 @@ export function tempoPayments(parts: {
   return {
     look,
     ...reported({ verify, settle }, parts.report),
-    // A Tempo block is final when it is there.
+    // A Tempo block is final as soon as it exists.
     async finality(payment, transaction) {
       try {
         const mined = asMined(await rpc.call('eth_getTransactionReceipt', [transaction]));

@@ -1,4 +1,7 @@
-/** Refunds on the sandbox's Tempo: however often they are asked for, and whatever befalls node and process, once. */
+/**
+ * Refunds on the sandbox's Tempo: each call is refunded once, however often it is asked for and whatever happens to the
+ * node and the process.
+ */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
@@ -34,7 +37,7 @@ const holds = (account: Address): Promise<bigint> =>
     args: [account],
   });
 
-/** A key with its network of rows, a payee, a wire to the node, and any number of processes. */
+/** A key with its own rows, a payee, a connection to the node that can be disturbed, and any number of processes. */
 async function setting(test: { name: string }, usdcMicros = 1_000_000n) {
   const privateKey = generatePrivateKey();
   const { address } = privateKeyToAccount(privateKey);
@@ -81,7 +84,7 @@ async function setting(test: { name: string }, usdcMicros = 1_000_000n) {
   };
 }
 
-test('asked for by four processes at once, and again: one transfer, which names the call', async (t) => {
+test('four processes ask for a refund at once, and again later: one transfer, which names the call', async (t) => {
   const it = await setting(t);
   const said = await Promise.all(Array.from({ length: 4 }, () => it.process().refund()));
   said.push(await it.process().refund());
@@ -117,9 +120,9 @@ for (const [what, fault] of FAULTS) {
   });
 }
 
-test('killed between storing and sending: whoever comes next sends the very same', async (t) => {
+test('a process is killed between storing and sending: the next one sends the same transaction', async (t) => {
   const it = await setting(t);
-  // As long as the first lives nothing that it sends arrives.
+  // Nothing that the first process sends arrives.
   it.wire.next(SEND, 'request lost', 100);
   assert.equal(await it.process().refund(), null);
   it.wire.mend();
@@ -131,7 +134,7 @@ test('killed between storing and sending: whoever comes next sends the very same
   await it.close();
 });
 
-test('what a refund cost is written down as the key lost it, whoever asks how often', async (t) => {
+test('the stored cost of a refund equals what the key lost, however often it is asked', async (t) => {
   const it = await setting(t);
   await Promise.all(Array.from({ length: 3 }, () => it.process().refund()));
   it.pass(3_000);
@@ -146,13 +149,14 @@ test('what a refund cost is written down as the key lost it, whoever asks how of
   );
   const gas = tempoGas(it.rpc(), USDC_E);
   assert.equal(await gas.balanceOf(it.address), await holds(it.address));
-  // What is reckoned with is no less, and of the same order: of the real chain, whose first nonces cost more than these.
+  // The estimate is not below the real cost, and of the same order. Estimates follow the real chain, whose first nonces
+  // cost more than these.
   const cost = await gas.cost();
   assert(cost >= feeUnits && cost <= feeUnits * 5n, `${cost} is reckoned, ${feeUnits} was paid`);
   await it.close();
 });
 
-test('a node that is silent is asked again, and nothing is sent twice', async (t) => {
+test('a silent node is asked again, and nothing is sent twice', async (t) => {
   const it = await setting(t);
   it.wire.cut();
   assert.equal(await it.process().refund(), null);
@@ -173,8 +177,8 @@ test('a key without funds sends nothing, until it has some', async (t) => {
   await it.close();
 });
 
-// The last, because it moves the clock of the chain.
-test('one that got lost until its end: another one is sent, and the first can land no more', async (t) => {
+// The last test, because it advances the chain's clock.
+test('a refund that was lost until its end: another one is sent, and the first can no longer be mined', async (t) => {
   const it = await setting(t);
   it.wire.next(SEND, 'request lost', 100);
   assert.equal(await it.process().refund(), null);

@@ -1,6 +1,6 @@
 /**
- * Sends stablecoins back on Tempo from a key that holds them, once for each call. The chain itself sees to the once: each
- * call has a nonce key of its own, of which the chain takes every nonce a single time. https://docs.tempo.xyz
+ * Refunds stablecoins on Tempo from a key that holds them, once for each call. The chain guarantees the once: each call
+ * has its own nonce key, and the chain accepts each nonce of a key a single time. https://docs.tempo.xyz
  */
 import {
   decodeAbiParameters,
@@ -25,27 +25,27 @@ import type {
 import type { GasSource } from '../../relayer/gas-tanks.ts';
 import { asMined } from '../../relayer/node-reply.ts';
 
-/** For how long a refund may be mined, by the chain's clock. */
+/** How long a refund may be mined, by the chain's clock. */
 const VALID_S = 60n;
-/** How far the chain's clock must be past that: nodes do not all know the newest block. */
+/** How far the chain's clock must be past that, because not all nodes know the newest block. */
 const OVER_MARGIN_S = 60n;
-/** A transfer with a memo uses some 70,000, the first nonce of a key some 300,000 more. */
+/** A transfer with a memo uses some 70,000, and the first nonce of a key some 300,000 more. */
 const GAS_LIMIT = 2_000_000n;
-/** As much as both together. */
+/** The expected gas of one refund: both together. */
 const GAS_EACH = 400_000n;
 const WAIT_MS = 6_000;
-/** Keys above are the network's own. */
+/** Keys above this are reserved by the network. */
 const NONCE_KEY_BITS = 192n;
 const NONCES = parseAbi(['function getNonce(address account, uint256 nonceKey) view returns (uint64 nonce)']);
 
-/** The measure of `endsAt` is the chain's clock, in seconds since 1970. */
+/** `endsAt` is in the chain's clock, in seconds since 1970. */
 export function tempoChain(rpc: Rpc): EndingChain {
   async function fateOf({ hash, raw, endsAt }: StoredTransaction, head: bigint): Promise<Fate> {
     const mined = asMined(await rpc.call('eth_getTransactionReceipt', [hash]));
-    // A block is final when it is there.
+    // A block is final as soon as it exists.
     if (mined !== null) return { status: 'landed', ok: mined.status === 'success', final: true };
     if (head <= endsAt + OVER_MARGIN_S) return { status: 'unseen' };
-    // A node may have forgotten the receipt, and never forgets a nonce.
+    // A node may have dropped the receipt, but it never forgets a nonce.
     const { from, nonceKey, nonce } = Transaction.deserialize(
       raw as Transaction.TransactionSerializedTempo,
     ) as { from?: Hex; nonceKey?: bigint; nonce?: number };
@@ -56,7 +56,7 @@ export function tempoChain(rpc: Rpc): EndingChain {
 
   return {
     async fates(transactions) {
-      // The head first: the receipts are then asked of a chain that is at least as long.
+      // The head is read first, so that the receipts are asked of a chain that is at least as long.
       const head = await clockOf(rpc);
       return Promise.all(transactions.map((each) => fateOf(each, head)));
     },
@@ -69,7 +69,7 @@ export function tempoChain(rpc: Rpc): EndingChain {
   };
 }
 
-/** @param currency the stablecoin that is sent back, which pays the fee too */
+/** @param currency the stablecoin that is refunded; it also pays the fee */
 export function tempoGas(rpc: Rpc, currency: Hex): GasSource {
   return {
     async balanceOf(address) {
@@ -82,17 +82,20 @@ export function tempoGas(rpc: Rpc, currency: Hex): GasSource {
   };
 }
 
-/** Gas is priced in 10^-18 USD, and paid in the millionths that the token counts, rounded up. https://docs.tempo.xyz */
+/**
+ * Gas is priced in 10^-18 USD and paid in the token's units of a millionth of a dollar, rounded up.
+ * https://docs.tempo.xyz
+ */
 function unitsOf(attoUsd: bigint): bigint {
   return (attoUsd + 10n ** 12n - 1n) / 10n ** 12n;
 }
 
-/** @param parts.privateKey holds the stablecoin that is sent back, which pays the fee too */
+/** @param parts.privateKey the key that holds the stablecoin, which also pays the fee */
 export function tempoRefunds(parts: { rpc: Rpc; sender: EndingSender; chainId: number; privateKey: Hex }) {
   const { rpc, sender, chainId } = parts;
   const account = privateKeyToAccount(parts.privateKey);
 
-  /** @returns null when it would fail now, or when an earlier one may have landed */
+  /** @returns null when the refund would fail now, or when an earlier one may have been mined */
   async function make(id: string, refund: Refund): Promise<EndingTransaction | null> {
     const asset = refund.asset as Hex;
     const nonceKey = BigInt(keccak256(toBytes(id))) & ((1n << NONCE_KEY_BITS) - 1n);
@@ -102,14 +105,15 @@ export function tempoRefunds(parts: { rpc: Rpc; sender: EndingSender; chainId: n
       sender.failed(id),
       rpc.call('eth_gasPrice', []),
     ]);
-    // Each that landed and failed has used one nonce. One more was used: something landed that we do not know the end of.
+    // Every refund that was mined and failed has used one nonce. If more were used, one was mined whose outcome we do
+    // not know.
     if (nonce !== BigInt(failed)) return null;
     const data = encodeFunctionData({
       abi: Abis.tip20,
       functionName: 'transferWithMemo',
       args: [refund.payee as Hex, refund.amountUnits, memoOf(refund.callId)],
     });
-    // What would fail costs a fee each time: a wallet that ran dry is found out for nothing.
+    // A failing transaction costs a fee each time. The simulation finds a wallet without funds at no cost.
     await rpc.call('eth_call', [{ from: account.address, to: asset, data }, 'latest']);
     const validBefore = head + VALID_S;
     const raw = await account.signTransaction(
@@ -146,12 +150,12 @@ export function tempoRefunds(parts: { rpc: Rpc; sender: EndingSender; chainId: n
   };
 }
 
-/** The call's id, which is 16 bytes, in the 32 of a memo. */
+/** The call's id, which has 16 bytes, as a memo of 32 bytes. */
 function memoOf(callId: string): Hex {
   return `0x${callId.replaceAll('-', '').padStart(64, '0')}`;
 }
 
-/** Of the newest block, in seconds since 1970. */
+/** The time of the newest block, in seconds since 1970. */
 async function clockOf(rpc: Rpc): Promise<bigint> {
   const block = (await rpc.call('eth_getBlockByNumber', ['latest', false])) as { timestamp: string };
   return BigInt(block.timestamp);

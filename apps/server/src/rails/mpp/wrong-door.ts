@@ -3,8 +3,8 @@ import type { Rail } from '../../paid-call/rail.ts';
 import { hasCredential } from './wire.ts';
 
 /**
- * What `/x402/…` says to an MPP credential: it was answered to a challenge of another address, so it can buy nothing
- * here; the same service may be for sale where it belongs.
+ * Refuses an MPP credential at `/x402/…`. It answers a challenge of another address, so it can buy nothing here. The
+ * refusal names the address at which the service is sold by MPP, if it is.
  */
 export function mppAtTheWrongDoor(parts: { baseUrl: string; soldByMpp(path: string): boolean }): Rail {
   return {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { refusalFromFacilitator } from './facilitator-reasons.ts';
 
-/** Names of the protocol's specification and of facilitators in use. */
+/** Reasons from the protocol's specification, and of facilitators in use. */
 const KNOWN = {
   insufficient_funds: 'PAYMENT_INSUFFICIENT_FUNDS',
   invalid_exact_evm_insufficient_balance: 'PAYMENT_INSUFFICIENT_FUNDS',
@@ -23,7 +23,7 @@ for (const [reason, code] of Object.entries(KNOWN)) {
   });
 }
 
-test('free text means nothing and goes nowhere', () => {
+test('free text is given no meaning and is not passed on', () => {
   for (const reason of [
     '',
     'insufficient_funds at 10.0.0.3',

@@ -1,7 +1,7 @@
 import type { PaymentRefused } from '../../paid-call/rail.ts';
 import { type RefusalCode, refuse } from './refusals.ts';
 
-/** Facilitators name their reasons after scheme and chain (`invalid_exact_evm_…`); what they mean is in the end of it. */
+/** Facilitators prefix a reason with its scheme and chain (`invalid_exact_evm_…`). The meaning is in the end of it. */
 const MEANINGS: readonly [RegExp, RefusalCode][] = [
   [/nonce_already_used|duplicate_settlement|authorization_used/, 'PAYMENT_AUTHORIZATION_USED'],
   [/insufficient_(balance|funds)/, 'PAYMENT_INSUFFICIENT_FUNDS'],
@@ -13,8 +13,8 @@ const MEANINGS: readonly [RegExp, RefusalCode][] = [
 ];
 
 /**
- * A facilitator's refusal in our words. Its own reason goes along only if it is one of the short names that the
- * protocol knows, never as free text.
+ * A facilitator's refusal as one of ours. Its own reason is passed on only when it is one of the protocol's short
+ * names, never as free text.
  */
 export function refusalFromFacilitator(reason: string): PaymentRefused {
   const name = /^[a-z0-9_]{1,100}$/.test(reason) ? reason : null;

@@ -35,7 +35,7 @@ after(async () => {
   server.close();
 });
 
-test('what it is asked is what the standard says', async () => {
+test('its requests are as the standard says', async () => {
   reply = json({ isValid: true });
   await facilitator.verify(PAYMENT);
   assert.deepEqual(heard, {
@@ -65,7 +65,7 @@ for (const status of [200, 400, 402, 500]) {
       reason: 'insufficient_funds',
       transaction: null,
     });
-    // It failed, and says with which transaction: whoever believes the word alone would lose the money.
+    // The facilitator failed, and names the transaction. Whoever believed the failure alone would lose the money.
     reply = json({ success: false, errorReason: 'settle_timeout', transaction: '0xaa' }, status);
     assert.deepEqual(await facilitator.settle(PAYMENT), {
       status: 'failed',
@@ -75,7 +75,7 @@ for (const status of [200, 400, 402, 500]) {
   });
 }
 
-test('a success without a transaction is none', async () => {
+test('a success without a transaction does not count as one', async () => {
   for (const transaction of ['', undefined]) {
     reply = json({ success: true, transaction });
     assert.deepEqual(await facilitator.settle(PAYMENT), { status: 'failed', reason: '', transaction: null });
@@ -103,14 +103,14 @@ const GARBAGE: Record<string, Reply> = {
   'a cut connection': (response) => void response.destroy(),
 };
 for (const [what, answer] of Object.entries(GARBAGE)) {
-  test(`${what} is no word about the payment, which it may have settled`, async () => {
+  test(`${what} says nothing about the payment, which may have settled`, async () => {
     reply = answer;
     assert.deepEqual(await facilitator.verify(PAYMENT), { status: 'unavailable', reached: true });
     assert.deepEqual(await facilitator.settle(PAYMENT), { status: 'unavailable', reached: true });
   });
 }
 
-test('one that never answers is given up; it may have settled', { timeout: 40_000 }, async () => {
+test('a facilitator that never answers is given up; it may have settled', { timeout: 40_000 }, async () => {
   reply = () => {};
   assert.deepEqual(await Promise.all([facilitator.verify(PAYMENT), facilitator.settle(PAYMENT)]), [
     { status: 'unavailable', reached: true },
@@ -118,7 +118,7 @@ test('one that never answers is given up; it may have settled', { timeout: 40_00
   ]);
 });
 
-test('one that nobody listens for has read nothing', async () => {
+test('a facilitator that cannot be reached has read nothing', async () => {
   const closed = createServer();
   await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve));
   const { port } = closed.address() as AddressInfo;

@@ -1,6 +1,6 @@
 /**
- * The client of an x402 facilitator: a server that verifies and settles payments. Its word about money is a hint; the
- * chain is asked afterwards. https://github.com/coinbase/x402/blob/main/specs/x402-specification-v2.md
+ * The client of an x402 facilitator: a server that verifies and settles payments. Its statements about money are hints;
+ * the chain is asked afterwards. https://github.com/coinbase/x402/blob/main/specs/x402-specification-v2.md
  */
 import { Agent, request } from 'undici';
 import { z } from 'zod';
@@ -35,7 +35,7 @@ export type SupportedKinds = z.output<typeof supportedReply>['kinds'];
 export type FacilitatorVerdict =
   | { status: 'valid' }
   | { status: 'invalid'; reason: string }
-  /** `reached`: whether it may have read the request. */
+  /** `reached`: whether the facilitator may have read the request. */
   | { status: 'unavailable'; reached: boolean };
 
 export type FacilitatorSettlement =
@@ -55,10 +55,10 @@ export interface Facilitator {
 }
 
 const VERIFY_TIMEOUT_MS = 8_000;
-/** A settlement may wait for a block. What takes longer is looked up on the chain. */
+/** A settlement may wait for a block. One that takes longer is looked up on the chain. */
 const SETTLE_TIMEOUT_MS = 12_000;
 const MAX_REPLY_BYTES = 200_000;
-/** Errors of a connection that was never made: nothing was read. */
+/** Error codes of a connection that was never made, so nothing was read. */
 const NOT_REACHED = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -67,7 +67,7 @@ const NOT_REACHED = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/** @param authorization sent with each request, for facilitators that want to know who asks */
+/** @param authorization sent with each request, for facilitators that require it; null: none is sent */
 export function connectFacilitator(url: string, authorization: string | null): Facilitator {
   const agent = new Agent({ connections: 64, maxResponseSize: MAX_REPLY_BYTES, connect: { timeout: 2_000 } });
 
@@ -104,7 +104,8 @@ export function connectFacilitator(url: string, authorization: string | null): F
       try {
         const { json } = await ask('/verify', payment, VERIFY_TIMEOUT_MS);
         const reply = verifyReply.safeParse(json);
-        // Any status may carry a verdict; what carries none is a failure of the facilitator, not of the payment.
+        // A reply of any status may carry a verdict. One without a verdict is a failure of the facilitator, not of the
+        // payment.
         if (!reply.success) return { status: 'unavailable', reached: true };
         if (reply.data.isValid) return { status: 'valid' };
         return { status: 'invalid', reason: reply.data.invalidReason ?? '' };

@@ -1,4 +1,6 @@
-/** How the payments of one chain are verified, settled, looked at and given back; `Chains` of a rail is made of these. */
+/**
+ * How payments on one chain are verified, settled, looked up and refunded. The `Chains` of a rail are made of these.
+ */
 import type { ChainVerdict, Finality, OnChainPayment, Refund } from '../../paid-call/rail.ts';
 
 export interface NetworkPayments {
@@ -10,10 +12,13 @@ export interface NetworkPayments {
   refund(refund: Refund): Promise<string | null>;
 }
 
-/** Told how each verification and settlement ended: `valid`, the code of a refusal, or the status of a verdict. */
+/**
+ * Called with the outcome of each verification and settlement: `valid`, the code of a refusal, or the status of a
+ * verdict.
+ */
 export type Report = (step: 'verify' | 'settle', outcome: string) => void;
 
-/** The same payments, whose ends are told. `settle` may throw here: then nobody can say what became of the money. */
+/** The same payments with their outcomes reported. `settle` may throw here, which means that the outcome is unknown. */
 export function reported(
   { verify, settle }: Pick<NetworkPayments, 'verify' | 'settle'>,
   report: Report,

@@ -1,2 +1,2 @@
-/** Below this address stands what became of a payment on a chain, by whichever rail it came: `GET /x402/receipts/{id}`. */
+/** The path below which receipts stand for on-chain payments of every rail: `GET /x402/receipts/{id}`. */
 export const RECEIPTS_AT = '/x402/receipts/';

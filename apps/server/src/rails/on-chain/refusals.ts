@@ -1,9 +1,12 @@
 import { PaymentRefused } from '../../paid-call/rail.ts';
 
-/** Why a payment does not pay: for machines, in words, and what to change. Nothing of a node's own text is in here. */
+/**
+ * Each reason why a payment does not pay: its code, its message, and what to change. No text of a node is passed on
+ * here.
+ */
 const REASONS = {
   PAYMENT_HASH_NOT_TAKEN_HERE: [
-    'What is sold here holds a secret, or is money, and a hash proves nobody: whoever saw it first could take it. The transfer was not used.',
+    'This answer holds a secret or is money, and the hash of a transfer does not prove who sent it: anybody who saw it could take the answer. The transfer was not used.',
     'Sign the terms of this 402 with an x402 client. The hash still buys a call whose answer holds no secret.',
   ],
   PAYMENT_REQUIREMENTS_MISMATCH: [
@@ -15,11 +18,11 @@ const REASONS = {
     'Sign exactly the amount of the accepts entry, no less and no more.',
   ],
   PAYMENT_RECIPIENT_MISMATCH: [
-    'The payment is made out to somebody else.',
-    'Sign payTo as it stands in accepts.',
+    'The payment names another recipient.',
+    'Sign exactly the payTo of the accepts entry.',
   ],
   PAYMENT_EXPIRED: [
-    'The payment is not valid for long enough, or not any more.',
+    'The payment has expired, or expires too soon.',
     'Sign a new one with validBefore = now + maxTimeoutSeconds.',
   ],
   PAYMENT_VALID_TOO_LONG: [
@@ -33,11 +36,11 @@ const REASONS = {
   ],
   PAYMENT_INSUFFICIENT_FUNDS: [
     'The payer does not hold the price.',
-    'Fund the wallet; the same payment is good until it expires.',
+    'Fund the wallet and present the same payment again: it is valid until it expires.',
   ],
   NOT_A_SANDBOX_WALLET: [
-    'This is a sandbox, and no money of it has ever reached this wallet: it may be one that holds real money. Nothing was taken.',
-    'Never sign a payment to a sandbox with a real wallet. Pay from one that `npm run sandbox:wallet` makes.',
+    'This is a sandbox, and this wallet never received money of the sandbox, so it may hold real money. Nothing was taken.',
+    'Never sign a payment to a sandbox with a real wallet. Pay from a wallet that `npm run sandbox:wallet` makes.',
   ],
   PAYMENT_AUTHORIZATION_USED: [
     'This authorization was used or cancelled, and did not pay us.',
@@ -45,20 +48,20 @@ const REASONS = {
   ],
   PAYMENT_PAYER_BLOCKED: ['The asset refuses to move money of this payer.', 'Pay from another wallet.'],
   PAYMENT_WALLET_NOT_DEPLOYED: [
-    'The wallet is not on the chain yet, and its factory is none that is called here.',
-    'Put the wallet on the chain first, or pay from another one.',
+    'The wallet is not deployed yet, and this server does not call its factory.',
+    'Deploy the wallet first, or pay from another one.',
   ],
   PAYMENT_GAS_ABOVE_PRICE: [
-    "The check of this wallet's signature takes more gas than the price is worth.",
-    'Pay from a wallet whose check costs less, or on another network of accepts.',
+    "Checking this wallet's signature on the chain costs more gas than the price is worth.",
+    'Pay from a wallet whose signature is cheaper to check, or on another network of accepts.',
   ],
   PAYMENT_FAILED_TOO_OFTEN: [
-    'Settlements of this wallet have passed a trial and failed on the chain too often today. Nothing was sent.',
-    'Pay from another wallet, or a day later.',
+    'Settlements of this wallet passed the simulation and failed on the chain too often today. Nothing was sent.',
+    'Pay from another wallet, or try again in a day.',
   ],
   PAYMENT_SETTLER_OUT_OF_GAS: [
     'Nothing can be settled on this network now: our own key lacks the gas. Nothing was sent.',
-    'Pay on another network of accepts, or present the same payment later: it is good until it expires.',
+    'Pay on another network of accepts, or present the same payment later: it is valid until it expires.',
   ],
   PAYMENT_VERIFICATION_FAILED: [
     'The chain would refuse this payment.',
@@ -74,7 +77,7 @@ const REASONS = {
     'Transfer at least the amount of accepts to payTo.',
   ],
   PAYMENT_TRANSFER_NOT_PLAIN: [
-    'This transfer was made with a signed authorization, which buys by itself.',
+    'This transfer was made with a signed authorization, and it is the authorization that buys.',
     'Present the authorization, not the hash.',
   ],
   PAYMENT_TRANSFER_TOO_OLD: [

@@ -1,6 +1,6 @@
 /**
- * In a sandbox: whose wallet a refused payment came from. All money there comes from its faucet, so a wallet that none
- * has ever reached may be one that holds real money, and its owner should know where they nearly paid.
+ * In a sandbox, tells payers whose wallet is not the sandbox's. All money there comes from its faucet. A wallet that
+ * never received any may hold real money elsewhere, and its owner should know where they nearly paid.
  */
 import type { Rpc } from '../../chain-rpc/json-rpc.ts';
 import { type OnChainPayment, PaymentRefused } from '../../paid-call/rail.ts';
@@ -10,9 +10,10 @@ import { refuse } from './refusals.ts';
 const TOPIC_TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
 
 /**
- * The same payments, whose refusals name a stranger as one; where money is real, the payments themselves.
+ * The same payments, whose refusals name a foreign wallet as one. Where money is real, the payments are returned
+ * unchanged.
  *
- * @param hasReceived whether any money of this chain has ever reached the payer; true when nobody can tell
+ * @param hasReceived whether the payer has ever received money on this chain; true when that cannot be told
  */
 export function tellingStrangers(
   sandbox: boolean,
@@ -34,7 +35,7 @@ export function tellingStrangers(
   };
 }
 
-/** On an EVM chain or Tempo: by the transfers of the token that the payment names. */
+/** On an EVM chain or Tempo: decided by the transfers of the token that the payment names. */
 export async function hasEverReceived(
   rpc: Pick<Rpc, 'call'>,
   { asset, payer }: OnChainPayment,
@@ -45,7 +46,7 @@ export async function hasEverReceived(
   return !Array.isArray(logs) || logs.length > 0;
 }
 
-/** On Solana: every gift begins with an account for the token, which stays. */
+/** On Solana: whoever received the token has a token account, and it stays. */
 export async function hasTokenAccount(rpc: Pick<Rpc, 'call'>, payment: OnChainPayment): Promise<boolean> {
   const { source } = payment.evidence;
   const config = { encoding: 'base64', commitment: 'confirmed' };

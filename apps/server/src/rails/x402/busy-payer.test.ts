@@ -1,4 +1,4 @@
-/** What became of a payment whose payer does a lot else: the answer is right, and costs few requests. */
+/** Looking up a payment whose payer has many other transactions: the answer is right, and costs few requests. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, test } from 'node:test';
@@ -52,14 +52,14 @@ after(async () => {
   await chain?.stop();
 });
 
-/** The same of a payer who holds the price. */
+/** Presents a payment of a payer who holds the price. */
 async function presented(text: string | null) {
   const made = await signed(text, await node.blockhash());
   await node.give(made.payer.address, { usdcUnits: 5_000_000 });
   return made;
 }
 
-/** A payment that was presented this moment, with or without a memo, and the transaction that settles it. */
+/** A payment that is presented now, with or without a memo, and the transaction that settles it. */
 async function signed(text: string | null, blockhash: string) {
   const payer = await generateKeyPairSigner();
   const instructions = [
@@ -95,7 +95,7 @@ async function signed(text: string | null, blockhash: string) {
   return { payer, payment, settled };
 }
 
-/** So many other transactions of the payer, each with a memo or none. */
+/** Makes the payer send this many other transactions, each with or without a memo. */
 async function doElse(payer: KeyPairSigner, count: number, withMemos: boolean): Promise<void> {
   const blockhash = await node.blockhash();
   for (let index = 0; index < count; index += 1) {
@@ -132,7 +132,7 @@ const requests = () => [...wire.asked.values()].reduce((sum, count) => sum + cou
 
 for (const text of ['a memo of its own', null]) {
   const whose = text === null ? 'all without memos' : 'and a memo';
-  test(`a payer with 300 other transactions, ${whose}: what was paid is found, what was not may be paid`, async () => {
+  test(`a payer with 300 other transactions, ${whose}: a payment that settled is found, and one that did not may still be paid`, async () => {
     const { payer, payment, settled } = await presented(text);
     await doElse(payer, 300, text !== null);
     const most = text === null ? 2 + 300 / 25 + 1 : 3;
@@ -150,7 +150,7 @@ for (const text of ['a memo of its own', null]) {
   });
 }
 
-/** A node that knows so many transactions of the payer, newest first, and counts requests. */
+/** A node that knows this many transactions of the payer, newest first, and counts requests. */
 function nodeWith(
   transactions: readonly { signature: string; memo: string | null; wire: string }[],
   isBlockhashValid: boolean,
@@ -189,7 +189,7 @@ for (const { others, text, isOver, place, verdict, most } of [
   { others: 2_000, text: 'ours', isOver: false, place: 1_500, verdict: 'settled', most: 5 },
   { others: 2_000, text: 'ours', isOver: true, place: null, verdict: 'dead', most: 4 },
   { others: 2_000, text: null, isOver: false, place: 100, verdict: 'settled', most: 4 + 20 },
-  // Deeper than is looked while it is open; the end of the blockhash decides.
+  // This is deeper than is searched while the payment is open. The end of the blockhash decides then.
   { others: 2_000, text: null, isOver: false, place: 1_500, verdict: 'open', most: 4 + 20 },
   { others: 2_000, text: null, isOver: true, place: 1_500, verdict: 'settled', most: 4 + 80 },
   { others: 2_000, text: null, isOver: true, place: null, verdict: 'dead', most: 4 + 80 },
@@ -218,7 +218,7 @@ for (const { others, text, isOver, place, verdict, most } of [
   });
 }
 
-test('a node that takes no batches is asked one by one', async () => {
+test('a node that does not take batches is asked one request at a time', async () => {
   const { payment, settled } = await signed(null, BLOCKHASH);
   const transactions = ['it', 'another'].map((signature) => ({ signature, memo: null, wire: settled.wire }));
   const many = nodeWith(transactions, true);

@@ -1,4 +1,4 @@
-/** The chains behind x402 payments, signed or found by their hash. */
+/** The chains behind x402 payments, both signed ones and transfers found by their hash. */
 import { unavailable } from '../../http/problem.ts';
 import type { Chains, ChainVerdict, OnChainPayment } from '../../paid-call/rail.ts';
 import { refuse } from '../on-chain/refusals.ts';
@@ -10,11 +10,11 @@ import { type FoundTransfer, findEvmTransfer, findSolanaTransfer, lookAtTransfer
 export interface EvidenceOfTransfer extends Record<string, unknown> {
   scheme: 'transfer';
   transaction: string;
-  /** The price when it was presented; absent from those of before. */
+  /** The price when the payment was presented; absent in older rows. */
   priceUnits?: string;
 }
 
-/** Finds a transfer to us that its payer made by itself. */
+/** Finds a transfer to us that the payer made by itself. */
 export type FindTransfer = (
   open: Opened,
   transaction: string,
@@ -53,11 +53,11 @@ export function x402Chains(
 
   return {
     async verify(payment) {
-      // A transfer was found on its chain when it was read; there is nothing left that could go wrong.
+      // A transfer was already found on its chain when it was read, so nothing is left to verify.
       if (transferOf(payment) !== null) return;
       const { mustLastMs } = payment.evidence;
       if (typeof mustLastMs === 'number' && payment.deadAfterMs < nowMs() + mustLastMs) {
-        // Unless somebody sent it to the chain already: then it buys what it paid for.
+        // Somebody may have settled the payment already. Then it buys what it paid for.
         if ((await lookOrSettle(payment, 'look')).status === 'settled') return;
         throw refuse('PAYMENT_EXPIRED', { neededSeconds: Math.ceil(mustLastMs / 1_000) });
       }

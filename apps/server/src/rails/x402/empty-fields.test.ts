@@ -35,7 +35,7 @@ test('a facilitator may write null where a field is absent, as those in Python a
   assert.deepEqual(await facilitator.supported(), [kind]);
 });
 
-test('a transfer whose network is null is looked for on every chain', () => {
+test('a transfer whose network is null is searched on every chain', () => {
   const header = JSON.stringify({ txHash: `0x${'aa'.repeat(32)}`, network: null });
   assert.equal(readPresented({ 'x-payment': header }).network, null);
 });

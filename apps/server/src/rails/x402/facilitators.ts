@@ -3,20 +3,20 @@ import { connectFacilitator, type Facilitator, type SupportedKinds } from '../on
 import type { Network } from './networks.ts';
 
 export interface Facilitators {
-  /** Those that settle a network for clients of a generation, in the configured order. */
+  /** The facilitators that settle a network for clients of this protocol version, in the configured order. */
   settling(network: Network, version: 1 | 2): Facilitator[];
-  /** Who pays the fees there for the first that says so; null: none does. */
+  /** The fee payer that the first facilitator names for this network; null when none names one. */
   feePayerOf(network: Network): string | null;
-  /** All that any of them pays fees from. */
+  /** Every address from which any of them pays fees. */
   feePayers(): string[];
-  /** Grows whenever they settle something else than before. */
+  /** Grows whenever the set of networks that they settle changes. */
   readonly revision: number;
-  /** Asks them what they settle. Keeps what it knew of one that does not answer. */
+  /** Asks the facilitators what they settle. Keeps the last answer of one that does not reply. */
   refresh(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** @param token who we are to them; null: nobody in particular */
+/** @param token the authorization that identifies us to them; null: none is sent */
 export function openFacilitators(urls: readonly string[], token: string | null): Facilitators {
   const all = urls.map((url) => ({ client: connectFacilitator(url, token), kinds: [] as SupportedKinds }));
   let revision = 0;

@@ -7,9 +7,9 @@ export interface NamedEvmNetwork extends EvmNetwork {
   kind: 'evm';
   /** As the interface writes it. */
   name: 'base' | 'ethereum' | 'polygon' | 'arbitrum';
-  /** As version 1 writes it; null where clients of the first generation would not parse the offer. */
+  /** The name in version 1; null where clients of version 1 could not parse the offer. */
   legacyName: string | null;
-  /** What pays for transactions. */
+  /** The currency that pays for transactions. */
   gasToken: GasToken;
 }
 
@@ -28,7 +28,7 @@ export type Network = NamedEvmNetwork | SolanaNetwork;
 const usdc = { name: 'USD Coin', version: '2' };
 const ether = { symbol: 'ETH', decimals: 18 };
 
-/** In order of preference: the first that is configured is the first that is offered. */
+/** In order of preference: the first configured network is offered first. */
 export const NETWORKS = [
   {
     kind: 'evm',
@@ -96,7 +96,10 @@ export const NETWORKS = [
 export type NetworkName = (typeof NETWORKS)[number]['name'];
 export const NETWORK_NAMES: readonly NetworkName[] = NETWORKS.map(({ name }) => name);
 
-/** The nodes of the chains that payments settle on: those that services read too. Null: not configured. */
+/**
+ * The nodes of the chains that payments settle on; services read from the same nodes. Null for a chain that is not
+ * configured.
+ */
 export function nodesOf(
   upstreams: Readonly<Record<NetworkName, { baseUrl: string | null }>>,
 ): Record<NetworkName, string | null> {

@@ -21,7 +21,7 @@ const quotes: Quote[] = (await loadServices()).map((service) => ({
   priceMicros: 50_000n,
   resourceUrl: `https://shop.test/x402/${service.path}`,
 }));
-/** Of a service whose answer is no secret: its terms are the same each time. */
+/** A service whose answer holds no secret, so its terms are the same each time. */
 const quote = quotes.find(({ service }) => !service.secretAnswer);
 assert.ok(quote !== undefined);
 
@@ -42,7 +42,7 @@ function challenge(nonce = () => 'n0nce'): SignInChallenge {
   };
 }
 
-/** As a strict client decodes it: one base64 text, with padding nowhere but at its end. */
+/** Decodes as a strict client does: one base64 text, with padding only at its end. */
 function decode(header: string): Record<string, unknown> {
   assert.match(header, /^[A-Za-z0-9+/]+={0,2}$/);
   assert.equal(header.length % 4, 0);
@@ -50,7 +50,7 @@ function decode(header: string): Record<string, unknown> {
 }
 
 for (const each of quotes) {
-  test(`${each.service.path}: its header is what the protocol's own schema accepts, and small`, () => {
+  test(`${each.service.path}: its header fits the protocol's own schema, and is small`, () => {
     const header = paymentRequiredHeader(EVERYWHERE, each, challenge()).current();
     const document = decode(header);
     const parsed = parsePaymentRequired(document);
@@ -92,7 +92,7 @@ test('the terms of each chain, in order', () => {
   ]);
 });
 
-test('the two halves of the header fit together, whatever the first one is long', () => {
+test('the two halves of the header fit together, whatever the length of the first', () => {
   const lengths = new Set<number>();
   for (let extra = 0; extra < 12; extra++) {
     for (const letter of ['a', 'é', '€', '😀']) {
@@ -126,7 +126,7 @@ test('the two halves of the header fit together, whatever the first one is long'
   assert.equal(lengths.size, 3, 'every alignment came up');
 });
 
-test('the header carries the nonce of now, and nothing else of it changes', () => {
+test('the header carries a current nonce, and nothing else in it changes', () => {
   let nonce = 'first';
   const header = paymentRequiredHeader(
     EVERYWHERE,
@@ -141,7 +141,7 @@ test('the header carries the nonce of now, and nothing else of it changes', () =
   assert.deepEqual(JSON.stringify(decode(second)).replace('second', 'first'), JSON.stringify(decode(first)));
 });
 
-test("the body's offers are good for both generations, on chains that the first one knows", () => {
+test("the body's offers fit both protocol versions, on chains that version 1 knows", () => {
   const accepts = legacyAccepts(EVERYWHERE, { ...quote, priceMicros: 1_234_500n });
   assert.deepEqual(
     accepts.map(({ network, x402Network }) => [network, x402Network]),
@@ -160,7 +160,7 @@ test("the body's offers are good for both generations, on chains that the first 
   assert.deepEqual([accepts[0]?.amount, accepts[0]?.maxAmountRequiredUSD], ['1234500', 1.2345]);
 });
 
-test('where the answer is a secret each 402 has a claim of its own, the same for all chains; elsewhere there is none', () => {
+test('each 402 of a service with a secret answer has its own claim, the same for all chains; other services have none', () => {
   const claimsIn = (header: string) =>
     (decode(header).accepts as { extra: { claimSecret?: string } }[]).map(({ extra }) => extra.claimSecret);
   const seen = new Set<string | undefined>();

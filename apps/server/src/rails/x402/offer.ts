@@ -8,20 +8,23 @@ import { ASSET_DECIMALS } from './networks.ts';
 import type { Offered, OfferedNetwork } from './offered.ts';
 import type { SignInChallenge } from './sign-in.ts';
 
-/** How long a signed payment should be good for: the longest service, its settlement, a retry, and clocks that differ. */
+/** How long a signed payment should be valid: the longest service, its settlement, a retry, and clocks that differ. */
 const MAX_TIMEOUT_SECONDS = 120;
-/** A longer schema of a body comes in outline: the header is read with every 402, and the recipe has the whole. */
+/**
+ * A longer body schema is replaced by an outline. The header is sent with every 402, and the recipe has the whole
+ * schema.
+ */
 const MAX_SCHEMA_BYTES = 250;
 const ERROR = 'X-PAYMENT header is required';
-/** Stands where each 402 has a secret of its own, and is as long. */
+/** Placeholder for the secret of each 402, of the same length. */
 const CLAIM_PLACE = '?'.repeat(newClaimSecret().length);
-/** Clients of the first generation refuse more until their cap is raised. */
+/** Clients of version 1 refuse to pay more until their cap is raised. */
 const SPENDING_CAP_MICROS = 100_000n;
-/** What a 402 says of an answer that holds a secret. */
+/** The rule that a 402 states for an answer that holds a secret. */
 const CLAIM_RULE =
   'The answer goes to whoever shows the payment and a secret beside it: accepts[].extra.claimSecret of PAYMENT-REQUIRED, which clients of version 2 send back, or, for all others, a claimSecret of 16 to 128 random characters in the body.';
 
-/** What is beside the terms themselves, and comes back with the payment. */
+/** Fields beside the terms themselves that come back with the payment. */
 function extraOf({ network, feePayer, sandbox }: OfferedNetwork): Record<string, unknown> {
   return {
     ...(network.kind === 'evm' ? network.domain : { feePayer }),
@@ -43,7 +46,7 @@ export function requirementsV2(offered: OfferedNetwork, quote: Quote): Record<st
   };
 }
 
-/** As `requirementsV2`, as version 1 writes them. */
+/** As `requirementsV2`, in the form of version 1. */
 export function requirementsV1(offered: OfferedNetwork, quote: Quote): Record<string, unknown> {
   const { network, payTo } = offered;
   return {
@@ -61,8 +64,9 @@ export function requirementsV1(offered: OfferedNetwork, quote: Quote): Record<st
 }
 
 /**
- * The entries of the body's `accepts`: what both generations of clients read, and nothing that either would choke on.
- * The first also says in other words what it costs; the others are kept short, but all must have a description.
+ * The entries of the body's `accepts`: fields that clients of both versions read, and none that either would reject.
+ * The first entry repeats the price in other fields. The others are kept short, but every entry must have a
+ * description.
  */
 export function legacyAccepts(offered: readonly OfferedNetwork[], quote: Quote): Record<string, unknown>[] {
   return offered
@@ -80,9 +84,9 @@ export function legacyAccepts(offered: readonly OfferedNetwork[], quote: Quote):
 }
 
 /**
- * The `PAYMENT-REQUIRED` header of a service. All of it is encoded once; the nonce and the times of the sign-in
- * extension stand at the end, so that only they are encoded again. Where the answer holds a secret the terms have a fresh
- * claim (`claim.ts`), and each 402 is encoded anew.
+ * The `PAYMENT-REQUIRED` header of a service. It is encoded once. The nonce and the times of the sign-in extension
+ * stand at its end, so that only they are encoded for each 402. When the answer holds a secret, the terms have a fresh
+ * claim (`claim.ts`) and each 402 is encoded as a whole.
  */
 export function paymentRequiredHeader(
   offered: readonly OfferedNetwork[],
@@ -111,7 +115,7 @@ export function paymentRequiredHeader(
         'sign-in-with-x': fixed,
       },
     };
-    // Ends in the open braces of info, sign-in-with-x, extensions and the document.
+    // The text without the closing braces of info, sign-in-with-x, extensions and the document.
     const text = JSON.stringify(document).slice(0, -4);
     const bytes = Buffer.byteLength(text) + 1;
     const padded = `${text},${' '.repeat((3 - (bytes % 3)) % 3)}`;
@@ -139,9 +143,10 @@ function shortened(schema: JsonSchema): unknown {
 }
 
 /**
- * The discovery extension: how the service is called, for indexers. Schemas come without their prose, which is long.
+ * The discovery extension, which tells indexers how the service is called. Schemas come without descriptions, which are
+ * long.
  *
- * @param body the schema of the request's body, if it is not the whole
+ * @param body the schema of the request's body, when it is not the full one
  */
 export function bazaarOf(
   { service, tool }: Quote,
@@ -158,7 +163,7 @@ export function bazaarOf(
   };
 }
 
-/** The same for a service that is bought as a tool of MCP. */
+/** The same for a service that is bought as an MCP tool. */
 function bazaarOfTool(service: Quote['service'], tool: string): Record<string, unknown> {
   const inputSchema = withoutProse(inputSchemaOf(service));
   const input = { type: 'mcp', tool, transport: 'streamable-http', inputSchema, example: service.example };
@@ -186,16 +191,16 @@ function bazaarOfTool(service: Quote['service'], tool: string): Record<string, u
   };
 }
 
-/** At most 32 printable ASCII characters, as the protocol wants it. */
+/** At most 32 printable ASCII characters, as the protocol requires. */
 function asciiName(name: string): string {
   return name.replace(/[^\x20-\x7e]/g, '').slice(0, 32);
 }
 
-/** The offer of this rail, and what it says to a payment that does not pay. */
+/** The offer of this rail, and the headers of a 402 that refuses its payment. */
 export function offerMaker(needs: {
   offered: Offered;
   signIn: SignInChallenge;
-  /** Where credit is bought. */
+  /** The public address, below which credit is bought. */
   baseUrl: string;
   revision(): number;
 }): Required<Pick<Rail, 'offer' | 'refusedHeaders'>> {
@@ -203,7 +208,7 @@ export function offerMaker(needs: {
   const headers = new Map<string, { revision: number; header: ReturnType<typeof paymentRequiredHeader> }>();
 
   function headerOf(quote: Quote) {
-    // A service has an address at each door.
+    // A service has a different address at each door.
     const { resourceUrl } = quote;
     let known = headers.get(resourceUrl);
     if (known === undefined || known.revision !== revision()) {
@@ -246,7 +251,7 @@ export function offerMaker(needs: {
   };
 }
 
-/** The body's fields beside `accepts`. */
+/** The fields of the body beside `accepts`. */
 function legacyBody(first: OfferedNetwork, quote: Quote): Record<string, unknown> {
   return {
     x402Version: 1,

@@ -5,11 +5,11 @@ import type { Network } from './networks.ts';
 import type { Opened, OpenNetworks } from './open-networks.ts';
 import { unsupportedNetwork } from './wire.ts';
 
-/** A chain that is ready to take payments, and to whom they go. */
+/** A chain that can take payments now, and the recipient there. */
 export interface OfferedNetwork {
   network: Network;
   payTo: string;
-  /** Solana: who pays the fee and sends the transaction. */
+  /** Solana: the account that pays the fee and sends the transaction. */
   feePayer: string | null;
   /** Whether the money there is that of a sandbox. */
   sandbox: boolean;
@@ -18,15 +18,18 @@ export interface OfferedNetwork {
 export interface Offered {
   /** The chains that can settle now, in order. */
   now(): OfferedNetwork[];
-  /** Those on which this is sold now: what leaves something behind only where the money can be sent back. */
+  /**
+   * The chains on which this quote is sold now. A call with a lasting effect is sold only where its money can be
+   * refunded.
+   */
   for(quote: Quote): OfferedNetwork[];
   /** @throws PaymentRefused when it is not sold on this chain now */
   ready(network: Network, quote: Quote): { found: OfferedNetwork; open: Opened };
-  /** Whether money can be sent back there now. */
+  /** Whether money can be sent back on this network now. */
   canRefund(networkId: string): boolean;
 }
 
-/** @param sandbox whether the money is that of a sandbox, which every offer says */
+/** @param sandbox whether the money is that of a sandbox, which every offer states */
 export function offeredOf(
   { all, worthWei }: Pick<OpenNetworks, 'all' | 'worthWei'>,
   { facilitators, sandbox }: { facilitators: Facilitators; sandbox: boolean },
@@ -35,7 +38,7 @@ export function offeredOf(
     return [...all.values()].flatMap((open) => {
       const { network, recipient } = open;
       const own = ownFeePayer(open);
-      // Ours while it can pay; else that of a facilitator.
+      // Our own key pays the fee while it has funds; otherwise a facilitator's does.
       const feePayer = network.kind === 'evm' ? null : (own ?? facilitators.feePayerOf(network));
       const settling = 'chain' in open ? open.settling : null;
       const settles = settling?.tank.isAble ?? (own !== null || facilitators.settling(network, 2).length > 0);
@@ -49,7 +52,7 @@ export function offeredOf(
     return open?.payments.canRefund === true && open.refunding?.tank.isAble !== false;
   }
 
-  /** Whether settling a price costs less than it brings, at the fees that were seen last. */
+  /** Whether settling costs less than the price brings in, at the fees seen last. */
   function isWorthIt(network: Network, priceMicros: bigint): boolean {
     const open = all.get(network.id);
     if (open === undefined || !('chain' in open) || open.settling === null) return true;
@@ -77,7 +80,10 @@ export function offeredOf(
   };
 }
 
-/** Who pays the fees of payments there while our own key can; null on chains where the payer's wallet does not ask. */
+/**
+ * The account of ours that pays the fees on this chain while it has funds; null on chains whose wallets do not need to
+ * know it.
+ */
 export function ownFeePayer(open: Opened): string | null {
   return 'settler' in open ? open.settler.feePayer : null;
 }

@@ -1,4 +1,7 @@
-/** What each configured network needs to take payments: its node, its settler, refunds, and where its keys' gas is watched. */
+/**
+ * What each configured network needs to take payments: its node, its settler, its refunds, and monitoring of the gas of
+ * our keys.
+ */
 import { type BatchingRpc, connectRpc, type Rpc } from '../../chain-rpc/json-rpc.ts';
 import type { Database } from '../../db/connection.ts';
 import { createEndingSender } from '../../relayer/ending-sender.ts';
@@ -31,53 +34,53 @@ import {
 } from './solana-settler.ts';
 import { isPoor, svmPayments } from './svm-payments.ts';
 
-/** What a settlement uses, a little more than was measured. */
+/** The gas of one settlement, a little more than was measured. */
 const SETTLEMENT_GAS = 70_000n;
-/** A key that cannot pay for so many settlements takes no more of them on. */
+/** A key that cannot pay for this many settlements takes no more payments. */
 const LEAST_SETTLEMENTS = 20n;
 const RPC_TIMEOUT_MS = 5_000;
-/** What wallets' own code may cost us in a day on one chain, when settlements that passed a trial fail. */
+/** What failed settlements of wallets' own code may cost us in a day on one chain, though they passed a simulation. */
 const LOST_GAS_MICROS_PER_DAY = 5_000_000n;
-/** For a chain whose currency nobody put a price on: too much rather than too little. */
+/** For a chain whose currency has no configured price: a price that is too high rather than too low. */
 const DEAREST_GAS_TOKEN_USD = 10_000;
 
 export interface X402Config {
   networks: readonly NetworkName[];
-  /** Null: EVM chains are not offered. */
+  /** Null when EVM chains are not offered. */
   recipient: Hex | null;
-  /** The owner of the token account, not the account. Null: Solana is not offered. */
+  /** The owner of the token account, not the account itself. Null when Solana is not offered. */
   recipientSolana: string | null;
-  /** Null for a chain whose node is not configured: it is not offered then. */
+  /** Null for a chain whose node is not configured, which is then not offered. */
   rpcUrls: Readonly<Record<NetworkName, string | null>>;
   facilitatorUrls: readonly string[];
   facilitatorToken: string | null;
-  /** Keys of our own settler; with none, facilitators settle. */
+  /** Keys of our own settler; empty: facilitators settle. */
   relayerKeys: readonly Hex[];
   /** Keys that hold USDC and gas for refunds. */
   refundKeys: readonly Hex[];
-  /** Those that our settler calls to put a wallet on the chain (ERC-6492). */
+  /** The factories that our settler may call to deploy a wallet (ERC-6492). */
   walletFactories: readonly Hex[];
-  /** What a whole unit of each chain's own currency is taken to be worth, in whole USD. */
+  /** The assumed price of one unit of each chain's own currency, in whole USD. */
   gasTokenUsd: Readonly<Partial<Record<NetworkName, number>>>;
-  /** As `readSolanaKey` takes it. Null: facilitators settle on Solana. */
+  /** In the form that `readSolanaKey` takes. Null: facilitators settle on Solana. */
   relayerKeySolana: string | null;
-  /** Holds USDC and SOL for refunds. */
+  /** A key that holds USDC and SOL for refunds. */
   refundKeySolana: string | null;
 }
 
-/** What opening a network takes beside the configuration. */
+/** What opening a network needs beside the configuration. */
 export interface NetworkNeeds {
   sql: Database;
   /** Whether the money is that of a sandbox. */
   sandbox: boolean;
-  /** Where our keys' gas is watched. */
+  /** Where the gas of our keys is monitored. */
   gas: GasTanks;
   facilitators: Facilitators;
   nowMs(): number;
   report(network: string, step: 'verify' | 'settle', outcome: string): void;
 }
 
-/** A relayer of ours, and what is known of its gas. */
+/** One of our relayers, and what is known of its gas. */
 interface Sending {
   relayer: Relayer;
   tank: GasTank;
@@ -85,10 +88,10 @@ interface Sending {
 
 interface OpenNetwork {
   rpc: BatchingRpc;
-  /** To whom money goes, as the chain writes it. */
+  /** The recipient, as the chain writes it. */
   payTo: string;
   payments: NetworkPayments;
-  /** Who sends transactions of ours, and goes on with them. */
+  /** The senders of our own transactions, which resume pending ones. */
   senders: readonly { resume(): Promise<unknown> }[];
   close(): Promise<unknown>;
 }
@@ -97,7 +100,7 @@ export type Opened = OpenNetwork &
   (
     | {
         network: NamedEvmNetwork;
-        /** `payTo` as it is configured. */
+        /** `payTo` as it was configured. */
         recipient: Hex;
         chain: EvmChain;
         settling: Sending | null;
@@ -112,14 +115,14 @@ export type Opened = OpenNetwork &
   );
 
 export interface OpenNetworks {
-  /** By the name of CAIP-2, in order of preference. */
+  /** By CAIP-2 name, in order of preference. */
   all: ReadonlyMap<string, Opened>;
-  /** What so many micro-USD buy of the chain's own currency. */
+  /** How much of the chain's own currency this many micro-USD buy. */
   worthWei(network: Network, micros: bigint): bigint;
   lostGas: LostGas;
 }
 
-/** Opens the networks that are configured: named, with a node and a recipient. */
+/** Opens the networks that are configured: those with a name, a node and a recipient. */
 export function openNetworks(config: X402Config, needs: NetworkNeeds): OpenNetworks {
   const worthWei = (network: Network, micros: bigint) =>
     (micros * 10n ** 12n) / BigInt(config.gasTokenUsd[network.name] ?? DEAREST_GAS_TOKEN_USD);
@@ -151,7 +154,7 @@ function openEvm(
   const rpc = connectRpc(rpcUrl, { timeoutMs: RPC_TIMEOUT_MS });
   const { lostGas, worthWei } = needs;
   const chain = openEvmChain(network, rpc, needs.nowMs);
-  // Sending waits for blocks: with connections of its own it keeps nobody from asking.
+  // Sending waits for blocks. It has its own connections, so that reads never wait for it.
   const sending = connectRpc(rpcUrl, { timeoutMs: RPC_TIMEOUT_MS });
   const settling = sendingWith(network, sending, 'settle', config.relayerKeys, needs);
   const refunding = sendingWith(network, sending, 'refund', config.refundKeys, needs);
@@ -250,7 +253,7 @@ function openSolana(
   };
 }
 
-/** Which facilitators settle a network, and who is told how it went. */
+/** The facilitators that settle a network, and the report of their outcomes. */
 function settledBy(network: Network, { facilitators, report }: NetworkNeeds) {
   return {
     facilitators: (version: 1 | 2) => facilitators.settling(network, version),

@@ -14,7 +14,7 @@ export { X402 };
 
 const FACILITATORS_ASKED_EVERY_MS = 30_000;
 
-/** Paying from a wallet by x402. */
+/** Payment from a wallet by x402. */
 export function openX402(
   { pools, baseUrl, sandbox, nowMs }: House,
   { settings, secrets }: Configured<typeof X402.variables>,
@@ -47,7 +47,7 @@ export function openX402(
   };
 }
 
-/** What became of payments on chains, for whoever has a call's id. */
+/** The receipts of on-chain payments, for whoever has a call's id. */
 export function openReceipts(
   { addressOf, limitByAddress }: House,
   { settlements, x402 }: { settlements: SettlementStore; x402: Pick<X402Rail, 'offered'> },

@@ -1,6 +1,6 @@
 /**
- * The x402 rail: USDC on a chain, moved by a signature that the caller sends along, or by the caller before. `read.ts` says
- * whether it pays, `offer.ts` what a 402 says, `chains.ts` what becomes of the money.
+ * The x402 rail: USDC on a chain, moved by an authorization that the caller sends, or by a transfer that the caller
+ * made before. `read.ts` decides whether it pays, `offer.ts` writes the 402, `chains.ts` moves the money.
  */
 import { HOUSE_ACCOUNTS } from '../../ledger/accounts.ts';
 import type { Chains, Rail } from '../../paid-call/rail.ts';
@@ -22,15 +22,15 @@ export interface X402Rail {
   /** The chains that are offered now, in order. */
   offered(): readonly OfferedNetwork[];
   facilitatorUrl: string | null;
-  /** Asks the facilitators what they settle. Keeps what it knew of one that does not answer. */
+  /** Asks the facilitators what they settle. Keeps the last answer of one that does not reply. */
   refresh(): Promise<void>;
   /** One round over our own pending transactions. */
   resume(): Promise<void>;
-  /** Forgets sign-ins and failed settlements that are too old to matter. */
+  /** Deletes old sign-ins and old failures of settlements. */
   dropExpired(): Promise<void>;
-  /** The chain with this id, for another rail whose payments are authorizations too; null when it is not offered. */
+  /** The chain with this id, for another rail whose payments are also authorizations; null when it is not offered. */
   authorizations(chainId: number): AuthorizationSettler | null;
-  /** Holds the books against every chain that is configured. */
+  /** Compares the books with every chain that is configured. */
   audit(): Promise<ChainAudit[]>;
   close(): Promise<void>;
 }
@@ -102,7 +102,7 @@ export function createX402Rail(
   };
 }
 
-/** Null for a chain that is not open, or takes no authorizations. */
+/** Null for a chain that is not open, or that takes no authorizations. */
 function settlerOf(
   open: Opened | undefined,
   { offered, chains, sandbox }: { offered: Offered; chains: Chains; sandbox: boolean },

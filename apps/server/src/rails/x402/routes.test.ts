@@ -32,7 +32,7 @@ const SETTLED: Receipt = {
 
 let receipt: Receipt | null = SETTLED;
 let asked: string[] = [];
-/** Of the store nothing else is asked. */
+/** These tests use nothing else of the store. */
 const store: Partial<SettlementStore> = {
   receipt: async (callId) => {
     asked.push(callId);
@@ -57,7 +57,7 @@ after(() => app.close());
 const get = (id: string, address = 'somebody') =>
   app.inject({ url: `/x402/receipts/${id}`, headers: { 'x-test-address': address } });
 
-test('a receipt says all that is known, with amounts that no reader rounds', async () => {
+test('a receipt says all that is known, with amounts as exact strings', async () => {
   receipt = SETTLED;
   const answer = await get(ID);
   assert.equal(answer.statusCode, 200);
@@ -118,7 +118,7 @@ for (const [status, changes] of STATUSES) {
   });
 }
 
-test('an id that is none does not reach the database; one that is not known is not found', async () => {
+test('a malformed id does not reach the database; an unknown one is not found', async () => {
   receipt = null;
   asked = [];
   for (const id of ['1', 'x'.repeat(36), `${ID}0`, encodeURIComponent("' or 1=1")])
@@ -129,7 +129,7 @@ test('an id that is none does not reach the database; one that is not known is n
   assert.deepEqual(asked, [ID]);
 });
 
-test('nobody may ask without end, and others are not held back', async () => {
+test('requests of one address are limited, and others are not held back', async () => {
   receipt = SETTLED;
   const statuses: number[] = [];
   for (let index = 0; index < 40; index++) statuses.push((await get(ID, 'busy')).statusCode);

@@ -8,8 +8,8 @@ import { RECEIPTS_AT } from '../on-chain/receipts.ts';
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * `GET /x402/receipts/{id}`: what became of a payment. The id is the call's, as `X-Call-Id` told it: whoever has it made
- * the call, and what it leads to stands on a public chain.
+ * `GET /x402/receipts/{id}`: what became of a payment. The id is the call's, from the `X-Call-Id` header. Whoever has
+ * it made the call, and what the receipt tells is public on the chain.
  */
 export function receiptRoutes(
   app: FastifyInstance,
@@ -67,7 +67,7 @@ function statusOf({
   priceMicros,
   refund,
 }: NonNullable<Awaited<ReturnType<SettlementStore['receipt']>>>): string {
-  // What was paid above the price goes back for an answer that was delivered.
+  // The excess of an overpayment is refunded for an answer that was delivered.
   if (refund !== null && refund.amountMicros === priceMicros)
     return refund.state === 'paid' ? 'refunded' : 'refund_owed';
   if (settlementState === 'lost') return 'lost';

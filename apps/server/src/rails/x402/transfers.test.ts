@@ -21,7 +21,7 @@ let payTo: Hex;
 let payer: Hex;
 before(async () => {
   node = await startTestChain();
-  // Confirmations are counted here: no block may come by itself.
+  // These tests count confirmations, so no block may be mined on its own.
   await node.client.setAutomine(false);
   rpc = connectRpc(node.url, { timeoutMs: 10_000 });
   payTo = node.accounts.recipient.address.toLowerCase() as Hex;
@@ -32,7 +32,7 @@ after(async () => {
   await node?.stop();
 });
 
-/** The head is kept for seconds: each look of a test is by a server that has none yet. */
+/** The head is cached for seconds, so each look uses a server that has none cached. */
 const chainNow = (): EvmChain => openEvmChain(network, rpc, Date.now);
 const find = (hash: string, nowMs = Date.now()) =>
   findEvmTransfer({ chain: chainNow(), rpc, nowMs: () => nowMs }, hash, { payTo, amountUnits: PRICE });
@@ -56,7 +56,7 @@ const refusedWith = (code: string) => (error: unknown) => {
   assert.equal(error.code, code);
   return true;
 };
-/** Not yet, or not known: in any case nothing that a new payment would put right. */
+/** A refusal for now: the transfer is unconfirmed or unknown, and a new payment would not help. */
 const laterWith = (code: string, confirmations?: number) => (error: unknown) => {
   assert.ok(error instanceof Problem, `not a problem: ${error}`);
   assert.deepEqual([error.status, error.code], [503, code]);
@@ -76,7 +76,7 @@ test('a transfer counts once it has its confirmations, with what it moved', asyn
   assert.deepEqual(await find(more), { payer: payer.toLowerCase(), amountUnits: 3n * PRICE, blockNumber });
 });
 
-test('one that is not in a block yet is waited for; one that nobody knows may be on another chain', async () => {
+test('a transfer that is not in a block yet is waited for; an unknown one may be on another chain', async () => {
   const hash = await node.client.sendTransaction({
     account: payer,
     chain: null,
@@ -89,12 +89,12 @@ test('one that is not in a block yet is waited for; one that nobody knows may be
   assert.equal(await find(generatePrivateKey()), null);
 });
 
-test('what does not pay us is refused, each with its reason', async () => {
+test('a transfer that does not pay us is refused, each kind with its reason', async () => {
   const failed = await send(transfer(payTo, 10n ** 18n), network.asset, 100_000n);
   const elsewhere = await send(transfer(payer, PRICE));
   const less = await send(transfer(payTo, PRICE - 1n));
   const nothing = await send('0x', payTo);
-  // Code that logs a Transfer to us of far more than the price, without being the asset.
+  // This code logs a Transfer to us of far more than the price, but it is not the asset.
   const counterfeit = privateKeyToAccount(generatePrivateKey()).address;
   const topics = ['0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef', payer, payTo].map(
     (topic) => topic.slice(2).toLowerCase().padStart(64, '0'),
@@ -139,7 +139,7 @@ test("somebody's settlement cannot be presented as a transfer of one's own", asy
   await assert.rejects(find(hash), refusedWith('PAYMENT_TRANSFER_NOT_PLAIN'));
 });
 
-test('a transfer buys for a day', async () => {
+test('a transfer can be presented for a day', async () => {
   const hash = await send(transfer(payTo, PRICE));
   await node.client.mine({ blocks: 2 });
   const { blockNumber } = await node.client.getTransactionReceipt({ hash });
@@ -190,7 +190,7 @@ const balance = (owner: string, amount: bigint, mint = 'mint') => ({
   owner,
   uiTokenAmount: { amount: String(amount) },
 });
-/** A transaction as a Solana node tells it: `payer` moves the price to `us`. */
+/** A transaction as a Solana node reports it, in which `payer` moves the price to `us`. */
 function told(changes: {
   pre?: unknown[];
   post?: unknown[];
@@ -221,11 +221,11 @@ function findTold(transaction: unknown, status: unknown = null, nowMs = SECONDS 
   });
 }
 
-test('Solana: a transfer is what the balances of the asset say', async () => {
+test('Solana: a transfer is read from the balances of the asset', async () => {
   const found = { payer: 'payer', amountUnits: PRICE, blockNumber: null };
   assert.deepEqual(await findTold(told({})), found);
   assert.deepEqual(await findTold(told({ blockTime: null })), found);
-  // Our token account was opened by the same transaction, and the payer's was emptied and closed.
+  // The same transaction opened our token account, and emptied and closed the payer's.
   assert.deepEqual(
     await findTold(told({ pre: [balance('payer', PRICE)], post: [balance('us', PRICE)] })),
     found,

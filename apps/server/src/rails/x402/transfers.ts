@@ -12,7 +12,7 @@ const MAX_AGE_MS = 24 * 3_600_000;
 export interface FoundTransfer {
   payer: string;
   amountUnits: bigint;
-  /** Null where blocks have no part in it. */
+  /** Null on a chain where block numbers play no part. */
   blockNumber: bigint | null;
 }
 
@@ -64,10 +64,10 @@ function plainTransfer(
   wanted: { payTo: string; amountUnits: bigint },
 ): FoundTransfer {
   const ours = mined.logs.filter(({ address }) => address === asset.toLowerCase());
-  // Whoever watches the chain could present somebody else's settlement as a transfer of their own.
+  // Otherwise anybody who watches the chain could present somebody else's settlement as their own transfer.
   if (ours.some(({ topics }) => topics[0] === TOPIC_USED)) throw refuse('PAYMENT_TRANSFER_NOT_PLAIN');
   const to = topicOf(wanted.payTo as Hex);
-  // A hash is good once: all that its payer sent us in this transaction counts, as all of it is booked.
+  // A hash buys once. So everything that its payer sent us in this transaction counts, as all of it is booked.
   const sent = new Map<string, bigint>();
   for (const { topics, data } of ours) {
     if (topics[0] !== TOPIC_TRANSFER || topics[2] !== to) continue;
@@ -80,7 +80,10 @@ function plainTransfer(
   return { payer: most[0], amountUnits: most[1], blockNumber: mined.blockNumber };
 }
 
-/** As `findEvmTransfer`. @param feePayers those of settlements: what they sent was authorized, and buys by itself */
+/**
+ * As `findEvmTransfer`. @param feePayers those of settlements: a transfer whose fee they paid was authorized, and buys
+ * on its own
+ */
 export async function findSolanaTransfer(
   parts: { rpc: Rpc; nowMs(): number },
   signature: string,
@@ -120,7 +123,8 @@ export async function findSolanaTransfer(
     .map(([owner]) => owner);
   if (received < wanted.amountUnits || payer === undefined)
     throw refuse('PAYMENT_TRANSFER_MISMATCH', { payTo: wanted.payTo });
-  // Settlements have a fee payer of their own, and a facilitator changes its: whoever paid the fee must have paid us.
+  // In a settlement somebody else pays the fee, and a facilitator may use new fee payers at any time, so no list of them
+  // is complete. A transfer is plain only if whoever paid us also paid its fee.
   if (found.transaction.message.accountKeys[0] !== payer) throw refuse('PAYMENT_TRANSFER_NOT_PLAIN');
   return { payer, amountUnits: received, blockNumber: null };
 }
@@ -140,7 +144,7 @@ interface TokenBalance {
   uiTokenAmount: { amount: string };
 }
 
-/** Whether a transfer that was found before is still there. */
+/** Whether a transfer that was found before is still on its chain. */
 export async function lookAtTransfer(
   find: () => Promise<FoundTransfer | null>,
   transaction: string,

@@ -34,12 +34,12 @@ function codeOf(header: string | Headers): string {
   return 'read';
 }
 
-test('both generations are read in either header and in every encoding, to the same payment', () => {
+test('both versions are read from either header and in every encoding, to the same payment', () => {
   for (const [version, sent] of [
     [1, v1],
     [2, v2],
   ] as const) {
-    // With padding that differs, and with characters in which the two alphabets differ.
+    // Values whose padding differs, and characters in which the two alphabets differ.
     for (const filler of ['', 'a', 'ab', '???>>>~~~ÿ']) {
       const json = JSON.stringify({ ...sent, resource: filler });
       const bytes = Buffer.from(json);
@@ -75,7 +75,7 @@ test('both generations are read in either header and in every encoding, to the s
   assert.equal(codeOf({ 'payment-signature': base64(v2), 'x-payment': base64(v2) }), 'read');
 });
 
-test("numbers may be numbers, and a payer's own name for the payment is read", () => {
+test('numbers may be JSON numbers, and a payment identifier is read', () => {
   const numbers = { ...authorization, value: 50_000, validAfter: 0, validBefore: 1_900_000_000 };
   const presented = read(
     base64({
@@ -189,14 +189,14 @@ for (const [code, cases] of Object.entries(REFUSED)) {
     test(`${what}: ${code}`, () => assert.equal(codeOf(header), code));
 }
 
-test('a field that is wrong is named', () => {
+test('a wrong field is named', () => {
   assert.throws(
     () => read(changed({ nonce: 'no' })),
     (error: PaymentRefused) => error.details.field === 'payload.authorization.nonce',
   );
 });
 
-test('nothing that can be sent is anything but read or refused', () => {
+test('any text that can be sent is either read or refused', () => {
   const text = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 300 }),
     fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes).toString('latin1')),
@@ -220,7 +220,7 @@ test('nothing that can be sent is anything but read or refused', () => {
   assert.equal(hasPayment({ authorization: 'Bearer x' }), false);
 });
 
-test('nor anything that is nearly a payment', () => {
+test('any value that resembles a payment is either read or refused', () => {
   const junk = fc.oneof(
     fc.jsonValue(),
     fc.constantFrom('', '0x', -1, 1e308, '__proto__', HASH, SOLANA_SIGNATURE),

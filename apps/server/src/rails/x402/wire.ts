@@ -1,6 +1,7 @@
 /**
- * What may stand in `PAYMENT-SIGNATURE` and `X-PAYMENT`, and its way into typed values. Either header may hold either
- * generation: base64 or base64url, padded or not, JSON as it is, or the hash of a transfer that was already made.
+ * Parses `PAYMENT-SIGNATURE` and `X-PAYMENT` into typed values. Either header may hold either protocol version, as
+ * base64 or base64url with or without padding, or as plain JSON. It may also hold just the hash of a transfer that was
+ * already made.
  */
 import { z } from 'zod';
 import { isClaimSecret } from '../../paid-call/claim.ts';
@@ -8,20 +9,20 @@ import { type Headers, PaymentRefused } from '../../paid-call/rail.ts';
 import type { Authorization, Hex } from '../evm/eip3009.ts';
 import { NETWORKS, type Network } from './networks.ts';
 
-/** Half of what a request's headers may have. */
+/** Half of what all headers of a request may have. */
 const MAX_HEADER_CHARS = 16_000;
-/** A wrapped smart-wallet signature with its factory call; plain ones have 65 bytes. */
+/** Room for a wrapped smart-wallet signature with its factory call; a plain signature has 65 bytes. */
 const MAX_SIGNATURE_BYTES = 4_096;
 
 export type Presented = {
-  /** Which generation spoke; answers are in its words. */
+  /** The protocol version of the client. Answers use the same. */
   version: 1 | 2;
   network: Network;
-  /** The payer's own name for this purchase (extension `payment-identifier`). */
+  /** The payer's own identifier for this purchase (extension `payment-identifier`). */
   paymentId: string | null;
-  /** The offer that the payer says to accept, as sent; version 1 sends none. */
+  /** The offer that the payer accepts, as sent; null in version 1, which sends none. */
   accepted: Record<string, unknown> | null;
-  /** The secret of our terms, which version 2 sends back with them; null when none came. */
+  /** The claim from our terms, which version 2 sends back; null when none came. */
   claim: string | null;
   /** Whether the payer sent our discovery extension back, and so agrees to be counted by indexers. */
   echoesBazaar: boolean;
@@ -33,7 +34,7 @@ export type Presented = {
 /** A transfer that the payer made by itself, named by its hash or signature. */
 export interface PresentedTransfer {
   scheme: 'transfer';
-  /** Null: the hash fits any EVM chain. */
+  /** Null when the hash fits any EVM chain. */
   network: Network | null;
   transaction: string;
 }
@@ -65,7 +66,7 @@ const svmPayload = z.object({ transaction: z.base64().max(2_000) });
 const EVM_HASH = /^0x[0-9a-fA-F]{64}$/;
 const SOLANA_SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{86,88}$/;
 
-/** Whether the request carries a payment of this rail at all. */
+/** Whether the request carries a payment for this rail. */
 export function hasPayment(headers: Headers): boolean {
   return headers['payment-signature'] !== undefined || headers['x-payment'] !== undefined;
 }
@@ -108,7 +109,7 @@ export function readPresented(headers: Headers): Presented | PresentedTransfer {
 function asJson(header: string): Record<string, unknown> {
   let value: unknown;
   try {
-    // Node reads both alphabets, with and without padding, and never throws: the JSON is what can fail.
+    // Node decodes both alphabets with and without padding, and never throws. Only the JSON can be malformed.
     const text = header.startsWith('{') ? header : Buffer.from(header, 'base64').toString('utf8');
     value = JSON.parse(text);
   } catch {
@@ -182,7 +183,10 @@ function malformedPayload(error: z.ZodError): PaymentRefused {
   return malformed(`${field}: ${issue?.message ?? 'is invalid'}`, { field });
 }
 
-/** `payment-identifier`: 16 to 128 characters. A malformed one is refused, because it would promise what it cannot hold. */
+/**
+ * `payment-identifier`: 16 to 128 characters. A malformed one is refused, because we could not keep the promise that it
+ * asks for.
+ */
 function paymentIdOf(extensions: unknown): string | null {
   const extension = isObject(extensions) ? extensions['payment-identifier'] : undefined;
   const info = isObject(extension) ? extension.info : undefined;
