@@ -1,28 +1,29 @@
 /**
- * Which room of the house may know which. `.dependency-cruiser.cjs` makes its rules from this, docs/architecture.md its
- * table and its picture; what has no row here may import nothing of ours.
+ * Which folder of the repository may import which. `.dependency-cruiser.cjs` makes its rules from this list, and
+ * docs/architecture.md its table and its picture. A folder without a row may import nothing of ours.
  *
- * A row says what a folder or file may import beside itself, npm packages and Node: a folder ends in `/`, a file in
- * `.ts`, and braces list several files of one folder. A folder whose own folders have rows needs none itself. Types count too, because a type says as much about who knows whom
- * as a value does. Tests and their fixtures may reach further and are left out.
+ * A row says what a folder or file may import beside itself, npm packages and Node. A folder ends in `/`, a file in
+ * `.ts`, and braces list several files of one folder. A folder needs no row if each of its own folders has one. Types
+ * count too, because a type creates the same dependency as a value. Tests and their fixtures may import more, and are
+ * left out.
  */
 export interface Wall {
-  /** From the house's root. */
+  /** Path from the house's root. */
   room: string;
-  /** From the house's root; `null`: everything of the house. */
+  /** Paths from the house's root; `null`: everything in the house. */
   knows: readonly string[] | null;
   because: string;
 }
 
 export interface House {
-  /** From the root of the repository, with `/` at its end. */
+  /** Path from the root of the repository, with `/` at its end. */
   root: string;
   rooms: readonly Wall[];
 }
 
 const PROCESS = '/packages/process/';
 
-/** What stands at the same height is in the order of its name. A path that begins with `/` is from the repository's root. */
+/** Rows on the same level are in alphabetical order. A path that begins with `/` starts at the repository's root. */
 export const SERVER: House = {
   root: 'apps/server/src/',
   rooms: [
@@ -45,7 +46,7 @@ export const SERVER: House = {
     {
       room: 'account/',
       knows: ['keys/', 'cards/', 'ledger/', 'http/', 'words/', 'part.ts'],
-      because: 'What an owner sees is put together from those who know it.',
+      because: 'What an owner sees is assembled from the parts that know it.',
     },
     {
       room: 'cards/',
@@ -64,9 +65,9 @@ export const SERVER: House = {
       ],
       because: 'A purchase ends in the ledger.',
     },
-    { room: 'chain-rpc/', knows: [], because: 'The way to a node knows nothing of what is asked.' },
+    { room: 'chain-rpc/', knows: [], because: 'The connection to a node does not depend on what is asked.' },
     { room: 'code-analysis/', knows: [], because: 'Code in, findings out.' },
-    { room: 'compliance/', knows: [], because: 'Names and rules: nothing is asked there.' },
+    { room: 'compliance/', knows: [], because: 'Names and rules alone; it asks no source.' },
     {
       room: 'custody/',
       knows: [
@@ -81,12 +82,12 @@ export const SERVER: House = {
         PROCESS,
         'declared.ts',
       ],
-      because: 'Managed wallets know their owners, and no money.',
+      because: 'Managed wallets know their owners, and nothing of money.',
     },
     {
       room: 'data-lists/',
       knows: ['upstreams/', 'db/', 'services/listed-parties.ts', 'words/', 'part.ts'],
-      because: 'A published list is read by its upstream; who looks things up in it does not matter.',
+      because: 'Lists are fetched by their upstreams, and do not depend on who looks things up in them.',
     },
     {
       room: 'db/',
@@ -109,7 +110,8 @@ export const SERVER: House = {
         PROCESS,
         'declared.ts',
       ],
-      because: 'Devices know their owners, and money as a promise to be kept by whoever takes it.',
+      because:
+        'Devices know their owners. A share of money is only noted here; whoever takes the price sets it aside.',
     },
     {
       room: 'discovery/',
@@ -127,7 +129,7 @@ export const SERVER: House = {
     {
       room: 'http/',
       knows: ['words/database-away.ts'],
-      because: 'The edge knows nothing of what lies behind it.',
+      because: 'The HTTP edge does not depend on what is served behind it.',
     },
     {
       room: 'identity/',
@@ -142,12 +144,12 @@ export const SERVER: House = {
         'upstreams/declared.ts',
         'declared.ts',
       ],
-      because: 'Identities know their owners, and a sender of transactions by its shape.',
+      because: 'Identities know their owners, and a sender of transactions by its interface.',
     },
     {
       room: 'jobs/',
       knows: [],
-      because: 'When work is done that nobody waits for; what it is, others know.',
+      because: 'It decides when background work runs; what the work is, the other parts know.',
     },
     {
       room: 'keys/',
@@ -157,7 +159,7 @@ export const SERVER: House = {
     {
       room: 'ledger/',
       knows: ['db/'],
-      because: 'The ledger knows the database, and nothing that moves money through it.',
+      because: 'The ledger knows the database, and none of the parts that move money through it.',
     },
     {
       room: 'legacy/',
@@ -174,12 +176,12 @@ export const SERVER: House = {
         'keys/{credit-tiers,trial}.ts',
         'part.ts',
       ],
-      because: 'The older family knows services by their declaration and has no way to money of its own.',
+      because: 'The older family knows services by their declaration, and moves money only by the paid call.',
     },
     {
       room: 'mail/',
       knows: ['db/', PROCESS, 'jobs/schedule.ts', 'part.ts', 'declared.ts'],
-      because: 'Mail knows nobody who causes it.',
+      because: 'Mail does not know the parts that cause it.',
     },
     {
       room: 'mcp/',
@@ -196,7 +198,7 @@ export const SERVER: House = {
     {
       room: 'operations/',
       knows: ['http/', 'part.ts', 'declared.ts', 'metrics.ts'],
-      because: 'What is watched is told by those who do it.',
+      because: 'What is monitored is reported by the parts that do it.',
     },
     {
       room: 'operator/',
@@ -228,13 +230,13 @@ export const SERVER: House = {
         'declared.ts',
         'metrics.ts',
       ],
-      because: 'How a call is sold knows services by their declaration, and rails by their interface alone.',
+      because: 'The paid call knows services by their declaration, and rails by their interface alone.',
     },
     { room: 'quant/', knows: [], because: 'Numbers in, numbers out.' },
     {
       room: 'rails/credits/',
       knows: ['paid-call/rail.ts', 'keys/', 'ledger/money.ts'],
-      because: 'A key pays out of its account in the ledger.',
+      because: 'A key pays from its account in the ledger.',
     },
     {
       room: 'rails/evm/',
@@ -246,7 +248,7 @@ export const SERVER: House = {
         'http/problem.ts',
         'db/connection.ts',
       ],
-      because: 'Signed authorizations (EIP-3009) are settled alike, whichever rail brings them.',
+      because: 'Signed authorizations (EIP-3009) are settled in the same way, whichever rail brings them.',
     },
     {
       room: 'rails/mpp/',
@@ -263,12 +265,12 @@ export const SERVER: House = {
         'part.ts',
         'declared.ts',
       ],
-      because: 'Each rail fulfils one interface, and knows no other rail.',
+      because: 'Each rail implements one interface, and knows no other rail.',
     },
     {
       room: 'rails/on-chain/',
       knows: ['paid-call/rail.ts', 'chain-rpc/'],
-      because: 'What is said of a payment on any chain knows none of them.',
+      because: 'What holds for payments on every chain depends on none of them.',
     },
     {
       room: 'rails/x402/',
@@ -287,29 +289,29 @@ export const SERVER: House = {
         'upstreams/declared.ts',
         'declared.ts',
       ],
-      because: 'Each rail fulfils one interface, and knows no other rail.',
+      because: 'Each rail implements one interface, and knows no other rail.',
     },
     {
       room: 'relayer/',
       knows: ['chain-rpc/', 'http/', 'db/', 'part.ts'],
-      because: 'What sends transactions does not know what for.',
+      because: 'It sends transactions, and does not know what they are for.',
     },
     {
       room: 'secrets/',
       knows: ['db/', PROCESS, 'part.ts', 'declared.ts'],
-      because: 'The versions of a secret know nothing of what is made with them.',
+      because: 'The versions of a secret do not depend on what is made with them.',
     },
     {
       room: 'services/',
       knows: ['upstreams/', 'quant/', 'compliance/', 'threads/', 'code-analysis/', 'words/'],
-      because: 'What is sold knows nothing of money, HTTP or the database.',
+      because: 'A service knows nothing of money, HTTP or the database.',
     },
     {
       room: 'sold-keys/',
       knows: ['paid-call/sealed-answer.ts', 'keys/', 'ledger/', 'db/', 'words/', 'part.ts', 'declared.ts'],
-      because: 'A key that is sold is known to the paid call by what it does for a service.',
+      because: 'The paid call knows sold keys only as a capability of a service.',
     },
-    { room: 'threads/', knows: [], because: 'A thread does not know what is done in it.' },
+    { room: 'threads/', knows: [], because: 'A thread does not know what is computed in it.' },
     {
       room: 'topup/',
       knows: [
@@ -329,7 +331,7 @@ export const SERVER: House = {
     {
       room: 'upstreams/',
       knows: ['words/', 'threads/', 'declared.ts'],
-      because: 'An outside API knows what a source, a failure and a chain are called, and no service.',
+      because: 'An adapter of an outside API knows sources, failures and names of chains, and no service.',
     },
     {
       room: 'webhooks/',
@@ -345,13 +347,18 @@ export const SERVER: House = {
         'part.ts',
         'declared.ts',
       ],
-      because: 'What is told to an owner moves nothing, and whoever causes it does not know of it.',
+      because:
+        'Telling an owner moves no money, and the parts that cause an event do not know about webhooks.',
     },
-    { room: 'words/', knows: [], because: 'Words are said by all, and know nobody.' },
+    {
+      room: 'words/',
+      knows: [],
+      because: 'All parts use these words, and the words depend on none of them.',
+    },
     {
       room: 'yield/contracts/',
       knows: [],
-      because: 'What the vault and the protocols are asked knows nobody who asks.',
+      because: 'The interfaces of the vault and the protocols do not depend on who uses them.',
     },
     {
       room: 'yield/evm/',
@@ -380,7 +387,7 @@ export const SERVER: House = {
         'yield/contracts/',
         'declared.ts',
       ],
-      because: 'Who moves the vault’s funds knows its chain, and a sender of transactions.',
+      because: 'The keeper, which moves the vault’s funds, knows its chain and a sender of transactions.',
     },
     {
       room: 'yield/solana/',
@@ -398,17 +405,17 @@ export const SERVER: House = {
     {
       room: 'config.ts',
       knows: ['declared.ts', 'db/declared.ts', 'http/caller-address.ts', 'world.ts', 'shop.ts', PROCESS],
-      because: 'What is configured the parts say; here it is read.',
+      because: 'Each part declares what is configured; this file reads it.',
     },
     {
       room: 'declared.ts',
       knows: ['world.ts', 'ledger/rule.ts'],
-      because: 'What a part says of itself before it is opened, whichever part it is.',
+      because: 'How any part declares itself before it is opened.',
     },
     {
       room: 'world.ts',
       knows: ['rails/x402/solana-key.ts'],
-      because: 'Whose money it is, real or of a sandbox, is a fact of the configuration.',
+      because: 'Whether money is real or of a sandbox follows from the configuration.',
     },
     {
       room: 'part.ts',
@@ -420,17 +427,17 @@ export const SERVER: House = {
         'services/define.ts',
         'shop.ts',
       ],
-      because: 'What a part is, and what every part gets: types alone.',
+      because: 'What a part is, and what every part gets; types alone.',
     },
     {
       room: 'shop.ts',
       knows: ['words/'],
-      because: 'What a shop is called has to do with nothing that it sells.',
+      because: 'A shop’s name does not depend on what it sells.',
     },
     {
       room: 'metrics.ts',
       knows: [],
-      because: 'How a part shows figures, whichever part it is.',
+      because: 'How any part publishes its metrics.',
     },
     { room: 'house.ts', knows: null, because: 'It makes a server of a list of parts.' },
     { room: 'app.ts', knows: null, because: 'It puts the parts together.' },
@@ -450,7 +457,7 @@ export const SANDBOX: House = {
     {
       room: 'chain/',
       knows: ['upstreams/market.ts', '/contracts/forge.ts', PROCESS],
-      because: 'A chain trades at the prices that the market sources tell, and carries what forge compiled.',
+      because: 'A chain trades at the prices of the market sources, and carries what forge compiled.',
     },
     { room: 'devices/', knows: [], because: 'A device knows the public interface alone.' },
     {
@@ -466,12 +473,12 @@ export const SANDBOX: House = {
       because: 'Tempo is the same node as the other EVM chain, in another mode.',
     },
     { room: 'upstreams/', knows: ['faults.ts'], because: 'Sources of data know nobody who asks them.' },
-    { room: 'backup-mark.ts', knows: [], because: 'A mark is a name.' },
-    { room: 'copy-tree.ts', knows: [], because: 'Files are copied whatever is in them.' },
-    { room: 'data-dir.ts', knows: [], because: 'Where the world keeps its files.' },
-    { room: 'faults.ts', knows: [], because: 'A fault on order does not know what it breaks.' },
-    { room: 'kept-port.ts', knows: [], because: 'A port is a number.' },
-    { room: 'page-frame.ts', knows: [], because: 'A frame knows no page.' },
+    { room: 'backup-mark.ts', knows: [], because: 'It holds one file name.' },
+    { room: 'copy-tree.ts', knows: [], because: 'It copies files without reading them.' },
+    { room: 'data-dir.ts', knows: [], because: 'It says where the sandbox keeps its files.' },
+    { room: 'faults.ts', knows: [], because: 'A fault on order does not depend on what it breaks.' },
+    { room: 'kept-port.ts', knows: [], because: 'It only keeps port numbers.' },
+    { room: 'page-frame.ts', knows: [], because: 'The frame of a page does not depend on the page.' },
     ...[
       ...['backup.ts', 'reset.ts', 'restore.ts', 'run.ts', 'saving.ts'],
       ...['start.ts', 'wallet.ts', 'warp.ts', 'world.ts'],
@@ -483,7 +490,7 @@ export const SANDBOX: House = {
   ],
 };
 
-/** What is no house of rooms: each as a whole. */
+/** Folders that belong to no house; each is one room. */
 export const OTHERS: House = {
   root: '',
   rooms: [
@@ -498,7 +505,7 @@ export const OTHERS: House = {
     {
       room: 'packages/process/',
       knows: [],
-      because: 'What the server and the sandbox share: processes of theirs.',
+      because: 'What the server and the sandbox share about processes.',
     },
     { room: 'scripts/', knows: null, because: 'They check whatever there is.' },
     { room: 'contracts/', knows: [], because: 'Contracts, and what runs their tests, know no server.' },
@@ -507,7 +514,7 @@ export const OTHERS: House = {
 
 export const HOUSES: readonly House[] = [SERVER, SANDBOX, OTHERS];
 
-/** A path of a row as a regular expression over paths from the repository's root. */
+/** A path of a row, as a regular expression over paths from the repository's root. */
 export function patternOf(house: House, path: string): string {
   const full = path.startsWith('/') ? path.slice(1) : house.root + path;
   const escaped = full

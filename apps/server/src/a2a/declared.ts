@@ -12,7 +12,7 @@ export const A2A = declare({
     maxUnpaidTasks: {
       name: 'A2A_MAX_UNPAID_TASKS',
       describe:
-        'Tasks of A2A that bought nothing and are kept for their hour, on all replicas; a quarter of them is for messages that bring a payment or a key, and another one for keys alone',
+        'How many A2A tasks that bought nothing may be kept at once (each for an hour), over all replicas. A quarter of them is reserved for messages with a payment or a key, and another quarter for keys alone',
       shape: whole(1, 1_000_000),
       fallback: '20000',
     },

@@ -7,7 +7,7 @@ export const OPERATIONS = declare({
     metricsToken: {
       name: 'METRICS_TOKEN',
       describe:
-        'Bearer token for `/metrics`. Without it they are closed where `PUBLIC_URL` is set or a proxy stands in front, and open to internal addresses elsewhere',
+        'Bearer token for `/metrics`. Without it `/metrics` is closed if `PUBLIC_URL` is set or a proxy stands in front, and otherwise open to internal addresses',
       shape: z.string().min(16, 'must have at least 16 characters'),
       fallback: null,
       secret: true,

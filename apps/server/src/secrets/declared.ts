@@ -27,7 +27,7 @@ export const SECRETS = declare({
     lostIds: {
       name: 'FAREBOX_SECRETS_LOST',
       describe:
-        'Ids of secrets that are lost, comma-separated, as the refused start named them. Everything that needs them is given up',
+        'Ids of lost secrets, comma-separated, as the refused start named them. Everything that needs them is given up',
       shape: list(z.string().regex(/^[0-9a-f]{16}$/, 'must be the ids that the start named')),
       fallback: '',
     },

@@ -143,7 +143,7 @@ export const ai = defineUpstream({
           : null,
     },
     AI_SILENCE_SECONDS: {
-      describe: `For how long the model's server may send nothing while it answers in pieces, also before the first: 1 to 120; ${DEFAULT_SILENCE_SECONDS} unless set. A slow machine with a long prompt needs more`,
+      describe: `How long, in seconds, the model's server may be silent while it streams, also before the first piece: 1 to 120; ${DEFAULT_SILENCE_SECONDS} unless set. A slow machine with a long prompt needs more`,
       required: false,
       check: (value) =>
         /^[0-9]{1,3}$/.test(value) && Number(value) >= 1 && Number(value) <= 120 ? null : 'must be 1 to 120',

@@ -6,7 +6,7 @@ export const WEBHOOKS = declare({
     privateAddresses: {
       name: 'WEBHOOK_PRIVATE_ADDRESSES',
       describe:
-        'Whether webhooks of key owners may lead to addresses that are not on the open internet, and go without TLS. Only where every owner may reach whatever this server reaches',
+        'Whether webhooks of key owners may lead to private addresses, and go without TLS. Set it only if every owner may reach whatever this server can reach',
       shape: flag,
       fallback: 'false',
     },

@@ -10,7 +10,7 @@ import { refuse } from '../on-chain/refusals.ts';
 const DAY_MS = 86_400_000;
 /** How many settlements of one payer may fail in a day. */
 const MAX_FAILURES = 5;
-/** How many such failures the payers of one wallet factory may have in a day, all together. */
+/** How many payers of one wallet factory may have such failures in a day. */
 const MAX_FAILED_OF_FACTORY = 20;
 const DROPPED_AT_ONCE = 5_000;
 

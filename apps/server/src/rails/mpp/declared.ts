@@ -40,7 +40,7 @@ export const MPP = declare({
     tempoRefundKey: {
       name: 'MPP_TEMPO_REFUND_KEY',
       describe:
-        'Private key that holds that stablecoin for refunds on Tempo. Without it, services that must be paid first are not sold there',
+        'Private key that holds that stablecoin for refunds on Tempo. Without it, services that are charged before they run are not sold there',
       shape: privateKey,
       fallback: null,
       secret: true,

@@ -61,7 +61,7 @@ export const X402 = declare({
     refundKeys: {
       name: 'X402_REFUND_KEYS',
       describe:
-        'Private keys that hold USDC and gas for refunds. Without one, services that must be paid first take no x402',
+        'Private keys that hold USDC and gas for refunds. Without one, services that are charged before they run are not sold for x402',
       shape: list(privateKey),
       fallback: '',
       secret: true,
@@ -69,14 +69,14 @@ export const X402 = declare({
     walletFactories: {
       name: 'X402_WALLET_FACTORIES',
       describe:
-        'Contracts that our settler calls to put a smart wallet on the chain with its first payment (ERC-6492). Name only factories that run no code of the caller’s choice. By default those of Coinbase Smart Wallet 1.0 and 1.1',
+        'Contracts that our settler may call to deploy a smart wallet with its first payment (ERC-6492). Name only factories that run no code of the caller’s choice. By default those of Coinbase Smart Wallet 1.0 and 1.1',
       shape: list(evmAddress),
       fallback: '0x0BA5ED0c6AA8c49038F819E587E2633c4A9F428a,0xBA5ED110eFDBa3D005bfC882d75358ACBbB85842',
     },
     gasTokenUsd: {
       name: 'X402_GAS_TOKEN_USD',
       describe:
-        'Assumed value of a whole unit of a chain’s own currency, in whole USD, better too high than too low: a settlement may not cost more gas than its price is worth',
+        'Assumed price of one unit of each chain’s own currency, in whole USD. Better too high than too low, because a settlement may not cost more gas than its price is worth',
       shape: list(
         z
           .string()
@@ -92,7 +92,7 @@ export const X402 = declare({
     relayerKeySolana: {
       name: 'X402_RELAYER_KEY_SOLANA',
       describe:
-        'Private key of our own settler on Solana, base58 or a JSON list. With it, Solana payments need no facilitator; it holds SOL alone',
+        'Private key of our own settler on Solana, base58 or a JSON list. With it, Solana payments need no facilitator. It needs SOL and nothing else',
       shape: solanaKey,
       fallback: null,
       secret: true,
@@ -100,7 +100,7 @@ export const X402 = declare({
     refundKeySolana: {
       name: 'X402_REFUND_KEY_SOLANA',
       describe:
-        'Private key that holds USDC and SOL for refunds on Solana. Without it, services that must be paid first are not sold there',
+        'Private key that holds USDC and SOL for refunds on Solana. Without it, services that are charged before they run are not sold there',
       shape: solanaKey,
       fallback: null,
       secret: true,

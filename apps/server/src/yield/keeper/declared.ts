@@ -18,7 +18,8 @@ export const YIELD_KEEPER = declare({
     },
     minGainBps: {
       name: 'YIELD_KEEPER_MIN_GAIN_BPS',
-      describe: 'By how much a year, in hundredths of a percent, a move must raise what the moved funds earn',
+      describe:
+        'The least gain that a move must bring: by how much it raises the yearly rate of the moved funds, in hundredths of a percent',
       shape: whole(1, 10_000),
       fallback: '50',
     },

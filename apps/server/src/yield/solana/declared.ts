@@ -14,7 +14,7 @@ export const SOLANA_YIELD = declare({
     treasury: {
       name: TREASURY,
       describe:
-        'Wallet on Solana that the fees of `/api/solana-yield/` go to, with an existing token account for USDC; without it these addresses answer 503. Let nothing else be paid to it',
+        'Wallet on Solana that the fees of `/api/solana-yield/` go to, with an existing token account for USDC; without it these addresses answer 503. It must receive no other payments',
       shape: z
         .string()
         .refine(
@@ -26,7 +26,7 @@ export const SOLANA_YIELD = declare({
     sinceSlot: {
       name: SINCE_SLOT,
       describe:
-        'The slot that the portal began in: deposits and fees from before are none of it. Needed with `SOLANA_YIELD_TREASURY`',
+        'The slot in which the portal begins: deposits and fees from before it are ignored. Needed with `SOLANA_YIELD_TREASURY`',
       shape: whole(0, Number.MAX_SAFE_INTEGER),
       fallback: null,
     },
@@ -38,7 +38,7 @@ export const SOLANA_YIELD = declare({
       ...(sinceSlot === null
         ? [`${SINCE_SLOT}: must be set with ${TREASURY}: give the slot that the chain is in now`]
         : []),
-      // What is paid for calls there would be taken for fees of deposits, and due back.
+      // Otherwise payments for calls would count as fees of deposits, and be due for a refund.
       ...(other(PAID_FOR_CALLS) === treasury
         ? [
             `${TREASURY}: must be another wallet than ${PAID_FOR_CALLS}, since all that it receives counts as fees`,
