@@ -36,7 +36,7 @@ const common = {
     .array(z.strictObject({ url: z.url(), protocolBinding: z.literal('JSONRPC'), protocolVersion: text }))
     .length(2),
 };
-/** The fields that each version of the protocol knows, and no other. */
+/** The fields that each version of the protocol knows; it accepts no others. */
 const CARDS = {
   '': z.strictObject({
     ...common,
@@ -63,7 +63,7 @@ const CARDS = {
 };
 
 for (const [version, card] of Object.entries(CARDS))
-  test(`the card ${version || 'of the older version'} has what its version knows, and a skill for each service`, () => {
+  test(`the card ${version || 'of the older version'} has exactly the fields of its version, and a skill for each service`, () => {
     const context = sampleContext({ rails: { x402: X402, mpp: null } });
     const read = card.parse(agentCardDocument(context, version));
     assert.deepEqual(
@@ -78,7 +78,7 @@ for (const [version, card] of Object.entries(CARDS))
     for (const { url } of read.supportedInterfaces) assert.equal(url, `${context.baseUrl}/a2a`);
   });
 
-test('the card is gone with A2A, and the extension with x402', () => {
+test('there is no card without A2A, and no payment extension without x402', () => {
   const context = sampleContext();
   const routes = context.routes.filter(({ path }) => path !== '/a2a');
   assert.equal(agentCardDocument({ ...context, routes }, ''), null);

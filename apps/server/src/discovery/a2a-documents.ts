@@ -1,4 +1,4 @@
-/** The agent card: what agents of A2A read before they send a message. Rendered while `/a2a` is served. */
+/** The agent card, which A2A agents read before they send a message. It is rendered while `/a2a` is served. */
 import { X402_EXTENSIONS } from '../a2a/extensions.ts';
 import { CHARGING_RULE } from './call-errors.ts';
 import { type DiscoveryContext, serves } from './context.ts';
@@ -12,7 +12,7 @@ export function servesA2a(context: DiscoveryContext): boolean {
   return serves(context, 'POST', '/a2a');
 }
 
-/** Which card a reader gets: whoever names no version knows the older one. */
+/** The version of the card that a reader gets. A reader that names no version gets the older one. */
 export function cardVersionOf(sent: string | undefined): string {
   return /^\s*1(\.|\s*$)/.test(sent ?? '') ? '1.0' : '';
 }

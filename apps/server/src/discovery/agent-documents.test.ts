@@ -57,7 +57,7 @@ test('every flow names an operation that OpenAPI has', () => {
     for (const { operationId } of actions) assert.ok(known.has(operationId), operationId);
 });
 
-test('nothing is said of MCP where it is not served', () => {
+test('no document mentions MCP where it is not served', () => {
   for (const document of [mcpDocument, mcpServerDocument, mcpIntegrationDocument, webToolsDocument])
     assert.equal(document(withoutMcp), null);
   for (const text of [
@@ -68,7 +68,7 @@ test('nothing is said of MCP where it is not served', () => {
     assert.ok(!text.includes('/mcp'), text.slice(0, 200));
 });
 
-test("the registry's entry fits its rules", () => {
+test("the registry's entry fits the registry's rules", () => {
   const entry = mcpServerDocument(context) ?? assert.fail();
   assert.match(entry.name, /^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/);
   assert.equal(entry.name, 'test.farebox/farebox');

@@ -1,4 +1,7 @@
-/** What crawlers, directories and agents of other families look for at addresses of their own. All say what the catalog says. */
+/**
+ * Documents that crawlers, directories and other kinds of agents look for at their own addresses. All of them state
+ * what the catalog states.
+ */
 import type { Service } from '../services/define.ts';
 import { inputSchemaOf, outputSchemaOf } from '../services/json-schema.ts';
 import { servesA2a } from './a2a-documents.ts';
@@ -13,7 +16,7 @@ import { recipeDocument } from './recipe.ts';
 import { llmsText } from './text-documents.ts';
 
 const DESCRIPTION = 'Single HTTP calls for software agents, paid one by one, with no account.';
-/** Shorter than the year that RFC 9116 allows: an address that nobody reads any more ends by itself. */
+/** Shorter than the year that RFC 9116 allows, so that the contact expires if nobody maintains the server. */
 const CONTACT_DAYS = 180;
 
 /** `/.well-known/api-catalog`: what describes the API, as a set of links. RFC 9727 */
@@ -93,7 +96,7 @@ export function agentDocument(context: DiscoveryContext) {
   };
 }
 
-/** `/.well-known/awi.json`: where an agent enters, and what it can do. */
+/** `/.well-known/awi.json`: where an agent starts, and what it can do. */
 export function agentWebInterfaceDocument(context: DiscoveryContext) {
   const { product, version, baseUrl } = context;
   const range = priceRange(context.services);
@@ -148,13 +151,13 @@ export function agentRegistrationDocument(context: DiscoveryContext) {
     ],
     x402Support: context.rails.x402 !== null,
     active: context.services.some((service) => context.availability(service).available),
-    // Nobody has registered this server: an operator who does names the registration in a file of their own.
+    // Nobody has registered this server. An operator who registers it names the registration in a file of their own.
     registrations: [],
     supportedTrust: [],
   };
 }
 
-/** `/x402/payment-docs`: how a payment from a wallet is made, for programs. Null while no chain takes payments. */
+/** `/x402/payment-docs`: how to pay from a wallet, for programs. Null while no chain takes payments. */
 export function paymentDocsDocument(context: DiscoveryContext) {
   const { x402 } = context.rails;
   if (x402 === null) return null;
@@ -181,7 +184,10 @@ export function paymentDocsDocument(context: DiscoveryContext) {
   };
 }
 
-/** `/.well-known/security.txt`: whom to tell of a weakness. RFC 9116. Null where the operator named no address. */
+/**
+ * `/.well-known/security.txt`: whom to tell about a vulnerability. RFC 9116. Null while the operator has set no
+ * address.
+ */
 export function securityText(context: DiscoveryContext): string | null {
   const { baseUrl } = context;
   const { contactEmail } = context.shop;

@@ -20,8 +20,8 @@ import {
 import { firstServiceByWallet, walletProgramOf, walletRules } from './pay-by-wallet.ts';
 
 /**
- * `/.well-known/agent-instructions.json`: from nothing to a first answer in numbered steps that a program can carry
- * out as they stand. `{{apiKey}}` stands for the field of that name in the reply to the step that gives a key.
+ * `/.well-known/agent-instructions.json`: the numbered steps from nothing to a first answer, which a program can run as
+ * they stand. `{{apiKey}}` stands for the field of that name in the reply to the step that returns a key.
  */
 export function agentInstructionsDocument(context: DiscoveryContext) {
   const { baseUrl } = context;
@@ -68,7 +68,7 @@ export function agentInstructionsDocument(context: DiscoveryContext) {
   };
 }
 
-/** The way of a wallet, which needs no key; null while no chain takes payments. */
+/** The steps of a wallet, which needs no key; null while no chain takes payments. */
 function byWallet(context: DiscoveryContext) {
   const { x402 } = context.rails;
   if (x402 === null) return null;
@@ -85,7 +85,7 @@ function byWallet(context: DiscoveryContext) {
   };
 }
 
-/** The way of a wallet that speaks MPP; null while that is not taken. */
+/** The steps of a wallet that speaks MPP; null while MPP is off. */
 function byMpp(context: DiscoveryContext) {
   if (context.rails.mpp === null) return null;
   const first = firstServiceByMpp(context);

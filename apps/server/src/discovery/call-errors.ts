@@ -1,7 +1,7 @@
 /**
- * How a paid call can fail. `charged` says whether such an answer means that the payment was taken; null: the body's own
- * `charged` says it, which is null while nobody knows. `codes` are values of the body's `code`, or of `last_error_reason`
- * for a payment that was refused; none are listed where each service has its own.
+ * How a paid call can fail. `charged` says whether such an answer means that the payment was taken; null: the body's
+ * own `charged` says it, and is null while the outcome is unknown. `codes` are values of the body's `code`, or of
+ * `last_error_reason` for a refused payment. No codes are listed where each service has its own.
  */
 export const CALL_ERRORS = [
   {
@@ -74,7 +74,7 @@ export const CALL_ERRORS = [
   },
 ] as const;
 
-/** When money is taken, for every document and every way to pay. */
+/** When money is taken: one rule for every document and every way to pay. */
 export const CHARGING_RULE =
   'A call is charged only for an answer with a 2xx status. A price that was taken without delivery is refunded.';
 
@@ -82,10 +82,10 @@ export const CHARGING_RULE =
 export const REPEAT_RULE =
   'Send an `Idempotency-Key` with a call: the same key with the same body brings the same answer again, without a second charge.';
 
-/** How a call is tried out, for every document. */
+/** How to make a dry run, for every document. */
 export const DRY_RUN_RULE =
   '`?dryRun=1` checks the body and whether the call can be bought now, and answers its price and the schema of its answer. Nothing runs, nothing is charged. Send no credential with it: that is a 400.';
 
-/** How errors are had in the standard form, for every document. */
+/** How to get errors in the standard form, for every document. */
 export const PROBLEM_RULE =
   'Errors come as problem details (RFC 9457) for `Accept: application/problem+json`.';

@@ -82,10 +82,10 @@ export function capabilitiesDocument(context: DiscoveryContext) {
             },
           ]),
     ],
-    // The interface's readers look for these two at the top as well.
+    // Readers of the interface look for these two at the top level as well.
     supportedChains: x402?.networks.map(({ name }) => name) ?? [],
     facilitators: x402 === null || x402.facilitatorUrl === null ? [] : [x402.facilitatorUrl],
-    // Which chains payments come from is said above; these are the ones that services can read.
+    // The chains that payments come from are listed above; these are the chains that services can read.
     readableChains: readableChains(context),
     limits: {
       requestsPerMinute: context.limits.requestsPerMinute,
@@ -131,7 +131,7 @@ function byKey(context: DiscoveryContext, first: ReturnType<typeof firstService>
   };
 }
 
-/** A card that is charged without a person on a page; null while no card is. */
+/** Charging a card without a person on a page; null while that is not possible. */
 export function directCard({ baseUrl, cardCheckout }: DiscoveryContext) {
   if (!cardCheckout) return null;
   const endpoint = `${baseUrl}/api/m2m/credits/purchase`;

@@ -2,20 +2,20 @@ import type { Described } from '../http/operation.ts';
 import type { Service } from '../services/define.ts';
 import type { Availability } from '../services/registry.ts';
 
-/** Everything that a published document may say. The documents are pure functions of this and know nothing else. */
+/** Everything that a published document may state. The documents are pure functions of this context. */
 export interface DiscoveryContext {
-  /** What the software is called, whatever its operator calls the shop. */
+  /** The name of the software, whatever its operator calls the shop. */
   product: string;
-  /** What the operator calls it. */
+  /** The shop as its operator names it. */
   shop: { name: string; contactEmail: string | null; logoUrl: string | null };
   version: string;
   /** The configured public address, without a trailing slash. Never taken from a request's `Host`. */
   baseUrl: string;
   /** Whether the money is that of a sandbox: every document says so. */
   sandbox: boolean;
-  /** What is sold, in catalog order. */
+  /** What is for sale at all, in catalog order. */
   services: readonly Service[];
-  /** Paths of services that there are and that are not sold here. */
+  /** Paths of services that exist but are not sold here. */
   leftOut: readonly string[];
   /** Whether a service may be sold at this moment; asked again for every rendering. */
   availability(service: Service): Availability;
@@ -28,8 +28,8 @@ export interface DiscoveryContext {
   tiers: readonly CreditTier[];
   limits: { requestsPerMinute: number; bodyBytes: number };
   /**
-   * Every route of the app, as registered with Fastify. May still grow until the first request: documents are
-   * rendered when asked for. What is not in here is not mentioned.
+   * Every route of the app, as registered with Fastify. The list may grow until the first request, because documents
+   * are rendered on request. No document mentions a route that is not in it.
    */
   routes: readonly Route[];
   /** How the parts describe their routes. */
@@ -39,7 +39,7 @@ export interface DiscoveryContext {
 
 export const DAY_MS = 86_400_000;
 
-/** The day since 1970: documents that name a date stay the same all day long. */
+/** The number of the day since 1970. Documents that state a date stay the same all day. */
 export function dayOf({ nowMs }: DiscoveryContext): number {
   return Math.floor(nowMs() / DAY_MS);
 }
@@ -48,7 +48,7 @@ export interface Route {
   method: string;
   /** With Fastify's parameters: `/x402/recipes/:service`. */
   path: string;
-  /** How OpenAPI describes it, where those who serve it say so. */
+  /** How OpenAPI describes it; absent when the route's part does not describe it. */
   operation?: (method: string) => Readonly<Record<string, unknown>> | null;
 }
 
@@ -65,13 +65,13 @@ export interface X402Network {
   name: string;
   payTo: string;
   asset: { symbol: string; address: string; decimals: number };
-  /** False: money cannot be sent back there, so nothing that must be paid first is sold for it. */
+  /** False when money cannot be refunded there: services that are charged before they run are not sold for it. */
   canRefund: boolean;
 }
 
 /**
- * Payment by the Machine Payments Protocol, where it is on: the methods in order of preference. What it buys are the
- * services that say `mpp`, at `/mpp/<path>`.
+ * Payment by the Machine Payments Protocol, while it is on: the methods in order of preference. It buys the services
+ * that declare `mpp`, at `/mpp/<path>`.
  */
 export interface MppOffer {
   methods: readonly [MppMethod, ...MppMethod[]];
@@ -83,14 +83,14 @@ export interface MppMethod {
   /** The token's address. Every token that is taken has 6 decimals. */
   currency: string;
   recipient: string;
-  /** False: money cannot be sent back there, so nothing that must be paid first is sold for it. */
+  /** False when money cannot be refunded there: services that are charged before they run are not sold for it. */
   canRefund: boolean;
 }
 
 export interface TrialTerms {
   creditsUsd: string;
   lifetimeDays: number;
-  /** One key for an address in so many days. */
+  /** An address gets one key in this many days. */
   onePerDays: number;
 }
 
@@ -100,7 +100,7 @@ export interface CreditTier {
   approximateCalls: string;
 }
 
-/** Whose shop it is, as documents say it at their top. */
+/** The shop's identity, as documents state it at their top. */
 export function shopOf({ shop: { name, contactEmail, logoUrl } }: DiscoveryContext) {
   return { name, contact: contactEmail, logo: logoUrl };
 }
@@ -119,7 +119,7 @@ export function asTemplate(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}');
 }
 
-/** The service to try first: cheap and sure. Null when nothing is for sale. */
+/** The service to try first: cheap and reliable. Null when nothing is for sale. */
 export function firstService(context: DiscoveryContext): Service | null {
   return cheapestForSale(context, () => true);
 }
@@ -137,8 +137,8 @@ export function cheapestForSale(
 }
 
 /**
- * What may change between two renderings, in one string: the same fingerprint gives the same documents. To whom a
- * network pays is configured and cannot change; which networks are offered can.
+ * Everything that may change between two renderings, in one string: the same fingerprint gives the same documents. A
+ * network's recipient is configured and cannot change; which networks are offered can.
  */
 export function fingerprintOf(context: DiscoveryContext): string {
   const states = context.services.map((service) => {

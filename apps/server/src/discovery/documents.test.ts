@@ -26,7 +26,7 @@ import { welcomeDocument } from './welcome.ts';
 import { mppDocument } from './well-known-mpp.ts';
 import { x402Document, x402ResourcesDocument } from './well-known-x402.ts';
 
-/** Many readers take the whole document into one context; who has less room reads the catalog and a recipe. */
+/** Many readers take the whole document into one context. Readers with less room use the catalog and a recipe. */
 const MAX_OPENAPI_BYTES_A_SERVICE = 2_060;
 const MAX_OPENAPI_BYTES_BESIDE_SERVICES = 40_000;
 
@@ -153,7 +153,7 @@ function parsedOpenapi(context: DiscoveryContext) {
   return openapiShape.parse(JSON.parse(JSON.stringify(openapiDocument(context))));
 }
 
-/** Who may call a service, as its operation says or else the whole document. */
+/** The security of a service's operation, or else that of the whole document. */
 function securityOf(context: DiscoveryContext, path: string) {
   const { paths, security } = parsedOpenapi(context);
   return paths[path]?.post?.security ?? security;
@@ -229,7 +229,7 @@ test('every document sells the same services at the same prices', () => {
   }
 });
 
-test('what is not for sale is marked so in every list, and is not what a newcomer is sent to', () => {
+test('a service that is not for sale is marked so in every list, and never recommended as the first call', () => {
   const context = sampleContext();
   const entry = catalogDocument(context).services.find(({ id }) => id === 'sea-temperature');
   assert.equal(entry?.available, false);
@@ -301,13 +301,13 @@ test('what a wallet pays is the same in every document, and is the price', () =>
       supportedChains: ['base', 'solana'],
     },
   );
-  // Indexers take version 1 and strings, and nothing else.
+  // Indexers accept version 1 and strings, and nothing else.
   const resources = [...units.keys()].map((path) => `https://farebox.test/x402/${path}`);
   assert.deepEqual(x402ResourcesDocument(context), { version: 1, resources });
   assert.deepEqual(x402Document(context)?.resources, resources);
 });
 
-test('what must be paid first is offered only where money can be sent back', () => {
+test('a service that is charged before it runs is offered only where money can be refunded', () => {
   const [first, ...others] = SAMPLE_SERVICES;
   assert.ok(first !== undefined);
   const services = [{ ...first, effect: 'write' } as const, ...others];
@@ -408,7 +408,7 @@ test('what MPP buys, for how much and in what, is the same in every document', (
   assert.match(mppProgramOf(first, alone) ?? '', /evm\.charge\(/);
 });
 
-test('each document that tells how MPP pays also tells what not to do', () => {
+test('each document that explains paying by MPP also says what not to do', () => {
   const told = everything(withMpp());
   for (const name of [
     ...['capabilities', 'instructions', 'llms', 'mpp catalog', 'mpp.json', 'recipe ping'],
@@ -425,7 +425,7 @@ test('each document that tells how MPP pays also tells what not to do', () => {
   );
 });
 
-test('each document that tells how a wallet pays also tells what not to do', () => {
+test('each document that explains paying from a wallet also says what not to do', () => {
   const told = everything(withWallets());
   for (const name of [
     'capabilities',
@@ -583,7 +583,7 @@ test('an operation stays small enough for a list of many', () => {
   }
 });
 
-test('every answer has an example, and that of a service is one by its own schema', async () => {
+test('every answer has an example, and that of a service fits its own schema', async () => {
   const services = await loadServices();
   const context = withMpp({ services, cardCheckout: true });
   const document = parsedOpenapi(context);
@@ -615,13 +615,13 @@ test('the version of the document is the interface’s, and ours stands beside i
   assert.deepEqual([info.version, info['x-server-version']], ['3.0.0', '0.1.7']);
 });
 
-test('buying by card tells how it can be refused', () => {
+test('the operation of buying by card states how it can be refused', () => {
   const { paths } = parsedOpenapi(sampleContext({ cardCheckout: true }));
   const statuses = Object.keys(paths['/api/m2m/credits/purchase']?.post?.responses ?? {});
   assert.deepEqual(statuses, ['200', '400', '402', '409', '429', '503']);
 });
 
-test('recipes can be pasted: quotes of a shell and of Python are right', () => {
+test('recipes can be pasted: quotes are right for a shell and for Python', () => {
   const [first] = SAMPLE_SERVICES;
   assert.ok(first !== undefined);
   const recipe = recipeDocument(first, sampleContext());
@@ -695,7 +695,7 @@ function anotherChain(network: string): X402Network {
   return { ...first, network, name: network };
 }
 
-test('what a new card customer may spend in a day is told wherever a card is charged, and nowhere else', () => {
+test('the daily limit of a new card customer is stated wherever a card can be charged, and nowhere else', () => {
   const rule = /at most 25 USD of it can be spent a day, until a card payment of the account is 7 days old/;
   const cards = sampleContext({ cardCheckout: true });
   for (const text of [

@@ -1,4 +1,7 @@
-/** What is published about paying by wallet and by MPP, held against the 402s of a running server; and the programs that are published, run. */
+/**
+ * Compares what is published about paying by wallet and by MPP with the 402s of a running server, and runs the
+ * published programs.
+ */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,9 +22,9 @@ import { jsonOf, startTestServer, startUpstreams, type TestServer } from '../../
 import { type PaymentWorld, startPaymentWorld } from '../../test/x402.fixture.ts';
 import { loadServices } from '../services/registry.ts';
 
-/** Many readers take the whole document into one context: what each service adds to it stays this small. */
+/** Many readers take the whole document into one context, so each service may add only this much to it. */
 const MAX_BYTES_A_SERVICE = 2_060;
-/** The free operations, devices, the vault and the older family: as many however many services there are. */
+/** The free operations, devices, the vault and the older family: as many, however many services there are. */
 const MAX_BYTES_BESIDE_SERVICES = 81_000;
 
 const TEMPO_RECIPIENT = '0x00000000000000000000000000000000000000b0';
@@ -82,7 +85,7 @@ after(async () => {
   await Promise.all([world?.stop(), tempo?.stop(), database?.close(), upstreams?.stop()]);
 });
 
-test('every 402 asks what the documents say, of whom they say, on the chains they say', async () => {
+test('every 402 has the amount, recipient and chains that the documents state', async () => {
   const manifest = manifestShape.parse(await jsonOf(fetch(`${server.url}/x402/payment-manifest.json`)));
   const openapi = await jsonOf(fetch(`${server.url}/openapi.json`));
   const catalog = await jsonOf(fetch(`${server.url}/x402/catalog`));
@@ -119,7 +122,7 @@ test('every 402 asks what the documents say, of whom they say, on the chains the
   }
 });
 
-test('every challenge of MPP asks what the documents say, and x402 stands in the same 402', async () => {
+test('every MPP challenge has the terms that the documents state, and the same 402 offers x402', async () => {
   const manifest = await jsonOf(fetch(`${server.url}/.well-known/mpp.json`));
   const mppCatalog = await jsonOf(fetch(`${server.url}/mpp/catalog`));
   const openapi = await jsonOf(fetch(`${server.url}/openapi.json`));
@@ -230,7 +233,7 @@ test('the program of a recipe buys the call, with the real client', async () => 
   await fund(world.chain.url, privateKeyToAddress(key), { usdcMicros: 10_000_000n, ethWei: 0n });
   const folder = mkdtempSync(join(tmpdir(), 'farebox-program-'));
   try {
-    // Dearer than what a client pays of its own accord, and the cheapest.
+    // One that is dearer than what a client pays by default, and the cheapest.
     for (const [path, price] of [
       ['risk-metrics', 1_000_000n],
       ['agent-create-wallet', 2_000_000n],
@@ -255,7 +258,7 @@ test('the program of a recipe buys the call, with the real client', async () => 
   }
 });
 
-test('openapi.json stays small enough to be read whole, and describes what is about wallets', async () => {
+test('openapi.json stays small enough to be read whole, and describes the operations about wallets', async () => {
   const reply = await fetch(`${server.url}/openapi.json`);
   const text = await reply.text();
   const { paths, components } = JSON.parse(text);

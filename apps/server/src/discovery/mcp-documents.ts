@@ -1,4 +1,4 @@
-/** What MCP clients, their registries and browsers read before they connect: rendered while `/mcp` is served. */
+/** What MCP clients, their registries and browsers read before they connect. It is rendered while `/mcp` is served. */
 import { sandboxMark } from '../http/sandbox-notice.ts';
 import type { Service } from '../services/define.ts';
 import { inputSchemaOf } from '../services/json-schema.ts';
@@ -7,10 +7,10 @@ import { CHARGING_RULE } from './call-errors.ts';
 import { trialOf } from './capabilities.ts';
 import { type DiscoveryContext, serves, shopOf } from './context.ts';
 
-/** The newest of each line that `/mcp` speaks. */
+/** The newest protocol version of each line that `/mcp` speaks. */
 const PROTOCOL_VERSIONS = ['2025-11-25', '2026-07-28'];
 const SERVER_SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json';
-/** Of a description in the registry of MCP servers. */
+/** The longest description that the registry of MCP servers accepts. */
 const MAX_DESCRIPTION = 100;
 const DESCRIPTION = 'Single calls of many services for agents, paid one by one, with no account.';
 
@@ -19,8 +19,8 @@ export function servesMcp(context: DiscoveryContext): boolean {
 }
 
 /**
- * `/.well-known/mcp.json` and `/.well-known/mcp/server-card.json`: where the server is and how to pay there. Neither
- * is a standard yet; both have the names of the draft. Null while MCP is off.
+ * `/.well-known/mcp.json` and `/.well-known/mcp/server-card.json`: where the server is and how to pay there. Neither is
+ * a standard yet; both use the names of the draft. Null while MCP is off.
  */
 export function mcpDocument(context: DiscoveryContext) {
   if (!servesMcp(context)) return null;
@@ -97,7 +97,10 @@ export function mcpIntegrationDocument(context: DiscoveryContext) {
   };
 }
 
-/** `/.well-known/webmcp.json`: the tools that a page of ours hands to a browser that knows agents, and the MCP server behind them. */
+/**
+ * `/.well-known/webmcp.json`: the tools that our pages offer to a browser with agent support, and the MCP server behind
+ * them.
+ */
 export function webToolsDocument(context: DiscoveryContext) {
   if (!servesMcp(context)) return null;
   const { product, version, baseUrl, shop } = context;
@@ -144,7 +147,7 @@ function waysToPay(context: DiscoveryContext) {
   };
 }
 
-/** A host name from the outside in, as the registry names servers. */
+/** A host name in reverse order, as the registry names servers. */
 function reverseOf(host: string): string {
   return /^[\d.]+$|:/.test(host) ? 'local' : host.split('.').reverse().join('.');
 }

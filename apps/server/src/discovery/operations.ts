@@ -82,7 +82,7 @@ export const DOCUMENT_OPERATIONS = {
   },
 } as const satisfies Described;
 
-/** Shown while x402 is offered. */
+/** Included while x402 is offered. */
 export const WALLET_DOCUMENTS = {
   operations: [
     {
@@ -107,7 +107,7 @@ export const WALLET_DOCUMENTS = {
   ],
 } as const satisfies Described;
 
-/** Shown while MPP is offered. */
+/** Included while MPP is offered. */
 export const MPP_DOCUMENTS = {
   operations: [
     {

@@ -28,7 +28,7 @@ test('every page is whole: one head, bar, main part, heading and footer, and no 
   }
 });
 
-test('the bar says which page this is', () => {
+test('the bar marks the current page', () => {
   for (const { page: name, href } of SITE_LINKS) {
     if (name === undefined) continue;
     const current = [...pageOf(name).matchAll(/href="([^"]+)" aria-current="page"/g)].map(([, at]) => at);
@@ -54,7 +54,7 @@ test('a sandbox has its ribbon on every page, before the bar, and no other serve
   }
 });
 
-test('a file that is no page is refused, with its name', () => {
+test('a file that is not a page is refused, and the error names it', () => {
   for (const text of ['', '<main id="main"></main>', '<body class="x"><p>no main part</p>'])
     assert.throws(
       () => framed(text, { name: 'x.html', links: SITE_LINKS, sandbox: false, shop: SHOP }),

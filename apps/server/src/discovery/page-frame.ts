@@ -1,13 +1,15 @@
 import { SANDBOX_WARNING } from '../http/sandbox-notice.ts';
 
-/** A link in the bar at the top of every page. `page` names the file of the page that it leads to, where that is ours. */
+/**
+ * A link in the bar at the top of every page. `page` is the file of the page that it leads to, if it is one of ours.
+ */
 export interface SiteLink {
   href: string;
   label: string;
   page?: string;
 }
 
-/** The site's links, in their order. What a server does not serve is left out of its bar. */
+/** The site's links, in their order. Links to what a server does not serve are left out of its bar. */
 export const SITE_LINKS: readonly SiteLink[] = [
   { href: '/docs', label: 'Services', page: 'docs.html' },
   { href: '/keys', label: 'Keys', page: 'keys.html' },
@@ -28,27 +30,30 @@ const footer = (contactEmail: string | null) => `<footer>
 
 const RIBBON = `<p class="ribbon" role="note"><strong>Sandbox</strong> ${SANDBOX_WARNING}</p>\n`;
 
-/** Where a page's file names the shop. */
+/** The placeholder for the shop's name in a page's file. */
 const SHOP = '{{shop}}';
 const OWN_ICON = '/favicon.svg';
 
-/** Text that stays text within an element and within an attribute in double quotes. */
+/** Escapes text for use in an element or in an attribute in double quotes. */
 function asMarkup(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
-/** What a page's file holds, in this order: its part of the head, `<body>`, a `<nav>` or none, `<main>`, a `<footer>` or none. */
+/**
+ * The contents of a page's file, in this order: its part of the head, `<body>`, an optional `<nav>`, `<main>`, an
+ * optional `<footer>`.
+ */
 const PAGE =
   /^(?<head>.*?)(?<body><body[^>]*>)\s*(?<nav><nav.*?<\/nav>)?\s*(?<main><main.*<\/main>)\s*(?<footer><footer.*<\/footer>)?\s*$/s;
 
 /**
- * Puts the frame around a page: what every page has in its head, the bar at the top, and the footer. A page that brings a
- * `<nav>` or a `<footer>` of its own has that in the place of the site's.
+ * Puts the frame around a page: the common head, the bar at the top, and the footer. A page with its own `<nav>` or
+ * `<footer>` keeps it instead of the site's.
  *
- * @param about.name the page's file, so that its own link can say that it leads here
- * @param about.sandbox puts a ribbon on top, which needs no script to be seen
- * @param about.shop its name stands where a page's file writes `{{shop}}`; `logoUrl` null: the software's own
- * @throws Error when the file does not hold what a page's file holds
+ * @param about.name the page's file, so that its own link can be marked as the current page
+ * @param about.sandbox adds a ribbon at the top that is visible without scripts
+ * @param about.shop its name replaces `{{shop}}` in a page's file; `logoUrl` null: the software's own logo
+ * @throws Error when the file does not have the contents of a page's file
  */
 export function framed(
   page: string,

@@ -17,7 +17,10 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** Every file that may leave the folder, with its type: what lay there at the start. A request never becomes a file name. */
+/**
+ * Every file that may be served, with its type: the files that were in the folder at the start. A request never becomes
+ * a file name.
+ */
 const FILES: ReadonlyMap<string, string> = new Map(
   readdirSync(WEB_FOLDER).flatMap((name) => {
     const type = TYPES[extname(name)];
@@ -26,8 +29,8 @@ const FILES: ReadonlyMap<string, string> = new Map(
 );
 
 /**
- * Scripts and styles come from here and nowhere else, forms are sent by script alone (so that a key can never
- * become part of an address), and no page of ours stands inside somebody else's.
+ * Scripts and styles are loaded from this server alone. Forms are sent by script alone, so that a key never becomes
+ * part of an address. No page of ours may be framed by another site.
  */
 const POLICY =
   "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
@@ -37,12 +40,12 @@ const PAGE_HEADERS = {
   'x-frame-options': 'DENY',
   'cross-origin-opener-policy': 'same-origin',
 };
-/** What an operator's picture may do when somebody opens it by itself: nothing. */
+/** What an operator's picture may do when it is opened by itself: nothing. */
 const PICTURE_HEADERS = {
   'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
 };
 
-/** A logo that stands elsewhere is the one thing that a page loads from there. */
+/** A logo on another server is the only thing that a page loads from elsewhere. */
 function pageHeadersOf({ logo }: Shop): Record<string, string> {
   if (logo?.kind !== 'url') return PAGE_HEADERS;
   return {
@@ -54,14 +57,14 @@ function pageHeadersOf({ logo }: Shop): Record<string, string> {
 /** The pages for people, each read once. */
 export interface Pages {
   send(request: FastifyRequest, reply: FastifyReply, name: string): FastifyReply;
-  /** Sends the shop's logo; null where it has none as a file. */
+  /** Sends the shop's logo; null when it is not a file. */
   sendLogo: ((request: FastifyRequest, reply: FastifyReply) => FastifyReply) | null;
 }
 
 /**
- * @param about.sandbox puts a ribbon on top of every page
- * @param about.shop whose name and logo stand in the bar at the top
- * @param routes of the whole app, which may still grow until the first page is read: the bar links to what is served
+ * @param about.sandbox adds a ribbon at the top of every page
+ * @param about.shop its name and logo appear in the bar at the top
+ * @param routes those of the whole app, which may grow until the first page is read; the bar links to what is served
  */
 export function openPages(
   { sandbox, shop }: { sandbox: boolean; shop: Shop },
@@ -71,7 +74,7 @@ export function openPages(
   const isServed = (path: string) => routes.some((route) => route.method === 'GET' && route.path === path);
   const headers = pageHeadersOf(shop);
   const logo = shop.logo?.kind === 'file' ? publish(shop.logo.contentType, shop.logo.bytes) : null;
-  // A page asks its own server for what is served here, by whichever of its addresses it was reached.
+  // A page asks the server that it was loaded from for the logo, whichever address that is.
   const named = { ...shop, logoUrl: logoUrlOf(shop, '') };
 
   function fileOf(name: string): Published {

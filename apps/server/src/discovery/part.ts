@@ -7,12 +7,12 @@ import { DOCUMENT_OPERATIONS, MPP_DOCUMENTS, WALLET_DOCUMENTS } from './operatio
 import { assetRoutes, type Pages } from './pages.ts';
 import { discoveryRoutes } from './routes.ts';
 
-/** What the outside reads about us: documents and pages, rendered from what is there. */
+/** What the outside reads about this server: documents and pages, rendered from what it serves. */
 export function openDiscovery(
   house: House,
   { requestsPerMinute }: { requestsPerMinute: number },
   needs: Pick<DiscoveryContext, 'services' | 'availability' | 'cardCheckout'> & {
-    /** All of them, once they are open. */
+    /** All parts, once they are open. */
     parts(): readonly Part[];
     pages: Pages;
     x402(): DiscoveryContext['rails']['x402'];
@@ -31,7 +31,7 @@ export function openDiscovery(
       { ...MPP_DOCUMENTS, offered: () => needs.mpp() !== null },
     ],
     routes(http) {
-      // Two parts may share a page: it is served once.
+      // Two parts may use the same page, which is served once.
       const assets = needs.parts().flatMap((part) => Object.entries(part.assets ?? {}));
       assetRoutes(http, needs.pages, Object.fromEntries(assets));
       discoveryRoutes(http, needs.pages, {

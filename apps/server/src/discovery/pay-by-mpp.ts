@@ -1,4 +1,4 @@
-/** How a call below `/mpp/` is paid by the Machine Payments Protocol: the words, the figures and the code of all documents. */
+/** How to pay for a call below `/mpp/`: the texts, figures and code that all documents use. */
 import type { Service } from '../services/define.ts';
 import { cheapestForSale, type DiscoveryContext, type MppMethod } from './context.ts';
 import { amountUnitsOf } from './pay-by-wallet.ts';
@@ -8,9 +8,9 @@ export const MPP_SPECIFICATION = 'https://paymentauth.org';
 export const MPP_CHALLENGE_SCHEME = 'WWW-Authenticate: Payment';
 export const MPP_CREDENTIAL_SCHEME = 'Authorization: Payment <credential>';
 
-/** What a method's credential is, by its `type`. */
+/** The `type` of each method's credential. */
 const CREDENTIAL_TYPES = { tempo: 'transaction', evm: 'authorization' } as const;
-/** What wallets call these tokens. Others go by their address alone. */
+/** What wallets call these tokens. Other tokens are named by their address alone. */
 const SYMBOLS: Readonly<Record<string, string>> = {
   '0x20c000000000000000000000b9537d11c60e8b50': 'USDC.e',
   '0x20c0000000000000000000000000000000000000': 'pathUSD',
@@ -22,12 +22,12 @@ export function soldByMpp(context: DiscoveryContext): readonly Service[] {
   return context.rails.mpp === null ? [] : context.services.filter(({ mpp }) => mpp);
 }
 
-/** Where MPP buys this service; null when it does not. */
+/** The address at which MPP buys this service; null when it does not. */
 export function mppEndpointOf(service: Service, context: DiscoveryContext): string | null {
   return service.mpp && context.rails.mpp !== null ? `${context.baseUrl}/mpp/${service.path}` : null;
 }
 
-/** The service that an MPP wallet should try first: cheap and sure. Null when it can buy nothing now. */
+/** The service that an MPP wallet should try first: cheap and reliable. Null when it can buy nothing now. */
 export function firstServiceByMpp(context: DiscoveryContext): Service | null {
   return cheapestForSale(context, ({ mpp }) => mpp && context.rails.mpp !== null);
 }
@@ -47,14 +47,16 @@ export function mppMethodsOf(context: DiscoveryContext) {
   }));
 }
 
-/** The methods that can buy this service: what must be paid first is sold only where money can be sent back. */
+/**
+ * The methods that can buy this service: one that is charged before it runs is sold only where money can be refunded.
+ */
 export function methodsFor(service: Service, context: DiscoveryContext): readonly MppMethod[] {
   if (!service.mpp) return [];
   const methods = context.rails.mpp?.methods ?? [];
   return service.effect === 'read' ? methods : methods.filter(({ canRefund }) => canRefund);
 }
 
-/** What each challenge of this service asks, in the words of the standard's discovery. */
+/** The terms of each challenge for this service, in the words of the standard's discovery. */
 export function mppOffersOf(service: Service, context: DiscoveryContext) {
   return methodsFor(service, context).map(({ method, currency }) => ({
     intent: 'charge',
@@ -64,7 +66,7 @@ export function mppOffersOf(service: Service, context: DiscoveryContext) {
   }));
 }
 
-/** What not to do when the end of a payment is not known. */
+/** What not to do while the outcome of a payment is unknown. */
 export const SAME_CREDENTIAL_RULE =
   'After a 503, a time-out or a lost connection send the same request with the same credential again, and answer no new challenge: one credential buys one answer, and is settled at most once.';
 
@@ -95,8 +97,8 @@ export function mppRules(context: DiscoveryContext): Record<string, string> {
 }
 
 /**
- * The call as a shell command of the reference client. The key is read from MPPX_PRIVATE_KEY, so that no secret is in
- * the text; the client chooses the first method unless a token is named.
+ * The call as a shell command of the reference client. The key is read from MPPX_PRIVATE_KEY, so that the text holds no
+ * secret. The client chooses the first method unless a token is named.
  */
 export function mppCommandOf(service: Service, context: DiscoveryContext, method?: MppMethod): string | null {
   const endpoint = mppEndpointOf(service, context);
@@ -106,15 +108,15 @@ export function mppCommandOf(service: Service, context: DiscoveryContext, method
 }
 
 /**
- * A program that buys this service by MPP, as an ES module for Node 18 or newer; null when it is not sold so. It pays
- * on an EVM chain where it can, because that is signed without asking a node.
+ * A program that buys this service by MPP, as an ES module for Node 18 or newer; null when MPP does not buy it. It pays
+ * on an EVM chain if it can, because that needs no node.
  */
 export function mppProgramOf(service: Service, context: DiscoveryContext): string | null {
   const endpoint = mppEndpointOf(service, context);
   const methods = context.rails.mpp?.methods ?? [];
   const { method } = methods.find((each) => each.method === 'evm') ?? methods[0] ?? {};
   if (endpoint === null || method === undefined) return null;
-  // The name and version that USDC on Base is signed under (EIP-712); a challenge does not tell them.
+  // The name and version under which USDC on Base is signed (EIP-712); a challenge does not state them.
   const options = method === 'evm' ? "account, authorization: { name: 'USD Coin', version: '2' }" : 'account';
   return `// npm install mppx viem@2.54.6
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -129,7 +131,7 @@ const send = (headers) =>
 
 const authorization = await wallet.createCredential(await send({ 'Accept-Payment': '${method}/charge' }));
 let response = await send({ authorization });
-// A 503 is asked again with the same credential. No new challenge is answered for it.
+// A 503 is repeated with the same credential. It never makes the program answer a new challenge.
 for (let tries = 1; response.status === 503 && tries < 5; tries++) {
   await sleep(1_000 * Number(response.headers.get('retry-after') ?? 2));
   response = await send({ authorization });

@@ -1,13 +1,15 @@
-/** How a wallet pays for a call by x402: the words, the figures and the code that all documents repeat. */
+/** How a wallet pays for a call by x402: the texts, figures and code that all documents use. */
 import { usdToMicros } from '../ledger/money.ts';
 import type { Service } from '../services/define.ts';
 import { cheapestForSale, type DiscoveryContext, serves, type X402Network } from './context.ts';
 import { readAnswerOf } from './read-answer.ts';
 
-/** What x402 clients refuse to pay above of their own accord, until their cap is raised. In micro-USD. */
+/** The price above which x402 clients refuse to pay until their cap is raised, in micro-USD. */
 const DEFAULT_CAP_MICROS = 1_000_000n;
 
-/** The networks whose USDC buys this service: a service that is paid first needs one that money can be sent back on. */
+/**
+ * The networks whose USDC buys this service: one that is charged before it runs needs a network that supports refunds.
+ */
 export function networksFor(service: Service, context: DiscoveryContext): readonly X402Network[] {
   const networks = context.rails.x402?.networks ?? [];
   return service.effect === 'read' ? networks : networks.filter(({ canRefund }) => canRefund);
@@ -18,24 +20,24 @@ export function amountUnitsOf(service: Service): string {
   return String(usdToMicros(service.priceUsd));
 }
 
-/** The service that a wallet should try first: cheap and sure. Null when a wallet can buy nothing now. */
+/** The service that a wallet should try first: cheap and reliable. Null when a wallet can buy nothing now. */
 export function firstServiceByWallet(context: DiscoveryContext): Service | null {
   return cheapestForSale(context, (service) => networksFor(service, context).length > 0);
 }
 
-/** What clients do of their own accord above their cap, and how to change it. */
+/** What clients do by default above their cap, and how to change it. */
 export const SPENDING_CAP_RULE =
   "x402 clients refuse prices above 1 USD until their cap is raised (`client.setSpendControls({ maxAmountPerPayment: '$10' })`); clients of the first generation refuse above 0.10 USD (third argument of their wrapper, in base units).";
 
-/** What not to do when the end of a payment is not known. The one rule that keeps a wallet from paying twice. */
+/** What not to do while the outcome of a payment is unknown. This one rule keeps a wallet from paying twice. */
 export const SAME_HEADER_RULE =
   'After a 503, a time-out or a lost connection send the same request with the same payment header again, and sign no new payment: one payment buys one answer, and is settled at most once.';
 
-/** What a wallet shows beside its payment where the answer is a secret. */
+/** What a wallet must show with its payment when the answer holds a secret. */
 const CLAIM_RULE =
   'Where the answer holds a secret (its 402 says so in `claim`) it goes to whoever shows the payment and its claim. Clients of version 2 send the claim back with the terms; with any other put a `claimSecret` of your own, 16 to 128 random characters, into the body, and keep it.';
 
-/** What a wallet must show beside its payment for this service; null where the payment is enough. */
+/** What a wallet must show with its payment for this service; null when the payment is enough. */
 export function claimRuleOf(service: Service): string | null {
   return service.secretAnswer ? CLAIM_RULE : null;
 }
@@ -67,14 +69,14 @@ export function walletRules(context: DiscoveryContext): Record<string, string> {
   };
 }
 
-/** A sentence about this price and the cap of clients; null when no client minds it. */
+/** A sentence about this price and the clients' cap; null when the price is below every cap. */
 export function spendingCapOf(service: Service): string | null {
   return usdToMicros(service.priceUsd) > DEFAULT_CAP_MICROS ? SPENDING_CAP_RULE : null;
 }
 
 /**
  * A program that buys this service with a wallet, as an ES module for Node 18 or newer; null when no EVM chain is
- * offered for it. The key is read from the environment, so that no secret is in the text.
+ * offered for it. The key is read from the environment, so that the text holds no secret.
  */
 export function walletProgramOf(service: Service, context: DiscoveryContext): string | null {
   if (!networksFor(service, context).some(({ network }) => network.startsWith('eip155:'))) return null;
@@ -88,7 +90,7 @@ import { ExactEvmScheme } from '@x402/evm';
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import { privateKeyToAccount } from 'viem/accounts';
 
-// A 503 is asked again with the same payment. A new one is never signed for it.
+// A 503 is repeated with the same payment. It never makes the program sign a new one.
 async function patientFetch(request) {
   for (let tries = 1; ; tries++) {
     const response = await fetch(request.clone());

@@ -3,8 +3,8 @@ import { type DiscoveryContext, shopOf, type X402Offer } from './context.ts';
 import { amountUnitsOf, networksFor, walletRules } from './pay-by-wallet.ts';
 
 /**
- * `/x402/payment-manifest.json`: to whom a wallet pays, in what, and how much for each service. The interface's
- * payment information stands at the top; each service is a line. Null while no chain takes payments.
+ * `/x402/payment-manifest.json`: whom a wallet pays, in what, and how much for each service. The interface's payment
+ * information stands at the top; each service is a line. Null while no chain takes payments.
  */
 export function paymentManifestDocument(context: DiscoveryContext) {
   const { x402 } = context.rails;
@@ -69,7 +69,7 @@ export function paymentInformation(x402: X402Offer) {
     asset: preferred.asset.symbol,
     assetAddress: preferred.asset.address,
     recipientWallet: preferred.payTo,
-    /** Null: the server settles by itself. */
+    /** Null when the server settles by itself. */
     facilitator: x402.facilitatorUrl,
     supportedChains: x402.networks.map(({ name }) => name),
   };

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** Something published, with its bytes made once: plain, and compressed where that is worth it. */
+/** A published document with its bytes, made once: plain, and compressed if that is worth it. */
 export interface Published {
   contentType: string;
   body: Buffer;
@@ -32,8 +32,8 @@ export function publishJson(document: unknown): Published {
 }
 
 /**
- * Sends what is published: 304 when the caller has it already, compressed when the caller can read that. Anybody may
- * read it from any origin; a cache may keep it for `maxAgeSeconds`.
+ * Sends a published document: as 304 when the caller has it already, and compressed when the caller can read that. It
+ * may be read from any origin, and a cache may keep it for `maxAgeSeconds`.
  */
 export function sendPublished(
   request: FastifyRequest,
@@ -42,7 +42,7 @@ export function sendPublished(
   maxAgeSeconds: number,
 ): FastifyReply {
   const gzip = acceptsGzip(request.headers['accept-encoding']) ? published.gzip : null;
-  // Two encodings are two sets of bytes, so a strong validator must tell them apart.
+  // Two encodings are two sets of bytes, so a strong validator must distinguish them.
   const etag = `"${published.digest}${gzip === null ? '' : '-gzip'}"`;
   reply.headers({
     etag,
@@ -57,7 +57,7 @@ export function sendPublished(
   return reply.send(gzip ?? published.body);
 }
 
-/** Adds a name to `Vary` without losing those that stand there. */
+/** Adds a name to `Vary` and keeps the names that are there. */
 export function appendVary(reply: FastifyReply, name: string): void {
   const present = reply.getHeader('vary');
   reply.header('vary', present === undefined ? name : `${present}, ${name}`);

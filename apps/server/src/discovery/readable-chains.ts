@@ -2,7 +2,7 @@ import type { Service } from '../services/define.ts';
 import { chainsAskedBy, chainsOnSale } from '../services/registry.ts';
 import type { DiscoveryContext } from './context.ts';
 
-/** Which of its chains a service can read now, and which not; null for one that asks no chain. */
+/** Which of its chains a service can read now, and which not; null for a service that reads no chain. */
 export function chainsOf(service: Service, context: DiscoveryContext) {
   const asked = chainsAskedBy(service);
   if (asked.length === 0) return null;

@@ -24,7 +24,7 @@ import {
 import { answersJson, readAnswerOf } from './read-answer.ts';
 import { chainsOf } from './readable-chains.ts';
 
-/** `/x402/recipes/{service}`: all that is needed to buy this one service, ready to paste. */
+/** `/x402/recipes/{service}`: everything needed to buy this one service, ready to paste. */
 export function recipeDocument(service: Service, context: DiscoveryContext) {
   const { available, reason, message } = context.availability(service);
   return {
@@ -111,7 +111,7 @@ function byMpp(service: Service, context: DiscoveryContext) {
   };
 }
 
-/** How this service answers in pieces; null when it does not. */
+/** How this service streams its answer; null when it does not. */
 function inPieces(service: Service, context: DiscoveryContext) {
   const { stream } = service;
   if (stream === null) return null;
@@ -128,7 +128,7 @@ function inPieces(service: Service, context: DiscoveryContext) {
   };
 }
 
-/** The call as a shell command. The key is read from the environment, so that no secret is in the text. */
+/** The call as a shell command. The key is read from the environment, so that the text holds no secret. */
 export function curlOf(service: Service, context: DiscoveryContext): string {
   return [
     `curl -sS -X POST ${endpointOf(service, context)}`,

@@ -150,7 +150,7 @@ test('documents about payments on a chain come and go with them', async () => {
   await app.close();
 });
 
-test('documents about MPP are there while it is on, and name others while it is off', async () => {
+test('documents about MPP exist while it is on; while it is off their addresses name other documents', async () => {
   const urls = ['/mpp/catalog', '/.well-known/mpp.json'];
   const off = appOf();
   for (const url of urls) {
@@ -189,7 +189,7 @@ test('the Host header of a request is in no document', async () => {
   await app.close();
 });
 
-test('an unknown document or recipe is a JSON 404 that names known ones', async () => {
+test('an unknown document or recipe gets a JSON 404 that names known ones', async () => {
   const app = appOf();
   for (const url of ['/.well-known/nothing.json', '/.well-known/a/b', '/x402/recipes/nothing']) {
     const reply = await app.inject({ url });
@@ -217,7 +217,7 @@ test('/ is a page for a browser and JSON for a program', async () => {
   await app.close();
 });
 
-test('pages run under a policy that allows no foreign and no inline script, and need none', async () => {
+test('pages work under a policy that allows no foreign and no inline scripts', async () => {
   const app = appOf();
   for (const url of ['/', '/docs', '/docs/ping', '/keys']) {
     const page = await app.inject({ url, headers: { accept: 'text/html' } });

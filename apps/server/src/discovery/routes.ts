@@ -34,17 +34,17 @@ const DOCUMENT_SECONDS = 60;
 const CATALOG_SECONDS = 300;
 
 interface PublishedDocument {
-  /** The first is its name. */
+  /** The first path is the document's name. */
   paths: readonly [string, ...string[]];
   maxAgeSeconds: number;
-  /** It is said in several ways, by what a header of the request says. */
+  /** The document has several variants, selected by a header of the request. */
   ways?: { header: string; of(sent: string | undefined): string };
-  /** @param way empty for the usual one. @returns null: there is nothing to publish now */
+  /** @param way the variant; empty for the usual one @returns null when there is nothing to publish now */
   render(context: DiscoveryContext, way: string): Published | null;
 }
 
 const plainText = (text: string) => publish('text/plain; charset=utf-8', text);
-/** A document that says first whether its money is real. */
+/** A document that begins by stating whether its money is real. */
 const json = (context: DiscoveryContext, document: object) =>
   publishJson({ ...sandboxFields(context.sandbox), ...document });
 const jsonIfAny = (context: DiscoveryContext, document: object | null) =>
@@ -159,8 +159,8 @@ const DOCUMENTS: readonly PublishedDocument[] = [
 ];
 
 /**
- * Serves every published document and the pages for people. Documents are rendered when asked for and kept until
- * the availability of a service changes.
+ * Serves every published document and the pages for people. Documents are rendered on request, and kept until the
+ * availability of a service changes.
  */
 export function discoveryRoutes(app: FastifyInstance, pages: Pages, context: DiscoveryContext): void {
   const current = rememberedWhile(() => fingerprintOf(context));
@@ -180,7 +180,7 @@ export function discoveryRoutes(app: FastifyInstance, pages: Pages, context: Dis
     return sendPublished(request, reply, published, maxAgeSeconds);
   }
 
-  /** What a caller may read instead: the documents here that are there now, and all below `/.well-known/`. */
+  /** Suggestions for a 404: the documents that exist here now, and everything below `/.well-known/`. */
   function known(): string[] {
     const here = DOCUMENTS.map(({ paths: [path], render }) => ({ path, render }));
     const gone = here.filter(({ path, render }) => current(path, () => render(context, '')) === null);
@@ -253,7 +253,7 @@ const LINKS = [
   '</.well-known/api-catalog>; rel="api-catalog"; type="application/linkset+json"',
 ].join(', ');
 
-/** A browser names `text/html`; a client that accepts anything, or does not say, gets JSON. */
+/** Browsers name `text/html`. A client that accepts anything, or does not say, gets JSON. */
 function wantsHtml(request: FastifyRequest): boolean {
   return /\btext\/html\b/i.test(request.headers.accept ?? '');
 }
@@ -265,7 +265,7 @@ function notFound(message: string, paths: readonly string[]): Problem {
   });
 }
 
-/** Keeps what was made under a name for as long as the fingerprint stays the same, then forgets all of it. */
+/** Keeps what was made under a name as long as the fingerprint stays the same, then drops all of it. */
 function rememberedWhile(fingerprint: () => string) {
   let madeFor: string | null = null;
   const made = new Map<string, Published | null>();

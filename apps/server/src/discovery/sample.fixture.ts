@@ -79,7 +79,7 @@ export const SAMPLE_SERVICES: readonly Service[] = [
   }),
 ];
 
-/** Everything that the server has at this stage: no on-chain rail and no card. */
+/** What the sample server has: no on-chain rail and no card. */
 export function sampleContext(overrides: Partial<DiscoveryContext> = {}): DiscoveryContext {
   return {
     product: 'Farebox',

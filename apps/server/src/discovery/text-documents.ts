@@ -17,7 +17,7 @@ import {
 import { firstServiceByWallet, walletProgramOf, walletRules } from './pay-by-wallet.ts';
 import { curlOf } from './recipe.ts';
 
-/** `/llms.txt`: the site for a reader of text, in the form that llmstxt.org describes. */
+/** `/llms.txt`: the site for readers of text, in the form of llmstxt.org. */
 export function llmsText(context: DiscoveryContext): string {
   const { baseUrl, shop, trial } = context;
   const first = firstService(context);
@@ -79,7 +79,7 @@ function partsOf(context: DiscoveryContext): string {
   return `the same in parts of less than 64 KB: ${addresses.join(', ')}`;
 }
 
-/** The section about credit by card; nothing while no card is charged. */
+/** The section about buying credit by card; empty while cards are not charged. */
 function byCard(context: DiscoveryContext): string[] {
   if (!context.cardCheckout) return [];
   const amounts = context.tiers.map(({ amountUsd }) => amountUsd).join(', ');
@@ -142,7 +142,7 @@ function linkAt(baseUrl: string) {
   return (title: string, path: string, note: string) => `- [${title}](${baseUrl}${path}): ${note}`;
 }
 
-/** The section about paying from a wallet; nothing while no chain takes payments. */
+/** The section about paying from a wallet; empty while no chain takes payments. */
 function byWallet(context: DiscoveryContext): string[] {
   const { x402 } = context.rails;
   if (x402 === null) return [];
@@ -159,7 +159,7 @@ function byWallet(context: DiscoveryContext): string[] {
   ];
 }
 
-/** The section about paying by MPP; nothing while that is not taken. */
+/** The section about paying by MPP; empty while MPP is off. */
 function byMpp(context: DiscoveryContext): string[] {
   if (context.rails.mpp === null) return [];
   const first = firstServiceByMpp(context);
@@ -181,7 +181,7 @@ function byMpp(context: DiscoveryContext): string[] {
   ];
 }
 
-/** `/robots.txt`: documents may be read by anybody; what is sold or bound to a key is not a page. */
+/** `/robots.txt`: anybody may read the documents. What is sold, or belongs to a key, is not a page. */
 export function robotsText(context: DiscoveryContext): string {
   return [
     'User-agent: *',

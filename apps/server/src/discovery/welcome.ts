@@ -20,7 +20,7 @@ import {
 } from './pay-by-wallet.ts';
 import { curlOf } from './recipe.ts';
 
-/** `GET /` for a program: what this is, how to buy a first call, and where to read on. */
+/** `GET /` for a program: what this server is, how to buy a first call, and where to read more. */
 export function welcomeDocument(context: DiscoveryContext) {
   const { baseUrl } = context;
   const first = firstService(context);

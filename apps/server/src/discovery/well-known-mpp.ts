@@ -14,10 +14,10 @@ import {
 } from './pay-by-mpp.ts';
 
 /**
- * `/.well-known/mpp.json`: the manifest of what the Machine Payments Protocol buys here. The standard knows
- * `/openapi.json` alone; this one has the names that readers of the interface look for (`provider`,
- * `settlementCurrency`, `services[].amount`, …) beside those of the standard (`realm`, `methods`, `offers`). Null while
- * it is off.
+ * `/.well-known/mpp.json`: the manifest of what the Machine Payments Protocol buys here. The standard defines only
+ * `/openapi.json`. This document has the names that readers of the interface look for (`provider`,
+ * `settlementCurrency`, `services[].amount`, …) next to those of the standard (`realm`, `methods`, `offers`). Null
+ * while MPP is off.
  */
 export function mppDocument(context: DiscoveryContext) {
   const { mpp } = context.rails;

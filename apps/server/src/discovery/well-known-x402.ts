@@ -4,16 +4,16 @@ import { firstServiceByWallet, networksFor, walletProgramOf, walletRules } from 
 import { paymentInformation } from './payment-manifest.ts';
 
 /**
- * `/.well-known/x402`: what indexers of the first generation read: version 1 and the addresses, as strings. Null
- * while no chain takes payments.
+ * `/.well-known/x402`, for indexers of the first generation: version 1 and the addresses, as strings. Null while no
+ * chain takes payments.
  */
 export function x402ResourcesDocument(context: DiscoveryContext) {
   return context.rails.x402 === null ? null : { version: 1, resources: resourcesOf(context) };
 }
 
 /**
- * `/.well-known/x402.json`: the same and what a reader wants to know besides. It keeps `version` and `resources`, so
- * that those who read it in place of the other find what they look for. Null while no chain takes payments.
+ * `/.well-known/x402.json`: the same with further information. It keeps `version` and `resources`, so that readers of
+ * the other document find what they look for. Null while no chain takes payments.
  */
 export function x402Document(context: DiscoveryContext) {
   const { x402 } = context.rails;
