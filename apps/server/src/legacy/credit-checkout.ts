@@ -3,30 +3,30 @@ import type { Checkout } from '../cards/ways/checkout.ts';
 import type { CreditPackage } from './credits.ts';
 
 /**
- * What the legacy family needs of whoever sells credit by card. It is the hosted checkout of `/api/m2m/credits/checkout`:
- * one order, one fulfilment and one delivery of the key, whichever address asks.
+ * What the legacy family needs from whoever sells credit by card: the hosted checkout of `/api/m2m/credits/checkout`,
+ * with one order, one fulfilment and one delivery of the key, whichever address asks.
  */
 export interface CreditCheckout {
   /**
-   * Opens a checkout for a person to pay. What is paid buys a new key with `creditMicros` on it.
+   * Opens a checkout for a person to pay. The payment buys a new key with `creditMicros` on it.
    *
-   * @throws Problem when the card provider cannot be reached (503) or too many sessions were opened (429)
+   * @throws Problem 503 when the card provider cannot be reached, 429 when too many sessions were opened
    */
   open(order: {
     package: CreditPackage;
-    /** For the receipt; null: none is sent. */
+    /** For the receipt; null: no receipt is sent. */
     email: string | null;
     /** The caller's address, for limits. */
     address: string;
   }): Promise<{
     sessionId: string;
-    /** The secret that the key is delivered against. It stands in no address that the person's browser sees. */
+    /** The secret that unlocks the delivery of the key. It is part of no address that the person's browser sees. */
     retrievalToken: string;
     checkoutUrl: string;
     expiresAtMs: number;
   }>;
 
-  /** What became of a checkout. A wrong token and an unknown session are answered alike. */
+  /** The state of a checkout. A wrong token and an unknown session get the same answer. */
   status(session: { sessionId: string; retrievalToken: string }): Promise<CheckoutStatus>;
 }
 
@@ -39,7 +39,7 @@ export type CheckoutStatus =
   | { status: 'delivered' }
   | { status: 'expired' };
 
-/** The checkout of credit tiers, as it sells packages. */
+/** The checkout of credit tiers, used to sell packages. */
 export function legacyCheckoutOf(checkout: Checkout): CreditCheckout {
   return {
     async open({ package: { priceMicros, creditMicros }, email }) {
@@ -59,7 +59,7 @@ export function legacyCheckoutOf(checkout: Checkout): CreditCheckout {
     },
     async status(session) {
       const status = await checkout.status(session);
-      // A checkout that buys no key is none of these.
+      // A checkout that buys no key is not one of this family's.
       return status.status === 'credited' ? { status: 'unknown' } : status;
     },
   };

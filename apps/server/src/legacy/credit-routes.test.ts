@@ -11,7 +11,7 @@ const NOW_MS = Date.parse('2026-11-21T05:30:00Z');
 const TOKEN = 'a'.repeat(32);
 type Order = Parameters<CreditCheckout['open']>[0];
 
-/** The routes over a checkout that keeps what it was asked, and says what it is told to. */
+/** The routes over a checkout that records what it was asked, and answers what it is told to. */
 function opened(status: CheckoutStatus | null) {
   const orders: Order[] = [];
   const polls: { sessionId: string; retrievalToken: string }[] = [];
@@ -91,7 +91,7 @@ test('the packages are those of the interface', async () => {
   );
 });
 
-test('without cards both helpers say so', async () => {
+test('without cards both helpers say that they are unavailable', async () => {
   const { ask } = opened(null);
   for (const { status, headers, body } of [
     await ask('POST', 'create-session', { package: 'starter' }),
@@ -105,7 +105,7 @@ test('without cards both helpers say so', async () => {
 });
 
 describe('with cards', () => {
-  test('a session is opened for exactly the package, and its name alone fetches the key', async () => {
+  test('a session is opened for exactly the package, and its id alone fetches the key', async () => {
     const ready: CheckoutStatus = {
       status: 'ready',
       apiKey: 'the-key',
@@ -132,7 +132,7 @@ describe('with cards', () => {
     );
   });
 
-  test('a package that is none opens nothing and is told the packages', async () => {
+  test('an unknown package opens no session, and the answer lists the packages', async () => {
     const { ask, orders } = opened({ status: 'delivered' });
     for (const payload of [{}, { package: 'gold' }]) {
       const { status, body } = await ask('POST', 'create-session', payload);
@@ -152,7 +152,7 @@ describe('with cards', () => {
     assert.equal(polls.length, 0);
   });
 
-  test('each state has its answer', async () => {
+  test('each state of a checkout has its own answer', async () => {
     const states: [CheckoutStatus, number, string | undefined, Record<string, unknown>][] = [
       [{ status: 'unknown' }, 404, undefined, { code: 'UNKNOWN_SESSION' }],
       [
@@ -172,7 +172,7 @@ describe('with cards', () => {
     }
   });
 
-  test('an address may open so many', async () => {
+  test('an address may open a limited number of sessions', async () => {
     const { ask, orders } = opened({ status: 'delivered' });
     for (let n = 0; n < 12; n++) await ask('POST', 'create-session', { package: 'starter' });
     assert.equal(orders.length, 10);

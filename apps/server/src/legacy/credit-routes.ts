@@ -12,7 +12,7 @@ import { legacyOperation } from './operations.ts';
 
 const POLL_EVERY_MS = 5_000;
 
-/** The session that this family speaks of: the checkout's own, a dot, and the secret that the key is delivered against. */
+/** The session id of this family: the checkout's own id, a dot, and the secret that unlocks the delivery of the key. */
 const SESSION = /^([\w-]{1,255})\.([\w-]{16,255})$/;
 
 const orderRequest = z.object({
@@ -63,7 +63,7 @@ const BY_CARD = {
 };
 
 export interface CreditRouteParts {
-  /** Null while this server can charge no card. */
+  /** Null while this server cannot charge cards. */
   checkout: CreditCheckout | null;
   baseUrl: string;
   checkoutLimit: RateLimit;
@@ -74,7 +74,7 @@ export interface CreditRouteParts {
   nowMs(): number;
 }
 
-/** Packages of credits: what there is, buying one, and fetching its key. */
+/** The routes for packages of credits: list them, buy one, fetch its key. */
 export function creditRoutes(app: FastifyInstance, parts: CreditRouteParts): void {
   const { baseUrl } = parts;
   const packages = CREDIT_PACKAGES.map(shownPackage);

@@ -1,10 +1,12 @@
-/** What the legacy family counts in: a credit is a tenth of a dollar. The books know dollars alone. */
+/** The legacy family's unit: one credit is a tenth of a dollar. The books know only dollars. */
 import { microsToUsd, priceInUsd } from '../ledger/money.ts';
 
 /** The interface's "1 credit = 0.10 USD". */
 const CREDIT_MICROS = 100_000n;
 
-/** A price in credits, rounded up as the interface does: 1.25 USD are 13. What is charged is the price in USD. */
+/**
+ * A price in credits, rounded up as the interface does: 1.25 USD are 13 credits. What is charged is the price in USD.
+ */
 export function creditsOf(priceMicros: bigint): number {
   return Number((priceMicros + CREDIT_MICROS - 1n) / CREDIT_MICROS);
 }
@@ -12,9 +14,9 @@ export function creditsOf(priceMicros: bigint): number {
 export interface CreditPackage {
   id: 'starter' | 'pro' | 'enterprise';
   name: string;
-  /** What the card pays. */
+  /** What the card is charged. */
   priceMicros: bigint;
-  /** What the key gets: more than the price, but for the smallest. */
+  /** What the key gets: more than the price, except in the smallest package. */
   creditMicros: bigint;
 }
 

@@ -15,7 +15,9 @@ export interface LegacyDoorParts {
   walletsPay(): boolean;
 }
 
-/** `/api/gpt/…`: paid by a key alone, and its 402 says how to get one, or where a wallet pays for the same service. */
+/**
+ * `/api/gpt/…`: paid with a key alone. Its 402 says how to get a key, and where a wallet can pay for the same service.
+ */
 export function legacyDoor(parts: LegacyDoorParts): Door {
   return {
     // The paths of what is sold here begin with `gpt/`.
@@ -73,7 +75,7 @@ function legacyChallenge({ service, priceMicros, resourceUrl }: Quote, parts: Le
           },
         ]),
   ];
-  // Where clients of any x402 look first: what it costs, and that no wallet pays here.
+  // Every x402 client looks here first: it says what the call costs, and that no wallet pays here.
   const prepaid = {
     scheme: 'prepaid',
     network: 'farebox:credits',
@@ -115,8 +117,8 @@ function legacyChallenge({ service, priceMicros, resourceUrl }: Quote, parts: Le
 }
 
 /**
- * What this family says to a wallet's payment: whoever sends one beside a key means the payment, and it can buy nothing
- * here.
+ * Refuses a wallet's payment at these addresses. Whoever sends one beside a key means the payment, and it can buy
+ * nothing here.
  */
 export function walletAtTheLegacyDoor(): Rail {
   return {

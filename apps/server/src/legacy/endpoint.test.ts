@@ -20,7 +20,7 @@ const table = defineContentService({
 });
 const plain = defineEndpoint({ path: 'old-table', service: 'table', priceUsd: '0.02' });
 
-test('an older name of a service that answers no JSON hands its answer on', async () => {
+test('an endpoint of a service whose answer is not JSON passes that answer on', async () => {
   const sold = plain.made(table, new Map());
   assert.deepEqual(
     [sold.path, sold.priceUsd, sold.contentType],
@@ -29,7 +29,7 @@ test('an older name of a service that answers no JSON hands its answer on', asyn
   assert.equal((await sold.run({}, runContext({}))).content, 'a,b');
 });
 
-test('an endpoint shapes JSON, and nothing else', () => {
+test('only JSON answers can be reshaped by an endpoint', () => {
   assert.throws(() => plain.made(pingService, new Map()), /shapes nothing of application\/json/);
   const shaping = defineEndpoint({
     ...{ path: 'old-table', service: 'table', priceUsd: null, reads: z.object({}) },

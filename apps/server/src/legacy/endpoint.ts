@@ -1,6 +1,6 @@
 /**
- * An endpoint of the legacy family is a service of the registry under an older name: its own price, the parameters that
- * its clients send, and the fields that they read. Everything else, and every number, is the service's.
+ * An endpoint of the legacy family is a service of the registry under an older name, with its own price, the parameters
+ * that its clients send, and the fields that they read. Everything else, including every number, is the service's.
  */
 import { z } from 'zod';
 import { usdToMicros } from '../ledger/money.ts';
@@ -11,7 +11,7 @@ import { type Answer, answer } from '../words/answer.ts';
 import { ServiceFailure } from '../words/failure.ts';
 import { creditsOf } from './credits.ts';
 
-/** What an endpoint makes its answer from. */
+/** What an endpoint builds its answer from. */
 export interface Asked<Fields> {
   /** What the service answers. */
   answered: Promise<Fields>;
@@ -19,8 +19,8 @@ export interface Asked<Fields> {
   input: Readonly<Record<string, unknown>>;
   nowMs(): number;
   /**
-   * Asks a second service for what the first one does not tell. Null, with a note in the answer, when that service is
-   * not there or cannot answer: it adds to the answer and never spoils it.
+   * Asks a second service for what the first one does not provide. Null, with a note in the answer, when that service
+   * is not there or cannot answer, so that the first answer is still sold.
    */
   beside<Reads extends z.ZodObject>(
     service: string,
@@ -34,27 +34,29 @@ interface EndpointDefinition<Reads extends z.ZodObject> {
   path: string;
   /** The path of the service in the registry. */
   service: string;
-  /** The interface's price of a call; null: free. It is charged even where the service itself costs another. */
+  /** The interface's price of a call; null: free. It applies even if the service itself has another price. */
   priceUsd: string | null;
-  /** What the legacy family means by a parameter that is not sent, in the service's names. */
+  /** What a missing parameter means in the legacy family, under the service's names. */
   defaults?: Record<string, unknown>;
-  /** Further names of parameters: `{ alias: 'field of the service' }`. */
+  /** Other names of parameters: `{ alias: 'field of the service' }`. */
   aliases?: Record<string, string>;
   /** Parameters with narrower bounds than the service's. */
   narrowed?: Record<string, z.ZodType>;
-  /** What is read of the service's answer. Without it, for a service that answers no JSON, the answer is handed on as it is. */
+  /**
+   * The fields that are read from the service's answer. Without it an answer that is not JSON is passed on unchanged.
+   */
   reads?: Reads;
   shape?(asked: Asked<z.output<Reads>>): Promise<Record<string, unknown>>;
 }
 
-/** An endpoint with its types folded away. */
+/** An endpoint without its type parameters. */
 export interface LegacyEndpoint {
   readonly path: string;
   readonly service: string;
   readonly priceUsd: string | null;
-  /** The endpoint as something that can be sold, made from the service that it stands for. */
+  /** The endpoint as a service that can be sold, made from the service that it stands for. */
   made(service: Service, registry: ReadonlyMap<string, Service>): Service;
-  /** An answer of its form, as `exampleAnswerOf` makes those of services; empty when the service does not tell its own. */
+  /** An example answer in its form, as `exampleAnswerOf` makes those of services; empty when the service has none. */
   exampleAnswer(service: Service): Promise<Readonly<Record<string, unknown>>>;
 }
 
@@ -83,7 +85,8 @@ export function defineEndpoint<Reads extends z.ZodObject>(
       const input = Object.keys(narrowed).length === 0 ? service.input : service.input.safeExtend(narrowed);
       return {
         ...service,
-        // A call of this family is a thing of its own: no payment for it buys what is sold elsewhere, nor the reverse.
+        // A call of this family has a path of its own, so a payment for it buys nothing at the other addresses, nor the
+        // reverse.
         path: `gpt/${path}`,
         priceUsd: priceUsd ?? '0.00',
         featured: false,
@@ -129,7 +132,7 @@ export function defineEndpoint<Reads extends z.ZodObject>(
   };
 }
 
-/** What an example is shaped from: the service's own, with nobody asked beside it. */
+/** What an example is built from: the service's own example, without a second service. */
 function exampleAsked<Fields>(service: Service, fields: Fields): Asked<Fields> {
   return {
     answered: Promise.resolve(fields),
@@ -160,7 +163,7 @@ async function askBeside(
   }
 }
 
-/** @throws when the service answers JSON that nothing is made of, or no JSON, of which nothing can be */
+/** @throws when a JSON answer is not reshaped, or an answer that is not JSON is */
 function assertShapes(endpoint: string, { mediaType }: Service, shapes: boolean): void {
   const isJson = mediaType === 'application/json';
   if (isJson === shapes) return;
@@ -169,7 +172,7 @@ function assertShapes(endpoint: string, { mediaType }: Service, shapes: boolean)
   );
 }
 
-/** @throws when the service does not take or tell what the endpoint needs of it: one of the two has to change */
+/** @throws when the service lacks an input or output field that the endpoint needs */
 function checkFit(endpoint: string, service: Service, needed: { inputs: string[]; outputs: string[] }): void {
   const missing = [
     ...needed.inputs.filter((name) => !Object.hasOwn(service.input.shape, name)),
@@ -179,7 +182,9 @@ function checkFit(endpoint: string, service: Service, needed: { inputs: string[]
     throw new Error(`${endpoint} (legacy/endpoints.ts) needs of ${service.path}: ${missing.join(', ')}`);
 }
 
-/** A query has texts alone. A text that does not fit its field is read as what it can mean: yes or no, a number, a list. */
+/**
+ * A query holds only text. Text that does not fit its field is read as what it can mean: yes or no, a number, a list.
+ */
 function readTexts(input: z.ZodObject, body: Record<string, unknown>): Record<string, unknown> {
   const entries = Object.entries(body).map(([name, value]) => {
     const field = Object.hasOwn(input.shape, name) ? input.shape[name] : undefined;

@@ -26,7 +26,7 @@ const gasPrices = defineEndpoint({
         chain,
         gasPrice: gasPriceGwei === null ? null : `${plain(gasPriceGwei)} Gwei`,
         gasPriceGwei,
-        // Of a transfer of the chain's own coin.
+        // The cost of a transfer of the chain's own coin.
         estimatedCostUSD: usdTransfer === null ? null : `$${plain(usdTransfer)}`,
       })),
       unavailable,
@@ -48,7 +48,7 @@ const tokenInfo = defineEndpoint({
   }),
   async shape({ answered, beside }) {
     const { price, symbol, name, tokenAddress, chain, source } = await answered;
-    // A coin that is found by its ticker has no one address, and so no decimals of a contract.
+    // A coin that is found by its ticker has no single address, and so no decimals of a contract.
     const metadata =
       tokenAddress === null || chain === null
         ? null
@@ -99,7 +99,7 @@ const instantWallet = defineEndpoint({
     const { address, chain, chainId, privateKey, createdAt, fundingInstructions, warning } = await answered;
     return {
       wallet: {
-        // Nothing is kept here that an id could name.
+        // The server stores nothing that an id could refer to.
         id: null,
         address,
         network: chain,
@@ -209,7 +209,7 @@ const multiChainBalance = defineEndpoint({
         chain,
         nativeBalance: native,
         nativeSymbol,
-        // Of the native coin; each token has its own.
+        // The value of the native coin; each token has its own.
         usdValue: nativeUsd,
         tokens,
         error,
@@ -257,7 +257,7 @@ const walletAnalysis = defineEndpoint({
 const polymarket = defineEndpoint({
   path: 'polymarket',
   service: 'polymarket-search',
-  // Twice the price of the search itself; the 402 names that one too.
+  // Twice the price of the search itself; the 402 states the price of the search too.
   priceUsd: '0.50',
   aliases: { q: 'query', search: 'query', topic: 'query' },
   reads: z.object({
@@ -272,7 +272,7 @@ const polymarket = defineEndpoint({
       query: input.query ?? null,
       markets: results.map((each) => {
         const first = each.prices?.[0];
-        // A share of the first outcome pays 1 USD, so its price is what the market takes for its probability.
+        // A share of the first outcome pays 1 USD, so its price is the market's estimate of its probability.
         return { ...each, probability: each.probability ?? (typeof first === 'number' ? first : null) };
       }),
       disclaimer: NO_ADVICE,
@@ -312,7 +312,7 @@ const LEGACY_ENDPOINTS: readonly LegacyEndpoint[] = [
   forexSentiment,
 ];
 
-/** An endpoint and what it sells; null while the registry has no such service. */
+/** An endpoint with the service that it sells; null while the registry has no such service. */
 export interface OpenEndpoint {
   endpoint: LegacyEndpoint;
   sold: Service | null;
@@ -321,7 +321,7 @@ export interface OpenEndpoint {
 }
 
 /**
- * The family as this registry can serve it: an endpoint opens by itself with the service that it stands for.
+ * The endpoints that this registry can serve. An endpoint opens as soon as its service exists.
  *
  * @throws when an endpoint does not fit its service
  */
@@ -333,7 +333,7 @@ export function openEndpoints(services: readonly Service[]): readonly OpenEndpoi
   });
 }
 
-/** A number with as many digits as tell something, never in the notation with an exponent. */
+/** A number with as many digits as are meaningful, never in exponential notation. */
 function plain(value: number): string {
   if (value === 0) return '0';
   const places = Math.max(2, 1 - Math.floor(Math.log10(Math.abs(value))));

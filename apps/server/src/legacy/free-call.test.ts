@@ -8,7 +8,7 @@ import { answer } from '../words/answer.ts';
 import { notFound, sourceUnavailable } from '../words/failure.ts';
 import { createFreeCall, type FreeCallReport } from './free-call.ts';
 
-/** A free call of a service that does what its input says, and waits where it is told to. */
+/** A free call of a service that does what its input says, and waits when it is told to. */
 function stage(runsPerMinute = 100) {
   let now = NOW_MS;
   let runs = 0;
@@ -69,7 +69,7 @@ function stage(runsPerMinute = 100) {
   };
 }
 
-test('the same question is asked of the sources once, and anew after a while', async () => {
+test('the same question reaches the sources once, and again only after a while', async () => {
   const { ask, runs, open, pass } = stage();
   const crowd = Array.from({ length: 20 }, () => ask('wait'));
   open();
@@ -82,7 +82,7 @@ test('the same question is asked of the sources once, and anew after a while', a
   assert.equal((await ask('wait')).body.run, 3);
 });
 
-test('a failure is told as what it is, and is nobody else’s answer', async () => {
+test('a failure is reported as it is, and is not shared with other callers', async () => {
   const { ask, runs, reports } = stage();
   const failures = [
     ['absent', 404, 'NOT_FOUND'],
@@ -108,7 +108,7 @@ test('a failure is told as what it is, and is nobody else’s answer', async () 
   );
 });
 
-test('so many run at once and in a minute, and no more', async () => {
+test('the number of runs at once and in a minute is bounded', async () => {
   const { ask, open, runs, pass } = stage(10);
   const waiting = Array.from({ length: 8 }, (_, n) => ask(`wait ${n}`));
   const ninth = await ask('b');

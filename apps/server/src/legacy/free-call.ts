@@ -1,6 +1,6 @@
 /**
- * A call that costs nothing. Nobody's money bounds it, so everything else does: requests of one address, calls at once,
- * and the same question is asked of the sources once in a while, however many ask it here.
+ * A call that costs nothing. It is not bounded by anybody's money, so everything else bounds it: requests per address,
+ * calls at once, and one request to the sources for the same question in a while, however many ask.
  */
 import { LRUCache } from 'lru-cache';
 import { databaseAway, Problem, unavailable } from '../http/problem.ts';
@@ -14,13 +14,13 @@ import type { UpstreamName } from '../upstreams/index.ts';
 import { type Answer, provenanceOf } from '../words/answer.ts';
 import { ServiceFailure } from '../words/failure.ts';
 
-/** What one address may ask for free in a minute. */
+/** How many free calls one address may make in a minute. */
 export const FREE_CALLS_PER_MINUTE = 30;
-/** What all of them may make this process ask its sources in a minute: the sources are there for those who pay. */
+/** How often a minute all free calls together may ask the sources in this process: the sources are there for those who pay. */
 export const FREE_RUNS_PER_MINUTE = 120;
 /** Free calls that run at once. */
 const MAX_RUNNING = 8;
-/** For how long an answer is everybody's. */
+/** How long an answer is shared among callers. */
 const SHARED_MS = 15_000;
 const MAX_SHARED = 500;
 
@@ -36,7 +36,7 @@ export interface FreeCallReport {
 export interface FreeCallParts
   extends Pick<PaidCallParts, 'upstreams' | 'availability' | 'catalog' | 'baseUrl' | 'version' | 'nowMs'> {
   addressLimit: RateLimit;
-  /** Of all callers together. */
+  /** The limit for all callers together. */
   runLimit: RateLimit;
   report(report: FreeCallReport): void;
 }
@@ -72,7 +72,7 @@ export function createFreeCall(parts: FreeCallParts): FreeCall {
     }
   }
 
-  /** The answer that others just got to the same question, or a new one. */
+  /** The answer that other callers just got to the same question, or a new one. */
   function answerTo(service: Service, input: unknown, requestId: string): Promise<MadeAnswer> {
     const question = fingerprintOf(service, input).toString('hex');
     const known = shared.get(question);
@@ -138,7 +138,7 @@ function madeOf(service: Service, made: Answer<Record<string, unknown>>, nowMs: 
   return { headers: {}, body };
 }
 
-/** The time that a call has: its signal, and a race that ends with it whether the work heeds it or not. */
+/** The time limit of a call: a signal, and a race that ends with it even if the work ignores the signal. */
 function deadlineOf(timeoutMs: number) {
   const controller = new AbortController();
   return {

@@ -1,4 +1,4 @@
-/** The legacy family in OpenAPI: what its endpoints take and answer, as far as the services behind them say. */
+/** The legacy family in OpenAPI: the inputs and answers of its endpoints, as the services behind them describe them. */
 import { answered, KEYED, REFUSED, refused } from '../http/operation.ts';
 import type { Service } from '../services/define.ts';
 import { inputSchemaOf, type JsonSchema, propertiesOf, withoutProse } from '../services/json-schema.ts';
@@ -8,7 +8,7 @@ export type Operation = Readonly<Record<string, unknown>>;
 
 const TAG = 'Legacy';
 
-/** How an endpoint is described, by method; null for one that nothing stands behind here. */
+/** The description of an endpoint, by method; null when no service stands behind it here. */
 export async function operationsOf({
   endpoint,
   sold,
@@ -46,7 +46,7 @@ export async function operationsOf({
   };
 }
 
-/** An operation of the family that no service stands behind. */
+/** An operation of the family without a service behind it. */
 export function legacyOperation(
   operationId: string,
   summary: string,
@@ -59,7 +59,7 @@ function idOf(method: string, path: string): string {
   return `${method}Gpt${path.replace(/(?:^|-)(\w)/g, (_, letter: string) => letter.toUpperCase())}`;
 }
 
-/** What each means is told by the service's own operation. */
+/** The meaning of each is described by the service's own operation. */
 function parametersOf(sold: Service): object[] {
   const { required } = inputSchemaOf(sold);
   const fields = propertiesOf(withoutProse(inputSchemaOf(sold)) as JsonSchema);

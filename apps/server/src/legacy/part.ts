@@ -11,14 +11,14 @@ import { openEndpoints } from './endpoints.ts';
 import { createFreeCall, FREE_CALLS_PER_MINUTE, FREE_RUNS_PER_MINUTE } from './free-call.ts';
 import { legacyRoutes } from './routes.ts';
 
-/** The older family of addresses: the same services under their older names, for keys alone. */
+/** The older family of addresses: the same services under their older names, paid with keys alone. */
 export function openLegacy(
   house: House,
   needs: {
     services: readonly Service[];
     sales: Sales;
     credits: Rail;
-    /** Null: nothing is sold by card. */
+    /** Null when nothing is sold by card. */
     checkout: Checkout | null;
     /** Whether x402 is offered now. */
     walletsPay(): boolean;

@@ -12,7 +12,7 @@ import type { OpenEndpoint } from './endpoints.ts';
 import type { FreeCall } from './free-call.ts';
 import { type Operation, operationsOf } from './operations.ts';
 
-/** A service that is not in the registry will not be before the next start. */
+/** A service that is missing from the registry stays missing until the next start. */
 const NOT_THERE_RETRY_MS = 3_600_000;
 
 type Query = Record<string, string | string[]>;
@@ -47,7 +47,7 @@ export function legacyRoutes(app: FastifyInstance, parts: LegacyRouteParts): voi
       await answerOverHttp(call, request, reply, {
         service: sold,
         address: parts.addressOf(request),
-        // A paid call is a POST to those who sell it; here a GET with a query is the same request.
+        // A paid call must be a POST. Here a GET with a query is the same request.
         method: request.method === 'GET' ? 'POST' : request.method,
         rawBody: bodyOf(request),
       });
@@ -79,7 +79,7 @@ export function legacyRoutes(app: FastifyInstance, parts: LegacyRouteParts): voi
   });
 }
 
-/** The request's parameters as one JSON body: those of the query, and over them those of the body. */
+/** The request's parameters as one JSON body: those of the query, overridden by those of the body. */
 function bodyOf(request: FastifyRequest<{ Querystring: Query }>): Buffer | undefined {
   const sent = request.body instanceof Buffer && request.body.length > 0 ? request.body : undefined;
   const query = Object.entries(request.query);
@@ -90,7 +90,7 @@ function bodyOf(request: FastifyRequest<{ Querystring: Query }>): Buffer | undef
   } catch {
     return sent;
   }
-  // What is no object is refused by whoever reads it.
+  // A body that is not an object is passed on, and refused by its reader.
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return sent;
   return Buffer.from(JSON.stringify({ ...Object.fromEntries(query), ...body }));
 }

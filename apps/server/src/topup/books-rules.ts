@@ -1,10 +1,10 @@
 import type { Audited } from '../ledger/rule.ts';
 
-/** What must hold of credit that was bought on a chain. Each query finds what breaks it. */
+/** What must hold of credit that was bought on a chain. Each query finds what violates it. */
 export const TOPUP_BOOKS: Audited = {
   rules: [
     {
-      // Credit follows the capture in a commit of its own: what is younger may be on its way.
+      // Credit is granted in a commit after the capture, so a young top-up may still be on its way.
       name: 'every captured top-up is granted, and no other',
       sql: `select c.id, c.state, t.call_id, t.granted_at from calls c
           full join topups t on t.call_id = c.id and c.account_id = 5

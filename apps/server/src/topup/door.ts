@@ -6,10 +6,10 @@ import type { Door } from '../paid-call/door.ts';
 import type { Quote, Rail } from '../paid-call/rail.ts';
 import { inputSchemaOf } from '../services/json-schema.ts';
 
-/** Where credit is bought, whatever the amount. */
+/** The address for buying credit, for any amount. */
 export const TOPUP_PATH = '/api/m2m/credits/topup';
 
-/** `/api/m2m/credits/topup`: paid by a wallet alone. */
+/** `/api/m2m/credits/topup`: paid from a wallet alone. */
 export function topupDoor(rail: Rail, baseUrl: string): Door {
   return {
     prefix: '/api/m2m',

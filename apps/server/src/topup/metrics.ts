@@ -1,6 +1,6 @@
 import { Counter, Registry } from 'prom-client';
 
-/** What an operator can draw of credit that is sold on chains. */
+/** Metrics of credit that is sold on chains. */
 export function createTopupMetrics() {
   const registry = new Registry();
   const topups = new Counter({

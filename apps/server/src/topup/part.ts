@@ -26,7 +26,7 @@ const NO_CHAIN: Availability = {
   chains: [],
 };
 
-/** Credit for USDC: a door of its own to the paid call, for x402 alone. */
+/** Credit for USDC: its own door to the paid call, for x402 alone. */
 export function openTopup(
   house: House,
   settings: { reconcileIntervalMs: number },
@@ -35,7 +35,7 @@ export function openTopup(
     keys: Keys;
     sales: Sales;
     x402: Pick<X402Rail, 'rail' | 'offered'>;
-    /** Told within the commit that credited an account, such as to cover what it owes. */
+    /** Called within the commit that credited an account, for example to pay a debt from it. */
     credited(transaction: Transaction, accountId: bigint): Promise<void>;
   },
 ): Part {

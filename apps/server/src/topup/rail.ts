@@ -1,8 +1,8 @@
 import type { Rail } from '../paid-call/rail.ts';
 
 /**
- * x402 as credit is sold for it: nobody fetches a key by signing in, which is for whoever holds the payment and its claim.
- * A key beside the payment says whose credit it is and is not charged.
+ * The x402 rail as credit is sold for it. Nobody can fetch a key by signing in: it goes to whoever holds the payment
+ * and its claim. A key beside the payment names the account to credit, and is not charged.
  */
 export function topupRail(x402: Rail): Rail {
   const { chains, recall, refusedHeaders } = x402;

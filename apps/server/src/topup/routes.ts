@@ -16,7 +16,7 @@ export interface TopupRouteParts {
   sold: readonly { tier: CreditTier; service: Service }[];
   paidCall: PaidCall;
   keys: Keys;
-  /** How often one address may ask; before any key is looked up. */
+  /** The limit of requests of one address, applied before any key is looked up. */
   addressLimit: RateLimit;
   addressOf(request: FastifyRequest): string;
   nowMs(): number;
@@ -30,7 +30,7 @@ const topupRequest = z.object({
 
 /**
  * Buying credit with USDC: `POST /api/m2m/credits/topup {"amountUsd": 10}`, or the address of one amount, such as
- * `/api/m2m/credits/topup/10`. Whose credit it is, and how much, is settled here; all else is a paid call.
+ * `/api/m2m/credits/topup/10`. This route decides the account and the amount; the rest is a paid call.
  */
 export function topupRoutes(app: FastifyInstance, parts: TopupRouteParts): void {
   const [lowest] = parts.sold;
@@ -43,10 +43,10 @@ export function topupRoutes(app: FastifyInstance, parts: TopupRouteParts): void 
     const asked = readJsonBody(request, topupRequest);
     const { tier, service } = chosen(asked.amountUsd ?? asked.amount, atAddress);
     const { claimSecret } = asked;
-    // Before any money is looked at.
+    // Checked before any payment is looked at.
     const key = await readKeyToCredit(request.headers, parts);
     const creditTo: CreditTo = key === null ? NEW_KEY : `account:${key.accountId}`;
-    // What the payment is bound to: how much, whose, and for a new key the claim on it.
+    // The payment is bound to this: the amount, the account, and for a new key the claim on it.
     const rawBody = Buffer.from(JSON.stringify({ amountUsd: tier.amountUsd, creditTo, claimSecret }));
     await answerOverHttp(parts.paidCall, request, reply, { service, address, rawBody });
   };

@@ -1,4 +1,4 @@
-/** What this door sells: credit, in one service for each amount. They stand in no catalog. */
+/** The services of this door: credit, one service for each amount. They are in no catalog. */
 import { z } from 'zod';
 import { newApiKey } from '../keys/api-key.ts';
 import { CREDIT_TIERS, type CreditTier } from '../keys/credit-tiers.ts';
@@ -7,7 +7,7 @@ import { answer } from '../words/answer.ts';
 import type { Topups } from './topups.ts';
 
 export const NEW_KEY = 'a new key';
-/** Whose credit it is, as a payment is bound to it: written by the route and by nobody else. */
+/** The account to credit, as a payment is bound to it. Only the route writes it. */
 export type CreditTo = `account:${bigint}` | typeof NEW_KEY;
 
 const creditTo = z.union([
@@ -52,7 +52,7 @@ function topupService(tier: CreditTier, topups: Topups): Service {
     tag: 'Onboarding',
     priceUsd: `${amountUsd}.00`,
     summary: `${amountUsd} USD of prepaid credit for the API key that is presented, or for a new key in the answer.`,
-    // Loose: what it is bound to comes beside, and is nothing that a caller could send.
+    // A loose object, because the route adds what the payment is bound to. A caller cannot send those fields.
     input: z.looseObject({
       amountUsd: z.literal(amountUsd).describe('USD to buy.'),
       claimSecret: claimSecret.optional(),

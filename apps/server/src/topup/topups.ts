@@ -1,7 +1,7 @@
 /**
- * Credit that a payment on a chain buys. Before the payment goes to the chain it is written down whose credit it will be,
- * and nothing moves; once its call is captured the credit moves, once, by whoever comes first: the request itself, the
- * next one with the same payment, or the job.
+ * Credit that a payment on a chain buys. Before the payment goes to the chain, the beneficiary is stored, and nothing
+ * moves. Once the call is captured the credit is granted, exactly once, by whichever comes first: the request itself,
+ * the next one with the same payment, or the job.
  */
 import type { Database, Transaction } from '../db/connection.ts';
 import type { StoredApiKey } from '../keys/api-key.ts';
@@ -17,32 +17,32 @@ const RELEASED = 2;
 /** `settlements.state`, as in `db/migrations/004_settlements.sql`. */
 const LOST = 4;
 
-/** Whose credit it is: an account that is there, or one that is opened for a new key once the money has come. */
+/** The beneficiary: an existing account, or one that is opened for a new key once the money has come. */
 export type Beneficiary = { accountId: bigint } | { newKey: StoredApiKey };
 
-/** What became of a top-up in one round of the job. */
+/** The outcome of a top-up in one round of the job. */
 export type TopupOutcome = 'granted' | 'dropped' | 'closed' | 'taken_back';
 
 export interface Topups {
-  /** Writes down whose credit a call will buy. Grants nothing. */
+  /** Stores whose credit a call will buy. Grants nothing. */
   intend(callId: string, beneficiary: Beneficiary, amountMicros: bigint): Promise<void>;
   /**
-   * Grants what a captured call has bought. Again changes nothing.
+   * Grants what a captured call has bought. Running it again changes nothing.
    *
-   * @throws when the call is not captured, or the database does not answer: nothing is granted then, or all of it
+   * @throws when the call is not captured, or the database does not answer: then nothing was granted, or all of it
    */
   grant(callId: string): Promise<void>;
   /**
-   * A round over all that is not closed: grants what a crash left, drops what was never paid, and takes back what is left
-   * of credit whose payment the chain has forgotten.
+   * A round over all open top-ups. It grants what a crash left open, drops what was never paid, and takes back the
+   * remaining credit of payments that the chain has lost.
    *
-   * @returns how many it brought further
-   * @throws the first failure, after the others had their turn
+   * @returns how many it advanced
+   * @throws the first failure, after all others were tried
    */
   finish(): Promise<number>;
 }
 
-/** A top-up for which there may be something to do. */
+/** A top-up that may need work. */
 interface Due {
   call_id: string;
   created_at: string;
@@ -65,7 +65,7 @@ export function createTopups(
   parts: {
     ledger: Ledger;
     keys: Keys;
-    /** Told within the commit that credited an account, such as to cover what it owes. */
+    /** Called within the commit that credited an account, for example to pay a debt from it. */
     credited(transaction: Transaction, accountId: bigint): Promise<void>;
     report(outcome: TopupOutcome, callId: string): void;
     nowMs(): number;
@@ -75,7 +75,7 @@ export function createTopups(
   const now = () => new Date(parts.nowMs()).toISOString();
   const payers = String(HOUSE_ACCOUNTS.chain_clearing);
 
-  /** The account to credit; for a new key it is opened now, and not before there is money for it. */
+  /** The account to credit. For a new key it is opened only now, when there is money for it. */
   async function accountOf(transaction: Transaction, row: Row): Promise<bigint> {
     if (row.account_id !== null) return row.account_id;
     const { key_lookup: lookup, key_digest: digest, key_prefix: prefix } = row;
@@ -91,7 +91,10 @@ export function createTopups(
     return accountId;
   }
 
-  /** @param patient whether to wait for whoever is at it @returns false when it was granted before, or they are */
+  /**
+   * @param patient whether to wait for another process that grants it @returns false when it was granted before, or
+   *   another process is granting it
+   */
   function grantOnce(callId: string, patient: boolean): Promise<boolean> {
     return sql.begin(async (transaction) => {
       const [row] = await transaction<Row[]>`
@@ -118,7 +121,7 @@ export function createTopups(
         note: `topup ${callId}`,
       });
       if (status !== 'done') throw new Error(`top-up ${callId} cannot be granted: ${status}`);
-      // Nobody who has paid holds credit that expires.
+      // Once a holder has paid, their credit no longer expires.
       await keys.becomePaid(transaction, accountId);
       await parts.credited(transaction, accountId);
       await transaction`
@@ -128,8 +131,8 @@ export function createTopups(
   }
 
   /**
-   * The chain forgot the payment after its credit had been granted: what is not spent and not reserved goes back, and
-   * the rest is our loss, as it is with any other call.
+   * Takes credit back after the chain lost its payment: what is neither spent nor reserved goes back, and the rest is
+   * our loss, as with any other call.
    */
   function takeBack(callId: string): Promise<boolean> {
     return sql.begin(async (transaction) => {
@@ -193,7 +196,7 @@ export function createTopups(
     async finish() {
       let further = 0;
       const failures: unknown[] = [];
-      // Onwards by time, and past what fails or is held: a batch of such is not the end.
+      // Continues by time past top-ups that fail or are locked: a batch of such does not end the round.
       for (let after: Due | undefined, more = true; more; ) {
         const due: Due[] = await dueAfter(after);
         for (const topup of due) {
