@@ -1,4 +1,4 @@
-/** Programs of ours that are started with a channel, are told orders over it, and answer each. */
+/** Programs of ours that are started with a channel, get orders over it, and answer each. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import type { Resources } from './resources.ts';
@@ -49,7 +49,10 @@ export function order<Order extends object, Answer>(child: ChildProcess, command
   });
 }
 
-/** The other end: answers each order, says that it is ready, and ends when told to or when nobody is left to tell. @param first what it says when it is ready */
+/**
+ * The other end: answers each order, reports that it is ready, and ends when it is told to or when its parent has gone.
+ * @param first the message that says that it is ready
+ */
 export function answerOrders<Order, Answer>(
   work: (command: Order) => Promise<Answer>,
   first: object = { ready: true },
@@ -62,7 +65,7 @@ export function answerOrders<Order, Answer>(
     );
   });
   process.once('disconnect', () => process.exit(0));
-  // Ctrl-C reaches the whole group; the run itself decides in which order things end.
+  // Ctrl-C reaches the whole process group, but the run itself decides in which order things end.
   process.on('SIGINT', () => {});
   process.send?.(first);
 }

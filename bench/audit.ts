@@ -1,6 +1,6 @@
 /**
- * `--only audit --corpus <folder>`: what the audit's rules find in contracts whose weaknesses are labelled, and how often
- * they cry wolf in sources that many have read. The folder is SmartBugs Curated as it is published
+ * `--only audit --corpus <folder>`: which labelled weaknesses the audit's rules find, and how many false alarms they
+ * raise in widely reviewed sources. The folder is SmartBugs Curated as it is published
  * (https://github.com/smartbugs/smartbugs-curated); nothing of it is kept here.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -10,10 +10,10 @@ import { analyse } from '../apps/server/src/code-analysis/analyse.ts';
 import { readSource } from '../apps/server/src/code-analysis/compiler.ts';
 import { type FindingClass, RULES } from '../apps/server/src/code-analysis/rules/finding.ts';
 
-/** A line beside a labelled one counts: labels stand in comments, and some lines are broken in two. */
+/** A finding on a neighbouring line counts too, because labels stand in comments and some lines are broken in two. */
 const NEAR_LINES = 1;
 
-/** The set's classes, what they are called here, and the share of labels that should be found. */
+/** The classes of the set, their names here, and the share of labels that should be found. */
 const CLASSES: Readonly<Record<string, { class: FindingClass; goal: number | null }>> = {
   reentrancy: { class: 'reentrancy', goal: 0.9 },
   unchecked_low_level_calls: { class: 'unchecked-calls', goal: 0.9 },
@@ -28,10 +28,10 @@ const CLASSES: Readonly<Record<string, { class: FindingClass; goal: number | nul
 };
 const GOAL_OF_ALL = 0.85;
 const GOAL_OF_PRECISION = 0.7;
-/** Of files without a known weakness, those with a finding of MEDIUM or more. */
+/** The goal for files without a known weakness: the share with a finding of MEDIUM or more. */
 const GOAL_OF_FALSE_ALARMS = 0.05;
 
-/** solhint's rules that speak of security, by the class that they belong to. */
+/** solhint's security rules, by the class that they belong to. */
 const SOLHINT: Readonly<Record<string, string>> = {
   reentrancy: 'reentrancy',
   'check-send-result': 'unchecked_low_level_calls',
@@ -61,13 +61,13 @@ interface Tally {
   found: number;
   reports: number;
   right: number;
-  /** Right by the list of true findings beside the labels. */
+  /** Correct findings, counting the hand-judged ones beside the labels. */
   judged: number;
 }
 
 const VERDICTS: readonly { file: string; line: number; rule: string; verdict: 'true' | 'false alarm' }[] =
   JSON.parse(readFileSync(join(import.meta.dirname, 'audit-judged.json'), 'utf8'));
-/** Findings that the set does not label, judged by hand: whether each is true, by `file:line rule`. */
+/** Findings that the set does not label, each judged by hand as true or false, by `file:line rule`. */
 const JUDGED = new Map(
   VERDICTS.map(({ file, line, rule, verdict }) => [`${file}:${line} ${rule}`, verdict === 'true']),
 );
@@ -188,7 +188,7 @@ function findingsOf(text: string): Hit[] {
   );
 }
 
-/** The published linter on the same text, by its own program. */
+/** The published linter on the same text, run as its own program. */
 function solhintOf(folder: string): (text: string) => Hit[] {
   const solhint: {
     processStr(text: string, config: object): { reports: { line: number; ruleId: string }[] };
@@ -207,7 +207,7 @@ function falseAlarms(folders: readonly string[]): string[] {
   let files = 0;
   let flagged = 0;
   for (const folder of folders) {
-    // Compiled output has folders that are called as their source.
+    // Compiled output has folders with the names of source files.
     const all = readdirSync(folder, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() && entry.name.endsWith('.sol'))
       .map((entry) => relative(folder, join(entry.parentPath, entry.name)))

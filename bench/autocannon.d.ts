@@ -18,7 +18,7 @@ declare module 'autocannon' {
     path: string;
     headers: Record<string, string>;
     body: string;
-    /** Called once for every request that is sent, with what stands here; what it returns is sent. */
+    /** Called for every request with the request as configured here; its return value is sent. */
     setupRequest?: (request: Request) => Request;
   }
   /** Resolves at the end; emits `response` (client, status, bytes, milliseconds) and `reqError` (error). */

@@ -1,6 +1,6 @@
 /**
- * The opponent of (a), (b) and (f): a Fastify route that reads JSON and answers JSON, and does nothing else; or one that
- * answers a text and headers that are always the same.
+ * The opponent of (a), (b) and (f): a Fastify route that reads JSON and answers JSON and does nothing else, or one that
+ * answers a fixed text with fixed headers.
  */
 import Fastify from 'fastify';
 

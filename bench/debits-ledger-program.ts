@@ -14,7 +14,7 @@ answerOrders<DebitsOrder, DebitsResult>((command) =>
       accountId,
       phase: 'posted',
       side: 'debit',
-      // A reason for which the books ask for no call.
+      // A reason for which the books expect no call.
       house: 'trial_expired',
       code: 'trial_expiry',
       amountMicros: 1_000n,

@@ -1,4 +1,4 @@
-/** The other side of (c): a transaction for each debit, with the account's row locked in it. */
+/** The opponent of (c): one transaction for each debit, which locks the account's row. */
 import { connectDatabase } from '../apps/server/src/db/connection.ts';
 import { newTransferId } from '../apps/server/src/ledger/transfer-id.ts';
 import { answerOrders } from './answering-process.ts';

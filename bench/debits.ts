@@ -1,4 +1,4 @@
-/** (c) the ledger alone, against the way that everybody writes first: one transaction a debit. */
+/** (c) the ledger alone, against the usual first implementation: one transaction for each debit. */
 import { join } from 'node:path';
 import { DECLARED } from '../apps/server/src/app.ts';
 import { connectDatabase } from '../apps/server/src/db/connection.ts';
@@ -13,9 +13,9 @@ import type { Resources } from './resources.ts';
 import { alternate, compare } from './rounds.ts';
 
 export interface DebitsOrder {
-  /** Debits are spread over the first so many of the accounts; 1: all on one. */
+  /** Debits are spread over this many of the accounts; 1: all on one. */
   accounts: number;
-  /** Debits that are under way at any time. */
+  /** Debits in progress at any time. */
   concurrency: number;
   durationMs: number;
 }
@@ -25,7 +25,7 @@ export interface DebitsResult {
   p99Ms: number;
 }
 
-/** Connections of either side, in all. */
+/** Connections of each side, in total. */
 export const MAX_CONNECTIONS = 10;
 /** The first customer's account; the others follow without a gap. */
 const FIRST_ACCOUNT = 1_000_000;
@@ -34,7 +34,7 @@ const ACCOUNTS = 10_000;
 const CONCURRENCIES = [1, 32, 256];
 const GOAL = { concurrency: 256, atLeast: 10 };
 
-/** The opponent's tables: ours, column for column and key for key, without what two-phase transfers need. */
+/** The opponent's tables: the same columns and keys as ours, without what two-phase transfers need. */
 const OPPONENT_SCHEMA = `
   create schema bench_opponent;
   create table bench_opponent.accounts (
@@ -127,7 +127,7 @@ export async function measureDebits(
   return { lines, notes: [`(c) ${books.transfers.toLocaleString('en')} transfers: both books balance`] };
 }
 
-/** Keeps so many debits under way for so long. */
+/** Keeps this many debits in progress for this long. */
 export async function runDebits(
   command: DebitsOrder,
   debit: (accountId: bigint) => Promise<void>,
@@ -139,7 +139,7 @@ export async function runDebits(
   await Promise.all(
     Array.from({ length: command.concurrency }, async () => {
       for (let atMs = performance.now(); atMs < endAtMs; atMs = performance.now()) {
-        // A step that has no factor in common with the number of accounts visits all of them, and not in order.
+        // A step without a common factor with the number of accounts visits all of them, but not in order.
         next = (next + 7_919) % command.accounts;
         await debit(BigInt(FIRST_ACCOUNT + next));
         durationsMs.push(performance.now() - atMs);

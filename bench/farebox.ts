@@ -12,19 +12,19 @@ import type { Resources } from './resources.ts';
 
 /** More than any run can spend. */
 const KEY_MICROS = 1_000_000_000_000_000n;
-/** Grants at once: as many as the pool has connections. */
+/** Grants in progress at once: as many as the pool has connections. */
 const GRANTS_AT_ONCE = 8;
 
 export const ROOT = join(import.meta.dirname, '..');
 
-/** The part of the environment that a program needs, without what this run was called with. */
+/** The environment that a program needs, without the settings of this run. */
 function plainEnvironment(): NodeJS.ProcessEnv {
   const { PATH, HOME, TMPDIR, TZ } = process.env;
   return { PATH, HOME, TMPDIR, TZ };
 }
 
 /**
- * The server's settings: as they come, but for limits, which a load generator would meet at once.
+ * The server's default settings, except limits, which a load generator would hit at once.
  *
  * @param port to listen on
  */
@@ -45,7 +45,7 @@ export function serverEnvironment(dataDir: string, port: number): NodeJS.Process
 /**
  * Starts `main.ts` on a folder, with the embedded database there.
  *
- * @param settings what it is told beside that
+ * @param settings further settings
  * @returns its address
  */
 export async function startFarebox(

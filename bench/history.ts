@@ -1,4 +1,4 @@
-/** (d) the paid call on a ledger that is full of past transfers, against the same on an empty one. */
+/** (d) the paid call on a ledger full of past transfers, against the same call on an empty one. */
 
 import { DECLARED } from '../apps/server/src/app.ts';
 import { connectDatabase } from '../apps/server/src/db/connection.ts';
@@ -15,7 +15,7 @@ import type { Resources } from './resources.ts';
 import { alternate, compare } from './rounds.ts';
 
 const CONNECTIONS = 64;
-/** Callers: enough that their rows do not all lie on one page. */
+/** The number of callers: enough that their rows do not all lie on one page. */
 const KEYS = 200;
 /** Within ten percent. */
 const GOAL = { atLeast: 0.9 };

@@ -11,7 +11,7 @@ import { alternate, compare } from './rounds.ts';
 const PATH = '/x402/ping';
 const BODY = JSON.stringify({ message: 'hello' });
 const CONNECTIONS = [1, 16, 64];
-/** The load that the goals speak of. What a 402 costs beside a route that sends as many bytes is asked by (f). */
+/** The load for which the goals are set. (f) compares a 402 with a route that sends as many bytes. */
 const GOAL_CONNECTIONS = 64;
 const GOALS = { a: { perSecond: 0.3, p99: 3 }, b: null };
 
@@ -39,7 +39,7 @@ export async function measureHttpCalls(
   const requests: Record<HttpPart | 'bare', Pick<LoadOrder, 'url' | 'apiKeys' | 'expectStatus'>> = {
     a: { url, apiKeys, expectStatus: 200 },
     b: { url, apiKeys: [], expectStatus: 402 },
-    // With a key too: what is sent is the same, what is done about it is not.
+    // The bare route gets a key too, so that both sides receive the same request.
     bare: { url: bare.first.url, apiKeys, expectStatus: 200 },
   };
   const send = (who: HttpPart | 'bare', connections: number, durationMs: number) =>

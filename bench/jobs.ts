@@ -1,4 +1,4 @@
-/** (j) what runs without a request, beside millions of past calls, against the same on an empty database. */
+/** (j) background jobs beside millions of past calls, against the same on an empty database. */
 import { connectDatabase, connectPools, type Pools } from '../apps/server/src/db/connection.ts';
 import { migrate } from '../apps/server/src/db/migrate.ts';
 import { createLedger } from '../apps/server/src/ledger/ledger.ts';
@@ -14,20 +14,20 @@ import type { ComparedLine } from './report.ts';
 import type { Resources } from './resources.ts';
 import { alternate, compare } from './rounds.ts';
 
-/** Calls that a process left behind, in one round. */
+/** The calls that a process left open in one round. */
 const LEFT_OPEN = 2_000;
 const ACCOUNTS = 200;
 const FIRST_ACCOUNT = 500_000;
-/** It is to be flat. */
+/** The cost should not grow with the history. */
 const GOAL = { atLeast: 0.9 };
 
-/** A database of its own with so many past calls. */
+/** A new database with this many past calls. */
 async function filledDatabase(resources: Resources, pastCalls: number): Promise<Pools> {
   const embedded = await startEmbeddedPostgres(resources.folder());
   resources.defer(() => embedded.stop());
   const pools = connectPools(embedded.url, 4);
   resources.defer(() => Promise.all([pools.sql.end({ timeout: 5 }), pools.commits.end({ timeout: 5 })]));
-  // A request's pool gives up after seconds, and filling takes minutes.
+  // The pool for requests gives up after seconds, and filling takes minutes.
   const admin = connectDatabase(embedded.url, 1);
   resources.defer(() => admin.end({ timeout: 5 }));
   await migrate(admin);

@@ -1,4 +1,7 @@
-/** Sends requests over kept-alive connections, each its next one when the last is answered, and times every one. */
+/**
+ * Sends requests over kept-alive connections and times every one. Each connection sends its next request when the last
+ * is answered.
+ */
 import autocannon from 'autocannon';
 import { answerOrders } from './answering-process.ts';
 import type { LoadOrder, LoadResult } from './load.ts';

@@ -1,4 +1,4 @@
-/** The load generator, seen from the run: a process of its own that is told what to send. */
+/** The load generator as a run uses it: its own process that is told what to send. */
 import { join } from 'node:path';
 import { order, startProgram } from './answering-process.ts';
 import type { Resources } from './resources.ts';
@@ -7,7 +7,7 @@ export interface LoadOrder {
   url: string;
   path: string;
   body: string;
-  /** Left out: any. */
+  /** Absent: any. */
   accept?: string;
   /** Sent in turn by each connection, each with its own header `x-api-key`; empty: none is sent. */
   apiKeys: readonly string[];

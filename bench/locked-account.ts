@@ -1,4 +1,7 @@
-/** (l) the paid call while somebody else holds the account of another caller, against the same while nobody does. */
+/**
+ * (l) the paid call while another session locks the account of another caller, against the same while no account is
+ * locked.
+ */
 import { connectDatabase } from '../apps/server/src/db/connection.ts';
 import { startEmbeddedPostgres } from '../packages/process/src/embedded-postgres.ts';
 import { makeKeys, startFarebox } from './farebox.ts';
@@ -11,9 +14,9 @@ import { alternate, compare } from './rounds.ts';
 const PATH = '/x402/ping';
 const CONNECTIONS = 64;
 const KEYS = 200;
-/** Callers of the account that is held: each waits until it is told, and asks again. */
+/** Callers of the locked account. Each waits for its answer, and asks again. */
 const HELD_CALLERS = 4;
-/** Whoever holds an account must cost the others nothing that can be measured. */
+/** A lock on one account must not measurably affect the others. */
 const GOALS = { perSecond: { atLeast: 0.9 }, p99Ms: { below: 1.5 } } as const;
 
 export async function measureLockedAccount(
@@ -53,7 +56,7 @@ export async function measureLockedAccount(
     let isOver = false;
     let callers: Promise<void>[] = [];
     const result = await stranger.begin(async (transaction) => {
-      // A stranger's session has settings of its own.
+      // Without this the server's own setting would end the idle transaction.
       await transaction`set local idle_in_transaction_session_timeout = 0`;
       const [account] = await transaction`
         select a.id from ledger_accounts a join api_keys k on k.account_id = a.id

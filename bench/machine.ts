@@ -1,4 +1,4 @@
-/** What a run was made on. */
+/** The machine that a run was made on. */
 import { availableParallelism, cpus, totalmem } from 'node:os';
 import { connectDatabase } from '../apps/server/src/db/connection.ts';
 import { startEmbeddedPostgres } from '../packages/process/src/embedded-postgres.ts';

@@ -1,4 +1,4 @@
-/** (e) what a whole `npm start` holds in memory, npm and the database among it. */
+/** (e) the memory of a whole `npm start`, including npm and the database. */
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,7 +17,7 @@ export async function measureMemory(resources: Resources, load: Load): Promise<M
   const dataDir = resources.folder();
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  // A group of its own, so that all of it can be told to end at once, as Ctrl-C in a terminal does.
+  // Its own process group, so that all of it can be ended at once, as Ctrl-C in a terminal does.
   const npm = spawn('npm', ['start'], {
     cwd: ROOT,
     env: serverEnvironment(dataDir, port),

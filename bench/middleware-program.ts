@@ -49,7 +49,7 @@ function onHono(): RequestListener {
   };
 }
 
-/** What `app.fetch` wants: the server that Hono publishes for Node is not installed here. */
+/** The `Request` that `app.fetch` takes, because the server that Hono publishes for Node is not installed here. */
 async function requestOf(incoming: IncomingMessage): Promise<Request> {
   const headers = Object.entries(incoming.headers).flatMap<[string, string]>(([name, value]) =>
     typeof value === 'string' ? [[name, value]] : [],

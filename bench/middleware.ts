@@ -1,4 +1,4 @@
-/** A server with the published middleware, seen from the run: a process of its own. */
+/** A server with the published middleware, as a run uses it: its own process. */
 import { join } from 'node:path';
 import { startProgram } from './answering-process.ts';
 import type { Settling } from './relayer-queue.ts';
@@ -10,7 +10,7 @@ export interface MiddlewareOptions extends Settling {
   framework: Framework;
   path: string;
   description: string;
-  /** JSON of what is sold. */
+  /** JSON of the answer that is sold. */
   answer: string;
   terms: {
     price: { asset: string; amount: string; extra: Record<string, unknown> };

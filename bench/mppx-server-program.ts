@@ -1,6 +1,6 @@
 /**
- * The opponent of (i): the reference library on Fastify, in its own order: the money is taken, then the answer is made. It
- * stores nothing. The settling that it leaves to its user is the relayer queue of the other opponents.
+ * The opponent of (i): the reference library on Fastify, in its own order: it takes the money, then makes the answer.
+ * It stores nothing. The library leaves settling to its user; here the relayer queue of the other opponents does it.
  */
 import { randomBytes } from 'node:crypto';
 import Fastify from 'fastify';

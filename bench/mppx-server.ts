@@ -1,4 +1,4 @@
-/** A server that sells by the reference library, seen from the run: a process of its own. */
+/** A server that sells by the reference library, as a run uses it: its own process. */
 import { join } from 'node:path';
 import { startProgram } from './answering-process.ts';
 import type { Settling } from './relayer-queue.ts';
@@ -7,9 +7,9 @@ import type { Resources } from './resources.ts';
 export interface MppxServerOptions extends Settling {
   path: string;
   description: string;
-  /** JSON of what is sold. */
+  /** JSON of the answer that is sold. */
   answer: string;
-  /** Of each challenge; `amount` in the smallest unit. */
+  /** The terms of each challenge; `amount` in the smallest unit. */
   terms: {
     amount: string;
     currency: `0x${string}`;

@@ -85,7 +85,7 @@ export async function measureMpp(
   }
   for (const url of [ours, theirs]) await buy(url, 8, plan.paidCalls / 2);
   for (const connections of IN_FLIGHT) {
-    // One after the other takes longest.
+    // One call at a time takes longest, so fewer are made.
     const amount = connections === 1 ? plan.paidCalls / 2 : plan.paidCalls;
     await measure({ measured: `paid call, ${connections} in flight`, unit: 'calls/s' }, (url) =>
       buy(url, connections, amount),
@@ -108,7 +108,7 @@ async function challengeOf(url: string) {
 }
 
 /**
- * What the opponent must sell so that it is the same: the terms of our challenge, and what a paid call answers.
+ * What the opponent must sell to be equal: the terms of our challenge, and the answer of our paid call.
  *
  * @param ours our server, on this folder
  */

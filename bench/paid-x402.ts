@@ -17,7 +17,7 @@ import {
 } from './x402-world.ts';
 
 const IN_FLIGHT = [1, 8, 32];
-/** Of `PATH`. */
+/** The price of `PATH`. */
 const PRICE_MICROS = 250_000n;
 const GOAL = { atLeast: 2.5 };
 
@@ -46,7 +46,7 @@ export async function measurePaidX402(
   for (const url of [ours, theirs]) await buy(url, 8, plan.paidCalls / 2);
   const lines: ComparedLine[] = [];
   for (const connections of IN_FLIGHT) {
-    // One after the other takes longest.
+    // One call at a time takes longest, so fewer are made.
     const amount = connections === 1 ? plan.paidCalls / 2 : plan.paidCalls;
     const found = await alternate(
       plan.rounds,

@@ -1,7 +1,7 @@
-/** Fills a ledger with calls that were made before, as the server would have left them behind. */
+/** Fills a ledger with past calls, as the server would have left them. */
 import type { Database } from '../apps/server/src/db/connection.ts';
 
-/** Customers that the past calls are spread over: few made many calls, many made few. */
+/** The customers that the past calls are spread over: few made many calls, many made few. */
 const ACCOUNTS = 10_000;
 const FIRST_ACCOUNT = 1_000_000;
 const DAYS = 90;
@@ -29,7 +29,7 @@ export async function fillWithPastTransfers(sql: Database, transfers: number): P
   const calls = transfers / 2;
   await sql.begin(async (transaction) => {
     await transaction`set local statement_timeout = 0`;
-    // Keys are made after the rows, which is quicker; the rows lie in order of time all the same.
+    // Indexes are built after the rows are inserted, which is faster. The rows are in order of time all the same.
     await transaction.unsafe(`
       set local work_mem = '256MB';
       set local maintenance_work_mem = '512MB';

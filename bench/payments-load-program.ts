@@ -1,6 +1,6 @@
 /**
- * Buys calls with payments on a chain. The published client of the protocol signs all of them first, from what the server's
- * 402 says; then they are presented over kept-alive connections, each its next one when the last is answered.
+ * Buys calls with payments on a chain. The protocol's published client signs all payments first, from the server's 402.
+ * Then they are presented over kept-alive connections, each connection sending its next one when the last is answered.
  */
 import { x402Client, x402HTTPClient } from '@x402/core/client';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
@@ -30,7 +30,7 @@ const mppClients = accounts.map((account) =>
   }),
 );
 
-/** The headers of so many payments, from the wallets in turn. */
+/** The headers of this many payments, from the wallets in turn. */
 const SIGN: Record<PaymentsOrder['protocol'], (command: PaymentsOrder) => Promise<Record<string, string>[]>> =
   { x402: signX402, mpp: signMpp };
 
@@ -47,7 +47,7 @@ async function signX402({ url, path, body, amount }: PaymentsOrder): Promise<Rec
   return payments;
 }
 
-/** A credential answers a challenge of its own: what is signed follows from the challenge. */
+/** Each credential answers its own challenge, so each needs a challenge before it is signed. */
 async function signMpp({ url, path, body, amount }: PaymentsOrder): Promise<Record<string, string>[]> {
   const headers = { ...HEADERS, 'accept-payment': 'evm/charge' };
   const answered = new Set<string>();
@@ -57,7 +57,7 @@ async function signMpp({ url, path, body, amount }: PaymentsOrder): Promise<Reco
     if (client === undefined) throw new Error('no wallet');
     const challenge = await fetch(url + path, { method: 'POST', headers, body });
     await challenge.arrayBuffer();
-    // The reference library makes the same challenge twice in one millisecond.
+    // The reference library makes the same challenge twice within one millisecond.
     const { id } = Challenge.fromResponse(challenge);
     if (answered.has(id)) continue;
     answered.add(id);

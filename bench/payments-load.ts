@@ -1,4 +1,4 @@
-/** The load generator that pays, seen from the run: a process of its own with wallets of its own. */
+/** The paying load generator as a run uses it: its own process with its own wallets. */
 import { join } from 'node:path';
 import { order, startProgram } from './answering-process.ts';
 import type { LoadResult } from './load.ts';
@@ -10,12 +10,12 @@ export interface PaymentsOrder {
   path: string;
   body: string;
   connections: number;
-  /** How many calls in all; each is paid by a payment of its own, signed before the clock starts. */
+  /** The number of calls. Each has its own payment, signed before the clock starts. */
   amount: number;
 }
 
 export interface PaymentsLoad {
-  /** Whose money is spent. */
+  /** The wallets that pay. */
   wallets: readonly `0x${string}`[];
   /** Every call must be answered with 200. */
   buy(command: PaymentsOrder): Promise<LoadResult>;

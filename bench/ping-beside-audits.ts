@@ -7,7 +7,7 @@ import type { Resources } from './resources.ts';
 import { alternate, compare } from './rounds.ts';
 
 const CONNECTIONS = 4;
-/** One runs, the others wait. */
+/** One audit runs, and the others wait. */
 const AUDITS = 8;
 const GOAL = { below: 2 };
 /** Functions in each audited contract: enough that reading it takes as long as starting the compiler. */
@@ -35,7 +35,7 @@ export async function measurePingBesideAudits(
 
   async function withAudits() {
     let over = false;
-    // Each its own source: one that is known again would be no work.
+    // Each caller sends another source, because a known source would be no work.
     const callers = Array.from({ length: AUDITS }, async () => {
       while (!over) {
         audits += 1;
@@ -45,7 +45,7 @@ export async function measurePingBesideAudits(
           body: JSON.stringify({ sourceCode: contractOf(audits) }),
         });
         const text = await answer.text();
-        // Seven ahead may take longer than a call may, which is then not charged.
+        // With seven audits ahead a call may exceed its deadline; then it is not charged.
         if (![200, 503, 504].includes(answer.status))
           throw new Error(`an audit answered ${answer.status}: ${text.slice(0, 300)}`);
       }

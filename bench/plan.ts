@@ -1,15 +1,15 @@
 /** How long a run measures. */
 export interface Plan {
   rounds: number;
-  /** Of one side in one round. */
+  /** The length of one round of one side. */
   roundMs: number;
-  /** Before the first round, each side: so that its code is compiled and its connections are open. */
+  /** The time before the first round, for each side, in which its code is compiled and its connections are opened. */
   warmUpMs: number;
-  /** Transfers that (d) puts into the ledger before it measures. */
+  /** Transfers that (d) inserts into the ledger before it measures. */
   pastTransfers: number;
-  /** Past calls that (j) measures beside, one after the other. */
+  /** The numbers of past calls that (j) measures with, one after the other. */
   pastCalls: readonly number[];
-  /** Of one side in one round of (h) and (i). */
+  /** Paid calls of one side in one round of (h) and (i). */
   paidCalls: number;
 }
 
@@ -21,7 +21,7 @@ export const FULL: Plan = {
   pastCalls: [1_000_000, 5_000_000],
   paidCalls: 400,
 };
-/** To see that everything works; its figures mean little. */
+/** For checking that everything works; its figures mean little. */
 export const QUICK: Plan = {
   rounds: 3,
   roundMs: 1_000,
@@ -30,5 +30,5 @@ export const QUICK: Plan = {
   pastCalls: [200_000],
   paidCalls: 100,
 };
-/** What (j) measures beside when it is asked to go on for an hour. */
+/** The numbers of past calls for (j) in a run of an hour. */
 export const DEEP_PAST_CALLS: readonly number[] = [1_000_000, 5_000_000, 20_000_000];

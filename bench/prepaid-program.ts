@@ -1,7 +1,7 @@
 /**
- * The opponent of (m): the bare route behind prepaid credits as most would write them. The price is taken before the
- * handler runs: the account's row is locked, the charge inserted, the balance updated, in one transaction a call. What the
- * handler fails to answer is charged, and a repeat is charged again.
+ * The opponent of (m): the bare route behind prepaid credits as most people would write them. The price is taken before
+ * the handler runs: one transaction a call locks the account's row, inserts the charge and updates the balance. A call
+ * that the handler fails to answer is charged, and a repeat is charged again.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import Fastify from 'fastify';

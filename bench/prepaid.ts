@@ -1,4 +1,4 @@
-/** (m) the paid call against what a user would write in its place: a prepaid-credits middleware of the usual kind. */
+/** (m) the paid call against what a user would write instead: a prepaid-credits middleware of the usual kind. */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { connectDatabase } from '../apps/server/src/db/connection.ts';
@@ -13,7 +13,7 @@ import { alternate, compare } from './rounds.ts';
 
 const PATH = '/x402/ping';
 const BODY = JSON.stringify({ message: 'hello' });
-/** Keys in turn, each with an account of its own: one is the hot row, many are many callers. */
+/** The keys used in turn, each with its own account: one key makes one hot row, many keys are many callers. */
 const CALLERS = [1, 200];
 const CONNECTIONS = [1, 64];
 
@@ -50,7 +50,7 @@ export async function measurePrepaid(
   });
   if (!answer.ok) throw new Error(`the paid call answered ${answer.status}: ${await answer.text()}`);
 
-  // A server of its own, set up as ours is.
+  // Its own database server, configured like ours.
   const embedded = await startEmbeddedPostgres(resources.folder());
   resources.defer(() => embedded.stop());
   const admin = connectDatabase(embedded.url, 1);

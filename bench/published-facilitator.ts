@@ -1,4 +1,4 @@
-/** The published facilitator with one key, as the opponents' servers hold it in their own process. */
+/** The published facilitator with one key. The opponents' servers run it in their own process. */
 import { x402Facilitator } from '@x402/core/facilitator';
 import type { FacilitatorClient } from '@x402/core/server';
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator';
@@ -12,7 +12,7 @@ export function openPublishedFacilitator(settling: Settling): FacilitatorClient 
   const signer: Signer = {
     getAddresses: () => [relayer],
     readContract: (call) => client.readContract(call),
-    // The library does not wait for one of these, and its rejection would end the process when the node is down.
+    // The library does not await one of these calls, and its rejection would end the process when the node is down.
     getCode: (which) => client.getCode(which).catch(() => undefined),
     verifyTypedData: async () => {
       throw new Error('the library checks signatures by getCode and readContract');

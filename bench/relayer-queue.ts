@@ -1,13 +1,13 @@
 /**
- * How the opponents' servers send settlements: one key, one queue, its next nonce remembered, and read again after
- * whatever went wrong. The published libraries leave the sending to their user. With viem's own nonce manager a settlement
- * that is refused leaves a gap behind which all others wait.
+ * How the opponents' servers send settlements: one key, one queue, and a remembered nonce that is read again after any
+ * failure. The published libraries leave the sending to their user. With viem's own nonce manager a refused settlement
+ * leaves a gap that blocks all later ones.
  */
 import { createWalletClient, http, publicActions } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { base } from 'viem/chains';
 
-/** viem looks every four seconds unless told otherwise; here a transaction is mined when it arrives. */
+/** viem polls every four seconds by default; here a transaction is mined when it arrives. */
 const RECEIPT_POLL_MS = 10;
 
 export type Hex = `0x${string}`;
@@ -46,7 +46,7 @@ export function openRelayerQueue({ rpcUrl, settlerKey }: Settling) {
   return {
     client,
     address: account.address,
-    /** @returns the hash of the transaction, which the node has taken and may not have mined */
+    /** @returns the hash of the transaction, which the node has accepted and may not have mined */
     send(to: Hex, data: Hex): Promise<Hex> {
       const sent = last.then(() => broadcast(to, data));
       last = sent.catch(() => undefined);

@@ -5,17 +5,17 @@ export type Part = 'a' | 'b' | 'c' | 'd' | 'e' | 'f' | 'g' | 'h' | 'i' | 'j' | '
 
 export interface ComparedLine extends Comparison {
   part: Part;
-  /** What was measured, with the load it was measured under. */
+  /** What was measured, and under which load. */
   measured: string;
   unit: 'requests/s' | 'debits/s' | 'payments/s' | 'calls/s' | 'challenges/s' | 'rounds/s' | 'ms';
-  /** What the ratio should be; null where nothing was promised. */
+  /** The goal for the ratio; null when there is none. */
   goal: { atLeast: number } | { below: number } | null;
 }
 
 export interface MemoryLine {
   process: string;
   rssMb: number;
-  /** Shared pages counted once, in parts. */
+  /** Proportional set size: shared pages are divided among the processes that share them. */
   pssMb: number;
 }
 
@@ -24,7 +24,7 @@ export interface Report {
   plan: Record<string, number>;
   lines: ComparedLine[];
   memory: MemoryLine[];
-  /** What is worth knowing of a run, such as that the books balanced after it. */
+  /** Further results of a run, for example that the books balanced after it. */
   notes: string[];
 }
 

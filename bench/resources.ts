@@ -1,12 +1,12 @@
-/** What a run has started and must end, whatever happens: processes, databases, folders. */
+/** Everything that a run has started and must end in any case: processes, databases, folders. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 export interface Resources {
-  /** Remembers how to end something. Ended in reverse order, each once. */
+  /** Registers how to end something. Each is ended once, in reverse order. */
   defer(end: () => unknown): void;
-  /** A new empty folder that is gone afterwards. */
+  /** A new empty folder, deleted afterwards. */
   folder(): string;
   release(): Promise<void>;
 }

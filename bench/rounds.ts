@@ -1,4 +1,7 @@
-/** How two things are compared on a machine that others use too: in turns, and by the ratio of each turn. */
+/**
+ * How two things are compared on a machine that other programs use too: in alternating rounds, by the ratio of each
+ * round.
+ */
 
 /** The middle value; of an even number of values the mean of the middle two. */
 function median(values: readonly number[]): number {
@@ -40,7 +43,7 @@ export function compare(ours: readonly number[], opponent: readonly number[]): C
   };
 }
 
-/** Measures A B, B A, A B, …: what disturbs the machine for a while disturbs both, and nobody always goes first. */
+/** Measures A B, B A, A B, …: a disturbance of the machine affects both sides, and neither always goes first. */
 export async function alternate<Result>(
   rounds: number,
   ours: () => Promise<Result>,

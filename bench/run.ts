@@ -1,8 +1,7 @@
 /**
- * `npm run bench`: how fast the money path is, as ratios against named opponents that run in the same minutes on the
- * same machine. `--only a,c` measures some parts, `--quick` is to see that it works, `--deep`
- * has (j) go on to 20 million past calls, `--json` and `--markdown` print
- * the result for programs and for `docs/performance.md`.
+ * `npm run bench`: how fast the money path is, as ratios against named opponents that run at the same time on the same
+ * machine. `--only a,c` measures some parts, `--quick` only checks that it works, `--deep` lets (j) go on to 20 million
+ * past calls, `--json` prints the result for programs, and `--markdown` prints it for `docs/performance.md`.
  */
 import { parseArgs } from 'node:util';
 import { measureAudit } from './audit.ts';
@@ -71,7 +70,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   });
 }
 
-/** Runs one part with resources of its own: what it started has ended before the next part measures. */
+/** Runs one part with its own resources: whatever it started has ended before the next part measures. */
 async function withResources<Result>(
   title: string,
   work: (resources: Resources) => Promise<Result>,
@@ -86,7 +85,7 @@ async function withResources<Result>(
   }
 }
 
-/** Parts that send their load to a server of ours, and say something beside their lines. */
+/** Parts that send load to a server of ours, and report something beside their lines. */
 const BESIDE_LOAD = [
   { part: 'k', title: 'the paid ping beside audits', measure: measurePingBesideAudits },
   { part: 'l', title: 'paid calls while another account is held', measure: measureLockedAccount },
@@ -186,7 +185,7 @@ try {
   process.stdout.write(print(report));
   process.exit(0);
 } catch (error) {
-  // After an interruption everything fails because it was ended; that is no news.
+  // After an interruption everything fails because it was ended, so no failure is reported.
   if (!interrupted) {
     process.stderr.write(`bench: ${error instanceof Error ? (error.stack ?? error.message) : error}\n`);
     process.exit(1);

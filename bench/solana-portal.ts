@@ -1,4 +1,4 @@
-/** (o) deposits of the Solana portal that are built and confirmed, against what its node can answer at all. */
+/** (o) building and confirming deposits of the Solana portal, against the most that its node can answer. */
 import {
   generateKeyPairSigner,
   getBase58Decoder,
@@ -35,8 +35,8 @@ async function post(url: string, body: string) {
 }
 
 /**
- * A bundle needs a simulation, among others, and a confirmation needs the transaction: neither is faster than the node is at that. The
- * node runs in this process for both sides.
+ * A bundle needs a simulation, among others, and a confirmation needs the transaction, so neither can be faster than
+ * the node is at that. The node runs in this process for both sides.
  */
 export async function measureSolanaPortal(
   resources: Resources,
@@ -107,7 +107,7 @@ export async function measureSolanaPortal(
   };
 }
 
-/** Deposits that have landed and that nobody has confirmed. @returns their signatures */
+/** Deposits that were executed and that nobody has confirmed. @returns their signatures */
 async function deposits(
   url: string,
   nodeUrl: string,
@@ -116,7 +116,7 @@ async function deposits(
 ): Promise<string[]> {
   const signatures: string[] = [];
   for (let n = 0; n < count; n += 1) {
-    // Each of another amount: the same transaction with the same blockhash would be the same one.
+    // Each has another amount, because two equal transactions with the same blockhash would be one.
     const asked = JSON.stringify({ wallet: signer.address, amount_raw: String(5 * USD + signatures.length) });
     const { transactions } = await post(`${url}/api/solana-yield/deposit-tx`, asked);
     const unsigned = getTransactionDecoder().decode(getBase64Encoder().encode(transactions[1].base64));
@@ -129,7 +129,7 @@ async function deposits(
   return signatures;
 }
 
-/** How fast all of them are done, so many at once. */
+/** How fast all of them are done, with this many at once. */
 async function paced(
   all: readonly string[],
   work: (each: string) => Promise<unknown>,

@@ -7,7 +7,7 @@ import type { Resources } from './resources.ts';
 import { alternate, compare } from './rounds.ts';
 
 const CONNECTIONS = [1, 64];
-/** MCP may cost some of its own: reading the message, and a server of the protocol's library for each request. */
+/** MCP may cost something of its own: parsing the message, and a server of the protocol's library for each request. */
 const GOAL = { atLeast: 0.6 };
 const GOAL_CPU_MS = 2;
 const GOAL_PAGE_BYTES = 64_000;
@@ -58,7 +58,7 @@ export async function measureToolCalls(
       { part: 'n', measured: `${measured}, p99`, unit: 'ms', ...compared('p99Ms'), goal: null },
     );
   }
-  // A tool call that fails answers 200 too: what was charged tells whether they were sold.
+  // A tool call that fails also answers 200, so the amount charged shows whether the calls were sold.
   const spent = (await spentMicros(url, apiKeys[0] ?? '')) - spentBefore;
   if (spent < sold * PRICE_MICROS)
     throw new Error(`(n) counted ${sold} calls, and ${spent} micro-USD were spent`);

@@ -11,7 +11,7 @@ import { alternate, compare } from './rounds.ts';
 import { ourSettings, PATH, REQUEST_BODY, sameTerms, settlingOn, startChain } from './x402-world.ts';
 
 const CONNECTIONS = 32;
-/** Of the bare route that sends the same bytes; nothing was promised of the others. */
+/** The goal for the bare route that sends the same bytes; the other opponents have none. */
 const GOAL = { atLeast: 0.9 };
 
 export async function measureUnpaid(
@@ -19,7 +19,7 @@ export async function measureUnpaid(
   load: Load,
   plan: Plan,
 ): Promise<{ lines: ComparedLine[]; notes: string[] }> {
-  // Nobody pays here: one chain does for all.
+  // Nobody pays here, so one chain serves all sides.
   const rpcUrl = await startChain(resources, []);
   const dataDir = resources.folder();
   const ours = await startFarebox(resources, dataDir, ourSettings(rpcUrl));
@@ -33,7 +33,7 @@ export async function measureUnpaid(
   const asLong = await bare({ BENCH_FIXED: JSON.stringify(challenge) });
   const opponents = [
     { name: 'a bare route', url: plain.first.url, expectStatus: 200, goal: null },
-    // What is left when the length of the answer does not count.
+    // What remains when the length of the answer does not matter.
     { name: 'a bare route with our 402', url: asLong.first.url, expectStatus: 402, goal: GOAL },
     ...(await Promise.all(
       (['hono', 'express'] as const).map(async (framework) => ({
@@ -83,7 +83,7 @@ export async function measureUnpaid(
   return { lines, notes: [`(f) our 402 has ${size}`] };
 }
 
-/** The whole 402, to be answered by somebody who need not make it. */
+/** The whole 402, for an opponent that only has to send it. */
 async function challengeOf(url: string) {
   const challenge = await fetch(url, {
     method: 'POST',

@@ -1,4 +1,4 @@
-/** Finds out who signed payments, one after the other, again and again for as long as it is told. */
+/** Recovers the signers of payments, again and again for as long as it is told. */
 import { randomBytes } from 'node:crypto';
 import { recoverTypedDataAddress } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
@@ -14,7 +14,7 @@ import { answerOrders } from './answering-process.ts';
 import type { VerificationOrder, VerificationResult, Verifier } from './verification.ts';
 
 const PAYMENTS = 256;
-/** Looks at the clock: after so many payments. */
+/** How many payments to verify between looks at the clock. */
 const STRIDE = 16;
 
 const [network] = NETWORKS;
@@ -61,7 +61,7 @@ answerOrders<VerificationOrder, VerificationResult>(
         const payment = payments[count % PAYMENTS];
         if (payment === undefined) throw new Error('no payment');
         const found = verify(payment);
-        // Ours answers at once; to wait for it would be to measure the wait.
+        // Ours returns at once, and awaiting it would measure the await.
         const signer = found instanceof Promise ? await found : found;
         if (signer?.toLowerCase() !== payment.authorization.from.toLowerCase())
           throw new Error(`${by} found another signer`);

@@ -1,4 +1,4 @@
-/** Chains to pay on, one for each who sells, and what each seller must be told to sell the same there. */
+/** The chains to pay on, one for each seller, and what each seller needs to sell the same there. */
 import { decodePaymentRequiredHeader } from '@x402/core/http';
 import { SANDBOX_ACCOUNTS, SEED } from '../packages/sandbox/src/accounts.fixture.ts';
 import { startEvmChain } from '../packages/sandbox/src/chain/chain.ts';
@@ -17,7 +17,7 @@ const HEADERS = { 'content-type': 'application/json' };
 /** More than any run can spend. */
 const WALLET_USDC_MICROS = 50_000_000_000n;
 
-/** A chain in a process of its own, on which these wallets have money. @returns the address of its node */
+/** A chain in its own process on which these wallets have money. @returns the address of its node */
 export async function startChain(resources: Resources, wallets: readonly `0x${string}`[]): Promise<string> {
   const chain = await startEvmChain({ seed: SEED, stateDir: null });
   resources.defer(() => chain.stop());
@@ -43,7 +43,7 @@ export function ourSettings(rpcUrl: string): Record<string, string> {
 }
 
 /**
- * What an opponent must sell so that it is the same: the terms of our 402, and what a paid call answers.
+ * What an opponent must sell to be equal: the terms of our 402, and the answer of our paid call.
  *
  * @param ours our server, on this folder
  */
@@ -70,7 +70,7 @@ export async function sameTerms(
   };
 }
 
-/** Money that did not move was not what was measured. @throws when the recipient holds another sum than was sold for */
+/** Proves that the calls were paid. @throws when the recipient holds another sum than was sold for */
 export async function proveThatItWasPaid(rpcUrl: string, calls: bigint, priceMicros: bigint): Promise<void> {
   const held = await usdcBalanceMicros(connect(rpcUrl), SANDBOX_ACCOUNTS.recipient.address);
   if (held !== calls * priceMicros)

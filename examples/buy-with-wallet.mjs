@@ -11,7 +11,7 @@ import { ExactEvmScheme } from '@x402/evm';
 import { privateKeyToAccount } from 'viem/accounts';
 
 const MOST_TRIES = 10;
-/** Clients refuse more than 1 USD of their own accord. */
+/** By default clients refuse to pay more than 1 USD. */
 const MOST_USD = '$10';
 
 const { WALLET_KEY, FAREBOX_URL = 'http://127.0.0.1:8402' } = process.env;
@@ -26,17 +26,17 @@ const x402 = new x402HTTPClient(signer);
 const url = `${FAREBOX_URL}/x402/${service}`;
 const headers = { 'content-type': 'application/json' };
 
-// 1. Ask. The answer is 402, with the terms in PAYMENT-REQUIRED.
+// 1. Ask. The answer is a 402 with the terms in PAYMENT-REQUIRED.
 const asked = await fetch(url, { method: 'POST', headers, body }).catch(() =>
   fail(`nobody answers at ${FAREBOX_URL}.`),
 );
 if (asked.status !== 402) fail(`expected a 402, got ${asked.status}: ${await asked.text()}`);
 const terms = x402.getPaymentRequiredResponse((name) => asked.headers.get(name), await asked.json());
 
-// 2. Sign them. Nothing is sent to a chain, and the wallet needs no gas.
+// 2. Sign the terms. Nothing is sent to a chain, and the wallet needs no gas.
 const payment = x402.encodePaymentSignatureHeader(await x402.createPaymentPayload(terms));
 
-// 3. Send the same request with the payment, and with this payment only, until it is answered.
+// 3. Send the same request with the payment until it is answered, and never with another payment.
 const answer = await sendUntilKnown();
 const text = await answer.text();
 if (!answer.ok) fail(`${answer.status}: ${text}`);
@@ -49,7 +49,7 @@ console.log(`Receipt: ${FAREBOX_URL}/x402/receipts/${answer.headers.get('x-call-
 
 async function sendUntilKnown() {
   for (let tries = 1; ; tries++) {
-    // A lost connection says as little about the payment as a 503 does.
+    // After a lost connection, as after a 503, it is unknown whether the payment was taken.
     const response = await fetch(url, { method: 'POST', headers: { ...headers, ...payment }, body }).catch(
       () => null,
     );

@@ -37,15 +37,15 @@ else if (act !== 'position') fail('say deposit <USDC>, position, or withdraw <US
 await showPosition();
 
 async function deposit(usdc) {
-  // 1. Ask. A fee transaction and the deposit come back, unsigned; warnings say what the wallet lacks.
+  // 1. Ask. The answer has a fee transaction and the deposit, unsigned. Its warnings say what the wallet lacks.
   const bundle = await ask('deposit-tx', { wallet, amount_usdc: usdc, idempotency_key: crypto.randomUUID() });
   for (const { message } of bundle.warnings) console.log(`warning: ${message}`);
 
-  // 2. Sign and send them in their order, each once the one before is confirmed.
+  // 2. Sign and send them in order, each once the one before is confirmed.
   let last;
   for (const { base64 } of bundle.transactions) last = await signAndSend(base64);
 
-  // 3. Have the deposit confirmed: the server asks the chain, whatever it is told.
+  // 3. Have the deposit confirmed. The server asks the chain, whatever the caller says.
   const confirmed = await ask('confirm', { wallet, txSignature: last });
   console.log(`deposited: ${confirmed.verificationStatus}, in transaction ${last}`);
 }
@@ -87,7 +87,7 @@ async function signAndSend(base64) {
   return fail(`${signature} is not confirmed; look for it before you send anything again.`);
 }
 
-/** What the server answers. @param body what is posted; without it the address is read */
+/** The server's answer. @param body the body of a POST; without it the address is read with GET */
 async function ask(path, body) {
   const response = await fetch(`${FAREBOX_URL}/api/solana-yield/${path}`, {
     ...(body === undefined

@@ -1,6 +1,6 @@
 /**
- * `npm run check`: what can be said about the code without running it. Every check runs, so that one round shows all that
- * is wrong. Ends with 0 when all pass, else with 1.
+ * `npm run check`: everything that can be checked without running the code. Every check runs, so that one run shows all
+ * problems. Exits with 0 when all pass, else with 1.
  */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ const installed = (path: string) => join(ROOT, 'node_modules', path);
 
 interface Check {
   name: string;
-  /** What it proves, shown when it does not hold. */
+  /** What it checks, shown when it fails. */
   asks: string;
   program: string;
   args: readonly string[];

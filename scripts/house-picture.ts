@@ -1,22 +1,22 @@
-/** The picture of a house, drawn from its walls: who may know whom, the knowing above the known. */
+/** The picture of a house, drawn from its walls: which folder imports which, with importers above what they import. */
 import type { House } from './walls.ts';
 
 const BOX = { width: 132, height: 40, gapX: 16, gapY: 64, margin: 24 };
 const MOST_IN_A_ROW = 7;
-/** What is sold, and what knows the ledger as a whole: the two kinds that the picture tells apart. */
+/** The services, and what imports the ledger as a whole: the two kinds that the picture colors. */
 const SOLD = 'services/';
 const MONEY = 'ledger/';
 
 interface Room {
   room: string;
   because: string;
-  /** Folders that it may know something of. */
+  /** Folders of which it may import some files. */
   knows: readonly string[];
-  /** Folders that it may know as a whole. */
+  /** Folders that it may import as a whole. */
   knowsAll: readonly string[];
 }
 
-/** Folders alone: files at the top put the parts together, or are known to all. */
+/** Only folders: files at the top level assemble the parts, or are imported by all. */
 function roomsOf(house: House): Room[] {
   const folders = house.rooms.flatMap(({ room }) => (room.endsWith('/') ? [room] : []));
   return house.rooms.flatMap(({ room, knows, because }) => {
@@ -27,7 +27,7 @@ function roomsOf(house: House): Room[] {
   });
 }
 
-/** All that each room reaches over others. @throws Error when rooms know each other in a circle */
+/** Everything that each room reaches through others. @throws Error when rooms import each other in a cycle */
 function reachOf(rooms: readonly Room[]): Map<string, Set<string>> {
   const byName = new Map(rooms.map((each) => [each.room, each]));
   const done = new Map<string, Set<string>>();
@@ -45,7 +45,7 @@ function reachOf(rooms: readonly Room[]): Map<string, Set<string>> {
   return done;
 }
 
-/** The rows of the picture, from the top: a room stands above all that it knows. */
+/** The rows of the picture from the top: a room stands above everything that it imports. */
 function rowsOf(rooms: readonly Room[]): Room[][] {
   const height = new Map<string, number>();
   const heightOf = (name: string): number => {
@@ -61,7 +61,7 @@ function rowsOf(rooms: readonly Room[]): Room[][] {
     const at = heightOf(each.room);
     rows[at] = [...(rows[at] ?? []), each];
   }
-  // A row that is too long for the page is two: those in one know nothing of each other.
+  // A row that is too long for the page becomes two; rooms in one row do not import each other.
   return rows
     .flatMap((row) => {
       const parts = Math.ceil(row.length / MOST_IN_A_ROW);
@@ -72,8 +72,8 @@ function rowsOf(rooms: readonly Room[]): Room[][] {
 }
 
 /**
- * The picture as SVG, the same text for the same walls. Of the arrows only those are drawn that no other way of arrows
- * says already: what a room knows over another one is not drawn twice.
+ * The picture as SVG; the same walls always give the same text. An arrow is left out if other arrows already lead the
+ * same way.
  */
 export function housePicture(house: House): string {
   const rooms = roomsOf(house);

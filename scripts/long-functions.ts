@@ -1,12 +1,12 @@
-/** How long functions are: scripts/long-functions.json holds those that are too long to what they are, so that they shrink. */
+/** The length of functions. scripts/long-functions.json notes those that are too long, so that they cannot grow. */
 import { globSync, readFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { parseSync } from '@swc/core';
 
-/** Lines of a function above which it has a row. */
+/** Functions with more lines than this have a row. */
 export const LONG_LINES = 70;
 
-/** Long functions at the top level of files, tests aside: path and name, with their lines. */
+/** The long functions at the top level of files, tests excluded: path and name, with their lines. */
 export function longFunctions(root: string): Record<string, number> {
   const long: [string, number][] = [];
   for (const path of globSync('{apps/server/src,packages/*/src,bench,scripts}/**/*.ts', { cwd: root })) {
@@ -17,9 +17,9 @@ export function longFunctions(root: string): Record<string, number> {
   return Object.fromEntries(long.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** The functions at the top level of a file, with how many lines each has. */
+/** The functions at the top level of a file, with the number of lines of each. */
 function functionsOf(text: string): { name: string; lines: number }[] {
-  // The parser counts bytes from where an earlier text ended, so each file is looked at from its own beginning.
+  // The parser counts bytes from the end of the text before, so each file is parsed from its own start.
   const bytes = Buffer.from(text);
   const tree = parseSync(text, { syntax: 'typescript', target: 'es2022' });
   const start = tree.span.end - bytes.length - 1 > 0 ? tree.span.end - bytes.length : 1;

@@ -1,7 +1,7 @@
 /**
- * What stands in the documents as the code has it: the table and the picture of the walls, and the table of variables.
- * `npm run format` writes it; the test of the documents runs it with `--check`, which writes nothing and ends with 1 when
- * something is not as it would be written.
+ * The parts of the documents that are rendered from code: the table and the picture of the walls, the table of
+ * variables, and the table of sources. `npm run format` writes them. The test of the documents runs this with
+ * `--check`, which writes nothing and exits with 1 when something differs.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -58,7 +58,7 @@ function terms(): string[] {
   ];
 }
 
-/** A document with a table of ours in place of the one with the same head. */
+/** A document in which our table replaces the one with the same head. */
 function withTable(path: string, rows: readonly string[]): { path: string; text: string } {
   const text = readFileSync(join(ROOT, path), 'utf8');
   const start = text.indexOf(`\n${rows[0]}\n`) + 1;

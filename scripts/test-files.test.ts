@@ -32,14 +32,14 @@ describe('what a test needs is what it imports', () => {
     assert.equal(findTestFiles(folder)[0]?.isSlow, true);
   });
 
-  test('no file opens a database unseen', () => {
+  test('every file that opens a database is known to need one', () => {
     for (const { path, needsDatabase } of files) {
       const text = readFileSync(join(ROOT, path), 'utf8');
       if (/\bawait openTestDatabase\(/.test(text)) assert(needsDatabase, path);
     }
   });
 
-  test('no quick one starts a browser, a chain or a server', () => {
+  test('no quick file starts a browser, a chain or a server', () => {
     const quick = files.filter(({ isSlow }) => !isSlow);
     assert(quick.length > 50);
     for (const { path } of quick) {
@@ -51,7 +51,7 @@ describe('what a test needs is what it imports', () => {
     }
   });
 
-  test('the longest are there, and come first', () => {
+  test('the files listed as longest exist, and come first', () => {
     const longest = Object.keys(LONGEST_SECONDS);
     const first = files.slice(0, longest.length).map(({ path }) => path);
     assert.deepEqual(first.toSorted(), longest.toSorted());

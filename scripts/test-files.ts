@@ -2,22 +2,22 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
-/** Of what a test imports, from the root or by the package's name: what takes seconds to start. */
+/** Imports that take seconds to start, by path from the root or by the package's name. */
 const SLOW_PARTS = [
   'packages/sandbox/src/chain/anvil.ts',
   'apps/server/test/fire/server-process.fixture.ts',
   'playwright-core',
 ];
-/** Whatever they import, these take minutes. */
+/** Tests in this folder take minutes, whatever they import. */
 const SLOW_FOLDER = 'apps/server/test/fire/';
-/** Whoever imports it has a database. */
+/** A file that imports this has a database. */
 const DATABASE_PART = 'apps/server/test/database.fixture.ts';
-/** Whoever imports it can be run for hours. */
+/** A file that imports this can be run for hours. */
 const DEEP_PART = 'apps/server/test/fire/depth.fixture.ts';
 
 /**
- * Seconds that the longest files take on a machine of two cores, both busy. They are started first, so that no long one
- * is left over at the end. The figures say no more than the order does: what is not here is short.
+ * How many seconds the longest files take on a busy machine of two cores. They are started first, so that no long one
+ * is left at the end. Only their order matters; files that are not listed are short.
  */
 export const LONGEST_SECONDS: Readonly<Record<string, number>> = {
   'contracts/contracts.test.ts': 180,
@@ -54,12 +54,12 @@ export const LONGEST_SECONDS: Readonly<Record<string, number>> = {
 };
 
 export interface TestFile {
-  /** From the root of the repository, with `/`. */
+  /** Path from the root of the repository, with `/`. */
   path: string;
   needsDatabase: boolean;
-  /** Left out of `--quick`. */
+  /** Whether `--quick` leaves it out. */
   isSlow: boolean;
-  /** Part of `--deep`. */
+  /** Whether it is part of `--deep`. */
   isDeep: boolean;
 }
 
@@ -84,7 +84,7 @@ export function findTestFiles(root: string): TestFile[] {
 const FROM = /^(?:import|export)\s+(?!type\b)(?:[^;']*?\sfrom\s+)?'([^']+)'/gm;
 const DYNAMIC = /\bimport\('([^']+)'\)/g;
 
-/** What a file imports, itself included, over as many files as it takes: paths of ours, and names of packages. */
+/** Everything that a file imports, itself included, directly or not: paths of ours, and names of packages. */
 export function partsOf(root: string, path: string, found = new Set<string>()): Set<string> {
   if (found.has(path)) return found;
   found.add(path);

@@ -1,20 +1,20 @@
-/** A test file in a process of its own, which ends within a bound and takes what it started along. */
+/** Runs a test file in its own process, which ends within a bound and takes along whatever it started. */
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { Told } from './test-tally.ts';
 
-/** More than any file writes that is not out of its mind. */
+/** More than any sane test file writes. */
 const OUTPUT_LIMIT_CHARACTERS = 2_000_000;
-/** What the reporter says at the end of each file; `npm test` says it once for all. */
+/** The reporter's summary at the end of each file; `npm test` prints one summary for all. */
 const SUMMARY = /^ℹ (?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+\n/gm;
 
 export interface Ran {
   /** How many tests passed. */
   passed: number;
-  /** What failed, by name; what no test can be blamed for, in words. */
+  /** The names of failed tests; failures that belong to no test, in words. */
   failed: string[];
-  /** What was thrown, for each test of `failed` that threw. */
+  /** What was thrown, for each test in `failed` that threw. */
   reasons: ReadonlyMap<string, string>;
   /** What the process wrote. */
   output: string;
@@ -24,23 +24,23 @@ export interface Ran {
 export interface RunOptions {
   cwd: string;
   environment: Readonly<Record<string, string | undefined>>;
-  /** When the file is ended by force, and counted as failed. */
+  /** The time after which the file is ended by force and counted as failed. */
   timeoutMs: number;
-  /** Ends it early. */
+  /** Ends the file early. */
   signal: AbortSignal;
 }
 
 /**
  * Runs one test file.
  *
- * @param file absolute
- * @param tallyFile a name that no other file's tests are told under
+ * @param file absolute path
+ * @param tallyFile a file for the results, used by no other test file
  */
 export async function runTestFile(file: string, tallyFile: string, options: RunOptions): Promise<Ran> {
   const told = await runProcess(
     [
       '--disable-warning=ExperimentalWarning',
-      // A replica that a test let die holds on to its sockets: when the tests of a file are done, so is its process.
+      // A replica that a test lets die keeps its sockets, so the process is ended when the tests of its file are done.
       '--test-force-exit',
       ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
       ...[`--test-reporter=${join(import.meta.dirname, 'test-tally.ts')}`],
@@ -65,7 +65,7 @@ export async function runTestFile(file: string, tallyFile: string, options: RunO
   };
 }
 
-/** Runs a program of ours that is no test, such as the static checks, as one that passes or fails. */
+/** Runs a program of ours that is not a test, such as the static checks, as one result that passes or fails. */
 export async function runProgram(program: string, options: RunOptions): Promise<Ran> {
   const told = await runProcess(['--disable-warning=ExperimentalWarning', program], options);
   const passed = !told.timedOut && told.end === 0;
@@ -88,7 +88,7 @@ interface Ended {
 function runProcess(args: readonly string[], options: RunOptions): Promise<Ended> {
   const startedAtMs = performance.now();
   return new Promise((resolve, reject) => {
-    // A group of its own: a file that hangs is ended together with the servers and nodes that it started.
+    // Its own process group: a file that hangs is ended together with the servers and nodes that it started.
     const child = spawn(process.execPath, args, {
       cwd: options.cwd,
       env: options.environment,
@@ -101,7 +101,7 @@ function runProcess(args: readonly string[], options: RunOptions): Promise<Ended
       try {
         if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
       } catch {
-        // It has ended by itself.
+        // The group has already ended.
       }
     };
     const timer = setTimeout(() => {
@@ -125,7 +125,7 @@ function runProcess(args: readonly string[], options: RunOptions): Promise<Ended
     });
     child.on('exit', (code, signal) => {
       over();
-      // Whatever it left running holds a lane's processor, and its end of the pipes.
+      // Anything left running would use the lane's processor and keep the pipes open.
       endGroup();
       child.stdout.destroy();
       child.stderr.destroy();

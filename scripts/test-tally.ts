@@ -1,8 +1,10 @@
-/** A reporter of `node:test` for scripts/test-process.ts: one line of JSON for each test that ended. */
+/** A reporter of `node:test` for scripts/test-process.ts: one line of JSON for each finished test. */
 import type { TestEvent } from 'node:test/reporters';
 import { inspect } from 'node:util';
 
-/** What is told of a test. A file is told as a test of its own only when something outside of its tests failed. */
+/**
+ * What is reported of a test. A file is reported as a test of its own only when something outside of its tests failed.
+ */
 export interface Told {
   name: string;
   passed: boolean;

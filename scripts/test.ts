@@ -1,8 +1,8 @@
 /**
- * `npm test`: everything, from a fresh clone. The static checks and every test file, as many side by side as there are
- * processors, each lane with a PostgreSQL of its own; with TEST_DATABASE_URL set, what has a database runs once more on
- * that one. Ends with a line `N passed, N failed`. `--quick` leaves out what takes long; `--deep` runs what can be run
- * for hours, and nothing else; further arguments pick files by a part of their path.
+ * `npm test`: everything, from a fresh clone. It runs the static checks and every test file, as many at once as there
+ * are processors, each lane with its own PostgreSQL. With TEST_DATABASE_URL set, the tests that need a database run
+ * once more on that one. It ends with the line `N passed, N failed`. `--quick` leaves out what takes long; `--deep`
+ * runs only what can be run for hours; further arguments select files by a part of their path.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -13,11 +13,14 @@ import { findTestFiles, type TestFile } from './test-files.ts';
 import { type Ran, runProgram, runTestFile } from './test-process.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-/** Each lane has two servers and nodes of chains beside its tests: more than these fill the memory of a small machine. */
+/**
+ * Each lane runs two servers and chain nodes beside its tests; more lanes than this would fill the memory of a small
+ * machine.
+ */
 const MAX_LANES = 4;
-/** A file may hold twenty servers of ours at once, each with its pools. */
+/** A test file may run twenty servers of ours at once, each with its pools. */
 const CONNECTIONS_OF_A_LANE = 400;
-/** The longest files take three minutes; a busy machine takes its time. */
+/** The longest files take three minutes, and a busy machine is slower. */
 const FILE_TIMEOUT_MS = 600_000;
 const DEEP_TIMEOUT_MS = 24 * 3_600_000;
 
@@ -58,7 +61,7 @@ try {
   const other = process.env.TEST_DATABASE_URL;
   if (other !== undefined) {
     process.stdout.write('\nThe same on TEST_DATABASE_URL\n');
-    // One at a time: nobody knows how many connections it has to spare.
+    // One lane only: it is unknown how many connections that server has to spare.
     await runOn(other, files.filter(({ needsDatabase }) => needsDatabase).map(jobOf));
   }
 } finally {
@@ -96,7 +99,7 @@ async function runOn(url: string, queue: Job[], { lastsNoLonger = false } = {}):
     ...process.env,
     TEST_DATABASE_URL: url,
     TEST_DATABASE_TEMPLATE: template.name,
-    // Every process reads the same thousand modules: compiled once for all of them.
+    // Every process loads the same thousand modules, so they are compiled once for all of them.
     NODE_COMPILE_CACHE: join(folder, 'compiled'),
     ...(isDeep ? { TEST_DEEP: '1' } : {}),
   };

@@ -1,4 +1,7 @@
-/** What no compiler holds: that hand-kept lists are what they list, that calls with a better way are not made, that long functions do not grow. */
+/**
+ * Checks what no compiler does: hand-kept lists are complete, discouraged calls are not made, and long functions do not
+ * grow.
+ */
 import assert from 'node:assert/strict';
 import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
@@ -14,14 +17,14 @@ const files = (pattern: string) =>
     .sort();
 const source = (pattern: string) => files(pattern).filter((path) => !/\.(test|fixture|d)\.ts$/.test(path));
 
-describe('every hand-kept list equals what it lists:', () => {
+describe('every hand-kept list is complete and has nothing else:', () => {
   test('the rooms of the house', () => {
     for (const { root, rooms } of HOUSES.filter((house) => house.root !== '')) {
       const entriesOf = (folder: string): string[] =>
         readdirSync(join(ROOT, root, folder), { withFileTypes: true })
           .map((entry) => folder + (entry.isDirectory() ? `${entry.name}/` : entry.name))
           .filter((name) => !/\.(test|fixture)\.ts$/.test(name))
-          // Where a folder within has a row, all that is in there has one.
+          // If a folder within has a row, everything in there must have one.
           .flatMap((name) =>
             rooms.some(({ room }) => room !== name && room.startsWith(name)) ? entriesOf(name) : [name],
           );
@@ -91,7 +94,7 @@ describe('every hand-kept list equals what it lists:', () => {
   });
 });
 
-describe('a call with a better way is not made:', () => {
+describe('a call that has a better alternative is not made:', () => {
   const BANNED: { call: RegExp; instead: string; allowed: RegExp }[] = [
     {
       call: /\bDate\.now\b|\bnew Date\(\)/,
@@ -106,7 +109,7 @@ describe('a call with a better way is not made:', () => {
     {
       call: /\.toFixed\(|\bparseFloat\(/,
       instead: 'Money is a bigint: microsToUsd and usdToMicros.',
-      // These show shares, votes and scores: numbers that nobody pays.
+      // These format shares, votes and scores: numbers that nobody pays.
       allowed: /^apps\/server\/src\/(services|quant|legacy\/endpoints\.ts|upstreams)\b/,
     },
     {
@@ -126,7 +129,7 @@ describe('a call with a better way is not made:', () => {
 });
 
 describe('a table has one owner,', () => {
-  /** Who writes each table, beside functions of the database. */
+  /** The owner of each table, who writes it, apart from database functions. */
   const OWNERS: Record<string, string> = {
     a2a_tasks: 'a2a',
     account_debts: 'cards',
@@ -200,17 +203,17 @@ describe('a table has one owner,', () => {
     yield_moves: 'yield',
     yield_samples: 'yield',
   };
-  /** Who writes a table of somebody else, and why that is right. */
+  /** The parts that write a table of another owner, and why. */
   const GUESTS: Record<string, string> = {
     'cards writes ledger_accounts': 'the mark below which a card recharges; no sum',
     'secrets writes card_orders': 'gives up keys that a lost secret would have fetched',
     'secrets writes trial_claims': 'forgets addresses that a lost secret has made unreadable',
   };
 
-  /** The migrations that made functions before they had files of their own. */
+  /** The migrations that made functions before functions had files of their own. */
   const MADE_FUNCTIONS = /\/(001|003|004|007|010|012|015|018|028|029)_\w+\.sql$/;
 
-  /** Who reads tables of others, and what for. */
+  /** The parts that read tables of other owners, and why. */
   const READERS: Record<string, readonly [because: string, ...tables: string[]]> = {
     cards: [
       'a purchase goes to its account, a debt follows what was spent of it',
@@ -313,7 +316,7 @@ test('a long function does not grow, and no other becomes long', () => {
   assert.deepEqual(known, long, 'One shrank: npm run format writes its new length down.');
 });
 
-/** A file without its comments and texts. */
+/** The code of a file without its comments and strings. */
 function codeOf(text: string): string {
   return text.replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '').replace(/`[^`]*`/g, '``');
 }
