@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { CensusTract } from './censusgeocoder.ts';
 import { defineUpstream, type Reply } from './define.ts';
 
-/** What owners in a tract say that their homes are worth, in the dollars of the survey's last year. */
+/** The value of homes in a census tract as their owners estimate it, in dollars of the survey's last year. */
 export interface TractHomeValue {
   /** The tract's name. */
   name: string;
@@ -10,17 +10,20 @@ export interface TractHomeValue {
   medianUsd: number | null;
   /** Half the width of the 90 percent interval around the median, in USD; null where there is none. */
   marginUsd: number | null;
-  /** Whether the median is only known to lie beyond the last value that is published. */
+  /** Set when the median is only known to lie beyond the highest or lowest published value. */
   beyond: 'above' | 'below' | null;
 }
 
-/** The survey pools the answers of so many years. */
+/** The survey pools the answers of this many years. */
 export const ACS_YEARS = 5;
 const TOP_CODE = 2_000_001;
 const BOTTOM_CODE = 9_999;
 const COLUMNS = ['NAME', 'B25077_001E', 'B25077_001M'] as const;
 
-/** Rows with their names in the first one, all of it strings. Nothing at all (204) is a tract that the survey does not know. */
+/**
+ * Rows with the column names in the first one, all values as strings. An empty reply (204) means that the survey does
+ * not know the tract.
+ */
 const table = z.string().transform((content, context): TractHomeValue[] => {
   if (content.trim() === '') return [];
   const fail = (message: string) => {
@@ -31,7 +34,7 @@ const table = z.string().transform((content, context): TractHomeValue[] => {
   try {
     rows = JSON.parse(content);
   } catch {
-    // A key that it does not know is answered with a page and status 200.
+    // An unknown key is answered with a page and status 200.
     return fail('not JSON');
   }
   const read = z.array(z.array(z.string().nullable())).min(1).max(2).safeParse(rows);
@@ -53,7 +56,10 @@ const table = z.string().transform((content, context): TractHomeValue[] => {
   });
 });
 
-/** Null where the survey says, by a large negative number, why there is none; undefined for what is no amount. */
+/**
+ * Null when the survey gives, as a large negative number, the reason why there is no value; undefined for anything that
+ * is not an amount.
+ */
 function amountOf(cell: string | null | undefined): number | null | undefined {
   if (cell === null) return null;
   const number = cell === undefined || cell.trim() === '' ? Number.NaN : Number(cell);
@@ -87,13 +93,13 @@ export const acs = defineUpstream({
       required: false,
     },
   },
-  // 250 at once and 245 more over the day stay below the 500 that it allows without a key.
+  // 250 at once and 245 more over the day stay below the 500 a day that are allowed without a key.
   requestsPerMinute: 0.17,
   burst: 250,
   open: (http) => ({
     /**
-     * The median value of homes that their owners live in, as the survey that ends with a year has it; empty where the tract
-     * is not in it. Null while that survey is not published: it comes about a year later.
+     * The median value of owner-occupied homes in the survey that ends with a year; empty when the tract is not in it.
+     * Null while that survey is not published: it comes out about a year later.
      */
     homeValue(asked: CensusTract & { year: number }): Promise<Reply<TractHomeValue[] | null>> {
       return http.find({

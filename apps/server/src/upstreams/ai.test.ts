@@ -45,7 +45,7 @@ it('speaks chat completions with the key as bearer, and keeps the key out of the
     },
   ));
 
-it('reads a silent model as empty, and never asks twice', () =>
+it('reads a model that says nothing as empty, and never asks twice', () =>
   againstLocalServer(
     ai,
     { settings: { AI_MODEL: 'small' } },
@@ -75,7 +75,7 @@ const piece = (content: string | null, finish_reason: string | null = null) =>
   event([{ index: 0, delta: { role: 'assistant', content }, finish_reason }]);
 const DONE = 'data: [DONE]\n\n';
 
-/** What the backend's events come to: the pieces, and the answer or what went wrong. */
+/** The result of the backend's events: the pieces, and the answer or what went wrong. */
 const telling = (body: string, headers: Record<string, string> = { 'content-type': 'text/event-stream' }) =>
   againstLocalServer(
     ai,
@@ -94,7 +94,7 @@ const telling = (body: string, headers: Record<string, string> = { 'content-type
     },
   );
 
-it('tells an answer in pieces that together are the answer, with the count that comes last', async () => {
+it('streams pieces that together are the answer, and reads the token count from the end', async () => {
   const usage = { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 };
   const said = [' ', ' Hel', 'lo', ' ', null, ' you. ', ''].map((text) => piece(text)).join('');
   const body = `: keep-alive\r\n\r\n${said}${piece(null, 'stop')}${event([], { usage })}${DONE}`;
@@ -106,7 +106,7 @@ it('tells an answer in pieces that together are the answer, with the count that 
   assert.deepEqual([stream, stream_options, max_tokens], [true, { include_usage: true }, 50]);
 });
 
-it('takes an end that gave its reason for an end, and any other for a break', async () => {
+it('accepts the end of a stream only with a finish reason', async () => {
   const whole = await telling(piece('Hello.') + piece(null, 'stop'));
   assert.deepEqual([whole.answer?.content, whole.answer?.usage], ['Hello.', null]);
   const failing: [string, string][] = [
@@ -122,7 +122,7 @@ it('takes an end that gave its reason for an end, and any other for a break', as
   assert.equal((await telling(JSON.stringify(completion), {})).reason, 'invalid_reply');
 });
 
-it('offers what the operator sells and the backend has, and nothing else of the backend', () =>
+it('offers the models that the operator sells and the backend has, and no others', () =>
   againstLocalServer(
     ai,
     { settings: { AI_MODEL: 'small, local,gone' } },
@@ -135,7 +135,7 @@ it('offers what the operator sells and the backend has, and nothing else of the 
     },
   ));
 
-it('knows which model stands for a name, by the first entry that fits', () =>
+it('maps a name to a model by the first entry that fits', () =>
   againstLocalServer(
     ai,
     { settings: { AI_MODEL: 'small,large', AI_MODEL_MAP: 'gpt-4o = large, gpt-*=small,Claude-*=large' } },
@@ -149,7 +149,7 @@ it('knows which model stands for a name, by the first entry that fits', () =>
     },
   ));
 
-it('says at the start what is wrong with the map', () => {
+it('reports at the start what is wrong with the map', () => {
   const check = ai.settings?.AI_MODEL_MAP?.check;
   for (const right of ['a=b', 'a*=b, c=d', '*=b']) assert.equal(check?.(right), null, right);
   for (const wrong of ['a', '=b', 'a=', 'a*b=c', 'a=b=c']) assert.notEqual(check?.(wrong), null, wrong);

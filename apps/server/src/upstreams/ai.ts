@@ -11,10 +11,10 @@ export interface ChatRequest {
 }
 
 export interface ChatAnswer {
-  /** The model that answered, by the backend's own word. */
+  /** The model that answered, as the backend names it. */
   model: string;
   content: string;
-  /** `stop`, `length` (cut at maxTokens), `content_filter`, or null where the backend does not say. */
+  /** `stop`, `length` (cut at maxTokens), `content_filter`, or null when the backend does not say. */
   finishReason: string | null;
   usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number } | null;
 }
@@ -33,7 +33,7 @@ const completion = z
     choices: z
       .array(
         z.looseObject({
-          // Null when the backend refused, or when the model only thought and did not speak.
+          // Null when the backend refused, or when the model only reasoned and wrote no answer.
           message: z.looseObject({ content: z.string().nullish() }),
           finish_reason: z.string().nullish(),
         }),
@@ -51,7 +51,7 @@ const completion = z
     }),
   );
 
-/** One event of an answer in pieces: a delta, the last one with the reason for the end, or the count of tokens. */
+/** One event of a streamed answer: a delta, the last one with the finish reason, or the token count. */
 const chunk = z.looseObject({
   model: z.string().nullish(),
   choices: z
@@ -64,35 +64,35 @@ const chunk = z.looseObject({
     .max(16)
     .nullish(),
   usage: usage.nullish(),
-  /** How backends break off under a 200: `{ error }`, or `{ object: "error" }`. */
+  /** How backends report a failure in a stream with status 200: `{ error }`, or `{ object: "error" }`. */
   error: z.unknown().optional(),
   object: z.string().nullish(),
 });
 const endOf = (event: z.output<typeof chunk>) => event.choices?.[0]?.finish_reason ?? null;
 
-/** Enough for 4096 tokens, each in an event of its own, from the wordiest backend. */
+/** Enough for 4096 tokens, each in its own event, from the most verbose backend. */
 const MAX_STREAM_BYTES = 8 * 1024 * 1024;
-/** The service has a deadline of its own; this is for whoever has none. */
+/** The service has its own deadline; this one is for callers without a deadline. */
 const LONGEST_STREAM_MS = 180_000;
 const DEFAULT_SILENCE_SECONDS = 30;
 
-/** An answer on its way. */
+/** An answer that is being streamed. */
 export interface Telling {
-  /** The text as it is written. Put together it is the answer's `content`. */
+  /** The pieces of the text as they are written. Joined, they are the answer's `content`. */
   pieces: AsyncGenerator<string, void>;
-  /** What `complete` would have answered; whole once the pieces are over. */
+  /** The answer that `complete` would have returned; complete once the pieces have ended. */
   answer: ChatAnswer;
 }
 
 interface MappedName {
   /** Lower case. */
   name: string;
-  /** Whether any name that begins so is meant. */
+  /** Whether every name that begins with it is meant. */
   isStart: boolean;
   model: string;
 }
 
-/** Null when it is not such a list. */
+/** Null when the text is not such a list. */
 function parseModelMap(text: string): MappedName[] | null {
   const entries = text
     .split(',')
@@ -113,7 +113,7 @@ const models = z
 
 /**
  * Any backend that speaks the chat completions protocol: Ollama, llama.cpp, vLLM, or a hosted one. The base address
- * ends in `/v1`. `AI_MODEL` is what the operator sells: nobody can make it run a dearer model.
+ * ends in `/v1`. Only the models in `AI_MODEL` are sold, so nobody can make the operator run a dearer one.
  */
 export const ai = defineUpstream({
   name: 'ai',
@@ -159,15 +159,18 @@ export const ai = defineUpstream({
       .filter((name) => name !== '');
     const map = parseModelMap(http.settings.AI_MODEL_MAP ?? '') ?? [];
     return {
-      /** The models that the operator sells, the default first; empty when not configured. */
+      /** The models that the operator sells, the default first; empty when none is configured. */
       configured: configured as readonly string[],
-      /** The model that the operator names for what a client asked for; null where none is. */
+      /** The model that the operator maps a requested name to; null when there is none. */
       standsFor(asked: string): string | null {
         const wanted = asked.toLowerCase();
         const found = map.find(({ name, isStart }) => (isStart ? wanted.startsWith(name) : wanted === name));
         return found?.model ?? null;
       },
-      /** Those of them that the backend has loaded. A backend that cannot list is taken at the operator's word. */
+      /**
+       * Those of the models that the backend has loaded. For a backend that cannot list its models, the operator's word
+       * counts.
+       */
       async offered(): Promise<readonly string[]> {
         const { value } = await http.find({
           path: '/models',
@@ -178,10 +181,10 @@ export const ai = defineUpstream({
           timeoutMs: 5_000,
         });
         if (value === null) return configured;
-        // Some backends list `name:latest` for what they answer to as `name`.
+        // Some backends list `name:latest` for a model that they also accept as `name`.
         return configured.filter((name) => value.includes(name) || value.includes(`${name}:latest`));
       },
-      /** One completion. Neither cached nor repeated: it costs the operator money. */
+      /** One completion. It is neither cached nor repeated, because it costs the operator money. */
       complete: (asked: ChatRequest, signal: AbortSignal) =>
         http.post({
           path: '/chat/completions',
@@ -189,7 +192,7 @@ export const ai = defineUpstream({
           schema: completion,
           signal,
         }),
-      /** The same in pieces. Resolves when the backend has begun. */
+      /** The same as a stream. Resolves when the backend has begun to answer. */
       async tell(asked: ChatRequest, signal: AbortSignal): Promise<Reply<Telling>> {
         const silenceSeconds = Number(http.settings.AI_SILENCE_SECONDS ?? DEFAULT_SILENCE_SECONDS);
         const { value, source } = await http.stream({
@@ -225,14 +228,14 @@ function bodyOf(asked: ChatRequest) {
   };
 }
 
-/** Space at either end is left out, as of an answer in one piece: it is held back until a word follows. */
+/** Trims the ends, as in an answer in one piece: space is held back until a word follows. */
 async function* told(
   events: AsyncIterable<z.output<typeof chunk>>,
   answer: ChatAnswer,
 ): AsyncGenerator<string, void> {
   let space = '';
   for await (const event of events) {
-    // Backends without a name of their own for it say "".
+    // Backends that do not name the model write "".
     answer.model = event.model || answer.model;
     answer.finishReason = endOf(event) ?? answer.finishReason;
     answer.usage = event.usage ?? answer.usage;

@@ -10,7 +10,7 @@ import {
 import { defineUpstream } from './define.ts';
 import { BOOK_DEPTH, BOOK_FRESHNESS, type OrderBookSource, wireBook } from './order-book.ts';
 
-/** `[openMs, open, high, low, close, volume, closeMs, …]`, prices as strings, oldest first, the running bar last. */
+/** `[openMs, open, high, low, close, volume, closeMs, …]`, prices as strings, oldest first, the unfinished bar last. */
 const klines = z.array(
   z.tuple([z.number().int(), wirePrice, wirePrice, wirePrice, wirePrice, wireVolume]).rest(z.unknown()),
 );

@@ -9,7 +9,7 @@ const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
 const DIAMOND = '0x1231DEB6f5749EF6cE6943a275A1D3E7486F4EaE';
 
 describe('Circle CCTP', () => {
-  it('has fees by finality, with fractions of a basis point; no fast one where blocks are final at once', async () => {
+  it('has fees by finality, with fractions of a basis point; no fast fee where blocks are final at once', async () => {
     const body = [
       { finalityThreshold: 1000, minimumFee: 1.3 },
       { finalityThreshold: 2000, minimumFee: 0 },
@@ -30,7 +30,7 @@ describe('Circle CCTP', () => {
     });
   });
 
-  it('says how much may go fast', async () => {
+  it('says how much may be transferred fast', async () => {
     const body = { allowance: 124_834.5, lastUpdated: '2026-11-21T05:30:00Z' };
     await overTheWire(cctp, [{ path: '/v2/fastBurn/USDC/allowance', body }], async (api) => {
       assert.equal((await api.fastAllowance()).value.allowance, 124_834.5);
@@ -85,7 +85,7 @@ describe('LI.FI', () => {
     slippage: 0.005,
   };
 
-  it('quotes amounts as whole numbers, and is asked for no call at the other end', async () => {
+  it('quotes amounts as whole numbers, and asks for no contract call at the destination', async () => {
     await overTheWire(
       lifi,
       [{ path: '/quote', body }],
@@ -101,7 +101,7 @@ describe('LI.FI', () => {
     );
   });
 
-  it('has nothing for a route that nobody goes, and refuses who asks too often', async () => {
+  it('has no quote for a route that no bridge serves, and reports a rate limit as an outage', async () => {
     const none = { path: '/quote', status: 404, body: { message: 'No available quotes', code: 1002 } };
     await overTheWire(lifi, [none], async (api) => {
       assert.equal((await api.quote(request)).value, null);

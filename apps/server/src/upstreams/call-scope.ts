@@ -1,4 +1,7 @@
-/** The call that an upstream is asked for: a retry of the call finds the lasting effect of the first try by it. */
+/**
+ * The call on whose behalf an upstream is asked. A retry of the call is recognized by it, so that an effect happens
+ * once.
+ */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
 
@@ -16,8 +19,8 @@ export function inCall<Result>(scope: CallScope, work: () => Result): Result {
 }
 
 /**
- * The `Idempotency-Key` of a request that belongs to a call with an effect: the same whenever the same call asks the same
- * again, and no other's. Null outside of such a call.
+ * The `Idempotency-Key` of a request that belongs to a call with an effect. It is the same whenever the same call sends
+ * the same request again, and differs for every other. Null outside of such a call.
  */
 export function idempotencyKeyOf(method: string, url: string, body: string | Buffer): string | null {
   const scope = scopes.getStore();

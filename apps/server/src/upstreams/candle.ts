@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Reply } from './define.ts';
 import { wireNumber } from './wire-number.ts';
 
-/** What happened on a market in one interval. Prices in units of the quote currency, volume in the base asset. */
+/** A market's prices in one interval, in units of the quote currency, with the volume in the base asset. */
 export interface Candle {
   openMs: number;
   /** The first instant after the interval. */
@@ -40,15 +40,18 @@ export interface CandleSource {
 export const wirePrice = wireNumber.pipe(z.number().positive());
 export const wireVolume = wireNumber.pipe(z.number().nonnegative());
 
-/** How long candles are kept: a tenth of a bar, within 10 s and 10 min, so that a new bar is seen soon after it closes. */
+/**
+ * How long candles are cached: a tenth of a bar, but between 10 s and 10 min, so that a new bar is seen soon after it
+ * closes.
+ */
 export function candleFreshness(interval: BarInterval): { freshMs: number; staleMs: number } {
   const freshMs = Math.min(600_000, Math.max(10_000, BAR_MS[interval] / 10));
   return { freshMs, staleMs: freshMs };
 }
 
 /**
- * Puts candles in order and drops the one that was still running when the reply arrived. The time of the reply
- * decides, not the present: a cached bar does not become finished by waiting.
+ * Sorts candles and drops the one that was unfinished when the reply arrived. The time of the reply decides, not the
+ * present: a cached bar does not become finished by waiting.
  */
 export function finishedCandles(reply: Reply<Candle[]>): Reply<Candle[]> {
   const receivedMs = Date.parse(reply.source.retrievedAt);

@@ -22,7 +22,10 @@ export const cctp = defineUpstream({
   key: 'none',
   requestsPerMinute: 300,
   open: (http) => ({
-    /** The least fees of a burn in basis points, by finality threshold: 1000 is fast, 2000 final; null for an unknown route. */
+    /**
+     * The lowest fees of a burn in basis points, by finality threshold: 1000 is fast, 2000 final; null for an unknown
+     * route.
+     */
     async fees(fromDomain: number, toDomain: number) {
       const reply = await http.find({
         path: `/v2/burn/USDC/fees/${fromDomain}/${toDomain}`,
@@ -38,7 +41,7 @@ export const cctp = defineUpstream({
         value: reply.value === null ? null : { fastBasisPoints: of(1_000), finalBasisPoints: of(2_000) },
       };
     },
-    /** USDC that may be burned fast at the moment, over all routes. */
+    /** How much USDC may be burned fast at the moment, over all routes. */
     fastAllowance: () =>
       http.get({ path: '/v2/fastBurn/USDC/allowance', schema: allowance, freshMs: 15_000, staleMs: 0 }),
   }),

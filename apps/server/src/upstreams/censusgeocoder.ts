@@ -22,8 +22,8 @@ export interface CensusTract {
 }
 
 /**
- * Postal letters of states by their FIPS codes. An address's own letters are those of its post office, which may be in the
- * neighbouring state.
+ * Postal abbreviations of states by their FIPS codes. The abbreviation in an address is that of its post office, which
+ * may be in the neighbouring state.
  */
 export const STATE_LETTERS: ReadonlyMap<string, string> = new Map(
   '01:AL 02:AK 04:AZ 05:AR 06:CA 08:CO 09:CT 10:DE 11:DC 12:FL 13:GA 15:HI 16:ID 17:IL 18:IN 19:IA 20:KS 21:KY 22:LA 23:ME 24:MD 25:MA 26:MI 27:MN 28:MS 29:MO 30:MT 31:NE 32:NV 33:NH 34:NJ 35:NM 36:NY 37:NC 38:ND 39:OH 40:OK 41:OR 42:PA 44:RI 45:SC 46:SD 47:TN 48:TX 49:UT 50:VT 51:VA 53:WA 54:WV 55:WI 56:WY 72:PR'
@@ -78,12 +78,13 @@ export const censusgeocoder = defineUpstream({
   requestsPerMinute: 60,
   open: (http) => ({
     /**
-     * What an address of one line may mean, in the geocoder's order; empty where it knows none.
+     * The possible meanings of an address in one line, in the geocoder's order; empty when it knows none.
      *
      * @param address at most `GEOCODER_MAX_CHARACTERS`
      */
     async addresses(address: string): Promise<Reply<CensusAddress[]>> {
-      // It answers 400 to what it cannot read as an address, which is the caller's and no failure of its own.
+      // It answers 400 to text that it cannot read as an address. That is a mistake of the caller, not a failure of the
+      // geocoder.
       const reply = await http.find({
         path: '/geographies/onelineaddress',
         query: {

@@ -146,7 +146,10 @@ function sizeOf(
   return file?.Size == null || unit === undefined ? null : Math.round(file.Size * unit);
 }
 
-/** The box around a granule's rectangle or outline; one that spans half the globe or more crosses the antimeridian. */
+/**
+ * The box around a granule's rectangle or outline. A box that spans half the globe or more crosses the antimeridian
+ * instead.
+ */
 function outline(geometry: {
   BoundingRectangles?: z.output<typeof rectangle>[] | null | undefined;
   GPolygons?: z.output<typeof polygon>[] | null | undefined;
@@ -178,7 +181,7 @@ const found = z
   .transform(({ hits, items }) => ({ hits, granules: items }));
 
 export interface GranuleSearch {
-  /** Short names of collections; without one the search is slow and cut off. */
+  /** Short names of collections; without any, the search is slow and incomplete. */
   collections: readonly string[];
   box: GranuleBox | null;
   /** YYYY-MM-DD, both included. */
@@ -190,8 +193,8 @@ export interface GranuleSearch {
 }
 
 /**
- * NASA's Common Metadata Repository, in UMM JSON: unlike the shorter JSON it names platform and instrument, and has the
- * number of hits in its body. https://cmr.earthdata.nasa.gov/search/site/docs/search/api.html
+ * NASA's Common Metadata Repository, in UMM JSON. Unlike the shorter JSON format it names platform and instrument, and
+ * has the number of hits in its body. https://cmr.earthdata.nasa.gov/search/site/docs/search/api.html
  */
 export const cmr = defineUpstream({
   name: 'cmr',

@@ -12,12 +12,12 @@ import {
 import { defineUpstream } from './define.ts';
 import { BOOK_FRESHNESS, type OrderBookSource, wireBook } from './order-book.ts';
 
-/** `[sec, low, high, open, close, volume]`, newest first. The columns stand in no other exchange's order. */
+/** `[sec, low, high, open, close, volume]`, newest first. No other exchange has this order of columns. */
 const candles = z.array(
   z.tuple([z.number().int(), wirePrice, wirePrice, wirePrice, wirePrice, wireVolume]).rest(z.unknown()),
 );
 
-/** Coinbase has no four-hour candles: they are made of these. */
+/** Coinbase has no four-hour candles, so they are made of these. */
 const PARTS_OF_4H: BarInterval = '1h';
 
 /**
@@ -38,7 +38,7 @@ export const coinbase = defineUpstream({
   key: 'none',
   requestsPerMinute: 300,
   open: (http): CandleSource & OrderBookSource => ({
-    /** Its level 2 is the whole book, of which the best offers are read. */
+    /** Level 2 is the whole book; only its best offers are read. */
     orderBook: ({ base, quote }) =>
       http.find({
         path: `/products/${encodeURIComponent(`${base}-${quote}`)}/book`,
@@ -77,7 +77,7 @@ export const coinbase = defineUpstream({
   probe: (api) => api.candles({ base: 'BTC', quote: 'USD' }, '1d'),
 });
 
-/** Joins short candles into long ones; the oldest is left out where the reply may have cut into it. */
+/** Joins short candles into long ones. The oldest is left out if the reply may have cut into it. */
 function merged(parts: readonly Candle[], interval: BarInterval): Candle[] {
   const barMs = BAR_MS[interval];
   const bars = new Map<number, Candle>();

@@ -13,7 +13,7 @@ const PLATFORMS: Readonly<Record<ChainName, string>> = {
   solana: 'solana',
 };
 
-/** CoinGecko writes 0 for a market cap and a volume that it does not know. */
+/** CoinGecko writes 0 for an unknown market cap or volume. */
 const knownAmount = optionalWireNumber.transform((value) => (value === 0 ? null : value));
 
 const market = z

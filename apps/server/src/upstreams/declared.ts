@@ -51,7 +51,7 @@ function variablesOf(name: UpstreamName): (Variable<string | null> & { of: keyof
   ];
 }
 
-/** Of an upstream's own setting. A rate that was agreed with it stands in place of ours. */
+/** The shape of an upstream's own setting. A rate that the operator agreed with the upstream replaces ours. */
 function shapeOf(name: string, check: ((value: string) => string | null) | undefined) {
   return z.string().superRefine((value, context) => {
     const isRate = name.endsWith('_REQUESTS_PER_MINUTE');
@@ -65,7 +65,7 @@ function shapeOf(name: string, check: ((value: string) => string | null) | undef
 
 const BY_UPSTREAM = UPSTREAM_NAMES.map((name) => ({ name, variables: variablesOf(name) }));
 
-/** Each under its name in the environment: which there are follows from the upstreams. */
+/** One variable for each setting of each upstream, derived from the definitions of the upstreams. */
 export const SOURCES = declare({
   name: 'sources',
   variables: Object.fromEntries(
@@ -88,7 +88,7 @@ function missingOf(name: UpstreamName, values: Partial<Readonly<Record<string, s
 
 const termsOf = (name: UpstreamName): SourceTerms => UPSTREAMS[name].terms;
 
-/** The sources that nothing is sold from before the operator says that they have agreed to their terms. */
+/** The sources from which nothing is sold before the operator declares that they have agreed to the terms. */
 export const SOURCES_TO_AGREE_WITH: readonly UpstreamName[] = UPSTREAM_NAMES.filter((name) =>
   needsAgreement(termsOf(name)),
 );
@@ -98,11 +98,11 @@ export interface ListedTerms extends SourceTerms {
   name: UpstreamName;
   title: string;
   licence: string;
-  /** Null: none is needed. */
+  /** Null when no agreement is needed. */
   isAgreedTo: boolean | null;
 }
 
-/** The terms of every source. @param isOpen whether nobody has agreed to those of a source that wants an agreement */
+/** The terms of every source. @param isOpen whether a source needs an agreement that nobody has declared */
 export function termsOfSources(isOpen: (name: UpstreamName) => boolean): readonly ListedTerms[] {
   return UPSTREAM_NAMES.map((name) => {
     const {
@@ -126,7 +126,7 @@ const sourceName = z.string().superRefine((value, context) => {
   });
 });
 
-/** What the operator has agreed to. */
+/** The terms that the operator has agreed to. */
 export const TERMS = declare({
   name: 'terms',
   variables: {
@@ -140,7 +140,7 @@ export const TERMS = declare({
   },
 });
 
-/** How each upstream is reached. @param accepted the names of those whose terms were agreed to */
+/** How each upstream is reached. @param accepted the names of the sources whose terms were agreed to */
 export function upstreamsOf(
   { settings, secrets }: Configured<typeof SOURCES.variables>,
   accepted: readonly string[],

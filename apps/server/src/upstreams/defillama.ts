@@ -28,14 +28,14 @@ const chart = z.looseObject({
   ),
 });
 
-/** DefiLlama's name of a token: its chains are called as ours are. EVM addresses are keyed in lower case. */
+/** DefiLlama's name of a token. Its chains have the same names as ours. EVM addresses are keyed in lower case. */
 export function llamaToken(chain: ChainName, address: string): string {
   return `${chain}:${chain === 'solana' ? address : address.toLowerCase()}`;
 }
 
 /**
- * DefiLlama's price service. Coins are named `<chain>:<address>` or `coingecko:<id>`; what it does not know is
- * absent from the reply. https://api-docs.defillama.com/
+ * DefiLlama's price service. Coins are named `<chain>:<address>` or `coingecko:<id>`. Unknown coins are absent from the
+ * reply. https://api-docs.defillama.com/
  */
 export const defillama = defineUpstream({
   name: 'defillama',
@@ -51,7 +51,7 @@ export const defillama = defineUpstream({
   key: 'none',
   requestsPerMinute: 240,
   open: (http) => ({
-    /** Current USD prices, keyed as asked; unknown coins are missing. */
+    /** Current USD prices, keyed by the names asked for; unknown coins are missing. */
     currentPrices: (coins: readonly string[]) =>
       http.get({
         path: `/prices/current/${coins.map(encodeURIComponent).join(',')}`,
@@ -60,7 +60,7 @@ export const defillama = defineUpstream({
         freshMs: 30_000,
         staleMs: 60_000,
       }),
-    /** Change over the last 24 hours in percent, keyed as asked; unknown coins are missing. */
+    /** Change over the last 24 hours in percent, keyed by the names asked for; unknown coins are missing. */
     changes24h: (coins: readonly string[]) =>
       http.get({
         path: `/percentage/${coins.map(encodeURIComponent).join(',')}`,
@@ -70,8 +70,8 @@ export const defillama = defineUpstream({
         staleMs: 120_000,
       }),
     /**
-     * USD prices at even steps, oldest first; null when the coin is unknown. A step for which nothing was recorded
-     * nearby is missing, and a point may stand up to a tenth of a step beside its time.
+     * USD prices at even steps, oldest first; null when the coin is unknown. A step without a recorded price nearby is
+     * missing, and a point may be up to a tenth of a step away from its time.
      *
      * @param startMs the first step; keep it the same between calls, or nothing is ever answered from the cache
      */

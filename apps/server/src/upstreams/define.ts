@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Source } from '../words/answer.ts';
 
-/** Anything but the cached GET. Nothing of it is repeated. */
+/** A request other than the cached GET. It is never repeated. */
 export interface UpstreamSending<T> {
   path: string;
   query?: UpstreamRequest<T>['query'];
@@ -12,31 +12,31 @@ export interface UpstreamSending<T> {
   schema: z.ZodType<T>;
   as?: 'json' | 'text' | 'bytes';
   timeoutMs?: number;
-  /** Ends it early. */
+  /** Aborts the request early. */
   signal?: AbortSignal;
   /**
-   * What the backend knows a repeated request by. Left out, a service with an effect sends one that follows from its
-   * call, so that a call that is tried again does nothing twice; null sends none.
+   * The key by which the backend recognizes a repeated request. Absent: a service with an effect sends one that is
+   * derived from its call, so that a call that is tried again does nothing twice. Null: none is sent.
    */
   idempotencyKey?: string | null;
 }
 
-/** A request whose reply comes in server-sent events. It is neither cached nor repeated. */
+/** A request whose reply comes as server-sent events. It is neither cached nor repeated. */
 export interface UpstreamStreaming<T>
   extends Omit<UpstreamSending<T>, 'schema' | 'as' | 'idempotencyKey' | 'timeoutMs'> {
   /** What the JSON of each event must look like. */
   schema: z.ZodType<T>;
-  /** The data of the event by which the source says that it is done. */
+  /** The data of the event that announces the end of the stream. */
   last: string;
-  /** Whether a source that has sent this may end without saying so. Any other end is a failure. */
+  /** Whether the stream may end after this event without an announcement. Any other end is a failure. */
   mayEnd(event: T): boolean;
-  /** Whether the source says by this that it cannot go on. */
+  /** Whether the source reports a failure with this event. */
   hasFailed(event: T): boolean;
-  /** For how long nothing at all may come. */
+  /** The longest time without any data. */
   silenceMs: number;
-  /** For all of it. */
+  /** The longest time for the whole stream. */
   timeoutMs: number;
-  /** Of all of it. */
+  /** The most bytes of the whole stream. */
   maxBytes: number;
 }
 
@@ -45,15 +45,15 @@ export interface UpstreamRequest<T> {
   path: string;
   query?: Record<string, string | number | boolean | undefined>;
   headers?: Record<string, string>;
-  /** What the reply must look like. A reply that does not fit is a failure of the upstream, not an answer. */
+  /** The schema of the reply. A reply that does not fit is a failure of the upstream, not an answer. */
   schema: z.ZodType<T>;
-  /** `json` unless the upstream speaks something else. */
+  /** `json` by default. */
   as?: 'json' | 'text' | 'bytes';
-  /** For how long a reply is handed out without asking again. */
+  /** How long a reply is returned without asking again. */
   freshMs: number;
-  /** For how long after that it may stand in while a new one is fetched, or while the upstream is down. */
+  /** How long after that it may still be used while a new one is fetched, or while the upstream is down. */
   staleMs: number;
-  /** For slow endpoints; the upstream's `timeoutMs` otherwise. */
+  /** For slow endpoints; the upstream's `timeoutMs` by default. */
   timeoutMs?: number;
 }
 
@@ -68,17 +68,19 @@ export interface Download {
   bytes: Buffer;
   /** Of the bytes, in hex. */
   sha256: string;
-  /** By the server's word (ISO 8601); null where it does not say. */
+  /** As the server states it (ISO 8601); null when it does not. */
   lastModified: string | null;
 }
 
-/** What an adapter gets to speak with. Timeouts, retries, breaker, budget, cache and provenance are in here. */
+/**
+ * What an adapter uses to talk to its upstream. It includes timeouts, retries, breaker, budget, cache and provenance.
+ */
 export interface UpstreamHttp {
   readonly apiKey: string | undefined;
   /** Further settings of this upstream, by the names that its definition declares. */
   readonly settings: Readonly<Record<string, string | undefined>>;
   get<T>(request: UpstreamRequest<T>): Promise<Reply<T>>;
-  /** As `get`, but an answer with one of `absentOn` (404 unless given) is a null value, not a failure. */
+  /** As `get`, but a status in `absentOn` (404 by default) gives a null value instead of a failure. */
   find<T>(request: UpstreamRequest<T> & { absentOn?: readonly number[] }): Promise<Reply<T | null>>;
   /** A request that is neither cached nor repeated. */
   post<T>(request: UpstreamSending<T>): Promise<Reply<T>>;
@@ -87,8 +89,8 @@ export interface UpstreamHttp {
     request: UpstreamSending<T> & { method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' },
   ): Promise<Reply<T>>;
   /**
-   * A file that is too large to keep: neither cached nor repeated, read up to `maxBytes` and not further. Follows up to
-   * three redirections, as publishers of files use them, to https or within the same server.
+   * A file that is too large to cache: neither cached nor repeated, and read only up to `maxBytes`. Follows up to three
+   * redirects, which publishers of files use, to https or within the same server.
    */
   download(request: {
     path: string;
@@ -96,30 +98,33 @@ export interface UpstreamHttp {
     timeoutMs: number;
     signal?: AbortSignal | undefined;
   }): Promise<Reply<Download>>;
-  /** Resolves when the reply has begun. Its events are read no faster than they are taken; leaving the loop ends it. */
+  /**
+   * Resolves when the reply has begun. Its events are read no faster than they are consumed; leaving the loop ends the
+   * request.
+   */
   stream<T>(request: UpstreamStreaming<T>): Promise<Reply<AsyncGenerator<T, void>>>;
 }
 
 /**
- * On which terms an upstream gives what services sell. It is what could be read when the upstream was added: whoever sells
- * reads the terms themselves.
+ * On which terms an upstream provides what services sell. It records what could be read when the upstream was added:
+ * whoever sells the data must read the terms themselves.
  */
 export interface SourceTerms {
   /**
-   * Whether its values may be sold. `allowed`: yes, with the credit that it asks for. `agreement`: only by a plan or an
-   * agreement with it. `unknown`: nobody here has read that it may, so ask the provider. `own`: the operator chooses the
-   * source, and knows its terms.
+   * Whether its values may be sold. `allowed`: yes, with the credit that it asks for. `agreement`: only with a plan or
+   * an agreement. `unknown`: we have found no statement that they may, so ask the provider. `own`: the operator chooses
+   * the source, and knows its terms.
    */
   commercialUse: 'allowed' | 'agreement' | 'unknown' | 'own';
-  /** More about that, in a sentence; null: nothing. */
+  /** More about that, in a sentence; null when there is nothing to add. */
   note: string | null;
-  /** What is to stand beside its values; null: nothing is asked for, or nobody knows. */
+  /** The credit that must stand next to its values; null when none is asked for, or when that is unknown. */
   attribution: string | null;
-  /** Where to read on; null: the provider says. */
+  /** Where to read more; null: ask the provider. */
   url: string | null;
 }
 
-/** Whether its values are sold only once the operator says that they have agreed to its terms. */
+/** Whether its values are sold only after the operator declares that they have agreed to its terms. */
 export function needsAgreement({ commercialUse }: SourceTerms): boolean {
   return commercialUse === 'agreement' || commercialUse === 'unknown';
 }
@@ -129,8 +134,8 @@ export interface UpstreamDefinition<Api, Name extends string = string> {
   name: Name;
   title: string;
   /**
-   * The real address, as everybody may see it: provenance shows it and never the one that is configured, which may lead
-   * into the operator's own network or hold a key. Null: there is none until the operator gives one.
+   * The real, public address. Provenance shows it and never the configured one, which may lead into the operator's own
+   * network or hold a key. Null when there is none until the operator sets one.
    */
   baseUrl: string | null;
   /** Credit or terms to show with every value. */
@@ -138,50 +143,50 @@ export interface UpstreamDefinition<Api, Name extends string = string> {
   terms: SourceTerms;
   /** `none`: anybody may ask. `required`: not configured until `UPSTREAM_<NAME>_API_KEY` is set. */
   key: 'none' | 'optional' | 'required';
-  /** Where an operator gets a key: an address. Left out where the operator runs or chooses the source. */
+  /** The address at which an operator gets a key; absent when the operator runs or chooses the source. */
   keyFrom?: string;
   /**
-   * Further environment variables it reads, with what each is for. `UPSTREAM_<NAME>_REQUESTS_PER_MINUTE` among them stands
-   * for `requestsPerMinute` where it is set.
+   * Further environment variables that it reads, with their descriptions. If it has
+   * `UPSTREAM_<NAME>_REQUESTS_PER_MINUTE` and that is set, it replaces `requestsPerMinute`.
    */
   settings?: Record<
     string,
     {
       describe: string;
       required: boolean;
-      /** What is wrong with a value, in words that follow the variable's name; null when nothing is. */
+      /** What is wrong with a value, in words that follow the variable's name; null when it is valid. */
       check?: (value: string) => string | null;
     }
   >;
   /**
-   * Where the key goes. It never becomes part of a provenance address. `pathParts`: parts of a path that are written as the
-   * name, and sent as the value.
+   * Where the key goes. It never becomes part of an address in provenance. `pathParts`: parts of a path that are
+   * written as the name and sent as the value.
    */
   authorize?: (apiKey: string) => {
     headers?: Record<string, string>;
     query?: Record<string, string>;
     pathParts?: Record<string, string>;
   };
-  /** What the upstream allows, or what we allow ourselves, whichever is less. */
+  /** The upstream's own limit or ours, whichever is lower. */
   requestsPerMinute: number;
-  /** How many may go at once; half a minute's worth unless given. */
+  /** How many requests may be sent at once; half a minute's worth by default. */
   burst?: number;
-  /** For how long a request may wait for its turn; it is refused at once unless given. */
+  /** How long a request may wait for its turn; by default it is refused at once. */
   patienceMs?: number;
   timeoutMs?: number;
-  /** The largest reply that is read; 16 MB unless given, 40 MB at most. */
+  /** The largest reply that is read: 16 MB by default, 40 MB at most. */
   maxReplyBytes?: number;
   open(http: UpstreamHttp): Api;
-  /** One cheap call that shows whether the upstream answers and still fits its schema. */
+  /** One cheap request that shows whether the upstream answers and still fits its schema. */
   probe(api: Api, nowMs: number): Promise<unknown>;
 }
 
-/** What the names of an upstream's variables begin with. `AI` is a name of its own in the field. */
+/** The prefix of an upstream’s variables. `AI` is the established prefix for a language model. */
 export function variablePrefix(name: string): string {
   return name === 'ai' ? 'AI' : `UPSTREAM_${name.toUpperCase()}`;
 }
 
-/** Declares an upstream: where it is, what it allows, and the calls that services may make. */
+/** Declares an upstream: its address, its limits, and the requests that services may make. */
 export function defineUpstream<Api, const Name extends string>(
   definition: UpstreamDefinition<Api, Name>,
 ): UpstreamDefinition<Api, Name> {

@@ -59,7 +59,7 @@ const pair = z
     createdAtMs: wire.pairCreatedAt ?? null,
   }));
 
-/** A trading pair on a decentralized exchange, cleaned of the wire's strings and gaps. */
+/** A trading pair on a decentralized exchange, with strings converted and missing values as null. */
 export type DexPair = z.output<typeof pair>;
 
 /** An empty result comes as null. */
@@ -76,7 +76,7 @@ const boosts = z.array(
 );
 
 /**
- * DexScreener: pairs of decentralized exchanges. Its chains are called as ours are.
+ * DexScreener: pairs of decentralized exchanges. Its chains have the same names as ours.
  * https://docs.dexscreener.com/api/reference
  */
 export const dexscreener = defineUpstream({
@@ -93,7 +93,7 @@ export const dexscreener = defineUpstream({
   key: 'none',
   requestsPerMinute: 240,
   open: (http) => ({
-    /** Pairs in which the token is one side, base or quote; empty when it has none. */
+    /** Pairs with the token on one side, base or quote; empty when it has none. */
     pairsOf: (chain: ChainName, address: string) =>
       http.get({
         path: `/token-pairs/v1/${chain}/${encodeURIComponent(address)}`,
@@ -110,7 +110,10 @@ export const dexscreener = defineUpstream({
         freshMs: 60_000,
         staleMs: 120_000,
       }),
-    /** Tokens whose promotion was paid for, those with the most paid boosts first. Says nothing about interest. */
+    /**
+     * Tokens whose promotion was paid for, those with the most paid boosts first. It says nothing about interest in
+     * them.
+     */
     paidBoosts: () =>
       http.get({
         path: '/token-boosts/top/v1',

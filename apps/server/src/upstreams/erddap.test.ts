@@ -53,7 +53,7 @@ it('reads a masked cell as null, and asks for the antimeridian where the axis ha
     },
   ));
 
-it('tells a point outside the axes from a dataset that is gone', async () => {
+it('distinguishes a point outside the axes from a dataset that is gone', async () => {
   const asked = { lat: 89.999, lon: 0, day: '1999-01-01' };
   await againstLocalServer(
     erddap,
@@ -84,7 +84,7 @@ it('refuses a unit that it does not know, and a page of HTML', async () => {
   }
 });
 
-/** The rows that tell a dataset's axes, in its own order. */
+/** The rows that describe a dataset's axes, in its own order. */
 function axes(names: readonly string[], spacing: number): RawReply {
   return {
     body: JSON.stringify({

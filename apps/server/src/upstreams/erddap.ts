@@ -14,30 +14,30 @@ export const SST_DATASET = {
   hourUtc: 'T09:00:00Z',
 } as const;
 
-/** The cell of the grid that the dataset has nearest to the point asked for. */
+/** The grid cell of the dataset that is nearest to the requested point. */
 export interface SeaSurfaceCell {
-  /** ISO 8601: the analysis that the value belongs to, which may differ from what was asked. */
+  /** ISO 8601: the analysis that the value belongs to, which may differ from the requested day. */
   time: string;
   lat: number;
   lon: number;
-  /** Degrees Celsius; null where the grid is masked: land, mostly. */
+  /** Degrees Celsius; null where the grid is masked, which is mostly land. */
   celsius: number | null;
 }
 
-/** Chlorophyll by VIIRS. Which dataset has it changes over the years: the operator may name another. */
+/** Chlorophyll by VIIRS. The dataset that provides it changes over the years, so the operator may name another. */
 export const CHLOROPHYLL = {
   defaultDataset: 'nesdisVHNchlaDaily',
   variable: 'chlor_a',
   title: 'VIIRS ocean color (NOAA)',
   firstDay: '2012-01-02',
-  /** How far to every side of a point clear water is looked for. */
+  /** How far clear water is searched on every side of a point. */
   reachDegrees: 0.2,
-  /** How many of the newest days are looked through. */
+  /** How many of the newest days are searched. */
   newestDays: 8,
 } as const;
 const CHLOROPHYLL_DATASET = 'UPSTREAM_ERDDAP_CHLOROPHYLL_DATASET';
 
-/** A cell that was measured, not hidden under clouds. */
+/** A cell with a measurement, not hidden under clouds. */
 export interface ChlorophyllCell {
   /** ISO 8601. */
   time: string;
@@ -80,7 +80,10 @@ const seaSurface = table.transform(({ table: { columnNames, columnUnits, rows } 
   return cell.data satisfies SeaSurfaceCell;
 });
 
-/** A dataset's axes in their order, which differs: some have an altitude between time and latitude, some run southward. */
+/**
+ * A dataset's axes in their order, which differs between datasets: some have an altitude between time and latitude,
+ * some run southward.
+ */
 interface Axes {
   names: string[];
   /** Whether its latitude runs from north to south. */
@@ -130,7 +133,7 @@ const chlorophyll = table.transform(({ table: { columnNames, columnUnits, rows }
     context.addIssue({ code: 'custom', message: 'not cells of chlorophyll' });
     return z.NEVER;
   }
-  // Clear water holds some, and none holds more than 1,000: what lies outside is a fill value.
+  // Clear water always contains some, and no water more than 1,000. Anything outside is a fill value.
   const measured = ({ mgM3 }: { mgM3: number | null }) => mgM3 !== null && mgM3 > 0 && mgM3 < 1_000;
   return {
     times: [...new Set(cells.data.map(({ time }) => time))],
@@ -152,8 +155,8 @@ function between(low: number, high: number, downward: boolean): string {
 }
 
 /**
- * ERDDAP's gridded data. A point outside the axes is a 404 with a block of text, and so is a dataset that is gone:
- * only the first is "no data". https://coastwatch.pfeg.noaa.gov/erddap/griddap/documentation.html
+ * ERDDAP's gridded data. Both a point outside the axes and a dataset that is gone get a 404 with a block of text; only
+ * the first means "no data". https://coastwatch.pfeg.noaa.gov/erddap/griddap/documentation.html
  */
 export const erddap = defineUpstream({
   name: 'erddap',
@@ -178,8 +181,8 @@ export const erddap = defineUpstream({
   timeoutMs: 18_000,
   open: (http) => ({
     /**
-     * The measured cells in a box around a point: of `day` (YYYY-MM-DD), or of the newest days. Null when time or place lie
-     * outside the dataset. `times` are the analyses that were looked through, oldest first.
+     * The measured cells in a box around a point: of `day` (YYYY-MM-DD), or of the newest days. Null when time or place
+     * lie outside the dataset. `times` are the analyses that were searched, oldest first.
      */
     async chlorophyll(asked: { lat: number; lon: number; day: string | null }) {
       const dataset = http.settings[CHLOROPHYLL_DATASET] ?? CHLOROPHYLL.defaultDataset;
@@ -189,7 +192,7 @@ export const erddap = defineUpstream({
         freshMs: 3_600_000,
         staleMs: 23 * 3_600_000,
       });
-      // A cell's middle is half a cell away from the edge of the axis.
+      // The middle of a cell is half a cell away from the edge of the axis.
       const reach = CHLOROPHYLL.reachDegrees;
       const side = (middle: number, bound: number, by: number) =>
         Math.round(Math.max(-bound, Math.min(bound, middle + by)) * 1e4) / 1e4;

@@ -12,14 +12,14 @@ import { elementsAt, type XmlElement } from './xml-records.ts';
 const MAX_BYTES = 96 * 1024 * 1024;
 const TIMEOUT_MS = 120_000;
 const RECORDS = new Set(['sanctionEntity']);
-/** Everybody's: it stands in the links of the Commission's own feed (`/fsd/fsf/public/rss`) and is no secret. */
+/** A public token: it appears in the links of the Commission's own feed (`/fsd/fsf/public/rss`) and is not secret. */
 const PUBLIC_TOKEN = 'dG9rZW4tMjAxNw';
 
 /**
- * Reads the European Union's consolidated financial sanctions list (XML, schema 1.1). What it says of an entry stands in
- * attributes; each spelling of a name is an element of its own, and `strong` says whether it identifies.
+ * Reads the European Union's consolidated financial sanctions list (XML, schema 1.1). The facts about an entry are in
+ * attributes. Each spelling of a name is its own element, and `strong` says whether it identifies the entry.
  *
- * @throws InvalidList when it is cut off or is no such list
+ * @throws InvalidList when it is cut off or is not such a list
  */
 export async function readEuList(bytes: Buffer): Promise<PublishedList> {
   const parties: ListedParty[] = [];
@@ -50,7 +50,7 @@ function partyOf(entity: XmlElement): ListedParty {
     uid,
     kind: kind === 'person' ? 'individual' : 'entity',
     name: first.name,
-    // The same spelling stands there once for each act that names it.
+    // The same spelling appears once for each act that names it.
     aliases: [
       ...new Map(names.filter(({ name }) => name !== first.name).map((each) => [each.name, each])).values(),
     ],

@@ -21,7 +21,7 @@ async function read(bytes: Buffer | string, at: readonly number[] = [], given = 
   return events;
 }
 
-it('reads the same events however they are cut and whichever line ends they have', async () => {
+it('reads the same events however they are split into chunks, with any line ends', async () => {
   const said = [
     ': hello',
     'event: x',
@@ -45,7 +45,7 @@ it('reads the same events however they are cut and whichever line ends they have
   }
 });
 
-it('stops at its bounds, and at what is no text', async () => {
+it('stops at its bounds, and at bytes that are not text', async () => {
   const event = `data: ${'x'.repeat(500)}\n\n`;
   assert.equal((await read(event.repeat(15))).length, 15);
   await assert.rejects(read(event.repeat(20)), InvalidReply);

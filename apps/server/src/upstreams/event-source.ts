@@ -3,11 +3,11 @@ import { InvalidReply } from './wire-errors.ts';
 const LINE_END = /\r\n|\n|\r/;
 
 /**
- * Reads server-sent events (WHATWG HTML, 9.2) and yields the data of each. Names, ids and comments are passed over; a last
- * event without the blank line that ends it is none, as the standard has it.
+ * Reads server-sent events (WHATWG HTML, 9.2) and yields the data of each. Names, ids and comments are ignored. A last
+ * event without the blank line that ends it is dropped, as the standard requires.
  *
- * @param bounds of all of it, and of one event, in bytes
- * @throws InvalidReply above a bound, and for text that is no UTF-8
+ * @param bounds in bytes, for the whole stream and for one event
+ * @throws InvalidReply above a bound, and for text that is not UTF-8
  */
 export async function* readEvents(
   pieces: AsyncIterable<Uint8Array>,
@@ -23,7 +23,7 @@ export async function* readEvents(
     eventBytes += piece.length;
     if (size > maxBytes) throw new InvalidReply(`a stream of more than ${maxBytes} bytes`);
     rest += decoded(decoder, piece);
-    // A carriage return at the end may be the first half of a line's end.
+    // A carriage return at the end may be the first half of a line end.
     const held = rest.endsWith('\r') ? 1 : 0;
     const lines = rest.slice(0, rest.length - held).split(LINE_END);
     rest = (lines.pop() ?? '') + rest.slice(rest.length - held);

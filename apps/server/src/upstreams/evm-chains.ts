@@ -1,6 +1,6 @@
 import { type Address, defineChain } from 'viem';
 
-/** A token that callers may name by its ticker. What it is worth knowing about it is read from the chain. */
+/** A token that callers may name by its ticker. Everything else about it is read from the chain. */
 export interface ListedToken {
   symbol: string;
   address: Address;
@@ -13,7 +13,7 @@ export interface UniswapV3 {
   quoter: Address;
 }
 
-/** What is fixed about an EVM chain: no prices, no decimals, nothing that a contract can say itself. */
+/** What is constant about an EVM chain: no prices, no decimals, nothing that a contract can state itself. */
 export interface EvmChainFacts {
   title: string;
   /** EIP-155 id. */
@@ -23,7 +23,7 @@ export interface EvmChainFacts {
   nativeCoinId: string;
   /** A public RPC endpoint that asks for no key. */
   publicRpcUrl: string;
-  /** Circle's own USDC; on bsc, where there is none, the bridged one, which has 18 decimals. */
+  /** Circle's own USDC. On bsc, where there is none, it is the bridged one, which has 18 decimals. */
   usdc: Address;
   wrappedNative: ListedToken;
   uniswapV3: UniswapV3;
@@ -204,7 +204,7 @@ export function viemChain(name: EvmChainName) {
     id: chainId,
     name: title,
     nativeCurrency: { name: nativeSymbol, symbol: nativeSymbol, decimals: 18 },
-    // Requests go through this server's own transport, which knows the address.
+    // Requests go through this server's own transport, which has the address.
     rpcUrls: { default: { http: [] } },
     contracts: { multicall3: { address: MULTICALL3 } },
   });

@@ -29,7 +29,7 @@ function requestOf(asked: Asked): RpcRequest {
   return { method, params };
 }
 
-/** The Base adapter on a node that answers the introduction as given, and the rest as `node` does. */
+/** The Base adapter on a node that answers the first requests as given, and the rest as `node` does. */
 function onNode<Result>(
   node: Node,
   run: (chain: EvmChain, requests: () => RpcRequest[]) => Promise<Result>,
@@ -55,7 +55,7 @@ const isUnavailable = (reason: string) => (error: unknown) =>
   error instanceof UpstreamUnavailable && error.upstream === 'base' && error.reason === reason;
 
 describe('an EVM chain', () => {
-  it('reads at once in one call, and shows the block but not the path of the node', async () => {
+  it('batches simultaneous reads into one call, and shows the block but not the path of the node', async () => {
     const returned = encodeAbiParameters(
       [{ type: 'tuple[]', components: [{ type: 'bool' }, { type: 'bytes' }] }],
       [
@@ -83,7 +83,7 @@ describe('an EVM chain', () => {
     );
   });
 
-  it('hands reverts on with their reason, of a call alone and of one among others', async () => {
+  it('passes reverts on with their reason, both of a single call and of one in a batch', async () => {
     const data = encodeErrorResult({ abi: FAILURE, errorName: 'Unlucky', args: [13n] });
     const aggregated = encodeAbiParameters(
       [{ type: 'tuple[]', components: [{ type: 'bool' }, { type: 'bytes' }] }],
@@ -93,7 +93,7 @@ describe('an EVM chain', () => {
     const alone = () =>
       onNode(
         () => ({ error: { code: 3, message: 'execution reverted', data } }),
-        // Multicall3 would be the sender, so a call with a sender of its own travels alone.
+        // In a batch Multicall3 would be the sender, so a call with its own sender is sent alone.
         ({ client }) => client.simulateContract({ ...contract, account: TOKEN }),
       );
     const among = () =>
@@ -112,7 +112,7 @@ describe('an EVM chain', () => {
     }
   });
 
-  it('throws an outage as such, not as a failure of what was read', async () => {
+  it('throws an outage as such, not as a failure of the contract that was read', async () => {
     await onNode(
       () => ({ status: 502 }),
       async ({ client }) => {
@@ -131,7 +131,7 @@ describe('an EVM chain', () => {
     );
   });
 
-  it('asks again once where that does no harm, and never sends twice', async () => {
+  it('repeats a read once, and never sends a transaction twice', async () => {
     let failures = 1;
     const node: Node = ({ method }) =>
       method === 'eth_sendRawTransaction' || failures-- > 0 ? { status: 503 } : { result: '0x10' };
@@ -154,7 +154,7 @@ describe('an EVM chain', () => {
     );
   });
 
-  it('marks what a development node says as made up', async () => {
+  it('marks the data of a development node as sandbox data', async () => {
     const read = async ({ client, source }: EvmChain) => {
       await client.getBlockNumber();
       return source(at).sandbox;
@@ -164,7 +164,7 @@ describe('an EVM chain', () => {
     assert.equal(await onNode(node, read, { version: 'Nethermind/v1.30' }), false);
   });
 
-  it('is well when it is the right chain and its head is fresh', async () => {
+  it('is healthy when it is the right chain and its head is recent', async () => {
     const head =
       (timestampMs: number): Node =>
       () => ({

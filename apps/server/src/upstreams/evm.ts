@@ -22,12 +22,15 @@ export interface EvmChain {
   readonly usdc: Address;
   /**
    * A viem client whose every request goes through `UpstreamHttp.post`, with its time-out, breaker and budget.
-   * Reads that are made at once travel as one call of Multicall3. A chain that cannot be reached throws
-   * `UpstreamUnavailable`, from `multicall` too, where viem would call it a failure of each contract; what the node
-   * answers to a request, such as a revert, throws viem's errors.
+   * Simultaneous reads are batched into one call of Multicall3. A chain that cannot be reached throws
+   * `UpstreamUnavailable`, also from `multicall`, where viem would report a failure of each contract. What the node
+   * answers, such as a revert, throws viem's errors.
    */
   readonly client: PublicClient<Transport, Chain>;
-  /** What an answer says about this source, with the block it was read at. Only after something was read. */
+  /**
+   * The provenance of an answer from this chain, with the block that it was read at. Call it only after something was
+   * read.
+   */
   source(at: { blockNumber: bigint; timestampMs: number }): Source;
 }
 
@@ -36,9 +39,12 @@ const REQUESTS_PER_MINUTE = 6_000;
 const OLDEST_HEAD_MS = 10 * 60_000;
 const READS_PER_MULTICALL_BYTES = 16_384;
 
-/** Nodes that make up their own blocks. */
+/** Client names of development nodes, which make up their own blocks. */
 const DEVELOPMENT_NODE = /^(anvil|hardhat|ganache|ethereumjs)/i;
-/** Codes with which public nodes refuse who asks too often. Log queries have the first one for too wide a range. */
+/**
+ * Error codes with which public nodes refuse too many requests. For log queries the first one also means a range that
+ * is too wide.
+ */
 const REFUSALS: readonly number[] = [-32005, -32007, -32016, -32029, 429];
 const REFUSAL_TEXT = /rate limit|too many requests/i;
 const BEHIND_TEXT = /header not found|unknown block|missing trie node|block not found|not (yet )?synced/i;
@@ -73,7 +79,7 @@ export function evmUpstream<const Name extends EvmChainName>(name: Name): Upstre
       }
       const { number, timestamp } = await chain.client.getBlock();
       const timestampMs = Number(timestamp) * 1_000;
-      // A development node makes a block only when it has something to put into it.
+      // A development node makes a block only when it has a transaction.
       if (chain.source({ blockNumber: number, timestampMs }).sandbox) return;
       if (nowMs - timestampMs > OLDEST_HEAD_MS) throw new Error(`its newest block, ${number}, is old`);
     },
@@ -87,7 +93,7 @@ function openEvmChain(name: EvmChainName, http: UpstreamHttp): EvmChain {
   let introduction: Promise<{ developmentNode: boolean }> | undefined;
   let developmentNode = false;
 
-  /** One request, once. */
+  /** Sends one request, once. */
   async function send(method: string, params: unknown): Promise<unknown> {
     requests += 1;
     const body = { jsonrpc: '2.0', id: requests, method, params: params ?? [] };
@@ -101,12 +107,12 @@ function openEvmChain(name: EvmChainName, http: UpstreamHttp): EvmChain {
     if (BEHIND_TEXT.test(error.message)) {
       throw sourceUnavailable(name, 'upstream_down', `${title}: the node lacks that block`, 2_000);
     }
-    // What viem knows to read: it finds revert reasons in `data`. The address stays out of its messages.
+    // The form that viem understands: it finds revert reasons in `data`. The address is kept out of its messages.
     const { code, message, data } = error;
     throw new RpcRequestError({ body: { method }, error: { code, message, data }, url: '' });
   }
 
-  /** The same, with one repeat when the connection broke: nothing is lost by asking twice, but by sending twice. */
+  /** The same, repeated once when the connection broke. Asking twice does no harm; sending twice would. */
   async function ask(method: string, params: unknown): Promise<unknown> {
     try {
       return await send(method, params);
@@ -117,11 +123,11 @@ function openEvmChain(name: EvmChainName, http: UpstreamHttp): EvmChain {
     }
   }
 
-  /** Makes sure, once, that the node serves this chain, and learns whether it is a development node. */
+  /** Checks once that the node serves this chain, and learns whether it is a development node. */
   async function introduce(): Promise<{ developmentNode: boolean }> {
     const [id, version] = await Promise.all([
       ask('eth_chainId', []),
-      // Many public nodes keep this to themselves; those are no development nodes.
+      // Many public nodes do not answer this; those are no development nodes.
       ask('web3_clientVersion', []).catch(() => ''),
     ]);
     if (Number(id) !== chainId) {
@@ -160,7 +166,7 @@ function openEvmChain(name: EvmChainName, http: UpstreamHttp): EvmChain {
       if (latest === undefined) throw new Error(`nothing was read from ${name}`);
       return {
         ...latest,
-        // Addresses of RPC services often hold a key in their path, so only the host is shown.
+        // Addresses of RPC services often contain a key in their path, so only the host is shown.
         url: `${new URL(latest.url).origin}/#block=${blockNumber}`,
         asOf: new Date(timestampMs).toISOString(),
         sandbox: latest.sandbox || developmentNode,
@@ -174,7 +180,7 @@ function isRefusal(method: string, error: { code: number; message: string }): bo
   return method !== 'eth_getLogs' && REFUSALS.includes(error.code);
 }
 
-/** The same client; where viem wraps an outage into an error or a result of its own, the outage is thrown. */
+/** The same client, except that outages are thrown even where viem wraps them into an error or a result of its own. */
 function withOutagesThrown<Client extends object>(client: Client): Client {
   return new Proxy(client, {
     get(target, key) {

@@ -100,7 +100,7 @@ describe('Kraken candles', () => {
     });
   });
 
-  it('are null for an unknown pair, which Kraken says with HTTP 200', async () => {
+  it('are null for an unknown pair, which Kraken reports with HTTP 200', async () => {
     await overTheWire(kraken, [{ path, body: { error: ['EQuery:Unknown asset pair'] } }], async (api) => {
       assert.equal((await api.candles({ base: 'NOPE', quote: 'USD' }, '1h')).value, null);
     });
@@ -123,7 +123,7 @@ describe('Coinbase candles', () => {
   const path = '/products/BTC-USD/candles';
   const row = (bar: Candle) => [seconds(bar), bar.low, bar.high, bar.open, bar.close, bar.volume];
 
-  it('are turned round, with the columns in our order', async () => {
+  it('are reversed, with the columns in our order', async () => {
     const body = [running, ...EXPECTED.toReversed()].map(row);
     await overTheWire(coinbase, [{ path, body }], async (api, asked) => {
       assert.deepEqual((await api.candles(BTC_USD, '1h')).value, EXPECTED);
@@ -131,7 +131,7 @@ describe('Coinbase candles', () => {
     });
   });
 
-  it('of four hours are made of whole hours, without the cut first and the running last one', async () => {
+  it('of four hours are made of whole hours, without the incomplete first and last ones', async () => {
     const fourHours = 4 * HOUR;
     const wholeMs = Math.floor(RUNNING_MS / fourHours) * fourHours - fourHours;
     const hours: Candle[] = [];

@@ -41,7 +41,7 @@ const table = z.string().transform((content, context): ReadonlyMap<string, State
     if (!/^[A-Z]{2} (19|20)\d\d [1-4]$/.test(key) || seen.has(key))
       return fail('a row that is no quarter of a state');
     seen.add(key);
-    // A quarter without an index is written as a mark.
+    // A quarter without an index has one of these marks.
     if (['', '.', '-'].includes(written)) continue;
     if (!(row.index > 0 && row.index < 1e6)) return fail('an index that is no number');
     const rows = states.get(name) ?? [];

@@ -59,7 +59,7 @@ it('sends the key in the path, and shows it nowhere', () =>
     },
   ));
 
-it('reads MODIS, minutes after midnight, percent and a power that was not retrieved', async () => {
+it('reads MODIS rows: times just after midnight, confidence in percent, and a missing power', async () => {
   const { value } = await ask(
     csv(MODIS, '1.5,2.5,310.2,1.1,1,2026-01-10,7,Terra,MODIS,82,6.1NRT,290.1,-9999,D'),
   );
@@ -70,7 +70,7 @@ it('reads MODIS, minutes after midnight, percent and a power that was not retrie
   assert.deepEqual((await ask(csv(VIIRS))).value, []);
 });
 
-it('takes no line of text, no page and no half row for a list of fires', async () => {
+it('does not take a line of text, a page or half a row for a list of fires', async () => {
   for (const wrong of [
     { body: 'Invalid MAP_KEY.' },
     { status: 400, body: 'Invalid MAP_KEY.' },
@@ -86,7 +86,7 @@ it('takes no line of text, no page and no half row for a list of fires', async (
   await assert.rejects(ask(csv(VIIRS), {}), { reason: 'not_configured' });
 });
 
-it('tells of a failure without the key', async () => {
+it('reports a failure without showing the key', async () => {
   await assert.rejects(
     ask({ status: 500, body: KEY }),
     (error: Error) => !JSON.stringify({ ...error, m: error.message }).includes(KEY),

@@ -9,11 +9,11 @@ const rates = z.array(
     rate: z.number().positive(),
   }),
 );
-/** What it says of a currency that it does not know. */
+/** Its statuses for a currency that it does not know. */
 const UNKNOWN_CURRENCY = [404, 422];
 
 export interface ReferenceRates {
-  /** By currency, rates by the day of the UTC calendar (days since 1970): units of it for one unit of the base. */
+  /** By currency and by UTC day (days since 1970): units of the currency for one unit of the base. */
   byQuote: ReadonlyMap<string, ReadonlyMap<number, number>>;
 }
 

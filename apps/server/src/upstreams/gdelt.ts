@@ -14,12 +14,12 @@ const toneChart = z.looseObject({
     .optional(),
 });
 
-/** Errors come as plain text with HTTP 200; nothing found comes as an empty object. */
+/** Errors come as plain text with HTTP 200. An empty object means that nothing was found. */
 const reply = z
   .string()
   .transform((text, context) => {
     try {
-      // Titles are handed on as they were found, control characters and all.
+      // GDELT passes titles on as it found them, with control characters that JSON does not allow.
       // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what has to go
       return JSON.parse(text.replace(/[\u0000-\u001f]+/g, ' ')) as unknown;
     } catch {
@@ -34,7 +34,7 @@ export interface Coverage {
   documents: number;
   /** Mean tone of all of them by GDELT's own measure, mostly -10 to 10; null without any. */
   meanTone: number | null;
-  /** Some of them, for reading: those GDELT holds most relevant at each tone. */
+  /** Some of the articles, for reading: those that GDELT considers most relevant at each tone. */
   articles: { title: string; url: string; tone: number }[];
 }
 
@@ -61,7 +61,7 @@ export const gdelt = defineUpstream({
       required: false,
     },
   },
-  // It allows one request in five seconds, so a second one of the same call waits for its turn.
+  // It allows one request in five seconds, so a second request of the same call waits for its turn.
   requestsPerMinute: 12,
   burst: 1,
   patienceMs: 10_500,

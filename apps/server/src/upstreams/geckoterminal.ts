@@ -57,12 +57,12 @@ const trending = z
     );
     return data.map(({ id, attributes, relationships }) => {
       const baseId = relationships.base_token.data.id;
-      // Both ids are "<network>_<address>", and a network's name may hold an underscore: the pool's own address
-      // tells where it ends.
+      // Both ids are "<network>_<address>", and a network's name may contain an underscore. The pool's own address
+      // shows where the network's name ends.
       const network = id.slice(0, id.length - attributes.address.length - 1);
       const known = tokens.get(baseId);
       return {
-        /** Our name of the chain, or GeckoTerminal's where it is none of ours. */
+        /** Our name of the chain, or GeckoTerminal's if it is not one of ours. */
         chain: CHAIN_OF_NETWORK.get(network) ?? network,
         poolName: attributes.name,
         poolAddress: attributes.address,
@@ -110,7 +110,7 @@ export const geckoterminal = defineUpstream({
   requestsPerMinute: 30,
   open: (http) => ({
     /**
-     * Pools that trend now, most first, 20 a page; null when it does not know the chain.
+     * Pools that are trending now, strongest first, 20 a page; null when it does not know the chain.
      *
      * @param chain null for all chains
      * @param page from 1; pages past the end are empty
@@ -124,7 +124,7 @@ export const geckoterminal = defineUpstream({
         freshMs: 60_000,
         staleMs: 120_000,
       }),
-    /** Price and figures of one token in USD; null when it is unknown. Market cap is null where unverified. */
+    /** Price and figures of one token in USD; null when it is unknown. An unverified market cap is null. */
     async tokenPrice(chain: ChainName, address: string) {
       const reply = await http.find({
         path: `/simple/networks/${NETWORKS[chain]}/token_price/${encodeURIComponent(address)}`,

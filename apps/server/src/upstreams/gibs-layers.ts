@@ -1,4 +1,4 @@
-/** What there is to see at GIBS, on which grid of times and tiles. Pure: no request leaves from here. */
+/** The layers of GIBS, with their grids of times and tiles. Pure: it sends no requests. */
 
 export type MatrixSet = '2km' | '1km' | '500m' | '250m';
 
@@ -7,22 +7,22 @@ export interface ImageryLayer {
   id: string;
   satellite: string;
   matrixSet: MatrixSet;
-  /** The formats in which tiles may be stored; where the sources disagree, each is tried. */
+  /** The formats in which tiles may be stored. If the sources disagree, each is tried. */
   tileFormats: readonly ('png' | 'jpg')[];
-  /** How far apart its times are. `8-day`: composites that start anew each 1 January. */
+  /** The interval between its times. `8-day`: composites that start anew each 1 January. */
   cadence: 'day' | '8-day' | { minutes: number };
-  /** How long after a time its picture is usually there. */
+  /** How long after a time its picture is usually available. */
   lagMinutes: number;
   /** The longitude below a geostationary satellite, which sees one disk only; null: the whole Earth. */
   diskLongitude: number | null;
-  /** Whether a picture without anything in it says something (no rain, no flood) or is a missing picture. */
+  /** Whether an empty picture is an answer (no rain, no flood) or a missing picture. */
   emptyIsAnswer: boolean;
 }
 
 const DAY_MINUTES = 1_440;
 const daily = {
   cadence: 'day',
-  // Today's mosaic is still being put together pass by pass: yesterday's is the newest that is whole.
+  // Today's mosaic is still being assembled pass by pass, so yesterday's is the newest complete one.
   lagMinutes: DAY_MINUTES,
   diskLongitude: null,
   emptyIsAnswer: false,
@@ -168,7 +168,7 @@ const LEVEL_0_DEGREES = 288;
 export function tileAt(set: MatrixSet, lat: number, lon: number, sideDegrees: number): Tile {
   const z = Math.min(DEEPEST[set], Math.max(0, Math.floor(Math.log2(LEVEL_0_DEGREES / sideDegrees))));
   const span = LEVEL_0_DEGREES / 2 ** z;
-  // The outermost edges belong to the last tile: a degree beyond them there is none.
+  // The outermost edges belong to the last tile, because no tile begins there.
   const col = Math.min(Math.floor((lon + 180) / span), Math.ceil(360 / span) - 1);
   const row = Math.min(Math.floor((90 - lat) / span), Math.ceil(180 / span) - 1);
   const west = -180 + col * span;
@@ -187,14 +187,14 @@ export function seesPoint(layer: ImageryLayer, lat: number, lon: number): boolea
   return cosine >= Math.cos(DISK_REACH_DEGREES * rad);
 }
 
-/** All that the layer shows, cut off at the antimeridian where a disk reaches beyond it. */
+/** Everything that the layer shows, cut off at the antimeridian if a disk reaches beyond it. */
 export function wholeBox(layer: ImageryLayer): Box {
   if (layer.diskLongitude === null) return [-180, -90, 180, 90];
   const [west, east] = [layer.diskLongitude - DISK_REACH_DEGREES, layer.diskLongitude + DISK_REACH_DEGREES];
   return [tenths(Math.max(-180, west)), -DISK_REACH_DEGREES, tenths(Math.min(180, east)), DISK_REACH_DEGREES];
 }
 
-/** Binary fractions have no place in an address. */
+/** Rounds to tenths, so that addresses contain no rounding errors of binary fractions. */
 function tenths(degrees: number): number {
   return Math.round(degrees * 10) / 10;
 }

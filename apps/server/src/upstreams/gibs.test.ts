@@ -70,7 +70,7 @@ describe('layers', () => {
 });
 
 describe('pictures', () => {
-  it('sees through every filter whether there is anything in a PNG', () => {
+  it('sees whether a PNG is empty, whichever filter its rows use', () => {
     for (const filter of [0, 1, 2] as const) {
       assert.equal(readPicture(png(9, 7, () => [1, 2, 3, 255], filter))?.singleColor, true);
       assert.equal(
@@ -80,7 +80,7 @@ describe('pictures', () => {
     }
   });
 
-  it('gives size and hash, and refuses what is no picture', () => {
+  it('gives size and hash, and refuses anything that is not a picture', () => {
     const bytes = png(9, 7, () => [0, 0, 0, 0]);
     const read = readPicture(bytes);
     assert.deepEqual([read?.widthPx, read?.heightPx, read?.bytes], [9, 7, bytes.length]);
@@ -118,7 +118,7 @@ describe('gibs', () => {
       },
     ));
 
-  it('takes exceptions for no picture, with whatever status, and anything else for a failure', async () => {
+  it('reads an exception with any status as "no picture", and anything else as a failure', async () => {
     const exception =
       '<?xml version="1.0"?><ServiceExceptionReport><ServiceException/></ServiceExceptionReport>';
     for (const [status, body, absent] of [

@@ -4,8 +4,8 @@ import { type Box, DEFAULT_LAYER, type ImageryLayer, type Tile, tileAt } from '.
 import { type Picture, readPicture } from './picture.ts';
 
 /**
- * Only what a picture says of itself is kept. GIBS also answers 200 with an XML `ServiceException` to what it cannot
- * draw: that is null, as a 400 or 404 is.
+ * Keeps only the facts about a picture. When GIBS cannot draw something, it also answers 200 with an XML
+ * `ServiceException`; that gives null, as a 400 or 404 does.
  */
 const picture = z.instanceof(Uint8Array).transform((content, context): Picture | null => {
   const read = readPicture(content);
@@ -17,7 +17,7 @@ const picture = z.instanceof(Uint8Array).transform((content, context): Picture |
 });
 
 const ABSENT_ON = [400, 404];
-/** A picture of a time that has passed changes little: the mosaic of a day fills up within hours. */
+/** A picture of a past time changes little: the mosaic of a day fills up within hours. */
 const DAILY = { freshMs: 3_600_000, staleMs: 23 * 3_600_000 };
 const SUB_DAILY = { freshMs: 600_000, staleMs: 3_600_000 };
 
@@ -45,7 +45,7 @@ export const gibs = defineUpstream({
   requestsPerMinute: 240,
   timeoutMs: 12_000,
   open: (http) => ({
-    /** A tile (WMTS). It never shows another time than the one asked for: null when that time is not there. */
+    /** A tile (WMTS). It shows exactly the requested time, or is null when that time does not exist. */
     tile: (layer: ImageryLayer, time: string, format: 'png' | 'jpg', { z: level, row, col }: Tile) =>
       http.find({
         path: `/wmts/epsg4326/best/${layer.id}/default/${time}/${layer.matrixSet}/${level}/${row}/${col}.${format}`,
@@ -54,7 +54,9 @@ export const gibs = defineUpstream({
         absentOn: ABSENT_ON,
         ...freshness(layer),
       }),
-    /** A picture of a box (WMS 1.1.1, so west before south). It snaps to the nearest time: ask for the tile first. */
+    /**
+     * A picture of a box (WMS 1.1.1, so west before south). It snaps to the nearest time, so ask for the tile first.
+     */
     map: (layer: ImageryLayer, time: string, box: Box, size: { widthPx: number; heightPx: number }) =>
       http.find({
         path: '/wms/epsg4326/best/wms.cgi',

@@ -64,7 +64,7 @@ describe('censusgeocoder', () => {
     );
   });
 
-  it('knows no address, or no tract, where it says so', async () => {
+  it('has no address, or no tract, when the geocoder says so', async () => {
     assert.deepEqual((await ask(replyOf())).value, []);
     const refusal = '{"errors":["Address cannot be empty and cannot exceed 100 characters"],"status":"400"}';
     assert.deepEqual((await ask({ status: 400, body: refusal })).value, []);
@@ -72,7 +72,7 @@ describe('censusgeocoder', () => {
       assert.equal((await ask(replyOf(match({ geographies })))).value[0]?.tract, null);
   });
 
-  it('takes nothing else for a match', async () => {
+  it('refuses any other reply', async () => {
     for (const wrong of [
       { body: '<html></html>' },
       { body: '{"result":{}}' },
@@ -120,7 +120,7 @@ describe('acs', () => {
       },
     ));
 
-  it('reads marks as what they mean, never as amounts', async () => {
+  it('reads special values as what they mean, never as amounts', async () => {
     const read = async (estimate: string | null, margin: string | null) => {
       const home = (await ask(replyOf(estimate, margin))).value?.[0];
       return [home?.medianUsd, home?.marginUsd, home?.beyond];
@@ -132,12 +132,12 @@ describe('acs', () => {
     assert.deepEqual(await read('9999', '5'), [null, null, 'below']);
   });
 
-  it('tells a tract that it does not know from a survey that is not out', async () => {
+  it('distinguishes an unknown tract from a survey that is not published', async () => {
     assert.deepEqual((await ask({ status: 204, body: '' })).value, []);
     assert.equal((await ask({ status: 404, body: 'error: unknown dataset' })).value, null);
   });
 
-  it('takes no page and no half table for an answer', async () => {
+  it('does not take a page or half a table for an answer', async () => {
     for (const wrong of [
       { body: '<html><head><title>Invalid Key</title></head></html>' },
       { body: '[]' },
@@ -184,7 +184,7 @@ describe('fhfa', () => {
     assert.deepEqual(await ask('index,state,quarter,year\n1020.50,DC,4,2025\n1031.25,DC,1,2026\n'), DC);
   });
 
-  it('takes nothing else for an index', async () => {
+  it('refuses any other reply', async () => {
     for (const wrong of [
       '',
       '<html><body>Not found</body></html>',

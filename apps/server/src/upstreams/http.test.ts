@@ -128,7 +128,7 @@ test('a long Retry-After is passed on instead of waited for', async () => {
   });
 });
 
-test('after failures in a row nothing is asked any more, until some time has passed', async () => {
+test('after repeated failures the upstream is not asked until some time has passed', async () => {
   const { http, health } = connect();
   handle = (_request, response) => json(response, 500);
   for (let i = 0; i < 3; i++) await assert.rejects(http.get({ ...request, path: `/${i}` }));
@@ -140,7 +140,7 @@ test('after failures in a row nothing is asked any more, until some time has pas
   assert.equal(health().state, 'up', 'for sale again: the next call finds out');
 });
 
-test('what the caller got wrong does not count against the upstream', async () => {
+test('a mistake of the caller does not count against the upstream', async () => {
   const { http, health } = connect();
   handle = (_request, response) => json(response, 404);
   for (let i = 0; i < 10; i++) assert.equal((await http.find({ ...request, path: `/${i}` })).value, null);
@@ -150,7 +150,7 @@ test('what the caller got wrong does not count against the upstream', async () =
   assert.equal(health().state, 'up');
 });
 
-test('a reply of another shape, HTML or a cut one is a failure, not an answer', async () => {
+test('a reply of another shape, an HTML page or a truncated reply is a failure, not an answer', async () => {
   const { http } = connect();
   for (const body of ['{"n":"1"}', '<html></html>', '{"n":1', '']) {
     handle = (_request, response) => response.end(body);
@@ -158,7 +158,7 @@ test('a reply of another shape, HTML or a cut one is a failure, not an answer', 
   }
 });
 
-test('a slow upstream is given up on', async () => {
+test('a slow upstream is abandoned at the time-out', async () => {
   const { http } = connect();
   handle = () => {};
   await assert.rejects(http.get({ ...request, timeoutMs: 50 }), refused('timeout'));
@@ -177,7 +177,7 @@ test('an endless reply is cut off', async () => {
   await assert.rejects(http.get({ ...request, timeoutMs: 10_000 }), UpstreamUnavailable);
 });
 
-test('the key is sent and stands in no provenance', async () => {
+test('the key is sent, and is in no provenance', async () => {
   const { http } = connect();
   const { source } = await http.get(request);
   assert.match(seen[0] ?? '', /key=very-secret/);
@@ -208,7 +208,7 @@ test('provenance shows the public address of a source, and never the one that th
   );
 });
 
-test('headers and methods go as they are given, and replies to other headers are other replies', async () => {
+test('headers and methods are sent as given, and requests with different headers are cached apart', async () => {
   const { http } = connect();
   await http.send({
     method: 'PUT',
@@ -225,7 +225,7 @@ test('headers and methods go as they are given, and replies to other headers are
   assert.equal((await read('one')).source.cached, true);
 });
 
-test('a service with an effect sends a key by which its backend knows the same call when it is tried again', async () => {
+test('a service with an effect sends a key by which its backend recognizes a repeated call', async () => {
   const { http } = connect();
   const order = (callId: string, isEffect: boolean, body: unknown, idempotencyKey?: string | null) =>
     inCall({ callId, isEffect }, async () => {
@@ -257,7 +257,7 @@ test('a service with an effect sends a key by which its backend knows the same c
   assert.deepEqual(rest, [undefined, undefined, 'my-own', undefined, undefined]);
 });
 
-test('a sandbox part is labelled, and refused where it may not be used', async () => {
+test('a reply of a sandbox part is labelled, and refused if the sandbox is not allowed', async () => {
   handle = (_request, response) => response.writeHead(200, { [SANDBOX_HEADER]: 'upstreams' }).end('{"n":1}');
   assert.equal((await connect().http.get(request)).source.sandbox, true);
   await assert.rejects(connect({ acceptSandbox: false }).http.get(request), refused('invalid_reply'));
@@ -295,7 +295,7 @@ async function heard(stream: Promise<{ value: AsyncGenerator<{ n: number }, void
   return numbers;
 }
 
-test('a stream is read event by event to its announced end; who leaves it ends it', async () => {
+test('a stream is read event by event to its announced end; leaving the loop ends it', async () => {
   const { http, health } = connect();
   const left = Promise.withResolvers<void>();
   let answer: ServerResponse | undefined;
@@ -325,7 +325,7 @@ test('a stream is bounded: its silence, its time, its size, and how many there a
   const fresh = connect();
   const open = await Promise.all(Array.from({ length: 32 }, () => fresh.http.stream(streaming)));
   await assert.rejects(fresh.http.stream(streaming), refused('rate_limited'));
-  // One that nobody ever read counts no more once it is left: nothing of it may be held.
+  // A stream that was left without being read no longer counts, so nothing of it may be kept.
   await Promise.all(open.map(({ value }) => value.next().then(() => value.return())));
   handle = (_request, response) => begin(response).end('data: end\n\n');
   for (;;) {
@@ -336,7 +336,7 @@ test('a stream is bounded: its silence, its time, its size, and how many there a
   }
 });
 
-test('streams that break in the middle count against their source as others do, and those that are left do not', async () => {
+test('a stream that breaks counts against its source like any failure, and one that its reader leaves does not', async () => {
   const { http, health } = connect();
   handle = (_request, response) => void begin(response);
   for (let n = 0; n < 7; n++) {
@@ -353,7 +353,7 @@ test('streams that break in the middle count against their source as others do, 
   assert.equal(count, 12);
 });
 
-test('a stream from a sandbox, or that never was one, is a failure', async () => {
+test('a stream from a sandbox, or a reply that is not a stream, is a failure', async () => {
   const { http } = connect({ acceptSandbox: false });
   handle = (_request, response) => {
     response.setHeader(SANDBOX_HEADER, 'upstreams');

@@ -32,15 +32,15 @@ const MAX_CACHE_BYTES = 48 * 1024 * 1024;
 const ATTEMPTS = 3;
 const BREAKER_FAILURES = 5;
 const BREAKER_OPEN_MS = 20_000;
-/** A `Retry-After` above this is not waited for: the caller gets it instead. */
+/** With a longer `Retry-After` the request is not repeated; the caller gets the `Retry-After` instead. */
 const LONGEST_RETRY_WAIT_MS = 1_500;
 
 export interface UpstreamConfig {
-  /** Null: not configured. */
+  /** Null when the upstream is not configured. */
   baseUrl: string | null;
   apiKey?: string | undefined;
   settings?: Readonly<Record<string, string | undefined>>;
-  /** Its terms want an agreement that the operator has not made: it is not asked then. */
+  /** Whether its terms need an agreement that the operator has not made. The upstream is not asked then. */
   isTermsOpen?: boolean;
 }
 
@@ -49,7 +49,7 @@ export type UpstreamState = 'up' | 'down' | 'not_configured';
 export interface UpstreamHealth {
   name: string;
   state: UpstreamState;
-  /** Why it is not up, in words that may be shown. */
+  /** Why it is not up, in words that may be shown to callers. */
   reason: string | null;
   retryAfterMs: number;
   lastSuccessAtMs: number | null;
@@ -73,8 +73,8 @@ interface CacheEntry {
 export type UpstreamParts = WireParts;
 
 /**
- * Opens the way to one upstream: timeouts, at most two repeats with jitter for GETs, a circuit breaker, a budget
- * of requests a minute, and a cache with a single flight per address that serves stale replies within bounds.
+ * Opens one upstream, with timeouts, at most two retries with jitter for GETs, a circuit breaker, a budget of requests
+ * a minute, and a cache with one request in flight for each address, which serves stale replies within bounds.
  */
 export function connectUpstream<Api>(
   definition: UpstreamDefinition<Api>,
@@ -84,7 +84,7 @@ export function connectUpstream<Api>(
   const { nowMs } = parts;
   const wire = new Wire(definition, config.apiKey, parts);
   const breaker: CircuitBreakerPolicy = circuitBreaker(
-    // A 4xx is our mistake or the caller's; only what says that the upstream is unwell counts against it.
+    // A 4xx is our mistake or the caller's. Only what shows that the upstream itself is failing counts against it.
     handleWhen((error) =>
       error instanceof StatusError
         ? error.status >= 500 || error.status === 429
@@ -127,9 +127,9 @@ export function connectUpstream<Api>(
     return openedAtMs === null ? 0 : Math.max(1_000, openedAtMs + BREAKER_OPEN_MS - nowMs());
   }
 
-  /** A request under budget and breaker; every failure becomes `UpstreamUnavailable` or a `StatusError` of 4xx. */
+  /** Runs a request under budget and breaker. Every failure becomes `UpstreamUnavailable` or a `StatusError` of 4xx. */
   async function guarded<T>(run: () => Promise<T>): Promise<T> {
-    // What the breaker would refuse must not use up the budget of what it would let through.
+    // A request that the breaker would refuse must not use up the budget.
     if (isDown()) throw fail('upstream_down', 'has been failing', retryAfterMs());
     const waitMs = budget.take(definition.patienceMs ?? 0);
     if (waitMs > (definition.patienceMs ?? 0))
@@ -138,7 +138,7 @@ export function connectUpstream<Api>(
     return breaker.execute(run).catch(explain);
   }
 
-  /** @throws what its callers are told of a failure */
+  /** @throws the error that callers get for a failure */
   function explain(error: unknown): never {
     if (error instanceof BrokenCircuitError)
       throw fail('upstream_down', 'has been failing', retryAfterMs(), error);
@@ -165,7 +165,7 @@ export function connectUpstream<Api>(
     throw fail('upstream_down', 'could not be reached', undefined, error);
   }
 
-  /** A 4xx that nobody expected is a failure of ours or of the upstream's, and no answer. */
+  /** An unexpected 4xx is a failure of ours or of the upstream's, not an answer. */
   function refused(error: unknown): never {
     throw error instanceof StatusError
       ? fail('invalid_reply', `refused the request (${error.status})`, undefined, error)
@@ -240,7 +240,7 @@ export function connectUpstream<Api>(
       inFlight.set(key, flight);
     }
     if (known !== undefined && ageMs < request.freshMs + request.staleMs) {
-      // Stale but within bounds: hand it over now and let the new one arrive by itself.
+      // Stale but within bounds: the old reply is returned now, and the new one arrives in the background.
       flight.catch(() => {});
       return { value: known.value as T | null, source: sourceOf(shown, known, true) };
     }
@@ -255,7 +255,7 @@ export function connectUpstream<Api>(
     return replyOf<T>(shown, received);
   }
 
-  /** The rest of a stream that has begun well: when it breaks, that counts against its source too. */
+  /** The rest of a stream that began well. If it breaks, that counts against its source too. */
   async function* rest<T>(events: AsyncGenerator<T, void>): AsyncGenerator<T, void> {
     try {
       yield* events;
@@ -324,7 +324,7 @@ function below(base: string, { path, query }: Asked): URL {
   return url;
 }
 
-/** Writes a key where the source wants it in an address. */
+/** Puts a key where the source expects it in the address. */
 function placeKey(
   url: URL,
   { query = {}, pathParts = {} }: { query?: Record<string, string>; pathParts?: Record<string, string> } = {},
@@ -336,12 +336,12 @@ function placeKey(
   url.pathname = parts.map((part) => sent.get(part) ?? part).join('/');
 }
 
-/** What provenance shows: the same request at the source's public address, or the source's name where it has none. */
+/** The address in provenance: the same request at the source's public address, or the source's name if it has none. */
 function shownAddress({ name, baseUrl }: { name: string; baseUrl: string | null }, asked: Asked): string {
   return baseUrl === null ? `urn:source:${name}` : below(baseUrl, asked).toString();
 }
 
-/** A request as it goes on the wire, with the key that its backend knows it by when it comes again. */
+/** A request as it is sent, with the key by which the backend recognizes a repetition. */
 function asSent<T>(method: Method, url: URL, request: UpstreamSending<T>) {
   const { body, headers, idempotencyKey, schema, as, timeoutMs } = request;
   const content =
@@ -359,7 +359,7 @@ function asSent<T>(method: Method, url: URL, request: UpstreamSending<T>) {
   };
 }
 
-/** Why an upstream is not asked, by its configuration; null: it is. */
+/** Why the configuration keeps an upstream from being asked; null when it may be. */
 function whyNotConfigured(definition: UpstreamDefinition<unknown>, config: UpstreamConfig): string | null {
   const missing = missingSettings(definition, config);
   if (missing.length > 0) return `not configured: set ${missing.join(', ')}`;
@@ -383,8 +383,8 @@ function missingSettings(definition: UpstreamDefinition<unknown>, config: Upstre
 }
 
 /**
- * A token bucket that refills evenly. `take` answers how long until there is a token: 0, or more; up to `patienceMs` the token
- * is taken all the same, and belongs to who waits.
+ * A token bucket that refills evenly. `take` returns how long to wait for a token: 0, or more. Up to `patienceMs` the
+ * token is taken in advance, and belongs to whoever waits.
  */
 class Budget {
   readonly #perMs: number;

@@ -106,7 +106,7 @@ export interface ConnectedUpstreams {
   close(): Promise<void>;
 }
 
-/** Opens the way to every upstream. Those that are not configured answer `not_configured` when asked. */
+/** Opens every upstream. Those that are not configured answer `not_configured` when they are asked. */
 export function connectUpstreams(
   configs: Readonly<Record<UpstreamName, UpstreamConfig>>,
   parts: UpstreamParts,

@@ -16,7 +16,7 @@ export interface KalshiMarket {
   yesAsk: number | null;
   noBid: number | null;
   noAsk: number | null;
-  /** Contracts at the best prices for yes; null where the record does not say. */
+  /** Contracts at the best prices for yes; null when the record does not say. */
   yesBidSize: number | null;
   yesAskSize: number | null;
   lastPrice: number | null;
@@ -28,7 +28,7 @@ export interface KalshiMarket {
   /** Null until it is settled, or when it was settled as neither. */
   result: 'yes' | 'no' | null;
   closeTime: string | null;
-  /** By what it is settled, in the venue's words. */
+  /** The venue's rule of settlement, in its own words. */
   rules: string | null;
   url: string;
 }
@@ -52,12 +52,12 @@ export interface KalshiBookLevel {
 export interface KalshiBook {
   yesBids: KalshiBookLevel[];
   noBids: KalshiBookLevel[];
-  /** What one pays for a yes: the bids for no, seen from the other side. */
+  /** The offers of yes: the bids for no, converted. */
   yesAsks: KalshiBookLevel[];
   noAsks: KalshiBookLevel[];
 }
 
-/** What several pages of a list held. */
+/** The contents of several pages of a list. */
 export interface KalshiList<T> {
   items: T[];
   /** False when there were more pages than were read. */
@@ -80,7 +80,7 @@ const market = z
     yes_sub_title: words,
     status: z.string(),
     result: words,
-    // Required: when the venue renames its price fields, that must be a failure and not a page of nulls.
+    // Required, so that a renamed price field becomes a failure and not a page of nulls.
     yes_bid_dollars: wireNumber,
     yes_ask_dollars: wireNumber,
     no_bid_dollars: optionalWireNumber,
@@ -164,12 +164,12 @@ function levels(raw: z.output<typeof side>): KalshiBookLevel[] {
     .sort((a, b) => b.price - a.price);
 }
 
-/** A bid of p for one side is an offer of the other side at 1 - p. Prices have at most four places. */
+/** Converts a bid of p for one side into an offer of the other side at 1 - p. Prices have at most four places. */
 function mirrored({ price, size }: KalshiBookLevel): KalshiBookLevel {
   return { price: Math.round((1 - price) * 10_000) / 10_000, size };
 }
 
-/** An empty side reads "0.0000" as a bid and "1.0000" or "0.0000" as an ask. */
+/** An empty side is written as "0.0000" for a bid, and "1.0000" or "0.0000" for an ask. */
 function quote(value: number | null): number | null {
   return value !== null && value > 0 && value < 1 ? value : null;
 }
@@ -178,7 +178,7 @@ function seriesOf(eventTicker: string): string {
   return encodeURIComponent((eventTicker.split('-')[0] ?? eventTicker).toLowerCase());
 }
 
-/** Reads a list page by page, as far as `maximumPages`. */
+/** Reads a list page by page, at most `maximumPages`. */
 async function pages<T>(
   maximumPages: number,
   page: (cursor: string | undefined) => Promise<Reply<{ items: T[]; cursor: string }>>,
@@ -196,8 +196,8 @@ async function pages<T>(
 }
 
 /**
- * Kalshi's trade API, version 2. Prices come as dollar strings, books hold bids only, the filter says `open` where
- * the record says `active`: all of that ends here. https://docs.kalshi.com/
+ * Kalshi's trade API, version 2. Prices come as dollar strings, books contain only bids, and the filter says `open`
+ * where the record says `active`. This adapter converts all of that. https://docs.kalshi.com/
  */
 export const kalshi = defineUpstream({
   name: 'kalshi',
@@ -235,7 +235,7 @@ export const kalshi = defineUpstream({
           timeoutMs: 12_000,
         }),
       ),
-    /** Events with their markets, 200 a page. The category stands here and nowhere else. */
+    /** Events with their markets, 200 a page. Only events have the category. */
     events: (asked: { status: 'open' | 'closed' | 'settled'; maximumPages: number }) =>
       pages(asked.maximumPages, (next) =>
         http.get({

@@ -16,8 +16,8 @@ const bar = z
   .rest(z.unknown());
 
 /**
- * Errors come with HTTP 200. An unknown pair is an answer; anything else in `error` fits neither shape and so
- * counts as a failure, which is not cached.
+ * Errors come with HTTP 200. An unknown pair is an answer. Anything else in `error` fits neither shape, and so counts
+ * as a failure, which is not cached.
  */
 const ohlc = z.union([
   z

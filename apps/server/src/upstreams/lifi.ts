@@ -63,7 +63,10 @@ export interface LifiRequest {
   slippage: number;
 }
 
-/** LI.FI, which finds a bridge and builds the transaction. What it builds is checked before it is handed on. https://docs.li.fi/ */
+/**
+ * LI.FI, which finds a bridge and builds the transaction. The transaction is checked before it is passed on.
+ * https://docs.li.fi/
+ */
 export const lifi = defineUpstream({
   name: 'lifi',
   title: 'LI.FI',
@@ -88,7 +91,10 @@ export const lifi = defineUpstream({
   requestsPerMinute: 0.6,
   timeoutMs: 15_000,
   open: (http) => ({
-    /** A route with its transaction; null when there is none. Routes that call a contract at the other end are not asked for. */
+    /**
+     * A route with its transaction; null when there is none. Routes that call a contract at the destination are
+     * excluded.
+     */
     quote: (request: LifiRequest) =>
       http.find({
         path: '/quote',

@@ -1,9 +1,9 @@
-/** DefiLlama's list of all yield pools: a reply of more than ten megabytes, of which one chain is wanted. */
+/** DefiLlama's list of all yield pools: a reply of more than ten megabytes, of which one chain is needed. */
 import { z } from 'zod';
 
 const fraction = z.number().nullish();
 
-/** What is read of a row. Its figures are percent and USD. */
+/** The fields of a row that are read. Figures are in percent and USD. */
 const row = z
   .looseObject({
     pool: z.string().regex(/^[\w-]{1,64}$/),
@@ -45,16 +45,16 @@ const row = z
 
 const list = z.looseObject({ status: z.literal('success'), data: z.array(z.unknown()).min(1) });
 
-/** A pool as DefiLlama describes it; null where it does not say. */
+/** A pool as DefiLlama describes it; fields are null when it does not say. */
 export type YieldPool = z.output<typeof row>;
 
 export interface PoolList {
   pools: YieldPool[];
-  /** Rows of the chain that do not have the documented shape, and are left out. */
+  /** Rows of the chain that do not have the documented shape and are left out. */
   unreadable: number;
 }
 
-/** Of the wanted chain's rows, so many may be unreadable; more, and the reply is not what it was. */
+/** The share of the wanted chain's rows that may be unreadable. With more, the format of the reply has changed. */
 const MOST_UNREADABLE = 0.05;
 
 /**

@@ -91,7 +91,7 @@ describe('DefiLlama yields', () => {
     );
   });
 
-  it('are no page of HTML and no half of a list, and nothing of that is kept', async () => {
+  it('do not accept a page of HTML or half a list, and cache nothing of it', async () => {
     const bodies = [
       '<html>',
       '{"status":"success","data":[{"chain"',

@@ -4,7 +4,7 @@ import { sourceUnavailable } from '../words/failure.ts';
 import { defineUpstream, type Reply } from './define.ts';
 import type { PoolList } from './llama-pools.ts';
 
-/** Enough to tell the list from an error page before it is kept; the rest is read in the thread. */
+/** Enough to distinguish the list from an error page before it is cached. The rest is read in a thread. */
 const bytes = z
   .instanceof(Uint8Array)
   .refine(
@@ -40,7 +40,10 @@ export const llamayields = defineUpstream({
     );
     let read: { key: string; pools: Promise<PoolList> } | null = null;
     return {
-      /** All pools of a chain, by DefiLlama's name for it, such as `Solana`; ten minutes old, or twenty while a new list comes. */
+      /**
+       * All pools of a chain, by DefiLlama's name for it, such as `Solana`. They are at most ten minutes old, or twenty
+       * while a new list is fetched.
+       */
       async pools(chain: string): Promise<Reply<PoolList>> {
         const reply = await http.get({
           path: '/pools',

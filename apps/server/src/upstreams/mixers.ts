@@ -24,9 +24,9 @@ const list = z.looseObject({
 
 /**
  * Reads a list of mixing services: `{"date":"2026-11-20","entries":[{"id":"…","name":"…","addresses":["0x…"],
- * "reference":"https://…"}]}`. There is no public register of them, so which list is used is the operator's choice.
+ * "reference":"https://…"}]}`. There is no public register of them, so the operator chooses which list is used.
  *
- * @throws InvalidList when it is cut off or is no such list
+ * @throws InvalidList when it is cut off or is not such a list
  */
 export async function readMixerList(bytes: Buffer): Promise<PublishedList> {
   let raw: unknown;

@@ -87,7 +87,7 @@ it('asks by day of the year, and finds the pixel’s middle on the sinusoidal gr
     },
   ));
 
-it('lays rows out from the north, columns from the west', async () => {
+it('reads rows from the north and columns from the west', async () => {
   const { value } = await ask(
     recorded({
       nrows: 2,
@@ -100,7 +100,7 @@ it('lays rows out from the north, columns from the west', async () => {
   assert.ok(a.lat > c.lat && b.lon > a.lon && a.lat === b.lat);
 });
 
-it('has nothing where there is no tile, and takes nothing that is no subset', async () => {
+it('has no value where there is no tile, and refuses a reply that is not a subset', async () => {
   assert.equal((await ask({ status: 404, body: 'No tile' })).value, null);
   for (const wrong of [
     recorded({}, [1, 2]),

@@ -5,10 +5,10 @@ import { wireNumber } from './wire-number.ts';
 /** The radius of the sphere on which the sinusoidal grid of MODIS is drawn, in meters. */
 const GRID_RADIUS_M = 6_371_007.181;
 
-/** At most so many composites come with one request. */
+/** The most composites that one request may ask for. */
 export const MODIS_MAX_COMPOSITES = 10;
 
-/** What is sold of MODIS: a product's bands, and how the numbers in its pixels are read. */
+/** The MODIS product that is sold: its bands, and how the numbers in its pixels are read. */
 export const VEGETATION_INDEX = {
   product: 'MOD13Q1',
   title: 'MODIS vegetation index MOD13Q1 (Terra)',
@@ -71,7 +71,7 @@ const subset = z
       context.addIssue({ code: 'custom', message: 'another number of pixels than rows and columns' });
       return z.NEVER;
     }
-    // Rows run from the north, the corner is the south-western one.
+    // Rows run from the north; the corner is the south-western one.
     const middle = (at: number) => {
       const northing = raw.yllcorner + (nrows - Math.floor(at / ncols) - 0.5) * cellsize;
       const easting = raw.xllcorner + ((at % ncols) + 0.5) * cellsize;
@@ -98,7 +98,10 @@ function modisDate(day: string): string {
   return `A${year}${String(ordinal).padStart(3, '0')}`;
 }
 
-/** MODIS land products by pixel, at the archive of ORNL. Tiles of the open sea do not exist. https://modis.ornl.gov/rst/ui/ */
+/**
+ * MODIS land products by pixel, from the archive of ORNL. There are no tiles of the open sea.
+ * https://modis.ornl.gov/rst/ui/
+ */
 export const modis = defineUpstream({
   name: 'modis',
   title: 'ORNL DAAC MODIS subsets',

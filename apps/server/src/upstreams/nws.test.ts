@@ -42,7 +42,7 @@ it('reads an observation with longitude before latitude, and what was not measur
     },
   ));
 
-it('takes no value in another unit than the one it knows', () =>
+it('refuses a value in any other unit than the expected one', () =>
   againstLocalServer(
     nws,
     {},
@@ -55,7 +55,7 @@ it('takes no value in another unit than the one it knows', () =>
     },
   ));
 
-it('asks for a point with at most four decimals, and knows that a 404 is elsewhere', () =>
+it('asks for a point with at most four decimals, and reads a 404 as a place outside the country', () =>
   againstLocalServer(
     nws,
     {},

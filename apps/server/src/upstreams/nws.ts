@@ -38,7 +38,7 @@ const point = z.looseObject({
   coordinates: z.tuple([z.number().min(-180).max(180), z.number().min(-90).max(90)]),
 });
 
-/** Whatever fits another unit is a reply that we do not know how to read. */
+/** A value in another unit makes the reply unreadable. */
 const measured = (unit: string) =>
   z
     .looseObject({

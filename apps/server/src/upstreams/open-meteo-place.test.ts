@@ -72,7 +72,7 @@ describe('the air', () => {
     assert.ok(!source.url.includes(OPENED.apiKey));
   });
 
-  it('is not read with a value that is missing, below zero, in another unit or of another zone', async () => {
+  it('is refused with a missing or negative value, another unit or another time zone', async () => {
     for (const wrong of [
       recorded({ ozone: undefined }),
       recorded({ ozone: -999 }),
@@ -110,7 +110,7 @@ describe('a river', () => {
           .then((answer) => ({ ...answer, asked })),
     );
 
-  it('is asked for by its days, and read with its gaps', async () => {
+  it('is asked for by days, and read with its gaps', async () => {
     const { value, asked } = await ask(recorded([1_890.5, null]));
     assert.deepEqual(value.days, [
       { day: '2026-01-10', m3s: 1_890.5 },
@@ -123,7 +123,7 @@ describe('a river', () => {
     );
   });
 
-  it('is not read with a fill value, half its days or another unit', async () => {
+  it('is refused with a fill value, half of its days or another unit', async () => {
     for (const wrong of [
       recorded([-9_999, 1]),
       recorded([1]),

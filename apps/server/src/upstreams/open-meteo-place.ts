@@ -1,10 +1,13 @@
 /** What the APIs of Open-Meteo have in common: columns beside their times, and the cell that was taken. */
 import { z } from 'zod';
 
-/** https://open-meteo.com/en/terms: the free addresses are for non-commercial use. Whoever sells needs a contract and its key. */
+/**
+ * https://open-meteo.com/en/terms: the free addresses are for non-commercial use. Selling needs a contract, which comes
+ * with a key.
+ */
 export const OPEN_METEO_KEY = (apiKey: string) => ({ query: { apikey: apiKey } });
 
-/** ISO 8601 without a zone, which is GMT unless another was asked for. */
+/** ISO 8601 without a zone, which means GMT unless another was asked for. */
 const time = z.string().regex(/^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2})?$/);
 const column = z.array(z.number().nullable()).max(20_000);
 

@@ -26,8 +26,8 @@ const discharge = dailyColumns({ river_discharge: 'm³/s' })
   );
 
 /**
- * River discharge by the Global Flood Awareness System, in cells of 5 km: past and forecast. Its `river_discharge_mean` and
- * `_p75` are statistics over the members of a forecast, and no climate. https://open-meteo.com/en/docs/flood-api
+ * River discharge by the Global Flood Awareness System, in cells of 5 km, past and forecast. Its `river_discharge_mean`
+ * and `_p75` are statistics over the members of a forecast, not a climate. https://open-meteo.com/en/docs/flood-api
  */
 export const openmeteoflood = defineUpstream({
   name: 'openmeteoflood',

@@ -3,7 +3,7 @@ import type { Pair } from './candle.ts';
 import type { Reply } from './define.ts';
 import { wireNumber } from './wire-number.ts';
 
-/** A price and how much is wanted or offered at it, in units of the base asset. */
+/** A price level: the price and the size at it, in units of the base asset. */
 export interface Level {
   price: number;
   size: number;
@@ -17,13 +17,13 @@ export interface OrderBook {
 
 /** What an exchange with an order book offers. */
 export interface OrderBookSource {
-  /** The book as it stood a moment ago; null when the exchange does not list the pair. */
+  /** The book as of a moment ago; null when the exchange does not list the pair. */
   orderBook(pair: Pair): Promise<Reply<OrderBook | null>>;
 }
 
-/** Levels that are read of a side. */
+/** The number of levels read on each side. */
 export const BOOK_DEPTH = 100;
-/** A book is out of date at once; this only spares the exchange those who ask together. */
+/** A book is outdated at once. The cache only spares the exchange simultaneous requests. */
 export const BOOK_FRESHNESS = { freshMs: 1_000, staleMs: 0 } as const;
 
 const level = z
@@ -35,7 +35,7 @@ const side = z
   .transform((rows) => rows.slice(0, BOOK_DEPTH))
   .pipe(z.array(level));
 
-/** Two sides of `[price, size, …]`, as all exchanges here write them. A side that is not in order is no book. */
+/** Two sides of `[price, size, …]`, the format of all exchanges here. A side that is not in order is refused. */
 export const wireBook = z
   .looseObject({ bids: side, asks: side })
   .transform(

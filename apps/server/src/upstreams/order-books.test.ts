@@ -66,7 +66,7 @@ describe('order books', () => {
     });
   });
 
-  it('that are crossed, out of order or no numbers are failures, and empty offers are none', async () => {
+  it('that are crossed, out of order or not numeric are failures, and empty levels are dropped', async () => {
     const wrong = [
       { bids: [['101', '1']], asks: [['100', '1']] },
       {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { inflateSync } from 'node:zlib';
 
-/** What can be said of a picture without looking at what it shows. */
+/** Facts about a picture, without its contents. */
 export interface Picture {
   format: 'png' | 'jpeg';
   bytes: number;
@@ -10,7 +10,7 @@ export interface Picture {
   /** Null for JPEG, whose pixels are not read. */
   widthPx: number | null;
   heightPx: number | null;
-  /** True when every pixel is the same: a picture of nothing. Null where that was not worked out. */
+  /** True when every pixel is the same, so that the picture shows nothing. Null when that was not computed. */
   singleColor: boolean | null;
 }
 

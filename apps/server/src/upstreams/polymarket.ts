@@ -25,13 +25,13 @@ export interface PolymarketMarket {
   endDate: string | null;
   closed: boolean;
   hasOrderBook: boolean;
-  /** The taker pays rate x (p(1-p))^exponent a contract. Null: it takes a fee but does not say which. */
+  /** The taker pays rate x (p(1-p))^exponent a contract. Null when it takes a fee but does not say which. */
   takerFee: { rate: number; exponent: number } | null;
-  /** The event it belongs to, where the reply says so. */
+  /** The event it belongs to, if the reply says so. */
   eventId: string | null;
-  /** By what it is settled, in the venue's words. */
+  /** The venue's rule of settlement, in its own words. */
   rules: string | null;
-  /** Where the result will be looked up; null where the rules alone say it. */
+  /** Where the result will be looked up; null when only the rules say it. */
   resolutionSource: string | null;
 }
 
@@ -47,7 +47,7 @@ export interface PolymarketEvent {
   /** True: the markets exclude each other, and their prices need not add up to 1. */
   mutuallyExclusive: boolean;
   url: string;
-  /** Slugs of the categories it stands in; empty where the reply does not say. */
+  /** Slugs of its categories; empty when the reply does not say. */
   tags: string[];
   markets: PolymarketMarket[];
 }
@@ -163,7 +163,7 @@ const event = z
     }),
   );
 
-/** Where a search leaves out a market's id, its slug names it as well. */
+/** If a search omits a market's id, its slug identifies it as well. */
 const foundEvent = z.preprocess((raw) => {
   if (typeof raw !== 'object' || raw === null || !('markets' in raw) || !Array.isArray(raw.markets))
     return raw;
@@ -175,7 +175,7 @@ const foundEvent = z.preprocess((raw) => {
   };
 }, event);
 
-/** What a search finds. No list at all is what Gamma writes for "none". */
+/** What a search finds. For "none" Gamma writes no list at all. */
 const found = z
   .looseObject({
     events: z.array(foundEvent).max(500).nullish(),
@@ -183,7 +183,7 @@ const found = z
   })
   .transform((raw) => ({ events: raw.events ?? [], total: raw.pagination?.totalResults ?? null }));
 
-/** Gamma writes 0 and 1 where nobody bids or asks; a real quote lies between. */
+/** Gamma writes 0 and 1 when nobody bids or asks; a real quote lies in between. */
 function quote(value: number | null): number | null {
   return value !== null && value > 0 && value < 1 ? value : null;
 }
@@ -193,13 +193,13 @@ function takerFee(enabled: boolean, rate: number | null, exponent: number): Poly
   return rate === null ? null : { rate, exponent };
 }
 
-/** Gamma answers 422 to an id that is not a number, which is also "there is no such thing". */
+/** Gamma answers 422 to an id that is not a number, which also means that there is no such thing. */
 const ABSENT_ON = [404, 422];
 const FRESH = { freshMs: 30_000, staleMs: 60_000 };
 
 /**
- * Polymarket's catalogue of events and markets (Gamma). Lists inside strings and numbers inside strings are
- * undone here. https://docs.polymarket.com/
+ * Polymarket's catalogue of events and markets (Gamma). Lists and numbers that come inside strings are converted here.
+ * https://docs.polymarket.com/
  */
 export const polymarket = defineUpstream({
   name: 'polymarket',
@@ -219,7 +219,7 @@ export const polymarket = defineUpstream({
     openEvents: (asked: { limit: number; offset?: number; tagSlug?: string | undefined }) =>
       http.get({
         path: '/events',
-        // Without `closed=false` it lists markets that ended years ago; order names are camel case.
+        // Without `closed=false` it lists markets that ended years ago. Names of orders are in camel case.
         query: {
           active: true,
           closed: false,
@@ -232,11 +232,11 @@ export const polymarket = defineUpstream({
         schema: z.array(event).max(500),
         ...FRESH,
       }),
-    /** Open events that a text finds, in the venue's order; `total` is how many there are in all, where it says so. */
+    /** Open events that match a text, in the venue's order; `total` is their number, if the venue says it. */
     search: (asked: { query: string; limit: number }) =>
       http.get({
         path: '/public-search',
-        // Without `optimized=false` markets come without their ids, and thus without a way to ask for more.
+        // Without `optimized=false` markets come without ids, so that nothing more can be asked about them.
         query: {
           q: asked.query,
           limit_per_type: asked.limit,
@@ -263,7 +263,7 @@ export const polymarket = defineUpstream({
         absentOn: ABSENT_ON,
         ...FRESH,
       }),
-    /** One market by its number or slug; null when there is none. Its `eventId` says where it belongs. */
+    /** One market by its number or slug; null when there is none. Its `eventId` names its event. */
     market: (idOrSlug: string) =>
       http.find({
         path: /^\d+$/.test(idOrSlug)

@@ -30,7 +30,7 @@ const book = z
   })
   .transform(
     (raw): ClobBook => ({
-      // The wire lists the best quote last; sorting does not depend on that staying so.
+      // The wire lists the best quote last. Sorting does not depend on that.
       bids: filled(raw.bids).sort((a, b) => b.price - a.price),
       asks: filled(raw.asks).sort((a, b) => a.price - b.price),
       tickSize: raw.tick_size ?? null,
@@ -96,6 +96,6 @@ export const polymarketclob = defineUpstream({
         staleMs: 300_000,
       }),
   }),
-  // There is no list of tokens to take one from: that it says "no book" for token 0 shows that it is there.
+  // There is no list of tokens to take one from. The answer "no book" for token 0 shows that the API works.
   probe: (api) => api.book('0'),
 });

@@ -76,7 +76,7 @@ it('asks for days in UTC, and reads fill values as null', () =>
     },
   ));
 
-it('reads fill values by their size, whatever the header calls them', () =>
+it('recognizes fill values by their size, whatever the header says', () =>
   againstLocalServer(
     power,
     {},

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineUpstream, type Reply } from './define.ts';
 
-/** Cells of MERRA-2, which POWER hands on at their own resolution: centers at whole multiples of these. */
+/** Cells of MERRA-2, which POWER provides at their own resolution: centers at whole multiples of these. */
 export const POWER_GRID = { latDegrees: 0.5, lonDegrees: 0.625 } as const;
 /** The first day of the record. */
 export const POWER_FIRST_DAY = '1981-01-01';
@@ -11,20 +11,20 @@ export type PowerParameter = 'PRECTOTCORR' | 'GWETTOP' | 'GWETROOT' | 'GWETPROF'
 export interface PowerDay {
   /** YYYY-MM-DD, in UTC. */
   day: string;
-  /** In the order of the parameters that were asked for; null where there is none, or none yet. */
+  /** In the order of the requested parameters; null when there is no value, or none yet. */
   values: (number | null)[];
 }
 
 export interface PowerSeries {
   /** Oldest first. */
   days: PowerDay[];
-  /** What the values were made from, by POWER's own word, such as `MERRA2`. */
+  /** What the values were made from, as POWER names it, such as `MERRA2`. */
   madeFrom: string[];
   /** By parameter. */
   units: Record<string, string>;
 }
 
-/** Below it is a fill value, whatever the header calls it: POWER has no quantity that is so far below zero. */
+/** Anything below this is a fill value, whatever the header says: no quantity of POWER is that far below zero. */
 const FILL_BELOW = -900;
 
 const series = z.looseObject({
@@ -34,7 +34,7 @@ const series = z.looseObject({
   header: z.looseObject({
     fill_value: z.number(),
     sources: z.array(z.string()).max(20).nullish(),
-    // Days of local solar time are other days.
+    // Days of local solar time would be different days.
     time_standard: z.literal('UTC'),
   }),
   parameters: z.record(z.string(), z.looseObject({ units: z.string() })),
@@ -43,8 +43,8 @@ const series = z.looseObject({
 const compact = (day: string) => day.replace(/-/g, '');
 
 /**
- * NASA POWER: daily values of a point, on land and sea. The newest days are fill values until they are published, which
- * takes days. https://power.larc.nasa.gov/docs/services/api/temporal/daily/
+ * NASA POWER: daily values of a point, on land and sea. The newest days hold fill values until they are published,
+ * which takes days. https://power.larc.nasa.gov/docs/services/api/temporal/daily/
  */
 export const power = defineUpstream({
   name: 'power',
@@ -72,7 +72,7 @@ export const power = defineUpstream({
       lon: number;
       first: string;
       last: string;
-      /** Whether all of it has long been published, and is kept for longer. */
+      /** Whether all of it was published long ago, so that it may be cached for longer. */
       settled: boolean;
     }): Promise<Reply<PowerSeries>> {
       const { parameters, first, last } = asked;

@@ -46,7 +46,7 @@ const event = {
 };
 
 describe('polymarket', () => {
-  it('undoes lists inside strings and numbers inside strings, and keeps what is missing missing', () =>
+  it('converts lists and numbers inside strings, and leaves missing values missing', () =>
     overTheWire(polymarket, [{ path: '/events', body: [event] }], async (api, asked) => {
       const [found] = (await api.openEvents({ limit: 5, tagSlug: 'crypto' })).value;
       assert.equal(found?.volumeUsd, 90_000.25);
@@ -111,7 +111,7 @@ describe('polymarket', () => {
       },
     ));
 
-  it('finds nothing where the venue sends no list of events', () =>
+  it('finds nothing when the venue sends no list of events', () =>
     overTheWire(
       polymarket,
       [{ path: '/public-search', body: { events: null, pagination: { hasMore: false } } }],
@@ -120,7 +120,7 @@ describe('polymarket', () => {
       },
     ));
 
-  it('takes an unknown event for absent, and a broken list for a failure', () =>
+  it('reads an unknown event as absent, and a broken list as a failure', () =>
     overTheWire(
       polymarket,
       [
@@ -239,7 +239,7 @@ describe('kalshi', () => {
       },
     ));
 
-  it('refuses the cent fields of the old API instead of answering nulls', () =>
+  it('refuses the cent fields of the old API instead of returning nulls', () =>
     overTheWire(
       kalshi,
       [
@@ -253,7 +253,7 @@ describe('kalshi', () => {
       },
     ));
 
-  it('makes asks of a book that holds bids only', () =>
+  it('derives asks from a book that contains only bids', () =>
     overTheWire(
       kalshi,
       [
@@ -288,7 +288,7 @@ describe('kalshi', () => {
       },
     ));
 
-  it('reads one market with its rules and sizes, and one event; neither where the venue knows none', () =>
+  it('reads one market with its rules and sizes, and one event; null when the venue knows neither', () =>
     overTheWire(
       kalshi,
       [
@@ -332,7 +332,7 @@ describe('kalshi', () => {
       },
     ));
 
-  it('says when a list goes on after the last page that was read', () =>
+  it('says when a list continues after the last page that was read', () =>
     overTheWire(
       kalshi,
       [

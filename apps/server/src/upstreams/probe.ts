@@ -1,4 +1,4 @@
-/** Asks each source once, and says of each whether it answers and its reply still fits the schema. */
+/** Asks each source once, and reports of each whether it answers and whether its reply still fits the schema. */
 import type { UpstreamDefinition } from './define.ts';
 import type { UpstreamConfig } from './http.ts';
 import { type ConnectedUpstreams, UPSTREAM_NAMES, UPSTREAMS, type UpstreamName } from './index.ts';
@@ -6,7 +6,7 @@ import { InvalidReply, TimedOut } from './wire-errors.ts';
 
 export interface ProbedSource {
   name: UpstreamName;
-  /** `skipped`: not configured, or its terms are not agreed to. `unfit`: it answers, and not in the shape that is expected. */
+  /** `skipped`: not configured, or its terms are not agreed to. `unfit`: it answers, but not in the expected shape. */
   verdict: 'fits' | 'skipped' | 'unfit' | 'silent' | 'fails';
   /** How long it took and where, why it was skipped, or what is wrong. */
   about: string;
@@ -15,8 +15,8 @@ export interface ProbedSource {
 const definitionOf = (name: UpstreamName) => UPSTREAMS[name] as unknown as UpstreamDefinition<unknown>;
 
 /**
- * The same configuration with every source at its public address, whatever address is configured. A source that has none,
- * such as the operator's own model, stays where it is.
+ * The same configuration with every source at its public address, whatever address is configured. A source without one,
+ * such as the operator's own model, keeps its address.
  */
 export function atPublicAddresses(
   configs: Readonly<Record<UpstreamName, UpstreamConfig>>,
@@ -29,7 +29,7 @@ export function atPublicAddresses(
   ) as Record<UpstreamName, UpstreamConfig>;
 }
 
-/** All sources side by side, each within the time that its requests may take. @returns in the order of their names */
+/** Asks all sources at once, each within the time that its requests may take. @returns in the order of their names */
 export function probeSources(
   upstreams: ConnectedUpstreams,
   configs: Readonly<Record<UpstreamName, UpstreamConfig>>,
@@ -65,7 +65,7 @@ function verdictOf(error: unknown): ProbedSource['verdict'] {
   return cause instanceof InvalidReply ? 'unfit' : cause instanceof TimedOut ? 'silent' : 'fails';
 }
 
-/** What the error says, and of a reply that does not fit, what does not. */
+/** The error's message and, for a reply that does not fit, what does not. */
 function explained(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof InvalidReply ? `${error.message} (${error.cause.message})` : error.message;

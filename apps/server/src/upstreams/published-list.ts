@@ -9,17 +9,17 @@ export interface ListedParty {
   aliases: { name: string; weak: boolean }[];
   /** Sanctions programmes or regimes, in the publisher's words. */
   programs: string[];
-  /** `asset` is the ticker that the publisher puts beside it. */
+  /** `asset` is the ticker that the publisher states for the address. */
   addresses: { asset: string; address: string }[];
 }
 
 export interface PublishedList {
-  /** When the publisher made it, by its own word (ISO 8601). */
+  /** When the publisher made it, as it states itself (ISO 8601). */
   publishedAt: string;
   parties: ListedParty[];
 }
 
-/** A file is not the list that it should be: cut off, empty, or of another shape. */
+/** A file is not the expected list: it is cut off, empty, or of another shape. */
 export class InvalidList extends Error {}
 
 /**
@@ -49,10 +49,10 @@ export function joinedName(...words: readonly (string | null)[]): string {
 }
 
 /**
- * The day or time that a list says it was made, as ISO 8601.
+ * The day or time at which a list says it was made, as ISO 8601.
  *
  * @param slashes what comes first in `11/20/2026`: publishers differ
- * @throws InvalidList when it cannot be read or no such day exists
+ * @throws InvalidList when it cannot be read, or no such day exists
  */
 export function listTime(
   written: string | null,
@@ -69,7 +69,7 @@ export function listTime(
   const [day, month] = dayFirst ? [first, second] : [second, first];
   const iso = `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`;
   const made = new Date(`${iso}T00:00:00.000Z`);
-  // A month beyond December, or a 30 February, is a date read the wrong way round.
+  // A month beyond December, or 30 February, means that day and month were swapped.
   if (Number.isNaN(made.getTime()) || made.toISOString().slice(0, 10) !== iso) {
     throw new InvalidList(`it was published on ${written}, which is no day`);
   }

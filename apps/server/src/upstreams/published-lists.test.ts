@@ -1,4 +1,4 @@
-/** What the publishers' files look like, and what must not be taken for one. */
+/** The files of the publishers, and files that must not be mistaken for them. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { readEuList } from './eusanctions.ts';
@@ -57,17 +57,17 @@ describe('the list of OFAC', () => {
     ]);
   });
 
-  it('is refused when it is cut off, anywhere, or says another number of entries', async () => {
+  it('is refused when it is cut off anywhere, or states another number of entries', async () => {
     for (const part of [0.2, 0.5, 0.9, 0.999]) {
       await refused(readOfacList(bytes(SDN.slice(0, Math.floor(SDN.length * part)))), /not a whole list/);
     }
     await refused(readOfacList(bytes(SDN.replace('>2<', '>3<'))), /says 3 records and holds 2/);
     await refused(readOfacList(bytes(SDN.replace('11/20/2026', 'today'))), /when it was published/);
-    // Not the twentieth month: a date read the wrong way round.
+    // There is no twentieth month: day and month are swapped.
     await refused(readOfacList(bytes(SDN.replace('11/20/2026', '20/11/2026'))), /which is no day/);
   });
 
-  it('is refused when it is a page, no XML, or empty', async () => {
+  it('is refused when it is a page, not XML, or empty', async () => {
     await refused(readOfacList(bytes('<html><body>Maintenance</body></html>')), /nothing of its publication/);
     await refused(readOfacList(bytes('{"error":"x"}')), /not a whole list/);
     await refused(readOfacList(Buffer.alloc(0)), /not a whole list/);
@@ -87,7 +87,7 @@ describe('a document of XML', () => {
     await assert.rejects(read(`<a><r>${'<b/>'.repeat(60_000)}</r></a>`), /more than 50000 elements/);
   });
 
-  it('is the same wherever it is cut into pieces, letters of several bytes included', async () => {
+  it('is read the same wherever it is split into chunks, even within a character', async () => {
     const names: string[] = [];
     const text = `<a>${Array.from({ length: 9_000 }, (_, at) => `<r>Имя ${at} 习</r>`).join('')}</a>`;
     await readXmlRecords(bytes(text), new Set(['r']), (element) => names.push(element.text));
@@ -144,7 +144,7 @@ describe('the list of the European Union', () => {
 </sanctionEntity><sanctionEntity euReferenceNumber="" logicalId="14"><subjectType code="enterprise" classificationCode="E"/>
 <nameAlias wholeName="TEST &amp; CO" logicalId="6"/></sanctionEntity></export>`;
 
-  it('gives the first name that identifies, the other spellings once each, and programmes', async () => {
+  it('gives the first identifying name, the other spellings once each, and programmes', async () => {
     const { publishedAt, parties } = await readEuList(bytes(eu));
     assert.equal(publishedAt, '2026-11-18T14:47:04.449Z');
     assert.deepEqual(parties, [
@@ -200,7 +200,7 @@ describe('the UK Sanctions List', () => {
     ]);
   });
 
-  it('takes the date of the file where it says none, and refuses without one', async () => {
+  it('takes the date of the file when the list states none, and is refused without either', async () => {
     const silent = uk.replace(/<DateGenerated>.*<\/DateGenerated>/, '');
     assert.equal(
       (await readUkList(bytes(silent), '2026-11-17T08:00:00.000Z')).publishedAt,

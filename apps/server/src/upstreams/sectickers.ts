@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineUpstream } from './define.ts';
 
-/** Ten thousand rows: what each holds is looked at when it is asked for. */
+/** Ten thousand rows, so a row is checked only when it is asked for. */
 const list = z.record(z.string(), z.unknown()).refine((rows) => Object.keys(rows).length > 0, 'is empty');
 const row = z.looseObject({ cik_str: z.number().int().positive(), ticker: z.string(), title: z.string() });
 

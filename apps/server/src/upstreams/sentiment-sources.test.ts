@@ -17,11 +17,11 @@ const json = (body: unknown, status = 200) => ({
   headers: { 'content-type': 'application/json' },
   body: JSON.stringify(body),
 });
-/** So that tests need not wait as GDELT wants it. */
+/** A higher rate, so that tests need not wait as GDELT demands. */
 const often = { settings: { UPSTREAM_GDELT_REQUESTS_PER_MINUTE: '6000' } };
 
 describe('GDELT', () => {
-  // As the ToneChart mode answers: a bar for each tone, with its most relevant articles.
+  // A reply of the ToneChart mode: a bar for each tone, with its most relevant articles.
   const chart = {
     tonechart: [
       { bin: -4, count: 2, toparts: [{ url: 'https://example.org/a', title: 'Synthetic headline, bad' }] },
@@ -58,7 +58,7 @@ describe('GDELT', () => {
     );
   });
 
-  it('keeps one answer for a quarter of an hour, and lets nobody break out of a phrase', async () => {
+  it('caches an answer for a quarter of an hour, and lets nobody break out of a phrase', async () => {
     await againstLocalServer(
       gdelt,
       often,
@@ -76,7 +76,7 @@ describe('GDELT', () => {
     );
   });
 
-  it('fails for an error that comes as text with HTTP 200, and for the refusal of a hasty one', async () => {
+  it('fails for an error that comes as text with HTTP 200, and for a refusal of too many requests', async () => {
     const replies = [
       { body: 'The specified phrase is too short.\n' },
       { status: 429, body: 'Please limit requests to one every 5 seconds.' },
@@ -92,7 +92,7 @@ describe('GDELT', () => {
     );
   });
 
-  it('lets a second request wait for its turn, and refuses the one that would wait too long', async () => {
+  it('lets a second request wait for its turn, and refuses one that would wait too long', async () => {
     const arrivals: number[] = [];
     const reply = () => {
       arrivals.push(performance.now());
@@ -204,7 +204,7 @@ describe('the SEC', () => {
     });
   });
 
-  it('lists filings from columns, and has nothing of a number that nobody has', async () => {
+  it('lists filings from columns, and has none for an unknown number', async () => {
     const body = {
       cik: '0000320193',
       name: 'Apple Inc.',

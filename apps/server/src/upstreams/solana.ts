@@ -19,14 +19,17 @@ export interface SolanaTokenBalance {
   decimals: number;
 }
 
-/** Answered by a bank at one slot. */
+/** A value that the node read at one slot. */
 interface AtSlot<T> {
   value: T;
   slot: number;
   source: Source;
 }
 
-/** Over the slots of about the last minute: what the cheapest transaction of each paid, in micro-lamports per unit. */
+/**
+ * Over the slots of about the last minute: the lowest priority fee that a transaction of each slot paid, in
+ * micro-lamports per unit.
+ */
 export interface SolanaPriorityFee {
   slot: number;
   microLamportsPerComputeUnit: number;
@@ -138,9 +141,7 @@ export const solana = defineUpstream({
   probe: (api) => api.recentPriorityFees(),
 });
 
-/**
- * @throws UpstreamUnavailable for whatever the node says but a result: callers must have checked the addresses
- */
+/** @throws UpstreamUnavailable for any reply other than a result, so callers must check the addresses first */
 async function ask<T>(
   http: UpstreamHttp,
   method: string,
@@ -164,7 +165,7 @@ function at<T>(slot: number, value: T, source: Source): AtSlot<T> {
   return { value, slot, source: shown(source, slot) };
 }
 
-/** Addresses of RPC services often hold a key in their path, so only the host is shown. */
+/** Addresses of RPC services often contain a key in their path, so only the host is shown. */
 function shown(source: Source, slot: number | null): Source {
   return { ...source, url: `${new URL(source.url).origin}/${slot === null ? '' : `#slot=${slot}`}` };
 }

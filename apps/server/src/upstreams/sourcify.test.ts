@@ -7,7 +7,7 @@ import { overTheWire } from './wire-server.fixture.ts';
 
 const ADDRESS = '0x4200000000000000000000000000000000000006';
 const PATH = `/v2/contract/8453/${ADDRESS}`;
-/** As API v2 answers, cut to the fields that are asked for and those that always come. */
+/** A reply of API v2, cut to the requested fields and those that always come. */
 const VERIFIED = {
   matchId: '7002',
   creationMatch: 'exact_match',
@@ -28,7 +28,7 @@ const VERIFIED = {
 };
 
 describe('Sourcify', () => {
-  it('hands out the source with how and when it was verified', async () => {
+  it('returns the source with how and when it was verified', async () => {
     await overTheWire(sourcify, [{ path: PATH, body: VERIFIED }], async (api, asked) => {
       const { value, source } = await api.contract(8453, ADDRESS);
       assert.deepEqual(value, {
@@ -45,7 +45,7 @@ describe('Sourcify', () => {
     });
   });
 
-  it('says nothing of a contract that nobody verified', async () => {
+  it('has no source for a contract that nobody verified', async () => {
     const unknown = {
       match: null,
       creationMatch: null,
@@ -60,7 +60,7 @@ describe('Sourcify', () => {
     }
   });
 
-  it('takes no reply of another shape for an answer', async () => {
+  it('refuses a reply of another shape', async () => {
     for (const body of [
       { ...VERIFIED, sources: { 'a.sol': 'text' } },
       { ...VERIFIED, compilation: { name: 'Vault' } },
@@ -72,7 +72,7 @@ describe('Sourcify', () => {
     }
   });
 
-  it('has a stand-in that speaks the same, with and without the versioned path', async () => {
+  it('has a stand-in that answers in the same way, with and without the versioned path', async () => {
     const sandbox = createUpstreamSandbox({ host: '127.0.0.1', port: 0, seed: 1 });
     const { url } = await sandbox.start();
     try {

@@ -2,7 +2,7 @@ import type { Address } from 'viem';
 import { z } from 'zod';
 import { defineUpstream } from './define.ts';
 
-/** More source than this is not taken. */
+/** Larger sources are refused. */
 export const MAX_SOURCE_BYTES = 1_000_000;
 const MAX_SOURCE_FILES = 400;
 
@@ -81,6 +81,6 @@ export const sourcify = defineUpstream({
       return { ...reply, source: { ...reply.source, asOf: reply.value?.verifiedAt ?? null } };
     },
   }),
-  // A contract that is verified as long as there is a Base: its wrapped coin.
+  // The contract of Base's wrapped coin, which will stay verified as long as Base exists.
   probe: (api) => api.contract(8453, '0x4200000000000000000000000000000000000006'),
 });

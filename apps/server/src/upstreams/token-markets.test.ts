@@ -95,7 +95,7 @@ describe('GeckoTerminal', () => {
     relationships: { base_token: { data: { id: `${network}_${baseAddress}`, type: 'token' } } },
   });
 
-  it('tells network and token apart though both hold underscores', async () => {
+  it('separates network and token though both contain underscores', async () => {
     const odd = '0x2::my_coin::MY_COIN';
     const body = {
       data: [wirePool('polygon_pos', '0xp1', TOKEN), wirePool('sui-network', '0xp_2', odd)],

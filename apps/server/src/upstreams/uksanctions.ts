@@ -15,11 +15,11 @@ const RECORDS = new Set(['Designation', 'DateGenerated']);
 const NAME_PARTS = ['Name1', 'Name2', 'Name3', 'Name4', 'Name5', 'Name6'];
 
 /**
- * Reads the UK Sanctions List of the Foreign, Commonwealth & Development Office: the only one that lives since OFSI's
- * consolidated list was closed on 28 January 2026.
+ * Reads the UK Sanctions List of the Foreign, Commonwealth & Development Office. It is the only current one since
+ * OFSI's consolidated list was closed on 28 January 2026.
  *
- * @param lastModified when the file itself does not say its date
- * @throws InvalidList when it is cut off or is no such list
+ * @param lastModified used when the file itself does not state its date
+ * @throws InvalidList when it is cut off or is not such a list
  */
 export async function readUkList(bytes: Buffer, lastModified: string | null): Promise<PublishedList> {
   const parties: ListedParty[] = [];

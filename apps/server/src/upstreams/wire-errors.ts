@@ -1,4 +1,4 @@
-/** What may go wrong on the wire to an upstream. */
+/** Errors of a request to an upstream. */
 
 /** The upstream answered with a status that is no 2xx. */
 export class StatusError extends Error {
@@ -12,13 +12,13 @@ export class StatusError extends Error {
     this.sandbox = retryAfter.sandbox;
   }
 }
-/** What came does not have the documented shape. */
+/** The reply does not have the documented shape. */
 export class InvalidReply extends Error {}
-/** A stream that was not told to its end. */
+/** A stream that ended before its announced end. */
 export class BrokenOff extends Error {}
-/** As many streams of this upstream are open as may be. */
+/** The allowed number of open streams of this upstream is reached. */
 export class TooManyStreams extends Error {}
-/** The reply came from a sandbox part, and none is accepted here. */
+/** The reply came from a sandbox part, which is not accepted here. */
 export class SandboxReply extends Error {}
 export class TimedOut extends Error {
   readonly timeoutMs: number;
