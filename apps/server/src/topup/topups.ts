@@ -91,10 +91,7 @@ export function createTopups(
     return accountId;
   }
 
-  /**
-   * @param patient whether to wait for another process that grants it @returns false when it was granted before, or
-   *   another process is granting it
-   */
+  /** @param patient waits for another process that is granting it @returns false when that one, or an earlier one, did */
   function grantOnce(callId: string, patient: boolean): Promise<boolean> {
     return sql.begin(async (transaction) => {
       const [row] = await transaction<Row[]>`

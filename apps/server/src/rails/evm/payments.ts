@@ -34,9 +34,7 @@ export function evmPayments(parts: EvmPaymentParts): NetworkPayments {
   /** Payments that this process simulated a moment ago: when, and how they may be sent. */
   const tried = new WeakMap<OnChainPayment, { atMs: number; sending: Sending }>();
 
-  /**
-   * Simulates the payment on the chain's current state. @returns why it would fail, and how we may send it ourselves
-   */
+  /** Simulates the payment on the chain as it is now. @returns why it would fail, and how we may send it ourselves */
   async function tryOut(payment: OnChainPayment): Promise<TriedOut> {
     const found =
       relayer === null ? await tryPlainly(chain, payment) : await tryAsSent(chain, relayer, wallets, payment);
@@ -81,8 +79,7 @@ export function evmPayments(parts: EvmPaymentParts): NetworkPayments {
 
   async function settle(payment: OnChainPayment): Promise<ChainVerdict> {
     const before = tried.get(payment);
-    // A facilitator's refusal proves nothing. So the chain is always asked before a facilitator, however recent the
-    // last simulation is.
+    // A facilitator's refusal proves nothing, so the chain is asked before each facilitator, however lately it was.
     const isFresh =
       relayer !== null && before !== undefined && performance.now() - before.atMs < TRIED_FRESH_MS;
     const { refusal, sending } = isFresh ? { refusal: null, sending: before.sending } : await tryOut(payment);

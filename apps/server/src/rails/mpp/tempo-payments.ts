@@ -173,8 +173,7 @@ export function tempoPayments(parts: {
     if (validBefore * 1_000 < parts.nowMs() + LEAST_LIFE_MS) throw EXPIRED();
     if (data === null) return;
     try {
-      // Simulates the transfer alone. The library asks the node to simulate the whole transaction, and not every node
-      // does that.
+      // Simulates the transfer alone, because not every node simulates a whole transaction, as the library wants.
       await rpc.call('eth_call', [{ from: payment.payer, to: payment.asset, data }, 'latest']);
     } catch (error) {
       if (error instanceof RpcRefusal && !NODE_TROUBLES.includes(error.code)) throw INSUFFICIENT();
