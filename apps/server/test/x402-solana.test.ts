@@ -193,6 +193,25 @@ test('a secret is bought at the first try, and what stands on the chain gets nob
   assert.equal(moved, 1_000_000n);
 });
 
+test('a key that is bought holds what was paid for it, once, and pays for calls', async () => {
+  const pay = wrapFetchWithPayment(fetch, clientOf(await newWallet()));
+  const moved = await received(async () => {
+    const answer = await pay(`${shop.url}/x402/instant-api-key`, asJson({ name: 'from Solana' }));
+    const text = await answer.text();
+    assert.equal(answer.status, 200, text + shop.log());
+    const { apiKey, payment, expires_at } = JSON.parse(text);
+    assert.deepEqual([payment.chain, payment.token, expires_at], [SOLANA, 'USDC', null]);
+    const presented = shop.payments.at(-1) ?? assert.fail('nothing was presented');
+    assert.equal(await (await shop.present(presented)).text(), text);
+    const mine = { headers: { 'x-api-key': apiKey } };
+    const held = async () => (await jsonOf(fetch(`${shop.url}/api/keys/me`, mine))).balanceUsd;
+    assert.equal(await held(), '1.000000');
+    const call = await fetch(`${shop.url}/x402/ping`, { method: 'POST', body: '{}', ...mine });
+    assert.deepEqual([call.status, await held()], [200, '0.750000']);
+  });
+  assert.equal(moved, 1_000_000n);
+});
+
 test('ten copies of one payment at once are one purchase', async () => {
   const wallet = await newWallet();
   const client = clientOf(wallet);

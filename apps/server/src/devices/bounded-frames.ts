@@ -1,14 +1,23 @@
-/** A connection whose MQTT packets have a bound: a larger one ends it before it is read. Brokers take 256 MB otherwise. */
+/**
+ * A connection whose MQTT packets are bounded, in size and in number: one too large or too many ends it before it is read.
+ * Brokers take packets of 256 MB otherwise, and two bytes of a ping cost them far more than they cost the sender.
+ */
 import { Duplex } from 'node:stream';
 
 /** A packet's length has at most so many bytes (MQTT 3.1.1, 2.2.3). */
 const MAX_LENGTH_BYTES = 4;
+const WINDOW_MS = 60_000;
 
-class PacketTooLarge extends Error {
-  constructor() {
-    super('a packet is larger than it may be');
-    this.name = 'PacketTooLarge';
+class OutOfBounds extends Error {
+  constructor(what: string) {
+    super(what);
+    this.name = 'OutOfBounds';
   }
+}
+
+export interface FrameBounds {
+  maxBytes: number;
+  packetsPerMinute: number;
 }
 
 /** Follows packets through a stream of bytes, whatever pieces they come in. */
@@ -19,9 +28,15 @@ export class FrameMeter {
   #length = 0;
   /** Of the head: 0 before the first byte, then how many bytes of the length were read, and one. */
   #headBytes = 0;
+  #begun = 0;
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
+  }
+
+  /** How many packets have begun. */
+  get begun(): number {
+    return this.#begun;
   }
 
   /** @returns false once a packet is too large, or its length is none */
@@ -42,6 +57,7 @@ export class FrameMeter {
 
   #head(byte: number): boolean {
     if (this.#headBytes === 0) {
+      this.#begun += 1;
       this.#headBytes = 1;
       this.#length = 0;
       return true;
@@ -60,8 +76,9 @@ export class FrameMeter {
 }
 
 /** The connection, as the broker gets it. */
-export function boundedFrames(socket: Duplex, maxBytes: number): Duplex {
+export function boundedFrames(socket: Duplex, { maxBytes, packetsPerMinute }: FrameBounds): Duplex {
   const meter = new FrameMeter(maxBytes);
+  let window = { startedAtMs: performance.now(), begun: 0 };
   const bounded = new Duplex({
     allowHalfOpen: false,
     read: () => void socket.resume(),
@@ -73,7 +90,11 @@ export function boundedFrames(socket: Duplex, maxBytes: number): Duplex {
     },
   });
   socket.on('data', (chunk: Buffer) => {
-    if (!meter.follow(chunk)) bounded.destroy(new PacketTooLarge());
+    if (performance.now() - window.startedAtMs >= WINDOW_MS)
+      window = { startedAtMs: performance.now(), begun: meter.begun };
+    if (!meter.follow(chunk)) bounded.destroy(new OutOfBounds('a packet is larger than it may be'));
+    else if (meter.begun - window.begun > packetsPerMinute)
+      bounded.destroy(new OutOfBounds('more packets than a device has to send'));
     else if (!bounded.push(chunk)) socket.pause();
   });
   socket.on('end', () => bounded.push(null));

@@ -32,6 +32,8 @@ export interface BrokerParts {
   reporting: Reporting;
   /** Connections, by address. */
   limit: RateLimit;
+  /** Packets of one connection, of whatever kind. */
+  packetsPerMinute: number;
   maxConnections: number;
 }
 
@@ -52,12 +54,12 @@ export function topicOf(deviceId: string): string {
 /** Opens it. @throws when the port is taken, or the certificate is none */
 export async function openBroker(
   at: { host: string; port: number; cert: string; key: string },
-  { registry, reporting, limit, maxConnections }: BrokerParts,
+  { registry, reporting, ...bounds }: BrokerParts,
 ): Promise<Broker> {
   const devices = new WeakMap<Client, Device>();
 
   const broker = await Aedes.createBroker(rulesOf({ registry, reporting }, devices));
-  const server = listenerOf(at, broker, { limit, maxConnections });
+  const server = listenerOf(at, broker, bounds);
   server.listen(at.port, at.host);
   await once(server, 'listening');
   const address = server.address();
@@ -82,12 +84,12 @@ export async function openBroker(
 function listenerOf(
   { cert, key }: { cert: string; key: string },
   broker: Aedes,
-  { limit, maxConnections }: Pick<BrokerParts, 'limit' | 'maxConnections'>,
+  { limit, maxConnections, packetsPerMinute }: Omit<BrokerParts, 'registry' | 'reporting'>,
 ): Server {
   const server = createServer(
     { cert, key, minVersion: 'TLSv1.2', handshakeTimeout: HELLO_MS },
     (socket: TLSSocket) => {
-      const bounded = boundedFrames(socket, MAX_PACKET_BYTES);
+      const bounded = boundedFrames(socket, { maxBytes: MAX_PACKET_BYTES, packetsPerMinute });
       // It has an error for everything that goes wrong on it; the broker hears of it too.
       bounded.on('error', () => {});
       broker.handle(bounded);
@@ -145,8 +147,11 @@ function rulesOf(
     },
 
     authorizePublish(client, packet, done) {
-      // A will comes without its client.
-      const device = client === null ? undefined : devices.get(client);
+      // A will is written when its connection begins, so it measured nothing. The library hands it over without a command.
+      if (client === null || packet.cmd !== 'publish') return done(new Error('a will is no report'));
+      // MQTT 3.1.1, 2.3.1-1: nothing could acknowledge it.
+      if (packet.qos > 0 && packet.messageId === 0) return done(new Error('an id of a packet is not 0'));
+      const device = devices.get(client);
       if (device === undefined || packet.topic !== topicOf(device.deviceId))
         return done(new Error('a device publishes to its own topic'));
       if (packet.qos === 2) return done(new Error('QoS 2 is not offered: what is sent again is stored once'));

@@ -24,6 +24,7 @@ export { DEVICES };
 
 const HOUR_MS = 3_600_000;
 const CONNECTIONS_PER_ADDRESS_PER_MINUTE = 6_000;
+const PACKETS_BESIDE_REPORTS_PER_MINUTE = 60;
 /** For how long a connection outlives a secret that ended on another replica. */
 const CREDENTIALS_LOOKED_AT_MS = 30_000;
 
@@ -91,10 +92,9 @@ export function openDevices(
     },
     async prepare() {
       const limit = house.limitByAddress(CONNECTIONS_PER_ADDRESS_PER_MINUTE);
-      const maxConnections = settings.mqttConnections;
       const mqtt = mqttOf(settings);
-      if (mqtt !== null)
-        broker = await openMqtt({ ...mqtt, host }, { registry, reporting, limit, maxConnections });
+      const parts = { registry, reporting, limit, ...boundsOf(settings) };
+      if (mqtt !== null) broker = await openMqtt({ ...mqtt, host }, parts);
     },
     drain: () => void broker?.close(),
     routes(http) {
@@ -179,6 +179,14 @@ function connectionOf(deviceId: string, baseUrl: string, broker: Broker | null) 
 }
 
 /** @throws StartError when the port is taken, or the certificate is none */
+function boundsOf({
+  mqttConnections: maxConnections,
+  reportsPerMinute,
+}: Configured<typeof DEVICES.variables>['settings']) {
+  // A report is one packet, or a few where it is sent again; beside reports there are pings.
+  return { maxConnections, packetsPerMinute: 2 * reportsPerMinute + PACKETS_BESIDE_REPORTS_PER_MINUTE };
+}
+
 async function openMqtt(at: Mqtt & { host: string }, parts: BrokerParts): Promise<Broker> {
   try {
     const [cert, key] = await Promise.all([readFile(at.certFile, 'utf8'), readFile(at.keyFile, 'utf8')]);

@@ -1,5 +1,7 @@
 /** `kill -9` of the server, and with it of the broker, while devices report: what was acknowledged is there, once. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect as connectTcp, createServer, type Socket } from 'node:net';
 import { after, before, test } from 'node:test';
 import type { MqttClient } from 'mqtt';
 import { createKeys } from '../../src/keys/keys.ts';
@@ -77,4 +79,68 @@ test('every acknowledged reading is stored once, over a kill -9 of the server an
   assert.equal(all.length, DEVICES * READINGS);
   assert.equal(new Set(all).size, all.length, 'and each once');
   await Promise.all(clients.map((client) => client.endAsync(true)));
+});
+
+/** A way to the broker that can keep what the broker says. */
+async function openWay(port: number) {
+  let isDeaf = false;
+  const sockets = new Set<Socket>();
+  const front = createServer((device) => {
+    const broker = connectTcp({ host: '127.0.0.1', port });
+    for (const socket of [device, broker]) {
+      sockets.add(socket);
+      socket.on('error', () => {});
+    }
+    device.on('data', (bytes) => broker.write(bytes));
+    broker.on('data', (bytes) => void (isDeaf || device.write(bytes)));
+    device.on('close', () => broker.destroy());
+    broker.on('close', () => device.destroy());
+  });
+  front.listen(0, '127.0.0.1');
+  await once(front, 'listening');
+  const address = front.address();
+  if (address === null || typeof address === 'string') throw new Error('the way has no port');
+  return {
+    port: address.port,
+    keepAnswers(kept: boolean): void {
+      isDeaf = kept;
+    },
+    close(): void {
+      front.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+test('a reading that was committed and whose PUBACK never left is stored once, over a kill -9 in between', async () => {
+  assert(server !== null);
+  const keys = createKeys(database.sql, Date.now);
+  const grant = { amountMicros: 1_000_000n, label: 'test', note: 'test' };
+  const ledger = createLedger(database, Date.now);
+  const { apiKey } = await grantKey({ sql: database.sql, keys, ledger, nowMs: Date.now }, grant);
+  const device = await register(server, apiKey, { deviceId: 'between-1' });
+  const way = await openWay(device.mqttPort);
+  const client = await connect({ ...device, mqttPort: way.port }, certificate.ca, { reconnectPeriod: 100 });
+  client.on('error', () => {});
+  const stored = async () => {
+    const [row] = await database.sql<{ count: number }[]>`
+      select count(*)::integer as count from device_readings r join devices d on d.no = r.device
+      where d.id = 'between-1'`;
+    return row?.count;
+  };
+  way.keepAnswers(true);
+  let acknowledged = false;
+  const report = JSON.stringify({ at: new Date().toISOString(), values: { temperature: 1 } });
+  const sent = client.publishAsync(device.topic, report, { qos: 1 }).then(() => {
+    acknowledged = true;
+  });
+  await until('it is committed', async () => (await stored()) === 1);
+  await server.end('SIGKILL');
+  assert.equal(acknowledged, false);
+  way.keepAnswers(false);
+  server = await start(device.mqttPort);
+  await sent;
+  assert.equal(await stored(), 1);
+  await client.endAsync(true);
+  way.close();
 });

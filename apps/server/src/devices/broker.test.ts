@@ -1,0 +1,218 @@
+/** What a device can do to the broker byte by byte: nothing is stored for another, and nothing stops others or piles up. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { TLSSocket } from 'node:tls';
+import { makeCertificate } from '../../../../packages/sandbox/src/devices/certificate.ts';
+import { until } from '../../test/fire/until.fixture.ts';
+import { createRateLimit } from '../http/rate-limit.ts';
+import { type Broker, openBroker, topicOf } from './broker.ts';
+import { newCredential } from './credential.ts';
+import { connectPacket, nextBytes, openRaw, packet, publishPacket, text } from './raw-mqtt.fixture.ts';
+import type { Device } from './registry.ts';
+import { createReporting } from './reporting.ts';
+
+const PINGREQ = Buffer.from([0xc0, 0]);
+const PUBACK_1 = '40020001';
+const PACKETS_PER_MINUTE = 200;
+
+interface Known {
+  deviceId: string;
+  secret: string;
+  topic: string;
+}
+
+const devices = new Map<string, Device>();
+/** What was stored, by the device's number. */
+const stored = new Map<bigint, number[]>();
+const limit = createRateLimit({ perMinute: 100_000, maxNames: 100, nowMs: Date.now });
+let broker: Broker;
+before(async () => {
+  const { cert, key } = makeCertificate(new Date(Date.now() - 60_000));
+  const registry = {
+    find: async (deviceId: string) => devices.get(deviceId) ?? null,
+    refused: async () => {},
+  };
+  const reporting = createReporting({
+    ...{ registry, limit, backfillMs: 3_600_000, nowMs: Date.now, report: () => {} },
+    readings: {
+      async take(no, readings) {
+        const values = readings.flatMap(({ measured }) => measured.temperature ?? []);
+        stored.set(no, [...(stored.get(no) ?? []), ...values]);
+        return { stored: values.length, known: 0 };
+      },
+    },
+  });
+  const at = { host: '127.0.0.1', port: 0, cert, key };
+  broker = await openBroker(at, {
+    ...{ registry, reporting, limit, maxConnections: 2_000 },
+    packetsPerMinute: PACKETS_PER_MINUTE,
+  });
+});
+after(() => broker.close());
+
+function known(deviceId: string): Known {
+  const { secret, publicKey } = newCredential();
+  devices.set(deviceId, {
+    ...{ no: BigInt(devices.size), deviceId, owner: 1n, name: null, fleetId: null, public: true },
+    ...{ simulated: false, sensors: { temperature: 'celsius' }, place: null, publicKey },
+    ...{ createdAtMs: 0, revokedAtMs: null, readings: 0, lastAtMs: null, refusal: null },
+  });
+  return { deviceId, secret, topic: topicOf(deviceId) };
+}
+const valuesOf = ({ deviceId }: Known) => stored.get(devices.get(deviceId)?.no ?? -1n) ?? [];
+const report = (temperature: number) =>
+  JSON.stringify({ at: new Date().toISOString(), values: { temperature } });
+const ended = (what: string, socket: TLSSocket) =>
+  until(`the connection ends after ${what}`, () => socket.closed);
+
+/** A connection that was let in. */
+async function enter(device: Known, connecting = connectPacket(device)): Promise<TLSSocket> {
+  const socket = await openRaw(broker.port);
+  socket.write(connecting);
+  assert.equal((await nextBytes(socket, 4)).toString('hex'), '20020000');
+  return socket;
+}
+
+/** A report as it should be, acknowledged. */
+async function reported(device: Known, temperature: number, socket: TLSSocket): Promise<void> {
+  socket.write(publishPacket(device.topic, 1, report(temperature)));
+  assert.equal((await nextBytes(socket, 4)).toString('hex'), PUBACK_1);
+  assert.equal(valuesOf(device).at(-1), temperature);
+}
+
+test('bytes that are no report of the device that came in end the connection, and nothing is stored', async () => {
+  const device = known('raw-1');
+  const other = known('raw-2');
+  const bystander = known('bystander-1');
+  const others = await enter(bystander);
+  const good = report(1);
+  const cases: [string, Buffer][] = [
+    ['a topic with NUL', publishPacket(device.topic.replace('/readings', '\0/readings'), 1, good)],
+    ['NUL behind the topic', publishPacket(`${device.topic}\0`, 1, good)],
+    ['a topic that is no UTF-8', publishPacket(Buffer.from([0xff, 0xfe, 0x2f]), 1, good)],
+    ['a wildcard of one level', publishPacket('devices/+/readings', 1, good)],
+    ['a wildcard of all', publishPacket('devices/#', 1, good)],
+    ['no topic', publishPacket('', 1, good)],
+    ['another device’s topic', publishPacket(other.topic, 1, good)],
+    ['another device’s topic, QoS 0', packet(0x30, text(other.topic), Buffer.from(good))],
+    ['another case', publishPacket(device.topic.toUpperCase(), 1, good)],
+    ['QoS 2, twice', Buffer.concat([0x34, 0x3c].map((first) => publishPacket(device.topic, 1, good, first)))],
+    ['QoS 3', publishPacket(device.topic, 1, good, 0x36)],
+    ['an id of 0', publishPacket(device.topic, 0, good)],
+    ['a second CONNECT', connectPacket(device)],
+    ['a type that there is not', packet(0xf0)],
+    ['a length of five bytes', Buffer.from([0x32, 0xff, 0xff, 0xff, 0xff, 0x7f])],
+    ['256 MB that are announced', Buffer.from([0x32, 0xff, 0xff, 0xff, 0x7f])],
+    ['NUL in the report', publishPacket(device.topic, 1, good.replace('"at"', '"key":"a\\u0000","at"'))],
+  ];
+  for (const [what, bytes] of cases) {
+    const socket = await enter(device);
+    socket.resume();
+    // Whatever follows is for nobody.
+    socket.write(Buffer.concat([bytes, publishPacket(other.topic, 2, good)]));
+    await ended(what, socket);
+    assert.deepEqual([valuesOf(device), valuesOf(other)], [[], []], what);
+  }
+  await reported(bystander, 7, others);
+  others.destroy();
+});
+
+test('whoever does not begin as a device of ours does not come in', async () => {
+  const device = known('raw-3');
+  const cases: [string, Buffer][] = [
+    ['a report before CONNECT', publishPacket(device.topic, 1, report(1))],
+    ['PINGREQ before CONNECT', PINGREQ],
+    ['NUL in the name', connectPacket({ ...device, deviceId: `${device.deviceId}\0` })],
+    ['another device’s secret', connectPacket({ ...device, secret: known('raw-4').secret })],
+    ['another protocol', packet(0x10, text('HTTP'), Buffer.from([4, 2, 0, 60]), text('x'))],
+    ['a request of HTTP', Buffer.from('GET / HTTP/1.1\r\nhost: x\r\n\r\n')],
+    ['no user name', packet(0x10, text('MQTT'), Buffer.from([4, 2, 0, 60]), text(device.deviceId))],
+  ];
+  for (const [what, bytes] of cases) {
+    const socket = await openRaw(broker.port);
+    socket.write(bytes);
+    const answer = await nextBytes(socket, 4);
+    const isRefusal = answer.length < 4 || (answer[0] === 0x20 && answer[3] !== 0);
+    assert(isRefusal, `${what}: ${answer.toString('hex')}`);
+    socket.resume();
+    await ended(what, socket);
+  }
+  assert.deepEqual(valuesOf(device), []);
+});
+
+test('a will is nobody’s report, whosever topic it names, and nothing is retained', async () => {
+  const device = known('will-1');
+  const other = known('will-2');
+  for (const { topic } of [device, other]) {
+    const before = broker.connected;
+    const socket = await enter(device, connectPacket(device, { topic, message: report(66) }));
+    socket.destroy();
+    await until('the broker knows that it is gone', () => broker.connected === before);
+  }
+  // The flag is taken off: it is a report like any other.
+  const socket = await enter(device);
+  socket.write(publishPacket(device.topic, 1, report(2), 0x33));
+  assert.equal((await nextBytes(socket, 4)).toString('hex'), PUBACK_1);
+  socket.write(Buffer.concat([packet(0x82, Buffer.from([0, 1]), text('#'), Buffer.from([1])), PINGREQ]));
+  // SUBACK with a refusal, then PINGRESP, and no message in between.
+  assert.equal((await nextBytes(socket, 7)).toString('hex'), '9003000180d000');
+  socket.destroy();
+  assert.deepEqual([valuesOf(device), valuesOf(other)], [[2], []]);
+});
+
+test('a device that comes a thousand times is there once, and reports', async () => {
+  const device = known('often-1');
+  await until('nobody is connected', () => broker.connected === 0);
+  const sockets: TLSSocket[] = [];
+  for (let at = 0; at < 1_000; at += 25)
+    sockets.push(
+      ...(await Promise.all(
+        Array.from({ length: 25 }, async () => {
+          const socket = await openRaw(broker.port);
+          socket.resume();
+          socket.write(connectPacket(device));
+          return socket;
+        }),
+      )),
+    );
+  const open = () => sockets.filter(({ closed }) => !closed);
+  await until('all but one have ended', () => open().length === 1, 60_000);
+  await until('one is counted', () => broker.connected === 1);
+  const [last] = open();
+  assert(last !== undefined);
+  last.write(publishPacket(device.topic, 1, report(5)));
+  await until('its report is stored', () => valuesOf(device).length === 1);
+  last.destroy();
+  await until('it is gone', () => broker.connected === 0);
+});
+
+test('whoever asks far more than a device has to is cut off, and keeps nobody waiting', async () => {
+  const bystander = known('bystander-2');
+  const others = await enter(bystander);
+  const flood = Buffer.concat(Array(1_000_000).fill(PINGREQ));
+  for (const isRead of [true, false]) {
+    const socket = await enter(known(`deaf-${isRead}`));
+    if (isRead) socket.resume();
+    else socket.pause();
+    socket.write(flood);
+    await reported(bystander, isRead ? 8 : 9, others);
+    await ended('a flood of pings', socket);
+  }
+  others.destroy();
+});
+
+test('a device that reads no PUBACK has its reports stored all the same, and keeps nobody waiting', async () => {
+  const device = known('deaf-1');
+  const bystander = known('bystander-3');
+  const [socket, others] = [await enter(device), await enter(bystander)];
+  socket.pause();
+  for (let id = 1; id <= PACKETS_PER_MINUTE - 1; id++)
+    socket.write(publishPacket(device.topic, id, report(id)));
+  await until('all are stored', () => valuesOf(device).length === PACKETS_PER_MINUTE - 1);
+  await reported(bystander, 4, others);
+  // More are too many.
+  socket.write(Buffer.concat(Array(5 * PACKETS_PER_MINUTE).fill(PINGREQ)));
+  socket.resume();
+  await ended('more packets than it may send', socket);
+  others.destroy();
+});
