@@ -19,7 +19,7 @@ const chosen = (...entries: string[]) => {
   return sold.map(({ path }) => path);
 };
 
-test('what is sold is chosen by names, tags and patterns, and keeps its order', () => {
+test('services are chosen by names, tags and patterns, and keep their order', () => {
   assert.deepEqual(chosen(), paths);
   assert.deepEqual(chosen('token-price', 'ping'), ['ping', 'token-price']);
   assert.deepEqual(chosen('IoT & DePIN'), ['iot-sensor-reading', 'iot-bulk-data']);
@@ -28,12 +28,12 @@ test('what is sold is chosen by names, tags and patterns, and keeps its order', 
   assert.deepEqual(chosen('*'), paths);
 });
 
-test('an exclamation mark leaves out, of everything or of what else is named', () => {
+test('an exclamation mark excludes services, from everything or from what else is named', () => {
   assert.deepEqual(chosen('!token-*'), ['ping', 'iot-sensor-reading', 'iot-bulk-data']);
   assert.deepEqual(chosen('trading intelligence', '! token-price'), ['token-sentiment']);
 });
 
-test('an entry that fits nothing is told, with what may have been meant', () => {
+test('an entry that matches nothing is reported, with a suggestion', () => {
   const { problems } = chooseServices(ALL, ['tokn-price', 'ping', 'Tradng Intelligence', '!x*', 'p.ng', '(']);
   assert.equal(problems.length, 5);
   assert.match(problems[0] ?? '', /^"tokn-price" is no service.* nearest names are token-price,/);

@@ -1,10 +1,10 @@
-/** Which of the services that there are an operator sells. */
+/** Which of the existing services an operator sells. */
 import { nearest } from '../words/nearest.ts';
 import type { Service } from './define.ts';
 
 type Named = Pick<Service, 'path' | 'tag'>;
 
-/** As folders and paths are written: lower-case words with dashes between them. */
+/** Text in the form of folders and paths: lower-case words with dashes between them. */
 function dashed(text: string): string {
   return text
     .toLowerCase()
@@ -13,11 +13,11 @@ function dashed(text: string): string {
 }
 
 /**
- * Chooses by names (`token-price`), tags (`Banking`) and patterns (`earthdata-*`). With a `!` in front an entry leaves out what
- * it fits; entries without one are what is sold, or everything where there is none.
+ * Chooses services by names (`token-price`), tags (`Banking`) and patterns (`earthdata-*`). An entry that begins with
+ * `!` excludes what it matches. The other entries select what is sold; without any of them everything is.
  *
- * @param entries empty: everything
- * @returns `sold` in the order of `services`, and the paths of the others; `problems`: what is wrong, a line for each entry
+ * @param entries empty: everything is sold
+ * @returns `sold` in the order of `services`, and the paths of the others; `problems`: a line for each wrong entry
  */
 export function chooseServices<S extends Named>(
   services: readonly S[],
@@ -39,7 +39,7 @@ export function chooseServices<S extends Named>(
   return { sold, leftOut, problems };
 }
 
-/** What somebody with a new key calls first: the service that is made for it, or the cheapest. */
+/** The call that somebody with a new key should make first: the service made for it, or the cheapest. */
 export function firstCallOf(services: readonly Pick<Service, 'path' | 'priceUsd' | 'example'>[]) {
   const [cheapest] = services.toSorted((a, b) => Number(a.priceUsd) - Number(b.priceUsd));
   const first = services.find(({ path }) => path === 'first-call') ?? cheapest;
@@ -49,7 +49,7 @@ export function firstCallOf(services: readonly Pick<Service, 'path' | 'priceUsd'
 function fits({ path, tag }: Named, written: string): boolean {
   const name = dashed(written);
   if (!name.includes('*')) return name === path || name === dashed(tag);
-  // What is left of a name beside its stars is letters, digits and dashes.
+  // Apart from its stars a name consists of letters, digits and dashes.
   return new RegExp(`^${name.replaceAll('*', '.*')}$`).test(path);
 }
 

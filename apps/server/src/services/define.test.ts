@@ -30,7 +30,7 @@ test('a text is in UTF-8 unless its service says otherwise, and bytes have no ch
   );
 });
 
-test('what is no media type, or breaks a header, or belongs to JSON is refused', () => {
+test('an invalid media type, one that breaks a header, and JSON are refused', () => {
   for (const type of [
     'csv',
     'text/csv\r\nx: y',

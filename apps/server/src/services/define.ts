@@ -25,7 +25,7 @@ export const TAGS = [
 ] as const;
 export type Tag = (typeof TAGS)[number];
 
-/** What every service is told about the call it answers; nothing about money beyond what it may print. */
+/** What every service is told about the call that it answers. About money it learns only what it may print. */
 export interface CallFacts {
   callId: string;
   rail: RailName;
@@ -46,11 +46,11 @@ export interface CatalogLine {
   example: Record<string, unknown>;
   featured: boolean;
   available: boolean;
-  /** Of the chains whose nodes it asks, those that can be asked now. */
+  /** Those of the chains it reads that can be read now. */
   chains: readonly ChainName[];
 }
 
-/** A wallet that is kept for an agent, as a service may show it: never with a private key. */
+/** A wallet that is kept for an agent, as a service may show it: never with its private key. */
 export interface ManagedWallet {
   walletId: string;
   agentId: string;
@@ -61,7 +61,7 @@ export interface ManagedWallet {
   createdAtMs: number;
 }
 
-/** Managed wallets of whoever pays for this call, and of nobody else. */
+/** The managed wallets of whoever pays for this call, and of nobody else. */
 export interface Custody {
   /**
    * The payer's wallet for an agent: made the first time, the same ever after. Networks that it lacks are added.
@@ -81,7 +81,7 @@ export interface Custody {
 export interface RegisteredIdentity {
   /** The registry's id of the agent; ids start at 0. */
   tokenId: bigint;
-  /** Who was given the identity: what was asked for, or else the registrar's own address. */
+  /** The owner of the identity: the requested one, or else the registrar's own address. */
   owner: Address;
   agentUri: string;
   registerTransaction: Hex;
@@ -94,11 +94,12 @@ export interface Identities {
   readonly chainId: number;
   readonly registry: Address;
   /**
-   * Registers an agent and gives the identity to `owner`. The same call may be run again: it finds its own transactions.
+   * Registers an agent and gives the identity to `owner`. The same call may run again, and then finds its own
+   * transactions.
    *
-   * @param request.agentUri where the registration file is, or the file itself as a `data:` URI
+   * @param request.agentUri the address of the registration file, or the file itself as a `data:` URI
    * @param request.owner null: the registrar keeps the identity
-   * @throws noAnswer `IDENTITY_EXISTS` when the payer has registered this agentId before, in another call
+   * @throws noAnswer `IDENTITY_EXISTS` when the payer registered this agentId before, in another call
    * @throws ServiceFailure 503 while another call registers it, 502 when the registry refuses
    */
   register(request: {
@@ -112,10 +113,10 @@ export interface Identities {
 /** Keys that are sold to whoever pays for this call. */
 export interface KeySales {
   /**
-   * The key that this call buys: it holds so much once the call is captured, and is of no use before. The same call run
-   * again is told the same key.
+   * The key that this call buys. It holds its credit once the call is captured, and is useless before. When the same
+   * call runs again, it gets the same key.
    *
-   * @returns `trialEndsAtMs`: until when its credit lasts, where trial credit pays; otherwise null
+   * @returns `trialEndsAtMs`: when its credit expires if trial credit pays; otherwise null
    */
   keyFor(request: {
     callId: string;
@@ -152,13 +153,13 @@ export interface RunContext<Needed extends UpstreamName> {
   /** The public address of this server, without a trailing slash. */
   baseUrl: string;
   version: string;
-  /** Aborted when the call's deadline has passed. Hand it to every wait. */
+  /** Aborted when the call's deadline has passed. Pass it to every wait. */
   signal: AbortSignal;
-  /** The time, in milliseconds since 1970. Services never ask the system clock themselves. */
+  /** The time in milliseconds since 1970. Services never read the system clock themselves. */
   nowMs(): number;
 }
 
-/** One source, or a list of which one is enough. */
+/** One source, or a list of sources of which one is enough. */
 export type Need = UpstreamName | readonly UpstreamName[];
 type NeededName<N> = N extends UpstreamName
   ? N
@@ -166,18 +167,18 @@ type NeededName<N> = N extends UpstreamName
     ? M
     : never;
 
-/** A piece of an answer, on the way to the whole of it: one event of its stream. */
+/** A piece of a streamed answer: one event of its stream. */
 export interface Piece {
-  /** Such as `delta`: lower-case words and dashes. `result` and `error` are the house's own. */
+  /** For example `delta`: lower-case words and dashes. `result` and `error` are reserved. */
   event: string;
   data: Readonly<Record<string, unknown>>;
 }
 
-/** How a service answers in pieces. */
+/** How a service streams its answer. */
 export interface ServiceStream {
-  /** The field of the input that asks for it, by `true`. */
+  /** The field of the input that asks for a stream with `true`. */
   readonly field: string;
-  /** The longest that the service may take for all of it; what its reader takes is not counted. */
+  /** The longest that the service may take for all pieces, without the time that its reader takes. */
   readonly timeoutMs: number;
   run(
     input: unknown,
@@ -205,39 +206,39 @@ export interface ServiceDefinition<
   input: Input;
   /** The fields of the answer, at its top level. Provenance is added by the house. */
   output: Output;
-  /** A body that works, shown in every document and bought by the tests. */
+  /** A body that works. It is shown in every document, and the tests buy it. */
   example: z.input<Input>;
   /** Other spellings that existing clients send: `{ alias: 'canonicalField' }`. Snake case needs no entry. */
   aliases?: Record<string, Extract<keyof z.input<Input>, string>>;
-  /** Last resort for body shapes that no alias covers. Gets the body after aliasing; must not throw. */
+  /** For body shapes that no alias covers. It gets the body after aliasing, and must not throw. */
   adapt?: (body: Record<string, unknown>) => Record<string, unknown>;
-  /** Sources without which there is no answer: if one is missing the service is not sold. */
+  /** Sources without which there is no answer. If one is missing, the service is not for sale. */
   needs?: Needs;
   /** Sources that add to the answer but may be missing. */
   uses?: Uses;
-  /** Capabilities of the house without which it is not sold. */
+  /** Capabilities without which the service is not for sale. */
   requires?: Requires;
   /**
-   * The answer holds a secret of the caller's: the copy that is kept for a repeat is encrypted, and paid on a chain it is
-   * handed to nobody who cannot show what is on no chain. A function says which inputs have such an answer.
+   * The answer holds a secret of the caller's. The copy kept for repeats is encrypted, and a payment on a chain gets
+   * the answer only with a claim, which is on no chain. A function decides it by the input.
    */
   secretAnswer?: true | ((input: z.output<Input>) => boolean);
   /** Whether it is sold at `/mpp/<path>` too. */
   mpp?: true;
-  /** `read`: may run before it is paid for. `write`: has a lasting effect, so it is paid for first. */
+  /** `read`: may run before its payment has settled. `write`: has a lasting effect, so it is charged before it runs. */
   effect?: 'read' | 'write';
-  /** The longest a call may take; 20 s unless said otherwise. A door may have a bound of its own: HTTP has 25 s. */
+  /** The longest that a call may take: 20 s by default. A door may have its own bound: HTTP has 25 s. */
   timeoutMs?: number;
   run(
     input: z.output<Input>,
     context: RunContext<NeededName<Needs[number]> | Uses[number]> & Pick<Capabilities, Requires[number]>,
   ): Promise<Answer<z.input<Output>>>;
-  /** The same answer in pieces, for whoever asks for it by `field: true`. `run` answers where no door can stream. */
+  /** The same answer as a stream, for callers that send `field: true`. `run` is used where a door cannot stream. */
   stream?: {
     field: Extract<keyof z.input<Input>, string>;
-    /** 120 s unless said otherwise. */
+    /** 120 s by default. */
     timeoutMs?: number;
-    /** Yields the pieces as they come. What it returns is the answer, as `run` would make it. */
+    /** Yields the pieces as they come, and returns the same answer that `run` would return. */
     run(
       input: z.output<Input>,
       context: RunContext<NeededName<Needs[number]> | Uses[number]> & Pick<Capabilities, Requires[number]>,
@@ -245,7 +246,7 @@ export interface ServiceDefinition<
   };
 }
 
-/** A service with its types folded away, as the registry and the paid call see it. */
+/** A service without its type parameters, as the registry and the paid call see it. */
 export interface Service {
   readonly path: string;
   readonly name: string;
@@ -254,11 +255,11 @@ export interface Service {
   readonly summary: string;
   readonly featured: boolean;
   readonly input: z.ZodObject;
-  /** The fields of its answer; none where it answers no JSON. */
+  /** The fields of its answer; empty when the answer is not JSON. */
   readonly output: z.ZodObject;
-  /** What its answer is, with parameters, such as `text/csv; charset=utf-8`. */
+  /** The type of its answer with parameters, such as `text/csv; charset=utf-8`. */
   readonly contentType: string;
-  /** The same without parameters: `application/json` where the answer has the fields of `output`. */
+  /** The same without parameters; `application/json` when the answer has the fields of `output`. */
   readonly mediaType: string;
   readonly example: Record<string, unknown>;
   readonly aliases: Readonly<Record<string, string>>;
@@ -266,9 +267,9 @@ export interface Service {
   readonly needs: readonly Need[];
   readonly uses: readonly UpstreamName[];
   readonly requires: readonly Capability[];
-  /** Whether an answer of it may hold a secret. */
+  /** Whether any of its answers may hold a secret. */
   readonly secretAnswer: boolean;
-  /** Whether the answer to this input does. */
+  /** Whether the answer to this input holds a secret. */
   isSecret(input: unknown): boolean;
   readonly mpp: boolean;
   readonly effect: 'read' | 'write';
@@ -277,13 +278,16 @@ export interface Service {
   run(input: unknown, context: RunContext<UpstreamName>): Promise<Answer<Record<string, unknown>>>;
 }
 
-/** The longest that any service may take: its price stays reserved for as long, and nobody else goes on with its payment. */
+/**
+ * The longest that any service may take. Its price stays reserved that long, and nobody else continues its payment
+ * meanwhile.
+ */
 const LONGEST_SERVICE_MS = 300_000;
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 /**
- * Declares a service. The declaration is all there is: routes, validation, prices, every document and every
- * count are rendered from it. Put the result as the default export of `services/<tag>/<path>.ts`.
+ * Declares a service. The declaration is all there is to write: routes, validation, prices, every document and every
+ * count are rendered from it. Make it the default export of `services/<tag>/<path>.ts`.
  */
 export function defineService<
   Input extends z.ZodObject,
@@ -327,7 +331,7 @@ export function defineService<
             timeoutMs: stream.timeoutMs ?? 120_000,
             run: stream.run,
           } as unknown as ServiceStream),
-    // The pipeline hands over what `input` parsed, so the two types meet here and nowhere else.
+    // The paid call passes what `input` parsed, so the two types are joined only here.
     run: (input, context) =>
       definition.run(
         input as z.output<Input>,
@@ -337,14 +341,14 @@ export function defineService<
   };
 }
 
-/** A service whose answer is a text or bytes, such as a table or a picture, and no JSON. */
+/** A service whose answer is a text or bytes, such as a table or a picture, instead of JSON. */
 export type ContentDefinition<
   Input extends z.ZodObject,
   Needs extends readonly Need[],
   Uses extends readonly UpstreamName[],
   Requires extends readonly Capability[],
 > = Omit<ServiceDefinition<Input, z.ZodObject, Needs, Uses, Requires>, 'output' | 'run' | 'stream'> & {
-  /** What it answers, such as `image/png`. A text type without a charset is in UTF-8. */
+  /** The type of its answer, such as `image/png`. A text type without a charset is in UTF-8. */
   contentType: string;
   run(
     input: z.output<Input>,
@@ -353,10 +357,10 @@ export type ContentDefinition<
 };
 
 /**
- * Declares a service that answers no JSON. It is sold, stored and handed over again like any other, byte for byte; where
- * it comes from stands in the header `x-provenance`.
+ * Declares a service whose answer is not JSON. It is sold, stored and replayed like any other, byte for byte. Its
+ * provenance is in the header `x-provenance`.
  *
- * @throws Error when `contentType` is no media type, or JSON, which `defineService` is for
+ * @throws Error when `contentType` is not a media type, or is JSON, which needs `defineService`
  */
 export function defineContentService<
   Input extends z.ZodObject,

@@ -1,6 +1,6 @@
 /**
- * An answer of the form that a service's schema describes, for documents: every field that is always there, one entry in
- * each list. Its values stand for their kind and come from no source.
+ * An example answer for documents, in the form that a service's schema describes: every field that is always present,
+ * and one entry in each list. The values are placeholders and come from no source.
  */
 import type { Service } from './define.ts';
 import { type JsonSchema, outputSchemaOf, propertiesOf } from './json-schema.ts';
@@ -13,7 +13,7 @@ const BY_FORMAT: Readonly<Record<string, string>> = {
   email: 'somebody@example.com',
   uuid: '00000000-0000-4000-8000-000000000000',
 };
-/** What patterns of ours take, the shortest first. */
+/** Values that fit our patterns, the shortest first. */
 const FOR_PATTERNS = ['1', '0.25', '0x0', `0x${'0'.repeat(40)}`, `0x${'0'.repeat(64)}`];
 
 const examples = new WeakMap<Service, Readonly<Record<string, unknown>>>();
@@ -31,7 +31,7 @@ function valueFor(schema: JsonSchema): unknown {
   if ('const' in schema) return schema.const;
   for (const list of [schema.examples, schema.enum]) if (Array.isArray(list)) return list[0];
   const branches = [schema.anyOf, schema.oneOf].find((each) => Array.isArray(each));
-  // The first says what there is when there is something; null comes last.
+  // The first branch describes a value; null comes last.
   if (Array.isArray(branches)) return valueFor((branches[0] ?? {}) as JsonSchema);
   if (Array.isArray(schema.allOf))
     return Object.assign({}, ...schema.allOf.map((each) => valueFor(each as JsonSchema)));

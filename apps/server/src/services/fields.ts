@@ -52,7 +52,7 @@ export const tokenAddress = z
   )
   .describe('Token address: 0x and 40 hex digits, or base58 on Solana');
 
-/** Accepts a number, or a string that holds nothing but a number; never an empty string. */
+/** Accepts a number, or a string that contains only a number; never an empty string. */
 function numeric(value: unknown): unknown {
   return typeof value === 'string' && /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(value)
     ? Number(value)
@@ -64,7 +64,7 @@ export function numberBetween(minimum: number, maximum: number, description: str
   return z.preprocess(numeric, z.number().min(minimum).max(maximum)).describe(description);
 }
 
-/** A whole number of things to return; out-of-range values are refused, not clamped. */
+/** How many items to return. Out-of-range values are refused, not clamped. */
 export function limit(fallback: number, maximum: number) {
   return z
     .preprocess(numeric, z.number().int().min(1).max(maximum))
@@ -74,7 +74,7 @@ export function limit(fallback: number, maximum: number) {
 
 export const latitude = numberBetween(-90, 90, 'Latitude in degrees north, -90 to 90');
 
-/** Degrees east. 180 to 360 is read as west, as some catalogs write it. */
+/** Degrees east. Values from 180 to 360 are converted to west, as some catalogs write them. */
 export const longitude = z
   .preprocess((value) => {
     const number = numeric(value);
@@ -85,7 +85,7 @@ export const longitude = z
 /** A day in UTC, `YYYY-MM-DD`, that exists in the calendar. */
 export const isoDate = z.iso.date().describe('Day in UTC, YYYY-MM-DD');
 
-/** Trimmed text of one line that others may be shown: a name. */
+/** Trimmed text of one line that others may be shown, such as a name. */
 export function nameText(maximumLength: number, description: string) {
   return text(maximumLength, description).refine(isNameable, NOT_NAMEABLE);
 }

@@ -1,8 +1,8 @@
-/** Which services some words are about. */
+/** Which services a text is about. */
 import type { CatalogLine } from './define.ts';
 
 /**
- * The services whose name, tag or summary has most of the words, best first; none when none has any.
+ * The services whose name, tag or summary contains most of the words, best first; none when no service has any.
  *
  * @param words in any language, as somebody would type them into a search box
  */
@@ -20,7 +20,7 @@ export function fittingBest(
     .map(({ line }) => line);
 }
 
-/** A word in the name counts more than one in the tag, and that more than one in the summary. */
+/** A word in the name counts more than one in the tag, which counts more than one in the summary. */
 function scoreOf({ path, name, tag, summary }: CatalogLine, words: readonly string[]): number {
   const places: readonly (readonly [string, number])[] = [
     [`${path} ${name}`.toLowerCase(), 4],

@@ -7,17 +7,20 @@ export type JsonSchema = { readonly [keyword: string]: unknown };
 const inputs = new WeakMap<Service, JsonSchema>();
 const outputs = new WeakMap<Service, JsonSchema>();
 
-/** What the body of a request for this service must look like. Made once for each service. */
+/** The JSON Schema of the body of a request for this service. Made once for each service. */
 export function inputSchemaOf(service: Service): JsonSchema {
   return remembered(inputs, service, () => schemaOf(service.input, 'input'));
 }
 
-/** The fields of this service's answer, without those that every answer has. Made once for each service. */
+/**
+ * The JSON Schema of the fields of this service's answer, without those that every answer has. Made once for each
+ * service.
+ */
 export function outputSchemaOf(service: Service): JsonSchema {
   return remembered(outputs, service, () => schemaOf(service.output, 'output'));
 }
 
-/** The schema's required and optional fields with nothing below them: what fits into a list of many services. */
+/** The schema's required and optional fields without anything below them, short enough for a list of many services. */
 export function outlineOf(schema: JsonSchema): JsonSchema {
   const fields = Object.entries(propertiesOf(schema)).map(([name, field]) => {
     const type = field.type ?? (Array.isArray(field.anyOf) ? typesOf(field.anyOf) : undefined);
@@ -54,15 +57,15 @@ function schemaOf(schema: z.ZodObject, side: 'input' | 'output'): JsonSchema {
   return withoutNoise(made);
 }
 
-/** Keywords whose value is a map from names to schemas: the names in it are not keywords. */
+/** Keywords whose value maps names to schemas: the names in it are not keywords. */
 const MAPS_OF_SCHEMAS = new Set(['properties', 'patternProperties', '$defs']);
-/** Keywords whose value is data, in which nothing may be touched. */
+/** Keywords whose value is data, in which nothing may be changed. */
 const DATA = new Set(['default', 'const', 'enum', 'examples', 'required']);
 
 /**
- * Drops what says nothing: the dialect (the document names it), bounds of the safe integers, patterns that repeat
- * a `format`, names of properties being strings. `additionalProperties: false` goes too: unknown fields of a
- * request are ignored and answers may gain fields.
+ * Removes what carries no information: the dialect (the document names it), the bounds of safe integers, patterns that
+ * repeat a `format`, and that names of properties are strings. `additionalProperties: false` is removed too, because
+ * unknown fields of a request are ignored and answers may gain fields.
  */
 function withoutNoise(schema: object): JsonSchema {
   const kept: Record<string, unknown> = {};
@@ -102,7 +105,7 @@ function isEmpty(value: unknown): boolean {
   return isObject(value) && Object.keys(value).length === 0;
 }
 
-/** A JSON Schema with nothing for human readers, which is most of a long one. */
+/** A JSON Schema without texts for human readers, which make up most of a long one. */
 export function withoutProse(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withoutProse);
   if (typeof schema !== 'object' || schema === null) return schema;

@@ -6,7 +6,7 @@ import { defineService, type Service } from './define.ts';
 import { inputSchemaOf, type JsonSchema, outputSchemaOf } from './json-schema.ts';
 import { loadServices } from './registry.ts';
 
-/** The fields of a schema without a description, by their path; items and alternatives are looked into. */
+/** The fields of a schema without a description, by their path, including those of items and alternatives. */
 function unexplained(schema: JsonSchema, path = ''): string[] {
   const nested = (inner: unknown, at: string) => unexplained(inner as JsonSchema, at);
   const fields = Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>);
@@ -23,14 +23,14 @@ function unexplained(schema: JsonSchema, path = ''): string[] {
   ];
 }
 
-test('every field of every request and answer says what it means', async () => {
+test('every field of every request and answer has a description', async () => {
   for (const service of await loadServices()) {
     assert.deepEqual(unexplained(outputSchemaOf(service)), [], `answer of ${service.path}`);
     assert.deepEqual(unexplained(inputSchemaOf(service)), [], `request of ${service.path}`);
   }
 });
 
-test('a field without a meaning is found, however deep it lies', () => {
+test('a field without a description is found at any depth', () => {
   const service: Service = defineService({
     path: 'silent',
     name: 'Silent',

@@ -2,7 +2,7 @@ import { type Thread, ThreadError } from '../threads/thread.ts';
 import { ServiceFailure } from '../words/failure.ts';
 
 /**
- * Has a thread do a service's calculation.
+ * Runs a service's calculation in a thread.
  *
  * @throws ServiceFailure 503 when too many calculations wait or one takes too long; nothing is charged
  */

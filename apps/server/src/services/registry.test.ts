@@ -35,7 +35,7 @@ function load(files: Record<string, string>) {
 }
 
 describe('a file below the folder of a tag', () => {
-  test('is sold, and what several share is not looked at', async () => {
+  test('is sold, and the folder of shared code is not searched', async () => {
     const sold = await load({
       'ai-services/a.ts': service('a', 'AI Services'),
       'ai-services/a.test.ts': 'throw new Error();',
@@ -48,7 +48,7 @@ describe('a file below the folder of a tag', () => {
     );
   });
 
-  test('that exports no service is refused, and not silently left out', async () => {
+  test('that exports no service is refused instead of being ignored', async () => {
     const files = { 'banking/a.ts': service('a', 'Banking', 'export const a =') };
     await assert.rejects(load(files), /banking\/a\.ts: its default export must be a service/);
   });

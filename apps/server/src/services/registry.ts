@@ -6,7 +6,7 @@ import type { UpstreamName } from '../upstreams/index.ts';
 import { CHAINS, type ChainName } from '../words/chain-names.ts';
 import { type Capability, type Service, TAGS } from './define.ts';
 
-/** Below `services/`: what several services need, and no service. */
+/** The folder below `services/` for code that several services share; it contains no services. */
 const SHARED_FOLDER = 'shared';
 
 /**

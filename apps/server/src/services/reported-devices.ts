@@ -1,4 +1,4 @@
-/** What services may ask of devices that report to this server, as far as whoever pays may read them. */
+/** The readings of devices that report to this server, for services and as far as the payer may read them. */
 
 /** A device as its readers may see it. */
 export interface ReportingDevice {
@@ -7,9 +7,9 @@ export interface ReportingDevice {
   fleetId: string | null;
   /** The unit of each sensor. */
   sensors: Readonly<Record<string, string>>;
-  /** Where it stands, by its owner's word; null for one that moves, or where nobody said. */
+  /** Its place as its owner states it; null for a device that moves, or when none is stated. */
   place: { lat: number; lon: number } | null;
-  /** Its readings are made up, by its owner's own word. */
+  /** Whether its owner declared its readings to be simulated. */
   simulated: boolean;
 }
 
@@ -18,7 +18,7 @@ export interface DeviceReading {
   /** When it was measured, by the device's clock. */
   atMs: number;
   receivedAtMs: number;
-  /** Its number among the device's readings, in the order in which they were stored. */
+  /** Its number among the device's readings, in the order of storing. */
   seq: number;
   /** By sensor, in its unit. */
   values: Readonly<Record<string, number>>;
@@ -28,7 +28,7 @@ export interface DeviceReading {
 export const EXPORT_FORMATS = ['json', 'csv', 'parquet'] as const;
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
-/** A file that was made of readings, and can be fetched until it expires. */
+/** A file made of readings, which can be fetched until it expires. */
 export interface ReadingsExport {
   exportId: string;
   downloadUrl: string;
@@ -38,31 +38,34 @@ export interface ReadingsExport {
   expiresAtMs: number;
 }
 
-/** Every device that is asked for by name is refused alike when there is none and when the payer may not read it. */
+/** A device that does not exist and one that the payer may not read are refused in the same way. */
 export interface ReportingDevices {
   /**
-   * The device, for a call that is about to be sold: its owner gets a share of the price with the capture.
+   * The device, for a call that is about to be sold. Its owner gets a share of the price with the capture.
    *
-   * @throws notFound
+   * @throws notFound when there is none, or the payer may not read it
    */
   forCall(callId: string, deviceId: string): Promise<ReportingDevice>;
-  /** The same for all devices of a fleet that the payer may read, by name, so many at most. @throws notFound when there are none */
+  /**
+   * The same for the devices of a fleet that the payer may read, by name, at most `limit`. @throws notFound when there
+   * are none
+   */
   fleetForCall(callId: string, fleetId: string, limit: number): Promise<ReportingDevice[]>;
   /** The latest reading that has one of these sensors. @param sensors empty: any */
   last(deviceId: string, sensors: readonly string[]): Promise<DeviceReading | null>;
   /** The latest reading that has a position. */
   lastPosition(deviceId: string): Promise<DeviceReading | null>;
   /**
-   * Readings measured in a span of time, oldest first, so many at most.
+   * Readings measured in a span of time, oldest first, with an upper limit.
    *
-   * @param span.sensor only those that have it; null: all
-   * @param span.positions only those that have a position
+   * @param span.sensor only readings with this sensor; null: all
+   * @param span.positions only readings with a position
    */
   range(
     deviceId: string,
     span: { fromMs: number; toMs: number; sensor: string | null; positions?: true; limit: number },
   ): Promise<DeviceReading[]>;
-  /** Readings with a number above `seq`, in the order of their numbers, so many at most. */
+  /** Readings with a number above `seq`, in the order of their numbers, at most `limit`. */
   after(deviceId: string, seq: number, limit: number): Promise<DeviceReading[]>;
   /** The number of its latest reading; 0 when it has never reported. */
   lastSeq(deviceId: string): Promise<number>;

@@ -9,7 +9,7 @@ export const NOW_MS = Date.parse('2026-11-21T05:30:00Z');
 /** Some calls of some upstreams. */
 export type FakeUpstreams = { [Name in UpstreamName]?: Partial<Upstreams[Name]> };
 
-/** For tests: what a service's `run` gets, with fakes for the upstreams it asks. Any other call is a failing test. */
+/** For tests: what a service's `run` gets, with fakes for the upstreams that it asks. Any other call fails the test. */
 export function runContext(fakes: FakeUpstreams): RunContext<UpstreamName> {
   return {
     upstreams: fakes as Upstreams,

@@ -61,7 +61,7 @@ it('says so when a sandbox answered', async () => {
   assert.equal(fields.simulated, true);
 });
 
-it('answers a model that is not on offer by the one that stands for it, else by the default, and says so', async () => {
+it('answers for a model that is not on offer with the mapped one, else with the default, and says so', async () => {
   for (const [wanted, answers] of [
     ['large', 'large'],
     ['gpt-4o', 'large'],
@@ -82,7 +82,7 @@ it('answers a model that is not on offer by the one that stands for it, else by 
   }
 });
 
-it('refuses who wants no other model, and asks the backend nothing', async () => {
+it('refuses a caller that accepts no other model, without asking the backend', async () => {
   const { asked, context } = backend();
   const strictModel = true;
   await inference.run(inference.input.parse({ prompt: 'Hi', model: 'large', strictModel }), context);
@@ -98,7 +98,7 @@ it('refuses who wants no other model, and asks the backend nothing', async () =>
   assert.equal(asked.length, 1);
 });
 
-it('has no answer when the model said nothing or was not allowed to', async () => {
+it('has no answer when the model said nothing or was filtered', async () => {
   const input = inference.input.parse({ prompt: 'Hi' });
   for (const [answer, code, field] of [
     [{ content: '' }, 'EMPTY_ANSWER', 'prompt'],

@@ -8,7 +8,7 @@ import { limit, numberBetween, text } from '../fields.ts';
 const PROMPT_BYTES = 16_384;
 const SYSTEM_BYTES = 8_192;
 
-/** Text bounded by its bytes, since that is what a model is paid for. */
+/** Text bounded by its size in bytes, because a model is paid by length. */
 function bytes(maximum: number, description: string) {
   return text(maximum, description).refine((value) => Buffer.byteLength(value) <= maximum, {
     message: `must be at most ${maximum} bytes in UTF-8`,
@@ -79,7 +79,7 @@ export default defineService({
       const asked = await chatOf(input, upstreams.ai);
       const { value, source } = await upstreams.ai.tell(asked, signal);
       for await (const content of value.pieces) {
-        // In the form of chat completions, so that what reads their streams reads these.
+        // The form of chat completions, so that readers of their streams can read these.
         yield { event: 'delta', data: { choices: [{ index: 0, delta: { content } }] } };
       }
       return answered(input, asked.model, value.answer, source, version);
@@ -99,7 +99,7 @@ async function chatOf(input: Input, ai: Models): Promise<ChatRequest> {
   };
 }
 
-/** @throws noAnswer when the model said nothing, or was not allowed to */
+/** @throws noAnswer when the model said nothing, or its answer was filtered */
 function answered(input: Input, model: string, value: ChatAnswer, source: Source, version: string) {
   if (value.finishReason === 'content_filter') {
     throw noAnswer('CONTENT_FILTERED', 'The model’s content filter withheld the answer.', 'prompt');
@@ -145,11 +145,11 @@ interface Models {
 }
 
 /**
- * The model asked for if it is on offer; else the one that the operator names for it, else the default. Who wants no other
- * than the one asked for is refused instead.
+ * The requested model if it is on offer; otherwise the one that the operator maps it to, or else the default. A caller
+ * that accepts no other model is refused instead.
  */
 async function chosenModel(asked: string | undefined, strict: boolean, ai: Models): Promise<string> {
-  // Without any configured model the upstream itself says so when it is asked.
+  // Without any configured model the upstream itself reports that when it is asked.
   const usual = ai.configured[0] ?? '';
   if (asked === undefined) return usual;
   const offered = await ai.offered();

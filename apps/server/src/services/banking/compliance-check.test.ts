@@ -62,7 +62,7 @@ async function check(body: Record<string, unknown>, lists = listsOf(given)) {
 }
 
 describe('compliance-check', () => {
-  it('finds nothing where there is nothing, and says in what', async () => {
+  it('finds nothing when there is nothing, and names the lists that it searched', async () => {
     const told = await check({ walletAddress: WALLET });
     assert.deepEqual([told.complianceStatus, told.overallScore], ['Compliant', 100]);
     assert.deepEqual(
@@ -76,7 +76,7 @@ describe('compliance-check', () => {
     assert.match(told.notes, /No name was given/);
   });
 
-  it('says that an oracle was not evaluated where none answers, and not that it is clear', async () => {
+  it('says that an oracle was not evaluated when none answers, and not that the wallet is clear', async () => {
     const oracle = '0x3A91A31cB3dC49b4db9Ce721F50a9D076c8D739B';
     const code = (await chain.client.getCode({ address: oracle })) ?? '0x';
     await chain.client.setCode({ address: oracle, bytecode: '0x' });
@@ -92,7 +92,7 @@ describe('compliance-check', () => {
       told.violations.map(({ code, uid }) => [code, uid]),
       [['ADDRESS_LISTED', '1']],
     );
-    // One digit more is another address.
+    // An address that differs in one digit is another address.
     const near = await check({ walletAddress: `${LISTED.slice(0, -1)}2` });
     assert.equal(near.complianceStatus, 'Compliant');
   });
@@ -123,7 +123,7 @@ describe('compliance-check', () => {
     );
   });
 
-  it('looks one step further when it is asked to, and only then', async () => {
+  it('checks counterparties only when it is asked to', async () => {
     assert.equal((await check({ walletAddress: dealer })).complianceStatus, 'Compliant');
     const told = await check({ walletAddress: dealer, checkType: 'Enhanced' });
     assert.deepEqual([told.complianceStatus, told.overallScore], ['Needs Review', 25]);
@@ -146,7 +146,7 @@ describe('compliance-check', () => {
     assert.equal((await check({ walletAddress: WALLET }, old)).complianceStatus, 'Compliant');
   });
 
-  it('takes the words of its clients', () => {
+  it('accepts the words that clients use', () => {
     for (const checkType of ['aml', 'KYC', 'sanctions', 'basic']) {
       assert.equal(complianceCheck.input.parse({ walletAddress: WALLET, checkType }).checkType, 'basic');
     }

@@ -13,7 +13,7 @@ import { addressLists, hitsOf, oracleVerdicts } from '../shared/wallet/wallet-sc
 const FINDINGS_SHOWN = 25;
 const DISCLAIMER =
   'Information from published lists as of the dates given; no finding of law, no certificate, and no substitute for a screening duty of your own.';
-/** What is taken from 100 for each kind of finding; the largest alone counts. */
+/** Points deducted from 100 for each kind of finding. Only the largest deduction counts. */
 const DEDUCTIONS = {
   ADDRESS_LISTED: 100,
   ORACLE_LISTED: 100,
@@ -24,7 +24,7 @@ const DEDUCTIONS = {
 } as const;
 type Finding = keyof typeof DEDUCTIONS;
 
-/** What clients of other houses call the two depths. */
+/** Other names that existing clients use for the two depths. */
 const DEPTHS: Readonly<Record<string, string>> = {
   aml: 'basic',
   kyc: 'basic',

@@ -55,7 +55,7 @@ async function rate(
   return { ...(made.fields.data as unknown as Told), notes: made.notes.join(' ') };
 }
 
-/** Code that answers whatever it is asked with these words. */
+/** Code that returns these words to any call. */
 function answering(words: readonly bigint[]): Hex {
   const stores = words.map(
     (word, at) =>
@@ -71,7 +71,7 @@ describe('credit-risk-score', () => {
       [defi?.aave.collateralUsd, defi?.aave.debtUsd, defi?.aave.healthFactor, defi?.aave.liquidations],
       [0, 0, null, 0],
     );
-    // The tests that follow are about a chain without the pool, and about what a pool may say.
+    // The following tests are about a chain without the pool, and about what a pool may return.
     await chain.client.setCode({ address: AAVE_POOL, bytecode: '0x' });
   });
 
@@ -81,7 +81,7 @@ describe('credit-risk-score', () => {
     // 0.5 ETH at 2,000 USD: 40 x log10(1001) = 120.
     assert.deepEqual([told.history.holdingsUsd, told.score], [1_000, 120]);
     assert.equal(told.defi, null);
-    // Nobody can say that it was never liquidated: no points for that, and no praise.
+    // It cannot be known that it was never liquidated, so there are no points for that, and no praise.
     assert.equal(told.factors.find(({ factor }) => factor === 'NO_LIQUIDATIONS')?.points, null);
     assert.deepEqual(told.positiveFactors, ['HOLDINGS']);
     assert.match(told.notes, /Aave v3 does not answer on base/);
@@ -110,7 +110,7 @@ describe('credit-risk-score', () => {
       bytecode: answering([collateral, 0n, 0n, 8_000n, 7_500n, 2n ** 256n - 1n]),
     });
     assert.equal((await rate({ walletAddress: WALLET })).defi?.aave.healthFactor, null);
-    // A node that lets nobody search its events: no liquidation is known, and none is ruled out.
+    // With a node that lets nobody search its events, no liquidation is known and none is ruled out.
     const { base } = chain.upstreams;
     const silent = async () => {
       throw new BaseError('eth_getLogs is not served');

@@ -75,7 +75,7 @@ describe('fraud-detection', () => {
     assert.equal(old?.contribution, 0);
   });
 
-  it('does not judge a mixing service without a list of them, nor a threshold in dollars of what is none', async () => {
+  it('does not judge mixing services without a list of them, nor a dollar threshold for another currency', async () => {
     const of = async (body: Record<string, unknown>, code: string) =>
       (await look(body, listsOf({ 'ofac-sdn': [] }))).features.find((each) => each.code === code);
     const to = '0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65';

@@ -16,7 +16,7 @@ const REVIEW_FROM = 25;
 const DISCLAIMER =
   'Information by the features shown, from what was given and from the sources named; no verdict about anybody.';
 
-/** What clients call each thing; the first that is there counts. */
+/** The names that clients use for each field; the first that is present counts. */
 const NAMES = {
   amount: ['amount', 'amountUsd', 'value', 'total', 'transactionAmount'],
   counterparty: ['to', 'toAddress', 'recipient', 'counterparty', 'beneficiary', 'merchant', 'merchantId'],
@@ -182,7 +182,7 @@ export default defineService({
           activity.first === null ? null : Math.floor((nowMs() - activity.first.timestampMs) / DAY_MS);
         age = { days: days === null ? null : Math.max(0, days), transactions: activity.transactions };
       } catch (error) {
-        // A chain that was named and is not here is for the caller to mend; base is only a guess of ours.
+        // A named chain that is not configured is for the caller to correct; base is only our default.
         if (!(error instanceof UpstreamUnavailable && isNotConfigured(error))) {
           if (transactionData.chain !== undefined || error instanceof UpstreamUnavailable) throw error;
         }
@@ -269,7 +269,7 @@ function paymentOf(data: Record<string, unknown>, path: string): Payment {
 
 function timeOf(value: unknown): number | null {
   const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
-  // Seconds until the year 5000, milliseconds beyond.
+  // Numbers up to the year 5000 are read as seconds, larger ones as milliseconds.
   const ms =
     typeof number === 'number' ? (number < 1e11 ? number * 1_000 : number) : Date.parse(String(value));
   return Number.isFinite(ms) && Math.abs(ms) < 8e15 ? ms : null;

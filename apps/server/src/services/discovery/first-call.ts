@@ -55,7 +55,7 @@ export default defineService({
         goldenPath: true,
         sessionId: `gp-${call.callId}`,
         payment: {
-          // A service runs only behind a reservation, so this is a fact and not a courtesy.
+          // A service runs only after its price was reserved, so this is always true.
           verified: true,
           amount: `${usdOf(call.priceMicros)} USD`,
           amountMicro: cost,

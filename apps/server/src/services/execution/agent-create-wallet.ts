@@ -4,7 +4,7 @@ import { CHAINS } from '../../words/chain-names.ts';
 import { defineService } from '../define.ts';
 import { chainName, nameText, text } from '../fields.ts';
 
-/** Clients that know no agentId send a name of some kind. */
+/** Clients that do not know `agentId` send some kind of name. */
 function nameAsAgentId(body: Record<string, unknown>): Record<string, unknown> {
   return body.agentId === undefined ? { ...body, agentId: body.agentName ?? body.label } : body;
 }

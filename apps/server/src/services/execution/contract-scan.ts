@@ -36,9 +36,9 @@ const OWNERSHIP = parseAbi([
 ]);
 const SELECTORS_SHOWN = 300;
 const MAX_CODE_BYTES = 131_072;
-/** Where tokens are sent that nobody is to have again. */
+/** The address that tokens are sent to so that nobody can have them again. */
 const DEAD = '0x000000000000000000000000000000000000dead';
-/** What a check looks at, and whether what it found speaks against the contract is in `vulnerabilities`. */
+/** What a check looks at. Whether its result speaks against the contract is in `vulnerabilities`. */
 const check = z.object({
   found: z.boolean().nullable().describe('Null: not known, and detail says why'),
   detail: z.string().describe('What was found, in a sentence'),

@@ -204,7 +204,7 @@ const NO_PAYMENT = {
   recipientSanctioned: null,
 };
 
-/** The chains that USDC can be paid on: those that are configured and have its contract. */
+/** The chains on which USDC can be paid: those that are configured and have its contract. */
 async function whereToPay(
   only: ChainName | undefined,
   chains: EvmChains,

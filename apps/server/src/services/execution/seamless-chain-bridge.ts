@@ -43,7 +43,10 @@ import { isSanctioned } from '../shared/wallet/wallet-sanctions.ts';
 import { type Call, tryCall } from '../shared/wallet/wallet-transaction.ts';
 
 const USDC_DECIMALS = 6;
-/** How long Circle needs, by its own documentation: fast ones are covered by its allowance, others wait for finality. */
+/**
+ * How long Circle needs according to its documentation. Fast transfers are covered by its allowance; others wait for
+ * finality.
+ */
 const FILL_SECONDS = { fast: 20, standard: 1_140 } as const;
 
 const call = z.object({
@@ -203,7 +206,7 @@ interface Asked extends AskedAmount {
   notes: string[];
 }
 
-/** The chain that is sent from, where it is configured, and who receives. */
+/** The sending chain, if it is configured, and the recipient. */
 async function parties(
   fromChain: EvmChainName,
   input: { fromAddress?: Address | undefined; recipient?: Address | undefined },
@@ -242,7 +245,7 @@ async function parties(
   return { head, recipient };
 }
 
-/** USDC, burned and minted by Circle's own contracts. The data is built here. */
+/** A transfer of USDC, burned and minted by Circle's own contracts. Its call data is built here. */
 async function burned(asked: Asked & { head: ChainHead | null }, upstreams: Pick<Upstreams, 'cctp'>) {
   const { fromChain, toChain, head, recipient, fromAddress, notes } = asked;
   const amountMicros = inSmallestUnit(asked, USDC_DECIMALS, 'USDC');
@@ -383,7 +386,7 @@ async function triedBurn(
   };
 }
 
-/** Any other token, by a transaction that LI.FI builds and this server checks. */
+/** A transfer of any other token, by a transaction that LI.FI builds and this server checks. */
 async function relayed(asked: Asked, upstreams: Pick<Upstreams, 'lifi' | EvmChainName>, nowMs: number) {
   const { fromChain, toChain, recipient, fromAddress, notes } = asked;
   if (fromAddress === undefined) {
@@ -516,12 +519,12 @@ async function relayed(asked: Asked, upstreams: Pick<Upstreams, 'lifi' | EvmChai
   );
 }
 
-/** What is sent, in both units, by somebody who has still to sign. */
+/** What is sent, in both units, when the sender has still to sign. */
 function sentOf(raw: bigint, decimals: number) {
   return { amount: formatUnits(raw, decimals), amountRaw: String(raw), unsigned: true as const };
 }
 
-/** A token by ticker or address; the chain's own coin is the zero address. */
+/** A token by ticker or address; the zero address is the chain's own coin. */
 function tokenOn(
   name: EvmChainName,
   written: string,

@@ -19,7 +19,7 @@ import {
   unsigned,
 } from '../shared/wallet/wallet-transaction.ts';
 
-/** Hex digits of call data: more than any chain takes in one transaction. */
+/** The most hex digits of call data: more than any chain accepts in one transaction. */
 const MOST_DATA_DIGITS = 262_144;
 const MAX_UINT256 = 2n ** 256n - 1n;
 

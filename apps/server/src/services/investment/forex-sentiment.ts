@@ -21,13 +21,13 @@ const SHARES = { news: 0.3, returns: 0.4 } as const;
 const DAY_MS = 86_400_000;
 const WINDOW_DAYS = 180;
 const MOMENTUM_DAYS = 28;
-/** Over a weekend and a holiday reference rates are four days apart. */
+/** Over a weekend and a holiday, reference rates are four days apart. */
 const LONGEST_GAP_DAYS = 4;
 const TRADING_DAYS = 252;
 const LEAST_COMMON = 20;
 const MAJORS = ['EUR', 'USD', 'GBP', 'JPY', 'CHF'];
 
-/** What news calls a currency. */
+/** The names of currencies in the news. */
 const NAMES: Readonly<Record<string, string>> = {
   EUR: 'euro zone',
   USD: 'US dollar',

@@ -25,7 +25,7 @@ import { PRICE_HISTORY_SOURCES } from '../shared/market/price-history.ts';
 import { riskWord } from '../shared/market/signal-candles.ts';
 
 const WINDOW_DAYS = 365;
-/** A change of a weight smaller than this is not worth a trade. */
+/** Smaller changes of a weight are not worth a trade. */
 const LEAST_CHANGE = 0.005;
 /** Estimates from fewer returns than this per asset are mostly noise. */
 const OBSERVATIONS_PER_ASSET = 10;
@@ -294,7 +294,7 @@ function stepsOf(rows: readonly Row[]): string[] {
   );
 }
 
-/** By the Herfindahl index of the parts in the variance; a part below 0 counts as 0. */
+/** Computed from the Herfindahl index of the shares of variance; a negative share counts as 0. */
 function scoreOf(riskShares: readonly number[]): number {
   const parts = riskShares.map((share) => Math.max(0, share));
   const sum = parts.reduce((total, part) => total + part, 0);

@@ -18,7 +18,7 @@ import {
 
 const DAY_MS = 86_400_000;
 const SHARES = { gdelt: 0.7, hackernews: 0.3 } as const;
-/** What a caller may ask for, and the place that is read for it; null where none can be read. */
+/** The sources that a caller may ask for, and the place that is read for each; null when none can be read. */
 const PLACES: Readonly<Record<string, NewsPlace | null>> = {
   news: 'gdelt',
   gdelt: 'gdelt',

@@ -16,7 +16,7 @@ import {
 
 const SHARES = { gdelt: 0.8, hackernews: 0.2 } as const;
 const DAY_MS = 86_400_000;
-/** Filings older than this are history. */
+/** Older filings are ignored. */
 const EVENT_DAYS = 30;
 const SHOWN_FILINGS = 10;
 
@@ -188,7 +188,10 @@ export default defineService({
   },
 });
 
-/** "Apple Inc." is written about as Apple, which is a fruit too: the name stands with a word that only a company has. */
+/**
+ * "Apple Inc." is written about as Apple, which is also a fruit. So the name is searched together with a word that only
+ * a company has.
+ */
 function phrasesOf(symbol: string, name: string | null): string[] {
   const plain = name
     ?.replace(/[.,]/g, ' ')

@@ -28,7 +28,7 @@ const SPELLINGS: Readonly<Record<string, Choice>> = {
   atr14: 'atr',
 };
 
-/** A name as callers write it: in any case, with or without blanks, dashes and a percent sign. */
+/** A name as callers write it: in any case, with or without spaces, dashes and a percent sign. */
 function choice(written: unknown): unknown {
   if (typeof written !== 'string') return written;
   const plain = written.toLowerCase().replace(/[^a-z0-9]/g, '');

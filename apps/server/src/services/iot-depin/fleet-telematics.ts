@@ -16,9 +16,9 @@ import {
 import { distanceKm } from '../shared/earth/great-circle.ts';
 
 const HOUR_MS = 3_600_000;
-/** Of one vehicle: a position each second for three hours. */
+/** The most positions of one vehicle: one each second for about three hours. */
 const MAX_FIXES = 10_000;
-/** After so long without a word a vehicle is offline. */
+/** A vehicle that was silent for this long is offline. */
 const OFFLINE_MS = 900_000;
 const SIGNALS = ['speed', 'heading', 'fuelLevel', 'ignition', 'odometer'];
 
@@ -167,7 +167,7 @@ interface Asked {
   limit: number;
 }
 
-/** @throws ServiceFailure 400 when neither is given, 404 when there is none that may be read */
+/** @throws ServiceFailure 400 when neither a vehicle nor a fleet is given, 404 when none may be read */
 async function vehiclesOf(
   input: Asked,
   devices: ReportingDevices,

@@ -15,7 +15,7 @@ import {
 } from '../shared/devices/device-answer.ts';
 
 const DAY_MS = 86_400_000;
-/** Of one call. A file of so many, with every sensor there may be, is still one that can be kept. */
+/** The most records of one call. A file with this many, with every possible sensor, can still be stored. */
 const MAX_RECORDS = 50_000;
 
 const moment = (description: string) =>
@@ -140,7 +140,7 @@ export default defineService({
   },
 });
 
-/** @throws ServiceFailure 400 when the time ends before it begins */
+/** @throws ServiceFailure 400 when the span ends before it begins */
 function spanOf(
   { startDate, endDate }: { startDate?: string | undefined; endDate?: string | undefined },
   nowMs: number,

@@ -15,11 +15,11 @@ import {
   sourceOf,
 } from '../shared/devices/device-answer.ts';
 
-/** How often new readings are looked for. */
+/** How often the service looks for new readings. */
 const LOOK_MS = 500;
-/** Of one look, and of one answer. */
+/** The most readings of one look and of one answer. */
 const MAX_READINGS = 1_000;
-/** A stream ends before the time is over that a call may take. */
+/** A stream ends before the longest time that a call may take. */
 const MAX_STREAM_MS = 280_000;
 
 const point = z.object({
@@ -104,7 +104,7 @@ export default defineService({
         ? await devices.range(device.deviceId, { fromMs, toMs, sensor: null, limit: MAX_READINGS })
         : await devices.after(device.deviceId, Number(input.cursor), MAX_READINGS);
     const told = readings.filter((reading) => hasOne(reading, sensors));
-    // The cursor is past all that was looked at, whether it had the sensor or not.
+    // The cursor is past everything that was looked at, including readings without the sensor.
     const cursor = Math.max(
       Number(input.cursor ?? (await devices.lastSeq(device.deviceId))),
       ...readings.map(({ seq }) => seq),

@@ -6,9 +6,9 @@ import { defineService, type RunContext } from '../define.ts';
 import { latitude, longitude, numberBetween } from '../fields.ts';
 import { distanceKm } from '../shared/earth/great-circle.ts';
 
-/** Stations that are asked, nearest first, until one has observed something. */
+/** How many stations are asked, nearest first, until one has an observation. */
 const MAX_TRIED = 3;
-/** Older than this an observation says nothing of now. */
+/** An older observation says nothing about now. */
 const MAX_AGE_MS = 3 * 3_600_000;
 
 const measured = (description: string, unit: string) =>

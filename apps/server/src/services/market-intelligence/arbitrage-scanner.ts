@@ -18,7 +18,7 @@ import { chainList } from '../shared/wallet/wallet-chains.ts';
 
 const EXCHANGE_NAMES = ['binance', 'kraken', 'coinbase'] as const satisfies readonly ExchangeName[];
 const DEFAULT_ASSETS = ['BTC', 'ETH', 'SOL'];
-/** Offers are for this long what somebody may still take. */
+/** Offers older than this may no longer be there. */
 const OLDEST_QUOTE_MS = 5_000;
 const STABLE_COINS = { USDT: 'coingecko:tether', USDC: 'coingecko:usd-coin' } as const;
 
@@ -276,7 +276,10 @@ export default defineService({
   },
 });
 
-/** An exchange's book by when it came, a chain's quotes by when they were asked: its block is what the next one builds on. */
+/**
+ * Judges an exchange's book by when it came, and a chain's quotes by when they were asked, because the next block
+ * builds on theirs.
+ */
 function isOld({ sources, chain }: Venue, nowMs: number): boolean {
   const [book] = sources;
   return chain === null && book !== undefined && nowMs - Date.parse(book.retrievedAt) > OLDEST_QUOTE_MS;

@@ -12,7 +12,7 @@ import {
 } from '../shared/market/asset-series.ts';
 import { PRICE_HISTORY_SOURCES } from '../shared/market/price-history.ts';
 
-/** Seven daily returns say nothing, so the shortest window is sampled by the hour. */
+/** Seven daily returns say nothing, so the shortest window is sampled hourly. */
 const SAMPLING = { 7: '1h', 30: '1d', 90: '1d' } as const;
 const BARS_PER_DAY = { '1h': 24, '1d': 1 } as const;
 

@@ -30,11 +30,11 @@ import {
 } from '../shared/market/price-history.ts';
 
 const WINDOW_DAYS = 365;
-/** A 99 % quantile of fewer returns than this is interpolated from one or two of them. */
+/** With fewer returns than this, a 99 % quantile is interpolated from one or two of them. */
 const ENOUGH_FOR_99 = 100;
 const MARKET: Asset = { kind: 'pair', label: 'BTC', pair: { base: 'BTC', quote: 'USD' } };
 
-/** What names a single asset at the top of the body becomes a portfolio of one. */
+/** Fields of a single asset at the top of the body become a portfolio of one. */
 function singleAsset(body: Record<string, unknown>): Record<string, unknown> {
   const { portfolio } = body;
   if (portfolio === undefined) {
@@ -183,7 +183,7 @@ function riskLevelOf(annualVolatility: number): 'Low' | 'Medium' | 'High' | 'Ext
   return annualVolatility < 1 ? 'High' : 'Extreme';
 }
 
-/** Beta against BTC over the same days. A missing market leaves only this figure out, not the answer. */
+/** Beta against BTC over the same days. If the market is not available, only this figure is missing, not the answer. */
 async function betaAgainstMarket(
   returns: readonly number[],
   spans: readonly Span[] | null,

@@ -8,7 +8,7 @@ import { DOWN, liveQuotes, unlessDown } from '../shared/questions/polymarket-quo
 
 type Context = RunContext<'polymarket' | 'polymarketclob'>;
 
-/** Live books are read for the busiest markets of an event; the others keep the catalogue's quotes. */
+/** Live books are read for the busiest markets of an event; for the others the catalogue's quotes are used. */
 const BOOKS_READ = 8;
 const MARKETS_SHOWN = 100;
 const MARKET_PREFIX = 'market:';
@@ -83,7 +83,7 @@ export default defineService({
   }),
   example: { eventId: '900001' },
   aliases: { slug: 'eventId', eventSlug: 'eventId' },
-  // The numbers of events and of markets overlap: which one is meant must survive the renaming.
+  // The numbers of events and of markets overlap, so the body must still say which one is meant after the renaming.
   adapt(body) {
     const market = body.marketId ?? body.marketSlug;
     const named = typeof market === 'string' || typeof market === 'number';

@@ -9,9 +9,9 @@ import { DOWN, type LiveQuotes, liveQuotes, unlessDown } from '../shared/questio
 import { ruleText } from '../shared/questions/rule-text.ts';
 import { readSearch, relevanceOf } from '../shared/questions/search-questions.ts';
 
-/** Live books are read for so many results; the others keep the catalogue's quotes. */
+/** The number of results for which live books are read; for the others the catalogue's quotes are used. */
 const BOOKS_READ = 10;
-/** An event with a market for each of hundreds of candidates must not push out all others. */
+/** An event with hundreds of markets must not push out all others. */
 const MARKETS_PER_EVENT = 5;
 const MOST_EVENTS = 50;
 
@@ -132,7 +132,7 @@ interface Chosen {
   score: number;
 }
 
-/** The open questions of the events, the most telling of each event first. */
+/** The open questions of the events, the best match of each event first. */
 function questionsOf(events: readonly PolymarketEvent[], query: string): Chosen[] {
   const search = readSearch(query);
   return events.flatMap((event) =>

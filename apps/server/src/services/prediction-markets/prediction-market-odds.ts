@@ -26,7 +26,7 @@ const PLATFORMS = ['polymarket', 'kalshi'] as const;
 type Platform = (typeof PLATFORMS)[number];
 const EVENT_PAGES = 5;
 const EVENTS_SEARCHED = 20;
-/** Of each venue, the best candidates are compared with each other and named in the answer. */
+/** How many of each venue's best candidates are compared with each other and named in the answer. */
 const CANDIDATES = 40;
 const OTHERS_SHOWN = 5;
 
@@ -236,7 +236,7 @@ export default defineService({
   },
 });
 
-/** A question that may be what was asked for. */
+/** A question that may match the search. */
 interface Candidate {
   platform: Platform;
   id: string;
@@ -255,7 +255,7 @@ interface Candidate {
 interface Candidates {
   /** Best first. */
   found: Candidate[];
-  /** How many questions were looked through. */
+  /** How many questions were searched. */
   read: number;
   sources: Source[];
 }
@@ -264,9 +264,9 @@ async function nothing(): Promise<Candidates> {
   return { found: [], read: 0, sources: [] };
 }
 
-/** What a topic that is an id, a slug or a ticker stands for; null when it is words. */
+/** What an id, a slug or a ticker given as the topic stands for; null when the topic is words. */
 interface Named {
-  /** What it says, to look for on the other venue. */
+  /** The words to search for on the other venue. */
   words: string;
   polymarketEvent: PolymarketEvent | null;
   kalshiMarket: KalshiMarket | null;
@@ -377,7 +377,7 @@ function best(found: readonly Candidate[]): Candidate[] {
     .slice(0, CANDIDATES);
 }
 
-/** The pair that both venues ask and that tells most of the topic; without one, each venue's best. */
+/** The pair of questions that both venues ask and that fits the topic best; without one, each venue's best. */
 function choose(
   polymarket: readonly Candidate[],
   kalshi: readonly Candidate[],

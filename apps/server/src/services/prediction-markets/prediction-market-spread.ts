@@ -15,7 +15,7 @@ type Context = RunContext<'polymarket' | 'polymarketclob' | 'kalshi'>;
 const POLYMARKET_PAGES = 2;
 const POLYMARKET_PAGE = 100;
 const KALSHI_PAGES = 3;
-/** More candidates than asked for are priced from live books, since some fall away when looked at closely. */
+/** More candidates than requested are priced from live books, because some are dropped on a closer look. */
 const SPARE_CANDIDATES = 5;
 
 const venue = {
@@ -207,7 +207,7 @@ async function kalshiQuestions({ upstreams }: Context) {
 
 let known: { polymarket: PolymarketItem[]; kalshi: KalshiItem[]; pairs: MarketPair[] } | null = null;
 
-/** Matching takes longer than all the rest; while both venues' lists stand, so do the pairs. */
+/** Matching takes longer than everything else, so its result is kept while both venues' lists are unchanged. */
 function sharedQuestions(polymarket: PolymarketItem[], kalshi: KalshiItem[]): MarketPair[] {
   if (known !== null && sameMarkets(known.polymarket, polymarket) && sameMarkets(known.kalshi, kalshi)) {
     return known.pairs;

@@ -19,7 +19,7 @@ import { namedChain } from '../shared/wallet/wallet-chains.ts';
 
 const MAX_SOURCE_CHARACTERS = 200_000;
 const MOST_FINDINGS = 100;
-/** An analysis of more than this waits for too many others. */
+/** When to try again while too many analyses wait. */
 const BUSY_RETRY_MS = 15_000;
 
 const finding = z.object({
@@ -49,7 +49,7 @@ const finding = z.object({
   remediation: z.string().describe('How to mend it'),
 });
 
-/** What is to be audited, and where it came from. */
+/** The contract to audit, and where its source came from. */
 interface Subject {
   sources: Record<string, string>;
   remappings: string[];

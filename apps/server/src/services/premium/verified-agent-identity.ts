@@ -5,7 +5,8 @@ import type { Source } from '../../words/answer.ts';
 import { answer } from '../../words/answer.ts';
 import { ServiceFailure, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService, type Identities, type RegisteredIdentity } from '../define.ts';
-// Of one line: it stands in a message that is signed, where another line would be another statement.
+// A name of one line, because it is part of a message that is signed, in which a second line would be a second
+// statement.
 import { nameText as line } from '../fields.ts';
 import { agentUriOf, MAX_AGENT_URI_BYTES, registrationFile } from '../shared/chain/registration-file.ts';
 import { evmAddress } from '../shared/wallet/wallet-address.ts';
@@ -15,7 +16,7 @@ const MAX_SERVICES = 8;
 /** Room for the signature of a wallet that is yet to be deployed (ERC-6492). */
 const MAX_SIGNATURE_BYTES = 2_048;
 
-/** Clients send an address and nothing else. It then is what they call the agent. */
+/** Clients may send only an address, which is then used as the agent's name. */
 function addressAsName(body: Record<string, unknown>): Record<string, unknown> {
   const agentId = body.agentId ?? body.walletAddress;
   const agentName = body.agentName ?? (body.walletAddress === undefined ? undefined : agentId);
@@ -187,7 +188,7 @@ export default defineService({
 });
 
 /**
- * What was signed, once the signature is known to be the wallet's.
+ * The signed statement, once the signature is proven to be the wallet's.
  *
  * @throws ServiceFailure 400 when it is not
  */
@@ -198,7 +199,7 @@ async function checkSignature(
   signature: Hex,
 ): Promise<string> {
   const asked = { address: wallet, message, signature };
-  // Most wallets are plain keys, for which nobody needs to be asked. What is no signature of one throws.
+  // Most wallets are plain keys, which can be checked without a node. Anything that is not such a signature throws.
   const byKey = await verifyMessage(asked).catch(() => false);
   if (byKey || (await chain.client.verifyMessage(asked))) return message;
   throw new ServiceFailure({
@@ -209,7 +210,7 @@ async function checkSignature(
   });
 }
 
-/** The identity as the chain has it; null when it cannot be read now, which takes nothing away from it. */
+/** The identity as it is on the chain; null when it cannot be read now, which does not affect it. */
 async function readBack(
   chain: EvmChain,
   { registry }: Identities,
@@ -225,7 +226,7 @@ async function readBack(
     const at = { blockNumber: block.number, timestampMs: Number(block.timestamp) * 1_000 };
     return { owner, agentUri, source: chain.source(at) };
   } catch (error) {
-    // A node that is down, or a block behind.
+    // The node is down, or a block behind.
     if (error instanceof UpstreamUnavailable || error instanceof BaseError) return null;
     throw error;
   }

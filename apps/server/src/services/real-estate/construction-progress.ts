@@ -221,7 +221,7 @@ function plannedOf({ plannedStart, dueDate }: Milestone, today: string): number 
   return (100 * daysBetween(plannedStart, today)) / daysBetween(plannedStart, dueDate);
 }
 
-/** Mean by weight; 0 of nothing that weighs. */
+/** Mean by weight; 0 when nothing has a weight. */
 function meanOf(milestones: readonly Milestone[], value: (one: Milestone) => number): number {
   const weight = milestones.reduce((sum, one) => sum + (one.weight ?? 1), 0);
   return weight === 0 ? 0 : milestones.reduce((sum, one) => sum + (one.weight ?? 1) * value(one), 0) / weight;
@@ -238,7 +238,7 @@ function timelineOf(milestones: readonly Milestone[], today: string) {
   const start = milestones.flatMap(({ plannedStart }) => plannedStart ?? []).toSorted()[0];
   const done = meanOf(milestones, doneOf);
   const elapsed = start === undefined ? 0 : daysBetween(start, today);
-  // A thousand years at the present pace are no estimate.
+  // An estimate of more than a thousand years is left out.
   const estimated =
     start === undefined || elapsed <= 0 || done === 0 ? null : Math.round((elapsed * 100) / done);
   const completion =
@@ -278,7 +278,7 @@ function earnedValueOf(milestones: readonly Milestone[], today: string) {
   };
 }
 
-/** The dates at which satellites saw the point with few clouds. Without them the milestones still say what they say. */
+/** The dates on which satellites saw the place with few clouds. Without them the milestones are still answered. */
 async function picturesOf(
   { lat, lon }: { lat: number; lon: number },
   today: string,

@@ -345,7 +345,7 @@ function scoreOf({ low, high }: { low: number; high: number }, estimate: number,
   return Math.round((Math.max(0, 100 - halfWidthPct) / 2) * (1 + weight / 2));
 }
 
-/** English names of countries in lower case. Georgia is left out, for it is a state as well. */
+/** English names of countries in lower case. Georgia is left out, because it is also a state. */
 const OTHER_COUNTRIES: ReadonlySet<string> = new Set(
   countryNames(['US', 'PR', 'GU', 'VI', 'AS', 'MP', 'UM', 'GE']).concat('uk', 'england', 'scotland', 'wales'),
 );

@@ -5,7 +5,7 @@ import { defineService } from '../define.ts';
 import { isoDate, latitude, limit, longitude, numberBetween, text } from '../fields.ts';
 import { dayOf, daysFrom, invalid } from '../shared/earth/observation-day.ts';
 
-/** One of each kind of the other services: rain, sea temperature, soil moisture, sea color and the surface. */
+/** One collection for each of the other services: rain, sea temperature, soil moisture, ocean color and the surface. */
 const DEFAULT_COLLECTIONS = [
   'GPM_3IMERGDF',
   'MUR-JPL-L4-GLOB-v4.1',
@@ -14,7 +14,7 @@ const DEFAULT_COLLECTIONS = [
   'MOD09GA',
 ];
 const DEFAULT_DAYS = 30;
-/** The box around a point reaches this far to every side. */
+/** How far the box around a point reaches on every side. */
 const REACH_DEGREES = 0.5;
 
 const degrees = z.preprocess(
@@ -219,7 +219,7 @@ function boxOf({
   };
 }
 
-/** Binary fractions have no place in an address. */
+/** Rounds, so that addresses contain no rounding errors of binary fractions. */
 function round(value: number): number {
   return Math.round(value * 1e6) / 1e6;
 }

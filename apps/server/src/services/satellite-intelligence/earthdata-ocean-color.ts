@@ -83,7 +83,7 @@ export default defineService({
     const [cell] = clear;
     const holdsPoint = cell !== undefined && cell.distanceKm <= (cellDegrees * KM_PER_DEGREE) / Math.SQRT2;
     if (!holdsPoint) {
-      // Under clouds the color does not tell land from sea; the temperature is known everywhere at sea.
+      // Under clouds the color does not distinguish land from sea. The temperature is known everywhere at sea.
       const { value: surface } = await upstreams.erddap.seaSurfaceTemperature({ ...point, day: null });
       if (surface?.celsius === null)
         throw noAnswer('NOT_SEA', `${lat}, ${lon} is land or inland water.`, 'lat');

@@ -64,7 +64,8 @@ export default defineService({
   uses: ['openmeteoarchive'],
   timeoutMs: 25_000,
   async run({ lat, lon, date }, context) {
-    // Rain is published on the same day for land and sea: where it has a value and the ground has none, there is no ground.
+    // Rain is published on the same day for land and sea. Where rain has a value and the soil has none, there is no
+    // land.
     const seen = await observePower(
       {
         lat,
@@ -121,7 +122,7 @@ export default defineService({
   },
 });
 
-/** Saturated to the last digit from the surface down to bedrock: the model's way of writing water. */
+/** Saturated to the last digit from the surface down to bedrock: this is how the model marks water. */
 function isWater({ values: [top, root, profile] }: PowerDay): boolean {
   return top === 1 && root === 1 && profile === 1;
 }

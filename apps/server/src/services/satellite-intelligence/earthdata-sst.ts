@@ -59,7 +59,7 @@ export default defineService({
       );
     }
     const day = value.time.slice(0, 10);
-    // The server takes the nearest analysis there is; another day than the one asked for is not an answer.
+    // The server returns the nearest analysis. An analysis of another day than the requested one is not an answer.
     if (input.date !== undefined && day !== input.date) {
       throw noAnswer('NO_ANALYSIS', `There is no analysis for ${input.date}; the nearest is ${day}.`, 'date');
     }

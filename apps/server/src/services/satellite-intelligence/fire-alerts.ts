@@ -121,11 +121,11 @@ export default defineService({
   async run(input, context) {
     const { searched, boxes } = areaOf(input);
     const now = context.nowMs();
-    // A world of ten days is hundreds of thousands of fires, and costs the key that many requests.
+    // Ten days of the whole Earth are hundreds of thousands of fires, and that many requests of the key's quota.
     if (searched === 'whole Earth' && input.days > 1) {
       throw invalid('days', 'The whole Earth is told for 1 day; give lat and lon, or bbox, for more.');
     }
-    // Ten days by the calendar are two requests; ten times 24 hours would touch an eleventh.
+    // Ten calendar days need two requests; ten times 24 hours would touch an eleventh day.
     const oldest = Date.parse(`${daysFrom(dayOf(now), 1 - MAX_DAYS)}T00:00:00Z`);
     const fromMs = Math.max(now - input.days * DAY_HOURS * 3_600_000, oldest);
     const { fires, sources } = await firesIn(boxes, fromMs, now, input.satellite, context);
@@ -194,7 +194,7 @@ function listed({ at, ...fire }: FireDetection & { distanceKm: number | null }) 
   };
 }
 
-/** All detections in the boxes and the time, asked for in pieces of days that the source allows. */
+/** All detections in the boxes and the time, requested in spans of days that the source allows. */
 async function firesIn(
   boxes: readonly EarthBox[],
   fromMs: number,
@@ -204,7 +204,7 @@ async function firesIn(
 ): Promise<{ fires: FireDetection[]; sources: Source[] }> {
   const fires: FireDetection[] = [];
   const sources: Source[] = [];
-  // Of the oldest day only the part within the time counts; what is older is dropped below.
+  // Of the oldest day only a part is within the time; older detections are dropped below.
   for (let first = dayOf(fromMs); first <= dayOf(toMs); first = daysFrom(first, FIRMS_MAX_DAYS)) {
     const days = Math.min(FIRMS_MAX_DAYS, 1 + (Date.parse(dayOf(toMs)) - Date.parse(first)) / 86_400_000);
     for (const box of boxes) {

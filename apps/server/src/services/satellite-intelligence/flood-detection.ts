@@ -10,11 +10,11 @@ import { assertObserved, dayOf, daysBetween, daysFrom } from '../shared/earth/ob
 
 const RECORD_YEARS = 20;
 const FORECAST_DAYS = 10;
-/** Days of the year that are held against a day, to each side. */
+/** How many days before and after a day of the year are compared with it. */
 const SEASON_DAYS = 15;
 const FEWEST_DAYS_A_YEAR = 350;
 const FEWEST_YEARS = 10;
-/** Cubic meters a second, below which a cell holds no river worth the name. */
+/** The discharge in cubic meters a second below which a cell has no significant river. */
 const BROOK_M3S = 1;
 const NOTHING_M3S = 0.05;
 
@@ -99,7 +99,7 @@ export default defineService({
     ]);
     const years = maximaOf(record.value);
     const now = recent.value.days.find((one) => one.day === day)?.m3s ?? null;
-    // Where nothing flows, nothing is a flood: a level of zero would be reached every day.
+    // Where nothing flows there is no flood: a threshold of zero would be reached every day.
     if (years.length < FEWEST_YEARS || returnLevels(years).level(2) < NOTHING_M3S) {
       throw noAnswer(
         'NO_RIVER',

@@ -8,7 +8,7 @@ import { distanceKm } from '../shared/earth/great-circle.ts';
 import { invalid } from '../shared/earth/observation-day.ts';
 
 const FIRST_YEAR = Number(LAND_COVER.firstDay.slice(0, 4));
-/** How many years back the newest map is looked for. */
+/** How many years back the newest map is searched. */
 const YEARS_LATE = 4;
 
 /** The scheme of the International Geosphere-Biosphere Programme, by the number in the pixel. */

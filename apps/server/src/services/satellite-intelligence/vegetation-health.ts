@@ -1,7 +1,7 @@
 import type { Service } from '../define.ts';
 import vegetation from './vegetation.ts';
 
-/** `vegetation` by the name under which other clients know it. */
+/** `vegetation` under the name that other clients know. */
 const vegetationHealth: Service = {
   ...vegetation,
   path: 'vegetation-health',

@@ -15,10 +15,10 @@ const QUALITY: Readonly<Record<number, 'good' | 'marginal' | 'snow or ice' | 'cl
   2: 'snow or ice',
   3: 'cloudy',
 };
-/** Of the index, below which nothing that could be in good or bad health covers the ground. */
+/** Below this index the ground is too bare for vegetation to be in good or bad health. */
 const BARE = 0.2;
 const STEADY = 0.05;
-/** Composites between the two of a trend: 48 days. */
+/** The number of composites between the two values of a trend: 48 days. */
 const TREND_STEPS = 3;
 
 export default defineService({
@@ -178,7 +178,7 @@ interface Value {
   value: number | null;
 }
 
-/** The two indices and the flag of the pixel that holds a point, in the months up to a day. */
+/** The two indices and the quality flag of the pixel that holds a point, in the months up to a day. */
 async function observe(place: Place, last: string, { upstreams }: RunContext<'modis'>) {
   const first = daysFrom(last, -WINDOW_DAYS);
   const { product, ndvi, evi, reliability } = VEGETATION_INDEX;
@@ -196,7 +196,7 @@ async function observe(place: Place, last: string, { upstreams }: RunContext<'mo
     reliability: (rank.value?.composites ?? []).map(
       ({ day, pixels: [one] }): Value => ({ day, value: one?.value ?? null }),
     ),
-    // A tile that is there without a composite yet has a pixel that nobody has seen.
+    // A tile without a composite yet has a pixel that was never observed.
     pixel: pixel ?? (index.value === null ? null : { ...place, value: 0 }),
     pixelMeters: index.value?.pixelMeters ?? 0,
     sources: [index, enhanced, rank].map(({ source }): Source => source),
@@ -214,7 +214,10 @@ function indexOf(subset: ModisSubset | null): Value[] {
   }));
 }
 
-/** The composite of the same days so many years before. They begin anew each 1 January, so the date is the same, leap days aside. */
+/**
+ * The composite of the same days, this many years before. Composites begin anew each 1 January, so the date is the same
+ * except for leap days.
+ */
 async function sameDays(place: Place, day: string, years: number, { upstreams }: RunContext<'modis'>) {
   const then = `${Number(day.slice(0, 4)) - years}${day.slice(4)}`.replace('-02-29', '-02-28');
   const { product, ndvi: band } = VEGETATION_INDEX;

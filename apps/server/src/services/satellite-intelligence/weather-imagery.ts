@@ -21,7 +21,7 @@ type Context = RunContext<'gibs'>;
 
 const LONGER_SIDE_PX = 512;
 const THUMBNAIL_PX = 128;
-/** The box around a point reaches this far to every side. */
+/** How far the box around a point reaches on every side. */
 const REACH_DEGREES = 5;
 const SMALLEST_SIDE_DEGREES = 0.02;
 /** Without a date, this many of the newest times are tried before giving up. */
@@ -203,7 +203,7 @@ function boxOf(
   if (lat === undefined || lon === undefined) {
     throw invalid(lat === undefined ? 'lat' : 'lon', 'lat and lon belong together.');
   }
-  // Near an edge of the map the box is moved, not cut, and still holds the point.
+  // Near an edge of the map the box is moved instead of cut, and still holds the point.
   const west = micro(Math.min(Math.max(lon - REACH_DEGREES, -180), 180 - 2 * REACH_DEGREES));
   const south = micro(Math.min(Math.max(lat - REACH_DEGREES, -90), 90 - 2 * REACH_DEGREES));
   return {

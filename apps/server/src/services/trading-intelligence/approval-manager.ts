@@ -21,7 +21,7 @@ import { type ChainHead, namedChain } from '../shared/wallet/wallet-chains.ts';
 import { gasLimit, quantity, type Trial, tryCall } from '../shared/wallet/wallet-transaction.ts';
 
 const MAX_UINT256 = 2n ** 256n - 1n;
-/** Some tokens keep allowances in 96 bits; their "everything" is this. */
+/** Some tokens keep allowances in 96 bits; for them this value means "unlimited". */
 const MAX_UINT96 = 2n ** 96n - 1n;
 
 /** How far back `list` looks, and in which steps: public nodes answer for no more. */
@@ -111,7 +111,8 @@ export default defineService({
             .string()
             .trim()
             .regex(AMOUNT, 'must be a number of tokens with a point ("25.0"), or `unlimited`')
-            // Elsewhere 25 is 25 tokens. Here a wrong guess is an allowance a million times too large, for good.
+            // Elsewhere 25 means 25 tokens. Here a wrong guess would be a permanent allowance a million times too
+            // large.
             .refine((written) => !/^\d+$/.test(written) || /^0+$/.test(written), {
               error: ({ input: written }) =>
                 `may mean ${written} tokens or ${written} of the smallest unit: send "${written}.0" as a text for tokens, or amountRaw "${written}" for the smallest unit`,
@@ -246,7 +247,7 @@ async function oneApproval(
   );
 }
 
-/** What whoever signs such an approval should know before. */
+/** What a signer of such an approval should know first. */
 function warningsOf(amount: bigint, current: bigint, facts: TokenFacts): string[] {
   return [
     ...(isUnlimited(amount, facts)
@@ -295,7 +296,7 @@ async function listApprovals(
     blockNumber,
     LOG_WINDOW,
   );
-  // The newest first, so the first of each pair is the one that counts.
+  // The newest event comes first, so the first of each pair is the current one.
   const pairs = new Map<string, Grant & { atBlock: bigint }>();
   for (const { address, args, blockNumber: atBlock } of searched.found) {
     const key = `${address}:${args.spender}`.toLowerCase();
@@ -406,7 +407,7 @@ function shownAmount(units: bigint, decimals: number | null): string | null {
   return decimals === null ? null : formatUnits(units, decimals);
 }
 
-/** More than can be taken, whatever the wallet will ever hold. */
+/** More than the wallet can ever hold. */
 function isUnlimited(allowance: bigint, { totalSupply }: TokenFacts): boolean {
   return allowance >= MAX_UINT96 && (totalSupply === null || allowance >= totalSupply);
 }

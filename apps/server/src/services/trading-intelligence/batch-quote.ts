@@ -155,7 +155,7 @@ function canonicalItem(item: unknown): unknown {
   const known = {
     fromToken: from_token ?? tokenIn ?? token_in ?? from,
     toToken: to_token ?? tokenOut ?? token_out ?? to,
-    // Without a point it is what routers call by that name, which count the smallest unit.
+    // Without a decimal point it is the amount that routers call by this name, in the smallest unit.
     ...(isWhole(amountIn ?? amount_in)
       ? { amountRaw: amountIn ?? amount_in }
       : { amount: amountIn ?? amount_in }),
@@ -267,7 +267,7 @@ function isPriceable(facts: TokenFacts | undefined): facts is Priceable {
 
 function isNative(written: string, chain: EvmChainName): boolean {
   const { nativeSymbol } = evmChainFacts(chain);
-  // On bsc a token of the name ETH exists beside the coin BNB.
+  // On bsc there is a token named ETH beside the coin BNB.
   return sameAddress(written, NATIVE_COIN) || written.toUpperCase() === nativeSymbol;
 }
 

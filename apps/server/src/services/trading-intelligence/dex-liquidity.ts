@@ -197,7 +197,7 @@ async function pairsOf(
   return { pools, source };
 }
 
-/** The same pool from both: what the chain says goes first, where it says something. */
+/** The same pool from both sources. The chain's values take precedence. */
 function merged(read: Pool, listed: Pool): Pool {
   return {
     ...read,
@@ -284,7 +284,7 @@ function poolOf(
   const quoteReserve = formatUnits(isFirst ? state.balance1 : state.balance0, quote.decimals);
   const priceInQuote = spotPrice(state, base.address) * 10 ** (base.decimals - quote.decimals);
   const usdFrom = (amountInQuote: number) =>
-    // Contracts may claim any decimals and any balance: what no number can hold is not known.
+    // Contracts may claim any decimals and any balance. A value that no number can hold counts as unknown.
     quoteUsd === null || !Number.isFinite(amountInQuote * quoteUsd) ? null : amountInQuote * quoteUsd;
   const liquidityUsd = usdFrom(Number(quoteReserve) + Number(baseReserve) * priceInQuote);
   const priceUsd = usdFrom(priceInQuote);

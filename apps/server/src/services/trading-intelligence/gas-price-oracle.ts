@@ -125,7 +125,7 @@ export default defineService({
     if ('failure' in prices) notes.push(`No prices in USD: defillama did not answer (${prices.failure}).`);
     else sources.push(prices.source);
 
-    // Who asked for all chains wants those that there are here.
+    // A caller that asks for all chains gets those that are configured here.
     const named = chains !== undefined && chains.length > 0;
     const missing = failed.filter(({ failure }) => named || failure.reason !== 'not_configured');
     const silent = failed.filter((reading) => !missing.includes(reading)).map(({ chain }) => chain);

@@ -8,7 +8,7 @@ import { limit, numberBetween, text } from '../fields.ts';
 const RISKS = ['low', 'medium', 'high'] as const;
 type Risk = (typeof RISKS)[number];
 
-/** Points from which on a pool counts as medium, and as high. */
+/** The points from which a pool counts as medium risk, and as high risk. */
 const MEDIUM_FROM = 2;
 const HIGH_FROM = 4;
 
@@ -44,7 +44,7 @@ const RULES: readonly { points: number; says: string; applies(pool: YieldPool): 
   { points: 1, says: 'more than 50 % a year', applies: ({ apyPercent }) => apyPercent > 50 },
 ];
 
-/** Below this a figure is one depositor's, and cheap to make up. */
+/** Below this a figure reflects a single depositor, and is cheap to fake. */
 const LEAST_TVL_USD = 10_000;
 
 const lower = (value: unknown) => (typeof value === 'string' ? value.trim().toLowerCase() : value);

@@ -17,9 +17,9 @@ import {
   type TokenQuote,
 } from '../shared/market/token-quote.ts';
 
-/** Two sources that differ by more than this part of the price are not talking about the same thing. */
+/** Two sources that differ by more than this part of the price probably mean different tokens. */
 const LARGEST_DISAGREEMENT = 0.05;
-/** A ticker is only taken to mean a token whose deepest pool holds this much: names are free to copy. */
+/** A ticker stands for a token only if the token's deepest pool holds this much, because names are free to copy. */
 const MIN_POOL_OF_TICKER_USD = 50_000;
 
 /** Clients send tickers in the address field, too. */
@@ -126,7 +126,7 @@ async function priceOfToken(token: Token, notes: string[], sources: PriceSources
     () => llamaChange(coin, sources),
     () => dexQuote(chain, address, sources),
   ]);
-  // The others are asked only for what is still missing: they allow few requests.
+  // The other sources are asked only for what is still missing, because they allow few requests.
   if (lacks(heard, 'price') || lacks(heard, 'volume24h') || lacks(heard, 'marketCap')) {
     heard.push(...(await hear([() => geckoTerminalQuote(chain, address, sources)])));
   }
@@ -177,7 +177,7 @@ async function tokenByTicker(
   );
 }
 
-/** What each source said: a quote, null for "unknown", or its failure. */
+/** What each source answered: a quote, null for "unknown", or its failure. */
 type Heard = (TokenQuote | UpstreamUnavailable | null)[];
 type Figure = 'price' | 'change24h' | 'volume24h' | 'marketCap' | 'liquidityUsd' | 'symbol' | 'name';
 
@@ -194,7 +194,7 @@ function hear(questions: readonly (() => Promise<TokenQuote | null>)[]): Promise
   );
 }
 
-/** The quotes, the most trusted first: in the order of asking, but a doubtful price after all others. */
+/** The quotes, most trusted first: in the order of asking, but doubtful prices after all others. */
 function quotesOf(heard: Heard): TokenQuote[] {
   const quotes = heard.filter(
     (one): one is TokenQuote => one !== null && !(one instanceof UpstreamUnavailable),

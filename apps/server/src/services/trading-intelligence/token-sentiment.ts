@@ -217,7 +217,7 @@ async function historyOf(
   }
 }
 
-/** What to search for: the name, and the ticker in a company that makes it one. */
+/** The phrases to search for: the name, and the ticker together with a word that makes it unambiguous. */
 function phrasesOf(symbol: string, name: string | null): string[] {
   const phrases = [
     ...(name === null ? [] : [name.replace(/-/g, ' ')]),

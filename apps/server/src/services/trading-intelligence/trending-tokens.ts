@@ -67,7 +67,7 @@ export default defineService({
     try {
       return await fromPools(chain ?? null, limit, window, notes, upstreams);
     } catch (error) {
-      // CoinGecko's list is not by chain, so it can stand in only for all chains.
+      // CoinGecko's list is not by chain, so it can only replace the list of all chains.
       if (!(error instanceof UpstreamUnavailable) || chain !== undefined) throw error;
       notes.push(
         `GeckoTerminal did not answer (${error.reason}): these are CoinGecko's most searched coins instead.`,
@@ -154,7 +154,7 @@ async function fromSearches(
   );
 }
 
-/** Who paid to be seen. Only marks the list; when it cannot be had, the marks are null. */
+/** Tokens whose promotion was paid for. This only marks the list; if it is unavailable, the marks are null. */
 async function paidBoosts({ dexscreener }: Pick<Upstreams, 'dexscreener'>): Promise<{
   promoted: Set<string> | null;
   source: Source | null;

@@ -22,7 +22,7 @@ import { listedCoins, usdPrices } from '../shared/wallet/wallet-prices.ts';
 import { recentTransfers, type ScannedWindow, type Transfer } from '../shared/wallet/wallet-transfers.ts';
 
 const DEFAULT_MIN_USD = 50_000;
-/** Blocks that are asked for their time, where the node does not tell it with the event. */
+/** How many blocks are asked for their time, if the node does not state it with the event. */
 const MOST_BLOCKS_ASKED = 25;
 
 const chainsAsked = ({

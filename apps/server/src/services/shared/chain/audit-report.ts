@@ -1,4 +1,6 @@
-/** From what an analysis found to what a caller reads: words, lines of the text, and a score with its parts. */
+/**
+ * Turns the findings of an analysis into what a caller reads: texts, lines of the source, and a score with its parts.
+ */
 import {
   type Finding,
   type FindingClass,
@@ -7,7 +9,10 @@ import {
   type Severity,
 } from '../../../code-analysis/rules/finding.ts';
 
-/** Points off for each finding, and the most that findings of one severity can cost. Those of low confidence cost half. */
+/**
+ * The points deducted for each finding, and the most that findings of one severity can cost. A finding of low
+ * confidence costs half.
+ */
 export const POINTS: Readonly<Record<Severity, { each: number; most: number }>> = {
   CRITICAL: { each: 40, most: 80 },
   HIGH: { each: 20, most: 60 },
@@ -96,7 +101,7 @@ export function counted(findings: readonly { severity: Severity }[]) {
   return { critical: count('CRITICAL'), high: count('HIGH'), medium: count('MEDIUM'), low: count('LOW') };
 }
 
-/** Text without control characters: source may hold any, and a database refuses some. */
+/** Text without control characters, which source may contain and a database may refuse. */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cs}]/gu, '\u{fffd}');
 }

@@ -1,4 +1,7 @@
-/** USDC from chain to chain by Circle's CCTP, version 2: burned on one, minted on the other, with nobody in between. */
+/**
+ * Moves USDC between chains by Circle's CCTP, version 2: burned on one chain and minted on the other, without an
+ * intermediary.
+ */
 import {
   type Address,
   encodeAbiParameters,
@@ -33,14 +36,14 @@ export const BURN_SIGNATURE =
   'depositForBurn(uint256 amount,uint32 destinationDomain,bytes32 mintRecipient,address burnToken,bytes32 destinationCaller,uint256 maxFee,uint32 minFinalityThreshold)';
 
 export const THRESHOLD = { fast: 1_000, standard: 2_000 } as const;
-/** A fee may rise until the burn is mined; the most that is paid is a fifth above it. */
+/** A fee may rise until the burn is mined. At most a fifth more is paid. */
 const MARGIN_PERCENT = 120n;
 /** Fees have fractions of a basis point. */
 const FINE = 1_000_000n;
 
 export interface BurnFee {
   feeMicros: bigint;
-  /** What the burn says it may cost at most. */
+  /** The maximum fee that the burn states. */
   maxFeeMicros: bigint;
 }
 
@@ -64,12 +67,15 @@ export function burnCall({ amountMicros, domain, recipient, usdc, maxFeeMicros, 
   return encodeFunctionData({
     abi: ABI,
     functionName: 'depositForBurn',
-    // Anybody may mint it for the recipient: the destination's caller is left open.
+    // The destination's caller is left open, so that anybody may mint it for the recipient.
     args: [amountMicros, domain, pad(recipient), usdc, pad('0x'), maxFeeMicros, THRESHOLD[speed]],
   });
 }
 
-/** Where Circle's USDC keeps allowances (FiatTokenV2_2: slot 10), for a trial run before there is one. */
+/**
+ * The storage slot in which Circle's USDC keeps an allowance (FiatTokenV2_2: slot 10), for simulating a burn before
+ * there is one.
+ */
 export function allowanceSlot(owner: Address, spender: Address): Hex {
   const outer = keccak256(encodeAbiParameters([{ type: 'address' }, { type: 'uint256' }], [owner, 10n]));
   return keccak256(encodeAbiParameters([{ type: 'address' }, { type: 'bytes32' }], [spender, outer]));

@@ -1,9 +1,12 @@
-/** Whether a bridge's transaction, which somebody else built, does what was asked for and nothing else. */
+/** Checks whether a bridge's transaction, built by somebody else, does what was asked for and nothing else. */
 import { type Address, decodeAbiParameters, type Hex, isAddressEqual, zeroAddress } from 'viem';
 import type { EvmChainName } from '../../../upstreams/evm-chains.ts';
 import type { LifiQuote, LifiRequest } from '../../../upstreams/lifi.ts';
 
-/** LI.FI's contract: the only one that may be called or given an allowance. Of the deployments in https://github.com/lifinance/contracts (`deployments/*.json`, `LiFiDiamond`). */
+/**
+ * LI.FI's contract: the only one that may be called or get an allowance. Source: the deployments in
+ * https://github.com/lifinance/contracts (`deployments/*.json`, `LiFiDiamond`).
+ */
 export const LIFI_DIAMOND: Address = '0x1231DEB6f5749EF6cE6943a275A1D3E7486F4EaE';
 
 /** What a bridge may take in the chain's own coin beside the amount, in wei. */
@@ -15,7 +18,7 @@ const MOST_MESSAGE_FEE_WEI: Readonly<Record<EvmChainName, bigint>> = {
   polygon: 200n * 10n ** 18n,
   bsc: 2n * 10n ** 17n,
 };
-/** Who would lose more than this part of the value is not handed the transaction. */
+/** A transaction that would lose more than this part of the value is refused. */
 const MOST_LOSS = 0.2;
 
 /** The first parameter of every function that begins a transfer. https://github.com/lifinance/contracts, ILiFi.sol */
@@ -38,9 +41,9 @@ const BRIDGE_DATA = [
 ] as const;
 
 /**
- * Holds a quote against what was asked, field by field, and the transaction's own data against both.
+ * Compares a quote with the request, field by field, and the transaction's own data with both.
  *
- * @returns what does not agree, in words; empty when all does
+ * @returns what does not agree, in words; empty when everything does
  */
 export function faultsOf(asked: LifiRequest, chain: EvmChainName, quote: LifiQuote): string[] {
   const { action, estimate, transactionRequest: transaction } = quote;

@@ -1,6 +1,6 @@
 import { BaseError } from 'viem';
 
-/** Nodes allow different ranges for one query; a smaller one is tried until this. */
+/** Nodes allow different ranges for one query. Smaller ranges are tried down to this one. */
 const SMALLEST_RANGE = 500n;
 
 /** What was found in the newest blocks, and how far back the search went. */
@@ -10,7 +10,7 @@ export interface Recent<Found> {
   /** The oldest block that was searched. */
   fromBlock: bigint;
   toBlock: bigint;
-  /** True when the node refused so often that the window could not be searched as far back as wanted. */
+  /** True when the node refused so often that the window could not be searched all the way back. */
   isCut: boolean;
 }
 

@@ -109,7 +109,7 @@ export async function findPairs(
   });
 }
 
-/** Prices and holdings of pools at one block; pools that nobody has given a first price are left out. */
+/** Prices and holdings of pools at one block; pools without an initial price are left out. */
 export async function readPools(
   chain: EvmChain,
   pools: readonly V3Pool[],

@@ -18,7 +18,7 @@ export interface SwapQuote {
   /** The tokens on the way, the first and the last included, and the pool between each two. */
   tokens: Address[];
   pools: V3PoolState[];
-  /** What the amount moves the price by, fees not counted, in percent of the price before; null if it has none. */
+  /** How much the amount moves the price, without fees, in percent of the price before; null if there is no price. */
   priceImpactPercent: number | null;
   /** Of the swap inside the pools, without the transaction's own 21,000. */
   gasEstimate: bigint;
@@ -30,9 +30,9 @@ export type SwapOutcome = SwapQuote | 'no_pool' | 'not_enough_liquidity' | 'too_
 const QUOTER = parseAbi([
   'function quoteExactInput(bytes path, uint256 amountIn) returns (uint256 amountOut, uint160[] sqrtPriceX96AfterList, uint32[] initializedTicksCrossedList, uint256 gasEstimate)',
 ]);
-/** Quotes simulate whole swaps, and nodes bound the gas of a read. */
+/** A quote simulates a whole swap, and nodes limit the gas of a read. */
 const ROUTES_PER_READ = 16;
-/** The pools of a leg that two-pool routes are tried with, those that hold most first. */
+/** How many pools of a leg two-pool routes are tried with: those with the largest holdings. */
 const POOLS_PER_LEG = 2;
 
 /** TickMath's bounds: a swap that ends one step from them ran out of liquidity before the amount was used up. */
@@ -85,7 +85,7 @@ export async function quoteSwaps(
     const attempt = tries[tried];
     if (attempt === undefined || result === undefined) return;
     const [amountOut, pricesAfter, , gasEstimate] = result;
-    // The quoter does not say when a pool took only a part of the amount.
+    // The quoter does not report when a pool accepted only a part of the amount.
     const ranDry = pricesAfter.some((price) => price <= MIN_SQRT_PRICE + 1n || price >= MAX_SQRT_PRICE - 1n);
     const known = best[attempt.index];
     if (ranDry || (typeof known === 'object' && known.amountOut >= amountOut)) return;
@@ -161,6 +161,6 @@ function impactOf({ tokens, pools }: Route, amountIn: bigint, amountOut: bigint)
     if (from !== undefined) expected *= (1 - pool.fee / 1e6) * spotPrice(pool, from);
   });
   const percent = (1 - Number(amountOut) / expected) * 100;
-  // Rounding to whole units can put a tiny amount above what the price says.
+  // Rounding to whole units can put a tiny amount above the quoted price.
   return Number.isFinite(percent) ? Math.max(0, Number(percent.toFixed(4))) : null;
 }

@@ -1,7 +1,7 @@
 import { type Address, erc20Abi, getAddress, hexToBytes, parseAbi } from 'viem';
 import type { EvmChain } from '../../../upstreams/evm.ts';
 
-/** What a token's contract says of itself; null where it says nothing, or nothing that can be read. */
+/** What a token's contract states about itself; null when it states nothing, or nothing readable. */
 export interface TokenFacts {
   /** With its checksum. */
   address: Address;

@@ -3,7 +3,7 @@ import type { EvmChain } from '../../../upstreams/evm.ts';
 import type { ChainName } from '../../../words/chain-names.ts';
 import { noAnswer, notFound } from '../../../words/failure.ts';
 
-/** Where proxies keep what they lead to: ERC-1967, and what was before it. */
+/** The storage slots in which proxies keep their implementation: ERC-1967 and its predecessors. */
 const SLOTS = {
   /** keccak256("eip1967.proxy.implementation") − 1 */
   implementation: '0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc',
@@ -19,7 +19,7 @@ const SLOTS = {
 
 /** The whole code of a minimal proxy (ERC-1167): the address stands in the middle. */
 const MINIMAL_PROXY = /^0x363d3d373d3d3d363d73([0-9a-f]{40})5af43d82803e903d91602b57fd5bf3/;
-/** An account of a person that acts through somebody's code (EIP-7702). */
+/** An account of a person that runs a contract's code (EIP-7702). */
 const DELEGATION = /^0xef0100[0-9a-f]{40}$/;
 const BEACON_ABI = [
   {
@@ -34,7 +34,7 @@ const BEACON_ABI = [
 export interface Proxy {
   kind: 'ERC-1967' | 'ERC-1967 beacon' | 'ERC-1822' | 'ERC-1167' | 'zeppelinos';
   implementation: Address;
-  /** Who may lead it elsewhere, where a slot says so. */
+  /** Who may change the implementation, if a slot states it. */
   admin: Address | null;
   beacon: Address | null;
 }
@@ -46,15 +46,15 @@ export interface ContractCode {
   codeHash: Hex;
   /** Null when no known slot and no known pattern says that it is one. */
   proxy: Proxy | null;
-  /** The code that decides what the contract does: the implementation's for a proxy. */
+  /** The code that decides what the contract does: for a proxy, that of its implementation. */
   logic: { address: Address; code: Hex };
 }
 
 /**
- * A contract's code at one block, and where it leads.
+ * A contract's code at one block and, for a proxy, that of its implementation.
  *
  * @param field the input's name, for the failure
- * @throws notFound when there is no contract; noAnswer for an account that acts through code, or a proxy that leads nowhere
+ * @throws notFound when there is no contract; noAnswer for a delegated account, or a proxy without an implementation
  */
 export async function readContractCode(
   chain: EvmChain,

@@ -1,9 +1,9 @@
 import { type Hex, toFunctionSelector } from 'viem';
 
-/** What a function's name and parameters say that whoever may call it can do. */
+/** What the caller of a function can do, judged by the function's name and parameters. */
 export type Power = 'mint' | 'blacklist' | 'fees' | 'pause' | 'limits' | 'upgrade';
 
-/** Signatures that published tokens use; another name for the same thing is not recognized. */
+/** Signatures used by published tokens. Another name for the same function is not recognized. */
 const SIGNATURES: Readonly<Record<Power, readonly string[]>> = {
   mint: [
     'mint(address,uint256)',

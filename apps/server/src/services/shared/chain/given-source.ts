@@ -12,8 +12,8 @@ const standardInput = z.object({
 });
 
 /**
- * The files of what was sent as source: the text of one, a compiler's standard JSON input, or that in the second pair of
- * braces that block explorers put around it.
+ * The files in the source that was sent: the text of one file, a compiler's standard JSON input, or such JSON in a
+ * second pair of braces, as block explorers write it.
  *
  * @throws noAnswer when it is JSON of another shape
  */

@@ -12,13 +12,13 @@ export interface ScanFinding {
   detail: string;
 }
 
-/** All that was read of a contract; null is what is not known. */
+/** Everything that was read of a contract; null for what is not known. */
 export interface ScanFacts {
   reading: CodeReading;
   proxy: ContractCode['proxy'];
   verified: boolean | null;
   powers: Readonly<Record<Power, readonly string[]>>;
-  /** `renounced`: the contract says that nobody owns it. `unknown`: it does not say who does. */
+  /** `renounced`: the contract says that it has no owner. `unknown`: it does not say who owns it. */
   ownership: 'owned' | 'renounced' | 'unknown';
   paused: boolean | null;
   trade: TokenTrade | null;
@@ -44,7 +44,7 @@ const HIGH_TAX_PERCENT = 10;
 const RUINOUS_TAX_PERCENT = 50;
 const SMALL_TAX_PERCENT = 1;
 
-/** What speaks against a contract, gravest kinds first. The score is made of nothing else. */
+/** What speaks against a contract, most severe kinds first. The score consists of nothing else. */
 export function findingsOf(facts: ScanFacts): ScanFinding[] {
   return [
     ...ofTrade(facts.trade),
@@ -192,7 +192,7 @@ function ofSighting({ instruction, pc, selector, callerUnchecked, target }: Sigh
   }
 }
 
-/** One finding of an id, the gravest: a shared routine lies on the paths of many functions. */
+/** Keeps one finding for each id, the most severe, because a shared routine is on the paths of many functions. */
 function firstOfItsKind(each: ScanFinding, index: number, all: readonly ScanFinding[]): boolean {
   const rank = ({ severity }: ScanFinding) => ['CRITICAL', 'HIGH', 'MEDIUM', 'LOW'].indexOf(severity);
   return !all.some(
@@ -202,7 +202,7 @@ function firstOfItsKind(each: ScanFinding, index: number, all: readonly ScanFind
 }
 
 function ofProxy(proxy: ContractCode['proxy']): ScanFinding[] {
-  // A minimal proxy leads to one address for ever.
+  // A minimal proxy always leads to the same address.
   if (proxy === null || proxy.kind === 'ERC-1167') return [];
   const by =
     proxy.beacon === null

@@ -1,6 +1,6 @@
 /**
- * Amounts of tokens, by one rule in every service: `amount` counts whole tokens ("1.5"), `amountRaw` the smallest unit
- * ("1500000"). Which of the two is meant is never guessed from how a number is written.
+ * Amounts of tokens, by one rule in every service: `amount` counts whole tokens ("1.5"), and `amountRaw` counts the
+ * smallest unit ("1500000"). Which one is meant is never guessed from how a number is written.
  */
 import { parseUnits } from 'viem';
 import { z } from 'zod';
@@ -27,7 +27,7 @@ export const amountRaw = z
   )
   .describe('In the smallest unit, instead of amount');
 
-/** The most that is moved at once: no token has as much, and twice of it still fits into 256 bits. */
+/** The most that may be moved at once: no token has as much, and twice this still fits into 256 bits. */
 const MOST_WHOLE_DIGITS = 15;
 const MOST_RAW_DIGITS = 33;
 const moved = new RegExp(`^\\d{1,${MOST_WHOLE_DIGITS}}(\\.\\d{1,18})?$`);
@@ -54,7 +54,7 @@ export interface AskedAmount {
 export const isOneAmount = ({ amount: whole, amountRaw: raw }: AskedAmount): boolean =>
   (whole === undefined) !== (raw === undefined);
 
-/** Said by a body with neither or both. */
+/** The refusal of a body with neither or both. */
 export const ONE_AMOUNT = {
   path: ['amount'],
   message: 'is needed, or amountRaw in its place, and not both',

@@ -25,17 +25,17 @@ import { findPairs, findPools, readPools, sameAddress } from './chain-pools.ts';
 
 type PoolKind = 'uniswap-v2' | 'uniswap-v3';
 
-/** Where it is tried. */
+/** The pool in which the trade is tried. */
 interface Venue {
   kind: PoolKind;
   address: Address;
   /** Millionths. */
   fee: number;
-  /** What it holds of the quote, in its smallest unit. */
+  /** Its holdings of the quote token, in the smallest unit. */
   held: bigint;
 }
 
-/** What came of buying a token and selling half of it at once, in one simulated transaction. */
+/** The result of buying a token and selling half of it at once, in one simulated transaction. */
 export interface TokenTrade {
   pool: Address;
   poolKind: PoolKind;
@@ -45,7 +45,7 @@ export interface TokenTrade {
   /** What was spent, in the smallest unit of `quote`. */
   spent: bigint;
   outcome: 'sold' | 'purchase_failed' | 'nothing_arrived' | 'sale_failed';
-  /** What the token said when it failed, in one short line. */
+  /** The token's error message when it failed, in one short line. */
   reason: string | null;
   /** What the pool sent and did not arrive, in percent; null when it sent nothing. */
   buyTaxPercent: number | null;
@@ -65,16 +65,16 @@ const PROBE_CODE = z
   .parse(
     JSON.parse(readFileSync(join(import.meta.dirname, 'trade-probe', 'TradeProbe.json'), 'utf8')),
   ).runtimeCode;
-/** The share of the pool's holdings that is spent: too little to move its price much. */
+/** The share of the pool's holdings that is spent, too little to move its price much. */
 const SHARE_OF_POOL = 1_000n;
-/** Storage slots in which tokens keep their balances lie among the first. */
+/** Tokens keep their balances in one of the first storage slots. */
 const SLOTS_TRIED = 32;
 
 /**
- * Buys a token for the wrapped native coin or USDC in the deepest Uniswap v2 or v3 pool that it has with either, the native
- * coin first, and sells half of what arrived: by `eth_call`, with code and money that the node only pretends are there.
+ * Buys a token with the wrapped native coin or USDC in the deepest Uniswap v2 or v3 pool that it has with either, the
+ * native coin first, and sells half of what arrived. All of it runs in one `eth_call`, with simulated code and money.
  *
- * @returns in words why there is no trial, where there is none
+ * @returns the reason in words when there is no trial
  * @throws UpstreamUnavailable when the chain cannot be reached
  */
 export async function tryTrade(
@@ -117,7 +117,7 @@ async function trade(
   asked: { venue: Venue; token: Address; quote: Address; spent: bigint; blockNumber: bigint },
 ): Promise<TokenTrade | { why: string }> {
   const { venue, token, quote, spent, blockNumber } = asked;
-  // Addresses that nobody knows: a token that lets a known one through would tell nothing.
+  // A random address, because a token that lets known testers through would reveal nothing.
   const probe = bytesToHex(randomBytes(20));
   const account = bytesToHex(randomBytes(20));
   const wrap = sameAddress(quote, evmChainFacts(chain.name).wrappedNative.address);
@@ -162,7 +162,7 @@ async function trade(
   }
 }
 
-/** Where a token keeps somebody's balance: each candidate is given a number of its own, and `balanceOf` names one. */
+/** The storage slot of a balance: each candidate slot gets its own number, and `balanceOf` returns one of them. */
 async function balanceSlot(
   chain: EvmChain,
   token: Address,
@@ -186,7 +186,10 @@ async function balanceSlot(
   return slots[Number(BigInt(data)) - 1] ?? null;
 }
 
-/** A pool puts its own letters in the place of what the token said. https://docs.uniswap.org/contracts/v3/reference/error-codes */
+/**
+ * A pool reports its own error code instead of the token's message.
+ * https://docs.uniswap.org/contracts/v3/reference/error-codes
+ */
 function saidBy(data: Hex): string {
   const reason = revertReason(data);
   if (/TRANSFER_FAILED$/.test(reason)) return 'TRANSFER_FAILED: the token refused the transfer from the pool';

@@ -1,4 +1,4 @@
-/** What answers about devices have in common: how their readings are shown, and where they come from. */
+/** What answers about devices have in common: the form of their readings, and their source. */
 import { z } from 'zod';
 import type { Source } from '../../../words/answer.ts';
 import { noAnswer } from '../../../words/failure.ts';
@@ -13,7 +13,7 @@ export const deviceId = z
   .regex(/^[a-z0-9][a-z0-9_-]{2,63}$/, 'must be a device’s id: 3 to 64 of a-z, 0-9, - and _')
   .describe('The device’s id, as it was registered');
 
-/** A sensor by name; null: all. `all` is what clients say for that. */
+/** A sensor by name; null: all. Clients write `all` for that. */
 export const sensorType = z
   .string()
   .trim()
@@ -36,7 +36,7 @@ export const position = z
   .nullable()
   .describe('Where the device was, by its own word; else where its owner says it stands; else null');
 
-/** The sensors that are asked for. @throws noAnswer when the device has no such sensor */
+/** The requested sensors. @throws noAnswer when the device has no such sensor */
 export function sensorsOf(device: ReportingDevice, asked: string): string[] {
   const all = Object.keys(device.sensors);
   if (asked === 'all') return all;
@@ -48,7 +48,7 @@ export function sensorsOf(device: ReportingDevice, asked: string): string[] {
   );
 }
 
-/** @throws noAnswer when it has reported nothing of what was asked, in the time that readings are kept */
+/** @throws noAnswer when nothing of what was requested was reported within the retention time */
 export function assertReported<T>(found: T | null | undefined): T {
   if (found !== null && found !== undefined) return found;
   throw noAnswer(
@@ -69,7 +69,7 @@ export function sourceOf(device: ReportingDevice, latest: DeviceReading | undefi
   };
 }
 
-/** `{ simulated: true }` for a device whose readings are made up. */
+/** `{ simulated: true }` when a device's readings are simulated. */
 export function labelOf(...devices: readonly ReportingDevice[]): { simulated?: true } {
   return devices.some((device) => device.simulated) ? { simulated: true } : {};
 }

@@ -1,4 +1,4 @@
-/** Distances and boxes on the globe, taken as a sphere. */
+/** Distances and boxes on the globe, treated as a sphere. */
 
 const EARTH_RADIUS_KM = 6_371.0088;
 const KM_PER_DEGREE = (EARTH_RADIUS_KM * Math.PI) / 180;
@@ -37,7 +37,7 @@ export function boxesAround({ lat, lon }: Place, radiusKm: number): EarthBox[] {
   const south = Math.max(-90, lat - reach);
   const north = Math.min(90, lat + reach);
   if (north >= 90 || south <= -90) return [{ west: -180, south, east: 180, north }];
-  // The circle reaches farthest east where a meridian touches it, which is poleward of its middle.
+  // The circle reaches farthest east where it touches a meridian, which is poleward of its center.
   const wide = Math.asin(Math.sin(reach * RADIANS) / Math.cos(lat * RADIANS)) / RADIANS;
   return split({ west: lon - wide, south, east: lon + wide, north });
 }

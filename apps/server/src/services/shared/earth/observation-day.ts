@@ -1,4 +1,4 @@
-/** Days of observations: which can be asked for, and what is said of the others. */
+/** Days of observations: which can be requested, and how the others are refused. */
 import { noAnswer, ServiceFailure } from '../../../words/failure.ts';
 
 const DAY_MS = 86_400_000;
@@ -19,9 +19,9 @@ export function daysBetween(earlier: string, later: string): number {
 }
 
 /**
- * Checks that a day has come and that the record reaches back to it.
+ * Checks that a day is not in the future and that the record reaches back to it.
  *
- * @param record where the observations stand, and its first day
+ * @param record the name of the record, and its first day
  * @throws ServiceFailure 400 for a day in the future, 422 `BEFORE_RECORD` for one before the first
  */
 export function assertObserved(
@@ -41,7 +41,7 @@ export function assertObserved(
   }
 }
 
-/** The request cannot be meant as it stands (400, not charged). */
+/** A request that makes no sense as it stands (400, not charged). */
 export function invalid(field: string, message: string): ServiceFailure {
   return new ServiceFailure({ status: 400, code: 'INVALID_REQUEST', message, field });
 }

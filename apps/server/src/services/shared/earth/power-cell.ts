@@ -5,9 +5,9 @@ import type { RunContext } from '../../define.ts';
 import { distanceKm, type Place } from './great-circle.ts';
 import { assertObserved, dayOf, daysBetween, daysFrom } from './observation-day.ts';
 
-/** Days until the newest are published are tried this far back. */
+/** The newest published days are searched this far back. */
 const WINDOW_DAYS = 14;
-/** After so many days a value is no longer waited for. */
+/** After this many days a missing value is no longer expected. */
 const SETTLED_DAYS = 30;
 
 /** The middle of POWER's cell that holds a point. Both ends of the circle are one cell, named by its eastern longitude. */
@@ -63,7 +63,7 @@ export async function observePower(
   };
 }
 
-/** Whether a day is young enough that its values may still come. */
+/** Whether a day is recent enough that its values may still be published. */
 export function mayStillCome(day: string, nowMs: number): boolean {
   return daysBetween(day, dayOf(nowMs)) <= SETTLED_DAYS;
 }

@@ -25,7 +25,7 @@ const returns = z
   .max(MAX_POINTS)
   .describe('Your own simple returns as fractions (0.01 is 1 %), oldest first. No source is asked then');
 
-/** What a price may be in so that an amount of the asset can be valued beside others. */
+/** Currencies of a price in which an amount of the asset can be valued together with others. */
 const DOLLARS: readonly string[] = ['USD', 'USDT', 'USDC'];
 
 /** Names by which clients call the fields of an item; the first that is present counts. */
@@ -94,7 +94,7 @@ export const assetItem = z
   .describe(
     'A ticker, a pair, chain:address, or an object with asset and optionally your own returns or prices',
   )
-  // Published so that the plain string, which most callers send, fits the schema too.
+  // Published with both types, so that the plain string, which most callers send, fits the schema too.
   .meta({ type: ['string', 'object'] });
 export type AssetItem = z.output<typeof assetItem>;
 
@@ -173,7 +173,7 @@ function ownSeries(item: AssetItem, barMs: number): AssetSeries | null {
   const plain: number[] = [];
   for (const point of item.prices) {
     if (typeof point === 'number') plain.push(point);
-    // A price at midnight ends the day before; one later in a day belongs to that day.
+    // A price at midnight belongs to the day before; one later in a day belongs to that day.
     else closes.set(Math.ceil(point[0] / barMs) - 1, point[1]);
   }
   if (plain.length > 0) {
@@ -208,12 +208,12 @@ export interface AlignedReturns {
   notes: string[];
 }
 
-/** In a caller's own prices a gap of so many usual ones is no weekend and no holiday. */
+/** In a caller's own prices, a gap of this many usual gaps is more than a weekend or holiday. */
 const OWN_GAPS = 4;
 
 /**
- * Brings series to common periods: those with dates by an inner join on them, those without by having one length. A change
- * across missing closes is the sum of several, so it is no return of one period and is left out.
+ * Brings series to common periods: those with dates by an inner join on them, those without by their equal length. A
+ * change across missing closes is the sum of several changes, so it is not a return of one period and is left out.
  *
  * @throws noAnswer when they cannot be brought together, or share too few returns
  */

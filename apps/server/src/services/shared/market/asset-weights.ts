@@ -3,7 +3,7 @@ import type { AssetItem, AssetSeries } from './asset-series.ts';
 
 export const SHARES_ALIKE =
   'must give every item a weight, or every item an amount or valueUsd, or none of them anything';
-/** Whether items say in one and the same way how much of each is held. */
+/** Whether all items state their share in the same way. */
 export function sharesAreAlike(items: readonly AssetItem[]): boolean {
   return (
     new Set(
@@ -28,7 +28,7 @@ export interface Weights {
   note: string | null;
 }
 
-/** @throws noAnswer when an amount cannot be valued, naming it by the input that holds the items */
+/** @throws noAnswer when an amount cannot be valued; it names the input that holds the items */
 export function weightsOf(series: readonly AssetSeries[], field: string): Weights {
   const shares = series.map(({ item, lastPrice }, index) => {
     if (item.weight !== undefined) return item.weight;

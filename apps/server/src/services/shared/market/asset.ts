@@ -2,7 +2,7 @@ import type { Pair } from '../../../upstreams/candle.ts';
 import type { ChainName } from '../../../words/chain-names.ts';
 import { chainName, tokenAddress } from '../../fields.ts';
 
-/** Something with a price: a pair that exchanges list, or a token at its address. */
+/** Something with a price: a pair that exchanges list, or a token by its address. */
 export type Asset =
   | { kind: 'pair'; label: string; pair: Pair }
   | { kind: 'token'; label: string; chain: ChainName; address: string };
@@ -11,7 +11,7 @@ export type Asset =
 export const ASSET_FORMS = 'a ticker (BTC), a pair (ETH/USDT) or chain:address (base:0x…)';
 
 const PAIR = /^([A-Z0-9]{1,15})[/_:-]([A-Z0-9]{2,6})$/;
-/** What begins like an address and is none was meant as one. */
+/** Text that begins like an address but is none was meant as an address. */
 const TICKER = /^(?!0X)[A-Z0-9]{1,15}$/;
 /** Pairs written as one word. The base must be long enough that stablecoins such as TUSD or PYUSD stay whole. */
 const JOINED = /^([A-Z0-9]{2,11})(USDT|USDC)$|^([A-Z0-9]{3,11})(USD)$/;

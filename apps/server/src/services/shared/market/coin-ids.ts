@@ -1,6 +1,6 @@
 /**
- * The coins that a ticker alone is taken to mean, by CoinGecko's ids, which DefiLlama uses too. Thousands of tokens
- * carry the same tickers; only coins that nobody would take for another are in here.
+ * The coins that a ticker alone stands for, by CoinGecko's ids, which DefiLlama uses too. Thousands of tokens share the
+ * same tickers, so only unmistakable coins are listed.
  */
 const COIN_IDS: Readonly<Record<string, string>> = {
   BTC: 'bitcoin',

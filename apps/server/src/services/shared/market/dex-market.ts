@@ -1,6 +1,6 @@
 import type { DexPair } from '../../../upstreams/dexscreener.ts';
 
-/** Pools with less than this are left out: their prices and volumes are cheap to make up. */
+/** Pools with less are left out, because their prices and volumes are cheap to fake. */
 export const MIN_POOL_USD = 1_000;
 
 /** A token's market over the decentralized exchanges of one chain. Null where no pool says. */
@@ -11,7 +11,7 @@ export interface DexMarket {
   priceUsd: number | null;
   change24hPercent: number | null;
   marketCapUsd: number | null;
-  /** True where the market cap is only the fully diluted value under another name. */
+  /** True when the market cap is only the fully diluted value under another name. */
   marketCapIsFullyDiluted: boolean;
   /** Sums over the pools. */
   volume24hUsd: number | null;
@@ -20,8 +20,8 @@ export interface DexMarket {
 }
 
 /**
- * Sums up the pairs of a token. The token may be either side of a pair: as the quote its price follows from the
- * base's, and the pair's change and market cap, which are the base's, are not its own.
+ * Sums up the pairs of a token, which may be either side of a pair. If it is the quote, its price follows from the
+ * base's, and the pair's change and market cap are not used, because they are the base's.
  *
  * @returns null when no pool of the token holds `MIN_POOL_USD`
  */
@@ -49,7 +49,7 @@ export function dexMarketOf(pairs: readonly DexPair[], address: string): DexMark
 }
 
 function sideOf(pair: DexPair, address: string): 'base' | 'quote' | null {
-  // Base58 is case-sensitive; two of its addresses that differ only in case do not meet in one answer.
+  // Base58 is case-sensitive, but two addresses that differ only in case never meet in one answer.
   const wanted = address.toLowerCase();
   if (pair.base.address.toLowerCase() === wanted) return 'base';
   return pair.quote.address.toLowerCase() === wanted ? 'quote' : null;

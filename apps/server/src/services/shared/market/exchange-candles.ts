@@ -6,7 +6,7 @@ export type Exchanges = Record<'binance' | 'kraken' | 'coinbase', CandleSource>;
 
 export interface ExchangeCandles {
   exchange: string;
-  /** The pair that was read, whose quote may stand for the one that was asked. */
+  /** The pair that was read. Its quote currency may differ from the requested one. */
   pair: Pair;
   /** Finished candles, oldest first. */
   candles: Candle[];
@@ -14,7 +14,7 @@ export interface ExchangeCandles {
   notes: string[];
 }
 
-/** In the order in which they are asked, with the dollar that each of them trades most in. */
+/** In the order in which they are asked, with the dollar currency that each trades most in. */
 const EXCHANGES: readonly {
   name: keyof Exchanges;
   title: string;
@@ -60,7 +60,7 @@ export async function exchangeCandles(
       notes.push(`${title} did not answer (${error.reason}).`);
     }
   }
-  // An exchange that the operator left out will not list the pair later either: it does not stand against "not found".
+  // An exchange that the operator left out will not list the pair later, so it does not prevent "not found".
   if (failure !== undefined && (!answered || failure.reason !== 'not_configured')) throw failure;
   throw notFound(field, `No exchange lists ${asked.base}/${asked.quote}.`);
 }

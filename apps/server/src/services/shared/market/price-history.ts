@@ -22,7 +22,7 @@ export interface PriceHistory {
   notes: string[];
 }
 
-/** A recorded price this far beside the end of a bar, as a part of the bar, does not count as its close. */
+/** A recorded price farther than this from the end of a bar, as a part of the bar, does not count as its close. */
 const LARGEST_OFFSET = 0.25;
 
 /**

@@ -1,6 +1,6 @@
-/** What a price has done of late, as a part of sentiment. */
+/** The recent move of a price, as a part of sentiment. */
 
-/** A move of so many of its usual size is three quarters of the way to the end. */
+/** A move of this many times its usual size gives three quarters of the maximum. */
 const SCALE = 1;
 
 export interface Momentum {

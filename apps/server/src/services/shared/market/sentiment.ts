@@ -1,4 +1,4 @@
-/** What the sentiment services share: parts with their weights, news with its links, and one way to put them together. */
+/** What the sentiment services share: parts with their weights, news with links, and one way to combine them. */
 import { z } from 'zod';
 import { headlineTone } from '../../../quant/headline-tone.ts';
 import type { Upstreams } from '../../../upstreams/index.ts';
@@ -6,12 +6,12 @@ import type { Source } from '../../../words/answer.ts';
 import { noAnswer, UpstreamUnavailable } from '../../../words/failure.ts';
 
 const DAY_MS = 86_400_000;
-/** Fewer documents than this make a figure of chance. */
+/** With fewer documents the figure is mostly chance. */
 const FEW_DOCUMENTS = 5;
 const MANY_DOCUMENTS = 30;
-/** Points from the middle at which a score is called bullish or bearish. */
+/** The distance from the middle from which a score is called bullish or bearish. */
 const LABEL_FROM = 10;
-/** GDELT's tone at which a part is three quarters of the way to its end. */
+/** The GDELT tone at which a part reaches three quarters of its maximum. */
 const TONE_SCALE = 5;
 const SHOWN_ARTICLES = 10;
 
@@ -32,10 +32,10 @@ export const article = z.object({
 });
 export type Article = z.input<typeof article>;
 
-/** One voice in a score, before the weights are known. */
+/** One part of a score, before the weights are known. */
 export interface Voice {
   name: string;
-  /** What it would count if all were known. */
+  /** Its weight if all parts were known. */
   share: number;
   /** -1 to 1; null when it is not known. */
   value: number | null;
@@ -54,9 +54,9 @@ export interface Verdict {
 }
 
 /**
- * Weighs the voices that are known.
+ * Combines the parts that are known.
  *
- * @param documents how many news and stories they rest on
+ * @param documents how many news articles and stories they are based on
  * @throws noAnswer when there was nothing to read
  */
 export function verdictOf(
@@ -101,7 +101,7 @@ export interface News {
   notes: string[];
 }
 
-/** The two places that are read for news, of which one is enough. */
+/** The two sources of news, of which one is enough. */
 export const NEWS_SOURCES = ['gdelt', 'hackernews'] as const;
 type NewsSources = Pick<Upstreams, (typeof NEWS_SOURCES)[number]>;
 export type NewsPlace = keyof NewsSources;
@@ -193,12 +193,12 @@ export async function readNews(
   return { voices, documents, articles, notes };
 }
 
-/** A voice that says nothing, and why. */
+/** A part without a value, with the reason. */
 export function silent(name: string, share: number, says: string): Voice {
   return { name, share, value: null, sample: null, says, source: null };
 }
 
-/** An answer, or the failure of its source: a voice that is missing does not spoil the others. */
+/** An answer, or the failure of its source, so that one missing part does not spoil the others. */
 export async function heard<T>(ask: () => Promise<T>): Promise<T | UpstreamUnavailable> {
   try {
     return await ask();
@@ -214,7 +214,7 @@ const STOP_WORDS = new Set(
   ),
 );
 
-/** The words that stand in most titles, without those that were searched for. */
+/** The most frequent words of the titles, without those that were searched for. */
 export function themesOf(
   articles: readonly Article[],
   about: readonly string[],

@@ -4,7 +4,7 @@ import type { Source } from '../../../words/answer.ts';
 import type { ChainName } from '../../../words/chain-names.ts';
 import { dexMarketOf, MIN_POOL_USD } from './dex-market.ts';
 
-/** One source's word on a token; null where it says nothing. Amounts in USD. */
+/** What one source states about a token; null for what it does not state. Amounts in USD. */
 export interface TokenQuote {
   source: Source;
   price: number | null;
@@ -15,7 +15,7 @@ export interface TokenQuote {
   liquidityUsd: number | null;
   symbol: string | null;
   name: string | null;
-  /** Why its price should give way to another source's; null when there is no reason. */
+  /** The reason to prefer another source's price; null when there is none. */
   doubt: string | null;
   /** What a reader of its figures should know. */
   notes: string[];

@@ -1,4 +1,4 @@
-/** Markets on which one asset is bought and sold at once: order books of exchanges, and Uniswap on chains. */
+/** Markets on which one asset is traded at the same time: order books of exchanges, and Uniswap on chains. */
 import { type Address, parseUnits } from 'viem';
 import { type Offer, offersOf } from '../../../quant/arbitrage.ts';
 import type { EvmChain } from '../../../upstreams/evm.ts';
@@ -13,15 +13,15 @@ import { currentFees, estimateFee, unsigned } from '../wallet/wallet-transaction
 
 export interface Venue {
   name: string;
-  /** Null: an exchange, which is on no chain. */
+  /** Null for an exchange, which is on no chain. */
   chain: EvmChainName | null;
   /** What stands for the asset there. */
   instrument: string;
   asks: Offer[];
   bids: Offer[];
-  /** Taker fee as a fraction; 0 where the offers have it in them. */
+  /** Taker fee as a fraction; 0 if the quotes include it. */
   fee: number;
-  /** A transaction's fee for one swap; 0 on exchanges, null where nobody knows it. */
+  /** The transaction fee of one swap; 0 on exchanges, null when it is unknown. */
   gasUsd: number | null;
   sources: Source[];
   notes: string[];
@@ -35,9 +35,9 @@ const EXCHANGES = [
 export type ExchangeName = (typeof EXCHANGES)[number]['name'];
 
 /**
- * Taker fees of the first tier in percent, unless the caller gives his own; whoever trades more pays less. Read on
+ * Taker fees of the first tier in percent, unless the caller states their own; larger traders pay less. Read on
  * 2026-11-22: Binance and Coinbase in comparisons of 2026, Kraken in replies of its own AssetPairs (`fees`, 0.35 from
- * 10,000 USD on). They are not asked anew: the answer tells what it counted.
+ * 10,000 USD on). They are not fetched again: the answer states which fees it used.
  */
 export const TAKER_FEES_PERCENT: Readonly<Record<ExchangeName, number>> = {
   binance: 0.1,
@@ -91,7 +91,7 @@ export async function exchangeVenue(
   }
 }
 
-/** Parts of the capital that Uniswap is asked for, so that its depth is known. */
+/** The fractions of the capital for which Uniswap is quoted, so that its depth is known. */
 const LADDER = [0.02, 0.1, 0.25, 0.5, 1];
 /** As many bytes as a swap through the router has, for the part of the fee that goes by size. */
 const SWAP_DATA: `0x${string}` = `0x${'5a'.repeat(292)}`;

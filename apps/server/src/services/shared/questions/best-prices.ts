@@ -4,7 +4,7 @@ export interface BestPrices {
   ask: number | null;
 }
 
-/** Ticks are 0.0001 at the finest, and a middle lies at half a tick. */
+/** Ticks are 0.0001 at the finest, and a midpoint may lie at half a tick. */
 export function toTick(price: number): number {
   return Math.round(price * 1e5) / 1e5;
 }

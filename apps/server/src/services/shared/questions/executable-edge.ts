@@ -1,4 +1,4 @@
-/** What is left when yes is bought on one venue and no on the other: one of the two pays 1 USD at the end. */
+/** What is left after buying yes on one venue and no on the other: one of the two pays 1 USD in the end. */
 
 export interface Quotes {
   /** Best prices for yes in USD a contract, 0 to 1; null where nobody quotes. */
@@ -31,7 +31,7 @@ export interface Direction {
  * https://kalshi.com/docs/kalshi-fee-schedule.pdf
  */
 export function kalshiTakerFee(price: number): number {
-  // The small subtraction keeps a product that is a whole cent from being pushed to the next by binary fractions.
+  // The small subtraction keeps rounding errors from pushing a product that is a whole cent to the next cent.
   return Math.max(0, Math.ceil(0.07 * price * (1 - price) * 100 - 1e-9)) / 100;
 }
 
@@ -44,8 +44,8 @@ export function polymarketTakerFee(price: number, curve: FeeCurve): number {
 }
 
 /**
- * Both ways to hold yes here and no there. A bid for yes at p is an offer of no at 1 - p on either venue. A way that
- * cannot be bought, because nobody quotes, is left out.
+ * Both ways to hold yes on one venue and no on the other. On either venue a bid for yes at p is an offer of no at 1 -
+ * p. A way that cannot be bought, because nobody quotes, is left out.
  *
  * @param polymarketFee null when the market takes a fee but does not say which
  */

@@ -1,6 +1,7 @@
 /**
- * Do two venues ask the same question? Pure and deterministic: similarity of word sets, and on top of it the things
- * that make two similar sentences different bets: strike, date, direction, negation, way of settling.
+ * Decides whether two venues ask the same question. Pure and deterministic: the similarity of word sets, and in
+ * addition the facts that make two similar sentences different bets: strike, date, direction, negation, way of
+ * settling.
  */
 import type { Question } from './read-question.ts';
 
@@ -32,7 +33,7 @@ export function compareQuestions(a: Question, b: Question): Match | null {
   if (a.date !== null && b.date !== null && (a.date.last < b.date.first || b.date.last < a.date.first))
     return null;
 
-  // Each doubt caps the confidence: `low` when the bets may well differ, `medium` when they differ at the edge only.
+  // Each doubt caps the confidence: `low` when the bets may well differ, `medium` when they differ only in edge cases.
   const low: string[] = [];
   const medium: string[] = [];
   if (a.strikes.size !== b.strikes.size) low.push('only one names a number');
@@ -80,9 +81,9 @@ export interface Pair<A, B> {
 }
 
 const RANK: Record<Confidence, number> = { low: 0, medium: 1, high: 2 };
-/** A word in more questions than this finds nothing in particular, and would cost a comparison with each. */
+/** A word in more questions than this selects nothing in particular, and would cost a comparison with each of them. */
 const COMMON_WORD = 300;
-/** Candidates compared in full for each question: those that share most words. */
+/** How many candidates are compared in full for each question: those with the most common words. */
 const CANDIDATES = 12;
 const NONE: ReadonlySet<string> = new Set();
 

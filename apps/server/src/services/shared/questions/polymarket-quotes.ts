@@ -1,4 +1,4 @@
-/** The live quotes of a Polymarket market, as far as they can be believed. */
+/** The live quotes of a Polymarket market, if they are plausible. */
 import type { PolymarketMarket } from '../../../upstreams/polymarket.ts';
 import type { Source } from '../../../words/answer.ts';
 import { UpstreamUnavailable } from '../../../words/failure.ts';
@@ -6,21 +6,21 @@ import type { RunContext } from '../../define.ts';
 import { type BestPrices, toTick } from './best-prices.ts';
 import { type BookDepth, depthOf } from './book-depth.ts';
 
-/** A book whose middle is further than this from the venue's own midpoint is not believed. */
+/** A book whose midpoint is further than this from the venue's own midpoint is not believed. */
 const BELIEVED_TICKS = 2;
 
 export interface LiveQuotes {
   quotes: BestPrices;
   depth: BookDepth;
-  /** Why the book is not to be believed; null when it is. */
+  /** Why the book is not believed; null when it is. */
   doubt: string | null;
   sources: Source[];
 }
 
-/** What `unlessDown` answers when the books cannot be read now. */
+/** What `unlessDown` returns when the books cannot be read now. */
 export const DOWN = Symbol('the books cannot be read now');
 
-/** The books add to an answer; without them it is poorer, but still one. */
+/** The books add to an answer. Without them it has less, but is still an answer. */
 export async function unlessDown<T>(reading: Promise<T>): Promise<T | typeof DOWN> {
   try {
     return await reading;
@@ -31,7 +31,7 @@ export async function unlessDown<T>(reading: Promise<T>): Promise<T | typeof DOW
 }
 
 /**
- * The best quotes of the first outcome in its book, held against the venue's own midpoint. Null when it has no book.
+ * The best quotes of the first outcome in its book, compared with the venue's own midpoint. Null when it has no book.
  *
  * @throws UpstreamUnavailable when the books cannot be read
  */

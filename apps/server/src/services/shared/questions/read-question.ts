@@ -1,5 +1,5 @@
 /**
- * What a question of a prediction market says: its words, and apart from them what makes two similar sentences
+ * Extracts from a prediction market's question its words, and apart from them the facts that make two similar sentences
  * different bets: strike, date, direction, negation, way of settling. Pure and deterministic.
  */
 

@@ -1,10 +1,10 @@
 /** How well a question answers a search: pure, and the same for both venues. */
 import { readQuestion } from './read-question.ts';
 
-/** Below this a question shares a word with the search, and nothing more. */
+/** Below this a question only shares a word with the search. */
 export const LEAST_RELEVANCE = 0.5;
 
-/** What is searched for, read once and held against many questions. */
+/** A search query, parsed once and compared with many questions. */
 export interface Search {
   words: readonly string[];
   strikes: readonly string[];
@@ -23,10 +23,10 @@ export function readSearch(query: string): Search {
 }
 
 /**
- * The share of what was searched for that a question holds: its words (a beginning of a word counts, so that "elect"
- * finds "election") and its numbers. A ticker that is the search, or begins with it, is found outright.
+ * The share of the search that a question contains: its words (the beginning of a word counts, so that "elect" finds
+ * "election") and its numbers. A ticker that is the search, or begins with it, is always found.
  *
- * @param said all that the venue says of the question, such as event title, question and meaning of yes
+ * @param said everything that the venue says about the question: event title, question, meaning of yes
  * @returns 0 to 1, rounded to three places
  */
 export function relevanceOf(search: Search, said: string, ticker?: string): number {

@@ -1,4 +1,4 @@
-/** Looks a name up in lists of sanctions: how alike, which entry, of which list and date. */
+/** Looks a name up in lists of sanctions: how similar it is, and to which entry of which list and date. */
 import { indexNames, type NameIndex } from '../../../compliance/name-index.ts';
 import { REVIEW_SCORE, STRONG_SCORE } from '../../../compliance/name-match.ts';
 import type { ListedParty } from '../../../upstreams/published-list.ts';
@@ -15,7 +15,7 @@ export interface NameMatch {
   listTitle: string;
   listPublishedAt: string;
   uid: string;
-  /** The entry's first name; `matchedName` is the one that is alike. */
+  /** The entry's first name; `matchedName` is the similar one. */
   name: string;
   matchedName: string;
   weakAlias: boolean;
@@ -29,7 +29,7 @@ export interface NameMatch {
 const MOST_MATCHES = 25;
 const indexes = new Map<ListName, { sha256: string; index: Promise<NameIndex<Owner>> }>();
 
-/** The index of a list, made once for each of its versions. */
+/** The index of a list, made once for each version of the list. */
 function indexOf({ name, sha256, parties }: ListInUse): Promise<NameIndex<Owner>> {
   const known = indexes.get(name);
   if (known?.sha256 === sha256) return known.index;
@@ -43,7 +43,7 @@ function indexOf({ name, sha256, parties }: ListInUse): Promise<NameIndex<Owner>
   return index;
 }
 
-/** The entries of a list whose name, or an alias, is like this one; each once, by its best name, best first. */
+/** The entries of a list with a name or alias similar to this one, each once with its best name, best first. */
 export async function nameMatches(list: ListInUse, asked: string): Promise<NameMatch[]> {
   const hits = await (await indexOf(list)).search(asked, {
     leastScore: REVIEW_SCORE,
@@ -64,7 +64,7 @@ export async function nameMatches(list: ListInUse, asked: string): Promise<NameM
       kind: party.kind,
       programs: party.programs,
       score,
-      // OFAC asks nobody to search for weak aliases (FAQ 122): they are shown, and never strong.
+      // OFAC does not require a search for weak aliases (FAQ 122): they are shown, but never as strong.
       strength: score >= STRONG_SCORE && !weak ? 'strong' : 'review',
     });
   }

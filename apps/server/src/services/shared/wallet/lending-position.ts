@@ -29,7 +29,7 @@ export interface LendingPosition {
   debtUsd: number;
   /** Below 1 it may be liquidated; null without debt. */
   healthFactor: number | null;
-  /** In the blocks searched; null: the node lets nobody search. */
+  /** The number in the searched blocks; null when the node lets nobody search. */
   liquidations: number | null;
   searchedFromBlock: bigint | null;
 }

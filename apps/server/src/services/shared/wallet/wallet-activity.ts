@@ -1,4 +1,7 @@
-/** What a chain itself says of a wallet: what it is, how much it has sent, since when, and with whom it dealt lately. */
+/**
+ * What a chain itself states about a wallet: what it is, how much it has sent, since when, and with whom it dealt
+ * recently.
+ */
 import { type Address, BaseError, erc20Abi, getAbiItem, isAddressEqual, zeroAddress } from 'viem';
 import { UpstreamUnavailable } from '../../../words/failure.ts';
 import { searchBack } from '../chain/chain-logs.ts';
@@ -8,7 +11,7 @@ const TRANSFER = getAbiItem({ abi: erc20Abi, name: 'Transfer' });
 /** Blocks that are asked at once while the first transaction is looked for. */
 const PROBES = 3;
 const LOG_WINDOW = { blocks: 50_000n, blocksPerRequest: 10_000n, requests: 8 };
-/** Wallets with more are services; what is counted stops there, and that is said. */
+/** Wallets with more counterparties are services. Counting stops here, and the answer says so. */
 const MOST_COUNTERPARTIES = 5_000;
 /** What code begins with when an account of a person acts by a contract's code (EIP-7702). */
 const DELEGATION = '0xef0100';
@@ -27,8 +30,8 @@ export interface WalletActivity {
 }
 
 /**
- * Reads all of it at one block. The first transaction is found by asking for the nonce of past blocks, in ever smaller
- * spans; nodes that keep no old state cannot say.
+ * Reads all of it at one block. The first transaction is found by asking for the nonce at past blocks, in ever smaller
+ * spans; nodes without old state cannot answer that.
  *
  * @throws UpstreamUnavailable when the chain cannot be reached
  */
@@ -92,7 +95,8 @@ async function firstTransaction(
     const { timestamp } = await chain.client.getBlock({ blockNumber: at });
     return { blockNumber: at, timestampMs: Number(timestamp) * 1_000 };
   } catch (error) {
-    // Nodes word it in many ways, as an error of theirs or as an outage; the rest was read from the same node.
+    // Nodes report this in many ways, as an error or as an outage. Everything else was read from the same node, so it
+    // is not an outage.
     if (error instanceof BaseError || error instanceof UpstreamUnavailable) return null;
     throw error;
   }
@@ -114,7 +118,8 @@ export interface Counterparties {
 }
 
 /**
- * With whom a wallet exchanged ERC-20 tokens in the newest blocks. The chain's own coin leaves no such trace.
+ * The addresses with which a wallet exchanged ERC-20 tokens in the newest blocks. Transfers of the chain's own coin
+ * leave no such events.
  *
  * @returns null when the node lets nobody search
  * @throws UpstreamUnavailable when the chain cannot be reached

@@ -7,19 +7,19 @@ import { UpstreamUnavailable } from '../../../words/failure.ts';
 import { type ChainHead, headOf } from './wallet-chains.ts';
 import { evmHoldingsAt, type Holding, toMicroUsd, worth } from './wallet-holdings.ts';
 
-/** Midnights (UTC) that are looked back at. */
+/** How many midnights (UTC) are looked up. */
 const DAYS = 7;
 const DAY_MS = 86_400_000;
-/** A block this much before a midnight stands for it: finding the very last one takes several more requests. */
+/** A block this much before a midnight stands for it; finding the very last one would take several more requests. */
 const NEAR_ENOUGH_MS = 5 * 60_000;
 /** Over how many blocks a chain's pace is measured. */
 const PACE_BLOCKS = 5_000n;
-/** Each request at least halves what is left to search after the first few: more than enough for any chain. */
+/** Each request at least halves what is left to search after the first few, so this is enough for any chain. */
 const MOST_STEPS = 80;
-/** A recorded price this far from a midnight, as a part of the day, is not that midnight's. */
+/** A recorded price farther than this from a midnight, as a part of the day, does not count as that midnight's. */
 const LARGEST_OFFSET_MS = 0.1 * DAY_MS;
 
-/** What the wallet held then, at the prices of then. */
+/** The value of what the wallet held then, at the prices of that time. */
 export interface PastValue {
   atMs: number;
   valueUsd: number;
@@ -39,9 +39,8 @@ interface Moment {
 }
 
 /**
- * A wallet's value at the last seven midnights (UTC): balances by the state of the chains at those times, prices by
- * DefiLlama's record. Nodes that keep no old state cannot say; then there is no history, rather than a guess from
- * today's balances.
+ * A wallet's value at the last seven midnights (UTC): balances from the state of the chains at those times, prices from
+ * DefiLlama's record. If a node keeps no old state there is no history, rather than a guess from today's balances.
  *
  * @throws UpstreamUnavailable when DefiLlama fails
  */

@@ -8,7 +8,7 @@ import type { ChainName } from '../../../words/chain-names.ts';
 import { headOf } from './wallet-chains.ts';
 import { nativeCoin } from './wallet-prices.ts';
 
-/** Wallets with more tokens than this are full of advertisements; the rest of them is left out, and that is said. */
+/** Wallets with more tokens are full of advertising tokens. The rest is left out, and the answer says so. */
 const MOST_SOLANA_TOKENS = 60;
 
 /** Something that a wallet holds on one chain. */

@@ -29,7 +29,7 @@ import {
 
 export const CURRENCY = 'USDC';
 const SOLANA_USDC_DECIMALS = 6;
-/** Nobody's address, for trying out what a transfer takes before it is known who pays. */
+/** An address without an owner, for estimating a transfer before the payer is known. */
 const TRIAL_PAYER: Address = '0x000000000000000000000000000000000000fa7e';
 /** Where Circle's FiatToken keeps balances (`balanceAndBlacklistStates`); bsc has another token. */
 const BALANCES_SLOT = 9n;
@@ -157,8 +157,8 @@ export function solanaPayment(asked: AskedAmount, recipient: string) {
 }
 
 /**
- * Tries a payment out with twice its amount in the hands of nobody: what stays behind makes the transfer take what
- * most take.
+ * Simulates a payment with twice its amount in the hands of a fictitious payer: because some balance remains, the
+ * transfer uses the gas that most transfers use.
  */
 async function tryPretended(chain: EvmChain, call: Call, amountRaw: bigint): Promise<Trial> {
   if (WITHOUT_FIAT_TOKEN.includes(chain.name)) {

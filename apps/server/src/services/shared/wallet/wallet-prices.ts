@@ -3,12 +3,12 @@ import { type EvmChainName, evmChainFacts } from '../../../upstreams/evm-chains.
 import type { Upstreams } from '../../../upstreams/index.ts';
 import type { Source } from '../../../words/answer.ts';
 
-/** An older price, or one that its source trusts less, is none. */
+/** An older price, or one with little confidence of its source, is not used. */
 const OLDEST_PRICE_MS = 3_600_000;
 const LEAST_CONFIDENCE = 0.9;
 
 export interface UsdPrice {
-  /** Null: nobody knows it, or what is known is too old or unsure. */
+  /** Null when no price is known, or only one that is too old or unreliable. */
   usd: number | null;
   symbol: string | null;
 }

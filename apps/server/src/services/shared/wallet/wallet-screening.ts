@@ -1,4 +1,4 @@
-/** Whether a wallet stands in a published list, by its address alone. */
+/** Whether a wallet is in a published list, by its address alone. */
 import type { Address } from 'viem';
 import type { EvmChainName } from '../../../upstreams/evm-chains.ts';
 import type { Source } from '../../../words/answer.ts';
@@ -21,7 +21,7 @@ export interface AddressHit {
 /** The lists that name addresses, as they are now. */
 export interface AddressLists {
   sanctions: ListInUse[];
-  /** Null: the operator uses none. */
+  /** Null when the operator uses none. */
   mixers: ListInUse | null;
   facts: ReturnType<typeof listFacts>[];
   sources: Source[];
@@ -71,7 +71,7 @@ export interface OracleVerdict {
 }
 
 /**
- * Asks the sanctions oracle on the wallet's chain, and Ethereum's, which is the first to be kept.
+ * Asks the sanctions oracle on the wallet's chain and the one on Ethereum, which is updated first.
  *
  * @throws UpstreamUnavailable when the wallet's own chain cannot be reached
  */

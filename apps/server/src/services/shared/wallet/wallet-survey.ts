@@ -16,7 +16,7 @@ import {
 } from './wallet-holdings.ts';
 import { listedCoins, nativeCoin, type UsdPrices, usdPrices } from './wallet-prices.ts';
 
-/** Where wallets are read. Any chain is enough, and prices there must be. */
+/** Where wallets are read: any one chain is enough, but prices are required. */
 export const SURVEY_NEEDS = [[...EVM_CHAIN_NAMES, 'solana'], 'defillama'] as const;
 export type SurveyUpstreams = Pick<Upstreams, EvmChainName | 'solana' | 'defillama'>;
 
@@ -91,7 +91,7 @@ export async function surveyWallet(
     );
   }
 
-  // A chain that nobody named and that this server does not have is no news.
+  // A chain that the caller did not name and that is not configured here is not reported.
   const chains = read.filter(({ error }) => named || error !== 'not_configured');
   const missing = chains.filter((one) => one.error !== null);
   const held = surveyed.flatMap(({ native, tokens }) => [native, ...tokens]);

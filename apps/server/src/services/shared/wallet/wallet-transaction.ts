@@ -22,7 +22,7 @@ import { toMicroUsd } from './wallet-holdings.ts';
 import { nativeCoin, usdPrices } from './wallet-prices.ts';
 import { printable, revertReason } from './wallet-revert.ts';
 
-/** Blocks whose tips are looked at, and which of the tips of each block. */
+/** How many blocks' tips are read, and which percentile of the tips of each block. */
 const FEE_BLOCKS = 10;
 const TIP_PERCENTILE = 50;
 /** What a call may take more than measured, since the state may change until it is mined. In percent. */
@@ -51,8 +51,8 @@ export interface Fees {
 }
 
 /**
- * What to offer for a transaction now: the median of the median tips of the last blocks that had any transactions,
- * and at most twice the next base fee, which stays enough for six full blocks in a row (EIP-1559).
+ * The fees to offer for a transaction now: the median of the median tips of the last blocks with transactions, and at
+ * most twice the next base fee, which stays enough for six full blocks in a row (EIP-1559).
  */
 export async function currentFees(chain: EvmChain): Promise<Fees> {
   const history = await chain.client.getFeeHistory({
@@ -73,10 +73,10 @@ export type Trial =
   | { success: false; gas: null; revertReason: string };
 
 /**
- * Executes a call on the newest state without sending it.
+ * Simulates a call on the newest state without sending it.
  *
- * @param overrides state to pretend
- * @returns the gas it took, or in one short line why it would fail
+ * @param overrides state changes to assume
+ * @returns the gas it used, or in one short line why it would fail
  */
 export async function tryCall(chain: EvmChain, call: Call, overrides?: StateOverride): Promise<Trial> {
   const { from, to, value, data } = call;
