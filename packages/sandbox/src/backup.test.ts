@@ -93,7 +93,7 @@ test('a backup while calls are sold is one moment, with the chains; restored, it
     const answer = await (byWallet ? paying : fetch)(`${original.url}/x402/first-call`, request);
     return { status: answer.status, text: await answer.text() };
   };
-  // What was bought before the backup is in it.
+  // Purchases from before the backup are in the copy.
   const before = await buy(false, { 'idempotency-key': 'before' });
   assert.equal(before.status, 200, before.text);
   assert.equal((await buy(true)).status, 200);
@@ -103,7 +103,7 @@ test('a backup while calls are sold is one moment, with the chains; restored, it
   const callers = [false, false, true].map(async (byWallet) => {
     while (!over) {
       const { status, text } = await buy(byWallet);
-      // A moment that lasts too long is said, and charges nothing.
+      // When the moment lasts too long, the answer says so and charges nothing.
       assert([200, 503].includes(status), text);
       if (status === 200) sold += 1;
     }
@@ -135,7 +135,7 @@ test('a backup while calls are sold is one moment, with the chains; restored, it
   assert.equal(await again.text(), before.text, 'the stored answer');
   const more = await fetch(`${restored.url}/x402/first-call`, posting({}, { 'x-api-key': original.key }));
   assert.equal(more.status, 200);
-  // What was on its way in the moment ends as after any crash: within the time that the reconciler takes.
+  // Calls that were running at that moment end as after a crash: within the time that the reconciler needs.
   const books = async () => JSON.parse(await command('restored', restored.port, 'run.ts', BOOKS, '--json'));
   const BASE = ({ network }: { network: string }) => network === 'eip155:8453';
   let proven = await books();
@@ -148,7 +148,7 @@ test('a backup while calls are sold is one moment, with the chains; restored, it
   assert.deepEqual(onBase.unmatched, [], 'nothing was paid that the books of the copy do not know');
   await restored.stop();
 
-  // One that stands still is copied too.
+  // A stopped installation can be copied too.
   await command('restored', restored.port, 'backup.ts', join(folder, 'cold'));
   await command('thawed', restored.port, 'restore.ts', join(folder, 'cold'));
   const thawed = await start('thawed');
@@ -159,7 +159,7 @@ test('a backup while calls are sold is one moment, with the chains; restored, it
   await thawed.stop();
 });
 
-test('what is no backup, or would be written over, is refused and left as it is', async () => {
+test('a folder that is not a backup, or that would be overwritten, is refused and left as it is', async () => {
   mkdirSync(join(folder, 'full'));
   writeFileSync(join(folder, 'full', 'mine'), 'mine');
   const refused = (work: Promise<unknown>, why: RegExp) =>

@@ -1,7 +1,7 @@
 /**
- * `npm run backup -- <folder>`: a copy of everything that this installation keeps, made while it runs: the embedded
- * database as it is in one moment and, of a sandbox, its chains, cards and mail in the same one, so that the books of the
- * copy prove. `npm run restore` makes an installation of it again.
+ * `npm run backup -- <folder>`: copies everything that this installation keeps, while it runs: the embedded database as
+ * of one moment and, for a sandbox, its chains, cards and mail as of the same moment, so that the books of the copy
+ * prove. `npm run restore` makes an installation from it.
  */
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
@@ -13,7 +13,7 @@ import { copyTree } from './copy-tree.ts';
 import { dataDirOf } from './data-dir.ts';
 
 const USAGE = 'npm run backup -- <new folder>';
-/** Who runs here, and where. */
+/** Files that describe the running processes, which are not copied. */
 const OF_THE_PROCESSES = ['server.pid', 'world.json', 'running.json', 'state.json'];
 
 await runCommand(USAGE, async () => {
@@ -29,7 +29,7 @@ await runCommand(USAGE, async () => {
     throw new StartError(`${target} is not empty; name a folder that does not exist yet`);
   if (!relative(dataDir, target).startsWith('..'))
     throw new StartError(`${target} lies within ${dataDir}; name one elsewhere`);
-  // Until all of it is there it has another name: half a copy is never taken for one.
+  // Until it is complete it has another name, so that half a copy is never mistaken for a backup.
   const unfinished = join(dirname(target), `.${basename(target)}.unfinished`);
   rmSync(unfinished, { recursive: true, force: true });
   mkdirSync(unfinished, { recursive: true, mode: 0o700 });
@@ -58,7 +58,7 @@ await runCommand(USAGE, async () => {
   }
 });
 
-/** Everything but the database, which is copied by itself. In production not a line of the sandbox is loaded. */
+/** Copies everything except the database, which is copied by itself. In production no code of the sandbox is loaded. */
 async function copyRest(dataDir: string, to: string): Promise<void> {
   const world = process.env.FAREBOX_MODE === 'production' ? null : await import('./saving.ts');
   await world?.saveSolana(process.env);

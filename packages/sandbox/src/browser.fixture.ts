@@ -1,9 +1,9 @@
 import chromium from '@sparticuz/chromium';
 import { type Browser, chromium as playwright } from 'playwright-core';
 
-/** A real Chromium, which the package brings along. It asks nobody for anything but what a page asks it for. */
+/** A real Chromium, which the package contains. It sends no requests except those of the page. */
 export async function launchBrowser(): Promise<Browser> {
-  // Told this, the package unpacks the libraries that a bare machine lacks as well.
+  // This setting makes the package unpack the libraries that a bare machine lacks.
   process.env.AWS_LAMBDA_JS_RUNTIME = 'nodejs22.x';
   return playwright.launch({
     executablePath: await chromium.executablePath(),

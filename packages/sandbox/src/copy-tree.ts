@@ -2,10 +2,10 @@ import { chmodSync, chownSync, copyFileSync, lstatSync, mkdirSync, readdirSync }
 import { join } from 'node:path';
 
 /**
- * Copies a file or a folder with its rights and, as root, its owners: PostgreSQL opens no folder that others may read, and
- * may run as somebody else than we. What is neither is left out.
+ * Copies a file or a folder with its permissions and, as root, its owners: PostgreSQL opens no folder that others may
+ * read, and may run as another user. Anything that is neither a file nor a folder is left out.
  *
- * @param wanted by name; a folder that is not wanted is left out with all that it holds
+ * @param wanted decides by name; a folder that is not wanted is left out with its contents
  */
 export function copyTree(from: string, to: string, wanted: (name: string) => boolean = () => true): void {
   const entry = lstatSync(from);

@@ -27,7 +27,7 @@ test('a fault strikes as often as it was ordered to, and in the order of the ord
   assert.deepEqual(faults.list(), []);
 });
 
-test('of orders of which one is wrong, or that are too many, none is taken', () => {
+test('if one of several orders is wrong, or there are too many, none is accepted', () => {
   const faults = open();
   assert.equal(faults.order('a', 'wrong'), 'it is wrong');
   assert.match(String(faults.order(...Array.from({ length: 101 }, () => 'a'))), /at most 100/);
@@ -38,7 +38,7 @@ test('of orders of which one is wrong, or that are too many, none is taken', () 
   assert.deepEqual(faults.list(), []);
 });
 
-test('the list that is told is not the one that strikes', () => {
+test('changing the listed faults does not change the faults that strike', () => {
   const faults = open();
   faults.order('a');
   Object.assign(faults.list(), { length: 0 });

@@ -1,13 +1,13 @@
-/** Faults on order: how tests make a part of the sandbox fail. There is nothing like it outside the sandbox. */
+/** Faults on order, by which tests make a part of the sandbox fail. They exist only in the sandbox. */
 
 const MAX_FAULTS = 100;
 
 export interface Faults<Fault> {
-  /** Orders faults, behind those that are on order: all of them, or none and why. */
+  /** Orders faults, to strike after those ordered before: all of them, or none with the reason. */
   order(...bodies: readonly unknown[]): readonly Fault[] | string;
   list(): readonly Fault[];
   clear(): void;
-  /** The first fault on order that is of this kind, which has struck once more then; null without one. */
+  /** The first ordered fault that is due; it then counts as having struck once more. Null without one. */
   take(isDue: (fault: Fault, place: number) => boolean): Fault | null;
   /** As `take`, all of them at once. */
   takeAll(isDue: (fault: Fault) => boolean): Fault[];

@@ -2,10 +2,10 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Starts something that listens on the port that it had the last time, so that addresses given out before still lead to
- * it. When somebody else has taken that port it gets another, which is kept from then on.
+ * Starts something on the port that it had last time, so that addresses that were given out still lead to it. If
+ * another program has taken that port, it gets another one, which is kept from then on.
  *
- * @param folder where the port is written down, in a file of this name
+ * @param folder where the port is stored, in a file of this name
  * @param start takes the port to listen on; 0: the system chooses
  */
 export async function onKeptPort<Part extends { url: string }>(

@@ -1,4 +1,7 @@
-/** What the parts of a running sandbox hold, as it is now. Cards and mail are on disk before they are answered. */
+/**
+ * Saves the current state of the parts of a running sandbox. Cards and mail are written to disk before they are
+ * answered.
+ */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isAlive } from '../../process/src/is-alive.ts';

@@ -1,4 +1,6 @@
-/** One stop stops everything, whoever gives it to whichever process. Real processes, started by npm as a person does. */
+/**
+ * One stop stops everything, whoever sends it to whichever process. Real processes, started by npm as a person does.
+ */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -130,7 +132,9 @@ async function start(script: 'start' | 'serve', name: string): Promise<Running> 
   };
 }
 
-/** Who of a family still lives; a process that has ended and that nobody has asked about is none. */
+/**
+ * The processes of a family that are still alive. A process that has ended but was not collected yet does not count.
+ */
 function leftOf({ all }: Running): string[] {
   const ended = (pid: number) => {
     try {

@@ -1,6 +1,7 @@
 /**
- * The sandbox's card provider: a server with the wire contract of the real one, so that its official library works
- * with it by address alone; with the page where a person pays, and a control surface for what banks and networks do.
+ * The sandbox's card provider: a server with the real one's wire contract, so that the official library works with it
+ * when only the address is changed. It has a payment page for a person, and a control surface for what banks and
+ * networks do.
  */
 import { timingSafeEqual } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -28,14 +29,14 @@ import { eventView, ROUTES, type Route } from './routes.ts';
 import { authenticateFor, expireSession, orderOf, pageUrl, pay, sessionOf, successUrl } from './sessions.ts';
 import { openSender } from './webhooks.ts';
 
-/** Every reply carries this header, so that what comes from the sandbox can always be told from the real thing. */
+/** Every reply carries this header, so that sandbox replies can always be recognized. */
 const SANDBOX_HEADER = 'x-farebox-sandbox';
 const SANDBOX_PART = 'card provider';
 const HOST = '127.0.0.1';
 const MAX_BODY_BYTES = 64 * 1024;
 const MAX_CONCURRENT = 256;
 const REQUEST_TIMEOUT_MS = 10_000;
-/** A timer never sleeps longer than this; it looks again and sleeps on. */
+/** A timer never sleeps longer than this; then it checks again. */
 const MAX_SLEEP_MS = 60_000;
 
 export interface CardProviderOptions {
@@ -51,7 +52,7 @@ export interface CardProviderOptions {
 
 export interface CardProvider {
   url: string;
-  /** Ends waiting faults and deliveries, and saves. What was not delivered is tried again by the next start. */
+  /** Ends waiting faults and deliveries, and saves. The next start retries deliveries that did not succeed. */
   stop(): Promise<void>;
 }
 
@@ -72,7 +73,7 @@ export async function startCardProvider(options: CardProviderOptions): Promise<C
     faults,
     (event) => eventView(records, event),
     () => {
-      // A delivery that is not saved as done is made again after a crash, which receivers must bear anyway.
+      // A delivery that is not saved as done is made again after a crash; receivers must cope with that anyway.
       records.save().catch(complain);
       wake();
     },
@@ -106,12 +107,12 @@ export async function startCardProvider(options: CardProviderOptions): Promise<C
       else if (act.kind === 'fail-refund') failRefund(records, act.refund);
       else settleRefund(records, act.refund);
     } catch (error) {
-      // Overtaken: what was to be disputed has been refunded by now, and the like.
+      // The situation has changed: for example, the charge that was to be disputed has been refunded.
       if (!(error instanceof ApiError)) throw error;
     }
   }
 
-  /** Saves before anything is answered or sent: what has been said outside is never forgotten. */
+  /** Saves before anything is answered or sent, so that nothing that was said outside is ever forgotten. */
   async function settle(): Promise<void> {
     await records.save();
     wake();
@@ -312,7 +313,7 @@ export async function startCardProvider(options: CardProviderOptions): Promise<C
       if (result.kind === 'paid') return reply.redirect(successUrl(session), 303);
       if (result.kind === 'authenticate') return reply.redirect(result.url, 303);
       if (result.kind === 'closed') return show(reply, closedPage(session));
-      // Shown by the page itself where it can be, so that reloading or going back does not send the card again.
+      // Shown by the page itself if possible, so that reloading or going back does not send the card again.
       if (lastDecline(session) === result.message) return reply.redirect(pageUrl(records, session.id), 303);
       return again(result.message);
     });

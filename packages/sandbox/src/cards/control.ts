@@ -1,4 +1,6 @@
-/** The control surface: what happens at banks and on the way, made to happen now. JSON below /__control, a page at /. */
+/**
+ * The control surface, which makes events at banks and on the network happen now. JSON below /__control, a page at /.
+ */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { ApiError } from './api-error.ts';
 import { amountOf } from './checkout-page.ts';

@@ -1,4 +1,6 @@
-/** Everything that the card provider remembers: its objects, what is due, and one JSON file that survives a restart. */
+/**
+ * Everything that the card provider stores: its objects, the scheduled acts, and one JSON file that survives a restart.
+ */
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { open, rename } from 'node:fs/promises';
@@ -9,15 +11,15 @@ import type * as api from './objects.ts';
 export const API_VERSION = '2026-10-28.endive';
 
 const STATE_FILE = 'cards.json';
-/** Objects of one kind; a sandbox that is full says so instead of growing on. */
+/** The most objects of one kind; a full sandbox refuses more instead of growing. */
 const MAX_OBJECTS = 20_000;
-/** The oldest events make room, as they do at the real provider after 30 days. */
+/** The oldest events are dropped, as the real provider does after 30 days. */
 const MAX_EVENTS = 5_000;
 const MAX_KEPT_ANSWERS = 5_000;
 const MAX_APPOINTMENTS = 20_000;
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** What stands behind a payment method: a row of the test cards, and what has been done with it. */
+/** The test card behind a payment method, and what has been done with it. */
 export interface Instrument {
   card: string;
   /** The customer has authenticated it for charges in their absence. */
@@ -278,7 +280,7 @@ export function openRecords(stateDir: string | null, configured: readonly Omit<E
     },
     save() {
       if (path === null) return Promise.resolve();
-      // Whoever comes while a write runs waits for the next one, together with all others who came.
+      // A caller that comes during a write waits for the next write, together with all others.
       waiting ??= writing
         .catch(() => undefined)
         .then(() => {
@@ -295,7 +297,7 @@ export function openRecords(stateDir: string | null, configured: readonly Omit<E
 /** The prefix and 24 letters and digits; a checkout session has 58, because its address alone opens its page. */
 function newId(prefix: string): string {
   const length = prefix === 'cs_test_' ? 58 : 24;
-  // 248 is a multiple of 62; what lies above would favour some letters.
+  // 248 is a multiple of 62; larger values would favour some characters.
   let id = '';
   while (id.length < length) {
     for (const byte of randomBytes(length)) {

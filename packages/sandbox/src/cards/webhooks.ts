@@ -1,4 +1,4 @@
-/** Sends events to the endpoints that want them: signed, again after a failure, in no promised order. */
+/** Sends events to the endpoints that want them: signed, retried after a failure, in no promised order. */
 import { createHmac } from 'node:crypto';
 import type { Faults } from './faults.ts';
 import type { ApiEvent } from './objects.ts';
@@ -79,7 +79,7 @@ export function openSender(
       return;
     }
     const ok = await post(endpoint, event);
-    // A sender that stops has not failed to deliver: the try is made again after the restart.
+    // A sender that is stopping has not failed to deliver: the attempt is repeated after the restart.
     if (stop.signal.aborted && !ok) return;
     if (ok) {
       delivery.state = 'delivered';
@@ -136,7 +136,7 @@ export function openSender(
     records.deliveries.set(id, copy);
   }
 
-  /** What is held goes out one after the other, the last first, so that the order is what was asked for. */
+  /** Held deliveries are sent one after the other, the last first, so that the order is exactly reversed. */
   function release(): void {
     const waiting = held.reverse();
     held = [];
@@ -155,7 +155,7 @@ export function openSender(
     running.set(id, task);
   }
 
-  // Who held them is forgotten over a restart, so nothing would let them go.
+  // The fault that held them is forgotten over a restart, so nothing else would release them.
   for (const delivery of records.deliveries.values()) {
     if (delivery.nextAtMs === HELD) delivery.nextAtMs = 0;
   }
@@ -173,7 +173,7 @@ export function openSender(
       }
     },
     nextAtMs() {
-      // With all hands busy, the next delivery that ends pumps again.
+      // When all senders are busy, the next delivery that ends calls `pump` again.
       if (running.size >= MAX_CONCURRENT) return null;
       const times = waiting().flatMap(({ id, nextAtMs }) => (running.has(id) ? [] : nextAtMs));
       return times.length === 0 ? null : times.reduce((least, time) => Math.min(least, time));

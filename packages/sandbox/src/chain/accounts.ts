@@ -1,7 +1,7 @@
 /**
- * Who acts on the sandbox's EVM chains. Those that build a chain and give its money away have the keys that every
- * development node makes from one public phrase. Those that a payment names have keys of this installation alone: a
- * payment that a real wallet signs by mistake must never be made out to somebody whose key everybody knows.
+ * The accounts of the sandbox's EVM chains. Those that build a chain and fund wallets have the keys that every
+ * development node derives from one public phrase. Those that a payment names have keys of this installation alone: a
+ * payment that a real wallet signs by mistake must never name a recipient whose key everybody knows.
  */
 import { createHmac, pbkdf2Sync } from 'node:crypto';
 import { type Address, bytesToHex, type Hex } from 'viem';
@@ -31,7 +31,7 @@ export const BUILDERS = {
   borrower: account(7),
 };
 
-/** Whom payments are made out to, and who moves them. */
+/** The recipients of payments, and the accounts that move the money. */
 export interface MoneyAccounts {
   /** Sends the settlements of the sandbox facilitator. */
   facilitator: SandboxAccount;

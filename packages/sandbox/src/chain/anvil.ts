@@ -25,7 +25,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'darwin-arm64': 'darwin-arm64',
   'win32-x64': 'win32-amd64',
 };
-/** An earlier keeper whose parent was killed is saving its state for so long. */
+/** How long a keeper whose parent was killed may still be saving its state. */
 const PREDECESSOR_TIMEOUT_MS = 10_000;
 const PREDECESSOR_POLL_MS = 20;
 const PROBE_TIMEOUT_MS = 1_000;

@@ -1,7 +1,7 @@
 /**
- * When a chain of the sandbox makes a block in which nothing happens. Wallets count on the next one: viem, for one,
- * overlooks the block of a transaction when it is announced while viem looks through the block before it for a
- * replacement, and then asks for the receipt with the next block and not earlier.
+ * When a sandbox chain makes an empty block. Wallets rely on further blocks: viem, for example, overlooks the block of
+ * a transaction if it is announced while viem searches the previous block for a replacement, and asks for the receipt
+ * again only with the next block.
  */
 
 /** How old the newest block becomes before another follows it. */
@@ -36,7 +36,7 @@ export class BlockPace {
    * @param isEmpty whether no transaction is in it
    */
   saw(block: number, isEmpty: boolean, nowMs: number): void {
-    // More than one block since the last look: somebody else than the pace made them.
+    // More than one block since the last look means that something else made them.
     const skipped = this.#newest !== null && block !== this.#newest + 1;
     if (!isEmpty || skipped) this.#transactionAtMs = nowMs;
     this.#newest = block;

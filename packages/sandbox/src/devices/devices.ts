@@ -1,6 +1,6 @@
 /**
- * Devices of the sandbox: programs that register at a server as any owner would, and report to it over its own broker, or by
- * HTTPS where it has none. Their readings are made up, and they say so when they register.
+ * Devices of the sandbox: programs that register at a server as any owner would, and report to it over its own broker,
+ * or by HTTPS if it has none. Their readings are simulated, and they declare that when they register.
  */
 import { createHash, createPrivateKey, sign } from 'node:crypto';
 import { connectAsync, type MqttClient } from 'mqtt';
@@ -148,7 +148,7 @@ async function registered({ serverUrl, apiKey }: DevicesParts): Promise<Credenti
   for (const { deviceId, name, fleetId, sensors, place } of DEVICES) {
     const about = { deviceId, name, fleetId, sensors, place, public: true, simulated: true };
     let { status, told } = await post('/api/devices', about);
-    // One that is there from an earlier start gets a new secret, which so is kept nowhere.
+    // A device that exists from an earlier start gets a new secret, so no secret has to be stored.
     if (status === 409) ({ status, told } = await post(`/api/devices/${deviceId}/rotate`, {}));
     if (status >= 300) throw new Error(`${deviceId} was not registered: ${told.message ?? status}`);
     credentials[deviceId] = { secret: told.secret, mqtt: told.mqtt };

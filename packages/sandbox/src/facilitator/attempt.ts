@@ -1,7 +1,7 @@
 /**
- * What really happened on the chain during one verify or settle. The reference library turns every trouble into a
- * refusal: a node that cannot be reached becomes "invalid signature". A signer writes down here what it saw, and
- * the facilitator tells a refusal from an outcome that nobody knows.
+ * What really happened on the chain during one verify or settle. The reference library turns every failure into a
+ * refusal: a node that cannot be reached becomes "invalid signature". A signer records here what it saw, so that the
+ * facilitator can distinguish a refusal from an unknown outcome.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 

@@ -123,7 +123,7 @@ for (const { name, network, requirements } of GENERATIONS) {
       assert.deepEqual(await counts(), { verify: 1, settle: 2, broadcasts: 1 });
     });
 
-    test('of five copies at once one settles, and the next payment is not held up', async () => {
+    test('of five copies at once one settles, and the next payment is not delayed', async () => {
       const payment = await pay(await ledger.payer(), requirements());
       const moved = await ledger.received(async () => {
         const outcomes = await Promise.all(Array.from({ length: 5 }, () => settle(payment)));
@@ -156,7 +156,7 @@ test('many payers at once all settle, over all keys', async () => {
   assert.equal(moved, 20n * PRICE);
 });
 
-test('transactions that wait to be mined get nonces in a row', async () => {
+test('transactions that wait to be mined get consecutive nonces', async () => {
   const payments: Payment[] = [];
   for (let index = 0; index < 6; index += 1) payments.push(await pay(await ledger.payer(), requirementsV2()));
   await order({ on: 'settle', fault: 'pending', times: 6 });
@@ -280,13 +280,13 @@ describe('refusals', () => {
     });
   }
 
-  test('an asset that is no contract: asset_not_deployed_contract', async () => {
+  test('an asset that is not a contract: asset_not_deployed_contract', async () => {
     const requirements = requirementsV2({ asset: STRANGER });
     const reason = 'asset_not_deployed_contract';
     assert.deepEqual(await refusalOf(requirements, requirements), [reason, reason]);
   });
 
-  test('what is no payment gets status 400 and a reason', async () => {
+  test('a body that is not a payment gets status 400 and a reason', async () => {
     const { payload, requirements } = await pay(await ledger.payer(), requirementsV2());
     const rows: [Record<string, unknown>, string][] = [
       [{}, 'invalid_x402_version'],
@@ -354,7 +354,7 @@ describe('smart wallets', () => {
       assert.equal(moved, PRICE);
     });
 
-    test(`${name}, a wallet that is not on the chain yet is put there (ERC-6492)`, async () => {
+    test(`${name}, a wallet that is not deployed yet is deployed (ERC-6492)`, async () => {
       const wallet = walletOf(await ledger.payer(), CREATE2_DEPLOYER);
       await ledger.mint(wallet.deployed.address, 2n * PRICE);
       const { address } = wallet.deployed;
@@ -383,7 +383,7 @@ describe('smart wallets', () => {
 });
 
 describe('faults on order', () => {
-  /** How a settle struck by a fault looks to the published client, and whether the money moved. */
+  /** What the published client sees of a settle that a fault strikes, and whether the money moved. */
   const SETTLE_ROWS: { fault: Record<string, unknown>; answer: RegExp; moves: boolean }[] = [
     {
       fault: { fault: 'refuse', errorReason: 'insufficient_funds' },
@@ -416,7 +416,7 @@ describe('faults on order', () => {
       moves: false,
     },
   ];
-  /** Waits long for all but the answer that never comes. */
+  /** A client that waits long for every answer except the one that never comes. */
   const clientFor = (fault: Record<string, unknown>) =>
     fault.fault === 'never' ? new HTTPFacilitatorClient({ url: facilitator.url, timeoutMs: 200 }) : client;
 
@@ -438,13 +438,13 @@ describe('faults on order', () => {
         await order({ on: 'settle', ...fault });
         const before = await ledger.balanceOf(RECIPIENT);
         assert.match(await outcomeOf(fault, payment), answer);
-        // What is on its way when the answer comes is mined a moment later.
+        // A transaction that is pending when the answer comes is mined a moment later.
         if (moves) {
           while ((await ledger.balanceOf(RECIPIENT)) === before) await new Promise(setImmediate);
         }
         assert.equal((await ledger.balanceOf(RECIPIENT)) - before, moves ? PRICE : 0n);
         assert.deepEqual(await counts(), { verify: 0, settle: 1, broadcasts: moves ? 1 : 0 });
-        // It struck once: the next payment is settled as if nothing had been.
+        // The fault struck once: the next payment is settled normally.
         assert.equal((await settle(await pay(await ledger.payer(), requirements()))).success, true);
       });
     }
@@ -460,7 +460,7 @@ describe('faults on order', () => {
   });
 
   test('verify, each fault', async () => {
-    // More than the payer has: only a lie finds it valid.
+    // The amount exceeds the payer's balance, so only a lie finds it valid.
     const valid = await pay(await ledger.payer(), requirementsV2());
     const poor = await pay(await ledger.payer(), requirementsV2({ amount: '1000001' }));
     const ask = (fault: Record<string, unknown>, { payload, requirements }: Payment) =>
@@ -506,7 +506,7 @@ describe('faults on order', () => {
     }
   });
 
-  test('waits end when the server stops', async () => {
+  test('pending waits end when the server stops', async () => {
     const other = await startFacilitator({ evm: evmOf(chain.url), solana: null });
     const faults = [
       { on: 'settle', fault: 'never', broadcast: false },
@@ -525,7 +525,7 @@ describe('faults on order', () => {
   });
 });
 
-test('a node that is away is no refusal', async () => {
+test('a node that cannot be reached does not refuse a payment', async () => {
   const gone = await startEvmChain({ seed: SEED, stateDir: null });
   const other = await startFacilitator({ evm: evmOf(gone.url), solana: null });
   await gone.stop();
@@ -546,7 +546,7 @@ test('a node that is away is no refusal', async () => {
   }
 });
 
-test('sent, and the node’s reply is lost: the receipt tells', async () => {
+test('sent, and the node’s reply is lost: the receipt decides', async () => {
   let lost = 0;
   const wire = createServer(async (request, response) => {
     const asked = await text(request);

@@ -15,12 +15,12 @@ import { fieldsOf, type PaymentRequest, readPaymentRequest } from './payment-req
 import { openSolana, SOLANA_NETWORK, SOLANA_NETWORK_V1 } from './solana.ts';
 import { InvalidPayload, NodeUnreachable, openVerdicts } from './verdicts.ts';
 
-/** Every reply carries this header, so that what comes from the sandbox can always be told from the real thing. */
+/** Every reply carries this header, so that sandbox replies can always be recognized. */
 const SANDBOX_HEADER = 'x-farebox-sandbox';
 const SANDBOX_PART = 'facilitator';
 const HOST = '127.0.0.1';
 const MAX_BODY_BYTES = 64 * 1024;
-/** Requests of /verify and /settle at work at the same time; more are told to come back. */
+/** How many requests of /verify and /settle run at once; further ones are told to come back. */
 const MAX_CONCURRENT = 256;
 const REQUEST_TIMEOUT_MS = 10_000;
 
@@ -35,7 +35,7 @@ export interface FacilitatorOptions {
 
 export interface Facilitator {
   url: string;
-  /** Ends waiting faults and waits for confirmations; what was sent to a chain stays sent. */
+  /** Ends waiting faults and waits for confirmations. Transactions that were sent stay sent. */
   stop(): Promise<void>;
 }
 
@@ -74,7 +74,7 @@ export async function startFacilitator(options: FacilitatorOptions): Promise<Fac
     return outcome;
   }
 
-  /** Says what became of the resource's declaration; a settled payment enters it into the catalog. */
+  /** Reports what became of the resource's declaration. A settled payment adds it to the catalog. */
   function declare(request: PaymentRequest, reply: FastifyReply, status: 'processing' | 'success'): void {
     const declared = readDeclaration(request);
     if (declared === null) return;
@@ -112,7 +112,7 @@ export async function startFacilitator(options: FacilitatorOptions): Promise<Fac
     },
   };
 
-  /** Does what a fault on order says instead of the work. */
+  /** Does what an ordered fault says instead of the work. */
   async function strike(fault: Fault, request: PaymentRequest, raw: FastifyRequest, reply: FastifyReply) {
     const { work, refuse, lie } = steps[fault.on];
     switch (fault.fault) {
@@ -136,7 +136,7 @@ export async function startFacilitator(options: FacilitatorOptions): Promise<Fac
         return stopping.aborted ? drop(raw, reply) : work(request, reply);
       case 'never':
         if (fault.broadcast) await work(request, reply);
-        // The connection ends when the other side or the server closes it.
+        // The other side or the server closes the connection.
         return reply.hijack();
       case 'pending':
         if (fault.broadcast) return verdicts.settle(request, true);
@@ -212,7 +212,7 @@ function payerOf(payload: Record<string, unknown>): { payer?: string } {
   return typeof from === 'string' ? { payer: from } : {};
 }
 
-/** The network that a body names which is otherwise not understood; empty if it names none. */
+/** The network that a body names although it cannot be parsed otherwise; empty if it names none. */
 function networkNamedIn(body: unknown): string {
   const { network } = fieldsOf(fieldsOf(body).paymentRequirements);
   return typeof network === 'string' ? network : '';

@@ -25,7 +25,7 @@ const KINDS = [
 
 export type Step = 'verify' | 'settle';
 
-/** One fault as it is ordered and as it is listed. Each is for one step and strikes its next `times` requests. */
+/** One fault as it is ordered and listed. Each is for one step and strikes its next `times` requests. */
 export interface Fault {
   on: Step;
   /**
@@ -120,7 +120,7 @@ function readFault(order: unknown): Fault | string {
   return { on, fault, times, errorReason, delayMs, broadcast, text };
 }
 
-/** A transaction id of the right form that no chain knows; the same for the same payment. */
+/** A well-formed transaction id that no chain knows; always the same for the same payment. */
 export function bogusTransaction(network: string, payload: unknown): string {
   const hash = keccak256(stringToBytes(JSON.stringify(payload)));
   if (!network.startsWith('solana')) return hash;

@@ -18,7 +18,7 @@ const facilitator = await startFacilitator({
 });
 process.stdout.write(`sandbox facilitator at ${facilitator.url}\n`);
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  // What still waits for a node's answer must not keep the process.
+  // A wait for a node's answer must not keep the process alive.
   process.once(signal, () => void facilitator.stop().finally(() => process.exit(0)));
 }
 

@@ -9,12 +9,12 @@ import type { PaymentPayload, PaymentRequirements } from '@x402/core/types';
 
 export interface PaymentRequest {
   x402Version: 1 | 2;
-  /** Both in the shape of their version, though the library's types know the second only. */
+  /** In the shape of its version, although the library's types know only the second. */
   payload: PaymentPayload;
   requirements: PaymentRequirements;
 }
 
-/** Why a body is no payment that this facilitator handles; `reason` is from the error codes of the x402 spec. */
+/** Why a body is not a payment that this facilitator handles; `reason` is an error code of the x402 specification. */
 export interface Unreadable {
   reason:
     | 'invalid_x402_version'
@@ -66,7 +66,8 @@ export function readPaymentRequest(body: unknown, kinds: readonly Kind[]): Payme
   }
   return {
     x402Version: version,
-    // The schemas let `null` and absence through where the library's types do not; the library copes with both.
+    // The schemas accept both `null` and a missing field, which the library's types do not; the library itself handles
+    // both.
     payload: paymentPayload as PaymentPayload,
     requirements: paymentRequirements as PaymentRequirements,
   };

@@ -1,4 +1,6 @@
-/** The facilitator's hands on Solana: the reference library's own signer, with bounds and with its eyes open. */
+/**
+ * The facilitator's signer on Solana: the reference library's own signer, with time limits and its failures observed.
+ */
 import {
   address,
   createKeyPairSignerFromBytes,
@@ -59,7 +61,7 @@ export async function openSolana(options: SolanaOptions): Promise<SolanaSchemes>
     async sendTransaction(transaction, network) {
       const signature = await answered(library.sendTransaction(transaction, network)).catch(
         (error: unknown) => {
-          // Without the node's answer it may have landed all the same: its status will tell.
+          // Without the node's answer it may still have been executed; its status will tell.
           if (!isUnanswered(error)) throw error;
           return signatureOf(transaction, feePayer.address);
         },
@@ -107,7 +109,7 @@ async function bounded<T>(answer: Promise<T>, timeoutMs: number, stopping: Abort
   }
 }
 
-/** Tells a node that did not answer from one that did: fetch fails with a TypeError. */
+/** Distinguishes a node that did not answer from one that did: fetch fails with a TypeError. */
 function isUnanswered(error: unknown): boolean {
   return (
     error instanceof Unanswered ||

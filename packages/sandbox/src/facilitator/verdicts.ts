@@ -1,4 +1,6 @@
-/** What the reference library says of a payment, made honest: a refusal only where something was really refused. */
+/**
+ * Corrects the verdicts of the reference library: a payment counts as refused only when something really refused it.
+ */
 import type { x402Facilitator } from '@x402/core/facilitator';
 import type { SettleResponse, VerifyResponse } from '@x402/core/types';
 import { newAttempt, withAttempt } from './attempt.ts';
@@ -6,10 +8,10 @@ import type { PaymentRequest } from './payment-request.ts';
 
 const MAX_MESSAGE_CHARACTERS = 500;
 
-/** The chain's node did not answer, and nothing was sent: there is no verdict. */
+/** The chain's node did not answer and nothing was sent, so there is no verdict. */
 export class NodeUnreachable extends Error {}
 
-/** The library stumbled over what it was given, and nothing was sent. */
+/** The library failed on its input, and nothing was sent. */
 export class InvalidPayload extends Error {}
 
 /** Both throw NodeUnreachable and InvalidPayload. */
@@ -51,7 +53,7 @@ export function openVerdicts(facilitator: x402Facilitator): Verdicts {
           ? outcome
           : { success: false, errorReason: outcome, transaction: attempt.settlement ?? '', network };
       if (attempt.settlement !== null && attempt.unconfirmed) {
-        // The library of the first generation calls this a failure and keeps the transaction to itself.
+        // The library of the first generation reports this as a failure and omits the transaction.
         return { ...failure, errorReason: 'settlement_pending', transaction: attempt.settlement };
       }
       return withReasonCode(failure);
@@ -59,7 +61,7 @@ export function openVerdicts(facilitator: x402Facilitator): Verdicts {
   };
 }
 
-/** The library of the first generation gives a node's whole text as the reason; a reason is a code. */
+/** The library of the first generation returns a node's whole text as the reason; a reason must be a code. */
 function withReasonCode(failure: SettleResponse): SettleResponse {
   const { errorReason = '', network } = failure;
   if (/^[a-z0-9_]+$/.test(errorReason)) return failure;

@@ -1,4 +1,6 @@
-/** The mailbox's pages: what arrived, and one mail as text. Whatever a mail says is shown, never obeyed. */
+/**
+ * The mailbox's pages: the list of mails, and one mail as text. The contents of a mail are shown and never executed.
+ */
 import { escapeHtml, framedPage, type Page } from '../page-frame.ts';
 import type { KeptMail } from './mails.ts';
 

@@ -1,6 +1,6 @@
 /**
- * The sandbox's mail server: it takes whatever mail it is given, sends none of it on, and shows it on a page. Tests read
- * it as JSON below /__control, and order faults there.
+ * The sandbox's mail server. It accepts every mail, delivers none, and shows them on a page. Tests read them as JSON
+ * below /__control, and order faults there.
  */
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyReply } from 'fastify';
@@ -10,7 +10,7 @@ import { openMailFaults } from './faults.ts';
 import { listPage, mailPage, missingPage } from './mailbox-page.ts';
 import { openMails } from './mails.ts';
 
-/** Every reply carries this header, so that what comes from the sandbox can always be told from the real thing. */
+/** Every reply carries this header, so that sandbox replies can always be recognized. */
 const SANDBOX_HEADER = 'x-farebox-sandbox';
 const SANDBOX_PART = 'mailbox';
 const HOST = '127.0.0.1';
@@ -150,7 +150,7 @@ async function listen(smtp: SMTPServer, port: number): Promise<number> {
     smtp.once('error', reject);
     smtp.listen(port, HOST, () => {
       smtp.off('error', reject);
-      // Of a connection that broke: nothing that concerns another.
+      // A connection that broke does not affect any other.
       smtp.on('error', () => undefined);
       resolve();
     });

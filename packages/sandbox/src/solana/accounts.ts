@@ -1,5 +1,5 @@
 /**
- * Who is who on the sandbox's Solana. The faucet, which no payment ever names, has the same key in every sandbox; the
+ * The accounts of the sandbox's Solana. The faucet, which no payment ever names, has the same key in every sandbox. The
  * others have keys of this installation alone, as on the EVM chains.
  */
 import { createHash, createHmac, createPrivateKey, createPublicKey } from 'node:crypto';

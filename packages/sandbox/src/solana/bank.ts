@@ -22,10 +22,10 @@ import { readMint, readToken, uiTokenAmount } from './token-state.ts';
 import { landsWith, type TransactionError, transactionErrorOf } from './transaction-error.ts';
 import { addressesOfTable, lookupsOf, type WireTransaction } from './wire-transaction.ts';
 
-/** A program's log lines beyond this are cut, as nodes do. */
+/** Longer log output of a program is cut, as nodes do. */
 const LOG_BYTES = 10_000n;
 
-/** What running a transaction gave, whether it changed anything or not. */
+/** The result of running a transaction, whether it changed anything or not. */
 export interface Execution {
   err: TransactionError | null;
   logs: readonly string[];
@@ -48,7 +48,7 @@ export interface Bank {
   history: History;
   account(of: Address): EncodedAccount | null;
   programAccounts(of: Address): readonly EncodedAccount[];
-  /** Writes an account past all rules: for the first state of the world. */
+  /** Writes an account without any checks, for the first state of the world. */
   setAccount(account: EncodedAccount): void;
   /** Puts a program at an address, in place of what is there. @param file as it is deployed (ELF) */
   placeProgram(at: Address, file: Uint8Array): void;
@@ -64,7 +64,7 @@ export interface Bank {
    * @returns what landed; null if the transaction left no trace, as one with a bad signature or an old blockhash
    */
   land(transaction: WireTransaction): LandedTransaction | null;
-  /** Told of every change; of a transaction that landed with it, of skipped slots without. */
+  /** Called on every change: with the transaction that was executed, or with null for skipped slots. */
   onChange(listener: (landed: LandedTransaction | null) => void): void;
   advance(slots: number): void;
   state(): BankState;
@@ -142,7 +142,7 @@ export function openBank(saved: {
     return { all: [...message.staticAccounts, ...writable, ...readonly], writable, readonly };
   }
 
-  /** Why a transaction cannot run at all, before anything of it is looked at. */
+  /** Why a transaction cannot run at all, before its contents are checked. */
   function ageError({ message, messageHash }: WireTransaction): TransactionError | null {
     if (!clock.isBlockhashValid(message.lifetimeToken)) return 'BlockhashNotFound';
     return history.byMessage(messageHash) === undefined ? null : 'AlreadyProcessed';
@@ -245,7 +245,7 @@ function balancesOf(
   return { lamports: accounts.map((one) => Number(one?.lamports ?? 0n)), tokens };
 }
 
-/** The chain as it is now, for ever: what a node that fell behind the others still has. */
+/** A copy of the chain as it is now that never changes: what a node that fell behind still has. */
 export function frozen(bank: Bank): Bank {
   const atMs = Date.now();
   const rest = bank.state();

@@ -9,7 +9,7 @@ export const BLOCKHASH_SLOTS = 150;
 export const FINAL_AFTER_SLOTS = 32;
 export const SLOTS_PER_EPOCH = 432_000;
 
-/** As on mainnet, heights lie below slots: whoever takes one for the other finds out here. */
+/** As on mainnet, block heights are below slots, so code that mixes them up fails here. */
 export const FIRST_SLOT = 300_000_000;
 const FIRST_BLOCK_HEIGHT = 278_000_000;
 
@@ -18,7 +18,7 @@ export interface ClockState {
   bornAtMs: number;
   /** Slots that were skipped on demand. */
   advancedSlots: number;
-  /** The latest slot that was seen: the chain does not go back when the system's clock does. */
+  /** The latest slot that was seen, so that the chain does not go back when the system's clock does. */
   latestSlot: number;
 }
 

@@ -13,7 +13,7 @@ import { FINAL_AFTER_SLOTS, SLOT_MS } from './slots.ts';
 const MAX_CONNECTIONS = 256;
 const MAX_SUBSCRIPTIONS = 256;
 const MAX_MESSAGE_BYTES = 256 * 1024;
-/** Whoever does not read loses the connection. */
+/** A client that does not read its messages is disconnected. */
 const MAX_UNREAD_BYTES = 1024 * 1024;
 const TRY_AGAIN_LATER = 1013;
 
@@ -52,7 +52,7 @@ export function serveSubscriptions(server: Server, bank: Bank): Subscriptions {
 
   function open(socket: WebSocket): void {
     const connection: Connection = { socket, slots: new Set(), signatures: new Map() };
-    // A frame that breaks the protocol closes the connection, which is all there is to do about it.
+    // A frame that breaks the protocol closes the connection; nothing else has to be done.
     socket.on('error', () => socket.terminate());
     if (connections.size >= MAX_CONNECTIONS) {
       socket.close(TRY_AGAIN_LATER, 'too many connections');
@@ -69,7 +69,7 @@ export function serveSubscriptions(server: Server, bank: Bank): Subscriptions {
   async function answer(connection: Connection, text: string): Promise<void> {
     const reply = await answerText(text, (call) => subscribe(connection, call));
     if (reply !== null) send(connection, reply);
-    // Only now: nobody understands a notification before knowing the number of the subscription.
+    // Sent only now, because a client cannot assign a notification before it knows the subscription's number.
     tell();
     runTimerIfNeeded();
   }
@@ -132,7 +132,7 @@ export function serveSubscriptions(server: Server, bank: Bank): Subscriptions {
     }
   }
 
-  /** Time passes without a timer; one runs only while somebody waits to be told. */
+  /** A timer runs only while a client waits for a notification. */
   function runTimerIfNeeded(): void {
     const isNeeded = [...connections].some(({ slots, signatures }) => slots.size + signatures.size > 0);
     if (isNeeded && timer === null) timer = setInterval(tell, SLOT_MS).unref();

@@ -6,8 +6,8 @@ import { PATH_USD, USDC_E } from './addresses.ts';
 import { by, connect } from './node.ts';
 
 /**
- * What the node wants to see before it takes a payment that names no fee token, although the fee is then taken from the
- * token that is paid with. The real Tempo looks at that token alone.
+ * The balance that the node requires before it accepts a payment without a fee token, although the fee is then taken
+ * from the token of the payment. The real Tempo checks only that token.
  */
 const PATH_USD_MICROS = 1_000_000n;
 

@@ -5,7 +5,7 @@ import { tempo } from 'viem/tempo/chains';
 import type { SandboxAccount } from '../chain/accounts.ts';
 import { PATH_USD } from './addresses.ts';
 
-/** More than any transaction of the sandbox needs: what the node estimates is too little for Tempo's own contracts. */
+/** More than any transaction of the sandbox needs, because the node's estimate is too low for Tempo's own contracts. */
 const GAS = 5_000_000n;
 /** Tempo allows 30. */
 const VALID_SECONDS = 25;
@@ -24,8 +24,8 @@ export function connect(url: string) {
 }
 
 /**
- * Who sends a transaction, and on which terms: the fee in pathUSD, of which the account has enough from birth; and an
- * expiry in place of a sequence number, so that several senders of one account are not in each other's way.
+ * The sender of a transaction with its terms: the fee is paid in pathUSD, of which the account has enough from the
+ * start. An expiry replaces the sequence number, so that several senders of one account do not block each other.
  */
 export function by({ privateKey }: SandboxAccount) {
   return {

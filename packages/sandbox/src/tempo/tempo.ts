@@ -53,10 +53,10 @@ export async function startTempo(options: {
 
 /** Builds what is not there yet. */
 async function build(node: TempoNode): Promise<void> {
-  // Until there is a block of now, the node takes no payment: it measures their validity from the newest one.
+  // Until there is a current block the node accepts no payment, because it measures validity from the newest block.
   await node.mine({ blocks: 1 });
   if (await hasCode(node, USDC_E)) return;
-  // Nothing here asks for it, and with it each of the many empty blocks is a little dearer to make than the one before.
+  // Nothing here uses it, and with it each of the many empty blocks costs a little more to make than the one before.
   await node.setCode({ address: BLOCK_HASHES, bytecode: '0x' });
   await buildUsdcE(node);
 }

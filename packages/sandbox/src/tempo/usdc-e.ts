@@ -1,6 +1,6 @@
 /**
- * USDC.e at its real address. Only the chain's own factory makes TIP-20 tokens, and gives them addresses of its choice:
- * so it makes one with the right name, and what it wrote for this one is copied to the right address.
+ * USDC.e at its real address. Only the chain's own factory makes TIP-20 tokens, and it chooses their addresses. So it
+ * makes a token with the right name, and that token's storage is copied to the right address.
  */
 import { gunzipSync } from 'node:zlib';
 import { type Address, type Hex, keccak256, toHex } from 'viem';
@@ -34,7 +34,7 @@ export async function buildUsdcE(node: TempoNode): Promise<void> {
     ...{ token: USDC_E, roles: ['issuer'], to: deployer.address },
   });
   await mint(node, faucet.address, FAUCET_MICROS);
-  // A fee that is paid in USDC.e is changed here into what the validator wants.
+  // A fee paid in USDC.e is exchanged here into the validator's token.
   await Actions.amm.mintSync(node, {
     ...by(deployer),
     ...{ userTokenAddress: USDC_E, validatorTokenAddress: PATH_USD },

@@ -1,4 +1,4 @@
-/** Finds a calculation in a prompt and carries it out. */
+/** Finds a calculation in a prompt and evaluates it. */
 
 const MAX_LENGTH = 200;
 
@@ -43,7 +43,7 @@ export function evaluate(expression: string): number | null {
   }
 
   function power(): number {
-    // A sign binds less than a power: -2^2 is -4.
+    // A sign binds less tightly than a power: -2^2 is -4.
     if (tokens[at] === '-') {
       at += 1;
       return -power();

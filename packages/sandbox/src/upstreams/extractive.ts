@@ -1,6 +1,6 @@
 /**
- * Answers a prompt with nothing but the prompt: it calculates, repeats, lists, picks the sentences that answer a
- * question, or summarises. No model, no chance: the same prompt has the same answer.
+ * Answers a prompt from the prompt's own text: it calculates, repeats, lists, selects the sentences that answer a
+ * question, or summarises. There is no model and no randomness: the same prompt always gets the same answer.
  */
 import { calculation } from './arithmetic.ts';
 
@@ -43,7 +43,7 @@ export function answerTo(prompt: string): string {
   return sentences[best] ?? unable(said);
 }
 
-/** Splits what is to be done from what it is to be done with: at the first colon or line end, or at a question. */
+/** Splits a prompt into task and text: at the first colon or line end, or at a question. */
 function split(said: string): { task: string; text: string } {
   const line = /^([^\n]{3,300}?)(?::\s+|:?\n+)([\s\S]+)$/.exec(said);
   if (line !== null) return { task: line[1] ?? '', text: line[2] ?? '' };

@@ -1,6 +1,6 @@
 /**
- * Who borrows from the lending program's double, so that lending earns, and not always the same. The borrower owes for
- * all; how much follows from the time alone, in waves of some days.
+ * The borrower of the lending program's double, who makes lending earn varying interest. One borrower owes everything;
+ * how much follows from the time alone, in waves of some days.
  */
 import { AccountRole, type Address, type Instruction } from '@solana/kit';
 import { signerOf } from '../accounts.ts';
@@ -22,7 +22,7 @@ import { INSTRUCTIONS, instructionMark, RESERVE } from './layout.ts';
 const DAY_MS = 86_400_000;
 const FRACTION_BITS = 60n;
 const PARTS = 1_000_000n;
-/** The part of what was lent that is wanted at a time. */
+/** The share of the lent money that should be borrowed at a time. */
 const useAt = (atMs: number) => 0.78 + 0.06 * Math.sin((2 * Math.PI * atMs) / (7.1 * DAY_MS));
 
 /** The sandbox's own instructions: borrowing without collateral, and paying back, for the market's owner alone. */
@@ -53,8 +53,8 @@ export function sandboxInstruction(
 }
 
 /**
- * Brings what is owed to what the time asks for, with which the reserve reckons its interest up to now. A reserve that
- * refuses, such as in a drill, is left as it is.
+ * Adjusts the debt to the target for this time, which makes the reserve compute its interest up to now. A reserve that
+ * refuses, for example in a drill, is left as it is.
  */
 export async function borrowAndRepay(
   { bank, faucet }: { bank: Bank; faucet: Faucet },

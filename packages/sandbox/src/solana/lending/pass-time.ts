@@ -1,4 +1,4 @@
-/** Lets time pass for interest alone: the chain's slots and its clock stay the world's. */
+/** Adds interest as if time had passed. The chain's slots and its clock do not change. */
 import type { Bank } from '../bank.ts';
 import type { Faucet } from '../faucet.ts';
 import { SLOT_MS } from '../slots.ts';
@@ -10,11 +10,11 @@ const DAY_MS = 86_400_000;
 const MAX_STEPS = 36;
 
 /**
- * Moves back the slot that the reserve was last reckoned in, in steps, after each of which the borrower does what it
- * would have done by then. What accrues is reckoned by the program.
+ * Moves back the slot at which the reserve's interest was last computed, in steps. After each step the borrower does
+ * what it would have done by then. The program itself computes the interest.
  *
  * @param passedMs how much time passes
- * @returns how many slots that was
+ * @returns how many slots that is
  */
 export async function passTime(
   node: { bank: Bank; faucet: Faucet },
