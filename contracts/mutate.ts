@@ -114,18 +114,19 @@ function hashOf(folder: string): string {
 }
 
 /**
- * @param args `--all`: every mutant there can be; a number: so many; `--fresh`: as if none had been planted before
+ * @param args `--all`: every mutant there can be; a number: so many; any other text: those whose names hold it, such as
+ *   `Positions.sol:193`; `--fresh`: as if none had been planted before
  * @returns the exit code
  */
 export async function mutate(args: readonly string[]): Promise<number> {
   const say = (line: string) => void process.stdout.write(`${line}\n`);
   const found = soFar(args.includes('--fresh'));
   const all = CONTRACTS.flatMap(({ source }) => mutantsOf(source, read(source)));
-  const number = args.find((each) => /^\d+$/.test(each));
-  const wanted = args.includes('--all') ? all.length : Math.min(Number(number ?? PLANTED), all.length);
-  const picked = all.filter(
-    (_, n) => Math.floor((n * wanted) / all.length) !== Math.floor(((n - 1) * wanted) / all.length),
-  );
+  const picked = pickedOf(all, args);
+  if (picked.length === 0) {
+    say('No bug that could be planted has such a name.');
+    return 2;
+  }
   for (const gone of ['answers', 'fuzz', 'invariant']) {
     rmSync(join(ROOT, FOLDER, gone), { recursive: true, force: true });
   }
@@ -149,6 +150,17 @@ export async function mutate(args: readonly string[]): Promise<number> {
   }
   report(picked, found, all.length, say);
   return 0;
+}
+
+/** Those that the arguments name, or so many spread evenly. */
+function pickedOf(all: readonly Mutant[], args: readonly string[]): readonly Mutant[] {
+  const number = args.find((each) => /^\d+$/.test(each));
+  const names = args.filter((each) => !each.startsWith('--') && each !== number);
+  if (names.length > 0) return all.filter((mutant) => names.some((name) => nameOf(mutant).includes(name)));
+  const wanted = args.includes('--all') ? all.length : Math.min(Number(number ?? PLANTED), all.length);
+  return all.filter(
+    (_, n) => Math.floor((n * wanted) / all.length) !== Math.floor(((n - 1) * wanted) / all.length),
+  );
 }
 
 async function plant(mutant: Mutant): Promise<'killed' | 'survived' | 'broken'> {

@@ -6,6 +6,18 @@ import {FareboxVault} from "../src/FareboxVault.sol";
 import {IAavePool, IComet, Protocol} from "../src/interfaces/Protocols.sol";
 import {World} from "./world/World.sol";
 
+/// Answers whoever calls it with as much gas as a protocol is promised, and fails without.
+contract NeedsItsGas {
+    fallback() external {
+        assembly {
+            // What the way in costs is taken from the three million already.
+            if lt(gas(), 2995000) { invalid() }
+            mstore(0, 7000000)
+            return(0, 32)
+        }
+    }
+}
+
 /// A move whose source or target does not keep its word moves nothing.
 contract MovingTest is World {
     function setUp() public override {
@@ -70,5 +82,25 @@ contract MovingTest is World {
         vm.mockCallRevert(address(aUsdc), abi.encodeCall(IERC20.balanceOf, (address(vault))), "");
         vm.expectRevert(abi.encodeWithSignature("NotEnoughGas()"));
         vault.totalAssets{gas: 2_000_000}();
+    }
+
+    /// A call hands on no more than 63 of 64 parts of what is left: the rest is no gas that a protocol can count on.
+    function test_a_position_is_read_with_all_its_gas_or_the_act_is_refused() external {
+        vm.stopPrank();
+        vm.etch(address(aUsdc), type(NeedsItsGas).runtimeCode);
+        uint256 read;
+        uint256 refused;
+        for (uint256 gas = 2_900_000; gas < 3_150_000; gas += 2_000) {
+            (bool ok, bytes memory said) = address(vault).staticcall{gas: gas}(abi.encodeCall(vault.totalAssets, ()));
+            if (ok) {
+                read += 1;
+                assertEq(abi.decode(said, (uint256)), 7 * USDC_1, "the position counts");
+            } else {
+                refused += 1;
+                assertEq(bytes4(said), bytes4(keccak256("NotEnoughGas()")));
+            }
+        }
+        assertGt(read, 10);
+        assertGt(refused, 10);
     }
 }

@@ -60,6 +60,22 @@ contract VaultTest is World {
         assertEq(vault.previewDeposit(200), vault.convertToShares(199));
     }
 
+    /// At a price that is no round number, so that a share more would show.
+    function test_the_entry_fees_shares_are_rounded_down() external {
+        deposit(bob, 1_000 * USDC_1);
+        pass(30 days);
+        vm.prank(owner);
+        vault.setFeeRecipient(treasury);
+        uint256 before = vault.balanceOf(treasury);
+        // Two units of the fee stay with everybody.
+        uint256 fee = 5 * USDC_1 - 2;
+        uint256 shares = vault.totalSupply() + 1e6;
+        uint256 assets = vault.totalAssets() + 1;
+        assertGt(mulmod(fee, shares, assets), 0);
+        deposit(alice, 1_000 * USDC_1);
+        assertEq(vault.balanceOf(treasury) - before, fee * shares / assets);
+    }
+
     function test_the_least_gross_amount_buys_shares_by_number() external {
         deposit(bob, 1_000 * USDC_1);
         for (uint256 shares = 1e12; shares < 1e12 + 5; shares++) {
@@ -73,6 +89,18 @@ contract VaultTest is World {
         vm.prank(alice);
         vm.expectRevert(FareboxVault.ZeroShares.selector);
         vault.deposit(1, alice);
+    }
+
+    function test_a_deposit_of_nothing_does_nothing() external {
+        deposit(bob, 1_000 * USDC_1);
+        uint256 assets = vault.totalAssets();
+        uint256 supply = vault.totalSupply();
+        assertEq(deposit(alice, 0), 0);
+        vm.prank(alice);
+        assertEq(vault.mint(0, alice), 0);
+        assertEq(vault.balanceOf(alice), 0);
+        assertEq(vault.totalAssets(), assets);
+        assertEq(vault.totalSupply(), supply);
     }
 
     function test_fifteen_percent_of_the_yield_is_the_performance_fee_and_previews_have_it_before_it_is_minted()
@@ -142,6 +170,17 @@ contract VaultTest is World {
         assertApproxEqAbs(valueOf(alice), 1_000 * USDC_1, 1);
         pass(365 days);
         assertApproxEqAbs(valueOf(alice), vault.totalAssets(), 1);
+    }
+
+    function test_one_fee_falls_while_the_other_stays() external {
+        vm.startPrank(owner);
+        vault.lowerFees(FareboxVault.Fees(40, 1_500));
+        assertEq(vault.fees().entryBps, 40);
+        assertEq(vault.fees().performanceBps, 1_500);
+        vault.lowerFees(FareboxVault.Fees(40, 1_400));
+        assertEq(vault.fees().entryBps, 40);
+        assertEq(vault.fees().performanceBps, 1_400);
+        vm.stopPrank();
     }
 
     function test_lowering_raises_nothing() external {
@@ -464,6 +503,16 @@ contract VaultTest is World {
         (idle,,,) = vault.holdings();
         assertEq(idle, 0);
         assertApproxEqAbs(redeemAll(alice), 995 * USDC_1, 4);
+    }
+
+    function test_where_nothing_lies_idle_there_is_nothing_to_supply() external {
+        deposit(alice, 1_000 * USDC_1);
+        (, uint256[3] memory before,,) = vault.holdings();
+        vm.prank(bob);
+        vault.supplyIdle();
+        (uint256 idle, uint256[3] memory at,,) = vault.holdings();
+        assertEq(idle, 0);
+        assertEq(at[0], before[0]);
     }
 
     // ------------------------------------------------------------------------------------------------ leaving
