@@ -88,6 +88,7 @@ async function startChain(
     await buildMore(node);
   } catch (cause) {
     await anvil.stop();
+    if (cause instanceof StartError) throw cause;
     throw new StartError(
       `the sandbox chain could not be built: ${cause instanceof Error ? cause.message : cause}`,
       { cause },

@@ -15,12 +15,15 @@ import {
 } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { base } from 'viem/chains';
+import { StartError } from '../../../../process/src/start-error.ts';
 import { SANDBOX_ACCOUNTS, SEED } from '../../accounts.fixture.ts';
+import { startAnvil } from '../anvil.ts';
 import { type EvmChain, startEvmChain } from '../chain.ts';
 import { fund } from '../faucet.ts';
 import { connect } from '../node.ts';
 import { borrowAndRepay } from './borrowers.ts';
 import { passTime } from './pass-time.ts';
+import { placeLending } from './place.ts';
 import { readManifest, SNAPSHOT_FILE } from './snapshot.ts';
 
 const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
@@ -178,4 +181,39 @@ test('a placing that was cut short is done again, and a folder without the proto
   chain = await startEvmChain({ seed: SEED, stateDir: folder });
   assert.equal(await read(vault, 'keeper'), SANDBOX_ACCOUNTS.keeper.address);
   assert((await rates()).comet > 0.02);
+});
+
+test('a chain with other contracts is refused and stays as it is; code that stores the same is brought up to date', async () => {
+  const node = connect(chain.url);
+  const codeOf = async () => (await node.getCode({ address: vault })) ?? '0x';
+  const code = await codeOf();
+  // A byte that is never run: another code that does the same.
+  const earlier: Hex = `${code}00`;
+  await node.setCode({ address: vault, bytecode: earlier });
+  await node.mine({ blocks: 1 });
+  const recipient = await read(vault, 'feeRecipient');
+  await assert.rejects(
+    placeLending(node, SANDBOX_ACCOUNTS),
+    (error: Error) =>
+      error instanceof StartError && /another FareboxVault\. .*: npm run sandbox:reset$/.test(error.message),
+  );
+  assert.equal(await codeOf(), earlier);
+  await chain.stop();
+  await assert.rejects(
+    startEvmChain({ seed: SEED, stateDir: folder }),
+    /^Error: the sandbox chain was built by another/,
+  );
+
+  const another = await startAnvil({ stateDir: folder, port: 0, chainId: 8453 });
+  try {
+    const kept = connect(another.url);
+    assert.equal(await kept.getCode({ address: vault }), earlier, 'it is as it was left');
+    await placeLending(kept, SANDBOX_ACCOUNTS, [keccak256(earlier)]);
+    assert.equal(await kept.getCode({ address: vault }), code);
+    another.keep();
+  } finally {
+    await another.stop();
+  }
+  chain = await startEvmChain({ seed: SEED, stateDir: folder });
+  assert.equal(await read(vault, 'feeRecipient'), recipient);
 });

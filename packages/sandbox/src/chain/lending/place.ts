@@ -1,5 +1,6 @@
 /** Puts the lending protocols and the vault on a chain, as their snapshot has them, and brings them to its time. */
-import { type Address, encodeFunctionData, type Hex, parseAbi, parseEther, toHex } from 'viem';
+import { type Address, encodeFunctionData, type Hex, keccak256, parseAbi, parseEther, toHex } from 'viem';
+import { StartError } from '../../../../process/src/start-error.ts';
 import { BUILDERS, type MoneyAccounts } from '../accounts.ts';
 import { USDC, WETH } from '../addresses.ts';
 import { hasCode, type Node, transact } from '../node.ts';
@@ -21,15 +22,31 @@ const VAULT = parseAbi([
 const BATCH = 400;
 const BATCH_TIMEOUT_MS = 20_000;
 const BUILDER_WEI = parseEther('1000000');
+/**
+ * Earlier code (Keccak-256 of it, as the manifest has it) that stores what today's stores, in the same slots: today's takes
+ * its place, and what was deposited stays. Whoever changes a contract adds the hash of the code before, if that holds; else
+ * a chain that has it is refused.
+ */
+const SAME_STORAGE: readonly Hex[] = [
+  // The vault that burned shares before their funds had come.
+  '0x3c693aa90cfaa3aa295e4dfbf77e161cb05568b54dbe78d0ca5b95c65cbc6f60',
+];
 
 /**
  * Places what is not there yet. The vault's code comes last: a placing that was cut short is done again.
  *
  * @param accounts whose keeper and recipient the vault gets
+ * @param sameStorage see `SAME_STORAGE`
+ * @throws StartError when the chain holds other contracts than this version's: nothing is changed then
  */
-export async function placeLending(node: Node, accounts: MoneyAccounts): Promise<void> {
+export async function placeLending(
+  node: Node,
+  accounts: MoneyAccounts,
+  sameStorage: readonly Hex[] = SAME_STORAGE,
+): Promise<void> {
   const { vault } = readManifest();
-  if (!(await hasCode(node, vault))) await place(node);
+  if (await hasCode(node, vault)) await bringCodeUpToDate(node, sameStorage);
+  else await place(node);
   const send = (data: Hex) => transact(node, { from: BUILDERS.lender.address, to: vault, data });
   const read = (functionName: 'keeper' | 'feeRecipient') =>
     node.readContract({ address: vault, abi: VAULT, functionName });
@@ -40,6 +57,26 @@ export async function placeLending(node: Node, accounts: MoneyAccounts): Promise
     await send(
       encodeFunctionData({ abi: VAULT, functionName: 'setFeeRecipient', args: [recipient.address] }),
     );
+}
+
+/** Another version of a contract may read what the one before stored as something else. */
+async function bringCodeUpToDate(node: Node, sameStorage: readonly Hex[]): Promise<void> {
+  const contracts = await Promise.all(
+    Object.entries(readManifest().contracts).map(async ([name, { address, codeHash }]) => ({
+      ...{ name, address, codeHash },
+      found: keccak256((await node.getCode({ address })) ?? '0x'),
+    })),
+  );
+  const others = contracts.filter(({ codeHash, found }) => found !== codeHash);
+  const unknown = others.filter(({ found }) => !sameStorage.includes(found));
+  if (unknown.length > 0) {
+    throw new StartError(
+      `the sandbox chain was built by another version of Farebox, with another ${unknown.map(({ name }) => name).join(', ')}. Start that version, or forget the sandbox's state, keys and money with: npm run sandbox:reset`,
+    );
+  }
+  const { accounts } = others.length > 0 ? readSnapshot() : { accounts: {} };
+  for (const { address } of others)
+    await node.setCode({ address, bytecode: accounts[address]?.code ?? '0x' });
 }
 
 async function place(node: Node): Promise<void> {
