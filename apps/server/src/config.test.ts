@@ -4,6 +4,7 @@ import { inspect } from 'node:util';
 import { privateKeyToAddress } from 'viem/accounts';
 import { DECLARED } from './app.ts';
 import { ConfigError, readConfig, variablesOf } from './config.ts';
+import { DATABASE } from './db/declared.ts';
 import type { Capability, Service } from './services/define.ts';
 import { availabilityOf } from './services/registry.ts';
 import { upstreamsOf } from './upstreams/declared.ts';
@@ -113,6 +114,17 @@ test('a misspelt variable is refused, whichever it is, and what a cluster sets i
   for (const service of ['DATABASE', 'FAREBOX', 'MAIL_RELAY'])
     for (const [name, value] of Object.entries(links))
       assert.deepEqual(problems({ ...PRODUCTION, [`${service}_${name}`]: value }), [], `${service}_${name}`);
+});
+
+test('a command that needs the database alone is not kept by what others are configured by', () => {
+  const others = { ...PRODUCTION, FAREBOX_DATA_DIR: '/tmp', DATABASE_MAX_CONNECTIONS: '2', MPP_METHODS: '?' };
+  const { database } = readConfig(others, [DATABASE], { all: false });
+  assert.equal(database.settings.databaseMaxConnections, 2);
+  assert.throws(() => readConfig(others, [DATABASE]), /FAREBOX_SECRET: there is no such variable/);
+  assert.throws(
+    () => readConfig({ ...others, DATABASE_MAX_CONNECTIONS: '1' }, [DATABASE], { all: false }),
+    /DATABASE_MAX_CONNECTIONS/,
+  );
 });
 
 test('what an operator is told to set for a capability is a variable', () => {

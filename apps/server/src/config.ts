@@ -242,11 +242,13 @@ function misspelt(environment: object, variables: readonly Variable[]): string[]
  *
  * @param environment such as `process.env`; an empty value counts as not set
  * @param parts what the parts declare
+ * @param options.all false: there are more parts than these, so that a name that they do not know is no mistake
  * @throws ConfigError with everything that is wrong, not just the first thing
  */
 export function readConfig<const Parts extends readonly AnyDeclared[]>(
   environment: Readonly<Record<string, string | undefined>>,
   parts: Parts,
+  { all }: { all: boolean } = { all: true },
 ): ConfigOf<Parts> {
   const problems: string[] = [];
   const known = new Map<string, unknown>();
@@ -265,7 +267,7 @@ export function readConfig<const Parts extends readonly AnyDeclared[]>(
     return { declared, values };
   });
   const production = known.get('FAREBOX_MODE') === 'production';
-  if (production)
+  if (production && all)
     for (const name of misspelt(environment, variablesOf(parts)))
       problems.push(`${name}: there is no such variable`);
   const about: Surroundings = { production, other: (name) => known.get(name) };

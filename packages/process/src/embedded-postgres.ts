@@ -2,7 +2,7 @@
  * The database that `npm start` brings along: PostgreSQL's own server, from a package that carries its binaries,
  * run on a folder of this installation with full durability. Used when `DATABASE_URL` is not set.
  */
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
@@ -24,6 +24,7 @@ import {
 import { createServer } from 'node:net';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import postgres from 'postgres';
 import { isAlive } from './is-alive.ts';
 
@@ -36,6 +37,8 @@ const CANNOT_CONNECT_NOW = '57P03';
 const MAX_CONNECTIONS = 100;
 const USER = 'farebox';
 const DATABASE = 'farebox';
+/** A database that is being made; the id of the process that makes it follows. */
+const UNFINISHED = 'data.new-';
 /** A longer path does not fit into a socket's address (macOS has 104 bytes for it, with one for its end). */
 const MAX_SOCKET_PATH_BYTES = 103;
 /** The uid of `nobody`: who PostgreSQL runs as when we are root and may not make user namespaces. */
@@ -89,9 +92,7 @@ export async function startEmbeddedPostgres(
 ): Promise<EmbeddedPostgres> {
   const home = join(directory, 'postgres');
   const data = join(home, 'data');
-  mkdirSync(home, { recursive: true, mode: 0o700 });
-  if (!existsSync(join(data, 'PG_VERSION')))
-    initialize(home, data, (await findBinaries()).initdb, launcher(home));
+  await prepareEmbeddedPostgres(directory);
 
   const running = runningServer(data);
   if (running !== null && (await contact(urlOf(home, running.port))) === 'ready') {
@@ -100,6 +101,21 @@ export async function startEmbeddedPostgres(
   const port = await freePort();
   const pid = await launch(home, port, READY_TIMEOUT_MS, maxConnections);
   return { ...addressesOf(home, port), port, pid, started: true, stop: () => stopServer(data) };
+}
+
+/**
+ * Makes a new database on a folder where there is none, and starts nothing. Whoever starts it later has less to wait for.
+ * Several may do it at once: one of them makes it.
+ *
+ * @param directory as in `startEmbeddedPostgres`
+ * @throws when PostgreSQL cannot make one
+ */
+export async function prepareEmbeddedPostgres(directory: string): Promise<void> {
+  const home = join(directory, 'postgres');
+  const data = join(home, 'data');
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+  if (!existsSync(join(data, 'PG_VERSION')))
+    await initialize(home, data, (await findBinaries()).initdb, launcher(home));
 }
 
 /**
@@ -287,7 +303,7 @@ async function findBinaries(): Promise<{ initdb: string; postgres: string }> {
 }
 
 interface Launcher {
-  run(binary: string, args: string[]): void;
+  run(binary: string, args: string[]): Promise<unknown>;
   spawn(binary: string, args: string[], output: number): ChildProcess;
 }
 
@@ -304,28 +320,40 @@ function launcher(home: string): Launcher {
   const command = (binary: string, args: string[]): [string, string[]] =>
     namespace ? ['unshare', ['--user', binary, ...args]] : [binary, args];
   return {
-    run(binary, args) {
-      execFileSync(...command(binary, args), { ...owner, stdio: ['ignore', 'ignore', 'pipe'] });
-    },
+    run: (binary, args) => promisify(execFile)(...command(binary, args), owner),
     spawn: (binary, args, output) =>
       // Detached: a Ctrl-C for us must not end the database before we have drained.
       spawn(...command(binary, args), { ...owner, detached: true, stdio: ['ignore', output, output] }),
   };
 }
 
-/** Makes the database folder under another name first, so that a kill in between leaves nothing half-made. */
-function initialize(home: string, data: string, initdb: string, launch: Launcher): void {
-  const unfinished = `${data}.new`;
-  rmSync(unfinished, { recursive: true, force: true });
-  rmSync(data, { recursive: true, force: true });
+/**
+ * Makes the database folder under a name of this process first, so that a kill in between leaves nothing half-made, and
+ * that the first of several who do this at once has made it for all. They share the password for the same reason.
+ */
+async function initialize(home: string, data: string, initdb: string, launch: Launcher): Promise<void> {
+  const unfinished = join(home, `${UNFINISHED}${process.pid}`);
+  const left = readdirSync(home).filter((name) => name.startsWith(UNFINISHED));
+  for (const name of left)
+    if (!isAlive(Number(name.slice(UNFINISHED.length)))) rmSync(join(home, name), { recursive: true });
+  if (existsSync(data) && !existsSync(join(data, 'PG_VERSION'))) rmSync(data, { recursive: true });
   const passwordFile = join(home, 'password');
-  writeFileSync(passwordFile, `${randomBytes(24).toString('hex')}\n`, { mode: 0o600 });
+  try {
+    writeFileSync(passwordFile, `${randomBytes(24).toString('hex')}\n`, { mode: 0o600, flag: 'wx' });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
   if (statSync(home).uid === NOBODY) chownSync(passwordFile, NOBODY, NOBODY);
-  launch.run(initdb, [
+  await launch.run(initdb, [
     ...['-D', unfinished, '-U', USER, `--pwfile=${passwordFile}`, '--auth=scram-sha-256'],
     ...['--no-locale', '--encoding=UTF8', '--no-instructions'],
   ]);
-  renameSync(unfinished, data);
+  try {
+    renameSync(unfinished, data);
+  } catch (error) {
+    if (!existsSync(join(data, 'PG_VERSION'))) throw error;
+    rmSync(unfinished, { recursive: true, force: true });
+  }
 }
 
 /** What `postmaster.pid` says, if that process is alive. */

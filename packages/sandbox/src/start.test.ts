@@ -162,6 +162,27 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   const probe = command('one', port, 'run.ts', 'apps/server/src/commands/probe.ts');
   assert(probe.includes('fits') && !probe.includes('FAILS'), probe);
 
+  // One command makes several keys, each with its own credit and reason.
+  const grant = [
+    'run.ts',
+    'apps/server/src/commands/grant.ts',
+    '--json',
+    '--usd',
+    '1',
+    '--reason',
+    'one',
+  ] as const;
+  const granted = command('one', port, ...grant, '--usd', '2.5', '--reason', 'two')
+    .trim()
+    .split('\n');
+  assert.deepEqual(
+    granted.map((line) => JSON.parse(line).balanceUsd),
+    ['1.00', '2.50'],
+  );
+  const keys = new Set([key, ...granted.map((line) => JSON.parse(line).apiKey)]);
+  assert.equal(keys.size, 3);
+  assert.throws(() => command('one', port, ...grant, '--usd', '2.5'), /--reason must say why, for each key/);
+
   // The trial that every document sends newcomers to is given to this machine.
   assert.match(
     await (await fetch(`${first.url}/api/m2m/credits/trial`)).text(),

@@ -6,7 +6,7 @@ import { fork } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { stopEmbeddedPostgres } from '../../process/src/embedded-postgres.ts';
+import { prepareEmbeddedPostgres, stopEmbeddedPostgres } from '../../process/src/embedded-postgres.ts';
 import { StartError } from '../../process/src/start-error.ts';
 import { dataDirOf } from './data-dir.ts';
 import type { SandboxDevices } from './devices/devices.ts';
@@ -14,20 +14,21 @@ import type { World } from './world.ts';
 
 const SERVER = join(import.meta.dirname, '../../../apps/server/src');
 const SANDBOX_KEY_USD = '200';
+const DEVICES_GRANT = { usd: '1', label: 'sandbox devices', reason: 'owner of the devices of the sandbox' };
 const CHECKOUT_PATH = '/api/m2m/credits/checkout/session';
 
 const environment = { ...process.env };
 if (process.argv.includes('--live')) environment.FAREBOX_UPSTREAMS = 'live';
-const startedAtMs = performance.now();
 const production = environment.FAREBOX_MODE === 'production';
-const world: World | null = production ? null : await openWorld();
-const serverEnvironment = { ...environment, ...world?.environment };
-
+// In a sandbox it loads its code while the world begins, and waits for the addresses then.
+const loadsFirst = production ? [] : ['--import', join(import.meta.dirname, 'load-server.ts')];
 const server = fork(join(SERVER, 'main.ts'), {
-  env: serverEnvironment,
-  execArgv: ['--disable-warning=ExperimentalWarning'],
+  env: environment,
+  execArgv: ['--disable-warning=ExperimentalWarning', ...loadsFirst],
   stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
 });
+const world: World | null = production ? null : await openWorld();
+const serverEnvironment = { ...environment, ...world?.environment };
 let stopping = false;
 /** Ends what still runs for the start itself. */
 const ending = new AbortController();
@@ -54,18 +55,24 @@ process.on('disconnect', stop);
 server.on('message', (message: { ready?: boolean; baseUrl?: string }) => {
   if (message.ready !== true || message.baseUrl === undefined) return;
   const { baseUrl } = message;
-  devicesKey()
-    .then(async (apiKey) => {
-      await announce(baseUrl);
-      if (apiKey !== null) devices = await startReporting(baseUrl, apiKey);
+  makeFirstKeys()
+    .then(async ({ ofDevices, shown }) => {
+      announce(baseUrl, shown);
+      if (ofDevices !== null) devices = await startReporting(baseUrl, ofDevices);
     })
     .catch((error: unknown) => {
       if (!stopping) process.stderr.write(`farebox: ${error instanceof Error ? error.message : error}\n`);
     });
 });
-server.on('exit', (code) => {
+const makeFirstKeys = prepareFirstKeys();
+server.on('exit', ended);
+if (server.exitCode !== null || server.signalCode !== null) ended(server.exitCode);
+// One that has ended is told of above.
+else if (world !== null) server.send(world.environment, () => undefined);
+
+function ended(code: number | null): void {
   void endAll().finally(() => process.exit(broken ? 1 : (code ?? 1)));
-});
+}
 
 /** A server that was killed has left its database running. */
 async function endAll(): Promise<void> {
@@ -79,7 +86,11 @@ async function openWorld(): Promise<World> {
   // In production not a line of the sandbox is loaded.
   const { startWorld } = await import('./world.ts');
   try {
-    return await startWorld(environment, { live: environment.FAREBOX_UPSTREAMS === 'live' });
+    const starting = startWorld(environment, { live: environment.FAREBOX_UPSTREAMS === 'live' });
+    // That no database can be made here is the server's to tell.
+    const prepared = environment.DATABASE_URL ? null : prepareEmbeddedPostgres(dataDirOf(environment));
+    await Promise.allSettled([starting, prepared]);
+    return await starting;
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
     process.stderr.write(`farebox: ${error.message}\n`);
@@ -87,9 +98,9 @@ async function openWorld(): Promise<World> {
   }
 }
 
-/** Says what runs where, and what to paste. The key is made on the first start only, and shown this once. */
-async function announce(baseUrl: string): Promise<void> {
-  const seconds = ((performance.now() - startedAtMs) / 1_000).toFixed(1);
+/** Says what runs where, and what to paste. @param key the sandbox's, which is shown once; null: it was before */
+function announce(baseUrl: string, key: string | null): void {
+  const seconds = (performance.now() / 1_000).toFixed(1);
   const lines = [`Farebox is ready (${seconds} s)`, ''];
   const row = (name: string, url: string, what: string) => `  ${name.padEnd(12)}${url.padEnd(30)}${what}`;
   lines.push(row('server', baseUrl, 'open it in a browser'));
@@ -104,7 +115,6 @@ async function announce(baseUrl: string): Promise<void> {
     lines.push(row(name, url, `sandbox: ${standsFor}`));
   if (world?.adminTokenFile)
     lines.push(row('operator', `${baseUrl}/admin`, `opens with the token in ${world.adminTokenFile}`));
-  const key = production ? null : await firstKey();
   if (key !== null)
     lines.push('', `  Your sandbox key, ${SANDBOX_KEY_USD} USD, shown this once:`, '', `  ${key}`);
   if (!production) {
@@ -130,15 +140,35 @@ function commands(baseUrl: string, key: string): string[] {
   ];
 }
 
-/** The key that owns the sandbox's devices: made on the first start. Null where there is no sandbox. */
-async function devicesKey(): Promise<string | null> {
-  if (world === null) return null;
+/** The keys that a sandbox has: its devices', and one to be shown once. */
+interface FirstKeys {
+  ofDevices: string | null;
+  shown: string | null;
+}
+
+/**
+ * Makes them on the first start: one process makes both, and is loaded while the server starts.
+ *
+ * @returns makes what is not there yet, as soon as there is a database; both are null in production
+ */
+function prepareFirstKeys(): () => Promise<FirstKeys> {
+  if (world === null) return async () => ({ ofDevices: null, shown: null });
   const file = join(dataDirOf(environment), 'devices-key');
-  if (!existsSync(file)) {
-    const key = await granted('1', 'sandbox devices', 'owner of the devices of the sandbox');
-    writeFileSync(file, key, { mode: 0o600 });
-  }
-  return readFileSync(file, 'utf8');
+  const mark = join(dataDirOf(environment), 'sandbox-key-issued');
+  const devicesHave = existsSync(file);
+  const isShown = existsSync(mark);
+  const makeKeys = prepareGrants([
+    ...(devicesHave ? [] : [DEVICES_GRANT]),
+    ...(isShown ? [] : [{ usd: SANDBOX_KEY_USD, label: 'sandbox', reason: 'first start of the sandbox' }]),
+  ]);
+  return async () => {
+    const made = await makeKeys();
+    const ofDevices = devicesHave ? readFileSync(file, 'utf8') : (made.shift() ?? '');
+    if (!devicesHave) writeFileSync(file, ofDevices, { mode: 0o600 });
+    if (isShown) return { ofDevices, shown: null };
+    writeFileSync(mark, new Date().toISOString());
+    return { ofDevices, shown: made.shift() ?? null };
+  };
 }
 
 /** Devices that report to the server as anybody's would. Nothing waits for them. */
@@ -155,34 +185,42 @@ async function startReporting(baseUrl: string, apiKey: string): Promise<SandboxD
   });
 }
 
-async function firstKey(): Promise<string | null> {
-  const mark = join(dataDirOf(environment), 'sandbox-key-issued');
-  if (existsSync(mark)) return null;
-  const apiKey = await granted(SANDBOX_KEY_USD, 'sandbox', 'first start of the sandbox');
-  writeFileSync(mark, new Date().toISOString());
-  return apiKey;
-}
-
-/** A new key with so much credit. */
-async function granted(usd: string, label: string, reason: string): Promise<string> {
+/** @returns makes keys with so much credit, in the order in which they are asked for */
+function prepareGrants(
+  grants: readonly { usd: string; label: string; reason: string }[],
+): () => Promise<string[]> {
+  if (grants.length === 0) return async () => [];
+  const asked = grants.flatMap(({ usd, label, reason }) => [
+    '--usd',
+    usd,
+    '--label',
+    label,
+    '--reason',
+    reason,
+  ]);
   // With a channel, so that it ends when this process does, whatever ends it.
-  const making = fork(
-    join(SERVER, 'commands/grant.ts'),
-    ['--usd', usd, '--label', label, '--reason', reason, '--json'],
-    {
-      ...{ env: serverEnvironment, signal: ending.signal },
-      execArgv: ['--disable-warning=ExperimentalWarning'],
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    },
-  );
+  const making = fork(join(SERVER, 'commands/grant.ts'), [...asked, '--json'], {
+    ...{ env: serverEnvironment, signal: ending.signal },
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
   const { stdout: said, stderr: complained } = making;
   if (said === null || complained === null) throw new Error('a command has no output to read');
   const closed = new Promise<number | null>((resolve) => making.once('close', resolve));
   granting = closed;
   // What aborts it says so here; that it has ended is told by its code.
   making.on('error', () => {});
-  const [stdout, stderr, code] = await Promise.all([text(said), text(complained), closed]);
-  if (code !== 0) throw new Error(`no key could be made: ${stderr.trim()}`);
-  const { apiKey }: { apiKey: string } = JSON.parse(stdout);
-  return apiKey;
+  const answer = Promise.all([text(said), text(complained), closed]);
+  return async () => {
+    making.send('there is a database', () => undefined);
+    const [stdout, stderr, code] = await answer;
+    if (code !== 0) throw new Error(`no key could be made: ${stderr.trim()}`);
+    return stdout
+      .trim()
+      .split('\n')
+      .map((line) => {
+        const { apiKey }: { apiKey: string } = JSON.parse(line);
+        return apiKey;
+      });
+  };
 }

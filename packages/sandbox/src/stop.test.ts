@@ -169,6 +169,27 @@ test('npm start: SIGTERM to npm alone, to the server alone, and the death of any
   }
 });
 
+test('npm start: who is killed before anything is ready leaves nothing behind', { skip: linux }, async () => {
+  for (const part of ['start.ts', 'main.ts']) {
+    const dataDir = join(folder, `early-${part}`);
+    const env = { ...process.env, FAREBOX_DATA_DIR: dataDir, PORT: String(await freePort()) };
+    const npm = spawn('npm', ['run', 'start'], { cwd: ROOT, env, stdio: 'ignore' });
+    started.push(npm);
+    const { pid = 0 } = npm;
+    const seen = new Set<number>();
+    const the = (name: string) => [...seen].find((each) => commandOf(each).includes(name));
+    await until(`both of them: ${[...seen].map(commandOf).join('; ')}`, () => {
+      for (const each of familyOf(pid)) seen.add(each);
+      return the('start.ts') !== undefined && the('main.ts') !== undefined;
+    });
+    // The server has not been told yet where anything is.
+    end(the(part) ?? assert.fail());
+    const left = () => leftOf({ dataDir, npm: pid, all: [...seen], the: () => 0 });
+    await until('the end of all of them', () => left().length === 0);
+    assert.equal(postgresOf(dataDir), 0, 'no database runs');
+  }
+});
+
 test('npm run serve: SIGTERM to npm alone; a database that a killed server left ends with the next one', {
   skip: linux,
 }, async () => {

@@ -17,18 +17,12 @@ import { makeCertificate } from './devices/certificate.ts';
 import { startFacilitator } from './facilitator/facilitator.ts';
 import { onKeptPort } from './kept-port.ts';
 import { startMailbox } from './mailbox/mailbox.ts';
+import { openParts, type Parts, type WorldPart } from './parts.ts';
 import { privateKeyOf, SOLANA_ROLES, secretKeyOf, signerOf } from './solana/accounts.ts';
 import { startSolana } from './solana/solana.ts';
 import { TEMPO_CHAIN_ID, USDC_E } from './tempo/addresses.ts';
 import { startTempo } from './tempo/tempo.ts';
 import { createUpstreamSandbox, SANDBOX_KEYS, SANDBOX_SALES, UPSTREAM_NAMES } from './upstreams/server.ts';
-
-export interface WorldPart {
-  name: string;
-  url: string;
-  /** What it stands in for. */
-  standsFor: string;
-}
 
 export interface World {
   /** What the server must be told, beside what it was told already. */
@@ -143,28 +137,11 @@ export async function startWorld(environment: Environment, options: { live: bool
   const giveSecret = (name: SecretName) => {
     if (!environment[name]) secrets.push(name);
   };
-  const parts: WorldPart[] = [];
-  const stops: (() => Promise<void>)[] = [];
+  const { begin, allBegun, stop: stopParts } = openParts();
   const stop = async () => {
-    for (const end of stops.toReversed()) await end();
+    await stopParts();
     rmSync(noteFile(dataDir), { force: true });
   };
-  async function begin<Part extends { url: string; stop(): Promise<void> }>(
-    name: string,
-    standsFor: string,
-    start: () => Promise<Part>,
-  ): Promise<Part> {
-    try {
-      const part = await start();
-      stops.push(() => part.stop());
-      parts.push({ name, url: part.url, standsFor });
-      return part;
-    } catch (cause) {
-      await stop();
-      if (cause instanceof StartError) throw cause;
-      throw new StartError(`the sandbox's ${name} did not start: ${messageOf(cause)}`, { cause });
-    }
-  }
 
   const seed = seedIn(dataDir);
   const accounts = accountsOf(seed);
@@ -173,14 +150,9 @@ export async function startWorld(environment: Environment, options: { live: bool
   giveSecret('ADMIN_TOKENS');
   for (const [name, value] of [...Object.entries(PLAIN), ...mqttIn(dataDir)]) give(name, value);
 
-  const upstreams = createUpstreamSandbox({ host: '127.0.0.1', port: 0, seed: MARKET_SEED });
-  const { url } = await begin(
-    'upstreams',
-    options.live
-      ? 'the AI model; keyless upstreams are live'
-      : 'market, prediction, satellite and AI sources',
-    async () => ({ ...(await upstreams.start()), stop: () => upstreams.stop() }),
-  );
+  const beginning = beginAll(begin, environment, { dataDir, seed, live: options.live });
+  const parts = await allBegun();
+  const { url } = await beginning.upstreams;
   if (!options.live) {
     for (const name of KEYLESS) give(addressOf(name), `${url}/${name}`);
     for (const name of ABSENT_CHAINS) give(addressOf(name), 'none');
@@ -190,29 +162,15 @@ export async function startWorld(environment: Environment, options: { live: bool
     give('AI_BASE_URL', url + AI.path);
     give('AI_MODEL', AI.model);
   }
-
-  const evm = evmChainsIn(dataDir, seed);
-  const chain = environment[addressOf('base')]
-    ? null
-    : await begin('chain', 'Base (chain id 8453) with USDC, Uniswap, ERC-8004 and a yield vault', evm.base);
+  const chain = await beginning.chain;
   if (chain !== null) {
     give('X402_RECIPIENT', accounts.recipient.address);
     for (const [name, value] of Object.entries(namesOnBase(chain))) give(name, value);
     for (const name of SECRETS_ON_BASE) giveSecret(name);
   }
-  // It is read and not paid on: some published clients refuse everything when one offer is on it. So live it is the real one.
-  const ethereum =
-    options.live || environment[addressOf('ethereum')]
-      ? null
-      : await begin('ethereum', 'Ethereum (chain id 1) with USDC and Uniswap, to be read', evm.ethereum);
+  const ethereum = await beginning.ethereum;
   if (ethereum !== null) give(addressOf('ethereum'), ethereum.url);
-  const solana = environment[addressOf('solana')]
-    ? null
-    : await begin('solana', 'Solana with USDC', () =>
-        onKeptPort(join(dataDir, 'solana'), (port) =>
-          startSolana({ stateDir: join(dataDir, 'solana'), seed, port }),
-        ),
-      );
+  const solana = await beginning.solana;
   if (solana !== null) {
     for (const [name, value] of Object.entries(await namesOnSolana(solana.url, seed))) give(name, value);
     giveSecret('X402_REFUND_KEY_SOLANA');
@@ -220,20 +178,10 @@ export async function startWorld(environment: Environment, options: { live: bool
   if (chain !== null || solana !== null) {
     const networks = [chain !== null && 'base', solana !== null && 'solana'].filter((name) => name !== false);
     give('X402_NETWORKS', networks.join(','));
-    if (!environment.FACILITATOR_URL) {
-      const feePayerSecretKey = secretKeyOf(seed, 'facilitator');
-      const facilitator = await begin('facilitator', 'an x402 facilitator for these chains', () =>
-        startFacilitator({
-          evm: chain && { rpcUrl: chain.url, privateKeys: [accounts.facilitator.privateKey] },
-          solana: solana && { rpcUrl: solana.url, feePayerSecretKey },
-        }),
-      );
-      give('FACILITATOR_URL', facilitator.url);
-    }
   }
-  const tempo = environment.MPP_TEMPO_RPC_URL
-    ? null
-    : await begin('tempo', `Tempo (chain id ${TEMPO_CHAIN_ID}) with USDC.e`, evm.tempo);
+  const facilitator = await beginning.facilitator;
+  if (facilitator !== null) give('FACILITATOR_URL', facilitator.url);
+  const tempo = await beginning.tempo;
   if (tempo !== null) {
     give('MPP_TEMPO_RPC_URL', tempo.url);
     give('MPP_TEMPO_RECIPIENT', accounts.recipient.address);
@@ -245,26 +193,14 @@ export async function startWorld(environment: Environment, options: { live: bool
     give('MPP_METHODS', methods.join(','));
     giveSecret('MPP_SECRET_KEY');
   }
-  if (!environment.CARD_PROVIDER_KEY && !environment.CARD_PROVIDER_URL) {
-    const stateDir = join(dataDir, 'cards');
-    // The server may know several, of which any will do.
-    const [configured] = (environment.CARD_WEBHOOK_SECRET ?? '').split(',');
-    const secret = configured?.trim() || SECRETS.CARD_WEBHOOK_SECRET(dataDir);
-    const secretKey = SECRETS.CARD_PROVIDER_KEY(dataDir);
-    const webhooks = [{ url: serverAddress(environment) + WEBHOOK_PATH, secret }];
-    // Checkout pages are open for a day, so their address stays if it can.
-    const cards = await begin('cards', 'card payments; on its page you are the bank', () =>
-      onKeptPort(stateDir, (port) => startCardProvider({ stateDir, port, webhooks, secretKey })),
-    );
+  const cards = await beginning.cards;
+  if (cards !== null) {
     give('CARD_PROVIDER_URL', cards.url);
     giveSecret('CARD_PROVIDER_KEY');
     giveSecret('CARD_WEBHOOK_SECRET');
   }
-  if (!environment.SMTP_URL) {
-    const folder = join(dataDir, 'mailbox');
-    const mailbox = await begin('mailbox', 'where mail arrives; read it on its page', () =>
-      onKeptPort(folder, (httpPort) => startMailbox({ stateDir: join(folder, 'mails'), httpPort })),
-    );
+  const mailbox = await beginning.mailbox;
+  if (mailbox !== null) {
     give('SMTP_URL', mailbox.smtpUrl);
     give('MAIL_FROM', MAIL_FROM);
   }
@@ -288,6 +224,84 @@ export async function startWorld(environment: Environment, options: { live: bool
     ]),
     stop,
   };
+}
+
+/**
+ * Begins the parts that the environment names no address for, all at the same time; null is one that it names an address
+ * for. Their order is the one in which they are told.
+ */
+function beginAll(
+  begin: Parts['begin'],
+  environment: Environment,
+  { dataDir, seed, live }: { dataDir: string; seed: string; live: boolean },
+) {
+  const upstreams = begin(
+    'upstreams',
+    live ? 'the AI model; keyless upstreams are live' : 'market, prediction, satellite and AI sources',
+    async () => {
+      const server = createUpstreamSandbox({ host: '127.0.0.1', port: 0, seed: MARKET_SEED });
+      return { ...(await server.start()), stop: () => server.stop() };
+    },
+  );
+  const evm = evmChainsIn(dataDir, seed);
+  const chain = environment[addressOf('base')]
+    ? null
+    : begin('chain', 'Base (chain id 8453) with USDC, Uniswap, ERC-8004 and a yield vault', evm.base);
+  // It is read and not paid on: some published clients refuse everything when one offer is on it. So live it is the real one.
+  const ethereum =
+    live || environment[addressOf('ethereum')]
+      ? null
+      : begin('ethereum', 'Ethereum (chain id 1) with USDC and Uniswap, to be read', evm.ethereum);
+  const solanaDir = join(dataDir, 'solana');
+  const solana = environment[addressOf('solana')]
+    ? null
+    : begin('solana', 'Solana with USDC', () =>
+        onKeptPort(solanaDir, (port) => startSolana({ stateDir: solanaDir, seed, port })),
+      );
+  const facilitator =
+    (chain === null && solana === null) || environment.FACILITATOR_URL
+      ? null
+      : begin('facilitator', 'an x402 facilitator for these chains', () =>
+          startFacilitatorFor(seed, chain, solana),
+        );
+  const tempo = environment.MPP_TEMPO_RPC_URL
+    ? null
+    : begin('tempo', `Tempo (chain id ${TEMPO_CHAIN_ID}) with USDC.e`, evm.tempo);
+  const cards =
+    environment.CARD_PROVIDER_KEY || environment.CARD_PROVIDER_URL
+      ? null
+      : begin('cards', 'card payments; on its page you are the bank', () => startCards(environment, dataDir));
+  const folder = join(dataDir, 'mailbox');
+  const mailbox = environment.SMTP_URL
+    ? null
+    : begin('mailbox', 'where mail arrives; read it on its page', () =>
+        onKeptPort(folder, (httpPort) => startMailbox({ stateDir: join(folder, 'mails'), httpPort })),
+      );
+  return { upstreams, chain, ethereum, solana, facilitator, tempo, cards, mailbox };
+}
+
+/** As soon as the chains that it settles on are there. */
+async function startFacilitatorFor(
+  seed: string,
+  chain: Promise<EvmChain> | null,
+  solana: Promise<{ url: string }> | null,
+) {
+  const [base, svm] = await Promise.all([chain, solana]);
+  return startFacilitator({
+    evm: base && { rpcUrl: base.url, privateKeys: [accountsOf(seed).facilitator.privateKey] },
+    solana: svm && { rpcUrl: svm.url, feePayerSecretKey: secretKeyOf(seed, 'facilitator') },
+  });
+}
+
+function startCards(environment: Environment, dataDir: string) {
+  const stateDir = join(dataDir, 'cards');
+  // The server may know several, of which any will do.
+  const [configured] = (environment.CARD_WEBHOOK_SECRET ?? '').split(',');
+  const secret = configured?.trim() || SECRETS.CARD_WEBHOOK_SECRET(dataDir);
+  const secretKey = SECRETS.CARD_PROVIDER_KEY(dataDir);
+  const webhooks = [{ url: serverAddress(environment) + WEBHOOK_PATH, secret }];
+  // Checkout pages are open for a day, so their address stays if it can.
+  return onKeptPort(stateDir, (port) => startCardProvider({ stateDir, port, webhooks, secretKey }));
 }
 
 /** How each EVM chain is started: in the folder that it is kept in, on the port that it had, and kept by one process. */
@@ -383,8 +397,4 @@ function mqttIn(dataDir: string): [name: string, value: string][] {
     ['DEVICE_MQTT_CERT_FILE', certFile],
     ['DEVICE_MQTT_KEY_FILE', keyFile],
   ];
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

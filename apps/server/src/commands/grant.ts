@@ -1,18 +1,23 @@
-/** `npm run grant`: makes a key with credit, as an operator does. The key is printed once and kept nowhere. */
+/**
+ * `npm run grant`: makes keys with credit, as an operator does: one for each `--usd`, with the label and the reason that
+ * stand in the same place. A key is printed once and kept nowhere.
+ */
 import { parseArgs } from 'node:util';
 import { runCommand, UsageError } from '../../../../packages/process/src/run-command.ts';
-import { DECLARED } from '../app.ts';
 import { databaseOf, readConfig } from '../config.ts';
+import { DATABASE } from '../db/declared.ts';
 import { openDatabase } from '../db/open.ts';
 import { createKeys } from '../keys/keys.ts';
 import { grantKey } from '../keys/trial.ts';
 import { createLedger } from '../ledger/ledger.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
 
-// Whoever started us with a channel is gone when it closes, and ends the database: nobody must start it anew.
+// Whoever started us with a channel is gone when it closes, and ends the database: nobody must start it anew. Over it we are
+// told when there is a database; until then this has been loaded.
 if (process.send !== undefined) {
   if (!process.connected) process.exit(1);
   process.once('disconnect', () => process.exit(1));
+  await new Promise((resolve) => process.once('message', resolve));
   process.channel?.unref();
 }
 
@@ -26,28 +31,47 @@ function amountOf(usd: string | undefined): bigint {
   throw new UsageError('--usd must be an amount above 0 with at most six places');
 }
 
-await runCommand('npm run grant -- --usd 200 --reason "why" [--label name] [--json]', async () => {
+const USAGE =
+  'npm run grant -- --usd 200 --reason "why" [--label name] [--json]; for more keys, all of it again';
+
+interface Grant {
+  amountMicros: bigint;
+  label: string;
+  note: string;
+}
+
+function grantsAsked(): { grants: readonly Grant[]; json: boolean } {
+  const text = { type: 'string', multiple: true } as const;
   const { values } = parseArgs({
-    options: {
-      usd: { type: 'string' },
-      label: { type: 'string', default: 'granted' },
-      reason: { type: 'string' },
-      json: { type: 'boolean', default: false },
-    },
+    options: { usd: text, label: text, reason: text, json: { type: 'boolean', default: false } },
   });
-  const amountMicros = amountOf(values.usd);
-  if (values.reason === undefined) throw new UsageError('--reason must say why: it stands in the ledger');
-  const database = await openDatabase(databaseOf(readConfig(process.env, DECLARED)), { exclusive: false });
+  const { usd = [''], reason = [], label = [], json } = values;
+  if (reason.length !== usd.length)
+    throw new UsageError('--reason must say why, for each key: it stands in the ledger');
+  if (label.length > 0 && label.length !== usd.length)
+    throw new UsageError('--label must stand once for each key, or not at all');
+  const grants = reason.map((note, index) => ({
+    ...{ amountMicros: amountOf(usd[index]), label: label[index] ?? 'granted', note },
+  }));
+  return { grants, json };
+}
+
+await runCommand(USAGE, async () => {
+  const { grants, json } = grantsAsked();
+  // Of the database alone: with all parts, most of the time would go by in loading them.
+  const config = readConfig(process.env, [DATABASE], { all: false });
+  const database = await openDatabase(databaseOf(config), { exclusive: false });
   try {
     const { sql } = database;
     const keys = createKeys(sql, Date.now);
     const ledger = createLedger(database, Date.now);
-    const grant = { amountMicros, label: values.label, note: values.reason };
-    const { apiKey } = await grantKey({ sql, keys, ledger, nowMs: Date.now }, grant);
-    const balanceUsd = microsToUsd(amountMicros, 2);
-    process.stdout.write(
-      values.json ? `${JSON.stringify({ apiKey, balanceUsd })}\n` : `${apiKey}  (${balanceUsd} USD)\n`,
-    );
+    for (const grant of grants) {
+      const { apiKey } = await grantKey({ sql, keys, ledger, nowMs: Date.now }, grant);
+      const balanceUsd = microsToUsd(grant.amountMicros, 2);
+      process.stdout.write(
+        json ? `${JSON.stringify({ apiKey, balanceUsd })}\n` : `${apiKey}  (${balanceUsd} USD)\n`,
+      );
+    }
     return 0;
   } finally {
     await database.close();

@@ -44,6 +44,9 @@ interface Running {
   nodes: Map<number, (told: FromKeeper | { lost: string }) => void>;
 }
 
+/** Where Node keeps what it has compiled; see `bootstrap.mjs`. */
+const { NODE_COMPILE_CACHE } = process.env;
+const COMPILED = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
 const STOP_TIMEOUT_MS = 20_000;
 
 /**
@@ -110,7 +113,7 @@ export class NodeKeeper {
     const keeper = fork(join(import.meta.dirname, 'keeper.ts'), {
       detached: true,
       // It needs none of what the environment may hold, keys least of all.
-      env: { PATH: process.env.PATH, HOME: process.env.HOME },
+      env: { PATH: process.env.PATH, HOME: process.env.HOME, ...COMPILED },
       execArgv: ['--disable-warning=ExperimentalWarning'],
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });

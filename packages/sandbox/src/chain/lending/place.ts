@@ -74,9 +74,13 @@ async function bringCodeUpToDate(node: Node, sameStorage: readonly Hex[]): Promi
       `the sandbox chain was built by another version of Farebox, with another ${unknown.map(({ name }) => name).join(', ')}. Start that version, or forget the sandbox's state, keys and money with: npm run sandbox:reset`,
     );
   }
-  const { accounts } = others.length > 0 ? readSnapshot() : { accounts: {} };
-  for (const { address } of others)
-    await node.setCode({ address, bytecode: accounts[address]?.code ?? '0x' });
+  if (others.length === 0) return;
+  const { accounts } = readSnapshot();
+  for (const { name, address } of others) {
+    const code = accounts[address]?.code;
+    if (code === undefined) throw new Error(`the snapshot of the lending protocols has no ${name}`);
+    await node.setCode({ address, bytecode: code });
+  }
 }
 
 async function place(node: Node): Promise<void> {
