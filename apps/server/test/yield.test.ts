@@ -1,8 +1,13 @@
 /** The vault's API against the real protocols on the sandbox's chain, by wallets that sign what it hands out and nothing else. */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
 import { type Address, encodeFunctionData, type Hex, pad, parseAbi, toHex } from 'viem';
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { SANDBOX_ACCOUNTS } from '../../../packages/sandbox/src/accounts.fixture.ts';
+import { fund } from '../../../packages/sandbox/src/chain/faucet.ts';
 import {
   AAVE_CONFIGURATOR,
   AAVE_POOL,
@@ -18,6 +23,7 @@ import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { jsonOf, startTestServer } from './server.fixture.ts';
 import { startYieldWorld, type Wallet, type YieldWorld } from './yield.fixture.ts';
 
+const EXAMPLE = join(import.meta.dirname, '../../../examples/earn-on-base.mjs');
 const USDC: Address = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
 const USD = 1_000_000n;
 const DAY_SECONDS = 86_400;
@@ -539,15 +545,31 @@ test('history tells what the keeper moved and, where a keeper of this server sai
   assert.deepEqual(await told(), before);
 });
 
-test('100 USDC for half a year are worth more than 100, entry fee and all', async () => {
-  const wallet = await world.wallet(100n * USD);
-  const { steps } = await world.answer(`deposit-tx?recipient=${wallet.address}&preset=100`);
-  await wallet.send(steps);
+test('the example deposits 100 USDC, and after half a year it leaves with more, entry fee and all', async () => {
+  const privateKey = generatePrivateKey();
+  const { address } = privateKeyToAccount(privateKey);
+  await fund(world.chain.url, address, { usdcMicros: 100n * USD, ethWei: 10n ** 17n });
+  const env = {
+    ...process.env,
+    ...{ WALLET_KEY: privateKey, BASE_RPC_URL: world.chain.url, FAREBOX_URL: world.server.url },
+  };
+  const example = async (...args: readonly string[]) =>
+    (await promisify(execFile)(process.execPath, [EXAMPLE, ...args], { env })).stdout;
+  assert.match(
+    await example('deposit', '100'),
+    /^approve: 0x\w{64}\ndeposit: 0x\w{64}\ndeposited 99\.5\d* USDC/,
+  );
+  assert.equal(await balance(USDC, address), 0n);
+  await assert.rejects(
+    example('deposit', '100'),
+    (error: Error & { stdout?: string }) =>
+      /^warning: /.test(error.stdout ?? '') && /earn-on-base: nothing was sent/.test(error.message),
+  );
   await passTime(world.node, 180 * DAY_SECONDS);
-  const { position, redeem_hint } = await world.answer(`position/${wallet.address}`);
+  const { position } = await world.answer(`position/${address}`);
   assert(Number(position.gainUsdc) > 0.3, JSON.stringify(position));
-  await wallet.send([redeem_hint]);
-  const got = await balance(USDC, wallet.address);
+  assert.match(await example('redeem'), /redeemed 10[01]\.\d+ USDC/);
+  const got = await balance(USDC, address);
   assert(got > 100_300_000n, `${got} after 180 days`);
   const { daysToEarnBackEntryFee, currentAPY } = await world.answer('manifest');
   assert(Math.abs(99.5 * (1 + currentAPY / 100) ** (daysToEarnBackEntryFee / 365) - 100) < 0.02);

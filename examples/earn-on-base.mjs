@@ -1,0 +1,84 @@
+// Lends USDC on Base through this server's vault, and takes it out again:
+//
+//   WALLET_KEY=0x… BASE_RPC_URL=… node examples/earn-on-base.mjs deposit 100
+//   WALLET_KEY=0x… BASE_RPC_URL=… node examples/earn-on-base.mjs position
+//   WALLET_KEY=0x… BASE_RPC_URL=… node examples/earn-on-base.mjs redeem
+//
+// `npm run sandbox:wallet` prints a key and a node that work here, and `npm start` has installed what is imported below.
+// With a server elsewhere set FAREBOX_URL. The server builds; the key stays here, and signs here.
+import { createPublicClient, createWalletClient, formatUnits, http, parseAbi } from 'viem';
+import { privateKeyToAccount } from 'viem/accounts';
+import { base } from 'viem/chains';
+
+const USDC_DECIMALS = 6;
+const BALANCE = parseAbi(['function balanceOf(address account) view returns (uint256)']);
+
+const { WALLET_KEY, BASE_RPC_URL, FAREBOX_URL = 'http://127.0.0.1:8402' } = process.env;
+const [act = 'position', amount] = process.argv.slice(2);
+if (!/^0x[0-9a-f]{64}$/i.test(WALLET_KEY ?? ''))
+  fail('set WALLET_KEY to a private key: 0x and 64 hex digits.');
+if (!BASE_RPC_URL) fail('set BASE_RPC_URL to a node of Base.');
+
+const account = privateKeyToAccount(WALLET_KEY);
+const transport = http(BASE_RPC_URL);
+const chain = createPublicClient({ chain: base, transport });
+const wallet = createWalletClient({ account, chain: base, transport });
+
+if (act === 'deposit') await deposit(amount);
+else if (act === 'redeem') await redeem();
+else if (act !== 'position') fail('say deposit <USDC>, position, or redeem.');
+await showPosition();
+
+async function deposit(usdc) {
+  // An approval and a deposit come back, unsigned and tried out; warnings say what the wallet lacks.
+  const asked = new URLSearchParams({ recipient: account.address, amount: usdc ?? '' });
+  const { steps, warnings, fees } = await ask(`deposit-tx?${asked}`);
+  for (const { message } of warnings) console.log(`warning: ${message}`);
+  if (warnings.length > 0) fail('nothing was sent.');
+  for (const step of steps) console.log(`${step.action}: ${await signAndSend(step)}`);
+  console.log(`deposited ${fees.netDeposited} USDC, after an entry fee of ${fees.entryFee}`);
+}
+
+async function redeem() {
+  const { steps } = await ask(`redeem-tx?wallet=${account.address}`);
+  const before = await heldUsdc();
+  for (const step of steps) console.log(`${step.action}: ${await signAndSend(step)}`);
+  console.log(`redeemed ${formatUnits((await heldUsdc()) - before, USDC_DECIMALS)} USDC`);
+}
+
+async function showPosition() {
+  const { position } = await ask(`position/${account.address}`);
+  const { sharesHeld, currentValueUsdc, gainUsdc } = position;
+  const walletUsdc = formatUnits(await heldUsdc(), USDC_DECIMALS);
+  console.log({ sharesHeld, currentValueUsdc, gainUsdc, walletUsdc });
+}
+
+async function heldUsdc() {
+  const { vault } = await ask('contract');
+  return chain.readContract({
+    address: vault.assetAddress,
+    abi: BALANCE,
+    functionName: 'balanceOf',
+    args: [account.address],
+  });
+}
+
+/** @returns the hash of the transaction, once a block has it */
+async function signAndSend({ to, data, value, gas }) {
+  const hash = await wallet.sendTransaction({ to, data, value: BigInt(value), gas: BigInt(gas) });
+  const { status } = await chain.waitForTransactionReceipt({ hash });
+  return status === 'success' ? hash : fail(`${hash} failed.`);
+}
+
+async function ask(path) {
+  const response = await fetch(`${FAREBOX_URL}/api/yield/${path}`).catch(() =>
+    fail(`nobody answers at ${FAREBOX_URL}.`),
+  );
+  const answer = await response.json();
+  return response.ok ? answer : fail(`${path}: ${response.status} ${answer.message}`);
+}
+
+function fail(message) {
+  console.error(`earn-on-base: ${message}`);
+  process.exit(1);
+}
