@@ -211,9 +211,10 @@ abstract contract World is Test {
         aave.borrow(address(usdc), 8_000_000 * USDC_1, 2, 0, borrower);
     }
 
-    /// So much that it covers a loan twice.
+    /// So much that it covers a loan twice, beside what is owed already, which grows for as long as nobody repays.
     function _collateralInAave(uint256 loan) private {
-        uint256 amount = loan * 2 * 1e12 / 3_000 + 1 ether;
+        (, uint256 owed,,,,) = aave.getUserAccountData(borrower);
+        uint256 amount = (loan + owed / 100) * 2 * 1e12 / 3_000 + 1 ether;
         weth.mint(borrower, amount);
         vm.startPrank(borrower);
         weth.approve(address(aave), amount);
@@ -260,8 +261,11 @@ abstract contract World is Test {
         _borrowFromMorpho(4_000_000 * USDC_1);
     }
 
+    /// As `_collateralInAave`.
     function _borrowFromMorpho(uint256 loan) private {
-        uint256 amount = loan * 2 * 1e12 / 3_000 + 1 ether;
+        morpho.accrueInterest(market);
+        uint256 owed = morpho.market(Id.wrap(keccak256(abi.encode(market)))).totalBorrowAssets;
+        uint256 amount = (loan + owed) * 2 * 1e12 / 3_000 + 1 ether;
         weth.mint(borrower, amount);
         vm.startPrank(borrower);
         weth.approve(address(morpho), amount);
