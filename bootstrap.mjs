@@ -155,7 +155,8 @@ install(command.install);
 const runtime = node();
 // Programs and tests of ours start further processes with plain `node`: let them find this one first.
 const path = `${dirname(runtime)}${process.platform === 'win32' ? ';' : ':'}${process.env.PATH ?? ''}`;
-// What Node has made of a file is kept, so that the next start has half as much to do. Tests are to see how it is made.
+// Node keeps what it has made of each file, so that the next start has half as much to load. Tests go without: lines that they
+// went through are counted less exactly with it.
 const kept = command.install === 'product' && {
   NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(root, 'node_modules', '.cache', 'compiled'),
 };

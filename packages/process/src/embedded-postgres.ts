@@ -333,16 +333,16 @@ function launcher(home: string): Launcher {
  */
 async function initialize(home: string, data: string, initdb: string, launch: Launcher): Promise<void> {
   const unfinished = join(home, `${UNFINISHED}${process.pid}`);
-  const left = readdirSync(home).filter((name) => name.startsWith(UNFINISHED));
-  for (const name of left)
-    if (!isAlive(Number(name.slice(UNFINISHED.length)))) rmSync(join(home, name), { recursive: true });
-  if (existsSync(data) && !existsSync(join(data, 'PG_VERSION'))) rmSync(data, { recursive: true });
-  const passwordFile = join(home, 'password');
-  try {
-    writeFileSync(passwordFile, `${randomBytes(24).toString('hex')}\n`, { mode: 0o600, flag: 'wx' });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  const forget = (folder: string) => rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  for (const name of readdirSync(home).filter((each) => each.startsWith(UNFINISHED))) {
+    const pid = Number(name.slice(UNFINISHED.length));
+    if (pid === process.pid || !isAlive(pid)) forget(join(home, name));
   }
+  if (existsSync(data) && !existsSync(join(data, 'PG_VERSION'))) forget(data);
+  const passwordFile = join(home, 'password');
+  // One that is there may be another's who does the same; an empty one is of somebody who was killed.
+  if (!existsSync(passwordFile) || statSync(passwordFile).size === 0)
+    writeFileSync(passwordFile, `${randomBytes(24).toString('hex')}\n`, { mode: 0o600 });
   if (statSync(home).uid === NOBODY) chownSync(passwordFile, NOBODY, NOBODY);
   await launch.run(initdb, [
     ...['-D', unfinished, '-U', USER, `--pwfile=${passwordFile}`, '--auth=scram-sha-256'],
@@ -352,7 +352,7 @@ async function initialize(home: string, data: string, initdb: string, launch: La
     renameSync(unfinished, data);
   } catch (error) {
     if (!existsSync(join(data, 'PG_VERSION'))) throw error;
-    rmSync(unfinished, { recursive: true, force: true });
+    forget(unfinished);
   }
 }
 
