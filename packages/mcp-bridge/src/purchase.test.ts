@@ -33,8 +33,10 @@ const answer = (told: object = {}) => ({
 });
 const uncharged = { isError: true, structuredContent: { code: 'BUSY', charged: false } };
 
+type Answer = UpstreamResult | Error;
+
 /** A buyer whose payments are answered with these in turn, each after more time than a call tries for. */
-async function buyerOf(environment: Record<string, string>, ...answers: (UpstreamResult | Error)[]) {
+async function buyerOf(environment: Record<string, string>, ...answers: (Answer | Promise<Answer>)[]) {
   files += 1;
   const clock = { ms: Date.now() };
   const nowMs = () => clock.ms;
@@ -47,7 +49,7 @@ async function buyerOf(environment: Record<string, string>, ...answers: (Upstrea
       if (params._meta === undefined) return price;
       payments.push(params._meta);
       clock.ms += 61_000;
-      const next = answers.shift() ?? assert.fail('it is sent more often than it should be');
+      const next = await (answers.shift() ?? assert.fail('it is sent more often than it should be'));
       if (next instanceof Error) throw next;
       return next;
     },
@@ -87,6 +89,39 @@ test('a purchase that another call has opened is not given up by this one', asyn
   await Promise.all([buy(), buy()]);
   await buy();
   assert.deepEqual([payments.length, kinds(payments)], [3, 1]);
+});
+
+test('what one call is told of a purchase that it shares takes it from no other, which may be paid', async () => {
+  for (const pays of [KEY, WALLET])
+    for (const said of [new Refused(404, 'gone'), uncharged, price]) {
+      const [first, second] = [Promise.withResolvers<Answer>(), Promise.withResolvers<Answer>()];
+      const shop = await buyerOf(pays, first.promise, second.promise, answer({ replayed: 'true' }));
+      const both = [shop.code().catch(() => undefined), shop.code().catch(() => undefined)];
+      while (shop.payments.length < 2) await new Promise(setImmediate);
+      first.resolve(said);
+      await both[0];
+      assert.equal(shop.spending.todayMicros(), 250_000n, 'the other may be paid');
+      second.resolve(new AnswerLost('cut'));
+      assert.equal(await both[1], 'ANSWER_LOST');
+      assert.equal((await shop.buy())?.isError, undefined);
+      assert.deepEqual([shop.payments.length, kinds(shop.payments)], [3, 1]);
+      assert.equal(shop.spending.todayMicros(), 250_000n, 'and was');
+    }
+});
+
+test('what was left behind is asked for with the payment that it had, however much was bought meanwhile', async () => {
+  for (const end of [answer({ replayed: 'true' }), answer()]) {
+    const { buy, code, payments, spending, clock } = await buyerOf(KEY, new AnswerLost('cut'), end);
+    assert.equal(await code(), 'ANSWER_LOST');
+    clock.ms += 660_000;
+    for (let n = 0; n < 150; n += 1) {
+      spending.open({ id: `other ${n}`, request: `other ${n}`, payment: '{}', micros: 1n }, null);
+      clock.ms += 10_000;
+    }
+    assert.equal((await buy())?.isError, undefined);
+    assert.deepEqual([payments.length, kinds(payments)], [2, 1]);
+    assert.equal(spending.todayMicros(), 250_150n);
+  }
 });
 
 test('an error that may follow a charge is a lost answer, and one that cannot is the end of the purchase', async () => {

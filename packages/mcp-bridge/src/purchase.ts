@@ -6,16 +6,22 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inUsd, microsOf } from './money.ts';
 import { type Payer, termsOf } from './pay.ts';
-import type { Purchase, Spending } from './spending.ts';
+import type { Purchase, Send, Spending } from './spending.ts';
 import { AnswerLost, Refused, type Upstream, type UpstreamResult } from './upstream.ts';
 
 const PRICE_TIMEOUT_MS = 20_000;
 /** No service takes longer, the settlement of its payment included. */
 const CALL_TIMEOUT_MS = 120_000;
+/** Beyond that, for a process that is slow. */
+const ON_ITS_WAY_MS = 30_000;
 /** All attempts together, beside the time that the last one takes. */
 const TRYING_MS = 60_000;
 const PAUSES_MS = [250, 1_000, 2_500, 5_000];
 const MAX_PAUSE_MS = 15_000;
+/** Each time another call has given the same purchase up while this one was at it. */
+const MAX_ROUNDS = 3;
+/** What a wallet signs has a few hundred, and what a server asks to be repeated in it some thousands. */
+const MAX_PAYMENT_CHARACTERS = 65_536;
 
 export interface ToolCall {
   name: string;
@@ -60,18 +66,30 @@ export function createBuyer(parts: BuyerParts): Buyer {
   return {
     async buy(call) {
       const request = fingerprint(parts, call);
-      const open = parts.spending().openFor(request);
-      if (open !== null) {
-        const result = await present(parts, open, call, false);
-        if (!isRefusedPayment(result)) return result;
-        // No payment of this request is in flight any more: it is bought anew.
+      for (let round = 0; round < MAX_ROUNDS; round += 1) {
+        const open = parts.spending().openFor(request);
+        if (open !== null) {
+          const result = await present(parts, open, call);
+          // A payment that is refused, or that another call gave up, is not sent any more: the request is bought anew.
+          if (result !== 'given up' && !isRefusedPayment(result)) return result;
+        }
+        const result = await buyAnew(parts, call, request);
+        if (result !== 'given up') return result;
       }
-      return buyAnew(parts, call, request);
+      return refusal(
+        'ANSWER_LOST',
+        `${call.name} was asked for by several calls at once, and was not answered. It may be paid for. Call it again with the same arguments.`,
+        null,
+      );
     },
   };
 }
 
-async function buyAnew(parts: BuyerParts, call: ToolCall, request: string): Promise<UpstreamResult | null> {
+async function buyAnew(
+  parts: BuyerParts,
+  call: ToolCall,
+  request: string,
+): Promise<UpstreamResult | null | 'given up'> {
   const { payer, spending, log } = parts;
   const unpaid = await askPrice(parts, call);
   const terms = termsOf(unpaid);
@@ -83,8 +101,11 @@ async function buyAnew(parts: BuyerParts, call: ToolCall, request: string): Prom
   if (agreed === 'pending') return null;
   if (agreed !== 'within' && agreed !== 'yes') return agreed;
   const { id, meta, micros } = await quote.pay();
+  const payment = JSON.stringify(meta);
+  if (payment.length > MAX_PAYMENT_CHARACTERS)
+    return noted(unpaid, 'CANNOT_PAY', `${call.name} cannot be paid for: its terms are too long.`);
   const opened = spending().open(
-    { id, request, payment: JSON.stringify(meta), micros },
+    { id, request, payment, micros },
     agreed === 'yes' ? null : parts.limits.maxDayMicros,
   );
   // Between the question and here another process may have spent the rest.
@@ -92,10 +113,10 @@ async function buyAnew(parts: BuyerParts, call: ToolCall, request: string): Prom
   if (opened === 'full')
     return refusal(
       'TOO_MANY_OPEN',
-      'Too many purchases wait for their answers. Repeat one of them, or wait ten minutes.',
+      'Too many purchases wait for their answers. Repeat one of them, or try again in ten minutes.',
     );
   log(`buys ${call.name} for ${inUsd(micros)} USD`);
-  return present(parts, opened, call, opened.id === id);
+  return present(parts, opened, call);
 }
 
 /** Without a credential: costs nothing, and is told the price before anything else. */
@@ -140,59 +161,81 @@ function aboveDay({ spending, limits }: BuyerParts, call: ToolCall, micros: bigi
 /**
  * Sends a purchase until its end is known, as far as the time allows. Each time it is the same payment.
  *
- * @param isNew false when it may have been sent before, by an earlier call or by another that runs now
+ * @returns `given up` when another call, which sends the same purchase, was told that it is not paid for
  */
 async function present(
   parts: BuyerParts,
   purchase: Purchase,
   call: ToolCall,
-  isNew: boolean,
-): Promise<UpstreamResult> {
-  const { upstream, payer, nowMs, spending, log } = parts;
+): Promise<UpstreamResult | 'given up'> {
+  const { nowMs, spending, log } = parts;
   const meta = JSON.parse(purchase.payment);
   const giveUpAtMs = nowMs() + TRYING_MS;
-  const params = { name: call.name, arguments: call.arguments, _meta: meta };
-  spending().sending(purchase.id);
-  let last = 'it gave no answer';
-  for (let attempt = 0; ; attempt += 1) {
-    // What a server does not do now says nothing of what it did the first time.
-    const isFirst = isNew && attempt === 0;
-    let pauseMs = PAUSES_MS[Math.min(attempt, PAUSES_MS.length - 1)] ?? 0;
+  const lost = (why: string) =>
+    refusal(
+      'ANSWER_LOST',
+      `The answer to ${call.name} did not arrive: ${why}. It may be paid for. Call it again with the same arguments: the same payment of ${inUsd(purchase.micros)} USD is sent, and is taken once.`,
+      null,
+    );
+  for (let attempt = 0, last = ''; ; attempt += 1) {
+    let send: Send | null;
     try {
-      const result = await upstream.ask('tools/call', {
-        params,
-        apiKey: payer.apiKey,
-        timeoutMs: CALL_TIMEOUT_MS,
-        signal: call.signal,
-        onProgress: call.onProgress,
-      });
-      // Whoever asked has gone: the answer stays bought, for when the same is asked again.
-      if (call.signal.aborted) return result;
-      const outcome = outcomeOf(result);
-      if (outcome !== 'unknown') {
-        if (isFirst || outcome !== 'uncharged') record(parts, purchase, meta, outcome, result);
-        return result;
-      }
-      last = messageOf(result);
-      pauseMs = Math.max(pauseMs, Math.min(retryAfterMsOf(result), MAX_PAUSE_MS));
+      send = spending().sending(purchase.id, CALL_TIMEOUT_MS + ON_ITS_WAY_MS);
     } catch (error) {
-      if (call.signal.aborted) throw error;
-      if (!(error instanceof AnswerLost) && !(error instanceof Refused)) throw error;
-      if (isFirst && error instanceof Refused && error.retryAfterMs === null && hasDoneNothing(error)) {
-        record(parts, purchase, meta, 'uncharged', {});
-        throw error;
-      }
-      if (error instanceof Refused) pauseMs = Math.max(pauseMs, error.retryAfterMs ?? 0);
-      last = error.message;
+      // Before the first time nothing has left.
+      if (attempt === 0) throw error;
+      return lost(last);
     }
-    if (nowMs() + pauseMs > giveUpAtMs || pauseMs > MAX_PAUSE_MS)
-      return refusal(
-        'ANSWER_LOST',
-        `The answer to ${call.name} did not arrive: ${last}. It may be paid for. Call it again with the same arguments: the same payment of ${inUsd(purchase.micros)} USD is sent, and is taken once.`,
-        null,
-      );
+    if (send === null) return 'given up';
+    const heard = await sendOnce(parts, { purchase, meta, send }, call);
+    if ('result' in heard) return heard.result;
+    last = heard.lost;
+    const pauseMs = Math.max(PAUSES_MS[Math.min(attempt, PAUSES_MS.length - 1)] ?? 0, heard.waitMs);
+    if (nowMs() + pauseMs > giveUpAtMs || pauseMs > MAX_PAUSE_MS) return lost(last);
     log(`asks for ${call.name} again, with the same payment: ${last}`);
     await sleep(pauseMs, undefined, { signal: call.signal });
+  }
+}
+
+/** A payment on its way. */
+interface Leaving {
+  purchase: Purchase;
+  meta: Record<string, unknown>;
+  send: Send;
+}
+
+/**
+ * @returns the result, or why there is none and for how long to wait
+ * @throws Refused when the server did nothing
+ */
+async function sendOnce(
+  parts: BuyerParts,
+  leaving: Leaving,
+  call: ToolCall,
+): Promise<{ result: UpstreamResult } | { lost: string; waitMs: number }> {
+  const { upstream, payer } = parts;
+  const params = { name: call.name, arguments: call.arguments, _meta: leaving.meta };
+  let outcome: Outcome = 'unknown';
+  try {
+    const result = await upstream.ask('tools/call', {
+      params,
+      apiKey: payer.apiKey,
+      timeoutMs: CALL_TIMEOUT_MS,
+      signal: call.signal,
+      onProgress: call.onProgress,
+    });
+    // Whoever asked has gone: the answer stays bought, for when the same is asked again.
+    if (!call.signal.aborted) outcome = outcomeOf(result);
+    record(parts, leaving, outcome, result);
+    if (call.signal.aborted || outcome !== 'unknown') return { result };
+    return { lost: messageOf(result), waitMs: Math.min(retryAfterMsOf(result), MAX_PAUSE_MS) };
+  } catch (error) {
+    const isRefused = error instanceof Refused;
+    if (isRefused && !call.signal.aborted && error.retryAfterMs === null && hasDoneNothing(error))
+      outcome = 'uncharged';
+    const isGivenUp = record(parts, leaving, outcome, {});
+    if (call.signal.aborted || isGivenUp || !(isRefused || error instanceof AnswerLost)) throw error;
+    return { lost: error.message, waitMs: isRefused ? (error.retryAfterMs ?? 0) : 0 };
   }
 }
 
@@ -215,27 +258,30 @@ function outcomeOf(result: UpstreamResult): Outcome {
   return told(result).status === 409 ? 'paid' : 'unknown';
 }
 
-/** A price as the answer to a payment: it does not pay, and none of its kind is in flight. */
+/** A price as the answer to a payment: the server has looked, and it has bought nothing. */
 const isRefusedPayment = (result: UpstreamResult) => termsOf(result) !== null;
 
-/** Writes down how it ended. While the file cannot be written the purchase stays open, and counts: no answer is lost to that. */
+/**
+ * Writes down how it ended. While the file cannot be written the purchase stays open, and counts: no answer is lost to that.
+ *
+ * @returns whether the purchase is given up
+ */
 function record(
   { spending, payer, nowMs, log }: BuyerParts,
-  purchase: Purchase,
-  meta: Record<string, unknown>,
-  outcome: Exclude<Outcome, 'unknown'>,
+  { purchase, meta, send }: Leaving,
+  outcome: Outcome,
   result: UpstreamResult,
-): void {
+): boolean {
   try {
-    const endsAtMs = payer.endsAtMs(meta, nowMs());
-    if (outcome === 'paid') {
+    if (outcome === 'unknown') spending().lost(send);
+    else if (outcome === 'paid') {
       const micros = chargedMicros(payer, purchase, result);
       spending().settle({ ...purchase, micros }, told(result).replayed === 'true');
-    } else if (endsAtMs === null) spending().release(purchase.id);
-    else spending().hold(purchase.id, endsAtMs, outcome === 'uncharged');
+    } else return spending().giveUp(send, { outcome, endsAtMs: payer.endsAtMs(meta, nowMs()) });
   } catch (error) {
     log(`cannot write down what was spent: ${error instanceof Error ? error.message : 'it failed'}`);
   }
+  return false;
 }
 
 /** What a key was charged may be more than the price that was told before; what a wallet signed is what it pays. */

@@ -6,12 +6,14 @@ import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
-/** More than a person would leave behind, and few enough to be read at once. */
-const MAX_OPEN = 100;
-/** As long as a server keeps an answer. */
+/** More than a person has under way at once. */
+const MAX_FRESH = 100;
+/** Longer than any call runs: what was sent before is hardly waited for any more. */
+const FRESH_FOR_MS = 10 * 60_000;
+/** With those that were left behind. None makes room for another: the same request would be paid a second time. */
+const MAX_OPEN = 10_000;
+/** As long as a server keeps an answer, from when it was asked for last. */
 const OPEN_FOR_MS = 24 * 3_600_000;
-/** Longer than any call runs: what was opened before is hardly waited for any more. */
-const LEFT_BEHIND_MS = 10 * 60_000;
 const KEPT_DAYS = 31;
 const LOCK_WAIT_MS = 5_000;
 
@@ -26,7 +28,18 @@ const SCHEMA = `
     opened_ms INTEGER NOT NULL,
     -- Until when its payment is good; null while nobody knows what became of it.
     held_until_ms INTEGER
-  ) STRICT;`;
+  ) STRICT;
+  -- Each time that a payment left and nobody knows yet what came of it.
+  CREATE TABLE IF NOT EXISTS sends (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    purchase TEXT NOT NULL,
+    sent_ms INTEGER NOT NULL,
+    -- Until when it may be on its way; 0 once its answer was lost.
+    until_ms INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX IF NOT EXISTS sends_of_purchase ON sends (purchase);
+  -- Paid for, while others were still sending the same.
+  CREATE TABLE IF NOT EXISTS paid (id TEXT PRIMARY KEY, at_ms INTEGER NOT NULL) STRICT;`;
 
 export interface Purchase {
   id: string;
@@ -35,6 +48,26 @@ export interface Purchase {
   /** What is sent with the call: JSON. */
   payment: string;
   micros: bigint;
+}
+
+/** One time that a payment left. */
+export interface Send {
+  id: bigint;
+  purchase: string;
+}
+
+/** How a server said that it took nothing. */
+export interface Denial {
+  /**
+   * `uncharged`: this time did nothing, which says nothing of others. `refused`: it has looked for the payment, and it has bought
+   * nothing up to now, which says nothing of what is still on its way.
+   */
+  outcome: 'uncharged' | 'refused';
+  /**
+   * When a signed payment ends. Until then it counts nevertheless, and as spent from then on: whoever holds it can take it and
+   * say no. Null: the server's word is the end of it.
+   */
+  endsAtMs: number | null;
 }
 
 export interface Spending {
@@ -47,34 +80,39 @@ export interface Spending {
    *
    * @param limitMicros what the day may come to with it; null when a person has agreed
    * @returns the purchase to send: another one when somebody has opened one for the same request meanwhile. `above`
-   *   when it would pass the limit, `full` when too many are open. One that was left behind makes room, and counts as spent
+   *   when it would pass the limit, `full` when too many are open
    */
   open(purchase: Purchase, limitMicros: bigint | null): Purchase | 'above' | 'full';
-  /** Its payment is about to leave: nobody knows its end from here on. */
-  sending(id: string): void;
+  /**
+   * Its payment is about to leave: nobody knows its end from here on.
+   *
+   * @param forMs how long it may be on its way
+   * @returns by which its end is told; null when another who sent it has given it up: it must not leave any more
+   */
+  sending(id: string, forMs: number): Send | null;
+  /** No answer came: what became of it is not known, and stays so whatever another time is answered. */
+  lost(send: Send): void;
   /**
    * It was answered, and is paid for.
    *
    * @param again whether the answer had been sold before: whoever got it then has counted it
    */
   settle(purchase: Purchase, again: boolean): void;
-  /** It cost nothing, and its payment can move no money. */
-  release(id: string): void;
   /**
-   * The server says that it has cost nothing. It counts nevertheless, and as spent once its payment ends: whoever holds a
-   * signed payment can take it and say no.
+   * The server says that this time it has cost nothing. The purchase is given up only when no other time can have been paid.
    *
-   * @param untilMs when its payment ends
-   * @param sentAgain whether the same request sends the same payment until then
+   * @returns whether it is given up
    */
-  hold(id: string, untilMs: number, sentAgain: boolean): void;
+  giveUp(send: Send, said: Denial): boolean;
   close(): void;
 }
 
 /** @throws when the file can be neither read nor made: nothing may be bought then */
 export function openSpending(file: string, nowMs: () => number): Spending {
   const database = openFile(file);
-  const { add, giveUpOldest, openFor, row, sum, tidy, today } = reader(database, nowMs);
+  const read = reader(database, nowMs);
+  const { fresh, openFor, row, sum } = read;
+  const tidy = tidier(database, read, nowMs);
 
   function atOnce<T>(work: () => T): T {
     database.exec('BEGIN IMMEDIATE');
@@ -106,33 +144,77 @@ export function openSpending(file: string, nowMs: () => number): Spending {
         if (known !== null) return known;
         if (limitMicros !== null && sum() + purchase.micros > limitMicros) return 'above';
         const { open } = row('SELECT count(*) AS open FROM purchases') as { open: bigint };
-        if (open >= MAX_OPEN && !giveUpOldest()) return 'full';
+        if (open >= MAX_OPEN || fresh() >= MAX_FRESH) return 'full';
         const { id, request, payment, micros } = purchase;
         database
           .prepare('INSERT INTO purchases VALUES (?, ?, ?, ?, ?, NULL)')
           .run(id, request, payment, micros, nowMs());
         return purchase;
       }),
-    sending: (id) => {
-      database.prepare('UPDATE purchases SET held_until_ms = NULL WHERE id = ?').run(id);
-    },
+    ...sendsOf(database, { ...read, atOnce, nowMs }),
+    close: () => database.close(),
+  };
+}
+
+/** What becomes of payments that leave. */
+function sendsOf(
+  database: DatabaseSync,
+  {
+    add,
+    atOnce,
+    mayBePaid,
+    nowMs,
+    row,
+    today,
+  }: ReturnType<typeof reader> & { atOnce<T>(work: () => T): T; nowMs: () => number },
+): Pick<Spending, 'sending' | 'lost' | 'settle' | 'giveUp'> {
+  return {
+    sending: (id, forMs) =>
+      atOnce(() => {
+        const open = row(
+          'UPDATE purchases SET held_until_ms = NULL WHERE id = ? AND request IS NOT NULL RETURNING id',
+          id,
+        );
+        if (open === undefined && row('SELECT id FROM paid WHERE id = ?', id) === undefined) return null;
+        const now = nowMs();
+        const sent = row(
+          'INSERT INTO sends (purchase, sent_ms, until_ms) VALUES (?, ?, ?) RETURNING id',
+          ...[id, now, now + forMs],
+        );
+        return { id: sent?.id as bigint, purchase: id };
+      }),
+    lost: ({ id, purchase }) =>
+      atOnce(() => {
+        // Of those that were lost the last says all.
+        database
+          .prepare('DELETE FROM sends WHERE purchase = ? AND id < ? AND until_ms <= ?')
+          .run(purchase, id, nowMs());
+        database.prepare('UPDATE sends SET until_ms = 0 WHERE id = ?').run(id);
+      }),
     settle: ({ id, micros }, again) =>
       atOnce(() => {
         // Somebody else who sent the same purchase may have struck it off: as paid, or as failed before it was paid.
         const known = row('DELETE FROM purchases WHERE id = ? RETURNING id', id);
         if (known !== undefined || !again) add(today(), micros);
+        // Whoever else sends it may go on: they get the answer that was sold.
+        database.prepare('INSERT INTO paid VALUES (?, ?) ON CONFLICT (id) DO NOTHING').run(id, nowMs());
+        database.prepare('DELETE FROM sends WHERE purchase = ?').run(id);
       }),
-    release: (id) => {
-      database.prepare('DELETE FROM purchases WHERE id = ?').run(id);
-    },
-    hold: (id, untilMs, sentAgain) => {
-      database
-        .prepare(
-          'UPDATE purchases SET held_until_ms = ?, request = CASE WHEN ? THEN request END WHERE id = ?',
-        )
-        .run(untilMs, sentAgain ? 1 : 0, id);
-    },
-    close: () => database.close(),
+    giveUp: ({ id, purchase }, { outcome, endsAtMs }) =>
+      atOnce(() => {
+        database.prepare('DELETE FROM sends WHERE id = ?').run(id);
+        if (mayBePaid(purchase, outcome)) return false;
+        database.prepare('DELETE FROM sends WHERE purchase = ?').run(purchase);
+        if (endsAtMs === null) database.prepare('DELETE FROM purchases WHERE id = ?').run(purchase);
+        else
+          database
+            .prepare(
+              'UPDATE purchases SET held_until_ms = ?, request = CASE WHEN ? THEN request END WHERE id = ?',
+            )
+            // One that failed is asked with the same payment again; one that was refused is bought anew.
+            .run(endsAtMs, outcome === 'uncharged' ? 1 : 0, purchase);
+        return true;
+      }),
   };
 }
 
@@ -145,6 +227,9 @@ function openFile(file: string): DatabaseSync {
   database.exec(SCHEMA);
   return database;
 }
+
+const NOT_ON_ITS_WAY = `NOT EXISTS (SELECT 1 FROM sends WHERE purchase = purchases.id AND until_ms > ?)`;
+const LAST_SENT_MS = `max(opened_ms, coalesce((SELECT max(sent_ms) FROM sends WHERE purchase = purchases.id), 0))`;
 
 /** What is asked of the file within a transaction. */
 function reader(database: DatabaseSync, nowMs: () => number) {
@@ -166,33 +251,26 @@ function reader(database: DatabaseSync, nowMs: () => number) {
       .run(day, micros);
   }
 
-  /** Strikes off what is sent no more. It counts as spent on its day: nobody but the server knows whether it was. */
-  function giveUp(which: string, ms: number): boolean {
-    const given = all(`DELETE FROM purchases WHERE ${which} RETURNING micros, opened_ms`, ms);
-    for (const { micros, opened_ms } of given) add(dayOf(Number(opened_ms)), micros as bigint);
-    return given.length > 0;
-  }
-
   return {
+    all,
+    dayOf,
     today,
     row,
     add,
-    /** Of the purchases that were left behind. @returns false without one */
-    giveUpOldest: (): boolean =>
-      giveUp(
-        'id = (SELECT id FROM purchases WHERE opened_ms < ? ORDER BY opened_ms LIMIT 1)',
-        nowMs() - LEFT_BEHIND_MS,
-      ),
-    tidy(): void {
-      giveUp('held_until_ms < ?', nowMs());
-      giveUp('held_until_ms IS NULL AND opened_ms < ?', nowMs() - OPEN_FOR_MS);
-      // Counted in days that have something, and never today's: a clock that is put right must not lose what was spent.
-      database
-        .prepare(
-          'DELETE FROM spent WHERE day <> ? AND day NOT IN (SELECT day FROM spent ORDER BY day DESC LIMIT ?)',
-        )
-        .run(today(), KEPT_DAYS);
+    /** How many were opened or sent of late. */
+    fresh: (): bigint => {
+      const known = row(
+        `SELECT count(*) AS fresh FROM purchases WHERE ${LAST_SENT_MS} >= ?`,
+        nowMs() - FRESH_FOR_MS,
+      );
+      return known?.fresh as bigint;
     },
+    /** Whether another time that its payment left may have been paid for, after one was denied. */
+    mayBePaid: (purchase: string, outcome: Denial['outcome']): boolean =>
+      row(
+        'SELECT id FROM sends WHERE purchase = ? AND until_ms > ? LIMIT 1',
+        ...[purchase, outcome === 'uncharged' ? -1 : nowMs()],
+      ) !== undefined,
     sum(): bigint {
       const known = row(
         `SELECT coalesce((SELECT micros FROM spent WHERE day = ?), 0)
@@ -205,5 +283,39 @@ function reader(database: DatabaseSync, nowMs: () => number) {
       const known = row('SELECT id, request, payment, micros FROM purchases WHERE request = ?', request);
       return known === undefined ? null : (known as unknown as Purchase);
     },
+  };
+}
+
+/** @returns what strikes off purchases that are over, within a transaction */
+function tidier(
+  database: DatabaseSync,
+  { add, all, dayOf, row, today }: ReturnType<typeof reader>,
+  nowMs: () => number,
+): () => void {
+  /** Strikes off what is sent no more. It counts as spent on its last day: nobody but the server knows whether it was. */
+  function strikeOff(which: string, ...values: number[]): void {
+    const struck = all(
+      `DELETE FROM purchases WHERE ${which} AND ${NOT_ON_ITS_WAY} RETURNING id, micros, opened_ms, held_until_ms`,
+      ...[...values, nowMs()],
+    );
+    for (const { id, micros, opened_ms, held_until_ms } of struck) {
+      const sent = row('SELECT max(sent_ms) AS ms FROM sends WHERE purchase = ?', id as string)?.ms;
+      add(dayOf(Number(held_until_ms ?? sent ?? opened_ms)), micros as bigint);
+      database.prepare('DELETE FROM sends WHERE purchase = ?').run(id as string);
+    }
+  }
+
+  return () => {
+    strikeOff('held_until_ms < ?', nowMs());
+    strikeOff(`held_until_ms IS NULL AND ${LAST_SENT_MS} < ?`, nowMs() - OPEN_FOR_MS);
+    database.prepare('DELETE FROM paid WHERE at_ms < ?').run(nowMs() - FRESH_FOR_MS);
+    // Of purchases that are struck off or paid: whoever sent them has gone.
+    database.prepare('DELETE FROM sends WHERE sent_ms < ?').run(nowMs() - 2 * OPEN_FOR_MS);
+    // Counted in days that have something, and never today's: a clock that is put right must not lose what was spent.
+    database
+      .prepare(
+        'DELETE FROM spent WHERE day <> ? AND day NOT IN (SELECT day FROM spent ORDER BY day DESC LIMIT ?)',
+      )
+      .run(today(), KEPT_DAYS);
   };
 }
