@@ -5,12 +5,14 @@ import {
   ClientFactory as Factory10,
   ClientFactoryOptions as Options10,
   DefaultAgentCardResolver as Resolver10,
+  RestTransportFactory as Rest10,
   JsonRpcTransportFactory as Transport10,
 } from '@a2a-js/sdk/client';
 import {
   ClientFactory as Factory03,
   ClientFactoryOptions as Options03,
   DefaultAgentCardResolver as Resolver03,
+  RestTransportFactory as Rest03,
   JsonRpcTransportFactory as Transport03,
 } from 'a2a-sdk-0.3/client';
 
@@ -46,6 +48,8 @@ export interface Agent {
   stream(message: ToSend): Promise<{ events: string[]; statuses: Json[]; last: Json | undefined }>;
   get(id: string): Promise<SeenTask>;
   cancel(id: string): Promise<SeenTask>;
+  /** Ids of the tasks of the key; absent where the version has no list. */
+  list?(): Promise<string[]>;
 }
 
 /** Where requests go, whatever address the card names, and with which headers. */
@@ -53,8 +57,12 @@ export type Way = () => { url: string; headers?: Record<string, string> };
 
 const PUBLIC = 'http://farebox.test';
 
-function fetchBy(way: Way): typeof fetch {
+/** Sends what a client sends, which speaks this binding and no other. */
+function fetchBy(way: Way, binding: Binding): typeof fetch {
   return (input, init = {}) => {
+    const { pathname } = new URL(String(input));
+    if (!pathname.startsWith('/.well-known/'))
+      assert.equal(pathname.startsWith('/a2a/v1/'), binding === 'HTTP+JSON', pathname);
     const { url, headers = {} } = way();
     const sent = new Headers(init.headers);
     for (const [name, value] of Object.entries(headers)) sent.set(name, value);
@@ -63,15 +71,20 @@ function fetchBy(way: Way): typeof fetch {
 }
 
 export const AGENTS: Readonly<Record<string, (way: Way) => Promise<Agent>>> = {
-  'the client of 0.3': agent03,
-  'the client of 1.0': agent10,
+  'the client of 0.3': (way) => agent03(way, 'JSONRPC'),
+  'the client of 1.0': (way) => agent10(way, 'JSONRPC'),
+  'the client of 0.3 over HTTP and JSON': (way) => agent03(way, 'HTTP+JSON'),
+  'the client of 1.0 over HTTP and JSON': (way) => agent10(way, 'HTTP+JSON'),
 };
 
-async function agent03(way: Way): Promise<Agent> {
-  const fetchImpl = fetchBy(way);
+type Binding = 'JSONRPC' | 'HTTP+JSON';
+
+async function agent03(way: Way, binding: Binding): Promise<Agent> {
+  const fetchImpl = fetchBy(way, binding);
   const factory = new Factory03(
     Options03.createFrom(Options03.default, {
-      transports: [new Transport03({ fetchImpl })],
+      transports: [new Transport03({ fetchImpl }), new Rest03({ fetchImpl })],
+      preferredTransports: [binding],
       cardResolver: new Resolver03({ fetchImpl }),
     }),
   );
@@ -98,11 +111,12 @@ async function agent03(way: Way): Promise<Agent> {
   };
 }
 
-async function agent10(way: Way): Promise<Agent> {
-  const fetchImpl = fetchBy(way);
+async function agent10(way: Way, binding: Binding): Promise<Agent> {
+  const fetchImpl = fetchBy(way, binding);
   const factory = new Factory10(
     Options10.createFrom(Options10.default, {
-      transports: [new Transport10({ fetchImpl })],
+      transports: [new Transport10({ fetchImpl }), new Rest10({ fetchImpl })],
+      preferredTransports: [binding],
       cardResolver: new Resolver10({ fetchImpl }),
     }),
   );
@@ -128,6 +142,15 @@ async function agent10(way: Way): Promise<Agent> {
     get: async (id) => seen(Task10.toJSON(await client.getTask({ tenant: '', id } as never)) as Json),
     cancel: async (id) =>
       seen(Task10.toJSON(await client.cancelTask({ tenant: '', id, metadata: undefined })) as Json),
+    async list() {
+      const { tasks } = await client.listTasks({
+        tenant: '',
+        contextId: '',
+        status: 0,
+        pageToken: '',
+      } as never);
+      return tasks.map(({ id }) => id);
+    },
   };
 }
 

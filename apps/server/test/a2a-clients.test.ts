@@ -182,6 +182,7 @@ for (const [name, meet] of Object.entries(AGENTS)) {
       here = await open(database);
       on = here;
       assert.deepEqual((await agent.get(paid.id)).answer, paid.answer);
+      if (agent.list !== undefined) assert.deepEqual(await agent.list(), [paid.id]);
       assert.deepEqual([await balanceOf(key), script.runs], [0.95, 1]);
       for (const other of [{}, { 'x-api-key': await here.key('1') }]) {
         headers = other as Record<string, string>;
@@ -793,7 +794,12 @@ describe('what is no message', () => {
       assert.match(response.headers.get('etag') ?? '', /^"/);
       assert.deepEqual(
         card.supportedInterfaces.map(({ url, protocolVersion }: Json) => [url, protocolVersion]),
-        ['1.0', '0.3'].map((each) => ['http://farebox.test/a2a', each]),
+        [
+          ['http://farebox.test/a2a', '1.0'],
+          ['http://farebox.test/a2a/v1', '1.0'],
+          ['http://farebox.test/a2a', '0.3'],
+          ['http://farebox.test/a2a', '0.3'],
+        ],
       );
     }
     const got = await fetch(`${here.url}/a2a`);

@@ -12,6 +12,8 @@ import { Desk } from './desk.ts';
 import { a2aDoor } from './door.ts';
 import { a2aRoutes } from './http.ts';
 import { A2A_OPERATIONS } from './operations.ts';
+import type { A2aRoutesParts } from './requests.ts';
+import { a2aRestRoutes } from './rest.ts';
 import { Rpc } from './rpc.ts';
 import { createShowing } from './showing.ts';
 import { Tasks } from './tasks.ts';
@@ -51,14 +53,16 @@ export function openA2a(
     routes(http) {
       // What nobody waits for is waited for before anything else ends.
       http.addHook('preClose', () => unwatched.end());
-      a2aRoutes(http, {
+      const parts: A2aRoutesParts = {
         rpc: new Rpc({ desk, tasks, show, nowMs, background: unwatched.begin }),
         hosts: [new URL(baseUrl).hostname, ...settings.allowedHosts],
         addressLimit: house.limitByAddress(),
         accountOf: (headers) => accountOf(keys, headers),
         addressOf,
         failed,
-      });
+      };
+      a2aRoutes(http, parts);
+      a2aRestRoutes(http, parts);
     },
     jobs: [
       {

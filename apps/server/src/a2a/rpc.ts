@@ -1,4 +1,4 @@
-/** The methods of both versions of A2A: which there are, and what each answers. https://a2a-protocol.org */
+/** The operations of both versions of A2A: which there are, and what each answers. https://a2a-protocol.org */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { unavailable } from '../http/problem.ts';
 import type { Asker, Desk, Received, Watcher } from './desk.ts';
@@ -6,7 +6,7 @@ import { RpcError } from './errors.ts';
 import { eventsOf, type SentEvent } from './events.ts';
 import { type Message, readListing, readMessage, readTaskId, X402 } from './messages.ts';
 import type { Showing } from './showing.ts';
-import { isCursor, type TaskState, type Tasks } from './tasks.ts';
+import { isCursor, type Task, type TaskState, type Tasks } from './tasks.ts';
 import {
   isAtRest,
   isTerminal,
@@ -17,7 +17,15 @@ import {
   type Wire,
 } from './wire.ts';
 
-type Operation = 'send' | 'stream' | 'get' | 'cancel' | 'subscribe' | 'list' | 'push' | 'extended card';
+export type Operation =
+  | 'send'
+  | 'stream'
+  | 'get'
+  | 'cancel'
+  | 'subscribe'
+  | 'list'
+  | 'push'
+  | 'extended card';
 
 const METHODS: Readonly<Record<string, readonly [Version, Operation]>> = {
   'message/send': ['0.3', 'send'],
@@ -205,7 +213,7 @@ export class Rpc {
   }
 
   /**
-   * Answers a request.
+   * Answers a request of JSON-RPC.
    *
    * @param version as the header `A2A-Version` has it; the method says which one it is
    * @throws RpcError; Problem for what is wrong with us
@@ -215,13 +223,25 @@ export class Rpc {
     version: string | undefined,
     caller: Caller,
   ): Promise<Reply> {
-    assertSpoken(version);
+    spokenBy(version);
     const [spoken, operation] = (Object.hasOwn(METHODS, method) ? METHODS[method] : undefined) ?? [];
     if (spoken === undefined || operation === undefined)
       throw new RpcError('METHOD_NOT_FOUND', `There is no method ${method.slice(0, 80)}.`, {
         methods: Object.keys(METHODS),
       });
-    const wire = WIRES[spoken];
+    return this.perform(operation, params, WIRES[spoken], caller);
+  }
+
+  /**
+   * Does what is asked, in whichever binding.
+   *
+   * @throws RpcError; Problem for what is wrong with us
+   */
+  async perform(operation: Operation, params: unknown, wire: Wire, caller: Caller): Promise<Reply> {
+    const spoken = wire.version;
+    const shown = async (task: Promise<Task>): Promise<Reply> => ({
+      result: wire.task(await this.#parts.show(await task, caller)),
+    });
     switch (operation) {
       case 'send':
         return this.#send(readMessage(params, spoken), wire, caller);
@@ -230,17 +250,9 @@ export class Rpc {
         return { stream: (reader) => this.#relay(received, wire, caller, reader) };
       }
       case 'get':
-        return {
-          result: wire.task(
-            await this.#parts.show(await this.#parts.desk.find(readTaskId(params), caller), caller),
-          ),
-        };
+        return shown(this.#parts.desk.find(readTaskId(params), caller));
       case 'cancel':
-        return {
-          result: wire.task(
-            await this.#parts.show(await this.#parts.desk.cancel(readTaskId(params), caller), caller),
-          ),
-        };
+        return shown(this.#parts.desk.cancel(readTaskId(params), caller));
       case 'subscribe':
         return this.#subscribe(readTaskId(params), wire, caller);
       case 'list':
@@ -284,10 +296,14 @@ function storableMs(time: string): number {
   return Math.min(Math.max(Date.parse(time), 0), LAST_MS);
 }
 
-/** @throws RpcError for a version that is not spoken here */
-function assertSpoken(version: string | undefined): void {
-  if (version === undefined || version.trim() === '' || /^(?:0\.3|1\.0)(?:\.\d{1,4})?$/.test(version.trim()))
-    return;
+/**
+ * @param version as the header `A2A-Version` has it; without one it is the older
+ * @throws RpcError for a version that is not spoken here
+ */
+export function spokenBy(version = ''): Version {
+  const [, spoken] = /^(0\.3|1\.0)(?:\.\d{1,4})?$/.exec(version.trim()) ?? [];
+  if (version.trim() === '' || spoken === '0.3') return '0.3';
+  if (spoken === '1.0') return '1.0';
   throw new RpcError('VERSION_NOT_SUPPORTED', 'A2A is spoken here in the versions 0.3 and 1.0.', {
     supported: Object.keys(WIRES),
   });

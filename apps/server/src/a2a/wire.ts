@@ -136,4 +136,50 @@ function artifactOf({ id, name, parts }: ShownArtifact, partOf: (part: Part) => 
   return { artifactId: id, name, parts: parts.map(partOf) };
 }
 
+/** What the HTTP+JSON binding of 0.3 writes: the JSON of its protocol buffers, not that of its JSON-RPC. */
+const v03OverHttp: Wire = {
+  version: '0.3',
+  task: (task) => ({
+    ...{ id: task.id, contextId: task.contextId, status: statusOf03OverHttp(task) },
+    ...(task.artifacts.length === 0
+      ? {}
+      : { artifacts: task.artifacts.map((artifact) => artifactOf(artifact, partOf03OverHttp)) }),
+  }),
+  sent: (task) => ({ task: v03OverHttp.task(task) }),
+  taskEvent: (task) => ({ task: v03OverHttp.task(task) }),
+  statusEvent: (task) => ({
+    statusUpdate: {
+      ...{ taskId: task.id, contextId: task.contextId, status: statusOf03OverHttp(task) },
+      final: isAtRest(task),
+    },
+  }),
+  artifactEvent: ({ id, contextId }, artifact, piece) => ({
+    artifactUpdate: {
+      ...{ taskId: id, contextId, artifact: artifactOf(artifact, partOf03OverHttp) },
+      ...{ append: piece !== undefined && !piece.isFirst, lastChunk: piece?.isLast ?? true },
+    },
+  }),
+  // The protocol buffers of 0.3 spell one state otherwise than those of 1.0.
+  state: (state) => v10.state(state).replace(/CANCELED$/, 'CANCELLED'),
+};
+
+function partOf03OverHttp(part: Part): Record<string, unknown> {
+  if ('text' in part) return { text: part.text };
+  if ('data' in part) return { data: { data: part.data } };
+  return { file: { fileWithBytes: part.raw, mimeType: part.mediaType } };
+}
+
+function statusOf03OverHttp(task: ShownTask) {
+  const { id: taskId, contextId, parts, metadata, state } = task;
+  const message = {
+    ...{ messageId: messageIdOf(task), role: 'ROLE_AGENT', taskId, contextId },
+    ...{ content: parts.map(partOf03OverHttp), metadata },
+  };
+  return { state: v03OverHttp.state(state), timestamp: new Date(task.atMs).toISOString(), message };
+}
+
+/** By JSON-RPC. */
 export const WIRES: Readonly<Record<Version, Wire>> = { '0.3': v03, '1.0': v10 };
+
+/** By the HTTP+JSON binding. */
+export const HTTP_WIRES: Readonly<Record<Version, Wire>> = { '0.3': v03OverHttp, '1.0': v10 };

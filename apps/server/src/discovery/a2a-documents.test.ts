@@ -32,9 +32,9 @@ const common = {
     ),
   }),
   ...{ defaultInputModes: z.array(text), defaultOutputModes: z.array(text), skills: z.array(skill).min(1) },
-  supportedInterfaces: z
-    .array(z.strictObject({ url: z.url(), protocolBinding: z.literal('JSONRPC'), protocolVersion: text }))
-    .length(2),
+  supportedInterfaces: z.array(
+    z.strictObject({ url: z.url(), protocolBinding: text, protocolVersion: text }),
+  ),
 };
 /** The fields that each version of the protocol knows; it accepts no others. */
 const CARDS = {
@@ -75,7 +75,18 @@ for (const [version, card] of Object.entries(CARDS))
       x402?.params?.pricesUsd,
       Object.fromEntries(context.services.map(({ path, priceUsd }) => [path, priceUsd])),
     );
-    for (const { url } of read.supportedInterfaces) assert.equal(url, `${context.baseUrl}/a2a`);
+    assert.deepEqual(
+      read.supportedInterfaces.map(({ url, protocolBinding, protocolVersion }) => [
+        ...[protocolBinding, protocolVersion, url.slice(context.baseUrl.length)],
+      ]),
+      [
+        ['JSONRPC', '1.0', '/a2a'],
+        ['HTTP+JSON', '1.0', '/a2a/v1'],
+        ['JSONRPC', '0.3', '/a2a'],
+        // Its clients add the /v1.
+        ['HTTP+JSON', '0.3', '/a2a'],
+      ],
+    );
   });
 
 test('there is no card without A2A, and no payment extension without x402', () => {

@@ -35,11 +35,7 @@ export function agentCardDocument(context: DiscoveryContext, version: string) {
     defaultInputModes: MODES,
     defaultOutputModes: MODES,
     skills: skillsOf(context),
-    supportedInterfaces: ['1.0', '0.3'].map((protocolVersion) => ({
-      url,
-      protocolBinding: 'JSONRPC',
-      protocolVersion,
-    })),
+    supportedInterfaces: interfacesAt(url),
   };
   if (version === '1.0')
     return {
@@ -57,13 +53,26 @@ export function agentCardDocument(context: DiscoveryContext, version: string) {
   return {
     ...common,
     ...{ protocolVersion: '0.3.0', url, preferredTransport: 'JSONRPC' },
-    additionalInterfaces: [{ url, transport: 'JSONRPC' }],
+    additionalInterfaces: [
+      { url, transport: 'JSONRPC' },
+      { url, transport: 'HTTP+JSON' },
+    ],
     securitySchemes: {
       apiKey: { type: 'apiKey', in: 'header', name: 'X-API-KEY', description: API_KEY },
       bearerKey: { type: 'http', scheme: 'Bearer', description: API_KEY },
     },
     security: [{ apiKey: [] }, { bearerKey: [] }, {}],
   };
+}
+
+/** Over HTTP and JSON the same addresses serve both versions; a client of 0.3 adds the `/v1` to the address by itself. */
+function interfacesAt(url: string) {
+  return [
+    { url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
+    { url: `${url}/v1`, protocolBinding: 'HTTP+JSON', protocolVersion: '1.0' },
+    { url, protocolBinding: 'JSONRPC', protocolVersion: '0.3' },
+    { url, protocolBinding: 'HTTP+JSON', protocolVersion: '0.3' },
+  ];
 }
 
 function capabilitiesOf(context: DiscoveryContext) {
