@@ -16,17 +16,18 @@ import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { createKeyPairSignerFromPrivateKeyBytes, getBase58Decoder, getBase58Encoder } from '@solana/kit';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { fund } from '../../../packages/sandbox/src/chain/faucet.ts';
+import { fundTempo } from '../../../packages/sandbox/src/tempo/faucet.ts';
 import { loadServices } from '../src/services/registry.ts';
 import { type CuttingProxy, openCuttingProxy } from './cutting-proxy.fixture.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { until } from './fire/until.fixture.ts';
+import { type MppWorld, startMppWorld } from './mpp.fixture.ts';
 import { jsonOf, startTestServer, startUpstreams, type TestServer } from './server.fixture.ts';
-import { type PaymentWorld, startPaymentWorld } from './x402.fixture.ts';
 
 const MAIN = join(import.meta.dirname, '../../../packages/mcp-bridge/src/main.ts');
 const services = await loadServices();
 const folder = mkdtempSync(join(tmpdir(), 'farebox-bridge-'));
-let world: PaymentWorld;
+let world: MppWorld;
 let database: TestDatabase;
 let upstreams: Awaited<ReturnType<typeof startUpstreams>>;
 let server: TestServer;
@@ -34,7 +35,7 @@ let proxy: CuttingProxy;
 let files = 0;
 before(async () => {
   [world, database, upstreams] = await Promise.all([
-    startPaymentWorld({ solana: true }),
+    startMppWorld({ solana: true }),
     openTestDatabase(),
     startUpstreams(),
   ]);
@@ -117,7 +118,8 @@ async function withBridge<T>(
 const called = async (client: Client, name: string, input: object = {}) =>
   (await client.callTool({ name, arguments: input as Json })) as Result;
 const ping = (client: Client, message: string) => called(client, 'ping', { message });
-const paidCalls = () => proxy.seen.filter(({ body }) => /farebox\/idempotencyKey|x402\/payment/.test(body));
+const PAID = /farebox\/idempotencyKey|x402\/payment|org\.paymentauth\/credential/;
+const paidCalls = () => proxy.seen.filter(({ body }) => PAID.test(body));
 const paymentsSent = () =>
   new Set(
     paidCalls().map(({ body }) => JSON.stringify({ ...JSON.parse(body).params._meta, progressToken: 0 })),
@@ -133,14 +135,14 @@ async function balanceOf(apiKey: string): Promise<number> {
 async function evmWallet(usd: number) {
   const privateKey = generatePrivateKey();
   const { address } = privateKeyToAccount(privateKey);
-  if (usd > 0) await fund(world.chain.url, address, { usdcMicros: BigInt(usd * 1e6), ethWei: 0n });
+  if (usd > 0) await fund(world.base.chain.url, address, { usdcMicros: BigInt(usd * 1e6), ethWei: 0n });
   return { address, environment: { FAREBOX_EVM_PRIVATE_KEY: privateKey } as Environment };
 }
 
 async function solanaWallet() {
   const seed = crypto.getRandomValues(new Uint8Array(32));
   const { address } = await createKeyPairSignerFromPrivateKeyBytes(seed);
-  const rpcUrl = world.solana?.url ?? '';
+  const rpcUrl = world.base.solana?.url ?? '';
   await fetch(rpcUrl, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -247,7 +249,32 @@ describe('it pays', () => {
         assert.equal(bought.isError, undefined, JSON.stringify(bought));
         assert.equal(bought._meta?.['x402/payment-response'].success, true);
       });
-    assert.equal(await world.balanceOf(address), 750_000n);
+    assert.equal(await world.holds(address, 'evm'), 750_000n);
+  });
+
+  test('from a wallet by MPP, on an EVM chain and on Tempo, once though the answer is cut off', async () => {
+    for (const [method, FAREBOX_NETWORKS] of [
+      ['evm', 'base'],
+      ['tempo', 'tempo'],
+    ] as const) {
+      const { address, environment } = await evmWallet(1);
+      await fundTempo(world.tempo.url, address, 1_000_000n);
+      const before = await world.received(method);
+      const chosen = { FAREBOX_PAY_BY: 'mpp', FAREBOX_NETWORKS, FAREBOX_TEMPO_RPC_URL: world.tempo.url };
+      const given = { ...environment, ...chosen, FAREBOX_MAX_USD_PER_DAY: '0.30' };
+      proxy.seen.length = 0;
+      loseFirst('cut', 2);
+      await withBridge(given, async ({ client }) => {
+        const bought = await ping(client, 'by MPP');
+        assert.equal(bought.isError, undefined, JSON.stringify(bought));
+        assert.equal(bought._meta?.['farebox/call'].replayed, 'true');
+        const receipt = bought._meta?.['org.paymentauth/receipt'];
+        assert.deepEqual([receipt.method, receipt.status], [method, 'success']);
+        assert.equal((await ping(client, 'above the limit')).structuredContent?.code, 'ABOVE_LIMIT');
+      });
+      assert.deepEqual([paidCalls().length, paymentsSent().size], [3, 1], method);
+      assert.equal((await world.received(method)) - before, 250_000n, method);
+    }
   });
 
   test('a refusal costs nothing, and counts for nothing with a key', async () => {
@@ -270,7 +297,7 @@ describe('it pays', () => {
 function loseFirst(fate: 'cut' | 'held', times = 1): void {
   let lost = 0;
   proxy.set((body) => {
-    if (!/farebox\/idempotencyKey|x402\/payment/.test(body) || lost === times) return 'arrives';
+    if (!PAID.test(body) || lost === times) return 'arrives';
     lost += 1;
     return fate;
   });
@@ -291,7 +318,7 @@ describe('nothing is paid twice', () => {
       assert.deepEqual([paidCalls().length, paymentsSent().size], [3, 1]);
     }
     assert.equal(await balanceOf(key), 0.75);
-    assert.equal(await world.balanceOf(address), 750_000n);
+    assert.equal(await world.holds(address, 'evm'), 750_000n);
   });
 
   for (const [how, end] of [
@@ -329,7 +356,7 @@ describe('nothing is paid twice', () => {
         assert.equal(paymentsSent().size, 1);
       }
       assert.equal(await balanceOf(key), 0.75);
-      assert.equal(await world.balanceOf(address), 750_000n);
+      assert.equal(await world.holds(address, 'evm'), 750_000n);
     });
 
   test('when the same is asked ten times at once, here and by another process', async () => {
@@ -348,7 +375,7 @@ describe('nothing is paid twice', () => {
       }),
     );
     assert.equal(paymentsSent().size, 1);
-    assert.equal(await world.balanceOf(address), 750_000n);
+    assert.equal(await world.holds(address, 'evm'), 750_000n);
   });
 });
 

@@ -17,8 +17,11 @@ export type Method = (typeof METHODS)[number];
 export type MppWorld = Awaited<ReturnType<typeof startMppWorld>>;
 
 /** For tests: both chains that MPP payments settle on, and what a server must be told to take them. */
-export async function startMppWorld() {
-  const [base, chain] = await Promise.all([startPaymentWorld(), startTempo({ seed: SEED, stateDir: null })]);
+export async function startMppWorld(options: Parameters<typeof startPaymentWorld>[0] = {}) {
+  const [base, chain] = await Promise.all([
+    startPaymentWorld(options),
+    startTempo({ seed: SEED, stateDir: null }),
+  ]);
   const recipient = SANDBOX_ACCOUNTS.recipient.address;
 
   const world = {

@@ -22,7 +22,9 @@ FAREBOX_API_KEY              pays with a key, or a wallet pays:
 FAREBOX_EVM_PRIVATE_KEY      0x and 64 digits: USDC on Base, Polygon, Arbitrum, Ethereum
 FAREBOX_SOLANA_PRIVATE_KEY   a key pair in base58: USDC on Solana
 FAREBOX_SOLANA_RPC_URL       a node of Solana (the public one)
-FAREBOX_NETWORKS             in this order (base,solana,polygon,arbitrum,ethereum)
+FAREBOX_NETWORKS             in this order (base,solana,polygon,arbitrum,ethereum); tempo too
+FAREBOX_PAY_BY               how a wallet pays, in this order (x402,mpp)
+FAREBOX_TEMPO_RPC_URL        a node of Tempo (the public one)
 FAREBOX_MAX_USD_PER_CALL     above it a person is asked (1.00)
 FAREBOX_MAX_USD_PER_DAY      the same for all calls of a day in UTC (10.00)
 FAREBOX_SILENCE_SECONDS      how long the Farebox may say nothing (30)

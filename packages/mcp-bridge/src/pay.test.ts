@@ -1,9 +1,10 @@
 /** What a wallet signs is decided here, whatever a server asks for. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { findDefaultAsset as evmAsset } from '@x402/evm';
 import { findDefaultAsset as solanaAsset } from '@x402/svm';
-import { createPayer, type Terms, termsOf } from './pay.ts';
+import { type Hex, recoverTypedDataAddress } from 'viem';
+import { createPayer, type Payer, type Terms, termsOf } from './pay.ts';
 import { NETWORKS, readSettings } from './settings.ts';
 import { USDC } from './usdc.ts';
 
@@ -16,7 +17,8 @@ const offer = {
   maxTimeoutSeconds: 120,
   extra: { name: 'USD Coin', version: '2' },
 };
-const terms = (...accepts: object[]): Terms => ({ x402Version: 2, price_usd: 0.25, accepts });
+const required = (...accepts: object[]) => ({ x402Version: 2 as const, price_usd: 0.25, accepts });
+const terms = (...accepts: object[]): Terms => ({ x402: required(...accepts), challenges: [] });
 const walletOf = async (more: Record<string, string> = {}) =>
   (await createPayer(readSettings({ FAREBOX_EVM_PRIVATE_KEY: `0x${'1'.repeat(64)}`, ...more }))) ??
   assert.fail();
@@ -67,14 +69,15 @@ test('the networks are tried in the order of the person, and no other', async ()
 test('USDC is what the libraries of wallets know as such', () => {
   assert.deepEqual(Object.keys(USDC).sort(), Object.values(NETWORKS).sort());
   for (const [network, asset] of Object.entries(USDC)) {
+    if (network === NETWORKS.tempo) continue;
     const known = network.startsWith('solana') ? solanaAsset : evmAsset;
     assert.notEqual(known(asset, network as never), undefined, network);
   }
 });
 
 test('a price is read from a result that asks for one, and from no other', () => {
-  const asked = { isError: true, structuredContent: terms(offer) };
-  assert.equal(termsOf(asked)?.price_usd, 0.25);
+  const asked = { isError: true, structuredContent: required(offer) };
+  assert.equal(termsOf(asked)?.x402?.price_usd, 0.25);
   assert.equal(termsOf({ ...asked, isError: false }), null);
   assert.equal(termsOf({ isError: true, structuredContent: { x402Version: 1, accepts: [] } }), null);
   assert.equal(termsOf({ isError: true }), null);
@@ -82,10 +85,131 @@ test('a price is read from a result that asks for one, and from no other', () =>
 
 test('a key pays what is said in whole micro-dollars', async () => {
   const key = (await createPayer(readSettings({ FAREBOX_API_KEY: 'fbx_live_test' }))) ?? assert.fail();
-  const quote = key.quote({ ...terms(), price_usd: 0.0000001 }, null);
+  const priced = (price_usd: number): Terms => ({ x402: { ...required(), price_usd }, challenges: [] });
+  const quote = key.quote(priced(0.0000001), null);
   assert.match(String(quote), /no price/, 'no whole micro-dollar');
-  const dear = key.quote({ ...terms(), price_usd: 0.07 }, 'my-name');
+  const dear = key.quote(priced(0.07), 'my-name');
   assert.ok(typeof dear !== 'string');
   assert.equal(dear.micros, 70_000n);
   assert.deepEqual((await dear.pay()).meta, { 'farebox/idempotencyKey': 'my-name' });
+});
+
+describe('by MPP', () => {
+  const nowMs = Date.now();
+  const inMs = (ms: number) => new Date(nowMs + ms).toISOString();
+  const evm = {
+    ...{ id: 'a-challenge', realm: 'farebox.test', method: 'evm', intent: 'charge', expires: inMs(300_000) },
+    request: {
+      ...{ amount: '250000', currency: USDC[NETWORKS.base], recipient: offer.payTo },
+      methodDetails: { chainId: 8453, credentialTypes: ['authorization'], decimals: 6 },
+    },
+  };
+  const withRequest = (change: object) => ({ ...evm, request: { ...evm.request, ...change } });
+  const withDetails = (change: object) =>
+    withRequest({ methodDetails: { ...evm.request.methodDetails, ...change } });
+  const both = (...challenges: object[]): Terms => ({ x402: required(offer), challenges });
+  const onlyMpp = (...challenges: object[]): Terms => ({ x402: null, challenges });
+  const wayOf = async (wallet: Payer, asked: Terms) => {
+    const quote = wallet.quote(asked, null);
+    return typeof quote === 'string' ? null : Object.keys((await quote.pay()).meta)[0];
+  };
+  const MPP = 'org.paymentauth/credential';
+
+  test('a wallet pays by MPP where the server takes no x402, or where its owner wants that', async () => {
+    const usual = await walletOf();
+    assert.equal(await wayOf(usual, both(evm)), 'x402/payment');
+    assert.equal(await wayOf(usual, onlyMpp(evm)), MPP);
+    const elsewhere: Terms = { x402: required({ ...offer, network: 'eip155:56' }), challenges: [evm] };
+    assert.equal(await wayOf(usual, elsewhere), MPP);
+    const chosen = await walletOf({ FAREBOX_PAY_BY: 'mpp' });
+    assert.equal(await wayOf(chosen, both(evm)), MPP);
+    assert.match(String(chosen.quote(terms(offer), null)), /by mpp on none of the networks/);
+    const never = await walletOf({ FAREBOX_PAY_BY: 'x402' });
+    assert.equal(await wayOf(never, onlyMpp(evm)), null);
+    assert.throws(() => readSettings({ FAREBOX_PAY_BY: 'cash' }), /FAREBOX_PAY_BY/);
+  });
+
+  test('it signs what the challenge asks, and the credential ends with its challenge', async () => {
+    const wallet = await walletOf();
+    const quote = wallet.quote(onlyMpp(withRequest({ amount: '9000000' })), null);
+    assert.ok(typeof quote !== 'string');
+    assert.equal(quote.micros, 9_000_000n);
+    const { meta } = await quote.pay();
+    const { payload } = meta[MPP] as { payload: Record<`0x${string}` | string, string> };
+    const { from, to, value, validBefore, nonce, signature } = payload;
+    assert.deepEqual([to, value], [offer.payTo, '9000000']);
+    assert.ok(Number(validBefore) * 1_000 <= (wallet.endsAtMs(meta, nowMs) ?? 0));
+    const signer = await recoverTypedDataAddress({
+      domain: {
+        name: 'USD Coin',
+        version: '2',
+        chainId: 8453,
+        verifyingContract: USDC[NETWORKS.base] as Hex,
+      },
+      types: {
+        TransferWithAuthorization: [
+          { name: 'from', type: 'address' },
+          { name: 'to', type: 'address' },
+          { name: 'value', type: 'uint256' },
+          { name: 'validAfter', type: 'uint256' },
+          { name: 'validBefore', type: 'uint256' },
+          { name: 'nonce', type: 'bytes32' },
+        ],
+      },
+      primaryType: 'TransferWithAuthorization',
+      message: {
+        ...{ from: from as Hex, to: to as Hex, value: BigInt(value ?? 0), nonce: nonce as Hex },
+        ...{ validAfter: 0n, validBefore: BigInt(validBefore ?? 0) },
+      },
+      signature: signature as Hex,
+    });
+    assert.equal(signer, from);
+  });
+
+  test('what is not one transfer of USDC is not signed', async () => {
+    const wallet = await walletOf({ FAREBOX_NETWORKS: 'base,polygon' });
+    for (const change of [
+      withRequest({ currency: '0x4200000000000000000000000000000000000006' }),
+      withRequest({ amount: '-1' }),
+      withRequest({ amount: 250000 }),
+      withRequest({ recipient: 'me' }),
+      withDetails({ chainId: 1 }),
+      withDetails({ chainId: 137 }),
+      withDetails({ credentialTypes: ['permit2'] }),
+      withDetails({ splits: [{ amount: '1', recipient: offer.payTo }] }),
+      { ...evm, intent: 'session' },
+      { ...evm, method: 'stripe' },
+      { ...evm, expires: inMs(9_000) },
+      { ...evm, expires: inMs(7_200_000) },
+      { ...evm, expires: undefined },
+      { ...evm, method: 'tempo' },
+    ])
+      assert.equal(await wayOf(wallet, onlyMpp(change)), null, JSON.stringify(change));
+    assert.equal(await wayOf(wallet, onlyMpp({ ...evm, method: 'stripe' }, evm)), MPP);
+  });
+
+  test('a price is read from challenges too, and Tempo is paid on only where it was asked for', async () => {
+    const asked = { isError: true, _meta: { 'org.paymentauth/payment-required': { challenges: [evm] } } };
+    assert.deepEqual(termsOf(asked), onlyMpp(evm));
+    assert.equal(termsOf({ ...asked, isError: false }), null);
+    const onTempo = {
+      ...evm,
+      method: 'tempo',
+      request: {
+        ...{ amount: '250000', currency: USDC[NETWORKS.tempo], recipient: offer.payTo },
+        methodDetails: { chainId: 4217 },
+      },
+    };
+    assert.equal(typeof (await walletOf()).quote(onlyMpp(onTempo), null), 'string');
+    const wallet = await walletOf({ FAREBOX_NETWORKS: 'tempo' });
+    assert.equal(typeof wallet.quote(onlyMpp(onTempo), null), 'object');
+    for (const change of [{ supportedModes: ['push'] }, { machineTokenEnabled: true }]) {
+      const methodDetails = { chainId: 4217, ...change };
+      const changed = { ...onTempo, request: { ...onTempo.request, methodDetails } };
+      assert.equal(typeof wallet.quote(onlyMpp(changed), null), 'string', JSON.stringify(change));
+    }
+    // By x402 nothing is signed for Tempo.
+    const x402 = { ...offer, network: NETWORKS.tempo, asset: USDC[NETWORKS.tempo] };
+    assert.equal(typeof wallet.quote(terms(x402), null), 'string');
+  });
 });

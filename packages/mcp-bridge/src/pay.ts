@@ -1,9 +1,13 @@
-/** With what a call is paid: an API key, or the terms of x402 signed by a wallet. Terms come from a server that is not trusted. */
+/** With what a call is paid: an API key, or what a wallet signs by x402 or MPP. Terms come from a server that is not trusted. */
 import { createHash, randomUUID } from 'node:crypto';
+import type { x402Client } from '@x402/core/client';
+import type { PrivateKeyAccount } from 'viem/accounts';
 import { z } from 'zod';
 import { microsOf } from './money.ts';
+import { challengesOf, isOfMpp, mppEndsAtMs, quoteMpp } from './mpp.ts';
+import type { Quote } from './quote.ts';
 import { NETWORKS, type Settings } from './settings.ts';
-import { USDC } from './usdc.ts';
+import { isUsdc } from './usdc.ts';
 
 /** A payment that stays good for longer than this is not signed. */
 const MAX_VALID_SECONDS = 3_600;
@@ -22,31 +26,25 @@ const offer = z.looseObject({
   extra: z.looseObject({ assetTransferMethod: z.string().optional() }).optional(),
 });
 type Offer = z.infer<typeof offer>;
-const terms = z.looseObject({
+const x402Terms = z.looseObject({
   x402Version: z.literal(2),
   price_usd: z.number().nonnegative(),
   accepts: z.array(z.unknown()).max(50),
 });
-export type Terms = z.infer<typeof terms>;
+
+/** What a result asks to be paid, in the words of each way; at least one of them. */
+export interface Terms {
+  x402: z.infer<typeof x402Terms> | null;
+  /** Challenges of MPP. */
+  challenges: readonly unknown[];
+}
 
 /** What a result asks to be paid; null for any other result. */
 export function termsOf(result: Record<string, unknown>): Terms | null {
-  const read = terms.safeParse(result.structuredContent);
-  return result.isError === true && read.success ? read.data : null;
-}
-
-export interface Payment {
-  id: string;
-  /** `_meta` of the paid call. */
-  meta: Record<string, unknown>;
-  micros: bigint;
-}
-
-/** What these terms cost, and how that would be paid. */
-export interface Quote {
-  micros: bigint;
-  /** Makes the payment; moves nothing. @throws Error when it cannot be signed */
-  pay(): Promise<Payment>;
+  if (result.isError !== true) return null;
+  const x402 = x402Terms.safeParse(result.structuredContent).data ?? null;
+  const challenges = challengesOf(result);
+  return x402 === null && challenges.length === 0 ? null : { x402, challenges };
 }
 
 export interface Payer {
@@ -79,8 +77,8 @@ function keyPayer(apiKey: string): Payer {
   return {
     name: `key ${createHash('sha256').update(apiKey).digest('hex').slice(0, 16)}`,
     apiKey,
-    quote({ price_usd }, named) {
-      const micros = microsOf(String(price_usd));
+    quote({ x402 }, named) {
+      const micros = x402 === null ? null : microsOf(String(x402.price_usd));
       if (micros === null) return 'the server names no price in USD';
       const id = randomUUID();
       return { micros, pay: async () => ({ id, micros, meta: { 'farebox/idempotencyKey': named ?? id } }) };
@@ -90,15 +88,18 @@ function keyPayer(apiKey: string): Payer {
 }
 
 /** The libraries of wallets are large: they are read when there is one. */
-async function walletPayer({ evmKey, solanaKey, solanaRpcUrl, networks }: Settings): Promise<Payer> {
-  const { x402Client } = await import('@x402/core/client');
-  const client = new x402Client();
+async function walletPayer(settings: Settings): Promise<Payer> {
+  const { evmKey, solanaKey, solanaRpcUrl, networks, payBy, tempoRpcUrl } = settings;
+  const { x402Client: Client } = await import('@x402/core/client');
+  const client = new Client();
   const addresses: string[] = [];
   const payable: string[] = [];
+  let evmAccount: PrivateKeyAccount | null = null;
   if (evmKey !== null) {
     const { privateKeyToAccount } = await import('viem/accounts');
     const { ExactEvmScheme } = await import('@x402/evm');
     const account = privateKeyToAccount(evmKey as `0x${string}`);
+    evmAccount = account;
     client.register('eip155:*', new ExactEvmScheme(account));
     addresses.push(account.address);
     payable.push('eip155:');
@@ -124,22 +125,19 @@ async function walletPayer({ evmKey, solanaKey, solanaRpcUrl, networks }: Settin
     name: `wallet ${addresses.join(' ')}`,
     apiKey: null,
     quote(asked) {
-      const offers = asked.accepts.flatMap((each) => offer.safeParse(each).data ?? []);
-      const chosen = wanted
-        .map((network) => offers.find((each) => each.network === network && isPlain(each)))
-        .find((each) => each !== undefined);
-      if (chosen === undefined)
-        return `it is sold for USDC on none of the networks that this wallet may pay on (${wanted.join(', ')})`;
-      const micros = BigInt(chosen.amount);
-      return {
-        micros,
-        async pay() {
-          const payload = await client.createPaymentPayload({ ...asked, accepts: [chosen] } as never);
-          return { id: randomUUID(), micros, meta: { 'x402/payment': payload } };
-        },
-      };
+      for (const way of payBy) {
+        const quote =
+          way === 'x402'
+            ? quoteX402(client, wanted, asked)
+            : evmAccount === null
+              ? null
+              : quoteMpp({ account: evmAccount, networks, tempoRpcUrl }, asked.challenges, Date.now());
+        if (quote !== null) return quote;
+      }
+      return `it is sold for USDC by ${payBy.join(' or ')} on none of the networks that this wallet may pay on (${wanted.join(', ')})`;
     },
     endsAtMs(meta, nowMs) {
+      if (isOfMpp(meta)) return mppEndsAtMs(meta);
       const { accepted, payload } = meta['x402/payment'] as {
         accepted: Offer;
         payload?: { authorization?: { validBefore?: string } };
@@ -151,20 +149,33 @@ async function walletPayer({ evmKey, solanaKey, solanaRpcUrl, networks }: Settin
   };
 }
 
+/** @param wanted networks, in the order in which they are tried. @returns null when the terms can be paid on none of them */
+function quoteX402(client: x402Client, wanted: readonly string[], { x402 }: Terms): Quote | null {
+  if (x402 === null) return null;
+  const offers = x402.accepts.flatMap((each) => offer.safeParse(each).data ?? []);
+  const chosen = wanted
+    .map((network) => offers.find((each) => each.network === network && isPlain(each)))
+    .find((each) => each !== undefined);
+  if (chosen === undefined) return null;
+  const micros = BigInt(chosen.amount);
+  return {
+    micros,
+    async pay() {
+      const payload = await client.createPaymentPayload({ ...x402, accepts: [chosen] } as never);
+      return { id: randomUUID(), micros, meta: { 'x402/payment': payload } };
+    },
+  };
+}
+
 /** One transfer of USDC and nothing else: no allowance that would outlive it, no token that is only called so. */
 function isPlain({ scheme, network, asset, maxTimeoutSeconds, extra }: Offer): boolean {
   const method = extra?.assetTransferMethod ?? 'eip3009';
   return (
     scheme === 'exact' &&
+    network !== NETWORKS.tempo &&
     method === 'eip3009' &&
     maxTimeoutSeconds >= MIN_VALID_SECONDS &&
     maxTimeoutSeconds <= MAX_VALID_SECONDS &&
     isUsdc(network, asset)
   );
-}
-
-/** An address of an EVM chain is the same in any case, and none of Solana is. */
-function isUsdc(network: string, asset: string): boolean {
-  const usdc = USDC[network];
-  return network.startsWith('eip155:') ? usdc?.toLowerCase() === asset.toLowerCase() : usdc === asset;
 }

@@ -10,8 +10,16 @@ export const NETWORKS = {
   polygon: 'eip155:137',
   arbitrum: 'eip155:42161',
   ethereum: 'eip155:1',
+  /** By MPP alone. */
+  tempo: 'eip155:4217',
 } as const;
 export type NetworkName = keyof typeof NETWORKS;
+/** Tempo only where it is asked for: a transfer there costs a fee beside the price. */
+const USUAL_NETWORKS: readonly NetworkName[] = ['base', 'solana', 'polygon', 'arbitrum', 'ethereum'];
+
+const WAYS = ['x402', 'mpp'] as const;
+/** How a wallet pays. */
+export type WayToPay = (typeof WAYS)[number];
 
 export interface Settings {
   /** Of the server's `/mcp`. */
@@ -23,6 +31,10 @@ export interface Settings {
   solanaRpcUrl: string | null;
   /** In the order in which they are tried. */
   networks: readonly NetworkName[];
+  /** How a wallet pays, the first choice first. */
+  payBy: readonly WayToPay[];
+  /** A node of Tempo, which a payment there is built with. */
+  tempoRpcUrl: string;
   /** What a call and a day (UTC) may cost without a person being asked. */
   maxCallMicros: bigint;
   maxDayMicros: bigint;
@@ -62,9 +74,18 @@ const DECLARED = z.object({
   FAREBOX_SOLANA_RPC_URL: z.string().refine(isHttp, 'must be an address of http or https').optional(),
   FAREBOX_NETWORKS: z
     .string()
-    .default(Object.keys(NETWORKS).join(','))
-    .transform((text) => text.split(',').map((name) => name.trim()))
+    .default(USUAL_NETWORKS.join(','))
+    .transform(namesIn)
     .pipe(z.array(z.enum(Object.keys(NETWORKS) as NetworkName[]))),
+  FAREBOX_PAY_BY: z
+    .string()
+    .default(WAYS.join(','))
+    .transform(namesIn)
+    .pipe(z.array(z.enum(WAYS))),
+  FAREBOX_TEMPO_RPC_URL: z
+    .string()
+    .default('https://rpc.tempo.xyz')
+    .refine(isHttp, 'must be an address of http or https'),
   FAREBOX_MAX_USD_PER_CALL: usd('1.00'),
   FAREBOX_MAX_USD_PER_DAY: usd('10.00'),
   FAREBOX_SILENCE_SECONDS: z
@@ -110,11 +131,17 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     solanaKey: data.FAREBOX_SOLANA_PRIVATE_KEY ?? null,
     solanaRpcUrl: data.FAREBOX_SOLANA_RPC_URL ?? null,
     networks: data.FAREBOX_NETWORKS,
+    payBy: data.FAREBOX_PAY_BY,
+    tempoRpcUrl: data.FAREBOX_TEMPO_RPC_URL,
     maxCallMicros: data.FAREBOX_MAX_USD_PER_CALL,
     maxDayMicros: data.FAREBOX_MAX_USD_PER_DAY,
     silenceMs: Number(data.FAREBOX_SILENCE_SECONDS) * 1_000,
     spendingFile: data.FAREBOX_SPENDING_FILE,
   };
+}
+
+function namesIn(text: string): string[] {
+  return text.split(',').map((name) => name.trim());
 }
 
 function isHttp(text: string): boolean {
