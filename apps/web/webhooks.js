@@ -100,7 +100,7 @@ function secretOf({ secret }) {
 }
 
 function entryOf(webhook, attempt) {
-  const { webhookId, url, events, lowBalanceUsd, enabled, disabledReason, failingSince } = webhook;
+  const { webhookId, url, events, lowBalanceUsd, enabled, failingSince } = webhook;
   const at = `/api/webhooks/${webhookId}`;
   const deliveries = el('div', { class: 'deliveries' });
   const button = (label, act, changes = true) =>
@@ -118,7 +118,7 @@ function entryOf(webhook, attempt) {
     { class: 'webhook' },
     el('p', {}, el('span', { class: `badge ${tone}` }, badge), ' ', el('code', {}, url)),
     el('p', { class: 'soft' }, `When ${told.join(', ')}.`),
-    enabled ? null : el('p', {}, OFF_BECAUSE[disabledReason] ?? ''),
+    standingOf(webhook),
     el(
       'div',
       { class: 'actions' },
@@ -131,6 +131,23 @@ function entryOf(webhook, attempt) {
       button('Delete', (ask) => ask('DELETE', at)),
     ),
     deliveries,
+  );
+}
+
+/** Why nothing more is sent there, or why that may come. */
+function standingOf({ enabled, disabledReason, disabledAt, failingSince }) {
+  if (!enabled)
+    return el(
+      'p',
+      {},
+      `${OFF_BECAUSE[disabledReason] ?? ''} Nothing was sent since ${momentOf(disabledAt)}.`,
+    );
+  if (failingSince === null) return null;
+  const since = momentOf(failingSince);
+  return el(
+    'p',
+    {},
+    `Its receiver took nothing since ${since}. After three days of that it is switched off.`,
   );
 }
 

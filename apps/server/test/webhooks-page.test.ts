@@ -86,7 +86,7 @@ for (const [width, scheme] of [
     await section.getByText('delivered').waitFor();
     await assertReadable(page, `/keys with webhooks at ${width} in ${scheme}`);
     if (process.env.SHOTS_DIR !== undefined)
-      await section.screenshot({ path: `${process.env.SHOTS_DIR}/webhooks-${width}.png` });
+      await section.screenshot({ path: `${process.env.SHOTS_DIR}/webhooks-${width}-${scheme}.png` });
     await section.getByRole('button', { name: /^Send again/ }).click();
     await section.locator('.deliveries').getByText('waiting').waitFor();
     await sent(2);
@@ -95,6 +95,17 @@ for (const [width, scheme] of [
     await section.getByRole('button', { name: 'New secret' }).click();
     await section.getByText('The old one signs too for a day.').waitFor();
     assert.notEqual(await section.locator('#webhook-message code').textContent(), secret);
+    // As the sender leaves one that fails, and one that failed for too long.
+    await database.sql`update webhooks set failing_since = now() - interval '1 day', failures = 3`;
+    await section.getByRole('button', { name: 'New secret' }).click();
+    await section.getByText('Its receiver took nothing since').waitFor();
+    await database.sql`update webhooks set disabled_at = now(), disabled_because = 'failing'`;
+    await section.getByRole('button', { name: 'New secret' }).click();
+    await section.getByText('Its receiver took nothing for three days. Nothing was sent since').waitFor();
+    await assertReadable(page, `/keys with a webhook that is off at ${width} in ${scheme}`);
+    if (process.env.SHOTS_DIR !== undefined)
+      await section.screenshot({ path: `${process.env.SHOTS_DIR}/webhooks-off-${width}-${scheme}.png` });
+    await section.getByRole('button', { name: 'Switch on' }).click();
     await section.getByRole('button', { name: 'Switch off' }).click();
     await section.getByText('You switched it off.').waitFor();
     await section.getByRole('button', { name: 'Switch on' }).click();

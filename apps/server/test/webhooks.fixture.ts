@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -18,6 +18,8 @@ export async function startReceiver() {
   const arrived: Arrived[] = [];
   /** By path; 204 unless given. `silent` never answers, `endless` never ends its answer. */
   const answers = new Map<string, number | 'silent' | 'endless' | { redirectTo: string }>();
+  /** Those that wait at a silent path. */
+  const waiting: { path: string; outgoing: ServerResponse }[] = [];
   let open = 0;
   const server = createServer(async (incoming, outgoing) => {
     open += 1;
@@ -35,7 +37,10 @@ export async function startReceiver() {
       message: JSON.parse(body || '{}'),
     });
     const answer = answers.get(path) ?? 204;
-    if (answer === 'silent') return;
+    if (answer === 'silent') {
+      waiting.push({ path, outgoing });
+      return;
+    }
     if (answer === 'endless') {
       outgoing.writeHead(200);
       while (!outgoing.destroyed) {
@@ -56,6 +61,10 @@ export async function startReceiver() {
     arrived,
     answers,
     open: () => open,
+    /** Answers those that wait at a silent path. */
+    letGo(path: string, status: number): void {
+      for (const each of waiting) if (each.path === path) each.outgoing.writeHead(status).end();
+    },
     at: (path: string) => arrived.filter((each) => each.path === path),
     async stop() {
       server.closeAllConnections();

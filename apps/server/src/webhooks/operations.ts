@@ -18,6 +18,7 @@ const EXAMPLE = {
   email: null,
   enabled: true,
   disabledReason: null,
+  disabledAt: null,
 };
 const SHOWN = { $ref: '#/components/responses/Webhook' };
 const SECRET = answered('The secret, shown once', { ...EXAMPLE, secret: 'whsec_…' });

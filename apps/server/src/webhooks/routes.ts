@@ -234,6 +234,7 @@ function shown(webhook: Webhook) {
     email: webhook.email,
     enabled: webhook.disabledAt === null,
     disabledReason: webhook.disabledBecause,
+    disabledAt: iso(webhook.disabledAt),
     failingSince: iso(webhook.failingSince),
     oldSecretUntil: iso(webhook.beforeUntil),
     createdAt: webhook.createdAt.toISOString(),
