@@ -158,6 +158,8 @@ export function bazaarOf(
     schema: {
       properties: {
         input: { properties: { method: { enum: ['POST'] }, body }, required: ['method', 'body'] },
+        // An index wants to find a schema of the answer. A 402 has no room for it: it is in the recipe.
+        output: { properties: { example: {} } },
       },
     },
   };
