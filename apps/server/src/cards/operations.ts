@@ -1,4 +1,13 @@
-import { answered, bodyOf, CREDITS_TAG, type Described, KEYED, REFUSED, refused } from '../http/operation.ts';
+import {
+  ABOUT_CREDITS,
+  answered,
+  bodyOf,
+  CREDITS_TAG,
+  type Described,
+  KEYED,
+  REFUSED,
+  refused,
+} from '../http/operation.ts';
 import { BOUGHT, TIER } from '../keys/credit-operations.ts';
 import { NEW_CUSTOMER_CAP } from '../keys/credit-tiers.ts';
 
@@ -14,6 +23,7 @@ export const RECHARGE = {
 
 /** Credit by card. */
 export const CARD_OPERATIONS = {
+  tags: ABOUT_CREDITS,
   operations: [
     {
       method: 'POST',

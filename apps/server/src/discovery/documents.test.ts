@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Validator } from '@seriousme/openapi-schema-validator';
-import { validate as validateDiscovery } from 'mppx/discovery';
 import { z } from 'zod';
 import { loadServices } from '../services/registry.ts';
 import { agentInstructionsDocument } from './agent-instructions.ts';
@@ -16,6 +14,7 @@ import {
 } from './context.ts';
 import { mppCatalogDocument } from './mpp-catalog.ts';
 import { openapiDocument, openapiPart, openapiParts, operationIdOf } from './openapi.ts';
+import { findingsOf } from './openapi-validators.fixture.ts';
 import { firstServiceByMpp, mppProgramOf } from './pay-by-mpp.ts';
 import { firstServiceByWallet, walletProgramOf } from './pay-by-wallet.ts';
 import { paymentManifestDocument } from './payment-manifest.ts';
@@ -170,12 +169,9 @@ for (const [rails, context] of [
     sampleContext({ trial: null, shop: { name: 'Farebox', contactEmail: null, logoUrl: null } }),
   ],
 ] as const) {
-  test(`openapi.json is valid OpenAPI 3.1, and valid discovery of the Payment scheme (${rails})`, async () => {
+  test(`no published validator finds anything in openapi.json (${rails})`, async () => {
     const document = JSON.parse(JSON.stringify(openapiDocument(context)));
-    const result = await new Validator().validate(structuredClone(document));
-    assert.deepEqual(result.errors ?? [], []);
-    assert.equal(result.valid, true);
-    assert.deepEqual(validateDiscovery(document), []);
+    assert.deepEqual(await findingsOf(document), []);
     for (const [, pointer = ''] of JSON.stringify(document).matchAll(/"\$ref":"#([^"]+)"/g)) {
       const target = pointer
         .slice(1)
@@ -640,7 +636,7 @@ test('openapi.json of everything that is sold, on every chain and with every sou
   const [first, ...rest] = networks;
   assert.ok(first !== undefined && services.length > 20);
   const context = withMpp({
-    baseUrl: 'https://a-rather-long-name-of-a-host.example.com',
+    baseUrl: 'https://a-rather-long-name-of-a-host.farebox.test',
     services,
     cardCheckout: true,
     rails: { x402: { ...X402, networks: [first, ...rest] }, mpp: MPP },
@@ -667,7 +663,7 @@ test('each part of openapi.json is a document of less than 64 KB, and together t
   const [first, ...rest] = networks;
   assert.ok(first !== undefined);
   const context = withMpp({
-    baseUrl: 'https://a-rather-long-name-of-a-host.example.com',
+    baseUrl: 'https://a-rather-long-name-of-a-host.farebox.test',
     services,
     cardCheckout: true,
     rails: { x402: { ...X402, networks: [first, ...rest] }, mpp: MPP },
@@ -679,8 +675,7 @@ test('each part of openapi.json is a document of less than 64 KB, and together t
     const document = JSON.parse(JSON.stringify(openapiPart(context, tag)));
     const bytes = Buffer.byteLength(JSON.stringify(document));
     assert.ok(bytes < 64_000, `${tag}: ${bytes} bytes`);
-    const { valid, errors } = await new Validator().validate(structuredClone(document));
-    assert.ok(valid, `${tag}: ${JSON.stringify(errors)}`);
+    assert.deepEqual(await findingsOf(document), [], tag);
     Object.assign(together, document.paths);
   }
   assert.deepEqual(Object.keys(together).sort(), Object.keys(whole).sort());

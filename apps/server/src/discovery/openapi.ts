@@ -1,17 +1,12 @@
-import type { Described } from '../http/operation.ts';
+import { type Described, REFUSED } from '../http/operation.ts';
 import { SANDBOX_NOTICE } from '../http/sandbox-notice.ts';
-import { type Service, TAGS } from '../services/define.ts';
+import { ABOUT_TAGS, type Service, TAGS } from '../services/define.ts';
 import { exampleAnswerOf } from '../services/example-answer.ts';
-import {
-  inputSchemaOf,
-  type JsonSchema,
-  outlineOf,
-  outputSchemaOf,
-  propertiesOf,
-} from '../services/json-schema.ts';
+import { inputSchemaOf, type JsonSchema, outlineOf, outputSchemaOf } from '../services/json-schema.ts';
 import { tagFolder } from '../services/registry.ts';
 import { CALL_ERRORS, CHARGING_RULE, DRY_RUN_RULE, PROBLEM_RULE, REPEAT_RULE } from './call-errors.ts';
 import { asTemplate, type DiscoveryContext, priceRange, serves, type X402Offer } from './context.ts';
+import { type SharedFields, schemaNamed, sharedFields, usedComponents } from './openapi-components.ts';
 import { mppOffersOf, SAME_CREDENTIAL_RULE, soldByMpp } from './pay-by-mpp.ts';
 import { networksFor, SAME_HEADER_RULE } from './pay-by-wallet.ts';
 import { answersJson } from './read-answer.ts';
@@ -26,7 +21,7 @@ import { answersJson } from './read-answer.ts';
 export function openapiDocument(context: DiscoveryContext) {
   const described = context.described();
   const schemas = componentsOf(described, 'schemas');
-  const shared = sharedFields(context.services, Object.keys(schemas));
+  const shared = sharedFields(context.services, Object.keys({ ...SHARED_SCHEMAS, ...schemas }));
   const paths: Record<string, Record<string, unknown>> = {};
   addOperations(paths, operationsOfParts(context));
   for (const service of context.services) {
@@ -36,20 +31,9 @@ export function openapiDocument(context: DiscoveryContext) {
   const twice = soldByMpp(context);
   for (const service of twice) paths[`/mpp/${service.path}`] = { post: mppOperation(service, context) };
   const tags = TAGS.filter((tag) => context.services.some((service) => service.tag === tag));
-  return {
+  const document = {
     openapi: '3.1.0',
-    info: {
-      title: context.shop.name,
-      version: INTERFACE_VERSION,
-      'x-server-version': context.version,
-      description: `${context.sandbox ? `${SANDBOX_NOTICE} ` : ''}Single HTTP calls for software agents, paid one by one. ${CHARGING_RULE}`,
-      ...(context.sandbox ? { 'x-sandbox': true } : {}),
-      ...(context.shop.contactEmail === null ? {} : { contact: { email: context.shop.contactEmail } }),
-      ...(context.shop.logoUrl === null
-        ? {}
-        : { 'x-logo': { url: context.shop.logoUrl, altText: context.shop.name } }),
-      'x-guidance': guidance(context),
-    },
+    info: infoOf(context),
     servers: [{ url: context.baseUrl }],
     security: byKeyOr(context.rails.x402 !== null),
     'x-service-info': {
@@ -62,32 +46,60 @@ export function openapiDocument(context: DiscoveryContext) {
       },
     },
     ...(context.rails.x402 === null ? {} : { 'x-x402': termsOf(context.rails.x402) }),
-    tags: [...tagsBesideServices(context), ...tags, ...(twice.length === 0 ? [] : [MPP_TAG])].map((name) =>
-      name === FREE_TAG ? { name, description: 'Costs nothing.' } : { name },
-    ),
+    tags: tagsOf(context, [
+      ...tagsBesideServices(context),
+      ...tags,
+      ...(twice.length === 0 ? [] : [MPP_TAG]),
+    ]),
     paths,
-    components: {
-      securitySchemes: {
-        ApiKeyHeader: { type: 'apiKey', in: 'header', name: 'X-API-KEY' },
-        BearerKey: { type: 'http', scheme: 'bearer' },
-        ...componentsOf(described, 'securitySchemes'),
-      },
-      schemas: {
-        ...SHARED_SCHEMAS,
-        ...schemas,
-        ...shared.components,
-        ...Object.fromEntries(
-          twice.map((service) => [inputNameOf(service), shared.apply(inputSchemaOf(service))]),
-        ),
-      },
-      parameters: context.services.length === 0 ? {} : { DryRun: DRY_RUN_PARAMETER },
-      responses: {
-        ...componentsOf(described, 'responses'),
-        ...errorResponses(context),
-        ...Object.fromEntries(twice.map((service) => [answerNameOf(service), answerOf(service)])),
-      },
+  };
+  const components = {
+    securitySchemes: {
+      ApiKeyHeader: { type: 'apiKey', in: 'header', name: 'X-API-KEY' },
+      BearerKey: { type: 'http', scheme: 'bearer' },
+      ...componentsOf(described, 'securitySchemes'),
+    },
+    schemas: {
+      ...SHARED_SCHEMAS,
+      ...schemas,
+      ...shared.components,
+      ...Object.fromEntries(
+        twice.map((service) => [inputNameOf(service), shared.apply(inputSchemaOf(service))]),
+      ),
+    },
+    parameters: { DryRun: DRY_RUN_PARAMETER },
+    responses: {
+      ...componentsOf(described, 'responses'),
+      ...errorResponses(context),
+      ...Object.fromEntries(twice.map((service) => [answerNameOf(service), answerOf(service)])),
     },
   };
+  return { ...document, components: usedComponents(components, document) };
+}
+
+function infoOf(context: DiscoveryContext) {
+  const { name, contactEmail, logoUrl } = context.shop;
+  return {
+    title: name,
+    version: INTERFACE_VERSION,
+    'x-server-version': context.version,
+    description: `${context.sandbox ? `${SANDBOX_NOTICE} ` : ''}Single HTTP calls for software agents, paid one by one. ${CHARGING_RULE}`,
+    ...(context.sandbox ? { 'x-sandbox': true } : {}),
+    contact: {
+      ...{ name, url: `${context.baseUrl}/` },
+      ...(contactEmail === null ? {} : { email: contactEmail }),
+    },
+    license: LICENCE,
+    ...(logoUrl === null ? {} : { 'x-logo': { url: logoUrl, altText: name } }),
+    'x-guidance': guidance(context),
+  };
+}
+
+/** What each tag holds, as those who have it say. */
+function tagsOf(context: DiscoveryContext, names: readonly string[]) {
+  const ofParts = Object.assign({}, ...context.described().map(({ tags }) => tags ?? {}));
+  const about: Readonly<Record<string, string>> = { ...ofParts, ...ABOUT_TAGS, [MPP_TAG]: ABOUT_MPP };
+  return names.map((name) => ({ name, ...(about[name] === undefined ? {} : { description: about[name] }) }));
 }
 
 /**
@@ -162,7 +174,14 @@ function operationsOfRoutes({ routes }: DiscoveryContext): Operations {
 
 function addOperations(paths: Record<string, Record<string, unknown>>, operations: Operations): void {
   for (const { method, path, operation } of operations)
-    paths[path] = { ...paths[path], [method.toLowerCase()]: operation };
+    paths[path] = { ...paths[path], [method.toLowerCase()]: refusable(operation) };
+}
+
+/** What takes nothing does not say how it refuses. It refuses a request that cannot be read, as every route does. */
+function refusable(operation: Operations[number]['operation']) {
+  const responses = Object(operation.responses) as Record<string, unknown>;
+  if (Object.keys(responses).some((status) => status.startsWith('4'))) return operation;
+  return { ...operation, responses: { ...responses, '4XX': REFUSED } };
 }
 
 /** The service's id in camel case; `first-call` keeps the name that clients know. */
@@ -176,7 +195,13 @@ function camelCased(path: string): string {
 
 /** Of what is described, which is not that of the server that serves it. */
 const INTERFACE_VERSION = '3.0.0';
+/** Of this description; what an answer says is under the licence of its sources. */
+const LICENCE = {
+  name: 'Apache-2.0 for this description. Each answer names the licences of its sources.',
+  url: 'https://www.apache.org/licenses/LICENSE-2.0',
+};
 const MPP_TAG = 'MPP';
+const ABOUT_MPP = 'Services at their addresses below /mpp/, which the Machine Payments Protocol pays too.';
 const FREE_TAG = 'Free';
 const inputNameOf = ({ path }: Service) => `${camelCased(path)}Input`;
 const answerNameOf = ({ path }: Service) => `${camelCased(path)}Answer`;
@@ -276,7 +301,7 @@ function answerOf(service: Service) {
       content: { [service.mediaType]: {} },
     };
   }
-  const schema = { ...schemaNamed('Answer'), ...outlineOf(outputSchemaOf(service)) };
+  const schema = { allOf: [schemaNamed('Answer'), outlineOf(outputSchemaOf(service))] };
   const { stream } = service;
   const inPieces = { 'text/event-stream': { schema: { type: 'string', description: EVENTS } } };
   return {
@@ -300,10 +325,6 @@ function exampleOf(service: Service) {
 
 const EVENTS = 'Server-sent events. The last is `result` with the whole answer, or `error`';
 const PROVENANCE_HEADER = 'The sources of the answer, their time and the method, as JSON.';
-
-function schemaNamed(name: string): JsonSchema {
-  return { $ref: `#/components/schemas/${name}` };
-}
 
 /** What all x402 offers share: the chains, and what is paid in there. To whom is in the 402 and in the manifest. */
 function termsOf({ facilitatorUrl, networks }: X402Offer) {
@@ -425,68 +446,4 @@ function errorResponses(context: DiscoveryContext) {
       content,
     },
   };
-}
-
-interface SharedFields {
-  components: Readonly<Record<string, JsonSchema>>;
-  /** The schema with each shared part replaced by a reference. */
-  apply(schema: JsonSchema): JsonSchema;
-}
-
-/**
- * Finds fields, and items of lists, that are declared alike so often that naming them once makes the document smaller.
- *
- * @param ofParts names that the parts have given to schemas of theirs
- */
-function sharedFields(services: readonly Service[], ofParts: readonly string[]): SharedFields {
-  const uses = new Map<string, { name: string; schema: JsonSchema; count: number }>();
-  for (const service of services) {
-    mapParts(inputSchemaOf(service), function note(schema, name): JsonSchema {
-      const text = JSON.stringify(schema);
-      const use = uses.get(text) ?? { name, schema, count: 0 };
-      use.count += 1;
-      uses.set(text, use);
-      return mapParts(schema, note);
-    });
-  }
-  const nameOf = new Map<string, string>();
-  for (const [text, use] of uses) {
-    const taken = new Set([...Object.keys(SHARED_SCHEMAS), ...ofParts, ...nameOf.values()]);
-    let name = use.name;
-    for (let n = 2; taken.has(name); n++) name = `${use.name}${n}`;
-    const references = use.count * JSON.stringify(schemaNamed(name)).length;
-    if (references + name.length + text.length < use.count * text.length) nameOf.set(text, name);
-  }
-  function apply(schema: JsonSchema): JsonSchema {
-    return mapParts(schema, (part) => {
-      const name = nameOf.get(JSON.stringify(part));
-      return name === undefined ? apply(part) : schemaNamed(name);
-    });
-  }
-  const components: Record<string, JsonSchema> = {};
-  for (const [text, name] of nameOf) {
-    const schema = uses.get(text)?.schema;
-    if (schema !== undefined) components[name] = apply(schema);
-  }
-  return { components, apply };
-}
-
-/** The schema with its fields and the items of its list, if it has any, replaced by what `change` makes of them. */
-function mapParts(schema: JsonSchema, change: (part: JsonSchema, name: string) => JsonSchema): JsonSchema {
-  const { items } = schema;
-  return {
-    ...schema,
-    ...(schema.properties === undefined
-      ? {}
-      : {
-          properties: Object.fromEntries(
-            Object.entries(propertiesOf(schema)).map(([name, part]) => [name, change(part, name)]),
-          ),
-        }),
-    ...(isSchema(items) ? { items: change(items, 'item') } : {}),
-  };
-}
-
-function isSchema(value: unknown): value is JsonSchema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -11,6 +11,7 @@ const SERVICE_PARAMETER = {
 
 /** Documents that programs read. */
 export const DOCUMENT_OPERATIONS = {
+  tags: { Free: 'What costs nothing: the catalog, keys, and what their owners see and set.' },
   operations: [
     {
       method: 'GET',

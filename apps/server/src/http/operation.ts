@@ -14,6 +14,8 @@ export interface Described {
   offered?(): boolean;
   /** Routes that no document describes, and why; a path that ends in `*` stands for all that begin so. */
   untold?: readonly { path: string; because: string }[];
+  /** What the tags of its operations hold, in a sentence each. */
+  tags?: Readonly<Record<string, string>>;
   /** Components that the operations refer to, by their kind. */
   schemas?: Readonly<Record<string, object>>;
   responses?: Readonly<Record<string, object>>;
@@ -21,6 +23,7 @@ export interface Described {
 }
 
 export const CREDITS_TAG = 'Credits';
+export const ABOUT_CREDITS = { [CREDITS_TAG]: 'Credit for keys, bought by card or with USDC.' } as const;
 /** Whoever presents an API key. */
 export const KEYED = [{ ApiKeyHeader: [] }, { BearerKey: [] }] as const;
 

@@ -1,5 +1,5 @@
 /** The legacy family in OpenAPI: the inputs and answers of its endpoints, as the services behind them describe them. */
-import { answered, KEYED, REFUSED, refused } from '../http/operation.ts';
+import { answered, KEYED, REFUSED } from '../http/operation.ts';
 import type { Service } from '../services/define.ts';
 import { inputSchemaOf, type JsonSchema, propertiesOf, withoutProse } from '../services/json-schema.ts';
 import type { OpenEndpoint } from './endpoints.ts';
@@ -7,6 +7,16 @@ import type { OpenEndpoint } from './endpoints.ts';
 export type Operation = Readonly<Record<string, unknown>>;
 
 const TAG = 'Legacy';
+/** What all operations of the family share. */
+export const LEGACY_DESCRIBED = {
+  tags: { [TAG]: 'Services under the names of the older family, for keys alone.' },
+  responses: {
+    KeyPays: {
+      description: 'A key with credit pays here, and nothing else.',
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+    },
+  },
+} as const;
 
 /** The description of an endpoint, by method; null when no service stands behind it here. */
 export async function operationsOf({
@@ -30,7 +40,7 @@ export async function operationsOf({
   };
   const failures = {
     400: REFUSED,
-    ...(priceUsd === null ? {} : { 402: refused('A key with credit pays here, and nothing else.') }),
+    ...(priceUsd === null ? {} : { 402: { $ref: '#/components/responses/KeyPays' } }),
     503: REFUSED,
   };
   const isJson = twin.mediaType === 'application/json';

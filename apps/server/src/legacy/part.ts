@@ -9,6 +9,7 @@ import { legacyCheckoutOf } from './credit-checkout.ts';
 import { legacyDoor, walletAtTheLegacyDoor } from './door.ts';
 import { openEndpoints } from './endpoints.ts';
 import { createFreeCall, FREE_CALLS_PER_MINUTE, FREE_RUNS_PER_MINUTE } from './free-call.ts';
+import { LEGACY_DESCRIBED } from './operations.ts';
 import { legacyRoutes } from './routes.ts';
 
 /** The older family of addresses: the same services under their older names, paid with keys alone. */
@@ -53,6 +54,7 @@ export function openLegacy(
     name: 'legacy',
     operations: [
       {
+        ...LEGACY_DESCRIBED,
         operations: [],
         untold: [{ path: '/api/gpt/*', because: 'What a service stands behind says so at its route.' }],
       },

@@ -1,8 +1,9 @@
-import { bodyOf, CREDITS_TAG, type Described, KEYED, REFUSED } from '../http/operation.ts';
+import { ABOUT_CREDITS, bodyOf, CREDITS_TAG, type Described, KEYED, REFUSED } from '../http/operation.ts';
 import { BOUGHT, TIER } from '../keys/credit-operations.ts';
 
 /** Credit for USDC. */
 export const TOPUP_OPERATIONS = {
+  tags: ABOUT_CREDITS,
   operations: [
     {
       method: 'POST',

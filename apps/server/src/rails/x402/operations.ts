@@ -33,6 +33,8 @@ export const RECEIPT_OPERATIONS = {
             {
               type: 'object',
               properties: {
+                id: { type: 'string' },
+                service: { type: 'string' },
                 status: {
                   enum: [
                     ...['settling', 'delivered', 'not_charged', 'paid_not_delivered'],

@@ -24,6 +24,7 @@ function parameter(name: string, description: string, schema: object, required =
 
 /** The vault of USDC on Base. */
 export const YIELD_OPERATIONS = {
+  tags: { [YIELD]: 'A vault of USDC on Base: what it earns, and transactions to be signed.' },
   operations: [
     told('manifest', 'getYieldManifest', 'The vault: its rate, its fees, and how to use it', {
       currentAPY: 3.05,

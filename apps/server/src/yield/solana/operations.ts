@@ -15,6 +15,7 @@ const free = (operationId: string, summary: string) =>
 
 /** The yield portal on Solana: its transactions, and what became of them. */
 export const PORTAL_OPERATIONS = {
+  tags: { [TAG]: 'USDC lent out on Solana: rates, positions, and transactions to be signed.' },
   operations: [
     {
       method: 'POST',
