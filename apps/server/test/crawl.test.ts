@@ -121,9 +121,10 @@ async function follow(address: string): Promise<string | null> {
     // What is only posted to is known there.
     const posted = await fetch(server.url + address, { method: 'POST' });
     await posted.arrayBuffer();
-    return [200, 201, 400, 401, 402, 406, 503].includes(posted.status)
-      ? null
-      : `GET: ${answer.status}, POST: ${posted.status}`;
+    if ([200, 201, 400, 401, 402, 406, 503].includes(posted.status)) return null;
+    // The base of an interface says so itself: what it takes stands below it.
+    if (answer.status === 405 && posted.status === 405 && isServed(`${address}/`)) return null;
+    return `GET: ${answer.status}, POST: ${posted.status}`;
   }
   // Without a key, without parameters, or while nothing stands behind it.
   if (answer.status !== 200) return [400, 401, 402, 503].includes(answer.status) ? null : `${answer.status}`;
