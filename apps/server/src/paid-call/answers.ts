@@ -161,7 +161,7 @@ export class Answers {
     await this.#parts.beforeAnswer?.(callId, asked.quote.service).catch((error: unknown) => {
       throw unavailable(
         'OUTCOME_UNKNOWN',
-        'The payment was taken, but its answer could not be delivered yet.',
+        'The answer that was bought could not be delivered yet.',
         LOOK_AGAIN_MS,
         receiptOf(asked, this.#parts.receiptsUrl, callId),
         error,
