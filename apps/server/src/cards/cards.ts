@@ -19,7 +19,7 @@ import {
 import { type CardOrder, createOrderStore, type OrderStore } from './orders/orders.ts';
 import { createOrderReconciler, type OrderReconciler } from './orders/reconcile.ts';
 import { type OrderRefund, type RefundOutcome, refundOrder } from './orders/refund.ts';
-import { createSweeper } from './orders/sweep.ts';
+import { createSweeper, type Sweeper } from './orders/sweep.ts';
 import { cardWebhookRoute } from './orders/webhook-route.ts';
 import type { CardProvider } from './provider.ts';
 import { type AutoRecharges, createAutoRecharges } from './recharge/auto-recharge.ts';
@@ -156,48 +156,59 @@ export function openCards(parts: CardParts): Cards {
       cardWebhookRoute(app, { provider, inbox: soon });
     },
 
-    jobs: [
-      {
-        name: 'work-card-inbox',
-        intervalMs: INBOX_EVERY_MS,
-        run: async (stopping) =>
-          void (await untilNoneIsDue(EVENTS_AT_ONCE, () => inbox.work(stopping), stopping)),
-      },
-      {
-        name: 'recharge',
-        intervalMs: RECHARGE_EVERY_MS,
-        run: async (stopping) => void (await recharges.run(stopping)),
-      },
-      {
-        name: 'sweep-card-orders',
-        intervalMs: SWEEP_EVERY_MS,
-        run: async (stopping) => void (await sweeper.sweep(stopping)),
-      },
-      {
-        name: 'read-card-events',
-        intervalMs: CATCH_UP_EVERY_MS,
-        run: async () => void (await inbox.catchUp()),
-      },
-      {
-        name: 'forget-card-events',
-        intervalMs: FORGET_EVERY_MS,
-        run: async (stopping) =>
-          void (await untilNoneIsDue(EVENTS_FORGOTTEN_AT_ONCE, inbox.forget, stopping)),
-      },
-      {
-        name: 'forget-unpaid-orders',
-        intervalMs: FORGET_EVERY_MS,
-        run: async (stopping) =>
-          void (await untilNoneIsDue(
-            FORGOTTEN_AT_ONCE,
-            () => orders.forgetUnpaid(nowMs() - UNPAID_KEPT_MS, FORGOTTEN_AT_ONCE),
-            stopping,
-          )),
-      },
-    ],
+    jobs: jobsOf({ inbox, recharges, sweeper, orders, nowMs }),
     async close() {
       await soon.close();
       provider.close();
     },
   };
+}
+
+/** What is done of it without a request. */
+function jobsOf(parts: {
+  inbox: Inbox;
+  recharges: AutoRecharges;
+  sweeper: Sweeper;
+  orders: OrderStore;
+  nowMs(): number;
+}): Job[] {
+  const { inbox, recharges, sweeper, orders, nowMs } = parts;
+  return [
+    {
+      name: 'work-card-inbox',
+      intervalMs: INBOX_EVERY_MS,
+      run: async (stopping) =>
+        void (await untilNoneIsDue(EVENTS_AT_ONCE, () => inbox.work(stopping), stopping)),
+    },
+    {
+      name: 'recharge',
+      intervalMs: RECHARGE_EVERY_MS,
+      run: async (stopping) => void (await recharges.run(stopping)),
+    },
+    {
+      name: 'sweep-card-orders',
+      intervalMs: SWEEP_EVERY_MS,
+      run: async (stopping) => void (await sweeper.sweep(stopping)),
+    },
+    {
+      name: 'read-card-events',
+      intervalMs: CATCH_UP_EVERY_MS,
+      run: async () => void (await inbox.catchUp()),
+    },
+    {
+      name: 'forget-card-events',
+      intervalMs: FORGET_EVERY_MS,
+      run: async (stopping) => void (await untilNoneIsDue(EVENTS_FORGOTTEN_AT_ONCE, inbox.forget, stopping)),
+    },
+    {
+      name: 'forget-unpaid-orders',
+      intervalMs: FORGET_EVERY_MS,
+      run: async (stopping) =>
+        void (await untilNoneIsDue(
+          FORGOTTEN_AT_ONCE,
+          () => orders.forgetUnpaid(nowMs() - UNPAID_KEPT_MS, FORGOTTEN_AT_ONCE),
+          stopping,
+        )),
+    },
+  ];
 }
