@@ -6,7 +6,8 @@ import { connectUpstream } from '../upstreams/http.ts';
 import type { UpstreamName, Upstreams } from '../upstreams/index.ts';
 import { ofac } from '../upstreams/ofac.ts';
 import { UpstreamUnavailable } from '../words/failure.ts';
-import { createDataLists, type ListReport } from './data-lists.ts';
+import { createDataLists } from './data-lists.ts';
+import type { ListReport } from './list-fetching.ts';
 
 const START_MS = Date.parse('2026-11-21T05:30:00Z');
 const DAY_MS = 86_400_000;

@@ -55,156 +55,176 @@ interface IdentityRow {
 
 type Request = Parameters<Identities['register']>[0];
 
-/**
- * Registers ERC-8004 identities, each once. What is to be registered stands in the database before the first transaction
- * is sent, and transactions have ids, so that whoever goes on after a crash finds what was sent and sends only the rest.
- */
-export function createRegistrar(parts: {
+interface RegistrarParts {
   sql: Database;
   sender: TransactionSender;
   chainId: number;
   registry: Address;
   nowMs: () => number;
-}): Registrar {
-  const { sql, sender, chainId, registry, nowMs } = parts;
-  const now = () => new Date(nowMs()).toISOString();
+}
 
-  function paidBy(owner: Owner): Identities {
-    /** Makes this call the one that registers the agent; finds the row complete when it has done so before. */
-    async function claim({ callId, agentId, agentUri, owner: holder }: Request): Promise<IdentityRow> {
-      const [fresh] = await sql<IdentityRow[]>`
-        insert into agent_identities
-          (owner, agent_id, agent_uri, holder, transaction_key, claimed_by, claimed_at)
-        values (${owner}, ${agentId}, ${agentUri}, ${holder}, ${callId}, ${callId}, ${now()})
-        on conflict (owner, agent_id) do nothing returning *`;
-      if (fresh !== undefined) return fresh;
-      const staleBefore = new Date(nowMs() - CLAIM_MS).toISOString();
-      const [taken] = await sql<IdentityRow[]>`
-        update agent_identities set claimed_by = ${callId}, claimed_at = ${now()}
-        where owner = ${owner} and agent_id = ${agentId} and completed_at is null
-          and (claimed_by = ${callId} or claimed_at is null or claimed_at <= ${staleBefore})
-        returning *`;
-      if (taken !== undefined) return taken;
-      const [row] = await sql<IdentityRow[]>`
-        select * from agent_identities where owner = ${owner} and agent_id = ${agentId}`;
-      if (row !== undefined && row.completed_at !== null) {
-        if (row.claimed_by === callId) return row;
-        throw exists(agentId, row);
+/**
+ * Registers ERC-8004 identities, each once. What is to be registered stands in the database before the first transaction
+ * is sent, and transactions have ids, so that whoever goes on after a crash finds what was sent and sends only the rest.
+ */
+export function createRegistrar(parts: RegistrarParts): Registrar {
+  return { paidBy: (owner) => new OwnedIdentities(owner, parts) };
+}
+
+/** The identities of one payer. */
+class OwnedIdentities implements Identities {
+  readonly chainId: number;
+  readonly registry: Address;
+  readonly #owner: Owner;
+  readonly #parts: RegistrarParts;
+
+  constructor(owner: Owner, parts: RegistrarParts) {
+    this.chainId = parts.chainId;
+    this.registry = parts.registry;
+    this.#owner = owner;
+    this.#parts = parts;
+  }
+
+  async register({ owner: holder, ...rest }: Request): Promise<RegisteredIdentity> {
+    const request = { ...rest, owner: holder === null ? null : getAddress(holder) };
+    let row = await this.#claim(request);
+    if (row.completed_at === null) {
+      try {
+        row = await this.#complete(request.agentId, row);
+      } catch (error) {
+        await this.#letGo(request);
+        throw error;
       }
-      throw new ServiceFailure({
-        status: 503,
-        code: 'IDENTITY_IN_PROGRESS',
-        message: 'Another call of yours is registering this agentId.',
-        field: 'agentId',
-        retryAfterMs: 5_000,
-      });
     }
+    // What an earlier call left half done was its own: it is finished now, but it is not what this call asked for.
+    if (row.agent_uri !== request.agentUri || row.holder !== request.owner)
+      throw this.#exists(request.agentId, row);
+    return this.#identityOf(row);
+  }
 
-    function exists(agentId: string, row: IdentityRow): ServiceFailure {
-      return noAnswer(
-        'IDENTITY_EXISTS',
-        `You have registered ${agentId} before: token ${row.token_id} of eip155:${chainId}:${registry}, transaction ${row.register_transaction}. Nothing was registered now.`,
-        'agentId',
-      );
+  /** Makes this call the one that registers the agent; finds the row complete when it has done so before. */
+  async #claim({ callId, agentId, agentUri, owner: holder }: Request): Promise<IdentityRow> {
+    const { sql, nowMs } = this.#parts;
+    const now = new Date(nowMs()).toISOString();
+    const [fresh] = await sql<IdentityRow[]>`
+      insert into agent_identities
+        (owner, agent_id, agent_uri, holder, transaction_key, claimed_by, claimed_at)
+      values (${this.#owner}, ${agentId}, ${agentUri}, ${holder}, ${callId}, ${callId}, ${now})
+      on conflict (owner, agent_id) do nothing returning *`;
+    if (fresh !== undefined) return fresh;
+    const staleBefore = new Date(nowMs() - CLAIM_MS).toISOString();
+    const [taken] = await sql<IdentityRow[]>`
+      update agent_identities set claimed_by = ${callId}, claimed_at = ${now}
+      where owner = ${this.#owner} and agent_id = ${agentId} and completed_at is null
+        and (claimed_by = ${callId} or claimed_at is null or claimed_at <= ${staleBefore})
+      returning *`;
+    return taken ?? (await this.#doneBefore(callId, agentId));
+  }
+
+  /** @throws ServiceFailure when another call has registered the agent, or is at it */
+  async #doneBefore(callId: string, agentId: string): Promise<IdentityRow> {
+    const [row] = await this.#parts.sql<IdentityRow[]>`
+      select * from agent_identities where owner = ${this.#owner} and agent_id = ${agentId}`;
+    if (row !== undefined && row.completed_at !== null) {
+      if (row.claimed_by === callId) return row;
+      throw this.#exists(agentId, row);
     }
+    throw new ServiceFailure({
+      status: 503,
+      code: 'IDENTITY_IN_PROGRESS',
+      message: 'Another call of yours is registering this agentId.',
+      field: 'agentId',
+      retryAfterMs: 5_000,
+    });
+  }
 
-    /** Sends what is still to be sent. */
-    async function complete(agentId: string, row: IdentityRow): Promise<IdentityRow> {
-      const key = row.transaction_key;
-      const registered = await sender.send({
-        id: `${key}:register`,
-        to: registry,
-        data: encodeFunctionData({ abi: registryAbi, functionName: 'register', args: [row.agent_uri] }),
-      });
-      if (registered.status === 'reverted') {
-        // Nothing came of it, so the agentId is free again.
-        await sql`delete from agent_identities where owner = ${owner} and agent_id = ${agentId} and transaction_key = ${key}`;
-        throw refusedByRegistry('The registry refused the registration', registered.hash);
-      }
-      const tokenId = tokenIdOf(registered.logs, registered.hash);
-      await sql`
-        update agent_identities set token_id = ${String(tokenId)}, register_transaction = ${registered.hash}
-        where owner = ${owner} and agent_id = ${agentId} and transaction_key = ${key}`;
+  /** Lets the next call go on at once. If this fails too, it goes on a minute later. */
+  async #letGo({ callId, agentId }: Request): Promise<void> {
+    await this.#parts.sql`
+      update agent_identities set claimed_at = null
+      where owner = ${this.#owner} and agent_id = ${agentId} and claimed_by = ${callId}`.catch(() => {});
+  }
 
-      const transfer = row.holder === null ? null : await handOver(key, getAddress(row.holder), tokenId);
-      const [done] = await sql<IdentityRow[]>`
-        update agent_identities set transfer_transaction = ${transfer}, completed_at = ${now()}
-        where owner = ${owner} and agent_id = ${agentId} and transaction_key = ${key}
-        returning *`;
-      if (done === undefined)
-        throw new Error(`the identity that ${key} registered is not on record any more`);
-      return done;
+  /** Sends what is still to be sent. */
+  async #complete(agentId: string, row: IdentityRow): Promise<IdentityRow> {
+    const { sql, nowMs } = this.#parts;
+    const key = row.transaction_key;
+    const tokenId = await this.#mint(agentId, row);
+    const transfer = row.holder === null ? null : await this.#handOver(key, getAddress(row.holder), tokenId);
+    const [done] = await sql<IdentityRow[]>`
+      update agent_identities
+      set transfer_transaction = ${transfer}, completed_at = ${new Date(nowMs()).toISOString()}
+      where owner = ${this.#owner} and agent_id = ${agentId} and transaction_key = ${key}
+      returning *`;
+    if (done === undefined) throw new Error(`the identity that ${key} registered is not on record any more`);
+    return done;
+  }
+
+  /** Registers the agent, and writes down its token. */
+  async #mint(agentId: string, { transaction_key: key, agent_uri: uri }: IdentityRow): Promise<bigint> {
+    const { sql, sender, registry } = this.#parts;
+    const registered = await sender.send({
+      id: `${key}:register`,
+      to: registry,
+      data: encodeFunctionData({ abi: registryAbi, functionName: 'register', args: [uri] }),
+    });
+    if (registered.status === 'reverted') {
+      // Nothing came of it, so the agentId is free again.
+      await sql`delete from agent_identities where owner = ${this.#owner} and agent_id = ${agentId} and transaction_key = ${key}`;
+      throw refusedByRegistry('The registry refused the registration', registered.hash);
     }
+    const tokenId = this.#tokenIdOf(registered.logs, registered.hash);
+    await sql`
+      update agent_identities set token_id = ${String(tokenId)}, register_transaction = ${registered.hash}
+      where owner = ${this.#owner} and agent_id = ${agentId} and transaction_key = ${key}`;
+    return tokenId;
+  }
 
-    async function handOver(key: string, holder: Address, tokenId: bigint): Promise<Hex> {
-      const sent = await sender.send({
-        id: `${key}:transfer`,
-        to: registry,
-        data: encodeFunctionData({
-          abi: registryAbi,
-          functionName: 'transferFrom',
-          args: [sender.address, holder, tokenId],
-        }),
-      });
-      if (sent.status === 'reverted')
-        throw refusedByRegistry('The registry refused the hand-over', sent.hash);
-      return sent.hash;
+  async #handOver(key: string, holder: Address, tokenId: bigint): Promise<Hex> {
+    const { sender, registry } = this.#parts;
+    const args = [sender.address, holder, tokenId] as const;
+    const sent = await sender.send({
+      id: `${key}:transfer`,
+      to: registry,
+      data: encodeFunctionData({ abi: registryAbi, functionName: 'transferFrom', args }),
+    });
+    if (sent.status === 'reverted') throw refusedByRegistry('The registry refused the hand-over', sent.hash);
+    return sent.hash;
+  }
+
+  /** The token that a transaction registered for us. */
+  #tokenIdOf(logs: readonly EventLog[], hash: Hex): bigint {
+    const { sender, registry } = this.#parts;
+    for (const { address, topics, data } of logs) {
+      const [topic, ...indexed] = topics;
+      if (topic !== REGISTERED || !isAddressEqual(address, registry)) continue;
+      const event = { abi: registryAbi, eventName: 'Registered', data } as const;
+      const { args } = decodeEventLog({ ...event, topics: [topic, ...indexed] });
+      if (isAddressEqual(args.owner, sender.address)) return args.agentId;
     }
+    throw new Error(`transaction ${hash} registered nothing`);
+  }
 
-    function tokenIdOf(logs: readonly EventLog[], hash: Hex): bigint {
-      for (const { address, topics, data } of logs) {
-        const [topic, ...indexed] = topics;
-        if (topic !== REGISTERED || !isAddressEqual(address, registry)) continue;
-        const { args } = decodeEventLog({
-          abi: registryAbi,
-          eventName: 'Registered',
-          topics: [topic, ...indexed],
-          data,
-        });
-        if (isAddressEqual(args.owner, sender.address)) return args.agentId;
-      }
-      throw new Error(`transaction ${hash} registered nothing`);
-    }
-
-    function identityOf(row: IdentityRow): RegisteredIdentity {
-      if (row.token_id === null || row.register_transaction === null) {
-        throw new Error('an identity is complete that was never registered');
-      }
-      return {
-        tokenId: BigInt(row.token_id),
-        owner: row.holder === null ? sender.address : getAddress(row.holder),
-        agentUri: row.agent_uri,
-        registerTransaction: row.register_transaction,
-        transferTransaction: row.transfer_transaction,
-      };
-    }
-
+  #identityOf(row: IdentityRow): RegisteredIdentity {
+    if (row.token_id === null || row.register_transaction === null)
+      throw new Error('an identity is complete that was never registered');
     return {
-      chainId,
-      registry,
-      async register({ owner: holder, ...rest }) {
-        const request = { ...rest, owner: holder === null ? null : getAddress(holder) };
-        const { callId, agentId } = request;
-        let row = await claim(request);
-        if (row.completed_at === null) {
-          try {
-            row = await complete(agentId, row);
-          } catch (error) {
-            // Lets the next call go on at once. If this fails too, it goes on a minute later.
-            await sql`
-              update agent_identities set claimed_at = null
-              where owner = ${owner} and agent_id = ${agentId} and claimed_by = ${callId}`.catch(() => {});
-            throw error;
-          }
-        }
-        // What an earlier call left half done was its own: it is finished now, but it is not what this call asked for.
-        if (row.agent_uri !== request.agentUri || row.holder !== request.owner) throw exists(agentId, row);
-        return identityOf(row);
-      },
+      tokenId: BigInt(row.token_id),
+      owner: row.holder === null ? this.#parts.sender.address : getAddress(row.holder),
+      agentUri: row.agent_uri,
+      registerTransaction: row.register_transaction,
+      transferTransaction: row.transfer_transaction,
     };
   }
 
-  return { paidBy };
+  #exists(agentId: string, row: IdentityRow): ServiceFailure {
+    const { chainId, registry } = this.#parts;
+    return noAnswer(
+      'IDENTITY_EXISTS',
+      `You have registered ${agentId} before: token ${row.token_id} of eip155:${chainId}:${registry}, transaction ${row.register_transaction}. Nothing was registered now.`,
+      'agentId',
+    );
+  }
 }
 
 function refusedByRegistry(what: string, hash: Hex): ServiceFailure {

@@ -7,7 +7,8 @@ import { admit, type RateLimit } from '../http/rate-limit.ts';
 import { microsToUsd } from '../ledger/money.ts';
 import type { NewApiKey } from './api-key.ts';
 import { type FirstCall, keyUsage } from './key-usage.ts';
-import { TRIAL_DAYS, TRIAL_USD, type TrialOutcome, type Trials } from './trial.ts';
+import { TRIAL_DAYS, TRIAL_USD, type Trials } from './trial.ts';
+import type { TrialOutcome } from './trial-outcome.ts';
 
 /** Trials and demo keys that one address may ask for in a minute, granted or not. */
 export const CLAIMS_PER_MINUTE = 10;

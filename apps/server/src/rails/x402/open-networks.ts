@@ -26,12 +26,8 @@ import {
 import { readSolanaKey, type SolanaKey } from './solana-key.ts';
 import { LEAST_REFUND_LAMPORTS, REFUND_LAMPORTS, solanaRefunds } from './solana-refunds.ts';
 import { solanaChain, solanaGas } from './solana-sending.ts';
-import {
-  LEAST_SETTLER_LAMPORTS,
-  SETTLEMENT_LAMPORTS,
-  type SolanaSettler,
-  solanaSettler,
-} from './solana-settler.ts';
+import { LEAST_SETTLER_LAMPORTS, type SolanaSettler, solanaSettler } from './solana-settler.ts';
+import { SETTLEMENT_LAMPORTS } from './solana-terms.ts';
 import { isPoor, svmPayments } from './svm-payments.ts';
 
 /** The gas of one settlement, a little more than was measured. */

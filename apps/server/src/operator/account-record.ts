@@ -1,0 +1,220 @@
+/** All that is on record of one account: but for secrets, and what they could be guessed by. */
+import { arrayLiteral } from '../db/array-literal.ts';
+import type { Transaction } from '../db/connection.ts';
+import type { KeyKind, KeyStatus } from '../keys/keys.ts';
+import { houseAccountName } from '../ledger/accounts.ts';
+import { microsToUsd } from '../ledger/money.ts';
+import { transferIdFor } from '../ledger/transfer-id.ts';
+import { asFreeze, type FreezeRow, statusOf } from './key-fields.ts';
+
+const TRANSFERS_SHOWN = 100;
+const CALLS_SHOWN = 50;
+const ORDERS_SHOWN = 100;
+const KEYS_SHOWN = 100;
+const CALL_STATES = ['running', 'captured', 'released', 'settling'] as const;
+const ORDER_STATES = ['open', 'paid', 'over'] as const;
+const PHASES = ['', 'posted', 'pending', 'post', 'void'] as const;
+
+type Shown = Record<string, unknown>;
+
+/** @param on one snapshot. @returns null when there is no such account, or when it is one of the house's own */
+export async function accountRecord(on: Transaction, id: bigint, nowMs: number): Promise<Shown | null> {
+  const balance = await balanceOf(on, id);
+  if (balance === null) return null;
+  return {
+    accountId: String(id),
+    ...balance,
+    ...(await debtOf(on, id)),
+    freezes: await freezesOf(on, id),
+    keys: await keysOf(on, id, nowMs),
+    transfers: await transfersOf(on, id),
+    cardOrders: await cardOrdersOf(on, id),
+    calls: await callsOf(on, id),
+  };
+}
+
+async function balanceOf(on: Transaction, id: bigint): Promise<Shown | null> {
+  const account = String(id);
+  const [balance] = await on<{ dp: bigint; d: bigint; c: bigint; spent: bigint; created_at: Date }[]>`
+    select debits_pending as dp, debits_posted as d, credits_posted as c, created_at,
+           (select coalesce(sum(spent_micros), 0) from call_spending where account_id = ${account})::bigint as spent
+    from ledger_accounts where id = ${account} and not house`;
+  if (balance === undefined) return null;
+  return {
+    createdAt: balance.created_at.toISOString(),
+    balanceUsd: microsToUsd(balance.c - balance.d),
+    availableUsd: microsToUsd(balance.c - balance.d - balance.dp),
+    reservedUsd: microsToUsd(balance.dp),
+    spentUsd: microsToUsd(balance.spent),
+  };
+}
+
+async function debtOf(on: Transaction, id: bigint): Promise<Shown> {
+  const [debt] = await on<{ owed_micros: bigint; since: Date }[]>`
+    select owed_micros, since from account_debts where account_id = ${String(id)} and owed_micros > 0`;
+  return { owedUsd: microsToUsd(debt?.owed_micros ?? 0n), owedSince: debt?.since.toISOString() ?? null };
+}
+
+async function freezesOf(on: Transaction, id: bigint): Promise<Shown[]> {
+  const rows = await on<FreezeRow[]>`
+    select cause, note, created_at from account_freezes where account_id = ${String(id)} order by cause`;
+  return rows.map(asFreeze);
+}
+
+async function keysOf(on: Transaction, id: bigint, nowMs: number): Promise<Shown[]> {
+  const rows = await on<
+    {
+      id: bigint;
+      prefix: string;
+      kind: KeyKind;
+      label: string | null;
+      status: KeyStatus;
+      created_at: Date;
+      expires_at: Date | null;
+      cap_per_call_micros: bigint | null;
+      cap_per_day_micros: bigint | null;
+    }[]
+  >`
+    select id, prefix, kind, label, status, created_at, expires_at, cap_per_call_micros, cap_per_day_micros
+    from api_keys where account_id = ${String(id)} order by id desc limit ${KEYS_SHOWN}`;
+  return rows.map((row) => ({
+    keyId: String(row.id),
+    keyPrefix: row.prefix,
+    kind: row.kind,
+    label: row.label,
+    status: statusOf(row, nowMs),
+    createdAt: row.created_at.toISOString(),
+    expiresAt: row.expires_at?.toISOString() ?? null,
+    caps: {
+      perCallUsd: usdOrNull(row.cap_per_call_micros),
+      perDayUsd: usdOrNull(row.cap_per_day_micros),
+    },
+  }));
+}
+
+async function transfersOf(on: Transaction, id: bigint): Promise<Shown[]> {
+  const account = String(id);
+  // A call's transfers have its id, which sorts by time; all others have an index by time.
+  const rows = await on<
+    {
+      id: string;
+      phase: number;
+      debit_account: bigint;
+      credit_account: bigint;
+      amount_micros: bigint;
+      code: string;
+      note: string | null;
+      created_at: Date;
+    }[]
+  >`
+    select * from (
+      (select id, phase, debit_account, credit_account, amount_micros, code, note, created_at
+       from ledger_transfers where account_id = ${account} and code <> 'call'
+       order by created_at desc limit ${TRANSFERS_SHOWN})
+      union all
+      (select t.id, t.phase, t.debit_account, t.credit_account, t.amount_micros, t.code, t.note, t.created_at
+       from (select id from calls where account_id = ${account} order by id desc limit ${TRANSFERS_SHOWN}) c
+       join ledger_transfers t on t.account_id = ${account} and t.id = c.id)
+    ) moved order by created_at desc, phase desc limit ${TRANSFERS_SHOWN}`;
+  return rows.map((row) => ({
+    transferId: row.id,
+    phase: PHASES[row.phase] ?? String(row.phase),
+    code: row.code,
+    /** Seen from the account: what came is above zero. */
+    amountUsd: microsToUsd(row.credit_account === id ? row.amount_micros : -row.amount_micros),
+    with: nameOf(row.credit_account === id ? row.debit_account : row.credit_account),
+    note: row.note,
+    at: row.created_at.toISOString(),
+  }));
+}
+
+async function callsOf(on: Transaction, id: bigint): Promise<Shown[]> {
+  const account = String(id);
+  const rows = await on<
+    {
+      id: string;
+      state: number;
+      rail: string;
+      service: string;
+      price_micros: bigint;
+      outcome: string | null;
+      prefix: string | null;
+      created_at: Date;
+      finished_at: Date | null;
+    }[]
+  >`
+    select c.id, c.state, c.rail, c.service, c.price_micros, c.outcome, k.prefix, c.created_at, c.finished_at
+    from (select * from calls where account_id = ${account} order by id desc limit ${CALLS_SHOWN}) c
+    left join api_keys k on k.id = c.key_id order by c.id desc`;
+  const refundIds = rows.map((call) => transferIdFor(`refund:${call.id}`));
+  const refunds = await on<{ id: string }[]>`
+    select id from ledger_transfers where account_id = ${account}
+      and id = any(${arrayLiteral(refundIds)}::text::uuid[])`;
+  const refunded = new Set(refunds.map((row) => row.id));
+  return rows.map((row, index) => ({
+    callId: row.id,
+    state: CALL_STATES[row.state] ?? String(row.state),
+    rail: row.rail,
+    service: row.service,
+    priceUsd: microsToUsd(row.price_micros),
+    outcome: row.outcome,
+    keyPrefix: row.prefix,
+    refunded: refunded.has(refundIds[index] ?? ''),
+    createdAt: row.created_at.toISOString(),
+    finishedAt: row.finished_at?.toISOString() ?? null,
+  }));
+}
+
+async function cardOrdersOf(on: Transaction, id: bigint): Promise<Shown[]> {
+  const rows = await on<CardOrderRow[]>`
+    select id, kind, state, amount_micros, credit_micros, reversed_micros, email, key_name, payment_intent_id,
+           failure, decline_code, dispute, dispute_due_at, created_at, paid_at
+    from card_orders where account_id = ${String(id)} order by created_at desc limit ${ORDERS_SHOWN}`;
+  return rows.map(asCardOrder);
+}
+
+function nameOf(account: bigint): string {
+  return houseAccountName(account) ?? String(account);
+}
+
+function usdOrNull(micros: bigint | null): string | null {
+  return micros === null ? null : microsToUsd(micros);
+}
+
+interface CardOrderRow {
+  id: string;
+  kind: string;
+  state: number;
+  amount_micros: bigint;
+  credit_micros: bigint;
+  reversed_micros: bigint;
+  email: string | null;
+  key_name: string | null;
+  payment_intent_id: string | null;
+  failure: string | null;
+  decline_code: string | null;
+  dispute: string | null;
+  dispute_due_at: Date | null;
+  created_at: Date;
+  paid_at: Date | null;
+}
+
+function asCardOrder(row: CardOrderRow): Shown {
+  return {
+    orderId: row.id,
+    kind: row.kind,
+    state: ORDER_STATES[row.state] ?? String(row.state),
+    amountUsd: microsToUsd(row.amount_micros),
+    creditUsd: microsToUsd(row.credit_micros),
+    reversedUsd: microsToUsd(row.reversed_micros),
+    email: row.email,
+    keyName: row.key_name,
+    paymentIntentId: row.payment_intent_id,
+    failure: row.failure,
+    declineCode: row.decline_code,
+    dispute: row.dispute,
+    evidenceDueAt: row.dispute_due_at?.toISOString() ?? null,
+    createdAt: row.created_at.toISOString(),
+    paidAt: row.paid_at?.toISOString() ?? null,
+  };
+}

@@ -1,0 +1,90 @@
+/** Finds keys by what an operator has heard of them. */
+import type { Transaction } from '../db/connection.ts';
+import type { KeyKind, KeyStatus } from '../keys/keys.ts';
+import { microsToUsd } from '../ledger/money.ts';
+import { asFreeze, type FreezeRow, statusOf } from './key-fields.ts';
+
+const KEYS_A_PAGE = 50;
+/** What is shown of a key. Whoever pastes a whole one means its beginning. */
+const PREFIX_CHARACTERS = 12;
+
+export interface FoundKeys {
+  keys: Record<string, unknown>[];
+  /** The id of the last one, where there are more; null: there are not. */
+  after: string | null;
+}
+
+interface FoundRow {
+  id: bigint;
+  account_id: bigint;
+  prefix: string;
+  kind: KeyKind;
+  label: string | null;
+  status: KeyStatus;
+  created_at: Date;
+  expires_at: Date | null;
+  balance: bigint;
+  reserved: bigint;
+  spent: bigint;
+  freezes: FreezeRow[];
+  last_day: string | null;
+  orders: bigint;
+}
+
+/** As `AccountRecords.search`. @param on one snapshot */
+export async function searchKeys(
+  on: Transaction,
+  { query, after, nowMs }: { query: string; after: bigint | null; nowMs: number },
+): Promise<FoundKeys> {
+  const rows = await on<FoundRow[]>`
+    select k.*, a.credits_posted - a.debits_posted as balance, a.debits_pending as reserved, s.spent, s.last_day,
+           (select coalesce(json_agg(f order by f.cause), '[]') from (
+              select cause, note, created_at from account_freezes where account_id = k.account_id) f) as freezes,
+           (select count(*) from card_orders o where o.account_id = k.account_id) as orders
+    from (
+      select k.id, k.account_id, k.prefix, k.kind, k.label, k.status, k.created_at, k.expires_at
+      from api_keys k
+      where ${after === null ? on`true` : on`k.id < ${String(after)}`} and ${fits(on, query.trim())}
+      order by k.id desc limit ${KEYS_A_PAGE + 1}
+    ) k
+    join ledger_accounts a on a.id = k.account_id
+    cross join lateral (
+      select coalesce(sum(spent_micros), 0)::bigint as spent, to_char(max(day), 'YYYY-MM-DD') as last_day
+      from call_spending where account_id = k.account_id
+    ) s order by k.id desc`;
+  const page = rows.slice(0, KEYS_A_PAGE);
+  return {
+    keys: page.map((row) => asFound(row, nowMs)),
+    after: rows.length > KEYS_A_PAGE ? String(page.at(-1)?.id) : null,
+  };
+}
+
+/** The condition on a key. `starts_with` and `position` take their text as it is: nothing in it is a pattern. */
+function fits(on: Transaction, text: string) {
+  if (text === '') return on`true`;
+  const prefix = text.startsWith('fbx_') ? text.slice(0, PREFIX_CHARACTERS) : text;
+  const number = /^\d{1,18}$/.test(text) ? text : null;
+  return on`(starts_with(k.prefix, ${prefix}) or position(lower(${text}) in lower(k.label)) > 0
+             or k.account_id = ${number}::bigint
+             or k.account_id in (select o.account_id from card_orders o
+                                 where position(lower(${text}) in lower(o.email)) > 0))`;
+}
+
+function asFound(row: FoundRow, nowMs: number): Record<string, unknown> {
+  return {
+    keyId: String(row.id),
+    accountId: String(row.account_id),
+    keyPrefix: row.prefix,
+    kind: row.kind,
+    label: row.label,
+    status: statusOf(row, nowMs),
+    freezes: row.freezes.map(asFreeze),
+    balanceUsd: microsToUsd(row.balance),
+    reservedUsd: microsToUsd(row.reserved),
+    spentUsd: microsToUsd(row.spent),
+    createdAt: row.created_at.toISOString(),
+    expiresAt: row.expires_at?.toISOString() ?? null,
+    lastUsedDay: row.last_day,
+    cardOrders: Number(row.orders),
+  };
+}
