@@ -193,7 +193,7 @@ function jobsOf(parts: {
     {
       name: 'read-card-events',
       intervalMs: CATCH_UP_EVERY_MS,
-      run: async () => void (await inbox.catchUp()),
+      run: async (stopping) => void (await inbox.catchUp(stopping)),
     },
     {
       name: 'forget-card-events',

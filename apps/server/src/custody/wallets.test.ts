@@ -191,4 +191,31 @@ describe('rotation of the key-encryption key', () => {
     assert.deepEqual(await only.exportKeys(wallet.walletId, ME), before);
     assert.equal(await both.rewrap(5), 0);
   });
+
+  test('tells once of a key that was changed, which keeps no other from being brought over', async () => {
+    const made = await Promise.all(
+      ['changed a', 'changed b'].map((agent) => wallets.paidBy(ALICE).walletFor(asked(agent))),
+    );
+    const [changed = '', good = ''] = made.map(({ wallet }) => wallet.walletId).sort();
+    await database.sql`
+      update managed_wallet_keys set wrapped_data_key = set_byte(wrapped_data_key, 0, 255 - get_byte(wrapped_data_key, 0))
+      where wallet_id = ${changed}`;
+    const both = walletsUnder(NEW, OLD);
+    const rounds: (number | 'unreadable')[] = [];
+    do {
+      const done = await both.rewrap(1).catch((error: unknown) => {
+        assert(error instanceof Unreadable);
+        return 'unreadable' as const;
+      });
+      rounds.push(done);
+    } while (rounds.at(-1) !== 0 && rounds.length < 10);
+    assert.deepEqual(rounds, ['unreadable', 1, 0]);
+    const only = walletsUnder(NEW);
+    assert.equal((await only.exportKeys(good, ME))?.length, 1);
+    assert.equal(
+      (await only.missingKeyIds()).length,
+      1,
+      'the old key is still needed for the one that was changed',
+    );
+  });
 });

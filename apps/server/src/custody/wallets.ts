@@ -4,7 +4,7 @@ import type { Database, Transaction } from '../db/connection.ts';
 import type { Custody, ManagedWallet } from '../services/define.ts';
 import { freshKey, type KeyKind, type WalletKey, writtenKey } from '../services/shared/wallet/fresh-key.ts';
 import { CHAINS, type ChainName } from '../words/chain-names.ts';
-import type { Keyring } from './envelope.ts';
+import { type Keyring, Unreadable } from './envelope.ts';
 import type { Owner } from './owner.ts';
 import { newWalletSecret } from './wallet-secret.ts';
 
@@ -45,7 +45,7 @@ export interface Wallets {
    * @throws Unreadable when a stored key was changed, or its key-encryption key is not configured
    */
   exportKeys(walletId: string, actor: Actor): Promise<ExportedKey[] | null>;
-  /** Destroys the wallet's keys, for good. Doing it again changes nothing. */
+  /** Destroys the wallet's keys, for good. To destroy them again changes nothing. */
   destroy(walletId: string, actor: Actor): Promise<void>;
   /** Puts on record that somebody was turned away. */
   refused(walletId: string, actor: Actor): Promise<void>;
@@ -53,12 +53,15 @@ export interface Wallets {
    * Brings keys under the current key-encryption key, so that an older one can be taken out of the configuration.
    *
    * @param limit most keys to look at
-   * @returns how many were brought over; 0 when none is left
+   * @returns how many were looked at; 0 when none is left that can be brought over
+   * @throws the first failure, after the other keys had their turn: what cannot be read is passed by from then on
    */
   rewrap(limit: number): Promise<number>;
   /** Key-encryption keys that wallets are under and that are not configured: those wallets cannot be exported. */
   missingKeyIds(): Promise<string[]>;
 }
+
+type WalletRequest = Parameters<Custody['walletFor']>[0];
 
 interface WalletRow {
   id: string;
@@ -82,49 +85,144 @@ interface KeyRow {
   ciphertext: Buffer | null;
 }
 
+/** How many wallets that cannot be read are passed by: more of them are no single wallet's fault. */
+const MAX_PASSED_BY = 1_000;
+
+/** A wallet that was made or found. */
+interface Found {
+  row: WalletRow;
+  /** Null: its owner has the secret already. */
+  walletSecret: string | null;
+}
+
 /** Wallets in a database, under a keyring. */
 export function createWallets(sql: Database, parts: { keyring: Keyring; nowMs: () => number }): Wallets {
-  const { keyring, nowMs } = parts;
-  const now = () => new Date(nowMs()).toISOString();
+  return new KeptWallets(sql, parts);
+}
 
-  async function record(on: Database | Transaction, walletId: string, action: string, actor: Actor) {
-    await on`
-      insert into managed_wallet_events (wallet_id, at, action, actor, request_id)
-      values (${walletId}, ${now()}, ${action}, ${actor.name}, ${actor.requestId})`;
+class KeptWallets implements Wallets {
+  readonly #sql: Database;
+  readonly #keyring: Keyring;
+  readonly #nowMs: () => number;
+  /** Wallets with a key that could not be brought over. Each was told once; none may keep the others from their turn. */
+  readonly #unreadable = new Set<string>();
+
+  constructor(sql: Database, parts: { keyring: Keyring; nowMs: () => number }) {
+    this.#sql = sql;
+    this.#keyring = parts.keyring;
+    this.#nowMs = parts.nowMs;
   }
 
-  /** Makes the keys that the networks need and that are not there yet. */
-  async function addKeys(on: Transaction, walletId: string, networks: readonly ChainName[], had: KeyKind[]) {
-    for (const kind of new Set(networks.map(kindOf))) {
-      if (had.includes(kind)) continue;
-      const key = freshKey(kind);
-      const sealed = keyring.seal(key.secret, bindingOf(walletId, key));
-      key.secret.fill(0);
-      await on`
-        insert into managed_wallet_keys (wallet_id, kind, address, kek_id, wrapped_data_key, ciphertext)
-        values (${walletId}, ${kind}, ${key.address}, ${sealed.kekId}, ${sealed.wrappedDataKey}, ${sealed.ciphertext})`;
+  paidBy(owner: Owner): Custody {
+    return { walletFor: (request) => this.#walletFor(owner, request) };
+  }
+
+  async find(walletId: string): Promise<StoredWallet | null> {
+    const [row] = await this.#sql<WalletRow[]>`select * from managed_wallets where id = ${walletId}`;
+    if (row === undefined) return null;
+    return {
+      ...(await shown(this.#sql, row)),
+      owner: row.owner,
+      secretDigest: row.secret_digest,
+      deletedAtMs: row.deleted_at?.getTime() ?? null,
+    };
+  }
+
+  async exportKeys(walletId: string, actor: Actor): Promise<ExportedKey[] | null> {
+    const keys = await this.#sql.begin(async (transaction) => {
+      // The lock on the keys puts a deletion at the same time wholly before this or wholly after it.
+      const rows = await transaction<(KeyRow & Pick<WalletRow, 'networks'>)[]>`
+        select k.*, w.networks from managed_wallet_keys k join managed_wallets w on w.id = k.wallet_id
+        where k.wallet_id = ${walletId} order by k.kind for share of k`;
+      const found = rows.map((row) => ({ row, sealed: sealedOf(row) }));
+      if (found.every(({ sealed }) => sealed === null)) return null;
+      await this.#record(transaction, walletId, 'exported', actor);
+      return found;
+    });
+    if (keys === null) return null;
+    return keys.map(({ row, sealed }) => {
+      if (sealed === null) throw new Error(`wallet ${walletId} has lost one of its keys`);
+      const secret = this.#keyring.open(sealed, bindingOf(walletId, row));
+      const privateKey = writtenKey({ kind: row.kind, secret });
+      secret.fill(0);
+      const networks = row.networks.filter((network) => kindOf(network) === row.kind);
+      return { networks, address: row.address, privateKey };
+    });
+  }
+
+  async destroy(walletId: string, actor: Actor): Promise<void> {
+    await this.#sql.begin(async (transaction) => {
+      const deleted = await transaction`
+        update managed_wallets set deleted_at = ${this.#now()} where id = ${walletId} and deleted_at is null`;
+      if (deleted.count === 0) return;
+      await transaction`
+        update managed_wallet_keys set kek_id = null, wrapped_data_key = null, ciphertext = null
+        where wallet_id = ${walletId}`;
+      await this.#record(transaction, walletId, 'deleted', actor);
+    });
+  }
+
+  async refused(walletId: string, actor: Actor): Promise<void> {
+    await this.#record(this.#sql, walletId, 'refused', actor);
+  }
+
+  async rewrap(limit: number): Promise<number> {
+    const sql = this.#sql;
+    const older = this.#keyring.ids.filter((id) => id !== this.#keyring.currentId);
+    if (older.length === 0) return 0;
+    const rows = await sql<KeyRow[]>`
+      select * from managed_wallet_keys
+      where kek_id in ${sql(older)} and wallet_id <> all(${arrayLiteral([...this.#unreadable])}::text::uuid[])
+      order by wallet_id limit ${limit} for update skip locked`;
+    const failures: unknown[] = [];
+    for (const row of rows) {
+      await this.#rewrapOne(row).catch((error: unknown) => {
+        if (error instanceof Unreadable && this.#unreadable.size < MAX_PASSED_BY)
+          this.#unreadable.add(row.wallet_id);
+        failures.push(error);
+      });
     }
+    if (failures.length > 0) throw failures[0];
+    return rows.length;
+  }
+
+  async missingKeyIds(): Promise<string[]> {
+    const rows = await this.#sql<{ kek_id: string }[]>`
+      select distinct kek_id from managed_wallet_keys where kek_id is not null`;
+    return rows.map((row) => row.kek_id).filter((id) => !this.#keyring.ids.includes(id));
+  }
+
+  /** The wallet of a payer for this agent, made if there is none. Between the two it may be deleted; then it is made anew. */
+  async #walletFor(owner: Owner, request: WalletRequest): ReturnType<Custody['walletFor']> {
+    return this.#sql.begin(async (transaction) => {
+      const found =
+        (await this.#create(transaction, owner, request)) ??
+        (await this.#reuse(transaction, owner, request)) ??
+        (await this.#create(transaction, owner, request));
+      if (found === null) throw new Error('the wallet was deleted and made again in the same moment');
+      return { wallet: await shown(transaction, found.row), walletSecret: found.walletSecret };
+    });
   }
 
   /** @returns null when the payer has a wallet for this agent */
-  async function create(on: Transaction, owner: Owner, request: Parameters<Custody['walletFor']>[0]) {
+  async #create(on: Transaction, owner: Owner, request: WalletRequest): Promise<Found | null> {
     const { walletSecret, digest } = newWalletSecret();
     const networks = inOrder(request.networks);
     const [row] = await on<WalletRow[]>`
       insert into managed_wallets
         (id, owner, agent_id, agent_name, purpose, networks, secret_digest, created_by_call, created_at)
       values (${randomUUID()}, ${owner}, ${request.agentId}, ${request.agentName}, ${request.purpose},
-              ${arrayLiteral(networks)}::text::text[], ${digest}, ${request.callId}, ${now()})
+              ${arrayLiteral(networks)}::text::text[], ${digest}, ${request.callId}, ${this.#now()})
       on conflict (owner, agent_id) where deleted_at is null do nothing
       returning *`;
     if (row === undefined) return null;
-    await addKeys(on, row.id, networks, []);
-    await record(on, row.id, 'created', { name: `call:${request.callId}`, requestId: null });
+    await this.#addKeys(on, row.id, networks, []);
+    await this.#record(on, row.id, 'created', { name: `call:${request.callId}`, requestId: null });
     return { row, walletSecret };
   }
 
   /** @returns null when there is no wallet any more: it was deleted a moment ago */
-  async function reuse(on: Transaction, owner: Owner, request: Parameters<Custody['walletFor']>[0]) {
+  async #reuse(on: Transaction, owner: Owner, request: WalletRequest): Promise<Found | null> {
     const [row] = await on<WalletRow[]>`
       select * from managed_wallets
       where owner = ${owner} and agent_id = ${request.agentId} and deleted_at is null for update`;
@@ -132,121 +230,67 @@ export function createWallets(sql: Database, parts: { keyring: Keyring; nowMs: (
     const actor = { name: `call:${request.callId}`, requestId: null };
     const networks = inOrder([...row.networks, ...request.networks]);
     if (networks.length > row.networks.length) {
-      await addKeys(on, row.id, networks, [...new Set(row.networks.map(kindOf))]);
+      await this.#addKeys(on, row.id, networks, [...new Set(row.networks.map(kindOf))]);
       await on`
         update managed_wallets set networks = ${arrayLiteral(networks)}::text::text[] where id = ${row.id}`;
-      await record(on, row.id, 'extended', actor);
+      await this.#record(on, row.id, 'extended', actor);
     }
     if (row.created_by_call !== request.callId) return { row: { ...row, networks }, walletSecret: null };
     // The call that made the wallet runs again, so its first answer was never sent, and its owner never got the secret.
     const { walletSecret, digest } = newWalletSecret();
     await on`update managed_wallets set secret_digest = ${digest} where id = ${row.id}`;
-    await record(on, row.id, 'secret_renewed', actor);
+    await this.#record(on, row.id, 'secret_renewed', actor);
     return { row: { ...row, networks }, walletSecret };
   }
 
-  async function shown(on: Database | Transaction, row: WalletRow): Promise<ManagedWallet> {
-    const keys = await on<Pick<KeyRow, 'kind' | 'address'>[]>`
-      select kind, address from managed_wallet_keys where wallet_id = ${row.id}`;
-    return {
-      walletId: row.id,
-      agentId: row.agent_id,
-      agentName: row.agent_name,
-      purpose: row.purpose,
-      addresses: row.networks.map((network) => {
-        const key = keys.find(({ kind }) => kind === kindOf(network));
-        if (key === undefined) throw new Error(`wallet ${row.id} has no key for ${network}`);
-        return { network, address: key.address };
-      }),
-      createdAtMs: row.created_at.getTime(),
-    };
+  /** Makes the keys that the networks need and that are not there yet. */
+  async #addKeys(on: Transaction, walletId: string, networks: readonly ChainName[], had: readonly KeyKind[]) {
+    for (const kind of new Set(networks.map(kindOf))) {
+      if (had.includes(kind)) continue;
+      const key = freshKey(kind);
+      const sealed = this.#keyring.seal(key.secret, bindingOf(walletId, key));
+      key.secret.fill(0);
+      await on`
+        insert into managed_wallet_keys (wallet_id, kind, address, kek_id, wrapped_data_key, ciphertext)
+        values (${walletId}, ${kind}, ${key.address}, ${sealed.kekId}, ${sealed.wrappedDataKey}, ${sealed.ciphertext})`;
+    }
   }
 
+  /** Brings a key over, unless somebody deleted it, or brought it over, in the meantime. @throws Unreadable */
+  async #rewrapOne(row: KeyRow): Promise<void> {
+    const sealed = sealedOf(row);
+    if (sealed === null) return;
+    const { kekId, wrappedDataKey } = this.#keyring.rewrap(sealed, bindingOf(row.wallet_id, row));
+    await this.#sql`
+      update managed_wallet_keys set kek_id = ${kekId}, wrapped_data_key = ${wrappedDataKey}
+      where wallet_id = ${row.wallet_id} and kind = ${row.kind} and kek_id = ${sealed.kekId}`;
+  }
+
+  async #record(on: Database | Transaction, walletId: string, action: string, actor: Actor): Promise<void> {
+    await on`
+      insert into managed_wallet_events (wallet_id, at, action, actor, request_id)
+      values (${walletId}, ${this.#now()}, ${action}, ${actor.name}, ${actor.requestId})`;
+  }
+
+  #now(): string {
+    return new Date(this.#nowMs()).toISOString();
+  }
+}
+
+async function shown(on: Database | Transaction, row: WalletRow): Promise<ManagedWallet> {
+  const keys = await on<Pick<KeyRow, 'kind' | 'address'>[]>`
+    select kind, address from managed_wallet_keys where wallet_id = ${row.id}`;
   return {
-    paidBy: (owner) => ({
-      async walletFor(request) {
-        return sql.begin(async (transaction) => {
-          // Between the two the wallet may be deleted by somebody else; then it is made anew.
-          const found =
-            (await create(transaction, owner, request)) ??
-            (await reuse(transaction, owner, request)) ??
-            (await create(transaction, owner, request));
-          if (found === null) throw new Error('the wallet was deleted and made again in the same moment');
-          return { wallet: await shown(transaction, found.row), walletSecret: found.walletSecret };
-        });
-      },
+    walletId: row.id,
+    agentId: row.agent_id,
+    agentName: row.agent_name,
+    purpose: row.purpose,
+    addresses: row.networks.map((network) => {
+      const key = keys.find(({ kind }) => kind === kindOf(network));
+      if (key === undefined) throw new Error(`wallet ${row.id} has no key for ${network}`);
+      return { network, address: key.address };
     }),
-
-    async find(walletId) {
-      const [row] = await sql<WalletRow[]>`select * from managed_wallets where id = ${walletId}`;
-      if (row === undefined) return null;
-      return {
-        ...(await shown(sql, row)),
-        owner: row.owner,
-        secretDigest: row.secret_digest,
-        deletedAtMs: row.deleted_at?.getTime() ?? null,
-      };
-    },
-
-    async exportKeys(walletId, actor) {
-      const keys = await sql.begin(async (transaction) => {
-        // A deletion at the same time comes wholly before this or wholly after it.
-        const rows = await transaction<(KeyRow & Pick<WalletRow, 'networks'>)[]>`
-          select k.*, w.networks from managed_wallet_keys k join managed_wallets w on w.id = k.wallet_id
-          where k.wallet_id = ${walletId} order by k.kind for share of k`;
-        const found = rows.map((row) => ({ row, sealed: sealedOf(row) }));
-        if (found.every(({ sealed }) => sealed === null)) return null;
-        await record(transaction, walletId, 'exported', actor);
-        return found;
-      });
-      if (keys === null) return null;
-      return keys.map(({ row, sealed }) => {
-        if (sealed === null) throw new Error(`wallet ${walletId} has lost one of its keys`);
-        const secret = keyring.open(sealed, bindingOf(walletId, row));
-        const privateKey = writtenKey({ kind: row.kind, secret });
-        secret.fill(0);
-        const networks = row.networks.filter((network) => kindOf(network) === row.kind);
-        return { networks, address: row.address, privateKey };
-      });
-    },
-
-    async destroy(walletId, actor) {
-      await sql.begin(async (transaction) => {
-        const deleted = await transaction`
-          update managed_wallets set deleted_at = ${now()} where id = ${walletId} and deleted_at is null`;
-        if (deleted.count === 0) return;
-        await transaction`
-          update managed_wallet_keys set kek_id = null, wrapped_data_key = null, ciphertext = null
-          where wallet_id = ${walletId}`;
-        await record(transaction, walletId, 'deleted', actor);
-      });
-    },
-
-    refused: (walletId, actor) => record(sql, walletId, 'refused', actor),
-
-    async rewrap(limit) {
-      const older = keyring.ids.filter((id) => id !== keyring.currentId);
-      if (older.length === 0) return 0;
-      const rows = await sql<KeyRow[]>`
-        select * from managed_wallet_keys where kek_id in ${sql(older)} order by wallet_id limit ${limit}
-        for update skip locked`;
-      for (const row of rows) {
-        const sealed = sealedOf(row);
-        if (sealed === null) continue;
-        const { kekId, wrappedDataKey } = keyring.rewrap(sealed, bindingOf(row.wallet_id, row));
-        // Unless somebody deleted it, or brought it over, in the meantime.
-        await sql`
-          update managed_wallet_keys set kek_id = ${kekId}, wrapped_data_key = ${wrappedDataKey}
-          where wallet_id = ${row.wallet_id} and kind = ${row.kind} and kek_id = ${sealed.kekId}`;
-      }
-      return rows.length;
-    },
-
-    async missingKeyIds() {
-      const rows = await sql<{ kek_id: string }[]>`
-        select distinct kek_id from managed_wallet_keys where kek_id is not null`;
-      return rows.map((row) => row.kek_id).filter((id) => !keyring.ids.includes(id));
-    },
+    createdAtMs: row.created_at.getTime(),
   };
 }
 

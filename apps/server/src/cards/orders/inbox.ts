@@ -34,8 +34,12 @@ export interface Inbox {
   receive(event: EventRef): Promise<boolean>;
   /** Works what waits. @returns how many events that was */
   work(stopping?: AbortSignal): Promise<number>;
-  /** Reads the provider's list from where it was last read. @returns how many events were new */
-  catchUp(): Promise<number>;
+  /**
+   * Reads the provider's list from where it was last read. What `stopping` keeps from being read is read by the next.
+   *
+   * @returns how many events were new
+   */
+  catchUp(stopping?: AbortSignal): Promise<number>;
   /** How many events nobody has worked yet. */
   waiting(): Promise<number>;
   /** Forgets what nobody can send again, some of it. @returns how many */
@@ -146,7 +150,7 @@ export function createInbox(parts: {
       return events.length;
     },
 
-    async catchUp() {
+    async catchUp(stopping) {
       const [cursor] = await sql<{ read_until: Date }[]>`select read_until from card_event_cursor`;
       const startedAtMs = nowMs();
       let readMs = cursor?.read_until.getTime() ?? startedAtMs;
@@ -164,7 +168,7 @@ export function createInbox(parts: {
         await sql`
           insert into card_event_cursor (one, read_until) values (true, ${iso(readMs)})
           on conflict (one) do update set read_until = greatest(card_event_cursor.read_until, excluded.read_until)`;
-      } while (readMs < startedAtMs);
+      } while (readMs < startedAtMs && stopping?.aborted !== true);
       return isNew;
     },
 

@@ -68,7 +68,12 @@ export function createSweeper(parts: {
   };
 }
 
-/** Does something to each, so many at once, and begins no more of it once it is to stop. */
+/**
+ * Does something to each, so many at once, and begins no more of it once it is to stop. One that fails keeps no other from
+ * its turn.
+ *
+ * @throws the first failure, once nothing is under way any more
+ */
 export async function eachOf<T>(
   items: readonly T[],
   atOnce: number,
@@ -76,11 +81,13 @@ export async function eachOf<T>(
   stopping?: AbortSignal,
 ): Promise<void> {
   const left = items.values();
+  const failures: unknown[] = [];
   const work = async () => {
     for (const item of left) {
       if (stopping?.aborted === true) return;
-      await act(item);
+      await act(item).catch((error: unknown) => void failures.push(error));
     }
   };
   await Promise.all(Array.from({ length: atOnce }, work));
+  if (failures.length > 0) throw failures[0];
 }

@@ -102,6 +102,26 @@ for (const chainId of [BASE, SOLANA] as const) {
   });
 }
 
+test('a message is good for as long as its signer said, where that is shorter than five minutes', async () => {
+  const account = privateKeyToAccount(generatePrivateKey());
+  const signed = (times: { expirationTime?: string; notBefore?: string }) => {
+    const issuer = signInOf();
+    const challenge = { ...issuer.fixed(RESOURCE).info, ...issuer.fresh(), ...times };
+    return createSIWxPayload(
+      { ...challenge, chainId: BASE, type: 'eip191' } as Parameters<typeof createSIWxPayload>[0],
+      account,
+      RESOURCE,
+    );
+  };
+  const at = (inMs: number) => new Date(nowMs + inMs).toISOString();
+  const over = await signed({ expirationTime: at(-1_000) });
+  await assert.rejects(signInOf().check(headerOf(over), RESOURCE), wrong('expirationTime'));
+  const early = await signed({ notBefore: at(60_000) });
+  await assert.rejects(signInOf().check(headerOf(early), RESOURCE), wrong('notBefore'));
+  const good = await signed({ expirationTime: at(1_000), notBefore: at(-1_000) });
+  assert.equal(await signInOf().check(headerOf(good), RESOURCE), account.address.toLowerCase());
+});
+
 test('while a secret is replaced, what either replica has asked for is recognized by both', async () => {
   const after = signInOf({ secrets: secretsOf(['a newer secret', 'a secret']) });
   await after.check((await signedByClient(BASE, signInOf())).header, RESOURCE);

@@ -111,10 +111,13 @@ class SignInWithWallet implements SignInChallenge {
     if (!this.#parts.chains.includes(chainId)) throw wrong('chainId');
   }
 
-  #checkTime({ issuedAt }: SignIn): void {
+  /** A signer may have said for how long the message is good: nobody may use it before or after. */
+  #checkTime({ issuedAt, notBefore, expirationTime }: SignIn): void {
     const nowMs = this.#parts.nowMs();
     const issuedAtMs = Date.parse(issuedAt);
     if (!(issuedAtMs <= nowMs + 1_000 && issuedAtMs >= nowMs - LIFE_S * 1_000)) throw wrong('issuedAt');
+    if (notBefore !== undefined && !(Date.parse(notBefore) <= nowMs + 1_000)) throw wrong('notBefore');
+    if (expirationTime !== undefined && !(Date.parse(expirationTime) >= nowMs)) throw wrong('expirationTime');
   }
 
   /** Whether it is one of the nonces that were given out in the second of its issue, whatever replica gave it. */
