@@ -7,6 +7,7 @@ import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { describe, test } from 'node:test';
 import { LONG_LINES, longFunctions } from './long-functions.ts';
+import { unlookedValues } from './unlooked-values.ts';
 import { HOUSES } from './walls.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -314,6 +315,29 @@ test('a long function does not grow, and no other becomes long', () => {
   const grown = Object.entries(long).filter(([name, lines]) => lines > (known[name] ?? LONG_LINES));
   assert.deepEqual(grown, [], 'Take something out of it. A long function is several that have no name yet.');
   assert.deepEqual(known, long, 'One shrank: npm run format writes its new length down.');
+});
+
+test('no value becomes text or a number without a look at what it is', () => {
+  const found = unlookedValues(ROOT);
+  const proof = 'scripts/unlooked-values.fixture.ts';
+  assert.deepEqual(
+    found.filter((place) => !place.startsWith(proof)),
+    [],
+    'Ask for its type first: an object decides by itself what it is as text.',
+  );
+  assert.deepEqual(
+    found.map((place) => place.slice(proof.length + 1)),
+    [
+      'value: unknown',
+      'record.name: unknown',
+      'list[0]: unknown',
+      'list: readonly unknown[]',
+      'some: string | Json',
+      'record: Json',
+      "JSON.parse('{}').amount: any",
+      'value.cause: unknown',
+    ],
+  );
 });
 
 /** The code of a file without its comments and strings. */

@@ -21,12 +21,16 @@ import { tokenAccountOf } from '../src/rails/x402/solana-programs.ts';
 import { loadServices } from '../src/services/registry.ts';
 import { proveBooks } from './books.fixture.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
+import { eachOf, pathsOf, spoiled, withPath } from './hostile-values.fixture.ts';
 import { jsonOf, startUpstreams } from './server.fixture.ts';
 import { openStorefront, type SeenRequest, type Storefront } from './storefront.fixture.ts';
 import { type PaymentWorld, startPaymentWorld } from './x402.fixture.ts';
 
 const SOLANA = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
 const FIRST_CALL = { path: '/x402/first-call', body: { agentId: 'unmodified' }, priceUnits: 50_000n };
+
+/** In a transaction: behind the number of signatures and that of who pays the fee. */
+const PAYER_SIGNATURE_AT = 1 + 64;
 
 let world: PaymentWorld;
 let database: TestDatabase;
@@ -234,6 +238,38 @@ test('ten copies of one payment at once are one purchase', async () => {
     assert.equal(new Set(texts).size, 1);
   });
   assert.equal(moved, FIRST_CALL.priceUnits);
+});
+
+test('no value in any place of a payment is more than refused, in either generation', async () => {
+  const challenge = await fetch(shop.url + FIRST_CALL.path, asJson(FIRST_CALL.body));
+  const required = JSON.parse(
+    Buffer.from(challenge.headers.get('payment-required') ?? '', 'base64').toString(),
+  );
+  const second = await clientOf(await newWallet()).createPaymentPayload(required);
+  const first = { x402Version: 1, scheme: 'exact', network: 'solana', payload: second.payload };
+  const moved = await received(async () => {
+    for (const honest of [second, first]) {
+      // What its payer did not sign cannot pay, so every place of it may be spoiled; of an honest one those that are looked at.
+      const bytes = Buffer.from(String(honest.payload.transaction), 'base64');
+      bytes[PAYER_SIGNATURE_AT] = (bytes[PAYER_SIGNATURE_AT] ?? 0) ^ 1;
+      const forged = withPath(honest, ['payload', 'transaction'], bytes.toString('base64'));
+      const lookedAt = pathsOf(honest).filter(
+        ([name, field = '']) =>
+          !['resource', 'extensions'].includes(name ?? '') && !['extra', 'maxTimeoutSeconds'].includes(field),
+      );
+      await eachOf([...spoiled(forged), ...spoiled(honest, lookedAt)], async ({ path, put, value }) => {
+        const init = asJson(FIRST_CALL.body);
+        const payment = Buffer.from(JSON.stringify(value)).toString('base64');
+        const answer = await fetch(shop.url + FIRST_CALL.path, {
+          ...init,
+          headers: { ...init.headers, 'payment-signature': payment },
+        });
+        const told = await answer.text();
+        assert.equal(answer.status, 402, `${path.join('.')} ${JSON.stringify(put)}: ${told}${shop.log()}`);
+      });
+    }
+  });
+  assert.equal(moved, 0n);
 });
 
 test('two signatures under one payment-identifier are one purchase', async () => {

@@ -286,7 +286,9 @@ function record(
 
 /** What a key was charged may be more than the price that was told before; what a wallet signed is what it pays. */
 function chargedMicros(payer: Payer, { micros }: Purchase, result: UpstreamResult): bigint {
-  const charged = payer.apiKey === null ? null : microsOf(String(told(result).creditsUsedUsd));
+  const { creditsUsedUsd } = told(result);
+  const charged =
+    payer.apiKey === null || typeof creditsUsedUsd !== 'string' ? null : microsOf(creditsUsedUsd);
   return charged !== null && charged > micros ? charged : micros;
 }
 
@@ -294,8 +296,14 @@ const objectOf = (value: unknown) =>
   (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>;
 const bodyOf = (result: UpstreamResult) => objectOf(result.structuredContent);
 const told = (result: UpstreamResult) => objectOf(objectOf(result._meta)['farebox/call']);
-const messageOf = (result: UpstreamResult) => String(bodyOf(result).message ?? 'its end is not known');
-const retryAfterMsOf = (result: UpstreamResult) => (Number(told(result).retryAfterSeconds) || 0) * 1_000;
+function messageOf(result: UpstreamResult): string {
+  const { message } = bodyOf(result);
+  return typeof message === 'string' ? message : 'its end is not known';
+}
+function retryAfterMsOf(result: UpstreamResult): number {
+  const { retryAfterSeconds: seconds } = told(result);
+  return typeof seconds === 'string' || typeof seconds === 'number' ? (Number(seconds) || 0) * 1_000 : 0;
+}
 
 /** A result of the bridge itself, in the form of the server's errors. */
 export function refusal(code: string, message: string, charged: false | null = false): UpstreamResult {

@@ -92,7 +92,7 @@ async function call(
   context: ServerContext,
 ): Promise<unknown> {
   const { signal, _meta: meta } = context.mcpReq;
-  const name = String(params.name);
+  const name = typeof params.name === 'string' ? params.name : '';
   const input = (params.arguments ?? {}) as Record<string, unknown>;
   const onProgress = teller(context);
   const paysItself = PAYMENTS.some((key) => meta?.[key] !== undefined);

@@ -300,7 +300,7 @@ function tidier(
     );
     for (const { id, micros, opened_ms, held_until_ms } of struck) {
       const sent = row('SELECT max(sent_ms) AS ms FROM sends WHERE purchase = ?', id as string)?.ms;
-      add(dayOf(Number(held_until_ms ?? sent ?? opened_ms)), micros as bigint);
+      add(dayOf(Number((held_until_ms ?? sent ?? opened_ms) as bigint)), micros as bigint);
       database.prepare('DELETE FROM sends WHERE purchase = ?').run(id as string);
     }
   }

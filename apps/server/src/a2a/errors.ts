@@ -90,7 +90,7 @@ export function httpError(
   const headers = isOfProtocol ? {} : error.headers;
   const data: Record<string, unknown> = { ...told.data, message };
   if (version === '0.3') return { status, headers, body: { ...told, message, data } };
-  const { charged = null } = data;
+  const charged = typeof data.charged === 'boolean' ? data.charged : null;
   const info = {
     '@type': `${OF_GOOGLE}.rpc.ErrorInfo`,
     reason: error.code,

@@ -128,12 +128,11 @@ export interface Wish {
  */
 export function wishOf({ data, metadata }: Message): Wish {
   const objects = data.filter(isObject);
-  const named = objects.filter(({ skill }) => typeof skill === 'string');
+  const named = objects.flatMap(({ skill, input }) => (typeof skill === 'string' ? [{ skill, input }] : []));
   const skills = new Set(named.map(({ skill }) => skill));
   const [first] = named;
-  if (first !== undefined) {
-    return { skill: String(first.skill), input: objectOf(first.input), isAmbiguous: skills.size > 1 };
-  }
+  if (first !== undefined)
+    return { skill: first.skill, input: objectOf(first.input), isAmbiguous: skills.size > 1 };
   const { skill } = metadata;
   const input = objectOf(metadata.input) ?? objects[0] ?? null;
   return { skill: typeof skill === 'string' ? skill : null, input, isAmbiguous: false };

@@ -149,7 +149,9 @@ function listParams(query: unknown): Record<string, unknown> {
     ...asked,
     ...(pageSize === undefined
       ? {}
-      : { pageSize: /^\d{1,9}$/.test(String(pageSize)) ? Number(pageSize) : pageSize }),
+      : {
+          pageSize: typeof pageSize === 'string' && /^\d{1,9}$/.test(pageSize) ? Number(pageSize) : pageSize,
+        }),
     ...(includeArtifacts === undefined
       ? {}
       : { includeArtifacts: isTruth ? includeArtifacts === 'true' : includeArtifacts }),

@@ -92,7 +92,7 @@ export function createShowing({ paidCall, services, nowMs }: ShowingParts) {
         ? body
         : {
             ...{ ...body, error: refused.code, code: refused.code, last_error_reason: refused },
-            message: `${refused.message} ${body.message}`,
+            message: `${refused.message as string} ${body.message as string}`,
           };
     return {
       text: required.message,

@@ -55,12 +55,31 @@ for (const status of [200, 400, 429, 500]) {
   });
 }
 
+for (const [code, message] of [
+  ['-32000', 'no'],
+  [-32000, { toString: '' }],
+  [-32000, ['no']],
+  [-32000, undefined],
+] as const) {
+  test(`an error says no by its code, here ${JSON.stringify({ code, message })}`, async () => {
+    reply = text(200, JSON.stringify({ id: 1, error: { code, message } }));
+    await assert.rejects(rpc.call('eth_test', []), (error) => {
+      assert.ok(error instanceof RpcRefusal, String(error));
+      assert.equal(error.code, -32_000);
+      return true;
+    });
+  });
+}
+
 const NO_ANSWERS: Record<string, Reply> = {
   'HTML of a gateway': text(502, '<html>Bad Gateway</html>'),
   'an empty body': text(200, ''),
   'half of a JSON text': text(200, '{"jsonrpc":"2.0","id":1,"resu'),
   'a list': text(200, '[]'),
   'neither result nor error': text(200, '{"jsonrpc":"2.0","id":1}'),
+  'an error whose code is an object': text(200, '{"error":{"code":{"valueOf":""},"message":"no"}}'),
+  'an error whose code is a list': text(200, '{"error":{"code":[3],"message":"no"}}'),
+  'an error without a code': text(200, '{"error":{"message":"no"}}'),
   'a bare string': text(200, '"0x1"'),
   'a cut connection': (response) => void response.destroy(),
   'a reply without end': (response) => {

@@ -96,7 +96,11 @@ function resultIn(method: string, reply: unknown): unknown {
   if (!isObject(reply)) throw new RpcUnreachable(method, new Error('not an object'));
   if (isObject(reply.error)) {
     const { code, message, data } = reply.error;
-    throw new RpcRefusal(method, Number(code), String(message).slice(0, 500), data);
+    // Some nodes write the number as text. An error without one is no JSON-RPC.
+    const number = typeof code === 'string' && code !== '' ? Number(code) : code;
+    if (!Number.isInteger(number)) throw new RpcUnreachable(method, new Error('an error without a code'));
+    const why = typeof message === 'string' ? message.slice(0, 500) : 'no reason given';
+    throw new RpcRefusal(method, number as number, why, data);
   }
   if (!('result' in reply)) throw new RpcUnreachable(method, new Error('neither result nor error'));
   return reply.result;

@@ -146,7 +146,8 @@ function tagsBesideServices(context: DiscoveryContext): readonly string[] {
 
 /** Each operation has one tag; without one it is free. */
 function tagOf({ tags }: Operations[number]['operation']): string {
-  return Array.isArray(tags) ? String(tags[0]) : FREE_TAG;
+  const [tag]: unknown[] = Array.isArray(tags) ? tags : [];
+  return typeof tag === 'string' ? tag : FREE_TAG;
 }
 
 /** What the operations of all parts refer to. */

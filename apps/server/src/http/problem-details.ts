@@ -18,7 +18,7 @@ const MAX_PATH_CHARACTERS = 500;
 
 /** The last part of a payment problem's type. @param refused a refusal's code and details, as every 402 tells them */
 export function paymentProblemOf({ code, problem }: { code: string; problem?: unknown }): string {
-  return String(problem ?? PAYMENT_PROBLEM_OF[code] ?? 'verification-failed');
+  return typeof problem === 'string' ? problem : (PAYMENT_PROBLEM_OF[code] ?? 'verification-failed');
 }
 
 /** A problem's name in words: `payment-expired` is "Payment Expired". */
@@ -40,7 +40,7 @@ export function problemDetails(
   status: number,
   instance?: string,
 ): Record<string, unknown> {
-  const code = String(body.code ?? 'ERROR');
+  const code = typeof body.code === 'string' ? body.code : 'ERROR';
   const refused = body.last_error_reason as { code: string; problem?: unknown } | undefined;
   const payment = refused === undefined ? 'payment-required' : paymentProblemOf(refused);
   const named = {

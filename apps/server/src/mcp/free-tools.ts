@@ -40,7 +40,7 @@ const ASKED: readonly FreeTool[] = [
         .max(80)
         .describe('The path of the service, such as `ping`, or the name of its tool'),
     }),
-    address: ({ service }) => `/x402/recipes/${String(service).replaceAll('_', '-')}`,
+    address: ({ service }) => `/x402/recipes/${(service as string).replaceAll('_', '-')}`,
   },
   {
     name: 'credit_balance',

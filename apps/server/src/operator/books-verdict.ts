@@ -126,7 +126,9 @@ function asJson(books: Books): string {
 }
 
 function withBigints(stored: Record<string, unknown>): Books {
-  return JSON.parse(JSON.stringify(stored), (_, value) =>
-    typeof value === 'object' && value !== null && typeof value.int === 'string' ? BigInt(value.int) : value,
+  return JSON.parse(JSON.stringify(stored), (_, value: unknown) =>
+    typeof value === 'object' && value !== null && 'int' in value && typeof value.int === 'string'
+      ? BigInt(value.int)
+      : value,
   );
 }

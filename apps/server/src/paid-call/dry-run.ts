@@ -34,7 +34,8 @@ const IN_A_VALUE = /[;?&,][^a-z]*dry[^a-z]*run/i;
  */
 export function dryRunOf(query: unknown): DryRun {
   const asked = Object.entries((query ?? {}) as Record<string, unknown>).filter(
-    ([name, value]) => meansDryRun(name) || [value].flat().some((each) => IN_A_VALUE.test(String(each))),
+    ([name, value]) =>
+      meansDryRun(name) || [value].flat().some((each) => typeof each === 'string' && IN_A_VALUE.test(each)),
   );
   const [first, ...others] = asked;
   if (first === undefined) return 'no';

@@ -82,7 +82,7 @@ export function tierOf(score: number): RiskTier {
   return score < 25 ? 'LOW' : score < 50 ? 'MEDIUM' : score < 75 ? 'HIGH' : 'CRITICAL';
 }
 
-const SAYS: Readonly<Record<string, (value: unknown) => string>> = {
+const SAYS: Readonly<Record<string, (value: string | number | boolean) => string>> = {
   SANCTIONED_COUNTERPARTY: (count) =>
     `exchanged tokens with ${count} listed address(es) in what was searched`,
   MIXER_COUNTERPARTY: (count) => `exchanged tokens with ${count} mixing address(es) in what was searched`,
@@ -92,7 +92,7 @@ const SAYS: Readonly<Record<string, (value: unknown) => string>> = {
     `is ${kind === 'contract' ? 'a contract' : kind === 'delegated' ? 'delegated to a contract (EIP-7702)' : 'externally owned'}`,
 };
 
-function part<Value>(
+function part<Value extends string | number | boolean>(
   code: string,
   maxPoints: number,
   value: Value | null,

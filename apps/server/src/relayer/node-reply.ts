@@ -1,4 +1,4 @@
-import { type Hex, isHash } from 'viem';
+import { type Hex, isHash, isHex } from 'viem';
 
 export interface MinedTransaction {
   status: 'success' | 'reverted';
@@ -17,9 +17,12 @@ export function field(value: unknown, name: string): unknown {
 
 /** A number as nodes write it. @throws when it is none */
 export function quantity(value: unknown): bigint {
-  if (typeof value !== 'string' || !/^0x[0-9a-fA-F]+$/.test(value))
-    throw new Error('the node sent no quantity');
+  if (!isQuantity(value)) throw new Error('the node sent no quantity');
   return BigInt(value);
+}
+
+function isQuantity(value: unknown): value is string {
+  return typeof value === 'string' && /^0x[0-9a-fA-F]+$/.test(value);
 }
 
 /** A receipt as a node sends it; null for anything else. */
@@ -27,20 +30,32 @@ export function asMined(receipt: unknown): MinedTransaction | null {
   const hash = field(receipt, 'transactionHash');
   const status = field(receipt, 'status');
   const blockNumber = field(receipt, 'blockNumber');
+  const gasUsed = field(receipt, 'gasUsed') ?? '0x0';
   const logs = field(receipt, 'logs');
-  if (typeof hash !== 'string' || !isHash(hash) || typeof blockNumber !== 'string' || !Array.isArray(logs))
+  if (typeof hash !== 'string' || !isHash(hash) || !isQuantity(blockNumber) || !isQuantity(gasUsed))
     return null;
+  // A status that says neither must not be taken for a transaction that moved nothing.
+  if ((status !== '0x1' && status !== '0x0') || !Array.isArray(logs)) return null;
+  const read = logs.map(asLog).filter((log) => log !== null);
+  if (read.length !== logs.length) return null;
   return {
     status: status === '0x1' ? 'success' : 'reverted',
     hash,
     blockNumber: BigInt(blockNumber),
-    gasUsed: quantity(field(receipt, 'gasUsed') ?? '0x0'),
+    gasUsed: BigInt(gasUsed),
     costWei: costIn(receipt),
-    logs: logs.map((log) => ({
-      address: String(field(log, 'address')).toLowerCase() as Hex,
-      topics: (field(log, 'topics') as Hex[]).map((topic) => topic.toLowerCase() as Hex),
-      data: String(field(log, 'data')) as Hex,
-    })),
+    logs: read,
+  };
+}
+
+function asLog(log: unknown): MinedTransaction['logs'][number] | null {
+  const [address, topics, data] = ['address', 'topics', 'data'].map((name) => field(log, name));
+  if (!isHex(address) || !Array.isArray(topics) || !topics.every((topic) => isHex(topic)) || !isHex(data))
+    return null;
+  return {
+    address: address.toLowerCase() as Hex,
+    topics: topics.map((topic) => topic.toLowerCase() as Hex),
+    data,
   };
 }
 

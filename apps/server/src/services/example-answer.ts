@@ -67,14 +67,16 @@ function arrayOf(schema: JsonSchema): unknown[] {
     return schema.prefixItems.map((each) => valueFor(each as JsonSchema));
   const { items, minItems } = schema;
   if (typeof items !== 'object' || items === null) return [];
-  return Array.from({ length: Math.max(1, Number(minItems ?? 1)) }, () => valueFor(items as JsonSchema));
+  return Array.from({ length: Math.max(1, typeof minItems === 'number' ? minItems : 1) }, () =>
+    valueFor(items as JsonSchema),
+  );
 }
 
 function textOf({ format, pattern, minLength }: JsonSchema): string {
   if (typeof format === 'string' && BY_FORMAT[format] !== undefined) return BY_FORMAT[format];
   if (typeof pattern === 'string')
     return FOR_PATTERNS.find((each) => new RegExp(pattern, 'u').test(each)) ?? '…';
-  return '…'.padEnd(Number(minLength ?? 1), '…');
+  return '…'.padEnd(typeof minLength === 'number' ? minLength : 1, '…');
 }
 
 function numberOf({ minimum, exclusiveMinimum, maximum, exclusiveMaximum }: JsonSchema): number {

@@ -130,11 +130,10 @@ function openEvmChain(name: EvmChainName, http: UpstreamHttp): EvmChain {
       // Many public nodes do not answer this; those are no development nodes.
       ask('web3_clientVersion', []).catch(() => ''),
     ]);
-    if (Number(id) !== chainId) {
-      const what = typeof id === 'string' || typeof id === 'number' ? `chain ${Number(id)}` : 'no chain';
-      throw sourceUnavailable(name, 'invalid_reply', `${title}: the configured node serves ${what}`);
-    }
-    return { developmentNode: DEVELOPMENT_NODE.test(String(version)) };
+    const served = typeof id === 'string' || typeof id === 'number' ? `chain ${Number(id)}` : 'no chain';
+    if (served !== `chain ${chainId}`)
+      throw sourceUnavailable(name, 'invalid_reply', `${title}: the configured node serves ${served}`);
+    return { developmentNode: typeof version === 'string' && DEVELOPMENT_NODE.test(version) };
   }
 
   const client = createPublicClient({

@@ -25,6 +25,7 @@ import { cancelData } from '../../../../packages/sandbox/src/chain/eip3009.fixtu
 import { proveBooks } from '../books.fixture.ts';
 import { startTestChain, type TestChain } from '../chain.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
+import { eachOf, pathsOf, spoiled, withPath } from '../hostile-values.fixture.ts';
 import { jsonOf } from '../server.fixture.ts';
 import { type SignedPayment, USDC } from '../x402.fixture.ts';
 import {
@@ -886,27 +887,33 @@ describe('terms, signatures and writings', () => {
       assert.equal(stage.script.runs, runs);
     });
   }
-});
 
-/** Every place in a value, as the names that lead there. */
-function pathsOf(value: unknown, path: string[] = []): string[][] {
-  if (typeof value !== 'object' || value === null) return [path];
-  return [
-    ...(path.length === 0 ? [] : [path]),
-    ...Object.entries(value).flatMap(([name, inner]) => pathsOf(inner, [...path, name])),
-  ];
-}
+  test('no value in any place of a payment is more than refused, in either generation', async () => {
+    const before = { runs: stage.script.runs, moved: await stage.moved() };
+    const { authorization, signature } = await stage.sign(payer);
+    const second: unknown = JSON.parse(await raw());
+    const first = { x402Version: 1, scheme: 'exact', network: 'base', payload: { authorization, signature } };
+    for (const [headerName, honest] of [
+      ['payment-signature', second],
+      ['x-payment', first],
+    ] as const) {
+      // What nobody signed cannot pay, so every place of it may be spoiled; of an honest one those that are looked at.
+      const forged = withPath(honest, ['payload', 'signature'], `0x${'5a'.repeat(65)}`);
+      const lookedAt = pathsOf(honest).filter((path) => !FREE.test(path.join('.')));
+      const payments = [...spoiled(forged), ...spoiled(honest, lookedAt)];
+      await eachOf(payments, async ({ path, put, value }) => {
+        const header = Buffer.from(JSON.stringify(value)).toString('base64');
+        const told = await stage.present(header, { headerName });
+        assert.equal(told.status, 402, `${told.text} to ${path.join('.')}: ${JSON.stringify(put)}`);
+        await stage.assertProper(told);
+      });
+    }
+    assert.deepEqual([stage.script.runs, await stage.moved()], [before.runs, before.moved]);
+  });
+});
 
 /** What may stand there in more than one way, or is not looked at. */
 const FREE = /^(resource|extensions|accepted\.(extra|maxTimeoutSeconds)|payload\.authorization\.validAfter)/;
-
-function withPath(value: unknown, [name, ...rest]: readonly string[], put: unknown): unknown {
-  if (name === undefined) return put;
-  if (typeof value !== 'object' || value === null) return value;
-  const copy: Record<string, unknown> = { ...value };
-  copy[name] = withPath(copy[name], rest, put);
-  return copy;
-}
 
 const vOf = (signature: string) => Number(`0x${signature.slice(130)}`);
 const withV = (signature: string, v: number) =>

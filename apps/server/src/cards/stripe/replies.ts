@@ -150,5 +150,5 @@ function isUuid(value: unknown): value is string {
 
 /** In seconds since 1970; the database knows years up to five digits. */
 function isTime(value: unknown): boolean {
-  return Number.isInteger(value) && Number(value) >= 0 && Number(value) < 1e11;
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < 1e11;
 }

@@ -2,7 +2,7 @@
 import { encodeFunctionData, isErc6492Signature, parseAbi, parseErc6492Signature } from 'viem';
 import type { Rpc } from '../../chain-rpc/json-rpc.ts';
 import type { ChainVerdict, Finality, PaymentRefused } from '../../paid-call/rail.ts';
-import { asMined, type MinedTransaction } from '../../relayer/node-reply.ts';
+import { asMined, type MinedTransaction, quantity } from '../../relayer/node-reply.ts';
 import { refuse } from '../on-chain/refusals.ts';
 import { type Head, paidBy, useOf } from './authorization-use.ts';
 import {
@@ -150,7 +150,7 @@ export function openEvmChain(network: EvmNetwork, rpc: Rpc, nowMs: () => number)
           { to: network.asset, data: stateCalldata(authorization) },
           'latest',
         ]);
-        if (BigInt(String(state)) === 0n) {
+        if (quantity(state) === 0n) {
           return head.timestamp > authorization.validBefore + DEAD_MARGIN_S
             ? { status: 'dead', refusal: refuse('PAYMENT_EXPIRED') }
             : { status: 'open' };

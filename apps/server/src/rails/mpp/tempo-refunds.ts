@@ -23,7 +23,7 @@ import type {
   StoredTransaction,
 } from '../../relayer/ending-sender.ts';
 import type { GasSource } from '../../relayer/gas-tanks.ts';
-import { asMined } from '../../relayer/node-reply.ts';
+import { asMined, quantity } from '../../relayer/node-reply.ts';
 
 /** How long a refund may be mined, by the chain's clock. */
 const VALID_S = 60n;
@@ -78,7 +78,7 @@ export function tempoGas(rpc: Rpc, currency: Hex): GasSource {
       const [units] = decodeAbiParameters([{ type: 'uint256' }], said as Hex);
       return units;
     },
-    cost: async () => unitsOf(GAS_EACH * BigInt(String(await rpc.call('eth_gasPrice', [])))),
+    cost: async () => unitsOf(GAS_EACH * quantity(await rpc.call('eth_gasPrice', []))),
   };
 }
 
@@ -123,7 +123,7 @@ export function tempoRefunds(parts: { rpc: Rpc; sender: EndingSender; chainId: n
         nonceKey,
         nonce: Number(nonce),
         gas: GAS_LIMIT,
-        maxFeePerGas: BigInt(String(gasPrice)) * 2n,
+        maxFeePerGas: quantity(gasPrice) * 2n,
         maxPriorityFeePerGas: 0n,
         validBefore: Number(validBefore),
         feeToken: asset,

@@ -113,19 +113,28 @@ export function authorizationIn({ challenge, payload }: MppCredential): {
   authorization: AuthorizationText;
   signature: Hex;
 } {
-  const text = (name: string) => String(payload[name] ?? '').toLowerCase();
+  /** Empty for what is no text: it fits no form below. */
+  const text = (name: string) => {
+    const value = payload[name];
+    return typeof value === 'string' ? value.toLowerCase() : '';
+  };
+  /** A client may write a number as a number. */
+  const decimal = (name: string) => {
+    const value = payload[name];
+    return typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : text(name);
+  };
   const authorization = {
     from: text('from'),
     to: text('to'),
-    value: text('value'),
-    validAfter: text('validAfter'),
-    validBefore: text('validBefore'),
+    value: decimal('value'),
+    validAfter: decimal('validAfter'),
+    validBefore: decimal('validBefore'),
     nonce: text('nonce'),
   };
   const signature = text('signature');
   const isWellFormed =
     payload.type === 'authorization' &&
-    /^0x[0-9a-f]{40}$/.test(authorization.from) &&
+    [authorization.from, authorization.to].every((address) => /^0x[0-9a-f]{40}$/.test(address)) &&
     /^0x[0-9a-f]{64}$/.test(authorization.nonce) &&
     [authorization.value, authorization.validAfter, authorization.validBefore].every((value) =>
       /^\d{1,20}$/.test(value),

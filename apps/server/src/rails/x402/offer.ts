@@ -32,8 +32,10 @@ function extraOf({ network, feePayer, sandbox }: OfferedNetwork): Record<string,
   };
 }
 
+export type Requirements = Record<'network' | 'amount' | 'asset' | 'payTo', string> & Record<string, unknown>;
+
 /** The terms of one chain, as version 2 writes them; also what a facilitator is given. */
-export function requirementsV2(offered: OfferedNetwork, quote: Quote): Record<string, unknown> {
+export function requirementsV2(offered: OfferedNetwork, quote: Quote): Requirements {
   const { network, payTo } = offered;
   return {
     scheme: 'exact',

@@ -8,7 +8,7 @@ import type { AuthorizationSettler } from '../evm/settler.ts';
 import type { PaymentForFacilitator } from '../on-chain/facilitator.ts';
 import { refuse } from '../on-chain/refusals.ts';
 import type { EvidenceOfTransfer, FindTransfer } from './chains.ts';
-import { bazaarOf, requirementsV1, requirementsV2 } from './offer.ts';
+import { bazaarOf, type Requirements, requirementsV1, requirementsV2 } from './offer.ts';
 import type { Offered, OfferedNetwork } from './offered.ts';
 import type { Opened, OpenNetworks } from './open-networks.ts';
 import { readSolanaTransfer, type SvmEvidence, solanaDeadAfterMs } from './svm-payments.ts';
@@ -247,7 +247,7 @@ function paymentOf(onChain: OnChainPayment, spoken: Spoken): Payment {
     payer,
     proof:
       evidence.scheme === 'transfer'
-        ? { by: 'transfer', network, transaction: String(evidence.transaction) }
+        ? { by: 'transfer', network, transaction: (evidence as EvidenceOfTransfer).transaction }
         : { by: 'signature', network, address: payer },
     limitBy: `x402:${payer}`,
     network,
@@ -255,11 +255,14 @@ function paymentOf(onChain: OnChainPayment, spoken: Spoken): Payment {
   };
 }
 
-function checkAccepted({ accepted }: Presented, wanted: Record<string, unknown>): void {
+function checkAccepted({ accepted }: Presented, wanted: Requirements): void {
   if (accepted === null) return;
   for (const field of ['network', 'amount', 'asset', 'payTo'] as const) {
-    const [theirs, ours] = [accepted[field], wanted[field]].map((value) => String(value).toLowerCase());
-    if (theirs !== ours) throw refuse('PAYMENT_REQUIREMENTS_MISMATCH', { field: `accepted.${field}` });
+    const written = accepted[field];
+    // A client may write the amount as a number.
+    const theirs = typeof written === 'number' ? String(written) : written;
+    if (typeof theirs !== 'string' || theirs.toLowerCase() !== wanted[field].toLowerCase())
+      throw refuse('PAYMENT_REQUIREMENTS_MISMATCH', { field: `accepted.${field}` });
   }
 }
 

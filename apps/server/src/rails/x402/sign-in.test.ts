@@ -5,6 +5,7 @@ import { createSIWxPayload, encodeSIWxHeader, type SIWxPayload } from '@x402/ext
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { createSiweMessage } from 'viem/siwe';
 import { openTestDatabase, type TestDatabase } from '../../../test/database.fixture.ts';
+import { spoiled } from '../../../test/hostile-values.fixture.ts';
 import { PaymentRefused } from '../../paid-call/rail.ts';
 import { type Secrets, secretsOf } from '../../secrets/secrets.ts';
 import { createSignIn, type SignInChallenge } from './sign-in.ts';
@@ -226,6 +227,23 @@ test('junk is refused', async () => {
     ['resources', headerOf({ ...payload, resources: Array(11).fill(RESOURCE) })],
   ] as const)
     await assert.rejects(signInOf().check(header, RESOURCE), wrong(field));
+});
+
+test('no value in any field of a message is more than refused', async () => {
+  const { payload } = await signedByClient(BASE);
+  const whole = {
+    ...payload,
+    statement: 'a',
+    requestId: 'a',
+    resources: [RESOURCE],
+    notBefore: payload.issuedAt,
+  };
+  for (const { path, put, value } of spoiled(whole))
+    await assert.rejects(
+      signInOf().check(headerOf(value), RESOURCE),
+      (error) => error instanceof PaymentRefused && error.code === 'SIGN_IN_INVALID',
+      `${path.join('.')}: ${JSON.stringify(put)}`,
+    );
 });
 
 test('what it offers is what CAIP-122 asks for', () => {

@@ -226,7 +226,7 @@ function customCodeAt(err: unknown, index: number): number | null {
   const { InstructionError: failed } = err as { InstructionError: [number, unknown] };
   const [at, why] = failed;
   if (at !== index || typeof why !== 'object' || why === null || !('Custom' in why)) return null;
-  return Number(why.Custom);
+  return typeof why.Custom === 'number' ? why.Custom : null;
 }
 
 function isRentOfFeePayer(err: unknown): boolean {

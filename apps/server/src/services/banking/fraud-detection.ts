@@ -271,7 +271,13 @@ function timeOf(value: unknown): number | null {
   const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
   // Numbers up to the year 5000 are read as seconds, larger ones as milliseconds.
   const ms =
-    typeof number === 'number' ? (number < 1e11 ? number * 1_000 : number) : Date.parse(String(value));
+    typeof number === 'number'
+      ? number < 1e11
+        ? number * 1_000
+        : number
+      : typeof number === 'string'
+        ? Date.parse(number)
+        : Number.NaN;
   return Number.isFinite(ms) && Math.abs(ms) < 8e15 ? ms : null;
 }
 

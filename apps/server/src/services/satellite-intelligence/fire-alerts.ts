@@ -20,6 +20,13 @@ const degrees = z.preprocess(
   z.number(),
 );
 
+/** What is no number is refused as it is. */
+function daysOf(hours: unknown): unknown {
+  return typeof hours === 'number' || typeof hours === 'string'
+    ? Math.ceil(Number(hours) / DAY_HOURS)
+    : hours;
+}
+
 export default defineService({
   path: 'fire-alerts',
   name: 'Fire Alerts',
@@ -111,9 +118,7 @@ export default defineService({
     return {
       ...rest,
       ...(body.bbox === undefined && sides.every((side) => side !== undefined) ? { bbox: sides } : {}),
-      ...(body.days === undefined && hours !== undefined
-        ? { days: Math.ceil(Number(hours) / DAY_HOURS) }
-        : {}),
+      ...(body.days === undefined && hours !== undefined ? { days: daysOf(hours) } : {}),
     };
   },
   needs: ['firms'],

@@ -113,9 +113,10 @@ export default defineService({
             .regex(AMOUNT, 'must be a number of tokens with a point ("25.0"), or `unlimited`')
             // Elsewhere 25 means 25 tokens. Here a wrong guess would be a permanent allowance a million times too
             // large.
-            .refine((written) => !/^\d+$/.test(written) || /^0+$/.test(written), {
-              error: ({ input: written }) =>
-                `may mean ${written} tokens or ${written} of the smallest unit: send "${written}.0" as a text for tokens, or amountRaw "${written}" for the smallest unit`,
+            .superRefine((written, context) => {
+              if (!/^\d+$/.test(written) || /^0+$/.test(written)) return;
+              const message = `may mean ${written} tokens or ${written} of the smallest unit: send "${written}.0" as a text for tokens, or amountRaw "${written}" for the smallest unit`;
+              context.addIssue({ code: 'custom', message });
             }),
         )
         .optional()

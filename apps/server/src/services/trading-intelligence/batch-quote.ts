@@ -166,7 +166,7 @@ function canonicalItem(item: unknown): unknown {
 }
 
 function isWhole(written: unknown): boolean {
-  return typeof written === 'number' ? Number.isInteger(written) : /^\s*\d+\s*$/.test(String(written));
+  return typeof written === 'string' ? /^\s*\d+\s*$/.test(written) : Number.isInteger(written);
 }
 
 /** `{ tokens: […], chain }` asks for one of each token in USDC; a `chain` of the body holds for items without one. */

@@ -217,5 +217,6 @@ const MAX_LINE = 300;
 function customCodeIn(err: unknown): number | null {
   if (typeof err !== 'object' || err === null || !('InstructionError' in err)) return null;
   const [, why] = Array.isArray(err.InstructionError) ? err.InstructionError : [];
-  return typeof why === 'object' && why !== null && 'Custom' in why ? Number(why.Custom) : null;
+  if (typeof why !== 'object' || why === null || !('Custom' in why)) return null;
+  return typeof why.Custom === 'number' ? why.Custom : null;
 }

@@ -117,7 +117,7 @@ function reserveAt(slot: number, reserveAccount: Account | null, marketAccount: 
   if (marketAccount === null) throw new LayoutError('there is no lending market');
   const reserve = decodeReserve(reserveAccount);
   const market = decodeMarket(marketAccount);
-  const expected: readonly (readonly [what: string, found: unknown, wanted: unknown])[] = [
+  const expected: readonly (readonly [what: string, found: string | number, wanted: string | number])[] = [
     ['market', reserve.market, LENDING_MARKET],
     ['mint', reserve.liquidityMint, USDC_MINT],
     ['decimals', reserve.mintDecimals, USDC_DECIMALS],
