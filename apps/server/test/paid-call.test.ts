@@ -215,6 +215,26 @@ describe('the edge', () => {
     assert.equal(await balance(key), '1.000000');
   });
 
+  test('beyond the bounds, only what may be the repeat of a purchase is not said to be free', async () => {
+    const key = await server.key('1');
+    const environment = { RATE_LIMIT_PER_ADDRESS: '1' };
+    const limited = await startTestServer({ pools: database, services: [ping], environment });
+    try {
+      await limited.call('ping', key, {}, { 'idempotency-key': 'order-9' });
+      for (const [sent, charged] of [
+        [{}, false],
+        [{ 'idempotency-key': 'order-9' }, null],
+        [{ 'idempotency-key': 'order 9' }, false],
+        [{ 'idempotency-key': '9'.repeat(256) }, false],
+      ] as const) {
+        const over = await limited.call('ping', key, {}, sent);
+        assert.deepEqual([over.status, (await jsonOf(over)).charged], [429, charged], JSON.stringify(sent));
+      }
+    } finally {
+      await limited.close();
+    }
+  });
+
   test('a browser of another origin may call and read', async () => {
     const preflight = await fetch(`${server.url}/x402/ping`, { method: 'OPTIONS' });
     assert.equal(preflight.status, 204);

@@ -348,9 +348,11 @@ function reportOf({ service, requestId }: PaidRequest, { priceMicros }: Quote): 
   };
 }
 
-/** Whether a request may be a repeat of one that was charged: it carries an on-chain payment, or an Idempotency-Key. */
+/** Whether a request may be a repeat of one that was charged: it carries an on-chain payment, or a valid Idempotency-Key. */
 function canRepeat(rail: Rail | undefined, headers: Headers): boolean {
-  return rail !== undefined && (rail.chains !== undefined || headers['idempotency-key'] !== undefined);
+  if (rail === undefined) return false;
+  const sent = idempotencyKeyOf(headers, KEY_LENGTH);
+  return rail.chains !== undefined || (sent !== null && sent !== 'unfit');
 }
 
 function readIdempotencyKey(headers: Headers): string | null {
