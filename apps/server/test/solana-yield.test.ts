@@ -389,6 +389,13 @@ test('a withdrawal that cannot be paid out says how much can', async () => {
     const { status, body } = await post('withdraw-tx', { wallet: signer.address, amount: 'MAX' });
     assert.deepEqual([status, body.error], [409, 'INSUFFICIENT_LIQUIDITY'], JSON.stringify(body));
     assert.match(body.available_usdc, /^9\.9999\d\d$/);
+    // Whoever can have some of it is told the same, and so is whoever asks for the position.
+    const few = await built('withdraw-tx', { wallet: signer.address, amount_usdc: 1 });
+    const { position } = await jsonOf(
+      fetch(`${servers[0]?.url}/api/solana-yield/position/${signer.address}`),
+    );
+    for (const told of [few.available_usdc, position.leavingNow.availableUsdc])
+      assert(Math.abs(Number(told) - Number(body.available_usdc)) < 0.0001 && Number(told) < 10, told);
     // What is told can be had, and by a wallet that takes its time: a redemption is worth more in a later slot.
     const some = await built('withdraw-tx', {
       wallet: signer.address,

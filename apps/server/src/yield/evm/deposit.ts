@@ -2,8 +2,8 @@
 import { type Address, decodeAbiParameters, encodeFunctionData, type Hex, numberToHex, zeroHash } from 'viem';
 import { Problem } from '../../http/problem.ts';
 import { PERMIT_DEPOSIT_ABI, USDC_ABI, VAULT_ABI } from '../contracts/abi.ts';
+import { timeText, usdcText } from '../figures.ts';
 import type { Leaving, Mode } from './asked.ts';
-import { gasHex, timeText, usdcText } from './figures.ts';
 import { CHAIN_ID, type Fixed } from './fixed.ts';
 import type { Node } from './node.ts';
 import type { Failure } from './simulate.ts';
@@ -263,7 +263,7 @@ function warningsFor(
 export function stepView({ action, to, data, gasLimit, gasUsed, note }: Measured, index: number) {
   return {
     ...{ step: index + 1, action, to, data, value: '0x0', chainId: CHAIN_ID },
-    ...{ gas: gasHex(gasLimit), gasUsed: String(gasUsed), note },
+    ...{ gas: numberToHex(gasLimit), gasUsed: String(gasUsed), note },
   };
 }
 

@@ -2,8 +2,8 @@
 import type { Address } from 'viem';
 import type { Database } from '../../db/connection.ts';
 import type { ProtocolName } from '../contracts/protocols.ts';
+import { timeText, usdcText } from '../figures.ts';
 import type { MoveReason } from '../keeper/report.ts';
-import { timeText, usdcText } from './figures.ts';
 
 /** The newest are told; a keeper that moves every six hours makes fewer in seven weeks. */
 const MAX_MOVES = 200;

@@ -2,6 +2,7 @@ import type { Configured } from '../../declared.ts';
 import { unavailable } from '../../http/problem.ts';
 import type { House, Part } from '../../part.ts';
 import { readKeeperReport } from '../keeper/report.ts';
+import { keptReading } from '../kept-reading.ts';
 import { EVM_YIELD } from './declared.ts';
 import { entryCostFrom } from './entry-cost.ts';
 import { fixedOf } from './fixed.ts';
@@ -11,7 +12,7 @@ import { openNode } from './node.ts';
 import { YIELD_OPERATIONS } from './operations.ts';
 import { yieldRoutes } from './routes.ts';
 import { createSamples } from './samples.ts';
-import { readSnapshot, type Snapshot } from './snapshot.ts';
+import { readSnapshot } from './snapshot.ts';
 import { currentRateOf } from './views.ts';
 
 export { EVM_YIELD };
@@ -46,7 +47,8 @@ export function openEvmYield(
   const { sql } = house.pools;
   const node = openNode(rpcUrl);
   const fixed = fixedOf(node, { vault, permitDeposit });
-  const snapshot = freshest(async () => readSnapshot(node, await fixed(), nowMs), nowMs);
+  const kept = keptReading(async () => readSnapshot(node, await fixed(), nowMs), { nowMs });
+  const snapshot = async (maxAgeMs: number) => (await kept({ freshMs: maxAgeMs })).value;
   const indexer = createIndexer(sql, node, { vault, sinceBlock: vaultSinceBlock });
   const samples = createSamples(sql, vault, nowMs);
   return {
@@ -72,27 +74,6 @@ export function openEvmYield(
     ],
     close: node.close,
     currentRate: async () => currentRateOf(await snapshot(SAMPLE_MS)),
-  };
-}
-
-/** A value that is asked for again when it is too old for whoever wants it; once for all who want it at a time. */
-function freshest(
-  read: () => Promise<Snapshot>,
-  nowMs: () => number,
-): (maxAgeMs: number) => Promise<Snapshot> {
-  let known: { value: Snapshot; atMs: number } | null = null;
-  let reading: Promise<Snapshot> | null = null;
-  return async (maxAgeMs) => {
-    if (known !== null && nowMs() - known.atMs < maxAgeMs) return known.value;
-    reading ??= read()
-      .then((value) => {
-        known = { value, atMs: nowMs() };
-        return value;
-      })
-      .finally(() => {
-        reading = null;
-      });
-    return reading;
   };
 }
 

@@ -1,9 +1,9 @@
 /** What a wallet has in the vault, what it earned, and how it gets it out. */
 import type { Address } from 'viem';
 import { VAULT_ABI } from '../contracts/abi.ts';
+import { usdcText } from '../figures.ts';
 import type { Leaving } from './asked.ts';
 import { blockView, stepView } from './deposit.ts';
-import { usdcText } from './figures.ts';
 import { CHAIN_ID, type Fixed } from './fixed.ts';
 import type { Node } from './node.ts';
 import { leavingStep } from './redeem.ts';

@@ -3,9 +3,9 @@ import { type Address, decodeAbiParameters, encodeFunctionData, type Hex } from 
 import { Problem } from '../../http/problem.ts';
 import { VAULT_ABI } from '../contracts/abi.ts';
 import { PROTOCOLS } from '../contracts/protocols.ts';
+import { usdcText } from '../figures.ts';
 import type { Leaving } from './asked.ts';
 import { blockView, gasView, stepView, type Warning, wouldFail } from './deposit.ts';
-import { usdcText } from './figures.ts';
 import { CHAIN_ID, type Fixed, PROTOCOL_TITLES } from './fixed.ts';
 import type { Node } from './node.ts';
 import { type Block, blockCallsOf, sureOf } from './snapshot.ts';

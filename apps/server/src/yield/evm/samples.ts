@@ -2,7 +2,7 @@
 import type { Address } from 'viem';
 import type { Database } from '../../db/connection.ts';
 import { PROTOCOLS, type ProtocolName } from '../contracts/protocols.ts';
-import { timeText, usdcText } from './figures.ts';
+import { timeText, usdcText } from '../figures.ts';
 import { rounded } from './rates.ts';
 import { type Snapshot, worthOf } from './snapshot.ts';
 

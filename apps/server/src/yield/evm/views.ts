@@ -2,10 +2,10 @@
 
 import { PERMIT_DEPOSIT_ABI, VAULT_ABI } from '../contracts/abi.ts';
 import { PROTOCOLS, type ProtocolName } from '../contracts/protocols.ts';
+import { percentOf, timeText, usdcText } from '../figures.ts';
 import type { ReportedLook } from '../keeper/report.ts';
 import { PRESETS_USD } from './asked.ts';
 import { blockView } from './deposit.ts';
-import { percentOf, timeText, usdcText } from './figures.ts';
 import { CHAIN_ID, type Fixed, PROTOCOL_TITLES } from './fixed.ts';
 import { daysToEarnBack, netApyPercent, rounded } from './rates.ts';
 import { type ProtocolState, pendingFeeOf, type Snapshot, type VaultState, worthOf } from './snapshot.ts';

@@ -1,7 +1,7 @@
 /** What a caller asks for: a wallet, an amount. Whatever is wrong is told with the field and what would be right. */
 import { type Address, isAddress, isOffCurveAddress } from '@solana/kit';
 import { type FieldIssue, Problem } from '../../http/problem.ts';
-import { usdcText } from './figures.ts';
+import { usdcText } from '../figures.ts';
 import { MAX_AMOUNT, MIN_DEPOSIT } from './terms.ts';
 
 const UNITS_IN_USDC = 1_000_000n;

@@ -12,8 +12,8 @@ import {
   setTransactionMessageLifetimeUsingBlockhash,
 } from '@solana/kit';
 import { Problem } from '../../http/problem.ts';
+import { timeText } from '../figures.ts';
 import { LIQUIDITY_VAULT, SYSTEM_PROGRAM, USDC_RESERVE } from './addresses.ts';
-import { timeText } from './figures.ts';
 import { setUnitLimit, setUnitPrice } from './instructions.ts';
 import type { Account, Node, Simulation } from './node.ts';
 

@@ -56,6 +56,9 @@ export function createClaims(sql: Database, nowMs: () => number) {
         RETURNING c.signature, c.wallet, c.claimed_usdc, c.claimed_at`;
     },
 
+    /** How many of a wallet's deposits wait for the chain to be asked. */
+    pendingOf: (wallet: string) => pendingOf(sql, wallet),
+
     async lookAgain({ signature, wallet }: Claim, nextMs: number): Promise<void> {
       await sql`
         UPDATE solana_yield_claims SET next_at = ${new Date(nextMs)}
@@ -81,4 +84,10 @@ export function createClaims(sql: Database, nowMs: () => number) {
           WHERE state <> 'pending' AND claimed_at < ${new Date(nowMs() - KEPT_MS)} LIMIT ${MAX_FORGOTTEN})`;
     },
   };
+}
+
+async function pendingOf(sql: Database, wallet: string): Promise<number> {
+  const [row] = await sql<{ count: bigint }[]>`
+    SELECT count(*) AS count FROM solana_yield_claims WHERE wallet = ${wallet} AND state = 'pending'`;
+  return Number(row?.count ?? 0n);
 }

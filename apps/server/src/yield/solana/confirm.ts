@@ -2,10 +2,10 @@
 import { getBase58Encoder } from '@solana/kit';
 import { Problem, unavailable } from '../../http/problem.ts';
 import type { RateLimit } from '../../http/rate-limit.ts';
+import { timeText, usdcText } from '../figures.ts';
 import { badRequest, readUnits } from './asked.ts';
 import type { Claims } from './claims.ts';
 import type { Fees } from './fees.ts';
-import { timeText, usdcText } from './figures.ts';
 import type { WalletMove } from './moves.ts';
 import type { Verify } from './verify.ts';
 

@@ -1,6 +1,7 @@
 /** The bundle of a deposit: a transaction that pays the fee, and one that deposits the rest. */
 import { type Address, address } from '@solana/kit';
 import { Problem, unavailable } from '../../http/problem.ts';
+import { timeText, usdcText } from '../figures.ts';
 import { COLLATERAL_MINT } from './addresses.ts';
 import {
   feesOf,
@@ -14,7 +15,6 @@ import {
   type Work,
   wouldFail,
 } from './bundle.ts';
-import { timeText, usdcText } from './figures.ts';
 import {
   createTokenAccount,
   depositReserveLiquidity,

@@ -104,15 +104,18 @@ export const PORTAL_OPERATIONS = {
           { wallet: A_WALLET, amount: 'MAX' },
         ),
         responses: {
-          200: answered('The transaction, what it costs and what the wallet receives', {
-            success: true,
-            transactions: [{ ...TRANSACTION, action: 'withdraw' }],
-            fee_breakdown: {
-              ...{ flat_fee_usdc: '4.988987', perf_fee_usdc: '0.419635' },
-              ...{ yield_earned_usdc: '2.797573', total_fee_usdc: '5.408622' },
+          200: answered(
+            'The transaction, what it costs and what the wallet receives; available_usdc is the most that anybody can withdraw now',
+            {
+              success: true,
+              transactions: [{ ...TRANSACTION, action: 'withdraw' }],
+              fee_breakdown: {
+                ...{ flat_fee_usdc: '4.988987', perf_fee_usdc: '0.419635' },
+                ...{ yield_earned_usdc: '2.797573', total_fee_usdc: '5.408622' },
+              },
+              ...{ net_usdc: '992.388951', available_usdc: '129639200.000000' },
             },
-            net_usdc: '992.388951',
-          }),
+          ),
           400: REFUSED,
           409: refused(`There is nothing to withdraw, or less than that can be had now. ${NOT_NOW}`),
           503: AWAY,

@@ -13,7 +13,6 @@ import { createMoves } from './moves.ts';
 import { neverBack } from './never-back.ts';
 import { openNode } from './node.ts';
 import { PORTAL_OPERATIONS } from './operations.ts';
-import { pendingOf } from './pending.ts';
 import { openPortal, type Portal } from './portal.ts';
 import { READING_OPERATIONS } from './reading-operations.ts';
 import { readingRoutes } from './reading-routes.ts';
@@ -78,7 +77,7 @@ export function openSolanaYield(
       });
       readingRoutes(http, {
         ...{ node, portal, baseUrl, sandbox, baseRate, limit, addressOf, nowMs },
-        ...{ moves, pendingOf: pendingOf(sql) },
+        ...{ moves, pendingOf: claims.pendingOf },
       });
     },
     jobs: [

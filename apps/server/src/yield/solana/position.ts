@@ -1,11 +1,12 @@
 /** What a wallet has in the reserve, what it earned, and what it would receive if it left now. */
 import type { Address } from '@solana/kit';
+import { timeText, usdcText } from '../figures.ts';
 import { COLLATERAL_MINT } from './addresses.ts';
 import { type CostBasis, costBasisOf, yieldIn } from './cost-basis.ts';
-import { timeText, usdcText } from './figures.ts';
 import { tokenAccountOf } from './instructions.ts';
-import { freeLiquidityRaw, usdcFor, withdrawalRoomRaw } from './model/interest.ts';
+import { usdcFor } from './model/interest.ts';
 import type { Moves, WalletMove } from './moves.ts';
+import { payableNow } from './payable.ts';
 import { type Portal, type ReserveNow, readTokenAccount } from './portal.ts';
 import { CLOCK_SYSVAR, chainTimeMs } from './standing.ts';
 import { PERFORMANCE_FEE_BPS, partOf, WITHDRAWAL_FEE_BPS } from './terms.ts';
@@ -117,19 +118,20 @@ function depositedView(held: Held) {
 
 /** What a withdrawal of everything comes to at this slot; later ones pay more. */
 function leavingView(read: Read, { collateral, valueRaw, yieldRaw }: Held, isFrozen: boolean) {
-  const { reserve } = read;
-  const availableRaw = freeLiquidityRaw(reserve);
-  const room = withdrawalRoomRaw(reserve, BigInt(Math.floor((read.chainAtMs ?? read.readAtMs) / 1_000)));
+  const payable = payableNow(read, read.chainAtMs ?? read.readAtMs);
   const withdrawalFee = partOf(valueRaw, WITHDRAWAL_FEE_BPS);
   const performanceFee = partOf(yieldRaw, PERFORMANCE_FEE_BPS);
   const receives = valueRaw - withdrawalFee - performanceFee;
   const reasons = [
     ...openView(read).withdrawals,
     ...(isFrozen ? ['The wallet’s account of the receipt token is frozen.'] : []),
-    ...(valueRaw > availableRaw
-      ? ['The reserve cannot pay all of it out now; a part can be withdrawn.']
-      : []),
-    ...(room !== null && valueRaw > room ? ['The reserve’s withdrawal cap lets a part out now.'] : []),
+    ...(payable.pays(collateral)
+      ? []
+      : [
+          payable.isCapped
+            ? 'The reserve’s withdrawal cap lets a part out now.'
+            : 'The reserve cannot pay all of it out now; a part can be withdrawn.',
+        ]),
   ];
   return {
     possible: collateral > 0n && reasons.length === 0,
@@ -137,7 +139,7 @@ function leavingView(read: Read, { collateral, valueRaw, yieldRaw }: Held, isFro
     ...{ grossUsdc: usdcText(valueRaw), withdrawalFeeUsdc: usdcText(withdrawalFee) },
     ...{ performanceFeeUsdc: usdcText(performanceFee) },
     ...{ receivesUsdc: usdcText(receives), receivesRaw: String(receives) },
-    availableUsdc: usdcText(availableRaw),
+    availableUsdc: usdcText(payable.usdcRaw),
   };
 }
 

@@ -3,11 +3,11 @@ import { isSignature } from '@solana/kit';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../../http/problem.ts';
 import { admit, type RateLimit } from '../../http/rate-limit.ts';
+import { type Kept, keptReading } from '../kept-reading.ts';
 import { badRequest, readWallet } from './asked.ts';
 import { chainUnavailable, isOutage, type Node } from './node.ts';
 import { type PositionParts, positionOf } from './position.ts';
 import { AT, EXAMPLE_WALLET } from './routes.ts';
-import { type Kept, staleWhileRevalidate } from './stale-while-revalidate.ts';
 import { type OtherRate, readStanding, type Standing } from './standing.ts';
 import { type About, manifestView, ratesView, statsView } from './views.ts';
 
@@ -34,18 +34,19 @@ export function readingRoutes(app: FastifyInstance, parts: ReadingParts): void {
       return answer(request, reply);
     });
   };
-  const standing = staleWhileRevalidate(() => readStanding({ portal, node }, parts.baseRate, nowMs), {
-    ...{ freshMs: FRESH_SECONDS * 1_000, staleMs: STALE_SECONDS * 1_000, retryMs: RETRY_MS, nowMs },
+  const kept = keptReading(() => readStanding({ portal, node }, parts.baseRate, nowMs), {
+    ...{ retryMs: RETRY_MS, nowMs },
   });
+  const standing = () => kept({ freshMs: FRESH_SECONDS * 1_000, staleMs: STALE_SECONDS * 1_000 });
   const shown = (path: string, view: (about: About, now: Standing) => unknown) =>
     get(path, async (_request, reply) => {
-      const kept = await standing();
-      reply.headers(cacheHeaders(kept));
+      const now = await standing();
+      reply.headers(cacheHeaders(now));
       reply.headers({
         link: `<${at('manifest')}>; rel="manifest"`,
         'x-agent-tip': `Deposit with POST ${at('deposit-tx')} {"wallet": "<address>", "amount_usdc": 100}; you sign, this server holds nothing.`,
       });
-      return view(parts, kept.value);
+      return view(parts, now.value);
     });
 
   shown('rates', ratesView);

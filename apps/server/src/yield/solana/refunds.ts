@@ -1,7 +1,7 @@
 /** Fees that are due back, as wallets and the operator see them. */
 import type { Owed } from '../../part.ts';
+import { timeText, usdcText } from '../figures.ts';
 import type { Fee, Unused } from './fees.ts';
-import { timeText, usdcText } from './figures.ts';
 
 const REASONS: Readonly<Record<Unused, string>> = {
   DEPOSIT_FAILED: 'The deposit that it was paid for failed on the chain.',

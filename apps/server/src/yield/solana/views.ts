@@ -1,5 +1,6 @@
 /** What is told of the reserve and of the portal as a whole: rates, figures, how it is used. */
 import { sandboxMark } from '../../http/sandbox-notice.ts';
+import { timeText, usdcText } from '../figures.ts';
 import {
   COLLATERAL_MINT,
   LENDING_MARKET,
@@ -8,7 +9,6 @@ import {
   USDC_MINT,
   USDC_RESERVE,
 } from './addresses.ts';
-import { timeText, usdcText } from './figures.ts';
 import {
   depositRoomRaw,
   freeLiquidityRaw,

@@ -1,6 +1,7 @@
 /** The transaction of a withdrawal: gives collateral back, and pays the fees from what comes out. */
 import type { Address } from '@solana/kit';
 import { Problem, unavailable } from '../../http/problem.ts';
+import { timeText, usdcText } from '../figures.ts';
 import { USDC_MINT } from './addresses.ts';
 import {
   feesOf,
@@ -15,7 +16,6 @@ import {
 } from './bundle.ts';
 import { yieldIn } from './cost-basis.ts';
 import { fromNode } from './deposit.ts';
-import { timeText, usdcText } from './figures.ts';
 import {
   createTokenAccount,
   type OwnAccounts,
@@ -23,11 +23,11 @@ import {
   redeemReserveCollateral,
   transferUsdc,
 } from './instructions.ts';
-import { INTENT_MS, LANDS_WITHIN_SLOTS } from './intents.ts';
-import { accrue, cTokensToBurn, freeLiquidityRaw, usdcFor, withdrawalRoomRaw } from './model/interest.ts';
-import type { Reserve } from './model/reserve.ts';
+import { INTENT_MS } from './intents.ts';
+import { cTokensToBurn, usdcFor } from './model/interest.ts';
 import type { Moves } from './moves.ts';
 import type { Account, Node } from './node.ts';
+import { type Payable, payableNow } from './payable.ts';
 import { type Portal, type ReserveNow, readTokenAccount } from './portal.ts';
 import { PERFORMANCE_FEE_BPS, partOf, WITHDRAWAL_FEE_BPS } from './terms.ts';
 
@@ -75,7 +75,8 @@ export async function withdrawalTransaction(parts: WithdrawParts, { wallet, amou
   const held = readTokenAccount(collateralAccount)?.amount ?? 0n;
   const burned = toBurn(now, wallet, held, amount);
   const gross = usdcFor(now.reserve, burned);
-  checkLiquidity(now, burned, nowMs());
+  const payable = payableNow(now, nowMs());
+  checkLiquidity(now, burned, payable);
   const earned = yieldIn(await moves.costBasis(wallet, held), { gross, burned, held });
   const reckoned: Reckoned = {
     ...{ burned, gross, earned },
@@ -95,7 +96,8 @@ export async function withdrawalTransaction(parts: WithdrawParts, { wallet, amou
     transactions: transactionViews(wallet, [work], terms),
     bundle_expires_at: timeText(nowMs() + INTENT_MS),
     ...lifetimeView(terms),
-    ...amountsView(now, amount, reckoned),
+    ...amountsView(now.slot, amount, reckoned),
+    ...availableView(payable),
     isFullExit: burned === held,
     warnings: lacking === null ? [] : [lacking],
     simulation:
@@ -111,11 +113,10 @@ export async function withdrawalTransaction(parts: WithdrawParts, { wallet, amou
   };
 }
 
-function amountsView({ slot, reserve }: ReserveNow, amount: bigint | 'MAX', reckoned: Reckoned) {
+function amountsView(slot: bigint, amount: bigint | 'MAX', reckoned: Reckoned) {
   const { burned, gross, earned, flatFee, performanceFee } = reckoned;
   const fee = flatFee + performanceFee;
   const requested = amount === 'MAX' ? gross : amount;
-  const available = freeLiquidityRaw(reserve);
   return {
     fee_breakdown: {
       flat_fee_usdc: usdcText(flatFee),
@@ -128,7 +129,6 @@ function amountsView({ slot, reserve }: ReserveNow, amount: bigint | 'MAX', reck
     ...{ feeUsdc: usdcText(fee), feeRaw: String(fee) },
     ...{ net_usdc: usdcText(gross - fee), net_raw: String(gross - fee), at_slot: String(slot) },
     collateralRaw: String(burned),
-    ...{ available_usdc: usdcText(available), available_raw: String(available) },
   };
 }
 
@@ -158,38 +158,31 @@ function toBurn(
 }
 
 /** @throws Problem 409 where the reserve cannot pay so much when it lands, 503 where it pays nobody */
-function checkLiquidity({ slot, reserve, market }: ReserveNow, burned: bigint, nowMs: number): void {
+function checkLiquidity({ reserve, market }: ReserveNow, burned: bigint, payable: Payable): void {
   if (reserve.isEmergency || market.isEmergency) {
     const reason = 'the lending market is in emergency mode';
     throw unavailable('RESERVE_CLOSED', `Nothing can be withdrawn, since ${reason}.`, CLOSED_RETRY_MS, {
       ...{ success: false, reason },
     });
   }
-  const later = accrue(reserve, slot + LANDS_WITHIN_SLOTS, market.referralFeeBps);
-  const free = freeLiquidityRaw(later);
-  const room = withdrawalRoomRaw(reserve, BigInt(Math.floor(nowMs / 1_000)));
-  const isCapped = room !== null && room < free;
-  const most = isCapped ? room : free;
-  if (usdcFor(later, burned) <= most) return;
-  const available = usdcFor(reserve, cTokensWithin(later, most));
+  if (payable.pays(burned)) return;
+  const available = usdcText(payable.usdcRaw);
   throw new Problem(
     409,
-    isCapped ? 'WITHDRAWAL_CAP' : 'INSUFFICIENT_LIQUIDITY',
-    `The reserve can pay ${usdcText(available)} USDC out now; ${isCapped ? 'its cap lets no more out in this interval' : 'the rest is lent out'}.`,
+    payable.isCapped ? 'WITHDRAWAL_CAP' : 'INSUFFICIENT_LIQUIDITY',
+    `The reserve can pay ${available} USDC out now; ${payable.isCapped ? 'its cap lets no more out in this interval' : 'the rest is lent out'}.`,
     {
       details: {
         success: false,
-        ...{ available_usdc: usdcText(available), available_raw: String(available) },
+        ...availableView(payable),
         hint: 'Withdraw that much now with amount_usdc, and the rest later.',
       },
     },
   );
 }
 
-/** The most cTokens that pay no more than this. */
-function cTokensWithin(reserve: Reserve, usdcRaw: bigint): bigint {
-  const enough = cTokensToBurn(reserve, usdcRaw);
-  return usdcFor(reserve, enough) > usdcRaw ? enough - 1n : enough;
+function availableView({ usdcRaw }: Payable) {
+  return { available_usdc: usdcText(usdcRaw), available_raw: String(usdcRaw) };
 }
 
 function workOf(

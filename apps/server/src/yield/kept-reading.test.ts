@@ -1,17 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { staleWhileRevalidate } from './stale-while-revalidate.ts';
+import { keptReading } from './kept-reading.ts';
 
 /** A source that answers when it is told to, and a clock that stands still. */
 function source() {
   let now = 1_000_000;
   const waiting: { resolve(value: string): void; reject(error: Error): void }[] = [];
-  const ask = staleWhileRevalidate(
+  const kept = keptReading(
     () => new Promise<string>((resolve, reject) => void waiting.push({ resolve, reject })),
-    { freshMs: 60, staleMs: 600, retryMs: 5, nowMs: () => now },
+    { retryMs: 5, nowMs: () => now },
   );
   return {
-    ask,
+    ask: () => kept({ freshMs: 60, staleMs: 600 }),
+    /** Takes none that is older. */
+    askWithin: (freshMs: number) => kept({ freshMs }),
     /** How often it was read. */
     reads: () => waiting.length,
     latest: () => waiting.at(-1) ?? assert.fail('nothing was read'),
@@ -67,4 +69,23 @@ test('a source that fails leaves what is kept until it is too old, and is not as
   const back = ask();
   latest().resolve('two');
   assert.equal((await back).value, 'two');
+});
+
+test('who takes nothing stale waits for a new one, each by its own bound, and all for the same', async () => {
+  const { askWithin, reads, latest, pass } = source();
+  const begun = askWithin(5);
+  latest().resolve('one');
+  await begun;
+  pass(10);
+  assert.deepEqual(await askWithin(60), { value: 'one', cache: 'HIT', ageMs: 10 });
+  const strict = [askWithin(5), askWithin(10)];
+  assert.equal(reads(), 2);
+  latest().resolve('two');
+  assert.deepEqual(
+    (await Promise.all(strict)).map(({ value, cache }) => [value, cache]),
+    [
+      ['two', 'MISS'],
+      ['two', 'MISS'],
+    ],
+  );
 });

@@ -1,9 +1,9 @@
-/** How amounts are told: as decimal strings, and beside them in the units of the chain. */
-import { formatUnits, type Hex, numberToHex } from 'viem';
+/** How figures are told in answers, on either chain. */
+import { formatUnits } from 'viem';
 
 const USDC_DECIMALS = 6;
 
-/** USDC units as a decimal string with six places. */
+/** USDC units as a decimal string with six places, such as `99.500000`. */
 export function usdcText(units: bigint): string {
   const text = formatUnits(units, USDC_DECIMALS);
   const [whole = '0', part = ''] = text.split('.');
@@ -18,8 +18,4 @@ export function percentOf(bps: number): number {
 /** A time in milliseconds as ISO 8601. */
 export function timeText(atMs: number): string {
   return new Date(atMs).toISOString();
-}
-
-export function gasHex(gas: bigint): Hex {
-  return numberToHex(gas);
 }

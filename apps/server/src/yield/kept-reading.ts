@@ -1,4 +1,4 @@
-/** A value that costs a look at the chain, kept for a while: fresh for a time, then told as it was while a new one is read. */
+/** A value that costs a look at a chain, kept for whoever takes one of its age. */
 
 export interface Kept<Value> {
   value: Value;
@@ -7,24 +7,23 @@ export interface Kept<Value> {
   ageMs: number;
 }
 
-export interface KeptFor {
+export interface Bounds {
+  /** So old it is as good as a new one. */
   freshMs: number;
-  /** As long as this it may be told while a new one is read. */
-  staleMs: number;
-  /** How soon after a failure it is tried again: until then those who wait get the same failure. */
-  retryMs: number;
-  nowMs(): number;
+  /** So old it may be told while a new one is read; left out: whoever asks waits for the new one. */
+  staleMs?: number;
 }
 
 /**
  * Keeps what is read, and reads it once for all who want it at a time.
  *
+ * @param retryMs how soon after a failure it is read again: until then those who wait get the same failure
  * @returns throws what `read` throws, once nothing is kept that is young enough
  */
-export function staleWhileRevalidate<Value>(
+export function keptReading<Value>(
   read: () => Promise<Value>,
-  { freshMs, staleMs, retryMs, nowMs }: KeptFor,
-): () => Promise<Kept<Value>> {
+  { retryMs = 0, nowMs }: { retryMs?: number; nowMs(): number },
+): (bounds: Bounds) => Promise<Kept<Value>> {
   let kept: { value: Value; atMs: number } | null = null;
   let failed: { error: unknown; atMs: number } | null = null;
   let reading: Promise<Value> | null = null;
@@ -49,7 +48,7 @@ export function staleWhileRevalidate<Value>(
     return reading;
   }
 
-  return async () => {
+  return async ({ freshMs, staleMs = 0 }) => {
     if (kept !== null) {
       const ageMs = nowMs() - kept.atMs;
       if (ageMs < freshMs) return { value: kept.value, cache: 'HIT', ageMs };
