@@ -5,7 +5,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { connectPools, endPools, type Pools } from '../src/db/connection.ts';
+import { createDeviceRegistry } from '../src/devices/registry.ts';
 import { createSettlementStore } from '../src/paid-call/settlement-store.ts';
+import { noteReason } from '../src/yield/keeper/report.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { startTestServer, type TestServer } from './server.fixture.ts';
 
@@ -18,6 +20,18 @@ const SLACK_PAGES = 60;
 /** These ask somebody outside. */
 const ASKING = ['ask-facilitators', 'read-card-events', 'resume-relayers'];
 const PAYER = `0x${'ab'.repeat(20)}`;
+/** A device, and a move of the keeper: what is noted of either forgets what was noted of it long ago. */
+const DEVICE = 1n;
+const VAULT = `0x${'cd'.repeat(20)}`;
+const MOVE = {
+  vault: VAULT,
+  allowedAt: 1n,
+  proposal: {
+    ...({ from: 'aave', to: 'compound', amountMicros: '0', partial: null } as const),
+    ...{ gainMicrosPerYear: '1', costMicros: '1', yearlyPercentAfter: 1 },
+  },
+};
+const RATES = { aave: 1, compound: 2, morpho: 3 };
 
 let database: TestDatabase;
 let pools: Pools;
@@ -100,6 +114,26 @@ function pastRows(numbers: string): string[] {
         select ${id('mail')}, 'a@example.com', 's', 'b', now(), now() from ${numbers}`,
     `insert into sign_in_nonces (nonce, address, expires_at)
         select 'n' || n, 'a', now() + interval '1 day' from ${numbers}`,
+    `insert into trial_claims (claimant, claimed_at, account_id)
+        select sha256(n::text::bytea), now(), 2000000 + n from ${numbers}`,
+    `insert into lost_gas (network, payer, failures, wei, since)
+        select 'eip155:8453', 'p' || n, 1, 1, now() from ${numbers}`,
+    `insert into webhooks (id, account_id, url, events, sealed_secret, created_at)
+        values (md5('webhook')::uuid, 2000000, 'https://a.example', '{key.new_address}', 'of nobody', now())
+        on conflict do nothing`,
+    `insert into webhook_deliveries (id, webhook_id, type, body, created_at, wanted_at, delivered_at)
+        select ${id('delivery')}, md5('webhook')::uuid, 'key.new_address', '{}', now(), now(), now() from ${numbers}`,
+    `insert into key_addresses (key_id, digest, seen_at) select n, sha256(n::text::bytea), now() from ${numbers}`,
+    `insert into a2a_tasks (id, context_id, state, call_account_id, call_id, updated_at, expires_at)
+        select 't' || n, 'c', 'completed', 5, ${id('call')}, ${at}, now() + interval '1 day' from ${numbers}`,
+    `insert into devices (no, id, owner, public, simulated, sensors, public_key, created_at) overriding system value
+        values (${DEVICE}, 'd', 2000000, false, false, '{}', '', now()) on conflict do nothing`,
+    `insert into device_offers (digest, device, expires_at)
+        select sha256(n::text::bytea), ${DEVICE}, now() + interval '1 day' from ${numbers}`,
+    `insert into device_exports (id, media_type, file_name, content, expires_at)
+        select 'e' || n, 'text/csv', 'a.csv', '', now() + interval '1 day' from ${numbers}`,
+    `insert into yield_keeper_reasons (vault, allowed_at, noted_at, from_protocol, to_protocol, assets, reason)
+        select '${VAULT}', 1, now(), 'aave', 'compound', n, '{}' from ${numbers}`,
   ];
 }
 
@@ -123,12 +157,16 @@ async function pagesOf(work: () => Promise<unknown>): Promise<number> {
 
 test('a round with nothing due costs as much after fifteen thousand past rows as after a thousand', async () => {
   const settlements = createSettlementStore(pools.sql, Date.now, { answersLastMs: 86_400_000 });
+  const devices = createDeviceRegistry(pools.sql, { nowMs: Date.now, perAccount: 1 });
+  const deviceOf = async (id: string) => (await devices.find(id)) ?? assert.fail(id);
   const questions: [string, () => Promise<unknown>][] = [
     ...server.app.jobs
       .filter(({ name }) => !ASKING.includes(name))
       .map(({ name, run }): [string, () => Promise<unknown>] => [name, run]),
     ['the gauge of reserved money', () => server.app.calls.reservedMicros()],
     ['what a payer bought', () => settlements.boughtBy(5n, PAYER, 'ping', Buffer.from([0]))],
+    ['an offer of a device, which forgets old ones', async () => devices.offer(await deviceOf('d'))],
+    ['a reason of the keeper, which forgets old ones', () => noteReason(pools.sql, MOVE, RATES, Date.now())],
   ];
   const costs = async () => {
     const all = new Map<string, number>();
@@ -192,6 +230,14 @@ const HELD: { job: string; insert: string; hold: string; left: string }[] = [
       from generate_series(1, 3) n`,
     hold: `select 1 from key_links where order_id = md5('linked')::uuid order by created_at limit 1 for update`,
     left: `select 1 from key_links where order_id = md5('linked')::uuid`,
+  },
+  {
+    job: 'forget-key-addresses',
+    insert: `insert into key_addresses (key_id, digest, seen_at)
+      select 990000 + n, sha256(n::text::bytea), now() - interval '91 days' - n * interval '1 minute'
+      from generate_series(1, 3) n`,
+    hold: `select 1 from key_addresses where key_id > 990000 order by seen_at limit 1 for update`,
+    left: `select 1 from key_addresses where key_id > 990000`,
   },
   {
     job: 'forget-card-events',

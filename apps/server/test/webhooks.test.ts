@@ -301,8 +301,12 @@ test('a key that was rotated is told when it is first used from elsewhere, and a
     update key_addresses set seen_at = seen_at - interval '91 days' where key_id = ${String(id)}`;
   await job('forget-key-addresses');
   assert.equal((await kept()).length, 2);
-  assert.equal((await ask('DELETE', `/api/webhooks/${webhookId}`, stolen)).status, 200);
-  await job('forget-key-addresses');
+  // They are kept for as long as one webhook wants them, and not a moment longer.
+  const { webhookId: other } = await register(stolen, '/rotated-too', ['key.new_address']);
+  const remove = (id: string) => ask('DELETE', `/api/webhooks/${id}`, stolen);
+  assert.equal((await remove(webhookId)).status, 200);
+  assert.equal((await kept()).length, 2);
+  assert.equal((await remove(other)).status, 200);
   assert.equal((await kept()).length, 0);
 });
 

@@ -21,7 +21,7 @@ export interface KeyUses {
    * @throws AggregateError, after the others, when some could not be written down
    */
   flush(): Promise<void>;
-  /** Forgets addresses that are new again, or that nobody wants to be told of any more, and says how many. */
+  /** Forgets addresses that are new again, and says how many. */
   forget(): Promise<number>;
 }
 
@@ -108,12 +108,9 @@ export function createKeyUses(sql: Database, parts: KeyUseParts): KeyUses {
     async forget() {
       const { count } = await sql`
         delete from key_addresses where (key_id, digest) in (
-          select a.key_id, a.digest from key_addresses a
-          where a.seen_at < ${new Date(parts.nowMs() - KNOWN_FOR_MS).toISOString()} or not exists (
-            select 1 from webhooks w
-            where w.account_id = (select k.account_id from api_keys k where k.id = a.key_id)
-              and 'key.new_address' = any (w.events))
-          limit ${ADDRESSES_FORGOTTEN_AT_ONCE} for update of a skip locked
+          select key_id, digest from key_addresses
+          where seen_at < ${new Date(parts.nowMs() - KNOWN_FOR_MS).toISOString()}
+          order by seen_at limit ${ADDRESSES_FORGOTTEN_AT_ONCE} for update skip locked
         )`;
       return count;
     },
@@ -174,6 +171,11 @@ async function learn(
   await sql.begin(async (transaction) => {
     // Of two replicas the second finds what the first wrote.
     await transaction`select 1 from api_keys where id = ${String(keyId)} for no key update`;
+    // Whoever removes the last webhook that wants it waits for this, and then forgets what is written here.
+    const [wanted] = await transaction`
+      select 1 from webhooks where account_id = ${String(accountId)} and 'key.new_address' = any (events)
+      limit 1 for key share`;
+    if (wanted === undefined) return;
     const known = await transaction<{ digest: Buffer; seen_at: Date }[]>`
       select digest, seen_at from key_addresses where key_id = ${String(keyId)} order by seen_at`;
     const fresh = known.filter(({ seen_at: seenAt }) => seenAt.getTime() > nowMs() - KNOWN_FOR_MS);

@@ -101,7 +101,15 @@ export function createWebhooks(sql: Database, parts: WebhooksParts): Webhooks {
     },
 
     async remove(accountId, id) {
-      await sql`delete from webhooks where id = ${id} and account_id = ${String(accountId)}`;
+      await sql.begin(async (transaction) => {
+        // Of two at once the second sees that nothing is left.
+        await transaction`select 1 from ledger_accounts where id = ${String(accountId)} for no key update`;
+        await transaction`delete from webhooks where id = ${id} and account_id = ${String(accountId)}`;
+        await transaction`
+          delete from key_addresses where key_id in (select id from api_keys where account_id = ${String(accountId)})
+            and not exists (
+              select 1 from webhooks where account_id = ${String(accountId)} and 'key.new_address' = any (events))`;
+      });
     },
 
     async rotate(accountId, id, overlapMs) {
