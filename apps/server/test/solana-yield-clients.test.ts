@@ -3,19 +3,24 @@
  * later everybody leaves with what the model of the lending program says, to the unit. And what is told meanwhile.
  */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { getBase58Decoder } from '@solana/kit';
 import { USDC_RESERVE } from '../src/yield/solana/addresses.ts';
 import { accrue, cTokensFor, usdcFor } from '../src/yield/solana/model/interest.ts';
 import { decodeReserve, type Reserve } from '../src/yield/solana/model/reserve.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { until } from './fire/until.fixture.ts';
-import { jsonOf } from './server.fixture.ts';
+import { jsonOf, startTestServer } from './server.fixture.ts';
 import { type SolanaYieldWorld, startSolanaYieldWorld } from './solana-yield.fixture.ts';
 
 const USDC = 1_000_000n;
 const MONTH_SLOTS = 6_480_000;
 const MINUTE_MS = 60_000;
+const EXAMPLE = join(import.meta.dirname, '../../../examples/earn-on-solana.mjs');
 
 let database: TestDatabase;
 let world: SolanaYieldWorld;
@@ -149,6 +154,43 @@ test('rates, stats and the manifest are of one slot, and say so; a younger block
     assert.equal((await world.ask(path)).status, 400, path);
   const unknown = await world.answer(`transaction/${'1'.repeat(64)}`);
   assert.equal(unknown.status, 'unknown');
+});
+
+test('documents lead to the portal where there is one', async () => {
+  const read = async (path: string) => (await fetch(world.server.url + path)).text();
+  assert.match(await read('/llms.txt'), /\[Yield on Solana\]\(http:\S+\/api\/solana-yield\/manifest\)/);
+  const { links } = JSON.parse(await read('/.well-known/agent-instructions.json'));
+  assert.match(links.yieldOnSolana, /\/api\/solana-yield\/manifest$/);
+  const elsewhere = await startTestServer({ pools: database });
+  try {
+    for (const path of ['/llms.txt', '/.well-known/agent-instructions.json']) {
+      const text = await (await fetch(elsewhere.url + path)).text();
+      assert.doesNotMatch(text, /api\/solana-yield/, path);
+    }
+  } finally {
+    await elsewhere.close();
+  }
+});
+
+test('the program of the README deposits, waits a month and leaves', async () => {
+  const { address, keypair } = await world.wallet(Number(100n * USDC));
+  const earn = async (...words: string[]) => {
+    const { stdout } = await promisify(execFile)(process.execPath, [EXAMPLE, ...words], {
+      env: {
+        SOLANA_KEY: getBase58Decoder().decode(keypair.secretKey),
+        SOLANA_RPC_URL: world.chain.url,
+        FAREBOX_URL: world.server.url,
+      },
+    });
+    return stdout;
+  };
+  const deposited = await earn('deposit', '50');
+  assert.match(deposited, /^deposited: confirmed, in transaction \w{64,88}$/m);
+  assert.match(deposited, /status: 'earning',\s+depositedUsdc: '49\.7\d{5}'/);
+  await world.node.pass(MONTH_SLOTS);
+  assert.match(await earn('withdraw', 'MAX'), /^withdrawn: 49\.\d{6} USDC at least[\s\S]*status: 'empty'/m);
+  const held = await world.node.holds(address);
+  assert(held > 99n * USDC && held < 100n * USDC, `${held}`);
 });
 
 test('figures are kept for a minute and told for ten; then a chain that is away is said to be', async () => {

@@ -5,6 +5,7 @@ import {
   type DiscoveryContext,
   firstService,
   priceRange,
+  SOLANA_YIELD_MANIFEST,
   serves,
   shopOf,
   YIELD_MANIFEST,
@@ -64,6 +65,9 @@ export function agentInstructionsDocument(context: DiscoveryContext) {
       ...(context.rails.x402 === null ? {} : { paymentManifest: `${baseUrl}/x402/payment-manifest.json` }),
       ...(context.rails.mpp === null ? {} : { mppCatalog: `${baseUrl}/mpp/catalog` }),
       ...(serves(context, 'GET', YIELD_MANIFEST) ? { yieldVault: baseUrl + YIELD_MANIFEST } : {}),
+      ...(serves(context, 'GET', SOLANA_YIELD_MANIFEST)
+        ? { yieldOnSolana: baseUrl + SOLANA_YIELD_MANIFEST }
+        : {}),
     },
   };
 }

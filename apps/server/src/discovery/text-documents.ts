@@ -2,7 +2,13 @@ import { SANDBOX_NOTICE } from '../http/sandbox-notice.ts';
 import { NEW_CUSTOMER_CAP } from '../keys/credit-tiers.ts';
 import { servesA2a } from './a2a-documents.ts';
 import { CHARGING_RULE, DRY_RUN_RULE, PROBLEM_RULE } from './call-errors.ts';
-import { type DiscoveryContext, firstService, serves, YIELD_MANIFEST } from './context.ts';
+import {
+  type DiscoveryContext,
+  firstService,
+  SOLANA_YIELD_MANIFEST,
+  serves,
+  YIELD_MANIFEST,
+} from './context.ts';
 import { servesMcp } from './mcp-documents.ts';
 import { openapiParts } from './openapi.ts';
 
@@ -128,6 +134,9 @@ function links(context: DiscoveryContext): string[] {
       : []),
     ...(serves(context, 'GET', YIELD_MANIFEST)
       ? [link('Yield', YIELD_MANIFEST, 'a vault of USDC on Base: rates, and transactions to sign')]
+      : []),
+    ...(serves(context, 'GET', SOLANA_YIELD_MANIFEST)
+      ? [link('Yield on Solana', SOLANA_YIELD_MANIFEST, 'lending of USDC: rates, and transactions to sign')]
       : []),
     link('In full', '/llms-full.txt', 'every service with its input'),
     link('Documentation', '/docs', 'the same for people, with a form that sends a call'),

@@ -1,5 +1,12 @@
 import { sandboxMark } from '../http/sandbox-notice.ts';
-import { type DiscoveryContext, priceRange, serves, shopOf, YIELD_MANIFEST } from './context.ts';
+import {
+  type DiscoveryContext,
+  priceRange,
+  SOLANA_YIELD_MANIFEST,
+  serves,
+  shopOf,
+  YIELD_MANIFEST,
+} from './context.ts';
 import { firstServiceByWallet, networksFor, walletProgramOf, walletRules } from './pay-by-wallet.ts';
 import { paymentInformation } from './payment-manifest.ts';
 
@@ -48,6 +55,14 @@ export function x402Document(context: DiscoveryContext) {
     agent_instructions: `${baseUrl}/.well-known/agent-instructions.json`,
     ...(serves(context, 'GET', YIELD_MANIFEST)
       ? { yieldVault: { network: 'eip155:8453', manifest: context.baseUrl + YIELD_MANIFEST } }
+      : {}),
+    ...(serves(context, 'GET', SOLANA_YIELD_MANIFEST)
+      ? {
+          yieldOnSolana: {
+            network: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
+            manifest: context.baseUrl + SOLANA_YIELD_MANIFEST,
+          },
+        }
       : {}),
     services: context.services.map((service) => ({
       ...sandboxMark(context.sandbox),
