@@ -14,6 +14,7 @@ import { evm, Mppx } from 'mppx/client';
 import type { Hex } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { accountsOf } from './chain/accounts.ts';
+import { ETHEREUM } from './chain/addresses.ts';
 import { META_MORPHO } from './chain/lending/addresses.ts';
 import { runningOn } from './chain/state-files.ts';
 
@@ -193,6 +194,8 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   const made = JSON.parse(command('one', port, 'wallet.ts', '--json'));
   assert.deepEqual(made.solana.holds, { usdc: '100', native: '0.1' });
   assert.equal(await usdcOf(made.base), 100);
+  assert.equal(made.ethereum.privateKey, made.base.privateKey);
+  assert.equal(await usdcOf(made.ethereum, ETHEREUM.usdc), 100);
   const { tempo } = JSON.parse(command('one', port, 'wallet.ts', '--tempo', '--json'));
   assert.deepEqual(tempo.holds, { usdc: '100' });
   assert.equal(await usdcOf(tempo, USDC_E), 100);

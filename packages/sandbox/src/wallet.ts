@@ -1,14 +1,16 @@
 /**
- * `npm run sandbox:wallet`: makes a new wallet on the chains of the running sandbox and fills it, ready to buy calls.
+ * `npm run sandbox:wallet`: makes a new wallet on the chains of the running sandbox and fills it, ready to buy calls and to be
+ * looked at by those that read balances.
  * The keys are printed and kept nowhere. `-- --solana` makes one on Solana alone, `-- --tempo` one on
  * Tempo instead, `-- --json` prints for machines.
  */
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { createKeyPairSignerFromPrivateKeyBytes, getBase58Decoder, getBase58Encoder } from '@solana/kit';
-import { formatEther, formatUnits, parseEther, parseUnits } from 'viem';
+import { formatEther, formatUnits, type Hex, parseEther, parseUnits } from 'viem';
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
 import { StartError } from '../../process/src/start-error.ts';
+import { BASE, ETHEREUM, type Places } from './chain/addresses.ts';
 import { fund } from './chain/faucet.ts';
 import { dataDirOf } from './data-dir.ts';
 import { askSolana } from './solana/ask.ts';
@@ -30,6 +32,8 @@ type TempoWallet = Omit<Wallet, 'holds'> & { holds: { usdc: string } };
 
 interface Wallets {
   base: Wallet | null;
+  /** The same key on Ethereum, which is read and not paid on. */
+  ethereum: Wallet | null;
   solana: Wallet | null;
 }
 
@@ -60,11 +64,17 @@ try {
 }
 
 async function makeWallets(environment: Record<string, string>, onlySolana: boolean): Promise<Wallets> {
-  const { UPSTREAM_BASE_BASE_URL: base, UPSTREAM_SOLANA_BASE_URL: solana } = environment;
+  const {
+    UPSTREAM_BASE_BASE_URL: base,
+    UPSTREAM_ETHEREUM_BASE_URL: ethereum,
+    UPSTREAM_SOLANA_BASE_URL: solana,
+  } = environment;
   if ((base === undefined || onlySolana) && solana === undefined)
     throw new StartError('the running sandbox has no chain of its own: their addresses were configured');
+  const key = generatePrivateKey();
   return {
-    base: base === undefined || onlySolana ? null : await evmWallet(base),
+    base: base === undefined || onlySolana ? null : await evmWallet(base, key, BASE),
+    ethereum: ethereum === undefined || onlySolana ? null : await evmWallet(ethereum, key, ETHEREUM),
     solana: solana === undefined ? null : await solanaWallet(solana),
   };
 }
@@ -78,10 +88,10 @@ async function tempoWallet(rpcUrl: string | undefined): Promise<TempoWallet> {
   return { rpcUrl, privateKey, address, holds: { usdc: formatUnits(usdcMicros, USDC_DECIMALS) } };
 }
 
-async function evmWallet(rpcUrl: string): Promise<Wallet> {
-  const privateKey = generatePrivateKey();
+async function evmWallet(rpcUrl: string, privateKey: Hex, places: Places): Promise<Wallet> {
   const address = privateKeyToAddress(privateKey);
-  const { usdcMicros, ethWei } = await fund(rpcUrl, address, { usdcMicros: GIFT_USDC, ethWei: GIFT_WEI });
+  const gift = { usdcMicros: GIFT_USDC, ethWei: GIFT_WEI };
+  const { usdcMicros, ethWei } = await fund(rpcUrl, address, gift, places);
   const holds = { usdc: formatUnits(usdcMicros, USDC_DECIMALS), native: formatEther(ethWei) };
   return { rpcUrl, privateKey, address, holds };
 }
@@ -123,8 +133,11 @@ function text(wallets: Wallets | { tempo: TempoWallet }): string {
     show(`Tempo (chain id ${TEMPO_CHAIN_ID})`, `${tempo.holds.usdc} USDC.e, which pays fees too`, tempo);
     return `${lines.join('\n')}\n`;
   }
-  const { base, solana } = wallets;
-  if (base !== null) show('Base (chain id 8453)', `${base.holds.usdc} USDC, ${base.holds.native} ETH`, base);
+  const { base, ethereum, solana } = wallets;
+  const ethers = ({ holds }: Wallet) => `${holds.usdc} USDC, ${holds.native} ETH`;
+  if (base !== null) show('Base (chain id 8453)', ethers(base), base);
+  if (ethereum !== null)
+    show('Ethereum (chain id 1), with the same key; calls are not paid here', ethers(ethereum), ethereum);
   if (solana !== null) show('Solana', `${solana.holds.usdc} USDC, ${solana.holds.native} SOL`, solana);
   return `${lines.join('\n')}\n`;
 }
