@@ -276,22 +276,24 @@ function refuse(reply: FastifyReply, code: number, message: string) {
     .send(`Error {\n    code=${code};\n    message="${message.replace(/"/g, '\\"')}";\n}\n`);
 }
 
-/** Sea surface temperature: warm at the equator, with seasons, currents that stay and eddies that pass. */
+/** Warm at the equator, with seasons, currents that stay and eddies that pass. */
+export function seaCelsius(seed: number, timeMs: number, latitude: number, longitude: number): number {
+  const yearShare = (timeMs / DAY_MS / 365.25) % 1;
+  const summer = Math.cos(2 * Math.PI * (yearShare - (latitude >= 0 ? 0.64 : 0.14)));
+  const mean = 28.5 - 30.5 * Math.sin((latitude * Math.PI) / 180) ** 2;
+  const season = 3.5 * Math.abs(Math.sin((2 * latitude * Math.PI) / 180)) * summer;
+  const day = keyOf(seed, `sst:${Math.floor(timeMs / DAY_MS / 5)}`);
+  return (
+    mean +
+    season +
+    0.9 * patches(keyOf(seed, 'sst-currents'), latitude, longitude, 6) +
+    0.25 * patches(day, latitude, longitude, 1.5)
+  );
+}
+
 function seaSurface(seed: number): Dataset {
-  const currents = keyOf(seed, 'sst-currents');
-  const celsius = (timeMs: number, latitude: number, longitude: number) => {
-    const yearShare = (timeMs / DAY_MS / 365.25) % 1;
-    const summer = Math.cos(2 * Math.PI * (yearShare - (latitude >= 0 ? 0.64 : 0.14)));
-    const mean = 28.5 - 30.5 * Math.sin((latitude * Math.PI) / 180) ** 2;
-    const season = 3.5 * Math.abs(Math.sin((2 * latitude * Math.PI) / 180)) * summer;
-    const day = keyOf(seed, `sst:${Math.floor(timeMs / DAY_MS / 5)}`);
-    return (
-      mean +
-      season +
-      0.9 * patches(currents, latitude, longitude, 6) +
-      0.25 * patches(day, latitude, longitude, 1.5)
-    );
-  };
+  const celsius = (timeMs: number, latitude: number, longitude: number) =>
+    seaCelsius(seed, timeMs, latitude, longitude);
   const onSea =
     (read: (timeMs: number, latitude: number, longitude: number) => number) =>
     (timeMs: number, latitude: number, longitude: number) =>

@@ -8,9 +8,10 @@ export interface Layer {
   /** Tile matrix sets in EPSG:4326 and in EPSG:3857. */
   geographicSet: string;
   mercatorSet: string;
-  ext: 'jpg' | 'png';
-  /** `8-day`: composites that start anew each 1 January. */
-  cadence: 'day' | '8-day' | { minutes: number };
+  /** `mvt`: WMTS has its points, and only WMS draws them. */
+  ext: 'jpg' | 'png' | 'mvt';
+  /** `8-day` and `16-day`: composites that start anew each 1 January. */
+  cadence: 'day' | '8-day' | '16-day' | 'year' | { minutes: number };
   /** How long after its time a picture is published. */
   lagMs: number;
   firstDay: string;
@@ -23,6 +24,7 @@ const PHOTOS: readonly Row[] = [
   ['MODIS_Aqua_CorrectedReflectance_TrueColor', '250m', 9, '2002-07-03'],
   ['VIIRS_SNPP_CorrectedReflectance_TrueColor', '250m', 9, '2015-11-24'],
   ['VIIRS_NOAA20_CorrectedReflectance_TrueColor', '250m', 9, '2018-01-05'],
+  ['VIIRS_NOAA21_CorrectedReflectance_TrueColor', '250m', 9, '2023-02-10'],
 ];
 const DAILY: readonly Row[] = [
   ['VIIRS_SNPP_DayNightBand_ENCC', '500m', 8, '2016-11-30'],
@@ -30,6 +32,12 @@ const DAILY: readonly Row[] = [
   ['MODIS_Combined_Flood_1-Day', '250m', 9, '2021-01-01'],
   ['MODIS_Combined_Flood_2-Day', '250m', 9, '2021-01-01'],
   ['VIIRS_Combined_Flood_1-Day', '250m', 9, '2021-01-01'],
+];
+const FIRES: readonly Row[] = [
+  ['VIIRS_SNPP_Thermal_Anomalies_375m_All', '500m', 8, '2012-01-20'],
+  ['VIIRS_NOAA20_Thermal_Anomalies_375m_All', '500m', 8, '2020-01-01'],
+  ['VIIRS_NOAA21_Thermal_Anomalies_375m_All', '500m', 8, '2024-01-17'],
+  ['MODIS_Combined_Thermal_Anomalies_All', '1km', 7, '2000-11-11'],
 ];
 const GEOSTATIONARY: readonly Row[] = [
   ['GOES-East_ABI_GeoColor', '1km', 7, '2018-05-24'],
@@ -45,8 +53,14 @@ const LAYERS: ReadonlyMap<string, Layer> = new Map(
     ...DAILY.map((row) => layer(row, 'png', 'day', 6 * 60)),
     ...GEOSTATIONARY.map((row) => layer(row, 'png', { minutes: 10 }, 40)),
     layer(['IMERG_Precipitation_Rate_30min', '2km', 6, '2019-01-01'], 'png', { minutes: 30 }, 6 * 60),
-    layer(['GHRSST_L4_MUR_Sea_Surface_Temperature', '1km', 7, '2002-06-01'], 'png', 'day', 48 * 60),
+    layer(['GHRSST_L4_MUR_Sea_Surface_Temperature', '1km', 7, '2002-06-01'], 'png', 'day', 36 * 60),
     layer(['MODIS_Terra_NDVI_8Day', '250m', 9, '2000-02-18'], 'png', '8-day', 10 * 24 * 60),
+    layer(['MODIS_Terra_L3_NDVI_16Day', '250m', 9, '2000-02-18'], 'png', '16-day', 24 * 24 * 60),
+    layer(
+      ['MODIS_Combined_L3_IGBP_Land_Cover_Type_Annual', '500m', 8, '2001-01-01'],
+      ...(['png', 'year', 500 * 24 * 60] as const),
+    ),
+    ...FIRES.map((row) => layer(row, 'mvt', 'day', 0)),
   ].map((one) => [one.id, one]),
 );
 
@@ -63,9 +77,10 @@ export function findLayer(id: string): Layer | undefined {
 /** The layer's last time at or before an instant, whether published or not. */
 export function timeOnGrid({ cadence }: Layer, atMs: number): number {
   if (cadence === 'day') return Math.floor(atMs / DAY_MS) * DAY_MS;
-  if (cadence === '8-day') {
+  if (typeof cadence === 'string') {
     const newYearMs = Date.UTC(new Date(atMs).getUTCFullYear(), 0, 1);
-    return newYearMs + Math.floor((atMs - newYearMs) / (8 * DAY_MS)) * 8 * DAY_MS;
+    const stepMs = { '8-day': 8, '16-day': 16, year: 366 }[cadence] * DAY_MS;
+    return newYearMs + Math.floor((atMs - newYearMs) / stepMs) * stepMs;
   }
   const stepMs = cadence.minutes * MINUTE_MS;
   return Math.floor(atMs / stepMs) * stepMs;
@@ -94,5 +109,6 @@ export function timeNamed(of: Layer, name: string, nowMs: number): number | null
 
 /** The step between times as an ISO 8601 duration. */
 export function period({ cadence }: Layer): string {
-  return cadence === 'day' ? 'P1D' : cadence === '8-day' ? 'P8D' : `PT${cadence.minutes}M`;
+  if (typeof cadence !== 'string') return `PT${cadence.minutes}M`;
+  return { day: 'P1D', '8-day': 'P8D', '16-day': 'P16D', year: 'P1Y' }[cadence];
 }

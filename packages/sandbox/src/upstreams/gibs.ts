@@ -1,7 +1,7 @@
-/** NASA GIBS: WMTS tiles, WMS maps and the dates of a layer. Pictures show a plain map with "SANDBOX" across. */
+/** NASA GIBS: WMTS tiles, WMS maps and the dates of a layer. Pictures say "SANDBOX", and show what the doubles of other sources say. */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { findLayer, type Layer, newestTime, period, timeName, timeNamed, timeOnGrid } from './gibs-layers.ts';
-import { isLand } from './land.ts';
+import { paintingOf } from './gibs-paint.ts';
 import { encodeJpeg, encodePng, letter, paint } from './picture.ts';
 import { type Query, textOf } from './query.ts';
 import type { World } from './world.ts';
@@ -39,34 +39,11 @@ interface TileRoute {
   };
 }
 
-export function gibs(app: FastifyInstance, { nowMs }: World): void {
-  function picture(
-    reply: FastifyReply,
-    layer: Layer,
-    timeMs: number,
-    box: Box,
-    size: [number, number],
-    jpeg: boolean,
-  ) {
-    const [width, height] = size;
-    const map = paint(width, height, 8, (x, y) => {
-      const longitude = box.west + ((box.east - box.west) * x) / width;
-      const latitude = box.north - ((box.north - box.south) * y) / height;
-      return isLand(latitude, ((longitude + 540) % 360) - 180) ? 120 : 60;
-    });
-    // Dots of 8 pixels are what the JPEG coder keeps sharp; small pictures take the word in two lines.
-    const lines = width >= 8 * 44 ? ['SANDBOX'] : ['SAND', 'BOX'];
-    const dot = width >= 8 * 26 ? 8 : 1;
-    for (const [at, line] of lines.entries()) letter(map, line, dot, dot * (1 + at * 8), dot, 255);
-    const edges = [box.west, box.south, box.east, box.north].map((edge) => edge.toFixed(2)).join(',');
-    const notes = [layer.id, timeName(layer, timeMs), edges];
-    if (!jpeg) {
-      for (const [at, note] of notes.entries()) letter(map, note, 4, height - 30 + at * 10, 1, 230);
-    }
-    return reply
-      .type(jpeg ? 'image/jpeg' : 'image/png')
-      .send((jpeg ? encodeJpeg : encodePng)(map, notes.join(' ')));
-  }
+export function gibs(app: FastifyInstance, { seed, nowMs }: World): void {
+  const picture = (reply: FastifyReply, ...shown: Shown) => {
+    const [, , , , jpeg] = shown;
+    return reply.type(jpeg ? 'image/jpeg' : 'image/png').send(pictureOf(seed, nowMs(), shown));
+  };
 
   app.get<TileRoute>(
     '/wmts/:projection/:quality/:layer/default/:time/:set/:zoom/:row/:file',
@@ -89,7 +66,11 @@ export function gibs(app: FastifyInstance, { nowMs }: World): void {
         );
       }
       const [, column, ext] = /^(\d+)\.(\w+)$/.exec(params.file) ?? [];
-      if (column === undefined || (ext !== layer.ext && !(layer.ext === 'jpg' && ext === 'jpeg'))) {
+      if (
+        column === undefined ||
+        layer.ext === 'mvt' ||
+        (ext !== layer.ext && !(layer.ext === 'jpg' && ext === 'jpeg'))
+      ) {
         return refuse(reply, 400, 'InvalidParameterValue', 'FORMAT', 'FORMAT is invalid for LAYER');
       }
       const [zoom, row, col] = [wholeNumber(params.zoom), wholeNumber(params.row), wholeNumber(column)];
@@ -99,7 +80,7 @@ export function gibs(app: FastifyInstance, { nowMs }: World): void {
       const timeMs = timeNamed(layer, params.time, nowMs());
       if (timeMs === null)
         return refuse(reply, 404, 'InvalidParameterValue', 'TIME', 'No picture for this time');
-      return picture(reply, layer, timeMs, tile.box, [tile.side, tile.side], layer.ext === 'jpg');
+      return picture(reply, [layer], timeMs, tile.box, [tile.side, tile.side], layer.ext === 'jpg');
     },
   );
 
@@ -117,7 +98,9 @@ export function gibs(app: FastifyInstance, { nowMs }: World): void {
       if (Number.isNaN(start) || Number.isNaN(end)) {
         return refuse(reply, 400, 'InvalidParameterValue', 'TIME', 'The range is invalid');
       }
-      const domain = start > end ? '' : `${timeName(layer, start)}/${timeName(layer, end)}/${period(layer)}`;
+      const newest = timeOnGrid(layer, end);
+      const domain =
+        start > newest ? '' : `${timeName(layer, start)}/${timeName(layer, newest)}/${period(layer)}`;
       return reply
         .type('application/xml')
         .send(
@@ -151,8 +134,10 @@ export function gibs(app: FastifyInstance, { nowMs }: World): void {
         refuse(reply, status, 'InvalidParameterValue', locator, message);
       if (textOf(query, 'REQUEST')?.toLowerCase() !== 'getmap')
         return wrong('REQUEST', 'Only GetMap is served here');
-      const layer = findLayer(textOf(query, 'LAYERS') ?? '');
-      if (layer === undefined) return wrong('LAYERS', 'Invalid layer(s) given in the LAYERS parameter');
+      const layers = (textOf(query, 'LAYERS') ?? '').split(',').flatMap((id) => findLayer(id) ?? []);
+      const [layer] = layers;
+      if (layer === undefined || layers.length !== (textOf(query, 'LAYERS') ?? '').split(',').length)
+        return wrong('LAYERS', 'Invalid layer(s) given in the LAYERS parameter');
       const version = textOf(query, 'VERSION');
       const reference = textOf(query, version === '1.3.0' ? 'CRS' : 'SRS')?.toUpperCase();
       if (version !== '1.1.1' && version !== '1.3.0')
@@ -193,11 +178,56 @@ export function gibs(app: FastifyInstance, { nowMs }: World): void {
       // WMS takes the nearest picture that is not newer, where WMTS wants the exact time.
       const wanted = time === 'default' ? nowMs() : Date.parse(time);
       if (Number.isNaN(wanted)) return wrong('TIME', 'Invalid TIME');
-      const timeMs = Math.min(timeOnGrid(layer, wanted), newestTime(layer, nowMs()));
-      if (timeMs < Date.parse(layer.firstDay)) return wrong('TIME', 'No picture for this time', 404);
-      return picture(reply, layer, timeMs, box, [width, height], format === 'image/jpeg');
+      const top = layers.at(-1) ?? layer;
+      const timeMs = Math.min(timeOnGrid(top, wanted), newestTime(top, nowMs()));
+      if (timeMs < Date.parse(top.firstDay)) return wrong('TIME', 'No picture for this time', 404);
+      return picture(
+        reply,
+        [layer, ...layers.slice(1)],
+        timeMs,
+        box,
+        [width, height],
+        format === 'image/jpeg',
+      );
     },
   );
+}
+
+type Shown = [
+  /** The lowest first. */
+  layers: readonly [Layer, ...Layer[]],
+  timeMs: number,
+  box: Box,
+  size: [width: number, height: number],
+  jpeg: boolean,
+];
+
+function pictureOf(seed: number, nowMs: number, [layers, timeMs, box, size, jpeg]: Shown): Buffer {
+  const [width, height] = size;
+  const { valueAt, palette, dots } = paintingOf(seed, layers, timeMs, box, nowMs);
+  const map = paint(width, height, 8, (x, y) => {
+    const longitude = box.west + ((box.east - box.west) * x) / width;
+    const latitude = box.north - ((box.north - box.south) * y) / height;
+    return valueAt(latitude, ((longitude + 540) % 360) - 180);
+  });
+  // Dots of 8 pixels are what the JPEG coder keeps sharp; small pictures take the word in two lines.
+  const lines = width >= 8 * 44 ? ['SANDBOX'] : ['SAND', 'BOX'];
+  const dot = width >= 8 * 26 ? 8 : 1;
+  for (const [at, line] of lines.entries()) letter(map, line, dot, dot * (1 + at * 8), dot, 255);
+  const edges = [box.west, box.south, box.east, box.north].map((edge) => edge.toFixed(2)).join(',');
+  const top = layers.at(-1) ?? layers[0];
+  const notes = [top.id, timeName(top, timeMs), edges];
+  if (!jpeg) {
+    for (const [at, note] of notes.entries()) letter(map, note, 4, height - 30 + at * 10, 1, 230);
+  }
+  // Over the lettering: a fire must not hide behind it.
+  for (const { latitude, longitude, value } of dots) {
+    const x = Math.floor(((longitude - box.west) / (box.east - box.west)) * width);
+    const y = Math.floor(((box.north - latitude) / (box.north - box.south)) * height);
+    for (let row = Math.max(0, y - 2); row <= Math.min(height - 1, y + 2); row++)
+      map.pixels.fill(value, row * width + Math.max(0, x - 2), row * width + Math.min(width, x + 3));
+  }
+  return jpeg ? encodeJpeg(map, notes.join(' ')) : encodePng(map, notes.join(' '), palette);
 }
 
 /** NaN for anything but digits; a comparison with it is false, so that such a tile is out of range. */

@@ -26,7 +26,7 @@ export function greenness(seed: number, day: number, latitude: number, longitude
 }
 
 /** The class of a place in the scheme of the International Geosphere-Biosphere Programme, 1 to 17. */
-function landClass(seed: number, latitude: number, longitude: number): number {
+export function landClass(seed: number, latitude: number, longitude: number): number {
   if (!isLand(latitude, longitude)) return 17;
   if (Math.abs(latitude) > 72) return 15;
   const field = patches(keyOf(seed, 'cover'), latitude, longitude, 0.02);

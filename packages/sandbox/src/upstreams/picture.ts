@@ -102,17 +102,22 @@ export function letter(
   }
 }
 
-/** An 8-bit grey PNG with a note of what it is meant to show. https://www.w3.org/TR/png/ */
-export function encodePng({ width, height, pixels }: Raster, note: string): Buffer {
+/** 256 colors, each by red, green and blue. */
+export type Palette = Uint8Array;
+
+/** An 8-bit PNG with a note of what it is meant to show: grey, or in the colors that its greys stand for. https://www.w3.org/TR/png/ */
+export function encodePng({ width, height, pixels }: Raster, note: string, palette?: Palette): Buffer {
   const rows = Buffer.alloc((width + 1) * height);
   for (let y = 0; y < height; y++) rows.set(pixels.subarray(y * width, (y + 1) * width), y * (width + 1) + 1);
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
   header[8] = 8;
+  header[9] = palette === undefined ? 0 : 3;
   return Buffer.concat([
     Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]),
     pngChunk('IHDR', header),
+    ...(palette === undefined ? [] : [pngChunk('PLTE', Buffer.from(palette))]),
     pngChunk('tEXt', Buffer.from(`Comment\0${COMMENT} ${note}`, 'latin1')),
     pngChunk('IDAT', deflateSync(rows)),
     pngChunk('IEND', Buffer.alloc(0)),
