@@ -232,6 +232,20 @@ export const SERVER: House = {
       ],
       because: 'The paid call knows services by their declaration, and rails by their interface alone.',
     },
+    {
+      room: 'pictures/',
+      knows: [
+        'services/map-pictures.ts',
+        'upstreams/{gibs-layers,gibs-maps,index,picture}.ts',
+        'threads/',
+        'secrets/secrets.ts',
+        'http/',
+        'words/',
+        'part.ts',
+        'declared.ts',
+      ],
+      because: 'What is drawn for an answer knows neither the answer nor who paid for it.',
+    },
     { room: 'quant/', knows: [], because: 'Numbers in, numbers out.' },
     {
       room: 'rails/credits/',

@@ -27,6 +27,7 @@ import { createCallMetrics } from './paid-call/metrics.ts';
 import { openSales, openX402Door, PAID_CALL } from './paid-call/part.ts';
 import { createAnswerSeal } from './paid-call/sealed-answer.ts';
 import type { House, Part } from './part.ts';
+import { openPictures, PICTURES } from './pictures/part.ts';
 import { creditsRail } from './rails/credits/rail.ts';
 import { MPP, mppOfferOf, openMpp, openMppDoor } from './rails/mpp/part.ts';
 import { RECEIPTS_AT } from './rails/on-chain/receipts.ts';
@@ -44,7 +45,7 @@ import { openSolanaYield, SOLANA_YIELD } from './yield/solana/part.ts';
 export const DECLARED = [
   ...[DATABASE, SECRETS, KEYS, PAID_CALL, X402, MPP, CARDS, MAIL, CUSTODY, IDENTITY],
   ...[SOLD_KEYS, TOPUP, OPERATOR, OPERATIONS, SOURCES, TERMS, MCP, A2A, DEVICES, EVM_YIELD, YIELD_KEEPER],
-  ...[SOLANA_YIELD, WEBHOOKS],
+  ...[SOLANA_YIELD, WEBHOOKS, PICTURES],
 ] as const;
 
 /** What the names of services begin with that sell credit. */
@@ -104,12 +105,12 @@ export function createApp({ config, ...given }: AppParts) {
     sales,
     register,
     openOperations(house, config.operations, { parts: () => parts, publicUrl: config.house.publicUrl }),
-    mail,
-    keyed,
+    ...[mail, keyed],
     openAccount(house, { keys, ledger, debts, autoRecharges: cards?.recharges ?? null }),
     ...[cardMoney, webhooks, sources],
     openCustody(house, config.custody, { keys }),
     openDevices(house, config.devices, { keys, host, shares: sales.shares, acceptSimulated: !production }),
+    openPictures(house, config.pictures, { secrets, upstreams: sources.upstreams }),
     fuelled,
     openIdentity(house, config.identity, { gas, rpcUrl: upstreams.base.baseUrl }),
     ...openYields(house, config, { gas, upstreams, contactEmail }),

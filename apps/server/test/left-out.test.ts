@@ -60,6 +60,12 @@ const PARTS: Readonly<Record<string, Optional>> = {
       ...['farebox_device_readings_total', 'farebox_device_connections', 'farebox_device_reports_waiting'],
     ],
   },
+  pictures: {
+    ...{ opens: ['openPictures'], declares: 'PICTURES', rules: 0 },
+    routes: ['/api/pictures/'],
+    variables: ['PICTURE_LINK_HOURS', 'PICTURE_CACHE_MB'],
+    metrics: ['farebox_picture_looks_total'],
+  },
   identity: {
     ...NONE,
     opens: ['openIdentity'],

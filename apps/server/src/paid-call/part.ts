@@ -174,8 +174,8 @@ function shareWithDoors(
     seal: needs.seal,
     keyUsed: needs.keyUsed,
     receiptsUrl: `${baseUrl}${needs.receiptsAt}`,
-    capabilitiesFor: ({ requires }, proof) =>
-      Object.fromEntries(requires.map((name) => [name, capable(name)?.forPayer(proof)])),
+    capabilitiesFor: ({ requires, mayUse }, proof) =>
+      Object.fromEntries([...requires, ...mayUse].map((name) => [name, capable(name)?.forPayer(proof)])),
     async beforeAnswer(callId, service) {
       for (const { name, beforeAnswer } of capabilities())
         if (service.requires.includes(name)) await beforeAnswer?.(callId);

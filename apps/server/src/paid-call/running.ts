@@ -116,7 +116,7 @@ const JSON_HEADERS: Record<string, string> = {
 export interface RunnerParts {
   upstreams: Upstreams;
   catalog(): readonly CatalogLine[];
-  /** The capabilities that this service requires, on behalf of this payer. */
+  /** The capabilities that this service requires or may use, on behalf of this payer. */
   capabilitiesFor(service: Service, proof: PayerProof): Partial<Capabilities>;
   door: Door;
   maxAnswerBytes: number;

@@ -5,6 +5,7 @@ import type { Answer, ContentAnswer } from '../words/answer.ts';
 import type { ChainName } from '../words/chain-names.ts';
 import type { RailName } from '../words/rail-names.ts';
 import type { Lists } from './listed-parties.ts';
+import type { MapPictures } from './map-pictures.ts';
 import type { ReportingDevices } from './reported-devices.ts';
 
 /** The categories of the catalog, in the order in which the catalog shows them, and what each holds. */
@@ -133,6 +134,7 @@ export interface Capabilities {
   lists: Lists;
   devices: ReportingDevices;
   keySales: KeySales;
+  pictures: MapPictures;
 }
 export type Capability = keyof Capabilities;
 
@@ -148,6 +150,8 @@ export interface RunContext<Needed extends UpstreamName> {
   devices?: ReportingDevices | undefined;
   /** There for services that `require` it. */
   keySales?: KeySales | undefined;
+  /** There for services that `mayUse` it, where the house has it: the answer is sold without a picture otherwise. */
+  pictures?: MapPictures | undefined;
   /** Everything on sale, in catalog order. */
   catalog(): readonly CatalogLine[];
   call: CallFacts;
@@ -219,6 +223,8 @@ export interface ServiceDefinition<
   uses?: Uses;
   /** Capabilities without which the service is not for sale. */
   requires?: Requires;
+  /** Capabilities that add to the answer but may be missing. */
+  mayUse?: readonly Capability[];
   /**
    * The answer holds a secret of the caller's. The copy kept for repeats is encrypted, and a payment on a chain gets
    * the answer only with a claim, which is on no chain. A function decides it by the input.
@@ -268,6 +274,7 @@ export interface Service {
   readonly needs: readonly Need[];
   readonly uses: readonly UpstreamName[];
   readonly requires: readonly Capability[];
+  readonly mayUse: readonly Capability[];
   /** Whether any of its answers may hold a secret. */
   readonly secretAnswer: boolean;
   /** Whether the answer to this input holds a secret. */
@@ -318,6 +325,7 @@ export function defineService<
     needs: definition.needs ?? [],
     uses: definition.uses ?? [],
     requires: definition.requires ?? [],
+    mayUse: definition.mayUse ?? [],
     secretAnswer: secretAnswer !== false,
     isSecret: (input) =>
       typeof secretAnswer === 'function' ? secretAnswer(input as z.output<Input>) : secretAnswer,

@@ -91,6 +91,7 @@ const CAPABILITY_VARIABLES: Record<Capability, string> = {
   lists: 'UPSTREAM_OFAC_BASE_URL',
   devices: 'DEVICE_RETENTION_DAYS',
   keySales: 'it needs no variable, and is left out of this server',
+  pictures: 'PICTURE_LINK_HOURS',
 };
 /** What is not configured stays so until the next start. */
 const NOT_CONFIGURED_RETRY_MS = 3_600_000;

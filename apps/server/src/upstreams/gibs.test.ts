@@ -13,6 +13,7 @@ import {
   timeName,
   timeOnGrid,
 } from './gibs-layers.ts';
+import { FIRE_MAPS, VEGETATION_MAP } from './gibs-maps.ts';
 import { againstLocalServer } from './local-server.fixture.ts';
 import { png } from './picture.fixture.ts';
 import { readPicture } from './picture.ts';
@@ -138,5 +139,69 @@ describe('gibs', () => {
         },
       );
     }
+  });
+
+  /** As DescribeDomains answers, with the times of a layer in the range that was asked for. */
+  const domains = (times: string) =>
+    `<?xml version="1.0" encoding="UTF-8"?>\n<Domains xmlns="http://demo.geo-solutions.it/share/wmts-multidim/wmts_multi_dimensional.xsd" xmlns:ows="http://www.opengis.net/ows/1.1">\n  <SpaceDomain>\n    <BoundingBox crs="urn:ogc:def:crs:OGC:1.3:CRS84" maxx="180" maxy="90" minx="-180" miny="-90"/>\n  </SpaceDomain>\n  <DimensionDomain>\n    <ows:Identifier>time</ows:Identifier>\n    <Domain>${times}</Domain>\n    <Size>1</Size>\n  </DimensionDomain>\n</Domains>\n`;
+
+  it('knows of a day whether there is a map, by the times that the source lists', async () => {
+    for (const [reply, published] of [
+      [{ body: domains('2026-10-16/2026-10-16/P16D') }, true],
+      [{ body: domains('2000-02-18/2000-12-18/P16D,2026-01-01/2026-12-19/P16D') }, true],
+      [{ body: domains('2026-10-16') }, true],
+      [{ body: domains('2026-10-01/2026-10-15/P1D,2026-10-17/2026-11-01/P1D') }, false],
+      [{ body: domains('') }, false],
+      [{ body: domains('').replace('<Domain></Domain>', '<Domain/>') }, false],
+      [{ status: 400, body: '<ExceptionReport/>' }, false],
+      [{ status: 404, body: '' }, false],
+      [{ body: '<html>maintenance</html>' }, null],
+      [{ status: 500, body: '' }, null],
+    ] as const)
+      await againstLocalServer(
+        gibs,
+        {},
+        () => reply,
+        async (api, asked) => {
+          const asking = api.isPublished(VEGETATION_MAP, '2026-10-16');
+          if (published === null) await assert.rejects(asking, UpstreamUnavailable);
+          else assert.equal(await asking, published, JSON.stringify(reply));
+          assert.equal(
+            asked[0]?.url.pathname,
+            '/base/wmts/epsg4326/best/1.0.0/MODIS_Terra_L3_NDVI_16Day/default/250m/all/2026-10-16--2026-10-16.xml',
+          );
+        },
+      );
+  });
+
+  it('has fires drawn over the picture of the day by one request, and takes nothing but PNG', async () => {
+    for (const [reply, is] of [
+      [{ body: picture }, 'png'],
+      [
+        { body: '<?xml version="1.0"?><ServiceExceptionReport><ServiceException/></ServiceExceptionReport>' },
+        null,
+      ],
+      [{ status: 400, body: '' }, null],
+      [{ body: Buffer.concat([Buffer.from('ffd8ffe0', 'hex'), Buffer.alloc(90)]) }, 'failure'],
+      [{ body: '<html>maintenance</html>' }, 'failure'],
+      [{ body: picture.subarray(0, 20) }, 'failure'],
+      [{ body: Buffer.concat([picture, Buffer.alloc(5 * 1024 * 1024)]) }, 'failure'],
+      [{ body: '' }, 'failure'],
+    ] as const)
+      await againstLocalServer(
+        gibs,
+        {},
+        () => reply,
+        async (api, asked) => {
+          const map = FIRE_MAPS.VIIRS_NOAA20_NRT;
+          const asking = api.drawn(map, '2026-11-20', [-95, 24, -85, 34], { widthPx: 4, heightPx: 4 });
+          if (is === 'failure') await assert.rejects(asking, UpstreamUnavailable);
+          else assert.deepEqual((await asking).value, is === null ? null : Buffer.from(picture));
+          assert.equal(
+            asked[0]?.url.searchParams.get('LAYERS'),
+            'VIIRS_NOAA20_CorrectedReflectance_TrueColor,VIIRS_NOAA20_Thermal_Anomalies_375m_All',
+          );
+        },
+      );
   });
 });

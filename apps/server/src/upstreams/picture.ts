@@ -24,7 +24,7 @@ export function readPicture(content: Uint8Array): Picture | null {
   if (bytes.subarray(0, 3).toString('hex') === 'ffd8ff') {
     return { format: 'jpeg', ...facts, widthPx: null, heightPx: null, singleColor: null };
   }
-  if (bytes.subarray(0, 8).toString('hex') !== PNG_SIGNATURE || bytes.length < 33) return null;
+  if (!isPng(bytes)) return null;
   return {
     format: 'png',
     ...facts,
@@ -32,6 +32,11 @@ export function readPicture(content: Uint8Array): Picture | null {
     heightPx: bytes.readUInt32BE(20),
     singleColor: isSingleColor(bytes),
   };
+}
+
+/** Whether bytes begin as a PNG does, with all of its header there. */
+export function isPng(content: Uint8Array): boolean {
+  return content.length >= 33 && Buffer.from(content.subarray(0, 8)).toString('hex') === PNG_SIGNATURE;
 }
 
 /** Samples a pixel by PNG color type: grey, -, RGB, palette, grey and alpha, -, RGBA. */
@@ -89,7 +94,8 @@ function predicted(filter: number | undefined, left: number, up: number, corner:
   return byLeft <= byUp && byLeft <= byCorner ? left : byUp <= byCorner ? up : corner;
 }
 
-function dataChunks(png: Buffer): Buffer[] {
+/** What the data chunks of a PNG hold, still packed. */
+export function dataChunks(png: Buffer): Buffer[] {
   const chunks: Buffer[] = [];
   for (let at = 8; at + 8 <= png.length; ) {
     const length = png.readUInt32BE(at);

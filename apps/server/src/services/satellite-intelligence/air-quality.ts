@@ -4,8 +4,11 @@ import { noAnswer } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
 import { latitude, longitude } from '../fields.ts';
 import { distanceKm } from '../shared/earth/great-circle.ts';
+import { image, noPicture } from '../shared/earth/map-picture.ts';
 
 const POLLUTANTS = ['NO2', 'SO2', 'CO', 'O3', 'PM2.5', 'PM10', 'aerosol'] as const;
+/** Maps of aerosol and gases by satellites are other products, of other hours and in other units. */
+const NO_PICTURE = noPicture('the model (CAMS) has no public map of the hour.');
 const concentration = (what: string) =>
   z
     .number()
@@ -80,6 +83,7 @@ export default defineService({
         gridLat: z.number().describe('Latitude of the middle of the cell'),
         gridLon: z.number().describe('Longitude of the middle of the cell'),
         distanceKm: z.number().describe('From the point asked for to the middle of the cell'),
+        image,
       })
       .describe('The air, and where and when'),
     poweredBy: z.string().describe('Whose data it is'),
@@ -127,13 +131,17 @@ export default defineService({
           gridLat: value.lat,
           gridLon: value.lon,
           distanceKm: distanceKm({ lat, lon }, value),
+          image: NO_PICTURE.image,
         },
         poweredBy: 'Copernicus Atmosphere Monitoring Service through Open-Meteo',
       },
       {
         method: 'The current hour of the model’s cell; the indices are the source’s own.',
         sources: [{ ...source, asOf: value.at }],
-        notes: missing.length === 0 ? [] : [`The model has no value for ${missing.join(', ')} here: null.`],
+        notes: [
+          ...(missing.length === 0 ? [] : [`The model has no value for ${missing.join(', ')} here: null.`]),
+          ...NO_PICTURE.notes,
+        ],
       },
     );
   },

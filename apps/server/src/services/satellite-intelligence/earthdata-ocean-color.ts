@@ -5,9 +5,12 @@ import { noAnswer } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
 import { isoDate, latitude, longitude } from '../fields.ts';
 import { distanceKm } from '../shared/earth/great-circle.ts';
+import { image, noPicture } from '../shared/earth/map-picture.ts';
 import { assertObserved } from '../shared/earth/observation-day.ts';
 
 const KM_PER_DEGREE = 111.195;
+/** Maps of chlorophyll by NASA are other products: other satellites, another algorithm. */
+const NO_PICTURE = noPicture('NOAA’s analysis has no map at NASA GIBS.');
 
 export default defineService({
   path: 'earthdata-ocean-color',
@@ -47,6 +50,7 @@ export default defineService({
         gridLat: z.number().describe('Latitude of the middle of the cell used'),
         gridLon: z.number().describe('Longitude of the middle of the cell used'),
         distanceKm: z.number().describe('From the point asked for to the middle of the cell used'),
+        image,
       })
       .describe('The value, and where and when it was observed'),
     poweredBy: z.string().describe('Whose data it is'),
@@ -109,16 +113,19 @@ export default defineService({
           gridLat: cell.lat,
           gridLon: cell.lon,
           distanceKm: cell.distanceKm,
+          image: NO_PICTURE.image,
         },
         poweredBy: `${CHLOROPHYLL.title} through NOAA CoastWatch ERDDAP`,
       },
       {
         method: `${CHLOROPHYLL.variable} of the nearest cell that is not masked, within ${CHLOROPHYLL.reachDegrees} degrees, on the newest day that has one. Close to coasts and river mouths the algorithm reads too high.`,
         sources: [{ ...source, asOf: cell.time }],
-        notes:
-          date === undefined
+        notes: [
+          ...(date === undefined
             ? [`No date was given: the newest day with clear water is ${cell.time.slice(0, 10)}.`]
-            : [],
+            : []),
+          ...NO_PICTURE.notes,
+        ],
       },
     );
   },

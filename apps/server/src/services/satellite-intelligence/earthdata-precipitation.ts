@@ -4,7 +4,11 @@ import { answer } from '../../words/answer.ts';
 import { noAnswer } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
 import { isoDate, latitude, longitude, numberBetween } from '../fields.ts';
+import { image, noPicture } from '../shared/earth/map-picture.ts';
 import { mayStillCome, observePower } from '../shared/earth/power-cell.ts';
+
+/** Maps of rain by satellites (IMERG) are another product. */
+const NO_PICTURE = noPicture('NASA POWER (MERRA-2) has no public map of days.');
 
 export default defineService({
   path: 'earthdata-precipitation',
@@ -58,6 +62,7 @@ export default defineService({
         gridLat: z.number().describe('Latitude of the middle of the cell that holds the point'),
         gridLon: z.number().describe('Longitude of the middle of the cell that holds the point'),
         distanceKm: z.number().describe('From the point asked for to the middle of the cell'),
+        image,
       })
       .describe('The value, and where and when it was observed'),
     poweredBy: z.string().describe('Whose data it is'),
@@ -106,6 +111,7 @@ export default defineService({
           gridLat: seen.cell.lat,
           gridLon: seen.cell.lon,
           distanceKm: seen.distanceKm,
+          image: NO_PICTURE.image,
         },
         poweredBy: 'NASA POWER (MERRA-2)',
       },
@@ -113,7 +119,7 @@ export default defineService({
         method:
           'PRECTOTCORR of the cell that holds the point, a sum over the day in UTC; the hourly rate is a mean, no measurement. It is a reanalysis and no picture of a rain satellite such as IMERG.',
         sources: [seen.source],
-        notes,
+        notes: [...notes, ...NO_PICTURE.notes],
       },
     );
   },

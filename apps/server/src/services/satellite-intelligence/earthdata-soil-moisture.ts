@@ -6,8 +6,11 @@ import { defineService, type RunContext } from '../define.ts';
 import { isoDate, latitude, longitude } from '../fields.ts';
 import type { Place } from '../shared/earth/great-circle.ts';
 import { distanceKm } from '../shared/earth/great-circle.ts';
+import { image, noPicture } from '../shared/earth/map-picture.ts';
 import { mayStillCome, observePower } from '../shared/earth/power-cell.ts';
 
+/** Maps of soil moisture by satellites (SMAP) are another product, in another unit. */
+const NO_PICTURE = noPicture('NASA POWER (MERRA-2) has no public map of days.');
 const share = (what: string) =>
   z
     .number()
@@ -54,6 +57,7 @@ export default defineService({
         gridLat: z.number().describe('Latitude of the middle of the cell that holds the point'),
         gridLon: z.number().describe('Longitude of the middle of the cell that holds the point'),
         distanceKm: z.number().describe('From the point asked for to the middle of the cell'),
+        image,
       })
       .describe('The value, and where and when it was observed'),
     poweredBy: z.string().describe('Whose data it is'),
@@ -105,6 +109,7 @@ export default defineService({
           gridLat: seen.cell.lat,
           gridLon: seen.cell.lon,
           distanceKm: seen.distanceKm,
+          image: NO_PICTURE.image,
         },
         poweredBy:
           volume.source === null ? 'NASA POWER (MERRA-2)' : 'NASA POWER (MERRA-2), Open-Meteo (ERA5-Land)',
@@ -116,6 +121,7 @@ export default defineService({
         notes: [
           ...(date === undefined ? [`No date was given: the newest published day is ${day}.`] : []),
           ...volume.notes,
+          ...NO_PICTURE.notes,
         ],
       },
     );

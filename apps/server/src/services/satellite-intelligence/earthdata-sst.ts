@@ -1,11 +1,15 @@
 import { z } from 'zod';
 import { SST_DATASET } from '../../upstreams/erddap.ts';
+import { SEA_TEMPERATURE_MAP } from '../../upstreams/gibs-maps.ts';
 import { answer } from '../../words/answer.ts';
 import { noAnswer, ServiceFailure } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
 import { isoDate, latitude, longitude } from '../fields.ts';
+import { boxAround, image, pictureOf } from '../shared/earth/map-picture.ts';
 
 const FIRST_DAY = '2002-06-01';
+/** Fronts and eddies are some hundred kilometers large. */
+const PICTURE_REACH_KM = 280;
 
 export default defineService({
   path: 'earthdata-sst',
@@ -28,6 +32,7 @@ export default defineService({
         coverageNote: z.string().describe('What the analysis covers'),
         gridLat: z.number().describe('Latitude of the grid cell used'),
         gridLon: z.number().describe('Longitude of the grid cell used'),
+        image,
       })
       .describe('The value'),
     poweredBy: z.string().describe('Whose data it is'),
@@ -35,8 +40,9 @@ export default defineService({
   example: { lat: 36.8, lon: -122 },
   aliases: { latitude: 'lat', longitude: 'lon', lng: 'lon' },
   needs: ['erddap'],
+  mayUse: ['pictures'],
   timeoutMs: 25_000,
-  async run(input, { upstreams, nowMs }) {
+  async run(input, { upstreams, nowMs, pictures }) {
     const today = new Date(nowMs()).toISOString().slice(0, 10);
     if (input.date !== undefined && input.date > today) {
       throw new ServiceFailure({
@@ -70,6 +76,13 @@ export default defineService({
         'lat',
       );
     }
+    const place = { lat: input.lat, lon: input.lon };
+    const shown = pictureOf(pictures, {
+      map: SEA_TEMPERATURE_MAP,
+      time: day,
+      box: boxAround(place, PICTURE_REACH_KM),
+      marker: place,
+    });
     return answer(
       {
         data: {
@@ -81,13 +94,17 @@ export default defineService({
             'Foundation temperature (without the daily warming of the skin) of the nearest 0.01 degree cell; under clouds the analysis interpolates from other satellites and days.',
           gridLat: value.lat,
           gridLon: value.lon,
+          image: shown.image,
         },
         poweredBy: `${SST_DATASET.title} through NOAA CoastWatch ERDDAP`,
       },
       {
         method: `Value of ${SST_DATASET.variable} in ${SST_DATASET.id} at the nearest grid cell; Kelvin = Celsius + 273.15.`,
         sources: [source],
-        notes: input.date === undefined ? [`No date was given: the newest analysis is of ${day}.`] : [],
+        notes: [
+          ...(input.date === undefined ? [`No date was given: the newest analysis is of ${day}.`] : []),
+          ...shown.notes,
+        ],
       },
     );
   },

@@ -5,10 +5,13 @@ import {
   type FireDetection,
   type FirmsSatellite,
 } from '../../upstreams/firms.ts';
+import { FIRE_MAPS } from '../../upstreams/gibs-maps.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { defineService, type RunContext } from '../define.ts';
 import { latitude, limit, longitude, numberBetween } from '../fields.ts';
+import type { PictureBox } from '../map-pictures.ts';
 import { boxesAround, distanceKm, type EarthBox, split } from '../shared/earth/great-circle.ts';
+import { boxAround, image, pictureOf } from '../shared/earth/map-picture.ts';
 import { dayOf, daysFrom, invalid } from '../shared/earth/observation-day.ts';
 
 const MAX_DAYS = 10;
@@ -106,6 +109,7 @@ export default defineService({
           .array(z.array(z.number()))
           .describe('The boxes that were asked for: west, south, east, north; two at the antimeridian'),
         resolutionKm: z.number().describe('Side of a pixel below the satellite'),
+        image,
       })
       .describe('What was found'),
     poweredBy: z.string().describe('Whose data it is'),
@@ -122,6 +126,7 @@ export default defineService({
     };
   },
   needs: ['firms'],
+  mayUse: ['pictures'],
   timeoutMs: 25_000,
   async run(input, context) {
     const { searched, boxes } = areaOf(input);
@@ -149,7 +154,16 @@ export default defineService({
         .map(({ at }) => at)
         .toSorted()
         .at(-1) ?? null;
-    const notes: string[] = [];
+    const shown = pictureOf(context.pictures, {
+      map: FIRE_MAPS[input.satellite],
+      // The map of a day that has just begun has nothing on it: without a fire yesterday’s is shown.
+      time: dayOf(newest === null ? now - DAY_HOURS * 3_600_000 : Date.parse(newest)),
+      box: pictureBoxOf(input),
+      marker: point ?? found[0] ?? null,
+    });
+    const notes: string[] = [...shown.notes];
+    if (shown.image !== null && input.days > 1)
+      notes.push('The picture is of one day; fires of the others are not on it.');
     if (searched === 'whole Earth')
       notes.push('Neither lat and lon nor bbox was given: the whole Earth was asked for.');
     if (found.length === 0) {
@@ -168,6 +182,7 @@ export default defineService({
           searched,
           boxes: boxes.map(({ west, south, east, north }) => [west, south, east, north]),
           resolutionKm: input.satellite === 'MODIS_NRT' ? 1 : 0.375,
+          image: shown.image,
         },
         poweredBy: 'NASA FIRMS (LANCE)',
       },
@@ -253,4 +268,23 @@ function areaOf({
     throw invalid(lat === undefined ? 'lat' : 'lon', 'lat and lon belong together.');
   }
   return { searched: 'around lat and lon', boxes: boxesAround({ lat, lon }, radiusKm) };
+}
+
+/** What the picture shows: what was searched. */
+function pictureBoxOf({
+  bbox,
+  lat,
+  lon,
+  radiusKm,
+}: {
+  bbox?: [number, number, number, number] | undefined;
+  lat?: number | undefined;
+  lon?: number | undefined;
+  radiusKm: number;
+}): PictureBox {
+  if (bbox !== undefined) {
+    const [west, south, east, north] = bbox;
+    return { west, south, east, north };
+  }
+  return lat === undefined || lon === undefined ? WHOLE_EARTH : boxAround({ lat, lon }, radiusKm);
 }

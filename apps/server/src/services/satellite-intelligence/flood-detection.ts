@@ -1,11 +1,21 @@
 import { z } from 'zod';
 import { returnLevels } from '../../quant/return-levels.ts';
+import { FLOOD_MAP } from '../../upstreams/gibs-maps.ts';
 import { RIVER_RECORD, type RiverDischarge } from '../../upstreams/openmeteoflood.ts';
 import { answer } from '../../words/answer.ts';
 import { noAnswer } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
 import { isoDate, latitude, longitude } from '../fields.ts';
-import { distanceKm } from '../shared/earth/great-circle.ts';
+import type { MapPictures } from '../map-pictures.ts';
+import { distanceKm, type Place } from '../shared/earth/great-circle.ts';
+import {
+  boxAround,
+  image,
+  noPicture,
+  pictureOf,
+  type Shown,
+  USUAL_REACH_KM,
+} from '../shared/earth/map-picture.ts';
 import { assertObserved, dayOf, daysBetween, daysFrom } from '../shared/earth/observation-day.ts';
 
 const RECORD_YEARS = 20;
@@ -78,6 +88,7 @@ export default defineService({
         gridLat: z.number().describe('Latitude of the middle of the cell'),
         gridLon: z.number().describe('Longitude of the middle of the cell'),
         distanceKm: z.number().describe('From the point asked for to the middle of the cell'),
+        image,
       })
       .describe('The river at the point'),
     poweredBy: z.string().describe('Whose data it is'),
@@ -85,8 +96,9 @@ export default defineService({
   example: { lat: 48.2, lon: 15.6 },
   aliases: { latitude: 'lat', longitude: 'lon', lng: 'lon' },
   needs: ['openmeteoflood'],
+  mayUse: ['pictures'],
   timeoutMs: 25_000,
-  async run({ lat, lon, date }, { upstreams, nowMs }) {
+  async run({ lat, lon, date }, { upstreams, nowMs, pictures }) {
     const today = dayOf(nowMs());
     if (date !== undefined) assertObserved(date, nowMs(), RIVER_RECORD);
     const day = date ?? today;
@@ -119,8 +131,10 @@ export default defineService({
       years5: hundredths(level(5)),
       years20: hundredths(level(20)),
     };
+    const shown = waterSeen(pictures, { lat, lon }, day, today);
     const notes = [
       'waterExtentKm2 is null: discharge tells that a river is high, not which ground it covers. The cell’s river may be another than the one you mean: compare the distance.',
+      ...shown.notes,
     ];
     if (level(2) < BROOK_M3S) notes.push('The cell holds a brook at most: its levels say little.');
     return answer(
@@ -142,6 +156,7 @@ export default defineService({
           gridLat: recent.value.lat,
           gridLon: recent.value.lon,
           distanceKm: distanceKm({ lat, lon }, recent.value),
+          image: shown.image,
         },
         poweredBy: 'Copernicus GloFAS through Open-Meteo',
       },
@@ -156,6 +171,18 @@ export default defineService({
     );
   },
 });
+
+/** The satellites' own map of flood water, which is no part of the model: the newest whole day up to the one asked for. */
+function waterSeen(pictures: MapPictures | undefined, place: Place, day: string, today: string): Shown {
+  if (day < FLOOD_MAP.firstDay)
+    return noPicture(`the map of flood water (${FLOOD_MAP.id}) begins on ${FLOOD_MAP.firstDay}.`);
+  return pictureOf(pictures, {
+    map: FLOOD_MAP,
+    time: day === today ? daysFrom(today, -1) : day,
+    box: boxAround(place, USUAL_REACH_KM),
+    marker: place,
+  });
+}
 
 /** The greatest discharge of each year that is known nearly day by day. */
 function maximaOf({ days }: RiverDischarge): number[] {

@@ -1,10 +1,12 @@
 import { z } from 'zod';
+import { LAND_COVER_MAP } from '../../upstreams/gibs-maps.ts';
 import { LAND_COVER } from '../../upstreams/modis.ts';
 import { answer } from '../../words/answer.ts';
 import { noAnswer } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
 import { latitude, longitude } from '../fields.ts';
 import { distanceKm } from '../shared/earth/great-circle.ts';
+import { boxAround, image, pictureOf, USUAL_REACH_KM } from '../shared/earth/map-picture.ts';
 import { invalid } from '../shared/earth/observation-day.ts';
 
 const FIRST_YEAR = Number(LAND_COVER.firstDay.slice(0, 4));
@@ -80,6 +82,7 @@ export default defineService({
         dataResolutionM: z.number().describe('Side of a pixel in meters'),
         distanceKm: z.number().describe('From the point asked for to the middle of its pixel'),
         radiusKm: z.number().describe('What was looked at around the point'),
+        image,
       })
       .describe('Shares of what covers the ground'),
     poweredBy: z.string().describe('Whose data it is'),
@@ -87,8 +90,9 @@ export default defineService({
   example: { lat: 41.6, lon: -93.6 },
   aliases: { latitude: 'lat', longitude: 'lon', lng: 'lon', radius: 'radiusKm' },
   needs: ['modis'],
+  mayUse: ['pictures'],
   timeoutMs: 25_000,
-  async run({ lat, lon, year, radiusKm }, { upstreams, nowMs }) {
+  async run({ lat, lon, year, radiusKm }, { upstreams, nowMs, pictures }) {
     const thisYear = new Date(nowMs()).getUTCFullYear();
     if (year !== undefined && year > thisYear) throw invalid('year', `year ${year} lies in the future.`);
     if (year !== undefined && year < FIRST_YEAR) {
@@ -134,6 +138,12 @@ export default defineService({
       );
     }
     const classified = ranked.reduce((sum, [, count]) => sum + count, 0);
+    const shown = pictureOf(pictures, {
+      map: LAND_COVER_MAP,
+      time: map.day,
+      box: boxAround({ lat, lon }, USUAL_REACH_KM),
+      marker: { lat, lon },
+    });
     return answer(
       {
         data: {
@@ -153,13 +163,17 @@ export default defineService({
           dataResolutionM: Math.round(value.pixelMeters * 10) / 10,
           distanceKm: own.distanceKm,
           radiusKm,
+          image: shown.image,
         },
         poweredBy: `${LAND_COVER.title} through ORNL DAAC`,
       },
       {
         method: `${LAND_COVER.band} (17 classes of the IGBP) of the pixels whose middle lies within the radius, counted by class. It shows what covers the ground, not what it is zoned or used for.`,
         sources: [{ ...source, asOf: `${map.day}T00:00:00.000Z` }],
-        notes: year === undefined ? [`No year was given: the newest map is of ${map.day.slice(0, 4)}.`] : [],
+        notes: [
+          ...(year === undefined ? [`No year was given: the newest map is of ${map.day.slice(0, 4)}.`] : []),
+          ...shown.notes,
+        ],
       },
     );
   },

@@ -62,6 +62,7 @@ export default defineService({
   aliases: { dataset: 'product', latitude: 'lat', longitude: 'lon', lng: 'lon' },
   needs: [['power', 'cmr', 'erddap']],
   uses: ['openmeteoarchive'],
+  mayUse: ['pictures'],
   timeoutMs: 25_000,
   async run({ product, lat, lon, date }, context) {
     const service = PRODUCTS[product];

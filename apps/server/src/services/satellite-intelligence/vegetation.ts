@@ -1,10 +1,12 @@
 import { z } from 'zod';
+import { VEGETATION_MAP } from '../../upstreams/gibs-maps.ts';
 import { MODIS_MAX_COMPOSITES, type ModisSubset, VEGETATION_INDEX } from '../../upstreams/modis.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { noAnswer } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
 import { isoDate, latitude, longitude } from '../fields.ts';
 import { distanceKm, type Place } from '../shared/earth/great-circle.ts';
+import { boxAround, image, pictureOf, USUAL_REACH_KM } from '../shared/earth/map-picture.ts';
 import { assertObserved, dayOf, daysBetween, daysFrom } from '../shared/earth/observation-day.ts';
 
 const WINDOW_DAYS = (MODIS_MAX_COMPOSITES - 1) * VEGETATION_INDEX.everyDays - 1;
@@ -83,6 +85,7 @@ export default defineService({
         pixelLat: z.number().describe('Latitude of the pixel’s middle'),
         pixelLon: z.number().describe('Longitude of the pixel’s middle'),
         distanceKm: z.number().describe('From the point asked for to the pixel’s middle'),
+        image,
       })
       .describe('The pixel and its last months'),
     poweredBy: z.string().describe('Whose data it is'),
@@ -90,6 +93,7 @@ export default defineService({
   example: { lat: 41.6, lon: -93.6 },
   aliases: { latitude: 'lat', longitude: 'lon', lng: 'lon' },
   needs: ['modis'],
+  mayUse: ['pictures'],
   timeoutMs: 25_000,
   async run({ lat, lon, date }, context) {
     const today = dayOf(context.nowMs());
@@ -127,7 +131,13 @@ export default defineService({
     const earlier =
       seen.ndvi.find(({ day }) => daysBetween(day, found.day) === TREND_STEPS * VEGETATION_INDEX.everyDays)
         ?.value ?? null;
-    const notes: string[] = [];
+    const shown = pictureOf(context.pictures, {
+      map: VEGETATION_MAP,
+      time: found.day,
+      box: boxAround({ lat, lon }, USUAL_REACH_KM),
+      marker: { lat, lon },
+    });
+    const notes: string[] = [...shown.notes];
     if (date === undefined) notes.push(`No date was given: the newest composite begins on ${found.day}.`);
     if (quality !== 'good')
       notes.push(`The pixel is flagged as ${quality}: the index may say more of that than of plants.`);
@@ -156,6 +166,7 @@ export default defineService({
           pixelLat: seen.pixel.lat,
           pixelLon: seen.pixel.lon,
           distanceKm: distanceKm({ lat, lon }, seen.pixel),
+          image: shown.image,
         },
         poweredBy: `${VEGETATION_INDEX.title} through ORNL DAAC`,
       },

@@ -12,10 +12,12 @@ import {
   timeOnGrid,
   wholeBox,
 } from '../../upstreams/gibs-layers.ts';
+import { findMap } from '../../upstreams/gibs-maps.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { noAnswer, notFound, ServiceFailure } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
 import { latitude, longitude, text } from '../fields.ts';
+import { image, noPicture, pictureOf, type Shown } from '../shared/earth/map-picture.ts';
 
 type Context = RunContext<'gibs'>;
 
@@ -74,6 +76,7 @@ export default defineService({
         satellite: z.string().describe('The satellite or the product'),
         imageBytes: z.number().int().describe('Size of the picture in bytes'),
         sha256: z.string().describe('Of the picture when this server fetched it, in hex'),
+        image,
       })
       .describe('The picture'),
     poweredBy: z.string().describe('Whose data it is'),
@@ -88,6 +91,7 @@ export default defineService({
       : body;
   },
   needs: ['gibs'],
+  mayUse: ['pictures'],
   timeoutMs: 25_000,
   async run(input, context) {
     const layer = findLayer(input.layer);
@@ -141,6 +145,9 @@ export default defineService({
     if (from === 'whole layer')
       notes.push('Neither lat and lon nor bbox was given: the box is all that the layer shows.');
 
+    const shown = shownHere(layer, found.time, box, input, context);
+    notes.push(...shown.notes);
+
     return answer(
       {
         data: {
@@ -159,6 +166,7 @@ export default defineService({
           satellite: layer.satellite,
           imageBytes: picture.value.bytes,
           sha256: picture.value.sha256,
+          image: shown.image,
         },
         poweredBy: 'NASA GIBS (ESDIS)',
       },
@@ -174,6 +182,20 @@ export default defineService({
     );
   },
 });
+
+/** The same picture at an address of ours, with a ring where lat and lon are. */
+function shownHere(
+  { id }: ImageryLayer,
+  time: string,
+  [west, south, east, north]: Box,
+  { lat, lon }: Asked,
+  { pictures }: Context,
+): Shown {
+  const map = findMap(id);
+  if (map === null) return noPicture(`there is no map ${id}.`);
+  const marker = lat === undefined || lon === undefined ? null : { lat, lon };
+  return pictureOf(pictures, { map, time, box: { west, south, east, north }, marker });
+}
 
 type Asked = {
   lat?: number | undefined;
