@@ -111,8 +111,35 @@ function answerView(response, text, tookMs, key) {
       el('span', { class: 'faint' }, `${tookMs} ms`),
     ),
     headers.length === 0 ? null : el('dl', { class: 'headers' }, ...headers),
+    pictureOf(text),
     el('pre', { tabindex: '0', 'aria-label': 'Body of the answer' }, el('code', {}, indented(text))),
   );
+}
+
+/** The map of an answer about a place; null where it has none. */
+function pictureOf(text) {
+  const image = imageIn(text);
+  if (image === null) return null;
+  const { url, widthPx, heightPx, shows, observedAt, layer, attribution } = image;
+  // From where this page is from, whatever the server calls itself.
+  const { pathname, search } = new URL(url);
+  const caption = `${shows}. ${observedAt}, ${layer}. ${attribution}`;
+  const picture = el('img', { src: pathname + search, width: widthPx, height: heightPx, alt: caption });
+  const figure = el('figure', { class: 'map' }, picture, el('figcaption', { class: 'faint' }, caption));
+  picture.addEventListener('error', () => {
+    picture.replaceWith(
+      notice('warn', 'The source of the map does not give this picture now. The answer is not affected.'),
+    );
+  });
+  return figure;
+}
+
+function imageIn(text) {
+  try {
+    return JSON.parse(text).data?.image ?? null;
+  } catch {
+    return null;
+  }
 }
 
 function verdict({ status, headers }, text, key) {

@@ -70,6 +70,26 @@ test('a person pastes a key, sends a call from the docs, and sees its answer and
   await page.close();
 });
 
+test('an answer about a place is looked at: its map stands above it, on a phone too', async () => {
+  const key = await server.key('1');
+  for (const width of [390, 1280]) {
+    const { page, troubles } = await open('/docs/vegetation', width);
+    await page.getByLabel('Key', { exact: true }).fill(key);
+    await page.getByRole('button', { name: /Send this call/ }).click();
+    const map = page.getByRole('img', { name: /NDVI/ });
+    await map.waitFor();
+    const image = 'document.querySelector(".map img")';
+    assert.equal(await page.evaluate(`${image}.decode().then(() => ${image}.naturalWidth)`), 512);
+    assert.match((await page.locator('figcaption').textContent()) ?? '', /NASA GIBS/);
+    const shown = await map.boundingBox();
+    assert(shown !== null && shown.x >= 0 && shown.x + shown.width <= width, JSON.stringify(shown));
+    const overflow = await page.evaluate('document.documentElement.scrollWidth - window.innerWidth');
+    assert(Number(overflow) <= 0, `${overflow} px too wide at ${width}`);
+    assert.deepEqual(troubles, []);
+    await page.close();
+  }
+});
+
 test('nothing is offered by card where no card can be charged', async () => {
   const { page, troubles } = await open('/keys');
   await page.getByLabel('Key', { exact: true }).fill(await server.key('1'));
