@@ -5,6 +5,8 @@ const HEIGHT = 150;
 const FOOT = 22;
 const HEAD = 18;
 const MAP_HEIGHT = 320;
+/** Of the longest name of a line of degrees, on a phone. */
+const NAME_WIDTH = 80;
 const DAY_MS = 86_400_000;
 /** Below this a map shows its surroundings and not a point in nothing. */
 const LEAST_DEGREES = 0.05;
@@ -80,7 +82,14 @@ function graticule({ left, top, wide, high }, x, y) {
   for (let lon = Math.ceil(left / step) * step; lon < left + wide; lon += step)
     lines.push(
       svg('line', { class: 'grid', x1: x(lon), x2: x(lon), y1: 0, y2: MAP_HEIGHT }),
-      svg('text', { class: 'tick', x: x(lon) + 3, y: MAP_HEIGHT - 5 }, name(lon)),
+      // At the right edge a name stands before its line: behind it there is no room.
+      svg(
+        'text',
+        x(lon) > WIDTH - NAME_WIDTH
+          ? { class: 'tick', x: x(lon) - 3, y: MAP_HEIGHT - 5, 'text-anchor': 'end' }
+          : { class: 'tick', x: x(lon) + 3, y: MAP_HEIGHT - 5 },
+        name(lon),
+      ),
     );
   for (let lat = Math.ceil((top - high) / step) * step; lat < top; lat += step)
     lines.push(

@@ -50,6 +50,11 @@ for (const scheme of ['light', 'dark'] as const)
       await page.getByRole('button', { name: 'van-1' }).click();
       await page.getByText(/van-1, temperature: [\d.]+ celsius now/).waitFor();
       assert.equal(await page.locator('.map circle').count(), 3);
+      const cut = await page.evaluate(`[...document.querySelectorAll('.map text')].filter((name) => {
+        const [own, all] = [name, name.ownerSVGElement].map((each) => each.getBoundingClientRect());
+        return own.right > all.right || own.left < all.left;
+      }).map((name) => name.textContent)`);
+      assert.deepEqual(cut, [], 'names of lines that the map cuts off');
       assert.match(String(await page.locator('#earnings').textContent()), /Earned\$0\.025/);
       await assertReadable(page, `/devices at ${width} in ${scheme}`);
       const name = `new-${width}-${scheme}`;
