@@ -170,7 +170,7 @@ export function paymentDocsDocument(context: DiscoveryContext) {
       'Send the request without a payment: the answer is 402, with the terms in PAYMENT-REQUIRED and in the body.',
       'Choose one of accepts[], and sign it with an x402 client.',
       'Send the same request with the payment in PAYMENT-SIGNATURE (X-PAYMENT for version 1).',
-      'Read the answer and its receipt in PAYMENT-RESPONSE. After a failure send the same payment again.',
+      'Read the answer and its receipt in PAYMENT-RESPONSE. After a 503 or a lost connection send the same payment again.',
     ],
     rules: walletRules(context),
     charging: CHARGING_RULE,

@@ -175,7 +175,7 @@ export function discoveryRoutes(app: FastifyInstance, pages: Pages, context: Dis
   ): FastifyReply {
     const published = current(name, make);
     if (published === null) {
-      throw notFound('This document is about a way to pay that is not open now.', known());
+      throw notFound('This document is about something that this server does not offer now.', known());
     }
     return sendPublished(request, reply, published, maxAgeSeconds);
   }
