@@ -113,9 +113,6 @@ export function serves(context: DiscoveryContext, method: string, path: string):
 
 /** What the vault says of itself, where this server offers one. */
 export const YIELD_MANIFEST = '/api/yield/manifest';
-/** What the portal to Solana says of itself, where this server offers one. */
-export const SOLANA_YIELD_MANIFEST = '/api/solana-yield/manifest';
-
 /** What the yield portal on Solana says of itself, where this server offers one. */
 export const SOLANA_YIELD_MANIFEST = '/api/solana-yield/manifest';
 
