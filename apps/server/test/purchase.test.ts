@@ -5,6 +5,7 @@ import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
 import { createDebts } from '../src/cards/disputes/debts.ts';
 import type { CardOrder } from '../src/cards/orders/orders.ts';
 import { createOrderReconciler } from '../src/cards/orders/reconcile.ts';
+import type { CardProvider } from '../src/cards/provider.ts';
 import { createPurchases } from '../src/cards/ways/purchase.ts';
 import { createPurchaseLimits } from '../src/cards/ways/purchase-limits.ts';
 import { secretsOf } from '../src/secrets/secrets.ts';
@@ -466,17 +467,17 @@ test('what was refused is not tried again, whatever the provider would say now',
   const { sql } = world.database;
   const { orders, recharges } = cards;
   let charges = 0;
+  const charge: CardProvider['charge'] = async (order) => {
+    charges += 1;
+    if (charges > 1) return cards.provider.charge(order);
+    return { status: 'refused', failure: { code: 'refused', declineCode: null, adviceCode: null } };
+  };
   const reconciler = createOrderReconciler({
     ...{ sql, orders, ledger, keys, recharges, nowMs: now, report: () => {} },
     debts: createDebts(sql, { ledger, keys, nowMs: now }),
-    provider: {
-      ...cards.provider,
-      charge: async (order) => {
-        charges += 1;
-        if (charges > 1) return cards.provider.charge(order);
-        return { status: 'refused', failure: { code: 'refused', declineCode: null, adviceCode: null } };
-      },
-    },
+    provider: new Proxy(cards.provider, {
+      get: (provider, name) => (name === 'charge' ? charge : Reflect.get(provider, name).bind(provider)),
+    }),
   });
   const asked = await request();
   const outcome = await purchasesWith((orderId) => reconciler.reconcile(orderId)).buy({
