@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hostileFor, spoiled } from '../../test/hostile-values.fixture.ts';
-import { asMined, type MinedTransaction } from './node-reply.ts';
+import { asMined } from './node-reply.ts';
 
 const HASH = `0x${'ab'.repeat(32)}`;
 const RECEIPT = {
@@ -19,15 +19,25 @@ test('a receipt is read, one that moved nothing too', () => {
   assert.deepEqual(asMined({ ...RECEIPT, status: '0x0' }), { ...MINED, status: 'reverted' });
 });
 
-test('what is no receipt is none, whatever stands in which field: never one that was reverted', () => {
-  for (const receipt of hostileFor(RECEIPT)) assert.equal(asMined(receipt), null, JSON.stringify(receipt));
+test('there is none where the node has none, and while it is in no block', () => {
+  assert.equal(asMined(null), null);
+  assert.equal(asMined(undefined), null);
+  assert.equal(asMined({ ...RECEIPT, blockNumber: null, status: null, gasUsed: null }), null);
+});
+
+test('what is no receipt is told, whatever stands in which field: it is neither none nor one that was reverted', () => {
+  for (const receipt of [...hostileFor(RECEIPT), { status: {} }, { ...RECEIPT, gasUsed: 21_000 }])
+    if (receipt !== null) assert.throws(() => asMined(receipt), /no receipt/, JSON.stringify(receipt));
+  const [{ data: _, ...log }] = RECEIPT.logs;
+  assert.throws(() => asMined({ ...RECEIPT, logs: [log] }), /no receipt/);
   for (const { path, put, value } of spoiled(RECEIPT)) {
     const what = `${path.join('.')}: ${JSON.stringify(put)}`;
-    const mined: MinedTransaction | null = asMined(value);
     // Nodes leave the gas out, and a transaction may have no logs.
     const isAllowed =
       (path.join() === 'gasUsed' && put === null) ||
       (['logs', 'logs,0,topics'].includes(path.join()) && Array.isArray(put) && put.length === 0);
-    assert.equal(mined === null, !isAllowed, what);
+    if (path.join() === 'blockNumber' && put === null) assert.equal(asMined(value), null, what);
+    else if (isAllowed) assert.equal(asMined(value)?.status, 'success', what);
+    else assert.throws(() => asMined(value), /no receipt/, what);
   }
 });

@@ -25,33 +25,42 @@ function isQuantity(value: unknown): value is string {
   return typeof value === 'string' && /^0x[0-9a-fA-F]+$/.test(value);
 }
 
-/** A receipt as a node sends it; null for anything else. */
+/**
+ * A receipt as a node sends it.
+ *
+ * @returns null when the node has none, or the transaction is in no block yet
+ * @throws for anything else: it is no proof that there is none, by which what was paid would count as never sent
+ */
 export function asMined(receipt: unknown): MinedTransaction | null {
+  if (receipt === null || receipt === undefined || field(receipt, 'blockNumber') === null) return null;
   const hash = field(receipt, 'transactionHash');
   const status = field(receipt, 'status');
   const blockNumber = field(receipt, 'blockNumber');
   const gasUsed = field(receipt, 'gasUsed') ?? '0x0';
   const logs = field(receipt, 'logs');
   if (typeof hash !== 'string' || !isHash(hash) || !isQuantity(blockNumber) || !isQuantity(gasUsed))
-    return null;
+    throw noReceipt();
   // A status that says neither must not be taken for a transaction that moved nothing.
-  if ((status !== '0x1' && status !== '0x0') || !Array.isArray(logs)) return null;
-  const read = logs.map(asLog).filter((log) => log !== null);
-  if (read.length !== logs.length) return null;
+  if ((status !== '0x1' && status !== '0x0') || !Array.isArray(logs)) throw noReceipt();
   return {
     status: status === '0x1' ? 'success' : 'reverted',
     hash,
     blockNumber: BigInt(blockNumber),
     gasUsed: BigInt(gasUsed),
     costWei: costIn(receipt),
-    logs: read,
+    logs: logs.map(asLog),
   };
 }
 
-function asLog(log: unknown): MinedTransaction['logs'][number] | null {
+function noReceipt(): Error {
+  return new Error('the node sent no receipt');
+}
+
+/** @throws when it is none */
+function asLog(log: unknown): MinedTransaction['logs'][number] {
   const [address, topics, data] = ['address', 'topics', 'data'].map((name) => field(log, name));
   if (!isHex(address) || !Array.isArray(topics) || !topics.every((topic) => isHex(topic)) || !isHex(data))
-    return null;
+    throw noReceipt();
   return {
     address: address.toLowerCase() as Hex,
     topics: topics.map((topic) => topic.toLowerCase() as Hex),

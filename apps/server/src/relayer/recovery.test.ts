@@ -202,6 +202,7 @@ for (const [how, receipt] of [
       throw cutOff(method);
     },
   ],
+  ['sends a receipt that cannot be read', async () => ({ status: {} })],
 ] as const)
   test(`a node that counts the nonce and ${how}: sent once all the same`, async (t) => {
     const setting = await settingOf(t);

@@ -117,10 +117,17 @@ type Sent = 'taken' | 'lost' | 'reply lost' | { code: number; message?: string; 
  *
  * @param mined.hiddenFor for how many looks the receipt is not shown yet
  * @param mined.secondsALook how far the chain's clock advances from look to look
+ * @param mined.receipt what it shows instead of a receipt
  */
 function nodeThat(
   sendings: readonly Sent[],
-  mined: { amountUnits?: bigint; timestamp?: number; hiddenFor?: number; secondsALook?: number } = {},
+  mined: {
+    amountUnits?: bigint;
+    timestamp?: number;
+    hiddenFor?: number;
+    secondsALook?: number;
+    receipt?: unknown;
+  } = {},
 ) {
   let sent = 0;
   let isMined = false;
@@ -134,6 +141,7 @@ function nodeThat(
         return { number: '0x1', timestamp: `0x${timestamp.toString(16)}` };
       }
       if (method === 'eth_getTransactionReceipt') {
+        if (mined.receipt !== undefined) return mined.receipt;
         if (!isMined || hiddenFor-- > 0) return null;
         const topics = [TRANSFER, word(PAYER.address.toLowerCase()), word(US)];
         return {
@@ -194,6 +202,23 @@ test("a transaction that the node always refuses is dead once the chain's clock 
   const verdict = await nodeThat([{ code: -32003 }], { secondsALook: 8 }).chain.settle(payment);
   assert.equal(verdict.status, 'dead');
   assert.equal(verdict.status === 'dead' && verdict.refusal.code, 'PAYMENT_EXPIRED');
+});
+
+test('a receipt that cannot be read is no proof, also past the end: neither that none paid, nor that it failed', async () => {
+  for (const receipt of [
+    { transactionHash: HASH, blockNumber: '0x1', status: '0x1', gasUsed: 21_000, logs: [] },
+    {
+      transactionHash: HASH,
+      blockNumber: '0x1',
+      status: '0x1',
+      logs: [{ address: TOKEN, topics: [TRANSFER] }],
+    },
+    { status: {} },
+  ]) {
+    const { chain } = nodeThat(['taken'], { timestamp: NOW_S + 31, receipt });
+    assert.equal((await chain.look(payment)).status, 'unknown');
+    assert.equal(await chain.finality(payment, HASH), 'unknown');
+  }
 });
 
 test('a transaction that moved another amount does not count as paid', async () => {
