@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { eachOf } from './sweep.ts';
+import type { OrderStore } from './orders.ts';
+import type { OrderReconciler } from './reconcile.ts';
+import { createSweeper, eachOf } from './sweep.ts';
 
 test('one that fails keeps no other from its turn, and is told when nothing is under way any more', async () => {
   const slow = Promise.withResolvers<void>();
@@ -20,6 +22,35 @@ test('one that fails keeps no other from its turn, and is told when nothing is u
   slow.resolve();
   await assert.rejects(all, /it is bad/);
   assert.deepEqual(begun, ['bad', 'slow', 'third']);
+});
+
+test('a sweep of which one lane fails is not over while the other one charges', async () => {
+  const charging = Promise.withResolvers<null>();
+  const rested: string[] = [];
+  const orders: Pick<OrderStore, 'takeDue' | 'rest'> = {
+    async takeDue({ pages }) {
+      if (pages) throw new Error('the pages cannot be read');
+      return ['charge'];
+    },
+    rest: async (id) => void rested.push(id),
+  };
+  const reconciler: Pick<OrderReconciler, 'reconcile'> = { reconcile: () => charging.promise };
+  const sweeper = createSweeper({
+    orders: orders as OrderStore,
+    reconciler: reconciler as OrderReconciler,
+    nowMs: Date.now,
+    onError: () => assert.fail(),
+  });
+  let isOver = false;
+  const swept = sweeper.sweep().finally(() => {
+    isOver = true;
+  });
+  swept.catch(() => {});
+  for (let turns = 0; turns < 10; turns += 1) await turn();
+  assert.equal(isOver, false, 'the charge is still under way');
+  charging.resolve(null);
+  await assert.rejects(swept, /the pages cannot be read/);
+  assert.deepEqual(rested, ['charge']);
 });
 
 test('once it is to stop nothing more is begun', async () => {

@@ -12,7 +12,12 @@ const PAGE_CLOSED_MS = 60_000;
 const LEASE_MS = 60_000;
 
 export interface Sweeper {
-  /** Until none is due. What `stopping` keeps from being looked at waits for the next. @returns how many orders it took */
+  /**
+   * Until none is due. What `stopping` keeps from being looked at waits for the next.
+   *
+   * @returns how many orders it took
+   * @throws the first failure, once nothing is under way any more
+   */
   sweep(stopping?: AbortSignal): Promise<number>;
 }
 
@@ -47,7 +52,7 @@ export function createSweeper(parts: {
   return {
     // Pages and charges have a lane each: however many pages wait, a charge that nobody knows the end of does not.
     async sweep(stopping) {
-      const lanes = await Promise.all(
+      const lanes = await Promise.allSettled(
         [true, false].map(async (pages) => {
           let swept = 0;
           for (;;) {
@@ -63,7 +68,12 @@ export function createSweeper(parts: {
           }
         }),
       );
-      return lanes.reduce((sum, swept) => sum + swept, 0);
+      let all = 0;
+      for (const lane of lanes) {
+        if (lane.status === 'rejected') throw lane.reason;
+        all += lane.value;
+      }
+      return all;
     },
   };
 }
