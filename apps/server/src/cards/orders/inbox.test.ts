@@ -15,6 +15,42 @@ before(async () => {
 });
 after(() => database?.close());
 
+test('an event that cannot be put off keeps nobody from the orders of the others', async () => {
+  const { sql } = database;
+  const looked: string[] = [];
+  const provider: Pick<CardProvider, 'payment'> = {
+    async payment() {
+      throw new Error('it cannot be read');
+    },
+  };
+  const orders = {
+    findBySession: async () => ({ id: 'good' }),
+    findByPayment: async () => null,
+  } as unknown as OrderStore;
+  const reconciler = { reconcile: async (id: string) => void looked.push(id) } as unknown as OrderReconciler;
+  const inbox = createInbox({
+    sql,
+    provider: provider as CardProvider,
+    orders,
+    reconciler,
+    nowMs: () => NOW_MS,
+    onError: () => {
+      throw new Error('it cannot be put off');
+    },
+    onForgotten: () => assert.fail(),
+  });
+  const about = { type: 'charge.refunded', orderId: null, createdAtMs: NOW_MS };
+  await inbox.receive({ ...about, id: 'evt_bad', sessionId: null, paymentIntentId: 'pi_bad' });
+  await inbox.receive({ ...about, id: 'evt_good', sessionId: 'cs_good', paymentIntentId: null });
+  await assert.rejects(inbox.work(), /it cannot be put off/);
+  assert.deepEqual(looked, ['good']);
+  const waiting = await sql<{ id: string }[]>`select id from card_events where next_at is not null`;
+  assert.deepEqual(
+    waiting.map(({ id }) => id),
+    ['evt_bad'],
+  );
+});
+
 test('when the process is to end, the provider’s list is read no further, and from there by the next process', async () => {
   const { sql } = database;
   const readUntil = async () => {

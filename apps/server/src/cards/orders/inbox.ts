@@ -81,16 +81,6 @@ export function createInbox(parts: {
     return named === null ? null : ((await orders.find(named))?.id ?? null);
   }
 
-  /** A payment that the card's bank takes for fraud goes back before it is disputed, which would cost a fee. */
-  async function averted({ type, payment_intent_id: paymentIntentId }: EventRow): Promise<void> {
-    if (type !== 'radar.early_fraud_warning.created' || paymentIntentId === null) return;
-    if (!(await provider.isWarnedOf(paymentIntentId))) return;
-    // The provider may have sent it back and not have told us so; it would go on not telling us.
-    const payment = await provider.payment(paymentIntentId);
-    if (payment === null || payment.reversedMicros >= payment.paidMicros) return;
-    await provider.refund(paymentIntentId, null, `warned:${paymentIntentId}`, true);
-  }
-
   async function done(ids: readonly string[]): Promise<void> {
     await sql`update card_events set next_at = null where id in ${sql([...ids])}`;
   }
@@ -131,13 +121,13 @@ export function createInbox(parts: {
         try {
           const orderId = await orderOf(event);
           if (orderId === null) return await done([event.id]);
-          await averted(event);
+          await avert(provider, event);
           byOrder.set(orderId, [...(byOrder.get(orderId) ?? []), event]);
         } catch (error) {
           await later(event, error);
         }
       };
-      await eachOf(events, LOOKS_AT_ONCE, assign, stopping);
+      const assigned = eachOf(events, LOOKS_AT_ONCE, assign, stopping);
       const look = async ([orderId, about]: [string, EventRow[]]) => {
         try {
           await reconciler.reconcile(orderId);
@@ -146,7 +136,9 @@ export function createInbox(parts: {
           for (const event of about) await later(event, error);
         }
       };
-      await eachOf([...byOrder], LOOKS_AT_ONCE, look, stopping);
+      // An event that could not be put off keeps nobody from the orders of the others.
+      await assigned.catch(() => {});
+      await eachOf([...byOrder], LOOKS_AT_ONCE, look, stopping).finally(() => assigned);
       return events.length;
     },
 
@@ -186,6 +178,19 @@ export function createInbox(parts: {
       return count;
     },
   };
+}
+
+/** A payment that the card's bank takes for fraud goes back before it is disputed, which would cost a fee. */
+async function avert(
+  provider: CardProvider,
+  { type, payment_intent_id: paymentIntentId }: EventRow,
+): Promise<void> {
+  if (type !== 'radar.early_fraud_warning.created' || paymentIntentId === null) return;
+  if (!(await provider.isWarnedOf(paymentIntentId))) return;
+  // The provider may have sent it back and not have told us so; it would go on not telling us.
+  const payment = await provider.payment(paymentIntentId);
+  if (payment === null || payment.reversedMicros >= payment.paidMicros) return;
+  await provider.refund(paymentIntentId, null, `warned:${paymentIntentId}`, true);
 }
 
 /** Works the inbox as soon as something has come, without anybody waiting for it; one round at a time. */
