@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from '../../../test/database.fixture.ts';
-import type { CardProvider } from '../provider.ts';
-import { createInbox } from './inbox.ts';
+import type { CardProvider, EventRef } from '../provider.ts';
+import { createInbox, workSoon } from './inbox.ts';
 import type { OrderStore } from './orders.ts';
 import type { OrderReconciler } from './reconcile.ts';
 
@@ -83,4 +83,55 @@ test('when the process is to end, the provider’s list is read no further, and 
   await inbox.catchUp();
   assert((asked[1] ?? NOW_MS) < stoppedMs, 'nothing is passed over');
   assert.equal(await readUntil(), NOW_MS);
+});
+
+test('what is left of the events that were read is read again by the next process', async () => {
+  const { sql } = database;
+  const before = new Date(NOW_MS - HOUR_MS);
+  await sql`
+    insert into card_event_cursor (one, read_until) values (true, ${before.toISOString()})
+    on conflict (one) do update set read_until = excluded.read_until`;
+  const eventOf = (id: string): EventRef => ({
+    ...{ id, type: 'charge.refunded', createdAtMs: NOW_MS },
+    ...{ orderId: null, sessionId: null, paymentIntentId: null },
+  });
+  const stopping = new AbortController();
+  const provider: Pick<CardProvider, 'events'> = {
+    async events() {
+      stopping.abort();
+      return ['evt_1', 'evt_2'].map(eventOf);
+    },
+  };
+  const inbox = createInbox({
+    sql,
+    provider: provider as CardProvider,
+    orders: {} as OrderStore,
+    reconciler: {} as OrderReconciler,
+    nowMs: () => NOW_MS,
+    onError: () => assert.fail(),
+    onForgotten: () => assert.fail(),
+  });
+  assert.equal(await inbox.catchUp(stopping.signal), 0);
+  const [cursor] = await sql<{ read_until: Date }[]>`select read_until from card_event_cursor`;
+  assert.deepEqual(cursor?.read_until, before);
+  assert.equal(await inbox.catchUp(), 2);
+});
+
+test('what is worked as soon as it has come begins nothing more once it is to close', async () => {
+  let given: AbortSignal | undefined;
+  const soon = workSoon(
+    {
+      receive: async () => true,
+      work: (stopping) =>
+        new Promise((resolve) => {
+          given = stopping;
+          stopping?.addEventListener('abort', () => resolve(1));
+        }),
+    },
+    () => assert.fail(),
+  );
+  await soon.receive({} as EventRef);
+  assert.equal(given?.aborted, false);
+  await soon.close();
+  assert.equal(given?.aborted, true);
 });

@@ -156,7 +156,11 @@ export function createInbox(parts: {
         const sinceMs = readMs - OVERLAP_MS;
         readMs = Math.min(readMs + READ_AT_ONCE_MS, startedAtMs);
         const events = await provider.events(sinceMs, readMs < startedAtMs ? readMs : null);
-        for (const event of events) if (await receive(event)) isNew += 1;
+        for (const event of events) {
+          // Before the cursor: what is left of these events is read again.
+          if (stopping?.aborted === true) return isNew;
+          if (await receive(event)) isNew += 1;
+        }
         await sql`
           insert into card_event_cursor (one, read_until) values (true, ${iso(readMs)})
           on conflict (one) do update set read_until = greatest(card_event_cursor.read_until, excluded.read_until)`;
@@ -200,12 +204,12 @@ export function workSoon(
 ): Pick<Inbox, 'receive'> & { close(): Promise<void> } {
   let working: Promise<void> | null = null;
   let moreCame = false;
-  let closing = false;
+  const stopping = new AbortController();
 
   async function work(): Promise<void> {
-    while (moreCame && !closing) {
+    while (moreCame && !stopping.signal.aborted) {
       moreCame = false;
-      const worked = await inbox.work().catch((error: unknown) => {
+      const worked = await inbox.work(stopping.signal).catch((error: unknown) => {
         onError(error);
         return 0;
       });
@@ -224,9 +228,9 @@ export function workSoon(
       }
       return isNew;
     },
-    /** Waits for what is being worked. */
+    /** Begins no more, and waits for what is under way. */
     async close() {
-      closing = true;
+      stopping.abort();
       await working;
     },
   };
