@@ -292,6 +292,20 @@ test('when the process is to end no more charges are begun; the rest stay due', 
   assert.equal(await recharges.run(), 22 - begun, 'the next process charges them');
 });
 
+test('when the process is to end just after it was read who is due, nobody is charged any more', async () => {
+  const accountId = await kept(1n * USD);
+  // Not aborted when it is looked at first, before the reading.
+  const looks = [false];
+  const stopping: Pick<AbortSignal, 'aborted'> = {
+    get aborted() {
+      return looks.shift() ?? true;
+    },
+  };
+  assert.equal(await recharges.run(stopping as AbortSignal), 0);
+  assert.deepEqual([await stateOf(accountId), (await ordersOf(accountId)).length], ['due', 0]);
+  assert.equal(await recharges.run(), 1, 'the next process charges it');
+});
+
 test('an outcome that nobody knows is waited for, whatever happens meanwhile; then it goes on', async () => {
   const accountId = await kept(1n * USD);
   charge = () => Promise.reject(new Error('no answer'));

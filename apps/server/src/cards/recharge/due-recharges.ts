@@ -65,7 +65,7 @@ export class DueRecharges {
     for (let more = true; more && stopping?.aborted !== true; ) {
       const due = await this.#dueWithout(seen);
       seen.push(...due);
-      for (const each of await Promise.allSettled(due.map((accountId) => this.#recharge(accountId)))) {
+      for (const each of await Promise.allSettled(due.map((accountId) => this.#recharge(accountId, stopping)))) {
         if (each.status === 'rejected') failures.push(each.reason);
         else if (each.value) begun += 1;
       }
@@ -99,9 +99,10 @@ export class DueRecharges {
   }
 
   /** @returns whether a charge was begun */
-  async #recharge(accountId: bigint): Promise<boolean> {
+  async #recharge(accountId: bigint, stopping?: AbortSignal): Promise<boolean> {
     const { sql, reconcile, report, stop } = this.#parts;
     if (await this.#restIfFull(accountId)) return false;
+    if (stopping?.aborted === true) return false;
     const opened = await this.#open(accountId);
     if (opened === null) return false;
     if (typeof opened !== 'string') {
