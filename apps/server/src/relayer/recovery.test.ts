@@ -6,6 +6,7 @@ import { keccak256, parseTransaction } from 'viem';
 import type { TestChain } from '../../test/chain.fixture.ts';
 import { until } from '../../test/fire/until.fixture.ts';
 import { type Rpc, RpcRefusal, RpcUnreachable } from '../chain-rpc/json-rpc.ts';
+import { connectDatabase } from '../db/connection.ts';
 import type { MinedTransaction } from './node-reply.ts';
 import { type RelayerStage, startRelayerStage } from './relayer.fixture.ts';
 
@@ -92,24 +93,33 @@ test('the same purposes that two keys take in opposite orders are sent once each
   const setting = await settingOf(t, 2);
   const ready = Promise.withResolvers<void>();
   let batches = 0;
-  const node = nodeThat(['eth_getTransactionCount'], async (_method, ask) => {
-    batches += 1;
-    if (batches > 2) await ready.promise;
+  let looks = 0;
+  const node = nodeThat(['eth_getTransactionCount', 'eth_getTransactionReceipt'], async (method, ask) => {
+    if (method === 'eth_getTransactionReceipt') looks += 1;
+    else if (++batches > 2) await ready.promise;
     return ask();
   });
+  // They wait for a lock here, on a slow machine for longer than a request may.
+  const patient = connectDatabase(stage.database.url, 4);
+  t.after(() => patient.end({ timeout: 1 }));
   const sent: Promise<MinedTransaction | null>[] = [];
   for (const [index, ids] of [
     ['a', 'between', 'b'],
     ['b', 'between', 'a'],
   ].entries()) {
-    const relayer = setting.relayer(node, setting.keys.slice(index, index + 1));
+    const relayer = setting.relayer(node, setting.keys.slice(index, index + 1), patient);
     // The first one is stored alone. Those that come meanwhile are the next batch, in this order.
     for (const id of [`first of ${index}`, ...ids])
       sent.push(relayer.send({ ...setting.call(id), again: true }, WAIT_MS));
   }
-  await until('the first of each to be stored', async () => (await setting.rows()).length === 2);
+  const settled = Promise.allSettled(sent);
+  await Promise.all([sent[0], sent[4]]);
+  // Nothing is mined before both have stored: what is mined may be sent again.
+  await chain.client.setAutomine(false);
+  looks = 0;
   // Somebody else is about to store the purpose between: each of the two has stored what it has before it.
-  const blocked = stage.database.sql.begin(async (transaction) => {
+  const blocked = patient.begin(async (transaction) => {
+    await transaction`set local idle_in_transaction_session_timeout = 0`;
     await transaction`
       insert into relayer_transactions (network, address, nonce, id, to_address, data, gas_limit, max_fee_wei, raw,
                                         hashes, created_at, sent_at)
@@ -124,7 +134,10 @@ test('the same purposes that two keys take in opposite orders are sent once each
     throw new Error('rolled back');
   });
   await assert.rejects(blocked, /rolled back/);
-  assert.equal(new Set(succeeded(await Promise.allSettled(sent)).map(({ hash }) => hash)).size, 5);
+  await until('one to find them taken', () => looks > 0);
+  await chain.client.setAutomine(true);
+  await chain.client.mine({ blocks: 1 });
+  assert.equal(new Set(succeeded(await settled).map(({ hash }) => hash)).size, 5);
 });
 
 test('one id that several keys take at once is one transaction, and holds up no other', async (t) => {

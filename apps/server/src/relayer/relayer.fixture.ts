@@ -61,8 +61,8 @@ export async function startRelayerStage() {
         passMs(ms: number) {
           nowMs += ms;
         },
-        relayer: (on: Rpc = rpc, its: readonly Hex[] = keys): Relayer =>
-          relayerOn({ sql: database.sql, rpc: on, network, keys: its, nowMs: () => nowMs }),
+        relayer: (on: Rpc = rpc, its: readonly Hex[] = keys, sql: Database = database.sql): Relayer =>
+          relayerOn({ sql, rpc: on, network, keys: its, nowMs: () => nowMs }),
         call: (id: string) => ({ id, to: target, data: '0x1234' as Hex, gasLimit: 60_000n }),
         rows: () => database.sql<
           {
