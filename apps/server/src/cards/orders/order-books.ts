@@ -124,7 +124,7 @@ export class OrderBooks {
     });
   }
 
-  /** Takes the payment back out of what is left of its credit, and the bonus out of the rest. What is missing is owed. */
+  /** Takes the payment back out of all that the account has to spend, and the bonus out of the rest. What is missing is owed. */
   async #takeBack(transaction: Transaction, { order, accountId, payment, change }: Reversal): Promise<void> {
     const { debts, recharges } = this.#parts;
     const availableMicros = await debts.hold(transaction, accountId);
