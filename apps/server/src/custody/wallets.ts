@@ -85,7 +85,7 @@ interface KeyRow {
   ciphertext: Buffer | null;
 }
 
-/** How many wallets that cannot be read are passed by: more of them are no single wallet's fault. */
+/** How many keys that cannot be read are passed by: more of them are no single wallet's fault. */
 const MAX_PASSED_BY = 1_000;
 
 /** A wallet that was made or found. */
@@ -104,7 +104,7 @@ class KeptWallets implements Wallets {
   readonly #sql: Database;
   readonly #keyring: Keyring;
   readonly #nowMs: () => number;
-  /** Wallets with a key that could not be brought over. Each was told once; none may keep the others from their turn. */
+  /** Keys that could not be brought over, as `wallet_id:kind`. Each was told once; none may keep the others from their turn. */
   readonly #unreadable = new Set<string>();
 
   constructor(sql: Database, parts: { keyring: Keyring; nowMs: () => number }) {
@@ -172,13 +172,14 @@ class KeptWallets implements Wallets {
     if (older.length === 0) return 0;
     const rows = await sql<KeyRow[]>`
       select * from managed_wallet_keys
-      where kek_id in ${sql(older)} and wallet_id <> all(${arrayLiteral([...this.#unreadable])}::text::uuid[])
-      order by wallet_id limit ${limit} for update skip locked`;
+      where kek_id in ${sql(older)}
+        and wallet_id || ':' || kind <> all(${arrayLiteral([...this.#unreadable])}::text::text[])
+      order by wallet_id, kind limit ${limit} for update skip locked`;
     const failures: unknown[] = [];
     for (const row of rows) {
       await this.#rewrapOne(row).catch((error: unknown) => {
         if (error instanceof Unreadable && this.#unreadable.size < MAX_PASSED_BY)
-          this.#unreadable.add(row.wallet_id);
+          this.#unreadable.add(`${row.wallet_id}:${row.kind}`);
         failures.push(error);
       });
     }
