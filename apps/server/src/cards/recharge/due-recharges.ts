@@ -65,7 +65,9 @@ export class DueRecharges {
     for (let more = true; more && stopping?.aborted !== true; ) {
       const due = await this.#dueWithout(seen);
       seen.push(...due);
-      for (const each of await Promise.allSettled(due.map((accountId) => this.#recharge(accountId, stopping)))) {
+      for (const each of await Promise.allSettled(
+        due.map((accountId) => this.#recharge(accountId, stopping)),
+      )) {
         if (each.status === 'rejected') failures.push(each.reason);
         else if (each.value) begun += 1;
       }
