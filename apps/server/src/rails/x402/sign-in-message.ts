@@ -66,7 +66,7 @@ export function payerIn(signIn: SignIn): string {
   return isEvm(signIn) ? signIn.address.toLowerCase() : signIn.address;
 }
 
-function isEvm({ chainId }: SignIn): boolean {
+export function isEvm({ chainId }: SignIn): boolean {
   return chainId.startsWith('eip155:');
 }
 

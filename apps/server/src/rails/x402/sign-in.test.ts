@@ -246,6 +246,11 @@ test('no value in any field of a message is more than refused', async () => {
     );
 });
 
+test('an empty time is none in the message that Solana wallets sign', async () => {
+  const { payload } = await signedByClient(SOLANA);
+  await signInOf().check(headerOf({ ...payload, notBefore: '' }), RESOURCE);
+});
+
 test('what it offers is what CAIP-122 asks for', () => {
   const challenge = signInOf();
   const { supportedChains, info } = challenge.fixed(RESOURCE);

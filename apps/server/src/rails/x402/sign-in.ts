@@ -6,7 +6,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Database } from '../../db/connection.ts';
 import type { Secrets } from '../../secrets/secrets.ts';
 import { refuse } from '../on-chain/refusals.ts';
-import { isSigned, payerIn, readSignIn, type SignIn } from './sign-in-message.ts';
+import { isEvm, isSigned, payerIn, readSignIn, type SignIn } from './sign-in-message.ts';
 
 const LIFE_S = 300;
 const DROPPED_AT_ONCE = 1_000;
@@ -112,7 +112,11 @@ class SignInWithWallet implements SignInChallenge {
   }
 
   /** A signer may have said for how long the message is good: nobody may use it before or after. */
-  #checkTime({ issuedAt, notBefore, expirationTime }: SignIn): void {
+  #checkTime(signIn: SignIn): void {
+    const { issuedAt } = signIn;
+    // In Solana's message an empty time is none.
+    const said = (time: string | undefined) => (time === '' && !isEvm(signIn) ? undefined : time);
+    const [notBefore, expirationTime] = [said(signIn.notBefore), said(signIn.expirationTime)];
     const nowMs = this.#parts.nowMs();
     const issuedAtMs = Date.parse(issuedAt);
     if (!(issuedAtMs <= nowMs + 1_000 && issuedAtMs >= nowMs - LIFE_S * 1_000)) throw wrong('issuedAt');
