@@ -38,6 +38,11 @@ test('a ring at a corner is cut off, and one that lies outside draws nothing', (
   assert.deepEqual(at(corner, SIDE - 1, 5), at(plain, SIDE - 1, 5));
 });
 
+test('a finished picture keeps no more memory than its bytes', () => {
+  const finished = draw({ pieces: [piece(blue)], heightPx: SIDE, marker: null });
+  assert.equal(finished.png.buffer.byteLength, finished.png.byteLength);
+});
+
 test('two halves stand side by side in their order, whatever their widths', () => {
   const red = () => [255, 0, 0, 255] as const;
   const { png: drawn } = draw({ pieces: [piece(red, 10), piece(blue, 54)], heightPx: SIDE, marker: null });
@@ -95,23 +100,43 @@ describe('what is no picture of the size that was asked for is refused:', () => 
     refused(broken);
   });
   test('rows that unpack to far more than the header says', () => refused(bomb({ interlaced: false })));
-  test('the same in passes, which the decoder does not bound by itself', () => {
-    const before = process.memoryUsage().rss;
-    refused(bomb({ interlaced: true }));
-    const grown = process.memoryUsage().rss - before;
-    assert(grown < 200 * 1024 * 1024, `${grown} bytes more`);
+  for (const [what, hostile] of [
+    ['the same in passes, which the decoder does not bound by itself', () => bomb({ interlaced: true })],
+    ['a second header, by which the decoder would go', () => bomb({ interlaced: false, second: 10_000 })],
+  ] as const)
+    test(what, () => {
+      const content = hostile();
+      const before = process.memoryUsage().rss;
+      refused(content);
+      const grown = process.memoryUsage().rss - before;
+      assert(grown < 200 * 1024 * 1024, `${grown} bytes more`);
+    });
+  test('a small picture with a second header, even of the same size', () =>
+    refused(Buffer.concat([good.subarray(0, 33), good.subarray(8)])));
+  test('a header that is not the first chunk, or is longer than one', () => {
+    refused(Buffer.concat([good.subarray(0, 8), chunk('tEXt', good.subarray(16, 29)), good.subarray(8)]));
+    const longer = chunk('IHDR', Buffer.concat([good.subarray(16, 29), Buffer.alloc(1)]));
+    refused(Buffer.concat([good.subarray(0, 8), longer, good.subarray(33)]));
   });
 });
 
-/** A picture of 64 by 64 pixels by its header, of which some hundred megabytes unpack. */
-function bomb({ interlaced }: { interlaced: boolean }): Uint8Array {
-  const header = Buffer.alloc(13);
-  header.writeUInt32BE(SIDE, 0);
-  header.writeUInt32BE(SIDE, 4);
-  header.set([8, 6, 0, 0, interlaced ? 1 : 0], 8);
+/**
+ * A picture of 64 by 64 pixels by its header, of which some hundred megabytes unpack.
+ *
+ * @param second the side of a picture in passes, of which another header tells
+ */
+function bomb({ interlaced, second }: { interlaced: boolean; second?: number }): Uint8Array {
+  const header = (side: number, passes: boolean) => {
+    const made = Buffer.alloc(13);
+    made.writeUInt32BE(side, 0);
+    made.writeUInt32BE(side, 4);
+    made.set([8, 6, 0, 0, passes ? 1 : 0], 8);
+    return chunk('IHDR', made);
+  };
   return Buffer.concat([
     Buffer.from('89504e470d0a1a0a', 'hex'),
-    chunk('IHDR', header),
+    header(SIDE, interlaced),
+    ...(second === undefined ? [] : [header(second, true)]),
     chunk('IDAT', deflateSync(Buffer.alloc(400 * 1024 * 1024), { level: 1 })),
     chunk('IEND', Buffer.alloc(0)),
   ]);

@@ -1,7 +1,7 @@
 /** Puts pieces of a map side by side and draws a ring on them. Runs in a thread of its own: what came may be hostile. */
 import { inflateSync } from 'node:zlib';
 import { PNG } from 'pngjs';
-import { dataChunks, isPng } from '../upstreams/picture.ts';
+import { chunksOf, dataChunks, isPng } from '../upstreams/picture.ts';
 
 /** The most bytes of a pixel, before it is made one of eight bits a color: sixteen bits for each of four. */
 const MAX_PIXEL_BYTES = 8;
@@ -57,13 +57,14 @@ export function draw({ pieces, heightPx, marker }: Drawing): Drawn {
   layOnPaper(canvas.data);
   if (blank) write(canvas, 'NOTHING SHOWN HERE');
   if (marker !== null) ring(canvas, marker);
-  return { png: PNG.sync.write(canvas, { colorType: 2, inputColorType: 6 }), blank };
+  // A small buffer is a piece of a pool, all of which would go to whoever keeps it.
+  return { png: Uint8Array.from(PNG.sync.write(canvas, { colorType: 2, inputColorType: 6 })), blank };
 }
 
 /** Its size is read before anything is unpacked, and what it unpacks to is bounded by that. */
 function decode(content: Uint8Array, widthPx: number, heightPx: number) {
   const png = Buffer.from(content.buffer, content.byteOffset, content.byteLength);
-  if (!isPng(png)) throw new Error('no PNG');
+  if (!isPng(png) || !hasOneHeader(png)) throw new Error('no PNG');
   const [width, height, interlaced] = [png.readUInt32BE(16), png.readUInt32BE(20), png[28] !== 0];
   if (width !== widthPx || height !== heightPx)
     throw new Error(`a picture of ${width} x ${height}, and ${widthPx} x ${heightPx} was asked for`);
@@ -73,6 +74,12 @@ function decode(content: Uint8Array, widthPx: number, heightPx: number) {
     inflateSync(Buffer.concat(dataChunks(png)), { maxOutputLength });
   }
   return PNG.sync.read(png);
+}
+
+/** The decoder goes by the last header that it meets, and the size is read from the first. */
+function hasOneHeader(png: Buffer): boolean {
+  const headers = [...chunksOf(png)].filter(({ type }) => type === 'IHDR');
+  return headers.length === 1 && headers[0]?.at === 8 && headers[0].length === 13;
 }
 
 function isOneColor(pixels: Buffer): boolean {

@@ -96,11 +96,16 @@ function predicted(filter: number | undefined, left: number, up: number, corner:
 
 /** What the data chunks of a PNG hold, still packed. */
 export function dataChunks(png: Buffer): Buffer[] {
-  const chunks: Buffer[] = [];
+  return [...chunksOf(png)]
+    .filter(({ type }) => type === 'IDAT')
+    .map(({ at, length }) => png.subarray(at + 8, at + 8 + length));
+}
+
+/** The chunks of a PNG by what it says of them: where each begins, with its length, and how much it holds. */
+export function* chunksOf(png: Buffer): Generator<{ type: string; at: number; length: number }> {
   for (let at = 8; at + 8 <= png.length; ) {
     const length = png.readUInt32BE(at);
-    if (png.toString('latin1', at + 4, at + 8) === 'IDAT') chunks.push(png.subarray(at + 8, at + 8 + length));
+    yield { type: png.toString('latin1', at + 4, at + 8), at, length };
     at += length + 12;
   }
-  return chunks;
 }
