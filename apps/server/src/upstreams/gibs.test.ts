@@ -119,6 +119,20 @@ describe('gibs', () => {
       },
     ));
 
+  it('reads the facts of a picture once, however many ask while it is kept', () =>
+    againstLocalServer(
+      gibs,
+      {},
+      () => ({ body: picture }),
+      async (api, asked) => {
+        const ask = () => api.map(DEFAULT_LAYER, '2026-11-20', [0, 0, 1, 1], { widthPx: 4, heightPx: 4 });
+        const [first, second] = [await ask(), await ask()];
+        assert.equal(asked.length, 1);
+        assert.equal(first.value?.bytes, picture.length);
+        assert.equal(second.value, first.value);
+      },
+    ));
+
   it('reads an exception with any status as "no picture", and anything else as a failure', async () => {
     const exception =
       '<?xml version="1.0"?><ServiceExceptionReport><ServiceException/></ServiceExceptionReport>';
@@ -154,6 +168,7 @@ describe('gibs', () => {
       [{ body: domains('') }, false],
       [{ body: domains('').replace('<Domain></Domain>', '<Domain/>') }, false],
       [{ status: 400, body: '<ExceptionReport/>' }, false],
+      [{ body: '<?xml version="1.0"?>\n<ExceptionReport><Exception/></ExceptionReport>' }, false],
       [{ status: 404, body: '' }, false],
       [{ body: '<html>maintenance</html>' }, null],
       [{ status: 500, body: '' }, null],

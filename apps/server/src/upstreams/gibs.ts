@@ -10,21 +10,40 @@ function pictureAs<T>(read: (content: Uint8Array) => T | null) {
     const found = read(content);
     if (found !== null) return found;
     const start = Buffer.from(content.subarray(0, 2_000)).toString('utf8');
-    if (/^\s*<[\s\S]*Exception/.test(start)) return null;
+    if (isException(start)) return null;
     context.addIssue({ code: 'custom', message: 'neither a picture nor an exception report' });
     return z.NEVER;
   });
+}
+
+function isException(text: string): boolean {
+  return /^\s*<[\s\S]*Exception/.test(text.slice(0, 2_000));
 }
 
 /** Of a tile, only the facts are kept. */
 const tileFacts = pictureAs<Picture>(readPicture);
 const pngBytes = pictureAs<Uint8Array>((content) => (isPng(content) ? content : null));
 
-/** The times of a layer between two others: `start/end/period` or single ones, with commas between them. */
+/** The facts of bytes that are kept as they came: they are read again and again, and to read them takes a while. */
+const factsOf = new WeakMap<Uint8Array, Picture | null>();
+
+function factsOnce(content: Uint8Array): Picture | null {
+  const known = factsOf.get(content);
+  if (known !== undefined) return known;
+  const facts = readPicture(content);
+  factsOf.set(content, facts);
+  return facts;
+}
+
+/**
+ * The times of a layer between two others: `start/end/period` or single ones, with commas between them. An exception report
+ * is none.
+ */
 const domain = z.string().transform((content, context): string[] => {
   const [, listed] = /<Domain>([^<]*)<\/Domain>/.exec(content) ?? [];
   if (listed !== undefined || /<Domain\s*\/>/.test(content))
     return (listed ?? '').split(',').filter((each) => each.trim() !== '');
+  if (isException(content)) return [];
   context.addIssue({ code: 'custom', message: 'no description of the times of a layer' });
   return z.NEVER;
 });
@@ -84,7 +103,7 @@ export const gibs = defineUpstream({
         absentOn: ABSENT_ON,
         ...freshness(layer),
       });
-      return { value: value === null ? null : readPicture(value), source };
+      return { value: value === null ? null : factsOnce(value), source };
     },
     /** Whether there is a map of exactly this time (WMTS DescribeDomains): WMS would draw the nearest without a word. */
     async isPublished(map: MapLayer, time: string): Promise<boolean> {
