@@ -159,6 +159,16 @@ test('a marker lies where its place does, on both sides of the antimeridian and 
   for (const lon of [180, -180]) assert.deepEqual(at([179, -1, -179, 1], 0, lon), { x: 50, y: 50 });
   assert.deepEqual(at([-180, -90, 180, 90], 0, 0), { x: 50, y: 50 });
   assert.deepEqual(at([20, 88, 30, 90], 90, 20), { x: 0, y: 0 });
+  // Binary fractions may put an edge beside itself.
+  for (const [west, east] of [
+    [178.1, 179.3],
+    [10.1, 12.7],
+    [12.3, 14.9],
+    [179.3, -179.1],
+  ] as const) {
+    assert.deepEqual(at([west, 40.3, east, 41.9], 40.3, east), { x: 100, y: 100 });
+    assert.deepEqual(at([west, 40.3, east, 41.9], 41.9, west), { x: 0, y: 0 });
+  }
   assert.equal(at([10, 40, 12, 42], 43, 11), null);
   assert.equal(at([10, 40, 12, 42], 41, 9), null);
 });

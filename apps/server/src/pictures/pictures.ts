@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { Problem, unavailable } from '../http/problem.ts';
-import type { MapPicture, PictureBox } from '../services/map-pictures.ts';
+import { type MapPicture, partsOf } from '../services/map-pictures.ts';
 import type { Thread } from '../threads/thread.ts';
 import { ThreadError } from '../threads/thread.ts';
 import type { Box } from '../upstreams/gibs-layers.ts';
@@ -140,16 +140,8 @@ export function piecesOf({ box, widthPx }: Pick<MapPicture, 'box' | 'widthPx'>):
 
 /** Where the marker lies, in pixels; null when the picture does not hold it. */
 export function markerOf({ box, widthPx, heightPx, marker }: MapPicture): { x: number; y: number } | null {
-  if (marker === null) return null;
-  const wide = widthOf(box);
-  const east = (marker.lon - box.west + 720) % 360;
-  const south = box.north - marker.lat;
-  if (east > wide || south < 0 || south > box.north - box.south) return null;
-  return { x: (east / wide) * (widthPx - 1), y: (south / (box.north - box.south)) * (heightPx - 1) };
-}
-
-function widthOf({ west, east }: PictureBox): number {
-  return east > west ? east - west : east + 360 - west;
+  const parts = marker === null ? null : partsOf(box, marker);
+  return parts === null ? null : { x: parts.across * (widthPx - 1), y: parts.down * (heightPx - 1) };
 }
 
 class TookTooLong extends Error {}

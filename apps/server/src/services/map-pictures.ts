@@ -24,3 +24,20 @@ export interface MapPictures {
   /** Nothing is fetched for it: that is done with the first look. Null while no source of maps is configured. */
   linkTo(picture: MapPicture): { url: string; expiresAtMs: number } | null;
 }
+
+/** Of degrees: binary fractions move an edge by less. */
+const ROUNDING = 1e-9;
+
+/** How far a place lies from the western and the northern edge, as parts of the box; null where the box does not hold it. */
+export function partsOf(
+  { west, south, east, north }: PictureBox,
+  { lat, lon }: { lat: number; lon: number },
+): { across: number; down: number } | null {
+  const wide = east > west ? east - west : east + 360 - west;
+  const turned = (lon - west + 720) % 360;
+  const eastward = turned > 360 - ROUNDING ? 0 : turned;
+  const southward = north - lat;
+  const high = north - south;
+  if (eastward > wide + ROUNDING || southward < -ROUNDING || southward > high + ROUNDING) return null;
+  return { across: Math.min(eastward / wide, 1), down: Math.min(Math.max(southward / high, 0), 1) };
+}

@@ -12,11 +12,14 @@ export interface MapLayer {
   matrixSet: MatrixSet;
 }
 
-/** Fires are dots on nothing: they are drawn over the picture that the same satellite took on the day. */
+/**
+ * Fires are dots on nothing: they are drawn over the picture that the same satellite took on the day, or on
+ * the nearest day that has one: only of the fires is it asked whether they are published.
+ */
 function fires(satellite: string, [dots, photo]: [string, string], matrixSet: MatrixSet): MapLayer {
   return {
     id: dots,
-    shows: `Fires seen by ${satellite} on the day, over its picture in true color`,
+    shows: `Fires seen by ${satellite} on the day, over its picture in true color of that day or the nearest that there is`,
     drawn: [photo, dots],
     matrixSet,
   };

@@ -154,12 +154,13 @@ export default defineService({
         .map(({ at }) => at)
         .toSorted()
         .at(-1) ?? null;
+    // The map of a day that has just begun has nothing on it: without a fire yesterday’s is shown.
+    const day = dayOf(newest === null ? now - DAY_HOURS * 3_600_000 : Date.parse(newest));
     const shown = pictureOf(context.pictures, {
       map: FIRE_MAPS[input.satellite],
-      // The map of a day that has just begun has nothing on it: without a fire yesterday’s is shown.
-      time: dayOf(newest === null ? now - DAY_HOURS * 3_600_000 : Date.parse(newest)),
+      time: day,
       box: pictureBoxOf(input),
-      marker: point ?? found[0] ?? null,
+      marker: point ?? found.find(({ at }) => at.startsWith(day)) ?? null,
     });
     const notes: string[] = [...shown.notes];
     if (shown.image !== null && input.days > 1)

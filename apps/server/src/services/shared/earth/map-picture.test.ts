@@ -29,6 +29,21 @@ test('the answer says what the picture is of: the box that was drawn, and where 
   );
 });
 
+test('a place has a ring on the edge of the box too, and none outside', () => {
+  const box = { west: 10.1, south: 40.3, east: 12.7, north: 41.9 };
+  const corners = [box.south, box.north].flatMap((lat) => [box.west, box.east].map((lon) => ({ lat, lon })));
+  for (const corner of corners) assert.deepEqual(shown(box, corner).image.marker, corner);
+  for (const outside of [
+    { lat: 41, lon: 12.8 },
+    { lat: 41, lon: 10 },
+    { lat: 42, lon: 11 },
+    { lat: -41, lon: 11 },
+  ]) {
+    const { marker, image: told } = shown(box, outside);
+    assert.deepEqual([marker, told.marker], [null, null]);
+  }
+});
+
 test('the box around a place lies on the map, at its poles and at its edges too', () => {
   // 111.195 km are a degree: by hand, a degree to each side, and at 60 degrees north two of longitude.
   assert.deepEqual(shown(boxAround({ lat: 0, lon: 20 }, 111.195)).box, {

@@ -1,7 +1,7 @@
 /** The picture beside an answer about a place: which part of the map it shows, and how the answer tells of it. */
 import { z } from 'zod';
 import type { MapLayer } from '../../../upstreams/gibs-maps.ts';
-import type { MapPictures, PictureBox } from '../../map-pictures.ts';
+import { type MapPictures, type PictureBox, partsOf } from '../../map-pictures.ts';
 import type { Place } from './great-circle.ts';
 
 const LONGER_SIDE_PX = 512;
@@ -64,7 +64,9 @@ export function pictureOf(
     widthPx: Math.round(wide * pixelsPerDegree),
     heightPx: Math.round(high * pixelsPerDegree),
   };
-  const place = marker === null ? null : { lat: micro(marker.lat), lon: micro(marker.lon) };
+  const rounded = marker === null ? null : { lat: micro(marker.lat), lon: micro(marker.lon) };
+  // A place that the picture does not hold has no ring on it.
+  const place = rounded === null || partsOf(shown, rounded) === null ? null : rounded;
   const link = pictures?.linkTo({ layer: map.id, time, box: shown, ...size, marker: place }) ?? null;
   if (link === null) return noPicture('this server has no source of maps.');
   return {
