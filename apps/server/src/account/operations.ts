@@ -1,7 +1,6 @@
 import { RECHARGE } from '../cards/operations.ts';
-import { answered, bodyOf, type Described, KEYED, refused } from '../http/operation.ts';
+import { answered, bodyOf, type Described, KEY_REFUSED, KEYED, refused } from '../http/operation.ts';
 
-const KEY_REFUSED = { $ref: '#/components/responses/KeyRefused' };
 const KEY_ANSWERED = { $ref: '#/components/responses/Key' };
 const KEY_EXAMPLE = {
   success: true,
@@ -120,7 +119,6 @@ export const ACCOUNT_OPERATIONS = {
     },
   },
   responses: {
-    KeyRefused: refused('The key is missing, unknown, revoked or expired.'),
     Key: answered('The key as it is now', KEY_EXAMPLE, { $ref: '#/components/schemas/Key' }),
   },
   untold: [{ path: '/keys', because: 'It is a page.' }],

@@ -1,4 +1,4 @@
-import { answered, bodyOf, type Described, KEYED, REFUSED, refused } from '../http/operation.ts';
+import { answered, bodyOf, type Described, KEY_REFUSED, KEYED, REFUSED, refused } from '../http/operation.ts';
 
 const DEVICE = {
   name: 'deviceId',
@@ -6,7 +6,6 @@ const DEVICE = {
   required: true,
   schema: { type: 'string', pattern: '^[a-z0-9][a-z0-9_-]{2,63}$' },
 };
-const KEY_REFUSED = refused('The key is missing or unknown.');
 const NOT_YOURS = refused('Your account has no such device.');
 const EXAMPLE = {
   success: true,

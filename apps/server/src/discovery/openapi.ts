@@ -314,12 +314,16 @@ function answerOf(service: Service) {
   };
 }
 
-/** The whole body: what every answer has, and the service's own fields. */
+/**
+ * The whole body: what every answer has, and the service's own fields. The picture beside an answer about a place is the
+ * same in many, and null in some answers of each: it is shown in recipes alone.
+ */
 function exampleOf(service: Service) {
+  const own = JSON.stringify(exampleAnswerOf(service), (name, value) => (name === 'image' ? null : value));
   return {
     success: true,
     service: service.path,
-    ...exampleAnswerOf(service),
+    ...(JSON.parse(own) as Record<string, unknown>),
     provenance: { mode: 'computed', method: '…', sources: [], notes: [] },
   };
 }

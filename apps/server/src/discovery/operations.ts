@@ -1,4 +1,4 @@
-import { answered, type Described, REFUSED } from '../http/operation.ts';
+import { answered, type Described, REFUSED, refused } from '../http/operation.ts';
 
 const SERVICE_PARAMETER = {
   name: 'service',
@@ -80,6 +80,7 @@ export const DOCUMENT_OPERATIONS = {
       description: 'Refused',
       content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
     },
+    KeyRefused: refused('The key is missing, unknown, revoked or expired.'),
   },
 } as const satisfies Described;
 

@@ -30,7 +30,10 @@ export const KEYED = [{ ApiKeyHeader: [] }, { BearerKey: [] }] as const;
 /** An error of the usual shape whose status says all. */
 export const REFUSED = { $ref: '#/components/responses/Refused' } as const;
 
-/** The same, with a description of its own (OpenAPI 3.1 lets a reference have one). */
+/** A key that is missing, or is none that may be used here. */
+export const KEY_REFUSED = { $ref: '#/components/responses/KeyRefused' } as const;
+
+/** `REFUSED`, with a description of its own (OpenAPI 3.1 lets a reference have one). */
 export function refused(description: string) {
   return { ...REFUSED, description };
 }

@@ -1,4 +1,4 @@
-import { answered, bodyOf, type Described, KEYED, REFUSED, refused } from '../http/operation.ts';
+import { answered, bodyOf, type Described, KEY_REFUSED, KEYED, REFUSED, refused } from '../http/operation.ts';
 import { EVENT_TYPES } from './events.ts';
 
 const WEBHOOK = {
@@ -7,7 +7,6 @@ const WEBHOOK = {
   required: true,
   schema: { type: 'string', format: 'uuid' },
 };
-const KEY_REFUSED = refused('The key is missing, unknown or revoked.');
 const NOT_YOURS = refused('Your account has no such webhook.');
 const EXAMPLE = {
   success: true,
