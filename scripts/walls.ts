@@ -236,7 +236,7 @@ export const SERVER: House = {
       room: 'pictures/',
       knows: [
         'services/map-pictures.ts',
-        'upstreams/{gibs-layers,gibs-maps,index,picture}.ts',
+        'upstreams/{budget,gibs,gibs-layers,gibs-maps,index,picture}.ts',
         'threads/',
         'secrets/secrets.ts',
         'http/',

@@ -3,6 +3,7 @@ import type { House, Part } from '../part.ts';
 import type { Secrets } from '../secrets/secrets.ts';
 import type { MapPictures } from '../services/map-pictures.ts';
 import { openThread } from '../threads/thread.ts';
+import { gibs as GIBS } from '../upstreams/gibs.ts';
 import type { ConnectedUpstreams } from '../upstreams/index.ts';
 import { PICTURES } from './declared.ts';
 import type { Drawing, Drawn } from './draw.ts';
@@ -30,6 +31,7 @@ export function openPictures(
   const links = createPictureLinks({ secrets, baseUrl, linkMs: settings.linkMs, nowMs });
   const pictures = createPictures({
     ...{ gibs, drawing, cacheBytes: settings.cacheBytes, nowMs, report: metrics.look },
+    requestsPerMinute: GIBS.requestsPerMinute / 2,
   });
   const forServices: MapPictures = {
     linkTo: (picture) => (upstreams.health('gibs').state === 'not_configured' ? null : links.linkTo(picture)),

@@ -24,6 +24,7 @@ function house(
     drawn?: () => Promise<Uint8Array | null>;
     draw?: () => Promise<{ png: Uint8Array; blank: boolean }>;
     cacheBytes?: number;
+    requestsPerMinute?: number;
   } = {},
 ) {
   const asked = { drawn: 0, outcomes: [] as string[] };
@@ -40,6 +41,7 @@ function house(
       run: tell.draw ?? (async () => ({ png: Buffer.alloc(50_000, asked.drawn), blank: false })),
     },
     cacheBytes: tell.cacheBytes ?? 1_000_000,
+    requestsPerMinute: tell.requestsPerMinute ?? 240,
     nowMs: () => nowMs,
     report: (outcome) => asked.outcomes.push(outcome),
   });
@@ -103,7 +105,7 @@ test('only so many are made at once; who comes too many is told when to come aga
   assert.deepEqual(await refusal(pictures.look(picture)), [200, '', false]);
 });
 
-describe('a failure is told, is not kept, and the next look asks again:', () => {
+describe('a failure is told, and the source is asked again after the time that was told, and not before:', () => {
   const failing = (reason: Parameters<typeof sourceUnavailable>[1]) => ({
     drawn: () => Promise.reject(sourceUnavailable('gibs', reason, 'NASA GIBS: no')),
   });
@@ -123,11 +125,43 @@ describe('a failure is told, is not kept, and the next look asks again:', () => 
   ];
   for (const [what, tell, told] of cases)
     test(what, async () => {
-      const { pictures, asked } = house(tell);
+      const { pictures, asked, later } = house(tell);
       assert.deepEqual(await refusal(pictures.look(picture)), told);
+      const first = asked.drawn;
       assert.deepEqual(await refusal(pictures.look(picture)), told);
       assert.deepEqual(asked.outcomes, ['failed', 'failed']);
+      // What is full of other pictures is asked again at once.
+      if (told[1] !== 'BUSY') assert.equal(asked.drawn, first);
+      later(300_000);
+      assert.deepEqual(await refusal(pictures.look(picture)), told);
+      assert.equal(asked.drawn > first, first > 0);
     });
+  test('one address has one try in that time, of others each has its own, and the time runs down', async () => {
+    const { pictures, asked, later } = house(failing('upstream_down'));
+    const waits: (string | undefined)[] = [];
+    for (let at = 0; at < 3; at++) {
+      await pictures.look(picture).catch(({ headers }: Problem) => waits.push(headers['retry-after']));
+      later(14_000);
+    }
+    assert.deepEqual([waits, asked.drawn], [['30', '16', '2'], 1]);
+    await refusal(pictures.look({ ...picture, marker: null }));
+    await refusal(pictures.look(picture));
+    assert.equal(asked.drawn, 3);
+  });
+});
+
+test('all looks together ask a part of what the source allows, and what is kept asks nothing', async () => {
+  const { pictures, asked, later } = house({ requestsPerMinute: 12 });
+  const another = (at: number) => ({ ...picture, marker: { lat: 40.5, lon: 10 + at / 100 } });
+  // Each asks for the day and for one piece: three at once, and then one in ten seconds.
+  for (let at = 0; at < 3; at++) await pictures.look(another(at));
+  assert.deepEqual(await refusal(pictures.look(another(3))), [503, 'BUSY', true]);
+  await pictures.look(another(0));
+  later(9_000);
+  assert.deepEqual(await refusal(pictures.look(another(3))), [503, 'BUSY', true]);
+  later(1_000);
+  await pictures.look(another(3));
+  assert.equal(asked.drawn, 4);
 });
 
 test('a box across the antimeridian is asked for in two, whose pixels add up', () => {

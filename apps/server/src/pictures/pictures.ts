@@ -5,6 +5,7 @@ import { Problem, unavailable } from '../http/problem.ts';
 import { type MapPicture, partsOf } from '../services/map-pictures.ts';
 import type { Thread } from '../threads/thread.ts';
 import { ThreadError } from '../threads/thread.ts';
+import { Budget } from '../upstreams/budget.ts';
 import type { Box } from '../upstreams/gibs-layers.ts';
 import { findMap, type MapLayer } from '../upstreams/gibs-maps.ts';
 import type { Upstreams } from '../upstreams/index.ts';
@@ -18,6 +19,8 @@ const MOST_MAKING = 16;
 const DEADLINE_MS = 25_000;
 /** A map of a day that has passed fills up for some hours still. */
 const KEPT_MS = 6 * 3_600_000;
+/** Failures that are remembered, of the pictures that failed last. */
+const MOST_FAILURES = 1_000;
 
 export interface FinishedPicture {
   png: Buffer;
@@ -45,17 +48,48 @@ interface Makers {
   drawing: Pick<Thread<Drawing, Drawn>, 'run'>;
 }
 
+interface Settings {
+  cacheBytes: number;
+  /** What free looks may ask of the source, all together: paid calls ask it too, and need their share. */
+  requestsPerMinute: number;
+  nowMs(): number;
+  report(outcome: PictureOutcome): void;
+}
+
 export function createPictures({
   cacheBytes,
+  requestsPerMinute,
   nowMs,
   report,
   ...makers
-}: Makers & { cacheBytes: number; nowMs(): number; report(outcome: PictureOutcome): void }): Pictures {
+}: Makers & Settings): Pictures {
   const kept = new LRUCache<string, Kept>({
     maxSize: cacheBytes,
     sizeCalculation: ({ finished }) => finished.png.length + 1_000,
   });
   const making = new Map<string, Promise<FinishedPicture>>();
+
+  const failures = createFailures(nowMs);
+  const share = new Budget(requestsPerMinute, requestsPerMinute / 2, nowMs);
+
+  /** @throws Problem when it may not be begun now */
+  function begin(name: string, picture: MapPicture): Promise<FinishedPicture> {
+    failures.refuse(name);
+    if (making.size >= MOST_MAKING) throw tooMany(2_000);
+    const waitMs = share.take(0, 1 + piecesOf(picture).length);
+    if (waitMs > 0) throw tooMany(waitMs);
+    const made = make(picture, makers)
+      .then(
+        (finished) => {
+          kept.set(name, { finished, madeAtMs: nowMs() });
+          return finished;
+        },
+        (error: unknown) => failures.keep(name, problemOf(error)),
+      )
+      .finally(() => making.delete(name));
+    making.set(name, made);
+    return made;
+  }
 
   return {
     async look(picture) {
@@ -65,26 +99,51 @@ export function createPictures({
         report('kept');
         return known.finished;
       }
-      let made = making.get(name);
-      if (made === undefined) {
-        if (making.size >= MOST_MAKING)
-          throw unavailable('BUSY', 'Too many pictures are being drawn. Look again shortly.', 2_000);
-        made = make(picture, makers)
-          .then((finished) => {
-            kept.set(name, { finished, madeAtMs: nowMs() });
-            return finished;
-          })
-          .finally(() => making.delete(name));
-        making.set(name, made);
-      }
       try {
-        const finished = await withinDeadline(made);
+        const finished = await withinDeadline(making.get(name) ?? begin(name, picture));
         report('drawn');
         return finished;
       } catch (error) {
         report('failed');
         throw problemOf(error);
       }
+    },
+  };
+}
+
+function tooMany(waitMs: number, cause?: unknown): Problem {
+  return unavailable('BUSY', 'Too many pictures are being drawn. Look again shortly.', waitMs, {}, cause);
+}
+
+/**
+ * Failures of the source, each for as long as its `Retry-After` says: whoever looks at one address again and again would
+ * otherwise have the source taken for one that is down, by the paid calls too.
+ */
+function createFailures(nowMs: () => number) {
+  const failures = new LRUCache<string, { problem: Problem; untilMs: number }>({
+    maxSize: MOST_FAILURES,
+    sizeCalculation: () => 1,
+  });
+  return {
+    /** @throws the problem, in any case */
+    keep(name: string, problem: unknown): never {
+      const wait = problem instanceof Problem ? problem.headers['retry-after'] : undefined;
+      if (problem instanceof Problem && wait !== undefined && problem.code !== 'BUSY')
+        failures.set(name, { problem, untilMs: nowMs() + Number(wait) * 1_000 });
+      throw problem;
+    },
+    /** @throws Problem what it failed of, with the time that is left */
+    refuse(name: string): void {
+      const failure = failures.get(name);
+      const leftMs = failure === undefined ? 0 : failure.untilMs - nowMs();
+      if (failure === undefined || leftMs <= 0) return;
+      const { status, code, message, details, headers } = failure.problem;
+      const retryAfterSeconds = Math.ceil(leftMs / 1_000);
+      throw new Problem(status, code, message, {
+        details: { ...details, retryAfterSeconds },
+        headers: { ...headers, 'retry-after': String(retryAfterSeconds) },
+        cause: failure.problem,
+      });
     },
   };
 }
@@ -100,7 +159,9 @@ async function make(picture: MapPicture, { gibs, drawing }: Makers): Promise<Fin
       `NASA GIBS has no ${map.id} of ${picture.time}, or not yet. Look again later.`,
     );
   }
-  const pieces = await Promise.all(piecesOf(picture).map((piece) => fetched(gibs, map, picture, piece)));
+  // One after the other: where the first fails, the source is spared the second with its repetitions.
+  const pieces: Drawing['pieces'][number][] = [];
+  for (const piece of piecesOf(picture)) pieces.push(await fetched(gibs, map, picture, piece));
   const { png, blank } = await drawing.run({
     pieces,
     heightPx: picture.heightPx,
@@ -164,7 +225,7 @@ function problemOf(error: unknown): unknown {
   if (error instanceof TookTooLong) return silent(error);
   if (error instanceof ThreadError) {
     return error.trouble === 'busy'
-      ? unavailable('BUSY', 'Too many pictures are being drawn. Look again shortly.', 2_000, {}, error)
+      ? tooMany(2_000, error)
       : failed('What NASA GIBS sent is no picture that can be shown.', 60_000, error);
   }
   if (!(error instanceof UpstreamUnavailable)) return error;

@@ -9,6 +9,7 @@ import {
 import { LRUCache } from 'lru-cache';
 import type { Source } from '../words/answer.ts';
 import { sourceUnavailable, UpstreamUnavailable } from '../words/failure.ts';
+import { Budget } from './budget.ts';
 import { idempotencyKeyOf } from './call-scope.ts';
 import {
   type Reply,
@@ -380,35 +381,6 @@ function missingSettings(definition: UpstreamDefinition<unknown>, config: Upstre
     if (setting.required && config.settings?.[name] === undefined) missing.push(name);
   }
   return missing;
-}
-
-/**
- * A token bucket that refills evenly. `take` returns how long to wait for a token: 0, or more. Up to `patienceMs` the
- * token is taken in advance, and belongs to whoever waits.
- */
-class Budget {
-  readonly #perMs: number;
-  readonly #capacity: number;
-  readonly #nowMs: () => number;
-  #tokens: number;
-  #atMs: number;
-
-  constructor(perMinute: number, capacity: number, nowMs: () => number) {
-    this.#perMs = perMinute / 60_000;
-    this.#capacity = capacity;
-    this.#nowMs = nowMs;
-    this.#tokens = this.#capacity;
-    this.#atMs = nowMs();
-  }
-
-  take(patienceMs: number): number {
-    const now = this.#nowMs();
-    this.#tokens = Math.min(this.#capacity, this.#tokens + (now - this.#atMs) * this.#perMs);
-    this.#atMs = now;
-    const waitMs = this.#tokens < 1 ? Math.ceil((1 - this.#tokens) / this.#perMs) : 0;
-    if (waitMs <= patienceMs) this.#tokens -= 1;
-    return waitMs;
-  }
 }
 
 function delay(ms: number): Promise<void> {
