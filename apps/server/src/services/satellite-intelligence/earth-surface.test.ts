@@ -134,6 +134,28 @@ describe('fire-alerts', () => {
     assert.ok(many.notes.some((note) => note.startsWith('2 more')));
   });
 
+  it('has the ring at a fire of the day that the picture is of', async () => {
+    const fakes = sky([
+      fire(10.5, 20, '2026-11-20T12:00:00.000Z', 90),
+      fire(10.2, 20.5, '2026-11-21T01:00:00.000Z', 5),
+      fire(10.3, 20.5, '2026-11-21T01:00:00.000Z', 3),
+    ]);
+    const pictures = { linkTo: () => ({ url: 'https://shop.test/picture', expiresAtMs: NOW_MS }) };
+    for (const [place, marker] of [
+      [{}, { lat: 10.2, lon: 20.5 }],
+      [
+        { lat: 10.9, lon: 20.1 },
+        { lat: 10.9, lon: 20.1 },
+      ],
+      [{ lat: 15, lon: 20.1 }, null],
+    ] as const) {
+      const input = fireAlerts.input.parse({ bbox: [19, 10, 21, 11], days: 2, ...place });
+      const { fields } = await fireAlerts.run(input, { ...runContext(fakes), pictures });
+      const { fires, image } = fireAlerts.output.parse(fields).data;
+      assert.deepEqual([fires.length, image?.observedAt, image?.marker], [3, '2026-11-21', marker]);
+    }
+  });
+
   it('refuses what cannot be meant', async () => {
     await assert.rejects(run(fireAlerts, { days: 2 }, sky([])), failsWith(400, 'INVALID_REQUEST', 'days'));
     await assert.rejects(run(fireAlerts, { lat: 2 }, sky([])), failsWith(400, 'INVALID_REQUEST', 'lon'));
