@@ -143,6 +143,22 @@ async function lentWorth(rpcUrl: string): Promise<number> {
 const buy = (world: World, key: string, headers: Record<string, string> = {}) =>
   fetch(`${world.url}/x402/first-call`, { method: 'POST', headers: { 'x-api-key': key, ...headers } });
 
+/** Buys what the server does in a thread of its own, and what it does in a process that a thread starts. */
+async function buyFromThreads({ url }: World, key: string): Promise<void> {
+  const assets = { BTC: 0.5, ETH: 4, SOL: 50 };
+  const holdings = Object.entries(assets).map(([asset, amount]) => ({ asset, amount }));
+  const calls = {
+    'portfolio-optimization': { holdings, riskTolerance: 'medium' },
+    'smart-contract-audit': { contractAddress: '0x4200000000000000000000000000000000000006', chain: 'base' },
+  };
+  for (const [service, input] of Object.entries(calls)) {
+    const headers = { 'x-api-key': key, 'content-type': 'application/json' };
+    const body = JSON.stringify(input);
+    const answer = await fetch(`${url}/x402/${service}`, { method: 'POST', headers, body });
+    assert.equal(answer.status, 200, `${service}: ${await answer.text()}`);
+  }
+}
+
 test('first start, commands to paste, a wallet, restart with everything kept, two copies, reset, half a world', async () => {
   const port = await freePort();
   const first = await start('one', port);
@@ -157,6 +173,7 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
     assert.equal(answer.success, true, pasted[index]);
   const checkout: string = answers[3].checkoutUrl;
   assert.match(await (await fetch(checkout)).text(), /Sandbox card provider\..*10\.00/s);
+  await buyFromThreads(first, key);
   const sameCall = { 'idempotency-key': 'kept' };
   const bought = await (await buy(first, key, sameCall)).text();
   assert.match(command('one', port, 'run.ts', 'apps/server/src/commands/books.ts'), /The books balance\./);
@@ -284,7 +301,7 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   assert.equal(again.key, undefined, 'a key is shown once');
   assert.equal(await (await buy(again, key, sameCall)).text(), bought, 'the stored answer');
   const me = await fetch(`${again.url}/api/keys/me`, { headers: { 'x-api-key': key } });
-  assert.match(await me.text(), /"balanceUsd":"199\.150000"/);
+  assert.match(await me.text(), /"balanceUsd":"187\.150000"/);
   const kept = JSON.parse(noteOf('one')).environment;
   assert.equal((await fetch(checkout)).status, 200, 'a page to pay on stays where it was');
   assert.equal((await fetch(mailPage)).status, 200);
