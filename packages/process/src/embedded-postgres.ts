@@ -9,6 +9,7 @@ import {
   chownSync,
   closeSync,
   existsSync,
+  linkSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -39,6 +40,8 @@ const USER = 'farebox';
 const DATABASE = 'farebox';
 /** A database that is being made; the id of the process that makes it follows. */
 const UNFINISHED = 'data.new-';
+/** A password that a process proposes; its id follows. */
+const OWN_PASSWORD = 'password.';
 /** A longer path does not fit into a socket's address (macOS has 104 bytes for it, with one for its end). */
 const MAX_SOCKET_PATH_BYTES = 103;
 /** The uid of `nobody`: who PostgreSQL runs as when we are root and may not make user namespaces. */
@@ -333,16 +336,16 @@ function launcher(home: string): Launcher {
  */
 async function initialize(home: string, data: string, initdb: string, launch: Launcher): Promise<void> {
   const unfinished = join(home, `${UNFINISHED}${process.pid}`);
-  const forget = (folder: string) => rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
-  for (const name of readdirSync(home).filter((each) => each.startsWith(UNFINISHED))) {
-    const pid = Number(name.slice(UNFINISHED.length));
+  const forget = (path: string) => rmSync(path, { recursive: true, force: true, maxRetries: 5 });
+  for (const name of readdirSync(home)) {
+    const begun = [UNFINISHED, OWN_PASSWORD].find((start) => name.startsWith(start));
+    if (begun === undefined) continue;
+    const pid = Number(name.slice(begun.length));
     if (pid === process.pid || !isAlive(pid)) forget(join(home, name));
   }
   if (existsSync(data) && !existsSync(join(data, 'PG_VERSION'))) forget(data);
   const passwordFile = join(home, 'password');
-  // One that is there may be another's who does the same; an empty one is of somebody who was killed.
-  if (!existsSync(passwordFile) || statSync(passwordFile).size === 0)
-    writeFileSync(passwordFile, `${randomBytes(24).toString('hex')}\n`, { mode: 0o600 });
+  makePassword(home, passwordFile);
   if (statSync(home).uid === NOBODY) chownSync(passwordFile, NOBODY, NOBODY);
   await launch.run(initdb, [
     ...['-D', unfinished, '-U', USER, `--pwfile=${passwordFile}`, '--auth=scram-sha-256'],
@@ -353,6 +356,25 @@ async function initialize(home: string, data: string, initdb: string, launch: La
   } catch (error) {
     if (!existsSync(join(data, 'PG_VERSION'))) throw error;
     forget(unfinished);
+  }
+}
+
+/**
+ * Writes a password into a file of this process, and then gives it the name that all read it by: so nobody ever reads half
+ * of one, and of several who do this at once the first one's stands, whatever the others have written.
+ */
+function makePassword(home: string, file: string): void {
+  // Left by an earlier version that was killed while it wrote here.
+  if (existsSync(file) && statSync(file).size === 0) rmSync(file, { force: true });
+  if (existsSync(file)) return;
+  const own = join(home, `${OWN_PASSWORD}${process.pid}`);
+  writeFileSync(own, `${randomBytes(24).toString('hex')}\n`, { mode: 0o600 });
+  try {
+    linkSync(own, file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    rmSync(own, { force: true });
   }
 }
 
