@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -327,6 +327,20 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   command('two', port, 'reset.ts');
   assert.throws(() => command('two', port, 'wallet.ts'), /no sandbox runs on/);
   assert.throws(() => command('two', port, 'warp.ts', '1d'), /no sandbox runs on/);
+});
+
+test('where nothing can be kept, the start says so and what to do', async () => {
+  writeFileSync(join(folder, 'file'), 'of somebody else');
+  // A file in place of the folder: whom these tests run as may write in every folder.
+  await assert.rejects(start('file', await freePort()), ({ message }: Error) => {
+    assert.match(
+      message,
+      /^ended with 2: farebox: nothing can be kept in \S+file \(EEXIST.*FAREBOX_DATA_DIR/,
+    );
+    assert(!message.includes('    at '), message);
+    return true;
+  });
+  assert.equal(readFileSync(join(folder, 'file'), 'utf8'), 'of somebody else');
 });
 
 test('production starts no sandbox part, and says everything that is missing at once', async () => {

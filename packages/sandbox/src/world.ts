@@ -3,7 +3,7 @@
  * port, speaking the real part's protocol. The server is handed their addresses and knows nothing else of them.
  */
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isAlive } from '../../process/src/is-alive.ts';
 import { StartError } from '../../process/src/start-error.ts';
@@ -118,11 +118,12 @@ function addressOf(upstream: string): string {
  * Starts the parts that the environment does not name an address for.
  *
  * @param options.live leaves keyless upstreams at their real addresses; money stays the sandbox's own
- * @throws StartError when one of them does not start; the others are stopped then
+ * @throws StartError when one of them does not start, and the others are stopped then; or when nothing can be kept in the
+ *   data folder
  */
 export async function startWorld(environment: Environment, options: { live: boolean }): Promise<World> {
   const dataDir = dataDirOf(environment);
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  openFolder(dataDir);
   const other = noteIn(dataDir);
   if (other !== null && isAlive(other.pid)) {
     throw new StartError(
@@ -353,6 +354,20 @@ export function environmentOfWorld(environment: Environment): Record<string, str
 export function environmentOfRunningWorld(environment: Environment): Record<string, string> | null {
   const note = noteIn(dataDirOf(environment));
   return note !== null && isAlive(note.pid) ? environmentOfWorld(environment) : null;
+}
+
+/** @throws StartError when it cannot be made, or this user may not write in it */
+function openFolder(dataDir: string): void {
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new StartError(
+      `nothing can be kept in ${dataDir} (${why}). Set FAREBOX_DATA_DIR to a folder that this user may write in, or let it write in this one.`,
+      { cause },
+    );
+  }
 }
 
 function noteFile(dataDir: string): string {
