@@ -27,6 +27,14 @@ const server = fork(join(SERVER, 'main.ts'), {
   execArgv: ['--disable-warning=ExperimentalWarning', ...loadsFirst],
   stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
 });
+// Heard from now on: it may go while the world begins.
+let serverIsGone = false;
+const serverGone = new Promise<number | null>((resolve) => {
+  server.once('exit', (code) => {
+    serverIsGone = true;
+    resolve(code);
+  });
+});
 const world: World | null = production ? null : await openWorld();
 const serverEnvironment = { ...environment, ...world?.environment };
 let stopping = false;
@@ -65,10 +73,9 @@ server.on('message', (message: { ready?: boolean; baseUrl?: string }) => {
     });
 });
 const makeFirstKeys = prepareFirstKeys();
-server.on('exit', ended);
-if (server.exitCode !== null || server.signalCode !== null) ended(server.exitCode);
-// One that has ended is told of above.
-else if (world !== null) server.send(world.environment, () => undefined);
+void serverGone.then(ended);
+// One that ends meanwhile is told of above.
+if (world !== null && !serverIsGone) server.send(world.environment, () => undefined);
 
 function ended(code: number | null): void {
   void endAll().finally(() => process.exit(broken ? 1 : (code ?? 1)));
@@ -149,10 +156,10 @@ interface FirstKeys {
 /**
  * Makes them on the first start: one process makes both, and is loaded while the server starts.
  *
- * @returns makes what is not there yet, as soon as there is a database; both are null in production
+ * @returns makes what is not there yet, as soon as there is a database; both are null in production, and without a server
  */
 function prepareFirstKeys(): () => Promise<FirstKeys> {
-  if (world === null) return async () => ({ ofDevices: null, shown: null });
+  if (world === null || serverIsGone) return async () => ({ ofDevices: null, shown: null });
   const file = join(dataDirOf(environment), 'devices-key');
   const mark = join(dataDirOf(environment), 'sandbox-key-issued');
   const devicesHave = existsSync(file);

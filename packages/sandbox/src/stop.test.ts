@@ -14,7 +14,8 @@ import { stopEmbeddedPostgres } from '../../process/src/embedded-postgres.ts';
 import { isAlive } from '../../process/src/is-alive.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
-const WITHIN_MS = 60_000;
+/** For a whole `npm run start`, on a machine that does much else meanwhile. */
+const WITHIN_MS = 180_000;
 
 let folder: string;
 const started: ChildProcess[] = [];
