@@ -93,10 +93,13 @@ test('a caller of 0.3 waits as its protocol buffers say: not, where a configurat
     await ask('POST', '/message:send', message({}, 'nickel', { configuration: {} }), headers)
   ).json();
   assert.equal(task.status.state, 'TASK_STATE_WORKING');
-  const subscribed = ask('POST', `/tasks/${task.id}:subscribe`, undefined, headers);
+  // The answer begins once the server has looked the task up; had it ended before, the stream would hold the task alone.
+  const subscribed = await fetch(`${server.url}/a2a/v1/tasks/${task.id}:subscribe`, {
+    method: 'POST',
+    headers,
+  });
   hold.resolve();
-  const { text } = await subscribed;
-  const events = text
+  const events = (await subscribed.text())
     .split('\n')
     .flatMap((line) => (line.startsWith('data: ') ? [JSON.parse(line.slice(6))] : []));
   assert.equal(events.at(-1)?.statusUpdate.final, true);
