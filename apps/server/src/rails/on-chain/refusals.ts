@@ -23,7 +23,7 @@ const REASONS = {
   ],
   PAYMENT_EXPIRED: [
     'The payment has expired, or expires too soon.',
-    'Sign a new one with validBefore = now + maxTimeoutSeconds.',
+    'Sign a new one: on EVM chains with validBefore = now + maxTimeoutSeconds, on Solana with a recent blockhash.',
   ],
   PAYMENT_VALID_TOO_LONG: [
     'The payment is valid for more than an hour.',
