@@ -1,6 +1,6 @@
 /** `npm start` as its user meets it: real processes, from first start to restart. */
 import assert from 'node:assert/strict';
-import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -19,6 +19,7 @@ import { META_MORPHO } from './chain/lending/addresses.ts';
 import { runningOn } from './chain/state-files.ts';
 
 const QUIET = '--disable-warning=ExperimentalWarning';
+const execute = promisify(execFile);
 const HERE = import.meta.dirname;
 
 let folder: string;
@@ -91,9 +92,11 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
-function command(name: string, port: number, program: string, ...args: string[]): string {
-  const options = { env: environment(name, port), encoding: 'utf8' } as const;
-  return execFileSync(process.execPath, [QUIET, join(HERE, program), ...args], options);
+/** While it runs this process hears that idle connections end, which it would else use for its next request. */
+async function command(name: string, port: number, program: string, ...args: string[]): Promise<string> {
+  const options = { env: environment(name, port) };
+  const { stdout } = await execute(process.execPath, [QUIET, join(HERE, program), ...args], options);
+  return stdout;
 }
 
 const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
@@ -168,7 +171,8 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   // The commands that it prints are for a shell, and work as they stand.
   const pasted = [...first.printed.matchAll(/^ {2}(curl .*)$/gm)].map(([, line]) => line ?? '');
   assert.equal(pasted.length, 4);
-  const answers = pasted.map((line) => JSON.parse(execFileSync('sh', ['-c', line], { encoding: 'utf8' })));
+  const answers = [];
+  for (const line of pasted) answers.push(JSON.parse((await execute('sh', ['-c', line])).stdout));
   for (const [index, answer] of answers.slice(0, 3).entries())
     assert.equal(answer.success, true, pasted[index]);
   const checkout: string = answers[3].checkoutUrl;
@@ -176,8 +180,11 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   await buyFromThreads(first, key);
   const sameCall = { 'idempotency-key': 'kept' };
   const bought = await (await buy(first, key, sameCall)).text();
-  assert.match(command('one', port, 'run.ts', 'apps/server/src/commands/books.ts'), /The books balance\./);
-  const probe = command('one', port, 'run.ts', 'apps/server/src/commands/probe.ts');
+  assert.match(
+    await command('one', port, 'run.ts', 'apps/server/src/commands/books.ts'),
+    /The books balance\./,
+  );
+  const probe = await command('one', port, 'run.ts', 'apps/server/src/commands/probe.ts');
   assert(probe.includes('fits') && !probe.includes('FAILS'), probe);
 
   // One command makes several keys, each with its own credit and reason.
@@ -190,7 +197,7 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
     '--reason',
     'one',
   ] as const;
-  const granted = command('one', port, ...grant, '--usd', '2.5', '--reason', 'two')
+  const granted = (await command('one', port, ...grant, '--usd', '2.5', '--reason', 'two'))
     .trim()
     .split('\n');
   assert.deepEqual(
@@ -199,7 +206,7 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   );
   const keys = new Set([key, ...granted.map((line) => JSON.parse(line).apiKey)]);
   assert.equal(keys.size, 3);
-  assert.throws(() => command('one', port, ...grant, '--usd', '2.5'), /--reason must say why, for each key/);
+  await assert.rejects(command('one', port, ...grant, '--usd', '2.5'), /--reason must say why, for each key/);
 
   // The trial that every document sends newcomers to is given to this machine.
   assert.match(
@@ -208,19 +215,19 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   );
 
   // A wallet for the sandbox's chains; no key of theirs is written down.
-  const made = JSON.parse(command('one', port, 'wallet.ts', '--json'));
+  const made = JSON.parse(await command('one', port, 'wallet.ts', '--json'));
   assert.deepEqual(made.solana.holds, { usdc: '100', native: '0.1' });
   assert.equal(await usdcOf(made.base), 100);
   assert.equal(made.ethereum.privateKey, made.base.privateKey);
   assert.equal(await usdcOf(made.ethereum, ETHEREUM.usdc), 100);
-  const { tempo } = JSON.parse(command('one', port, 'wallet.ts', '--tempo', '--json'));
+  const { tempo } = JSON.parse(await command('one', port, 'wallet.ts', '--tempo', '--json'));
   assert.deepEqual(tempo.holds, { usdc: '100' });
   assert.equal(await usdcOf(tempo, USDC_E), 100);
 
   // Half a year passes for what is lent, and for no payment: before, meanwhile, after, and after the restart below.
   await payFromWallet(first, made.base.privateKey);
   const lentBefore = await lentWorth(made.base.rpcUrl);
-  const warped = promisify(execFile)(process.execPath, [QUIET, join(HERE, 'warp.ts'), '180d'], {
+  const warped = execute(process.execPath, [QUIET, join(HERE, 'warp.ts'), '180d'], {
     env: environment('one', port),
   });
   await payFromWallet(first, made.base.privateKey);
@@ -230,7 +237,7 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   const earned = lentAfter / lentBefore - 1;
   assert(earned > 0.005 && earned < 0.03, `earned ${earned}`);
   for (const wrong of [[], ['180'], ['0d'], ['3651d'], ['1d', '2d'], ['-1d']])
-    assert.throws(() => command('one', port, 'warp.ts', ...wrong), /usage: npm run sandbox:warp/);
+    await assert.rejects(command('one', port, 'warp.ts', ...wrong), /usage: npm run sandbox:warp/);
   const walletLeft = await usdcOf(made.base);
   assert.equal(walletLeft.toFixed(2), '99.10', 'three times 0.05 by x402 and 0.25 by MPP');
 
@@ -294,7 +301,7 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   );
   await assert.rejects(start('three', port), /port \d+ on 127\.0\.0\.1 is taken/);
   await assert.rejects(start('one', await freePort()), /another sandbox \(pid \d+\) runs on/);
-  assert.throws(() => command('one', port, 'reset.ts'), /a server runs on/);
+  await assert.rejects(command('one', port, 'reset.ts'), /a server runs on/);
 
   assert.equal(await first.stop(), 0);
   const again = await start('one', port);
@@ -313,7 +320,7 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   assert.equal(await usdcOf({ ...tempo, rpcUrl: kept.MPP_TEMPO_RPC_URL }, USDC_E), 100);
   assert.equal(await again.stop(), 0);
 
-  command('one', port, 'reset.ts');
+  await command('one', port, 'reset.ts');
   assert.deepEqual(readdirSync(join(folder, 'one')), []);
   const anew = await start('one', port);
   assert(anew.key !== undefined && anew.key !== key);
@@ -324,9 +331,9 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   process.kill(runningOn(join(folder, 'one', 'chain'))?.keeperPid ?? assert.fail(), 'SIGKILL');
   assert.deepEqual(await ended, [1, null]);
   assert.match(anew.printed, /the sandbox chain ended: .* everything stops/);
-  command('two', port, 'reset.ts');
-  assert.throws(() => command('two', port, 'wallet.ts'), /no sandbox runs on/);
-  assert.throws(() => command('two', port, 'warp.ts', '1d'), /no sandbox runs on/);
+  await command('two', port, 'reset.ts');
+  await assert.rejects(command('two', port, 'wallet.ts'), /no sandbox runs on/);
+  await assert.rejects(command('two', port, 'warp.ts', '1d'), /no sandbox runs on/);
 });
 
 test('where nothing can be kept, the start says so and what to do', async () => {
