@@ -132,7 +132,7 @@ test('a wallet that none of its money has ever reached is told so on every rail,
     const { last_error_reason: reason, sandbox: said } = await jsonOf(answer);
     assert.equal(answer.status, 402);
     assert.deepEqual([reason.code, said], ['NOT_A_SANDBOX_WALLET', true]);
-    assert.match(reason.message, /may be one that holds real money\. Nothing was taken/);
+    assert.match(reason.message, /may hold real money\. Nothing was taken/);
   }
   assert.equal(await world.base.received(), before);
 

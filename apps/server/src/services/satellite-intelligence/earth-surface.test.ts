@@ -151,7 +151,10 @@ describe('fire-alerts', () => {
     ] as const) {
       const input = fireAlerts.input.parse({ bbox: [19, 10, 21, 11], days: 2, ...place });
       const { fields } = await fireAlerts.run(input, { ...runContext(fakes), pictures });
-      const { fires, image } = fireAlerts.output.parse(fields).data;
+      const { fires, image } = fireAlerts.output.parse(fields).data as {
+        fires: unknown[];
+        image: { observedAt: string; marker: unknown } | null;
+      };
       assert.deepEqual([fires.length, image?.observedAt, image?.marker], [3, '2026-11-21', marker]);
     }
   });
