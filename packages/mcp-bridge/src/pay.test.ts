@@ -1,6 +1,10 @@
 /** What a wallet signs is decided here, whatever a server asks for. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
+import { getBase58Decoder } from '@solana/kit';
 import { findDefaultAsset as evmAsset } from '@x402/evm';
 import { findDefaultAsset as solanaAsset } from '@x402/svm';
 import { type Hex, recoverTypedDataAddress } from 'viem';
@@ -211,5 +215,83 @@ describe('by MPP', () => {
     // By x402 nothing is signed for Tempo.
     const x402 = { ...offer, network: NETWORKS.tempo, asset: USDC[NETWORKS.tempo] };
     assert.equal(typeof wallet.quote(terms(x402), null), 'string');
+  });
+
+  test('what a node fails with is told without its address, in which a key may stand', async (t) => {
+    let fail = (_response: ServerResponse) => {};
+    const node = createServer((_request, response) => fail(response)).listen(0, '127.0.0.1');
+    await once(node, 'listening');
+    t.after(() => {
+      node.closeAllConnections();
+      node.close();
+    });
+    const at = `127.0.0.1:${(node.address() as AddressInfo).port}`;
+    const pair = await crypto.subtle.generateKey('Ed25519', true, ['sign', 'verify']);
+    const { d, x } = await crypto.subtle.exportKey('jwk', pair.privateKey);
+    const solanaKey = getBase58Decoder().decode(
+      Buffer.concat([d ?? '', x ?? ''].map((half) => Buffer.from(half, 'base64url'))),
+    );
+    const onTempo = {
+      ...evm,
+      method: 'tempo',
+      request: {
+        ...{ amount: '250000', currency: USDC[NETWORKS.tempo], recipient: offer.payTo },
+        methodDetails: { chainId: 4217 },
+      },
+    };
+    const system = '11111111111111111111111111111111';
+    const onSolana = {
+      ...{ ...offer, network: NETWORKS.solana, asset: USDC[NETWORKS.solana], payTo: system },
+      extra: { feePayer: system },
+    };
+    const whyNot = async (url: string, onChain: 'tempo' | 'solana') => {
+      const [wallet, asked] =
+        onChain === 'tempo'
+          ? [await walletOf({ FAREBOX_NETWORKS: 'tempo', FAREBOX_TEMPO_RPC_URL: url }), onlyMpp(onTempo)]
+          : [
+              await createPayer(
+                readSettings({ FAREBOX_SOLANA_PRIVATE_KEY: solanaKey, FAREBOX_SOLANA_RPC_URL: url }),
+              ),
+              terms(onSolana),
+            ];
+      const quote = wallet?.quote(asked, null) ?? assert.fail();
+      assert.ok(typeof quote !== 'string');
+      const error = await quote.pay().then(
+        () => assert.fail(`${onChain} was paid`),
+        (error: Error) => error,
+      );
+      assert.notEqual(error.cause, undefined);
+      return error.message;
+    };
+    const SECRET = 'a-key-of-the-owner';
+    const answers: [string, (response: ServerResponse) => void, RegExp][] = [
+      ['too many', (response) => response.writeHead(429).end(), /429/],
+      ['no JSON', (response) => response.end('no'), /./],
+      [
+        'it repeats the key',
+        (response) =>
+          response.end(
+            JSON.stringify({
+              jsonrpc: '2.0',
+              id: 0,
+              error: { code: -32_005, message: `${SECRET} has run out` },
+            }),
+          ),
+        /./,
+      ],
+    ];
+    for (const [name, answer, expected] of answers) {
+      fail = answer;
+      for (const onChain of ['tempo', 'solana'] as const)
+        for (const url of [
+          `http://${at}/v2/${SECRET}`,
+          `http://${at}/?key=${SECRET}`,
+          `http://me:${SECRET}@${at}/`,
+        ]) {
+          const words = await whyNot(url, onChain);
+          assert.doesNotMatch(words, new RegExp(`${SECRET}|${at}|://`), `${name}, ${onChain}: ${words}`);
+          if (!url.includes('@')) assert.match(words, expected, `${name}, ${onChain}: ${words}`);
+        }
+    }
   });
 });

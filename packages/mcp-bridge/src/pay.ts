@@ -5,6 +5,7 @@ import type { PrivateKeyAccount } from 'viem/accounts';
 import { z } from 'zod';
 import { microsOf } from './money.ts';
 import { challengesOf, isOfMpp, mppEndsAtMs, quoteMpp } from './mpp.ts';
+import { inPlainWords } from './plain-words.ts';
 import type { Quote } from './quote.ts';
 import { NETWORKS, type Settings } from './settings.ts';
 import { isUsdc } from './usdc.ts';
@@ -120,6 +121,7 @@ async function walletPayer(settings: Settings): Promise<Payer> {
   const wanted = networks
     .map((name) => NETWORKS[name])
     .filter((network) => payable.some((family) => network.startsWith(family)));
+  const secrets = [evmKey, solanaKey, solanaRpcUrl, tempoRpcUrl].filter((each) => each !== null);
 
   return {
     name: `wallet ${addresses.join(' ')}`,
@@ -132,7 +134,7 @@ async function walletPayer(settings: Settings): Promise<Payer> {
             : evmAccount === null
               ? null
               : quoteMpp({ account: evmAccount, networks, tempoRpcUrl }, asked.challenges, Date.now());
-        if (quote !== null) return quote;
+        if (quote !== null) return toldPlainly(quote, secrets);
       }
       return `it is sold for USDC by ${payBy.join(' or ')} on none of the networks that this wallet may pay on (${wanted.join(', ')})`;
     },
@@ -146,6 +148,17 @@ async function walletPayer(settings: Settings): Promise<Payer> {
       const validBefore = Number(payload?.authorization?.validBefore);
       return Number.isFinite(validBefore) ? validBefore * 1_000 : nowMs + MAX_VALID_SECONDS * 1_000;
     },
+  };
+}
+
+/** What fails while it is signed is told to an agent: in words that hold no key and no address of a node. */
+function toldPlainly(quote: Quote, secrets: readonly string[]): Quote {
+  return {
+    ...quote,
+    pay: () =>
+      quote.pay().catch((error: unknown) => {
+        throw inPlainWords(error, secrets);
+      }),
   };
 }
 
