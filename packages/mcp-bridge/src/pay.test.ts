@@ -1,5 +1,6 @@
 /** What a wallet signs is decided here, whatever a server asks for. */
 import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -226,8 +227,7 @@ describe('by MPP', () => {
       node.close();
     });
     const at = `127.0.0.1:${(node.address() as AddressInfo).port}`;
-    const pair = await crypto.subtle.generateKey('Ed25519', true, ['sign', 'verify']);
-    const { d, x } = await crypto.subtle.exportKey('jwk', pair.privateKey);
+    const { d, x } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
     const solanaKey = getBase58Decoder().decode(
       Buffer.concat([d ?? '', x ?? ''].map((half) => Buffer.from(half, 'base64url'))),
     );
