@@ -527,7 +527,7 @@ describe('nothing is charged', () => {
     const bought = await moved(async () => {
       assert.equal((await told(ask({ payment }))).text, '402 PAYMENT_INSUFFICIENT_FUNDS');
       const rich = await world.wallet(10);
-      await world.chain.client.writeContract({
+      const hash = await world.chain.client.writeContract({
         account: rich,
         chain: null,
         address: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
@@ -535,6 +535,7 @@ describe('nothing is charged', () => {
         functionName: 'transfer',
         args: [payer.address, 5_000_000n],
       });
+      await world.chain.client.waitForTransactionReceipt({ hash, pollingInterval: 10 });
       assert.equal((await told(ask({ payment }))).text, '200');
     });
     assert.deepEqual(bought, usd(5));

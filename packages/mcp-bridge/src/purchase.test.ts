@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { after, mock, test } from 'node:test';
 import { createPayer } from './pay.ts';
 import { type Confirm, createBuyer, type ToolCall } from './purchase.ts';
 import { readSettings } from './settings.ts';
@@ -14,6 +14,9 @@ import { USDC } from './usdc.ts';
 const folder = mkdtempSync(join(tmpdir(), 'farebox-purchase-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 let files = 0;
+/** When each buyer begins: at noon, for the limit is that of a day, and within a test some hours pass. */
+const NOON_MS = Date.UTC(2026, 10, 3, 12);
+mock.timers.enable({ apis: ['Date'], now: NOON_MS });
 const KEY = { FAREBOX_API_KEY: 'fbx_live_test' };
 const WALLET = { FAREBOX_EVM_PRIVATE_KEY: `0x${'1'.repeat(64)}` };
 
@@ -33,13 +36,15 @@ const answer = (told: object = {}) => ({
 });
 const uncharged = { isError: true, structuredContent: { code: 'BUSY', charged: false } };
 
+const pass = (ms: number) => mock.timers.setTime(Date.now() + ms);
+
 type Answer = UpstreamResult | Error;
 
 /** A buyer whose payments are answered with these in turn, each after more time than a call tries for. */
 async function buyerOf(environment: Record<string, string>, ...answers: (Answer | Promise<Answer>)[]) {
   files += 1;
-  const clock = { ms: Date.now() };
-  const nowMs = () => clock.ms;
+  mock.timers.setTime(NOON_MS);
+  const nowMs = () => Date.now();
   const spending = openSpending(join(folder, `${files}.sqlite`), nowMs);
   const settings = readSettings(environment);
   const payer = (await createPayer(settings)) ?? assert.fail();
@@ -48,7 +53,7 @@ async function buyerOf(environment: Record<string, string>, ...answers: (Answer 
     async ask(_method: string, { params }: Asking): Promise<UpstreamResult> {
       if (params._meta === undefined) return price;
       payments.push(params._meta);
-      clock.ms += 61_000;
+      pass(61_000);
       const next = await (answers.shift() ?? assert.fail('it is sent more often than it should be'));
       if (next instanceof Error) throw next;
       return next;
@@ -67,7 +72,7 @@ async function buyerOf(environment: Record<string, string>, ...answers: (Answer 
       ...more,
     });
   const code = async () => ((await buy())?.structuredContent as { code?: string } | undefined)?.code;
-  return { buy, code, payments, spending, clock };
+  return { buy, code, payments, spending };
 }
 const kinds = (payments: unknown[]) => new Set(payments.map((each) => JSON.stringify(each))).size;
 
@@ -111,12 +116,12 @@ test('what one call is told of a purchase that it shares takes it from no other,
 
 test('what was left behind is asked for with the payment that it had, however much was bought meanwhile', async () => {
   for (const end of [answer({ replayed: 'true' }), answer()]) {
-    const { buy, code, payments, spending, clock } = await buyerOf(KEY, new AnswerLost('cut'), end);
+    const { buy, code, payments, spending } = await buyerOf(KEY, new AnswerLost('cut'), end);
     assert.equal(await code(), 'ANSWER_LOST');
-    clock.ms += 660_000;
+    pass(660_000);
     for (let n = 0; n < 150; n += 1) {
       spending.open({ id: `other ${n}`, request: `other ${n}`, payment: '{}', micros: 1n }, null);
-      clock.ms += 10_000;
+      pass(10_000);
     }
     assert.equal((await buy())?.isError, undefined);
     assert.deepEqual([payments.length, kinds(payments)], [2, 1]);
@@ -140,13 +145,13 @@ test('an error that may follow a charge is a lost answer, and one that cannot is
 });
 
 test('a server that takes signed payments and says that it did not comes to the limit of the day', async () => {
-  const { code, payments, clock } = await buyerOf(
+  const { code, payments } = await buyerOf(
     { ...WALLET, FAREBOX_MAX_USD_PER_DAY: '0.75' },
     ...Array(9).fill(price),
   );
   for (let n = 0; n < 3; n += 1) {
     await code();
-    clock.ms += 3_600_000 / 6;
+    pass(3_600_000 / 6);
   }
   assert.equal(await code(), 'ABOVE_LIMIT');
   assert.equal(kinds(payments), 3);

@@ -138,7 +138,7 @@ export function wishOf({ data, metadata }: Message): Wish {
   return { skill: typeof skill === 'string' ? skill : null, input, isAmbiguous: false };
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
+export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

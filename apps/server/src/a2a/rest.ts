@@ -6,6 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ownHosts, refuseForeign } from '../http/own-hosts.ts';
 import { Problem } from '../http/problem.ts';
 import { httpError, RpcError } from './errors.ts';
+import { isObject } from './messages.ts';
 import {
   type A2aRoutesParts,
   activate,
@@ -118,9 +119,6 @@ function otherMethod(methods: readonly string[], what: string): Problem {
     headers: { allow },
   });
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** What JSON-RPC has as parameters. 0.3 writes the JSON of its protocol buffers here, where what is absent is false. */
 function messageParams(body: unknown, version: Version): unknown {

@@ -6,11 +6,12 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { formatEther, type Hex, numberToHex, parseEther, serializeErc6492Signature } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import { fund } from '../../../../packages/sandbox/src/chain/faucet.ts';
 import { startTestChain, type TestChain } from '../chain.fixture.ts';
 import { jsonOf } from '../server.fixture.ts';
 import { type SignedPayment, signPayment } from '../x402.fixture.ts';
 import { until } from './until.fixture.ts';
-import { fund, PRICE, type Stage, setStage } from './x402-stage.fixture.ts';
+import { PRICE, type Stage, setStage } from './x402-stage.fixture.ts';
 
 /** A wallet's code: EIP-1271's magic value, unless what this code puts on the stack is not zero. Then it burns all gas. */
 function agreesUnless(condition: Hex): Hex {

@@ -22,6 +22,7 @@ import {
 } from 'viem';
 import type { PrivateKeyAccount } from 'viem/accounts';
 import { cancelData } from '../../../../packages/sandbox/src/chain/eip3009.fixture.ts';
+import { fund } from '../../../../packages/sandbox/src/chain/faucet.ts';
 import { proveBooks } from '../books.fixture.ts';
 import { startTestChain, type TestChain } from '../chain.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
@@ -41,15 +42,7 @@ import {
 } from './fault-table.fixture.ts';
 import { until } from './until.fixture.ts';
 import type { NodeFault } from './x402-node.fixture.ts';
-import {
-  fund,
-  PRICE,
-  type SettledBy,
-  type Stage,
-  setStage,
-  type Terms,
-  type Told,
-} from './x402-stage.fixture.ts';
+import { PRICE, type SettledBy, type Stage, setStage, type Terms, type Told } from './x402-stage.fixture.ts';
 
 type Row = TableRow<Stage, PrivateKeyAccount, SettledBy>;
 

@@ -12,6 +12,7 @@ import { after, before, describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Hex, parseAbi } from 'viem';
 import type { PrivateKeyAccount } from 'viem/accounts';
+import { fund } from '../../../../packages/sandbox/src/chain/faucet.ts';
 import { ServiceFailure } from '../../src/words/failure.ts';
 import { startTestChain } from '../chain.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
@@ -19,7 +20,7 @@ import { USDC } from '../x402.fixture.ts';
 import { isDeep } from './depth.fixture.ts';
 import { until } from './until.fixture.ts';
 import type { NodeFault } from './x402-node.fixture.ts';
-import { fund, PRICE, type SettledBy, type Stage, setStage, type Told } from './x402-stage.fixture.ts';
+import { PRICE, type SettledBy, type Stage, setStage, type Told } from './x402-stage.fixture.ts';
 
 const PAYERS = 8;
 /** In the first phase happens what takes one of our time-outs: each payer meets it once, and comes back later. */

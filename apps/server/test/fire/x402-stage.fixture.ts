@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { erc20Abi, type Hex, isHash, parseEther, parseEventLogs } from 'viem';
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
 import { z } from 'zod';
-import { fund as drawFromFaucet } from '../../../../packages/sandbox/src/chain/faucet.ts';
+import { fund } from '../../../../packages/sandbox/src/chain/faucet.ts';
 import { startFacilitator } from '../../../../packages/sandbox/src/facilitator/facilitator.ts';
 import { connectPools, type Database, endPools, type Pools } from '../../src/db/connection.ts';
 import type { ChainAudit } from '../../src/rails/evm/audit.ts';
@@ -48,14 +48,6 @@ export interface Asking {
 
 export const PRICE = { nickel: 50_000n, deed: 100_000n };
 const REFUND_AFTER_SECONDS = 60;
-
-let faucet: Promise<unknown> = Promise.resolve();
-/** One after the other: two clients that send from one of the node's accounts may take the same nonce. */
-export function fund(...gift: Parameters<typeof drawFromFaucet>): ReturnType<typeof drawFromFaucet> {
-  const drawn = faucet.then(() => drawFromFaucet(...gift));
-  faucet = drawn.catch(() => {});
-  return drawn;
-}
 
 const NEVER = new Promise<never>(() => {});
 

@@ -33,6 +33,7 @@ import { accountsOf } from './accounts.ts';
 import { type EvmChain, startEvmChain } from './chain.ts';
 import { compileContracts } from './contracts/compile.ts';
 import { transferData } from './eip3009.fixture.ts';
+import { fund } from './faucet.ts';
 import { ethPriceUsd } from './market-price.ts';
 import { connect } from './node.ts';
 import { compiledFile, OWN_CONTRACTS } from './own-contracts.ts';
@@ -466,4 +467,14 @@ test('the compiled code beside the contracts matches their sources', () => {
   assert.deepEqual(compiled.map(({ contract }) => contract).sort(), Object.keys(OWN_CONTRACTS).sort());
   for (const contract of compiled)
     assert.deepEqual(JSON.parse(readFileSync(compiledFile(contract.contract), 'utf8')), contract);
+});
+
+test('gifts that are asked for at once all arrive', async () => {
+  const wallets = Array.from({ length: 8 }, () => privateKeyToAccount(generatePrivateKey()).address);
+  const gift = { usdcMicros: 5n, ethWei: 7n };
+  const held = await Promise.all(wallets.map((wallet) => fund(chain.url, wallet, gift)));
+  assert.deepEqual(
+    held,
+    wallets.map(() => gift),
+  );
 });
