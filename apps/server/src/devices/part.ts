@@ -132,7 +132,7 @@ function jobsOf(
     {
       name: 'drop-old-readings',
       intervalMs: HOUR_MS,
-      run: async () => void (await dropOldDays(sql, { nowMs: nowMs(), retentionDays })),
+      run: () => dropOldDays(sql, { nowMs: nowMs(), retentionDays }),
     },
     {
       name: 'end-lost-credentials',
