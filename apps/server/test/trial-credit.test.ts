@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
+import { TrialBudget } from '../src/keys/trial-budget.ts';
+import { NotGiven } from '../src/keys/trial-outcome.ts';
 import type { TransferCode } from '../src/ledger/ledger.ts';
 import { transferIdFor } from '../src/ledger/transfer-id.ts';
 import { proveBooks } from './books.fixture.ts';
@@ -98,6 +100,25 @@ describe('the budget of a day', () => {
       assert.equal((await trialAt(shops[0] as TestServer, '8.20.1.1')).status, 200, 'a new day');
     } finally {
       await Promise.all(shops.map((shop) => shop.close()));
+    }
+  });
+
+  test('whoever is refused while the day ends is told of the day that begins, not of the one after it', async () => {
+    const midnightMs = Date.parse('2026-11-25T00:00:00Z');
+    for (const ask of [
+      (budget: TrialBudget) => budget.spent(),
+      (budget: TrialBudget) =>
+        database.sql
+          .begin((transaction) => budget.take(transaction))
+          .catch((error: unknown) =>
+            error instanceof NotGiven ? error.outcome : assert.fail(String(error)),
+          ),
+    ]) {
+      // The day ends while the database is asked.
+      const times = [midnightMs - 1];
+      const clock = () => times.shift() ?? midnightMs;
+      const budget = new TrialBudget(database.sql, { trialMicros: TRIAL, microsPerDay: 0n, nowMs: clock });
+      assert.deepEqual(await ask(budget), { status: 'spent', untilMs: midnightMs });
     }
   });
 

@@ -1,8 +1,10 @@
 /** What a day (UTC) may give in trials, over all replicas: the rows of `trial_days`. */
 import type { Database, Transaction } from '../db/connection.ts';
-import { NotGiven } from './trial-outcome.ts';
+import { NotGiven, type TrialOutcome } from './trial-outcome.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
+
+type Spent = Extract<TrialOutcome, { status: 'spent' }>;
 
 export class TrialBudget {
   readonly #sql: Database;
@@ -21,12 +23,13 @@ export class TrialBudget {
     this.#nowMs = parts.nowMs;
   }
 
-  /** Whether the day seems to have given all it may. `take` decides. */
-  async isSpent(): Promise<boolean> {
-    if (this.#microsPerDay === null) return false;
+  /** @returns what a claim is answered when the day seems to have given all it may, else null. `take` decides. */
+  async spent(): Promise<Spent | null> {
+    if (this.#microsPerDay === null) return null;
+    const nowMs = this.#nowMs();
     const [row] = await this.#sql<{ granted_micros: bigint }[]>`
-      select granted_micros from trial_days where day = ${this.#today()}::date`;
-    return (row?.granted_micros ?? 0n) + this.#trialMicros > this.#microsPerDay;
+      select granted_micros from trial_days where day = ${dayOf(nowMs)}::date`;
+    return (row?.granted_micros ?? 0n) + this.#trialMicros > this.#microsPerDay ? spentOn(nowMs) : null;
   }
 
   /**
@@ -36,24 +39,23 @@ export class TrialBudget {
    * @throws NotGiven when the day has given all it may
    */
   async take(transaction: Transaction): Promise<void> {
+    const nowMs = this.#nowMs();
     const micros = String(this.#trialMicros);
     const most = this.#microsPerDay === null ? null : String(this.#microsPerDay);
     const taken = await transaction`
       insert into trial_days as d (day, granted_micros, trials)
-      select ${this.#today()}::date, ${micros}::bigint, 1
+      select ${dayOf(nowMs)}::date, ${micros}::bigint, 1
       where ${most}::bigint is null or ${micros}::bigint <= ${most}::bigint
       on conflict (day) do update
       set granted_micros = d.granted_micros + excluded.granted_micros, trials = d.trials + 1
       where ${most}::bigint is null or d.granted_micros + excluded.granted_micros <= ${most}::bigint`;
-    if (taken.count === 0) throw new NotGiven(this.spent());
+    if (taken.count === 0) throw new NotGiven(spentOn(nowMs));
   }
+}
 
-  /** What a claim is answered while nothing is left. */
-  spent(): { status: 'spent'; retryAfterMs: number } {
-    return { status: 'spent', retryAfterMs: DAY_MS - (this.#nowMs() % DAY_MS) };
-  }
+const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 
-  #today(): string {
-    return new Date(this.#nowMs()).toISOString().slice(0, 10);
-  }
+/** By the time at which its day was looked at: when the answer is made, the next one may have begun. */
+function spentOn(nowMs: number): Spent {
+  return { status: 'spent', untilMs: nowMs - (nowMs % DAY_MS) + DAY_MS };
 }

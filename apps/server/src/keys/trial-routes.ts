@@ -71,9 +71,9 @@ export function trialRoutes(app: FastifyInstance, parts: TrialRouteParts): void 
       throw unavailable(
         'TRIALS_TEMPORARILY_DISABLED',
         'All trials of today are given out. There are new ones from midnight UTC.',
-        outcome.retryAfterMs,
+        outcome.untilMs - parts.nowMs(),
         {
-          nextTrialAt: new Date(parts.nowMs() + outcome.retryAfterMs).toISOString(),
+          nextTrialAt: new Date(outcome.untilMs).toISOString(),
           paidEndpoint: '/api/m2m/credits/purchase',
         },
       );

@@ -69,9 +69,7 @@ class ClaimedTrials implements Trials {
     const claimants = installId === null ? [byAddress] : [byAddress, this.#claims.ofInstallation(installId)];
     const expiresAtMs = this.#parts.nowMs() + TRIAL_MS;
     // While nothing is left a flood of claims costs a look each, and no work that is thrown away.
-    const opened = (await this.#budget.isSpent())
-      ? this.#budget.spent()
-      : await this.#open(claimants, expiresAtMs);
+    const opened = (await this.#budget.spent()) ?? (await this.#open(claimants, expiresAtMs));
     if ('apiKey' in opened) return { status: 'issued', key: opened, expiresAtMs };
 
     // Who has a trial is told of that one, whatever the day may still give; a new key for it costs nothing.
