@@ -221,7 +221,7 @@ export async function recallPayment(
       receiptHeaders(paid, transaction, { version, legacyName: network.legacyName });
   };
   if (presented.scheme === 'exact-svm') {
-    const wanted = { asset: network.asset, payTo: open.payTo };
+    const wanted = { asset: network.asset, payTo: null };
     const { messageHash, payer, amountUnits } = await readSolanaTransfer(presented.transaction, wanted);
     const identities = [`${network.id}:${messageHash}`];
     return { accountId, identities, claim, receipt: told(payer, amountUnits) };

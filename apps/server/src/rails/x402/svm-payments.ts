@@ -73,11 +73,12 @@ export interface SvmEvidence extends Record<string, unknown> {
  * Reads what a transaction would move, and that its payer signed it.
  *
  * @param transaction base64 of the wire form
+ * @param wanted.payTo null: to anybody, for what was bought when the recipient was another one
  * @throws PaymentRefused when it is anything but one transfer of the asset to the recipient
  */
 export async function readSolanaTransfer(
   transaction: string,
-  wanted: { asset: string; payTo: string },
+  wanted: { asset: string; payTo: string | null },
 ): Promise<SolanaTransfer> {
   try {
     const decoded = getTransactionDecoder().decode(getBase64Encoder().encode(transaction));
@@ -104,8 +105,9 @@ export async function readSolanaTransfer(
     const [source, mint, destination, authority] = (transfer.accountIndices ?? []).map(at);
     if (source === undefined || authority === undefined || mint !== wanted.asset)
       throw new Error('another asset');
-    if (destination !== (await tokenAccountOf(wanted.payTo, wanted.asset)))
-      throw refuse('PAYMENT_RECIPIENT_MISMATCH', { payTo: wanted.payTo });
+    const { payTo } = wanted;
+    if (payTo !== null && destination !== (await tokenAccountOf(payTo, wanted.asset)))
+      throw refuse('PAYMENT_RECIPIENT_MISMATCH', { payTo });
     const feePayer = at(0);
     if (feePayer === authority) throw new Error('the payer would pay the fee');
     const signature = decoded.signatures[authority];
