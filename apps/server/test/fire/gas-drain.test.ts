@@ -224,7 +224,9 @@ test('a settler without gas, a stuck one and fees above the price: not offered, 
     await chain.client.setBalance({ address, value: 1n });
     assert.deepEqual(await both(), [false, false], 'without gas');
     // Refused before the service runs, and good again once it is over.
-    assert.equal((await stage.present(header)).text, '402 PAYMENT_NETWORK_UNSUPPORTED');
+    const told = await stage.present(header);
+    assert.equal(told.text, '402 PAYMENT_NETWORK_UNSUPPORTED');
+    await stage.assertProper(told);
     assert.equal(stage.script.runs, 0);
     await chain.client.setBalance({ address, value: parseEther('10') });
     assert.deepEqual(await both(), [true, true]);
@@ -270,6 +272,7 @@ test('a key that runs dry between offer and settlement: nothing is sent or charg
     };
     const told = await stage.present(header);
     assert.equal(told.text, '402 PAYMENT_SETTLER_OUT_OF_GAS');
+    await stage.assertProper(told);
     assert.equal(await isOffered(stage), false, 'at once, before anybody looked');
     // Filled: without its payer nothing is settled of what was refused.
     stage.script.during = async () => {};

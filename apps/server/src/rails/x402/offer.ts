@@ -206,9 +206,11 @@ export function offerMaker(needs: {
   signIn: SignInChallenge;
   /** The public address, below which credit is bought. */
   baseUrl: string;
+  /** The chains that are configured, whether they can settle now or not. */
+  networks: readonly string[];
   revision(): number;
 }): Required<Pick<Rail, 'offer' | 'refusedHeaders'>> {
-  const { offered, signIn, baseUrl, revision } = needs;
+  const { offered, signIn, baseUrl, networks, revision } = needs;
   const headers = new Map<string, { revision: number; header: ReturnType<typeof paymentRequiredHeader> }>();
 
   function headerOf(quote: Quote) {
@@ -240,15 +242,15 @@ export function offerMaker(needs: {
     },
     refusedHeaders(refused, quote) {
       const [first] = offered.for(quote);
-      if (first === undefined) return {};
       const response = {
         success: false,
         errorReason: refused.code,
         transaction: '',
-        network: first.network.id,
+        network: first?.network.id ?? networks[0],
       };
       return {
-        'payment-required': headerOf(quote).refused(refused.code),
+        // Without a chain that can settle there are no terms. The payment was refused all the same.
+        ...(first === undefined ? {} : { 'payment-required': headerOf(quote).refused(refused.code) }),
         'payment-response': Buffer.from(JSON.stringify(response)).toString('base64'),
       };
     },

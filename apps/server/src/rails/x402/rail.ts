@@ -56,7 +56,7 @@ export function createX402Rail(
     get revision() {
       return revision();
     },
-    ...offerMaker({ offered, signIn, baseUrl, revision }),
+    ...offerMaker({ offered, signIn, baseUrl, networks: [...networks.all.keys()], revision }),
     recognizes: hasPayment,
     read: (headers, quote) => readPayment(reading, headers, quote),
     recall: (headers) => recallPayment(reading, headers).catch(() => null),
