@@ -42,7 +42,8 @@ import {
 } from './fault-table.fixture.ts';
 import { until } from './until.fixture.ts';
 import type { NodeFault } from './x402-node.fixture.ts';
-import { PRICE, type SettledBy, type Stage, setStage, type Terms, type Told } from './x402-stage.fixture.ts';
+import { PRICE, type SettledBy, type Stage, setStage, type Terms } from './x402-stage.fixture.ts';
+import type { Told } from './x402-told.fixture.ts';
 
 type Row = TableRow<Stage, PrivateKeyAccount, SettledBy>;
 

@@ -20,7 +20,8 @@ import { USDC } from '../x402.fixture.ts';
 import { isDeep } from './depth.fixture.ts';
 import { until } from './until.fixture.ts';
 import type { NodeFault } from './x402-node.fixture.ts';
-import { PRICE, type SettledBy, type Stage, setStage, type Told } from './x402-stage.fixture.ts';
+import { PRICE, type SettledBy, type Stage, setStage } from './x402-stage.fixture.ts';
+import type { Told } from './x402-told.fixture.ts';
 
 const PAYERS = 8;
 /** In the first phase happens what takes one of our time-outs: each payer meets it once, and comes back later. */
