@@ -41,8 +41,8 @@ export interface Script {
   fromTable?: readonly string[];
 }
 
-/** How a node fails: by silence, by what it answers, or by knowing less than others. */
-export type Fault = 'cut' | 'http-500' | 'http-429' | 'behind' | 'garbage' | null;
+/** How this node fails: by silence, or by answers that mean nothing. The sandbox's node fails in other ways. */
+type Fault = 'cut' | 'garbage' | null;
 
 export type ScriptedNode = Awaited<ReturnType<typeof startScriptedNode>>;
 
@@ -108,14 +108,9 @@ export async function startScriptedNode(treasury: Address) {
     state.asked.set(call.method, (state.asked.get(call.method) ?? 0) + 1);
     if (call.method === 'getTransaction') await gate;
     if (state.fault === 'cut') return void request.socket.destroy();
-    if (state.fault === 'http-500') return void response.writeHead(500).end('gone');
-    if (state.fault === 'http-429') return void response.writeHead(429).end('slow down');
     if (state.fault === 'garbage') return void response.end(JSON.stringify({ id: call.id, result: 7 }));
-    const body =
-      state.fault === 'behind'
-        ? { error: { code: -32005, message: 'Node is behind by 42 slots' } }
-        : { result: methods[call.method]?.(...call.params) ?? null };
-    response.end(JSON.stringify({ jsonrpc: '2.0', id: call.id, ...body }));
+    const result = methods[call.method]?.(...call.params) ?? null;
+    response.end(JSON.stringify({ jsonrpc: '2.0', id: call.id, result }));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 
