@@ -79,11 +79,12 @@ function answerTools(server: Server, parts: McpParts, caller: Caller): void {
   });
 
   server.setRequestHandler('tools/call', async ({ params }, context) => {
-    const { name: tool, arguments: input = {} } = params;
+    const { name: tool, arguments: given } = params;
+    const input = given ?? {};
     if (isDeeperThan(input, MAX_ARGUMENTS_DEPTH))
       throw invalid(`arguments may be nested ${MAX_ARGUMENTS_DEPTH} deep at most.`);
     const service = tools.serviceOf(tool);
-    if (service !== null) return (await buy(parts, caller, service, input, context)) as never;
+    if (service !== null) return (await buy(parts, caller, service, given, context)) as never;
     const answer = (await free.call(tool, input, caller)) ?? leftOut(tools, tool, caller);
     if (answer === null)
       throw invalid(
@@ -124,7 +125,7 @@ async function buy(
   { paidCall }: McpParts,
   { headers, address, requestId, gone }: Caller,
   service: Service,
-  input: Record<string, unknown>,
+  given: Record<string, unknown> | undefined,
   context: ServerContext,
 ): Promise<CallToolResult> {
   const { _meta: meta, signal } = context.mcpReq;
@@ -133,7 +134,8 @@ async function buy(
     const answer = await paidCall.handle({
       ...{ service, address, requestId },
       headers: credentialHeadersOf(headers, meta),
-      rawBody: Buffer.from(JSON.stringify(input)),
+      // As over HTTP: a price that was asked for without a body may be paid for with any.
+      rawBody: given === undefined ? undefined : Buffer.from(JSON.stringify(given)),
       gone: () => signal.aborted || gone(),
       assertMayBuy() {},
     });

@@ -1,25 +1,31 @@
 /** What any rail must stand, bought as tools of MCP: the same rows of the fault table as over HTTP. */
 import { after, before, describe, test } from 'node:test';
 import type { PrivateKeyAccount } from 'viem/accounts';
-import { startTestChain, type TestChain } from '../chain.fixture.ts';
+import { METHODS, type MppWorld, startMppWorld } from '../mpp.fixture.ts';
 import { type CreditsStage, setCreditsStage } from './credits-stage.fixture.ts';
 import { type FaultStage, prove, rowsOfAnyRail } from './fault-table.fixture.ts';
-import { overMcp } from './over-mcp.fixture.ts';
+import { type Stage as MppStage, setStage as setMppStage } from './mpp-stage.fixture.ts';
+import { mppOverMcp, overMcp } from './over-mcp.fixture.ts';
 import { type Stage, setStage } from './x402-stage.fixture.ts';
 
-let chain: TestChain;
+let world: MppWorld;
 before(async () => {
-  chain = await startTestChain();
+  world = await startMppWorld();
 });
-after(() => chain?.stop());
+after(() => world?.stop());
 
-function stands<Of extends FaultStage<Payer>, Payer>(name: string, set: () => Promise<Of>): void {
+/** @param toolsOf how a stage is played on by tool calls */
+function stands<Of extends FaultStage<Payer>, Payer>(
+  name: string,
+  set: () => Promise<Of>,
+  toolsOf: (stage: Of) => Of = (stage) => overMcp<Payer, Of>(stage),
+): void {
   describe(name, () => {
     let stage: Of;
     let asTools: Of;
     before(async () => {
       stage = await set();
-      asTools = overMcp<Payer, Of>(stage);
+      asTools = toolsOf(stage);
     });
     after(() => stage?.close());
     for (const row of rowsOfAnyRail<Of, Payer>())
@@ -31,4 +37,8 @@ function stands<Of extends FaultStage<Payer>, Payer>(name: string, set: () => Pr
 }
 
 stands<CreditsStage, string>('with a key', setCreditsStage);
-stands<Stage, PrivateKeyAccount>('by x402', () => setStage({ chain, settledBy: 'own settler' }));
+stands<Stage, PrivateKeyAccount>('by x402', () =>
+  setStage({ chain: world.base.chain, settledBy: 'own settler' }),
+);
+for (const method of METHODS)
+  stands<MppStage, PrivateKeyAccount>(`by MPP (${method})`, () => setMppStage(world, method), mppOverMcp);

@@ -37,6 +37,8 @@ export interface Asking {
   on?: TestServer;
   headers?: Record<string, string>;
   signal?: AbortSignal;
+  /** As for any stage. */
+  send?: typeof fetch;
 }
 
 export type Stage = Awaited<ReturnType<typeof setStage>>;
@@ -145,8 +147,15 @@ export async function setStage(world: MppWorld, method: Method) {
       return stage.answer(payer, await stage.unpaid(asking));
     },
     async present(authorization: string, asking: Asking = {}): Promise<Told> {
-      const { path = 'nickel', body = '{"name":"a"}', on = here, headers = {}, signal } = asking;
-      const response = await fetch(`${on.url}/mpp/${path}`, {
+      const {
+        path = 'nickel',
+        body = '{"name":"a"}',
+        on = here,
+        headers = {},
+        signal,
+        send = fetch,
+      } = asking;
+      const response = await send(`${on.url}/mpp/${path}`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', authorization, ...headers },
         body: typeof body === 'string' ? body : JSON.stringify(body),
@@ -245,14 +254,26 @@ async function toldOf(response: Response): Promise<Told> {
   return { status, text, body, headers };
 }
 
-/** What must hold of every answer, whatever happened. */
-export function assertProper({ status, text, body, headers }: Told): void {
+/** What must hold of every answer, whatever happened and whichever way it came. */
+export function assertProperOverAnyDoor({ status, text, body, headers }: Told): void {
   assert.doesNotMatch(
     body,
     /\b(?:viem|FiatToken|ERC20:|TIP20|ECONN|postgres|eth_[a-z])|at \S+ \(/i,
     'inner text got out',
   );
   assert.equal(headers.has('payment-receipt'), status === 200 && !headers.has('payment-response'), text);
+  assert.equal(
+    headers.has('www-authenticate'),
+    status === 402,
+    `${text}: a challenge with a 402, and else none`,
+  );
+  if (status === 503) assert(Number(headers.get('retry-after')) >= 1, 'no Retry-After');
+}
+
+/** What must hold of every answer over HTTP as well. */
+export function assertProper(told: Told): void {
+  assertProperOverAnyDoor(told);
+  const { status, body, headers } = told;
   if (status === 200) {
     assert.match(headers.get('cache-control') ?? '', /private/);
     return;
@@ -260,12 +281,6 @@ export function assertProper({ status, text, body, headers }: Told): void {
   assert.match(headers.get('content-type') ?? '', /^application\/problem\+json/);
   assert.match(headers.get('cache-control') ?? '', /no-store/);
   assert.equal(JSON.parse(body).status, status);
-  assert.equal(
-    headers.has('www-authenticate'),
-    status === 402,
-    `${text}: a challenge with a 402, and else none`,
-  );
-  if (status === 503) assert(Number(headers.get('retry-after')) >= 1, 'no Retry-After');
 }
 
 /** Lets all of this process believe that it is later; chains keep their own time. */

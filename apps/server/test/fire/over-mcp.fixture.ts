@@ -1,6 +1,9 @@
 /** Tool calls of MCP behind the face of HTTP: what is presented to the address of a service goes to its tool instead. */
 import assert from 'node:assert/strict';
-import type { FaultStage } from './fault-table.fixture.ts';
+import { Challenge, Credential, Receipt } from 'mppx';
+import type { PrivateKeyAccount } from 'viem/accounts';
+import type { FaultStage, Told } from './fault-table.fixture.ts';
+import { assertProperOverAnyDoor, type Stage as MppStage } from './mpp-stage.fixture.ts';
 
 interface Result {
   isError?: boolean;
@@ -19,6 +22,19 @@ export function overMcp<Payer, Stage extends FaultStage<Payer>>(stage: Stage): S
   });
 }
 
+/** The same for MPP, whose challenges come from tool calls too: one that HTTP issued is not what a tool asks for. */
+export function mppOverMcp(stage: MppStage): MppStage {
+  return Object.create(overMcp<PrivateKeyAccount, MppStage>(stage), {
+    pay: {
+      async value(payer: PrivateKeyAccount): Promise<string> {
+        const unpaid = await sendAsToolCall(`${stage.here.url}/mcp/nickel`);
+        return stage.answer(payer, unpaid);
+      },
+    },
+    assertProper: { value: (told: Told) => assertProperOverAnyDoor(told) },
+  });
+}
+
 /** Has the signature of `fetch`, and answers as the address of the service would. */
 export const sendAsToolCall: typeof fetch = async (input, init = {}) => {
   const url = new URL(String(input));
@@ -26,6 +42,8 @@ export const sendAsToolCall: typeof fetch = async (input, init = {}) => {
   const meta: Record<string, unknown> = {};
   const payment = sent.get('payment-signature');
   if (payment !== null) meta['x402/payment'] = JSON.parse(Buffer.from(payment, 'base64').toString('utf8'));
+  const authorization = sent.get('authorization');
+  if (authorization !== null) meta['org.paymentauth/credential'] = Credential.deserialize(authorization);
   const key = sent.get('idempotency-key');
   if (key !== null) meta['farebox/idempotencyKey'] = key;
   const apiKey = sent.get('x-api-key');
@@ -39,7 +57,10 @@ export const sendAsToolCall: typeof fetch = async (input, init = {}) => {
     },
     body: JSON.stringify({
       ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
-      params: { name, arguments: JSON.parse(String(init.body)), _meta: meta },
+      params: {
+        ...{ name, _meta: meta },
+        ...(init.body === undefined ? {} : { arguments: JSON.parse(String(init.body)) }),
+      },
     }),
     ...(init.signal === undefined ? {} : { signal: init.signal }),
   });
@@ -70,6 +91,8 @@ function asHttp({ isError, content, _meta = {} }: Result): Response {
   } = _meta['farebox/call'] ?? {};
   assert.equal(isError === true, Number(status) >= 300);
   const receipt = _meta['x402/payment-response'];
+  const byMpp = _meta['org.paymentauth/receipt'] as Parameters<typeof Receipt.serialize>[0] | undefined;
+  const asked = _meta['org.paymentauth/payment-required']?.challenges as Challenge.Challenge[] | undefined;
   const told = {
     'x-call-id': callId,
     'x-credits-used': creditsUsedUsd,
@@ -77,6 +100,8 @@ function asHttp({ isError, content, _meta = {} }: Result): Response {
     'retry-after': retryAfterSeconds,
     'x-payment-transaction': transaction,
     'payment-response': receipt === undefined ? undefined : inBase64(receipt),
+    'payment-receipt': byMpp === undefined ? undefined : Receipt.serialize(byMpp),
+    'www-authenticate': asked?.map((challenge) => Challenge.serialize(challenge)).join(', '),
     // What MCP answers is kept by nobody on the way.
     'cache-control': 'private',
   };
