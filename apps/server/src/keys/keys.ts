@@ -2,6 +2,9 @@ import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Database, Transaction } from '../db/connection.ts';
 import { digestOf, looksLikeApiKey, type NewApiKey, newApiKey, type StoredApiKey } from './api-key.ts';
+import { createFreezes, type Freezes } from './freezes.ts';
+import { createHeldCaps, type HeldCaps } from './held-caps.ts';
+import { createSpending, type Spending } from './spending.ts';
 
 export type KeyKind = 'trial' | 'paid' | 'grant';
 export type KeyStatus = 'active' | 'revoked' | 'frozen';
@@ -25,18 +28,7 @@ export interface KeyRecord extends KnownKey {
   capFixedUntil: Date | null;
 }
 
-/** Why an account may be frozen. Its keys are for as long as one of them stands. */
-export const FREEZE_CAUSES = ['debt', 'operator'] as const;
-export type FreezeCause = (typeof FREEZE_CAUSES)[number];
-
-export interface KeySpending {
-  day: string;
-  service: string;
-  calls: bigint;
-  spentMicros: bigint;
-}
-
-export interface Keys {
+export interface Keys extends Freezes, HeldCaps, Spending {
   /** Makes a key for an account, within a transaction. The key itself is in the answer and nowhere else. */
   issue(
     transaction: Transaction,
@@ -80,27 +72,8 @@ export interface Keys {
    */
   replaceAll(transaction: Transaction, accountId: bigint, stored: StoredApiKey): Promise<bigint | null>;
   revoke(id: bigint): Promise<void>;
-  /** Freezes an account's keys. A cause that stands already gets the new note. */
-  freeze(transaction: Transaction, accountId: bigint, cause: FreezeCause, note: string | null): Promise<void>;
-  /** Takes a cause away; the keys can be used again when it was the last. @returns whether it stood */
-  thaw(transaction: Transaction, accountId: bigint, cause: FreezeCause): Promise<boolean>;
-  /** Why an account is frozen; empty: it is not. */
-  freezes(accountId: bigint): Promise<readonly FreezeCause[]>;
   /** A trial whose account has bought credit is a trial no longer: nothing on it expires. */
   becomePaid(transaction: Transaction, accountId: bigint): Promise<void>;
-  /** Holds an account's cap per day at or below so much until then; its owner can lower it, and not raise it. */
-  fixCap(
-    transaction: Transaction,
-    accountId: bigint,
-    capPerDayMicros: bigint,
-    untilMs: number,
-  ): Promise<void>;
-  /** Puts caps that were held until now back to what their owner has them at, so many at most. @returns how many */
-  releaseCaps(limit: number): Promise<number>;
-  /** Spending of an account by day, newest first. `sinceDay`: YYYY-MM-DD in UTC. */
-  spending(accountId: bigint, sinceDay: string): Promise<KeySpending[]>;
-  /** Sums of captured calls in micro-USD: today's (UTC), and all there were. */
-  spent(accountId: bigint): Promise<{ todayMicros: bigint; totalMicros: bigint }>;
 }
 
 interface KeyRow {
@@ -124,9 +97,12 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
     sizeCalculation: () => 1,
   });
   const now = () => new Date(nowMs()).toISOString();
-  const today = () => now().slice(0, 10);
 
   return {
+    ...createFreezes(sql, now),
+    ...createHeldCaps(sql, now),
+    ...createSpending(sql, now),
+
     async issue(transaction, { accountId, kind, label, expiresAtMs }) {
       const made = newApiKey();
       await transaction`
@@ -222,78 +198,12 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
       await sql`update api_keys set status = 'revoked' where id = ${String(id)}`;
     },
 
-    async freeze(transaction, accountId, cause, note) {
-      await transaction`
-        insert into account_freezes (account_id, cause, note, created_at)
-        values (${String(accountId)}, ${cause}, ${note}, ${now()})
-        on conflict (account_id, cause) do update set note = excluded.note`;
-      await transaction`
-        update api_keys set status = 'frozen' where account_id = ${String(accountId)} and status = 'active'`;
-    },
-
-    async thaw(transaction, accountId, cause) {
-      const gone = await transaction`
-        delete from account_freezes where account_id = ${String(accountId)} and cause = ${cause} returning cause`;
-      if (gone.length === 0) return false;
-      await transaction`
-        update api_keys set status = 'active' where account_id = ${String(accountId)} and status = 'frozen'
-          and not exists (select 1 from account_freezes f where f.account_id = ${String(accountId)})`;
-      return true;
-    },
-
-    async freezes(accountId) {
-      const rows = await sql<{ cause: FreezeCause }[]>`
-        select cause from account_freezes where account_id = ${String(accountId)} order by cause`;
-      return rows.map(({ cause }) => cause);
-    },
-
     async becomePaid(transaction, accountId) {
       await transaction`
         update trial_credits set bought_at = ${now()} where account_id = ${String(accountId)} and bought_at is null`;
       await transaction`
         update api_keys set kind = 'paid', expires_at = null, trial_closed = false
         where account_id = ${String(accountId)} and kind = 'trial' and status <> 'revoked'`;
-    },
-
-    async fixCap(transaction, accountId, capPerDayMicros, untilMs) {
-      await transaction`
-        update api_keys
-        set cap_per_day_micros = least(cap_per_day_micros, ${String(capPerDayMicros)}::bigint),
-            cap_afterwards_micros = cap_per_day_micros,
-            cap_fixed_until = ${new Date(untilMs).toISOString()}
-        where account_id = ${String(accountId)} and status <> 'revoked' and cap_fixed_until is null`;
-    },
-
-    async releaseCaps(limit) {
-      const rows = await sql`
-        update api_keys
-        set cap_per_day_micros = cap_afterwards_micros, cap_afterwards_micros = null, cap_fixed_until = null
-        where id in (
-          select id from api_keys where cap_fixed_until <= ${now()} order by cap_fixed_until limit ${limit}
-          for update skip locked
-        ) returning id`;
-      return rows.length;
-    },
-
-    async spending(accountId, sinceDay) {
-      const rows = await sql<{ day: string; service: string; calls: bigint; spent_micros: bigint }[]>`
-        select to_char(day, 'YYYY-MM-DD') as day, service, calls, spent_micros from call_spending
-        where account_id = ${String(accountId)} and day >= ${sinceDay}::date
-        order by day desc, spent_micros desc limit 2000`;
-      return rows.map((row) => ({
-        day: row.day,
-        service: row.service,
-        calls: row.calls,
-        spentMicros: row.spent_micros,
-      }));
-    },
-
-    async spent(accountId) {
-      const [row] = await sql<{ today: bigint; total: bigint }[]>`
-        select coalesce(sum(spent_micros) filter (where day = ${today()}::date), 0)::bigint as today,
-               coalesce(sum(spent_micros), 0)::bigint as total
-        from call_spending where account_id = ${String(accountId)}`;
-      return { todayMicros: row?.today ?? 0n, totalMicros: row?.total ?? 0n };
     },
   };
 }

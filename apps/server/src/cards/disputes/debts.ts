@@ -1,5 +1,6 @@
 import type { Database, Transaction } from '../../db/connection.ts';
-import { FREEZE_CAUSES, type FreezeCause, type Keys } from '../../keys/keys.ts';
+import { FREEZE_CAUSES, type FreezeCause } from '../../keys/freezes.ts';
+import type { Keys } from '../../keys/keys.ts';
 import { HOUSE_ACCOUNTS } from '../../ledger/accounts.ts';
 import type { Ledger, Transfer } from '../../ledger/ledger.ts';
 import { transferIdFor } from '../../ledger/transfer-id.ts';

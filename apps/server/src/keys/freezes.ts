@@ -1,0 +1,45 @@
+/** Freezes of accounts: while an account is frozen, none of its keys pays. */
+import type { Database, Transaction } from '../db/connection.ts';
+
+/** The causes of a freeze. An account's keys stay frozen while at least one cause stands. */
+export const FREEZE_CAUSES = ['debt', 'operator'] as const;
+export type FreezeCause = (typeof FREEZE_CAUSES)[number];
+
+export interface Freezes {
+  /** Freezes an account's keys for this cause. If the cause stands already, its note is replaced. */
+  freeze(transaction: Transaction, accountId: bigint, cause: FreezeCause, note: string | null): Promise<void>;
+  /** Removes a cause. With the last cause the freeze ends, and the keys can be used again. @returns whether the cause stood */
+  thaw(transaction: Transaction, accountId: bigint, cause: FreezeCause): Promise<boolean>;
+  /** The causes that stand for an account; empty when it is not frozen. */
+  freezes(accountId: bigint): Promise<readonly FreezeCause[]>;
+}
+
+/** @param now in ISO 8601 */
+export function createFreezes(sql: Database, now: () => string): Freezes {
+  return {
+    async freeze(transaction, accountId, cause, note) {
+      await transaction`
+        insert into account_freezes (account_id, cause, note, created_at)
+        values (${String(accountId)}, ${cause}, ${note}, ${now()})
+        on conflict (account_id, cause) do update set note = excluded.note`;
+      await transaction`
+        update api_keys set status = 'frozen' where account_id = ${String(accountId)} and status = 'active'`;
+    },
+
+    async thaw(transaction, accountId, cause) {
+      const gone = await transaction`
+        delete from account_freezes where account_id = ${String(accountId)} and cause = ${cause} returning cause`;
+      if (gone.length === 0) return false;
+      await transaction`
+        update api_keys set status = 'active' where account_id = ${String(accountId)} and status = 'frozen'
+          and not exists (select 1 from account_freezes f where f.account_id = ${String(accountId)})`;
+      return true;
+    },
+
+    async freezes(accountId) {
+      const rows = await sql<{ cause: FreezeCause }[]>`
+        select cause from account_freezes where account_id = ${String(accountId)} order by cause`;
+      return rows.map(({ cause }) => cause);
+    },
+  };
+}

@@ -1,0 +1,39 @@
+/** Caps per day that are held down for a while, such as after a purchase with a new card. Meanwhile an owner can lower the cap but not raise it. */
+import type { Database, Transaction } from '../db/connection.ts';
+
+export interface HeldCaps {
+  /** Holds the caps per day of an account's keys at or below this amount until this time. A cap that is held already stays as it is. */
+  fixCap(
+    transaction: Transaction,
+    accountId: bigint,
+    capPerDayMicros: bigint,
+    untilMs: number,
+  ): Promise<void>;
+  /** Ends holds whose time is over: the cap is again what its owner set. @param limit how many at most @returns how many ended */
+  releaseCaps(limit: number): Promise<number>;
+}
+
+/** @param now in ISO 8601 */
+export function createHeldCaps(sql: Database, now: () => string): HeldCaps {
+  return {
+    async fixCap(transaction, accountId, capPerDayMicros, untilMs) {
+      await transaction`
+        update api_keys
+        set cap_per_day_micros = least(cap_per_day_micros, ${String(capPerDayMicros)}::bigint),
+            cap_afterwards_micros = cap_per_day_micros,
+            cap_fixed_until = ${new Date(untilMs).toISOString()}
+        where account_id = ${String(accountId)} and status <> 'revoked' and cap_fixed_until is null`;
+    },
+
+    async releaseCaps(limit) {
+      const rows = await sql`
+        update api_keys
+        set cap_per_day_micros = cap_afterwards_micros, cap_afterwards_micros = null, cap_fixed_until = null
+        where id in (
+          select id from api_keys where cap_fixed_until <= ${now()} order by cap_fixed_until limit ${limit}
+          for update skip locked
+        ) returning id`;
+      return rows.length;
+    },
+  };
+}
