@@ -30,7 +30,7 @@ export interface World {
   parts: readonly WorldPart[];
   /** The file that holds the token for the operator's page; null when the token was configured. */
   adminTokenFile: string | null;
-  /** Settles when a part ends that nobody stopped, with a sentence about it. What is left is of no use then. */
+  /** Settles with a sentence about it when a part ends that nobody stopped. The other parts are of no use then. */
   broken: Promise<string>;
   stop(): Promise<void>;
 }
@@ -39,7 +39,7 @@ export interface World {
 const KEYLESS = UPSTREAM_NAMES.filter((name) => name !== 'ai');
 /** Chains that the sandbox has no double of: without an address they are not there. */
 const ABSENT_CHAINS = ['polygon', 'arbitrum', 'optimism', 'bsc'];
-/** What the sandbox's stand-ins are reached with. They allow more than what they stand for. */
+/** Settings and keys for the sandbox's stand-ins. They allow more than the real upstreams do. */
 const SANDBOX_SETTINGS = {
   UPSTREAM_GDELT_REQUESTS_PER_MINUTE: '1200',
   UPSTREAM_LIFI_REQUESTS_PER_MINUTE: '1200',
@@ -51,10 +51,10 @@ const AI = { path: '/ai/v1', model: 'sandbox-extractive-1' };
 const WEBHOOK_PATH = '/api/m2m/credits/webhook';
 const DEFAULT_HOST = '127.0.0.1';
 const DEFAULT_PORT = '8402';
-/** A name that leads nowhere (RFC 2606). */
+/** An address at a host name that never resolves (RFC 2606). */
 const MAIL_FROM = 'farebox@sandbox.invalid';
 const ADMIN_TOKEN_FILE = 'admin-token';
-/** What is the same for every sandbox. */
+/** The variables that are the same for every sandbox. */
 const PLAIN = {
   LOG_LEVEL: 'warn',
   TRIAL_BUDGET_USD_PER_DAY: 'none',
@@ -83,7 +83,7 @@ type SecretName = keyof typeof SECRETS;
 /** What the server does on Base with keys of its own. */
 const SECRETS_ON_BASE = ['X402_REFUND_KEYS', 'IDENTITY_REGISTRAR_KEY', 'YIELD_KEEPER_KEY'] as const;
 
-/** What the server must know of the sandbox's Base. */
+/** The variables for the sandbox's Base. */
 function namesOnBase({ url, vault, permitDeposit }: EvmChain): Record<string, string> {
   return {
     [addressOf('base')]: url,
@@ -91,7 +91,7 @@ function namesOnBase({ url, vault, permitDeposit }: EvmChain): Record<string, st
   };
 }
 
-/** And of its Solana. */
+/** The variables for the sandbox's Solana. */
 async function namesOnSolana(url: string, seed: string): Promise<Record<string, string>> {
   return {
     [addressOf('solana')]: url,

@@ -22,7 +22,7 @@ const DISPUTE_FEE_CENTS = 1_500;
 const DAY_S = 86_400;
 const DISPUTE_DUE_DAYS = 9;
 const PAYOUT_DAYS = 2;
-/** So soon an issuer of a test card disputes, warns, or ends a refund: after the answer, before anybody waits for it. */
+/** The delay after which the issuer of a test card disputes, warns, or ends a refund. The answer leaves first. */
 const SOON_MS = 300;
 
 export const DISPUTE_REASONS = [

@@ -47,7 +47,7 @@ const DECLINED = 'Your card was declined.';
 const GENERIC = decline('generic_decline', DECLINED, 'try_again_later', '01');
 const NO_FUNDS = decline('insufficient_funds', 'Your card has insufficient funds.', 'try_again_later', '51');
 
-/** Asked for a charge without the customer, an issuer that wants to see the customer says this. */
+/** The decline of a charge in the customer's absence, from an issuer that requires authentication. */
 export const AUTHENTICATION_REQUIRED = decline(
   'authentication_required',
   'Your card was declined. This transaction requires authentication.',
@@ -56,7 +56,7 @@ export const AUTHENTICATION_REQUIRED = decline(
   'authentication_required',
 );
 
-/** What a number gets that is no test card. */
+/** The decline of a number that is no test card. */
 export const NOT_A_TEST_CARD = decline(
   'test_mode_live_card',
   'Your card was declined. This is a sandbox: use a test card, never a real one.',

@@ -18,10 +18,10 @@ export const IDENTITY_REGISTRY: Address = '0x8004A169FB4a3325136EB29fA0ceB6D2e53
 export const TOKEN_MESSENGER: Address = '0x28b5a0e9C621a5BadaA536219b3a228C8168cf5d';
 /** LI.FI's contract. */
 export const BRIDGE_DIAMOND: Address = '0x1231DEB6f5749EF6cE6943a275A1D3E7486F4EaE';
-/** The router's first generation. Base has only the second, whose code no package carries: there it is where Ethereum has it. */
+/** The router's first generation, at the address that it has on Ethereum. The real Base has only the second generation, whose code no package carries. */
 export const UNISWAP_ROUTER: Address = '0xE592427A0AEce92De3Edee1F18E0157C05861564';
 
-/** What differs from one of these chains to the other. */
+/** The addresses that differ between these chains. */
 export interface Places {
   chainId: number;
   usdc: Address;

@@ -4,7 +4,7 @@
  */
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 
-/** A tag, a length and what they hold (X.690, 8.1). */
+/** A DER element: tag, length and contents (X.690, 8.1). */
 function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(parts);
   const { length } = content;

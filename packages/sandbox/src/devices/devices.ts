@@ -6,7 +6,7 @@ import { createHash, createPrivateKey, sign } from 'node:crypto';
 import { connectAsync, type MqttClient } from 'mqtt';
 
 const MINUTE_MS = 60_000;
-/** What a device tells of before it began, so that there is something to look back on. */
+/** A new device also reports this much of the time before its start, so that it has a history. */
 const BACKLOG_MINUTES = 60;
 const PUBLISH_MS = 10_000;
 

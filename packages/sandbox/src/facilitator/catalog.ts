@@ -24,7 +24,7 @@ export type BazaarStatus =
   | { status: 'success' | 'processing' }
   | { status: 'rejected'; rejectedReason: string };
 
-/** What a payment says about its resource: null if nothing, a text if it cannot be read. */
+/** A payment's declaration of its resource: null if it has none, and a text that says why if it cannot be read. */
 export type Declaration = DiscoveredResource | string | null;
 
 export interface Catalog {

@@ -177,7 +177,7 @@ async function watched<T>(outcome: Promise<T>): Promise<T> {
   }
 }
 
-/** Tells a node that did not answer from one that refused. */
+/** Distinguishes a node that did not answer from one that refused. */
 function isNodeFailure(error: unknown): boolean {
   if (!(error instanceof BaseError)) return false;
   return error.walk((cause) => cause instanceof HttpRequestError || cause instanceof TimeoutError) !== null;

@@ -1,4 +1,4 @@
-/** What the facilitator's tests stand on: payers with USDC on a sandbox chain, and payments signed by real clients. */
+/** For the facilitator's tests: payers with USDC on a sandbox chain, and payments signed by real clients. */
 import { createRequire } from 'node:module';
 import { x402Client } from '@x402/core/client';
 import type { PaymentPayload, PaymentRequired, PaymentRequirements } from '@x402/core/types';
@@ -35,13 +35,13 @@ const USDC_ABI = parseAbi([
 
 export type Signer = ConstructorParameters<typeof ExactEvmScheme>[0];
 
-/** A payment and what it is for; of the first generation too, which the library's types do not tell apart. */
+/** A payment with the requirements that it fulfils. It may be of the first generation too: the library's types do not distinguish the two. */
 export interface Payment {
   payload: PaymentPayload;
   requirements: PaymentRequirements;
 }
 
-/** What is asked for a call, as a v2 challenge offers it. Amounts are in micro-USDC. */
+/** The requirements of a call, as a v2 challenge offers them. Amounts are in micro-USDC. */
 export function requirementsV2(changes: Partial<PaymentRequirements> = {}): PaymentRequirements {
   return {
     scheme: 'exact',
@@ -141,7 +141,7 @@ export function openLedger(rpcUrl: string) {
       await mint(account.address, 1_000_000n);
       return account;
     },
-    /** Runs something and says how much more the recipient has afterwards. */
+    /** Runs an action, and returns by how much the recipient's balance grew. */
     async received(work: () => Promise<unknown>): Promise<bigint> {
       const before = await balanceOf(RECIPIENT);
       await work();
@@ -215,7 +215,7 @@ export function smartWallets(): (owner: PrivateKeyAccount, factory: Address) => 
 }
 
 export interface SmartWallet {
-  /** What the deployer is called with to put the wallet on the chain. */
+  /** The call data with which the deployer creates the wallet on the chain. */
   deployment: Hex;
   /** Signs as a wallet that is on the chain. */
   deployed: Signer;

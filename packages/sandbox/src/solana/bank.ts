@@ -221,7 +221,7 @@ export function openBank(saved: {
   };
 }
 
-/** What accounts hold, in lamports and in tokens. */
+/** The balances of accounts, in lamports and in tokens. */
 function balancesOf(
   keys: readonly Address[],
   account: Bank['account'],

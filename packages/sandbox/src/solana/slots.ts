@@ -13,7 +13,7 @@ export const SLOTS_PER_EPOCH = 432_000;
 export const FIRST_SLOT = 300_000_000;
 const FIRST_BLOCK_HEIGHT = 278_000_000;
 
-/** What has to be kept so that the chain goes on after a restart. */
+/** The state that is kept so that the chain continues after a restart. */
 export interface ClockState {
   bornAtMs: number;
   /** Slots that were skipped on demand. */
@@ -23,7 +23,7 @@ export interface ClockState {
 }
 
 export interface SlotClock {
-  /** The slot of now. */
+  /** The current slot. */
   slot(): number;
   /** Lets this many slots pass at once; block times run ahead of the system's clock by as much. */
   advance(slots: number): void;

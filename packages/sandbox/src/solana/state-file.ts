@@ -13,9 +13,9 @@ const FORMAT = 'farebox-solana-1';
 export interface StateFile {
   /** Notes that something changed: it is on disk a second later at the latest. */
   changed(): void;
-  /** Writes what is not written, and returns when it is. */
+  /** Writes all changes that are not on disk yet, and returns once they are. */
   written(): Promise<void>;
-  /** The same, and nothing is written by itself any more. */
+  /** As `written`, and ends the writing that happens by itself. */
   close(): Promise<void>;
 }
 

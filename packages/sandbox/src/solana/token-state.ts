@@ -1,4 +1,4 @@
-/** What token accounts and mints say, read from their bytes. */
+/** Reads the state of token accounts and mints from their bytes. */
 
 import type { EncodedAccount } from '@solana/kit';
 import {
@@ -11,7 +11,7 @@ import {
 } from '@solana-program/token';
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from './programs.ts';
 
-/** Where Token-2022 says what an account is, when extensions follow. */
+/** The offset of the byte by which Token-2022 distinguishes kinds of accounts that have extensions. */
 const KIND_OFFSET = getTokenSize();
 const KIND_TOKEN_ACCOUNT = 2;
 const KIND_MINT = 1;

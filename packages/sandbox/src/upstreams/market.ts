@@ -23,7 +23,7 @@ const CACHED_DAY_RANGES = 16_384;
 /** More than there are days since 1970, so that coin and day make one number. */
 const DAY_KEYS = 2 ** 20;
 const STABLE_NOISE = 0.00015;
-/** What that noise amounts to as an annual volatility of five-minute steps. */
+/** The annual volatility of that noise, over five-minute steps. */
 const STABLE_VOLATILITY = 0.004;
 const PEG_NOISE = 0.0003;
 
@@ -67,7 +67,7 @@ interface Driven {
   turns: number;
   noise: number;
   volatility: number;
-  /** What its moves are counted from: the logarithm of the price, less the moves at the reference time. */
+  /** The logarithm of its price at the reference time, less its moves up to then. Moves are added to it. */
   origin: number;
 }
 

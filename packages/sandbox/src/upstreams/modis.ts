@@ -157,7 +157,7 @@ export function modis(app: FastifyInstance, { seed, nowMs }: World): void {
   );
 }
 
-/** A tile of ten degrees that holds no land in none of its corners, edges and middle is not produced. */
+/** Whether neither this place nor any point of a grid over its tile of ten degrees is on land. No such tile is produced. */
 function openSea(latitude: number, longitude: number): boolean {
   const north = Math.min(17, Math.floor((90 - latitude) / 10)) * -10 + 90;
   const west = Math.floor((longitude * Math.cos(latitude * RADIANS)) / 10) * 10;

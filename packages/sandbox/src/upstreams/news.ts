@@ -20,13 +20,13 @@ export interface Story {
 }
 
 export interface News {
-  /** Stories on what any of the phrases names, between two times, newest first. */
+  /** Stories about the subjects that any of the phrases names, between two times, newest first. */
   on(phrases: readonly string[], fromMs: number, toMs: number): Story[];
 }
 
 interface Subject {
   called: string;
-  /** Words of which one must stand in a phrase for it to mean this. */
+  /** A phrase means this subject if it contains one of these words. */
   names: readonly string[];
   coin: Coin | null;
   /** Stories an hour, on the average. */

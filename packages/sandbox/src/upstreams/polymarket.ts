@@ -19,7 +19,7 @@ const TAGS: Readonly<Record<Category, { id: string; label: string; slug: string 
   culture: { id: '596', label: 'Culture', slug: 'pop-culture' },
   world: { id: '101970', label: 'World', slug: 'world' },
 };
-/** Words that say nothing about what is asked for. */
+/** Words that do not narrow a search. */
 const FILLERS = new Set([
   'will',
   'the',

@@ -45,7 +45,7 @@ export interface PredictionMarket {
   index: number;
   outcome: Outcome;
   title: string;
-  /** What yes means, such as "Above $95,000"; "Yes" if the event has one market. */
+  /** The meaning of yes, such as "Above $95,000"; "Yes" if the event has one market. */
   label: string;
   /** Bounds in the unit of the question. */
   low: number | null;
