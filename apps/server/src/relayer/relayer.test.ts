@@ -232,8 +232,11 @@ test('a nonce that somebody else used with the same key is given up, and the nex
   const [key] = setting.keys;
   assert.ok(address !== undefined && key !== undefined);
   const stranger = createWalletClient({ account: privateKeyToAccount(key), transport: http(chain.url) });
-  const elsewhere = (nonce: number) =>
-    stranger.sendTransaction({ chain: null, to: address, value: 1n, nonce, gas: 30_000n });
+  const elsewhere = async (nonce: number) => {
+    const before = await setting.mined(address);
+    await stranger.sendTransaction({ chain: null, to: address, value: 1n, nonce, gas: 30_000n });
+    await until('it to be mined', async () => (await setting.mined(address)) > before);
+  };
   assert.equal(await setting.relayer(deaf()).send(setting.call('a'), 0), null);
   await elsewhere(0);
 

@@ -421,6 +421,8 @@ test('killed with its parent, the chain ends too and has lost nothing; killed it
     account: privateKeyToAccount(SANDBOX_ACCOUNTS.faucet.privateKey),
   });
   const hash = await faucet.sendTransaction({ to: SANDBOX_ACCOUNTS.relayer.address, value: 1n });
+  // What stands in no block yet is not promised to last.
+  await reader(first.url).waitForTransactionReceipt({ hash });
   first.process.kill('SIGKILL');
   await until(() => !isAlive(keeperPid));
   assert(await silent(first.url), 'no orphan listens');

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { type Address, maxUint256, parseAbi, parseEther } from 'viem';
+import { type Address, type Hash, maxUint256, parseAbi, parseEther } from 'viem';
 import type { z } from 'zod';
 import { UNISWAP_POSITIONS, UNISWAP_ROUTER } from '../../../../../packages/sandbox/src/chain/addresses.ts';
 import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
@@ -38,44 +38,55 @@ before(async () => {
   await chain.client.setCode({ address: OTHER, bytecode: code });
   await chain.client.setBalance({ address: trader, value: parseEther('10000') });
   const send = { account: trader, chain: null, abi: ABI } as const;
+  // What one allows or makes, the next one needs.
+  const mined = async (hash: Hash) => {
+    const { status } = await chain.client.waitForTransactionReceipt({ hash, pollingInterval: 5 });
+    assert.equal(status, 'success');
+  };
   for (const address of [WETH, OTHER]) {
-    await chain.client.writeContract({
-      ...send,
-      address,
-      functionName: 'deposit',
-      value: parseEther('2000'),
-    });
-    for (const spender of [UNISWAP_POSITIONS, UNISWAP_ROUTER]) {
+    await mined(
       await chain.client.writeContract({
         ...send,
         address,
-        functionName: 'approve',
-        args: [spender, maxUint256],
-      });
+        functionName: 'deposit',
+        value: parseEther('2000'),
+      }),
+    );
+    for (const spender of [UNISWAP_POSITIONS, UNISWAP_ROUTER]) {
+      await mined(
+        await chain.client.writeContract({
+          ...send,
+          address,
+          functionName: 'approve',
+          args: [spender, maxUint256],
+        }),
+      );
     }
   }
   // One OTHER is worth one WETH.
   const pool = [WETH, OTHER, 3_000] as const;
-  await chain.client.writeContract({
-    ...send,
-    address: UNISWAP_POSITIONS,
-    functionName: 'createAndInitializePoolIfNecessary',
-    args: [...pool, 2n ** 96n],
-  });
-  const hash = await chain.client.writeContract({
-    ...send,
-    address: UNISWAP_POSITIONS,
-    functionName: 'mint',
-    args: [
-      {
-        ...{ token0: WETH, token1: OTHER, fee: 3_000, tickLower: -887_220, tickUpper: 887_220 },
-        ...{ amount0Desired: parseEther('1000'), amount1Desired: parseEther('1000') },
-        ...{ amount0Min: 0n, amount1Min: 0n, recipient: trader, deadline: maxUint256 },
-      },
-    ],
-  });
-  const receipt = await chain.client.waitForTransactionReceipt({ hash, pollingInterval: 5 });
-  assert.equal(receipt.status, 'success');
+  await mined(
+    await chain.client.writeContract({
+      ...send,
+      address: UNISWAP_POSITIONS,
+      functionName: 'createAndInitializePoolIfNecessary',
+      args: [...pool, 2n ** 96n],
+    }),
+  );
+  await mined(
+    await chain.client.writeContract({
+      ...send,
+      address: UNISWAP_POSITIONS,
+      functionName: 'mint',
+      args: [
+        {
+          ...{ token0: WETH, token1: OTHER, fee: 3_000, tickLower: -887_220, tickUpper: 887_220 },
+          ...{ amount0Desired: parseEther('1000'), amount1Desired: parseEther('1000') },
+          ...{ amount0Min: 0n, amount1Min: 0n, recipient: trader, deadline: maxUint256 },
+        },
+      ],
+    }),
+  );
 });
 after(() => chain.stop());
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { erc20Abi, parseAbi, parseAbiItem, parseEther } from 'viem';
+import { erc20Abi, type Hash, parseAbi, parseAbiItem, parseEther } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
 import { down } from '../run-context.fixture.ts';
@@ -39,28 +39,34 @@ before(async () => {
   await send(49_600n);
   const mint = parseAbi(['function mint(address to, uint256 amount) returns (bool)']);
   const minted = [faucet.address, 90_000_000_000n] as const;
-  await client.writeContract({
-    abi: mint,
-    address: USDC,
-    functionName: 'mint',
-    account: deployer,
-    args: minted,
-  });
+  await mined(
+    await client.writeContract({
+      abi: mint,
+      address: USDC,
+      functionName: 'mint',
+      account: deployer,
+      args: minted,
+    }),
+  );
   await client.setBalance({ address: faucet.address, value: parseEther('200') });
-  await client.writeContract({
-    abi: parseAbi(['function deposit() payable']),
-    address: WETH,
-    functionName: 'deposit',
-    account: faucet,
-    value: parseEther('60'),
-  });
-  await client.writeContract({
-    abi: erc20Abi,
-    address: WETH,
-    functionName: 'transfer',
-    account: faucet,
-    args: [WALLET, parseEther('60')],
-  });
+  await mined(
+    await client.writeContract({
+      abi: parseAbi(['function deposit() payable']),
+      address: WETH,
+      functionName: 'deposit',
+      account: faucet,
+      value: parseEther('60'),
+    }),
+  );
+  await mined(
+    await client.writeContract({
+      abi: erc20Abi,
+      address: WETH,
+      functionName: 'transfer',
+      account: faucet,
+      args: [WALLET, parseEther('60')],
+    }),
+  );
   await client.mine({ blocks: 30 });
 });
 after(() => chain.stop());
@@ -72,7 +78,11 @@ async function send(usdc: bigint): Promise<void> {
     account: faucet,
     args: [WALLET, usdc * 1_000_000n],
   });
-  await chain.client.waitForTransactionReceipt({ hash });
+  await mined(hash);
+}
+
+async function mined(hash: Hash): Promise<void> {
+  await chain.client.waitForTransactionReceipt({ hash, pollingInterval: 5 });
 }
 
 const context = (prices: Record<string, number> = PRICES) =>
