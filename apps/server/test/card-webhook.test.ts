@@ -106,7 +106,7 @@ describe('what is not signed by the provider, and lately, is not read', () => {
   const body = () => eventOf({ id: 'pi_of_nobody' });
 
   test('no signature, another’s, too old, from the future, of another body', async () => {
-    const before = await inbox();
+    const { all } = await inbox();
     const one = body();
     const tampered = one.replace('pi_of_nobody', 'pi_of_nobodx');
     for (const [what, text, signature] of [
@@ -127,7 +127,7 @@ describe('what is not signed by the provider, and lately, is not read', () => {
       const { status, body: said } = await send(text, signature);
       assert.deepEqual([status, said.code], [400, 'NOT_SIGNED'], what);
     }
-    assert.deepEqual(await inbox(), before, 'nothing was written down');
+    assert.equal((await inbox()).all, all, 'nothing was written down');
   });
 
   test('at the edge of its time it is', async () => {
@@ -167,12 +167,13 @@ describe('what is signed and strange', () => {
   });
 
   test('types that mean nothing to us are answered, and forgotten', async () => {
-    const before = await inbox();
+    const { all } = await inbox();
     for (const type of ['customer.created', 'invoice.paid', 'x', '__proto__', 'payment_intent.created']) {
       const said = await send(eventOf({ id: 'pi_1' }, { type }));
       assert.deepEqual([said.status, said.body.new], [200, false], type);
     }
-    assert.deepEqual(await inbox(), before);
+    // How many of the earlier ones still wait changes by itself.
+    assert.equal((await inbox()).all, all);
   });
 
   test('names that are none are not looked for, and hold up nothing', async () => {
