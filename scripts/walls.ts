@@ -379,6 +379,7 @@ export const SERVER: House = {
       knows: [
         'chain-rpc/',
         'db/',
+        'discovery/published.ts',
         'http/',
         'jobs/schedule.ts',
         'part.ts',

@@ -1,5 +1,7 @@
 /** The page of the vault in a real Chromium, with a wallet that the page finds as it finds any (EIP-6963) and asks by EIP-1193. */
 import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import type { Hex } from 'viem';
@@ -9,6 +11,7 @@ import { assertReadable } from './look.fixture.ts';
 import { startYieldWorld, type Wallet, type YieldWorld } from './yield.fixture.ts';
 
 const HOUR_MS = 3_600_000;
+const CONTRACTS = join(import.meta.dirname, '../../../contracts');
 
 let database: TestDatabase;
 let world: YieldWorld;
@@ -128,6 +131,44 @@ test('a refusal in the wallet, too little money and a wrong amount are told, and
   await page.getByText(/amount must be USD/).waitFor();
   assert.equal(asked.filter((method) => method === 'eth_sendTransaction').length, 1);
   await page.close();
+});
+
+test('every promise leads to the code that keeps it and to the test that proves it, as they stand in the source', async () => {
+  const page = await (await fetch(`${world.server.url}/yield`)).text();
+  const rows = page.match(/<tr><th scope="row">.*?<\/tr>/g) ?? [];
+  assert.equal(rows.length, 5);
+  for (const row of rows) {
+    const linked = [...row.matchAll(/href="(\/api\/yield\/source\/[^"]+)"/g)].map(([, path]) => path ?? '');
+    assert(
+      linked.some((path) => path.includes('/test/')) && linked.some((path) => !path.includes('/test/')),
+      row,
+    );
+    const texts = await Promise.all(
+      linked.map(async (path) => {
+        const answer = await fetch(world.server.url + path);
+        assert.equal(answer.status, 200, path);
+        assert.equal(answer.headers.get('content-type'), 'text/plain; charset=utf-8');
+        return answer.text();
+      }),
+    );
+    for (const [, named = ''] of row.matchAll(/<code>(\w+)<\/code>/g))
+      assert(
+        texts.some((text) => text.includes(`function ${named}(`)),
+        named,
+      );
+  }
+  const served = world.server.app.routes.flatMap(({ method, path }) =>
+    method === 'GET' && path.startsWith('/api/yield/source/') ? path.slice('/api/yield/source/'.length) : [],
+  );
+  const written = (folder: string, prefix: string) =>
+    readdirSync(join(CONTRACTS, folder), { withFileTypes: true })
+      .filter((entry) => entry.isFile() && entry.name.endsWith('.sol'))
+      .map(({ name }) => prefix + name);
+  assert.deepEqual(
+    served.sort(),
+    [...written('src', ''), ...written('src/interfaces', 'interfaces/'), ...written('test', 'test/')].sort(),
+  );
+  assert.equal((await fetch(`${world.server.url}/api/yield/source/..%2Fpackage.json`)).status, 404);
 });
 
 test('the page is readable on a phone and a desk, by day and by night', async () => {

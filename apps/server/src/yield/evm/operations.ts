@@ -148,5 +148,8 @@ export const YIELD_OPERATIONS = {
       },
     },
   ],
-  untold: [{ path: '/yield', because: 'It is a page.' }],
+  untold: [
+    { path: '/yield', because: 'It is a page.' },
+    { path: '/api/yield/source/*', because: 'It is the source of the contracts, as text.' },
+  ],
 } as const satisfies Described;

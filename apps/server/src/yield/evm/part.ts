@@ -13,6 +13,7 @@ import { YIELD_OPERATIONS } from './operations.ts';
 import { yieldRoutes } from './routes.ts';
 import { createSamples } from './samples.ts';
 import { readSnapshot } from './snapshot.ts';
+import { sourceRoutes } from './source-files.ts';
 import { currentRateOf } from './views.ts';
 
 export { EVM_YIELD };
@@ -56,6 +57,7 @@ export function openEvmYield(
     assets: { '/yield': 'yield.html' },
     operations: [YIELD_OPERATIONS],
     routes(http) {
+      sourceRoutes(http);
       yieldRoutes(http, {
         ...{ node, fixed, snapshot, samples, baseUrl, addressOf, nowMs },
         keeperMoves: keeperMovesFrom(sql, vault, nowMs),

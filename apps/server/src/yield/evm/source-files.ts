@@ -1,0 +1,31 @@
+/** The contracts and their tests as they were written: whoever deposits can read first what holds, and what proves it. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import { type Published, publish, sendPublished } from '../../discovery/published.ts';
+
+const ROOT = join(import.meta.dirname, '../../../../..');
+const SECONDS = 300;
+
+/** Below `/api/yield/source/`. A request never becomes the name of a file. */
+const FILES = [
+  ...['FareboxVault.sol', 'PermitDeposit.sol', 'Positions.sol', 'interfaces/Protocols.sol'].map(
+    (name) => [name, `contracts/src/${name}`] as const,
+  ),
+  ...[
+    ...['Authority.t.sol', 'Erc4626.t.sol', 'Gas.t.sol', 'Invariants.t.sol', 'Moving.t.sol'],
+    ...['PermitDeposit.t.sol', 'Reentrancy.t.sol', 'Vault.t.sol'],
+  ].map((name) => [`test/${name}`, `contracts/test/${name}`] as const),
+] as const;
+
+/** Serves them as plain text, each read once. */
+export function sourceRoutes(http: FastifyInstance): void {
+  const read = new Map<string, Published>();
+  for (const [name, file] of FILES)
+    http.get(`/api/yield/source/${name}`, async (request, reply) => {
+      const known =
+        read.get(name) ?? publish('text/plain; charset=utf-8', await readFile(join(ROOT, file), 'utf8'));
+      read.set(name, known);
+      return sendPublished(request, reply, known, SECONDS);
+    });
+}
