@@ -3,7 +3,7 @@
  * landed is told from what failed, what never came and what cannot be asked about.
  */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, afterEach, before, test } from 'node:test';
 import {
   getBase58Decoder,
   getBase64EncodedWireTransaction,
@@ -44,6 +44,8 @@ async function order(...faults: object[]): Promise<void> {
   for (const fault of faults) await world.node.ask('sandbox_setFault', { count: MANY, ...fault });
 }
 const mend = () => world.node.ask('sandbox_clearFaults');
+// What a row leaves behind strikes no other one.
+afterEach(() => mend());
 
 async function job(name: string): Promise<void> {
   const part = world.server.app.parts.find((each) => each.name === 'solana-yield');
