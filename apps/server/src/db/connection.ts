@@ -104,6 +104,13 @@ export function isUniqueViolation(error: unknown): boolean {
   return error instanceof postgres.PostgresError && error.code === '23505';
 }
 
+/** Whether a row has no partition to go to: PostgreSQL tells it as a check that failed, of a constraint without a name. */
+export function isNoPartition(error: unknown): boolean {
+  return (
+    error instanceof postgres.PostgresError && error.code === '23514' && error.constraint_name === undefined
+  );
+}
+
 /** Whether the database's user may not do what was asked. */
 export function isNotAllowed(error: unknown): error is postgres.PostgresError {
   return error instanceof postgres.PostgresError && error.code === '42501';

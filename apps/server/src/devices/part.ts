@@ -13,7 +13,7 @@ import { DEVICES } from './declared.ts';
 import { createExports, type Exports } from './exports.ts';
 import { createDeviceMetrics } from './metrics.ts';
 import { DEVICE_OPERATIONS } from './operations.ts';
-import { dayMaker, dropOldDays } from './partitions.ts';
+import { createDays, type Days, dropOldDays } from './partitions.ts';
 import { createReadings } from './readings.ts';
 import { createDeviceRegistry, type DeviceRegistry } from './registry.ts';
 import { REPORT_HEADERS, REPORTS_PER_ADDRESS_PER_MINUTE, reportRoutes } from './report-routes.ts';
@@ -63,7 +63,8 @@ export function openDevices(
   const partPerMillion = BigInt(settings.ownerSharePercent) * 10_000n;
   const { retentionDays, backfillMs, perAccount } = settings;
   const registry = createDeviceRegistry(sql, { nowMs, perAccount });
-  const readings = createReadings(sql, nowMs, dayMaker(sql, nowMs));
+  const days = createDays(sql, nowMs);
+  const readings = createReadings(sql, nowMs, days);
   const files = createExports(sql, { nowMs, baseUrl });
   const metrics = createDeviceMetrics({
     connected: () => broker?.connected ?? 0,
@@ -91,6 +92,8 @@ export function openDevices(
         }),
     },
     async prepare() {
+      // Before the first reading. Where they cannot be made now, readings wait for their days.
+      await days.make().catch((error: unknown) => house.logger.warn({ err: error }, 'days of readings'));
       const limit = house.limitByAddress(CONNECTIONS_PER_ADDRESS_PER_MINUTE);
       const mqtt = mqttOf(settings);
       const parts = { registry, reporting, limit, ...boundsOf(settings) };
@@ -110,7 +113,7 @@ export function openDevices(
         limit: house.limitByAddress(REPORTS_PER_ADDRESS_PER_MINUTE),
       });
     },
-    jobs: jobsOf(sql, { registry, files, retentionDays, nowMs, broker: () => broker }),
+    jobs: jobsOf(sql, { registry, files, days, retentionDays, nowMs, broker: () => broker }),
     async close() {
       await Promise.all([broker?.close(), files.close()]);
     },
@@ -122,13 +125,16 @@ function jobsOf(
   parts: {
     registry: Pick<DeviceRegistry, 'changed'>;
     files: Pick<Exports, 'dropExpired'>;
+    days: Pick<Days, 'make'>;
     retentionDays: number;
     nowMs(): number;
     broker(): Broker | null;
   },
 ): Job[] {
-  const { registry, files, retentionDays, nowMs } = parts;
+  const { registry, files, days, retentionDays, nowMs } = parts;
   return [
+    // Two days ahead and each hour: a lock on the table may be held for a day before a reading waits for it.
+    { name: 'make-days-of-readings', intervalMs: HOUR_MS, run: () => days.make() },
     {
       name: 'drop-old-readings',
       intervalMs: HOUR_MS,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from '../../test/database.fixture.ts';
-import { dayMaker, dropOldDays } from './partitions.ts';
+import { createDays, dropOldDays } from './partitions.ts';
 
 const DAY_MS = 86_400_000;
 const NEW_YEAR_MS = Date.parse('2028-01-01T00:00:00Z');
@@ -16,7 +16,7 @@ after(() => database.close());
 
 beforeEach(async () => {
   for (const { name } of await tables()) await database.sql.unsafe(`drop table ${name}`);
-  await dayMaker(database.sql, () => NEW_YEAR_MS)();
+  await createDays(database.sql, () => NEW_YEAR_MS).make();
 });
 
 const tables = () => database.sql<{ name: string }[]>`
@@ -37,7 +37,7 @@ test('a day begins before it is needed, and is dropped once it is older than it 
 
 test('days go on when a clock is set back over midnight, and on two replicas whose clocks are apart', async () => {
   let nowMs = NEW_YEAR_MS;
-  const makes = [0, -2_000].map((behindMs) => dayMaker(database.sql, () => nowMs + behindMs));
+  const makes = [0, -2_000].map((behindMs) => createDays(database.sql, () => nowMs + behindMs).make);
   for (const ms of [-1, 0, 1_999, 2_000, -1, 2_000]) {
     nowMs = NEW_YEAR_MS + DAY_MS + ms;
     await Promise.all(makes.map((make) => make()));
@@ -57,7 +57,7 @@ test('what was stopped or killed while it dropped a day is gone with the next ro
     await reader`select 1 from device_readings where at < '2027-12-25'`;
     // A backup reads for longer than one may wait for a lock.
     await assert.rejects(dropAt(NEW_YEAR_MS + 3 * DAY_MS), { code: '55P03' });
-    await dayMaker(database.sql, () => NEW_YEAR_MS + DAY_MS)();
+    await createDays(database.sql, () => NEW_YEAR_MS + DAY_MS).make();
     assert.equal((await names()).at(-1), '20280104');
   });
   // Another one was killed between its two statements.
@@ -78,6 +78,6 @@ test('two replicas drop days at once, and neither takes what the other does for 
 test('a day that was left half dropped comes back when the clock was wrong', async () => {
   await store('2027-12-24T10:00:00Z');
   await database.sql.unsafe('alter table device_readings detach partition device_readings_20271224');
-  await dayMaker(database.sql, () => NEW_YEAR_MS)();
+  await createDays(database.sql, () => NEW_YEAR_MS).make();
   assert.equal((await database.sql`select 1 from device_readings`).length, 1);
 });

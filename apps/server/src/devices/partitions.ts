@@ -6,14 +6,35 @@ const DAYS_AHEAD = 2;
 /** As far back as a reading may be, and a day more. */
 const DAYS_BEHIND = 8;
 
-/** Makes the days that readings may go to, each time a day begins; asked before readings are stored. */
-export function dayMaker(sql: Database, nowMs: () => number): () => Promise<void> {
-  let madeFor = Number.NaN;
-  return async () => {
-    const today = Math.floor(nowMs() / DAY_MS);
-    if (madeFor === today) return;
-    await make(sql, today);
-    madeFor = today;
+/** The days that readings may go to. */
+export interface Days {
+  /** Makes those that are missing from a week ago to the day after tomorrow. Of many who ask at once one does it. */
+  make(): Promise<void>;
+  /**
+   * Whether readings of these times have their days. Asks nobody: days are made ahead, so that neither midnight nor a lock
+   * on the table delays a reading.
+   */
+  areThere(readings: readonly { atMs: number }[]): boolean;
+  /** A day was not there after all: the database is asked again. */
+  forget(): void;
+}
+
+export function createDays(sql: Database, nowMs: () => number): Days {
+  let made = new Set<number>();
+  let making: Promise<void> | null = null;
+  return {
+    make() {
+      making ??= make(sql, Math.floor(nowMs() / DAY_MS))
+        .then((days) => {
+          made = new Set(days);
+        })
+        .finally(() => {
+          making = null;
+        });
+      return making;
+    },
+    areThere: (readings) => readings.every(({ atMs }) => made.has(Math.floor(atMs / DAY_MS))),
+    forget: () => made.clear(),
   };
 }
 
@@ -67,26 +88,30 @@ async function daysThere(sql: Database | Transaction): Promise<Day[]> {
     order by i.inhdetachpending is true desc, c.relname`;
 }
 
-/** Attaching waits for no reader and no writer of other days, which making them in place would. */
-async function make(sql: Database, today: number): Promise<void> {
-  await sql.begin(async (transaction) => {
-    await transaction`select pg_advisory_xact_lock(8402, hashtext('device_readings'))`;
-    const there = new Map((await daysThere(transaction)).map(({ name, state }) => [name, state]));
-    const days = Array.from({ length: DAYS_BEHIND + DAYS_AHEAD + 1 }, (_, nth) => today - DAYS_BEHIND + nth);
-    // One that a clock ahead of this one has begun to drop is older than any reading that comes.
-    const missing = days.filter((day) => (there.get(nameOf(day)) ?? 'detached') === 'detached');
-    if (missing.length === 0) return;
-    await transaction.unsafe(
-      missing
-        .map(
-          (day) => `
-            create table if not exists ${nameOf(day)} (like device_readings including defaults including constraints);
-            alter table device_readings attach partition ${nameOf(day)}
-              for values from ('${dayOf(day)}') to ('${dayOf(day + 1)}');`,
-        )
-        .join(''),
-    );
-  });
+/** @returns the days that there are now, of those that readings may go to */
+async function make(sql: Database, today: number): Promise<number[]> {
+  const wanted = Array.from({ length: DAYS_BEHIND + DAYS_AHEAD + 1 }, (_, nth) => today - DAYS_BEHIND + nth);
+  // One that a clock ahead of this one has begun to drop is older than any reading that comes.
+  const missingIn = async (from: Database | Transaction) => {
+    const there = new Map((await daysThere(from)).map(({ name, state }) => [name, state]));
+    return wanted.filter((day) => (there.get(nameOf(day)) ?? 'detached') === 'detached');
+  };
+  // Nothing is locked where nothing is missing.
+  if ((await missingIn(sql)).length > 0)
+    await sql.begin(async (transaction) => {
+      await transaction`select pg_advisory_xact_lock(8402, hashtext('device_readings'))`;
+      const missing = await missingIn(transaction);
+      if (missing.length > 0) await transaction.unsafe(missing.map(statementsFor).join(''));
+    });
+  return wanted;
+}
+
+/** Attaching waits for no reader and no writer of other days, which making it in place would. */
+function statementsFor(day: number): string {
+  const name = nameOf(day);
+  return `
+    create table if not exists ${name} (like device_readings including defaults including constraints);
+    alter table device_readings attach partition ${name} for values from ('${dayOf(day)}') to ('${dayOf(day + 1)}');`;
 }
 
 const dayOf = (day: number) => `${new Date(day * DAY_MS).toISOString().slice(0, 10)} 00:00:00+00`;

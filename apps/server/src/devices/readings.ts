@@ -1,9 +1,10 @@
 /** What devices have reported: a time series, written by many reports at once and read by device and time. */
 import { arrayLiteral } from '../db/array-literal.ts';
-import { type Database, isRefusal } from '../db/connection.ts';
+import { type Database, isNoPartition, isRefusal } from '../db/connection.ts';
 import { sqlFunction } from '../db/functions.ts';
-import { GroupCommit } from '../ledger/group-commit.ts';
+import { GroupCommit, QueueFull } from '../ledger/group-commit.ts';
 import type { DeviceReading } from '../services/reported-devices.ts';
+import type { Days } from './partitions.ts';
 import type { Reading } from './report.ts';
 
 export interface Readings {
@@ -35,6 +36,9 @@ interface Work {
 }
 type Taken = readonly number[];
 
+/** Reports that wait, whatever for. */
+const MAX_WAITING = 20_000;
+
 /** The statement's status for a device that is revoked, or not there. */
 const REVOKED = 2;
 /** The same while somebody else holds it. */
@@ -49,10 +53,10 @@ interface Row {
   lon: number | null;
 }
 
-/** @param ready makes the days that readings may go to */
-export function createReadings(sql: Database, nowMs: () => number, ready: () => Promise<void>): Readings {
+export function createReadings(sql: Database, nowMs: () => number, days: Days): Readings {
+  let waitingForDays = 0;
   const commits = new GroupCommit<Work, Taken>({
-    flush: (batch) => flush(sql, batch, { nowMs, ready }),
+    flush: (batch) => flush(sql, batch, { nowMs, days }),
     // Those of one device stand in line, so that their numbers follow the order in which they came.
     keysOf: ({ deviceNo }) => [String(deviceNo)],
     lockOf: ({ deviceNo }) => String(deviceNo),
@@ -60,16 +64,29 @@ export function createReadings(sql: Database, nowMs: () => number, ready: () => 
     isRefusal,
     maxBatch: 500,
     maxFlights: 2,
-    maxWaiting: 20_000,
+    maxWaiting: MAX_WAITING,
     maxAttempts: 3,
     deadlineMs: 4_000,
     firstBackoffMs: 50,
   });
 
+  /** Only what has no day waits for it. */
+  async function dayFor(readings: readonly Reading[]): Promise<void> {
+    if (waitingForDays >= MAX_WAITING) throw new QueueFull();
+    waitingForDays += 1;
+    try {
+      await days.make();
+    } finally {
+      waitingForDays -= 1;
+    }
+    if (!days.areThere(readings)) throw new Error('a reading is of a day that is not kept');
+  }
+
   return {
     ...reads(sql),
 
     async take(deviceNo, readings) {
+      if (!days.areThere(readings)) await dayFor(readings);
       const status = await commits.submit({ deviceNo, readings });
       if (status.includes(REVOKED)) return 'revoked';
       const stored = status.filter((each) => each === 0).length;
@@ -77,7 +94,7 @@ export function createReadings(sql: Database, nowMs: () => number, ready: () => 
     },
 
     get depth() {
-      return commits.depth;
+      return commits.depth + waitingForDays;
     },
   };
 }
@@ -85,9 +102,8 @@ export function createReadings(sql: Database, nowMs: () => number, ready: () => 
 async function flush(
   sql: Database,
   batch: readonly Work[],
-  { nowMs, ready }: { nowMs(): number; ready(): Promise<void> },
+  { nowMs, days }: { nowMs(): number; days: Days },
 ): Promise<readonly Taken[]> {
-  await ready();
   const rows = batch.flatMap(({ deviceNo, readings }) =>
     readings.map((reading) => ({ deviceNo, ...reading })),
   );
@@ -99,7 +115,11 @@ async function flush(
         ${arrayLiteral(rows.map((row) => JSON.stringify(row.measured)))}::text::text[],
         ${arrayLiteral(rows.map((row) => row.lat))}::text::double precision[],
         ${arrayLiteral(rows.map((row) => row.lon))}::text::double precision[],
-        ${iso(nowMs())}::timestamptz)`;
+        ${iso(nowMs())}::timestamptz)`.catch((error: unknown) => {
+    // A day that is gone is made before its readings come again; those of other days are stored without it.
+    if (isNoPartition(error)) days.forget();
+    throw error;
+  });
   const status = answered?.status ?? [];
   let at = 0;
   return batch.map(({ readings }) => {

@@ -1,6 +1,7 @@
 -- Takes readings, those of one device in their order. What is known already is left as it is.
 --
--- It waits for nobody's lock.
+-- It waits for nobody's lock. It is planned once and by keys alone: by estimates of a day that is new, whole days would be
+-- read for every batch, of all readings that there are.
 --
 -- status[i]: 0 stored   1 known before   2 the device has been revoked, or there is none   3 somebody else holds the device
 CREATE OR REPLACE FUNCTION device_readings_take(
@@ -9,6 +10,12 @@ CREATE OR REPLACE FUNCTION device_readings_take(
   OUT status smallint[]
 )
 LANGUAGE plpgsql VOLATILE
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET enable_bitmapscan = off
+SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
