@@ -11,6 +11,8 @@ export interface Plan {
   pastCalls: readonly number[];
   /** Paid calls of one side in one round of (h) and (i). */
   paidCalls: number;
+  /** Of (p): how many devices send, and for how long, each side in one round. */
+  devices: { count: number; roundSeconds: number; warmUpSeconds: number };
 }
 
 export const FULL: Plan = {
@@ -20,6 +22,7 @@ export const FULL: Plan = {
   pastTransfers: 5_000_000,
   pastCalls: [1_000_000, 5_000_000],
   paidCalls: 400,
+  devices: { count: 2_000, roundSeconds: 12, warmUpSeconds: 3 },
 };
 /** For checking that everything works; its figures mean little. */
 export const QUICK: Plan = {
@@ -29,6 +32,7 @@ export const QUICK: Plan = {
   pastTransfers: 200_000,
   pastCalls: [200_000],
   paidCalls: 100,
+  devices: { count: 200, roundSeconds: 3, warmUpSeconds: 1 },
 };
 /** The numbers of past calls for (j) in a run of an hour. */
 export const DEEP_PAST_CALLS: readonly number[] = [1_000_000, 5_000_000, 20_000_000];

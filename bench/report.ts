@@ -1,13 +1,39 @@
 /** What a run found, and the ways to print it. */
 import type { Comparison } from './rounds.ts';
 
-export type Part = 'a' | 'b' | 'c' | 'd' | 'e' | 'f' | 'g' | 'h' | 'i' | 'j' | 'k' | 'l' | 'm' | 'n' | 'o';
+export type Part =
+  | 'a'
+  | 'b'
+  | 'c'
+  | 'd'
+  | 'e'
+  | 'f'
+  | 'g'
+  | 'h'
+  | 'i'
+  | 'j'
+  | 'k'
+  | 'l'
+  | 'm'
+  | 'n'
+  | 'o'
+  | 'p'
+  | 'q';
 
 export interface ComparedLine extends Comparison {
   part: Part;
   /** What was measured, and under which load. */
   measured: string;
-  unit: 'requests/s' | 'debits/s' | 'payments/s' | 'calls/s' | 'challenges/s' | 'rounds/s' | 'ms';
+  unit:
+    | 'requests/s'
+    | 'debits/s'
+    | 'payments/s'
+    | 'calls/s'
+    | 'challenges/s'
+    | 'rounds/s'
+    | 'readings/s'
+    | 'ms'
+    | 'MB';
   /** The goal for the ratio; null when there is none. */
   goal: { atLeast: number } | { below: number } | null;
 }
@@ -43,6 +69,8 @@ const OPPONENTS: Record<Exclude<Part, 'e'>, string> = {
   m: '(m) paid call on credits : a prepaid-credits middleware of the usual kind',
   n: '(n) paid tool call of MCP : the same call over HTTP',
   o: '(o) deposits of the Solana portal, built and confirmed : its node, asked for a simulation and for a transaction',
+  p: '(p) devices that report by MQTT, every reading committed before its PUBACK : the same broker alone, which keeps nothing',
+  q: '(q) a server with every service : with ping alone',
 };
 const ONLY_RATIOS = 'Only the ratios count: the rest belongs to this machine and this hour.';
 

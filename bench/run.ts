@@ -6,6 +6,7 @@
 import { parseArgs } from 'node:util';
 import { measureAudit } from './audit.ts';
 import { measureDebits } from './debits.ts';
+import { measureDevices } from './devices.ts';
 import { measureHistory } from './history.ts';
 import { measureHttpCalls } from './http-calls.ts';
 import { measureJobs } from './jobs.ts';
@@ -18,6 +19,7 @@ import { measurePaidX402 } from './paid-x402.ts';
 import { measurePingBesideAudits } from './ping-beside-audits.ts';
 import { DEEP_PAST_CALLS, FULL, QUICK } from './plan.ts';
 import { measurePrepaid } from './prepaid.ts';
+import { measureRegistry } from './registry.ts';
 import { asMarkdown, asText, type Part, type Report } from './report.ts';
 import { createResources, type Resources } from './resources.ts';
 import { measureSolanaPortal } from './solana-portal.ts';
@@ -25,9 +27,27 @@ import { measureToolCalls } from './tool-calls.ts';
 import { measureUnpaid } from './unpaid.ts';
 import { measureVerification } from './verification.ts';
 
-const PARTS: readonly Part[] = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o'];
+const PARTS: readonly Part[] = [
+  'a',
+  'b',
+  'c',
+  'd',
+  'e',
+  'f',
+  'g',
+  'h',
+  'i',
+  'j',
+  'k',
+  'l',
+  'm',
+  'n',
+  'o',
+  'p',
+  'q',
+];
 const USAGE =
-  'usage: npm run bench -- [--only a,b,c,d,e,f,g,h,i,j,k,l,m,n,o] [--quick] [--deep] [--rounds 5] [--json | --markdown]\n' +
+  'usage: npm run bench -- [--only a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q] [--quick] [--deep] [--rounds 5] [--json | --markdown]\n' +
   '       npm run bench -- --only audit --corpus <folder> [--clean <folder>]… [--solhint <folder>]\n';
 
 const { values } = parseArgs({
@@ -94,6 +114,23 @@ const BESIDE_LOAD = [
   { part: 'o', title: 'the Solana portal against its node', measure: measureSolanaPortal },
 ] as const;
 
+/** Parts that bring a load of their own. */
+const BY_THEMSELVES = [
+  { part: 'g', title: 'verification of payments against viem', measure: measureVerification },
+  {
+    part: 'h',
+    title: 'calls paid on a chain against the published middleware',
+    measure: measurePaidX402,
+  },
+  {
+    part: 'i',
+    title: 'MPP challenges and paid calls against the reference library',
+    measure: measureMpp,
+  },
+  { part: 'p', title: 'devices that report against the broker alone', measure: measureDevices },
+  { part: 'q', title: 'start and memory with every service against one', measure: measureRegistry },
+] as const;
+
 async function run(): Promise<Report> {
   const { rounds, roundMs } = plan;
   const report: Report = {
@@ -138,31 +175,15 @@ async function run(): Promise<Report> {
     report.lines.push(...found.lines);
     report.notes.push(...found.notes);
   }
-  if (wanted.has('g')) {
-    const found = await withResources('verification of payments against viem', (resources) =>
-      measureVerification(resources, plan),
-    );
-    report.lines.push(...found.lines);
-    report.notes.push(...found.notes);
-  }
-  if (wanted.has('h')) {
-    const found = await withResources('calls paid on a chain against the published middleware', (resources) =>
-      measurePaidX402(resources, plan),
-    );
-    report.lines.push(...found.lines);
-    report.notes.push(...found.notes);
-  }
-  if (wanted.has('i')) {
-    const found = await withResources(
-      'MPP challenges and paid calls against the reference library',
-      (resources) => measureMpp(resources, plan),
-    );
-    report.lines.push(...found.lines);
-    report.notes.push(...found.notes);
-  }
   if (wanted.has('j')) {
     const lines = await withResources('jobs beside past calls', (resources) => measureJobs(resources, plan));
     report.lines.push(...lines);
+  }
+  for (const { part, title, measure } of BY_THEMSELVES) {
+    if (!wanted.has(part)) continue;
+    const found = await withResources(title, (resources) => measure(resources, plan));
+    report.lines.push(...found.lines);
+    report.notes.push(...found.notes);
   }
   for (const { part, title, measure } of BESIDE_LOAD) {
     if (!wanted.has(part)) continue;
