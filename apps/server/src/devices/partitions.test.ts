@@ -68,9 +68,9 @@ test('what was stopped or killed while it dropped a day is gone with the next ro
 
 test('two replicas drop days at once, and neither takes what the other does for an error', async () => {
   const rounds = await Promise.allSettled([1, 2, 3].map(() => dropAt(NEW_YEAR_MS + 9 * DAY_MS)));
-  // On a slow machine one may wait too long for the lock of another, and leaves the rest to the next round.
+  // On a slow machine one may wait too long for the lock of another, or both for each other: the rest is left to the next round.
   const errors = rounds.flatMap((round) => (round.status === 'rejected' ? [round.reason] : []));
-  for (const error of errors) assert.equal(error.code, '55P03', String(error));
+  for (const error of errors) assert(['55P03', '40P01'].includes(error.code), String(error));
   await dropAt(NEW_YEAR_MS + 9 * DAY_MS);
   assert.equal((await names())[0], '20280102');
 });

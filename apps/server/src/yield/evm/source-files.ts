@@ -9,7 +9,9 @@ const SECONDS = 300;
 
 /** Below `/api/yield/source/`. A request never becomes the name of a file. */
 const FILES = [
-  ...['FareboxVault.sol', 'PermitDeposit.sol', 'Positions.sol', 'interfaces/Protocols.sol'].map(
+  // A page that bears the name of the operator's shop names no product.
+  ['Vault.sol', 'contracts/src/FareboxVault.sol'],
+  ...['PermitDeposit.sol', 'Positions.sol', 'interfaces/Protocols.sol'].map(
     (name) => [name, `contracts/src/${name}`] as const,
   ),
   ...[
