@@ -9,7 +9,6 @@ import {
   chownSync,
   closeSync,
   existsSync,
-  linkSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -20,7 +19,6 @@ import {
   rmSync,
   statSync,
   symlinkSync,
-  writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -28,6 +26,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
 import { isAlive } from './is-alive.ts';
+import { writeFileOnce } from './whole-file.ts';
 
 const READY_TIMEOUT_MS = 30_000;
 /** After a crash it reads back what it had logged, at most `max_wal_size`, and says so to whoever asks. */
@@ -40,7 +39,7 @@ const USER = 'farebox';
 const DATABASE = 'farebox';
 /** A database that is being made; the id of the process that makes it follows. */
 const UNFINISHED = 'data.new-';
-/** A password that a process proposes; its id follows. */
+/** A password that a process proposes (`writeFileOnce`); its id follows. */
 const OWN_PASSWORD = 'password.';
 /** A longer path does not fit into a socket's address (macOS has 104 bytes for it, with one for its end). */
 const MAX_SOCKET_PATH_BYTES = 103;
@@ -345,7 +344,7 @@ async function initialize(home: string, data: string, initdb: string, launch: La
   }
   if (existsSync(data) && !existsSync(join(data, 'PG_VERSION'))) forget(data);
   const passwordFile = join(home, 'password');
-  makePassword(home, passwordFile);
+  writeFileOnce(passwordFile, () => `${randomBytes(24).toString('hex')}\n`);
   if (statSync(home).uid === NOBODY) chownSync(passwordFile, NOBODY, NOBODY);
   await launch.run(initdb, [
     ...['-D', unfinished, '-U', USER, `--pwfile=${passwordFile}`, '--auth=scram-sha-256'],
@@ -356,25 +355,6 @@ async function initialize(home: string, data: string, initdb: string, launch: La
   } catch (error) {
     if (!existsSync(join(data, 'PG_VERSION'))) throw error;
     forget(unfinished);
-  }
-}
-
-/**
- * Writes a password into a file of this process, and then gives it the name that all read it by: so nobody ever reads half
- * of one, and of several who do this at once the first one's stands, whatever the others have written.
- */
-function makePassword(home: string, file: string): void {
-  // Left by an earlier version that was killed while it wrote here.
-  if (existsSync(file) && statSync(file).size === 0) rmSync(file, { force: true });
-  if (existsSync(file)) return;
-  const own = join(home, `${OWN_PASSWORD}${process.pid}`);
-  writeFileSync(own, `${randomBytes(24).toString('hex')}\n`, { mode: 0o600 });
-  try {
-    linkSync(own, file);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  } finally {
-    rmSync(own, { force: true });
   }
 }
 

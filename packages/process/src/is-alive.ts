@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 
 /** Whether a process with this id runs on this machine, whoever owns it. One that ended and that nobody waited for does not. */
 export function isAlive(pid: number): boolean {
+  // 0 is what an empty file says; to the system it means our own group, and a negative id another group.
+  if (pid <= 0) return false;
   try {
     process.kill(pid, 0);
   } catch (error) {

@@ -1,5 +1,5 @@
 /** `npm run sandbox:reset`: forgets everything that `npm start` keeps. Refuses while it runs. */
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { stopEmbeddedPostgres } from '../../process/src/embedded-postgres.ts';
 import { isAlive } from '../../process/src/is-alive.ts';
@@ -27,8 +27,10 @@ if (existsSync(join(dataDir, 'secret'))) {
     'mqtt-key.pem',
     'mqtt-cert.pem',
   ];
-  for (const name of [...kept, ...secrets, 'world.json', 'server.pid']) {
-    rmSync(join(dataDir, name), { recursive: true, force: true });
+  const ours = new Set([...kept, ...secrets, 'world.json', 'server.pid']);
+  for (const name of readdirSync(dataDir)) {
+    // The id of a process follows where one was killed before it had given a file its name.
+    if (ours.has(name.replace(/\.\d+$/, ''))) rmSync(join(dataDir, name), { recursive: true, force: true });
   }
   process.stdout.write(`Forgot everything below ${dataDir}.\n`);
 } else process.stdout.write(`There is nothing to forget below ${dataDir}.\n`);

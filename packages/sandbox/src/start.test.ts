@@ -33,6 +33,12 @@ after(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+/** What `npm start` writes in its folder once. */
+const HALF_WRITTEN = [
+  ...['accounts-seed', 'secret', 'wallet-key', 'mpp-key', 'card-key', 'card-webhook-secret', 'admin-token'],
+  ...['mqtt-key.pem', 'mqtt-cert.pem', 'devices-key', 'server.pid'],
+];
+
 interface World {
   url: string;
   key: string | undefined;
@@ -320,10 +326,17 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   assert.equal(await usdcOf({ ...tempo, rpcUrl: kept.MPP_TEMPO_RPC_URL }, USDC_E), 100);
   assert.equal(await again.stop(), 0);
 
+  writeFileSync(join(folder, 'one', 'world.json.1'), 'of one that was killed before it could rename it');
   await command('one', port, 'reset.ts');
   assert.deepEqual(readdirSync(join(folder, 'one')), []);
+  // What a first start leaves that was killed while it wrote.
+  for (const name of HALF_WRITTEN) writeFileSync(join(folder, 'one', name), '');
+  writeFileSync(join(folder, 'one', 'world.json'), '{"pid":');
   const anew = await start('one', port);
   assert(anew.key !== undefined && anew.key !== key);
+  for (const name of HALF_WRITTEN) assert(readFileSync(join(folder, 'one', name)).length > 0, name);
+  const paid: string = JSON.parse(noteOf('one')).environment.X402_RECIPIENT;
+  assert.notEqual(paid, accountsOf('').recipient.address, 'an account whose key everybody can make');
   assert.equal((await buy(anew, key)).status, 402);
 
   // Half a world is none: when the chain's node is killed, everything ends and says why.

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { prepareEmbeddedPostgres, stopEmbeddedPostgres } from '../../process/src/embedded-postgres.ts';
 import { StartError } from '../../process/src/start-error.ts';
+import { isWritten, replaceFile } from '../../process/src/whole-file.ts';
 import { dataDirOf } from './data-dir.ts';
 import type { SandboxDevices } from './devices/devices.ts';
 import type { World } from './world.ts';
@@ -162,7 +163,7 @@ function prepareFirstKeys(): () => Promise<FirstKeys> {
   if (world === null || serverIsGone) return async () => ({ ofDevices: null, shown: null });
   const file = join(dataDirOf(environment), 'devices-key');
   const mark = join(dataDirOf(environment), 'sandbox-key-issued');
-  const devicesHave = existsSync(file);
+  const devicesHave = isWritten(file);
   const isShown = existsSync(mark);
   const makeKeys = prepareGrants([
     ...(devicesHave ? [] : [DEVICES_GRANT]),
@@ -171,7 +172,7 @@ function prepareFirstKeys(): () => Promise<FirstKeys> {
   return async () => {
     const made = await makeKeys();
     const ofDevices = devicesHave ? readFileSync(file, 'utf8') : (made.shift() ?? '');
-    if (!devicesHave) writeFileSync(file, ofDevices, { mode: 0o600 });
+    if (!devicesHave) replaceFile(file, ofDevices);
     if (isShown) return { ofDevices, shown: null };
     writeFileSync(mark, new Date().toISOString());
     return { ofDevices, shown: made.shift() ?? null };

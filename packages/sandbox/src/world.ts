@@ -3,10 +3,11 @@
  * port, speaking the real part's protocol. The server is handed their addresses and knows nothing else of them.
  */
 import { randomBytes } from 'node:crypto';
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { isAlive } from '../../process/src/is-alive.ts';
 import { StartError } from '../../process/src/start-error.ts';
+import { isWritten, replaceFile, writeFileOnce } from '../../process/src/whole-file.ts';
 import { startCardProvider } from './cards/card-provider.ts';
 import { accountsOf } from './chain/accounts.ts';
 import { type EvmChain, startEthereum, startEvmChain } from './chain/chain.ts';
@@ -212,7 +213,7 @@ export async function startWorld(environment: Environment, options: { live: bool
   ].join(',');
 
   const note: Note = { pid: process.pid, environment: added, secrets };
-  writeFileSync(noteFile(dataDir), JSON.stringify(note, null, 2));
+  replaceFile(noteFile(dataDir), JSON.stringify(note, null, 2));
   return {
     environment: { ...added, ...secretsOf(dataDir, secrets) },
     parts,
@@ -376,7 +377,14 @@ function noteFile(dataDir: string): string {
 
 function noteIn(dataDir: string): Note | null {
   const file = noteFile(dataDir);
-  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : null;
+  if (!existsSync(file)) return null;
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    // Half of one, from an earlier version that was killed while it wrote: that world is gone.
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
 }
 
 function secretsOf(dataDir: string, names: readonly SecretName[]): Record<string, string> {
@@ -395,17 +403,19 @@ function accountsIn(dataDir: string) {
 /** A secret of the folder's own, 32 bytes in hex: made once, kept in a file that only its owner reads. */
 function secretIn(dataDir: string, name: string): string {
   const file = join(dataDir, name);
-  if (!existsSync(file)) writeFileSync(file, randomBytes(32).toString('hex'), { mode: 0o600 });
+  writeFileOnce(file, () => randomBytes(32).toString('hex'));
   return readFileSync(file, 'utf8');
 }
 
 /** Where the server's broker listens: at any free port, with a certificate of this installation's own. */
 function mqttIn(dataDir: string): [name: string, value: string][] {
   const [certFile, keyFile] = [join(dataDir, 'mqtt-cert.pem'), join(dataDir, 'mqtt-key.pem')];
-  if (!existsSync(certFile) || !existsSync(keyFile)) {
+  if (!isWritten(certFile) || !isWritten(keyFile)) {
     const { cert, key } = makeCertificate(new Date());
-    writeFileSync(keyFile, key, { mode: 0o600 });
-    writeFileSync(certFile, cert);
+    // What is there without the other, after a kill between the two, is made anew with it.
+    rmSync(certFile, { force: true });
+    replaceFile(keyFile, key);
+    replaceFile(certFile, cert);
   }
   return [
     ['DEVICE_MQTT_PORT', '0'],
