@@ -2,7 +2,7 @@
 
 const BASE = '0x2105';
 const RECEIPT_POLL_MS = 1_000;
-const RECEIPT_TRIES = 180;
+const RECEIPT_MS = 180_000;
 const NO_SUCH_CHAIN = 4902;
 const REFUSED = 4001;
 
@@ -30,7 +30,8 @@ export async function connectWallet(provider) {
 }
 
 async function onBase(provider) {
-  if ((await provider.request({ method: 'eth_chainId' })) === BASE) return;
+  const isThere = async () => (await provider.request({ method: 'eth_chainId' })) === BASE;
+  if (await isThere()) return;
   try {
     await provider.request({ method: 'wallet_switchEthereumChain', params: [{ chainId: BASE }] });
   } catch (error) {
@@ -41,23 +42,33 @@ async function onBase(provider) {
       { cause: error },
     );
   }
+  if (!(await isThere())) throw new Error('The wallet stays on another chain than Base (8453).');
+}
+
+/** Whoever signs may have changed the account in the wallet since: a step is for the one that it was made for. */
+async function asAccount(provider, from) {
+  const accounts = await provider.request({ method: 'eth_accounts' });
+  if (accounts.some((account) => String(account).toLowerCase() === from.toLowerCase())) return;
+  throw new Error(`The wallet shows another account than ${from}. Choose that one there, and begin again.`);
 }
 
 /**
- * Has each step signed, sent and mined, one after the other.
+ * Has each step signed, sent and mined, one after the other: on Base and by that account, also when the wallet's owner went
+ * somewhere else between two of them.
  *
  * @param {(index: number, state: 'sign'|'sent'|'mined'|'failed', text: string) => void} tell
  */
 export async function carryOut(provider, from, steps, tell) {
-  await onBase(provider);
   for (const [index, step] of steps.entries()) {
     try {
+      await onBase(provider);
+      await asAccount(provider, from);
       tell(index, 'sign', 'waits for your signature');
       const data = step.permit === undefined ? step.data : await signedData(provider, from, step.permit);
       const { to, value, gas } = step;
       const hash = await provider.request({
         method: 'eth_sendTransaction',
-        params: [{ from, to, data, value, gas }],
+        params: [{ from, to, data, value, gas, chainId: BASE }],
       });
       tell(index, 'sent', `sent: ${hash}`);
       await mined(provider, hash);
@@ -88,8 +99,12 @@ async function signedData(provider, from, { typedData, dataWithoutSignature }) {
 }
 
 async function mined(provider, hash) {
-  for (let tries = 0; tries < RECEIPT_TRIES; tries += 1) {
-    const receipt = await provider.request({ method: 'eth_getTransactionReceipt', params: [hash] });
+  const untilMs = performance.now() + RECEIPT_MS;
+  // A wallet may also say nothing any more.
+  const over = new Promise((resolve) => setTimeout(resolve, RECEIPT_MS));
+  while (performance.now() < untilMs) {
+    const asked = provider.request({ method: 'eth_getTransactionReceipt', params: [hash] });
+    const receipt = await Promise.race([asked, over]);
     if (receipt?.status === '0x1') return;
     if (receipt?.status === '0x0') throw new Error(`The transaction was reverted: ${hash}`);
     await new Promise((resolve) => setTimeout(resolve, RECEIPT_POLL_MS));

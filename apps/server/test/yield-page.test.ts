@@ -39,8 +39,19 @@ const INJECTED = `(() => {
     window.dispatchEvent(new CustomEvent('eip6963:announceProvider', { detail })));
 })()`;
 
+/** What a wallet is like: the accounts that it shows, its chain, and where it goes once it has sent something. */
+interface Habits {
+  accounts: readonly string[];
+  chainId: string;
+  afterSending?: () => void;
+}
+
 /** A page with a wallet that asks nobody before it signs; `refuses` is what its owner says no to. */
-async function openWith(wallet: Wallet, refuses: { method: string | null } = { method: null }) {
+async function openWith(
+  wallet: Wallet,
+  refuses: { method: string | null } = { method: null },
+  habits: Habits = { accounts: [wallet.address], chainId: '0x1' },
+) {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
   const asked: string[] = [];
   const troubles: string[] = [];
@@ -48,21 +59,31 @@ async function openWith(wallet: Wallet, refuses: { method: string | null } = { m
   page.on('request', (request) => {
     if (!request.url().startsWith(world.server.url)) troubles.push(`asked ${request.url()}`);
   });
-  let chainId = '0x1';
   const perform = async (method: string, params: readonly never[]): Promise<unknown> => {
     asked.push(method);
     if (method === refuses.method) throw Object.assign(new Error('User rejected'), { code: 4001 });
     if (method === 'eth_requestAccounts') return [wallet.address];
-    if (method === 'eth_chainId') return chainId;
+    if (method === 'eth_accounts') return habits.accounts;
+    if (method === 'eth_chainId') return habits.chainId;
     if (method === 'wallet_switchEthereumChain') {
-      chainId = '0x2105';
+      habits.chainId = '0x2105';
       return null;
     }
-    assert.equal(chainId, '0x2105', 'nothing is signed for another chain');
+    if (method === 'eth_getTransactionReceipt') return world.client.request({ method, params } as never);
+    assert.equal(habits.chainId, '0x2105', 'nothing is signed for another chain');
     if (method === 'eth_signTypedData_v4') return wallet.account.signTypedData(JSON.parse(params[1] ?? ''));
     if (method === 'eth_sendTransaction') {
-      const { to, data, gas } = params[0] as unknown as { to: Hex; data: Hex; gas: Hex };
-      return world.client.sendTransaction({ account: wallet.account, to, data, gas: BigInt(gas) });
+      const { to, data, gas, chainId } = params[0] as unknown as Record<string, Hex>;
+      assert.equal(chainId, '0x2105', 'a wallet that knows the field holds its owner to it');
+      const { account } = wallet;
+      const hash = await world.client.sendTransaction({
+        account,
+        to: to ?? '0x',
+        data,
+        gas: BigInt(gas ?? 0),
+      });
+      habits.afterSending?.();
+      return hash;
     }
     return world.client.request({ method, params } as never);
   };
@@ -131,6 +152,28 @@ test('a refusal in the wallet, too little money and a wrong amount are told, and
   await page.getByText(/amount must be USD/).waitFor();
   assert.equal(asked.filter((method) => method === 'eth_sendTransaction').length, 1);
   await page.close();
+});
+
+test('a wallet that goes to another chain or account between two steps is asked to sign nothing there', async () => {
+  const wallet = await world.wallet(50_000_000n);
+  const refuses = { method: 'wallet_switchEthereumChain' };
+  const strays: [(habits: Habits) => void, RegExp][] = [
+    [(habits) => (habits.chainId = '0x1'), /stays on another chain than Base/],
+    [(habits) => (habits.accounts = [`0x${'12'.repeat(20)}`]), /shows another account than 0x/],
+    [(habits) => (habits.accounts = []), /shows another account than 0x/],
+  ];
+  for (const [stray, told] of strays) {
+    const habits: Habits = { accounts: [wallet.address.toLowerCase()], chainId: '0x2105' };
+    habits.afterSending = () => void stray(habits);
+    const { page, asked } = await openWith(wallet, refuses, habits);
+    await page.getByRole('button', { name: 'Connect Test wallet' }).click();
+    await page.getByLabel('USDC', { exact: true }).fill('20');
+    await page.getByRole('button', { name: 'Deposit', exact: true }).click();
+    await page.locator('#act-message').getByText(told).waitFor();
+    assert.equal(await page.locator('.state.mined').count(), 1, 'what was sent before is mined, and shown');
+    assert.equal(asked.filter((method) => method === 'eth_sendTransaction').length, 1);
+    await page.close();
+  }
 });
 
 test('every promise leads to the code that keeps it and to the test that proves it, as they stand in the source', async () => {

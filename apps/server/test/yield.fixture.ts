@@ -22,7 +22,11 @@ export interface HandedOut {
   gas: Hex;
 }
 
-export async function startYieldWorld(pools: Pools) {
+/** @param through gives the address by which the server reaches the chain's node; the node's own, unless given */
+export async function startYieldWorld(
+  pools: Pools,
+  { through, nowMs }: { through?: (nodeUrl: string) => Promise<string>; nowMs?: () => number } = {},
+) {
   const chain = await startEvmChain({ seed: SEED, stateDir: null });
   const client = createTestClient({
     ...{ mode: 'anvil', chain: base, transport: http(chain.url), pollingInterval: 10, cacheTime: 0 },
@@ -31,8 +35,9 @@ export async function startYieldWorld(pools: Pools) {
     .extend(walletActions);
   const server = await startTestServer({
     pools,
+    ...(nowMs === undefined ? {} : { nowMs }),
     environment: {
-      UPSTREAM_BASE_BASE_URL: chain.url,
+      UPSTREAM_BASE_BASE_URL: through === undefined ? chain.url : await through(chain.url),
       YIELD_VAULT_ADDRESS: chain.vault,
       YIELD_PERMIT_DEPOSIT_ADDRESS: chain.permitDeposit,
     },

@@ -79,13 +79,16 @@ async function signedData(
 /** Of amounts: interest of some seconds apart. */
 const near = (told: string, wanted: number) =>
   assert(Math.abs(Number(told) - wanted) < 0.0001, `${told}, not ${wanted}`);
-/** What happens in it has not happened afterwards. */
+/** What happens in it has not happened afterwards: the chain takes another way, which is longer in the end, as with any fork. */
 async function forgotten(work: () => Promise<void>): Promise<void> {
   const id = await world.client.snapshot();
   try {
     await work();
   } finally {
+    const abandoned = await world.client.getBlockNumber();
     await world.client.revert({ id });
+    const left = await world.client.getBlockNumber();
+    await world.client.mine({ blocks: Number(abandoned - left) + 1 });
   }
 }
 
@@ -241,17 +244,41 @@ test('what is asked for wrongly is refused with the field and an example', async
     ['deposit-tx?preset=100', 'recipient'],
     ['deposit-tx?recipient=0x12&preset=100', 'recipient'],
     [`deposit-tx?recipient=${wallet}&recipient=${wallet}&preset=100`, 'recipient'],
-    [`deposit-tx?recipient=0x${'0'.repeat(40)}&preset=100`, 'recipient'],
+    ...['0'.repeat(40), `${'0'.repeat(39)}4`, `${'0'.repeat(37)}100`].map((digits): [string, string] => [
+      `deposit-tx?recipient=0x${digits}&preset=100`,
+      'recipient',
+    ]),
+    [`deposit-tx?recipient=0X${wallet.slice(2)}&preset=100`, 'recipient'],
+    [`deposit-tx?recipient=${wallet}&amount=5&amount=5`, 'amount'],
+    [`deposit-tx?recipient=${wallet}&preset=１００`, 'preset'],
     ['deposit-tx?recipient=0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02914&preset=100', 'recipient'],
     [`deposit-tx?recipient=${USDC}&preset=100`, 'recipient'],
     [`deposit-tx?recipient=${vault}&preset=100`, 'recipient'],
     [`deposit-tx?recipient=${wallet}`, 'amount'],
     [`deposit-tx?recipient=${wallet}&preset=100&amount=5`, 'amount'],
     [`deposit-tx?recipient=${wallet}&preset=99`, 'preset'],
-    ...['0', '-5', '1e3', '1.0000001', 'NaN', '99999999999', '0x10', ''].map((amount): [string, string] => [
-      `deposit-tx?recipient=${wallet}&amount=${amount}`,
-      'amount',
-    ]),
+    ...[
+      '0',
+      '0.0000001',
+      '-5',
+      '+5',
+      ' 5',
+      '5 ',
+      '1e3',
+      '1.0000001',
+      '1,5',
+      '1.',
+      '１００',
+      '٣',
+      'NaN',
+      '0x10',
+      '',
+    ]
+      .concat(['1000000000.000001', '99999999999', String(2n ** 256n - 1n)])
+      .map((amount): [string, string] => [
+        `deposit-tx?recipient=${wallet}&amount=${encodeURIComponent(amount)}`,
+        'amount',
+      ]),
     [`deposit-tx?recipient=${wallet}&preset=10&mode=permit2`, 'mode'],
     ['redeem-tx', 'wallet'],
     [`redeem-tx?wallet=${wallet}&how=now`, 'how'],

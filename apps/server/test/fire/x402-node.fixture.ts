@@ -24,12 +24,18 @@ export interface NodeWire {
   before(method: string, act: () => Promise<void>): void;
   /** Every request is refused a connection from now on, until `mend`. */
   cut(): void;
-  /** Another node, such as one that is behind, answers from now on; null: the real one again. */
+  /** Another node, such as one that is behind, answers what it answers from now on; null: the real one again. */
   answerWith(node: ((method: string, params: unknown[]) => unknown) | null): void;
   mend(): void;
   /** How often each method was asked for. */
   readonly asked: ReadonlyMap<string, number>;
   close(): Promise<void>;
+}
+
+interface Call {
+  id: number;
+  method: string;
+  params: unknown[];
 }
 
 export async function startNodeWire(nodeUrl: string): Promise<NodeWire> {
@@ -43,9 +49,10 @@ export async function startNodeWire(nodeUrl: string): Promise<NodeWire> {
     const body = await text(request);
     if (isCut) return void request.socket.destroy();
     // A batch is known by its first call.
-    const [call]: { id: number; method: string; params: unknown[] }[] = [JSON.parse(body)].flat();
+    const calls: Call[] = [JSON.parse(body)].flat();
+    const [call] = calls;
     if (call === undefined) return void request.socket.destroy();
-    const { id, method, params } = call;
+    const { id, method } = call;
     asked.set(method, (asked.get(method) ?? 0) + 1);
     if (act?.method === method) {
       const { run } = act;
@@ -60,18 +67,25 @@ export async function startNodeWire(nodeUrl: string): Promise<NodeWire> {
     if (typeof fault === 'number') await sleep(fault);
     const told = typeof fault === 'object' ? fault : null;
     if (told?.did === false) return void response.end(JSON.stringify({ jsonrpc: '2.0', id, ...told.says }));
-    const said = other?.(method, params);
-    const reply =
-      said !== undefined
-        ? JSON.stringify({ jsonrpc: '2.0', id, result: said })
-        : await (
-            await fetch(nodeUrl, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
-          ).text();
+    const reply = JSON.stringify(await answered(body, calls));
     if (fault === 'reply lost') return void request.socket.destroy();
     if (fault === 'reply held') return;
     response
       .setHeader('content-type', 'application/json')
       .end(told === null ? reply : JSON.stringify({ jsonrpc: '2.0', id, ...told.says }));
+  }
+
+  /** By the other node, where it answers; else by the real one. */
+  async function answered(body: string, calls: readonly Call[]): Promise<unknown> {
+    const said = new Map(calls.map(({ id, method, params }) => [id, other?.(method, params)]));
+    const from = ({ id }: Call) => ({ jsonrpc: '2.0', id, result: said.get(id) });
+    const isBatch = body.trimStart().startsWith('[');
+    const [first] = calls;
+    if (!isBatch && first !== undefined && said.get(first.id) !== undefined) return from(first);
+    const headers = { 'content-type': 'application/json' };
+    const real: unknown = await (await fetch(nodeUrl, { method: 'POST', headers, body })).json();
+    if (!Array.isArray(real)) return real;
+    return real.map((each: Call) => (said.get(each.id) === undefined ? each : from(each)));
   }
 
   const server = createServer((request, response) => {

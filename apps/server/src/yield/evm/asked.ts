@@ -17,6 +17,9 @@ export type Mode = 'standard' | 'permit';
 export const WAYS_OUT = ['all', 'available', 'in-kind', 'in-kind-partly'] as const;
 export type Leaving = (typeof WAYS_OUT)[number];
 
+/** Addresses up to here are for precompiled contracts (EIP-1352): they have no code to be warned about. */
+const LAST_RESERVED = 0xffffn;
+
 type Query = Readonly<Record<string, unknown>>;
 
 /** A 400 that says what to change and shows a request that is right. */
@@ -43,6 +46,8 @@ export function readWallet(value: unknown, field: string, fixed: Fixed, example:
     return refuse('has a wrong checksum (EIP-55): a digit may be mistyped. Copy the address anew.');
   const address = getAddress(value.toLowerCase());
   if (address === zeroAddress) return refuse('is the zero address, which nobody has the key of.');
+  if (BigInt(address) <= LAST_RESERVED)
+    return refuse('is an address that the chain keeps for its own functions, which nobody has the key of.');
   const { vault, permitDeposit, usdc, aavePool, aToken, comet, metaMorpho } = fixed;
   if ([vault, permitDeposit, usdc, aavePool, aToken, comet, metaMorpho].includes(address))
     return refuse('is a contract of the vault, which could never take the shares out again.');

@@ -1,22 +1,22 @@
 /** Transactions that deposit: an approval and a deposit, or a deposit with a permit. */
-import { type Address, decodeAbiParameters, encodeFunctionData, type Hex, numberToHex, zeroHash } from 'viem';
+import { type Address, encodeFunctionData, type Hex, isHex, numberToHex } from 'viem';
 import { Problem } from '../../http/problem.ts';
 import { PERMIT_DEPOSIT_ABI, USDC_ABI, VAULT_ABI } from '../contracts/abi.ts';
 import { timeText, usdcText } from '../figures.ts';
 import type { Leaving, Mode } from './asked.ts';
 import { CHAIN_ID, type Fixed } from './fixed.ts';
-import type { Node } from './node.ts';
+import { chainUnavailable, fromChain, type Node, quantityFrom } from './node.ts';
 import type { Failure } from './simulate.ts';
-import { type Block, blockCallsOf, sureOf } from './snapshot.ts';
-import { type Measured, type Step, type Trial, tryOut } from './steps.ts';
+import { type Block, blockCallsOf, blockIn, sureOf } from './snapshot.ts';
+import { type Measured, returnedBy, type Step, type Trial, tryOut } from './steps.ts';
 
-/** How long a permit holds, from the newest block on. */
+/** How long a permit holds, from now on. */
 const PERMIT_SECONDS = 1_800n;
 /** What the price may move against the depositor while a permit waits: a thousandth. */
 const SLIPPAGE_PER_MILLE = 1n;
 /** A signature is two words and a byte, which is sent as a word: the last three arguments. */
 const SIGNATURE_BYTES = 96;
-/** An account that lets a contract act for it, and is a wallet still (EIP-7702). */
+/** An account that lets a contract act for it, and is a wallet still (EIP-7702). Its permits are what that contract takes. */
 const DELEGATED = '0xef0100';
 
 export interface DepositAsked {
@@ -24,6 +24,7 @@ export interface DepositAsked {
   /** USDC units. */
   amount: bigint;
   mode: Mode;
+  nowMs: number;
 }
 
 export interface Warning {
@@ -41,6 +42,8 @@ interface Standing {
   entryBps: number;
   complete: boolean;
   isContract: boolean;
+  /** A wallet for which a contract acts. */
+  isDelegated: boolean;
   wei: bigint;
   gasPriceWei: bigint;
 }
@@ -55,7 +58,8 @@ export async function depositTransactions(node: Node, fixed: Fixed, asked: Depos
   const { wallet, amount, mode } = asked;
   const spender = mode === 'permit' ? permitDepositOf(fixed) : fixed.vault;
   const standing = await standingOf(node, fixed, { wallet, amount, spender });
-  if (mode === 'permit' && standing.isContract) throw cannotPermit(wallet);
+  if (mode === 'permit' && (standing.isContract || standing.isDelegated))
+    throw cannotPermit(wallet, standing);
   const permit = mode === 'permit' ? permitOf(fixed, asked, standing) : null;
   const steps = permit === null ? approvalAndDeposit(fixed, asked) : [permit.step];
   const lacking = amount > standing.usdc ? amount - standing.usdc : 0n;
@@ -65,7 +69,7 @@ export async function depositTransactions(node: Node, fixed: Fixed, asked: Depos
   });
   if (!trial.ok) throw wouldFail(trial, steps, standing);
   const warnings = warningsFor(asked, standing, trial.steps);
-  const [minted = 0n] = decodeAbiParameters([{ type: 'uint256' }], trial.returned.at(-1) ?? zeroHash);
+  const [minted] = returnedBy(trial, [{ type: 'uint256' }]);
   const fee = entryFee(amount, standing.entryBps);
   return {
     success: true,
@@ -105,16 +109,21 @@ function permitDepositOf({ permitDeposit }: Fixed): Address {
   throw new Problem(409, 'NO_PERMIT_DEPOSIT', message, { details: { success: false } });
 }
 
-function cannotPermit(wallet: Address): Problem {
-  const message = `${wallet} is a contract: it signs as ERC-1271 says, and a permit here takes the signature of a key. Use mode=standard.`;
+function cannotPermit(wallet: Address, { isDelegated }: Standing): Problem {
+  // USDC asks the code of whoever has some, and what that code takes for a signature cannot be tried without one.
+  const because = isDelegated
+    ? 'lets a contract act for it (EIP-7702), which USDC asks whether a permit is signed'
+    : 'is a contract: it signs as ERC-1271 says';
+  const message = `${wallet} ${because}, and a permit here takes the signature of a key. Use mode=standard.`;
   return new Problem(409, 'CONTRACT_CANNOT_PERMIT', message, { details: { success: false } });
 }
 
 async function standingOf(
-  { chain }: Node,
+  node: Node,
   { vault, usdc }: Fixed,
   { wallet, amount, spender }: { wallet: Address; amount: bigint; spender: Address },
 ): Promise<Standing> {
+  const { chain } = node;
   const token = { address: usdc, abi: USDC_ABI } as const;
   const its = { address: vault, abi: VAULT_ABI } as const;
   const [answers, code, wei, gasPriceWei] = await Promise.all([
@@ -130,23 +139,31 @@ async function standingOf(
       ],
       batchSize: 0,
     }),
-    chain.getCode({ address: wallet }),
-    chain.getBalance({ address: wallet }),
-    chain.getGasPrice(),
+    codeOf(node, wallet),
+    quantityFrom(node, 'eth_getBalance', [wallet, 'latest']),
+    quantityFrom(node, 'eth_gasPrice'),
   ]);
-  const [number, timestamp, balance, allowance, nonce, shares, fees, holdings] = answers;
+  const [number, timestamp, chainId, balance, allowance, nonce, shares, fees, holdings] = answers;
   const [, , , complete] = sureOf(holdings);
   return {
-    block: { number: sureOf(number), timestampMs: Number(sureOf(timestamp)) * 1_000 },
+    block: blockIn(node, [number, timestamp, chainId]),
     usdc: sureOf(balance),
     allowance: sureOf(allowance),
     nonce: sureOf(nonce),
     shares: sureOf(shares),
     entryBps: sureOf(fees).entryBps,
     complete,
-    isContract: code !== undefined && !code.startsWith(DELEGATED),
+    isContract: code !== '0x' && !code.startsWith(DELEGATED),
+    isDelegated: code.startsWith(DELEGATED),
     ...{ wei, gasPriceWei },
   };
+}
+
+/** `0x`: it has none. @throws Problem 503 */
+async function codeOf({ rpc }: Node, address: Address): Promise<Hex> {
+  const code = await fromChain(rpc.call('eth_getCode', [address, 'latest']));
+  if (typeof code === 'string' && isHex(code)) return code;
+  throw chainUnavailable(new Error('the node answers no code'));
 }
 
 function approvalAndDeposit({ vault, usdc }: Fixed, { wallet, amount }: DepositAsked): Step[] {
@@ -167,9 +184,10 @@ function approvalAndDeposit({ vault, usdc }: Fixed, { wallet, amount }: DepositA
 }
 
 /** The payload to sign, and the transaction but for the signature. */
-function permitOf(fixed: Fixed, { wallet, amount }: DepositAsked, { block, nonce, shares }: Standing) {
+function permitOf(fixed: Fixed, { wallet, amount, nowMs }: DepositAsked, { block, nonce, shares }: Standing) {
   const spender = permitDepositOf(fixed);
-  const deadline = BigInt(block.timestampMs / 1_000) + PERMIT_SECONDS;
+  // A node that is behind, or a chain that stood still, has an old block, and the next one is of now.
+  const deadline = BigInt(Math.floor(Math.max(block.timestampMs, nowMs) / 1_000)) + PERMIT_SECONDS;
   const minShares = shares - (shares * SLIPPAGE_PER_MILLE) / 1_000n;
   const data = encodeFunctionData({
     abi: PERMIT_DEPOSIT_ABI,

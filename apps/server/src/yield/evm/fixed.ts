@@ -5,7 +5,7 @@ import { unavailable } from '../../http/problem.ts';
 import { PERMIT_DEPOSIT_ABI, USDC_ABI, VAULT_ABI } from '../contracts/abi.ts';
 import type { ProtocolName } from '../contracts/protocols.ts';
 import type { Node } from './node.ts';
-import { chainUnavailable, isOutage } from './node.ts';
+import { chainUnavailable, isOutage, isRefusal } from './node.ts';
 
 export const PROTOCOL_TITLES: Readonly<Record<ProtocolName, string>> = {
   aave: 'Aave v3',
@@ -103,7 +103,7 @@ export function fixedOf({ chain }: Node, configured: Configured): () => Promise<
   return () => {
     known ??= read().catch((error: unknown) => {
       known = null;
-      if (isOutage(error)) throw chainUnavailable(error);
+      if (isOutage(error) || isRefusal(error)) throw chainUnavailable(error);
       if (error instanceof Error && error.name === 'Problem') throw error;
       throw misconfigured('There is no such vault at YIELD_VAULT_ADDRESS on the chain.', error);
     });

@@ -131,5 +131,7 @@ async function insertKeeperMoves(
 
 /** ISO 8601. */
 function timeOf(block: bigint, times: ReadonlyMap<bigint, Date>): string {
-  return (times.get(block) ?? new Date(0)).toISOString();
+  const time = times.get(block);
+  if (time === undefined) throw new Error(`the time of block ${block} was not read`);
+  return time.toISOString();
 }

@@ -3,22 +3,21 @@
  * that it was read from: when the chain takes another way, what was read past the fork goes, and is read again. Replicas
  * read the same pieces; who writes first has written, and the other one's piece is dropped.
  */
-import { encodeEventTopics, type Hex, numberToHex, type RpcLog } from 'viem';
+import { encodeEventTopics, type Hex, type RpcLog } from 'viem';
 import { z } from 'zod';
-import { type BatchingRpc, MAX_BATCH, RpcRefusal } from '../../chain-rpc/json-rpc.ts';
+import { type BatchingRpc, RpcRefusal } from '../../chain-rpc/json-rpc.ts';
 import type { Database } from '../../db/connection.ts';
 import { VAULT_ABI } from '../contracts/abi.ts';
 import { type Cursor, createIndexStore, type Mark } from './index-store.ts';
 import { keeperMovesIn, MOVE_EVENTS, movesIn } from './moves.ts';
 import type { Node } from './node.ts';
+import { blockAt, logsOf, logsOfBlock, timesOf } from './vault-logs.ts';
 
 /** What most providers of nodes answer in one request. */
 const MAX_BLOCKS = 2_000n;
 /** What a round may take before others have their turn. */
 const MAX_PIECES = 50;
-const TOPICS = [
-  MOVE_EVENTS.flatMap((eventName) => encodeEventTopics({ abi: VAULT_ABI, eventName }).slice(0, 1)),
-];
+const TOPICS = MOVE_EVENTS.map((eventName) => String(encodeEventTopics({ abi: VAULT_ABI, eventName })[0]));
 
 export interface Indexer {
   /**
@@ -30,20 +29,13 @@ export interface Indexer {
   catchUp(stopping?: AbortSignal): Promise<bigint | null>;
 }
 
-const header = z.looseObject({ hash: z.string(), timestamp: z.string() }).nullable();
-const logs = z.array(
-  z.looseObject({
-    ...{ address: z.string(), blockHash: z.string(), blockNumber: z.string(), data: z.string() },
-    ...{ logIndex: z.string(), topics: z.array(z.string()), transactionHash: z.string() },
-  }),
-);
-
 export function createIndexer(
   sql: Database,
   { rpc }: Pick<Node, 'rpc'>,
   about: { vault: Hex; sinceBlock: number },
 ): Indexer {
   const vault = about.vault.toLowerCase();
+  const its = { address: vault, topics: TOPICS };
   const store = createIndexStore(sql, vault, BigInt(about.sinceBlock));
   let piece = MAX_BLOCKS;
 
@@ -51,8 +43,12 @@ export function createIndexer(
   async function step(): Promise<boolean> {
     const at = await store.cursor();
     const newest = BigInt(z.string().parse(await rpc.call('eth_blockNumber', [])));
-    if (await hasForked(rpc, at, newest)) {
-      await store.rewind(at, await newestOnChain(rpc, await store.marksBelow(at.nextBlock)));
+    const since = await whatBecameOf(rpc, at);
+    if (since === 'behind') return false;
+    if (since === 'forked') {
+      const marks = await newestOnChain(rpc, await store.marksBelow(at.nextBlock));
+      if (marks === 'behind') return false;
+      await store.rewind(at, marks);
       return true;
     }
     if (at.nextBlock > newest) return false;
@@ -62,16 +58,21 @@ export function createIndexer(
     if (before === null) return false;
     let found: RpcLog[];
     try {
-      found = await logsOf(rpc, vault, at.nextBlock, to);
+      found = await logsOf(rpc, its, at.nextBlock, to);
     } catch (error) {
-      // A node that refuses so many blocks, or so many events, at once is asked for fewer.
-      if (!(error instanceof RpcRefusal) || piece === 1n) throw error;
-      piece = piece / 4n > 0n ? piece / 4n : 1n;
-      return true;
+      if (to > at.nextBlock) {
+        // A node that refuses so many blocks, or so many events, at once is asked for fewer; one that is silent, or whose answer is
+        // longer than what is read of one, in the next round.
+        piece = (to - at.nextBlock + 4n) / 4n;
+        if (error instanceof RpcRefusal) return true;
+        throw error;
+      }
+      found = await logsOfBlock(rpc, its, to);
     }
     const read = { moves: movesIn(found), keeperMoves: keeperMovesIn(found) };
     const blocks = [...read.moves, ...read.keeperMoves].map(({ blockNumber }) => blockNumber);
     const times = await timesOf(rpc, [...new Set(blocks)]);
+    if (times === null) return false;
     // The chain was the same one before and after: what was read in between is of it.
     const after = await blockAt(rpc, to);
     if (after?.hash !== before.hash) return true;
@@ -99,43 +100,26 @@ export function createIndexer(
   };
 }
 
-/** Whether the block that was read last is not the chain's any more. */
-async function hasForked(
+/**
+ * Whether the block that was read last is still the chain's. A node that does not know it is behind the one that was asked before
+ * and says nothing about a fork: what was read stays.
+ */
+async function whatBecameOf(
   rpc: BatchingRpc,
   { nextBlock, lastHash }: Cursor,
-  newest: bigint,
-): Promise<boolean> {
-  if (lastHash === null) return false;
-  const last = nextBlock - 1n > newest ? null : await blockAt(rpc, nextBlock - 1n);
-  return last?.hash !== lastHash;
+): Promise<'there' | 'forked' | 'behind'> {
+  if (lastHash === null) return 'there';
+  const last = await blockAt(rpc, nextBlock - 1n);
+  if (last === null) return 'behind';
+  return last.hash === lastHash ? 'there' : 'forked';
 }
 
-async function newestOnChain(rpc: BatchingRpc, marks: readonly Mark[]): Promise<Mark | null> {
-  for (const mark of marks) if ((await blockAt(rpc, mark.number))?.hash === mark.hash) return mark;
-  return null;
-}
-
-async function blockAt(rpc: BatchingRpc, number: bigint) {
-  return header.parse(await rpc.call('eth_getBlockByNumber', [numberToHex(number), false]));
-}
-
-async function logsOf(rpc: BatchingRpc, vault: string, from: bigint, to: bigint): Promise<RpcLog[]> {
-  const filter = { address: vault, topics: TOPICS, fromBlock: numberToHex(from), toBlock: numberToHex(to) };
-  return logs.parse(await rpc.call('eth_getLogs', [filter])) as unknown as RpcLog[];
-}
-
-async function timesOf(rpc: BatchingRpc, numbers: readonly bigint[]): Promise<Map<bigint, Date>> {
-  const times = new Map<bigint, Date>();
-  for (let from = 0; from < numbers.length; from += MAX_BATCH) {
-    const some = numbers.slice(from, from + MAX_BATCH);
-    const blocks = await rpc.batch(
-      'eth_getBlockByNumber',
-      some.map((number) => [numberToHex(number), false]),
-    );
-    for (const [index, number] of some.entries()) {
-      const block = header.parse(blocks[index]);
-      if (block !== null) times.set(number, new Date(Number(BigInt(block.timestamp)) * 1_000));
-    }
+/** Null: none of them is. */
+async function newestOnChain(rpc: BatchingRpc, marks: readonly Mark[]): Promise<Mark | null | 'behind'> {
+  for (const mark of marks) {
+    const there = await blockAt(rpc, mark.number);
+    if (there === null) return 'behind';
+    if (there.hash === mark.hash) return mark;
   }
-  return times;
+  return null;
 }

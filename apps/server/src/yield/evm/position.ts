@@ -7,7 +7,7 @@ import { blockView, stepView } from './deposit.ts';
 import { CHAIN_ID, type Fixed } from './fixed.ts';
 import type { Node } from './node.ts';
 import { leavingStep } from './redeem.ts';
-import { type Block, blockCallsOf, sureOf, vaultCallsOf, worthOf } from './snapshot.ts';
+import { type Block, blockCallsOf, blockIn, sureOf, vaultCallsOf, worthOf } from './snapshot.ts';
 import { tryOut } from './steps.ts';
 
 /** What shares that a wallet holds have cost it, by its own movements on the chain. */
@@ -47,8 +47,8 @@ export async function positionOf(
     ],
     batchSize: 0,
   });
-  const [number, timestamp, balance, maxWithdraw, , , price, fees] = answers;
-  const block = { number: sureOf(number), timestampMs: Number(sureOf(timestamp)) * 1_000 };
+  const [number, timestamp, chainId, balance, maxWithdraw, , , price, fees] = answers;
+  const block = blockIn(node, [number, timestamp, chainId]);
   const shares = sureOf(balance);
   const value = worthOf(shares, { pricedAssets: sureOf(price) });
   const { performanceBps } = sureOf(fees);

@@ -1,5 +1,5 @@
 /** The transaction by which a wallet leaves the vault. */
-import { type Address, decodeAbiParameters, encodeFunctionData, type Hex } from 'viem';
+import { type Address, encodeFunctionData } from 'viem';
 import { Problem } from '../../http/problem.ts';
 import { VAULT_ABI } from '../contracts/abi.ts';
 import { PROTOCOLS } from '../contracts/protocols.ts';
@@ -7,9 +7,9 @@ import { usdcText } from '../figures.ts';
 import type { Leaving } from './asked.ts';
 import { blockView, gasView, stepView, type Warning, wouldFail } from './deposit.ts';
 import { CHAIN_ID, type Fixed, PROTOCOL_TITLES } from './fixed.ts';
-import type { Node } from './node.ts';
-import { type Block, blockCallsOf, sureOf } from './snapshot.ts';
-import { type Step, tryOut } from './steps.ts';
+import { type Node, quantityFrom } from './node.ts';
+import { type Block, blockCallsOf, blockIn, sureOf } from './snapshot.ts';
+import { returnedBy, type Step, type Trial, tryOut } from './steps.ts';
 
 /** Of a position in kind, what is too little to insist on: 0.0001 USDC. */
 const LEAST_INSISTED_ON = 100n;
@@ -41,8 +41,8 @@ export async function redeemTransaction(
 ) {
   const [held, wei, gasPriceWei] = await Promise.all([
     heldBy(node, fixed, wallet),
-    node.chain.getBalance({ address: wallet }),
-    node.chain.getGasPrice(),
+    quantityFrom(node, 'eth_getBalance', [wallet, 'latest']),
+    quantityFrom(node, 'eth_gasPrice'),
   ]);
   if (held.shares === 0n) throw nothingToRedeem(wallet, held.block);
   const step = leavingStep(fixed, wallet, how, { ...held, insistOn: insistedOn(how, held) });
@@ -58,7 +58,7 @@ export async function redeemTransaction(
       code: 'INSUFFICIENT_ETH',
       message: `${wallet} holds ${wei} wei, and the gas may cost ${needed} wei at the price of now.`,
     });
-  const expected = expectedOf(how, held, trial.returned[0]);
+  const expected = expectedOf(how, held, trial);
   warnings.push(...givenUp(how, held, expected));
   if (!held.complete && (how === 'all' || how === 'available'))
     warnings.push({
@@ -121,9 +121,10 @@ export function leavingStep(
   };
 }
 
-async function heldBy({ chain }: Node, { vault }: Fixed, wallet: Address): Promise<Held> {
+async function heldBy(node: Node, { vault }: Fixed, wallet: Address): Promise<Held> {
+  const { chain } = node;
   const its = { address: vault, abi: VAULT_ABI } as const;
-  const [number, timestamp, balance, redeemable, withdrawable, holdings, supply] = await chain.multicall({
+  const answers = await chain.multicall({
     contracts: [
       ...blockCallsOf(chain),
       { ...its, functionName: 'balanceOf', args: [wallet] },
@@ -134,10 +135,11 @@ async function heldBy({ chain }: Node, { vault }: Fixed, wallet: Address): Promi
     ],
     batchSize: 0,
   });
+  const [number, timestamp, chainId, balance, redeemable, withdrawable, holdings, supply] = answers;
   const [, inProtocol, , complete] = sureOf(holdings);
   const [shares, whole] = [sureOf(balance), sureOf(supply)];
   return {
-    block: { number: sureOf(number), timestampMs: Number(sureOf(timestamp)) * 1_000 },
+    block: blockIn(node, [number, timestamp, chainId]),
     ...{ shares, withdrawable: sureOf(withdrawable), isAll: sureOf(redeemable) === shares, complete },
     parts: inProtocol.map((assets) => (whole === 0n ? 0n : (assets * shares) / whole)),
   };
@@ -151,9 +153,9 @@ function insistedOn(how: Leaving, { parts, complete }: Held): number {
 }
 
 /** What is not handed over, and stays with those who stay. */
-function givenUp(how: Leaving, { parts, complete }: Held, expected: Expected | null): Warning[] {
+function givenUp(how: Leaving, { parts, complete }: Held, expected: Expected): Warning[] {
   if (how !== 'in-kind-partly') return [];
-  const handed = expected?.handedOverRaw ?? {};
+  const handed = expected.handedOverRaw ?? {};
   const lost = PROTOCOLS.flatMap((name, index) =>
     (parts[index] ?? 0n) >= LEAST_INSISTED_ON && handed[name] === '0'
       ? [`${usdcText(parts[index] ?? 0n)} USDC in ${PROTOCOL_TITLES[name]}`]
@@ -174,15 +176,14 @@ interface Expected {
   handedOverRaw?: Readonly<Record<string, string>>;
 }
 
-function expectedOf(how: Leaving, held: Held, returned: Hex | undefined): Expected | null {
-  if (returned === undefined) return null;
+function expectedOf(how: Leaving, held: Held, trial: Extract<Trial, { ok: true }>): Expected {
   if (how === 'all' || how === 'available') {
-    const [answered] = decodeAbiParameters([{ type: 'uint256' }], returned);
+    const [answered] = returnedBy(trial, [{ type: 'uint256' }]);
     const [assets, shares] =
       how === 'all' || held.isAll ? [answered, held.shares] : [held.withdrawable, answered];
     return { usdc: usdcText(assets), usdcRaw: String(assets), shares: String(shares) };
   }
-  const [idle, handedOver] = decodeAbiParameters([{ type: 'uint256' }, { type: 'uint256[3]' }], returned);
+  const [idle, handedOver] = returnedBy(trial, [{ type: 'uint256' }, { type: 'uint256[3]' }]);
   return {
     ...{ usdc: usdcText(idle), usdcRaw: String(idle), shares: String(held.shares) },
     handedOverRaw: Object.fromEntries(

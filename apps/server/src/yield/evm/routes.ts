@@ -85,7 +85,7 @@ function figureRoutes(get: Get, at: At, parts: YieldRouteParts): void {
   });
 }
 
-function walletRoutes(get: Get, at: At, { node, fixed: fixedNow, entryCost }: YieldRouteParts): void {
+function walletRoutes(get: Get, at: At, { node, fixed: fixedNow, entryCost, nowMs }: YieldRouteParts): void {
   const depositExample = at(`deposit-tx?recipient=${EXAMPLE_WALLET}&preset=100`);
   const redeemLink = (wallet: string, how: Leaving) =>
     at(`redeem-tx?wallet=${wallet}${how === 'all' ? '' : `&how=${how}`}`);
@@ -95,7 +95,7 @@ function walletRoutes(get: Get, at: At, { node, fixed: fixedNow, entryCost }: Yi
     const wallet = readWallet(query.recipient, 'recipient', fixed, depositExample);
     const amount = readAmount(query, depositExample);
     const mode = readWord(query.mode, 'mode', ['standard', 'permit'], depositExample);
-    const answer = await depositTransactions(node, fixed, { wallet, amount, mode });
+    const answer = await depositTransactions(node, fixed, { wallet, amount, mode, nowMs: nowMs() });
     return {
       ...answer,
       usefulLinks: {

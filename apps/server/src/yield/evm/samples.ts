@@ -60,12 +60,20 @@ export function createSamples(sql: Database, vaultAddress: Address, nowMs: () =>
         SLOT_MS / 1_000,
         Math.ceil((days * DAY_MS) / MAX_POINTS / SLOT_MS) * (SLOT_MS / 1_000),
       );
-      // The last of each stretch.
+      // The last of each stretch, found by its key: of a year a point is one row of three hundred and fifty.
+      const [sinceMs, untilMs, stretchMs] = [nowMs() - days * DAY_MS, nowMs(), everySeconds * 1_000];
+      const first = Math.floor(sinceMs / stretchMs);
       const rows = await sql<Row[]>`
-        SELECT DISTINCT ON (stretch) at, block_number, total_assets::text, priced_assets::text, active, protocols, idle::text,
-          floor(extract(epoch FROM at) / ${everySeconds}) AS stretch
-        FROM yield_samples WHERE vault = ${vault} AND at > ${new Date(nowMs() - days * DAY_MS)}
-        ORDER BY stretch, at DESC LIMIT ${MAX_POINTS + 1}`;
+        SELECT at, block_number, total_assets::text, priced_assets::text, active, protocols, idle::text
+        FROM generate_series(${first}::integer, ${Math.floor(untilMs / stretchMs)}::integer) AS stretch
+        CROSS JOIN LATERAL (
+          SELECT * FROM yield_samples
+          WHERE vault = ${vault} AND at > ${new Date(sinceMs)}
+            AND at >= to_timestamp(stretch::bigint * ${everySeconds})
+            AND at < to_timestamp((stretch::bigint + 1) * ${everySeconds})
+          ORDER BY at DESC LIMIT 1
+        ) last
+        ORDER BY stretch`;
       return { everySeconds, points: rows.map(pointOf) };
     },
   };

@@ -28,9 +28,10 @@ export interface Failure {
 }
 
 const hex = z.string().refine((value): value is Hex => isHex(value));
+const quantity = z.string().regex(/^0x[0-9a-f]{1,64}$/i);
 const callResult = z.looseObject({
-  status: hex,
-  gasUsed: hex,
+  status: quantity,
+  gasUsed: quantity,
   returnData: hex.optional(),
   error: z.looseObject({ message: z.string().optional(), data: z.unknown().optional() }).nullish(),
 });

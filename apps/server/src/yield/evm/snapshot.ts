@@ -3,8 +3,8 @@ import { type Address, type Hex, zeroAddress } from 'viem';
 import { AAVE_POOL_ABI, COMET_ABI, META_MORPHO_ABI, MORPHO_ABI, VAULT_ABI } from '../contracts/abi.ts';
 import type { ProtocolName } from '../contracts/protocols.ts';
 import { PROTOCOLS } from '../contracts/protocols.ts';
-import type { Fixed } from './fixed.ts';
-import { type Chain, chainUnavailable, isOutage, type Node } from './node.ts';
+import { CHAIN_ID, type Fixed } from './fixed.ts';
+import { type Chain, chainUnavailable, fromChain, isOutage, type Node } from './node.ts';
 import { aaveApyPercent, cometApyPercent, type MorphoMarket, metaMorphoApyPercent } from './rates.ts';
 
 /** More markets than a MetaMorpho vault can have in its queue are read as none at all (its own limit is 30). */
@@ -93,15 +93,47 @@ const MULTICALL_ABI = [
     outputs: [{ type: 'uint256' }],
     stateMutability: 'view',
   },
+  {
+    type: 'function',
+    name: 'getChainId',
+    inputs: [],
+    outputs: [{ type: 'uint256' }],
+    stateMutability: 'view',
+  },
 ] as const;
 
-/** Which block a multicall is answered at: two calls to be put into it. */
+/** Which block of which chain a multicall is answered at: three calls to be put into it. */
 export function blockCallsOf(chain: Chain) {
   const multicall3 = { address: chain.chain.contracts.multicall3.address, abi: MULTICALL_ABI } as const;
   return [
     { ...multicall3, functionName: 'getBlockNumber' },
     { ...multicall3, functionName: 'getCurrentBlockTimestamp' },
+    { ...multicall3, functionName: 'getChainId' },
   ] as const;
+}
+
+/** After the year 30000: no block's time. */
+const NO_TIME_S = 1n << 40n;
+
+/**
+ * The block that a multicall with `blockCallsOf` was answered at.
+ *
+ * @throws Problem 503 when the node is silent, serves another chain by now, or is far behind
+ */
+export function blockIn(
+  { newest }: Node,
+  [number, timestamp, chainId]: readonly [Answered<bigint>, Answered<bigint>, Answered<bigint>],
+): Block {
+  const block = { number: sureOf(number), timestampS: sureOf(timestamp), chainId: sureOf(chainId) };
+  if (block.chainId !== BigInt(CHAIN_ID))
+    throw chainUnavailable(new Error(`the node serves chain ${block.chainId} by now`));
+  if (block.timestampS >= NO_TIME_S) throw chainUnavailable(new Error('the node’s newest block has no time'));
+  try {
+    newest.note(block.number);
+  } catch (error) {
+    throw chainUnavailable(error);
+  }
+  return { number: block.number, timestampMs: Number(block.timestampS) * 1_000 };
 }
 
 type Answered<Value> = { status: 'success'; result: Value } | { status: 'failure'; error: Error };
@@ -111,10 +143,10 @@ function toldBy<Value>(answered: Answered<Value>): Value | null {
   return answered.status === 'success' ? answered.result : null;
 }
 
-/** The value of a call that never fails while the chain can be read. @throws the outage, or the refusal */
+/** The value of a call that never fails while the chain can be read. @throws Problem 503 */
 export function sureOf<Value>(answered: Answered<Value>): Value {
   if (answered.status === 'success') return answered.result;
-  throw isOutage(answered.error) ? chainUnavailable(answered.error) : answered.error;
+  throw chainUnavailable(answered.error);
 }
 
 /** What a vault says of itself, in the order in which it is read. */
@@ -167,11 +199,11 @@ export async function readSnapshot(node: Node, fixed: Fixed, nowMs: () => number
   if (answers[0].status === 'failure') {
     if (isOutage(answers[0].error)) throw chainUnavailable(answers[0].error);
     // One of them has burnt the gas of all: each is asked alone.
-    const blockNumber = await chain.getBlockNumber();
+    const blockNumber = await fromChain(chain.getBlockNumber());
     answers = await chain.multicall({ contracts, batchSize: 1, blockNumber });
   }
-  const [number, timestamp, ...rest] = answers;
-  const block = { number: sureOf(number), timestampMs: Number(sureOf(timestamp)) * 1_000 };
+  const [number, timestamp, chainId, ...rest] = answers;
+  const block = blockIn(node, [number, timestamp, chainId]);
   const [totalAssets, totalSupply, price, fees, queued, active, nextMoveAt, ...others] = rest;
   const [limits, paused, holdings, owner, keeper, guardian, feeRecipient, ...ofProtocols] = others;
   const [reserve, utilization, supplyPaused, withdrawPaused, morpho, fee, metaAssets, queueLength] =

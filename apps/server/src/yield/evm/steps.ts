@@ -1,8 +1,15 @@
 /** Transactions that are handed out: each simulated, with the gas that it was seen to succeed with. */
-import { type Address, encodeFunctionData, type Hex } from 'viem';
+import {
+  type AbiParameter,
+  type Address,
+  type DecodeAbiParametersReturnType,
+  decodeAbiParameters,
+  encodeFunctionData,
+  type Hex,
+} from 'viem';
 import { USDC_ABI } from '../contracts/abi.ts';
 import type { Fixed } from './fixed.ts';
-import type { Node } from './node.ts';
+import { chainUnavailable, type Node } from './node.ts';
 import { type Outcome, simulate, type Transaction } from './simulate.ts';
 import type { Block } from './snapshot.ts';
 
@@ -104,6 +111,18 @@ export async function tryOut(
     };
   }
   return failureOf(last) ?? { ok: false, failedStep: 0, failure: UNKNOWN };
+}
+
+/** What the last transaction returned. @throws Problem 503 when the node says that it succeeds, and with another answer */
+export function returnedBy<const Types extends readonly AbiParameter[]>(
+  { returned }: Extract<Trial, { ok: true }>,
+  types: Types,
+): DecodeAbiParametersReturnType<Types> {
+  try {
+    return decodeAbiParameters(types, returned.at(-1) ?? '0x');
+  } catch (error) {
+    throw chainUnavailable(error);
+  }
 }
 
 const UNKNOWN = { error: null, values: [], message: 'the transaction succeeds with no limit that was tried' };
