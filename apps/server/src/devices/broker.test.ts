@@ -26,6 +26,8 @@ const devices = new Map<string, Device>();
 const stored = new Map<bigint, number[]>();
 const limit = createRateLimit({ perMinute: 100_000, maxNames: 100, nowMs: Date.now });
 let broker: Broker;
+/** What else the process does when a connection comes. */
+let onConnection = () => {};
 before(async () => {
   const { cert, key } = makeCertificate(new Date(Date.now() - 60_000));
   const registry = {
@@ -43,8 +45,12 @@ before(async () => {
     },
   });
   const at = { host: '127.0.0.1', port: 0, cert, key };
+  const take = (address: string) => {
+    onConnection();
+    return limit.take(address);
+  };
   broker = await openBroker(at, {
-    ...{ registry, reporting, limit, maxConnections: 2_000 },
+    ...{ registry, reporting, limit: { ...limit, take }, maxConnections: 2_000 },
     packetsPerMinute: PACKETS_PER_MINUTE,
   });
 });
@@ -158,6 +164,19 @@ test('a will is nobody’s report, whosever topic it names, and nothing is retai
   assert.equal((await nextBytes(socket, 7)).toString('hex'), '9003000180d000');
   socket.destroy();
   assert.deepEqual([valuesOf(device), valuesOf(other)], [[2], []]);
+});
+
+test('however long the process is busy, who connected meanwhile has all its time for the handshake', async () => {
+  const herd = Array.from({ length: 30 }, (_, index) => known(`herd-${index}`));
+  onConnection = () => {
+    onConnection = () => {};
+    // More than a handshake may take: as the handshakes of a thousand others would be.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5_500);
+  };
+  const sockets = await Promise.all(herd.map((device) => enter(device)));
+  assert.equal(sockets.length, herd.length, 'each came in, with its first connection');
+  for (const socket of sockets) socket.destroy();
+  await until('they are gone', () => broker.connected === 0);
 });
 
 test('a device that comes a thousand times is there once, and reports', async () => {

@@ -4,8 +4,8 @@
  * is refused is not acknowledged, and the connection ends.
  */
 import { once } from 'node:events';
-import type { Socket } from 'node:net';
-import { createServer, type Server, type TLSSocket } from 'node:tls';
+import { createServer, type Server } from 'node:net';
+import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { Aedes, type AedesOptions, type Client } from 'aedes';
 import type { RateLimit } from '../http/rate-limit.ts';
 import { boundedFrames } from './bounded-frames.ts';
@@ -14,11 +14,16 @@ import type { Device, DeviceRegistry } from './registry.ts';
 import { MAX_REPORT_BYTES } from './report.ts';
 import type { Reporting } from './reporting.ts';
 import { DEVICE_ID } from './routes.ts';
+import { createTurns } from './turns.ts';
 
 /** Beside the report itself a packet has a topic and an id. */
 const MAX_PACKET_BYTES = MAX_REPORT_BYTES + 1_024;
 /** For TLS, and then for the first packet. */
 const HELLO_MS = 5_000;
+/** After a restart all devices come at once. A handshake takes about a millisecond of the processor, and it begins in its turn. */
+const HANDSHAKES_IN_A_TURN = 4;
+/** Clients of MQTT wait so long for an answer, and begin anew. */
+const WAIT_MS = 30_000;
 /** A client that promises a sign of life less often than this is not let in. One that breaks it is cut off. */
 const KEEP_ALIVE_LIMIT_S = 300;
 const DRAIN_MS = 10_000;
@@ -59,7 +64,7 @@ export async function openBroker(
   const devices = new WeakMap<Client, Device>();
 
   const broker = await Aedes.createBroker(rulesOf({ registry, reporting }, devices));
-  const server = listenerOf(at, broker, bounds);
+  const { server, stopWaiting } = listenerOf(at, broker, bounds);
   server.listen(at.port, at.host);
   await once(server, 'listening');
   const address = server.address();
@@ -76,17 +81,19 @@ export async function openBroker(
     disconnect: (deviceId) => clients()[deviceId]?.close(),
     async close() {
       server.close();
+      stopWaiting();
       await new Promise<void>((resolve) => broker.close(() => resolve()));
     },
   };
 }
 
+/** Where devices connect, and how those that wait for their turn are ended. */
 function listenerOf(
   { cert, key }: { cert: string; key: string },
   broker: Aedes,
   { limit, maxConnections, packetsPerMinute }: Omit<BrokerParts, 'registry' | 'reporting'>,
-): Server {
-  const server = createServer(
+): { server: Server; stopWaiting(): void } {
+  const tls = createTlsServer(
     { cert, key, minVersion: 'TLSv1.2', handshakeTimeout: HELLO_MS },
     (socket: TLSSocket) => {
       const bounded = boundedFrames(socket, { maxBytes: MAX_PACKET_BYTES, packetsPerMinute });
@@ -95,14 +102,21 @@ function listenerOf(
       broker.handle(bounded);
     },
   );
-  server.maxConnections = maxConnections;
-  // Before a handshake is paid for.
-  server.on('connection', (socket: Socket) => {
-    if (!limit.take(socket.remoteAddress ?? '').allowed) socket.destroy();
-  });
   // A handshake that is over its time is told of here, and its connection stays open.
-  server.on('tlsClientError', (_error, socket) => socket.destroy());
-  return server;
+  tls.on('tlsClientError', (_error, socket) => socket.destroy());
+  // The clock of a handshake begins with it, and not while it waits behind a thousand others.
+  const turns = createTurns(
+    { each: HANDSHAKES_IN_A_TURN, waitMs: WAIT_MS },
+    (socket) => void tls.emit('connection', socket),
+  );
+  const server = createServer({ pauseOnConnect: true }, (socket) => {
+    // Before a handshake is paid for.
+    if (limit.take(socket.remoteAddress ?? '').allowed) turns.wait(socket);
+    else socket.destroy();
+  });
+  // Those that wait are counted too.
+  server.maxConnections = maxConnections;
+  return { server, stopWaiting: turns.close };
 }
 
 /** Who may connect, and what they may do. @param devices filled with who connects */
