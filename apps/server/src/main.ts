@@ -76,8 +76,8 @@ async function main(): Promise<void> {
     app.drain();
     const forced = setTimeout(() => {
       logger.error(
-        { running: app.paidCall.running },
-        'draining took too long; what is left will be released later',
+        leftBy(app),
+        'draining took too long; what is left will be released later; what is undelivered, look at by hand',
       );
       process.exit(1);
     }, drainTimeoutMs);
@@ -85,7 +85,7 @@ async function main(): Promise<void> {
     const silent = setTimeout(() => {
       if (!database.silence.isSilent) return;
       logger.error(
-        { running: app.paidCall.running, undelivered: app.reconciler.unnoted().map(({ id }) => id) },
+        leftBy(app),
         'the database is silent: what is left will be released later; what is undelivered, look at by hand',
       );
       process.exit(1);
@@ -97,6 +97,11 @@ async function main(): Promise<void> {
     await stopAll();
     throw error;
   }
+}
+
+/** What is open when a process is ended by force. Of what is undelivered nobody else knows: it may have been charged. */
+function leftBy({ paidCall, reconciler }: ReturnType<typeof createApp>) {
+  return { running: paidCall.running, undelivered: reconciler.unnoted().map(({ id }) => id) };
 }
 
 /** What the operator sells, of what there is. @throws ConfigError when an entry of `SERVICES` fits nothing */

@@ -72,7 +72,11 @@ export function openCardMoney(
     jobs: [
       ...(cards?.jobs ?? []),
       ...(lost?.jobs ?? []),
-      { name: 'collect-debts', intervalMs: 60_000, run: async () => void (await debts.sweep(DEBTS_AT_ONCE)) },
+      {
+        name: 'collect-debts',
+        intervalMs: 60_000,
+        run: async (stopping) => void (await debts.sweep(DEBTS_AT_ONCE, stopping)),
+      },
     ],
     metrics: metrics.registry,
     requestHeaders: ['X-Retrieval-Token'],

@@ -30,12 +30,12 @@ export interface Debts {
   total(): Promise<bigint>;
   /**
    * Collects where something became available, such as a call's reservation, so many accounts at a time until there is
-   * none left. Accounts that somebody holds are passed by.
+   * none left, or until it is told to stop. Accounts that somebody holds are passed by.
    *
    * @returns from how many accounts
    * @throws the first failure, after the others had their turn
    */
-  sweep(atOnce: number): Promise<number>;
+  sweep(atOnce: number, stopping?: AbortSignal): Promise<number>;
 }
 
 /** What stands between an account and its credit. */
@@ -149,16 +149,13 @@ export function createDebts(
       return row?.owed ?? 0n;
     },
 
-    async sweep(atOnce) {
+    async sweep(atOnce, stopping) {
       let collected = 0;
       const failures: unknown[] = [];
-      for (let last = 0n, more = true; more; ) {
-        const due: { account_id: bigint }[] = await sql`
-          select d.account_id from account_debts d join ledger_accounts a on a.id = d.account_id
-          where d.owed_micros > 0 and d.account_id > ${String(last)}
-            and a.credits_posted - a.debits_posted - a.debits_pending > 0
-          order by d.account_id limit ${atOnce} for no key update of a skip locked`;
-        for (const { account_id: accountId } of due) {
+      for (let last = 0n, more = true; more && stopping?.aborted !== true; ) {
+        const due = await collectable(sql, last, atOnce);
+        for (const accountId of due) {
+          if (stopping?.aborted) break;
           last = accountId;
           await sql
             .begin(async (transaction) => {
@@ -173,4 +170,14 @@ export function createDebts(
       return collected;
     },
   };
+}
+
+/** Accounts above one that owe and can spend something, in order; but those that somebody holds. */
+async function collectable(sql: Database, above: bigint, atMost: number): Promise<bigint[]> {
+  const rows = await sql<{ account_id: bigint }[]>`
+    select d.account_id from account_debts d join ledger_accounts a on a.id = d.account_id
+    where d.owed_micros > 0 and d.account_id > ${String(above)}
+      and a.credits_posted - a.debits_posted - a.debits_pending > 0
+    order by d.account_id limit ${atMost} for no key update of a skip locked`;
+  return rows.map(({ account_id }) => account_id);
 }
