@@ -7,11 +7,16 @@ export const MOST_DAYS = 90;
 const DAY_MS = 86_400_000;
 const PART_TIMEOUT_MS = 5_000;
 const LISTED = 100;
+/** Accounts below it are the house's: of these, one pays for what is paid on a chain. */
+const FIRST_CUSTOMER = 1_000;
 /** A settlement takes seconds; one whose end is not known after this is worth a look. */
 const SETTLEMENT_EXPECTED_MS = 60_000;
 /** By then an order should be paid or over, even if every message about it was lost. */
 const ORDER_GRACE_MS = 10 * 60_000;
-/** For how long a call may have been open before its price was taken or given back. */
+/**
+ * For how long a call may have been open before its price was taken or given back. One that a chain pays may take longer, and is found
+ * by its transfer.
+ */
 const LONGEST_CALL_MS = DAY_MS;
 /** The provider's words for disputes that are over. Words that come later are listed as open. */
 const ENDED_DISPUTES = ['won', 'lost', 'prevented', 'warning_closed'];
@@ -73,6 +78,7 @@ export async function overviewOf(
 }
 
 async function salesOf(on: Transaction, since: Date, creditServices: readonly string[]) {
+  const begunSince = new Date(since.getTime() - LONGEST_CALL_MS).toISOString();
   // `created_at` has the index; the day is that on which the money was taken, as in `call_spending`.
   const rows = await on<
     {
@@ -94,9 +100,15 @@ async function salesOf(on: Transaction, since: Date, creditServices: readonly st
     from (
       select (finished_at at time zone 'UTC')::date as day, service, rail, state, price_micros,
              service ^@ any(${creditServices as string[]}::text[]) as credit
-      from calls
-      where created_at >= ${new Date(since.getTime() - LONGEST_CALL_MS).toISOString()}
-        and finished_at >= ${since.toISOString()} and state in (1, 2)
+      from (
+        select finished_at, service, rail, state, price_micros from calls
+        where created_at >= ${begunSince} and finished_at >= ${since.toISOString()} and state in (1, 2)
+        union all
+        select c.finished_at, c.service, c.rail, c.state, c.price_micros
+        from ledger_transfers t join calls c on c.account_id = t.account_id and c.id = t.id
+        where t.created_at >= ${since.toISOString()} and t.resolves and t.account_id < ${FIRST_CUSTOMER}
+          and c.created_at < ${begunSince} and c.finished_at >= ${since.toISOString()} and c.state in (1, 2)
+      ) of_both
     ) ended
     group by grouping sets ((day, rail, credit), (service, rail, credit))
     order by day, captured_micros desc, service, rail`;
