@@ -236,6 +236,21 @@ describe('who has no good address gets nothing, and the map server hears nothing
   });
 });
 
+test('pictures that the source fails to draw do not keep others from theirs', async () => {
+  const links: string[] = [];
+  for (const lat of [43.1, 43.2, 43.3])
+    links.push((await bought('vegetation', { lat, lon: -93.6 })).image.url);
+  const [good = '', ...broken] = links;
+  await fault({ fault: 'status', status: 500 });
+  try {
+    for (const url of broken) assert.equal((await look(url)).status, 502);
+  } finally {
+    await noFaults();
+  }
+  // At once: the source was not taken for one that fails.
+  await pngOf(await look(good));
+});
+
 describe('a source that fails costs the picture and never the answer:', () => {
   const cases: [what: string, set: object, status: number][] = [
     ['it answers 500', { fault: 'status', status: 500 }, 502],

@@ -55,6 +55,8 @@ export interface UpstreamRequest<T> {
   staleMs: number;
   /** For slow endpoints; the upstream's `timeoutMs` by default. */
   timeoutMs?: number;
+  /** Whether its repetitions together count as one failure: that it fails alone says little about the upstream. */
+  countsOnce?: boolean;
 }
 
 export interface Reply<T> {

@@ -112,6 +112,7 @@ export const gibs = defineUpstream({
         schema: domain,
         as: 'text',
         absentOn: ABSENT_ON,
+        countsOnce: true,
         ...SUB_DAILY,
       });
       return value?.some((each) => holdsTime(each, time)) ?? false;
@@ -124,6 +125,7 @@ export const gibs = defineUpstream({
         schema: pngBytes,
         as: 'bytes',
         absentOn: ABSENT_ON,
+        countsOnce: true,
         ...SUB_DAILY,
       }),
   }),

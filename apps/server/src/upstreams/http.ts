@@ -73,6 +73,32 @@ interface CacheEntry {
 /** What an upstream's connection needs of the house. */
 export type UpstreamParts = WireParts;
 
+/** Whence a value came. @param shown its address, without a key */
+function sourceOf(
+  { name, licence }: Pick<UpstreamDefinition<unknown>, 'name' | 'licence'>,
+  shown: string,
+  { fetchedAtMs, sandbox }: CacheEntry,
+  cached: boolean,
+): Source {
+  const retrievedAt = new Date(fetchedAtMs).toISOString();
+  return { name, url: shown, asOf: null, retrievedAt, cached, sandbox, licence };
+}
+
+/** Tells a breaker of all attempts of a request as of one. */
+async function asOne<T>(breaker: CircuitBreakerPolicy, attempts: Promise<T>): Promise<T> {
+  const tell = (ended: () => Promise<unknown>) => breaker.execute(ended).catch(() => {});
+  try {
+    const received = await attempts;
+    await tell(async () => received);
+    return received;
+  } catch (error) {
+    // What was not even asked has no cause.
+    if (error instanceof UpstreamUnavailable && error.cause !== undefined)
+      await tell(() => Promise.reject(error.cause));
+    throw error;
+  }
+}
+
 /**
  * Opens one upstream, with timeouts, at most two retries with jitter for GETs, a circuit breaker, a budget of requests
  * a minute, and a cache with one request in flight for each address, which serves stale replies within bounds.
@@ -128,15 +154,19 @@ export function connectUpstream<Api>(
     return openedAtMs === null ? 0 : Math.max(1_000, openedAtMs + BREAKER_OPEN_MS - nowMs());
   }
 
-  /** Runs a request under budget and breaker. Every failure becomes `UpstreamUnavailable` or a `StatusError` of 4xx. */
-  async function guarded<T>(run: () => Promise<T>): Promise<T> {
+  /**
+   * Runs a request under budget and breaker. Every failure becomes `UpstreamUnavailable` or a `StatusError` of 4xx.
+   *
+   * @param isCounted false: whoever asks tells the breaker how it ended
+   */
+  async function guarded<T>(run: () => Promise<T>, isCounted = true): Promise<T> {
     // A request that the breaker would refuse must not use up the budget.
     if (isDown()) throw fail('upstream_down', 'has been failing', retryAfterMs());
     const waitMs = budget.take(definition.patienceMs ?? 0);
     if (waitMs > (definition.patienceMs ?? 0))
       throw fail('rate_limited', 'asked as often as it allows; try again shortly', waitMs);
     if (waitMs > 0) await delay(waitMs);
-    return breaker.execute(run).catch(explain);
+    return (isCounted ? breaker.execute(run) : run()).catch(explain);
   }
 
   /** @throws the error that callers get for a failure */
@@ -173,10 +203,10 @@ export function connectUpstream<Api>(
       : error;
   }
 
-  async function repeated(run: () => Promise<Received>): Promise<Received> {
+  async function repeated(run: () => Promise<Received>, isCounted = true): Promise<Received> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await guarded(run);
+        return await guarded(run, isCounted);
       } catch (error) {
         const repeatable =
           error instanceof UpstreamUnavailable &&
@@ -201,18 +231,6 @@ export function connectUpstream<Api>(
     return { url, key, shown };
   }
 
-  function sourceOf(shown: string, entry: CacheEntry, cached: boolean): Source {
-    return {
-      name: definition.name,
-      url: shown,
-      asOf: null,
-      retrievedAt: new Date(entry.fetchedAtMs).toISOString(),
-      cached,
-      sandbox: entry.sandbox,
-      licence: definition.licence,
-    };
-  }
-
   async function cachedGet<T>(
     request: UpstreamRequest<T>,
     absentOn: readonly number[],
@@ -221,11 +239,12 @@ export function connectUpstream<Api>(
     const known = cache.get(key);
     const ageMs = known === undefined ? Number.POSITIVE_INFINITY : nowMs() - known.fetchedAtMs;
     if (known !== undefined && ageMs < request.freshMs) {
-      return { value: known.value as T | null, source: sourceOf(shown, known, true) };
+      return { value: known.value as T | null, source: sourceOf(definition, shown, known, true) };
     }
     let flight = inFlight.get(key);
     if (flight === undefined) {
-      flight = repeated(() => wire.exchange('GET', url, request, undefined))
+      const exchange = () => wire.exchange('GET', url, request, undefined);
+      flight = (request.countsOnce === true ? asOne(breaker, repeated(exchange, false)) : repeated(exchange))
         .catch((error: unknown): Received => {
           if (error instanceof StatusError && absentOn.includes(error.status)) {
             return { value: null, sandbox: known?.sandbox ?? error.sandbox, bytes: 1 };
@@ -243,10 +262,10 @@ export function connectUpstream<Api>(
     if (known !== undefined && ageMs < request.freshMs + request.staleMs) {
       // Stale but within bounds: the old reply is returned now, and the new one arrives in the background.
       flight.catch(() => {});
-      return { value: known.value as T | null, source: sourceOf(shown, known, true) };
+      return { value: known.value as T | null, source: sourceOf(definition, shown, known, true) };
     }
     const entry = await flight;
-    return { value: entry.value as T | null, source: sourceOf(shown, entry, false) };
+    return { value: entry.value as T | null, source: sourceOf(definition, shown, entry, false) };
   }
 
   async function sendOnce<T>(method: Method, request: UpstreamSending<T>): Promise<Reply<T>> {
@@ -268,7 +287,7 @@ export function connectUpstream<Api>(
 
   function replyOf<T>(shown: string, received: Received): Reply<T> {
     const entry = { ...received, fetchedAtMs: nowMs() };
-    return { value: received.value as T, source: sourceOf(shown, entry, false) };
+    return { value: received.value as T, source: sourceOf(definition, shown, entry, false) };
   }
 
   return {
@@ -293,7 +312,7 @@ export function connectUpstream<Api>(
           refused,
         );
         const entry = { value: null, sandbox, bytes: 0, fetchedAtMs: nowMs() };
-        return { value: rest(events), source: sourceOf(shown, entry, false) };
+        return { value: rest(events), source: sourceOf(definition, shown, entry, false) };
       },
     },
     health() {
