@@ -221,6 +221,17 @@ test('no block comes while mining is switched off', async () => {
   await mined(hash);
 });
 
+test('two processes that give at once both give, though both may be told the same nonce', async () => {
+  // Another copy of the module, as another process has it: neither knows of the other's gifts.
+  const copy: string = './faucet.ts?of-another-process';
+  const { fund: fundToo } = (await import(copy)) as { fund: typeof fund };
+  const gift = { usdcMicros: 1_000_000n, ethWei: 1n };
+  const gifts = Array.from({ length: 20 }, () =>
+    [fund, fundToo].map((give) => give(chain.url, privateKeyToAccount(generatePrivateKey()).address, gift)),
+  );
+  for (const holdings of await Promise.all(gifts.flat())) assert.deepEqual(holdings, gift);
+});
+
 test('a transaction that the node wrongly put aside is mined, with those behind it', async () => {
   const node = connect(chain.url);
   const sender = privateKeyToAccount(generatePrivateKey());

@@ -1,4 +1,5 @@
 /** Gives sandbox money to a wallet on an EVM chain. */
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Address } from 'viem';
 import { BUILDERS } from './accounts.ts';
 import { BASE, type Places } from './addresses.ts';
@@ -34,11 +35,29 @@ export function fund(
   return given;
 }
 
+/** Nodes say so of a transaction whose nonce somebody else has taken by then. */
+const NONCE_IS_TAKEN = /nonce|underpriced|already (known|imported)/i;
+const MOST_TRIES = 50;
+const LONGEST_PAUSE_MS = 100;
+
+/** Another process may give at the same time, and take the nonce that the node has told this one. */
+async function untilNonceIsFree(send: () => Promise<unknown>): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await send();
+      return;
+    } catch (error) {
+      if (tries >= MOST_TRIES || !NONCE_IS_TAKEN.test(String(error))) throw error;
+      await pause(Math.random() * LONGEST_PAUSE_MS);
+    }
+  }
+}
+
 async function give(rpcUrl: string, wallet: Address, gift: Holdings, places: Places): Promise<Holdings> {
   const node = connect(rpcUrl, places);
   const { address: faucet } = BUILDERS.faucet;
-  await transferUsdc(node, faucet, wallet, gift.usdcMicros);
-  await transact(node, { from: faucet, to: wallet, value: gift.ethWei });
+  await untilNonceIsFree(() => transferUsdc(node, faucet, wallet, gift.usdcMicros));
+  await untilNonceIsFree(() => transact(node, { from: faucet, to: wallet, value: gift.ethWei }));
   return {
     usdcMicros: await usdcBalanceMicros(node, wallet),
     ethWei: await node.getBalance({ address: wallet }),
