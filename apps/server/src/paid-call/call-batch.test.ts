@@ -220,6 +220,26 @@ test('random batches have the same outcomes and leave the same rows, whichever f
   }
 });
 
+test('a replica that counts for the day before lets nobody spend more on the day that has begun', async () => {
+  for (const world of worlds) {
+    await startAnew(world);
+    const at = async (nowMs: number, kind: Act['kind'], call: number) => {
+      const settings = { answerTtlMs: HOUR_MS, nowMs, holder: 7n };
+      const works = [workOf({ ...EVERYDAY, kind, call })];
+      const [outcome] = await applyCalls(world.database.commits, works, settings, world.plainly);
+      return outcome?.status;
+    };
+    const [before, after] = [START_MS, START_MS + 4_000];
+    // Of the key that may spend four a day: three, by the replica whose clock is ahead.
+    assert.equal(await at(after, 'begin', 6), 'authorized');
+    assert.equal(await at(after, 'capture', 6), 'done');
+    // Two more end on that day too, whenever they begin; one is left.
+    assert.equal(await at(before, 'begin', 13), 'above_day_cap');
+    assert.equal(await at(before, 'begin', 20 + 28), 'authorized');
+    assert.equal(await at(after, 'capture', 20 + 28), 'done');
+  }
+});
+
 test('a plan that was made while the tables were empty still looks rows up by their key when they are not', async () => {
   const { database } = worlds[0] as World;
   await startAnew({ database, plainly: isPlain });

@@ -201,7 +201,10 @@ BEGIN
     LOOP
       IF r.day_cap IS NOT NULL THEN
         r.day_cap := r.debits_posted + r.day_cap - coalesce((
-          SELECT sum(s.spent_micros) FROM call_spending s WHERE s.account_id = r.account_id AND s.day = today), 0);
+          -- As in `calls_begin`: another replica may count for the next day already.
+          SELECT max(d.spent) FROM (
+            SELECT sum(s.spent_micros) AS spent FROM call_spending s
+            WHERE s.account_id = r.account_id AND s.day >= today AND s.day <= today + 1 GROUP BY s.day) d), 0);
         ceiling := coalesce(ceiling, array_fill(NULL::bigint, ARRAY[nf + nb]));
       END IF;
       FOR i IN 1..nb LOOP

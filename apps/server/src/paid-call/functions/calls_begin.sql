@@ -99,9 +99,14 @@ BEGIN
       ELSIF r.k_status = 'frozen' THEN s := 12;
       ELSIF r.is_above_cap THEN s := 13;
       ELSIF r.day_cap IS NOT NULL THEN
+        -- Around midnight another replica may count for the next day already. What is begun here may end on either, and may
+        -- exceed neither.
         SELECT a.debits_posted + r.day_cap - coalesce((
-          SELECT sum(d.spent_micros) FROM call_spending d
-          WHERE d.account_id = a.id AND d.day = (p_now AT TIME ZONE 'UTC')::date), 0)
+          SELECT max(s.spent) FROM (
+            SELECT sum(d.spent_micros) AS spent FROM call_spending d
+            WHERE d.account_id = a.id AND d.day >= (p_now AT TIME ZONE 'UTC')::date
+              AND d.day <= (p_now AT TIME ZONE 'UTC')::date + 1
+            GROUP BY d.day) s), 0)
         INTO ceiling FROM ledger_accounts a WHERE a.id = r.k_account;
       END IF;
     END IF;
