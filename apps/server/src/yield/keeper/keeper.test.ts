@@ -169,6 +169,55 @@ test('two that look at the same moment send one transaction', async () => {
   assert.equal((await moves()).length, 1);
 });
 
+test('a move that is mined and fails changes nothing, and the next look makes it', async () => {
+  await makeAavePoor();
+  const spoilt: Rpc = {
+    ...rpc,
+    async call(method, params, options) {
+      // It was tried, and would have succeeded: by the time that it is mined there is nothing to be had.
+      if (method === 'eth_sendRawTransactionSync') {
+        const cash = await read<bigint>(AAVE_POOL, 'getVirtualUnderlyingBalance', [USDC]);
+        await call(borrower, AAVE_POOL, 'borrow', [USDC, cash, 2n, 0, borrower]);
+      }
+      return rpc.call(method, params, options);
+    },
+  };
+  const before = await held();
+  const report = await replica({ on: spoilt })();
+  assert.equal(report?.outcome, 'REVERTED', JSON.stringify(report));
+  assert.match(report.transaction ?? '', /^0x\w{64}$/);
+  assert.deepEqual([await moves(), (await held())[0] >= before[0]], [[], true]);
+  await makeAavePoor();
+  assert.equal((await replica()())?.outcome, 'MOVED');
+  assert.equal((await moves()).length, 1);
+});
+
+test('a move that lands after its process was killed is made once, and seen by the next', async () => {
+  await makeAavePoor();
+  const sent = Promise.withResolvers<void>();
+  const killed: Rpc = {
+    ...rpc,
+    async call(method, params, options) {
+      if (method !== 'eth_sendRawTransactionSync') return rpc.call(method, params, options);
+      await rpc.call(method, params, options);
+      sent.resolve();
+      return new Promise<never>(() => {});
+    },
+  };
+  void replica({ on: killed })();
+  await sent.promise;
+  assert.equal(await replica()(), null, 'for as long as it may live nobody looks');
+  await database.sql`update yield_keeper set looked_until = to_timestamp(0)`;
+  assert.equal((await replica()())?.outcome, 'COOLING');
+  const { sql } = database;
+  const key = chain.accounts.keeper.privateKey as Hex;
+  // Somewhat later: what has just been sent is let alone.
+  const nowMs = () => Date.now() + 60_000;
+  const relayer = relayerOn({ sql, rpc, network: 'eip155:8453', keys: [key], nowMs });
+  assert.equal(await relayer.resume(), 0, 'what it sent is noted');
+  assert.equal((await moves()).length, 1);
+});
+
 test('a source with little liquidity is left in part', async () => {
   const cash = await read<bigint>(AAVE_POOL, 'getVirtualUnderlyingBalance', [USDC]);
   const left = 1_200_000n * USD;
