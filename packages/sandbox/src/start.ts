@@ -67,7 +67,12 @@ server.on('message', (message: { ready?: boolean; baseUrl?: string }) => {
   makeFirstKeys()
     .then(async ({ ofDevices, shown }) => {
       announce(baseUrl, shown);
-      if (ofDevices !== null) devices = await startReporting(baseUrl, ofDevices);
+      if (ofDevices !== null)
+        devices = await startReporting(baseUrl, ofDevices).catch((error: unknown) => {
+          throw new Error(
+            `the sandbox's devices do not report: ${error instanceof Error ? error.message : error}`,
+          );
+        });
     })
     .catch((error: unknown) => {
       if (!stopping) process.stderr.write(`farebox: ${error instanceof Error ? error.message : error}\n`);

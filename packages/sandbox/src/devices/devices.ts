@@ -3,12 +3,15 @@
  * or by HTTPS if it has none. Their readings are simulated, and they declare that when they register.
  */
 import { createHash, createPrivateKey, sign } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { connectAsync, type MqttClient } from 'mqtt';
 
 const MINUTE_MS = 60_000;
 /** A new device also reports this much of the time before its start, so that it has a history. */
 const BACKLOG_MINUTES = 60;
 const PUBLISH_MS = 10_000;
+/** How often a device tries to begin: a machine that has just started the whole sandbox is busy. */
+const FIRST_TRIES = 6;
 
 interface Demo {
   deviceId: string;
@@ -118,7 +121,11 @@ export interface DevicesParts {
   failed(what: string): void;
 }
 
-/** Registers them, and starts them once each has reported its last hour. @throws Error when the server does not take one */
+/**
+ * Registers them, and starts them once each has reported its last hour.
+ *
+ * @throws Error when the server does not take one, or one cannot report in a minute
+ */
 export async function startDevices(parts: DevicesParts): Promise<SandboxDevices> {
   const credentials = await registered(parts);
   const running = await Promise.all(
@@ -157,36 +164,53 @@ async function registered({ serverUrl, apiKey }: DevicesParts): Promise<Credenti
 }
 
 async function run(device: Demo, credential: Credential, parts: DevicesParts): Promise<SandboxDevices> {
-  const send =
-    credential.mqtt === null
-      ? overHttps(device, credential, parts)
-      : await overMqtt(device, credential, parts);
-  const readingOf = (minute: number) => ({
-    at: new Date(minute * MINUTE_MS).toISOString(),
-    ...device.reading(minute),
-  });
-  const thisMinute = () => Math.floor(parts.nowMs() / MINUTE_MS);
-  const backlog = Array.from({ length: BACKLOG_MINUTES }, (_, nth) => thisMinute() - BACKLOG_MINUTES + nth);
-  await send.report(backlog.map(readingOf));
+  const send = await begun(device, credential, parts);
   let last = 0;
-  const beat = async () => {
+  const report = async () => {
     const atMs = Math.floor(parts.nowMs() / 1_000) * 1_000;
     if (atMs === last) return;
     last = atMs;
     await send.report({ at: new Date(atMs).toISOString(), ...device.reading(Math.floor(atMs / MINUTE_MS)) });
   };
-  await beat();
-  const timer = setInterval(() => {
-    beat().catch((error: unknown) =>
+  const beat = () =>
+    report().catch((error: unknown) =>
       parts.failed(`${device.deviceId}: ${error instanceof Error ? error.message : error}`),
     );
-  }, parts.everyMs);
+  await beat();
+  const timer = setInterval(() => void beat(), parts.everyMs);
   return {
     async stop() {
       clearInterval(timer);
       await send.end();
     },
   };
+}
+
+/** Connects, and reports the last hour. After a failure it does so again when the next report is due. @throws the last failure */
+async function begun(device: Demo, credential: Credential, parts: DevicesParts): Promise<Sender> {
+  for (let triesLeft = FIRST_TRIES - 1; ; triesLeft -= 1) {
+    let send: Sender | null = null;
+    try {
+      send =
+        credential.mqtt === null
+          ? overHttps(device, credential, parts)
+          : await overMqtt(device, credential, parts);
+      await send.report(lastHour(device, parts.nowMs()));
+      return send;
+    } catch (error) {
+      await send?.end();
+      if (triesLeft === 0) throw error;
+      await pause(parts.everyMs);
+    }
+  }
+}
+
+function lastHour(device: Demo, nowMs: number): object[] {
+  const first = Math.floor(nowMs / MINUTE_MS) - BACKLOG_MINUTES;
+  return Array.from({ length: BACKLOG_MINUTES }, (_, nth) => ({
+    at: new Date((first + nth) * MINUTE_MS).toISOString(),
+    ...device.reading(first + nth),
+  }));
 }
 
 interface Sender {
