@@ -22,7 +22,7 @@ await runCommand('npm run restore -- <backup>', async () => {
   rmSync(dataDir, { recursive: true, force: true });
   renameSync(unfinished, dataDir);
   process.stdout.write(
-    `${dataDir} is as it was in the moment of ${backup}. Start it with the same variables; run it beside the original never.\n`,
+    `${dataDir} is as it was in the moment of ${backup}. Start it with the same variables; never run it beside the original.\n`,
   );
   return 0;
 });

@@ -9,6 +9,7 @@ import { parseArgs } from 'node:util';
 import { createKeyPairSignerFromPrivateKeyBytes, getBase58Decoder, getBase58Encoder } from '@solana/kit';
 import { formatEther, formatUnits, type Hex, parseEther, parseUnits } from 'viem';
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
+import { runCommand, UsageError } from '../../process/src/run-command.ts';
 import { StartError } from '../../process/src/start-error.ts';
 import { BASE, ETHEREUM, type Places } from './chain/addresses.ts';
 import { fund } from './chain/faucet.ts';
@@ -43,14 +44,15 @@ const GIFT_USDC = parseUnits('100', USDC_DECIMALS);
 const GIFT_WEI = parseEther('0.1');
 const GIFT_LAMPORTS = parseUnits('0.1', SOL_DECIMALS);
 
-const { values: asked } = parseArgs({
-  options: {
-    json: { type: 'boolean', default: false },
-    solana: { type: 'boolean', default: false },
-    tempo: { type: 'boolean', default: false },
-  },
-});
-try {
+await runCommand('npm run sandbox:wallet [-- --solana | --tempo] [--json]', async () => {
+  const { values: asked } = parseArgs({
+    options: {
+      json: { type: 'boolean', default: false },
+      solana: { type: 'boolean', default: false },
+      tempo: { type: 'boolean', default: false },
+    },
+  });
+  if (asked.solana && asked.tempo) throw new UsageError('name one of --solana and --tempo');
   const environment = environmentOfRunningWorld(process.env);
   if (environment === null)
     throw new StartError(`no sandbox runs on ${dataDirOf(process.env)}; start one with npm start`);
@@ -58,10 +60,8 @@ try {
     ? { tempo: await tempoWallet(environment.MPP_TEMPO_RPC_URL) }
     : await makeWallets(environment, asked.solana);
   process.stdout.write(asked.json ? `${JSON.stringify(wallets, null, 2)}\n` : text(wallets));
-} catch (error) {
-  process.stderr.write(`farebox: ${error instanceof Error ? error.message : error}\n`);
-  process.exitCode = 1;
-}
+  return 0;
+});
 
 async function makeWallets(environment: Record<string, string>, onlySolana: boolean): Promise<Wallets> {
   const {
