@@ -60,7 +60,7 @@ function feesText({ usdc, fees, daysToEarnBackFees: days }) {
   const said = `A deposit costs ${depositPct} %, a withdrawal ${withdrawalPct} %, and ${performancePct} % of the yield are taken on the way out.`;
   if (usdc.apyPct === null) return `${said} ${usdc.reason}`;
   if (days === null) return said;
-  return `${said} At the rate of now both fees are earned back after ${days} days: who leaves sooner gets less than they brought.`;
+  return `${said} At the current rate both fees are earned back after ${days} days: whoever leaves sooner gets less than they brought.`;
 }
 
 function portalView() {

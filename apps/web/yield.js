@@ -16,6 +16,14 @@ const actMessage = byId('act-message');
 let connected = null;
 
 async function showVault() {
+  const isOffered = await fillVault();
+  // Until now it kept the place below it, so that nothing on the screen moves when the figures come.
+  document.getElementById('loading')?.remove();
+  byId('vault').hidden = !isOffered;
+  byId('solana').hidden = false;
+}
+
+async function fillVault() {
   try {
     const [rates, stats, manifest, history] = await Promise.all(
       ['rates', 'stats', 'manifest', 'history?days=30'].map(askYield),
@@ -33,10 +41,10 @@ async function showVault() {
     byId('moves').replaceChildren(movesView(history.moves));
     byId('where').replaceChildren(holdingsView(stats.stats));
   } catch (error) {
-    if (isNotOffered(error)) return;
+    if (isNotOffered(error)) return false;
     message.replaceChildren(failed(error.message, showVault));
   }
-  byId('vault').hidden = false;
+  return true;
 }
 
 function figure(label, value, kind) {
@@ -49,8 +57,8 @@ function percent(value) {
 
 function earnedBack({ daysToEarnBackEntryFee: days }, { entryFeePct, performanceFeePct }) {
   const fees = `A deposit costs ${entryFeePct} % once, and ${performanceFeePct} % of the yield; leaving is free.`;
-  if (days === null) return `${fees} When the entry fee is earned back is not known at the rate of now.`;
-  return `${fees} At the rate of now the entry fee is earned back after ${days} days: who leaves sooner gets less than they brought.`;
+  if (days === null) return `${fees} After how many days the entry fee is earned back is not known now.`;
+  return `${fees} At the current rate the entry fee is earned back after ${days} days: whoever leaves sooner gets less than they brought.`;
 }
 
 function ratesTable({ rates }, active) {

@@ -367,6 +367,36 @@ test('the return page says what it cannot know', async () => {
   assert.match(await text(page), /Nothing was charged/);
 });
 
+test('the form that sells credit comes to the key page without moving what is there', async () => {
+  const { context } = await person();
+  await context.addInitScript(`
+    window.shifted = 0;
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifted += entry.value;
+    }).observe({ type: 'layout-shift', buffered: true });
+  `);
+  let release = () => {};
+  const drawn = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  // Every answer comes only after the page was drawn without it.
+  await context.route(`${home}/{api,x402}/**`, async (route) => {
+    await drawn;
+    await route.continue();
+  });
+  const page = await context.newPage();
+  await page.goto(`${home}/keys`);
+  await page.evaluate(
+    'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(null))))',
+  );
+  assert.equal(await page.getByRole('heading', { name: 'Buy credit' }).isVisible(), false);
+  release();
+  await page.getByRole('heading', { name: 'Buy credit' }).waitFor();
+  await page.waitForLoadState('networkidle');
+  const shifted = Number(await page.evaluate('window.shifted'));
+  assert(shifted < 0.02, `the page moves by ${shifted} while it loads`);
+});
+
 test('a person without an agent buys a key on the key page, and it refills itself', async () => {
   const chargedBefore = await chargedCents();
   const page = await (await person()).tab(`${home}/keys`);

@@ -257,3 +257,43 @@ test('the page is readable on a phone and a desk, by day and by night', async ()
     }
   }
 });
+
+test('nothing moves while the page loads, and without scripts it says what it needs', async () => {
+  for (const width of [390, 1280]) {
+    const page = await browser.newPage({ viewport: { width, height: 900 } });
+    await page.addInitScript(`
+      window.shifted = 0;
+      new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifted += entry.value;
+      }).observe({ type: 'layout-shift', buffered: true });
+    `);
+    // The figures come only after the page was drawn without them, however fast the chain answers.
+    let release = () => {};
+    const drawn = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await page.route('**/api/yield/**', async (route) => {
+      await drawn;
+      await route.continue();
+    });
+    await page.goto(`${world.server.url}/yield`);
+    await page.evaluate(
+      'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(null))))',
+    );
+    assert(await page.getByText('Reading the chains').isVisible());
+    release();
+    await page.getByText(/entry fee is earned back after \d+ days/).waitFor();
+    await page.waitForLoadState('networkidle');
+    const shifted = Number(await page.evaluate('window.shifted'));
+    assert(shifted < 0.02, `at ${width} the page moves by ${shifted} while it loads`);
+    await page.close();
+  }
+  const plain = await browser.newContext({ javaScriptEnabled: false });
+  const page = await plain.newPage();
+  await page.goto(`${world.server.url}/yield`);
+  const notice = page.locator('main noscript .notice');
+  assert(await notice.isVisible());
+  assert.match((await notice.textContent()) ?? '', /needs JavaScript.*openapi\.json/);
+  assert.equal(await page.getByText('Reading the chains').isVisible(), false);
+  await plain.close();
+});
