@@ -444,7 +444,7 @@ export const SERVER: House = {
       room: 'part.ts',
       knows: [
         'db/{connection,start-patience}.ts',
-        'http/{operation,proxy-check,rate-limit}.ts',
+        'http/{operation,proxy-check,rate-limit,server}.ts',
         'jobs/schedule.ts',
         'paid-call/rail.ts',
         'services/define.ts',

@@ -77,7 +77,7 @@ export function assemble(
   parts: readonly Part[],
   routes: Route[],
 ): Server {
-  const http = createHttpServer(house.logger);
+  const http = createHttpServer(house.logger, { lost: parts.find(({ lost }) => lost !== undefined)?.lost });
   http.addHook('onRoute', ({ method, url, config }) => {
     const { operation } = config ?? {};
     for (const each of [method].flat())

@@ -10,6 +10,7 @@ import type { StartPatience } from './db/start-patience.ts';
 import type { Described } from './http/operation.ts';
 import type { AddressReader } from './http/proxy-check.ts';
 import type { RateLimit } from './http/rate-limit.ts';
+import type { LostPage } from './http/server.ts';
 import type { Job } from './jobs/schedule.ts';
 import type { PayerProof } from './paid-call/rail.ts';
 import type { Capabilities, Capability } from './services/define.ts';
@@ -45,6 +46,8 @@ export interface Part {
   routes?(http: FastifyInstance): void;
   /** Its pages for people: a file of `apps/web/` by its address. */
   assets?: Readonly<Record<string, string>>;
+  /** The page for browsers that ask for what is not there. One part has it. */
+  lost?: LostPage;
   /** Headers of requests to it, beside those of any request: a browser asks before it sends them. */
   requestHeaders?: readonly string[];
   /** How its routes are described, and which are not. */

@@ -1,5 +1,6 @@
 /** What is served and what is described are the same, whichever part a route is of. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { EVERYTHING_ON } from './everything-on.fixture.ts';
@@ -86,4 +87,106 @@ test('each part of OpenAPI is below 64 KB with everything on, and together they 
     }
   }
   assert.deepEqual(together.sort(), operations(whole).sort());
+});
+
+/** Its default. */
+const RECONCILE_INTERVAL_MS = 5_000;
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+/** An error's message; empty for what is no error in JSON. */
+async function answerOf(address: string): Promise<{ status: number; message: string }> {
+  const answer = await fetch(server.url + address);
+  const text = await answer.text();
+  return { status: answer.status, message: answer.status < 400 ? '' : JSON.parse(text).message };
+}
+
+test('each address answers a method that it does not take with those that it takes, and charges nothing', async () => {
+  const addresses = new Set(server.app.routes.map(({ path }) => path));
+  const off = new Set<string>();
+  for (const address of addresses) {
+    if (!/^\/(x402|mpp|\.well-known)\/[^:*]+$/.test(address)) continue;
+    const { status, message } = await answerOf(address);
+    if (status === 404 && /does not offer now/.test(message)) off.add(address);
+  }
+  // No facilitator answers here, so nothing is offered by x402.
+  assert(off.has('/x402/payment-manifest.json') && !off.has('/mpp/catalog'), [...off].join());
+  let refused = 0;
+  for (const address of addresses) {
+    if (address.includes('*') || /^\/(admin|a2a)/.test(address)) continue;
+    const taken = METHODS.filter((each) =>
+      server.app.routes.some(({ method, path }) => path === address && method === each),
+    );
+    const url = server.url + address.replace(/:\w+/g, 'some');
+    for (const method of METHODS.filter((each) => !taken.includes(each))) {
+      const answer = await fetch(url, { method });
+      const text = await answer.text();
+      const allowed = answer.headers.get('allow')?.split(', ') ?? [];
+      // A document about something that is off is not there for any method.
+      const isOff = off.has(address);
+      const expected = isOff ? [404, []] : [405, taken];
+      assert.deepEqual([answer.status, allowed], expected, `${method} ${address}: ${text}`);
+      if (method !== 'HEAD' && !isOff) {
+        const { code, charged } = JSON.parse(text);
+        assert.deepEqual([code, charged], ['METHOD_NOT_ALLOWED', false], `${method} ${address}`);
+      }
+      refused += 1;
+    }
+    const options = await fetch(url, { method: 'OPTIONS' });
+    const told = off.has(address) ? null : [...taken, 'OPTIONS'].join(', ');
+    if (taken.length < METHODS.length)
+      assert.deepEqual([options.status, options.headers.get('allow')], [204, told], address);
+  }
+  assert(refused > 500, String(refused));
+});
+
+test('what is the operator’s is told to nobody by another method or other letters', async () => {
+  const operators = server.app.routes.filter(({ path }) => path.startsWith('/admin'));
+  assert(operators.length > 10);
+  for (const { path } of operators) {
+    const address = path.replace(/:\w+/g, 'some').replace(/\*$/, 'any');
+    for (const [method, asked] of [
+      ['PATCH', address],
+      ['GET', `/${address}`],
+      ['GET', address.replace('admin', 'Admin')],
+      ['OPTIONS', address],
+    ] as const) {
+      const answer = await fetch(server.url + asked, { method });
+      const text = await answer.text();
+      assert.equal(answer.headers.get('allow'), null, `${method} ${asked}`);
+      assert.equal(answer.status, method === 'OPTIONS' ? 204 : 404, `${method} ${asked}: ${text}`);
+      assert.doesNotMatch(text, /Did you mean|knownPaths/, asked);
+    }
+  }
+});
+
+test('the catalogs are read with GET, and a post to one says so', async () => {
+  for (const path of ['/x402/catalog', '/api/x402/catalog', '/mpp/catalog', '/x402/recipes/ping']) {
+    const answer = await fetch(server.url + path, { method: 'POST', body: '{}' });
+    const { code, message } = JSON.parse(await answer.text());
+    assert.deepEqual([answer.status, answer.headers.get('allow')], [405, 'GET, HEAD'], path);
+    assert.deepEqual(
+      [code, message],
+      ['METHOD_NOT_ALLOWED', 'This address takes GET, HEAD, not POST.'],
+      path,
+    );
+  }
+});
+
+/** In milliseconds, as the table of jobs writes a time. */
+function intervalOf(written: string): number {
+  if (written === '`RECONCILE_INTERVAL_MS`') return RECONCILE_INTERVAL_MS;
+  const [, count = '', unit = ''] = /^(\d+) (s|min|h)$/.exec(written) ?? assert.fail(written);
+  return Number(count) * ({ s: 1_000, min: 60_000, h: 3_600_000 }[unit] ?? Number.NaN);
+}
+
+test('docs/operating.md tells of each job, and how often it runs', () => {
+  const text = readFileSync(new URL('../../../docs/operating.md', import.meta.url), 'utf8');
+  const section = text.split('\n## The reconciler and the other jobs\n')[1]?.split('\n## ')[0] ?? '';
+  const rows = [...section.matchAll(/^\| (`[^|]+) \| ([^|]+) \|/gm)].flatMap(([, names = '', times = '']) => {
+    const intervals = times.split(', ');
+    return names.split(', ').map((name, at) => [name.replaceAll('`', ''), intervalOf(intervals[at] ?? '')]);
+  });
+  const runs = server.app.jobs.map(({ name, intervalMs }) => [name, intervalMs]);
+  assert(runs.length > 40);
+  assert.deepEqual(rows.toSorted(), runs.toSorted());
 });

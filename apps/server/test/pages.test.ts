@@ -90,6 +90,7 @@ const PAGES = [
   '/docs',
   '/docs/token-price',
   '/docs/nothing',
+  '/Keys',
   '/keys',
   '/devices',
   '/credits/return',
@@ -108,6 +109,22 @@ for (const scheme of ['light', 'dark'] as const)
         await page.close();
       }
   });
+
+test('a page that does nothing without scripts says so, and where a program asks for the same', async () => {
+  const plain = await browser.newContext({ javaScriptEnabled: false });
+  for (const [path, asked] of [
+    ['/keys', 'GET /api/keys/me'],
+    ['/devices', 'GET /api/devices'],
+  ] as const) {
+    const page = await plain.newPage();
+    await page.goto(server.url + path);
+    const notice = page.locator('main noscript .notice');
+    assert(await notice.isVisible(), path);
+    assert.match((await notice.textContent()) ?? '', new RegExp(`needs JavaScript.*${asked}`), path);
+    await page.close();
+  }
+  await plain.close();
+});
 
 test('the list shows the service that is read, says how many lie below, and moves nothing else', async () => {
   // The list is by tags, in their order.

@@ -1,6 +1,8 @@
 /** A shop of its own: what an operator sells, what it is called, and what waits until terms are agreed to. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -61,6 +63,55 @@ test('its name, contact and logo stand in every document and on every page', asy
     assert.doesNotMatch(page, /<title>[^<]*Farebox/, path);
   }
 });
+
+test('whoever is lost on a page of it finds the way home, and no markup of theirs', async () => {
+  const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+  const known = await get('/docs', { accept });
+  for (const [path, meant] of [
+    ['/Keys', '/keys'],
+    ['//docs//ping', '/docs/ping'],
+    ['/DOCS/a"<b>&\'', '/docs/a&#34;&#60;b&#62;&#38;&#39;'],
+    ['/nothing/<b>{{shop}}', null],
+    [`/DOCS/${'a'.repeat(2_000)}`, null],
+  ] as const) {
+    const { status, headers, text } = await asIs(path, accept);
+    assert.deepEqual(
+      [status, headers['content-type'], headers.vary],
+      [404, 'text/html; charset=utf-8', 'Accept'],
+      path,
+    );
+    for (const name of [
+      'content-security-policy',
+      'x-frame-options',
+      'referrer-policy',
+      'x-content-type-options',
+    ])
+      assert.equal(headers[name], known.headers.get(name) ?? 'none', `${name} of ${path}`);
+    assert.equal(headers['cache-control'], 'no-store');
+    assert.match(text, /<title>No such page · Ada&#39;s Calls<\/title>/);
+    assert.match(text, /<a class="button" href="\/">/);
+    const suggested = /Did you mean <a href="([^"]*)">\1<\/a>\?/.exec(text)?.[1] ?? null;
+    assert.equal(suggested, meant, path);
+    assert.doesNotMatch(text, /<b>|Farebox|\{\{|<!--/, path);
+    assert(text.length < 5_000, path);
+    const program = await asIs(path, '*/*');
+    assert.deepEqual(
+      [program.status, JSON.parse(program.text).code, program.headers.vary],
+      [404, 'NOT_FOUND', 'Accept'],
+    );
+  }
+});
+
+/** By the bare client of HTTP: others write an address anew before they send it. */
+async function asIs(path: string, accept: string) {
+  const { hostname, port } = new URL(shop.url);
+  const asked = request({ hostname, port, path, headers: { accept } });
+  asked.end();
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+  let text = '';
+  for await (const chunk of answer.setEncoding('utf8')) text += chunk;
+  return { status: answer.statusCode, headers: answer.headers, text };
+}
 
 test('its logo runs nothing, even when it is opened by itself', async () => {
   const picture = await get('/assets/shop-logo');

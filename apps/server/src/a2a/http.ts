@@ -48,9 +48,10 @@ export function a2aRoutes(http: FastifyInstance, parts: A2aRoutesParts): void {
   });
 
   http.route({
-    method: ['GET', 'DELETE'],
+    method: ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE'],
     url: '/a2a',
     exposeHeadRoute: false,
+    config: { isTold: () => false },
     handler() {
       throw new Problem(405, 'METHOD_NOT_ALLOWED', 'A2A is spoken here by POST, in JSON-RPC.', {
         details: { method: 'POST', charged: false },

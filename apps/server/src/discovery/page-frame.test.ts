@@ -19,8 +19,12 @@ test('every page is whole: one head, bar, main part, heading and footer, and no 
     assert.doesNotMatch(fileOf(name), /<!doctype|<html|charset|style\.css|class="(skip|bar|mark)"/i, name);
     const page = pageOf(name);
     assert.match(page, /^<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">/, name);
+    // Whoever is lost is told so without a script.
+    const scripts = name === 'lost.html' ? 0 : 1;
+    const script = /<script type="module" src="\/assets\/[\w-]+\.js">/g;
+    assert.equal(countOf(page, script), scripts, name);
     for (const part of [
-      ...[/<title>[^<]+<\/title>/g, /<script type="module" src="\/assets\/[\w-]+\.js">/g, /<\/head>/g],
+      ...[/<title>[^<]+<\/title>/g, /<\/head>/g],
       ...[/<body class="/g, /class="skip" href="#main"/g, /<header class="bar">/g, /<main id="main"/g],
       ...[/<h1/g, /<\/main>/g, /<footer>/g, /<\/body>\n<\/html>\n$/g],
     ])

@@ -35,7 +35,7 @@ const SHOP = '{{shop}}';
 const OWN_ICON = '/favicon.svg';
 
 /** Escapes text for use in an element or in an attribute in double quotes. */
-function asMarkup(text: string): string {
+export function asMarkup(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 

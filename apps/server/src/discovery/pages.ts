@@ -3,7 +3,7 @@ import { extname, join } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LOGO_PATH, logoUrlOf, type Shop } from '../shop.ts';
 import type { Route } from './context.ts';
-import { framed, SITE_LINKS } from './page-frame.ts';
+import { asMarkup, framed, SITE_LINKS } from './page-frame.ts';
 import { type Published, publish, sendPublished } from './published.ts';
 
 const WEB_FOLDER = join(import.meta.dirname, '../../../web');
@@ -54,9 +54,20 @@ function pageHeadersOf({ logo }: Shop): Record<string, string> {
   };
 }
 
+const LOST_PAGE = 'lost.html';
+/** The placeholder for a suggestion in that page's file. */
+const SUGGESTION = '<!--suggestion-->';
+
+function suggested(path: string): string {
+  const shown = asMarkup(path);
+  return `<p class="lead">Did you mean <a href="${shown}">${shown}</a>?</p>`;
+}
+
 /** The pages for people, each read once. */
 export interface Pages {
   send(request: FastifyRequest, reply: FastifyReply, name: string): FastifyReply;
+  /** Sends the page for somebody whose address leads nowhere. @param meant the address that was probably meant */
+  sendLost(reply: FastifyReply, meant: string | null): FastifyReply;
   /** Sends the shop's logo; null when it is not a file. */
   sendLogo: ((request: FastifyRequest, reply: FastifyReply) => FastifyReply) | null;
 }
@@ -96,6 +107,14 @@ export function openPages(
     send(request, reply, name) {
       reply.headers(headers);
       return sendPublished(request, reply, fileOf(name), PAGE_SECONDS);
+    },
+    sendLost(reply, meant) {
+      const suggestion = meant === null ? '' : suggested(meant);
+      const page = fileOf(LOST_PAGE)
+        .body.toString()
+        .replace(SUGGESTION, () => suggestion);
+      reply.headers({ ...headers, 'x-content-type-options': 'nosniff', 'content-type': HTML });
+      return reply.send(page);
     },
     sendLogo:
       logo === null

@@ -30,6 +30,7 @@ export function openDiscovery(
       { ...WALLET_DOCUMENTS, offered: () => needs.x402() !== null },
       { ...MPP_DOCUMENTS, offered: () => needs.mpp() !== null },
     ],
+    lost: (_request, reply, meant) => needs.pages.sendLost(reply, meant),
     routes(http) {
       // Two parts may use the same page, which is served once.
       const assets = needs.parts().flatMap((part) => Object.entries(part.assets ?? {}));

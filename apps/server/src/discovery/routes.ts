@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { wantsPage } from '../http/accept.ts';
 import { notSoldHere, Problem } from '../http/problem.ts';
 import { sandboxFields } from '../http/sandbox-notice.ts';
 import { agentCardDocument, cardVersionOf } from './a2a-documents.ts';
@@ -199,7 +200,8 @@ export function discoveryRoutes(app: FastifyInstance, pages: Pages, context: Dis
       const way = ways?.of(request.headers[ways.header.toLowerCase()]?.toString()) ?? '';
       return send(request, reply, paths[0] + way, maxAgeSeconds, () => render(context, way));
     };
-    for (const path of paths) app.get(path, answer);
+    const isTold = () => current(paths[0], () => render(context, '')) !== null;
+    for (const path of paths) app.get(path, { config: { isTold } }, answer);
   }
 
   app.get<{ Params: { part: string } }>('/openapi/:part', (request, reply) => {
@@ -224,7 +226,7 @@ export function discoveryRoutes(app: FastifyInstance, pages: Pages, context: Dis
   app.get('/', (request, reply) => {
     appendVary(reply, 'Accept');
     reply.header('link', LINKS);
-    if (wantsHtml(request)) return pages.send(request, reply, 'index.html');
+    if (wantsPage(request.headers.accept)) return pages.send(request, reply, 'index.html');
     return send(request, reply, 'welcome', DOCUMENT_SECONDS, () => json(context, welcomeDocument(context)));
   });
 
@@ -252,11 +254,6 @@ const LINKS = [
   '</llms.txt>; rel="help"; type="text/plain"',
   '</.well-known/api-catalog>; rel="api-catalog"; type="application/linkset+json"',
 ].join(', ');
-
-/** Browsers name `text/html`. A client that accepts anything, or does not say, gets JSON. */
-function wantsHtml(request: FastifyRequest): boolean {
-  return /\btext\/html\b/i.test(request.headers.accept ?? '');
-}
 
 function notFound(message: string, paths: readonly string[]): Problem {
   return new Problem(404, 'NOT_FOUND', message, {

@@ -2,6 +2,7 @@
  * Errors as problem details (RFC 9457), for those who ask for them in `Accept`: the standard's five fields in front of the
  * house's own. One table names the types, whichever door speaks.
  */
+import { wantsType } from './accept.ts';
 
 /** What the "Payment" scheme calls a payment that does not pay. https://paymentauth.org/problems */
 export const PAYMENT_PROBLEMS = 'https://paymentauth.org/problems/';
@@ -81,23 +82,7 @@ export function asAsked<Answer extends { status: number; headers: Record<string,
   };
 }
 
-/**
- * Whether an error is wanted as problem details: the type is named as it is, and plain JSON is not wanted more. A
- * wildcard asks for nothing.
- */
+/** Whether an error is wanted as problem details. */
 export function wantsProblemDetails(accept: string | undefined): boolean {
-  if (accept === undefined || !accept.toLowerCase().includes(PROBLEM_TYPE)) return false;
-  const ranges = accept.toLowerCase().split(',').map(rangeOf);
-  const weightOf = (type: string) => ranges.find((range) => range.type === type)?.weight;
-  const wanted = weightOf(PROBLEM_TYPE) ?? 0;
-  const json = weightOf('application/json') ?? weightOf('application/*') ?? weightOf('*/*') ?? 0;
-  return wanted > 0 && wanted >= json;
-}
-
-/** One entry of `Accept` (RFC 9110, 12.5.1). A weight that is none counts as nothing. */
-function rangeOf(entry: string): { type: string; weight: number } {
-  const [type = '', ...parameters] = entry.split(';').map((each) => each.trim());
-  const weight = parameters.find((each) => each.startsWith('q='))?.slice(2);
-  if (weight === undefined) return { type, weight: 1 };
-  return { type, weight: /^(0(\.\d{0,3})?|1(\.0{0,3})?)$/.test(weight) ? Number(weight) : 0 };
+  return wantsType(accept, PROBLEM_TYPE);
 }

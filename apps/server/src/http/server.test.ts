@@ -6,15 +6,19 @@ import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { Problem } from './problem.ts';
 import { admit, createRateLimit, rateHeaders, withRate } from './rate-limit.ts';
-import { createHttpServer } from './server.ts';
+import { allowBrowsers, createHttpServer } from './server.ts';
 
 let app: FastifyInstance;
 let port: number;
 before(async () => {
-  app = createHttpServer(pino({ level: 'silent' }), 500);
+  app = createHttpServer(pino({ level: 'silent' }), { requestTimeoutMs: 500 });
   const limit = createRateLimit({ perMinute: 2, maxNames: 10, nowMs: Date.now });
+  allowBrowsers(app, []);
   app.get('/things/:thing', () => ({ success: true }));
   app.post('/things', () => ({ success: true }));
+  app.route({ method: ['GET', 'POST'], url: '/shop/*', handler: () => ({ success: true }) });
+  app.get('/shop/catalog', () => ({ success: true }));
+  app.get('/hidden', { config: { isTold: () => false } }, () => ({ success: true }));
   app.get('/limited', (_request, reply) => {
     admit(limit, 'somebody', reply);
     return { success: true };
@@ -130,4 +134,105 @@ test('whose request comes in while the server ends is told so in the same form',
   assert.match(text, /^HTTP\/1\.1 503 [\s\S]*retry-after: 1\r\n/i, text);
   const body = JSON.parse(text.split('\r\n\r\n')[1] ?? '');
   assert.deepEqual([body.code, body.retryAfterSeconds], ['SHUTTING_DOWN', 1]);
+});
+
+test('a wrong method is told the right ones, and an address in other letters or slashes the right one', async () => {
+  const ask = async (method: 'GET' | 'HEAD' | 'POST' | 'DELETE', url: string) => {
+    const reply = await app.inject({ method, url });
+    const { code, message, hint, knownPaths } = reply.json();
+    const { allow, vary, 'cache-control': kept } = reply.headers;
+    assert.deepEqual([vary, kept], ['Accept', 'no-store'], url);
+    return { status: reply.statusCode, allow, code, message, hint, knownPaths };
+  };
+  for (const [method, url, allow] of [
+    ['GET', '/things', 'POST'],
+    ['GET', '/things/?sort=name', 'POST'],
+    ['POST', '/things/a', 'GET, HEAD'],
+    ['DELETE', '/shop/catalog', 'GET, HEAD'],
+  ] as const) {
+    const { status, allow: told, code, message } = await ask(method, url);
+    const expected = [405, allow, 'METHOD_NOT_ALLOWED', `This address takes ${allow}, not ${method}.`];
+    assert.deepEqual([status, told, code, message], expected, url);
+  }
+  for (const [url, meant] of [
+    ['/Things/Ab', '/things/Ab'],
+    ['//things//Ab', '/things/Ab'],
+    ['/SHOP/Catalog', '/shop/catalog'],
+    ['/Limited/?key=secret', '/limited'],
+  ] as const) {
+    const told = await ask('GET', url);
+    assert.deepEqual([told.status, told.code, told.allow], [404, 'NOT_FOUND', undefined], url);
+    assert.match(told.hint, new RegExp(`^Did you mean ${meant}\\?`), url);
+    assert.deepEqual(told.knownPaths, [meant]);
+  }
+  const tooLong = `/Things/${'a'.repeat(200)}/${'b'.repeat(5_000)}`;
+  for (const url of ['/nothing', '/things/a/b', '/thing.', '/limitedx', '/SHOP/a', '/Hidden', tooLong]) {
+    const { status, hint, knownPaths, message } = await ask('GET', url);
+    assert.deepEqual([status, hint, knownPaths], [404, 'GET / tells what there is.', undefined], url);
+    assert(message.length < 250, message);
+  }
+});
+
+test('an address that is told to nobody is neither suggested nor known by another method', async () => {
+  assert.equal((await app.inject({ url: '/hidden' })).statusCode, 200);
+  for (const [method, url] of [
+    ['POST', '/hidden'],
+    ['GET', '/HIDDEN'],
+    ['OPTIONS', '/hidden'],
+  ] as const) {
+    const { statusCode, headers, body } = await app.inject({ method, url });
+    assert.deepEqual([statusCode, headers.allow], [method === 'OPTIONS' ? 204 : 404, undefined], url);
+    assert.doesNotMatch(body, /Did you mean|knownPaths/);
+  }
+});
+
+test('HEAD is told by its status alone, and OPTIONS what an address takes', async () => {
+  for (const [url, status, allow] of [
+    ['/things', 405, 'POST'],
+    ['/nothing', 404, null],
+  ] as const) {
+    const head = await fetch(`http://127.0.0.1:${port}${url}`, { method: 'HEAD' });
+    assert.deepEqual([head.status, head.headers.get('allow'), await head.text()], [status, allow, ''], url);
+  }
+  for (const [url, allow] of [
+    ['/things', 'POST, OPTIONS'],
+    ['/things/a', 'GET, HEAD, OPTIONS'],
+    ['/nothing', undefined],
+  ] as const) {
+    const reply = await app.inject({ method: 'OPTIONS', url });
+    assert.deepEqual([reply.statusCode, reply.headers.allow], [204, allow], url);
+    assert.match(String(reply.headers['access-control-allow-methods']), /POST/);
+  }
+});
+
+test('a browser that is lost gets the page, and everybody else the same in JSON', async () => {
+  const asked: (string | null)[] = [];
+  const shown = createHttpServer(pino({ level: 'silent' }), {
+    lost(_request, reply, meant) {
+      asked.push(meant);
+      return reply.type('text/html').send('lost');
+    },
+  });
+  shown.get('/things', () => ({ success: true }));
+  const ask = (url: string, accept?: string, method: 'GET' | 'POST' = 'GET') =>
+    shown.inject({ method, url, headers: accept === undefined ? {} : { accept } });
+  for (const [url, meant] of [
+    ['/Things', '/things'],
+    ['/nothing', null],
+  ] as const) {
+    const page = await ask(url, 'text/html,application/xhtml+xml,*/*;q=0.8');
+    assert.deepEqual([page.statusCode, page.body, page.headers.vary], [404, 'lost', 'Accept']);
+    assert.equal(page.headers['cache-control'], 'no-store');
+    assert.equal(asked.pop(), meant);
+    for (const accept of [undefined, '*/*', 'application/json', 'application/json, text/html;q=0.5']) {
+      const json = await ask(url, accept);
+      assert.deepEqual([json.statusCode, json.json().code], [404, 'NOT_FOUND'], accept);
+      assert.equal(json.headers.vary, 'Accept');
+    }
+  }
+  // What no page is asked by: a form that is sent to nowhere, and a page's address by another method.
+  assert.equal((await ask('/nothing', 'text/html', 'POST')).json().code, 'NOT_FOUND');
+  assert.equal((await ask('/things', 'text/html', 'POST')).json().code, 'METHOD_NOT_ALLOWED');
+  assert.deepEqual(asked, []);
+  await shown.close();
 });

@@ -8,7 +8,9 @@ import Fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify';
+import { wantsPage } from './accept.ts';
 import { refuseUnkeepableAddress } from './json-text.ts';
+import { noteRoutes } from './no-route.ts';
 import { databaseAway, Problem, unavailable } from './problem.ts';
 import { instanceOf, PROBLEM_TYPE, problemDetails, wantsProblemDetails } from './problem-details.ts';
 import { withRate } from './rate-limit.ts';
@@ -70,10 +72,23 @@ export function headOf(reply: FastifyReply, own: Readonly<Record<string, string>
   return head;
 }
 
-/** A Fastify that reads bodies as bytes, names every request, and answers errors in the house's shape. */
+/**
+ * Sends the page for somebody whose address leads nowhere; the status is set. `meant` is the address that was probably
+ * meant, or null.
+ */
+export type LostPage = (request: FastifyRequest, reply: FastifyReply, meant: string | null) => FastifyReply;
+
+/**
+ * A Fastify that reads bodies as bytes, names every request, and answers errors in the house's shape.
+ *
+ * @param options.lost for browsers; without it they get the same JSON as everybody
+ */
 export function createHttpServer(
   logger: FastifyBaseLogger,
-  requestTimeoutMs = REQUEST_TIMEOUT_MS,
+  {
+    requestTimeoutMs = REQUEST_TIMEOUT_MS,
+    lost,
+  }: { requestTimeoutMs?: number; lost?: LostPage | undefined } = {},
 ): FastifyInstance {
   const app = Fastify({
     loggerInstance: logger,
@@ -121,16 +136,14 @@ export function createHttpServer(
   });
 
   app.setErrorHandler((error: FrameworkError, request, reply) => answerError(logger, error, request, reply));
+  app.decorate('knownAddresses', noteRoutes(app));
   app.setNotFoundHandler((request, reply) => {
-    const problem = new Problem(
-      404,
-      'NOT_FOUND',
-      `There is nothing at ${request.method} ${request.url.split('?')[0]}.`,
-      {
-        details: { hint: 'GET / tells what there is.' },
-      },
-    );
-    return sendProblem(problem, request, reply);
+    const { method, headers } = request;
+    const { problem, meant } = app.knownAddresses.noRoute(method, pathOf(request));
+    const isPage = problem.status === 404 && (method === 'GET' || method === 'HEAD');
+    if (lost === undefined || !isPage || !wantsPage(headers.accept))
+      return answerError(logger, problem, request, reply);
+    return lost(request, reply.code(404).headers({ ...problem.headers, vary: 'Accept' }), meant);
   });
   return app;
 }
@@ -139,7 +152,16 @@ export function createHttpServer(
 export function allowBrowsers(app: FastifyInstance, ofParts: readonly string[]): void {
   const allowed = ['Content-Type', 'Authorization', ...ofParts, 'Access-Control-Expose-Headers'];
   const headers = { ...CORS, 'access-control-allow-headers': [...new Set(allowed)].join(', ') };
-  app.options('/*', (_request, reply) => reply.code(204).headers(headers).send());
+  app.options('/*', (request, reply) => {
+    const allow = app.knownAddresses.allow(pathOf(request));
+    if (allow !== null) reply.header('allow', `${allow}, OPTIONS`);
+    return reply.code(204).headers(headers).send();
+  });
+}
+
+/** The address that a request names, without its query. */
+export function pathOf({ url }: FastifyRequest): string {
+  return url.split('?')[0] ?? '';
 }
 
 /** Turns what was thrown into the answer. */

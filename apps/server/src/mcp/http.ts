@@ -59,9 +59,10 @@ export function mcpRoutes(http: FastifyInstance, parts: McpRoutesParts): void {
   });
 
   http.route({
-    method: ['GET', 'DELETE'],
+    method: ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE'],
     url: '/mcp',
     exposeHeadRoute: false,
+    config: { isTold: () => false },
     handler() {
       throw new Problem(
         405,

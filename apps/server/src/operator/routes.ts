@@ -60,14 +60,7 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
 
   app.register(
     async (admin) => {
-      // After the house's own hook: these answers are for one page on this origin, and for nobody to keep or index.
-      admin.addHook('onSend', async (_request, reply, payload) => {
-        reply.removeHeader('access-control-allow-origin');
-        reply.removeHeader('access-control-expose-headers');
-        reply.headers({ 'cache-control': 'no-store', 'x-robots-tag': 'noindex, nofollow' });
-        reply.header('x-content-type-options', 'nosniff');
-        return payload;
-      });
+      keepPrivate(admin);
       admin.setNotFoundHandler((request, reply) => {
         const problem = new Problem(404, 'NOT_FOUND', 'There is nothing at this address.');
         return sendProblem(problem, request, reply);
@@ -126,6 +119,21 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
     accountRecordRoutes(admin, { records, acts });
     actRoutes(admin, { acts, logger, actorOf });
   }
+}
+
+/** The answers are for one page on this origin, for nobody to keep or index, and nobody is told of an address by mistyping it. */
+function keepPrivate(admin: FastifyInstance): void {
+  // After the house's own hook, which adds the two.
+  admin.addHook('onSend', async (_request, reply, payload) => {
+    reply.removeHeader('access-control-allow-origin');
+    reply.removeHeader('access-control-expose-headers');
+    reply.headers({ 'cache-control': 'no-store', 'x-robots-tag': 'noindex, nofollow' });
+    reply.header('x-content-type-options', 'nosniff');
+    return payload;
+  });
+  admin.addHook('onRoute', (route) => {
+    route.config = { ...route.config, isTold: () => false };
+  });
 }
 
 function callerAsJson(derived: Derivation): Record<string, unknown> {

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { notSoldHere, Problem } from '../http/problem.ts';
+import { pathOf } from '../http/server.ts';
 import type { Service } from '../services/define.ts';
 import { nearest } from '../words/nearest.ts';
 import { answerOverHttp, assertFitsHttp } from './http-door.ts';
@@ -30,13 +31,16 @@ export function paidCallRoutes(
       app.route({ method: ['GET', 'HEAD', 'POST'], url: `${prefix}/${service.path}`, handler });
     }
     const unknown = (request: FastifyRequest) => {
-      const asked = request.url.split('?')[0]?.slice(prefix.length + 1) ?? '';
+      const asked = pathOf(request).slice(prefix.length + 1);
       if (parts.services.some(({ path }) => path === asked)) {
         throw new Problem(405, 'METHOD_NOT_ALLOWED', 'A paid call is a POST.', {
           details: { method: 'POST', charged: false },
           headers: { allow: 'GET, HEAD, POST' },
         });
       }
+      // A document below the same prefix, such as the catalog.
+      const otherMethod = app.knownAddresses.otherMethod(request.method, pathOf(request));
+      if (otherMethod !== null) throw otherMethod;
       const paths = parts.services.map(({ path }) => path);
       const knownPaths = nearest(asked, paths, MAX_SUGGESTIONS).map((path) => `${canonical}/${path}`);
       if (parts.leftOut.includes(asked)) throw notSoldHere(asked, { catalog: `${canonical}/catalog` });
