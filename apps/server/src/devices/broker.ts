@@ -22,6 +22,8 @@ const MAX_PACKET_BYTES = MAX_REPORT_BYTES + 1_024;
 const HELLO_MS = 5_000;
 /** After a restart all devices come at once. A handshake takes about a millisecond of the processor, and it begins in its turn. */
 const HANDSHAKES_IN_A_TURN = 4;
+/** The system keeps so many that the process has not taken yet, where it may; of more it loses some, seconds later. */
+const BACKLOG = 4_096;
 /** Clients of MQTT wait so long for an answer, and begin anew. */
 const WAIT_MS = 30_000;
 /** A client that promises a sign of life less often than this is not let in. One that breaks it is cut off. */
@@ -65,7 +67,7 @@ export async function openBroker(
 
   const broker = await Aedes.createBroker(rulesOf({ registry, reporting }, devices));
   const { server, stopWaiting } = listenerOf(at, broker, bounds);
-  server.listen(at.port, at.host);
+  server.listen({ port: at.port, host: at.host, backlog: BACKLOG });
   await once(server, 'listening');
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('the broker has no port');
