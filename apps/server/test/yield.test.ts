@@ -130,6 +130,71 @@ test('rates are what the protocols say, at one block that is named', async () =>
   );
 });
 
+test('every field that the interface names is told', async () => {
+  const wallet = await world.wallet(20n * USD);
+  await deposit(wallet, 10);
+  const fees = 'entryFeePct performanceFeePct exitFeePct switchFeePct';
+  const step = 'step action to data value gas note';
+  const fields: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+    rates: {
+      '': 'success timestamp rates currentBest netAPY fees',
+      'rates.aave': 'protocol network apyPercent grossApyPercent netApyPercent status',
+      currentBest: 'protocol apyPercent',
+      netAPY: 'aave compound morpho',
+      fees,
+    },
+    stats: {
+      vault: 'address network asset assetAddress standard shareToken',
+      stats: 'tvlUsdc totalSharesUsdc pricePerShare pendingFeesUsdc nextRebalanceInSec',
+      routing: 'strategy currentProtocol currentAPY rebalanceInterval minImprovementBps protocols',
+      fees: `${fees} minHarvestUsd feeTimelockHours maxEntryFeePct maxPerformanceFeePct`,
+      security: 'nonCustodial adminCanWithdrawPrincipal emergencyExitAlways feeChangeTimelock auditStatus',
+    },
+    manifest: {
+      '': 'name description version type network chainId asset vault currentAPY currentBest fees endpoints agentQuickStart',
+      asset: 'symbol address decimals',
+      fees: 'entry performance exit switch',
+      security: 'nonCustodial emergencyExitAlways adminCannotWithdrawPrincipal feeTimelock',
+    },
+    [`deposit-tx?recipient=${wallet.address}&preset=10`]: {
+      '': 'success amountUsdc recipient chainId steps fees usefulLinks',
+      'steps.0': step,
+      'steps.1': step,
+      fees: 'entryFee netDeposited gas',
+    },
+    [`redeem-tx?wallet=${wallet.address}`]: { 'steps.0': step },
+    [`position/${wallet.address}`]: {
+      '': 'success wallet position redeem_hint next_action',
+      position:
+        'sharesHeld currentValueUsdc estimatedYieldUsdc estimatedPerformanceFee netYieldUsdc shareToken vaultAddress',
+      redeem_hint: 'to data value chainId',
+    },
+    contract: {
+      '': 'vault howToDeposit howToWithdraw keyFunctions agentIntegrationExample fees auditStatus integrationGuide permitHelper',
+      vault: 'address network chainId asset assetAddress standard shareToken abi',
+    },
+    presets: { 'presets.0': 'usd netDepositUsd depositTx' },
+  };
+  for (const [path, parts] of Object.entries(fields)) {
+    const body = await world.answer(path);
+    for (const [part, names] of Object.entries(parts)) {
+      const within = part === '' ? body : part.split('.').reduce((of, name) => of[name], body);
+      const missing = names.split(' ').filter((name) => within?.[name] === undefined);
+      assert.deepEqual(missing, [], `${path}: ${part}`);
+    }
+  }
+  const { position } = await world.answer(`position/${wallet.address}`);
+  for (const name of [
+    'sharesHeld',
+    'currentValueUsdc',
+    'estimatedYieldUsdc',
+    'estimatedPerformanceFee',
+    'netYieldUsdc',
+  ])
+    assert.match(position[name], /^-?\d+\.\d{6}$/, name);
+  assert.equal(position.sharesHeld.replace('.', ''), position.sharesHeldRaw.slice(0, -6));
+});
+
 test('somebody deposits, is told what it is worth, and leaves with what was told', async () => {
   const wallet = await world.wallet(100n * USD);
   const { position: none, next_action } = await world.answer(`position/${wallet.address}`);

@@ -10,6 +10,9 @@ import { leavingStep } from './redeem.ts';
 import { type Block, blockCallsOf, blockIn, sureOf, vaultCallsOf, worthOf } from './snapshot.ts';
 import { tryOut } from './steps.ts';
 
+/** A share has twelve decimals, six more than what is told of it. */
+const SHARE_UNITS_OF_SIX_PLACES = 1_000_000n;
+
 /** What shares that a wallet holds have cost it, by its own movements on the chain. */
 export interface EntryCost {
   /** What it paid for the shares that it still holds, in USDC units: the entry fee is within. */
@@ -58,7 +61,7 @@ export async function positionOf(
     success: true,
     wallet,
     position: {
-      sharesHeld: String(shares),
+      ...{ sharesHeld: sharesText(shares), sharesHeldRaw: String(shares) },
       shareDecimals: fixed.shareDecimals,
       ...{ currentValueUsdc: usdcText(value), currentValueRaw: String(value) },
       ...yieldView(value, entry, performanceBps),
@@ -70,6 +73,11 @@ export async function positionOf(
     next_action: nextActions(wallet, { shares, hint, links }),
     readAt: blockView(block),
   };
+}
+
+/** As a decimal string with six places, rounded down; the raw number beside it is exact. */
+function sharesText(shares: bigint): string {
+  return usdcText(shares / SHARE_UNITS_OF_SIX_PLACES);
 }
 
 const NOTHING = { cost: { paid: 0n, worthAtEntry: 0n } };

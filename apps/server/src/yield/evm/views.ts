@@ -104,6 +104,8 @@ export function statsView(
         'One protocol at a time takes new deposits; a keeper moves funds among the three, within limits on chain.',
       currentProtocol: vault.active,
       ...currentView(snapshot),
+      // Of this server's keeper; of another nobody tells it.
+      minImprovementBps: look?.report.minGainBps ?? null,
       rebalanceInterval: `at the earliest ${vault.cooldownSeconds / 3_600} h after the last`,
       maxShareOfOneProtocolPct: percentOf(vault.maxShareBps),
       maxShareOfLiquidityPerMovePct: percentOf(vault.maxOfLiquidityBps),
@@ -112,6 +114,8 @@ export function statsView(
     },
     fees: {
       ...feeFigures(vault),
+      // The fee on the yield is minted with whatever is done next, however little it is.
+      minHarvestUsd: 0,
       feeTimelockHours: fixed.feeDelaySeconds / 3_600,
       maxEntryFeePct: percentOf(fixed.maxEntryFeeBps),
       maxPerformanceFeePct: percentOf(fixed.maxPerformanceFeeBps),

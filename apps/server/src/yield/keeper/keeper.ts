@@ -92,7 +92,7 @@ export function createKeeper(parts: KeeperParts): () => Promise<KeeperReport | n
     const look = await looks.begin(LOOK_MS);
     if (look === null) return null;
     const found: Found = {
-      ...{ block: null, proposal: null, transaction: null },
+      ...{ block: null, proposal: null, transaction: null, minGainBps: parts.minGainBps },
       yearlyPercent: { aave: null, compound: null, morpho: null },
     };
     const outcome = await round(client, parts, found).catch((): Outcome => 'UNREADABLE');

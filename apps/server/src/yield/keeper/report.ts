@@ -27,6 +27,8 @@ export interface KeeperReport {
     yearlyPercentAfter: number;
   } | null;
   transaction: string | null;
+  /** By how much a move must raise the yearly rate of what is moved, in hundredths of a percent. Older reports do not say. */
+  minGainBps?: number;
 }
 
 /** Why a move is made: what it was expected to bring when it was sent. */
