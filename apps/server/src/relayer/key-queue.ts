@@ -16,6 +16,8 @@ const BATCH = 50;
 const MAX_STORE_ATTEMPTS = 4;
 /** How many may wait for a key, and about how many it may have pending. */
 const MAX_WAITING = 200;
+/** How old what the chain said of a key may be when a transaction is stored. */
+const STANDING_FRESH_MS = 1_500;
 
 /** What became of a transaction that was to be stored: it was signed, or another one of its purpose is there already. */
 export type Stored = Signed | 'taken';
@@ -53,6 +55,10 @@ export class KeyQueue {
   readonly #signer: Signer;
   readonly #waiting: Waiting[] = [];
   #isBusy = false;
+  /** The nonce after the last one that this process has used. Another process may have used it since. */
+  #expectedNonce: bigint | null = null;
+  /** What `prepare` asked for and no batch has used yet. */
+  #prepared: { standing: Promise<Standing>; atMs: number } | null = null;
 
   constructor(parts: KeyQueueParts, privateKey: Hex) {
     this.#parts = parts;
@@ -90,6 +96,16 @@ export class KeyQueue {
     });
   }
 
+  /** Begins to ask the chain what storing a transaction takes, for who will store one in a moment. Never throws. */
+  prepare(): void {
+    if (this.#prepared !== null && isFresh(this.#prepared)) return;
+    const prepared = { standing: this.#standing(), atMs: performance.now() };
+    this.#prepared = prepared;
+    prepared.standing.catch(() => {
+      if (this.#prepared === prepared) this.#prepared = null;
+    });
+  }
+
   async #drain(): Promise<void> {
     if (this.#isBusy) return;
     this.#isBusy = true;
@@ -103,11 +119,8 @@ export class KeyQueue {
   /** Stores a batch in one commit, and tells each of those who wait. Never throws. */
   async #storeBatch(batch: readonly Waiting[]): Promise<void> {
     try {
-      const standing = await this.#standing();
       const asked = batch.map(({ transaction }) => transaction);
-      const stored = await this.#parts.sql.begin((transaction) =>
-        this.#storeIn(transaction, asked, standing),
-      );
+      const stored = (await this.#storeExpected(asked)) ?? (await this.#storeHeld(asked));
       for (const [index, waiting] of batch.entries()) {
         const became = stored[index] ?? 'taken';
         if (became === 'unpaid') waiting.failed(new OutOfGas(this.#parts.network));
@@ -119,6 +132,55 @@ export class KeyQueue {
       for (const waiting of batch) if (!again.includes(waiting)) waiting.failed(error);
       this.#waiting.unshift(...again);
     }
+  }
+
+  /**
+   * Stores a batch in one statement, signed with the nonces that come next unless another process has used this key.
+   *
+   * @returns null when something else was found than expected: nothing was stored
+   * @throws when the node does not say how the key stands
+   */
+  async #storeExpected(asked: readonly WithGas[]): Promise<Signed[] | null> {
+    const first = this.#expectedNonce;
+    if (first === null || new Set(asked.map(({ id }) => id)).size < asked.length) return null;
+    const { fees, onChain, holdsWei } = await this.#preparedStanding();
+    if (onChain > first) return null;
+    const added = await this.#signed(asked, first, fees);
+    // Some of what was pending then may have been mined and paid since.
+    const dearest = added.reduce((most, { gasLimit }) => (gasLimit > most ? gasLimit : most), 0n);
+    const sinceWei = BigInt(MAX_WAITING) * dearest * fees.maxFeePerGas;
+    const nextNonce = first + BigInt(added.length);
+    const batch = { added, nextNonce, maxFeeWei: fees.maxFeePerGas };
+    const mostWei = holdsWei === null ? null : holdsWei - sinceWei;
+    if (!(await this.#parts.store.insertExpected(this.address, batch, mostWei))) return null;
+    this.#expectedNonce = nextNonce;
+    return added;
+  }
+
+  /** Stores a batch while it holds the key's nonce. @throws when the node does not say how the key stands */
+  async #storeHeld(asked: readonly WithGas[]): Promise<(Stored | 'unpaid')[]> {
+    const standing = await this.#standing();
+    const { stored, nextNonce } = await this.#parts.sql.begin((transaction) =>
+      this.#storeIn(transaction, asked, standing),
+    );
+    this.#expectedNonce = nextNonce;
+    return stored;
+  }
+
+  #signed(asked: readonly WithGas[], first: bigint, fees: EvmFees): Promise<(WithGas & Signed)[]> {
+    return Promise.all(
+      asked.map(async (each, index) => {
+        const nonce = first + BigInt(index);
+        return { ...each, nonce, ...(await this.sign(each, nonce, fees)) };
+      }),
+    );
+  }
+
+  /** Each is good for one batch: somebody else may use the key at any time. */
+  #preparedStanding(): Promise<Standing> {
+    const prepared = this.#prepared;
+    this.#prepared = null;
+    return prepared !== null && isFresh(prepared) ? prepared.standing : this.#standing();
   }
 
   /** @throws when the node does not say */
@@ -133,12 +195,12 @@ export class KeyQueue {
     return { fees, onChain, holdsWei };
   }
 
-  /** @returns for each, in their order, what became of it */
+  /** @returns for each, in their order, what became of it, and the nonce after the last */
   async #storeIn(
     transaction: Transaction,
     asked: readonly WithGas[],
     standing: Standing,
-  ): Promise<(Stored | 'unpaid')[]> {
+  ): Promise<{ stored: (Stored | 'unpaid')[]; nextNonce: bigint }> {
     const { store } = this.#parts;
     const { fees, onChain } = standing;
     let nextNonce = await store.holdNonce(transaction, this.address, onChain);
@@ -146,23 +208,23 @@ export class KeyQueue {
     const taken = await store.taken(transaction, asked);
     let spareWei = await this.#spareWei(transaction, standing);
     const added: (WithGas & Signed)[] = [];
-    const became: (Stored | 'unpaid')[] = [];
+    const stored: (Stored | 'unpaid')[] = [];
     for (const each of asked) {
       const costsWei = each.gasLimit * fees.maxFeePerGas;
-      if (taken.has(each.id)) became.push('taken');
+      if (taken.has(each.id)) stored.push('taken');
       // A stored transaction is sent for as long as it takes: it would charge its payer whenever the key is filled.
-      else if (spareWei !== null && costsWei > spareWei) became.push('unpaid');
+      else if (spareWei !== null && costsWei > spareWei) stored.push('unpaid');
       else {
         const signed: Signed = { nonce: nextNonce, ...(await this.sign(each, nextNonce, fees)) };
         added.push({ ...each, ...signed });
-        became.push(signed);
+        stored.push(signed);
         taken.add(each.id);
         nextNonce += 1n;
         if (spareWei !== null) spareWei -= costsWei;
       }
     }
-    await store.insert(transaction, this.address, added, { nextNonce, maxFeeWei: fees.maxFeePerGas });
-    return became;
+    await store.insert(transaction, this.address, { added, nextNonce, maxFeeWei: fees.maxFeePerGas });
+    return { stored, nextNonce };
   }
 
   /** What this key holds beyond what its pending transactions may cost, in wei; null: practically unlimited, or unknown. */
@@ -171,4 +233,8 @@ export class KeyQueue {
     if (holdsWei === null || holdsWei >= mostAtOnceWei) return null;
     return holdsWei - (await this.#parts.store.promisedWei(transaction, this.address));
   }
+}
+
+function isFresh({ atMs }: { atMs: number }): boolean {
+  return performance.now() - atMs < STANDING_FRESH_MS;
 }

@@ -9,6 +9,7 @@ import { type Rpc, RpcRefusal, RpcUnreachable } from '../chain-rpc/json-rpc.ts';
 import { connectDatabase } from '../db/connection.ts';
 import type { MinedTransaction } from './node-reply.ts';
 import { type RelayerStage, startRelayerStage } from './relayer.fixture.ts';
+import { OutOfGas } from './to-send.ts';
 
 const SEND_AND_WAIT = 'eth_sendRawTransactionSync';
 const SEND_METHODS = ['eth_sendRawTransaction', SEND_AND_WAIT];
@@ -76,17 +77,68 @@ test('one id asked for 20 times at once is one transaction, though it is mined w
   assert.equal(await setting.mined(), 1);
 });
 
-test('one that is mined by another replica while this one measures its gas is not sent again', async (t) => {
-  const setting = await settingOf(t);
-  const { gasLimit: _, ...measured } = setting.call('refund');
-  const first = setting.relayer();
-  const slow = nodeThat(['eth_estimateGas'], async (_method, ask) => {
-    await first.send(measured, WAIT_MS);
-    return ask();
+for (const [whose, keyOfOther, keyOfThis] of [
+  ['the same key', 0, 0],
+  ['another key', 0, 1],
+] as const) {
+  test(`one that is mined by another replica with ${whose} while this one measures its gas is not sent again`, async (t) => {
+    const setting = await settingOf(t, 2);
+    const { gasLimit: _, ...measured } = setting.call('refund');
+    const keyOf = (index: number) => setting.keys.slice(index, index + 1);
+    const other = setting.relayer(rpc, keyOf(keyOfOther));
+    const slow = nodeThat(['eth_estimateGas'], async (_method, ask) => {
+      await other.send(measured, WAIT_MS);
+      return ask();
+    });
+    const relayer = setting.relayer(slow, keyOf(keyOfThis));
+    // From its second transaction on it expects its nonce.
+    await relayer.send(setting.call('first'), WAIT_MS);
+    await relayer.send(measured, WAIT_MS);
+    assert.deepEqual((await setting.rows()).map(({ id }) => id).toSorted(), ['first', 'refund']);
   });
-  await setting.relayer(slow).send(measured, WAIT_MS);
-  assert.equal((await setting.rows()).length, 1);
-  assert.equal(await setting.mined(), 1);
+}
+
+test('a key that no other process uses begins a transaction of the database once, and two that share it stay right', async (t) => {
+  const setting = await settingOf(t);
+  let begun = 0;
+  const counting = new Proxy(stage.database.sql, {
+    get(sql, name) {
+      if (name === 'begin') begun += 1;
+      const found = Reflect.get(sql, name);
+      return typeof found === 'function' ? found.bind(sql) : found;
+    },
+  });
+  const relayer = setting.relayer(rpc, setting.keys, counting);
+  for (const id of ['a', 'b', 'c'])
+    assert.equal((await relayer.send(setting.call(id), WAIT_MS))?.status, 'success');
+  assert.equal(begun, 1);
+  assert.equal((await setting.relayer().send(setting.call('another process'), WAIT_MS))?.status, 'success');
+  relayer.prepare();
+  for (const id of ['d', 'e'])
+    assert.equal((await relayer.send(setting.call(id), WAIT_MS))?.status, 'success');
+  assert.equal(begun, 2);
+  assert.equal(await setting.mined(), 6);
+});
+
+test('a key promises no more than it holds, however many wait and however they are stored', async (t) => {
+  const setting = await settingOf(t);
+  const node = withoutSync();
+  const relayer = setting.relayer(node);
+  assert.equal((await relayer.send(setting.call('first'), WAIT_MS))?.status, 'success');
+  await chain.client.setAutomine(false);
+  const { maxFeePerGas } = await relayer.fees();
+  const COUNT = 230;
+  // Enough for 215: the first ones are stored as expected, and the last ones only after a look at the balance.
+  await chain.client.setBalance({ address: setting.address, value: 215n * 60_000n * maxFeePerGas });
+  const sendAll = (from: number, to: number) =>
+    Promise.allSettled(
+      Array.from({ length: to - from }, (_, index) => relayer.send(setting.call(`call ${from + index}`), 0)),
+    );
+  const sent = await sendAll(0, 190);
+  for (let index = 190; index < COUNT; index++) sent.push(...(await sendAll(index, index + 1)));
+  const refused = sent.filter((each) => each.status === 'rejected' && each.reason instanceof OutOfGas);
+  assert.equal(refused.length, COUNT - 215);
+  assert.equal((await setting.rows()).length, 216);
 });
 
 test('the same purposes that two keys take in opposite orders are sent once each: neither waits for the other', async (t) => {

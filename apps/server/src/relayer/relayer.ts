@@ -23,6 +23,8 @@ export interface Relayer {
   readonly payer: Hex | undefined;
   /** The fees that a transaction is sent with now. @throws when the node does not answer */
   fees(): Promise<EvmFees>;
+  /** Begins to ask the node what a transaction needs, for who will send one in a moment. Never throws. */
+  prepare(): void;
   /**
    * Sends a transaction and waits until it is mined.
    *
@@ -95,6 +97,10 @@ class ChainRelayer implements Relayer {
   async fees(): Promise<EvmFees> {
     const { maxFeePerGas, maxPriorityFeePerGas } = await this.#currentFees();
     return { maxFeePerGas, maxPriorityFeePerGas };
+  }
+
+  prepare(): void {
+    this.#inOrder()[0]?.prepare();
   }
 
   async send(transaction: TransactionToSend, timeoutMs: number): Promise<MinedTransaction | null> {

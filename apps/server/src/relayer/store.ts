@@ -36,6 +36,15 @@ export interface Signed {
   hash: Hex;
 }
 
+/** Transactions that a key has signed, in the order of their nonces. */
+export interface SignedBatch {
+  added: readonly (TransactionToSend & Signed & { gasLimit: bigint })[];
+  /** The nonce after the last one. */
+  nextNonce: bigint;
+  /** Of each unit of gas. */
+  maxFeeWei: bigint;
+}
+
 /** A transaction that a block holds, by its purpose. */
 export interface Mined {
   id: string;
@@ -79,39 +88,76 @@ export class TransactionStore {
 
   /** Of these purposes, those that have a transaction already: a pending one, or a mined one that counts. */
   async taken(transaction: Transaction, asked: readonly TransactionToSend[]): Promise<Set<string>> {
+    const rows = await transaction<{ id: string }[]>`${this.#takenOf(asked)}`;
+    return new Set(rows.map(({ id }) => id));
+  }
+
+  #takenOf(asked: readonly TransactionToSend[]) {
     const idsOf = (each: readonly TransactionToSend[]) => arrayLiteral(each.map(({ id }) => id));
     const counting = asked.filter(({ again }) => again !== true);
-    const rows = await transaction<{ id: string }[]>`
+    return this.#sql`
       select id from relayer_transactions where network = ${this.#network} and (
         (state = 0 and id = any(${idsOf(asked)}::text::text[])) or
         (state = 1 and id = any(${idsOf(counting)}::text::text[])))`;
-    return new Set(rows.map(({ id }) => id));
   }
 
   /** What a key's pending transactions may cost it, in wei. */
   async promisedWei(transaction: Transaction, address: string): Promise<bigint> {
     const [row] = await transaction<{ promised: string }[]>`
-      select coalesce(sum(gas_limit * max_fee_wei), 0)::text as promised from relayer_transactions
-      where network = ${this.#network} and address = ${address} and state = 0`;
+      select (${this.#promisedBy(address)})::text as promised`;
     return BigInt(row?.promised ?? '0');
   }
 
+  #promisedBy(address: string) {
+    return this.#sql`
+      select coalesce(sum(gas_limit * max_fee_wei), 0) from relayer_transactions
+      where network = ${this.#network} and address = ${address} and state = 0`;
+  }
+
   /**
-   * Stores transactions of a key whose nonce is held, and moves that nonce on. Every key stores purposes in the same order:
-   * two keys that store the same ones at once cannot wait for each other.
+   * Stores transactions of a key whose nonce is held, and moves that nonce on.
    *
-   * @param maxFeeWei of each unit of gas
    * @throws a unique violation when another key has stored one of these purposes meanwhile
    */
-  async insert(
-    transaction: Transaction,
-    address: string,
-    added: readonly (TransactionToSend & Signed & { gasLimit: bigint })[],
-    { nextNonce, maxFeeWei }: { nextNonce: bigint; maxFeeWei: bigint },
-  ): Promise<void> {
+  async insert(transaction: Transaction, address: string, batch: SignedBatch): Promise<void> {
+    await transaction`${this.#rowsOf(address, batch)}`;
+    await transaction`
+      update relayers set next_nonce = ${String(batch.nextNonce)}
+      where network = ${this.#network} and address = ${address}`;
+  }
+
+  /**
+   * Stores transactions in one statement, if they bear the nonces that their key has next, none of their purposes has a
+   * transaction, and the key can pay for them beside what is pending. Whoever stores for a key moves its nonce on, so what
+   * the statement read of this key's transactions is what it finds when it has the lock.
+   *
+   * @param mostWei what this key may have promised afterwards; null: any amount
+   * @returns whether they were stored; if not, nothing was
+   * @throws a unique violation when another key has stored one of these purposes meanwhile
+   */
+  async insertExpected(address: string, batch: SignedBatch, mostWei: bigint | null): Promise<boolean> {
+    const [first] = batch.added;
+    if (first === undefined) return true;
+    const costsWei = batch.added.reduce((sum, { gasLimit }) => sum + gasLimit * batch.maxFeeWei, 0n);
+    const stored = await this.#sql<{ nonce: bigint }[]>`
+      with held as (
+        update relayers set next_nonce = ${String(batch.nextNonce)}
+        where network = ${this.#network} and address = ${address} and next_nonce = ${String(first.nonce)}
+          and not exists (${this.#takenOf(batch.added)})
+          and coalesce(${mostWei === null ? null : String(mostWei)}::text::numeric >=
+            ${String(costsWei)}::text::numeric + (${this.#promisedBy(address)}), true)
+        returning 1
+      )
+      ${this.#rowsOf(address, batch, this.#sql`where exists (select from held)`)}
+      returning nonce`;
+    return stored.length > 0;
+  }
+
+  /** The statement that inserts a batch. Every key stores purposes in the same order: two that store the same ones at once cannot wait for each other. */
+  #rowsOf(address: string, { added, maxFeeWei }: SignedBatch, where = this.#sql``) {
     const now = this.#at();
     const column = (pick: (each: (typeof added)[number]) => string | bigint) => arrayLiteral(added.map(pick));
-    await transaction`
+    return this.#sql`
       insert into relayer_transactions
         (network, address, nonce, id, to_address, data, gas_limit, max_cost_wei, max_fee_wei, raw, hashes,
          created_at, sent_at)
@@ -122,9 +168,8 @@ export class TransactionStore {
                   ${column((x) => x.gasLimit)}::text::bigint[],
                   ${column((x) => x.maxCostWei ?? 0n)}::text::numeric[], ${column((x) => x.raw)}::text::text[],
                   ${column((x) => x.hash)}::text::text[]) as x (nonce, id, to_address, data, gas, max_cost, raw, hash)
+      ${where}
       order by x.id`;
-    await transaction`
-      update relayers set next_nonce = ${String(nextNonce)} where network = ${this.#network} and address = ${address}`;
   }
 
   /** Writes down which transactions were mined and what they cost, each once. */

@@ -57,6 +57,8 @@ export async function tryAsSent(
   payment: OnChainPayment,
 ): Promise<TriedOut> {
   const { authorization, signature } = evidenceOf(payment);
+  // What the settler asks the node is asked now, beside the simulation.
+  own.prepare();
   const [code, isPlain] = await Promise.all([
     chain.codeOf(authorization, signature),
     signature.length === 132 &&
