@@ -7,6 +7,7 @@ import { startWire } from '../../test/fire/proxy.fixture.ts';
 import { until } from '../../test/fire/until.fixture.ts';
 import { connectPools, endPools, isLockTimeout } from './connection.ts';
 import { DatabaseSilent, withDeadline } from './deadline.ts';
+import { createSocketPool, STARTUP_FILLING } from './socket.ts';
 
 let database: TestDatabase;
 before(async () => {
@@ -170,6 +171,46 @@ test('a query that is given while its connection breaks is answered by an error,
   }
 });
 
+test('a connection that breaks while something is about to be written keeps nobody waiting who asks afterwards', async () => {
+  const { hostname, port } = new URL(database.url);
+  const sockets = createSocketPool({
+    endpoints: [{ host: hostname, port: Number(port) }],
+    tls: null,
+    connectTimeoutMs: 4_000,
+    heard: () => {},
+  });
+  const opened: Socket[] = [];
+  const driver = postgres(database.url, {
+    max: 1,
+    fetch_types: false,
+    connect_timeout: 4,
+    connection: STARTUP_FILLING,
+    // Not in the driver's types.
+    ...{
+      socket: async () => {
+        const socket = await sockets.open();
+        opened.push(socket);
+        return socket;
+      },
+    },
+  });
+  try {
+    for (let round = 1; round <= 5; round++) {
+      assert.equal((await driver`select ${round}::integer as round`)[0]?.round, round);
+      const lost = driver`select 'never sent'`.execute();
+      const rejected = assert.rejects(lost.then(), /broken/);
+      // In the same turn: the driver has the query, and writes in the next one.
+      for (let step = 0; step < 5; step++) await null;
+      opened.at(-1)?.emit('error', new Error('broken'));
+      await rejected;
+      assert.equal(opened.length, round);
+    }
+    assert.equal((await driver`show application_name`)[0]?.application_name, 'postgres.js');
+  } finally {
+    await driver.end({ timeout: 1 });
+  }
+});
+
 test('a transaction whose work ends in the moment in which its connection closes is rejected, and the process lives', async () => {
   const { hostname, port } = new URL(database.url);
   const sockets: Socket[] = [];
@@ -185,7 +226,7 @@ test('a transaction whose work ends in the moment in which its connection closes
       },
     },
   });
-  const sql = withDeadline(() => driver, { deadlineMs: 4_000, late: () => {} });
+  const sql = withDeadline(driver, { deadlineMs: 4_000, late: () => {} });
   try {
     for (const end of ['commit', 'rollback']) {
       const begun = Promise.withResolvers<void>();

@@ -2,7 +2,7 @@ import postgres from 'postgres';
 import { ARRAY_TYPES } from './array-types.ts';
 import { withDeadline } from './deadline.ts';
 import { createSilence, type Silence } from './silence.ts';
-import { createSocketPool, type Endpoint } from './socket.ts';
+import { createSocketPool, type Endpoint, STARTUP_FILLING } from './socket.ts';
 
 export type Database = postgres.Sql<{ bigint: bigint }>;
 /** A transaction that somebody else commits. */
@@ -144,7 +144,6 @@ function openPool(
     tls,
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
     heard: silence.heard,
-    jammed: () => replace(),
   });
   const options = {
     max: maxConnections,
@@ -165,15 +164,10 @@ function openPool(
       idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
       TimeZone: 'UTC',
       ...settings,
+      ...STARTUP_FILLING,
     },
   };
-  let pool = postgres(plainUrl, options) as unknown as Database;
-  /** Queries that are under way end in the old pool. */
-  function replace(): void {
-    void pool.end({ timeout: patience.deadlineMs / 1_000 });
-    pool = postgres(plainUrl, options) as unknown as Database;
-  }
-  return withDeadline(() => pool, {
+  return withDeadline(postgres(plainUrl, options) as unknown as Database, {
     deadlineMs: patience.deadlineMs,
     late(sinceMs) {
       if (sockets.dropSilentSince(sinceMs) > 0) silence.fellSilent();

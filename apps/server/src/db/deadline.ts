@@ -61,11 +61,11 @@ interface Life {
  * A transaction whose connection is lost is not rolled back by us, since the server does that: the driver writes a
  * rollback to the socket that is no longer there, and takes the process down (postgres.js 3.4.9, `nextWrite`).
  *
- * @param current the driver's pool; asked each time, because it may be replaced by another
+ * @param pool the driver's
  * @param options.late told when a deadline has passed, with the time when the query was given (`performance.now()`)
  */
 export function withDeadline<Sql extends object>(
-  current: () => Sql,
+  pool: Sql,
   options: { deadlineMs: number; late(sinceMs: number): void },
 ): Sql {
   const { deadlineMs } = options;
@@ -147,7 +147,7 @@ export function withDeadline<Sql extends object>(
       // It still had its turn, and has done nothing: this one can be rolled back.
       if (life.isOver) throw new DatabaseSilent(deadlineMs);
       try {
-        const result = await heardOut(() => work(guardSql(() => transaction, life)));
+        const result = await heardOut(() => work(guardSql(transaction, life)));
         if (life.isOver) return never;
         disarm = arm(over);
         return result;
@@ -168,21 +168,21 @@ export function withDeadline<Sql extends object>(
     }
   }
 
-  function guardSql<T extends object>(sql: () => T, life: Life | null): T {
+  function guardSql<T extends object>(sql: T, life: Life | null): T {
     const guarded = (made: unknown) => (isQuery(made) ? guard(made, life) : made);
-    return new Proxy(sql(), {
-      apply: (_target, self, args) => guarded(Reflect.apply(sql() as unknown as Call, self, args)),
-      get(_target, name) {
-        const value: unknown = Reflect.get(sql(), name);
+    return new Proxy(sql, {
+      apply: (target, self, args) => guarded(Reflect.apply(target as unknown as Call, self, args)),
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name);
         if (typeof value !== 'function') return value;
-        if (name === 'unsafe') return (...args: unknown[]) => guarded(value.apply(sql(), args));
-        if (name === 'begin') return (...args: unknown[]) => begin(value.bind(sql()) as Call, args);
+        if (name === 'unsafe') return (...args: unknown[]) => guarded(value.apply(target, args));
+        if (name === 'begin') return (...args: unknown[]) => begin(value.bind(target) as Call, args);
         return value;
       },
     });
   }
 
-  return guardSql(current, null);
+  return guardSql(pool, null);
 }
 
 function isQuery(made: unknown): made is DriverQuery {

@@ -1,5 +1,5 @@
 /**
- * The sockets under the driver. Two faults are mended here that cannot be mended above it.
+ * The sockets under the driver. Three faults are mended here that cannot be mended above it.
  *
  * The driver takes queries between a socket's `error` and its `close`, and does not answer them; after it has connected
  * again it answers them with an empty result although they were never sent (postgres.js 3.4.9, `ReadyForQuery`). A socket
@@ -9,8 +9,10 @@
  * A connection whose peer went silent stays open for as long as TCP retransmits. A socket from here knows when it was last
  * written to and when it last heard something, and can be dropped.
  *
- * And a slot of the driver's pool may jam: what it was about to write when its connection broke is kept, and the next
- * connection's first message waits behind it (`nextWriteTimer`). A socket from here notices that nobody writes to it.
+ * What the driver was about to write when its connection broke is kept, and it believes for good that it will be written in
+ * the next turn (`nextWriteTimer`): the first message of the next connection waits behind it, and nothing is ever sent. Only
+ * what has 1,024 bytes is written at once. `STARTUP_FILLING` makes the first message that long, and a socket from here sends
+ * it without the filling and without what was left before it.
  */
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
@@ -30,8 +32,11 @@ interface Watched {
   heardAtMs: number;
 }
 
-/** A driver that has a new connection writes to it at once. */
-const JAMMED_AFTER_MS = 250;
+/** A parameter of the startup message, for the driver alone: the server never sees it. */
+export const STARTUP_FILLING = { _filling: '.'.repeat(1_024) };
+const FILLING = Buffer.from(`${Object.entries(STARTUP_FILLING).flat().join('\0')}\0`);
+/** What a startup message has after its length: version 3.0 of the protocol. */
+const PROTOCOL_VERSION = 0x3_0000;
 /** PostgreSQL's `SSLRequest` message. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 const ACCEPTS_TLS = 'S'.charCodeAt(0);
@@ -45,8 +50,6 @@ export function createSocketPool(options: {
   tls: { optional: boolean; options: ConnectionOptions } | null;
   connectTimeoutMs: number;
   heard(): void;
-  /** Told of a connection that was opened and that the driver does not write to. */
-  jammed(): void;
 }): SocketPool {
   const sockets = new Map<Socket, Watched>();
   let next = 0;
@@ -54,19 +57,14 @@ export function createSocketPool(options: {
   function watch(socket: Socket): Socket {
     const watched: Watched = { wroteAtMs: performance.now(), heardAtMs: performance.now() };
     sockets.set(socket, watched);
-    let isUsed = false;
+    let isStarted = false;
     let isClosed = false;
-    setTimeout(() => {
-      // After the turn in which a busy process would write.
-      setImmediate(() => {
-        if (!isUsed && !isClosed) options.jammed();
-      });
-    }, JAMMED_AFTER_MS).unref();
-    const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
-    socket.write = ((...args: unknown[]) => {
-      isUsed = true;
+    const write = socket.write.bind(socket) as (bytes: Buffer, ...args: unknown[]) => boolean;
+    socket.write = ((bytes: Buffer, ...args: unknown[]) => {
       watched.wroteAtMs = performance.now();
-      return write(...args);
+      if (isStarted) return write(bytes, ...args);
+      isStarted = true;
+      return write(startupIn(bytes), ...args);
     }) as Socket['write'];
     const emit = socket.emit.bind(socket) as (event: string | symbol, ...args: unknown[]) => boolean;
     const close = (hadError: boolean): boolean => {
@@ -121,6 +119,22 @@ export function createSocketPool(options: {
       return dropped;
     },
   };
+}
+
+/** The startup message, without its filling, at the end of what the driver writes first. */
+function startupIn(bytes: Buffer): Buffer {
+  const fillingAt = bytes.lastIndexOf(FILLING);
+  for (let at = fillingAt; at >= 0; at--) {
+    const length = bytes.length - at;
+    if (bytes.readUInt32BE(at) !== length || bytes.readUInt32BE(at + 4) !== PROTOCOL_VERSION) continue;
+    const startup = Buffer.concat([
+      bytes.subarray(at, fillingAt),
+      bytes.subarray(fillingAt + FILLING.length),
+    ]);
+    startup.writeUInt32BE(startup.length, 0);
+    return startup;
+  }
+  return bytes;
 }
 
 /** Asks the server for TLS and brings it up, in one bounded time. @throws when it is needed and not to be had */
