@@ -232,20 +232,33 @@ for (const { silence, everybody } of SILENCES) {
   });
 }
 
-test('a process that drains while its database is silent ends in time', async () => {
-  const key = await newKey();
-  assert.equal((await buy(key, QUICK_CALL, null)).status, 200);
-  const inside = buy(key, MODEL_CALL, 'order').catch(() => null);
-  await until('the model to be asked', () => asked.length === 1);
-  wire.freeze('new ones too');
-  for (const response of asked) complete(response);
-  const sinceMs = performance.now();
-  await server.end('SIGTERM');
-  const tookMs = performance.now() - sinceMs;
-  assert(
-    tookMs < ENDS_WITHIN_MS + GRACE_MS,
-    `it took ${tookMs} ms: ${server.words().match(/"msg":"[^"]*"/g)}`,
-  );
-  const told = await inside;
-  assert(told === null || told.status === 503, `${told?.status} without a database`);
-});
+for (const [when, afterMs] of [
+  ['while its database is silent', 0],
+  ['when its database falls silent after seven seconds', 7_000],
+] as const) {
+  test(`a process that drains ${when} ends in time`, async () => {
+    const key = await newKey();
+    assert.equal((await buy(key, QUICK_CALL, null)).status, 200);
+    const inside = buy(key, MODEL_CALL, 'order').catch(() => null);
+    await until('the model to be asked', () => asked.length === 1);
+    let silentSinceMs = 0;
+    const silent = async () => {
+      const toldAtMs = performance.now();
+      await until('the database to fall silent', () => performance.now() - toldAtMs >= afterMs);
+      wire.freeze('new ones too');
+      silentSinceMs = performance.now();
+      for (const response of asked) complete(response);
+    };
+    const falls = silent();
+    if (afterMs === 0) await falls;
+    await server.end('SIGTERM');
+    await falls;
+    const tookMs = performance.now() - silentSinceMs;
+    assert(
+      tookMs < ENDS_WITHIN_MS + GRACE_MS,
+      `it took ${tookMs} ms: ${server.words().match(/"msg":"[^"]*"/g)}`,
+    );
+    const told = await inside;
+    assert(told === null || told.status === 503, `${told?.status} without a database`);
+  });
+}
