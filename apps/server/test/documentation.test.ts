@@ -53,6 +53,26 @@ describe('every document', () => {
     }
   });
 
+  test('uses in its commands only variables that it, or the README before it, has set', () => {
+    const blocksOf = (text: string) =>
+      [...text.matchAll(/^```(?:sh|console)\n([\s\S]*?)^```/gm)].map(([, block = '']) => block);
+    const setBy = (text: string) =>
+      blocksOf(text).flatMap((block) => [...block.matchAll(/\b([A-Z][A-Z_]+)=/g)].map(([, name]) => name));
+    const before = setBy(document('README.md'));
+    assert(before.includes('KEY'), before.join());
+    for (const { path, text } of documents) {
+      const known = [...before, ...setBy(text)];
+      const used = blocksOf(text).flatMap((block) =>
+        [...block.matchAll(/\$\{?([A-Z][A-Z_]+)/g)].map(([, name]) => name),
+      );
+      assert.deepEqual(
+        used.filter((name) => !known.includes(name)),
+        [],
+        path,
+      );
+    }
+  });
+
   test('links to files and headings that exist', () => {
     for (const { path, text } of documents) {
       const links = [...withoutCode(text).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => link ?? '');
