@@ -22,6 +22,37 @@ export function watchWallets(changed) {
   told();
 }
 
+/** Where a transaction is kept until it is seen mined, so that a closed tab does not lead to a second deposit. */
+const keptAt = (account) => `farebox-base-transaction:${account.toLowerCase()}`;
+
+/** The transaction that this browser sent from an account and did not see mined; null: none. */
+export function sentBefore(account) {
+  try {
+    const hash = localStorage.getItem(keptAt(account));
+    return /^0x[0-9a-f]{64}$/i.test(hash ?? '') ? hash : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Waits for such a transaction, and forgets it. @throws Error when it was reverted, or is not mined in some minutes */
+export async function lookFor(provider, account, hash) {
+  try {
+    await mined(provider, hash);
+  } finally {
+    // Another one may have been sent meanwhile.
+    if (sentBefore(account) === hash) localStorage.removeItem(keptAt(account));
+  }
+}
+
+function keep(account, hash) {
+  try {
+    localStorage.setItem(keptAt(account), hash);
+  } catch {
+    // Storage that is full or forbidden must not make a transaction that was sent look like one that failed.
+  }
+}
+
 /** The account that the wallet lets us see, on Base. */
 export async function connectWallet(provider) {
   const [account] = await provider.request({ method: 'eth_requestAccounts' });
@@ -71,7 +102,8 @@ export async function carryOut(provider, from, steps, tell) {
         params: [{ from, to, data, value, gas, chainId: BASE }],
       });
       tell(index, 'sent', `sent: ${hash}`);
-      await mined(provider, hash);
+      keep(from, hash);
+      await lookFor(provider, from, hash);
       tell(index, 'mined', `mined: ${hash}`);
     } catch (error) {
       const text =

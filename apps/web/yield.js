@@ -5,7 +5,7 @@ import { askYield, isNotOffered } from './yield-api.js';
 import { holdingsView, PROTOCOLS, ratesChart } from './yield-chart.js';
 import { movesView } from './yield-moves.js';
 import { showSolana } from './yield-solana.js';
-import { carryOut, connectWallet, watchWallets } from './yield-wallet.js';
+import { carryOut, connectWallet, lookFor, sentBefore, watchWallets } from './yield-wallet.js';
 
 const STOPPED_BY = ['INSUFFICIENT_USDC', 'INSUFFICIENT_ETH'];
 
@@ -201,9 +201,32 @@ async function connect(provider) {
     actMessage.replaceChildren();
     walletInput.value = connected.account;
     await showPosition(connected.account);
+    await goOnLooking();
   } catch (error) {
     actMessage.replaceChildren(notice('bad', String(error?.message ?? error).slice(0, 300)));
   }
+}
+
+/** A tab that was closed may have left a transaction under way: whoever deposits again now would do it twice. */
+async function goOnLooking() {
+  const { provider, account } = connected;
+  const hash = sentBefore(account);
+  if (hash === null) return;
+  let told = notice('warn', `This browser sent a transaction that is not mined yet. Wait for it: ${hash}`);
+  // What somebody did meanwhile is not written over.
+  const tell = (kind, text) => {
+    const next = notice(kind, text);
+    told.replaceWith(next);
+    told = next;
+  };
+  actMessage.replaceChildren(told);
+  try {
+    await lookFor(provider, account, hash);
+    tell('good', 'The transaction that this browser had sent is mined. Your position shows what came of it.');
+  } catch (error) {
+    tell('bad', error.message);
+  }
+  await Promise.all([showPosition(account), showVault()]);
 }
 
 byId('wallet-form').addEventListener('submit', (event) => {

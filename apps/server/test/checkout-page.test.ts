@@ -487,6 +487,12 @@ test('a checkout that nobody pays ends, and each page says so', async () => {
   const buyer = await someone.tab(`${home}/keys`);
   await buyer.getByRole('button', { name: 'Go to the payment' }).click();
   await buyer.waitForURL(/\/c\/pay\//);
+  // The browser's own way back leads to the checkout that is still open, and to a form that works.
+  await buyer.goBack();
+  await buyer.getByText('No payment is confirmed yet').waitFor();
+  assert(await buyer.getByRole('button', { name: 'Go to the payment' }).isEnabled());
+  await buyer.goForward();
+  await buyer.waitForURL(/\/c\/pay\//);
   aheadMs += 61 * 60_000;
   await world.control('POST', '/clock', { advanceSeconds: 61 * 60 });
   await until('the end', () => waiting.statuses.at(-1) === 'expired');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import type { Hex } from 'viem';
 import { launchBrowser } from '../../../packages/sandbox/src/browser.fixture.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
@@ -44,6 +44,8 @@ interface Habits {
   accounts: readonly string[];
   chainId: string;
   afterSending?: () => void;
+  /** Whether it knows of no transaction that it is mined. */
+  isBehind?: boolean;
 }
 
 /** A page with a wallet that asks nobody before it signs; `refuses` is what its owner says no to. */
@@ -51,8 +53,9 @@ async function openWith(
   wallet: Wallet,
   refuses: { method: string | null } = { method: null },
   habits: Habits = { accounts: [wallet.address], chainId: '0x1' },
+  context?: BrowserContext,
 ) {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  const page = await (context?.newPage() ?? browser.newPage({ viewport: { width: 1280, height: 900 } }));
   const asked: string[] = [];
   const troubles: string[] = [];
   page.on('pageerror', (error) => troubles.push(error.message));
@@ -69,7 +72,8 @@ async function openWith(
       habits.chainId = '0x2105';
       return null;
     }
-    if (method === 'eth_getTransactionReceipt') return world.client.request({ method, params } as never);
+    if (method === 'eth_getTransactionReceipt')
+      return habits.isBehind === true ? null : world.client.request({ method, params } as never);
     assert.equal(habits.chainId, '0x2105', 'nothing is signed for another chain');
     if (method === 'eth_signTypedData_v4') return wallet.account.signTypedData(JSON.parse(params[1] ?? ''));
     if (method === 'eth_sendTransaction') {
@@ -128,6 +132,36 @@ test('somebody connects a wallet, deposits in two steps and by permit, and leave
   await done(page);
   assert.deepEqual(troubles, []);
   await page.close();
+});
+
+test('a tab that closes while a transaction is under way leads to no second one: the next tab waits for it', async () => {
+  const wallet = await world.wallet(50_000_000n);
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+  const habits: Habits = { accounts: [wallet.address], chainId: '0x2105', isBehind: true };
+  const { page } = await openWith(wallet, undefined, habits, context);
+  await page.getByRole('button', { name: 'Connect Test wallet' }).click();
+  await page.getByLabel('USDC', { exact: true }).fill('20');
+  await page.getByRole('button', { name: 'Deposit', exact: true }).click();
+  const sent = await page.locator('.state.sent').getByText('sent: 0x').textContent();
+  const hash = sent?.replace('sent: ', '') ?? '';
+  await page.close();
+
+  const next = await openWith(wallet, undefined, habits, context);
+  await next.page.getByRole('button', { name: 'Connect Test wallet' }).click();
+  const told = next.page.locator('#act-message');
+  await told.getByText(hash).waitFor();
+  assert.match((await told.textContent()) ?? '', /not mined yet/);
+  habits.isBehind = false;
+  await told.getByText('is mined. Your position shows what came of it.').waitFor();
+  await next.page.close();
+
+  const last = await openWith(wallet, undefined, habits, context);
+  await last.page.getByRole('button', { name: 'Connect Test wallet' }).click();
+  await last.page.locator('#position').getByText('holds no shares').waitFor();
+  assert.equal(await last.page.locator('#act-message').textContent(), '');
+  assert.equal(await last.page.evaluate('localStorage.length'), 0);
+  assert.deepEqual(last.troubles, []);
+  await context.close();
 });
 
 test('a refusal in the wallet, too little money and a wrong amount are told, and nothing more is asked for', async () => {
