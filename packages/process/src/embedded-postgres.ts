@@ -25,6 +25,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
+import { measureAwake } from './awake-time.ts';
 import { isAlive } from './is-alive.ts';
 import { writeFileOnce } from './whole-file.ts';
 
@@ -370,20 +371,23 @@ function runningServer(data: string): { pid: number; port: number } | null {
 }
 
 async function becomesReady(child: ChildProcess, url: string, readyWithinMs: number): Promise<void> {
-  const startedAtMs = performance.now();
+  const waited = measureAwake(() => performance.now());
   let failure: Error | null = null;
   child.on('error', (error) => {
     failure = error;
   });
-  for (;;) {
-    const said = await contact(url);
-    if (said === 'ready') return;
-    if (failure !== null) throw failure;
-    if (child.exitCode !== null || child.signalCode !== null) throw new Error('it ended');
-    const waitedMs = performance.now() - startedAtMs;
-    if (waitedMs > (said === 'recovering' ? RECOVERY_TIMEOUT_MS : readyWithinMs))
-      throw new Error('it is silent');
-    await sleep(20);
+  try {
+    for (;;) {
+      const said = await contact(url);
+      if (said === 'ready') return;
+      if (failure !== null) throw failure;
+      if (child.exitCode !== null || child.signalCode !== null) throw new Error('it ended');
+      if (waited.passedMs() > (said === 'recovering' ? RECOVERY_TIMEOUT_MS : readyWithinMs))
+        throw new Error('it is silent');
+      await sleep(20);
+    }
+  } finally {
+    waited.stop();
   }
 }
 

@@ -5,23 +5,24 @@
 import { fork } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { prepareEmbeddedPostgres, stopEmbeddedPostgres } from '../../process/src/embedded-postgres.ts';
 import { StartError } from '../../process/src/start-error.ts';
 import { isWritten, replaceFile } from '../../process/src/whole-file.ts';
 import { dataDirOf } from './data-dir.ts';
 import type { SandboxDevices } from './devices/devices.ts';
+import type { FromServer, ToServer } from './load-server.ts';
 import type { World } from './world.ts';
 
 const SERVER = join(import.meta.dirname, '../../../apps/server/src');
 const SANDBOX_KEY_USD = '200';
+const SHOWN_GRANT = { usd: SANDBOX_KEY_USD, label: 'sandbox', reason: 'first start of the sandbox' };
 const DEVICES_GRANT = { usd: '1', label: 'sandbox devices', reason: 'owner of the devices of the sandbox' };
 const CHECKOUT_PATH = '/api/m2m/credits/checkout/session';
 
 const environment = { ...process.env };
 if (process.argv.includes('--live')) environment.FAREBOX_UPSTREAMS = 'live';
 const production = environment.FAREBOX_MODE === 'production';
-// In a sandbox it loads its code while the world begins, and waits for the addresses then.
+// In a sandbox it loads its code and brings its database up while the world begins, and waits for the addresses then.
 const loadsFirst = production ? [] : ['--import', join(import.meta.dirname, 'load-server.ts')];
 const server = fork(join(SERVER, 'main.ts'), {
   env: environment,
@@ -39,10 +40,6 @@ const serverGone = new Promise<number | null>((resolve) => {
 const world: World | null = production ? null : await openWorld();
 const serverEnvironment = { ...environment, ...world?.environment };
 let stopping = false;
-/** Ends what still runs for the start itself. */
-const ending = new AbortController();
-/** Settles when no key is being made: whoever makes one uses the database, and starts it where it is gone. */
-let granting: Promise<unknown> = Promise.resolve();
 let devices: SandboxDevices | null = null;
 let broken = false;
 void world?.broken.then((what) => {
@@ -54,15 +51,14 @@ void world?.broken.then((what) => {
 function stop(): void {
   if (!stopping) process.stdout.write('Stopping: running calls end, nothing new begins.\n');
   stopping = true;
-  ending.abort();
   void devices?.stop();
   server.kill('SIGTERM');
 }
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
 // Whoever started us with a channel is gone when it closes: do not outlive them.
 process.on('disconnect', stop);
-server.on('message', (message: { ready?: boolean; baseUrl?: string }) => {
-  if (message.ready !== true || message.baseUrl === undefined) return;
+server.on('message', (message: FromServer) => {
+  if (!('ready' in message)) return;
   const { baseUrl } = message;
   makeFirstKeys()
     .then(async ({ ofDevices, shown }) => {
@@ -78,10 +74,8 @@ server.on('message', (message: { ready?: boolean; baseUrl?: string }) => {
       if (!stopping) process.stderr.write(`farebox: ${error instanceof Error ? error.message : error}\n`);
     });
 });
-const makeFirstKeys = prepareFirstKeys();
 void serverGone.then(ended);
-// One that ends meanwhile is told of above.
-if (world !== null && !serverIsGone) server.send(world.environment, () => undefined);
+if (world !== null) tellServer({ world: world.environment });
 
 function ended(code: number | null): void {
   void endAll().finally(() => process.exit(broken ? 1 : (code ?? 1)));
@@ -89,10 +83,13 @@ function ended(code: number | null): void {
 
 /** A server that was killed has left its database running. */
 async function endAll(): Promise<void> {
-  ending.abort();
-  await granting;
   if (!environment.DATABASE_URL) await stopEmbeddedPostgres(dataDirOf(environment));
   await world?.stop();
+}
+
+/** That it is gone is noticed elsewhere. */
+function tellServer(what: ToServer): void {
+  if (!serverIsGone) server.send(what, () => undefined);
 }
 
 async function openWorld(): Promise<World> {
@@ -100,15 +97,26 @@ async function openWorld(): Promise<World> {
   const { startWorld } = await import('./world.ts');
   try {
     const starting = startWorld(environment, { live: environment.FAREBOX_UPSTREAMS === 'live' });
+    // One that is refused, because another one runs on the folder, has nothing to do with the database there.
+    let isRefused = false;
+    starting.catch(() => {
+      isRefused = true;
+    });
     // That no database can be made here is the server's to tell.
-    const prepared = environment.DATABASE_URL ? null : prepareEmbeddedPostgres(dataDirOf(environment));
-    await Promise.allSettled([starting, prepared]);
+    await Promise.allSettled([starting, environment.DATABASE_URL ? null : prepareDatabase(() => isRefused)]);
     return await starting;
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
     process.stderr.write(`farebox: ${error.message}\n`);
     process.exit(2);
   }
+}
+
+/** Makes it where there is none, and has the server's process start it. */
+async function prepareDatabase(isRefused: () => boolean): Promise<void> {
+  const dataDir = dataDirOf(environment);
+  await prepareEmbeddedPostgres(dataDir);
+  if (!isRefused()) tellServer({ database: { FAREBOX_DATA_DIR: dataDir } });
 }
 
 /** Says what runs where, and what to paste. @param key the sandbox's, which is shown once; null: it was before */
@@ -159,29 +167,34 @@ interface FirstKeys {
   shown: string | null;
 }
 
-/**
- * Makes them on the first start: one process makes both, and is loaded while the server starts.
- *
- * @returns makes what is not there yet, as soon as there is a database; both are null in production, and without a server
- */
-function prepareFirstKeys(): () => Promise<FirstKeys> {
-  if (world === null || serverIsGone) return async () => ({ ofDevices: null, shown: null });
+/** Makes what is not there yet, on the first start; both are null in production. */
+async function makeFirstKeys(): Promise<FirstKeys> {
+  if (world === null) return { ofDevices: null, shown: null };
   const file = join(dataDirOf(environment), 'devices-key');
   const mark = join(dataDirOf(environment), 'sandbox-key-issued');
   const devicesHave = isWritten(file);
   const isShown = existsSync(mark);
-  const makeKeys = prepareGrants([
-    ...(devicesHave ? [] : [DEVICES_GRANT]),
-    ...(isShown ? [] : [{ usd: SANDBOX_KEY_USD, label: 'sandbox', reason: 'first start of the sandbox' }]),
-  ]);
-  return async () => {
-    const made = await makeKeys();
-    const ofDevices = devicesHave ? readFileSync(file, 'utf8') : (made.shift() ?? '');
-    if (!devicesHave) replaceFile(file, ofDevices);
-    if (isShown) return { ofDevices, shown: null };
-    writeFileSync(mark, new Date().toISOString());
-    return { ofDevices, shown: made.shift() ?? null };
-  };
+  const made = await makeKeys([...(devicesHave ? [] : [DEVICES_GRANT]), ...(isShown ? [] : [SHOWN_GRANT])]);
+  const ofDevices = devicesHave ? readFileSync(file, 'utf8') : (made.shift() ?? '');
+  if (!devicesHave) replaceFile(file, ofDevices);
+  if (isShown) return { ofDevices, shown: null };
+  writeFileSync(mark, new Date().toISOString());
+  return { ofDevices, shown: made.shift() ?? null };
+}
+
+/** Has the server's process make keys (`load-server.ts`). @returns them, in the order in which they are asked for */
+async function makeKeys(grants: { usd: string; label: string; reason: string }[]): Promise<string[]> {
+  if (grants.length === 0) return [];
+  const answered = new Promise<FromServer>((resolve) => {
+    server.on('message', (message: FromServer) => {
+      if (!('ready' in message)) resolve(message);
+    });
+  });
+  tellServer({ grants });
+  const ended = serverGone.then(() => ({ noKeys: 'the server has ended' }));
+  const answer = await Promise.race([answered, ended]);
+  if ('keys' in answer) return answer.keys;
+  throw new Error(`no key could be made: ${'noKeys' in answer ? answer.noKeys : 'it was not said why'}`);
 }
 
 /** Devices that report to the server as anybody's would. Nothing waits for them. */
@@ -196,44 +209,4 @@ async function startReporting(baseUrl: string, apiKey: string): Promise<SandboxD
     nowMs: Date.now,
     failed: (what) => void (stopping || process.stderr.write(`farebox: sandbox device ${what}\n`)),
   });
-}
-
-/** @returns makes keys with so much credit, in the order in which they are asked for */
-function prepareGrants(
-  grants: readonly { usd: string; label: string; reason: string }[],
-): () => Promise<string[]> {
-  if (grants.length === 0) return async () => [];
-  const asked = grants.flatMap(({ usd, label, reason }) => [
-    '--usd',
-    usd,
-    '--label',
-    label,
-    '--reason',
-    reason,
-  ]);
-  // With a channel, so that it ends when this process does, whatever ends it.
-  const making = fork(join(SERVER, 'commands/grant.ts'), [...asked, '--json'], {
-    ...{ env: serverEnvironment, signal: ending.signal },
-    execArgv: ['--disable-warning=ExperimentalWarning'],
-    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-  });
-  const { stdout: said, stderr: complained } = making;
-  if (said === null || complained === null) throw new Error('a command has no output to read');
-  const closed = new Promise<number | null>((resolve) => making.once('close', resolve));
-  granting = closed;
-  // What aborts it says so here; that it has ended is told by its code.
-  making.on('error', () => {});
-  const answer = Promise.all([text(said), text(complained), closed]);
-  return async () => {
-    making.send('there is a database', () => undefined);
-    const [stdout, stderr, code] = await answer;
-    if (code !== 0) throw new Error(`no key could be made: ${stderr.trim()}`);
-    return stdout
-      .trim()
-      .split('\n')
-      .map((line) => {
-        const { apiKey }: { apiKey: string } = JSON.parse(line);
-        return apiKey;
-      });
-  };
 }

@@ -191,6 +191,40 @@ test('npm start: who is killed before anything is ready leaves nothing behind', 
   }
 });
 
+test('npm start: who is ended while the database comes up, before the world is there, leaves nothing behind', {
+  skip: linux,
+}, async () => {
+  const dataDir = join(folder, 'coming-up');
+  const ends: { whom: 'all' | 'start.ts' | 'main.ts'; how: NodeJS.Signals }[] = [
+    // As Ctrl-C does in a terminal; the database and the chains' keeper are not in that group.
+    { whom: 'all', how: 'SIGINT' },
+    { whom: 'start.ts', how: 'SIGKILL' },
+    { whom: 'main.ts', how: 'SIGKILL' },
+  ];
+  for (const { whom, how } of ends) {
+    const env = { ...process.env, FAREBOX_DATA_DIR: dataDir, PORT: String(await freePort()) };
+    const npm = spawn('npm', ['run', 'start'], { cwd: ROOT, env, stdio: 'ignore', detached: true });
+    started.push(npm);
+    const { pid = 0 } = npm;
+    const seen = new Set<number>();
+    await until('the database to run', () => {
+      for (const each of familyOf(pid)) seen.add(each);
+      return isAlive(postgresOf(dataDir));
+    });
+    // The chains are built for as long as that, and on a later start not even they are: the world may be there by now.
+    for (const each of familyOf(pid)) seen.add(each);
+    if (whom === 'all') process.kill(-pid, how);
+    else end([...seen].find((each) => commandOf(each).includes(whom)) ?? assert.fail());
+    const left = () => leftOf({ dataDir, npm: pid, all: [...seen], the: () => 0 });
+    await until(`the end of ${left().join('; ')}`, () => left().length === 0);
+    assert.equal(postgresOf(dataDir), 0, `PostgreSQL has ended in order after ${how} to ${whom}`);
+  }
+  // What they left is good for a start.
+  const running = await start('start', 'coming-up');
+  process.kill(running.npm, 'SIGTERM');
+  await everythingEnds(running);
+});
+
 test('npm run serve: SIGTERM to npm alone; a database that a killed server left ends with the next one', {
   skip: linux,
 }, async () => {

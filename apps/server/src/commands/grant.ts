@@ -7,19 +7,8 @@ import { runCommand, UsageError } from '../../../../packages/process/src/run-com
 import { databaseOf, readConfig } from '../config.ts';
 import { DATABASE } from '../db/declared.ts';
 import { openDatabase } from '../db/open.ts';
-import { createKeys } from '../keys/keys.ts';
-import { grantKey } from '../keys/trial.ts';
-import { createLedger } from '../ledger/ledger.ts';
+import { type Grant, openGrants } from '../keys/grant.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
-
-// Whoever started us with a channel is gone when it closes, and ends the database: nobody must start it anew. Over it we are
-// told when there is a database; until then this has been loaded.
-if (process.send !== undefined) {
-  if (!process.connected) process.exit(1);
-  process.once('disconnect', () => process.exit(1));
-  await new Promise((resolve) => process.once('message', resolve));
-  process.channel?.unref();
-}
 
 function amountOf(usd: string | undefined): bigint {
   try {
@@ -33,12 +22,6 @@ function amountOf(usd: string | undefined): bigint {
 
 const USAGE =
   'npm run grant -- --usd 200 --reason "why" [--label name] [--json]; for more keys, all of it again';
-
-interface Grant {
-  amountMicros: bigint;
-  label: string;
-  note: string;
-}
 
 function grantsAsked(): { grants: readonly Grant[]; json: boolean } {
   const text = { type: 'string', multiple: true } as const;
@@ -62,11 +45,9 @@ await runCommand(USAGE, async () => {
   const config = readConfig(process.env, [DATABASE], { all: false });
   const database = await openDatabase(databaseOf(config), { exclusive: false });
   try {
-    const { sql } = database;
-    const keys = createKeys(sql, Date.now);
-    const ledger = createLedger(database, Date.now);
+    const make = openGrants(database, Date.now);
     for (const grant of grants) {
-      const { apiKey } = await grantKey({ sql, keys, ledger, nowMs: Date.now }, grant);
+      const { apiKey } = await make(grant);
       const balanceUsd = microsToUsd(grant.amountMicros, 2);
       process.stdout.write(
         json ? `${JSON.stringify({ apiKey, balanceUsd })}\n` : `${apiKey}  (${balanceUsd} USD)\n`,

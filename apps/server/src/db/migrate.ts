@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StartError } from '../../../../packages/process/src/start-error.ts';
-import type { Database } from './connection.ts';
+import type { Database, Transaction } from './connection.ts';
 import { bringSqlTexts } from './functions.ts';
 import { inTurn } from './turns.ts';
 
@@ -18,29 +18,43 @@ const FOLDER = join(import.meta.dirname, 'migrations');
  */
 export async function migrate(sql: Database): Promise<string[]> {
   const ran: string[] = [];
-  for (const name of readdirSync(FOLDER).sort()) if (await run(sql, name)) ran.push(name);
+  const applied = await inTurn(sql, appliedIn);
+  for (const name of readdirSync(FOLDER).sort()) {
+    const text = readFileSync(join(FOLDER, name), 'utf8');
+    const checksum = createHash('sha256').update(text).digest('hex');
+    // What has run stays so: there is no need to wait for a turn to see that again.
+    if (applied.get(name) === checksum) continue;
+    if (await inTurn(sql, (transaction) => run(transaction, { name, text, checksum }))) ran.push(name);
+  }
   await bringSqlTexts(sql);
   return ran;
 }
 
+/** The checksums of what has run, by name. */
+async function appliedIn(transaction: Transaction): Promise<ReadonlyMap<string, string>> {
+  await transaction`
+    create table if not exists schema_migrations (
+      name text primary key, checksum text not null, applied_at timestamptz not null default now()
+    )`;
+  const rows = await transaction<{ name: string; checksum: string }[]>`
+    select name, checksum from schema_migrations`;
+  return new Map(rows.map(({ name, checksum }) => [name, checksum]));
+}
+
 /** @returns whether it ran now. Its locks go with its own commit: what another one takes long for waits for none of it. */
-function run(sql: Database, name: string): Promise<boolean> {
-  const text = readFileSync(join(FOLDER, name), 'utf8');
-  const checksum = createHash('sha256').update(text).digest('hex');
-  return inTurn(sql, async (transaction) => {
-    await transaction`
-      create table if not exists schema_migrations (
-        name text primary key, checksum text not null, applied_at timestamptz not null default now()
-      )`;
-    const [known] = await transaction<{ checksum: string }[]>`
-      select checksum from schema_migrations where name = ${name}`;
-    if (known?.checksum === checksum) return false;
-    if (known !== undefined)
-      throw new StartError(
-        `migration ${name} was changed after it had run on this database. Use a version that knows it, or, if it is a sandbox's, npm run sandbox:reset.`,
-      );
-    await transaction.unsafe(text);
-    await transaction`insert into schema_migrations (name, checksum) values (${name}, ${checksum})`;
-    return true;
-  });
+async function run(
+  transaction: Transaction,
+  { name, text, checksum }: { name: string; text: string; checksum: string },
+): Promise<boolean> {
+  // Another process may have run it while this one waited for its turn.
+  const [known] = await transaction<{ checksum: string }[]>`
+    select checksum from schema_migrations where name = ${name}`;
+  if (known?.checksum === checksum) return false;
+  if (known !== undefined)
+    throw new StartError(
+      `migration ${name} was changed after it had run on this database. Use a version that knows it, or, if it is a sandbox's, npm run sandbox:reset.`,
+    );
+  await transaction.unsafe(text);
+  await transaction`insert into schema_migrations (name, checksum) values (${name}, ${checksum})`;
+  return true;
 }

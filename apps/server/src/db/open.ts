@@ -88,18 +88,28 @@ export async function openDatabase(
   }
 }
 
-/** Marks the folder as ours for as long as this process lives. A mark of a dead process is taken over. */
+/** The id of another server that runs on a folder; null when there is none. A mark of a dead process counts for nothing. */
+export function serverOn(dataDir: string): number | null {
+  const file = markIn(dataDir);
+  if (!existsSync(file)) return null;
+  const pid = Number(readFileSync(file, 'utf8'));
+  return pid !== process.pid && isAlive(pid) ? pid : null;
+}
+
+function markIn(dataDir: string): string {
+  return join(dataDir, 'server.pid');
+}
+
+/** Marks the folder as ours for as long as this process lives. */
 function lock(dataDir: string): () => void {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  const file = join(dataDir, 'server.pid');
-  if (existsSync(file)) {
-    const pid = Number(readFileSync(file, 'utf8'));
-    if (pid !== process.pid && isAlive(pid)) {
-      throw new StartError(
-        `another server (pid ${pid}) runs on ${dataDir}; set FAREBOX_DATA_DIR, or DATABASE_URL for replicas`,
-      );
-    }
+  const other = serverOn(dataDir);
+  if (other !== null) {
+    throw new StartError(
+      `another server (pid ${other}) runs on ${dataDir}; set FAREBOX_DATA_DIR, or DATABASE_URL for replicas`,
+    );
   }
+  const file = markIn(dataDir);
   writeFileSync(file, String(process.pid));
   return () => rmSync(file, { force: true });
 }

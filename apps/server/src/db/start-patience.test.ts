@@ -50,3 +50,29 @@ test('a start has one bound for all of its steps', async () => {
   );
   assert.equal(taken, 1);
 });
+
+test('a machine that sleeps for hours has not waited: connections that it cut are opened again', async () => {
+  let nowMs = 0;
+  let slept = 0;
+  const patience = createStartPatience({ waits: () => {}, nowMs: () => nowMs });
+  const step = async () => {
+    if (slept === 3) return 'done';
+    slept += 1;
+    nowMs += 3_600_000;
+    throw Object.assign(new Error('write EPIPE'), { code: 'EPIPE' });
+  };
+  assert.equal(await patience.take(step), 'done');
+});
+
+test('who runs, and is refused by a database for the whole time, is told so in the end', async () => {
+  let nowMs = 0;
+  let taken = 0;
+  const patience = createStartPatience({ waits: () => {}, withinMs: 3_000, nowMs: () => nowMs });
+  const step = async () => {
+    taken += 1;
+    nowMs += 1_500;
+    throw refused;
+  };
+  await assert.rejects(patience.take(step), (thrown) => thrown === refused);
+  assert.equal(taken, 2);
+});

@@ -16,9 +16,11 @@ export async function inTurn<T>(sql: Database, change: (transaction: Transaction
   for (let attempt = 1; ; attempt++) {
     try {
       return (await sql.begin(async (transaction) => {
-        await transaction`select pg_advisory_xact_lock(8402)`;
-        await transaction`set local statement_timeout = 0`;
-        await transaction.unsafe(`set local lock_timeout = '${LOCK_TIMEOUT_MS}ms'`);
+        // Three statements in one message, done one after the other.
+        await transaction.unsafe(`
+          select pg_advisory_xact_lock(8402);
+          set local statement_timeout = 0;
+          set local lock_timeout = '${LOCK_TIMEOUT_MS}ms'`);
         return change(transaction);
       })) as T;
     } catch (error) {

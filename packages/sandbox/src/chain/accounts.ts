@@ -3,9 +3,9 @@
  * development node derives from one public phrase. Those that a payment names have keys of this installation alone: a
  * payment that a real wallet signs by mistake must never name a recipient whose key everybody knows.
  */
-import { createHmac, pbkdf2Sync } from 'node:crypto';
-import { type Address, bytesToHex, type Hex } from 'viem';
-import { HDKey, privateKeyToAddress } from 'viem/accounts';
+import { createECDH, createHmac, pbkdf2Sync } from 'node:crypto';
+import { type Address, bytesToHex, type Hex, numberToBytes } from 'viem';
+import { publicKeyToAddress } from 'viem/accounts';
 
 const PHRASE = 'test test test test test test test test test test test junk';
 
@@ -14,10 +14,20 @@ export interface SandboxAccount {
   privateKey: Hex;
 }
 
-/** BIP-39 without a password, then the usual path of Ethereum accounts. */
-const parent = HDKey.fromMasterSeed(pbkdf2Sync(PHRASE, 'mnemonic', 2_048, 64, 'sha512')).derive(
-  "m/44'/60'/0'/0",
-);
+/** BIP-39 without a password. */
+const SEED = pbkdf2Sync(PHRASE, 'mnemonic', 2_048, 64, 'sha512');
+/** The usual path of Ethereum accounts: m/44'/60'/0'/0. */
+const HARDENED = 0x8000_0000;
+const PATH = [HARDENED + 44, HARDENED + 60, HARDENED, 0];
+/** How many keys secp256k1 has, and the zero. */
+const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+
+interface ParentKey {
+  key: Buffer;
+  chainCode: Buffer;
+}
+
+const parent = PATH.reduce(childOf, split(createHmac('sha512', 'Bitcoin seed').update(SEED).digest()));
 
 /** No payment ever names these. The phrase's other accounts have no role and are left as the node makes them. */
 export const BUILDERS = {
@@ -52,7 +62,7 @@ export function accountsOf(seed: string): MoneyAccounts {
   const own = (role: keyof MoneyAccounts): SandboxAccount => {
     const key = createHmac('sha256', seed).update(`farebox sandbox evm ${role}`).digest();
     const privateKey = bytesToHex(key);
-    return { privateKey, address: privateKeyToAddress(privateKey) };
+    return { privateKey, address: addressOf(privateKey) };
   };
   return {
     facilitator: own('facilitator'),
@@ -65,8 +75,33 @@ export function accountsOf(seed: string): MoneyAccounts {
 }
 
 function account(index: number): SandboxAccount {
-  const key = parent.deriveChild(index).privateKey;
-  if (key === null) throw new Error(`no private key at index ${index}`);
-  const privateKey = bytesToHex(key);
-  return { privateKey, address: privateKeyToAddress(privateKey) };
+  const privateKey = bytesToHex(childOf(parent, index).key);
+  return { privateKey, address: addressOf(privateKey) };
+}
+
+/** BIP-32. Done by Node's own library here: in JavaScript these few keys take longer than the rest of this folder to load. */
+function childOf({ key, chainCode }: ParentKey, index: number): ParentKey {
+  const from = index >= HARDENED ? Buffer.concat([Buffer.of(0), key]) : publicKeyOf(key, 'compressed');
+  const place = Buffer.alloc(4);
+  place.writeUInt32BE(index);
+  const { key: step, chainCode: next } = split(
+    createHmac('sha512', chainCode).update(from).update(place).digest(),
+  );
+  const sum = (BigInt(bytesToHex(step)) + BigInt(bytesToHex(key))) % ORDER;
+  return { key: Buffer.from(numberToBytes(sum, { size: 32 })), chainCode: next };
+}
+
+function split(digest: Buffer): ParentKey {
+  return { key: digest.subarray(0, 32), chainCode: digest.subarray(32) };
+}
+
+function publicKeyOf(key: Buffer, form: 'compressed' | 'uncompressed'): Buffer {
+  const curve = createECDH('secp256k1');
+  curve.setPrivateKey(key);
+  return curve.getPublicKey(undefined, form);
+}
+
+function addressOf(privateKey: Hex): Address {
+  const key = Buffer.from(privateKey.slice(2), 'hex');
+  return publicKeyToAddress(bytesToHex(publicKeyOf(key, 'uncompressed')));
 }

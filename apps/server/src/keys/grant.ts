@@ -1,0 +1,20 @@
+import type { Pools } from '../db/connection.ts';
+import { createLedger } from '../ledger/ledger.ts';
+import type { NewApiKey } from './api-key.ts';
+import { createKeys } from './keys.ts';
+import { grantKey } from './trial.ts';
+
+/** A key that an operator gives away. */
+export interface Grant {
+  amountMicros: bigint;
+  label: string;
+  /** Why; it stands in the ledger. */
+  note: string;
+}
+
+/** @returns makes a key with its credit, in a commit */
+export function openGrants(pools: Pools, nowMs: () => number): (grant: Grant) => Promise<NewApiKey> {
+  const { sql } = pools;
+  const parts = { sql, keys: createKeys(sql, nowMs), ledger: createLedger(pools, nowMs), nowMs };
+  return (grant) => grantKey(parts, grant);
+}
