@@ -6,7 +6,7 @@ import { badRequest, type Leaving, readAmount, readWallet, readWord, WAYS_OUT } 
 import { depositTransactions } from './deposit.ts';
 import type { Fixed } from './fixed.ts';
 import type { KeeperMoves } from './keeper-moves.ts';
-import type { Node } from './node.ts';
+import { chainUnavailable, type Node } from './node.ts';
 import { type EntryCostOf, positionOf } from './position.ts';
 import { redeemTransaction } from './redeem.ts';
 import { MAX_HISTORY_DAYS, type Samples } from './samples.ts';
@@ -14,6 +14,8 @@ import type { Snapshot } from './snapshot.ts';
 import { contractView, EXAMPLE_WALLET, manifestView, presetsView, ratesView, statsView } from './views.ts';
 
 const RATES_SECONDS = 60;
+/** A node may answer each of a dozen questions late, each within its time. Whoever waits is told by then. */
+const PATIENCE_MS = 30_000;
 /** How old other figures may be. */
 const FRESH_MS = 5_000;
 const HISTORY_DAYS = 30;
@@ -30,6 +32,8 @@ export interface YieldRouteParts {
   lastLook(): Promise<ReportedLook | null>;
   baseUrl: string;
   limit: RateLimit;
+  /** How long an answer may take. */
+  patienceMs?: number;
   addressOf(request: FastifyRequest): string;
   nowMs(): number;
 }
@@ -41,12 +45,25 @@ export function yieldRoutes(app: FastifyInstance, parts: YieldRouteParts): void 
   const get: Get = (path, answer) => {
     app.get(`/api/yield/${path}`, async (request: Asked, reply) => {
       admit(parts.limit, parts.addressOf(request), reply);
-      return answer(request, reply);
+      return inTime(answer(request, reply), parts.patienceMs ?? PATIENCE_MS);
     });
   };
   const at = (path: string) => `${parts.baseUrl}/api/yield/${path}`;
   figureRoutes(get, at, parts);
   walletRoutes(get, at, parts);
+}
+
+/** @throws Problem 503 when the answer takes longer than that; what it waits for goes on, and is kept for the next who asks */
+async function inTime<Answer>(answer: Promise<Answer>, patienceMs: number): Promise<Answer> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    late.reject(chainUnavailable(new Error(`the node took more than ${patienceMs} ms for its answers`)));
+  }, patienceMs);
+  try {
+    return await Promise.race([answer, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 type Get = (path: string, answer: (request: Asked, reply: FastifyReply) => Promise<unknown>) => void;
