@@ -20,35 +20,41 @@ const RESUMED_EVERY_MS = 3_000;
 /** How often this process notes which database functions it calls, so that they are not dropped as unused. */
 const SQL_TEXTS_EVERY_MS = 86_400_000;
 
-export interface HouseParts {
-  pools: Pools;
-  /** The public address, without a trailing slash. */
-  baseUrl: string;
-  version: string;
+/** What the house is configured by. */
+interface HouseSettings {
   sandbox: boolean;
   shop: Shop;
-  /** What is sold, in catalog order. */
-  services: readonly Service[];
-  /** Paths of services that there are and that are not sold here; none unless given. */
-  leftOut?: readonly string[];
   /** Whom to believe about who is calling. */
   proxyTrust: ProxyTrust;
   /** Requests a minute from one address. */
   rateLimitPerAddress: number;
+}
+
+/** What the process gives to the house. */
+export interface HouseNeeds {
+  pools: Pools;
+  /** The public address, without a trailing slash. */
+  baseUrl: string;
+  version: string;
+  /** What is sold, in catalog order. */
+  services: readonly Service[];
+  /** Paths of services that there are and that are not sold here; none unless given. */
+  leftOut?: readonly string[];
   logger: FastifyBaseLogger;
   nowMs(): number;
 }
 
-export function openHouse(given: HouseParts): House {
-  const { pools, baseUrl, version, sandbox, shop, services, leftOut = [], logger, nowMs } = given;
-  const addresses = createAddressReader(given.proxyTrust, (message) => logger.warn(message));
+export function openHouse(settings: HouseSettings, needs: HouseNeeds): House {
+  const { sandbox, shop, proxyTrust, rateLimitPerAddress } = settings;
+  const { pools, baseUrl, version, services, leftOut = [], logger, nowMs } = needs;
+  const addresses = createAddressReader(proxyTrust, (message) => logger.warn(message));
   const bound = (perMinute: number) => ({ perMinute, maxNames: MAX_LIMITED_NAMES, nowMs });
   return {
     ...{ pools, baseUrl, version, sandbox, shop, leftOut, logger, addresses, nowMs },
     firstCall: firstCallOf(services),
     addressOf: (request: FastifyRequest) => addresses.addressOf(request.raw),
     limit: (perMinute) => createRateLimit(bound(perMinute)),
-    limitByAddress: (perMinute = given.rateLimitPerAddress) => createAddressLimit(bound(perMinute)),
+    limitByAddress: (perMinute = rateLimitPerAddress) => createAddressLimit(bound(perMinute)),
   };
 }
 

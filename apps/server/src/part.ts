@@ -57,6 +57,8 @@ export interface Part {
   resume?(): Promise<unknown>;
   /** The capability that this part provides to services. */
   capability?: PartCapability;
+  /** What the names of the services begin with whose price becomes credit: such a sale earns nothing until it is spent. */
+  creditServices?: readonly string[];
   /** Its metrics, served at `/metrics`. */
   metrics?: Registry;
   /** What the operator has to send to somebody, the oldest first; a hundred at most. */

@@ -715,7 +715,7 @@ describe('a card payment', () => {
         },
         prepareKeyLink: async () => async () => {},
       },
-      creditServices: ['credits/topup/'],
+      creditServices: () => ['credits/topup/'],
       trialBudgetMicrosPerDay: null,
       upstreamHealth: () => [],
       sourceTerms: () => [],

@@ -81,7 +81,7 @@ const PARTS: Readonly<Record<string, Optional>> = {
       ['  const vault = openEvmYield(house, config.evmYield, { rpcUrl: upstreams.base.baseUrl });\n', ''],
       ['    vault,\n', ''],
       ['baseRate: vault.currentRate', 'baseRate: null'],
-      ['...config.evmYield.settings', 'vault: null'],
+      ['vault: vault.address', 'vault: null'],
     ],
     // Without a vault there is nothing to keep.
     metrics: ['farebox_yield_keeper_looks_total', 'farebox_yield_rate_percent'],
@@ -159,7 +159,7 @@ const PARTS: Readonly<Record<string, Optional>> = {
   webhooks: {
     ...{ opens: [], declares: 'WEBHOOKS', rules: 0 },
     others: [
-      ['[cardMoney, webhooks, sources]', '[cardMoney, sources]'],
+      ['    webhooks,\n', ''],
       [/^ {2}const webhooks = .*\n/m, ''],
       ['keyUsed: webhooks.keyUsed', 'keyUsed: () => {}'],
     ],
@@ -172,11 +172,9 @@ const PARTS: Readonly<Record<string, Optional>> = {
     declares: 'MPP',
     others: [
       [', ...byMpp.elsewhere, credits]', ', credits]'],
-      ['[x402, byMpp.mpp].find', '[x402].find'],
-      ['mpp: () => mppOfferOf(byMpp.mpp, byMpp.sold.length > 0)', 'mpp: () => null'],
+      [', ...byMpp.rails]', ']'],
+      ['mpp: byMpp.offer', 'mpp: () => null'],
       ['    byMpp,\n', ''],
-      ['{ onChains, byMpp, ', '{ onChains, '],
-      ['{ onChains, byMpp, ', '{ onChains, '],
       [', mpp: byMpp.mpp, x402', ', mpp: null, x402'],
     ],
     routes: ['/mpp/'],

@@ -1,3 +1,4 @@
+import type { Transaction } from '../db/connection.ts';
 import type { Configured } from '../declared.ts';
 import type { Keys } from '../keys/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -18,6 +19,19 @@ export { CARDS };
 
 const DEBTS_AT_ONCE = 100;
 
+/** The part, and what others may ask of it. */
+interface CardMoney extends Part {
+  /** Null: nothing is sold by card. */
+  cards: (Cards & Pick<LostKeys, 'prepareKeyLink'>) | null;
+  debts: Debts;
+  /**
+   * Collects what an account owes, within the commit that credited the account.
+   *
+   * @param reason stands in the ledger before the account's number, such as `top-up of`
+   */
+  collectAfter(reason: string): (transaction: Transaction, accountId: bigint) => Promise<void>;
+}
+
 /**
  * Credit that is bought by card, and what accounts owe since a payment went back. Without a key for the provider nothing
  * is sold by card; debts are collected all the same.
@@ -26,7 +40,7 @@ export function openCardMoney(
   house: House,
   { settings, secrets: ours }: Configured<typeof CARDS.variables>,
   needs: { ledger: Ledger; keys: Keys; mailer: Mailer; secrets: Secrets },
-): Part & { cards: (Cards & Pick<LostKeys, 'prepareKeyLink'>) | null; debts: Debts } {
+): CardMoney {
   const { logger, nowMs, baseUrl, firstCall, addressOf } = house;
   const { sql } = house.pools;
   const { secretKey, webhookSecrets } = ours.reveal();
@@ -64,6 +78,8 @@ export function openCardMoney(
     name: 'cards',
     cards: cards === null || lost === null ? null : { ...cards, prepareKeyLink: lost.prepareKeyLink },
     debts,
+    collectAfter: (reason) => (transaction, accountId) =>
+      debts.collect(transaction, accountId, `${reason} account ${accountId}`),
     routes(http) {
       if (cards === null) return closedCardRoutes(http);
       cards.routes(http);

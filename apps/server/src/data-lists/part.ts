@@ -21,15 +21,14 @@ interface ShownToOperator {
 
 /** The outside's data: sources that are asked with a call, and lists that are fetched by a job. */
 export function openSources(
-  { pools, version, logger, nowMs }: House,
+  { pools, version, shop, logger, nowMs }: House,
   settings: {
     upstreams: Readonly<Record<UpstreamName, UpstreamConfig>>;
-    contactEmail: string | null;
     /** False in production: a reply of a sandbox part is then a failure. */
     acceptSandbox: boolean;
   },
 ): Part & { upstreams: ConnectedUpstreams; dataLists: DataLists; forOperator: ShownToOperator } {
-  const { contactEmail } = settings;
+  const { contactEmail } = shop;
   const upstreams = connectUpstreams(settings.upstreams, {
     userAgent: `farebox/${version}${contactEmail === null ? '' : ` (${contactEmail})`}`,
     acceptSandbox: settings.acceptSandbox,

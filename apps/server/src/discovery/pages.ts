@@ -65,6 +65,8 @@ function suggested(path: string): string {
 
 /** The pages for people, each read once. */
 export interface Pages {
+  /** Those of the whole app, filled as they are registered: the bar of a page links to what is served. */
+  routes: Route[];
   send(request: FastifyRequest, reply: FastifyReply, name: string): FastifyReply;
   /** Sends the page for somebody whose address leads nowhere. @param meant the address that was probably meant */
   sendLost(reply: FastifyReply, meant: string | null): FastifyReply;
@@ -75,12 +77,9 @@ export interface Pages {
 /**
  * @param about.sandbox adds a ribbon at the top of every page
  * @param about.shop its name and logo appear in the bar at the top
- * @param routes those of the whole app, which may grow until the first page is read; the bar links to what is served
  */
-export function openPages(
-  { sandbox, shop }: { sandbox: boolean; shop: Shop },
-  routes: readonly Route[],
-): Pages {
+export function openPages({ sandbox, shop }: { sandbox: boolean; shop: Shop }): Pages {
+  const routes: Route[] = [];
   const files = new Map<string, Published>();
   const isServed = (path: string) => routes.some((route) => route.method === 'GET' && route.path === path);
   const headers = pageHeadersOf(shop);
@@ -104,6 +103,7 @@ export function openPages(
   }
 
   return {
+    routes,
     send(request, reply, name) {
       reply.headers(headers);
       return sendPublished(request, reply, fileOf(name), PAGE_SECONDS);

@@ -2,7 +2,7 @@ import { CREDIT_TIERS } from '../keys/credit-tiers.ts';
 import { TRIAL_DAYS, TRIAL_USD } from '../keys/trial.ts';
 import type { House, Part } from '../part.ts';
 import { logoUrlOf, OWN_NAME } from '../shop.ts';
-import type { DiscoveryContext, Route } from './context.ts';
+import type { DiscoveryContext } from './context.ts';
 import { DOCUMENT_OPERATIONS, MPP_DOCUMENTS, WALLET_DOCUMENTS } from './operations.ts';
 import { assetRoutes, type Pages } from './pages.ts';
 import { discoveryRoutes } from './routes.ts';
@@ -10,18 +10,20 @@ import { discoveryRoutes } from './routes.ts';
 /** What the outside reads about this server: documents and pages, rendered from what it serves. */
 export function openDiscovery(
   house: House,
-  { requestsPerMinute }: { requestsPerMinute: number },
-  needs: Pick<DiscoveryContext, 'services' | 'availability' | 'cardCheckout'> & {
+  { rateLimitPerKey }: { rateLimitPerKey: number },
+  needs: Pick<DiscoveryContext, 'cardCheckout'> & {
+    sales: Pick<DiscoveryContext, 'services' | 'availability'>;
     /** All parts, once they are open. */
     parts(): readonly Part[];
     pages: Pages;
     x402(): DiscoveryContext['rails']['x402'];
     mpp(): DiscoveryContext['rails']['mpp'];
-    routes: readonly Route[];
   },
 ): Part {
   const { version, baseUrl, sandbox, leftOut, nowMs } = house;
-  const { services, availability, cardCheckout, routes } = needs;
+  const { cardCheckout, pages } = needs;
+  const { services, availability } = needs.sales;
+  const { routes } = pages;
   const described = () => needs.parts().flatMap(({ operations = [] }) => operations);
   return {
     name: 'discovery',
@@ -34,8 +36,8 @@ export function openDiscovery(
     routes(http) {
       // Two parts may use the same page, which is served once.
       const assets = needs.parts().flatMap((part) => Object.entries(part.assets ?? {}));
-      assetRoutes(http, needs.pages, Object.fromEntries(assets));
-      discoveryRoutes(http, needs.pages, {
+      assetRoutes(http, pages, Object.fromEntries(assets));
+      discoveryRoutes(http, pages, {
         product: OWN_NAME,
         shop: { ...house.shop, logoUrl: logoUrlOf(house.shop, baseUrl) },
         ...{
@@ -60,7 +62,7 @@ export function openDiscovery(
         },
         trial: { creditsUsd: String(TRIAL_USD), lifetimeDays: TRIAL_DAYS, onePerDays: TRIAL_DAYS },
         tiers: CREDIT_TIERS,
-        limits: { requestsPerMinute, bodyBytes: http.initialConfig.bodyLimit ?? 0 },
+        limits: { requestsPerMinute: rateLimitPerKey, bodyBytes: http.initialConfig.bodyLimit ?? 0 },
       });
     },
   };

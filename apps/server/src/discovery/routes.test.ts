@@ -16,7 +16,8 @@ const WEB_FOLDER = join(import.meta.dirname, '../../../web');
 function appOf(context: DiscoveryContext = sampleContext()) {
   const app = createHttpServer(pino({ level: 'silent' }));
   const shop = { name: 'Farebox', contactEmail: null, logo: null };
-  const pages = openPages({ sandbox: context.sandbox, shop }, context.routes);
+  const pages = openPages({ sandbox: context.sandbox, shop });
+  pages.routes.push(...context.routes);
   discoveryRoutes(app, pages, context);
   assetRoutes(app, pages, { '/keys': 'keys.html', '/devices': 'devices.html' });
   return app;

@@ -29,7 +29,7 @@ export interface OperatorParts {
   /** Null: there is no card provider. */
   cards: CardRefunds | null;
   /** What the names of services begin with that sell credit: what is paid for them is no sale until it is spent. */
-  creditServices: readonly string[];
+  creditServices(): readonly string[];
   /** What a day may give in trials; null: any. */
   trialBudgetMicrosPerDay: bigint | null;
   upstreamHealth(): readonly UpstreamHealth[];

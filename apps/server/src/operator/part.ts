@@ -11,24 +11,21 @@ export { OPERATOR };
 export function openOperator(
   house: House,
   { secrets }: Configured<typeof OPERATOR.variables>,
-  needs: Pick<
-    OperatorParts,
-    | 'books'
-    | 'ledger'
-    | 'keys'
-    | 'cards'
-    | 'collectDebts'
-    | 'creditServices'
-    | 'trialBudgetMicrosPerDay'
-    | 'upstreamHealth'
-    | 'sourceTerms'
-    | 'dataLists'
-    | 'gas'
-  > & { parts(): readonly Part[]; sendPage(request: FastifyRequest, reply: FastifyReply): FastifyReply },
+  needs: Pick<OperatorParts, 'books' | 'ledger' | 'keys' | 'cards' | 'trialBudgetMicrosPerDay' | 'gas'> & {
+    sources: Pick<OperatorParts, 'upstreamHealth' | 'sourceTerms' | 'dataLists'>;
+    parts(): readonly Part[];
+    /** What collects an account's debt within the commit that credited the account; the reason stands in the ledger. */
+    collectAfter(reason: string): OperatorParts['collectDebts'];
+    pages: { send(request: FastifyRequest, reply: FastifyReply, file: string): FastifyReply };
+  },
 ): Part {
   const { pools, logger, addressOf, nowMs } = house;
   const operator = openOperatorDoor(secrets.reveal().tokens, {
     ...needs,
+    ...needs.sources,
+    creditServices: () => needs.parts().flatMap(({ creditServices = [] }) => creditServices),
+    collectDebts: needs.collectAfter('credit by an operator to'),
+    sendPage: (request, reply) => needs.pages.send(request, reply, 'admin.html'),
     owed: async () => (await Promise.all(needs.parts().map((part) => part.owes?.() ?? []))).flat(),
     sql: pools.sql,
     patient: pools.patient,

@@ -28,7 +28,7 @@ export interface OperatorRouteParts {
   /** Whether card payments can be sent back. */
   cards: boolean;
   /** What the names of services begin with that sell credit. */
-  creditServices: readonly string[];
+  creditServices(): readonly string[];
   /** What a day may give in trials; null: any. */
   trialBudgetMicrosPerDay: bigint | null;
   upstreamHealth(): readonly UpstreamHealth[];
@@ -98,10 +98,10 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
     admin.get('/caller', async (request) => callerAsJson(parts.explainAddress(request)));
 
     admin.get('/overview', async (request) => {
-      const { days } = read(overviewQuery, request.query);
-      const { creditServices, trialBudgetMicrosPerDay } = parts;
       const overview = await overviewOf(parts.sql, {
-        ...{ days, creditServices, trialBudgetMicrosPerDay },
+        days: read(overviewQuery, request.query).days,
+        creditServices: parts.creditServices(),
+        trialBudgetMicrosPerDay: parts.trialBudgetMicrosPerDay,
         nowMs: parts.nowMs(),
       });
       return {

@@ -13,7 +13,7 @@ import { doorOf, x402Door } from './door.ts';
 import { SettlementFinisher } from './finish-settlements.ts';
 import { type CallMetrics, watchCalls } from './metrics.ts';
 import { type KeyUse, PaidCall, type PaidCallParts } from './paid-call.ts';
-import type { Chains, Rail } from './rail.ts';
+import type { Rail } from './rail.ts';
 import { createReconciler, type Reconciler } from './reconcile-calls.ts';
 import { paidCallRoutes } from './routes.ts';
 import type { AnswerSeal } from './sealed-answer.ts';
@@ -38,6 +38,8 @@ export interface Sales extends Part {
   /** The shares that others get of the price of a call. */
   shares: CallShares;
   shared: SharedByDoors;
+  /** What is sold at all, in catalog order. */
+  services: readonly Service[];
   /** How long a bought answer can be asked for again. */
   answersLastMs: number;
   availability(service: Service): Availability;
@@ -69,8 +71,8 @@ interface SalesNeeds {
   capable(): readonly Part[];
   /** Called for each call that a key pays. It must cost no more than a lookup in memory. */
   keyUsed(use: KeyUse): void;
-  /** The chains of a rail by its name; undefined when it has none here. */
-  chainsOf(rail: string): Chains | undefined;
+  /** The rails whose payments settle on a chain. */
+  railsOnChains: readonly Rail[];
 }
 
 /** How calls are sold: what the doors share, the calls' books, and the jobs that end calls which were left open. */
@@ -90,6 +92,7 @@ export function openSales(house: House, settings: SalesSettings, needs: SalesNee
     name: 'paid-call',
     requestHeaders: ['Idempotency-Key'],
     ...{ calls, settlements, reconciler, settlementFinisher, shares, shared, availability, catalog },
+    services: needs.services,
     answersLastMs: settings.answerTtlMs,
     open(door) {
       const opened = new PaidCall({ ...shared, ...door, door: doorOf(house.sandbox, door.door) });
@@ -107,7 +110,7 @@ export function openSales(house: House, settings: SalesSettings, needs: SalesNee
 type Records = ReturnType<typeof openRecords>;
 
 /** The stores of calls and settlements, and the jobs that finish what no request finishes. */
-function openRecords(house: House, settings: SalesSettings, { ledger, metrics, chainsOf }: SalesNeeds) {
+function openRecords(house: House, settings: SalesSettings, { ledger, metrics, railsOnChains }: SalesNeeds) {
   const { pools, logger, nowMs } = house;
   const { sql } = pools;
   const { answerTtlMs, refundAfterMs } = settings;
@@ -132,7 +135,7 @@ function openRecords(house: House, settings: SalesSettings, { ledger, metrics, c
   });
   const settlementFinisher = new SettlementFinisher({
     ...{ calls, settlements, ledger, refundAfterMs, nowMs },
-    chainsOf,
+    chainsOf: (name) => railsOnChains.find((rail) => rail.name === name)?.chains,
     report(outcome, { callId, network }) {
       metrics.settlement(network, 'reconcile', outcome);
       if (outcome === 'lost') logger.error({ callId, network }, 'a chain took a settlement back');

@@ -27,6 +27,7 @@ export function openSoldKeys(
   });
   return {
     name: 'sold-keys',
+    creditServices: ['instant-api-key'],
     metrics: metrics.registry,
     capability: {
       name: 'keySales',

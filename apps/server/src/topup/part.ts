@@ -35,15 +35,16 @@ export function openTopup(
     keys: Keys;
     sales: Sales;
     x402: Pick<X402Rail, 'rail' | 'offered'>;
-    /** Called within the commit that credited an account, for example to pay a debt from it. */
-    credited(transaction: Transaction, accountId: bigint): Promise<void>;
+    /** What collects an account's debt within the commit that credited the account; the reason stands in the ledger. */
+    collectAfter(reason: string): (transaction: Transaction, accountId: bigint) => Promise<void>;
   },
 ): Part {
   const { baseUrl, logger, addressOf, nowMs } = house;
   const metrics = createTopupMetrics();
-  const { x402, ledger, keys, credited } = needs;
+  const { x402, ledger, keys, collectAfter } = needs;
   const topups = createTopups(house.pools.sql, {
-    ...{ ledger, keys, credited, nowMs },
+    ...{ ledger, keys, nowMs },
+    credited: collectAfter('top-up of'),
     report(outcome, callId) {
       metrics.topup(outcome);
       if (outcome === 'taken_back') logger.error({ callId }, 'the chain took back what had bought credit');
@@ -61,6 +62,7 @@ export function openTopup(
   });
   return {
     name: 'topup',
+    creditServices: ['credits/topup/'],
     metrics: metrics.registry,
     operations: [{ ...TOPUP_OPERATIONS, offered: () => x402.offered().length > 0 }],
     routes(http) {

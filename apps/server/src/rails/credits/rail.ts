@@ -2,11 +2,14 @@ import { presentedApiKey } from '../../keys/api-key.ts';
 import type { Keys } from '../../keys/keys.ts';
 import { microsToUsd } from '../../ledger/money.ts';
 import { PaymentRefused, type Rail } from '../../paid-call/rail.ts';
-import { type RefusalParts, refusalOf } from './refusals.ts';
+import { type RefusalNeeds, refusalOf } from './refusals.ts';
 
 /** Prepaid credit behind an API key, in `X-API-KEY` or `Authorization: Bearer`. */
-export function creditsRail(parts: { keys: Keys } & RefusalParts): Rail {
-  const { keys, baseUrl } = parts;
+export function creditsRail(
+  { baseUrl }: { baseUrl: string },
+  { keys, ...needs }: { keys: Keys } & RefusalNeeds,
+): Rail {
+  const parts = { ...needs, baseUrl };
   return {
     name: 'credits',
 

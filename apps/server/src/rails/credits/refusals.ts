@@ -3,14 +3,17 @@ import { NEW_CUSTOMER_CAP } from '../../keys/credit-tiers.ts';
 import { microsToUsd } from '../../ledger/money.ts';
 import { type Payment, PaymentRefused, type Quote, type ReservationRefused } from '../../paid-call/rail.ts';
 
-export interface RefusalParts {
-  baseUrl: string;
-  /** The addresses at which a key can buy credit now, best first; empty when there is none. */
-  addCreditAt(): readonly string[];
-  /** Whether one of them charges a card without a person on a page. */
+export interface RefusalNeeds {
+  /** Whether a wallet can buy credit for a key now. */
+  walletsPay(): boolean;
+  /** Whether a card can buy credit for a key, also without a person on a page. */
   chargesCards: boolean;
   /** Why an account's keys are frozen, as far as the owner may know. */
-  frozenBecause(accountId: bigint): Promise<{ owedMicros: bigint }>;
+  debts: { standing(accountId: bigint): Promise<{ owedMicros: bigint }> };
+}
+
+interface RefusalParts extends RefusalNeeds {
+  baseUrl: string;
 }
 
 /** The refusal for a key whose account could not reserve the price. */
@@ -63,7 +66,7 @@ export async function refusalOf(
 }
 
 async function frozen(parts: RefusalParts, accountId: bigint): Promise<PaymentRefused> {
-  const { owedMicros } = await parts.frozenBecause(accountId);
+  const { owedMicros } = await parts.debts.standing(accountId);
   if (owedMicros === 0n)
     return new PaymentRefused('API_KEY_FROZEN', 'This API key is frozen.', 'Ask the operator why.');
   const owedUsd = microsToUsd(owedMicros, 4);
@@ -75,13 +78,21 @@ async function frozen(parts: RefusalParts, accountId: bigint): Promise<PaymentRe
   );
 }
 
+/** The addresses at which a key can buy credit now, best first; empty when there is none. */
+function addCreditAt({ baseUrl, walletsPay, chargesCards }: RefusalParts): string[] {
+  const byWallet = walletsPay() ? ['topup'] : [];
+  const byCard = chargesCards ? ['purchase', 'checkout/session'] : [];
+  return [...byWallet, ...byCard].map((way) => `${baseUrl}/api/m2m/credits/${way}`);
+}
+
 /** Where to buy credit, and how much of it can be spent in a day if a card buys it. */
-function creditOffer({ addCreditAt, chargesCards }: RefusalParts) {
-  return { addCreditAt: addCreditAt(), ...(chargesCards ? { newCardCustomers: NEW_CUSTOMER_CAP } : {}) };
+function creditOffer(parts: RefusalParts) {
+  const newCardCustomers = parts.chargesCards ? { newCardCustomers: NEW_CUSTOMER_CAP } : {};
+  return { addCreditAt: addCreditAt(parts), ...newCardCustomers };
 }
 
 function addCredit(parts: RefusalParts): string {
-  const urls = parts.addCreditAt();
+  const urls = addCreditAt(parts);
   if (urls.length === 0) return 'Ask the operator for credit.';
   return `Add credit with this key in X-API-KEY: POST ${urls.join(', or ')}.`;
 }

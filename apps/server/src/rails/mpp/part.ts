@@ -32,6 +32,10 @@ export function openMpp(
   sold: readonly Service[];
   /** Rails for the other doors, which tell an MPP credential where it belongs. */
   elsewhere: readonly Rail[];
+  /** The rail itself; none while it is off. */
+  rails: readonly Rail[];
+  /** What documents say about MPP; null while it is off, or when it can buy nothing. */
+  offer(): ReturnType<typeof offerOf>;
 } {
   const { x402, gas, services, settlement } = needs;
   const mpp = openMppRail({ ...settings, ...secrets.reveal() }, new URL(baseUrl).hostname, {
@@ -47,6 +51,8 @@ export function openMpp(
     requestHeaders: ['Accept-Payment'],
     ...{ mpp, sold },
     elsewhere: mpp === null ? [] : [mppAtTheWrongDoor({ baseUrl, soldByMpp })],
+    rails: mpp === null ? [] : [mpp.rail],
+    offer: () => (sold.length > 0 ? offerOf(mpp) : null),
     resume: async () => mpp?.resume(),
     close: async () => mpp?.close(),
   };
@@ -55,23 +61,22 @@ export function openMpp(
 /** `/mpp/`: the services that MPP can buy, open to every rail that can pay there. */
 export function openMppDoor(
   house: House,
-  needs: { mpp: MppRail | null; sold: readonly Service[]; sales: Sales; x402: { rail: Rail }; credits: Rail },
+  needs: { mpp: MppRail | null; sold: readonly Service[]; sales: Sales; x402: Rail; credits: Rail },
 ): Part {
   const { mpp, sold: services, sales, x402, credits } = needs;
   const name = 'mpp-door';
   if (mpp === null) return { name };
-  const door = mppDoor(mpp, [x402.rail], house.baseUrl);
-  const paidCall = sales.open({ services, rails: [mpp.rail, x402.rail, credits], door });
+  const door = mppDoor(mpp, [x402], house.baseUrl);
+  const paidCall = sales.open({ services, rails: [mpp.rail, x402, credits], door });
   return servicesDoor(house, { name, prefixes: ['/mpp'], services, paidCall });
 }
 
-/** What documents say about MPP; null while it is off, or when it can buy nothing. */
-export function mppOfferOf(mpp: MppRail | null, sells: boolean) {
+function offerOf(mpp: MppRail | null) {
   const [first, ...rest] = (mpp?.methods ?? []).map((each) => ({
     ...each,
     canRefund: mpp?.rail.chains?.canRefund(`eip155:${each.chainId}`) === true,
   }));
-  if (first === undefined || !sells) return null;
+  if (first === undefined) return null;
   const methods: [typeof first, ...(typeof first)[]] = [first, ...rest];
   return { methods };
 }

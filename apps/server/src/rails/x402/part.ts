@@ -4,6 +4,7 @@ import type { SettlementStore } from '../../paid-call/settlements.ts';
 import type { House, Part } from '../../part.ts';
 import type { GasTanks } from '../../relayer/gas-tanks.ts';
 import type { Secrets } from '../../secrets/secrets.ts';
+import { RECEIPTS_AT } from '../on-chain/receipts.ts';
 import { X402 } from './declared.ts';
 import { ASSET_DECIMALS, nodesOf } from './networks.ts';
 import { RECEIPT_OPERATIONS } from './operations.ts';
@@ -24,7 +25,15 @@ export function openX402(
     gas: GasTanks;
     settlement: CallMetrics['settlement'];
   },
-): Part & { x402: X402Rail } {
+): Part & {
+  x402: X402Rail;
+  /** The path below which receipts of on-chain payments stand. */
+  receiptsAt: string;
+  /** Whether a chain is ready on which a wallet could pay now. */
+  walletsPay(): boolean;
+  /** What documents say about x402; null while no chain is ready. */
+  offer(): ReturnType<typeof offerOf>;
+} {
   const x402 = createX402Rail(
     { ...settings, ...secrets.reveal(), rpcUrls: nodesOf(needs.upstreams) },
     {
@@ -36,6 +45,9 @@ export function openX402(
   return {
     name: 'x402',
     x402,
+    receiptsAt: RECEIPTS_AT,
+    walletsPay: () => x402.offered().length > 0,
+    offer: () => offerOf(x402),
     requestHeaders: ['PAYMENT-SIGNATURE', 'X-PAYMENT', 'SIGN-IN-WITH-X'],
     prepare: x402.refresh,
     jobs: [
@@ -50,19 +62,18 @@ export function openX402(
 /** The receipts of on-chain payments, for whoever has a call's id. */
 export function openReceipts(
   { addressOf, limitByAddress }: House,
-  { settlements, x402 }: { settlements: SettlementStore; x402: Pick<X402Rail, 'offered'> },
+  { settlements, walletsPay }: { settlements: SettlementStore; walletsPay(): boolean },
 ): Part {
   return {
     name: 'receipts',
-    operations: [{ ...RECEIPT_OPERATIONS, offered: () => x402.offered().length > 0 }],
+    operations: [{ ...RECEIPT_OPERATIONS, offered: walletsPay }],
     routes(http) {
       receiptRoutes(http, { settlements, accountLimit: limitByAddress(), addressOf });
     },
   };
 }
 
-/** What documents say about x402; null while no chain is ready. */
-export function x402OfferOf(x402: X402Rail) {
+function offerOf(x402: X402Rail) {
   const [first, ...rest] = x402.offered().map(({ network, payTo }) => ({
     network: network.id,
     name: network.name,

@@ -24,6 +24,8 @@ const NOT_CONFIGURED_RETRY_MS = 3_600_000;
 
 /** The part, and what others may ask of it. */
 export interface EvmYield extends Part {
+  /** The vault's address, as configured. Null: there is no vault. */
+  address: `0x${string}` | null;
   /**
    * What a holder earns now, in percent a year after the fee on the yield; null, and why it is not known. Throws `Problem` 503
    * while the chain is silent. Null itself: there is no vault.
@@ -75,6 +77,7 @@ export function openEvmYield(
       { name: 'yield-sample', intervalMs: SAMPLE_MS, run: () => samples.note(() => snapshot(SAMPLE_MS)) },
     ],
     close: node.close,
+    address: vault,
     currentRate: async () => currentRateOf(await snapshot(SAMPLE_MS)),
   };
 }
@@ -82,6 +85,7 @@ export function openEvmYield(
 function notConfigured(): EvmYield {
   return {
     name: 'evm-yield',
+    address: null,
     currentRate: null,
     operations: [
       { operations: [], untold: [{ path: '/api/yield/*', because: 'There is no vault: it answers 503.' }] },

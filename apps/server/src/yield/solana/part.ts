@@ -35,20 +35,22 @@ const NOT_CONFIGURED_RETRY_MS = 3_600_000;
  * The yield portal on Solana: what USDC earns in a lending protocol, and the transactions of whoever comes and leaves. Without a
  * treasury its addresses say so, and no document mentions them.
  *
- * @param needs.rpcUrl the node of Solana
- * @param needs.contactEmail whom a wallet's owner can write to
+ * @param needs.upstreams of them the node of Solana
  * @param needs.baseRate what the vault on Base earns, to be compared with; null: there is none
  */
 export function openSolanaYield(
   house: House,
   { settings }: Configured<typeof SOLANA_YIELD.variables>,
   {
-    rpcUrl,
-    contactEmail,
+    upstreams,
     baseRate,
-  }: { rpcUrl: string | null; contactEmail: string | null; baseRate: OtherRate | null },
+  }: {
+    upstreams: { solana: { baseUrl: string | null } };
+    baseRate: OtherRate | null;
+  },
 ): Part {
   const { treasury, sinceSlot } = settings;
+  const { baseUrl: rpcUrl } = upstreams.solana;
   if (treasury === null || sinceSlot === null || rpcUrl === null) return notConfigured();
   const { nowMs, baseUrl, sandbox, addressOf, logger } = house;
   const { sql } = house.pools;
@@ -72,7 +74,13 @@ export function openSolanaYield(
       const limit = house.limitByAddress();
       portalRoutes(http, {
         ...{ node, portal, moves, verify, claims, fees, intents, nowMs },
-        ...{ baseUrl, contactEmail, limit, addressOf, terms: sharedTerms(node, nowMs) },
+        ...{
+          baseUrl,
+          contactEmail: house.shop.contactEmail,
+          limit,
+          addressOf,
+          terms: sharedTerms(node, nowMs),
+        },
         claimLimit: house.limitByAddress(CLAIMS_PER_MINUTE),
       });
       readingRoutes(http, {
