@@ -11,7 +11,8 @@ import type { EvidenceOfTransfer, FindTransfer } from './chains.ts';
 import { bazaarOf, type Requirements, requirementsV1, requirementsV2 } from './offer.ts';
 import type { Offered, OfferedNetwork } from './offered.ts';
 import type { Opened, OpenNetworks } from './open-networks.ts';
-import { readSolanaTransfer, type SvmEvidence, solanaDeadAfterMs } from './svm-payments.ts';
+import { readSolanaTransfer } from './solana-transfer.ts';
+import { type SvmEvidence, solanaDeadAfterMs } from './svm-payments.ts';
 import { type Presented, type PresentedTransfer, readPresented, unsupportedNetwork } from './wire.ts';
 
 /** A payment that is good for longer is refused: it would have to be watched for as long. */

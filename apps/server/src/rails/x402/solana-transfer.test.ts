@@ -27,7 +27,7 @@ import {
 } from '@solana-program/token';
 import { PaymentRefused } from '../../paid-call/rail.ts';
 import { tokenAccountOf } from './solana-programs.ts';
-import { readSolanaTransfer } from './svm-payments.ts';
+import { readSolanaTransfer } from './solana-transfer.ts';
 
 const ASSET = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v' as Address;
 const OTHER_MINT = 'So11111111111111111111111111111111111111112' as Address;
