@@ -189,8 +189,9 @@ test('browsers and caches: HEAD, a tag, a time, any origin, and a type that is n
     assert.deepEqual([same.status, await same.text()], [304, '']);
   }
   assert.equal((await look(image.url, { headers: { 'if-none-match': '"other"' } })).status, 200);
-  const [page] = await Promise.all([look(image.url, { method: 'POST' })]);
-  assert.equal(page.status, 404);
+  const posted = await look(image.url, { method: 'POST' });
+  assert.equal(posted.status, 405);
+  assert.deepEqual(posted.headers.get('allow')?.split(', ').toSorted(), ['GET', 'HEAD']);
 });
 
 describe('who has no good address gets nothing, and the map server hears nothing of it:', () => {
