@@ -1,7 +1,7 @@
 /**
- * The accounts of the sandbox's EVM chains. Those that build a chain and fund wallets have the keys that every
- * development node derives from one public phrase. Those that a payment names have keys of this installation alone: a
- * payment that a real wallet signs by mistake must never name a recipient whose key everybody knows.
+ * The accounts of the sandbox's EVM chains, in two groups. The accounts that build a chain and fund wallets have the
+ * keys that every development node derives from one public phrase. The accounts that payments name have keys of this
+ * installation alone: a payment that a real wallet signs by mistake must never name a recipient whose key everybody knows.
  */
 import { createECDH, createHmac, pbkdf2Sync } from 'node:crypto';
 import { type Address, bytesToHex, type Hex, numberToBytes } from 'viem';
@@ -14,12 +14,12 @@ export interface SandboxAccount {
   privateKey: Hex;
 }
 
-/** BIP-39 without a password. */
+/** The BIP-39 seed of the phrase, without a passphrase. */
 const SEED = pbkdf2Sync(PHRASE, 'mnemonic', 2_048, 64, 'sha512');
 /** The usual path of Ethereum accounts: m/44'/60'/0'/0. */
 const HARDENED = 0x8000_0000;
 const PATH = [HARDENED + 44, HARDENED + 60, HARDENED, 0];
-/** How many keys secp256k1 has, and the zero. */
+/** The order of the curve secp256k1: private keys are added modulo this number. */
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
 interface ParentKey {
@@ -29,7 +29,7 @@ interface ParentKey {
 
 const parent = PATH.reduce(childOf, split(createHmac('sha512', 'Bitcoin seed').update(SEED).digest()));
 
-/** No payment ever names these. The phrase's other accounts have no role and are left as the node makes them. */
+/** Accounts whose keys are public, so no payment ever names one. The phrase's other accounts have no role in the sandbox. */
 export const BUILDERS = {
   /** Builds the chain's contracts, owns the Uniswap positions, and may mint USDC. */
   deployer: account(0),
@@ -49,7 +49,7 @@ export interface MoneyAccounts {
   relayer: SandboxAccount;
   /** Holds the USDC that goes back to payers. */
   refunds: SandboxAccount;
-  /** Is paid. Its key is never used, and it holds no ETH. */
+  /** Receives the payments. Its key is never used, and it holds no ETH. */
   recipient: SandboxAccount;
   /** Registers ERC-8004 identities. */
   registrar: SandboxAccount;
@@ -57,7 +57,11 @@ export interface MoneyAccounts {
   keeper: SandboxAccount;
 }
 
-/** An installation's own accounts. @param seed secret, at least 32 random bytes as text, the same for as long as its chains are kept */
+/**
+ * An installation's own accounts.
+ *
+ * @param seed a secret of at least 32 random bytes as text, the same for as long as the installation's chains are kept
+ */
 export function accountsOf(seed: string): MoneyAccounts {
   const own = (role: keyof MoneyAccounts): SandboxAccount => {
     const key = createHmac('sha256', seed).update(`farebox sandbox evm ${role}`).digest();
@@ -79,7 +83,10 @@ function account(index: number): SandboxAccount {
   return { privateKey, address: addressOf(privateKey) };
 }
 
-/** BIP-32. Done by Node's own library here: in JavaScript these few keys take longer than the rest of this folder to load. */
+/**
+ * Derives a child key (BIP-32) with Node's built-in cryptography. In pure JavaScript, these few keys take longer than
+ * loading the rest of this folder.
+ */
 function childOf({ key, chainCode }: ParentKey, index: number): ParentKey {
   const from = index >= HARDENED ? Buffer.concat([Buffer.of(0), key]) : publicKeyOf(key, 'compressed');
   const place = Buffer.alloc(4);

@@ -1,16 +1,16 @@
-/** Where things are on the sandbox's EVM chains: the addresses that they have on the real ones. */
+/** The addresses of contracts on the sandbox's EVM chains: the same as on the real chains. */
 import { type Address, parseEther } from 'viem';
 
-/** Of Base. */
+/** Addresses on Base. */
 export const USDC: Address = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
 export const WETH: Address = '0x4200000000000000000000000000000000000006';
 export const GAS_PRICE_ORACLE: Address = '0x420000000000000000000000000000000000000F';
 export const UNISWAP_POSITIONS: Address = '0x03a520b32C04BF3bEEf7BEb72E919cf822Ed34f1';
 
-/** Of both. */
+/** Addresses that are the same on Base and on Ethereum. */
 export const MULTICALL3: Address = '0xcA11bde05977b3631167028862bE2a173976CA11';
 export const PERMIT2: Address = '0x000000000022D473030F116dDEE9F6B43aC78BA3';
-/** The deterministic deployer; the node carries it. */
+/** The deterministic deployment proxy, which every anvil node contains. */
 export const CREATE2_DEPLOYER: Address = '0x4e59b44847b379578588920cA78FbF26c0B4956C';
 /** ERC-8004. */
 export const IDENTITY_REGISTRY: Address = '0x8004A169FB4a3325136EB29fA0ceB6D2e539a432';
@@ -18,10 +18,13 @@ export const IDENTITY_REGISTRY: Address = '0x8004A169FB4a3325136EB29fA0ceB6D2e53
 export const TOKEN_MESSENGER: Address = '0x28b5a0e9C621a5BadaA536219b3a228C8168cf5d';
 /** LI.FI's contract. */
 export const BRIDGE_DIAMOND: Address = '0x1231DEB6f5749EF6cE6943a275A1D3E7486F4EaE';
-/** The router's first generation, at the address that it has on Ethereum. The real Base has only the second generation, whose code no package carries. */
+/**
+ * Uniswap's first router (SwapRouter), at the address that it has on Ethereum. The real Base has only its successor
+ * (SwapRouter02), whose code is in none of the packages used here.
+ */
 export const UNISWAP_ROUTER: Address = '0xE592427A0AEce92De3Edee1F18E0157C05861564';
 
-/** The addresses that differ between these chains. */
+/** What differs between the two chains. */
 export interface Places {
   chainId: number;
   usdc: Address;
@@ -31,7 +34,7 @@ export interface Places {
   uniswapFactory: Address;
   uniswapQuoter: Address;
   uniswapPositions: Address;
-  /** The pools of WETH and USDC, of which the deeper chain has the deeper ones. */
+  /** The pools of WETH and USDC. Ethereum's pools hold more than Base's. */
   pools: readonly { feeHundredthsOfBasisPoint: 500 | 3_000; wethWei: bigint }[];
 }
 

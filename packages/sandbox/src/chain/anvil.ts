@@ -1,4 +1,4 @@
-/** A node of the sandbox's EVM chains as a part that starts, stops, and says when it broke. */
+/** Starts and stops a node (anvil) of the sandbox's EVM chains, and reports when the node ends by itself. */
 import { mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,9 +9,9 @@ import { noteRunning, runningOn } from './state-files.ts';
 
 export interface Anvil {
   url: string;
-  /** From now on the state is worth saving. */
+  /** Says that the chain is built: its state is saved only from now on. */
   keep(): void;
-  /** Settles when it ends although nobody called `stop`, with what is known of the reason. */
+  /** Resolves when the node ends although nobody called `stop`, with what is known of the reason. */
   died: Promise<string>;
   /** Saves the state and ends. */
   stop(): Promise<void>;
@@ -33,10 +33,10 @@ const PROBE_TIMEOUT_MS = 1_000;
 /**
  * Starts a node. It mines a block for each transaction, at once.
  *
- * @param options.network an Ethereum like Base when left out
+ * @param options.network `ethereum` when left out
  * @param options.port 0 takes a free one
- * @param keeper the process that keeps it; one of its own when left out
- * @throws StartError when it cannot be started, with what it said
+ * @param keeper the process that runs the node; a new one when left out
+ * @throws StartError when the node cannot be started, with what the node said
  */
 export async function startAnvil(
   options: Omit<NodeOptions, 'binary' | 'network'> & { network?: Network },
@@ -66,7 +66,11 @@ export async function startAnvil(
   };
 }
 
-/** Waits for an earlier keeper to finish; ends the node of one that was killed together with its parent. */
+/**
+ * Waits until an earlier keeper of this folder has ended. If that keeper was killed, kills the node that it left behind.
+ *
+ * @throws StartError when the earlier keeper does not end in time
+ */
 async function predecessorGone(stateDir: string): Promise<void> {
   const deadlineMs = performance.now() + PREDECESSOR_TIMEOUT_MS;
   for (;;) {
@@ -86,7 +90,7 @@ async function predecessorGone(stateDir: string): Promise<void> {
   }
 }
 
-/** Whether a node of this kind answers at an address: its process id may be another's by now. */
+/** Whether an anvil node answers at this address. The noted process id proves nothing: another process may have it by now. */
 async function isNode(url: string): Promise<boolean> {
   try {
     const answer = await fetch(url, {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BlockPace } from './block-pace.ts';
 
-/** Lets time run, and gives when a block was made; each is seen at once. */
+/** Lets time run in steps of 500 ms, and returns the times (ms) at which a block was due. Each block is made at once. */
 function madeWithin(pace: BlockPace, firstMs: number, lastMs: number): number[] {
   const made: number[] = [];
   for (let nowMs = firstMs; nowMs <= lastMs; nowMs += 500) {

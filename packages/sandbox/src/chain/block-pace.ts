@@ -1,18 +1,18 @@
 /**
- * When a sandbox chain makes an empty block. Wallets rely on further blocks: viem, for example, overlooks the block of
- * a transaction if it is announced while viem searches the previous block for a replacement, and asks for the receipt
- * again only with the next block.
+ * Decides when a sandbox chain makes an empty block. Wallets rely on further blocks. For example, viem overlooks the block
+ * of a transaction if the block is announced while viem searches the previous block for a replacement. viem asks for the
+ * receipt again only when the next block comes.
  */
 
-/** How old the newest block becomes before another follows it. */
+/** How old the newest block may become before an empty block follows it. */
 export interface Pace {
-  /** For a while after a transaction. */
+  /** For the next `BUSY_FOR_MS` after a transaction. */
   busyMs: number;
-  /** Else. Each block costs the node the memory of a state, and the saved state 0.2 kB. */
+  /** At all other times. Each block costs the node the memory of a state, and adds 0.2 kB to the saved state. */
   quietMs: number;
 }
 
-/** How long after a transaction a chain is busy: for five blocks of Base, which most wallets wait for at most. */
+/** How long a chain is busy after a transaction: for five blocks of Base. Most wallets wait for at most that many. */
 const BUSY_FOR_MS = 10_000;
 
 export class BlockPace {
@@ -36,7 +36,7 @@ export class BlockPace {
    * @param isEmpty whether no transaction is in it
    */
   saw(block: number, isEmpty: boolean, nowMs: number): void {
-    // More than one block since the last look means that something else made them.
+    // More than one new block since the last look: something other than this pace made them, such as a transaction.
     const skipped = this.#newest !== null && block !== this.#newest + 1;
     if (!isEmpty || skipped) this.#transactionAtMs = nowMs;
     this.#newest = block;

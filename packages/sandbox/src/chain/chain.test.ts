@@ -112,7 +112,7 @@ async function funded() {
 test('the chain is Base to a wallet: code, domains, funds and the clock', async () => {
   const client = reader();
   assert.equal(await client.getChainId(), 8453);
-  // facts: what wallets compute for USDC on Base.
+  // A known value: the domain separator of USDC on Base.
   const usdcDomain = await client.readContract({
     address: USDC,
     abi: TOKEN,
@@ -174,7 +174,7 @@ test('a wallet that overlooks the block of its transaction learns of it with the
   const { relayer } = SANDBOX_ACCOUNTS;
   const hash = await wallet(relayer.privateKey).sendTransaction({ to: relayer.address });
   const { blockNumber } = await mined(hash);
-  // A node that happens to be slow in this order: the transaction is mined while viem searches the previous block for a
+  // A node whose answers come in an unlucky order: the transaction is mined while viem searches the previous block for a
   // replacement.
   let isPending = true;
   let announced = () => {};
@@ -190,7 +190,7 @@ test('a wallet that overlooks the block of its transaction learns of it with the
       }
       if (method === 'eth_blockNumber') {
         if (isPending) return toHex(blockNumber - 1n);
-        // The answer is on its way to viem before the older one is.
+        // The answer held back above reaches viem only after this one.
         setTimeout(announced, 100);
         return real;
       }
@@ -222,7 +222,7 @@ test('no block comes while mining is switched off', async () => {
 });
 
 test('two processes that give at once both give, though both may be told the same nonce', async () => {
-  // Another copy of the module, as another process has it: neither knows of the other's gifts.
+  // A second copy of the module stands for another process: neither copy knows of the other's gifts.
   const copy: string = './faucet.ts?of-another-process';
   const { fund: fundToo } = (await import(copy)) as { fund: typeof fund };
   const gift = { usdcMicros: 1_000_000n, ethWei: 1n };
@@ -240,7 +240,8 @@ test('a transaction that the node wrongly put aside is mined, with those behind 
     const raw = { chainId: 8453, nonce, to: sender.address, gas: 21_000n, maxFeePerGas: 10_000_000_000n };
     await node.sendRawTransaction({ serializedTransaction: await sender.signTransaction(raw) });
   }
-  // It is their turn from now on, and the node does not notice: as when they arrive while a block is being made.
+  // From now on the two transactions are next, but the node does not notice. The same happens when transactions arrive
+  // while a block is being made.
   await node.setNonce({ address: sender.address, nonce: 1 });
   await until(async () => (await node.getTransactionCount({ address: sender.address })) === 3);
 });
@@ -273,7 +274,7 @@ test('an EIP-3009 authorization moves USDC once', async () => {
   await assert.rejects(wallet(relayer.privateKey).writeContract(call), /authorization is used or canceled/);
 });
 
-/** What 1 WETH brings in USD, by the contract that wallets ask. */
+/** What 1 WETH brings in USD, according to the quoter contract that wallets ask. */
 async function quotedUsd(fee: number): Promise<number> {
   const { result } = await reader().simulateContract({
     address: '0x3d4e44Eb1374240CE5F1B871ab261CD16335B76a',
@@ -413,7 +414,7 @@ async function parentOf(stateDir: string): Promise<{ url: string; process: Child
   return { url: String(line).trim(), process: child };
 }
 
-/** Whether nobody answers there any more. */
+/** Whether no node answers at this address any more. */
 function silent(url: string): Promise<boolean> {
   return reader(url)
     .getChainId()
@@ -432,7 +433,7 @@ test('killed with its parent, the chain ends too and has lost nothing; killed it
     account: privateKeyToAccount(SANDBOX_ACCOUNTS.faucet.privateKey),
   });
   const hash = await faucet.sendTransaction({ to: SANDBOX_ACCOUNTS.relayer.address, value: 1n });
-  // What stands in no block yet is not promised to last.
+  // A transaction that is not in a block yet may be lost.
   await reader(first.url).waitForTransactionReceipt({ hash });
   first.process.kill('SIGKILL');
   await until(() => !isAlive(keeperPid));
@@ -445,7 +446,7 @@ test('killed with its parent, the chain ends too and has lost nothing; killed it
   assert.match(String(await printed), /^DIED its process ended with SIGKILL/);
   await until(() => silent(second.url));
 
-  // Killed both at once, the node is alone, until the next start on its folder.
+  // When the parent and the keeper are killed at once, their node runs on until the next start on its folder.
   const third = await parentOf(stateDir);
   const { keeperPid: itsKeeper } = runningOn(stateDir) ?? assert.fail();
   for (const pid of [third.process.pid ?? assert.fail(), itsKeeper]) process.kill(pid, 'SIGKILL');

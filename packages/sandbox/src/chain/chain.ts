@@ -1,7 +1,8 @@
 /**
- * The sandbox's EVM chains, each a node of its own: one with Base's chain id, on which USDC, Uniswap, ERC-8004, the lending
- * protocols of the yield vault and what wallets rely on are where Base has them, and where calls are paid; one with
- * Ethereum's, which is only read. Built on the first start, kept over restarts.
+ * The sandbox's two EVM chains, each with a node of its own. Calls are paid on the chain with Base's chain id. On it,
+ * USDC, Uniswap, ERC-8004, the lending protocols of the yield vault and the contracts that wallets rely on have the
+ * addresses that they have on Base. The chain with Ethereum's chain id is only read. Both are built on the first start
+ * and kept over restarts.
  */
 import { type Address, parseEther } from 'viem';
 import { StartError } from '../../../process/src/start-error.ts';
@@ -23,28 +24,29 @@ import { buildUsdc, mintUsdc, usdcBalanceMicros } from './usdc.ts';
 export interface ReadChain {
   /** JSON-RPC over HTTP, and over websocket at the same address. */
   url: string;
-  /** Settles when the node ends although nobody stopped it, with what is known of the reason. */
+  /** Resolves when the node ends although nobody stopped it, with what is known of the reason. */
   died: Promise<string>;
   /** Saves the state and ends. */
   stop(): Promise<void>;
 }
 
 export interface EvmChain extends ReadChain {
-  /** The yield vault, and the contract that deposits into it with a permit. */
+  /** The yield vault. */
   vault: Address;
+  /** The contract that deposits into the vault with a permit. */
   permitDeposit: Address;
 }
 
 const REFUNDS_USDC_MICROS = 10_000_000_000n;
 const FAUCET_USDC_MICROS = 1_000_000_000_000n;
-/** As much as a development node gives its own accounts. */
+/** The balance that a development node gives each of its own accounts. */
 const SENDERS_WEI = parseEther('10000');
 
 /**
- * Starts Base, a few seconds on the first start and a fraction of one later.
+ * Starts the chain with Base's id. The first start takes a few seconds, later ones a fraction of a second.
  *
- * @param options.stateDir where it is kept; null keeps nothing
- * @param options.seed the installation's, as `accountsOf` takes it
+ * @param options.stateDir the folder in which the chain is kept; null: nothing is kept
+ * @param options.seed the installation's secret, see `accountsOf`
  * @param options.port any free one when left out
  * @throws StartError when the node cannot be started or its state does not fit this version of the sandbox
  */
@@ -60,7 +62,7 @@ export async function startEvmChain(options: ChainOptions & { seed: string }): P
 }
 
 /**
- * Starts Ethereum, on which nobody is paid: it has the contracts and pools that services read.
+ * Starts the chain with Ethereum's id. Nobody is paid on it: it has the contracts and pools that services read.
  *
  * @param options see `startEvmChain`
  * @throws StartError see `startEvmChain`
@@ -72,7 +74,7 @@ export async function startEthereum(options: ChainOptions): Promise<ReadChain> {
 interface ChainOptions {
   stateDir: string | null;
   port?: number;
-  /** Which process keeps the node; one of its own when left out. */
+  /** The process that runs the node; a new one when left out. */
   keeper?: NodeKeeper;
 }
 
@@ -98,7 +100,7 @@ async function startChain(
   return { url: anvil.url, died: anvil.died, stop: anvil.stop };
 }
 
-/** Builds what is not there yet, so that a chain of an earlier version gets what later ones added. */
+/** Builds what is not there yet, so that a chain built by an earlier version gets what later versions added. */
 async function build(node: Node): Promise<void> {
   const { usdc, uniswapFactory } = node.places;
   const priceUsd = ethPriceUsd(Date.now());
@@ -114,7 +116,7 @@ async function build(node: Node): Promise<void> {
   else await tradeToMarket(node, priceUsd);
 }
 
-/** Gives the installation's accounts what they work with, where they have nothing yet. */
+/** Gives ETH to the installation's accounts, except the recipient, and USDC to the refund account, where they have none. */
 async function fund(node: Node, { recipient: _, ...senders }: MoneyAccounts): Promise<void> {
   for (const { address } of Object.values(senders)) {
     if ((await node.getBalance({ address })) === 0n) await node.setBalance({ address, value: SENDERS_WEI });

@@ -1,6 +1,6 @@
 /**
- * What the owner of USDC signs so that anybody may move it once, or never (EIP-3009), as the general encoders of a library
- * want it: what is tested has encoders of its own.
+ * The typed data of EIP-3009, in the form that a library's general encoders take. The owner of USDC signs it to let anybody
+ * move an amount once, or to cancel that permission. The code under test has encoders of its own.
  */
 import type { Address, Hex } from 'viem';
 
@@ -11,7 +11,7 @@ interface Domain {
   verifyingContract: Address;
 }
 
-/** USDC on the sandbox's chain, and on Base. */
+/** The signing domain of USDC: the same on the sandbox's chain and on Base. */
 export const USDC_DOMAIN = {
   name: 'USD Coin',
   version: '2',
@@ -47,7 +47,7 @@ export function transferData<Message extends Transfer>(message: Message, domain:
   } as const;
 }
 
-/** Typed data by which `authorizer` takes one back that was not used. */
+/** Typed data by which `authorizer` cancels an authorization that was not used. */
 export function cancelData(message: { authorizer: Address; nonce: Hex }, domain: Domain = USDC_DOMAIN) {
   return {
     domain,

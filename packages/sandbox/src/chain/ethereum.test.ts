@@ -1,4 +1,4 @@
-/** The chain that is only read, and the process that keeps it beside others. */
+/** The chain with Ethereum's id, which is only read, and the keeper process that runs several nodes. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,7 +30,7 @@ after(async () => {
 
 const reader = () => createPublicClient({ chain: mainnet, transport: http(chain.url, { retryCount: 0 }) });
 
-/** How far what 1 WETH brings in a pool is from the market's price, as a fraction of it. */
+/** How far a pool's quote for 1 WETH is from the market's price, as a fraction of that price; negative below it. */
 async function awayFromMarket(fee: number): Promise<number> {
   const { result } = await reader().simulateContract({
     address: '0x61fFE014bA17989E743c5F6cB21bF9697530B21e',
@@ -85,7 +85,7 @@ test('the chain is Ethereum to a reader: code, domains and pools are where Ether
       args: [ETHEREUM.weth, usdc, Number(fee)],
     });
     assert.equal(found, pool);
-    // The other way round than on Base.
+    // Token 0 is USDC here; on Base it is WETH.
     assert.equal(await client.readContract({ address: pool, abi, functionName: 'token0' }), usdc);
     assert(Math.abs(await awayFromMarket(Number(fee))) < 0.01);
   }
@@ -133,7 +133,7 @@ test('one process keeps several nodes: each ends by itself, all end with it, and
     'a folder is free as soon as its node ended',
   );
 
-  // A node that is killed takes none with it.
+  // When one node is killed, the others run on.
   process.kill(runningOn(join(folder, 'one'))?.node?.pid ?? assert.fail(), 'SIGKILL');
   assert.match(await again.died, /its node ended with SIGKILL/);
   assert(await answers(two.url));

@@ -11,13 +11,13 @@ export interface Holdings {
   ethWei: bigint;
 }
 
-/** The gift before, by node: of two at once from one account, both may take the same nonce. */
+/** The latest gift, by the node's URL. The next one waits for it: two at once from one account may get the same nonce. */
 const giving = new Map<string, Promise<unknown>>();
 
 /**
  * Sends USDC and ETH from the faucet, and returns what the wallet then holds.
  *
- * @param places of the chain that the node makes
+ * @param places the contracts of the node's chain
  * @throws when the chain does not answer or the faucet has run dry
  */
 export function fund(
@@ -35,12 +35,12 @@ export function fund(
   return given;
 }
 
-/** Nodes say so of a transaction whose nonce somebody else has taken by then. */
+/** Matches the errors with which a node refuses a transaction whose nonce another transaction has taken. */
 const NONCE_IS_TAKEN = /nonce|underpriced|already (known|imported)/i;
 const MOST_TRIES = 50;
 const LONGEST_PAUSE_MS = 100;
 
-/** Another process may give at the same time, and take the nonce that the node has told this one. */
+/** Sends again while the nonce is taken: another process may give at the same time and get the same nonce. */
 async function untilNonceIsFree(send: () => Promise<unknown>): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {

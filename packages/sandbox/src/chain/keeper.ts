@@ -1,8 +1,9 @@
 /**
- * The process between the sandbox and its nodes (anvil). It runs the nodes, saves their state, and ends them when the
- * sandbox is gone, even if the sandbox had no time to say so. `node-keeper.ts` starts it and talks to it over IPC; when
- * that channel closes, it knows that its parent was killed. It has its own session, so that Ctrl-C in a terminal
- * reaches only the sandbox, whose server still needs the chains for the calls that it finishes.
+ * The keeper: the process between the sandbox and its nodes (anvil). It runs the nodes, saves their state, and ends them
+ * when the sandbox is gone, even if the sandbox was killed. `node-keeper.ts` starts the keeper and talks to it over IPC.
+ * When the IPC channel closes, the sandbox was killed or needs no node any more, and the keeper ends. The keeper has its
+ * own session, so that Ctrl-C in a terminal reaches only the sandbox, whose server still needs the chains for the calls
+ * that it finishes.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -23,21 +24,24 @@ const DUMP_TIMEOUT_MS = 60_000;
 const MAX_OUTPUT_CHARACTERS = 4_000;
 
 /**
- * How each kind of node is run: with which arguments (the last one is of how many blocks the state can be asked for;
- * blocks, transactions and logs are all kept), how long after a block another comes even if nothing happened, and
- * whether the blocks in which nothing happened are saved.
+ * The settings of each kind of node.
+ * - `args`: the command line of the node. `--prune-history` sets for how many of the newest blocks the node can be asked
+ *   about the state. Blocks, transactions and logs are all kept.
+ * - `pace`: how old the newest block may become before an empty block follows it.
+ * - `keepsEmptyBlocks`: whether all empty blocks are saved, or only the newest of them.
  */
 const KINDS: Readonly<Record<Network, { args: readonly string[]; pace: Pace; keepsEmptyBlocks: boolean }>> = {
-  // A real chain never stands still, and who asks it for the time must not get yesterday's. After a transaction it goes
-  // on at the pace of Base.
+  // A real chain makes blocks all the time, and a client that reads the time from the newest block must not get
+  // yesterday's time. After a transaction, blocks follow at the pace of Base.
   ethereum: {
     args: ['--hardfork', 'prague', '--prune-history', '500'],
     pace: { busyMs: 2_000, quietMs: 30_000 },
     keepsEmptyBlocks: true,
   },
-  // A payment on Tempo says until when it is valid, at most 30 s after the newest block. Wallets say 25 s from now: that
-  // block must not be older than 5 s. (The node's own `--block-time` is no choice: it then keeps the state of each block
-  // in memory, a third of a megabyte, or of none, and fails calls that a new block overtakes.)
+  // A payment on Tempo carries the time at which it expires, which may be at most 30 s after the newest block. Wallets set
+  // it to 25 s from now, so the newest block must not be older than 5 s. The node's own option `--block-time` is
+  // unsuitable: with it the node keeps either the state of every block in memory (a third of a megabyte each) or no state
+  // at all, and a call fails when a new block is made during it.
   tempo: {
     args: ['--network', 'tempo', '--hardfork', 'T4', '--prune-history', '50'],
     pace: { busyMs: 2_000, quietMs: 2_000 },
@@ -45,14 +49,14 @@ const KINDS: Readonly<Record<Network, { args: readonly string[]; pace: Pace; kee
   },
 };
 
-/** A node that is kept. */
+/** A node that this process runs. */
 interface Kept {
-  /** What it is called between this process and its parent. */
+  /** The number by which this process and its parent name the node. */
   node: number;
   options: NodeOptions;
   kind: (typeof KINDS)[Network];
   ending: AbortController;
-  /** Settles when its end is wanted. */
+  /** Resolves when the node is to end. */
   end: Promise<void>;
   worthSaving: boolean;
 }
@@ -99,14 +103,14 @@ async function keepNode(node: number, options: NodeOptions): Promise<void> {
   }
 }
 
-/** Runs the node until the end is wanted. Throws when the node ends before. */
+/** Runs the node until it is to end. @throws Error when the node ends earlier by itself */
 async function run(kept: Kept): Promise<void> {
   const { stateDir } = kept.options;
   const node = startNode(kept);
   const ended = new Promise<void>((resolve) => node.once('close', () => resolve()));
   try {
     const url = await listening(kept, node);
-    // Or it would print every request.
+    // Otherwise the node would print every request.
     await ask(url, 'anvil_setLoggingEnabled', false);
     const { pid } = node;
     if (pid === undefined) throw new Error('its node has no process');
@@ -137,7 +141,11 @@ function startNode({ options, kind }: Kept): ChildProcess {
   return spawn(options.binary, args, { stdio: ['ignore', 'pipe', 'pipe'], windowsHide: true });
 }
 
-/** Waits until the node says where it listens. Throws what it says when it ends instead. */
+/**
+ * Waits until the node prints the address at which it listens.
+ *
+ * @throws Error with the node's error output when the node ends instead, or when it does not listen in time
+ */
 async function listening({ options: { stateDir } }: Kept, node: ChildProcess): Promise<string> {
   let printed = '';
   let complained = '';
@@ -168,7 +176,7 @@ async function listening({ options: { stateDir } }: Kept, node: ChildProcess): P
   }
 }
 
-/** Makes empty blocks at the chain's pace, until the end; none while somebody has told the node to mine nothing. */
+/** Makes empty blocks at the chain's pace until the node is to end. Makes none while the node's automatic mining is off. */
 async function keepMining({ kind, ending, end }: Kept, url: string): Promise<void> {
   const pace = new BlockPace(kind.pace);
   while (!ending.signal.aborted) {
@@ -184,7 +192,10 @@ async function keepMining({ kind, ending, end }: Kept, url: string): Promise<voi
   }
 }
 
-/** Has transactions mined that the node overlooks, until the end. Tempo orders by more than a nonce, and was not seen to. */
+/**
+ * Gets transactions mined that the node overlooks, until the node is to end. Not for Tempo: it orders transactions by more
+ * than a nonce, and was never seen to overlook one.
+ */
 async function keepFreeing({ options, ending, end }: Kept, url: string): Promise<void> {
   if (options.network !== 'ethereum') return;
   const stuck = new StuckTransactions((method, ...params) => ask(url, method, ...params));
@@ -219,7 +230,7 @@ async function keepSaving(kept: Kept, url: string): Promise<void> {
   if (stateDir !== null && kept.worthSaving) saveState(stateDir, await dumpedState(kind, url));
 }
 
-/** Ends early when everything does. */
+/** Waits for a time, or until the node is to end. */
 async function pause(end: Promise<void>, durationMs: number): Promise<void> {
   await Promise.race([end, sleep(durationMs, undefined, { ref: false })]);
 }
@@ -228,7 +239,7 @@ async function newestBlock(url: string): Promise<number> {
   return Number(await ask(url, 'eth_blockNumber'));
 }
 
-/** Whether there is any block among these that is kept. */
+/** Whether any of these blocks must be saved. Where empty blocks are not kept, only a block with a transaction must be. */
 async function isWorthSaving(kind: Kept['kind'], url: string, first: number, last: number): Promise<boolean> {
   for (let block = first; block <= last; block += 1) {
     if (kind.keepsEmptyBlocks || !(await isEmpty(url, block))) return true;
@@ -241,7 +252,7 @@ async function isEmpty(url: string, block: number): Promise<boolean> {
   return count === '0x0';
 }
 
-/** As it is saved. */
+/** The node's state in the form in which it is saved: JSON, compressed with gzip. */
 async function dumpedState(kind: Kept['kind'], url: string): Promise<Buffer> {
   const dump = await ask(url, 'anvil_dumpState');
   if (typeof dump !== 'string') throw new Error('the node dumped no state');

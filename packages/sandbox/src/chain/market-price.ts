@@ -4,7 +4,7 @@ import { openMarket } from '../upstreams/market.ts';
 /** Seed of the one synthetic market: the same everywhere, so that two sandboxes agree. */
 export const MARKET_SEED = 8402;
 
-/** USD. */
+/** The price of 1 ETH in USD. */
 export function ethPriceUsd(atMs: number): number {
   const market = openMarket(MARKET_SEED);
   const ether = market.coinBySymbol('ETH');

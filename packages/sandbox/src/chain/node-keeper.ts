@@ -1,8 +1,8 @@
-/** The process that keeps nodes, as its parent sees it. What happens in it is in `keeper.ts`. */
+/** The sandbox's side of the keeper, the process that runs its nodes. The process itself is `keeper.ts`. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
 
-/** What kind of chain a node makes. */
+/** The kind of chain that a node runs. */
 export type Network = 'ethereum' | 'tempo';
 
 export interface NodeOptions {
@@ -10,14 +10,14 @@ export interface NodeOptions {
   network: Network;
   port: number;
   chainId: number;
-  /** null: nothing is kept. */
+  /** The folder of the saved state; null: nothing is saved. */
   stateDir: string | null;
 }
 
-/** What the keeper is told, each about one node. */
+/** A message to the keeper about one node. */
 export type ToKeeper = { node: number } & ({ start: NodeOptions } | { order: 'keep' | 'stop' });
 
-/** What the keeper tells. `ended` comes last. */
+/** A message from the keeper about one node. `ended` comes last. */
 export type FromKeeper = { node: number } & (
   | { listeningAt: string; pid: number }
   | { failure: string }
@@ -25,11 +25,11 @@ export type FromKeeper = { node: number } & (
 );
 
 export interface KeptNode {
-  /** Its address; null when it ended before it had one. */
+  /** The node's URL; null when the node ended before it had one. */
   listening: Promise<string | null>;
-  /** Settles when it ends, with what is known of the reason. */
+  /** Resolves when the node has ended, with what is known of the reason. */
   ended: Promise<string>;
-  /** From now on the state is worth saving. */
+  /** Says that the chain is built: its state is saved only from now on. */
   keep(): void;
   /** Saves the state and ends. */
   stop(): Promise<void>;
@@ -38,20 +38,20 @@ export interface KeptNode {
 /** A keeper's process, and those of its nodes that have not ended. */
 interface Running {
   process: ChildProcess;
-  /** Settles when it is gone. */
+  /** Resolves when the process is gone. */
   gone: Promise<void>;
-  /** What is to be done with what is told about each. */
+  /** By the node's number: what handles the messages about it. */
   nodes: Map<number, (told: FromKeeper | { lost: string }) => void>;
 }
 
-/** Where Node keeps what it has compiled; see `bootstrap.mjs`. */
+/** The folder of Node's compile cache; see `bootstrap.mjs`. */
 const { NODE_COMPILE_CACHE } = process.env;
 const COMPILED = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
 const STOP_TIMEOUT_MS = 20_000;
 
 /**
- * Keeps any number of nodes in one process of their own, which is there from the first one's start to the last one's end:
- * what such a process takes of memory is several times what a node does.
+ * Runs any number of nodes through one keeper process, because a keeper takes several times as much memory as a node. The
+ * process starts with the first node and ends with the last.
  */
 export class NodeKeeper {
   #running: Running | null = null;
@@ -81,7 +81,7 @@ export class NodeKeeper {
       });
     });
     const tell = (what: ToKeeper) => {
-      // That it is gone has been noticed, or will be.
+      // A process that is gone needs no message; its `exit` event reports the end.
       if (running.process.connected) running.process.send(what, () => undefined);
     };
     tell({ node, start: options });
@@ -101,7 +101,7 @@ export class NodeKeeper {
     };
   }
 
-  /** Lets the process go when it has no node left. */
+  /** Ends the process when it has no node left, and waits for that end. */
   async #leaveIfIdle(running: Running): Promise<void> {
     if (running.nodes.size > 0) return;
     if (this.#running === running) this.#running = null;
@@ -112,7 +112,7 @@ export class NodeKeeper {
   #fork(): Running {
     const keeper = fork(join(import.meta.dirname, 'keeper.ts'), {
       detached: true,
-      // It needs none of what the environment may hold, keys least of all.
+      // The keeper gets nothing else of the environment, which may hold secret keys.
       env: { PATH: process.env.PATH, HOME: process.env.HOME, ...COMPILED },
       execArgv: ['--disable-warning=ExperimentalWarning'],
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
@@ -123,7 +123,7 @@ export class NodeKeeper {
       keeper.once('exit', (code, signal) => resolve(`its process ended with ${code ?? signal}`));
       keeper.once('error', (error) => resolve(error.message));
     }).then((lost) => {
-      // Killed from outside, it could not end its nodes.
+      // A keeper that was killed could not end its nodes.
       if (nodes.size > 0) killGroup(keeper);
       for (const told of [...nodes.values()]) told({ lost });
     });
@@ -131,7 +131,7 @@ export class NodeKeeper {
   }
 }
 
-/** Ends a keeper and its nodes without asking them. */
+/** Kills a keeper and its nodes. */
 function killGroup(keeper: ChildProcess): void {
   if (keeper.pid !== undefined) kill(-keeper.pid);
 }
@@ -140,6 +140,6 @@ function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // Nobody is left.
+    // The process is gone already.
   }
 }

@@ -1,4 +1,4 @@
-/** How the sandbox speaks to its own EVM nodes, which sign for the accounts they were born with. */
+/** How the sandbox talks to its own EVM nodes. The nodes sign for the accounts of the public phrase themselves. */
 import {
   type Address,
   createTestClient,
@@ -17,7 +17,7 @@ const GAS_MARGIN = 2n;
 
 export type Node = ReturnType<typeof connect>;
 
-/** @param places of the chain that the node makes */
+/** @param places the contracts of the node's chain */
 export function connect(url: string, places: Places = BASE) {
   const chain = defineChain({
     id: places.chainId,
@@ -38,20 +38,20 @@ export function connect(url: string, places: Places = BASE) {
 }
 
 /**
- * Sends a transaction of one of the node's own accounts and waits for its receipt. The node gives the nonce, so that
- * several senders cannot take the same one.
+ * Sends a transaction of one of the node's own accounts and waits for its receipt. The node chooses the nonce. Of two
+ * transactions that are sent at once, both may get the same nonce, and the node then refuses one (see `faucet.ts`).
  *
- * @throws when it is reverted, with the reason if that can be known before it is sent
+ * @throws when the transaction is refused or reverted; with the reason if the gas estimate already shows it
  */
 export async function transact(
   node: Node,
   transaction: { from: Address; to?: Address; data?: Hex; value?: bigint; gas?: bigint },
 ): Promise<TransactionReceipt> {
   const { from, ...call } = transaction;
-  // What is estimated at one second may cost more in the next: Uniswap, for one, then notes the price anew.
+  // A transaction may need more gas in the second after the estimate: Uniswap, for example, then stores its price anew.
   const gas = call.gas ?? GAS_MARGIN * (await node.estimateGas({ account: from, ...call }));
   const hash = await node.sendTransaction({ account: from, chain: null, ...call, gas });
-  // Nobody replaces it. Who looks for a replacement may overlook its block: see `block-pace.ts`.
+  // Nobody replaces this transaction, and a search for a replacement may overlook its block: see `block-pace.ts`.
   const receipt = await node.waitForTransactionReceipt({ hash, checkReplacement: false });
   if (receipt.status !== 'success')
     throw new Error(`transaction ${hash} to ${transaction.to ?? 'a new contract'} was reverted`);

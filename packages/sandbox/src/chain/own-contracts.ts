@@ -1,4 +1,4 @@
-/** The contracts whose published code no package carries: written for the sandbox, compiled by `contracts/compile.ts`. */
+/** Contracts whose published code is in no package used here: written for the sandbox, compiled by `contracts/compile.ts`. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Address, Hex } from 'viem';
@@ -12,13 +12,13 @@ import {
 } from './addresses.ts';
 import type { Node } from './node.ts';
 
-/** Each one's name and the address that what it stands for has on Base. */
+/** The name of each contract, and the address on Base of the contract that it stands for. */
 export const OWN_CONTRACTS: Readonly<Record<string, Address>> = {
   ...contractsOn(BASE),
   GasPriceOracle: GAS_PRICE_ORACLE,
 };
 
-/** Those that every chain has. */
+/** The contracts that every chain has. */
 function contractsOn(places: Places): Record<string, Address> {
   return {
     BridgeDiamond: BRIDGE_DIAMOND,
@@ -29,11 +29,11 @@ function contractsOn(places: Places): Record<string, Address> {
   };
 }
 
-/** What lies beside a contract's source. */
+/** The content of the JSON file beside a contract's source. */
 export interface CompiledContract {
   contract: string;
   compiler: string;
-  /** Code as it lies on the chain. None of these contracts has a constructor or immutables. */
+  /** The code on the chain. None of these contracts has a constructor or immutables. */
   runtimeCode: Hex;
 }
 
@@ -41,7 +41,7 @@ export function compiledFile(contract: string): string {
   return join(import.meta.dirname, 'contracts', `${contract}.json`);
 }
 
-/** Puts all of them in their places. What they store stays as it is. */
+/** Writes the code of the chain's contracts to their addresses. What the contracts store stays as it is. */
 export async function placeOwnContracts(node: Node): Promise<void> {
   const contracts = node.places === BASE ? OWN_CONTRACTS : contractsOn(node.places);
   for (const [contract, address] of Object.entries(contracts)) {

@@ -1,4 +1,4 @@
-/** How published code gets to the addresses that it has on Base. */
+/** Puts published contracts at the addresses that they have on the real chains. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type Address, concatHex, getAddress, type Hex, isHex } from 'viem';
@@ -7,7 +7,7 @@ import { type Node, transact } from './node.ts';
 
 const require = createRequire(import.meta.url);
 const deployer = BUILDERS.deployer.address;
-/** More than any constructor here takes, less than a block holds. */
+/** More gas than any constructor here takes, and less than a block holds. */
 const CONSTRUCTOR_GAS = 16_000_000n;
 
 /**
@@ -53,6 +53,6 @@ export async function placeAt(node: Node, address: Address, ...creationCode: Hex
   if (runtimeCode === undefined) throw new Error(`the constructor at ${address} gave no code`);
   await transact(node, { from: deployer, to: address, gas: CONSTRUCTOR_GAS });
   await node.setCode({ address, bytecode: runtimeCode });
-  // A contract's first nonce (EIP-161): the next contract it creates has the address it has on Base.
+  // A new contract's nonce is 1 (EIP-161). With it, the next contract that this one creates gets its address on the real chain.
   await node.setNonce({ address, nonce: 1 });
 }

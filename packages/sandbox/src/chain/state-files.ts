@@ -1,4 +1,4 @@
-/** What a chain keeps in its folder: the saved state, and who runs on it. */
+/** The files in a chain's folder: the saved state, and a note of the processes that run the chain. */
 import {
   closeSync,
   existsSync,
@@ -13,15 +13,15 @@ import {
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 
-/** As the node dumps it: JSON, packed to a ninth of its size. */
+/** The state as the node dumps it: JSON, compressed with gzip to a ninth of its size. */
 const STATE = 'state.json.gz';
-/** The node reads plain JSON; this copy is there only while it starts. */
+/** The node reads uncompressed JSON; this copy exists only while the node starts. */
 const UNPACKED = 'state.json';
 const RUNNING = 'running.json';
-/** So many of the newest blocks are kept although they are empty: who looks back looks at these. */
+/** How many of the newest blocks are kept even if they are empty: clients that look back look at these. */
 const EMPTY_BLOCKS = 256;
 
-/** Replaces the saved state: after a crash at any point the folder holds the old one or the new one, whole. */
+/** Replaces the saved state. After a crash at any point, the folder holds either the whole old state or the whole new one. */
 export function saveState(stateDir: string, packed: Buffer): void {
   const fresh = join(stateDir, `${STATE}.new`);
   const file = openSync(fresh, 'w');
@@ -35,8 +35,10 @@ export function saveState(stateDir: string, packed: Buffer): void {
 }
 
 /**
- * A state, packed as the node dumps it, without the blocks that nothing happened in, but for the newest. A node that
- * makes a block every few seconds has little else after some hours.
+ * Removes the blocks without transactions from a dumped state, except for the newest blocks. A node that makes a block
+ * every few seconds has hardly any other blocks after some hours.
+ *
+ * @param packed JSON, compressed with gzip, as is the result
  */
 export function withoutEmptyBlocks(packed: Buffer): Buffer {
   const state: {
@@ -59,25 +61,25 @@ export function unpackState(stateDir: string): string | null {
   return unpacked;
 }
 
-/** Takes away what `unpackState` made. */
+/** Deletes the file that `unpackState` wrote. */
 export function forgetUnpacked(stateDir: string): void {
   rmSync(join(stateDir, UNPACKED), { force: true });
 }
 
-/** Who runs a chain on this folder. */
+/** The processes that run a chain on a folder. */
 export interface Running {
   keeperPid: number;
-  /** Once it listens. */
+  /** null until the node listens. */
   node: { pid: number; url: string } | null;
 }
 
-/** Who runs a chain on this folder, or did when it was killed; null after an orderly end. */
+/** The processes that run a chain on this folder, or ran it when they were killed; null after an orderly end. */
 export function runningOn(stateDir: string): Running | null {
   const file = join(stateDir, RUNNING);
   return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : null;
 }
 
-/** Notes who runs a chain on this folder; null when it has ended. */
+/** Notes the processes that run a chain on this folder; null deletes the note. */
 export function noteRunning(stateDir: string, running: Running | null): void {
   const file = join(stateDir, RUNNING);
   if (running === null) {

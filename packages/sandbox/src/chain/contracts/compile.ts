@@ -24,7 +24,7 @@ export function compileContracts(): CompiledContract[] {
     settings: {
       evmVersion: 'cancun',
       optimizer: { enabled: true, runs: 200 },
-      // Without the hash of sources and settings, code depends on nothing but what it does.
+      // Without the hash of sources and settings, the code changes only when the program does.
       metadata: { bytecodeHash: 'none', appendCBOR: false },
       outputSelection: { '*': { '*': ['evm.deployedBytecode.object'] } },
     },

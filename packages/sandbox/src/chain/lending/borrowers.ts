@@ -1,6 +1,6 @@
 /**
- * Who borrows from the lending protocols: so that they pay interest, and not always the same. How much they owe follows
- * from the time alone, in waves of some days, different for each protocol.
+ * The borrower at the lending protocols, without whom they would pay no interest. The borrower's debt follows from the time
+ * alone, in waves of some days that differ for each protocol, so that the interest rates change.
  */
 import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem';
 import { BUILDERS } from '../accounts.ts';
@@ -12,10 +12,10 @@ import { readManifest } from './snapshot.ts';
 
 const borrower = BUILDERS.borrower.address;
 const DAY_MS = 86_400_000;
-/** Nothing is done for less than this part of what a protocol was lent. */
+/** A debt stays as it is while it is off by less than this part (in millionths) of what the protocol was lent. */
 const CLOSE_ENOUGH_PARTS = 2_000n;
 const PARTS = 1_000_000n;
-/** Morpho's rate for the same use rises while use is above this, and falls while it is below. */
+/** Morpho's target utilization. Its rates rise over time while utilization is above the target, and fall while it is below. */
 const MORPHO_TARGET_USE = 0.9;
 
 const TOKEN = parseAbi(['function totalSupply() view returns (uint256)']);
@@ -43,11 +43,14 @@ interface Lender {
   lent(): Promise<{ supplied: bigint; borrowed: bigint }>;
   borrow(amount: bigint): Hex;
   repay(amount: bigint): Hex;
-  /** The part of what was lent that is wanted at a time. */
+  /** The utilization that is wanted at a time: the part of the supply, 0 to 1, that is borrowed. */
   use(atMs: number): number;
 }
 
-/** Brings what is owed to each protocol to what the time asks for. One that refuses, such as in a drill, is left as it is. */
+/**
+ * Borrows or repays at each protocol until its utilization is the one wanted at this time. A protocol that refuses, such
+ * as in a drill, is left as it is.
+ */
 export async function borrowAndRepay(node: Node, atMs: number): Promise<void> {
   for (const lender of lendersOf(node)) {
     const { supplied, borrowed } = await lender.lent();
@@ -118,7 +121,7 @@ function lendersOf(node: Node): Lender[] {
         encodeFunctionData({
           ...{ abi: BLUE, functionName: 'repay', args: [market, amount, 0n, borrower, '0x'] },
         }),
-      // As far above the target as below it, as the curve measures it: the rate comes back to where it was.
+      // In the measure of Morpho's curve, as far above the target as below it: the rate returns to where it was.
       use(atMs) {
         const away = 0.06 * wave(atMs, 5.3);
         return MORPHO_TARGET_USE + away * (away > 0 ? 1 - MORPHO_TARGET_USE : MORPHO_TARGET_USE);

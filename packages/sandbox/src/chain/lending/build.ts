@@ -1,8 +1,8 @@
 /**
- * `npm run sandbox:build-chain`: compiles Aave v3.6, Morpho Blue, its rates, MetaMorpho, the double of Comet and our vault
- * from their sources, lets them come to be on a chain of its own, each at the address that it has on Base, has somebody
- * lend and somebody borrow, and writes what the chain then holds beside this file. Only a developer who changed a contract
- * runs it: the sandbox reads what it wrote and needs no compiler.
+ * `npm run sandbox:build-chain`: compiles Aave v3.6, Morpho Blue, its interest rate model, MetaMorpho, the double of Comet
+ * and our vault from their sources. Deploys them on a temporary chain, each protocol at the address that it has on Base,
+ * and has one account lend and another borrow. Writes what the chain then holds to files beside this one. Only a developer
+ * who changed a contract runs this: the sandbox reads the written files and needs no compiler.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -63,23 +63,29 @@ import { timeIn } from './stored-times.ts';
 const lender = BUILDERS.lender.address;
 const borrower = BUILDERS.borrower.address;
 const NOBODY: Address = '0x0000000000000000000000000000000000000000';
-/** Between two blocks of the building, so that it comes out the same each time. */
+/** The time between two blocks while building. It is fixed, so that each build gives the same result. */
 const BLOCK_SECONDS = 1;
-/** The stored times are given as if it had ended then: 2026-01-01. */
+/** The stored times are shifted as if the build had ended at this time: 2026-01-01, in seconds since 1970. */
 const TAKEN_AT = 1_767_225_600;
-/** MetaMorpho waits at least so long before it lends to a market. */
+/** MetaMorpho's timelock: the shortest time that it takes between the proposal of a market and lending to it. */
 const MARKET_DELAY_SECONDS = 86_400n;
 const USD = 1_000_000n;
 const MILLION = 1_000_000n * USD;
-/** What each protocol is lent, and how much of it is borrowed at first. */
+/** How much each protocol is lent, and how much of it is borrowed at first, in USDC micros. */
 const LENT = { aave: 10n * MILLION, comet: 5n * MILLION, morpho: 5n * MILLION };
 const BORROWED = { aave: 8n * MILLION, comet: 4_100_000n * USD, morpho: 4_500_000n * USD };
-/** WETH that the borrower has given for it; more than twice as much as it takes. */
+/** The borrower's collateral in WETH: more than twice as much as the debt requires. */
 const COLLATERAL_WEI = { aave: parseEther('12000'), morpho: parseEther('6000') };
 const ETH_USD = 3_000n;
-/** In hundredths of a percent: the use at which the rate turns, the rate without use, and what it rises until and after. */
+/**
+ * Aave's interest rate curve, in hundredths of a percent: the utilization at its kink, the rate at no utilization, and by
+ * how much the rate rises up to the kink and after it.
+ */
 const AAVE_RATES = { optimal: 9_000, base: 0, slope: 550, steepSlope: 4_000 };
-/** As the market of USDC on Base began with (https://github.com/compound-finance/comet, deployments/base/usdc). */
+/**
+ * The rate curves with which the market of USDC on Base began (https://github.com/compound-finance/comet,
+ * deployments/base/usdc).
+ */
 const COMET_CURVES = {
   supply: [850_000_000_000_000_000n, 0n, 48_000_000_000_000_000n, 1_600_000_000_000_000_000n],
   borrow: [
@@ -92,10 +98,10 @@ const VAULT = {
   fees: { entryBps: 50, performanceBps: 1_500 },
   limits: { maxShareBps: 10_000, maxOfLiquidityBps: 5_000, cooldownSeconds: 21_600 },
 };
-/** A vault's protocols by its numbers. */
+/** The numbers by which the vault names its protocols. */
 const AAVE = 0;
 const COMPOUND = 1;
-/** What is not the code that Base has. */
+/** The contracts whose code is not the code on Base, with what stands there instead. */
 const DOUBLES = {
   SandboxComet:
     'Compound v3 publishes no package: a double with its arithmetic, whose owner borrows without collateral',
@@ -120,12 +126,12 @@ const ERC20 = parseAbi([
   'event Approval(address indexed owner, address indexed spender, uint256 value)',
 ]);
 
-/** What forge made of a contract. */
+/** The artifact that forge wrote for a contract. */
 function artifact(name: string): Artifact {
   return JSON.parse(readFileSync(join(ROOT, `contracts/out/${name}.sol/${name}.json`), 'utf8'));
 }
 
-/** The code that makes a contract. @param libraries addresses of those that it calls, by name */
+/** A contract's creation code with its arguments. @param libraries addresses of the libraries that it calls, by name */
 function creationCode(name: string, args: readonly unknown[], libraries: Record<string, Address> = {}): Hex {
   const { abi, bytecode } = artifact(name);
   let code: string = bytecode.object;
@@ -140,7 +146,7 @@ function creationCode(name: string, args: readonly unknown[], libraries: Record<
   return encodeDeployData({ abi, bytecode: code as Hex, args });
 }
 
-/** Everything that is done to the chain that the snapshot is of. */
+/** The steps that change the chain of which the snapshot is taken. */
 function builderOf(node: Node) {
   /** Names of what is on the chain, for the manifest. */
   const named = new Map<string, Address>();
@@ -162,7 +168,7 @@ function builderOf(node: Node) {
       await placeAt(node, address, creationCode(name, args));
       named.set(name, address);
     },
-    /** A function of a contract, by the name of the artifact that has it. */
+    /** Calls a function of a contract. @param name of the artifact whose ABI has the function */
     async send(to: Address, name: string, functionName: string, args: readonly unknown[], from = lender) {
       const { abi } = artifact(name);
       return transact(node, { from, to, data: encodeFunctionData({ abi, functionName, args }) });
@@ -202,7 +208,7 @@ async function buildAave({ deploy, place, send, approve, named }: Builder, node:
   const feeds = [AAVE_PROVIDER, [USDC, WETH], [usdcFeed, wethFeed], NOBODY, NOBODY, 10n ** 8n];
   await place('AaveOracle', AAVE_ORACLE, feeds);
   await provider('setPriceOracle', AAVE_ORACLE);
-  // Proxies, which the provider creates with its first and its second nonce: at the addresses that Base has.
+  // The provider creates these proxies with its first and its second nonce, so they get their addresses on Base.
   await provider('setPoolImpl', pool);
   await provider('setPoolConfiguratorImpl', configurator);
   await place('AaveProtocolDataProvider', AAVE_DATA, [AAVE_PROVIDER]);
@@ -225,7 +231,7 @@ async function buildAave({ deploy, place, send, approve, named }: Builder, node:
     variableDebtTokenSymbol: `variableDebtBas${symbol}`,
   });
   await configure('initReserves', [[reserve(WETH, 'WETH')]]);
-  // Base's pool had other reserves between the two.
+  // The nonce skips the reserves that were created between these two on Base, so that USDC's tokens get their addresses.
   await node.setNonce({ address: AAVE_CONFIGURATOR, nonce: 13 });
   await configure('initReserves', [[reserve(USDC, 'USDC')]]);
   named.set('aBasUSDC', AAVE_USDC);
@@ -248,7 +254,7 @@ async function buildComet({ place, send, approve }: Builder): Promise<void> {
   const curve = ([kink, baseYearly, slopeLowYearly, slopeHighYearly]: readonly bigint[]) => ({
     ...{ kink, baseYearly, slopeLowYearly, slopeHighYearly },
   });
-  // Its market, which may borrow without collateral, is the borrower.
+  // The double's `market`, which may borrow without collateral, is the borrower's account.
   const args = [USDC, borrower, curve(COMET_CURVES.supply), curve(COMET_CURVES.borrow)];
   await place('SandboxComet', COMET, args);
   await approve(USDC, COMET, lender);
@@ -303,7 +309,7 @@ async function buildMorpho(
 async function buildVault({ deploy }: Builder): Promise<{ vault: Address; permitDeposit: Address }> {
   const setup = {
     ...{ usdc: USDC, aavePool: AAVE_POOL, comet: COMET, metaMorpho: META_MORPHO, active: AAVE, ...VAULT },
-    // The chain that it is placed on appoints its own.
+    // The chain on which the snapshot is placed appoints its own keeper and fee recipient.
     roles: { owner: lender, keeper: lender, guardian: lender, feeRecipient: lender },
   };
   const vault = await deploy('FareboxVault', [setup]);
@@ -327,7 +333,7 @@ async function dump(node: Node): Promise<Record<Address, DumpedAccount>> {
   );
 }
 
-/** Who holds how much of a token, and who may take it: of those whom the building made or needs. */
+/** The balances of these holders in a token, and the allowances that they have given. */
 async function tokenPart(
   node: Node,
   token: Address,
@@ -353,7 +359,7 @@ async function tokenPart(
   return { balances, allowances };
 }
 
-/** Where a token keeps an allowance: its mapping's place among its variables is found by looking. */
+/** The storage slot of an allowance. Tries the token's first 32 slots to find the mapping of allowances. */
 function allowanceSlot(
   { owner, spender }: { owner: Address; spender: Address },
   storage: Readonly<Record<Hex, Hex>>,
@@ -367,7 +373,7 @@ function allowanceSlot(
   throw new Error(`no allowance of ${owner} for ${spender} is stored`);
 }
 
-/** Every time of the building that is stored: five bytes that could be nothing else. */
+/** Finds the times in the contracts' storage: every five bytes whose value is between `from` and `to`. */
 function timesStored(
   accounts: Readonly<Record<Address, Pick<DumpedAccount, 'storage'>>>,
   among: readonly Address[],
@@ -386,7 +392,7 @@ function timesStored(
   );
 }
 
-/** What a move by the keeper stores in the vault; the move itself is undone. */
+/** The times that a move by the keeper stores in the vault. The move itself is undone. */
 async function timeOfMove({ send }: Builder, node: Node, vault: Address): Promise<StoredTime[]> {
   const before = await node.snapshot();
   const { blockNumber } = await send(vault, 'FareboxVault', 'move', [AAVE, COMPOUND, 0n, 0n]);
@@ -396,7 +402,7 @@ async function timeOfMove({ send }: Builder, node: Node, vault: Address): Promis
   return times;
 }
 
-/** Builds it all on a chain of its own (some seconds) from what forge has compiled. */
+/** Builds everything on a temporary chain from what forge has compiled. Takes some seconds. */
 export async function buildLending(): Promise<{ snapshot: Snapshot; manifest: Manifest }> {
   const anvil = await startAnvil({ stateDir: null, port: 0, chainId: BASE.chainId });
   try {

@@ -1,4 +1,4 @@
-/** The lending protocols and the vault on the sandbox chain, as somebody meets them who knows Base's addresses alone. */
+/** The lending protocols and the vault on the sandbox chain, as a client sees them that knows only the addresses on Base. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -73,12 +73,13 @@ const read = (address: Address, functionName: string, args: readonly unknown[] =
 async function send(privateKey: Hex, address: Address, functionName: string, args: readonly unknown[]) {
   const account = privateKeyToAccount(privateKey);
   const wallet = createWalletClient({ chain: base, transport: http(chain.url), account });
-  // More than what is estimated: in the second in which a protocol was used already, it needs less gas than in the next.
+  // More gas than an estimate would give: a protocol that was already used in this second needs less gas now than in the
+  // next second.
   const hash = await wallet.writeContract({ address, abi: ABI, functionName, args, gas: GAS } as never);
   assert.equal((await reader().waitForTransactionReceipt({ hash })).status, 'success', functionName);
 }
 
-/** What each protocol pays those who lend, a year, as a part of one, without compounding. */
+/** The yearly interest rate that each protocol pays to lenders, as a fraction, without compounding. */
 async function rates() {
   const reserve = (await read(AAVE_POOL, 'getReserveData', [USDC])) as { liquidityRate: bigint };
   const used = await read(COMET, 'getUtilization');
@@ -101,7 +102,7 @@ test('every contract of the manifest is where it says, with the code it says, an
   assert.match(String(await read(COMET, 'name')), /a double, not Compound/);
   assert(Object.keys(manifest.doubles).includes('SandboxComet'));
   assert.equal(await read(manifest.permitDeposit, 'vault'), vault);
-  // The roles that move its funds and take its fees are this installation's own.
+  // The accounts that move the vault's funds and receive its fees are this installation's own.
   assert.equal(await read(vault, 'keeper'), SANDBOX_ACCOUNTS.keeper.address);
   assert.equal(await read(vault, 'feeRecipient'), SANDBOX_ACCOUNTS.recipient.address);
 });
@@ -135,7 +136,7 @@ test('180 days pass for a deposit, and not for the clock; after them it is worth
   const { timestamp } = await reader().getBlock();
   assert(Math.abs(Number(timestamp) - Date.now() / 1_000) < 60, 'payments are signed for this time');
   assert.equal(Number(await read(vault, 'nextMoveAt')), cooledAt - 180 * DAY_SECONDS);
-  // Of half a year at some 3 to 4 % the vault keeps 15 %.
+  // Half a year at some 3 to 4 % a year; the vault keeps 15 % of the interest.
   const earned = (await worth()) / 99.5 - 1;
   assert(earned > 0.85 * 0.029 * (180 / 365) && earned < 0.85 * 0.042 * (180 / 365), `earned ${earned}`);
   const steak = (await steakPrice()) / before.steak - 1;
@@ -150,7 +151,7 @@ test('180 days pass for a deposit, and not for the clock; after them it is worth
 });
 
 test('what is lent for 30 days in one go brings what its rate says', async () => {
-  // Nobody borrows or repays in between: the rate stands, and by hand the interest is its 30 of 365 parts.
+  // Nobody borrows or repays meanwhile, so the rate stays the same: the interest is 30/365 of the yearly rate.
   const privateKey = generatePrivateKey();
   const { address } = privateKeyToAccount(privateKey);
   await fund(chain.url, address, { usdcMicros: 1_000_000_000n, ethWei: 10n ** 17n });
@@ -187,7 +188,7 @@ test('a chain with other contracts is refused and stays as it is; code that stor
   const node = connect(chain.url);
   const codeOf = async () => (await node.getCode({ address: vault })) ?? '0x';
   const code = await codeOf();
-  // A byte that is never run: another code that does the same.
+  // One more byte, which is never run: different code that does the same.
   const earlier: Hex = `${code}00`;
   await node.setCode({ address: vault, bytecode: earlier });
   await node.mine({ blocks: 1 });

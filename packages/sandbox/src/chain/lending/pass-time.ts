@@ -1,4 +1,4 @@
-/** Lets time pass for interest alone: the chain's clock stays the world's, so that payments signed by it are good. */
+/** Lets time pass for interest only. The chain's clock keeps the real time, so that payments signed by it stay valid. */
 import type { Node } from '../node.ts';
 import { borrowAndRepay } from './borrowers.ts';
 import { readManifest } from './snapshot.ts';
@@ -8,8 +8,8 @@ const DAY_SECONDS = 86_400;
 const MAX_STEPS = 36;
 
 /**
- * Moves back what the protocols and the vault stored as their last update, in steps, after each of which borrowers do
- * what they would have done by then. What accrues is real: each protocol reckons it by its own code.
+ * Moves back, in steps, the times that the protocols and the vault stored. After each step the borrower borrows or repays
+ * as it would have done by then. Each protocol computes the interest with its own code.
  *
  * @param seconds how much time passes
  */
@@ -25,14 +25,17 @@ export async function passTime(node: Node, seconds: number): Promise<void> {
   }
 }
 
-/** Does something that no transaction may come between: a slot that is read and written back holds more than its time. */
+/**
+ * Does work during which no transaction may be mined: the work reads and rewrites whole storage slots, and a slot holds
+ * more than a time.
+ */
 async function betweenBlocks(node: Node, work: () => Promise<void>): Promise<void> {
   await node.setAutomine(false);
   try {
     await work();
   } finally {
     await node.setAutomine(true);
-    // What was sent meanwhile waits for it, and a chain is saved when it has a new block.
+    // Transactions that were sent meanwhile wait for a block, and the state is saved only after a new block.
     await node.mine({ blocks: 1 });
   }
 }

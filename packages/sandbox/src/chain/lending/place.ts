@@ -1,4 +1,4 @@
-/** Puts the lending protocols and the vault on a chain, as their snapshot has them, and brings them to its time. */
+/** Puts the lending protocols and the vault from their snapshot on a chain, and shifts their times to the chain's time. */
 import { type Address, encodeFunctionData, type Hex, keccak256, parseAbi, parseEther, toHex } from 'viem';
 import { StartError } from '../../../../process/src/start-error.ts';
 import { BUILDERS, type MoneyAccounts } from '../accounts.ts';
@@ -23,19 +23,20 @@ const BATCH = 400;
 const BATCH_TIMEOUT_MS = 20_000;
 const BUILDER_WEI = parseEther('1000000');
 /**
- * Earlier code (Keccak-256 of it, as the manifest has it) that stores what today's stores, in the same slots: today's takes
- * its place, and what was deposited stays. Whoever changes a contract adds the hash of the code before, if that holds; else
- * a chain that has it is refused.
+ * Keccak-256 hashes, as in the manifest, of earlier code with the same storage layout as today's code. Where a chain has
+ * such code, today's code replaces it and the deposits stay. Whoever changes a contract without changing its storage layout
+ * adds the hash of the code before the change. Any other code is refused.
  */
 const SAME_STORAGE: readonly Hex[] = [
-  // The vault that burned shares before their funds had come.
+  // The vault that burned shares before the funds for them had arrived.
   '0x3c693aa90cfaa3aa295e4dfbf77e161cb05568b54dbe78d0ca5b95c65cbc6f60',
 ];
 
 /**
- * Places what is not there yet. The vault's code comes last: a placing that was cut short is done again.
+ * Places the contracts if they are not there yet, or brings their code up to date. The vault's code is written last, so
+ * that a placement that was cut short is done again.
  *
- * @param accounts whose keeper and recipient the vault gets
+ * @param accounts the vault gets their `keeper` as keeper and their `recipient` as fee recipient
  * @param sameStorage see `SAME_STORAGE`
  * @throws StartError when the chain holds other contracts than this version's: nothing is changed then
  */
@@ -59,7 +60,12 @@ export async function placeLending(
     );
 }
 
-/** Another version of a contract may read what the one before stored as something else. */
+/**
+ * Replaces earlier code that has the same storage layout, and refuses all other code: it may have stored data that today's
+ * code would misread.
+ *
+ * @throws StartError when the chain has such other code
+ */
 async function bringCodeUpToDate(node: Node, sameStorage: readonly Hex[]): Promise<void> {
   const contracts = await Promise.all(
     Object.entries(readManifest().contracts).map(async ([name, { address, codeHash }]) => ({
@@ -145,7 +151,7 @@ interface StateRequest {
   params: readonly string[];
 }
 
-/** Some hundred requests, in few. @throws what the node says against the first that it refuses */
+/** Sends hundreds of requests in a few batches. @throws Error with the node's message about the first that it refuses */
 async function inBatches(node: Node, requests: readonly StateRequest[]): Promise<void> {
   for (let start = 0; start < requests.length; start += BATCH) {
     const batch = requests

@@ -8,7 +8,7 @@ import type { Address, Hex } from 'viem';
 export interface StoredTime {
   contract: Address;
   slot: Hex;
-  /** From the slot's last byte. */
+  /** The distance of the time's last byte from the slot's last byte. */
   offsetBytes: number;
 }
 
@@ -18,21 +18,21 @@ export interface SnapshotAccount {
   storage: Readonly<Record<Hex, Hex>>;
 }
 
-/** What is held of a token that is on the chain already, and what may be taken of it. */
+/** The balances and allowances of a token that is on the chain already. */
 export interface TokenPart {
-  /** In the token's units, as decimal text. */
+  /** By account, in the token's smallest units, as decimal text. */
   balances: Readonly<Record<Address, string>>;
-  /** Of the token's own storage. */
+  /** The slots of the token's storage that hold allowances, with their values. */
   allowances: Readonly<Record<Hex, Hex>>;
 }
 
 export interface Snapshot {
-  /** The time that the stored times are of, seconds since 1970: whoever places the snapshot moves them to their own. */
+  /** The time (seconds since 1970) as of which the stored times are given. A placement shifts them to the chain's time. */
   takenAt: number;
   accounts: Readonly<Record<Address, SnapshotAccount>>;
   usdc: TokenPart;
   weth: TokenPart;
-  /** From this account's nonce the addresses of what it deployed follow. */
+  /** The builder's nonce after the build. With a lower one, its next deployments would get addresses that are taken. */
   builderNonce: number;
 }
 
@@ -41,15 +41,15 @@ export interface Manifest {
   chainId: number;
   /** SHA-256 of the snapshot's JSON. */
   snapshotSha256: string;
-  /** What stands in for the real thing, with the reason. */
+  /** The contracts that stand in for real ones, by name, with what they are. */
   doubles: Readonly<Record<string, string>>;
-  /** By name: where each contract is, and the hash of its code as it lies there (Keccak-256). */
+  /** By name: the address of each contract, and the Keccak-256 hash of its code on the chain. */
   contracts: Readonly<Record<string, { address: Address; codeHash: Hex }>>;
   vault: Address;
   permitDeposit: Address;
-  /** The first is the builder's, who owns the protocols and the vault; the second owes to all three. */
+  /** `owner` built the protocols and the vault and owns them; `borrower` owes to all three protocols. */
   accounts: { owner: Address; borrower: Address };
-  /** What `npm run sandbox:warp` moves back. */
+  /** The times that `npm run sandbox:warp` moves back. */
   storedTimes: readonly StoredTime[];
   /** The Morpho market that the MetaMorpho lends to. */
   morphoMarket: {
@@ -63,7 +63,7 @@ export interface Manifest {
 }
 
 export const MANIFEST_FILE = join(import.meta.dirname, 'manifest.json');
-/** JSON, packed. */
+/** JSON, compressed with gzip. */
 export const SNAPSHOT_FILE = join(import.meta.dirname, 'snapshot.json.gz');
 
 export function readManifest(): Manifest {

@@ -1,4 +1,4 @@
-/** The times that protocols and vault stored, and how they are moved: what accrues is the time since then. */
+/** Reads and moves the times that the protocols and the vault stored. Interest accrues for the time since a stored time. */
 import { type Hex, hexToBigInt, toHex } from 'viem';
 import type { Node } from '../node.ts';
 import type { StoredTime } from './snapshot.ts';
@@ -12,9 +12,9 @@ export function timeIn(slot: bigint, { offsetBytes }: StoredTime): number {
 }
 
 /**
- * Adds to every time that is stored. One that is zero means that something never happened, and stays.
+ * Adds `seconds` to every stored time. A time of zero means that something never happened, and stays zero.
  *
- * @param seconds negative: to an earlier time
+ * @param seconds a negative number moves the times back
  */
 export async function moveStoredTimes(
   node: Node,
