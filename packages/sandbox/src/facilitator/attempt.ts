@@ -12,7 +12,7 @@ export interface Attempt {
   nodeFailure: string | null;
   /** The settlement was sent, and nobody saw it confirmed or fail. */
   unconfirmed: boolean;
-  /** A fault on order: the signer sends, but does not get to see the transaction confirmed. */
+  /** Set by an ordered fault: the signer sends the transaction, but never sees it confirmed. */
   readonly blind: boolean;
 }
 

@@ -28,7 +28,7 @@ export type BazaarStatus =
 export type Declaration = DiscoveredResource | string | null;
 
 export interface Catalog {
-  /** Enters a resource, or what is new about it. */
+  /** Adds a resource, or updates its entry. */
   enter(declared: DiscoveredResource, requirements: PaymentRequirements): void;
   /**
    * Lists resources by the query of GET /discovery/resources (type, payTo, scheme, network, extensions, limit 1 to
@@ -46,7 +46,7 @@ export function readDeclaration({ x402Version, payload, requirements }: PaymentR
     const { info, schema } = fieldsOf(extension);
     const spec = validateDiscoveryExtensionSpec({ info, schema });
     if (!spec.valid) return reasonOf(spec.errors);
-    // Its own schema is the payer's or the seller's word: it may be no schema at all, which the check reports too.
+    // The schema in the extension comes from the payer or the seller. It may be no schema at all, which this check reports.
     const own = validateDiscoveryExtension(extension as Parameters<typeof validateDiscoveryExtension>[0]);
     if (!own.valid) return reasonOf(own.errors);
   }

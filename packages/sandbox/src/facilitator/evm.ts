@@ -1,4 +1,4 @@
-/** The facilitator's hands on the EVM chain: the signer that the reference library calls, over several keys. */
+/** The facilitator's signer on the EVM chain: the reference library calls it, and it sends from several keys. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator';
 import { ExactEvmSchemeV1 } from '@x402/evm/exact/v1/facilitator';
@@ -34,7 +34,7 @@ const MAX_KEYS = 16;
  * calls none that is not listed, because the call runs under the facilitator's own key.
  */
 const SMART_WALLET_FACTORIES: readonly Address[] = [
-  // The deterministic deployer that anvil carries: puts any wallet whose creation code the payer names.
+  // The deterministic deployment proxy, which every anvil node contains: it creates any wallet whose code the payer names.
   '0x4e59b44847b379578588920cA78FbF26c0B4956C',
   // Coinbase Smart Wallet 1.0 and 1.1.
   '0x0BA5ED0c6AA8c49038F819E587E2633c4A9F428a',
@@ -78,7 +78,7 @@ export async function openEvm({
     nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
     rpcUrls: { default: { http: [rpcUrl] } },
   });
-  // A failed request is never sent again behind the signer's back: for a transaction that would hide its fate.
+  // viem must not repeat a failed request by itself: for a transaction, this would hide what became of it.
   const transport = http(rpcUrl, { timeout: RPC_TIMEOUT_MS, retryCount: 0 });
   const client = createPublicClient({ chain, transport });
   const chainId = await client.getChainId();
@@ -98,8 +98,8 @@ export async function openEvm({
   }
 
   /**
-   * One key, one queue: a transaction asks for its nonce when the one before it is with the node. Nothing is
-   * remembered between them, so that a transaction that fails its gas estimate leaves no gap behind.
+   * Each key has a queue: a transaction asks for its nonce only when the node has the transaction before it. No nonce is
+   * remembered between them, so a transaction whose gas estimate fails leaves no gap in the nonces.
    */
   function openSender(account: PrivateKeyAccount) {
     const wallet = createWalletClient({ account, chain, transport });
@@ -112,7 +112,7 @@ export async function openEvm({
       try {
         return await wallet.sendRawTransaction({ serializedTransaction });
       } catch (error) {
-        // Without the node's answer it may be in the pool all the same: its receipt will tell.
+        // Without the node's answer the transaction may still be in the node's pool. Its receipt will show it.
         if (!isNodeFailure(error)) throw error;
         return keccak256(serializedTransaction);
       }
@@ -134,7 +134,7 @@ export async function openEvm({
       try {
         return await client.getTransactionReceipt({ hash });
       } catch {
-        // It is not mined yet, or the node is in trouble: both pass.
+        // The transaction is not mined yet, or the node is in trouble. Both can pass.
       }
       await sleep(RECEIPT_POLL_MS, undefined, { signal: stopping }).catch(() => undefined);
     }
@@ -145,8 +145,8 @@ export async function openEvm({
   const signer: Signer = {
     getAddresses: () => senders.map(({ address }) => address),
     readContract: (call) => watched(client.readContract(call)),
-    // The library would let a rejection go unhandled here, which ends the process: a node that gives no answer is
-    // noted, and the verdict that follows is not given out.
+    // The library does not handle a rejection here, which would end the process. A missing answer is only noted, and
+    // `verdicts.ts` then does not pass on the library's verdict.
     getCode: ({ address }) => watched(client.getCode({ address })).catch(() => undefined),
     // The library asks for this and never calls it: it checks signatures through getCode and readContract.
     verifyTypedData: (typedData) => watched(client.verifyTypedData(typedData as VerifyTypedDataParameters)),
@@ -167,7 +167,7 @@ export async function openEvm({
   };
 }
 
-/** Passes the outcome on, and notes it when there was none because the node did not answer. */
+/** Passes the outcome on. Notes it when the node did not answer. */
 async function watched<T>(outcome: Promise<T>): Promise<T> {
   try {
     return await outcome;

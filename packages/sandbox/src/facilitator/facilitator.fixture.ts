@@ -25,7 +25,7 @@ import { SANDBOX_ACCOUNTS } from '../accounts.fixture.ts';
 
 const USDC: Address = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
 export const RECIPIENT = SANDBOX_ACCOUNTS.recipient.address;
-/** Puts code at an address that follows from the code; every anvil carries it. */
+/** The deterministic deployment proxy: creates a contract at an address that follows from its code. Every anvil contains it. */
 export const CREATE2_DEPLOYER: Address = '0x4e59b44847b379578588920cA78FbF26c0B4956C';
 const USDC_ABI = parseAbi([
   'function mint(address to, uint256 amount) returns (bool)',
@@ -35,7 +35,10 @@ const USDC_ABI = parseAbi([
 
 export type Signer = ConstructorParameters<typeof ExactEvmScheme>[0];
 
-/** A payment with the requirements that it fulfils. It may be of the first generation too: the library's types do not distinguish the two. */
+/**
+ * A payment with the requirements that it fulfils. It may be of the first generation too: the library's types do not
+ * distinguish the two.
+ */
 export interface Payment {
   payload: PaymentPayload;
   requirements: PaymentRequirements;
@@ -55,7 +58,7 @@ export function requirementsV2(changes: Partial<PaymentRequirements> = {}): Paym
   };
 }
 
-/** The same as a body of the first generation offers it. */
+/** The same requirements, as a v1 challenge offers them. */
 export function requirementsV1(changes: Record<string, unknown> = {}): PaymentRequirements {
   const { amount, ...rest } = requirementsV2();
   const requirements = {
@@ -117,7 +120,7 @@ export function openLedger(rpcUrl: string) {
     send,
     mint,
     balanceOf,
-    /** Has a payer take back an authorization. */
+    /** Cancels a payer's authorization. */
     async cancel(payer: PrivateKeyAccount, nonce: string): Promise<void> {
       const { r, s, v } = parseSignature(
         await payer.signTypedData({
@@ -164,7 +167,7 @@ export function asHex(text: string): Hex {
   return `0x${text.slice(2)}`;
 }
 
-/** A wallet that is a contract (EIP-1271); its signatures are its owner's with a byte of its own after them. */
+/** A wallet that is a contract (EIP-1271). Its signatures are its owner's, with one more byte at the end. */
 const WALLET_SOURCE = `
 pragma solidity ^0.8.30;
 contract Wallet {
@@ -182,7 +185,7 @@ interface SolcOutput {
   contracts?: { 'Wallet.sol'?: { Wallet?: { evm: { bytecode: { object: string } } } } };
 }
 
-/** Compiles the wallet (about a second); for its owner, its address and how to deploy it. */
+/** Compiles the wallet (about a second). @returns a function that gives an owner's wallet */
 export function smartWallets(): (owner: PrivateKeyAccount, factory: Address) => SmartWallet {
   const solc: { compile(input: string): string } = createRequire(import.meta.url)('solc');
   const output: SolcOutput = JSON.parse(

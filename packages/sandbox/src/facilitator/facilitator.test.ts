@@ -176,7 +176,7 @@ test('transactions that wait to be mined get consecutive nonces', async () => {
 describe('refusals', () => {
   const STRANGER = '0x000000000000000000000000000000000000bEEF';
 
-  /** Signs for one thing and presents it for another, or sent to another. */
+  /** Signs for the requirements `signed`, and presents the payment for `presented`. `to` replaces the recipient after signing. */
   async function refusalOf(signed: PaymentRequirements, presented: PaymentRequirements, to?: string) {
     const { payload } = await pay(await ledger.payer(), signed);
     const { authorization, signature } = payload.payload;
@@ -237,7 +237,7 @@ describe('refusals', () => {
         what: 'offered and signed for a domain that is not the token’s',
         refusal: () => refusalOf(requirements(otherDomain), requirements(otherDomain)),
         reason: 'invalid_exact_evm_token_name_mismatch',
-        // The second generation does not simulate again, and the token's own refusal is all there is.
+        // v2 does not simulate again to settle, so the token's own refusal is the only reason.
         ...(name === 'v2' && { atSettle: 'invalid_exact_evm_signature' }),
       },
       {
@@ -364,7 +364,7 @@ describe('smart wallets', () => {
         assert.equal(await ledger.client.getCode({ address }), undefined);
         assert.equal((await settle(payment)).success, true);
         assert.notEqual(await ledger.client.getCode({ address }), undefined);
-        // Its library may go on wrapping signatures for a while.
+        // The wallet's library may go on wrapping signatures (ERC-6492) for a while after the deployment.
         assert.equal((await settle(await pay(wallet.counterfactual, requirements()))).success, true);
       });
       assert.equal(moved, 2n * PRICE);
@@ -530,7 +530,7 @@ test('a node that cannot be reached does not refuse a payment', async () => {
   const other = await startFacilitator({ evm: evmOf(gone.url), solana: null });
   await gone.stop();
   try {
-    // An asset that this process has not seen: the library would leave its look at it without a handler.
+    // An asset that this process has not seen yet: the library asks for its code and does not handle a rejection.
     const asset = '0x00000000000000000000000000000000000a55e7';
     for (const requirements of [requirementsV2({ asset }), requirementsV1({ asset }), requirementsV2()]) {
       const payment = await pay(privateKeyToAccount(generatePrivateKey()), requirements);

@@ -20,7 +20,7 @@ const SANDBOX_HEADER = 'x-farebox-sandbox';
 const SANDBOX_PART = 'facilitator';
 const HOST = '127.0.0.1';
 const MAX_BODY_BYTES = 64 * 1024;
-/** How many requests of /verify and /settle run at once; further ones are told to come back. */
+/** How many requests of /verify and /settle run at once. Further ones get status 503 and may come back. */
 const MAX_CONCURRENT = 256;
 const REQUEST_TIMEOUT_MS = 10_000;
 
@@ -35,7 +35,7 @@ export interface FacilitatorOptions {
 
 export interface Facilitator {
   url: string;
-  /** Ends waiting faults and waits for confirmations. Transactions that were sent stay sent. */
+  /** Stops the server, and ends the waits of faults and for confirmations. Transactions that were sent stay sent. */
   stop(): Promise<void>;
 }
 
@@ -112,7 +112,7 @@ export async function startFacilitator(options: FacilitatorOptions): Promise<Fac
     },
   };
 
-  /** Does what an ordered fault says instead of the work. */
+  /** Does what an ordered fault says, in place of the normal work. */
   async function strike(fault: Fault, request: PaymentRequest, raw: FastifyRequest, reply: FastifyReply) {
     const { work, refuse, lie } = steps[fault.on];
     switch (fault.fault) {
@@ -136,7 +136,7 @@ export async function startFacilitator(options: FacilitatorOptions): Promise<Fac
         return stopping.aborted ? drop(raw, reply) : work(request, reply);
       case 'never':
         if (fault.broadcast) await work(request, reply);
-        // The other side or the server closes the connection.
+        // The connection stays open without an answer until the client or the stopping server closes it.
         return reply.hijack();
       case 'pending':
         if (fault.broadcast) return verdicts.settle(request, true);
@@ -212,7 +212,7 @@ function payerOf(payload: Record<string, unknown>): { payer?: string } {
   return typeof from === 'string' ? { payer: from } : {};
 }
 
-/** The network that a body names although it cannot be parsed otherwise; empty if it names none. */
+/** The network that an otherwise unreadable body names; empty if it names none. */
 function networkNamedIn(body: unknown): string {
   const { network } = fieldsOf(fieldsOf(body).paymentRequirements);
   return typeof network === 'string' ? network : '';

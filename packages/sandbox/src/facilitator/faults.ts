@@ -39,7 +39,7 @@ export interface Fault {
    * - never: no answer; with `broadcast` it does its work first.
    * - pending (settle only): success false, settlement_pending and a transaction: sent for real with `broadcast`
    *   (a later settle of the same v2 payment finds it), made up and never sent without.
-   * - lie: isValid true unseen; or success true with a transaction that does not exist, nothing moved.
+   * - lie: isValid true without a check; or success true with a transaction that does not exist, nothing moved.
    * - garbage: status 200 with `text` instead of an answer, nothing moved.
    */
   fault: (typeof KINDS)[number];

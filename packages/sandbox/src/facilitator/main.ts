@@ -1,7 +1,7 @@
 /**
  * Runs the facilitator as a process of its own. From the environment: FACILITATOR_PORT (4022 if absent), EVM_RPC_URL
  * with EVM_KEYS (private keys, separated by commas), SOLANA_RPC_URL with SOLANA_FEE_PAYER (64 bytes as 128
- * hexadecimal digits). A chain without its address is not offered.
+ * hexadecimal digits). A chain without an RPC URL is not offered.
  */
 import { type Hex, isHex } from 'viem';
 import { startFacilitator } from './facilitator.ts';

@@ -1,4 +1,4 @@
-/** What a seller sends to /verify and /settle, read and checked as far as the reference's own schemas go. */
+/** Reads what a seller sends to /verify and /settle, and checks it with the reference library's schemas. */
 import {
   isPaymentPayloadV1,
   isPaymentPayloadV2,

@@ -1,5 +1,5 @@
 /**
- * The facilitator's signer on Solana: the reference library's own signer, with time limits and its failures observed.
+ * The facilitator's signer on Solana: the reference library's own signer, with time limits. Its failures are noted.
  */
 import {
   address,
@@ -61,7 +61,7 @@ export async function openSolana(options: SolanaOptions): Promise<SolanaSchemes>
     async sendTransaction(transaction, network) {
       const signature = await answered(library.sendTransaction(transaction, network)).catch(
         (error: unknown) => {
-          // Without the node's answer it may still have been executed; its status will tell.
+          // Without the node's answer the transaction may still have been executed. Its status will show it.
           if (!isUnanswered(error)) throw error;
           return signatureOf(transaction, feePayer.address);
         },
@@ -95,7 +95,7 @@ function signatureOf(transactionBase64: string, feePayer: string): string {
 
 class Unanswered extends Error {}
 
-/** Waits for an answer, but not for longer than this or after the server stops. */
+/** Waits for an answer. @throws Unanswered when the time is over or the server stops */
 async function bounded<T>(answer: Promise<T>, timeoutMs: number, stopping: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const giveUp = () => reject(new Unanswered('no answer from the node in time'));

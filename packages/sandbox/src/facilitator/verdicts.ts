@@ -14,12 +14,12 @@ export class NodeUnreachable extends Error {}
 /** The library failed on its input, and nothing was sent. */
 export class InvalidPayload extends Error {}
 
-/** Both throw NodeUnreachable and InvalidPayload. */
+/** Both methods may throw NodeUnreachable and InvalidPayload. */
 export interface Verdicts {
   verify(request: PaymentRequest): Promise<VerifyResponse>;
   /**
-   * Puts the payment on the chain and waits until it is there. Sent but not seen confirmed is
-   * `settlement_pending` with the transaction; `blind` makes it so on purpose.
+   * Puts the payment on the chain and waits until it is there. A payment that was sent but not seen confirmed gives
+   * `settlement_pending` with the transaction; `blind` causes this on purpose.
    */
   settle(request: PaymentRequest, blind: boolean): Promise<SettleResponse>;
 }
