@@ -8,7 +8,7 @@ import { readMint, readToken, uiTokenAmount } from './token-state.ts';
 
 const ACCOUNT_ENCODINGS = ['base58', 'base64', 'base64+zstd', 'jsonParsed', 'binary'] as const;
 const MAX_BASE58_BYTES = 128;
-/** What nodes write for every account that pays no rent, which is all of them. */
+/** The rent epoch that nodes report for accounts that pay no rent. No account pays rent any more. */
 const RENT_EPOCH = 18_446_744_073_709_551_615n;
 
 /** How the caller wants to see accounts. */
@@ -66,7 +66,7 @@ function dataView(bank: Bank, account: EncodedAccount, { encoding, slice }: Acco
     case 'base64+zstd':
       return [zstdCompressSync(data).toString('base64'), encoding];
     default:
-      // What cannot be parsed comes as base64, as from a node.
+      // Like a node, shows data that cannot be parsed as base64.
       return [Buffer.from(data).toString('base64'), 'base64'];
   }
 }

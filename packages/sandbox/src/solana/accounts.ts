@@ -9,7 +9,7 @@ import { createKeyPairSignerFromPrivateKeyBytes, getBase58Decoder, type KeyPairS
  * - facilitator: pays the fees of what a facilitator settles
  * - settler: pays the fees of what the server settles by itself
  * - refunds: holds the USDC that goes back to payers
- * - treasury: gets the fees of the yield portal; whoever keeps it sends back what is due
+ * - treasury: gets the fees of the yield portal; its owner sends back the fees that are owed to payers
  * - borrower: owes for all borrowers of the lending program's double, and owns its market
  * - recipient: is paid (`payTo`); its key signs nothing
  * - faucet: hands out SOL and mints USDC
@@ -33,12 +33,12 @@ function seedOf(seed: string, role: SolanaRole): Uint8Array {
     : createHmac('sha256', seed).update(name).digest();
 }
 
-/** Signs for a role. @param seed the installation's, as `accountsOf` of the EVM chains takes it */
+/** Signs for a role. @param seed the installation's secret, see `accountsOf` of the EVM chains */
 export function signerOf(seed: string, role: SolanaRole): Promise<KeyPairSigner> {
   return createKeyPairSignerFromPrivateKeyBytes(seedOf(seed, role));
 }
 
-/** What stands before the seed of an ed25519 key in PKCS #8. */
+/** The header that PKCS #8 puts before the seed of an ed25519 key. */
 const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /** The role's key as Solana's own tools keep it: 64 bytes, the seed and then the public key. */
@@ -49,7 +49,7 @@ export function secretKeyOf(seed: string, role: SolanaRole): Uint8Array {
   return new Uint8Array(Buffer.concat([own, publicKey]));
 }
 
-/** The same in base58, as wallets and the server's configuration have it. */
+/** The role's key in base58: the form in wallets and in the server's configuration. */
 export function privateKeyOf(seed: string, role: SolanaRole): string {
   return getBase58Decoder().decode(secretKeyOf(seed, role));
 }

@@ -1,4 +1,4 @@
-/** The chain itself: LiteSVM runs the transactions; slots, blockhashes and what landed are kept here. */
+/** The chain itself. LiteSVM runs the transactions; slots, blockhashes and landed transactions are kept here. */
 import {
   type Address,
   address,
@@ -48,20 +48,21 @@ export interface Bank {
   history: History;
   account(of: Address): EncodedAccount | null;
   programAccounts(of: Address): readonly EncodedAccount[];
-  /** Writes an account without any checks, for the first state of the world. */
+  /** Writes an account without any checks: for the chain's first accounts, for interest that passes, and for drills. */
   setAccount(account: EncodedAccount): void;
   /** Puts a program at an address, in place of what is there. @param file as it is deployed (ELF) */
   placeProgram(at: Address, file: Uint8Array): void;
   /** Lamports that an account of this many bytes must hold. */
   rentExemptLamports(bytes: number): bigint;
-  /** Where the message's account indexes point to; null if a lookup table does not lead there. */
+  /** The addresses to which the message's account indexes refer; null if a lookup table or an entry of it is missing. */
   keysOf(transaction: WireTransaction): Keys | null;
   /** Runs a transaction and changes nothing. */
   simulate(transaction: WireTransaction, checks: { signatures: boolean; blockhash: boolean }): Execution;
   /**
    * Runs a transaction and keeps what it did.
    *
-   * @returns what landed; null if the transaction left no trace, as one with a bad signature or an old blockhash
+   * @returns what landed; null if the transaction left no trace, like one with a bad signature or an old blockhash
+   * @throws RpcError −32005 if the history is full
    */
   land(transaction: WireTransaction): LandedTransaction | null;
   /** Called on every change: with the transaction that was executed, or with null for skipped slots. */
@@ -76,7 +77,7 @@ interface Keys {
   readonly: readonly Address[];
 }
 
-/** Opens a chain, as it was kept or with nothing but the programs on it. */
+/** Opens a chain from its saved state, or a new chain with nothing on it but LiteSVM's own programs. */
 export function openBank(saved: {
   clock: ClockState;
   rest: Omit<BankState, 'clock'> | null;
@@ -84,7 +85,7 @@ export function openBank(saved: {
   nowMs?: () => number;
 }): Bank {
   const svm = (saved.rest === null ? new LiteSVM() : LiteSVM.fromBytes(saved.rest.accounts))
-    // Duplicates and blockhashes are checked below: LiteSVM knows neither slots nor, unsigned, duplicates.
+    // Blockhashes and duplicates are checked below: LiteSVM has no slots, and cannot tell duplicates without signatures.
     .withBlockhashCheck(false)
     .withTransactionHistory(0n)
     .withLogBytesLimit(LOG_BYTES)
@@ -94,7 +95,7 @@ export function openBank(saved: {
   const listeners: ((landed: LandedTransaction | null) => void)[] = [];
   let clockSetTo = -1;
 
-  /** Tells programs the time. */
+  /** Sets the time that programs read. */
   function setClock(): void {
     const slot = clock.slot();
     if (slot === clockSetTo) return;
@@ -115,7 +116,7 @@ export function openBank(saved: {
   function account(of: Address): EncodedAccount | null {
     setClock();
     const found = svm.getAccount(of);
-    // An account without lamports is none, even if the virtual machine has not cleared it away.
+    // An account without lamports does not exist, even if the virtual machine still stores it.
     return found.exists && found.lamports > 0n ? found : null;
   }
 
@@ -142,7 +143,7 @@ export function openBank(saved: {
     return { all: [...message.staticAccounts, ...writable, ...readonly], writable, readonly };
   }
 
-  /** Why a transaction cannot run at all, before its contents are checked. */
+  /** The error of a transaction whose blockhash cannot be used, or which has landed already; null for any other. */
   function ageError({ message, messageHash }: WireTransaction): TransactionError | null {
     if (!clock.isBlockhashValid(message.lifetimeToken)) return 'BlockhashNotFound';
     return history.byMessage(messageHash) === undefined ? null : 'AlreadyProcessed';
@@ -157,7 +158,7 @@ export function openBank(saved: {
     svm.withSigverify(checks.signatures);
     try {
       const tried = executionOf(svm.simulateTransaction(transaction.transaction));
-      // Nodes look at signatures first.
+      // Like a node, reports a bad signature before an old blockhash.
       const refused = checks.blockhash && tried.err !== 'SignatureFailure' ? ageError(transaction) : null;
       return refused === null ? tried : nothingRan(refused);
     } finally {
@@ -182,7 +183,7 @@ export function openBank(saved: {
       err: execution.err,
       accountKeys: keys.all,
       loadedAddresses: { writable: keys.writable, readonly: keys.readonly },
-      // Nothing but the fee leaves the accounts of a transaction.
+      // A transaction's accounts together lose nothing but the fee.
       fee: sum(before.lamports) - sum(after.lamports),
       preBalances: before.lamports,
       postBalances: after.lamports,
@@ -245,7 +246,7 @@ function balancesOf(
   return { lamports: accounts.map((one) => Number(one?.lamports ?? 0n)), tokens };
 }
 
-/** A copy of the chain as it is now that never changes: what a node that fell behind still has. */
+/** A copy of the chain as it is now, which never changes: the chain that a node sees which fell behind. */
 export function frozen(bank: Bank): Bank {
   const atMs = Date.now();
   const rest = bank.state();

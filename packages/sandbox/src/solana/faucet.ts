@@ -1,4 +1,4 @@
-/** Hands out SOL and USDC by transactions of the faucet, so that what it gave stands in the chain like all else. */
+/** Hands out SOL and USDC by transactions of the faucet, so that its gifts are in the chain's history like other transfers. */
 
 import { AccountRole, type Address, type Instruction, type KeyPairSigner } from '@solana/kit';
 import {
@@ -13,7 +13,7 @@ import { runSigned } from './run-signed.ts';
 
 export interface Faucet {
   /**
-   * Gives SOL (lamports) and USDC (base units, 10⁻⁶); with USDC goes the account that holds it.
+   * Gives SOL (lamports) and USDC (base units, 10⁻⁶). Creates the receiver's account for USDC where it is missing.
    *
    * @returns the signature of the transaction
    * @throws RpcError −32603 if the transaction fails

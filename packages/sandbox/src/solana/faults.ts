@@ -1,4 +1,4 @@
-/** How tests make the node fail as nodes do. */
+/** How tests make the node fail in the ways in which real nodes fail. */
 import { setTimeout as passed } from 'node:timers/promises';
 import { fieldsOf, openFaults } from '../faults.ts';
 import type { Bank } from './bank.ts';
@@ -11,19 +11,19 @@ const MAX_COUNT = 1_000_000;
 /**
  * - drop-reply: does what is asked, then cuts the connection without a reply
  * - refuse: does nothing and answers with a node's error −32005
- * - behind: answers what is read with the chain as it was when the fault was ordered, as a node that fell behind
- * - fails-landing: the lending program's double stops while a transaction is on its way, which was simulated without fault
+ * - behind: answers reads from the chain as it was when the fault was ordered, like a node that fell behind
+ * - fails-landing: the lending program's double refuses everything while a transaction lands, but not while it is simulated
  * - never-lands: answers `sendTransaction` with the signature and does nothing, as when the network loses a transaction
- * - status: does nothing and answers with an HTTP status, 500 unless told
- * - delay: waits before anything is done
+ * - status: does nothing and answers with an HTTP status, 500 unless `httpStatus` is given
+ * - delay: waits for `delayMs` before anything is done
  */
 const FAULTS = ['drop-reply', 'refuse', 'never-lands', 'fails-landing', 'behind', 'status', 'delay'] as const;
-/** Those that strike every method unless one is named. */
+/** The faults that strike every method unless one is named. The others strike `sendTransaction` unless one is named. */
 const OF_ALL_METHODS: readonly Fault['fault'][] = ['behind', 'status', 'delay'];
 
 export interface Fault {
   fault: (typeof FAULTS)[number];
-  /** The method that it strikes; null for every one but the sandbox's own. */
+  /** The method that it strikes; null: every method but the sandbox's own. */
   method: string | null;
   /** How many more calls it strikes. */
   count: number;
@@ -32,23 +32,23 @@ export interface Fault {
 }
 
 export interface Faults {
-  /** Adds a fault, read from a call's options; answers those that are set. */
+  /** Adds a fault, read from a call's options, and returns all faults that are set. */
   set(config: Config): readonly Fault[];
   clear(): void;
-  /** Counts a call and lets what is set happen to it before it is answered. */
+  /** Counts a call, and does what the faults that strike it do before it is run. @throws RpcError or LostReply */
   strikeBefore(method: string): Promise<Struck>;
 }
 
 export interface Struck {
-  /** What becomes of a transaction that is sent. */
+  /** What happens to a transaction that is sent. */
   sent: 'lands' | 'never-lands' | 'fails-landing';
-  /** The chain that the answer is read from, if it is not that of now. */
+  /** The earlier chain from which the call is answered; null: the chain as it is now. */
   behind: Bank | null;
-  /** Lets happen what is to happen once the call is answered. */
+  /** Does what the faults do after the call was run. @throws LostReply */
   strikeAfter(): void;
 }
 
-/** @param freeze the chain as it is now */
+/** @param freeze returns a copy of the chain as it is now */
 export function openNodeFaults(freeze: () => Bank): Faults {
   const faults = openFaults('count', (config) => readFault(fieldsOf(config)));
   const frozen = new WeakMap<Fault, Bank>();

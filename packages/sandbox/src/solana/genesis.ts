@@ -1,4 +1,4 @@
-/** What the chain begins with: USDC, and the roles with what they need. A world of an earlier version gets the rest. */
+/** The accounts that the chain begins with: USDC and the roles'. A chain of an earlier version gets those that it lacks. */
 
 import { type Address, lamports, none, type ReadonlyUint8Array, some } from '@solana/kit';
 import { findAssociatedTokenPda, getMintEncoder, getTokenEncoder } from '@solana-program/token';
@@ -8,7 +8,7 @@ import { SYSTEM_PROGRAM, TOKEN_PROGRAM, USDC_DECIMALS, USDC_MINT } from './progr
 import { readToken } from './token-state.ts';
 
 const LAMPORTS_PER_SOL = 1_000_000_000n;
-/** The recipient never signs: like a wallet that only receives, it holds no more than a wallet has to. */
+/** The SOL that each role begins with. The recipient never signs, so it gets little, like a wallet that only receives. */
 const SOL: Readonly<Record<SolanaRole, bigint>> = {
   facilitator: 1_000n,
   settler: 1_000n,
@@ -65,7 +65,7 @@ export async function bringIntoBeing(bank: Bank, seed: string): Promise<void> {
   }
 }
 
-/** Gives the one who pays refunds what it holds at first, by a transaction as any other. */
+/** Gives the role that pays refunds its first USDC, by an ordinary transaction, if it has none. */
 export async function stockRefunds(
   bank: Bank,
   seed: string,

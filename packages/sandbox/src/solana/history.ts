@@ -1,8 +1,11 @@
-/** The transactions that landed: found by signature, by message and by account; the oldest are forgotten. */
+/** The transactions that landed, found by signature or by message. The oldest are forgotten. */
 import type { UiTokenAmount } from './token-state.ts';
 import type { TransactionError } from './transaction-error.ts';
 
-/** So many are kept, and all whose blockhash can still be used: forgetting one of those would let it land twice. */
+/**
+ * How many of the newest transactions are kept. All transactions whose blockhash can still be used are kept as well: such a
+ * transaction could land twice if it were forgotten.
+ */
 const KEPT_TRANSACTIONS = 2_000;
 const MAX_TRANSACTIONS = 50_000;
 
@@ -30,7 +33,7 @@ export interface LandedTransaction {
   /** The transaction's bytes. */
   base64: string;
   err: TransactionError | null;
-  /** The static ones, and those from lookup tables: first the writable, then the others. */
+  /** The static accounts, then the writable ones from lookup tables, then the read-only ones from lookup tables. */
   accountKeys: readonly string[];
   loadedAddresses: { writable: readonly string[]; readonly: readonly string[] };
   fee: number;
@@ -54,9 +57,9 @@ export interface History {
   latestFirst(): LandedTransaction[];
   /** All that are kept, oldest first. */
   all(): Iterable<LandedTransaction>;
-  /** The slot from which on nothing is forgotten; null: from the beginning. */
+  /** The slot from which on no transaction was forgotten; null: none was forgotten since the beginning. */
   firstSlot(): number | null;
-  /** Whether there is no room until older transactions may be forgotten. */
+  /** Whether no transaction can be added until older ones may be forgotten. */
   isFull(): boolean;
 }
 

@@ -108,14 +108,14 @@ function refusal(id: Id, error: unknown): RpcReply {
   return { jsonrpc: '2.0', error: { code: INTERNAL_ERROR, message: `Internal error: ${message}` }, id };
 }
 
-/** There is no such method. */
+/** The refusal of a call to a method that does not exist. */
 export function methodNotFound(): RpcError {
   return new RpcError(METHOD_NOT_FOUND, 'Method not found');
 }
 
 declare global {
   interface JSON {
-    /** Writes the text as it is: a number that `number` cannot hold. */
+    /** Makes `JSON.stringify` write the text as it is: for a number that the type `number` cannot hold. */
     rawJSON(text: string): unknown;
   }
 }

@@ -1,4 +1,4 @@
-/** Reads the parameters of a call; what does not fit is refused as a node would. */
+/** Reads the parameters of a call, and refuses wrong ones as a node would. */
 import { type Address, address, isAddress } from '@solana/kit';
 import { INVALID_PARAMS, RpcError } from './json-rpc.ts';
 
@@ -70,12 +70,12 @@ export function choiceOf<T extends string>(
   return choice;
 }
 
-/** Nodes take `finalized` if nothing is said. */
+/** Like a node, takes `finalized` if the options name no commitment. */
 export function commitmentOf(config: Config): Commitment {
   return choiceOf(config, 'commitment', COMMITMENTS, 'finalized');
 }
 
-/** For methods about transactions, which know nothing of what is only processed. */
+/** For methods about transactions, which refuse the commitment `processed`. */
 export function settledCommitmentOf(config: Config): 'confirmed' | 'finalized' {
   const commitment = commitmentOf(config);
   if (commitment === 'processed') throw invalid('Method does not support commitment below `confirmed`');

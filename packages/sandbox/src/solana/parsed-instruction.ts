@@ -1,6 +1,6 @@
 /**
- * Instructions in words, as the encoding `jsonParsed` gives them: those that move or make money. Any other comes with
- * its accounts and data, which is also what nodes do with programs that they do not know.
+ * Parses instructions for the encoding `jsonParsed`: those that move or create money. Any other instruction is shown with
+ * its accounts and data, as nodes show the instructions of programs that they do not know.
  */
 
 import { getAddressDecoder } from '@solana/kit';
@@ -34,7 +34,7 @@ const PARSERS: Readonly<
   [MEMO_PROGRAM]: { program: 'spl-memo', parse: ({ data }) => data.toString('utf8') },
 };
 
-/** `{program, programId, parsed}`, or null if these words are not known here. */
+/** `{program, programId, parsed}`, or null if this instruction cannot be parsed here. */
 export function parseInstruction(instruction: RawInstruction): Record<string, unknown> | null {
   const parser = PARSERS[instruction.programId];
   if (parser === undefined) return null;
@@ -107,7 +107,7 @@ function parseToken({ accounts, data }: RawInstruction): Parsed | null {
   };
 }
 
-/** One account is the authority itself; more are a multisig and those who sign for it. */
+/** A single account is the authority itself. Of several accounts, the first is a multisig and the others sign for it. */
 function authorityOf(name: string, accounts: readonly string[]): Record<string, unknown> {
   const [authority, ...signers] = accounts;
   if (signers.length === 0) return { [name]: authority };

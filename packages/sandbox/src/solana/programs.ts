@@ -12,5 +12,5 @@ export const COMPUTE_BUDGET_PROGRAM = address('ComputeBudget11111111111111111111
 export const USDC_MINT = address('EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v');
 export const USDC_DECIMALS = 6;
 
-/** Mainnet's: its first 32 characters are what CAIP-2 calls the chain, so clients that compare find the right one. */
+/** Mainnet's hash. Its first 32 characters are the chain's name in CAIP-2, so clients that compare find the right chain. */
 export const GENESIS_HASH = '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d';

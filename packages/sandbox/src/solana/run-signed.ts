@@ -21,11 +21,11 @@ import { decodeTransaction, type WireTransaction } from './wire-transaction.ts';
 let run = 0;
 
 /**
- * Signs and lands them, with a memo that says who did it.
+ * Signs and lands instructions in one transaction, with a memo that says who did it.
  *
- * @param who as the memo names it
+ * @param who the name in the memo
  * @returns the signature of the transaction
- * @throws RpcError −32603 if it fails
+ * @throws RpcError −32603 if the transaction fails
  */
 export async function runSigned(
   bank: Bank,
@@ -39,14 +39,14 @@ export async function runSigned(
   return landed.signature;
 }
 
-/** Makes a transaction that can land now, and is like no other. @param signers the first pays its fee */
+/** Makes a transaction that can land now and differs from all others. @param signers the first pays its fee */
 export async function signTransaction(
   bank: Bank,
   signers: readonly [KeyPairSigner, ...KeyPairSigner[]],
   who: string,
   instructions: readonly Instruction[],
 ): Promise<WireTransaction> {
-  // The same twice within one slot would be one transaction without a number.
+  // Without this number, the same instructions twice within a millisecond would make the same transaction.
   run += 1;
   const data = new TextEncoder().encode(`sandbox ${who} ${Date.now()} ${run}`);
   const slot = bank.clock.slot();

@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 import { getBase58Decoder } from '@solana/kit';
 
 export const SLOT_MS = 400;
-/** A blockhash can be used for so many blocks. */
+/** For how many blocks a blockhash can be used. */
 export const BLOCKHASH_SLOTS = 150;
-/** A block is final when so many have been built upon it. */
+/** A block is final when this many blocks have been built upon it. */
 export const FINAL_AFTER_SLOTS = 32;
 export const SLOTS_PER_EPOCH = 432_000;
 
@@ -36,12 +36,12 @@ export interface SlotClock {
   state(): ClockState;
 }
 
-/** A chain that begins now. */
+/** The state of a chain that begins now. */
 export function newClockState(): ClockState {
   return { bornAtMs: Date.now(), advancedSlots: 0, latestSlot: FIRST_SLOT };
 }
 
-/** Opens the clock of a chain. @param nowMs the system's clock; one that stands still makes a chain that does */
+/** Opens the clock of a chain. @param nowMs the system's clock; if it stands still, so does the chain */
 export function openSlotClock(saved: ClockState, nowMs: () => number = Date.now): SlotClock {
   const { bornAtMs } = saved;
   let { advancedSlots, latestSlot } = saved;

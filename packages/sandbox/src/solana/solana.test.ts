@@ -234,7 +234,7 @@ describe('with the x402 client and facilitator', () => {
     const verified = await facilitator.verify(payload, accepted);
     const settled = await facilitator.settle(payload, accepted);
     const again = await facilitator.settle(payload, accepted);
-    // Another facilitator remembers nothing of it; there it is the chain that knows.
+    // Another facilitator does not remember the payment; there the chain refuses it.
     const elsewhere = await (await facilitatorFor(url)).verify(payload, accepted);
 
     assert.deepEqual([verified.isValid, verified.payer], [true, payer.address]);
@@ -352,7 +352,7 @@ describe('as a node', () => {
     assert.match(JSON.stringify(shown.data.parsed), /"amount":"1"/);
     assert.equal(kept.value.err, 'BlockhashNotFound');
     assert.equal(verified.error?.code, -32003);
-    // A forged signature is refused again after a simulation without signatures.
+    // A missing signature is refused again after a simulation that checked no signatures.
     const sent = await call(url, 'sendTransaction', ...sending(wire));
     assert.equal(sent.error?.code, -32003);
   });
@@ -399,7 +399,7 @@ describe('as a node', () => {
     const balance = await call(url, 'getTokenAccountBalance', from.address);
     assert.equal(balance.error?.message, 'Invalid param: not a Token account');
 
-    // LiteSVM ends the process on bytes that are no transaction: damage of every kind must stop before it.
+    // LiteSVM ends the process on bytes that are no transaction, so every kind of damage must be refused before it.
     const bytes = Buffer.from(wire, 'base64');
     const damaged: unknown[] = [];
     for (let at = 0; at < bytes.length; at++) {
@@ -477,7 +477,7 @@ test('the chain goes on after a restart, and knows what landed', async (context)
   assert.equal(await usdcOf(url, to), '9');
   const { value } = await createSolanaRpc(url).getSignatureStatuses([signature]).send();
   assert.equal(value[0]?.err, null);
-  // Its blockhash can still be used, and yet it does not run again.
+  // The transaction's blockhash can still be used, and yet the transaction does not run again.
   assert.equal((await call(url, 'sendTransaction', ...sending(wire))).result, signature);
   assert.equal(await usdcOf(url, to), '9');
   const again = await wireTransfer(url, from, to, 1n);

@@ -21,9 +21,9 @@ const MAX_BODY_BYTES = 256 * 1024;
 export interface SolanaChain {
   /** JSON-RPC by POST. */
   url: string;
-  /** The websocket, on the same port. Clients that guess its address from `url` may guess wrong: tell them. */
+  /** The websocket, on the same port. Tell clients this address: one that they derive from `url` may be wrong. */
   wsUrl: string;
-  /** Ends the node; what is not written yet is written. Rejects if that fails. */
+  /** Ends the node, and writes what is not on disk yet. Rejects if the writing fails. */
   stop(): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ export interface SolanaChain {
  * Starts the chain on 127.0.0.1.
  *
  * @param options.stateDir the folder that keeps the chain over a restart; null keeps nothing
- * @param options.seed the installation's, as `signerOf` takes it
+ * @param options.seed the installation's secret, see `signerOf`
  * @param options.port any free one if absent or 0
  * @throws Error if the port is taken, or if what the folder holds cannot be read
  */
@@ -83,7 +83,7 @@ function portOf(app: FastifyInstance): number {
 
 function serve(answer: Answer): FastifyInstance {
   const app = Fastify({ bodyLimit: MAX_BODY_BYTES, forceCloseConnections: true });
-  // What is no JSON is answered in JSON-RPC's own words, so nothing else may read it first.
+  // A body that is no JSON is answered with an error of JSON-RPC, so Fastify must not parse it first.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body));
   app.addHook('onRequest', async (_request, reply) => {

@@ -1,4 +1,4 @@
-/** The chain's state in one file: written whole beside the old one and then put in its place. */
+/** The chain's state in one file. A new file is written completely beside the old one and then replaces it. */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
@@ -15,7 +15,7 @@ export interface StateFile {
   changed(): void;
   /** Writes all changes that are not on disk yet, and returns once they are. */
   written(): Promise<void>;
-  /** As `written`, and ends the writing that happens by itself. */
+  /** Does what `written` does, and ends the automatic writing. */
   close(): Promise<void>;
 }
 
@@ -29,7 +29,7 @@ interface Header {
 }
 
 const NEWLINE = 10;
-/** Written again every second, so made once. */
+/** The line of each transaction. It is made only once, because every save writes all lines again. */
 const lines = new WeakMap<LandedTransaction, string>();
 
 function fileIn(stateDir: string): string {
@@ -37,9 +37,9 @@ function fileIn(stateDir: string): string {
 }
 
 /**
- * Reads what was kept.
+ * Reads the saved state.
  *
- * @returns null if nothing was
+ * @returns null if nothing was saved
  * @throws Error if the file is damaged or of another version
  */
 export function readState(stateDir: string): BankState | null {
@@ -60,7 +60,7 @@ export function readState(stateDir: string): BankState | null {
   }
 }
 
-/** Lines from this offset on, and the offset behind them. */
+/** Reads `count` lines from an offset on. @returns the lines, and the offset behind them */
 function takeLines(bytes: Buffer, from: number, count: number): [lines: string[], next: number] {
   const taken: string[] = [];
   let at = from;

@@ -1,4 +1,4 @@
-/** The websocket side of the node: tells who asked of slots that pass and of transactions that land. */
+/** The websocket side of the node: notifies subscribers of slots that pass and of transactions that land. */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
@@ -69,7 +69,7 @@ export function serveSubscriptions(server: Server, bank: Bank): Subscriptions {
   async function answer(connection: Connection, text: string): Promise<void> {
     const reply = await answerText(text, (call) => subscribe(connection, call));
     if (reply !== null) send(connection, reply);
-    // Sent only now, because a client cannot assign a notification before it knows the subscription's number.
+    // Notifications come after the reply: a client cannot assign one before it knows the subscription's number.
     tell();
     runTimerIfNeeded();
   }
@@ -95,7 +95,7 @@ export function serveSubscriptions(server: Server, bank: Bank): Subscriptions {
         return removed(slots.delete(integerAt(params, 0, Number.MAX_SAFE_INTEGER)));
       case 'signatureUnsubscribe': {
         const id = integerAt(params, 0, Number.MAX_SAFE_INTEGER);
-        // The one notification of such a subscription ends it, so it may well be gone: but it was there.
+        // A subscription ends with its only notification. To unsubscribe after that is no error.
         return removed(signatures.delete(id) || id <= lastId);
       }
       default:

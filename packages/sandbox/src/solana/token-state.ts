@@ -25,7 +25,7 @@ export interface UiTokenAmount {
   uiAmountString: string;
 }
 
-/** The token account, or null if the account is none. */
+/** Reads an account as a token account; null if it is none. */
 export function readToken({ programAddress, data }: EncodedAccount): Token | null {
   if (!isTokenProgram(programAddress)) return null;
   const isPlain = data.length === getTokenSize();
@@ -34,7 +34,7 @@ export function readToken({ programAddress, data }: EncodedAccount): Token | nul
   return token.state === 0 ? null : token;
 }
 
-/** The mint, or null if the account is none. */
+/** Reads an account as a mint; null if it is none. */
 export function readMint({ programAddress, data }: EncodedAccount): Mint | null {
   if (!isTokenProgram(programAddress)) return null;
   const isPlain = data.length === getMintSize();

@@ -15,7 +15,7 @@ const UNSUPPORTED_VERSION = -32015;
 /**
  * The result of `getTransaction`.
  *
- * @param maxVersion the highest version that the caller understands; null if it said none, which is legacy
+ * @param maxVersion the highest version that the caller understands; null if the caller understands only legacy
  * @throws RpcError −32015 if the transaction's version is higher
  */
 export function transactionView(

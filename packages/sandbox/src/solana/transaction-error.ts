@@ -1,12 +1,12 @@
-/** What LiteSVM says of a failed transaction, in the words of a node's JSON. */
+/** Translates LiteSVM's error for a failed transaction into a node's JSON and text. */
 import type { FailedTransactionMetadata } from 'litesvm';
 
-/** As in JSON-RPC: `"BlockhashNotFound"`, `{"InstructionError":[0,{"Custom":1}]}`, … */
+/** In the form of JSON-RPC: `"BlockhashNotFound"`, `{"InstructionError":[0,{"Custom":1}]}`, … */
 export type TransactionError = string | Readonly<Record<string, unknown>>;
 
 type SvmError = ReturnType<FailedTransactionMetadata['err']>;
 
-/** In LiteSVM's order, with what a node prints. */
+/** In the order of LiteSVM's error numbers, with the text that a node prints. */
 const TRANSACTION_ERRORS: readonly (readonly [name: string, text: string])[] = [
   ['AccountInUse', 'Account in use'],
   ['AccountLoadedTwice', 'Account loaded twice'],
@@ -51,7 +51,7 @@ const TRANSACTION_ERRORS: readonly (readonly [name: string, text: string])[] = [
   ['CommitCancelled', 'CommitCancelled'],
 ];
 
-/** In LiteSVM's order; a text only where it says more than the name. */
+/** In the order of LiteSVM's error numbers; a text only where it says more than the name. */
 const INSTRUCTION_ERRORS: readonly (readonly [name: string, text?: string])[] = [
   ['GenericError', 'generic instruction error'],
   ['InvalidArgument', 'invalid program argument'],
@@ -124,14 +124,14 @@ function instructionErrorOf(error: unknown): unknown {
 }
 
 /**
- * Whether a transaction that fails so is on the chain and pays its fee. Any other failure keeps it off the chain:
- * it leaves no trace there.
+ * Whether a transaction that fails with this error lands on the chain and pays its fee. With any other error, it leaves no
+ * trace on the chain.
  */
 export function landsWith(error: TransactionError): boolean {
   return typeof error === 'object' && ('InstructionError' in error || 'InsufficientFundsForRent' in error);
 }
 
-/** What a node prints of the error. */
+/** The text that a node prints for the error. */
 export function textOf(error: TransactionError): string {
   if (typeof error === 'string') return TRANSACTION_ERRORS.find(([name]) => name === error)?.[1] ?? error;
   const { InstructionError: failed, InsufficientFundsForRent: poor } = error;

@@ -1,4 +1,4 @@
-/** Reads a transaction off the wire, and lets through only what the virtual machine can take. */
+/** Reads an encoded transaction, and lets through only what the virtual machine (LiteSVM) can read. */
 import { createHash } from 'node:crypto';
 import {
   type Address,
@@ -14,7 +14,7 @@ import {
 } from '@solana/kit';
 import { invalid } from './params.ts';
 
-/** A packet of the network holds no more. */
+/** The most bytes that a packet of the network holds. */
 const MAX_TRANSACTION_BYTES = 1_232;
 const MAX_BASE64_CHARACTERS = 1_644;
 const MAX_BASE58_CHARACTERS = 1_683;
@@ -26,9 +26,9 @@ export type WireMessage = Exclude<AnyMessage, { version: 1 }>;
 export interface WireTransaction {
   transaction: Transaction;
   message: WireMessage;
-  /** The first signature, base58; all ones if it is missing. */
+  /** The first signature, base58; 64 times the digit 1 if it is missing. */
   signature: string;
-  /** SHA-256 of the message, hex: the network runs no message twice, whoever signed it how. */
+  /** SHA-256 of the message, hex. The network runs no message twice, whatever its signatures are. */
   messageHash: string;
   isFullySigned: boolean;
 }
@@ -38,7 +38,7 @@ export type WireEncoding = 'base58' | 'base64';
 /**
  * Reads an encoded transaction.
  *
- * @throws RpcError −32602 if it is none, is too large or refers to what it does not contain
+ * @throws RpcError −32602 if the text is no transaction, is too large, or refers to accounts that it does not contain
  */
 export function readTransaction(text: string, encoding: WireEncoding): WireTransaction {
   return decodeTransaction(bytesOf(text, encoding));
@@ -116,7 +116,7 @@ export function lookupsOf(message: WireMessage) {
   return message.version === 0 ? (message.addressTableLookups ?? []) : [];
 }
 
-/** Whether the account at this place of the static ones may be written. */
+/** Whether the static account with this index may be written. */
 export function isWritable({ header, staticAccounts }: WireMessage, index: number): boolean {
   const { numSignerAccounts, numReadonlySignerAccounts, numReadonlyNonSignerAccounts } = header;
   return index < numSignerAccounts
@@ -124,7 +124,7 @@ export function isWritable({ header, staticAccounts }: WireMessage, index: numbe
     : index < staticAccounts.length - numReadonlyNonSignerAccounts;
 }
 
-/** The addresses that a lookup table holds: they follow 56 bytes of its own. */
+/** The addresses in the data of a lookup table, where they follow a header of 56 bytes. */
 export function addressesOfTable(data: Uint8Array, decode: (bytes: Uint8Array) => Address): Address[] {
   const addresses: Address[] = [];
   for (let at = 56; at + 32 <= data.length; at += 32) addresses.push(decode(data.subarray(at, at + 32)));

@@ -1,9 +1,9 @@
-/** Where mainnet has the lending program, its main market and the market's USDC reserve. */
+/** The addresses on mainnet of the lending program, of its main market and of the market's USDC reserve. */
 import { address } from '@solana/kit';
 
 export const LENDING_PROGRAM = address('KLend2g3cP87fffoy8q1mQqGKjrxjC8boSyAYavgmjD');
 export const MARKET_ACCOUNT = address('7u3HeHxYDLhnCoErrtycNokbQYbWGzLs6JSDqGAv5PfF');
-/** The market's own address among those derived from the program, which signs for it. */
+/** The address derived from the program (PDA) with which the program signs for the market. */
 export const MARKET_AUTHORITY = address('9DrvZvyWh1HuAoZxvYWMvkf2XCzryCpGgHqrMjyDWpmo');
 export const MARKET_AUTHORITY_BUMP = 248;
 export const RESERVE_ACCOUNT = address('D6q6wuQSrifJKZYpR1M8R4YawnLDtDsMmWM1NbBmgJ59');

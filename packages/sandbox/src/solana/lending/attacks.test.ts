@@ -1,4 +1,4 @@
-/** What the lending program's double refuses: accounts that are not what they should be, and amounts that cannot be. */
+/** What the lending program's double refuses: wrong accounts and impossible amounts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AccountRole, type Address, address, generateKeyPairSigner, type Instruction } from '@solana/kit';
@@ -24,7 +24,7 @@ import { NOVEMBER_2025 } from './place.ts';
 
 const U64_MAX = (1n << 64n) - 1n;
 
-/** The instruction with another account in this place, in the role that stands there unless another is named. */
+/** The instruction with another account in this place, in the role of the account that it replaces unless one is given. */
 function swapped(instruction: Instruction, place: number, by: Address, role?: AccountRole): Instruction {
   const accounts = (instruction.accounts ?? []).map((one, index) =>
     index === place ? { address: by, role: role ?? one.role } : one,
@@ -50,7 +50,8 @@ test('what is not as it should be is refused by its number, and changes nothing'
     const { address: at } = await generateKeyPairSigner();
     return { ...found, address: at, data: new Uint8Array(found.data) };
   };
-  // A reserve that looks right and belongs to somebody else; one of the program's own, of another market.
+  // Two false reserves: `foreign` has the right data but does not belong to the program; `otherMarket` belongs to the
+  // program but names another market.
   const foreign = { ...(await copy(USDC_RESERVE)), programAddress: wallet.owner };
   world.bank.setAccount(foreign);
   const otherMarket = await copy(USDC_RESERVE);

@@ -1,4 +1,4 @@
-/** The lending program's double on a chain without a node, whose clock stands still until it is told to go on. */
+/** The lending program's double on a chain without a node. The chain's clock stands still until a test moves it. */
 import type { Address, Instruction, KeyPairSigner } from '@solana/kit';
 import { generateKeyPairSigner } from '@solana/kit';
 import {
@@ -32,21 +32,21 @@ import { readProgram } from './program.ts';
 
 export interface LendingWorld {
   bank: Bank;
-  /** The market's owner, who owes for all. It has no account for cTokens. */
+  /** The market's owner, who borrows for all borrowers. It has no account for cTokens. */
   borrower: Wallet;
   reserve(): Reserve;
   market(): Market;
   /** A wallet with SOL, this much USDC and an account for cTokens. */
   wallet(usdcUnits: bigint): Promise<Wallet>;
   give(to: Address, usdcUnits: bigint): Promise<unknown>;
-  /** Base units; 0 without an account. */
+  /** The tokens in an account, in base units; 0 if there is no account. */
   heldBy(account: Address): bigint;
-  /** Lands instructions in one transaction, failed or not. */
+  /** Runs instructions in one transaction, which lands even if it fails. @throws Error if it does not land */
   run(
     by: KeyPairSigner | readonly [KeyPairSigner, ...KeyPairSigner[]],
     ...instructions: readonly Instruction[]
   ): Promise<LandedTransaction>;
-  /** The same; the error of the instruction that failed, its number if it has one, and null if none did. */
+  /** Like `run`. @returns the error of the instruction that failed, as its number if it has one; null if none failed */
   tried(...run: Parameters<LendingWorld['run']>): Promise<unknown>;
 }
 
@@ -54,7 +54,7 @@ export interface Wallet extends OwnAccounts {
   signer: KeyPairSigner;
 }
 
-/** @param state what the reserve begins with, but for its slot, which is that of now */
+/** @param state the first state of the reserve; its slot is the current one */
 export async function lendingWorld(state: Omit<ReserveState, 'slot'>): Promise<LendingWorld> {
   const atMs = Date.now();
   const bank = openBank({ clock: newClockState(), rest: null, nowMs: () => atMs });

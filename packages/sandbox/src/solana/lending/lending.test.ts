@@ -1,4 +1,4 @@
-/** The lending program's double: how it was built, and a node that has it, as clients meet it. */
+/** The lending program's double: from what it was built, and how a node that has it behaves to clients. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -103,7 +103,7 @@ test('the program that is committed was built of this source', () => {
   assert.equal(sourceSha256(), manifest.sourceSha256, remedy);
   assert.equal(sha256(readProgram()), manifest.programSha256, remedy);
   const clang = findClang(process.env);
-  // Without the compiler the hashes are all there is to compare.
+  // Without this compiler, only the hashes can be compared.
   if (clang?.version === manifest.compiler)
     assert.equal(sha256(compile(clang.path)), manifest.programSha256, remedy);
 });
@@ -184,7 +184,7 @@ test('what was lent is there after a restart, and a chain from before gets the p
   await first.chain.stop();
 
   const second = await nodeFor(context, folder);
-  // Behind the nodes, which write their last state when they are stopped.
+  // Runs after the nodes are stopped, because a node then writes its last state.
   context.after(() => rmSync(folder, { recursive: true, force: true }));
   assert.equal(await second.amountIn(wallet.collateral), held);
   assert.equal((await second.reserve()).collateralSupplyRaw, collateralSupplyRaw);
@@ -202,7 +202,7 @@ test('a transaction that was simulated well fails when it lands', async (context
   ]);
   const simulated = await node.ask<{ value: { err: unknown } }>('simulateTransaction', wire, CONFIRMED);
   assert.equal(simulated.value.err, null);
-  // With preflight: it is simulated once more.
+  // Sent with preflight: the node simulates the transaction once more.
   const signature = await node.ask('sendTransaction', wire, CONFIRMED);
   const landed = await node.ask<Landed>('getTransaction', signature, CONFIRMED);
   assert.deepEqual(landed.meta.err, { InstructionError: [1, { Custom: 6_042 }] });

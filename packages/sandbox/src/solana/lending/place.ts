@@ -1,6 +1,7 @@
 /**
  * Puts the double of the lending program on the chain, with its market and its USDC reserve as mainnet's stood in
- * November 2025. A chain of an earlier version gets them with its next start; what it has of them stays as it is.
+ * November 2025. A chain of an earlier version gets them with its next start. Each start replaces the program; a market
+ * and a reserve that are already there stay as they are.
  */
 import { type Address, getAddressEncoder, lamports } from '@solana/kit';
 import { getMintDecoder, getMintEncoder, getTokenEncoder } from '@solana-program/token';
@@ -44,13 +45,13 @@ export interface ReserveState {
   collateralSupply: bigint;
   takePercent: number;
   hostRateBps: number;
-  /** The last point is repeated to the end. */
+  /** The last point is repeated until the program's curve is full. */
   curve: readonly (readonly [useBps: number, rateBps: number])[];
   depositLimit: bigint;
   borrowLimit: bigint;
 }
 
-/** Its figures on mainnet, at slot 377,723,091. */
+/** The reserve's figures on mainnet, at slot 377,723,091. */
 export const NOVEMBER_2025: Omit<ReserveState, 'slot'> = {
   available: 129_639_221_256_987n,
   borrowed: 458_163_294_490_000n,
@@ -76,7 +77,7 @@ export async function placeLending(bank: Bank, seed: string): Promise<void> {
 }
 
 /**
- * Writes a market and a reserve with their mint and vaults, each agreeing with the others.
+ * Writes a market and a reserve with their mint and vaults, whose amounts agree with each other.
  *
  * @param owner may borrow without collateral
  */
@@ -96,7 +97,7 @@ export function placeReserve(bank: Bank, owner: Address, state: ReserveState): v
   for (const [address, held, amount] of [
     [LIQUIDITY_VAULT, USDC_MINT, state.available],
     [FEE_VAULT, USDC_MINT, 0n],
-    // Who lent before anybody came: their collateral lies here, as that of those who borrow on it does.
+    // The lenders that the reserve begins with: their collateral lies in this vault, as if they borrowed against it.
     [COLLATERAL_VAULT, COLLATERAL_MINT, state.collateralSupply],
   ] as const)
     write(address, TOKEN_PROGRAM, tokenBytes(held, amount));

@@ -1,4 +1,4 @@
-/** The double of the lending program as it was built, and what it was built of. */
+/** Reads the built double of the lending program, and the manifest that says from what it was built. */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,9 +9,9 @@ export const PROGRAM_FILE = join(HERE, 'program.so');
 export const MANIFEST_FILE = join(HERE, 'manifest.json');
 
 export interface Manifest {
-  /** Of `program.so`, hex. */
+  /** SHA-256 of `program.so`, hex. */
   programSha256: string;
-  /** Of everything that the built file depends on beside the compiler. */
+  /** SHA-256 of everything that the built file depends on, except the compiler; hex. */
   sourceSha256: string;
   compiler: string;
 }
@@ -24,7 +24,7 @@ export function readProgram(): Buffer {
   return readFileSync(PROGRAM_FILE);
 }
 
-/** Of the C files, of the numbers that they are compiled with, and of what compiles and links them. */
+/** SHA-256 of the C files, of the numbers that they are compiled with, and of the code that compiles and links them; hex. */
 export function sourceSha256(): string {
   const files = readdirSync(SOURCE_DIR).map((name) => join('program', name));
   const hash = createHash('sha256');

@@ -1,9 +1,9 @@
-/** Stops the lending program's double, as the real one's owners can stop theirs. */
+/** Stops the lending program's double, as the owners of the real program can stop it. */
 import type { Bank } from '../bank.ts';
 import { MARKET_ACCOUNT } from './addresses.ts';
 import { MARKET } from './layout.ts';
 
-/** Has the market refuse everything while the work is done. */
+/** Makes the market refuse everything while the work is done. */
 export function whileStopped(bank: Bank, work: () => void): void {
   setEmergency(bank, 1);
   try {

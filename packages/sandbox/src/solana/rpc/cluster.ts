@@ -38,7 +38,7 @@ export const CLUSTER_METHODS: Methods = {
       epoch: Math.floor(absoluteSlot / SLOTS_PER_EPOCH),
       slotIndex: absoluteSlot % SLOTS_PER_EPOCH,
       slotsInEpoch: SLOTS_PER_EPOCH,
-      // The history is bounded, so nobody knows.
+      // The history is bounded, so the number is unknown.
       transactionCount: null,
     };
   },
@@ -76,7 +76,7 @@ export const CLUSTER_METHODS: Methods = {
   getRecentPrioritizationFees({ bank }, params) {
     if (params[0] !== undefined) listAt(params, 0, MAX_FEE_ACCOUNTS).forEach(toAddress);
     const latest = bank.clock.slot();
-    // Nobody competes for room here.
+    // Nobody competes for space in a block here.
     return Array.from({ length: BLOCKHASH_SLOTS }, (_, index) => ({
       slot: latest - BLOCKHASH_SLOTS + 1 + index,
       prioritizationFee: 0,
@@ -110,7 +110,7 @@ function slotOf({ bank }: SandboxNode, params: readonly unknown[], configIndex: 
   return slot;
 }
 
-/** Lamports: for each signature, and for the compute units if a price is set on them (rounded up). */
+/** The fee in lamports: for each signature, and (rounded up) for the compute units if the message sets a price on them. */
 function feeOf({ header, staticAccounts, instructions }: WireMessage): bigint {
   let units: bigint | null = null;
   let priceMicroLamports = 0n;

@@ -1,4 +1,4 @@
-/** Leads a call to its method, with what faults are set. */
+/** Passes each call to its method, and applies the faults that are set. */
 import type { Struck } from '../faults.ts';
 import { type Answer, methodNotFound } from '../json-rpc.ts';
 import { ACCOUNT_METHODS } from './accounts.ts';
@@ -20,7 +20,7 @@ const METHODS = new Map<string, Method>(
   ].flatMap((methods) => Object.entries(methods)),
 );
 
-/** Answers the calls of HTTP. */
+/** Answers the calls that come by HTTP. */
 export function answerCalls(node: SandboxNode): Answer {
   return async ({ method, params }) => {
     const struck = await node.faults.strikeBefore(method);
@@ -31,7 +31,7 @@ export function answerCalls(node: SandboxNode): Answer {
 }
 
 function run(node: SandboxNode, name: string, params: readonly unknown[], struck: Struck): unknown {
-  // Also a node that is behind passes transactions on to those that are not.
+  // Even a node that is behind passes transactions on to the nodes that are not.
   if (name === 'sendTransaction') return sendTransaction(node, params, struck.sent);
   const method = METHODS.get(name);
   if (method === undefined) throw methodNotFound();

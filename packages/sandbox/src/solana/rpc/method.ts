@@ -1,4 +1,4 @@
-/** What a method of the node is: the name that it is called by leads to a function over these. */
+/** What all methods of the node share: their type, what they work on, and how they handle slots. */
 import type { Bank } from '../bank.ts';
 import type { Faucet } from '../faucet.ts';
 import type { Faults } from '../faults.ts';
@@ -10,9 +10,9 @@ export interface SandboxNode {
   bank: Bank;
   faucet: Faucet;
   faults: Faults;
-  /** Lets time pass for what is lent, and for nothing else. @returns the slots that it was */
+  /** Lets time pass for loans, and for nothing else. @returns how many slots that time is */
   passInterest(passedMs: number): Promise<number>;
-  /** Resolves when everything up to now is in the file that it is kept in. */
+  /** Resolves when all changes up to now are on disk; at once if the chain is not kept. */
   saved(): Promise<void>;
 }
 
@@ -23,14 +23,14 @@ export const API_VERSION = '2.3.6';
 const MIN_CONTEXT_SLOT_NOT_REACHED = -32016;
 
 /**
- * The slot that a commitment speaks of. What landed is confirmed at once, since this node is the whole network. The
- * state of accounts is always the latest: only slots, blockhashes and transactions are told by commitment.
+ * The slot that a commitment refers to. A landed transaction is confirmed at once, since this node is the whole network.
+ * Accounts are always read in their latest state: only slots, blockhashes and transactions depend on the commitment.
  */
 export function slotAt(bank: Bank, commitment: Commitment): number {
   return bank.clock.slot() - (commitment === 'finalized' ? FINAL_AFTER_SLOTS : 0);
 }
 
-/** Refuses a caller who wants a slot that is not reached. */
+/** @throws RpcError −32016 if the options ask for a slot that is not reached yet */
 export function checkMinContextSlot(config: Config, slot: number): void {
   if (integerOf(config, 'minContextSlot', 0, Number.MAX_SAFE_INTEGER) > slot)
     throw new RpcError(MIN_CONTEXT_SLOT_NOT_REACHED, 'Minimum context slot has not been reached', {
@@ -38,7 +38,7 @@ export function checkMinContextSlot(config: Config, slot: number): void {
     });
 }
 
-/** The answer with the slot that it is of. */
+/** A result together with the slot for which it holds. */
 export function withContext(slot: number, value: unknown): unknown {
   return { context: { apiVersion: API_VERSION, slot }, value };
 }

@@ -1,11 +1,11 @@
-/** Methods that no real node has: money for wallets, time for tests, and faults on order. */
+/** Methods that no real node has: they give money to wallets, let time pass, and order faults. */
 import { readProgram } from '../lending/program.ts';
 import { addressAt, configAt, integerAt, integerOf, invalid } from '../params.ts';
 import type { Methods } from './method.ts';
 
 const MAX_LAMPORTS = 10_000 * 1_000_000_000;
 const MAX_USDC_UNITS = 1_000_000_000 * 1_000_000;
-/** About five years: programs that accrue by slot must be able to follow. */
+/** About five years: a program that computes interest by slot must be able to follow such a leap. */
 const MAX_ADVANCED_SLOTS = 400_000_000;
 const MAX_PASSED_SECONDS = 3_650 * 86_400;
 
@@ -20,17 +20,17 @@ export const SANDBOX_METHODS: Methods = {
     return faucet.give(to, { lamports: BigInt(lamports), usdcUnits: BigInt(usdcUnits) });
   },
 
-  /** `[slots]`: lets them pass at once and answers the slot that is reached. */
+  /** `[slots]`: lets this many slots pass at once, and answers the slot that is reached. */
   sandbox_advanceSlots({ bank }, params) {
     bank.advance(integerAt(params, 0, MAX_ADVANCED_SLOTS));
     return bank.clock.slot();
   },
 
-  /** `[seconds]`: lets time pass for what is lent, while slots and clock stay, and answers the slots that it was. */
+  /** `[seconds]`: lets time pass for loans, while slots and clock stay. Answers how many slots that time is. */
   sandbox_passInterest: ({ passInterest }, params) =>
     passInterest(1_000 * integerAt(params, 0, MAX_PASSED_SECONDS)),
 
-  /** `[address, {offset, hex}]`: writes bytes into an account past all rules, for drills. Answers true. */
+  /** `[address, {offset, hex}]`: writes bytes into an account against all rules, for drills. Answers true. */
   sandbox_writeAccount({ bank }, params) {
     const account = bank.account(addressAt(params, 0));
     if (account === null) throw invalid('Invalid param: could not find account');
@@ -45,16 +45,16 @@ export const SANDBOX_METHODS: Methods = {
     return true;
   },
 
-  /** `[address]`: puts the lending program's double at another address too, for those who imitate it. Answers true. */
+  /** `[address]`: puts the lending program's double at another address too, as an imitator would. Answers true. */
   sandbox_placeLookalike({ bank }, params) {
     bank.placeProgram(addressAt(params, 0), new Uint8Array(readProgram()));
     return true;
   },
 
-  /** `[{fault, method, count, httpStatus, delayMs}]`: answers the faults that are set. */
+  /** `[{fault, method, count, httpStatus, delayMs}]`: sets a fault, and answers all faults that are set. */
   sandbox_setFault: ({ faults }, params) => faults.set(configAt(params, 0)),
 
-  /** Answers when everything up to now is on disk. */
+  /** Answers true when all changes up to now are on disk. */
   async sandbox_save({ saved }) {
     await saved();
     return true;

@@ -1,4 +1,4 @@
-/** Methods that run transactions: to try them or to send them. */
+/** Methods that simulate or send transactions. */
 import { accountFormatOf, accountView } from '../account-encoding.ts';
 import type { Execution } from '../bank.ts';
 import type { Struck } from '../faults.ts';
@@ -27,7 +27,12 @@ const SIGNATURE_VERIFICATION_FAILURE = -32003;
 const MAX_SIMULATED_ACCOUNTS = 256;
 const MAX_AIRDROP_LAMPORTS = 1_000 * 1_000_000_000;
 
-/** Sends a transaction, of which becomes what is told. The signature is answered either way, as by a node. */
+/**
+ * Sends a transaction. Like a node, returns the signature whether or not the transaction lands.
+ *
+ * @param becomes what happens to the transaction
+ * @throws RpcError −32002 or −32003 if the simulation before the sending fails
+ */
 export function sendTransaction(
   { bank }: SandboxNode,
   params: readonly unknown[],
@@ -90,7 +95,7 @@ function readWire(params: readonly unknown[]): WireTransaction {
   return readTransaction(textAt(params, 0), encoding);
 }
 
-/** Reads which accounts a simulation shall show as it would leave them. */
+/** Reads which accounts a simulation is to show as the transaction would leave them. */
 function wantedAccounts({ bank }: SandboxNode, accounts: unknown): (execution: Execution) => unknown {
   if (accounts === undefined || accounts === null) return () => null;
   const config = configAt([accounts], 0);

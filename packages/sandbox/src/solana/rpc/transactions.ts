@@ -26,7 +26,7 @@ export const TRANSACTION_METHODS: Methods = {
     const slot = bank.clock.slot();
     const statuses = listAt(params, 0, MAX_STATUSES).map((signature) => {
       const landed = bank.history.bySignature(toSignature(signature));
-      // Nodes forget unless they are told to search.
+      // Like a node, finds older transactions only if it is told to search the history.
       const isKnown = landed !== undefined && (searches || slot - landed.slot <= BLOCKHASH_SLOTS);
       if (!isKnown) return null;
       const isFinal = slot - landed.slot >= FINAL_AFTER_SLOTS;
@@ -43,7 +43,7 @@ export const TRANSACTION_METHODS: Methods = {
 
   getTransaction({ bank }, params) {
     const signature = toSignature(textAt(params, 0));
-    // An encoding in place of the options is the older form.
+    // In the older form of the call, an encoding stands in place of the options.
     const config = typeof params[1] === 'string' ? { encoding: params[1] } : configAt(params, 1);
     const encoding = choiceOf(config, 'encoding', TRANSACTION_ENCODINGS, 'json');
     const commitment = settledCommitmentOf(config);
@@ -82,14 +82,14 @@ export const TRANSACTION_METHODS: Methods = {
   },
 };
 
-/** Where a signature stands in the list; −1 if none was given or none is known by it. */
+/** The index of the transaction with this signature in the list; −1 if no signature was given, or none in the list has it. */
 function placeOf(newest: readonly LandedTransaction[], signature: unknown): number {
   if (signature === undefined || signature === null) return -1;
   const wanted = toSignature(signature);
   return newest.findIndex((one) => one.signature === wanted);
 }
 
-/** @throws RpcError −32602 if it is no signature */
+/** @throws RpcError −32602 if the value is no signature */
 export function toSignature(value: unknown): string {
   if (typeof value !== 'string') throw invalid('Invalid param: Invalid');
   let bytes: number;
