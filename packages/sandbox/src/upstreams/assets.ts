@@ -1,12 +1,12 @@
 /**
- * What is traded in the sandbox market. Names and token addresses are the real ones, so that what knows them need
- * not change; prices, supplies and turnovers are round figures of this market's own.
+ * The coins and tokens of the sandbox's market. Ids, names and token addresses are the real ones, so that the same requests work
+ * against the sandbox and against the real sources. Prices, supplies and turnovers are invented round figures.
  */
 
 /** How a price moves. Volatilities are annual, as fractions (0.45 = 45 %). */
 export type Motion =
   | { kind: 'floating'; marketBeta: number; sector: Sector; sectorVolatility: number; ownVolatility: number }
-  /** Stays at its anchor but for noise of a few hundredths of a percent. */
+  /** Stays at 1 USD, but for noise of a few hundredths of a percent. */
   | { kind: 'stable' }
   /** Follows another coin at a ratio that was `ratio` at the market's reference time and grows by `growthPerYear`. */
   | { kind: 'pegged'; to: string; ratio: number; growthPerYear: number };
@@ -14,18 +14,18 @@ export type Motion =
 export type Sector = 'money' | 'platform' | 'defi' | 'meme' | 'metal';
 
 export interface Coin {
-  /** The id CoinGecko uses; this market's own id too. */
+  /** The id that CoinGecko uses. This market uses it as well. */
   id: string;
   symbol: string;
   name: string;
-  /** USD price at the market's reference time. For a pegged coin it follows from the ratio. */
+  /** The price in USD at the market's reference time. It is 0 for a pegged coin, whose price follows from its ratio. */
   anchorUsd: number;
   motion: Motion;
   circulating: number;
   maxSupply: number;
-  /** Mean turnover a day over all venues. */
+  /** The mean turnover a day on all venues together. */
   turnoverUsd: number;
-  /** True: exchanges list it against USD. */
+  /** Whether exchanges list the coin against USD. */
   listed: boolean;
 }
 
@@ -40,7 +40,7 @@ export interface Token {
   symbol: string;
   name: string;
   decimals: number;
-  /** Value of all its pools on this chain at the reference time. */
+  /** The liquidity from which each pool that has the token as base on this chain gets a share. */
   liquidityUsd: number;
 }
 
@@ -307,7 +307,7 @@ export const COINS: readonly Coin[] = [
   coin('msol', 'mSOL', 'Marinade Staked SOL', 0, pegged('solana', 1.351, 0.06), [3.4e6, 3.4e6], 9e6, false),
 ];
 
-/** Where DefiLlama and wallets look for a chain's own coin. */
+/** The address under which DefiLlama and wallets look up the native coin of an EVM chain. */
 export const NATIVE_ADDRESS = '0x0000000000000000000000000000000000000000';
 export const NATIVE_COIN: Readonly<Record<ChainName, string>> = {
   ethereum: 'ethereum',
@@ -319,7 +319,7 @@ export const NATIVE_COIN: Readonly<Record<ChainName, string>> = {
   solana: 'solana',
 };
 
-/** Symbol, coin, decimals, name, liquidity in millions of USD, address: one line a token. */
+/** One token. Its liquidity is in millions of USD. */
 type Row = readonly [
   symbol: string,
   coin: string,
@@ -463,7 +463,7 @@ export const TOKENS: readonly Token[] = CHAIN_NAMES.flatMap((chain) =>
   })),
 );
 
-/** The spelling under which a token is looked up: EVM addresses do not depend on case, base58 does. */
+/** The key under which a token is looked up. EVM addresses are compared without regard to case, base58 addresses are not. */
 export function tokenKey(chain: ChainName, address: string): string {
   return `${chain}:${chain === 'solana' ? address : address.toLowerCase()}`;
 }

@@ -1,20 +1,20 @@
-/** Where bars begin and end on the exchanges' calendars, in UTC. */
+/** When the bars of the exchanges' candles begin and end, in UTC. */
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-/** 1970-01-05 was the first Monday. */
+/** The first Monday since 1970-01-01 was 1970-01-05. */
 const FIRST_MONDAY_MS = 4 * DAY_MS;
 
-/** A bar's length: fixed and counted from `offsetMs`, or a calendar month. */
+/** A bar's length: a fixed time, with bars counted from `offsetMs` after 1970-01-01, or a calendar month. */
 export type BarLength = { ms: number; offsetMs: number } | 'month';
 
 function fixed(ms: number): BarLength {
   return { ms, offsetMs: 0 };
 }
 
-/** Lengths by the names Binance gives them; its weeks begin on Mondays. */
+/** The lengths of bars by Binance's names for them. Binance's weeks begin on Mondays. */
 export const BAR_LENGTHS: ReadonlyMap<string, BarLength> = new Map<string, BarLength>([
   ['1s', fixed(SECOND_MS)],
   ['1m', fixed(MINUTE_MS)],
@@ -34,7 +34,7 @@ export const BAR_LENGTHS: ReadonlyMap<string, BarLength> = new Map<string, BarLe
   ['1M', 'month'],
 ]);
 
-/** The number of the bar that holds an instant. */
+/** The number of the bar in which a time lies. */
 export function barAt(length: BarLength, atMs: number): number {
   if (length === 'month') {
     const date = new Date(atMs);

@@ -10,7 +10,7 @@ import type { World } from './world.ts';
 const QUOTES = ['USDT', 'USDC'];
 const DEFAULT_BARS = 500;
 const MAX_BARS = 1_000;
-/** This venue's part of all turnover. */
+/** The share of a coin's turnover on all venues that this venue has. */
 const TURNOVER_SHARE = 0.3;
 const MEAN_TRADE_USD = 900;
 
@@ -82,7 +82,8 @@ export function binance(app: FastifyInstance, { market, nowMs }: World): void {
     }
     const limit = Math.max(1, Math.min(MAX_BARS, Math.trunc(numbers.limit ?? DEFAULT_BARS)));
     const last = barAt(length, Math.min(nowMs(), numbers.end ?? nowMs()));
-    // With a start the oldest bars come first, without one the newest; a bar belongs to a range by its opening.
+    // With a start time, `limit` keeps the oldest bars of the range; without one, the newest. A bar belongs to the range in
+    // which it opens.
     const startMs = numbers.start ?? undefined;
     const atStart = startMs === undefined ? undefined : Math.max(startMs, FIRST_MS);
     const first =

@@ -1,4 +1,4 @@
-/** https://api.exchange.coinbase.com public market data: candles newest first, low before high. */
+/** https://api.exchange.coinbase.com, public market data. Candles come newest first, and each states its low before its high. */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Coin } from './assets.ts';
 import { barAt, barBoundsMs } from './bars.ts';
@@ -95,7 +95,7 @@ export function coinbase(app: FastifyInstance, { market, nowMs }: World): void {
   });
 }
 
-/** ISO text or seconds since 1970; undefined if nothing was given, NaN if it is no time. */
+/** The milliseconds of a time given in ISO 8601 or in seconds since 1970. Undefined if none is given, NaN if it is malformed. */
 function timeMs(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   return /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text);

@@ -1,4 +1,4 @@
-/** https://api.coingecko.com, keyless or with a demo key; paths are those below /api/v3. */
+/** https://api.coingecko.com as it answers without a key or with a demo key. Paths here are those below /api/v3. */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { type ChainName, COINS, type Coin, findToken } from './assets.ts';
 import { FIRST_MS } from './market.ts';
@@ -17,13 +17,13 @@ const PLATFORMS: Readonly<Record<string, ChainName>> = {
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-/** What the public API gives of the past. */
+/** How many days back the public API answers. */
 const MAX_DAYS = 365;
 const MAX_IDS = 250;
 const TRENDING = 15;
 
 export function coingecko(app: FastifyInstance, { market, nowMs }: World): void {
-  /** Price in a currency; undefined if the currency is not one of those served. */
+  /** A coin's price in USD, BTC or ETH; undefined for any other currency. */
   function priceIn(currency: string, coin: Coin, atMs: number): number | undefined {
     const usd = market.priceUsd(coin, atMs);
     if (currency === 'usd') return usd;
@@ -121,7 +121,8 @@ export function coingecko(app: FastifyInstance, { market, nowMs }: World): void 
       return {
         prices: rows.map(({ at, price }) => [at, price]),
         market_caps: rows.map(({ at, price }) => [at, price * coin.circulating]),
-        // The real one is a rolling 24 h sum at every point; by the day that is the turnover of the day before.
+        // CoinGecko answers a rolling sum over 24 hours. Here each point has the turnover of the UTC day before it, which is
+        // the same sum at midnight.
         total_volumes: rows.map(({ at, price }) => [
           at,
           (market.volumeUsd(

@@ -1,4 +1,4 @@
-/** https://coins.llama.fi as its OpenAPI describes it. Coins it does not know are absent from the reply. */
+/** https://coins.llama.fi as its OpenAPI document describes it. Coins that it does not know are absent from the reply. */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { type ChainName, type Coin, findToken, NATIVE_ADDRESS, NATIVE_COIN } from './assets.ts';
 import { FIRST_MS } from './market.ts';
@@ -76,7 +76,10 @@ export function defillama(app: FastifyInstance, { market, nowMs }: World): void 
     };
   }
 
-  /** A time from the query in milliseconds, at most now; null if it is no time of this market. */
+  /**
+   * A parameter that holds a time in seconds since 1970, as milliseconds and at most now. Undefined if it is absent; null if it
+   * is no number or before the market's first day.
+   */
   function timeOf(query: Query, name: string): number | null | undefined {
     const seconds = numberOf(query, name);
     if (seconds === undefined || seconds === null) return seconds;
@@ -153,7 +156,7 @@ function refuse(reply: FastifyReply, message: string) {
   return reply.code(400).send({ message });
 }
 
-/** "4h", "1d", "30m", "2w" or a number of seconds; null for anything else. */
+/** The milliseconds of a duration: "4h", "1d", "30m", "2w" or a number of seconds. Null for anything else. */
 function durationMs(text: string): number | null {
   const [, amount, unit] = /^(\d{1,6})([mhdw]?)$/i.exec(text) ?? [];
   if (amount === undefined || unit === undefined) return null;

@@ -1,4 +1,4 @@
-/** https://api.dexscreener.com: v1 paths answer a bare array, `/latest/dex/*` an object whose `pairs` may be null. */
+/** https://api.dexscreener.com. Paths with v1 answer a bare array, `/latest/dex/*` an object whose `pairs` may be null. */
 import type { FastifyInstance } from 'fastify';
 import { type ChainName, findToken, type Token } from './assets.ts';
 import { decimal } from './decimal.ts';
@@ -117,7 +117,7 @@ export function dexscreener(app: FastifyInstance, { market, pools, nowMs }: Worl
     return { schemaVersion: '1.0.0', pairs: found.length === 0 ? null : found, pair: found[0] ?? null };
   });
 
-  /** Paid promotion, not popularity: the real one is bought as well. */
+  /** Boosts stand for paid promotion, not for popularity. On DexScreener they are bought as well. */
   app.get('/token-boosts/top/v1', () => {
     const day = Math.floor(nowMs() / 86_400_000);
     return pools.all

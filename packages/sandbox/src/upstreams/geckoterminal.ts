@@ -1,4 +1,4 @@
-/** https://api.geckoterminal.com/api/v2: JSON:API documents, amounts as strings. */
+/** https://api.geckoterminal.com/api/v2: JSON:API documents. Amounts are strings, except in candles. */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { type ChainName, findToken, type Token } from './assets.ts';
 import { BAR_LENGTHS, barAt, barBoundsMs } from './bars.ts';
@@ -18,7 +18,7 @@ const NETWORKS: Readonly<Record<string, ChainName>> = {
 };
 const PAGE_SIZE = 20;
 const MAX_ADDRESSES = 30;
-/** Bar lengths by unit and `aggregate`. */
+/** The names of bar lengths by unit and `aggregate`. */
 const OHLCV: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   minute: { '1': '1m', '5': '5m', '15': '15m' },
   hour: { '1': '1h', '4': '4h', '12': '12h' },
@@ -93,7 +93,7 @@ export function geckoterminal(app: FastifyInstance, { market, pools, nowMs }: Wo
     };
   }
 
-  /** A page of pools as a document, with the tokens and exchanges that `include` asks for. */
+  /** One page of pools as a JSON:API document, with the tokens and exchanges that `include` asks for. */
   function document(of: readonly { pool: Pool; state: PoolState }[], query: Query) {
     const page = countOf(query, 'page', 1, 1, 10);
     const shown = of.slice((page - 1) * PAGE_SIZE, page * PAGE_SIZE);
@@ -121,7 +121,7 @@ export function geckoterminal(app: FastifyInstance, { market, pools, nowMs }: Wo
     };
   }
 
-  /** Pools by how lively they are for their size: turnover against liquidity, and how far the price went. */
+  /** Pools by how much they trade for their size and how far their price moved in 24 hours, highest first. */
   function trending(chain: ChainName | undefined) {
     const atMs = nowMs();
     return pools.all
@@ -273,7 +273,7 @@ function tokenOn({ network, address }: { network: string; address: string }): To
   return chain === undefined ? undefined : findToken(chain, address);
 }
 
-/** EVM addresses are written in lower case here. */
+/** An address as GeckoTerminal writes it: EVM addresses in lower case. */
 function spelled(chain: ChainName, address: string): string {
   return chain === 'solana' ? address : address.toLowerCase();
 }

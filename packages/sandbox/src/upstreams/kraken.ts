@@ -1,4 +1,4 @@
-/** https://api.kraken.com public market data. Every answer is HTTP 200; `error` says whether it is one. */
+/** https://api.kraken.com, market data. Every answer has HTTP status 200; `error` is empty unless the request failed. */
 import type { FastifyInstance } from 'fastify';
 import type { Coin } from './assets.ts';
 import { barAt, barBoundsMs } from './bars.ts';
@@ -10,8 +10,9 @@ const INTERVALS_MINUTES = [1, 5, 15, 30, 60, 240, 1_440, 10_080, 21_600];
 const MAX_BARS = 720;
 const TURNOVER_SHARE = 0.02;
 const MEAN_TRADE_USD = 2_500;
-/** Its own names for coins, and the pairs whose answer is keyed by an older name. */
+/** Kraken's own names for coins. */
 const ALIASES: Readonly<Record<string, string>> = { XBT: 'BTC', XDG: 'DOGE' };
+/** Pairs against the dollar that Kraken's answers still call by an older name. */
 const OLD_NAMES: Readonly<Record<string, string>> = {
   BTC: 'XXBTZUSD',
   ETH: 'XETHZUSD',
@@ -80,7 +81,7 @@ export function kraken(app: FastifyInstance, { market, nowMs }: World): void {
         ];
       });
     const key = OLD_NAMES[coin.symbol] ?? `${coin.symbol}USD`;
-    // `last` is the last bar that is finished: the running one will be sent again.
+    // `last` is the start of the last finished bar. A client that asks for bars since then gets the running bar again.
     return { error: [], result: { [key]: rows, last: ((last - 1) * length.ms) / 1000 } };
   });
 }

@@ -1,4 +1,4 @@
-/** https://yields.llama.fi: every pool in one list. Projects are real names; their figures are this market's own. */
+/** https://yields.llama.fi: all pools in one list. The names of the lending projects are real; all figures are invented. */
 import type { FastifyInstance } from 'fastify';
 import { type ChainName, TOKENS, type Token } from './assets.ts';
 import { keyOf, smooth, uniform } from './noise.ts';
@@ -25,7 +25,7 @@ interface Opened {
   exposure: 'single' | 'multi';
   tokens: string[];
   isStable: boolean;
-  /** Percent a year around which its yield moves. */
+  /** The yield in percent a year around which the pool's yield moves. */
   typicalPercent: number;
   rewardShare: number;
   tvlUsd: number;

@@ -1,12 +1,12 @@
 /**
- * The one synthetic market. Every price in the sandbox is read from here: the same coin at the same second has the
- * same price, whoever asks and in whatever order. Nothing is stored; what was computed is kept only to be fast.
+ * The synthetic market from which every price in the sandbox is read. The same coin at the same second has the same price,
+ * whoever asks and in whatever order. Prices follow from the seed and the time; caches only save computing them again.
  */
 import { COINS, type Coin, type Sector } from './assets.ts';
 import { keyOf, Path, smooth, uniform } from './noise.ts';
 import { Recent } from './recent.ts';
 
-/** The grid on which prices are drawn; between two grid points a price runs through one high and one low. */
+/** The step of the grid on which prices are drawn. Between two grid points a price passes one high and one low. */
 const STEP_SECONDS = 300;
 const STEPS_PER_DAY = 288;
 const DAY_SECONDS = 86_400;
@@ -14,16 +14,17 @@ const STEPS_PER_YEAR = 365.25 * STEPS_PER_DAY;
 /** Every coin has its anchor price at this second (2026-11-01T00:00:00Z). */
 const REFERENCE_SECOND = Date.UTC(2026, 10, 1) / 1000;
 const REFERENCE_STEP = REFERENCE_SECOND / STEP_SECONDS;
-/** Nothing was traded before (2020-01-01T00:00:00Z). */
+/** Nothing was traded before this time (2020-01-01T00:00:00Z). */
 export const FIRST_MS = Date.UTC(2020, 0, 1);
 const MARKET_VOLATILITY = 0.45;
-/** 192 days take 2 MB, 16,384 ranges of a day as much. */
+/** The sizes of the caches: 192 days take 2 MB, and so do 16,384 ranges of a day. */
 const CACHED_DAYS = 192;
 const CACHED_DAY_RANGES = 16_384;
-/** More than there are days since 1970, so that coin and day make one number. */
+/** A number above that of any day since 1970, so that a coin's index and a day together make one key. */
 const DAY_KEYS = 2 ** 20;
+/** The standard deviation of a stable coin's price from 1 USD, as a fraction. */
 const STABLE_NOISE = 0.00015;
-/** The annual volatility of that noise, over five-minute steps. */
+/** The annual volatility of a stable coin, measured over steps of five minutes. */
 const STABLE_VOLATILITY = 0.004;
 const PEG_NOISE = 0.0003;
 
@@ -31,7 +32,7 @@ const SECTORS: readonly Sector[] = ['money', 'platform', 'defi', 'meme', 'metal'
 
 export interface Candle {
   openMs: number;
-  /** The first millisecond that no longer belongs to the bar, also when it is unfinished. */
+  /** The first millisecond after the bar. It lies in the future if the bar is unfinished. */
   endMs: number;
   open: number;
   high: number;
@@ -40,14 +41,14 @@ export interface Candle {
   volumeUsd: number;
 }
 
-/** Prices as logarithms. */
+/** The high, the low and the volume of a time. High and low are logarithms of prices. */
 interface Range {
   high: number;
   low: number;
   volumeUsd: number;
 }
 
-/** One coin's day on the grid: 289 prices (as logarithms), and high, low and volume of the 288 steps between. */
+/** One coin's day on the grid: 289 prices, and the high, low and volume of the 288 steps between. Prices are logarithms. */
 interface Day {
   points: Float64Array;
   highs: Float64Array;
@@ -55,11 +56,11 @@ interface Day {
   volumes: Float64Array;
 }
 
-/** A coin with what drives it. */
+/** A coin with the random paths and keys that drive its price. */
 interface Driven {
   index: number;
   coin: Coin;
-  /** Of a pegged coin. */
+  /** The coin that a pegged coin follows; null for other coins. */
   follows: Driven | null;
   sector: Path | null;
   own: Path;
@@ -67,7 +68,10 @@ interface Driven {
   turns: number;
   noise: number;
   volatility: number;
-  /** The logarithm of its price at the reference time, less its moves up to then. Moves are added to it. */
+  /**
+   * Of a floating coin: the logarithm of its anchor price, less the moves of its paths up to the reference time. The price at a
+   * step is this plus the moves up to that step.
+   */
   origin: number;
 }
 
@@ -75,19 +79,22 @@ export interface Market {
   readonly seed: number;
   coin(id: string): Coin | undefined;
   coinBySymbol(symbol: string): Coin | undefined;
-  /** USD price at a time, rounded to the coin's tick; the second counts, not the millisecond. */
+  /** The price in USD at the second that holds `atMs`, rounded to the coin's tick. */
   priceUsd(coin: Coin, atMs: number): number;
   /** Places after the point that a price of this coin needs. */
   priceDecimals(coin: Coin): number;
-  /** Bars whose bounds are given, the last one cut at `nowMs`; bounds are whole seconds, ascending. */
+  /**
+   * The bars between each two neighbouring bounds, which are whole seconds in ascending order. A bar that is unfinished at
+   * `nowMs` has its values up to then. Bars that begin after `nowMs` or before the first day of trade are left out.
+   */
   candles(coin: Coin, boundsMs: readonly number[], nowMs: number): Candle[];
-  /** Turnover on all venues between two times. */
+  /** The turnover in USD on all venues between two times. */
   volumeUsd(coin: Coin, fromMs: number, toMs: number): number;
-  /** Annual volatility of the logarithm of the price. */
+  /** The annual volatility of the logarithm of the price. */
   volatility(coin: Coin): number;
 }
 
-/** Opens the market of a seed. Two markets of one seed agree on everything. */
+/** Opens the market of a seed. Two markets of the same seed agree on everything. */
 export function openMarket(seed: number): Market {
   const sigmaPerStep = 1 / Math.sqrt(STEPS_PER_YEAR);
   const marketPath = new Path(keyOf(seed, 'market'), MARKET_VOLATILITY * sigmaPerStep);
@@ -133,7 +140,10 @@ export function openMarket(seed: number): Market {
     return found;
   }
 
-  /** What a stable or pegged coin adds to the price it follows (1 USD for a stable one) at a step. */
+  /**
+   * The logarithm of a stable or pegged coin's price at a step, less that of the price that it follows. A stable coin follows
+   * 1 USD.
+   */
   function besideParent({ coin: { motion }, noise }: Driven, step: number): number {
     if (motion.kind !== 'pegged') return STABLE_NOISE * smooth(noise, step / 12);
     const years = (step - REFERENCE_STEP) / STEPS_PER_YEAR;
@@ -142,7 +152,7 @@ export function openMarket(seed: number): Market {
     );
   }
 
-  /** The logarithm of the price at one step: the same number as in `pointsOf`. */
+  /** The logarithm of the price at one step. It is the same number as `pointsOf` writes. */
   function logAtStep(driven: Driven, step: number): number {
     const { motion } = driven.coin;
     if (motion.kind !== 'floating') {
@@ -156,7 +166,7 @@ export function openMarket(seed: number): Market {
     );
   }
 
-  /** The same for all steps of a day, at a twentieth of the cost a step. */
+  /** Writes what `logAtStep` returns for all steps of a day, at a twentieth of its cost for each step. */
   function pointsOf(driven: Driven, day: number, points: Float64Array): void {
     const first = day * STEPS_PER_DAY;
     const { motion } = driven.coin;
@@ -181,7 +191,7 @@ export function openMarket(seed: number): Market {
     }
   }
 
-  /** A day on the grid. It is good until the next call: the arrays are used again for other days. */
+  /** A day on the grid. It is valid until the next call, which may use its arrays for another day. */
   function dayOf(driven: Driven, day: number): Day {
     return days.get(driven.index * DAY_KEYS + day, (spent) => {
       const made = spent ?? emptyDay();
@@ -192,8 +202,8 @@ export function openMarket(seed: number): Market {
         const from = made.points[at] ?? 0;
         const to = made.points[at + 1] ?? 0;
         const step = day * STEPS_PER_DAY + at;
-        // The maximum of a Brownian bridge from `from` to `to`, drawn by inverting its distribution; the minimum
-        // likewise.
+        // The maximum of a Brownian bridge from `from` to `to`, drawn by inverting its distribution. The minimum is drawn the
+        // same way.
         const reach = (draw: number) => Math.sqrt((to - from) ** 2 - 2 * variance * Math.log(draw));
         made.highs[at] = (from + to + reach(uniform(driven.extremes, 2 * step))) / 2;
         made.lows[at] = (from + to - reach(uniform(driven.extremes, 2 * step + 1))) / 2;
@@ -218,7 +228,7 @@ export function openMarket(seed: number): Market {
     });
   }
 
-  /** The run of one step: four points in time (seconds after its start) and the logarithms of the price there. */
+  /** The course of the price within one step: four times, in seconds after its start, and the logarithms of the price then. */
   function course(driven: Driven, step: number): { seconds: readonly number[]; logs: readonly number[] } {
     const day = Math.floor(step / STEPS_PER_DAY);
     const at = step - day * STEPS_PER_DAY;
@@ -238,7 +248,7 @@ export function openMarket(seed: number): Market {
     const step = Math.floor(second / STEP_SECONDS);
     const within = second - step * STEP_SECONDS;
     if (second % DAY_SECONDS === 0) {
-      // Long series ask for little else, and a whole day would be dear for one point.
+      // Long series ask mostly for midnights, and to compute a whole day for one point would be costly.
       return midnights.get(driven.index * DAY_KEYS + second / DAY_SECONDS, () => logAtStep(driven, step));
     }
     if (within === 0) {
@@ -256,7 +266,7 @@ export function openMarket(seed: number): Market {
     throw new Error('a step has 300 seconds');
   }
 
-  /** High, low and volume between two seconds, both ends' prices included. */
+  /** The high, low and volume between two seconds. The prices at both ends count. */
   function rangeOf(driven: Driven, from: number, to: number): Range {
     const atFrom = logAt(driven, from);
     const atTo = logAt(driven, to);

@@ -1,9 +1,12 @@
-/** The order books of the sandbox's exchanges: each about the market's price, with a spread and a mood of its own. */
+/** The order books of the sandbox's exchanges. Each lies around the market's price, off by a small drift of its own. */
 import type { Coin } from './assets.ts';
 import type { Market } from './market.ts';
 import { keyOf, smooth, uniform } from './noise.ts';
 
-/** By how much of the price a venue's middle may stand off the market's, and for how long. */
+/**
+ * The standard deviation of a venue's middle price from the market's price, as a fraction, and the time in which it moves from
+ * one deviation to the next.
+ */
 const DRIFT = 0.0006;
 const DRIFT_MS = 45_000;
 const SPREAD = 0.0002;
@@ -15,7 +18,7 @@ export interface Book {
   asks: { price: number; size: number }[];
 }
 
-/** The best first on either side. */
+/** A venue's order book for a coin. Both sides begin with the best price. */
 export function bookOf(
   market: Market,
   coin: Coin,
@@ -28,7 +31,7 @@ export function bookOf(
   const drift = stable ? 0 : DRIFT * smooth(key, nowMs / DRIFT_MS);
   const middle = market.priceUsd(coin, nowMs) * (1 + drift);
   const places = market.priceDecimals(coin);
-  // What is offered near the middle is a small part of what is traded in a day.
+  // The size of an offer near the middle is a small part of a day's turnover.
   const typicalUsd = Math.max(200, coin.turnoverUsd * turnoverShare * 0.00002);
   const side = (sign: 1 | -1) =>
     Array.from({ length: LEVELS }, (_, at) => {

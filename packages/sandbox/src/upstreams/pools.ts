@@ -1,4 +1,4 @@
-/** The pools in which the market's tokens trade: which there are, and how each stands at a time. */
+/** The pools in which the market's tokens trade, and the state of each pool at a time. */
 import { createHash } from 'node:crypto';
 import { type ChainName, COINS, type Coin, NATIVE_COIN, TOKENS, type Token, tokenKey } from './assets.ts';
 import type { Market } from './market.ts';
@@ -7,7 +7,7 @@ import { keyOf, smooth, uniform } from './noise.ts';
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
-/** A mean trade, for turning turnover into a number of trades. */
+/** The size of a mean trade, by which turnover gives a number of trades. */
 const MEAN_TRADE_USD = 1_400;
 
 export interface Pool {
@@ -20,17 +20,17 @@ export interface Pool {
   base: Token;
   quote: Token;
   liquidityUsd: number;
-  /** Its part in the base coin's turnover on all venues. */
+  /** The pool's share of the base coin's turnover on all venues. */
   turnoverShare: number;
   createdMs: number;
-  /** The deepest pool of its base token trades at the market price; others may be off by less than their fee. */
+  /** Whether this is its base token's deepest pool, which trades at the market price. Others are off by less than their fee. */
   deepest: boolean;
 }
 
 export interface PoolState {
   priceUsd: number;
   quotePriceUsd: number;
-  /** Price in units of the quote token. */
+  /** The price of the base token in units of the quote token. */
   priceNative: number;
   liquidityUsd: number;
   baseReserve: number;
@@ -80,7 +80,7 @@ const SECOND_DEX: Readonly<Record<ChainName, Dex>> = {
   solana: { id: 'raydium', name: 'Raydium', labels: [] },
 };
 
-/** Lists all pools once; their addresses follow from what they trade and are nobody's on the real chains. */
+/** Opens the pools of a market. Their addresses follow from what they trade, and belong to nobody on the real chains. */
 export function openPools(market: Market): Pools {
   const all = TOKENS.flatMap((token) => poolsWithBase(token));
   const byAddress = new Map(all.map((pool) => [tokenKey(pool.chain, pool.address), pool]));
@@ -154,7 +154,7 @@ function poolsWithBase(token: Token): Pool[] {
     turnoverUsd: 1,
     motion: null,
   };
-  // How often a pool's value changes hands in a day.
+  // The mean turnover of a pool in a day, as a multiple of its liquidity.
   const turns = stable ? 0.4 : motion?.kind === 'floating' && motion.sector === 'meme' ? 1.3 : 0.8;
   const pools: Pool[] = [];
   const add = (dex: Dex, quote: Token | undefined, feePercent: number, share: number) => {
