@@ -1,4 +1,6 @@
-/** Kalshi's trade API, paths below /trade-api/v2: dollars and counts as strings, order books that hold bids only. */
+/**
+ * Kalshi's trade API. Paths here are those below /trade-api/v2. Dollars and counts are strings, and order books hold bids only.
+ */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { type Category, QUESTIONS } from './prediction-questions.ts';
 import type { Level, PredictionEvent, PredictionMarket } from './predictions.ts';
@@ -58,7 +60,7 @@ export function kalshi(app: FastifyInstance, { predictions, nowMs }: World): voi
       no_ask_dollars: dollars(100 - (open ? quote.bidCents : settled)),
       last_price_dollars: price(quote.lastCents),
       previous_price_dollars: dollars(predictions.midpoint(market, atMs - DAY_MS) * 100),
-      // Contracts pay a dollar: as many changed hands as dollars at stake.
+      // A contract pays one dollar, so that the number of contracts equals the number of dollars at stake.
       volume_fp: amount(quote.volumeUsd),
       volume_24h_fp: amount(quote.volume24hUsd),
       open_interest_fp: amount(quote.openInterestUsd),
@@ -90,7 +92,7 @@ export function kalshi(app: FastifyInstance, { predictions, nowMs }: World): voi
     };
   }
 
-  /** Combinations of two open markets, which lead the list of markets unless they are filtered out. */
+  /** Combinations of two open markets. They lead the list of markets unless the query excludes them or names a series. */
   function combos(): MarketRecord[] {
     const open = events()
       .flatMap(({ markets }) => markets.slice(0, 1))
@@ -178,7 +180,7 @@ export function kalshi(app: FastifyInstance, { predictions, nowMs }: World): voi
       return {
         orderbook_fp: {
           yes_dollars: rows(bids),
-          // Who asks for yes at p bids for no at 1 - p.
+          // An offer to sell yes at p is a bid for no at 1 - p.
           no_dollars: rows(asks.map(({ cents, size }) => ({ cents: 100 - cents, size }))),
         },
       };
@@ -246,7 +248,7 @@ export function kalshi(app: FastifyInstance, { predictions, nowMs }: World): voi
   });
 }
 
-/** What the records call the status that the filter asks for; null if it is none. */
+/** The records' name for the status that the query filters by. Undefined if it has no filter, null if the filter is no status. */
 function statusOf(query: Query): string | null | undefined {
   const asked = textOf(query, 'status');
   if (asked === undefined) return undefined;
@@ -276,7 +278,7 @@ function seriesOf(event: PredictionEvent): string {
   return event.question.kalshi?.series ?? '';
 }
 
-/** Such as KXSYNBTCQ-26DEC31: the series and the last day. */
+/** The ticker of an event, such as KXSYNBTCQ-26DEC31: its series and its last day. */
 function eventTicker(event: PredictionEvent): string {
   const last = new Date(event.endMs - 1);
   const month = last.toLocaleString('en-US', { month: 'short', timeZone: 'UTC' }).toUpperCase();
@@ -286,7 +288,7 @@ function eventTicker(event: PredictionEvent): string {
 function marketTicker(market: PredictionMarket): string {
   const ticker = eventTicker(market.event);
   if (market.event.markets.length === 1) return ticker;
-  // T for all above or all below a bound, B for what lies between two.
+  // T stands for everything above or everything below a bound, B for what lies between two bounds.
   const between = market.low !== null && market.high !== null;
   return `${ticker}-${between ? 'B' : 'T'}${market.low ?? market.high}`;
 }

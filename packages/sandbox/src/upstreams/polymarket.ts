@@ -1,4 +1,4 @@
-/** https://gamma-api.polymarket.com: events and markets. Outcomes, prices and token ids are JSON inside JSON. */
+/** https://gamma-api.polymarket.com: events and markets. Outcomes, prices and token ids are strings that hold JSON. */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Category } from './prediction-questions.ts';
 import type { PredictionEvent, PredictionMarket } from './predictions.ts';
@@ -7,7 +7,7 @@ import type { World } from './world.ts';
 
 const MAX_EVENTS = 500;
 const MAX_SEARCH = 50;
-/** Events come and go with their period. This id always names one that is open, so that examples keep working. */
+/** An id that always names an open event, so that examples keep working. The other ids change with the period. */
 const EVERGREEN_ID = '900001';
 const TAGS: Readonly<Record<Category, { id: string; label: string; slug: string }>> = {
   crypto: { id: '21', label: 'Crypto', slug: 'crypto' },
@@ -41,7 +41,7 @@ interface Listing {
   Querystring: Query;
 }
 
-/** The two token ids of a market, for yes and no: long decimal numbers, as on chain. */
+/** The two token ids of a market, for yes and for no. They are long decimal numbers, as on chain. */
 export function tokenIds({ predictions }: World, market: PredictionMarket): [yes: string, no: string] {
   const id = (side: string) => BigInt(`0x${predictions.digest(market, side)}`).toString();
   return [id('yes'), id('no')];
@@ -265,12 +265,12 @@ const MARKET_ORDERS: Ordered<{
   endDate: ({ endDate }) => Date.parse(endDate),
 };
 
-/** Sorts and pages. Names it does not know (snake_case ones among them) are refused, as the real one does. */
+/** Sorts rows and returns a page of them. It refuses unknown order fields, among them snake_case ones, as Polymarket does. */
 function listed<Row>(rows: readonly Row[], query: Query, orders: Ordered<Row>, reply: FastifyReply) {
   const name = textOf(query, 'order');
   const read = name === undefined ? orders.id : orders[name];
   if (read === undefined) return invalid(reply, 'order fields are not valid');
-  // Descending unless told otherwise, but without an order the oldest come first.
+  // With an order field, rows descend unless the query asks for ascending ones. Without one, they ascend by id.
   const descending = name !== undefined && flagOf(query, 'ascending') !== true;
   const offset = countOf(query, 'offset', 0, 0, 10_000);
   const limit = countOf(query, 'limit', 20, 0, MAX_EVENTS);
@@ -299,7 +299,7 @@ function fits(
   );
 }
 
-/** True if the parameter is absent or one of its values (it may be repeated) is among the given ones. */
+/** Whether the parameter is absent, or one of its values is among the given ones. A parameter may be repeated. */
 function matches(query: Query, name: string, values: readonly string[]): boolean {
   const raw = query[name];
   const asked = (Array.isArray(raw) ? raw : [raw]).filter((value) => value !== undefined && value !== '');

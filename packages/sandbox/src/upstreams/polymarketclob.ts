@@ -1,4 +1,4 @@
-/** https://clob.polymarket.com: order books by token id. The best quote is the last element of bids and of asks. */
+/** https://clob.polymarket.com: order books by token id. The best price is the last element of bids and of asks. */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { conditionId, tokenIds } from './polymarket.ts';
 import type { Level, PredictionMarket } from './predictions.ts';
@@ -44,7 +44,7 @@ export function polymarketclob(app: FastifyInstance, world: World): void {
     return side !== null && predictions.result(side.market, nowMs()) === null ? side : null;
   }
 
-  /** Best first, in cents of this token: a bid for no is an ask for yes. */
+  /** The order book of a token in cents, the best price first. A bid for no is an ask for yes. */
   function bookOf({ market, yes }: Side): { bids: Level[]; asks: Level[] } {
     const book = predictions.book(market, nowMs());
     if (yes) return book;
@@ -106,7 +106,7 @@ export function polymarketclob(app: FastifyInstance, world: World): void {
   app.get<{ Querystring: Query }>('/price', (request, reply) => {
     const side = textOf(request.query, 'side')?.toUpperCase();
     if (side !== 'BUY' && side !== 'SELL') return reply.code(400).send({ error: 'Invalid side' });
-    // The side of the book that is asked for: its buyers' best price, or its sellers'.
+    // BUY asks for the buyers' best price (the bid), SELL for the sellers' best price (the ask).
     return answer((of) => ({ price: dollars(side === 'BUY' ? best(of).bid : best(of).ask) }))(request, reply);
   });
 

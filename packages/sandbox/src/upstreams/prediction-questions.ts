@@ -1,6 +1,6 @@
 /**
- * The questions that are asked on the sandbox's two prediction venues: invented, neutral, and asked anew every
- * period. Some are asked on both venues in other words, so that a spread between venues exists.
+ * The questions of the sandbox's two prediction venues. They are invented and neutral, and each is asked again in every period.
+ * Some are asked on both venues with different wording, so that there is a spread between venues.
  */
 
 export type Venue = 'polymarket' | 'kalshi';
@@ -14,7 +14,7 @@ export type Category =
   | 'culture'
   | 'world';
 
-/** What the wording may refer to. */
+/** The times to which the wording of a question may refer. */
 export interface Occasion {
   /** Such as "December 2026", "Q4 2026" or "2026". */
   period: string;
@@ -22,7 +22,7 @@ export interface Occasion {
   lastDay: string;
 }
 
-/** One yes/no market of an event: the measured value ends at or above `low` and below `high`. */
+/** One yes/no market of an event. Yes means that the measured value ends at or above `low` and below `high`; null is no bound. */
 export interface Outcome {
   key: string;
   low: number | null;
@@ -34,21 +34,21 @@ export interface Question {
   category: Category;
   period: 'month' | 'quarter' | 'year';
   /**
-   * What decides: a coin's price at the end of the period (bounds are then fractions of the price at its start), or
-   * a value that is forecast with a mean and a standard deviation.
+   * The value that decides the question. It is either a coin's price at the end of the period, with bounds that are fractions of
+   * the price at its start, or a value that is forecast with a mean and a standard deviation.
    */
   measure: { kind: 'price'; coin: string } | { kind: 'forecast'; mean: number; deviation: number };
   outcomes: readonly Outcome[];
-  /** True: exactly one outcome comes true. */
+  /** Whether exactly one of the outcomes comes true. */
   exclusive: boolean;
-  /** How a bound is written, such as "$95,000" or "3.0%". */
+  /** The text of a bound, such as "$95,000" or "3.0%". */
   unit: (bound: number) => string;
-  /** Mean turnover a day on one venue. */
+  /** The mean turnover a day on one venue. */
   turnoverUsd: number;
   polymarket?: {
     slug: string;
     title: (occasion: Occasion) => string;
-    /** The question of one market; `bound` is "above $95,000" or the like, empty if there is one market only. */
+    /** The question of one market. `bound` is a phrase such as "above $95,000", or empty if the event has one market only. */
     market: (occasion: Occasion, bound: string) => string;
   };
   kalshi?: {
@@ -63,7 +63,7 @@ const dollars = (bound: number) =>
 const percent = (bound: number) => `${bound.toFixed(1)}%`;
 const count = (bound: number) => String(bound);
 const above = (key: string, low: number): Outcome => ({ key, low, high: null });
-/** A single yes/no market: yes when the forecast value ends above zero. */
+/** A single yes/no market. Yes means that the forecast value ends at zero or above. */
 const YES: readonly Outcome[] = [above('YES', 0)];
 
 export const QUESTIONS: readonly Question[] = [

@@ -47,7 +47,7 @@ test('a higher bound is never likelier, and exclusive outcomes add up to about o
       const sum = mids.reduce((total, mid) => total + mid, 0);
       assert.ok(sum > 0.93 && sum < 1.07, `${event.title}: ${sum}`);
     } else {
-      // Spreads differ, so that mid prices of neighbours may be a cent out of order.
+      // Markets have different spreads, so that the mid prices of two neighbours may be a cent out of order.
       for (const [at, mid] of mids.entries()) assert.ok(mid <= (mids[at - 1] ?? 1) + 0.01, event.title);
     }
   }

@@ -1,4 +1,4 @@
-/** The state of the prediction markets at a time: which are open, what they are quoted at, how they ended. */
+/** The state of the prediction markets at a time: which are open, their quotes, and how they ended. */
 import { createHash } from 'node:crypto';
 import type { Market } from './market.ts';
 import { gaussian, keyOf, smooth, uniform } from './noise.ts';
@@ -7,7 +7,7 @@ import { type Occasion, type Outcome, QUESTIONS, type Question, type Venue } fro
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const YEAR_MS = 365.25 * DAY_MS;
-/** Quotes stand still for this long, so that two requests in a row tell the same. */
+/** Quotes change only once in this time, so that two requests in a row mostly get the same quote. */
 const QUOTE_MS = 15_000;
 const BOOK_LEVELS = 8;
 const MONTHS = [
@@ -25,11 +25,11 @@ const MONTHS = [
   'December',
 ];
 
-/** A question as it is asked for one period on one venue. */
+/** A question, asked for one period on one venue. */
 export interface PredictionEvent {
   venue: Venue;
   question: Question;
-  /** Number of the question and of the period since 1970; together they name the event. */
+  /** The place in `QUESTIONS` and the number of the period since 1970. Together they identify the event on its venue. */
   questionIndex: number;
   periodIndex: number;
   startMs: number;
@@ -45,14 +45,14 @@ export interface PredictionMarket {
   index: number;
   outcome: Outcome;
   title: string;
-  /** The meaning of yes, such as "Above $95,000"; "Yes" if the event has one market. */
+  /** The meaning of yes, such as "Above $95,000". It is "Yes" if the event has one market only. */
   label: string;
-  /** Bounds in the unit of the question. */
+  /** The bounds in the unit of the question; null where there is no bound. */
   low: number | null;
   high: number | null;
 }
 
-/** Prices are in cents: whole numbers from 1 to 99. */
+/** The quote of a market. Prices are whole cents from 1 to 99. */
 export interface Quote {
   bidCents: number;
   askCents: number;
@@ -69,16 +69,16 @@ export interface Level {
 }
 
 export interface Predictions {
-  /** Events of a venue: those of the running periods and, closed, those of the periods before. */
+  /** The events of a venue in the periods that are running at a time, and the closed ones of the periods just before. */
   events(venue: Venue, atMs: number): readonly PredictionEvent[];
   quote(market: PredictionMarket, atMs: number): Quote;
-  /** Bids and asks for yes, best first. */
+  /** The bids and asks for yes, the best price first. */
   book(market: PredictionMarket, atMs: number): { bids: Level[]; asks: Level[] };
-  /** Mid price of yes, 0 to 1, also for times gone by. */
+  /** The mid price of yes from 0 to 1. It may be asked for past times. */
   midpoint(market: PredictionMarket, atMs: number): number;
-  /** Null while the market is open. */
+  /** The outcome of a market; null while it is open. */
   result(market: PredictionMarket, atMs: number): 'yes' | 'no' | null;
-  /** A hex digest (64 digits) that names a market and a purpose. */
+  /** A digest of 64 hexadecimal digits that identifies a market and a purpose. */
   digest(market: PredictionMarket, purpose: string): string;
 }
 
@@ -86,7 +86,7 @@ export function openPredictions(market: Market): Predictions {
   const { seed } = market;
   let known: { at: string; venue: Venue; events: PredictionEvent[] }[] = [];
 
-  /** Mean and standard deviation of what a market measures, as it is expected at a time; in logarithms for prices. */
+  /** The mean and the standard deviation, expected at a time, of the deciding value or, for a price, of its logarithm. */
   function expectation(event: PredictionEvent, atMs: number): { mean: number; deviation: number } {
     const { measure, id } = event.question;
     const leftMs = Math.max(0, event.endMs - atMs);
@@ -110,7 +110,10 @@ export function openPredictions(market: Market): Predictions {
     };
   }
 
-  /** Chance of yes as one venue sees it; venues differ by a few hundredths that come and go. */
+  /**
+   * The chance of yes as one venue sees it. The venues differ by a few hundredths: one part of the difference lasts for the whole
+   * period, the other changes within hours.
+   */
   function chance(of: PredictionMarket, atMs: number): number {
     const { mean, deviation } = expectation(of.event, atMs);
     const price = of.event.question.measure.kind === 'price';
@@ -180,7 +183,7 @@ export function openPredictions(market: Market): Predictions {
     return event;
   }
 
-  /** A bound in the question's unit. Prices are asked at round figures near the one at the start of the period. */
+  /** A bound in the question's unit. A bound of a price is rounded; it is a fraction of the price at the period's start. */
   function boundOf(question: Question, bound: number | null, startMs: number): number | null {
     if (bound === null || question.measure.kind === 'forecast') return bound;
     const coin = market.coin(question.measure.coin);
