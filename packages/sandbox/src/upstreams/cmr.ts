@@ -1,4 +1,4 @@
-/** NASA's Common Metadata Repository: the search for granules, in UMM JSON. It knows a dozen collections. */
+/** NASA's Common Metadata Repository: the search for granules (single data files), in UMM JSON. It knows eight collections. */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { keyOf, uniform } from './noise.ts';
 import { countOf, listOf, type Query, textOf } from './query.ts';
@@ -28,11 +28,11 @@ interface Collection {
   platform: string;
   instrument: string;
   firstDay: string;
-  /** A granule every so many days. */
+  /** The days from one granule to the next. */
   everyDays: number;
   lagDays: number;
   sizeMb: number;
-  /** The side of a square granule in degrees; null: the whole Earth. */
+  /** The side of a square granule in degrees; null if a granule covers the whole Earth. */
   tileDegrees: number | null;
 }
 
@@ -84,7 +84,7 @@ function tiled(
   };
 }
 
-/** Degrees; where `west` is above `east` the box crosses the antimeridian. */
+/** A box in degrees. It crosses the antimeridian if `west` is above `east`. */
 interface Box {
   west: number;
   south: number;
@@ -97,7 +97,7 @@ interface Granule {
   day: number;
   box: Box;
   id: string;
-  /** Percent; null where the collection has none. */
+  /** In percent; null if the collection does not state it. */
   cloudCover: number | null;
 }
 
@@ -173,7 +173,7 @@ function boxOf(query: Query): Box | null {
   return valid ? { west, south, east, north } : null;
 }
 
-/** The granules' outlines that touch a box; of a large box no more than a few. */
+/** The outlines of the granules that touch a box, 12 at most. */
 function tilesOf({ tileDegrees }: Collection, box: Box): Box[] {
   if (tileDegrees === null) return [{ west: -180, south: -90, east: 180, north: 90 }];
   const tiles: Box[] = [];
@@ -242,7 +242,7 @@ function item({ collection, day, box, id, cloudCover }: Granule) {
   };
 }
 
-/** A rectangle for the whole Earth, an outline for a tile. */
+/** The area of a granule in UMM: a rectangle for the whole Earth, a polygon for a tile. */
 function geometryOf({ tileDegrees }: Collection, { west, south, east, north }: Box) {
   if (tileDegrees === null) {
     return {

@@ -1,4 +1,7 @@
-/** ERDDAP griddap as CoastWatch serves it: bracket queries, nearest grid point, null where nothing is measured. */
+/**
+ * ERDDAP's griddap as CoastWatch serves it. A query states its ranges in brackets, a value means the nearest grid point, and
+ * places where nothing is measured answer null.
+ */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { patches } from './globe.ts';
 import { isLand } from './land.ts';
@@ -13,7 +16,7 @@ interface Variable {
   type: string;
   units: string;
   longName: string;
-  /** Null where there is nothing to measure. */
+  /** The value at a time and place; null where nothing is measured. */
   valueAt(timeMs: number, latitude: number, longitude: number): number | null;
 }
 
@@ -21,16 +24,16 @@ interface Dataset {
   id: string;
   title: string;
   firstMs: number;
-  /** Of the day, when it is valid. */
+  /** The hour of the day (UTC) for which a day's values are valid. */
   hourUtc: number;
-  /** How long after it is valid it is published. */
+  /** The time from that hour until the day's values are published. */
   lagMs: number;
   latitude: Axis;
   longitude: Axis;
   variables: readonly Variable[];
 }
 
-/** A regular axis; `step` in degrees, below zero where it runs southward. */
+/** An axis of evenly spaced points. `first` and `step` are in degrees; `step` is below zero if the axis runs southward. */
 interface Axis {
   first: number;
   step: number;
@@ -56,7 +59,7 @@ export function erddap(app: FastifyInstance, { seed, nowMs }: World): void {
     return day * DAY_MS + dataset.hourUtc * 3_600_000;
   }
 
-  /** Reads `variable[...][...][...],variable[...]...`; all variables take the bounds of the first. */
+  /** Reads `variable[...][...][...],variable[...]...`. The ranges of the last variable that states any hold for all. */
   function parse(dataset: Dataset, query: string) {
     const parts = query.split(/,(?![^[]*\])/);
     let bounds: string[] = [];
@@ -183,7 +186,7 @@ export function erddap(app: FastifyInstance, { seed, nowMs }: World): void {
   });
 }
 
-/** The axes as the description of a dataset has them. */
+/** The axes as the description of a dataset states them. */
 function axesOf(
   { latitude, longitude }: Dataset,
   firstMs: number,
@@ -197,15 +200,18 @@ function axesOf(
   ];
 }
 
-/** What an axis can be asked for, by number or by value. */
+/** An axis for reading a constraint, which names its points by index or by value. */
 interface Scale {
   count: number;
-  /** The (fractional) number of a value; NaN if it is none. */
+  /** The index of a value, with a fraction if it lies between two points; NaN if the text is no value. */
   indexOf(text: string): number;
   show(index: number): string;
 }
 
-/** The numbers that `start`, `start:stop` or `start:stride:stop` picks; values stand in parentheses. */
+/**
+ * The indexes that a constraint picks: `start`, `start:stop` or `start:stride:stop`. Start and stop are values if they stand in
+ * parentheses, indexes otherwise.
+ */
 function picked(constraint: string, name: string, scale: Scale): number[] {
   const parts = [...constraint.matchAll(/\([^)]*\)|[^:]+/g)].map(([part]) => part.trim());
   const [start, second, third] = parts;
@@ -238,7 +244,7 @@ function indexFrom(text: string, name: string, scale: Scale): number {
   if (Number.isNaN(index)) {
     throw new QueryError(400, `Query error: For axis ${name}, "${text}" is not a valid value.`);
   }
-  // A value may lie up to half a step outside: it then belongs to the outermost point.
+  // A value may lie up to half a step outside the axis: its nearest point is then the outermost one.
   const edge = value === undefined ? 0 : 0.5;
   if (index < -edge || index > scale.count - 1 + edge) {
     const [side, bound] =
@@ -258,7 +264,7 @@ function isoTime(ms: number): string {
   return new Date(ms).toISOString().replace('.000Z', 'Z');
 }
 
-/** The query as it was meant, with or without percent-encoding. */
+/** The query string of a URL without percent-encoding, whether or not the client encoded it. */
 function rawQuery(url: string): string {
   const mark = url.indexOf('?');
   const query = mark < 0 ? '' : url.slice(mark + 1);
@@ -276,7 +282,10 @@ function refuse(reply: FastifyReply, code: number, message: string) {
     .send(`Error {\n    code=${code};\n    message="${message.replace(/"/g, '\\"')}";\n}\n`);
 }
 
-/** Warm at the equator, with seasons, currents that stay and eddies that pass. */
+/**
+ * The temperature of the sea's surface in degrees Celsius: warm at the equator, with seasons, with currents that stay in place
+ * and with eddies that change every five days.
+ */
 export function seaCelsius(seed: number, timeMs: number, latitude: number, longitude: number): number {
   const yearShare = (timeMs / DAY_MS / 365.25) % 1;
   const summer = Math.cos(2 * Math.PI * (yearShare - (latitude >= 0 ? 0.64 : 0.14)));
@@ -341,7 +350,7 @@ function seaSurface(seed: number): Dataset {
   };
 }
 
-/** Chlorophyll: rich near the poles and the equator, poor in the gyres, and hidden under clouds for half the time. */
+/** Chlorophyll: much near the poles and the equator, little in the gyres, and hidden by clouds for about half of the time. */
 function oceanColor(seed: number): Dataset {
   const waters = keyOf(seed, 'chlorophyll');
   return {

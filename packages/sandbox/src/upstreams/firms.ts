@@ -1,4 +1,4 @@
-/** NASA FIRMS: fires by area and day as CSV. A wrong key or area is a line of text. */
+/** NASA FIRMS: fires by area and day, as CSV. A wrong key or area is answered with 400 and a line of text. */
 import type { FastifyInstance } from 'fastify';
 import { zonalWetness } from './globe.ts';
 import { isLand } from './land.ts';
@@ -7,7 +7,7 @@ import type { World } from './world.ts';
 
 const DAY_MS = 86_400_000;
 const MAX_DAYS = 5;
-/** One place of every square of so many degrees may burn on a day. */
+/** The side of a square of the grid in degrees. Each square has at most one fire a day. */
 const SQUARE_DEGREES = 1;
 const KEY = /^sandbox-[\w-]+$/;
 
@@ -33,7 +33,10 @@ export interface Fire {
   frpMw: number;
 }
 
-/** The fire in a square on a day, or none; there are more where it is dry and warm, and none at sea. */
+/**
+ * The fire in a square on a day (counted from 1970-01-01 in UTC), or null. Fires are more likely where a latitude is dry; there
+ * are none at sea, nor beyond 65 degrees of latitude.
+ */
 export function fireIn(seed: number, day: number, row: number, column: number): Fire | null {
   const key = keyOf(seed, `fires:${day}`);
   const index = row * 1_024 + column;
@@ -101,7 +104,7 @@ function lineOf(
     viirs ? 0.39 : 1.1,
     viirs ? 0.44 : 1,
     new Date(day * DAY_MS).toISOString().slice(0, 10),
-    // Without leading zeros, as the source has it.
+    // The time as HHMM without leading zeros, as FIRMS writes it.
     Math.floor(minute / 60) * 100 + (minute % 60),
     letter,
     instrument,

@@ -1,18 +1,18 @@
-/** The layers that the sandbox's GIBS has, and the times for which it has pictures of them. */
+/** The layers of the sandbox's GIBS, and the times for which it has pictures of them. */
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
 export interface Layer {
   id: string;
-  /** Tile matrix sets in EPSG:4326 and in EPSG:3857. */
+  /** The names of the tile matrix sets: `geographicSet` in EPSG:4326, `mercatorSet` in EPSG:3857. */
   geographicSet: string;
   mercatorSet: string;
-  /** `mvt`: WMTS has its points, and only WMS draws them. */
+  /** The format of the tiles. `mvt` means vector tiles: WMTS has no pictures of such a layer, and only WMS draws it. */
   ext: 'jpg' | 'png' | 'mvt';
-  /** `8-day` and `16-day`: composites that start anew each 1 January. */
+  /** The time from one picture to the next. The periods of `8-day` and `16-day` start anew on each 1 January. */
   cadence: 'day' | '8-day' | '16-day' | 'year' | { minutes: number };
-  /** How long after its time a picture is published. */
+  /** The time from a picture's time until it is published. */
   lagMs: number;
   firstDay: string;
 }
@@ -74,7 +74,7 @@ export function findLayer(id: string): Layer | undefined {
   return LAYERS.get(id);
 }
 
-/** The layer's last time at or before an instant, whether published or not. */
+/** The newest time of a layer's grid that is not after `atMs`, whether or not its picture is published. */
 export function timeOnGrid({ cadence }: Layer, atMs: number): number {
   if (cadence === 'day') return Math.floor(atMs / DAY_MS) * DAY_MS;
   if (typeof cadence === 'string') {
@@ -86,7 +86,7 @@ export function timeOnGrid({ cadence }: Layer, atMs: number): number {
   return Math.floor(atMs / stepMs) * stepMs;
 }
 
-/** The newest time of which there is a picture. */
+/** The newest time for which a picture is published. */
 export function newestTime(of: Layer, nowMs: number): number {
   return timeOnGrid(of, nowMs - of.lagMs);
 }
@@ -97,7 +97,7 @@ export function timeName({ cadence }: Layer, atMs: number): string {
   return typeof cadence === 'string' ? iso.slice(0, 10) : iso.replace('.000Z', 'Z');
 }
 
-/** The time meant by its name, or null if the layer has no picture of exactly that time. `default` is the newest. */
+/** The time that a name stands for, or null if the layer has no picture of exactly that time. `default` is the newest. */
 export function timeNamed(of: Layer, name: string, nowMs: number): number | null {
   if (name === 'default') return newestTime(of, nowMs);
   const format =

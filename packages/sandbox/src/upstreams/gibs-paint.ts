@@ -1,4 +1,7 @@
-/** What the sandbox's maps show: the fields that its other sources answer from, in colors. */
+/**
+ * Paints the sandbox's maps. Fires, vegetation, land cover, the sea's temperature and floods have the same values that the
+ * sandbox's other sources answer. Maps of all other layers show only land and sea.
+ */
 import { seaCelsius } from './erddap.ts';
 import { fireIn } from './firms.ts';
 import type { Layer } from './gibs-layers.ts';
@@ -12,13 +15,13 @@ const SEA = 60;
 const LAND = 120;
 const FIRE = 250;
 const FLOOD = 249;
-/** What of the palette stays grey: the map beneath, and from here on the lettering. */
+/** Numbers of the palette from here on are for the lettering and for marks. The number below is for uncovered places. */
 const LETTERS_FROM = 224;
-/** Cubic meters a second, from which a cell of the model of rivers is under water. */
+/** A cell of the river model is shown as flooded above this discharge, in cubic meters a second. */
 const FLOOD_M3S = 30;
 
 interface Painting {
-  /** A number in the palette; degrees north and east. */
+  /** The number in the palette for a place, given in degrees north and east. */
   valueAt(latitude: number, longitude: number): number;
   palette: Palette;
   dots: readonly { latitude: number; longitude: number; value: number }[];
@@ -33,14 +36,14 @@ interface Box {
 
 type Color = readonly [red: number, green: number, blue: number];
 
-/** Greys, with some of them replaced by colors. */
+/** A palette of 256 greys, some of them replaced by the given colors. */
 function paletteOf(colors: ReadonlyMap<number, Color> = new Map()): Palette {
   const palette = new Uint8Array(256 * 3);
   for (let at = 0; at < 256; at++) palette.set(colors.get(at) ?? [at, at, at], at * 3);
   return palette;
 }
 
-/** Colors from one to another, for the numbers from 0 to 200. */
+/** The colors of the numbers from 0 to 200, which change evenly from one color to another. */
 function rampOf(from: Color, to: Color): Map<number, Color> {
   const between = (at: number, channel: 0 | 1 | 2) =>
     Math.round(from[channel] + ((to[channel] - from[channel]) * at) / 200);
@@ -52,7 +55,7 @@ function rampOf(from: Color, to: Color): Map<number, Color> {
 const ramped = (share: number) => Math.round(200 * Math.max(0, Math.min(1, share)));
 const ground = (latitude: number, longitude: number) => (isLand(latitude, longitude) ? LAND : SEA);
 
-/** Classes of the IGBP, 1 to 17: forests green, grass and crops yellow, cities red, ice white, water blue. */
+/** The colors of the IGBP's classes 1 to 17: forests green, grass and crops yellow, cities red, ice white, water blue. */
 const CLASS_COLORS: readonly Color[] = [
   ...([
     [5, 80, 40],
@@ -80,9 +83,10 @@ const CLASS_COLORS: readonly Color[] = [
 ];
 
 /**
- * What layers show together, the lowest first.
+ * The painting of a map of some layers. Only the topmost one decides what is shown; below it lies a map of land and sea.
  *
- * @param timeMs of the highest
+ * @param layers the lowest first
+ * @param timeMs the time of the topmost layer's picture
  */
 export function paintingOf(
   seed: number,
@@ -141,7 +145,7 @@ export function paintingOf(
   return plain;
 }
 
-/** Of the cell of 0.05 degrees, as the double of the model of rivers has it. */
+/** The middle of the cell of 0.05 degrees that holds a latitude or longitude, as in the sandbox's river model. */
 function middle(degrees: number): number {
   return Math.round((Math.floor(degrees / 0.05) + 0.5) * 0.05 * 1e4) / 1e4;
 }

@@ -1,4 +1,7 @@
-/** NASA GIBS: WMTS tiles, WMS maps and the dates of a layer. Pictures say "SANDBOX", and show what the doubles of other sources say. */
+/**
+ * NASA GIBS: tiles by WMTS, maps by WMS, and the dates of a layer. Pictures bear the word "SANDBOX". `gibs-paint.ts` says what
+ * they show.
+ */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { findLayer, type Layer, newestTime, period, timeName, timeNamed, timeOnGrid } from './gibs-layers.ts';
 import { paintingOf } from './gibs-paint.ts';
@@ -18,7 +21,7 @@ const GEOGRAPHIC_ZOOMS: Readonly<Record<string, number>> = {
 };
 const QUALITIES = ['best', 'std', 'nrt', 'all'];
 
-/** Degrees. */
+/** The edges of a map in degrees. */
 interface Box {
   west: number;
   south: number;
@@ -157,7 +160,7 @@ export function gibs(app: FastifyInstance, { seed, nowMs }: World): void {
       ) {
         return wrong('BBOX', 'Invalid values for BBOX');
       }
-      // Version 1.3.0 names EPSG:4326 by latitude first.
+      // In version 1.3.0 the axes of EPSG:4326 are latitude first, then longitude.
       const box: Box =
         version === '1.3.0'
           ? { south: first, west: second, north: third, east: fourth }
@@ -175,7 +178,7 @@ export function gibs(app: FastifyInstance, { seed, nowMs }: World): void {
       if (format !== 'image/png' && format !== 'image/jpeg')
         return wrong('FORMAT', 'Unsupported output format');
       const time = textOf(query, 'TIME') ?? 'default';
-      // WMS takes the nearest picture that is not newer, where WMTS wants the exact time.
+      // WMS answers the newest picture that is not after the given time. WMTS wants the exact time.
       const wanted = time === 'default' ? nowMs() : Date.parse(time);
       if (Number.isNaN(wanted)) return wrong('TIME', 'Invalid TIME');
       const top = layers.at(-1) ?? layer;
@@ -210,7 +213,7 @@ function pictureOf(seed: number, nowMs: number, [layers, timeMs, box, size, jpeg
     const latitude = box.north - ((box.north - box.south) * y) / height;
     return valueAt(latitude, ((longitude + 540) % 360) - 180);
   });
-  // Dots of 8 pixels are what the JPEG coder keeps sharp; small pictures take the word in two lines.
+  // The JPEG coder keeps dots of 8 x 8 pixels sharp. In a narrow picture the word stands in two lines.
   const lines = width >= 8 * 44 ? ['SANDBOX'] : ['SAND', 'BOX'];
   const dot = width >= 8 * 26 ? 8 : 1;
   for (const [at, line] of lines.entries()) letter(map, line, dot, dot * (1 + at * 8), dot, 255);
@@ -220,7 +223,7 @@ function pictureOf(seed: number, nowMs: number, [layers, timeMs, box, size, jpeg
   if (!jpeg) {
     for (const [at, note] of notes.entries()) letter(map, note, 4, height - 30 + at * 10, 1, 230);
   }
-  // Over the lettering: a fire must not hide behind it.
+  // Dots are drawn after the lettering, so that it hides no fire.
   for (const { latitude, longitude, value } of dots) {
     const x = Math.floor(((longitude - box.west) / (box.east - box.west)) * width);
     const y = Math.floor(((box.north - latitude) / (box.north - box.south)) * height);
@@ -230,12 +233,12 @@ function pictureOf(seed: number, nowMs: number, [layers, timeMs, box, size, jpeg
   return jpeg ? encodeJpeg(map, notes.join(' ')) : encodePng(map, notes.join(' '), palette);
 }
 
-/** NaN for anything but digits; a comparison with it is false, so that such a tile is out of range. */
+/** A whole number; NaN if the text is not digits alone. Comparisons with NaN are false, so that such a tile is out of range. */
 function wholeNumber(digits: string): number {
   return /^\d+$/.test(digits) ? Number(digits) : Number.NaN;
 }
 
-/** Tiles of 512 pixels; at zoom 0 one spans 288 degrees. */
+/** A tile in EPSG:4326, or null if it is out of range. It has 512 pixels a side and spans 288 degrees at zoom 0. */
 function geographicTile(
   set: string,
   zoom: number,
@@ -251,7 +254,7 @@ function geographicTile(
   return { box: { west, north, east: west + span, south: north - span }, side: 512 };
 }
 
-/** Tiles of 256 pixels in web mercator. */
+/** A tile in web mercator (EPSG:3857), or null if it is out of range. It has 256 pixels a side. */
 function mercatorTile(
   set: string,
   zoom: number,

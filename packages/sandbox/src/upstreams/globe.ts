@@ -1,7 +1,7 @@
-/** Noise over the globe: what differs from place to place, and less so between neighbours. */
+/** Noise over the globe: values that differ from place to place, and less between places that are close to each other. */
 import { gaussian } from './noise.ts';
 
-/** Smooth between grid points `cellDegrees` apart, standard normal at them. */
+/** Noise that is standard normal at grid points `cellDegrees` apart and smooth between them. */
 export function patches(key: number, latitude: number, longitude: number, cellDegrees: number): number {
   const row = Math.floor(latitude / cellDegrees);
   const column = Math.floor(longitude / cellDegrees);
@@ -15,7 +15,7 @@ export function patches(key: number, latitude: number, longitude: number, cellDe
   );
 }
 
-/** How wet a latitude is: much near the equator and around 50 degrees, little around 25. About -0.5 to 0.6. */
+/** How wet a latitude is, from about -0.5 to 0.6: wet near the equator and around 50 degrees, dry around 25. */
 export function zonalWetness(latitude: number): number {
   const distance = Math.abs(latitude);
   return (

@@ -1,8 +1,8 @@
-/** A coarse map of the world: which points are land. Coasts are within about a degree of the real ones. */
+/** A coarse map of the world that tells land from sea. Its coasts are within about a degree of the real ones. */
 
 type Ring = readonly number[];
 
-/** Outlines as longitude, latitude, longitude, latitude ... */
+/** The outlines of land. Each is a list of longitude, latitude, longitude, latitude and so on. */
 const LAND: readonly Ring[] = [
   // North and Central America
   [
@@ -123,7 +123,7 @@ const LAND: readonly Ring[] = [
   [-155.9, 19.1, -155, 19.3, -155.3, 20.1, -155.9, 20.2],
 ];
 
-/** Seas that the outlines above enclose. */
+/** The outlines of seas that lie inside the outlines of land. */
 const SEAS: readonly Ring[] = [
   // Black Sea, Caspian Sea
   [28, 43, 31, 46.3, 33, 45.8, 37, 46.5, 39, 44, 41.6, 41.8, 38, 41, 35, 42, 31, 41.2, 28.5, 41.4],
@@ -141,7 +141,7 @@ interface Shape {
 const LAND_SHAPES = LAND.map(bounded);
 const SEA_SHAPES = SEAS.map(bounded);
 
-/** True on land. Degrees north and east, east from -180 to 180. */
+/** Whether a point is on land. Latitude is in degrees north, longitude in degrees east from -180 to 180. */
 export function isLand(latitude: number, longitude: number): boolean {
   const inside = (shape: Shape) => contains(shape, latitude, longitude);
   return LAND_SHAPES.some(inside) && !SEA_SHAPES.some(inside);
@@ -159,7 +159,7 @@ function bounded(ring: Ring): Shape {
   };
 }
 
-/** Counts how often a line to the east crosses the outline. */
+/** Whether a point is inside an outline: a line from it to the east then crosses the outline an odd number of times. */
 function contains({ ring, west, east, south, north }: Shape, latitude: number, longitude: number): boolean {
   if (longitude < west || longitude > east || latitude < south || latitude > north) return false;
   let inside = false;

@@ -1,4 +1,7 @@
-/** ORNL's MODIS subsets: pixels of the sinusoidal grid, fill values where there is none, 404 where there is no tile. */
+/**
+ * ORNL's MODIS subsets: pixels of the sinusoidal grid. A pixel without a measurement has the fill value; a place without a tile
+ * answers 404.
+ */
 import type { FastifyInstance } from 'fastify';
 import { patches, zonalWetness } from './globe.ts';
 import { isLand } from './land.ts';
@@ -13,7 +16,7 @@ const FILL = -3_000;
 const MAX_COMPOSITES = 10;
 const MAX_REACH_KM = 100;
 
-/** -0.1 to 0.95: what grows at a place on a day, by climate and season. */
+/** The vegetation index (NDVI) of a place on a day, by climate and season: from -0.1 to 0.95. `day` counts from 1970-01-01. */
 export function greenness(seed: number, day: number, latitude: number, longitude: number): number {
   const season = Math.cos(2 * Math.PI * ((day / 365.25) % 1) - (latitude >= 0 ? 3.6 : 0.5));
   const climate =
@@ -25,7 +28,7 @@ export function greenness(seed: number, day: number, latitude: number, longitude
   return Math.round(Math.max(-0.1, Math.min(0.95, climate + swing + here - 0.5 * cold)) * 10_000) / 10_000;
 }
 
-/** The class of a place in the scheme of the International Geosphere-Biosphere Programme, 1 to 17. */
+/** The land cover class of a place in the scheme of the International Geosphere-Biosphere Programme (IGBP), 1 to 17. */
 export function landClass(seed: number, latitude: number, longitude: number): number {
   if (!isLand(latitude, longitude)) return 17;
   if (Math.abs(latitude) > 72) return 15;
@@ -43,7 +46,7 @@ interface Product {
   firstDay: number;
   lagDays: number;
   bands: Readonly<Record<string, { units: string; scale: string }>>;
-  /** The first days of its periods from one day to another. */
+  /** The first days of the product's periods, as far as they lie from `first` to `last`. */
   periods(first: number, last: number): number[];
   valueAt(band: string, day: number, latitude: number, longitude: number): number;
 }
@@ -157,7 +160,10 @@ export function modis(app: FastifyInstance, { seed, nowMs }: World): void {
   );
 }
 
-/** Whether neither this place nor any point of a grid over its tile of ten degrees is on land. No such tile is produced. */
+/**
+ * Whether a place lies in a tile of open sea, which MODIS does not produce: neither the place nor any point of a grid over its
+ * tile (ten degrees a side) is on land.
+ */
 function openSea(latitude: number, longitude: number): boolean {
   const north = Math.min(17, Math.floor((90 - latitude) / 10)) * -10 + 90;
   const west = Math.floor((longitude * Math.cos(latitude * RADIANS)) / 10) * 10;
@@ -169,7 +175,7 @@ function openSea(latitude: number, longitude: number): boolean {
   return !isLand(latitude, longitude);
 }
 
-/** A pixel's middle may lie beyond the pole that it holds. */
+/** The latitude, moved to the nearest one on the globe. The middle of a pixel at a pole may lie beyond the pole. */
 function inside(latitude: number): number {
   return Math.max(-89.999, Math.min(89.999, latitude));
 }

@@ -6,7 +6,7 @@ import type { World } from './world.ts';
 const OBSERVED_EVERY_MS = 1_200_000;
 const STEP_DEGREES = 0.4;
 const NEAREST = 30;
-/** The contiguous states, roughly. */
+/** The box, in degrees, that roughly holds the contiguous states. */
 const COUNTRY = { south: 24.5, north: 49.4, west: -125, east: -66.9 };
 const BASE = 'https://api.weather.gov';
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
@@ -20,7 +20,7 @@ interface Station {
 const COLUMNS = Math.floor((COUNTRY.east - COUNTRY.west) / STEP_DEGREES);
 const ROWS = Math.floor((COUNTRY.north - COUNTRY.south) / STEP_DEGREES);
 
-/** Of the station in a row and a column of the grid: four letters that begin with K, as theirs do. */
+/** The station at a row and a column, or null outside the grid. Its id has four letters and begins with K, as real ids do. */
 function stationAt(row: number, column: number): Station | null {
   if (row < 0 || row >= ROWS || column < 0 || column >= COLUMNS) return null;
   const number = row * COLUMNS + column;
@@ -113,13 +113,13 @@ export function nws(app: FastifyInstance, { seed, nowMs }: World): void {
   });
 }
 
-/** What a station measured in the round of twenty minutes that ended last. */
+/** The observation of a station at the end of the last full round of twenty minutes. */
 function observationOf(station: Station, seed: number, nowMs: number) {
   const round = Math.floor(nowMs / OBSERVED_EVERY_MS);
   const chance = (what: string) =>
     createHash('sha256').update(`${seed}:${station.id}:${round}:${what}`).digest().readUInt32BE(0) /
     0xffffffff;
-  // Some instruments say nothing for a while, as theirs do.
+  // Some instruments report nothing for a round, as happens at real stations.
   const value = (unit: string, given: number) => {
     const isThere = chance(`${unit} there`) > 0.03;
     const measured = isThere ? Math.round(given * 100) / 100 : null;
@@ -155,7 +155,7 @@ function unknownStation(reply: FastifyReply) {
   return refuse(reply, 404, 'Not Found', 'Station not found');
 }
 
-/** As RFC 9457 has it, with what they add. */
+/** An error in the form of RFC 9457, with the fields that the National Weather Service adds. */
 function refuse(reply: FastifyReply, status: number, title: string, detail: string) {
   return reply
     .code(status)

@@ -1,21 +1,21 @@
-/** What the doubles of Open-Meteo's APIs have in common: the key of a customer, the cell, days and refusals. */
+/** The parts that the stand-ins of Open-Meteo's APIs share: the customer's key, the cell, the days and refusals. */
 import type { FastifyReply } from 'fastify';
 import { numberOf, type Query, textOf } from './query.ts';
 
 const DAY_MS = 86_400_000;
-/** The customers' addresses want a key; these are the sandbox's. */
+/** The keys that the sandbox accepts. Open-Meteo's addresses for customers want a key. */
 const KEY = /^sandbox-\w+/;
 
 export interface OpenMeteoRequest {
-  /** The middle of the model's cell. */
+  /** The middle of the model's cell, in degrees. */
   latitude: number;
   longitude: number;
-  /** Days since 1970. */
+  /** The first and the last day, counted from 1970-01-01 in UTC. */
   first: number;
   last: number;
 }
 
-/** Reads key, place and days, or says what is wrong with them. */
+/** Reads key, place and days from a query. Returns the reason as text if one of them is not valid. */
 export function readOpenMeteo(
   query: Query,
   nowMs: number,

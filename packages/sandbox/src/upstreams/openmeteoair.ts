@@ -1,4 +1,4 @@
-/** Open-Meteo's air quality: the current hour of a cell, concentrations in micrograms in a cubic meter. */
+/** Open-Meteo's air quality in the current hour of a cell. Concentrations are in micrograms per cubic meter. */
 import type { FastifyInstance } from 'fastify';
 import { patches } from './globe.ts';
 import { isLand } from './land.ts';
@@ -20,7 +20,7 @@ const UNITS: Readonly<Record<string, string>> = {
   aerosol_optical_depth: '',
 };
 
-/** Fine dust of an hour in micrograms in a cubic meter: less over the sea, more where people and deserts are. */
+/** Fine dust (PM2.5) in an hour, counted from 1970, in micrograms per cubic meter: less over the sea than over land. */
 export function fineDust(seed: number, hour: number, latitude: number, longitude: number): number {
   const place = patches(keyOf(seed, 'dust'), latitude, longitude, 4);
   const weather = patches(keyOf(seed, `dust:${Math.floor(hour / 6)}`), latitude, longitude, 8);
@@ -28,7 +28,7 @@ export function fineDust(seed: number, hour: number, latitude: number, longitude
   return Math.round(usual * Math.exp(0.6 * place + 0.3 * weather) * 10) / 10;
 }
 
-/** The index of the US EPA (2024) for fine dust. */
+/** The air quality index of the US EPA (2024) for fine dust. */
 function usIndex(dust: number): number {
   const steps = [
     [0, 9, 0, 50],

@@ -7,7 +7,7 @@ import type { World } from './world.ts';
 
 const LAG_DAYS = 2;
 const DAY_MS = 86_400_000;
-/** What soil holds when it is saturated, in cubic meters in a cubic meter. */
+/** The water that saturated soil holds, in cubic meters per cubic meter. */
 const POROSITY = 0.46;
 
 export function openmeteoarchive(app: FastifyInstance, { seed, nowMs }: World): void {

@@ -1,4 +1,4 @@
-/** Open-Meteo's river discharge: cells of 0.05 degrees from 1984 until seven months ahead, null at sea. */
+/** Open-Meteo's river discharge for cells of 0.05 degrees, from 1984 until 210 days ahead. It is null at sea. */
 import type { FastifyInstance } from 'fastify';
 import { patches } from './globe.ts';
 import { isLand } from './land.ts';
@@ -7,7 +7,7 @@ import { dayName, readOpenMeteo, refuse } from './openmeteo.ts';
 import { listOf, type Query, textOf } from './query.ts';
 import type { World } from './world.ts';
 
-/** Cubic meters a second on a day; null at sea. */
+/** The river discharge on a day, counted from 1970-01-01, in cubic meters a second; null at sea. */
 export function riverM3s(seed: number, day: number, latitude: number, longitude: number): number | null {
   if (!isLand(latitude, longitude)) return null;
   const usual = 10 ** (0.8 + 0.7 * patches(keyOf(seed, 'rivers'), latitude, longitude, 0.5));

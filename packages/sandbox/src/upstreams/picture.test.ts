@@ -33,7 +33,7 @@ test('a JPEG holds the mean grey of every block of 8 x 8 pixels', () => {
   assert.deepEqual(meansOf(coded, greys.length), greys);
 });
 
-/** Reads block means with the table K.3 of ITU-T T.81, written out by hand. */
+/** Decodes the means of blocks. The codes are those of table K.3 of ITU-T T.81, written out by hand. */
 function meansOf(coded: Uint8Array, count: number): number[] {
   const table = ['00', '010', '011', '100', '101', '110', '1110', '11110', '111110', '1111110'];
   let bits = [...coded]

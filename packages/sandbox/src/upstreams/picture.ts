@@ -1,7 +1,7 @@
-/** Small pictures made without a library: a grey raster with lettering, written as PNG or as JPEG. */
+/** Makes small pictures without a library: a grey raster with lettering, encoded as PNG or as JPEG. */
 import { crc32, deflateSync } from 'node:zlib';
 
-/** Rows of five dots, from the top; a bit set is ink, the leftmost dot is the highest bit. */
+/** The glyphs as rows of five dots, from the top. A set bit is ink; the highest bit is the leftmost dot. */
 const GLYPHS: Readonly<Record<string, readonly number[]>> = {
   A: [14, 17, 17, 31, 17, 17, 17],
   B: [30, 17, 17, 30, 17, 17, 30],
@@ -48,14 +48,14 @@ const GLYPHS: Readonly<Record<string, readonly number[]>> = {
 const GLYPH_WIDTH = 6;
 const COMMENT = 'Farebox sandbox: synthetic picture, not an observation.';
 
-/** Grey values, 0 black to 255 white, row by row. */
+/** A picture. Its pixels stand row by row, as greys from 0 (black) to 255 (white) or as numbers in a palette. */
 export interface Raster {
   width: number;
   height: number;
   pixels: Uint8Array;
 }
 
-/** Paints every square of `grain` pixels with the grey that `greyAt` gives for its middle. */
+/** Paints each square of `grain` pixels a side with the grey that `greyAt` returns for its middle. */
 export function paint(
   width: number,
   height: number,
@@ -74,7 +74,10 @@ export function paint(
   return { width, height, pixels };
 }
 
-/** Writes a line of capitals, digits and - _ . : , with dots of `dot` pixels; what does not fit is cut off. */
+/**
+ * Writes a line of letters (as capitals), digits and the marks - _ . : , into a raster. Its dots are `dot` pixels a side. What
+ * does not fit is cut off.
+ */
 export function letter(
   raster: Raster,
   said: string,
@@ -102,10 +105,13 @@ export function letter(
   }
 }
 
-/** 256 colors, each by red, green and blue. */
+/** 256 colors of three bytes each: red, green and blue. */
 export type Palette = Uint8Array;
 
-/** An 8-bit PNG with a note of what it is meant to show: grey, or in the colors that its greys stand for. https://www.w3.org/TR/png/ */
+/**
+ * Encodes a raster as a PNG of 8 bits a pixel, with a comment that holds `note`. With a palette, pixels are numbers in it;
+ * without one, they are greys. https://www.w3.org/TR/png/
+ */
 export function encodePng({ width, height, pixels }: Raster, note: string, palette?: Palette): Buffer {
   const rows = Buffer.alloc((width + 1) * height);
   for (let y = 0; y < height; y++) rows.set(pixels.subarray(y * width, (y + 1) * width), y * (width + 1) + 1);
@@ -134,8 +140,8 @@ function pngChunk(type: string, data: Buffer): Buffer {
 }
 
 /**
- * A baseline grey JPEG in which every block of 8 x 8 pixels has one grey: only the mean of a block is coded, which
- * leaves a coder of one page. Lettering stays sharp if its dots are such blocks. ITU-T T.81
+ * Encodes a raster as a baseline grey JPEG (ITU-T T.81), with a comment that holds `note`. Each block of 8 x 8 pixels has one
+ * grey: only the mean of a block is coded, so that the coder is short. Lettering stays sharp if its dots are such blocks.
  */
 export function encodeJpeg(raster: Raster, note: string): Buffer {
   const { width, height } = raster;
@@ -146,11 +152,11 @@ export function encodeJpeg(raster: Raster, note: string): Buffer {
     Buffer.from([0xff, 0xd8]),
     jpegSegment(0xe0, Buffer.from('JFIF\0\x01\x01\0\0\x01\0\x01\0\0', 'latin1')),
     jpegSegment(0xfe, Buffer.from(`${COMMENT} ${note}`, 'latin1')),
-    // All quantisers are 8: the mean of a block, less 128, is then coded as it is.
+    // All quantisers are 8, so that the number coded for a block is its mean less 128.
     jpegSegment(0xdb, Buffer.concat([Buffer.from([0]), Buffer.alloc(64, 8)])),
     jpegSegment(0xc0, Buffer.concat([Buffer.from([8]), size, Buffer.from([1, 1, 0x11, 0])])),
     jpegSegment(0xc4, Buffer.from([0x00, ...DC_CODE_COUNTS, ...DC_CATEGORIES])),
-    // The only symbol for the other coefficients is "no more of them", and its code is the bit 0.
+    // The only symbol for the other coefficients is "end of block", and its code is the bit 0.
     jpegSegment(0xc4, Buffer.from([0x10, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])),
     jpegSegment(0xda, Buffer.from([1, 1, 0x00, 0, 63, 0])),
     jpegBlocks(raster),
@@ -158,7 +164,7 @@ export function encodeJpeg(raster: Raster, note: string): Buffer {
   ]);
 }
 
-/** The usual table for differences of means: how many codes there are of each length, and of which category. */
+/** Table K.3 of ITU-T T.81, for differences of means: how many codes there are of each length, and their categories. */
 const DC_CODE_COUNTS = [0, 1, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0];
 const DC_CATEGORIES = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
 
@@ -208,7 +214,7 @@ function jpegBlocks({ width, height, pixels }: Raster): Buffer {
   return Buffer.from(bytes);
 }
 
-/** Codes are counted up within a length and doubled between lengths. */
+/** The Huffman codes of symbols. A code is the one before it plus 1, and is doubled for each bit by which it is longer. */
 function codesOf(counts: readonly number[], symbols: readonly number[]) {
   const codes = new Map<number, { value: number; bits: number }>();
   let value = 0;

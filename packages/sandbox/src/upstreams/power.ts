@@ -1,4 +1,4 @@
-/** NASA POWER, daily values of a point: cells of 0.5 by 0.625 degrees, the fill value where there is none. */
+/** NASA POWER: the daily values of a point, from cells of 0.5 by 0.625 degrees. A missing value is the fill value. */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { listOf, numberOf, type Query, textOf } from './query.ts';
 import { rainMm, soilWetness } from './rain-and-soil.ts';
@@ -7,7 +7,7 @@ import type { World } from './world.ts';
 const DAY_MS = 86_400_000;
 const FILL = -999;
 const FIRST_DAY = Date.UTC(1981, 0, 1) / DAY_MS;
-/** How many days pass before a day is published. */
+/** The number of days until the values of a day are published. */
 const LAG_DAYS = 4;
 const MAX_DAYS = 20_000;
 

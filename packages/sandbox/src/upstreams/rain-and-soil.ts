@@ -1,9 +1,9 @@
-/** Rain, and how wet it leaves the ground. Days count from 1970-01-01 in UTC. */
+/** Rain, and the wetness of the soil after it. Days are counted from 1970-01-01 in UTC. */
 import { patches, zonalWetness } from './globe.ts';
 import { isLand } from './land.ts';
 import { keyOf } from './noise.ts';
 
-/** Millimeters of a day, to a hundredth: none on about half of the days. */
+/** The rain of a day in millimeters, rounded to a hundredth. About half of the days have none. */
 export function rainMm(seed: number, day: number, latitude: number, longitude: number): number {
   const weather = patches(keyOf(seed, `rain:${day}`), latitude, longitude, 5);
   const surplus = weather + zonalWetness(latitude) - 0.1;
@@ -11,13 +11,13 @@ export function rainMm(seed: number, day: number, latitude: number, longitude: n
 }
 
 export interface SoilWetness {
-  /** Shares of saturation, 0 to 1: of the surface, where roots are, and of the whole profile. */
+  /** Shares of saturation from 0 to 1: at the surface, in the zone of roots, and over the whole profile. */
   top: number;
   root: number;
   profile: number;
 }
 
-/** Null at sea. */
+/** The wetness of the soil on a day; null at sea. */
 export function soilWetness(
   seed: number,
   day: number,
