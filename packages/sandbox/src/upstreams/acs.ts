@@ -1,11 +1,14 @@
-/** The American Community Survey: tables whose cells are strings, nothing at all where there is no such tract. */
+/**
+ * The American Community Survey: it answers tables whose cells are strings. For a tract that it does not know it answers 204
+ * with an empty body.
+ */
 import type { FastifyInstance } from 'fastify';
 import { homeValue, TRACTS, type Tract } from './homes.ts';
 import { listOf, type Query, textOf } from './query.ts';
 import type { World } from './world.ts';
 
 const FIRST_YEAR = 2009;
-/** A survey comes out in the December after its last year. */
+/** The month of publication, counted from 0: a survey appears in the December after its last year. */
 const RELEASE_MONTH = 11;
 
 export function acs(app: FastifyInstance, { seed, nowMs }: World): void {

@@ -1,4 +1,4 @@
-/** The Census Geocoder: one tract a city, whatever its street; no match anywhere else. */
+/** The Census Geocoder: each city that it knows is one tract, whatever the street. Addresses elsewhere have no match. */
 import type { FastifyInstance } from 'fastify';
 import { TRACTS, type Tract } from './homes.ts';
 import { keyOf, uniform } from './noise.ts';
@@ -28,7 +28,7 @@ export function censusgeocoder(app: FastifyInstance, { seed }: World): void {
   });
 }
 
-/** A house number and a street, then the city and its state, or the ZIP code alone. */
+/** The matches of an address. It must hold a house number and a street, then the city and its state, or the ZIP code. */
 function matchesOf(seed: number, address: string) {
   const upper = address.toUpperCase().replace(/[\s,]+/g, ' ');
   const [, number, street] = /^(\d+[A-Z]?) ([A-Z0-9].*)$/.exec(upper) ?? [];

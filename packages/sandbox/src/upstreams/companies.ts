@@ -1,11 +1,14 @@
-/** Companies and currencies of the sandbox's world. Names and tickers are the real ones, but for ACME; nothing else is. */
+/**
+ * The companies and currencies of the sandbox's world. Names, tickers and CIKs are the real ones, but for ACME, which does not
+ * exist. Exchange rates are invented.
+ */
 
 export interface Company {
   ticker: string;
   name: string;
-  /** What news calls it. */
+  /** The company's name in headlines. */
   called: string;
-  /** Its number at the SEC. */
+  /** The Central Index Key: the company's number at the SEC. */
   cik: number;
 }
 
@@ -21,9 +24,9 @@ export const COMPANIES: readonly Company[] = [
 
 export interface Currency {
   code: string;
-  /** What news calls it. */
+  /** The currency's name in headlines, after "the". */
   called: string;
-  /** USD for one unit at the market's reference time. */
+  /** The price of one unit in USD at the market's reference time. */
   anchorUsd: number;
 }
 

@@ -1,4 +1,4 @@
-/** https://data.sec.gov/submissions: a company's filings in columns, newest first. */
+/** https://data.sec.gov/submissions: the filings of a company, newest first. Each field is an array with one place a filing. */
 import type { FastifyInstance } from 'fastify';
 import { COMPANIES } from './companies.ts';
 import { keyOf, uniform } from './noise.ts';

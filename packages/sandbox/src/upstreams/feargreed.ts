@@ -1,4 +1,4 @@
-/** https://api.alternative.me/fng/: a figure a day, here from the market's own last month. */
+/** https://api.alternative.me/fng/: one value a day, here from the change of bitcoin's price in the 30 days before. */
 import type { FastifyInstance } from 'fastify';
 import { countOf, type Query } from './query.ts';
 import type { World } from './world.ts';

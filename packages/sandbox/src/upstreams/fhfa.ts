@@ -1,4 +1,7 @@
-/** FHFA's index of house prices by state: CSV without names, a row a quarter, out two months after the quarter. */
+/**
+ * FHFA's index of house prices by state, as CSV without a header. Each state has a row for each quarter, which is published
+ * eight weeks after the quarter's end.
+ */
 import type { FastifyInstance } from 'fastify';
 import { keyOf, smooth, uniform } from './noise.ts';
 import type { World } from './world.ts';

@@ -1,4 +1,4 @@
-/** https://api.frankfurter.dev/v2/rates: reference rates of working days, set at 14:15 UTC. */
+/** https://api.frankfurter.dev/v2/rates: the reference rates of working days, each set at 14:15 UTC. */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { CURRENCIES, type Currency } from './companies.ts';
 import { keyOf, Path } from './noise.ts';
@@ -7,7 +7,7 @@ import type { World } from './world.ts';
 
 const DAY_MS = 86_400_000;
 const FIXING_MS = (14 * 60 + 15) * 60_000;
-/** Annual volatility of a currency against the dollar, by the day. */
+/** The volatility of a currency against the dollar in a day. It is 7.5 % in a year of 260 working days. */
 const SIGMA_PER_DAY = 0.075 / Math.sqrt(260);
 const REFERENCE_DAY = Date.UTC(2026, 10, 1) / DAY_MS;
 const FIRST_DAY = Date.UTC(2020, 0, 1) / DAY_MS;
@@ -41,7 +41,7 @@ export function frankfurter(app: FastifyInstance, { seed, nowMs }: World): void 
     if (Number.isNaN(from) || Number.isNaN(to)) return refuse(reply, 'invalid date');
     const rows = [];
     for (let day = Math.max(from, FIRST_DAY, to - MOST_DAYS); day <= to; day++) {
-      // 1970-01-01 was a Thursday.
+      // No rates on Saturdays and Sundays: 1970-01-01, day 0, was a Thursday.
       if ((day + 3) % 7 >= 5) continue;
       for (const quote of known) {
         rows.push({

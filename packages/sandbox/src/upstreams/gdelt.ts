@@ -1,4 +1,4 @@
-/** https://api.gdeltproject.org/api/v2/doc/doc in its modes artlist, tonechart and timelinetone. Errors are plain text. */
+/** https://api.gdeltproject.org/api/v2/doc/doc in its modes artlist, tonechart and timelinetone. An error is a line of text. */
 import type { FastifyInstance } from 'fastify';
 import type { Story } from './news.ts';
 import { countOf, type Query, textOf } from './query.ts';
@@ -6,7 +6,7 @@ import type { World } from './world.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
-/** The index goes back for three months. */
+/** GDELT's index holds the last three months. */
 const LONGEST_MS = 92 * DAY_MS;
 const UNIT_MS: Readonly<Record<string, number>> = {
   min: 60_000,
@@ -26,7 +26,7 @@ export function gdelt(app: FastifyInstance, { news, nowMs }: World): void {
     const range = rangeOf(query, nowMs());
     if (range === null) return text('Invalid/Unsupported time range specified.');
     const stories = news.on(phrases, range.fromMs, range.toMs);
-    // It calls its JSON that only sometimes.
+    // GDELT sends this content type with its JSON only sometimes.
     reply.type('application/json; charset=utf-8');
     if (stories.length === 0) return '{}';
     switch ((textOf(query, 'mode') ?? 'artlist').toLowerCase()) {
@@ -80,7 +80,7 @@ function rangeOf(query: Query, nowMs: number): { fromMs: number; toMs: number } 
   return { fromMs: nowMs - Math.min(LONGEST_MS, Number(amount) * unitMs), toMs: nowMs };
 }
 
-/** `YYYYMMDDHHMMSS`. */
+/** The milliseconds of a time in UTC written as `YYYYMMDDHHMMSS`; NaN if it is malformed. */
 function timeOf(written: string): number {
   const [, year, month, day, hour, minute, second] =
     /^(\d{4})(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})$/.exec(written) ?? [];

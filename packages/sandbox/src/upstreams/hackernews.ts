@@ -1,4 +1,4 @@
-/** https://hn.algolia.com/api/v1: search by date, stories only. A tenth of the world's news is discussed here. */
+/** https://hn.algolia.com/api/v1: the search by date, for stories only. It holds a tenth of the news of the sandbox's world. */
 import type { FastifyInstance } from 'fastify';
 import { keyOf, uniform } from './noise.ts';
 import { countOf, type Query, textOf } from './query.ts';

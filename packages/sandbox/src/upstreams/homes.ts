@@ -1,15 +1,16 @@
-/** Census tracts of the sandbox's world: real cities, states and counties; tract codes, values and streets are not. */
+/** The census tracts of the sandbox's world. Cities, states and counties are real; tract codes and home values are invented. */
 import { gaussian, keyOf, uniform } from './noise.ts';
 
 export interface Tract {
   city: string;
-  /** Postal letters, and FIPS codes of the state, the county and the tract. */
+  /** The two letters of the state in postal addresses. */
   postal: string;
+  /** FIPS codes of the state, the county and the tract. */
   state: string;
   county: string;
   tract: string;
   zip: string;
-  /** Degrees, of its middle. */
+  /** The middle of the tract, in degrees. */
   lat: number;
   lon: number;
 }
@@ -50,7 +51,7 @@ export const TRACTS: readonly Tract[] = CITIES.map(([city, postal, state, county
   tract: String(990_001 + at),
 }));
 
-/** The value of homes in a tract by a survey: the median in USD and half the width of its interval. */
+/** The value of homes in a tract by the survey of a year: the median and its margin of error, in USD. */
 export function homeValue(seed: number, { tract }: Tract, year: number): { median: number; margin: number } {
   const key = keyOf(seed, `homes:${tract}`);
   const median = 310_000 * Math.exp(0.5 * gaussian(key, 0)) * 1.05 ** (year - 2023);

@@ -1,6 +1,6 @@
 /**
- * What is written in the sandbox's world: stories about coins, companies, currencies and a few topics, an hour at a time.
- * Stories follow what their subject does: after a rise more of them are good. Every title says that it is synthetic.
+ * The news of the sandbox's world: stories about coins, companies, currencies and a few topics, made for each hour. Stories about
+ * a coin follow its price: after a rise more of them are good. Every title says that it is synthetic.
  */
 import { COINS, type Coin } from './assets.ts';
 import { COMPANIES, CURRENCIES } from './companies.ts';
@@ -14,13 +14,13 @@ export interface Story {
   title: string;
   url: string;
   atMs: number;
-  /** About -10 to 10, as GDELT measures it. */
+  /** From -9 (bad) to 9 (good), on the scale of GDELT's tone. */
   tone: number;
   subject: string;
 }
 
 export interface News {
-  /** Stories about the subjects that any of the phrases names, between two times, newest first. */
+  /** The stories between two times about all subjects that any of the phrases names, newest first. */
   on(phrases: readonly string[], fromMs: number, toMs: number): Story[];
 }
 
@@ -29,7 +29,7 @@ interface Subject {
   /** A phrase means this subject if it contains one of these words. */
   names: readonly string[];
   coin: Coin | null;
-  /** Stories an hour, on the average. */
+  /** The mean number of stories an hour. */
   perHour: number;
 }
 
@@ -57,7 +57,7 @@ const BAD_TITLES = [
 ];
 const PLAIN_TITLES = ['What to know about {} today', '{} in five charts', 'Conference on {} opens'];
 
-/** Opens the newsroom of a seed. */
+/** Opens the news of a market. They follow from its seed and its prices. */
 export function openNews(market: Market): News {
   const subjects: Subject[] = [
     ...COINS.map((coin) => ({
@@ -86,7 +86,7 @@ export function openNews(market: Market): News {
     return names.some((name) => words.includes(` ${name.replace(/[^a-z0-9]+/g, ' ').trim()} `));
   }
 
-  /** What moves the mood on a subject at a time: a coin's own day, or a slow tide. */
+  /** The mood on a subject at a time: it changes slowly at random. For a coin, its price change in 24 hours counts as well. */
   function moodOf(subject: Subject, atMs: number): number {
     const tide = smooth(keyOf(market.seed, `mood:${subject.called}`), atMs / (2 * DAY_MS));
     if (subject.coin === null) return tide;

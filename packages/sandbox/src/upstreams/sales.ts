@@ -1,4 +1,4 @@
-/** An operator's source of sales: made-up homes on a grid around the places of the sandbox's world. */
+/** An operator's source of home sales: invented homes on a grid around the cities of the sandbox's world. */
 import type { FastifyInstance } from 'fastify';
 import { homeValue, TRACTS } from './homes.ts';
 import { keyOf, uniform } from './noise.ts';
@@ -6,7 +6,7 @@ import { numberOf, type Query, textOf } from './query.ts';
 import type { World } from './world.ts';
 
 const DAY_MS = 86_400_000;
-/** Of latitude and of longitude, between two homes: some 300 m. */
+/** The side of a cell of the grid, in degrees of latitude and of longitude: about 300 m. Each cell has one home. */
 const STEP_DEGREES = 0.003;
 const METERS_PER_DEGREE = 111_195;
 const KINDS = ['house', 'house', 'townhouse', 'condo'] as const;
@@ -36,7 +36,7 @@ function homesAround(
   nowMs: number,
 ) {
   const tract = TRACTS.find((each) => Math.hypot(each.lat - lat, each.lon - lon) < 0.1);
-  // There is a place whose sales nobody keeps.
+  // Puerto Rico has a census tract but no sales, as a place whose sales are not recorded.
   if (tract === undefined || tract.postal === 'PR') return [];
   const { median } = homeValue(seed, tract, new Date(nowMs).getUTCFullYear());
   const narrow = Math.cos((lat * Math.PI) / 180);
@@ -53,7 +53,7 @@ function homesAround(
       const meters = Math.hypot(home.lat - lat, (home.lon - lon) * narrow) * METERS_PER_DEGREE;
       if (meters > radiusMeters) continue;
       const squareFeet = Math.round(900 + 2_400 * uniform(key, 2));
-      // Each is sold once in three years, on a day of its own.
+      // Each home is sold once in three years, on a day of its own.
       const days = (uniform(key, 3) * 1_095 + nowMs / DAY_MS) % 1_095;
       const priceUsd = median * (0.55 + (0.45 * squareFeet) / 1_800) * (0.88 + 0.24 * uniform(key, 4));
       const sale = {

@@ -1,4 +1,4 @@
-/** https://www.sec.gov/files/company_tickers.json: an object of rows by their place. */
+/** https://www.sec.gov/files/company_tickers.json: an object whose keys are the positions of the rows, from "0". */
 import type { FastifyInstance } from 'fastify';
 import { COMPANIES } from './companies.ts';
 
