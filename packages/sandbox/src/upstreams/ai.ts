@@ -1,4 +1,4 @@
-/** An OpenAI-compatible chat API, paths below /v1, answered by the extractive engine. */
+/** An OpenAI-compatible chat API whose answers come from the extractive engine. Paths here are those below /v1. */
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply } from 'fastify';
@@ -21,11 +21,11 @@ interface ChatRequest {
   messages: Message[];
   maxTokens: number;
   stream: boolean;
-  /** Whether a stream ends with the count of tokens. */
+  /** Whether a stream ends with an event that holds the counts of tokens. */
   countsTokens: boolean;
 }
 
-/** What is wrong with a request, in the words of the API. */
+/** The refusal of a request: the HTTP status and the fields of the API's error object. */
 class Refusal extends Error {
   readonly status: number;
   readonly param: string | null;
@@ -86,7 +86,10 @@ export function ai(app: FastifyInstance, { nowMs }: World): void {
   });
 }
 
-/** The events of an answer in pieces: who speaks, a token each, why it ends, the count if it is wanted, and the end. */
+/**
+ * The events of a streamed answer. The first names the role, then each holds one token. After them come the reason why the
+ * answer ends, the counts of tokens unless `usage` is null, and the mark of the end.
+ */
 function* chunksOf(head: object, text: string, finish: string, usage: object | null): Generator<string> {
   const chunk = (choices: object[], more: object = {}) =>
     `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', choices, ...more })}\n\n`;
@@ -144,7 +147,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Text, or the text parts of a list of parts; null if it is neither. */
+/** The text of a message: the string itself, or the texts of a list of parts joined by line breaks. Null if it is neither. */
 function contentOf(content: unknown): string | null {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return null;
@@ -154,7 +157,7 @@ function contentOf(content: unknown): string | null {
   return parts.includes(null) ? null : parts.join('\n');
 }
 
-/** A token here is a word with the space before it, or a mark. */
+/** Splits a text into tokens. A token here is a word or a punctuation mark, with the white space before it. */
 function tokensOf(text: string): string[] {
   return text.match(/\s*[\p{L}\p{N}]+|\s*[^\s\p{L}\p{N}]/gu) ?? [];
 }

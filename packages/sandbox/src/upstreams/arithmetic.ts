@@ -2,7 +2,10 @@
 
 const MAX_LENGTH = 200;
 
-/** Such as "2 + 3 * 4 = 14" for "What is 2 + 3 * 4?"; null if the prompt does not ask for a calculation. */
+/**
+ * The calculation that a prompt asks for, with its result: "2 + 3 * 4 = 14" for "What is 2 + 3 * 4?". Null if the prompt does
+ * not ask for a calculation, or for one that has no finite value or more than 200 characters.
+ */
 export function calculation(prompt: string): string | null {
   const asked =
     /^(?:(?:what(?:'s| is)|how much is|calculate|compute|evaluate|solve)[\s:]+)?([-+*/^%().\d\s,x×÷−]+?)\s*(?:=\s*)?[?.!]?$/i.exec(
@@ -20,7 +23,7 @@ export function calculation(prompt: string): string | null {
   return `${expression} = ${Number.isInteger(value) ? value : Number(value.toPrecision(12))}`;
 }
 
-/** The value of an expression of numbers, + - * / % ^ and parentheses; null if it is none or has no finite value. */
+/** The value of an expression of numbers, + - * / % ^ and parentheses; null if it is malformed or has no finite value. */
 export function evaluate(expression: string): number | null {
   const tokens = expression.match(/\d+\.?\d*|\.\d+|[-+*/%^()]|\S/g) ?? [];
   let at = 0;

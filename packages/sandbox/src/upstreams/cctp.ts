@@ -1,8 +1,11 @@
-/** https://iris-api.circle.com: fees of burns. Nobody attests burns of the sandbox's chains. */
+/**
+ * https://iris-api.circle.com, Circle's API for transfers of USDC between chains by CCTP. It answers the fees of a burn and the
+ * allowance for fast burns. It has no attestation of any burn: nobody attests those on the sandbox's chains.
+ */
 import type { FastifyInstance } from 'fastify';
 
 const DOMAINS = [0, 1, 2, 3, 6, 7];
-/** Chains whose blocks are final at once have no fast transfers. */
+/** The domains of chains whose blocks are final at once. These have no fast transfers. */
 const FINAL_AT_ONCE = [1, 7];
 
 export function cctp(app: FastifyInstance): void {

@@ -15,7 +15,7 @@ const STOP_WORDS = new Set(
   ),
 );
 
-/** The answer to a prompt. It never says what is not in the prompt, except that it cannot say more. */
+/** The answer to a prompt: text from it, the result of a calculation, or a sentence that says that it can give neither. */
 export function answerTo(prompt: string): string {
   const said = prompt.trim();
   const echoed =
@@ -43,7 +43,10 @@ export function answerTo(prompt: string): string {
   return sentences[best] ?? unable(said);
 }
 
-/** Splits a prompt into task and text: at the first colon or line end, or at a question. */
+/**
+ * Splits a prompt into task and text. The task is what stands before the first colon or line end; without these it is the first
+ * sentence that is a question or begins with a verb such as "summarise". It is empty if there is none.
+ */
 function split(said: string): { task: string; text: string } {
   const line = /^([^\n]{3,300}?)(?::\s+|:?\n+)([\s\S]+)$/.exec(said);
   if (line !== null) return { task: line[1] ?? '', text: line[2] ?? '' };
@@ -69,7 +72,10 @@ function sentencesOf(text: string): string[] {
     .slice(0, MAX_SENTENCES);
 }
 
-/** The items of an enumeration, or the sentences if there is none. */
+/**
+ * The items of a text: its lines if there are several, else its sentences if there are several, else the parts between commas,
+ * semicolons and "and".
+ */
 function itemsOf(text: string): string[] {
   const lines = text.split('\n').map((line) => line.replace(/^\s*(?:[-*•]|\d+[.)])\s*/, '').trim());
   const filled = lines.filter((line) => line !== '');
@@ -86,7 +92,7 @@ function wordsOf(text: string): string[] {
     .map((word) => (word.length > 4 ? word.replace(/(?:ing|ed|es|s)$/, '') : word));
 }
 
-/** Term weights of each sentence: frequency times the logarithm of how rare the term is among the sentences. */
+/** The term weights of each sentence: a term's frequency times the logarithm of how rare it is among the sentences. */
 function weigh(sentences: readonly string[]): Map<string, number>[] {
   const bags = sentences.map(wordsOf);
   const holders = new Map<string, number>();
@@ -114,7 +120,7 @@ function similarityTo(task: string, sentences: readonly string[]): number[] {
   return sentences.map((_, at) => cosine(asked, weights[at] ?? new Map<string, number>()));
 }
 
-/** TextRank: a sentence counts as much as those that resemble it. Mihalcea and Tarau, 2004 */
+/** TextRank (Mihalcea and Tarau, 2004): a sentence ranks high if sentences that rank high resemble it. */
 function ranks(sentences: readonly string[]): number[] {
   const weights = weigh(sentences);
   const links = weights.map((one, row) =>
@@ -137,7 +143,7 @@ function ranks(sentences: readonly string[]): number[] {
   return scores;
 }
 
-/** The best sentences in the order in which they stand. */
+/** The sentences with the highest scores, in the order in which they stand in the text. */
 function inOrder(sentences: readonly string[], scores: readonly number[]): string {
   return sentences
     .map((sentence, at) => ({ sentence, at, score: scores[at] ?? 0 }))

@@ -1,10 +1,10 @@
-/** How tests make an upstream of the sandbox fail. */
+/** The faults by which tests make an upstream of the sandbox fail. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fieldsOf, openFaults } from '../faults.ts';
 import { type Query, textOf } from './query.ts';
 
 const MAX_DELAY_MS = 600_000;
-/** What strikes in the middle of a stream, after `afterEvents`. */
+/** Faults that break a stream after as many events as `afterEvents` says. */
 const STREAM_FAULTS = [
   'stream-reset',
   'stream-hang',
@@ -25,21 +25,21 @@ interface Fault {
   status: number;
   delayMs: number;
   retryAfterSeconds: number | null;
-  /** How many more requests it strikes. */
+  /** How many more requests the fault strikes. */
   remaining: number;
   pathIncludes: string;
-  /** How many events of a stream still come. */
+  /** How many events of a stream are sent before it breaks. */
   afterEvents: number;
 }
 
-/** How the stream that answers a request is to break. */
+/** How the stream that answers a request breaks. */
 export interface StreamFault {
   fault: (typeof STREAM_FAULTS)[number];
   afterEvents: number;
 }
 const streamFaults = new WeakMap<FastifyRequest, StreamFault>();
 
-/** The events of a stream as they are sent, up to the fault that is set for this request, if one is. */
+/** The events of a stream, up to the fault that is set for this request. Without a fault, all of them. */
 export async function* withStreamFault(
   request: FastifyRequest,
   events: Iterable<string>,
@@ -50,7 +50,7 @@ export async function* withStreamFault(
     if (count === fault?.afterEvents) break;
     count += 1;
     yield event;
-    // Each leaves by itself, as from a model that writes.
+    // The pause sends each event by itself, as a model does that is still writing.
     await new Promise((resolve) => setImmediate(resolve));
   }
   switch (fault?.fault) {
@@ -75,11 +75,14 @@ export async function* withStreamFault(
 export interface Faults {
   /** Serves `/__control/...`. */
   control(app: FastifyInstance): void;
-  /** Counts a request and, if a fault is set for it, answers in its stead. */
+  /**
+   * Counts a request and, if a fault is set for it, lets the fault strike: it delays the request, answers it in the upstream's
+   * place, breaks its connection, or marks its stream to break.
+   */
   strike(upstream: string, request: FastifyRequest, reply: FastifyReply): Promise<void>;
 }
 
-/** Opens the fault control for these upstreams; it starts without any fault. */
+/** Opens the control of faults for these upstreams. At first no fault is set. */
 export function openUpstreamFaults(upstreams: readonly string[]): Faults {
   const faults = openFaults('remaining', (body) => read(body, upstreams));
   const counts = new Map(upstreams.map((name) => [name, 0]));
@@ -140,7 +143,7 @@ export function openUpstreamFaults(upstreams: readonly string[]): Faults {
           request.raw.socket.resetAndDestroy();
           return;
         case 'hang':
-          // Never answered: the connection ends when the other side or the server closes it.
+          // The request is never answered. The connection ends when the client or the server closes it.
           reply.hijack();
           return;
       }
@@ -172,7 +175,7 @@ function read(body: unknown, upstreams: readonly string[]): Fault | string {
   return { upstream, fault, status, delayMs, retryAfterSeconds, remaining, pathIncludes, afterEvents };
 }
 
-/** Waits, but not for longer than the other side does. */
+/** Waits for a time, or until the client closes the connection. */
 function passed(delayMs: number, { raw }: FastifyRequest): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
@@ -185,7 +188,7 @@ function passed(delayMs: number, { raw }: FastifyRequest): Promise<void> {
   });
 }
 
-/** What the real upstream would say with such a status. */
+/** The body of an answer with this status, in the form in which the real upstream reports errors. */
 function errorBody(upstream: string, status: number): unknown {
   const message = status === 429 ? 'Rate limit exceeded' : 'Sandbox fault';
   switch (upstream) {

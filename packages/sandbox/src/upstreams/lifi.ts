@@ -1,4 +1,7 @@
-/** https://li.quest/v1/quote: a transaction for the diamond that stands on the sandbox's chain, at the market's prices. */
+/**
+ * https://li.quest/v1/quote: quotes for transfers between chains, at the market's prices. A quote holds a transaction for LI.FI's
+ * contract (a diamond), which the sandbox's chain has at the same address.
+ */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { type Address, encodeFunctionData, isAddress, numberToHex, pad, parseAbi, zeroAddress } from 'viem';
 import { type ChainName, type Coin, findToken, NATIVE_COIN } from './assets.ts';

@@ -1,6 +1,6 @@
 /**
- * Who stands in the sandbox's lists of sanctions and mixing services: invented entries, named SANDBOX LISTED 1, 2, … so
- * that nobody takes them for real. All publishers' stand-ins draw from here.
+ * The entries of the sandbox's lists of sanctions and the addresses of its mixing services. All are invented. Entries are named
+ * SANDBOX LISTED 1, 2, …, so that nobody takes them for real. The stand-ins of all publishers take their entries from here.
  */
 
 export interface SandboxListed {
@@ -8,18 +8,18 @@ export interface SandboxListed {
   name: string;
   kind: 'individual' | 'entity';
   alias: string;
-  /** Where the OFAC list names one. */
+  /** The crypto address that the OFAC list names for the entry; null if it names none. */
   address: { asset: string; address: string } | null;
 }
 
 const ENTRIES = 12;
 
-/** The address of an entry: it ends with the entry's number, and nobody has its key. */
+/** The address of an entry. It ends with the entry's number in hexadecimal digits, and nobody has its key. */
 function listedAddress(number: number): string {
   return `0x5a4db0c515ed${number.toString(16).padStart(28, '0')}`;
 }
 
-/** The addresses of mixing services begin in another way. */
+/** The address of a mixing service. It begins differently from the addresses of listed entries. */
 export function mixerAddress(number: number): string {
   return `0x5a4db0c5313e${number.toString(16).padStart(28, '0')}`;
 }
@@ -40,7 +40,7 @@ export const SANDBOX_LISTED: readonly SandboxListed[] = Array.from({ length: ENT
   };
 });
 
-/** A day in the words of a list: `20`, `11`, `2026`. */
+/** The UTC day of a time as the lists write it: `20`, `11` and `2026`, and the ISO 8601 date. */
 export function dayOf(nowMs: number): { day: string; month: string; year: string; iso: string } {
   const iso = new Date(nowMs).toISOString().slice(0, 10);
   const [year = '', month = '', day = ''] = iso.split('-');

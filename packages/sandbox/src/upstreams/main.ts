@@ -1,4 +1,7 @@
-/** Runs the sandbox upstreams alone: `node main.ts [--port 4010] [--host 127.0.0.1] [--seed 1]`, or PORT and HOST. */
+/**
+ * Runs the sandbox's upstreams alone: `node main.ts [--port 4010] [--host 127.0.0.1] [--seed 1]`. The variables PORT, HOST and
+ * SEED set what is not given as an option.
+ */
 import { parseArgs } from 'node:util';
 import { createUpstreamSandbox } from './server.ts';
 

@@ -1,4 +1,4 @@
-/** The operator's list of mixing services. */
+/** A list of mixing services, such as an operator may choose. */
 import type { FastifyInstance } from 'fastify';
 import { dayOf, mixerAddress } from './listed.ts';
 import type { World } from './world.ts';

@@ -1,6 +1,6 @@
-/** Deterministic noise: the same key and index give the same number, in any order and on any machine. */
+/** Deterministic noise: the same key and index give the same number, in whatever order and on whatever machine. */
 
-/** A key (32 bits) made of a seed and the name of what it drives. */
+/** A key of 32 bits, made of a seed and a name that says what the key is for. */
 export function keyOf(seed: number, name: string): number {
   let hash = 0x811c9dc5 ^ seed;
   for (let at = 0; at < name.length; at++) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193);
@@ -12,13 +12,13 @@ export function uniform(key: number, index: number): number {
   return (scramble(key ^ scramble(index ^ 0x9e3779b9)) + 0.5) / 4_294_967_296;
 }
 
-/** Standard normal, by Box and Muller. */
+/** A standard normal number, by the method of Box and Muller. */
 export function gaussian(key: number, index: number): number {
   const radius = Math.sqrt(-2 * Math.log(uniform(key, index)));
   return radius * Math.cos(2 * Math.PI * uniform(key ^ 0x5bd1e995, index));
 }
 
-/** A smooth curve through independent standard normals at whole numbers; bounded memory: none. */
+/** A smooth curve through independent standard normal numbers at whole positions. It keeps nothing in memory. */
 export function smooth(key: number, position: number): number {
   const left = Math.floor(position);
   const share = position - left;
@@ -34,12 +34,13 @@ function scramble(value: number): number {
   return (hash ^ (hash >>> 16)) >>> 0;
 }
 
-/** Steps between two knots of a path: 2^18 steps of 5 minutes are 910 days. */
+/** The number of steps between two knots of a path: 2^18 steps of 5 minutes are 910 days. */
 const SPAN = 2 ** 18;
 
 /**
- * A Brownian path that can be read at any step without walking there: midpoint displacement between knots, so a
- * point costs 18 draws and a run of points about one draw each. Knots keep it from drifting away over the years.
+ * A Brownian path that can be read at any step without computing the steps before it. It is made by midpoint displacement between
+ * knots, so that a single point costs 18 draws, and a run of points about one draw each. The knots keep the path from drifting
+ * away over the years.
  */
 export class Path {
   readonly #key: number;
@@ -57,7 +58,7 @@ export class Path {
     return this.fill(step, new Float64Array(1))[0] ?? 0;
   }
 
-  /** Writes the values at the steps from `from` on into an array, and returns it. */
+  /** Fills an array with the values at the steps from `from` on, and returns it. */
   fill(from: number, out: Float64Array): Float64Array {
     const last = from + out.length - 1;
     for (let knot = Math.floor(from / SPAN); knot * SPAN <= last; knot++) {

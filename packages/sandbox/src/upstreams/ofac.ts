@@ -1,4 +1,4 @@
-/** https://sanctionslistservice.ofac.treas.gov: the list files in OFAC's plain XML. */
+/** https://sanctionslistservice.ofac.treas.gov: the files of OFAC's lists in its plain XML format. */
 import type { FastifyInstance } from 'fastify';
 import { dayOf, SANDBOX_LISTED, type SandboxListed } from './listed.ts';
 import type { World } from './world.ts';
@@ -16,7 +16,7 @@ export function ofac(app: FastifyInstance, { nowMs }: World): void {
       '</sdnList>',
     ].join('\n');
   };
-  // The real service sends the file from another address than the one that is asked.
+  // The real service redirects to another address, which sends the file.
   app.get('/api/PublicationPreview/exports/:name', (request, reply) =>
     reply.redirect(request.url.replace('/api/PublicationPreview/exports/', '/files/')),
   );
@@ -59,7 +59,7 @@ function record({ number, name, kind, alias, address }: SandboxListed, program: 
   ].join('\n');
 }
 
-/** The last word is the family name, as far as an invented one has any. */
+/** The first word of a name, and the rest of it as the family name. */
 function split(name: string): [first: string, last: string] {
   const at = name.indexOf(' ');
   return [name.slice(0, at), name.slice(at + 1)];

@@ -1,15 +1,15 @@
-/** Reading of what stands behind the question mark of a request. */
+/** Reads the parameters in the query string of a request. */
 
 export type Query = Readonly<Record<string, string | string[] | undefined>>;
 
-/** The value of a parameter, the last one if it is given twice; undefined if it is absent or empty. */
+/** The value of a parameter, or its last value if it is repeated; undefined if it is absent or empty. */
 export function textOf(query: Query, name: string): string | undefined {
   const raw = query[name];
   const value = Array.isArray(raw) ? raw.at(-1) : raw;
   return value === undefined || value === '' ? undefined : value;
 }
 
-/** A finite number, or undefined; `null` if something else stands there. */
+/** The number of a parameter; undefined if it is absent or empty, null if it is no finite number. */
 export function numberOf(query: Query, name: string): number | null | undefined {
   const value = textOf(query, name);
   if (value === undefined) return undefined;
@@ -17,7 +17,7 @@ export function numberOf(query: Query, name: string): number | null | undefined 
   return Number.isFinite(number) ? number : null;
 }
 
-/** `true` or `false`, or undefined for anything else. */
+/** The flag of a parameter, `true` or `false`; undefined for anything else. */
 export function flagOf(query: Query, name: string): boolean | undefined {
   const value = textOf(query, name)?.toLowerCase();
   return value === 'true' ? true : value === 'false' ? false : undefined;
@@ -32,7 +32,7 @@ export function listOf(value: string | undefined, maximum: number): string[] {
     .slice(0, maximum);
 }
 
-/** A whole number between two bounds: what lies outside is moved to the nearer bound, what is no number replaced. */
+/** A whole number between two bounds. A number outside is moved to the nearer bound; `fallback` stands for what is no number. */
 export function countOf(
   query: Query,
   name: string,

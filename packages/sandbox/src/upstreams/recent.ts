@@ -1,4 +1,4 @@
-/** A map that keeps only the entries used last, so that memory stays bounded. */
+/** A map that keeps only the most recently used entries, so that its memory is bounded. */
 export class Recent<Key, Value> {
   readonly #entries = new Map<Key, Value>();
   readonly #capacity: number;
@@ -8,8 +8,8 @@ export class Recent<Key, Value> {
   }
 
   /**
-   * The value of a key, made now if it is not there. `make` may write the new value over `spent`, the one that has
-   * to go for it (undefined while there is room); it must not ask this map for anything.
+   * The value of a key; `make` makes it if it is absent. When the map is full, the entry used longest ago is removed. `make`
+   * gets the removed value as `spent` and may overwrite it with the new value. `make` must not use this map.
    */
   get(key: Key, make: (spent: Value | undefined) => Value): Value {
     const known = this.#entries.get(key);

@@ -49,7 +49,7 @@ test('paths that lead nowhere or are no paths are answered as by the sandbox too
   assert.equal((await ask('/nothing')).status, 404);
   assert.equal((await ask('/defillama/prices/current/%zz')).status, 400);
   assert.equal((await ask(`/defillama/prices/current/${'a'.repeat(12_500)}`)).status, 414);
-  // Longer than any header that Node reads: refused before there is a request.
+  // This request line is longer than Node reads, so that Node refuses it before there is a request.
   assert.equal((await ask(`/defillama/${'a'.repeat(40_000)}`)).status, 400);
 });
 
@@ -490,7 +490,7 @@ describe('faults', () => {
       settled = true;
     });
     while ((await counted()) === before);
-    // The fault is used up: a later request is answered while the earlier one still waits.
+    // The fault strikes once: a later request is answered while the earlier one still waits.
     assert.equal((await ask(coin)).status, 200);
     assert.equal(settled, false);
     impatient.abort();

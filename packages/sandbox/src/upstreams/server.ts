@@ -1,4 +1,4 @@
-/** The sandbox's stand-in for the outside APIs: one server, each API under a path that is its name. */
+/** The sandbox's stand-in for the outside APIs: one server, which serves each API under a path that is its name. */
 import Fastify, { type FastifyInstance } from 'fastify';
 import { acs } from './acs.ts';
 import { ai } from './ai.ts';
@@ -43,16 +43,16 @@ import { uksanctions } from './uksanctions.ts';
 import { unsc } from './unsc.ts';
 import { openWorld, type World } from './world.ts';
 
-/** Every reply carries this header, so that what comes from the sandbox can always be told from the real thing. */
+/** Every reply carries this header, so that a client can tell the sandbox from the real API. */
 const SANDBOX_HEADER = 'x-farebox-sandbox';
 const SANDBOX_PART = 'upstreams';
-/** Coin lists and token lists stand in one path segment. */
+/** A path segment may be this long, because some APIs take a whole list of coins or tokens in one segment. */
 const MAX_SEGMENT_CHARACTERS = 12_000;
 const MAX_BODY_BYTES = 256 * 1024;
 
 /**
- * The versioned part of a real base address. Such an upstream answers with and without it, so that its name alone
- * is a base address as well as the longer one.
+ * The paths of the real APIs' base addresses, by upstream. Such an upstream answers with and without this path, so that both its
+ * name alone and its name with the path serve as its base address.
  */
 const VERSION_PATHS: Readonly<Record<string, string>> = {
   acs: '/data',
@@ -110,7 +110,7 @@ const UPSTREAMS: Readonly<Record<string, (app: FastifyInstance, world: World) =>
   unsc,
 };
 
-/** The keys that doubles of sources with a key let in, by the variables that hold them. */
+/** The keys of those sources that want one, by the environment variables that hold them. The stand-ins accept these keys. */
 export const SANDBOX_KEYS: Readonly<Record<string, string>> = {
   UPSTREAM_FIRMS_API_KEY: 'sandbox-firms-map-key',
   UPSTREAM_OPENMETEOAIR_API_KEY: 'sandbox-openmeteo-air',
@@ -118,24 +118,24 @@ export const SANDBOX_KEYS: Readonly<Record<string, string>> = {
   UPSTREAM_OPENMETEOFLOOD_API_KEY: 'sandbox-openmeteo-flood',
 };
 
-/** What the operator says of the source of sales, by the variables that hold it. */
+/** The name and the terms of the sandbox's source of sales, by the environment variables with which an operator sets them. */
 export const SANDBOX_SALES: Readonly<Record<string, string>> = {
   UPSTREAM_SALES_NAME: 'Sandbox sales',
   UPSTREAM_SALES_TERMS: 'Made up; no home was sold',
 };
 
-/** The names of the upstreams; the base address of one is the server's address, a slash and its name. */
+/** The names of the upstreams. The base address of an upstream is the server's address, a slash and its name. */
 export const UPSTREAM_NAMES: readonly string[] = Object.keys(UPSTREAMS);
 
 export interface UpstreamSandboxOptions {
   host: string;
   /** 0 lets the system choose. */
   port: number;
-  /** Names the world: two servers of one seed and one clock answer alike. */
+  /** Chooses the world: two servers with the same seed and clock answer alike. */
   seed: number;
-  /** The clock, in milliseconds since 1970; the system's if absent. */
+  /** The clock, in milliseconds since 1970. The system's clock if absent. */
   nowMs?: () => number;
-  /** Told when the server starts and stops, and of what went wrong inside it. */
+  /** Called when the server starts and stops, and with each error inside it. */
   log?: (message: string) => void;
 }
 
@@ -145,8 +145,8 @@ export interface UpstreamSandbox {
 }
 
 /**
- * Makes the server; it listens from `start` on. It keeps nothing on disk: what it answers follows from seed and
- * time. Faults for tests are set under `/__control`.
+ * Makes the server, which listens once `start` is called. It keeps nothing on disk: its answers follow from the seed and the
+ * time. Tests set faults under `/__control`.
  */
 export function createUpstreamSandbox(options: UpstreamSandboxOptions): UpstreamSandbox {
   const world = openWorld(options.seed, options.nowMs ?? Date.now);
@@ -158,7 +158,7 @@ export function createUpstreamSandbox(options: UpstreamSandboxOptions): Upstream
       const head = `HTTP/1.1 400 Bad Request\r\n${SANDBOX_HEADER}: ${SANDBOX_PART}\r\n`;
       if (socket.writable) socket.end(`${head}content-length: 0\r\nconnection: close\r\n\r\n`);
     },
-    // Paths that are none never come as far as the hook below.
+    // A malformed path is refused before the hook below runs, so that the header is set here.
     frameworkErrors({ message, statusCode }, _request, reply) {
       const headers = { [SANDBOX_HEADER]: SANDBOX_PART, 'content-type': 'application/json' };
       reply.raw.writeHead(statusCode ?? 400, headers).end(JSON.stringify({ message }));

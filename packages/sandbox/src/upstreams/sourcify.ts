@@ -1,14 +1,14 @@
-/** https://sourcify.dev/server: the source of the sandbox chains' own contracts, as API v2 tells it. */
+/** https://sourcify.dev/server, API v2: the source code of the contracts that the sandbox's chains have of their own. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { World } from './world.ts';
 
 const CONTRACTS = join(import.meta.dirname, '..', 'chain', 'contracts');
-/** When a contract that was always there was verified. */
+/** The time at which each of the contracts was verified. */
 const VERIFIED_AT = '2026-01-05T10:00:00Z';
 
-/** By chain id and lower-case address: where the chains have each of their own contracts. */
+/** The names of the verified contracts, by chain id and by address in lower case. */
 const VERIFIED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '8453': {
     '0x4200000000000000000000000000000000000006': 'WrappedEther',
@@ -68,7 +68,7 @@ export function sourcify(app: FastifyInstance, _world: World): void {
   );
 }
 
-/** A contract's file and those that it imports. */
+/** The source files of a contract: its own, and those that it imports, directly or through others. */
 function sourcesOf(name: string): Record<string, { content: string }> {
   const known = new Set(readdirSync(CONTRACTS));
   const sources: Record<string, { content: string }> = {};

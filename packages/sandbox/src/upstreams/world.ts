@@ -1,4 +1,4 @@
-/** What every upstream of the sandbox is told about the world, so that all of them tell the same story. */
+/** The world that all upstreams of the sandbox answer from, so that their answers agree. */
 import { type Market, openMarket } from './market.ts';
 import { type News, openNews } from './news.ts';
 import { openPools, type Pools } from './pools.ts';
@@ -14,7 +14,7 @@ export interface World {
   predictions: Predictions;
 }
 
-/** Builds the world of a seed. The clock decides what "now" is; nothing else changes with time. */
+/** Builds the world of a seed. The clock says what time it is now; nothing else changes with time. */
 export function openWorld(seed: number, nowMs: () => number): World {
   const market = openMarket(seed);
   return {
