@@ -248,7 +248,7 @@ export function kalshi(app: FastifyInstance, { predictions, nowMs }: World): voi
   });
 }
 
-/** The records' name for the status that the query filters by. Undefined if it has no filter, null if the filter is no status. */
+/** The records' name for the status that the query filters by. Undefined without a filter, null if the filter is no status. */
 function statusOf(query: Query): string | null | undefined {
   const asked = textOf(query, 'status');
   if (asked === undefined) return undefined;

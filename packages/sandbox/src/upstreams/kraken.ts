@@ -1,4 +1,4 @@
-/** https://api.kraken.com, market data. Every answer has HTTP status 200; `error` is empty unless the request failed. */
+/** https://api.kraken.com, public market data. Every answer has HTTP status 200; `error` tells of a failure. */
 import type { FastifyInstance } from 'fastify';
 import type { Coin } from './assets.ts';
 import { barAt, barBoundsMs } from './bars.ts';

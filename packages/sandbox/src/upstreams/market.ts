@@ -41,7 +41,7 @@ export interface Candle {
   volumeUsd: number;
 }
 
-/** The high, the low and the volume of a time. High and low are logarithms of prices. */
+/** The high, the low and the volume between two times. High and low are logarithms of prices. */
 interface Range {
   high: number;
   low: number;

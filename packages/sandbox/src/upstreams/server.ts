@@ -110,7 +110,7 @@ const UPSTREAMS: Readonly<Record<string, (app: FastifyInstance, world: World) =>
   unsc,
 };
 
-/** The keys of those sources that want one, by the environment variables that hold them. The stand-ins accept these keys. */
+/** The keys that the stand-ins of sources with a key accept, by the environment variables that hold them. */
 export const SANDBOX_KEYS: Readonly<Record<string, string>> = {
   UPSTREAM_FIRMS_API_KEY: 'sandbox-firms-map-key',
   UPSTREAM_OPENMETEOAIR_API_KEY: 'sandbox-openmeteo-air',
