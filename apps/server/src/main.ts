@@ -5,6 +5,7 @@ import { StartError } from '../../../packages/process/src/start-error.ts';
 import { createApp, DECLARED } from './app.ts';
 import { ConfigError, databaseOf, readConfig } from './config.ts';
 import { OpeningStopped, openDatabase } from './db/open.ts';
+import type { Silence } from './db/silence.ts';
 import { createStartPatience } from './db/start-patience.ts';
 import { startJobs } from './jobs/schedule.ts';
 import { redaction } from './operations/redaction.ts';
@@ -83,16 +84,12 @@ async function main(): Promise<void> {
       );
       process.exit(1);
     }, drainTimeoutMs);
-    // Nothing can be settled with a database that says nothing: what is open is given back by whoever lives.
-    const drainsSinceMs = performance.now();
-    const silent = setInterval(() => {
-      if (performance.now() - drainsSinceMs < LEAVE_SILENT_WITHIN_MS || !database.silence.isSilent) return;
+    const silent = leaveWhenSilent(database.silence, () => {
       logger.error(
         leftBy(app),
         'the database is silent: what is left will be released later; what is undelivered, look at by hand',
       );
-      process.exit(1);
-    }, LOOK_FOR_SILENCE_MS);
+    });
     await stopAll();
     clearTimeout(forced);
     clearInterval(silent);
@@ -100,6 +97,19 @@ async function main(): Promise<void> {
     await stopAll();
     throw error;
   }
+}
+
+/**
+ * Ends the process once a drain has had its time and the database is silent: nothing can be settled with it, and what is open
+ * is given back by whoever lives.
+ */
+function leaveWhenSilent(silence: Silence, tell: () => void): NodeJS.Timeout {
+  const sinceMs = performance.now();
+  return setInterval(() => {
+    if (performance.now() - sinceMs < LEAVE_SILENT_WITHIN_MS || !silence.isSilent) return;
+    tell();
+    process.exit(1);
+  }, LOOK_FOR_SILENCE_MS);
 }
 
 /** What is open when a process is ended by force. Of what is undelivered nobody else knows: it may have been charged. */
