@@ -16,11 +16,14 @@ let database: TestDatabase;
 let server: TestServer;
 let owner: string;
 let stranger: string;
+/** Null: the server's clock goes. */
+let stoppedAtMs: number | null = null;
 before(async () => {
   database = await openTestDatabase();
   server = await startTestServer({
     pools: database,
     environment: { ...certificate.environment, DEVICE_REPORTS_PER_MINUTE: '100' },
+    nowMs: () => stoppedAtMs ?? Date.now(),
   });
   owner = await server.key('5');
   stranger = await server.key('5');
@@ -215,6 +218,57 @@ test('by MQTT a PUBACK says that the reading can be bought', async () => {
     [3, 3],
   ]);
   await client.endAsync();
+});
+
+test('readings of one moment without a key are all kept, and each is known when it comes again', async () => {
+  const device = await register(server, owner, {
+    ...{ deviceId: 'one-moment-1', sensors: { temperature: 'celsius', humidity: 'percent' } },
+  });
+  const at = isoNow(1_000);
+  const told: [Record<string, unknown>, Record<string, unknown>][] = [
+    [{ values: { temperature: 21, humidity: 40 } }, { values: { humidity: 40, temperature: 21 } }],
+    [{ values: { humidity: 40 } }, { values: { humidity: 40.0 } }],
+    [{ position: { lat: 1, lon: 2 } }, { position: { lon: 2, lat: 1 } }],
+    [
+      { at: at.replace('Z', '1Z'), values: { humidity: 40 } },
+      { at: at.replace('Z', '100Z'), values: { humidity: 40 } },
+    ],
+  ];
+  const client = await connect(device, certificate.ca);
+  const send = (report: unknown) => client.publishAsync(device.topic, JSON.stringify(report), { qos: 1 });
+  for (const [first] of told) await send({ at, ...first });
+  assert.equal((await rowsOf(device)).length, told.length, 'each that was acknowledged is there');
+  for (const [first, again] of told)
+    for (const same of [first, again])
+      assert.deepEqual(await jsonOf(post(server, device, { at, ...same })), {
+        ...{ success: true, stored: 0, known: 1 },
+      });
+  // By HTTPS, and in one report.
+  const later = isoNow();
+  const pair = [1, 2, 1].map((temperature) => ({ at: later, values: { temperature } }));
+  assert.deepEqual(await jsonOf(post(server, device, pair)), { success: true, stored: 2, known: 1 });
+  assert.equal((await rowsOf(device)).length, told.length + 2);
+  client.end(true);
+});
+
+test('what was stored before readings without a key had one of their own is known when it comes again', async () => {
+  const device = await register(server, owner, { deviceId: 'one-moment-2' });
+  const at = isoNow(1_000);
+  await database.sql`
+    insert into device_readings (device, at, key, seq, received_at, measured, lat, lon)
+    select no, ${at}, '', 1, now(), '{"temperature": 21}', 1.5, 2 from devices where id = 'one-moment-2'`;
+  await database.sql`update devices set seq = 1 where id = 'one-moment-2'`;
+  const same = { at, values: { temperature: 21 }, position: { lat: 1.5, lon: 2 } };
+  assert.deepEqual(await jsonOf(post(server, device, same)), { success: true, stored: 0, known: 1 });
+  const client = await connect(device, certificate.ca);
+  for (const report of [same, { ...same, values: { temperature: 22 } }, { at, values: { temperature: 21 } }])
+    await client.publishAsync(device.topic, JSON.stringify(report), { qos: 1 });
+  client.end(true);
+  assert.deepEqual(await rowsOf(device), [
+    [1, 21],
+    [2, 22],
+    [3, 21],
+  ]);
 });
 
 const ended = (client: MqttClient) => new Promise<void>((resolve) => client.once('close', () => resolve()));
@@ -444,10 +498,16 @@ test('a fleet is told with positions, trips and idle time, and without signals t
   assert.deepEqual(await codeOf(server.call('fleet-telematics', stranger, {})), [400, 'INVALID_REQUEST']);
 });
 
-test('a device that reports more than it may is told so, and by MQTT cut off', async () => {
+test('a device that reports more than it may is told so, and by MQTT cut off', async (context) => {
   const device = await register(server, owner, { deviceId: 'chatty-1' });
   const statuses: number[] = [];
-  for (let nth = 0; nth < 101; nth++) statuses.push((await post(server, device, reading(nth, nth))).status);
+  stoppedAtMs = Date.now();
+  context.after(() => {
+    stoppedAtMs = null;
+  });
+  const timestamp = String(Math.floor(stoppedAtMs / 1_000));
+  for (let nth = 0; nth < 101; nth++)
+    statuses.push((await post(server, device, reading(nth, nth), { timestamp })).status);
   assert.deepEqual([statuses.filter((each) => each === 200).length, statuses.at(-1)], [100, 429]);
   assert.equal((await rowsOf(device)).length, 100);
   const client = await connect(device, certificate.ca);

@@ -186,7 +186,10 @@ export const DEVICE_OPERATIONS = {
         requestBody: bodyOf(
           {
             at: { type: 'string', format: 'date-time', description: 'When it was measured' },
-            key: { type: 'string', description: 'Tells readings of one time apart' },
+            key: {
+              type: 'string',
+              description: 'Tells readings of one time apart; without it, what they hold does',
+            },
             values: { type: 'object', description: 'Numbers, by sensor' },
             position: { type: 'object', description: 'lat and lon in degrees' },
           },

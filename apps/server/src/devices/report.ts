@@ -1,4 +1,5 @@
 /** What a device may report, and when it may say that it was. */
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { readJson } from '../http/json-text.ts';
 
@@ -11,7 +12,10 @@ export const CLOCK_SKEW_MS = 300_000;
 export interface Reading {
   /** When it was measured, by the device's clock. */
   atMs: number;
-  /** With the time it tells one reading from another: the same again is the same. */
+  /**
+   * With the time it tells one reading from another: the same again is the same. The device's own, or a space and a hash of
+   * the reading, which no device can give.
+   */
   key: string;
   /** By sensor, in its unit. */
   measured: Readonly<Record<string, number>>;
@@ -64,7 +68,7 @@ export function readReport(
     throw new ReportRefused('REPORT_TOO_LARGE', `A report may have ${MAX_REPORT_BYTES} bytes.`);
   const parsed = report.safeParse(jsonOf(body));
   if (!parsed.success) throw new ReportRefused('REPORT_INVALID', sayFirst(parsed.error));
-  return parsed.data.map(({ at, key = '', values = {}, position: place }, index) => {
+  return parsed.data.map(({ at, key, values = {}, position: place }, index) => {
     const where = `reading ${index}`;
     const unknown = Object.keys(values).find((name) => !Object.hasOwn(device.sensors, name));
     if (unknown !== undefined)
@@ -83,8 +87,20 @@ export function readReport(
         'READING_TOO_OLD',
         `${where}: at is more than ${device.backfillMs / 3_600_000} hours ago; here it is ${new Date(device.nowMs).toISOString()}.`,
       );
-    return { atMs, key, measured: values, lat: place?.lat ?? null, lon: place?.lon ?? null };
+    const told = { measured: values, lat: place?.lat ?? null, lon: place?.lon ?? null };
+    return { atMs, key: key ?? keyOf(at, told), ...told };
   });
+}
+
+/**
+ * What tells readings of one millisecond from each other where the device gives them no keys: all that they hold, whatever
+ * the order of its sensors, and the digits of their time below the millisecond.
+ */
+function keyOf(at: string, { measured, lat, lon }: Pick<Reading, 'measured' | 'lat' | 'lon'>): string {
+  const [, belowMs = ''] = /\.\d{3}(\d*?)0*(?:Z|[+-])/.exec(at) ?? [];
+  const sensors = Object.entries(measured).sort(([one], [other]) => (one < other ? -1 : 1));
+  const told = JSON.stringify([belowMs, sensors, lat, lon]);
+  return ` ${createHash('sha256').update(told).digest('base64url')}`;
 }
 
 function jsonOf(body: Buffer): unknown {

@@ -3,6 +3,9 @@
 -- It waits for nobody's lock. It is planned once and by keys alone: by estimates of a day that is new, whole days would be
 -- read for every batch, of all readings that there are.
 --
+-- A key that begins with a space is a hash of the reading. Readings that were stored before there were hashes have '' in
+-- its place, and the same one may be sent again: one of that time with the same content is known.
+--
 -- status[i]: 0 stored   1 known before   2 the device has been revoked, or there is none   3 somebody else holds the device
 CREATE OR REPLACE FUNCTION device_readings_take(
   p_device bigint[], p_at timestamptz[], p_key text[], p_measured text[], p_lat double precision[],
@@ -36,6 +39,10 @@ BEGIN
     SELECT x.*, row_number() OVER (PARTITION BY x.device ORDER BY x.ord) AS nth FROM x
     WHERE NOT EXISTS (
       SELECT 1 FROM device_readings r WHERE r.device = x.device AND r.at = x.at AND r.key = x.key)
+    AND NOT (x.key LIKE ' %' AND EXISTS (
+      SELECT 1 FROM device_readings r WHERE r.device = x.device AND r.at = x.at AND r.key = ''
+        AND r.measured = x.measured::jsonb AND r.lat IS NOT DISTINCT FROM x.lat
+        AND r.lon IS NOT DISTINCT FROM x.lon))
   ), stored AS (
     INSERT INTO device_readings (device, at, key, seq, received_at, measured, lat, lon)
     SELECT f.device, f.at, f.key, d.seq + f.nth, p_now, f.measured::jsonb, f.lat, f.lon
