@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { loadServices } from './registry.ts';
+import { costsMoney, loadServices } from './registry.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'farebox-registry-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -57,4 +57,15 @@ describe('a file below the folder of a tag', () => {
     const files = { 'banking/a.ts': service('a', 'Premium') };
     await assert.rejects(load(files), /banking\/a\.ts: services with the tag Premium stand in premium\//);
   });
+});
+
+test('a service costs the operator money where one of the upstreams that it asks does', async () => {
+  const sold = await loadServices();
+  assert.deepEqual(
+    sold.filter(costsMoney).map(({ path }) => path),
+    ['ai-inference'],
+  );
+  assert.equal(costsMoney({ needs: [['base', 'ai']], uses: [] }), true);
+  assert.equal(costsMoney({ needs: ['base'], uses: ['ai'] }), true);
+  assert.equal(costsMoney({ needs: [['base', 'polygon']], uses: ['coingecko'] }), false);
 });

@@ -1,8 +1,9 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import type { UpstreamDefinition } from '../upstreams/define.ts';
 import type { UpstreamHealth } from '../upstreams/http.ts';
-import type { UpstreamName } from '../upstreams/index.ts';
+import { UPSTREAMS, type UpstreamName } from '../upstreams/index.ts';
 import { CHAINS, type ChainName } from '../words/chain-names.ts';
 import { type Capability, type Service, TAGS } from './define.ts';
 
@@ -109,6 +110,12 @@ export function chainsAskedBy(service: Pick<Service, 'needs' | 'uses'>): readonl
   const chains = CHAINS.filter((chain) => asked.has(chain));
   chainsKnown.set(service, chains);
   return chains;
+}
+
+/** Whether running a service may cost the operator money: one of the upstreams that it asks charges for every request. */
+export function costsMoney({ needs, uses }: Pick<Service, 'needs' | 'uses'>): boolean {
+  const asked: readonly UpstreamName[] = [...needs.flat(), ...uses];
+  return asked.some((name) => (UPSTREAMS[name] as UpstreamDefinition<unknown>).costsMoney === true);
 }
 
 /** The chains that some service on sale can read now. */

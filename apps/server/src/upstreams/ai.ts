@@ -127,6 +127,7 @@ export const ai = defineUpstream({
     url: null,
   },
   key: 'optional',
+  costsMoney: true,
   settings: {
     AI_MODEL: {
       describe:

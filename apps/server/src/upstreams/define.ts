@@ -169,6 +169,8 @@ export interface UpstreamDefinition<Api, Name extends string = string> {
     query?: Record<string, string>;
     pathParts?: Record<string, string>;
   };
+  /** Set where every request costs the operator money, as with a hosted model. */
+  costsMoney?: true;
   /** The upstream's own limit or ours, whichever is lower. */
   requestsPerMinute: number;
   /** How many requests may be sent at once; half a minute's worth by default. */
