@@ -20,7 +20,7 @@ export const DEVICES = declare({
     },
     perAccount: {
       name: 'DEVICES_PER_ACCOUNT',
-      describe: 'Devices that one account may register',
+      describe: 'Devices that one account may register, with the keys that were bought with its credit',
       shape: whole(1, 1_000_000),
       fallback: '1000',
     },

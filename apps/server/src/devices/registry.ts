@@ -2,6 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { arrayLiteral } from '../db/array-literal.ts';
 import { type Database, isUniqueViolation, type Transaction } from '../db/connection.ts';
+import { accountsBoundWith, holdBound, rootBuyerOf } from '../keys/root-buyer.ts';
 import { newCredential } from './credential.ts';
 
 export interface Device {
@@ -110,10 +111,12 @@ function registration(sql: Database, parts: RegistryParts): Pick<DeviceRegistry,
     device: NewDevice,
   ): Promise<{ secret: string } | 'fleet_taken' | 'too_many'> {
     const { owner, place } = device;
-    // Registrations of one account stand in line, so that two at once are not one too many.
-    await on`select pg_advisory_xact_lock(8402, hashtext(${`devices of ${owner}`}))`;
+    // Registrations of one root buyer stand in line, so that two at once are not one too many.
+    const rootBuyer = await rootBuyerOf(on, owner);
+    await holdBound(on, rootBuyer, 'devices');
     const [held] = await on<{ count: number }[]>`
-      select count(*)::integer as count from devices where owner = ${String(owner)} and revoked_at is null`;
+      select count(*)::integer as count from devices
+      where owner in (${accountsBoundWith(on, owner, rootBuyer)}) and revoked_at is null`;
     if ((held?.count ?? 0) >= perAccount) return 'too_many';
     if (device.fleetId !== null) {
       const [fleet] = await on<{ owner: bigint }[]>`

@@ -175,7 +175,7 @@ function registrationRoutes(
       throw new Problem(
         409,
         'TOO_MANY_DEVICES',
-        'This account has as many devices as it may. Revoke one first.',
+        'This account and the keys that were bought with its credit have as many devices as they may. Revoke one first.',
       );
     const device = await registry.find(asked.deviceId);
     if (device === null) throw new Error('a device that was registered is gone');

@@ -7,6 +7,7 @@
 import type { Database, Transaction } from '../db/connection.ts';
 import { newApiKey } from '../keys/api-key.ts';
 import type { Keys } from '../keys/keys.ts';
+import { recordRootBuyer } from '../keys/root-buyer.ts';
 import { openTrialCredit } from '../keys/trial-credit.ts';
 import { type HouseAccount, isHouseAccount } from '../ledger/accounts.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -41,6 +42,8 @@ interface Row {
   key_prefix: string;
   account_id: bigint | null;
   rail: RailName;
+  /** The wallet that paid; null where credit did. */
+  wallet: string | null;
 }
 
 /** A key for which there may be something to do. */
@@ -154,8 +157,9 @@ export class SoldKeys {
   #grantOnce(callId: string, patient: boolean): Promise<boolean> {
     return this.#sql.begin(async (transaction) => {
       const [row] = await transaction<Row[]>`
-        select k.*, c.rail from sold_keys k
+        select k.*, c.rail, s.payer as wallet from sold_keys k
         join calls c on c.account_id = k.payer_account and c.id = k.call_id
+        left join settlements s on s.account_id = k.payer_account and s.call_id = k.call_id
         where k.call_id = ${callId} and k.granted_at is null and c.state = ${CAPTURED} and c.outcome = 'answered'
           and not exists (
             select 1 from ledger_transfers t where t.account_id = k.payer_account and t.id = k.refund_id)
@@ -178,6 +182,8 @@ export class SoldKeys {
     const { call_id: callId, payer_account: payer, amount_micros: amountMicros } = row;
     const trialEnds = await trialOf(transaction, payer);
     const accountId = await ledger.openAccount(transaction);
+    const buyer = row.wallet === null ? { accountId: payer } : { wallet: row.wallet };
+    await recordRootBuyer(transaction, accountId, buyer);
     const { status } = await ledger.transferWithin(transaction, {
       id: transferIdFor(`sold-key:${callId}`),
       accountId,

@@ -6,6 +6,7 @@
 import type { Database, Transaction } from '../db/connection.ts';
 import type { StoredApiKey } from '../keys/api-key.ts';
 import type { Keys } from '../keys/keys.ts';
+import { recordRootBuyer } from '../keys/root-buyer.ts';
 import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
@@ -58,6 +59,8 @@ interface Row {
   key_digest: Buffer | null;
   key_prefix: string | null;
   amount_micros: bigint;
+  /** Whose payment it is. */
+  wallet: string | null;
 }
 
 export function createTopups(
@@ -75,28 +78,13 @@ export function createTopups(
   const now = () => new Date(parts.nowMs()).toISOString();
   const payers = String(HOUSE_ACCOUNTS.chain_clearing);
 
-  /** The account to credit. For a new key it is opened only now, when there is money for it. */
-  async function accountOf(transaction: Transaction, row: Row): Promise<bigint> {
-    if (row.account_id !== null) return row.account_id;
-    const { key_lookup: lookup, key_digest: digest, key_prefix: prefix } = row;
-    if (lookup === null || digest === null || prefix === null)
-      throw new Error(`top-up ${row.call_id} is nobody's`);
-    const accountId = await ledger.openAccount(transaction);
-    await keys.admit(transaction, {
-      accountId,
-      kind: 'paid',
-      label: null,
-      stored: { lookup, digest, prefix },
-    });
-    return accountId;
-  }
-
   /** @param patient waits for another process that is granting it @returns false when that one, or an earlier one, did */
   function grantOnce(callId: string, patient: boolean): Promise<boolean> {
     return sql.begin(async (transaction) => {
       const [row] = await transaction<Row[]>`
-        select t.* from topups t
+        select t.*, s.payer as wallet from topups t
         join calls c on c.account_id = ${payers} and c.id = t.call_id
+        left join settlements s on s.account_id = c.account_id and s.call_id = c.id
         where t.call_id = ${callId} and t.granted_at is null and c.state = ${CAPTURED} and c.outcome = 'answered'
         for update of t ${patient ? sql`` : sql`skip locked`}`;
       if (row === undefined) {
@@ -106,7 +94,7 @@ export function createTopups(
         if (granted === undefined) throw new Error(`top-up ${callId} is not paid`);
         return false;
       }
-      const accountId = await accountOf(transaction, row);
+      const accountId = await accountOf(transaction, row, parts);
       const { status } = await ledger.transferWithin(transaction, {
         id: transferIdFor(`topup:${callId}`),
         accountId,
@@ -134,7 +122,7 @@ export function createTopups(
   function takeBack(callId: string): Promise<boolean> {
     return sql.begin(async (transaction) => {
       const [row] = await transaction<Row[]>`
-        select * from topups where call_id = ${callId} and granted_at is not null and closed_at is null
+        select *, null as wallet from topups where call_id = ${callId} and granted_at is not null and closed_at is null
         for update skip locked`;
       if (row === undefined || row.account_id === null) return false;
       const { account_id: accountId, amount_micros: granted } = row;
@@ -231,4 +219,20 @@ export function createTopups(
           and ${after}
         order by t.created_at, t.call_id limit ${BATCH}`;
   }
+}
+
+/** The account to credit. For a new key it is opened only now, when there is money for it. */
+async function accountOf(
+  transaction: Transaction,
+  row: Row,
+  { ledger, keys }: { ledger: Ledger; keys: Keys },
+): Promise<bigint> {
+  if (row.account_id !== null) return row.account_id;
+  const { key_lookup: lookup, key_digest: digest, key_prefix: prefix, wallet } = row;
+  if (lookup === null || digest === null || prefix === null)
+    throw new Error(`top-up ${row.call_id} is nobody's`);
+  const accountId = await ledger.openAccount(transaction);
+  if (wallet !== null) await recordRootBuyer(transaction, accountId, { wallet });
+  await keys.admit(transaction, { accountId, kind: 'paid', label: null, stored: { lookup, digest, prefix } });
+  return accountId;
 }

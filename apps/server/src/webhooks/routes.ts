@@ -137,7 +137,7 @@ function registrationRoutes(
       throw new Problem(
         409,
         'TOO_MANY_WEBHOOKS',
-        `An account has at most ${WEBHOOKS_PER_ACCOUNT} webhooks. Delete one first.`,
+        `An account and the keys that were bought with its credit have at most ${WEBHOOKS_PER_ACCOUNT} webhooks together. Delete one first.`,
       );
     // From here its owner is known to call. Noted again: what was noted before there was a webhook may be forgotten by now.
     uses.note({ accountId: key.accountId, keyId: key.id, address: addressOf(request), answered: null });

@@ -1,6 +1,7 @@
 /** The webhooks of an account: where it is told of what, and by which secret. */
 import { arrayLiteral } from '../db/array-literal.ts';
 import type { Database, Transaction } from '../db/connection.ts';
+import { accountsBoundWith, holdBound, rootBuyerOf } from '../keys/root-buyer.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
 import type { EventType } from './events.ts';
 import { newSecret, type Seal, sealedFor } from './secret.ts';
@@ -146,14 +147,19 @@ async function insert(
   { url, events, lowBelowMicros, email }: NewWebhook,
 ): Promise<boolean> {
   return sql.begin(async (transaction) => {
-    // Of two at once the second counts the first.
+    const rootBuyer = await rootBuyerOf(transaction, accountId);
+    await holdBound(transaction, rootBuyer, 'webhooks');
+    // A delivery or a removal holds the account.
     await transaction`select 1 from ledger_accounts where id = ${String(accountId)} for no key update`;
     const rows = await transaction`
       insert into webhooks (id, account_id, url, events, low_below_micros, email, sealed_secret, created_at)
       select ${id}::uuid, ${String(accountId)}::bigint, ${url}, ${arrayLiteral(events)}::text::text[],
              ${lowBelowMicros === null ? null : String(lowBelowMicros)}::bigint, ${email}::text,
              ${sealed}, ${at}::timestamptz
-      where (select count(*) from webhooks where account_id = ${String(accountId)}) < ${WEBHOOKS_PER_ACCOUNT}
+      where (
+        select count(*) from webhooks w
+        where w.account_id in (${accountsBoundWith(transaction, accountId, rootBuyer)})
+      ) < ${WEBHOOKS_PER_ACCOUNT}
       returning id`;
     return rows.length === 1;
   });
