@@ -42,12 +42,24 @@ export interface BatchingRpc extends Rpc {
   batch(method: string, paramsOfEach: readonly (readonly unknown[])[]): Promise<unknown[]>;
 }
 
+/** A client that can also put calls of different methods into one request. */
+export interface NodeRpc extends BatchingRpc {
+  /**
+   * Makes different calls in one request. Behind an address with several nodes, one of them answers the whole request.
+   *
+   * @param calls at most `MAX_BATCH`
+   * @returns the results, in the same order
+   * @throws RpcRefusal when the node says no to the batch or to one of them; RpcUnreachable when one has no answer
+   */
+  together(calls: readonly { method: string; params: readonly unknown[] }[]): Promise<unknown[]>;
+}
+
 const MAX_REPLY_BYTES = 5_000_000;
 /** What every provider of nodes takes. */
 export const MAX_BATCH = 25;
 
 /** A JSON-RPC 2.0 client for one node. */
-export function connectRpc(url: string, defaults: { timeoutMs: number }): BatchingRpc {
+export function connectRpc(url: string, defaults: { timeoutMs: number }): NodeRpc {
   const agent = new Agent({ connections: 64, maxResponseSize: MAX_REPLY_BYTES, connect: { timeout: 2_000 } });
   let id = 0;
 
@@ -70,24 +82,28 @@ export function connectRpc(url: string, defaults: { timeoutMs: number }): Batchi
     }
   }
 
+  async function together(asked: readonly { method: string; params: readonly unknown[] }[]) {
+    if (asked.length > MAX_BATCH) throw new Error(`a batch has at most ${MAX_BATCH} calls`);
+    const [first] = asked;
+    if (first === undefined) return [];
+    const calls = asked.map(({ method, params }) => ({ jsonrpc: '2.0', id: ++id, method, params }));
+    const replies = await post(first.method, calls, defaults.timeoutMs);
+    // Answers come in any order. One answer for all of them is a refusal of the whole.
+    if (!Array.isArray(replies)) {
+      resultIn(first.method, replies);
+      throw new RpcUnreachable(first.method, new Error('one answer to a batch'));
+    }
+    const byId = new Map(replies.filter(isObject).map((reply) => [reply.id, reply]));
+    return calls.map((call) => resultIn(call.method, byId.get(call.id)));
+  }
+
   return {
     async call(method, params, { timeoutMs = defaults.timeoutMs } = {}) {
       id += 1;
       return resultIn(method, await post(method, { jsonrpc: '2.0', id, method, params }, timeoutMs));
     },
-    async batch(method, paramsOfEach) {
-      if (paramsOfEach.length > MAX_BATCH) throw new Error(`a batch has at most ${MAX_BATCH} calls`);
-      if (paramsOfEach.length === 0) return [];
-      const calls = paramsOfEach.map((params) => ({ jsonrpc: '2.0', id: ++id, method, params }));
-      const replies = await post(method, calls, defaults.timeoutMs);
-      // Answers come in any order. One answer for all of them is a refusal of the whole.
-      if (!Array.isArray(replies)) {
-        resultIn(method, replies);
-        throw new RpcUnreachable(method, new Error('one answer to a batch'));
-      }
-      const byId = new Map(replies.filter(isObject).map((reply) => [reply.id, reply]));
-      return calls.map((call) => resultIn(method, byId.get(call.id)));
-    },
+    batch: (method, paramsOfEach) => together(paramsOfEach.map((params) => ({ method, params }))),
+    together,
     close: () => agent.destroy(),
   };
 }

@@ -1,4 +1,5 @@
 import { type Hex, isHash, isHex } from 'viem';
+import type { NodeRpc } from '../chain-rpc/json-rpc.ts';
 
 export interface MinedTransaction {
   status: 'success' | 'reverted';
@@ -50,6 +51,29 @@ export function asMined(receipt: unknown): MinedTransaction | null {
     costWei: costIn(receipt),
     logs: logs.map(asLog),
   };
+}
+
+/**
+ * The receipt of a transaction, from a node that has a certain block. One address can be several nodes, of which one
+ * stands still, and no node refuses a receipt because it is behind. Both are asked in one request, so that the node that
+ * shows the block is the one that answers.
+ *
+ * @param headHash the block, as a node at this address named it
+ * @returns null when no block up to that one holds the transaction
+ * @throws when the node does not have the block, or does not answer
+ */
+export async function minedUpTo(
+  rpc: Pick<NodeRpc, 'together'>,
+  headHash: Hex,
+  hash: string,
+): Promise<MinedTransaction | null> {
+  const [block, receipt] = await rpc.together([
+    { method: 'eth_getBlockByHash', params: [headHash, false] },
+    { method: 'eth_getTransactionReceipt', params: [hash] },
+  ]);
+  if (String(field(block, 'hash')).toLowerCase() !== headHash.toLowerCase())
+    throw new Error('the node does not have the block');
+  return asMined(receipt);
 }
 
 function noReceipt(): Error {

@@ -414,7 +414,9 @@ const ROWS: readonly Row[] = [
     alone: 'stage',
     play: async (stage, header) => {
       stage.node.answerWith((method) =>
-        method === 'eth_getBlockByNumber' ? { number: '0x10', timestamp: '0x65000000' } : undefined,
+        method === 'eth_getBlockByNumber'
+          ? { number: '0x10', timestamp: '0x65000000', hash: toHex(16, { size: 32 }) }
+          : undefined,
       );
       stage.later(4_000);
       const told = await stage.present(header);
@@ -441,7 +443,7 @@ const ROWS: readonly Row[] = [
       await stage.restart();
       const head = await stage.chain.client.getBlock();
       const timestamp = toHex(head.timestamp);
-      const laterHead = { number: toHex(head.number + 9_100n), timestamp };
+      const laterHead = { number: toHex(head.number + 9_100n), timestamp, hash: head.hash };
       stage.node.answerWith((method, [first]) => {
         if (method === 'eth_getBlockByNumber' && first === 'latest') return laterHead;
         if (method === 'eth_getBlockByNumber' && BigInt(String(first)) > head.number)

@@ -1,7 +1,14 @@
 /** What became of an authorization on its chain: which transaction used it, and whether that transaction paid us. */
 import { RpcRefusal } from '../../chain-rpc/json-rpc.ts';
 import type { MinedTransaction } from '../../relayer/node-reply.ts';
-import { type Authorization, TOPIC_CANCELED, TOPIC_TRANSFER, TOPIC_USED, topicOf } from './eip3009.ts';
+import {
+  type Authorization,
+  type Hex,
+  TOPIC_CANCELED,
+  TOPIC_TRANSFER,
+  TOPIC_USED,
+  topicOf,
+} from './eip3009.ts';
 import { hexOf, type Node } from './settlement-call.ts';
 
 /** Widths of a log query in blocks, the longest first. */
@@ -11,6 +18,7 @@ const MAX_LOG_WINDOWS = 200;
 const LONGEST_LIFE_S = 7_200n;
 export interface Head {
   number: bigint;
+  hash: Hex;
   /** Seconds since 1970. */
   timestamp: bigint;
 }

@@ -207,6 +207,45 @@ test('an incomplete answer from the chain is not believed', async () => {
   assert.deepEqual(windows, [9_000n, 1_900n, 450n]);
 });
 
+test('two nodes at one address, one of which stands still: what is missing there has not expired', async (t) => {
+  const account = await walletWith(10n * PRICE);
+  const paid = await authorize(account);
+  const standing = await startTestChain();
+  t.after(() => standing.stop());
+  const still = connectRpc(standing.url, { timeoutMs: 10_000 });
+  t.after(() => still.close());
+  const mined = await transact(transferCalldata(paid.authorization, paid.signature));
+
+  const fresh = (await rpc.call('eth_getBlockByNumber', ['latest', false])) as { number: Hex; hash: Hex };
+  const pastItsEnd = `0x${(paid.authorization.validBefore + 16n).toString(16)}`;
+  const eth_getBlockByNumber = ([block]: readonly unknown[]) =>
+    block === 'latest'
+      ? { ...fresh, timestamp: pastItsEnd }
+      : rpc.call('eth_getBlockByNumber', [block, false]);
+  const asked: unknown[] = [];
+  const lookBy = (answers: (block: unknown) => Rpc) => {
+    const eth_call = (params: readonly unknown[]) => {
+      asked.push(params[1]);
+      return answers(params[1]).call('eth_call', params);
+    };
+    return openEvmChain(network, nodeThat({ eth_getBlockByNumber, eth_call }), Date.now);
+  };
+
+  const behind = await lookBy(() => still).look(paid.authorization);
+  assert.equal(behind.status, 'unknown', 'the money has moved, and a 402 would have it signed again');
+  const whole = await lookBy((block) => (block === 'latest' ? still : rpc)).look(paid.authorization);
+  assert.deepEqual(whole, { status: 'settled', transaction: mined.hash, blockNumber: mined.blockNumber });
+  const pinned = { blockHash: fresh.hash, requireCanonical: true };
+  assert.deepEqual(asked, ['latest', pinned, 'latest', pinned]);
+  const unpaid = await authorize(account, { validBefore: paid.authorization.validBefore });
+  assert.equal((await lookBy(() => rpc).look(unpaid.authorization)).status, 'dead');
+  // Nothing is at stake while it can still be paid, so one read is enough.
+  asked.length = 0;
+  const open = await authorize(account, { validBefore: paid.authorization.validBefore + 1n });
+  assert.equal((await lookBy(() => still).look(open.authorization)).status, 'open');
+  assert.deepEqual(asked, ['latest']);
+});
+
 test('a transaction pays an authorization only by the transfer directly after its use', async () => {
   const payer = `0x${'11'.repeat(20)}` as const;
   const authorization: Authorization = {

@@ -1,5 +1,5 @@
 /** What an EVM chain says about payments in its USDC. All of it only reads; nothing here moves money. */
-import { encodeFunctionData, isErc6492Signature, parseAbi, parseErc6492Signature } from 'viem';
+import { encodeFunctionData, isErc6492Signature, isHash, parseAbi, parseErc6492Signature } from 'viem';
 import type { Rpc } from '../../chain-rpc/json-rpc.ts';
 import type { ChainVerdict, Finality, PaymentRefused } from '../../paid-call/rail.ts';
 import { asMined, type MinedTransaction, quantity } from '../../relayer/node-reply.ts';
@@ -81,9 +81,15 @@ export function openEvmChain(network: EvmNetwork, rpc: Rpc, nowMs: () => number)
       string,
       string
     > | null;
-    if (typeof block?.number !== 'string' || typeof block.timestamp !== 'string')
+    const { number, timestamp, hash } = block ?? {};
+    if (
+      typeof number !== 'string' ||
+      typeof timestamp !== 'string' ||
+      typeof hash !== 'string' ||
+      !isHash(hash)
+    )
       throw new Error('the node sent no block');
-    const head = { number: BigInt(block.number), timestamp: BigInt(block.timestamp) };
+    const head = { number: BigInt(number), timestamp: BigInt(timestamp), hash };
     cached = { head, atMs: performance.now() };
     return head;
   }
@@ -91,6 +97,20 @@ export function openEvmChain(network: EvmNetwork, rpc: Rpc, nowMs: () => number)
   async function currentHead(): Promise<Head> {
     if (cached !== null && performance.now() - cached.atMs < HEAD_FRESH_MS) return cached.head;
     return newestHead();
+  }
+
+  /** Whether the asset's contract says, in the state after a block, that the authorization was used or cancelled. */
+  async function isUsed(authorization: Authorization, block: unknown): Promise<boolean> {
+    const call = { to: network.asset, data: stateCalldata(authorization) };
+    return quantity(await rpc.call('eth_call', [call, block])) !== 0n;
+  }
+
+  /**
+   * Whether it was used by that head. One address can be several nodes, of which one stands still: its `latest` may be
+   * older than the head that another one named. Asked for a block by its hash (EIP-1898), a node that lacks it refuses.
+   */
+  function isUsedBy(head: Head, authorization: Authorization): Promise<boolean> {
+    return isUsed(authorization, { blockHash: head.hash, requireCanonical: true });
   }
 
   async function receipt(hash: string): Promise<MinedTransaction | null> {
@@ -144,16 +164,11 @@ export function openEvmChain(network: EvmNetwork, rpc: Rpc, nowMs: () => number)
 
     async look(authorization) {
       try {
-        // The head is read first, so that the state read after it is at least as new.
         const head = await newestHead();
-        const state = await rpc.call('eth_call', [
-          { to: network.asset, data: stateCalldata(authorization) },
-          'latest',
-        ]);
-        if (quantity(state) === 0n) {
-          return head.timestamp > authorization.validBefore + DEAD_MARGIN_S
-            ? { status: 'dead', refusal: refuse('PAYMENT_EXPIRED') }
-            : { status: 'open' };
+        if (!(await isUsed(authorization, 'latest'))) {
+          if (head.timestamp <= authorization.validBefore + DEAD_MARGIN_S) return { status: 'open' };
+          if (!(await isUsedBy(head, authorization)))
+            return { status: 'dead', refusal: refuse('PAYMENT_EXPIRED') };
         }
         const use = await useOf(node, authorization, head);
         if (use === null) return { status: 'unknown' };

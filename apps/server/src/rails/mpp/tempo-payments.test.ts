@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { encodeFunctionData, type Hex, keccak256, toBytes } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { Abis, Transaction } from 'viem/tempo';
-import { type Rpc, RpcRefusal, RpcUnreachable } from '../../chain-rpc/json-rpc.ts';
+import { type NodeRpc, RpcRefusal, RpcUnreachable } from '../../chain-rpc/json-rpc.ts';
 import type { OnChainPayment } from '../../paid-call/rail.ts';
 import { isBoundTo, readTempoTransaction, tempoPayments } from './tempo-payments.ts';
 
@@ -12,6 +12,7 @@ const US = '0x15d34aaf54267db7d7c367839aaf71a00a2c6a65';
 const PAYER = privateKeyToAccount(`0x${'11'.repeat(32)}`);
 const NOW_S = 1_800_000_000;
 const HASH: Hex = `0x${'ab'.repeat(32)}`;
+const HEAD: Hex = `0x${'cd'.repeat(32)}`;
 const TRANSFER = keccak256(toBytes('Transfer(address,address,uint256)'));
 /** The memo of challenge "c", by hand: tag, version, server, no client, the first 7 bytes of keccak256("c"). */
 const MEMO: Hex = `0x${keccak256(toBytes('mpp')).slice(2, 10)}01${'22'.repeat(10)}${'00'.repeat(10)}${keccak256(toBytes('c')).slice(2, 16)}`;
@@ -118,6 +119,7 @@ type Sent = 'taken' | 'lost' | 'reply lost' | { code: number; message?: string; 
  * @param mined.hiddenFor for how many looks the receipt is not shown yet
  * @param mined.secondsALook how far the chain's clock advances from look to look
  * @param mined.receipt what it shows instead of a receipt
+ * @param mined.atHead what another node at the same address shows, which answers whoever asks for the head by its hash
  */
 function nodeThat(
   sendings: readonly Sent[],
@@ -127,6 +129,7 @@ function nodeThat(
     hiddenFor?: number;
     secondsALook?: number;
     receipt?: unknown;
+    atHead?: 'no such block' | 'the receipt';
   } = {},
 ) {
   let sent = 0;
@@ -134,22 +137,24 @@ function nodeThat(
   const { amountUnits = 50_000n, secondsALook = 0 } = mined;
   let { hiddenFor = 0, timestamp = NOW_S } = mined;
   const word = (value: string) => `0x${value.slice(2).padStart(64, '0')}`;
-  const rpc: Rpc = {
+  const receipt = () => {
+    const topics = [TRANSFER, word(PAYER.address.toLowerCase()), word(US)];
+    return {
+      transactionHash: HASH,
+      blockNumber: '0x1',
+      status: '0x1',
+      logs: [{ address: TOKEN, topics, data: `0x${amountUnits.toString(16).padStart(64, '0')}` }],
+    };
+  };
+  const rpc: Pick<NodeRpc, 'call' | 'together'> = {
     async call(method) {
       if (method === 'eth_getBlockByNumber') {
         timestamp += secondsALook;
-        return { number: '0x1', timestamp: `0x${timestamp.toString(16)}` };
+        return { number: '0x1', hash: HEAD, timestamp: `0x${timestamp.toString(16)}` };
       }
       if (method === 'eth_getTransactionReceipt') {
         if (mined.receipt !== undefined) return mined.receipt;
-        if (!isMined || hiddenFor-- > 0) return null;
-        const topics = [TRANSFER, word(PAYER.address.toLowerCase()), word(US)];
-        return {
-          transactionHash: HASH,
-          blockNumber: '0x1',
-          status: '0x1',
-          logs: [{ address: TOKEN, topics, data: `0x${amountUnits.toString(16).padStart(64, '0')}` }],
-        };
+        return !isMined || hiddenFor-- > 0 ? null : receipt();
       }
       assert.equal(method, 'eth_sendRawTransaction');
       const does = sendings[Math.min(sent, sendings.length - 1)];
@@ -160,7 +165,16 @@ function nodeThat(
       isMined ||= does.did === true;
       throw new RpcRefusal(method, does.code, does.message ?? 'no', null);
     },
-    close: async () => {},
+    async together(calls) {
+      assert.deepEqual(calls, [
+        { method: 'eth_getBlockByHash', params: [HEAD, false] },
+        { method: 'eth_getTransactionReceipt', params: [HASH] },
+      ]);
+      return [
+        mined.atHead === 'no such block' ? null : { hash: HEAD },
+        isMined || mined.atHead === 'the receipt' ? receipt() : null,
+      ];
+    },
   };
   return {
     chain: tempoPayments({ rpc, refunds: null, nowMs: () => NOW_S * 1_000, report: () => {} }),
@@ -230,4 +244,11 @@ test("a transaction that was not mined before its end is dead, by the chain's cl
     (await nodeThat(['lost'], { timestamp }).chain.look(payment)).status;
   assert.equal(await at(NOW_S + 30), 'open');
   assert.equal(await at(NOW_S + 31), 'dead');
+});
+
+test('two nodes at one address, one of which stands still: what is missing there has not expired', async () => {
+  const at = async (atHead: 'no such block' | 'the receipt') =>
+    (await nodeThat(['lost'], { timestamp: NOW_S + 31, atHead }).chain.look(payment)).status;
+  assert.equal(await at('no such block'), 'unknown');
+  assert.equal(await at('the receipt'), 'settled');
 });

@@ -5,10 +5,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeFunctionData, type Hex, keccak256, toBytes } from 'viem';
 import { Abis, Transaction } from 'viem/tempo';
-import { type Rpc, RpcRefusal } from '../../chain-rpc/json-rpc.ts';
+import { type NodeRpc, RpcRefusal } from '../../chain-rpc/json-rpc.ts';
 import { unavailable } from '../../http/problem.ts';
 import { type ChainVerdict, type OnChainPayment, PaymentRefused } from '../../paid-call/rail.ts';
-import { asMined, type MinedTransaction } from '../../relayer/node-reply.ts';
+import { asMined, type MinedTransaction, minedUpTo } from '../../relayer/node-reply.ts';
 import { type NetworkPayments, type Report, reported } from '../on-chain/payments.ts';
 
 const SETTLE_TIMEOUT_MS = 15_000;
@@ -128,7 +128,7 @@ const FAILED = () =>
 
 /** @param parts.refunds null when no refunds can be sent */
 export function tempoPayments(parts: {
-  rpc: Rpc;
+  rpc: Pick<NodeRpc, 'call' | 'together'>;
   refunds: Pick<NetworkPayments, 'refund'> | null;
   nowMs(): number;
   report: Report;
@@ -153,16 +153,20 @@ export function tempoPayments(parts: {
   async function look(payment: OnChainPayment): Promise<ChainVerdict> {
     try {
       const { hash, validBefore } = evidenceOf(payment);
-      // The head is read first, so that the receipt is asked of a chain that is at least as long.
-      const block = (await rpc.call('eth_getBlockByNumber', ['latest', false])) as { timestamp: string };
-      const mined = asMined(await rpc.call('eth_getTransactionReceipt', [hash]));
+      // The head is read first, so that a receipt which is missing up to it is missing for good.
+      const head = (await rpc.call('eth_getBlockByNumber', ['latest', false])) as {
+        timestamp: string;
+        hash: Hex;
+      };
+      const isOver = BigInt(head.timestamp) > BigInt(validBefore) + DEAD_MARGIN_S;
+      const found = asMined(await rpc.call('eth_getTransactionReceipt', [hash]));
+      const mined = found === null && isOver ? await minedUpTo(rpc, head.hash, hash) : found;
       if (mined !== null) {
         return pays(mined, payment)
           ? { status: 'settled', transaction: mined.hash, blockNumber: mined.blockNumber }
           : { status: 'dead', refusal: FAILED() };
       }
-      const over = BigInt(block.timestamp) > BigInt(validBefore) + DEAD_MARGIN_S;
-      return over ? { status: 'dead', refusal: EXPIRED() } : { status: 'open' };
+      return isOver ? { status: 'dead', refusal: EXPIRED() } : { status: 'open' };
     } catch (error) {
       return { status: 'unknown', cause: error };
     }

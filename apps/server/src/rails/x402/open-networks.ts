@@ -2,7 +2,7 @@
  * What each configured network needs to take payments: its node, its settler, its refunds, and monitoring of the gas of
  * our keys.
  */
-import { type BatchingRpc, connectRpc, type Rpc } from '../../chain-rpc/json-rpc.ts';
+import { connectRpc, type NodeRpc, type Rpc } from '../../chain-rpc/json-rpc.ts';
 import type { Database } from '../../db/connection.ts';
 import { createEndingSender } from '../../relayer/ending-sender.ts';
 import { evmGas } from '../../relayer/evm-gas.ts';
@@ -83,7 +83,7 @@ interface Sending {
 }
 
 interface OpenNetwork {
-  rpc: BatchingRpc;
+  rpc: NodeRpc;
   /** The recipient, as the chain writes it. */
   payTo: string;
   payments: NetworkPayments;

@@ -11,9 +11,11 @@ import {
   setTransactionMessageFeePayer,
   setTransactionMessageLifetimeUsingBlockhash,
 } from '@solana/kit';
+import { RpcRefusal } from '../../chain-rpc/json-rpc.ts';
 import { type ChainVerdict, type OnChainPayment, PaymentRefused } from '../../paid-call/rail.ts';
 import type { Facilitator } from '../on-chain/facilitator.ts';
 import { NETWORKS } from './networks.ts';
+import { solanaSettler } from './solana-settler.ts';
 import { type SvmEvidence, svmPayments } from './svm-payments.ts';
 import { findSolanaTransfer } from './transfers.ts';
 
@@ -68,7 +70,7 @@ function paymentOf(messageHash: string, deadAfterMs: number): OnChainPayment {
 /** What is said of a payment that can land no more, by a node that lists so many signatures of its payer at a time. */
 function look(listed: number, transaction: unknown): Promise<ChainVerdict> {
   const answers: Record<string, unknown> = {
-    isBlockhashValid: { value: false },
+    isBlockhashValid: { context: { slot: 7 }, value: false },
     getSignaturesForAddress: Array.from({ length: listed }, (_, index) => ({
       signature: `signature ${index}`,
       blockTime: null,
@@ -129,7 +131,7 @@ for (const reason of ['insufficient_funds', 'invalid_exact_svm_transaction_expir
       facilitators: () => [facilitator],
       rpc: {
         async call(method) {
-          if (method === 'isBlockhashValid') return { value: true };
+          if (method === 'isBlockhashValid') return { context: { slot: 7 }, value: true };
           if (method === 'getTransaction') return landed;
           return isSent && hiddenFor-- <= 0
             ? [{ signature: 'signature', blockTime: null, memo: null, err: null, slot: 1 }]
@@ -142,3 +144,64 @@ for (const reason of ['insufficient_funds', 'invalid_exact_svm_transaction_expir
     assert.equal(verdict.status, 'settled');
   });
 }
+
+test('two nodes at one address, one of which stands still: it is asked for what it has not seen, and refuses', async () => {
+  const verdictOf = (answers: (method: string, params: readonly unknown[]) => unknown) =>
+    svmPayments({
+      network: NETWORK,
+      nowMs: Date.now,
+      report: () => {},
+      settler: null,
+      refunds: null,
+      facilitators: () => [],
+      rpc: {
+        call: async (method, params) =>
+          method === 'isBlockhashValid' ? { context: { slot: 7 }, value: false } : answers(method, params),
+        batch: async () => [],
+        close: async () => {},
+      },
+    }).look(paymentOf('of none of them', 0));
+  const behind = (method: string, params: readonly unknown[]) => {
+    const { minContextSlot } = params[1] as { minContextSlot?: number };
+    if (minContextSlot === 7) throw new RpcRefusal(method, -32016, 'Minimum context slot not reached', null);
+    return [];
+  };
+  assert.equal((await verdictOf(behind)).status, 'unknown');
+  assert.equal((await verdictOf(() => [])).status, 'dead');
+});
+
+test('a payment for our own fee payer of which no record tells is judged by a node that is not behind', async () => {
+  const { wire } = await anyTransaction();
+  const payment = paymentOf('of none of them', 0);
+  const forFacilitator = {
+    x402Version: 2 as const,
+    paymentPayload: { payload: { transaction: wire } },
+    paymentRequirements: {},
+  };
+  const lookAt = (slot: number) =>
+    solanaSettler({
+      rpc: {
+        call: async (method) =>
+          method === 'isBlockhashValid'
+            ? { context: { slot: 7 }, value: false }
+            : { context: { slot }, value: [null] },
+        close: async () => {},
+      },
+      sender: {
+        find: async () => null,
+        fateOf: unasked,
+        deliver: unasked,
+        failed: unasked,
+        opened: unasked,
+        resume: unasked,
+      },
+      key: { address: 'ours', sign: () => new Uint8Array(64) },
+      tank: null,
+      isPoor: unasked,
+      nowMs: Date.now,
+    }).look({ ...payment, evidence: { ...payment.evidence, feePayer: 'ours', forFacilitator } });
+  assert.equal((await lookAt(7)).status, 'dead');
+  await assert.rejects(lookAt(6), /behind/);
+});
+
+const unasked = (): never => assert.fail('not asked for');

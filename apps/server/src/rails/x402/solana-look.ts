@@ -36,14 +36,14 @@ export type Found =
  *
  * @param bounds.sinceMs nothing that was sent before counts
  * @param bounds.isOver whether it can land no more
- * @param bounds.minContextSlot what the answering node must have seen, if that is known
+ * @param bounds.minContextSlot the slot that the answering node must have seen: one that has not refuses
  * @param others signatures that are known to be of something else; grows
  * @throws what the node's client throws
  */
 export async function findAmongTransactions(
   rpc: BatchingRpc,
   sought: Sought,
-  bounds: { sinceMs: number; isOver: boolean; minContextSlot?: number | undefined },
+  bounds: { sinceMs: number; isOver: boolean; minContextSlot: number },
   others: Set<string>,
 ): Promise<Found> {
   const most = bounds.isOver ? ONCE_OVER : WHILE_OPEN;
@@ -73,7 +73,7 @@ function isMemoOf({ memo }: Sought, listed: string): boolean {
 async function list(
   rpc: BatchingRpc,
   source: string,
-  { sinceMs, minContextSlot }: { sinceMs: number; minContextSlot?: number | undefined },
+  { sinceMs, minContextSlot }: { sinceMs: number; minContextSlot: number },
   pages: number,
 ): Promise<{ signatures: Listed[]; isWhole: boolean }> {
   const signatures: Listed[] = [];
@@ -84,7 +84,7 @@ async function list(
       {
         limit: PAGE,
         commitment: 'confirmed',
-        ...(minContextSlot === undefined ? {} : { minContextSlot }),
+        minContextSlot,
         ...(before === undefined ? {} : { before }),
       },
     ])) as Listed[];

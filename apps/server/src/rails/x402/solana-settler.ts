@@ -123,24 +123,33 @@ class OwnSettler implements SolanaSettler {
     const valid = (await rpc.call('isBlockhashValid', [
       evidenceOf(payment).blockhash,
       { commitment: 'confirmed' },
-    ])) as { value: boolean };
-    const landed = await this.#lookForUnknown(payment);
+    ])) as { context: { slot: number }; value: boolean };
+    const landed = await this.#lookForUnknown(payment, valid.context.slot);
     if (landed !== null) return landed;
     const isOver = !valid.value && nowMs() >= payment.deadAfterMs;
     return isOver ? { status: 'dead', refusal: refuse('PAYMENT_EXPIRED') } : { status: 'open' };
   }
 
-  /** Nothing is on record of it. A database that was put back may not know what was sent, but the signature follows from the key. */
-  async #lookForUnknown(payment: OnChainPayment): Promise<ChainVerdict | null> {
+  /**
+   * What became of a payment that no record tells of. A database that was put back may not know what was sent, but the
+   * signature follows from the key.
+   *
+   * @param bySlot the slot that the answering node must have seen: one address can be several nodes
+   * @throws when the node does not say, or is behind
+   */
+  async #lookForUnknown(payment: OnChainPayment, bySlot: number): Promise<ChainVerdict | null> {
     const { rpc, key } = this.#parts;
     if (key === null || evidenceOf(payment).feePayer !== key.address) return null;
     const { hash } = signed(payment, key);
-    const { value } = (await rpc.call('getSignatureStatuses', [
+    const { context, value } = (await rpc.call('getSignatureStatuses', [
       [hash],
       { searchTransactionHistory: true },
-    ])) as { value: ({ err: unknown; confirmationStatus: string } | null)[] };
+    ])) as { context: { slot: number }; value: ({ err: unknown; confirmationStatus: string } | null)[] };
     const [status] = value;
-    if (status === null || status === undefined || status.confirmationStatus === 'processed') return null;
+    if (status === null || status === undefined || status.confirmationStatus === 'processed') {
+      if (!(context.slot >= bySlot)) throw new Error('the node is behind');
+      return null;
+    }
     return verdictOf(hash, { status: 'landed', ok: status.err === null, final: false });
   }
 

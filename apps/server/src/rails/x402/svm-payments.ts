@@ -104,12 +104,12 @@ class SvmPayments {
       const valid = (await rpc.call('isBlockhashValid', [
         evidence.blockhash,
         { commitment: 'confirmed' },
-      ])) as { context?: { slot: number }; value: boolean };
+      ])) as { context: { slot: number }; value: boolean };
       const isOver = !valid.value && nowMs() >= payment.deadAfterMs;
       const found = await findAmongTransactions(
         rpc,
         evidence,
-        { sinceMs: payment.deadAfterMs - WATCHED_MS, isOver, minContextSlot: valid.context?.slot },
+        { sinceMs: payment.deadAfterMs - WATCHED_MS, isOver, minContextSlot: valid.context.slot },
         others,
       );
       if (found.status === 'landed')

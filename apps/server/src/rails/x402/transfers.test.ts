@@ -4,7 +4,7 @@ import { encodeFunctionData, erc20Abi } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
 import { signPayment } from '../../../test/x402.fixture.ts';
-import { connectRpc, type Rpc, RpcUnreachable } from '../../chain-rpc/json-rpc.ts';
+import { connectRpc, type NodeRpc, type Rpc, RpcUnreachable } from '../../chain-rpc/json-rpc.ts';
 import { Problem } from '../../http/problem.ts';
 import { PaymentRefused } from '../../paid-call/rail.ts';
 import { type EvmChain, openEvmChain } from '../evm/chain.ts';
@@ -16,7 +16,7 @@ const [network] = NETWORKS;
 const PRICE = 50_000n;
 
 let node: TestChain;
-let rpc: Rpc;
+let rpc: NodeRpc;
 let payTo: Hex;
 let payer: Hex;
 before(async () => {
@@ -89,6 +89,28 @@ test('a transfer that is not in a block yet is waited for; an unknown one may be
   assert.equal(await find(generatePrivateKey()), null);
 });
 
+test('two nodes at one address, one of which stands still: what it does not know may have been paid', async (t) => {
+  const standing = await startTestChain();
+  t.after(() => standing.stop());
+  const still = connectRpc(standing.url, { timeoutMs: 10_000 });
+  t.after(() => still.close());
+  const hash = await send(transfer(payTo, PRICE));
+  await node.client.mine({ blocks: 2 });
+  const behind: NodeRpc = {
+    ...rpc,
+    call: (method, params) => (method === 'eth_getBlockByNumber' ? rpc : still).call(method, params),
+    together: (calls) => still.together(calls),
+  };
+  const findBy = (by: NodeRpc) =>
+    findEvmTransfer({ chain: openEvmChain(network, by, Date.now), rpc: by, nowMs: Date.now }, hash, {
+      payTo,
+      amountUnits: PRICE,
+    });
+  await assert.rejects(findBy(behind), laterWith('CHAIN_UNAVAILABLE'));
+  const found = await findBy({ ...behind, together: (calls) => rpc.together(calls) });
+  assert.equal(found?.amountUnits, PRICE, 'the node that has the head is believed');
+});
+
 test('a transfer that does not pay us is refused, each kind with its reason', async () => {
   const failed = await send(transfer(payTo, 10n ** 18n), network.asset, 100_000n);
   const elsewhere = await send(transfer(payer, PRICE));
@@ -149,10 +171,13 @@ test('a transfer can be presented for a day', async () => {
 });
 
 test('a node that does not answer is no reason to pay again', async () => {
-  const broken: Rpc = {
-    call: async (method) => {
-      throw new RpcUnreachable(method, new Error('cut off'));
-    },
+  const fail = async (): Promise<never> => {
+    throw new RpcUnreachable('test', new Error('cut off'));
+  };
+  const broken: NodeRpc = {
+    call: fail,
+    batch: fail,
+    together: fail,
     close: async () => {},
   };
   const parts = { chain: openEvmChain(network, broken, Date.now), rpc: broken, nowMs: Date.now };
@@ -208,9 +233,14 @@ function told(changes: {
     transaction: { message: { accountKeys: [changes.feePayer ?? 'payer', 'other'] } },
   };
 }
-function findTold(transaction: unknown, status: unknown = null, nowMs = SECONDS * 1_000) {
+function findTold(transaction: unknown, status: unknown = null, nowMs = SECONDS * 1_000, slot = 7) {
+  const said: Record<string, unknown> = {
+    getTransaction: transaction,
+    getSlot: slot,
+    getSignatureStatuses: { context: { slot: 7 }, value: [status] },
+  };
   const rpcOf: Rpc = {
-    call: async (method) => (method === 'getTransaction' ? transaction : { value: [status] }),
+    call: async (method) => said[method],
     close: async () => {},
   };
   return findSolanaTransfer({ rpc: rpcOf, nowMs: () => nowMs }, 'signature', {
@@ -232,6 +262,12 @@ test('Solana: a transfer is read from the balances of the asset', async () => {
   );
   assert.equal(await findTold(null), null);
   await assert.rejects(findTold(null, { confirmations: 5 }), laterWith('PAYMENT_NOT_CONFIRMED', 5));
+});
+
+test('Solana: a node that is behind the newest slot cannot say that nothing was paid', async () => {
+  await assert.rejects(findTold(null, null, SECONDS * 1_000, 8), laterWith('CHAIN_UNAVAILABLE'));
+  const seen = { confirmations: 5 };
+  await assert.rejects(findTold(null, seen, SECONDS * 1_000, 8), laterWith('PAYMENT_NOT_CONFIRMED', 5));
 });
 
 const UNPAID: Record<string, [string, unknown]> = {

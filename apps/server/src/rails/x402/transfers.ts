@@ -1,8 +1,8 @@
 /** Payments by a transfer that the payer made by itself, named by its hash (EVM) or signature (Solana). */
-import type { Rpc } from '../../chain-rpc/json-rpc.ts';
+import type { NodeRpc, Rpc } from '../../chain-rpc/json-rpc.ts';
 import { unavailable } from '../../http/problem.ts';
 import type { ChainVerdict } from '../../paid-call/rail.ts';
-import type { MinedTransaction } from '../../relayer/node-reply.ts';
+import { type MinedTransaction, minedUpTo } from '../../relayer/node-reply.ts';
 import type { EvmChain } from '../evm/chain.ts';
 import { type Hex, TOPIC_TRANSFER, TOPIC_USED, topicOf } from '../evm/eip3009.ts';
 import { refuse } from '../on-chain/refusals.ts';
@@ -32,17 +32,18 @@ function notConfirmed(needed: number, has: number) {
  * @throws PaymentRefused when it does not pay; Problem (503) when that cannot be said yet
  */
 export async function findEvmTransfer(
-  parts: { chain: EvmChain; rpc: Rpc; nowMs(): number },
+  parts: { chain: EvmChain; rpc: Pick<NodeRpc, 'call' | 'together'>; nowMs(): number },
   hash: string,
   wanted: { payTo: string; amountUnits: bigint },
 ): Promise<FoundTransfer | null> {
   const { chain, rpc, nowMs } = parts;
   const { network } = chain;
-  const mined = await ask(network.title, () => chain.receipt(hash));
+  let mined = await ask(network.title, () => chain.receipt(hash));
   if (mined === null) {
     const pending = await ask(network.title, () => rpc.call('eth_getTransactionByHash', [hash]));
-    if (pending === null) return null;
-    throw notConfirmed(network.transferConfirmations, 0);
+    if (pending !== null) throw notConfirmed(network.transferConfirmations, 0);
+    mined = await ask(network.title, async () => minedUpTo(rpc, (await chain.head()).hash, hash));
+    if (mined === null) return null;
   }
   if (mined.status !== 'success') throw refuse('PAYMENT_TRANSACTION_FAILED');
   const transfer = plainTransfer(mined, network.asset, wanted);
@@ -96,11 +97,9 @@ export async function findSolanaTransfer(
     ]),
   )) as SolanaTransaction | null;
   if (found === null) {
-    const { value } = (await ask('Solana', () =>
-      parts.rpc.call('getSignatureStatuses', [[signature], { searchTransactionHistory: true }]),
-    )) as { value: ({ confirmations: number | null } | null)[] };
-    if (value[0] === null || value[0] === undefined) return null;
-    throw notConfirmed(32, value[0].confirmations ?? 0);
+    const status = await ask('Solana', () => statusBySlot(parts.rpc, signature));
+    if (status === null) return null;
+    throw notConfirmed(32, status.confirmations ?? 0);
   }
   if (found.meta === null || found.meta.err !== null) throw refuse('PAYMENT_TRANSACTION_FAILED');
   if (wanted.feePayers.has(found.transaction.message.accountKeys[0] ?? ''))
@@ -127,6 +126,19 @@ export async function findSolanaTransfer(
   // is complete. A transfer is plain only if whoever paid us also paid its fee.
   if (found.transaction.message.accountKeys[0] !== payer) throw refuse('PAYMENT_TRANSFER_NOT_PLAIN');
   return { payer, amountUnits: received, blockNumber: null };
+}
+
+/** @throws when the node that answers is behind the one that named the newest slot: one address can be several nodes */
+async function statusBySlot(rpc: Rpc, signature: string): Promise<{ confirmations: number | null } | null> {
+  const slot = await rpc.call('getSlot', [{ commitment: 'confirmed' }]);
+  const { context, value } = (await rpc.call('getSignatureStatuses', [
+    [signature],
+    { searchTransactionHistory: true },
+  ])) as { context: { slot: number }; value: ({ confirmations: number | null } | null)[] };
+  const [status] = value;
+  if (status !== null && status !== undefined) return status;
+  if (typeof slot !== 'number' || !(context.slot >= slot)) throw new Error('the node is behind');
+  return null;
 }
 
 interface SolanaTransaction {
