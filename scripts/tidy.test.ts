@@ -158,6 +158,7 @@ describe('a table has one owner,', () => {
     device_readings: 'devices',
     devices: 'devices',
     ending_transactions: 'relayer',
+    free_hang_ups: 'paid-call',
     gas_spent: 'relayer',
     key_addresses: 'webhooks',
     key_links: 'cards',

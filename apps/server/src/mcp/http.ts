@@ -1,6 +1,7 @@
 /** `/mcp`: the streamable HTTP transport of MCP, of the lines of 2025 and of 2026 at one address. */
 import { createMcpHandler, type Server } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { CallerPresence } from '../http/caller-presence.ts';
 import { readJson } from '../http/json-text.ts';
 import { ownHosts, refuseForeign } from '../http/own-hosts.ts';
 import { invalidRequest, Problem } from '../http/problem.ts';
@@ -43,6 +44,11 @@ export function mcpRoutes(http: FastifyInstance, parts: McpRoutesParts): void {
     if (parsedBody === undefined) throw invalidRequest('The body must be a JSON-RPC message of MCP.');
     if (Array.isArray(parsedBody) && parsedBody.length > MAX_BATCH)
       throw invalidRequest(`One request may carry at most ${MAX_BATCH} messages.`);
+    const presence = new CallerPresence(request.raw.socket);
+    reply.raw.once('close', () => {
+      if (!reply.raw.writableFinished) presence.leave();
+      presence.end();
+    });
     const asked = new Request('http://farebox.invalid/mcp', {
       method: 'POST',
       headers: plain(request.headers),
@@ -53,7 +59,8 @@ export function mcpRoutes(http: FastifyInstance, parts: McpRoutesParts): void {
       remoteAddress: request.raw.socket.remoteAddress,
       address,
       requestId: request.id,
-      gone: () => request.raw.socket.destroyed,
+      gone: presence.gone,
+      onGone: presence.onGone,
     });
     return reply.send(await handler.fetch(asked, { parsedBody }));
   });

@@ -32,6 +32,8 @@ export interface Caller extends Asker {
   address: string;
   requestId: string;
   gone(): boolean;
+  /** Calls back once when the caller has gone. @returns how to stop listening */
+  onGone(left: () => void): () => void;
 }
 
 export interface McpParts {
@@ -123,7 +125,7 @@ function answerReadings(server: Server, { readings }: McpParts, caller: Caller):
 /** One paid tool call is one paid call of the house. */
 async function buy(
   { paidCall }: McpParts,
-  { headers, address, requestId, gone }: Caller,
+  { headers, address, requestId, gone, onGone }: Caller,
   service: Service,
   given: Record<string, unknown> | undefined,
   context: ServerContext,
@@ -137,6 +139,7 @@ async function buy(
       // As over HTTP: a price that was asked for without a body may be paid for with any.
       rawBody: given === undefined ? undefined : Buffer.from(JSON.stringify(given)),
       gone: () => signal.aborted || gone(),
+      onGone,
       assertMayBuy() {},
     });
     return toolResultOf(answer, meta);

@@ -1,5 +1,6 @@
 /** The paid call over HTTP: which requests may buy, how long they may take, and how they are answered. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { CallerPresence } from '../http/caller-presence.ts';
 import { openEventStream } from '../http/event-stream.ts';
 import { Problem } from '../http/problem.ts';
 import { asAsked } from '../http/problem-details.ts';
@@ -33,19 +34,23 @@ export async function answerOverHttp(
 ): Promise<void> {
   const { method = request.method } = asked;
   const sent = request.body instanceof Buffer ? request.body : undefined;
-  const answer = await call.handle({
-    service: asked.service,
-    headers: request.headers,
-    rawBody: 'rawBody' in asked ? asked.rawBody : sent,
-    address: asked.address,
-    requestId: request.id,
-    dryRun: dryRunOf(request.query),
-    gone: () => request.raw.socket.destroyed,
-    openStream: (headers) => openEventStream(reply, headers, READER_PATIENCE_MS),
-    assertMayBuy() {
-      if (method !== 'POST') throw notPost();
-    },
-  });
+  const caller = new CallerPresence(request.raw.socket);
+  const answer = await call
+    .handle({
+      service: asked.service,
+      headers: request.headers,
+      rawBody: 'rawBody' in asked ? asked.rawBody : sent,
+      address: asked.address,
+      requestId: request.id,
+      dryRun: dryRunOf(request.query),
+      gone: caller.gone,
+      onGone: caller.onGone,
+      openStream: (headers) => openEventStream(reply, headers, READER_PATIENCE_MS),
+      assertMayBuy() {
+        if (method !== 'POST') throw notPost();
+      },
+    })
+    .finally(() => caller.end());
   if (!answer.left) sendFinished(reply, asAsked(answer, request));
 }
 

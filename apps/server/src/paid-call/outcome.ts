@@ -38,6 +38,9 @@ export interface CallReport {
 /** Thrown when nobody is left to read an answer. The work is abandoned, and nothing is charged. */
 export class CallerGone extends Error {}
 
+/** Thrown when the caller left while the service was running, so that work was done for nobody. */
+export class LeftDuringWork extends CallerGone {}
+
 export function tookTooLong(): Problem {
   return unavailable('TOOK_TOO_LONG', 'The call took so long that its reservation was released.', 1_000);
 }
@@ -48,7 +51,7 @@ export function asProblem(error: unknown, report: CallReport): Problem {
     report.error = error.cause;
     if (report.outcome === 'failed') {
       if (error.status === 400 || error.status === 405) report.outcome = 'invalid';
-      else if (error.status === 429) report.outcome = 'limited';
+      else if (error.status === 428 || error.status === 429) report.outcome = 'limited';
       else if (error.status === 503) report.outcome = 'unavailable';
     }
     return error;

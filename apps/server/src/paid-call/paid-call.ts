@@ -14,7 +14,7 @@ import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts
 import { usdToMicros } from '../ledger/money.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
 import type { Service } from '../services/define.ts';
-import type { Availability } from '../services/registry.ts';
+import { type Availability, costsMoney } from '../services/registry.ts';
 import { ServiceFailure } from '../words/failure.ts';
 import { Answers, type AnswersParts } from './answers.ts';
 import { BoughtBefore } from './bought-before.ts';
@@ -24,15 +24,17 @@ import type { Challenge } from './challenge.ts';
 import { claimOn } from './claim.ts';
 import type { Door } from './door.ts';
 import { tryOut } from './dry-run.ts';
+import { type FreeHangUps, idempotencyKeyRequired } from './free-hang-ups.ts';
 import { OnChainSales } from './on-chain.ts';
-import { CallerGone, type CallReport } from './outcome.ts';
+import { CallerGone, type CallReport, LeftDuringWork } from './outcome.ts';
 import type { Headers, Quote, Rail } from './rail.ts';
 import { notBegun, notForSale, refusalOf } from './refusal.ts';
 import { claimedFingerprint, fingerprintOf, readInput } from './request-body.ts';
-import { Reservations, type ReservationsParts } from './reservations.ts';
+import { RECONCILE_GRACE_MS, Reservations, type ReservationsParts } from './reservations.ts';
 import { createPlaces, type Places, Runner, type RunnerParts } from './running.ts';
 import {
   type Asked,
+  longestMs,
   type MadeAnswer,
   type PaidAnswer,
   type PaidRequest,
@@ -51,6 +53,7 @@ export interface PaidCallParts extends AnswersParts, ReservationsParts, RunnerPa
   rails: readonly Rail[];
   calls: CallStore;
   settlements: SettlementStore;
+  freeHangUps: FreeHangUps;
   /** After this time a paid call that could not be delivered is refunded. */
   refundAfterMs: number;
   availability(service: Service): Availability;
@@ -213,7 +216,7 @@ export class PaidCall {
 
   /** Takes a checked request to its answer. */
   async #sell(sale: Sale): Promise<PaidAnswer> {
-    const { request, quote, payment, money, report } = sale;
+    const { request, quote, payment, money } = sale;
     const { service } = quote;
     const fingerprint =
       payment.identity === null ? null : claimedFingerprint(fingerprintOf(service, sale.input), sale.claim);
@@ -237,18 +240,47 @@ export class PaidCall {
         revenue: payment.revenue,
       };
       if (request.gone()) throw new CallerGone();
-      const begun = await this.#reservations.begin(call, sale, fingerprint);
-      if (begun.status === 'answered') return await this.#answers.replay(sale, payment, begun.callId);
-      if (begun.status === 'leased') return await this.#goOn(sale, begun.settlement);
-      if (begun.status !== 'authorized') throw await notBegun(sale, begun);
-      report.callId = call.id;
-      money.fate = 'free';
-      if (request.gone()) await this.#leaveUndone(call);
-      if (payment.onChain !== null) return await this.#onChain.sell(sale, call, payment.onChain);
-      return await this.#sellForCredit(sale, call, begun.availableMicros);
+      return await this.#holdingHangUp(sale, call, () => this.#sellCall(sale, call, fingerprint));
     } finally {
       leave();
     }
+  }
+
+  /**
+   * Sells a call that its caller could leave unpaid, and counts whether it does. Where such a call costs the operator
+   * money, one of the buyer's free hang-ups is held for it.
+   *
+   * @throws Problem 428 when none is left
+   */
+  async #holdingHangUp(sale: Sale, call: PricedCall, sell: () => Promise<PaidAnswer>): Promise<PaidAnswer> {
+    const { freeHangUps, nowMs } = this.#parts;
+    if (sale.payment.identity !== null) return sell();
+    const isHeld = costsMoney(sale.quote.service);
+    if (isHeld && !(await freeHangUps.hold(call, nowMs() + longestMs(sale) + RECONCILE_GRACE_MS)))
+      throw idempotencyKeyRequired();
+    try {
+      const answer = await sell();
+      if (isHeld) void freeHangUps.giveBack(call.id).catch(() => {});
+      return answer;
+    } catch (error) {
+      // What cannot be written now is free again when its time is over.
+      if (error instanceof LeftDuringWork) await freeHangUps.use(call).catch(() => {});
+      else if (isHeld) void freeHangUps.giveBack(call.id).catch(() => {});
+      throw error;
+    }
+  }
+
+  async #sellCall(sale: Sale, call: PricedCall, fingerprint: Buffer | null): Promise<PaidAnswer> {
+    const { request, payment, money, report } = sale;
+    const begun = await this.#reservations.begin(call, sale, fingerprint);
+    if (begun.status === 'answered') return this.#answers.replay(sale, payment, begun.callId);
+    if (begun.status === 'leased') return this.#goOn(sale, begun.settlement);
+    if (begun.status !== 'authorized') throw await notBegun(sale, begun);
+    report.callId = call.id;
+    money.fate = 'free';
+    if (request.gone()) await this.#leaveUndone(call, new CallerGone());
+    if (payment.onChain !== null) return this.#onChain.sell(sale, call, payment.onChain);
+    return this.#sellForCredit(sale, call, begun.availableMicros);
   }
 
   /**
@@ -278,7 +310,7 @@ export class PaidCall {
       return this.#streams.sell(sale, stream, call, {
         receipt: { availableMicros: leftMicros, transaction: null, reserved: true },
         failed: async (error) => {
-          await this.#reservations.release(call, error instanceof ServiceFailure ? error.code : 'FAILED');
+          await this.#reservations.release(call, whyReleased(error));
           return error;
         },
       });
@@ -287,12 +319,12 @@ export class PaidCall {
     try {
       made = await this.#runner.run(sale, call.id);
     } catch (error) {
-      await this.#reservations.release(call, error instanceof ServiceFailure ? error.code : 'FAILED');
+      await this.#reservations.release(call, whyReleased(error));
       throw error;
     }
     if (!isWrite) await this.#reservations.assertWanted(sale, call);
     // Nobody is there to read this answer, and nobody could ask for it again.
-    if (payment.identity === null && request.gone()) await this.#leaveUndone(call);
+    if (payment.identity === null && request.gone()) await this.#leaveUndone(call, new LeftDuringWork());
     const answer = payment.identity === null ? null : this.#answers.toKeep(quote.service, call.id, made);
     const { availableMicros } = await this.#reservations.capture(sale, call, answer);
     return this.#answers.deliver(sale, call.id, made, { availableMicros, transaction: null });
@@ -303,9 +335,9 @@ export class PaidCall {
     return this.#answers.kept(accountId, callId);
   }
 
-  async #leaveUndone(call: PricedCall): Promise<never> {
-    await this.#reservations.release(call, 'CLIENT_GONE');
-    throw new CallerGone();
+  async #leaveUndone(call: PricedCall, gone: CallerGone): Promise<never> {
+    await this.#reservations.release(call, whyReleased(gone));
+    throw gone;
   }
 
   get #revision(): number {
@@ -353,6 +385,12 @@ function canRepeat(rail: Rail | undefined, headers: Headers): boolean {
   if (rail === undefined) return false;
   const sent = idempotencyKeyOf(headers, KEY_LENGTH);
   return rail.chains !== undefined || (sent !== null && sent !== 'unfit');
+}
+
+/** What the books say about a call whose price was given back. */
+function whyReleased(error: unknown): string {
+  if (error instanceof CallerGone) return 'CLIENT_GONE';
+  return error instanceof ServiceFailure ? error.code : 'FAILED';
 }
 
 function readIdempotencyKey(headers: Headers): string | null {

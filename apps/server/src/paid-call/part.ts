@@ -11,6 +11,7 @@ import { makeChallenge } from './challenge.ts';
 import { PAID_CALL } from './declared.ts';
 import { doorOf, x402Door } from './door.ts';
 import { SettlementFinisher } from './finish-settlements.ts';
+import { createFreeHangUps } from './free-hang-ups.ts';
 import { type CallMetrics, watchCalls } from './metrics.ts';
 import { type KeyUse, PaidCall, type PaidCallParts } from './paid-call.ts';
 import type { Rail } from './rail.ts';
@@ -144,7 +145,8 @@ function openRecords(house: House, settings: SalesSettings, { ledger, metrics, r
     },
   });
   const shares = createCallShares(sql, { ledger, nowMs });
-  return { calls, settlements, undelivered, reconciler, settlementFinisher, replica, shares };
+  const freeHangUps = createFreeHangUps({ sql, nowMs, buyerOf: async (id) => `account:${id}` });
+  return { calls, settlements, undelivered, reconciler, settlementFinisher, replica, shares, freeHangUps };
 }
 
 /** What the doors of the paid call share. The bounds are among it: a payer has one limit over all doors. */
@@ -152,7 +154,7 @@ function shareWithDoors(
   house: House,
   settings: SalesSettings,
   needs: SalesNeeds,
-  { calls, settlements, reconciler }: Records,
+  { calls, settlements, reconciler, freeHangUps }: Records,
 ): SharedByDoors {
   const { baseUrl, version, logger, nowMs } = house;
   const { upstreams, metrics } = needs;
@@ -173,7 +175,7 @@ function shareWithDoors(
       return { path, name, tag, priceUsd, summary, example, featured, available, chains };
     });
   return {
-    ...{ calls, settlements, refundAfterMs, availability, catalog, baseUrl, version, nowMs },
+    ...{ calls, settlements, freeHangUps, refundAfterMs, availability, catalog, baseUrl, version, nowMs },
     seal: needs.seal,
     keyUsed: needs.keyUsed,
     receiptsUrl: `${baseUrl}${needs.receiptsAt}`,
@@ -203,7 +205,7 @@ function shareWithDoors(
 }
 
 function jobsOf(
-  { calls, reconciler, settlementFinisher, shares }: Records,
+  { calls, reconciler, settlementFinisher, shares, freeHangUps }: Records,
   { reconcileIntervalMs: intervalMs, shareHoldMs }: SalesSettings,
 ): Job[] {
   return [
@@ -218,6 +220,7 @@ function jobsOf(
           stopping,
         )),
     },
+    { name: 'forget-hang-ups', intervalMs: 3_600_000, run: () => freeHangUps.forget() },
     {
       name: 'pay-shares',
       intervalMs: 60_000,

@@ -13,6 +13,7 @@ import { type Answer, provenanceOf } from '../words/answer.ts';
 import { ServiceFailure } from '../words/failure.ts';
 import { contentOf } from './content.ts';
 import type { Door } from './door.ts';
+import { LeftDuringWork } from './outcome.ts';
 import type { PayerProof } from './rail.ts';
 import type { MadeAnswer, Sale } from './sale.ts';
 
@@ -64,22 +65,27 @@ export function createPlaces(bounds: { maxConcurrent: number; maxConcurrentPerPa
 
 /** A prebuilt abort reason. The default reason is an exception, whose stack would be captured for every call. */
 const CALL_ENDED = new Error('the call has ended');
+/** Its name says that a request was aborted, which no upstream is blamed for. */
+const CALLER_LEFT = Object.assign(new Error('the caller has left'), { name: 'AbortError' });
 
 /** The time that a service has. Its signal is created on first use, since most services never ask for it. */
 export class Deadline {
   #controller: AbortController | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #ended = false;
+  #ended: Error | null = null;
+  #fail: (error: Error) => void = () => {};
 
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
-    if (this.#ended) this.#controller.abort(CALL_ENDED);
+    if (this.#ended !== null) this.#controller.abort(this.#ended);
     return this.#controller.signal;
   }
 
   /** The result of the work, or a failure once the time is over, even when the work ignores its signal. */
   race<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
     return new Promise((resolve, reject) => {
+      this.#fail = reject;
+      if (this.#ended === CALLER_LEFT) reject(new LeftDuringWork());
       this.#timer = setTimeout(() => {
         reject(
           new ServiceFailure({
@@ -102,9 +108,19 @@ export class Deadline {
 
   /** Aborts whatever the service still does for this call, since nobody reads its result. */
   end(): void {
+    this.#endFor(CALL_ENDED);
+  }
+
+  /** Ends the work at once, because its caller has left. What waits for it fails with `LeftDuringWork`. */
+  abandon(): void {
+    this.#fail(new LeftDuringWork());
+    this.#endFor(CALLER_LEFT);
+  }
+
+  #endFor(reason: Error): void {
     clearTimeout(this.#timer);
-    this.#ended = true;
-    this.#controller?.abort(CALL_ENDED);
+    this.#ended ??= reason;
+    this.#controller?.abort(this.#ended);
   }
 }
 
@@ -142,15 +158,18 @@ export class Runner {
   }
 
   /**
-   * Runs a service within its deadline, and writes its answer as it will be sent.
+   * Runs a service within its deadline, and writes its answer as it will be sent. Work that is for nobody once its
+   * caller has left is broken off.
    *
-   * @throws what the service throws; ServiceFailure at its deadline; Error for an answer that does not fit its schema
+   * @throws what the service throws; ServiceFailure at its deadline; LeftDuringWork; Error for an answer that does not
+   *   fit its schema
    */
   async run(sale: Sale, callId: string): Promise<MadeAnswer> {
     const { maxAnswerBytes, nowMs } = this.#parts;
     const { service } = sale.quote;
     const startedAtMs = nowMs();
     const deadline = new Deadline();
+    const stopListening = abandonIfLeft(sale, () => deadline.abandon());
     try {
       const running = runInCall(service, sale.input, this.#contextOf(sale, callId, deadline));
       const made = await deadline.race(running, service.timeoutMs);
@@ -162,11 +181,15 @@ export class Runner {
         throw new Error('the answer is larger than may be kept');
       return answer;
     } finally {
+      stopListening();
       deadline.end();
     }
   }
 
-  /** Runs a service that streams. Its deadline counts only the time spent waiting for the next piece. */
+  /**
+   * Runs a service that streams. Its deadline counts only the time spent waiting for the next piece. Until there is a
+   * first piece it is broken off when its caller leaves, as in `run`; from then on its reader decides.
+   */
   stream(sale: Sale, stream: ServiceStream, callId: string): RunningStream {
     const { nowMs } = this.#parts;
     const { service } = sale.quote;
@@ -174,6 +197,7 @@ export class Runner {
     const deadline = new Deadline();
     const scope = { callId, isEffect: service.effect === 'write' };
     const pieces = stream.run(sale.input, this.#contextOf(sale, callId, deadline));
+    const stopListening = abandonIfLeft(sale, () => deadline.abandon());
     let leftMs = stream.timeoutMs;
     return {
       next: async () => {
@@ -182,6 +206,7 @@ export class Runner {
           inCall(scope, () => pieces.next()),
           Math.max(leftMs, 1),
         );
+        stopListening();
         deadline.pause();
         leftMs -= nowMs() - askedAtMs;
         if (!made.done) return { status: 'piece', event: eventOf(service, made.value) };
@@ -189,6 +214,7 @@ export class Runner {
         return { status: 'whole', event: Buffer.from(`event: result\ndata: ${body}\n\n`) };
       },
       stop() {
+        stopListening();
         deadline.end();
         void pieces.return(undefined as never).catch(() => {});
       },
@@ -230,6 +256,17 @@ export class Runner {
       nowMs,
     };
   }
+}
+
+/**
+ * Listens for the caller's leaving where that ends the work: nobody could ask for the answer again, and nothing lasting
+ * was begun.
+ *
+ * @returns how to stop listening
+ */
+function abandonIfLeft({ request, payment, quote }: Sale, abandon: () => void): () => void {
+  if (payment.identity !== null || quote.service.effect === 'write') return () => {};
+  return request.onGone?.(abandon) ?? (() => {});
 }
 
 /** @throws Error for a piece whose event has an invalid or reserved name */

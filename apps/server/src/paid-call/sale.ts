@@ -16,8 +16,13 @@ export interface PaidRequest {
   requestId: string;
   /** Whether it is only tried out; left out where the door has no such calls. */
   dryRun?: DryRun;
-  /** Whether only a dry run is asked for; absent where the door has none. */
+  /** Whether the caller has left. */
   gone(): boolean;
+  /**
+   * Calls back once when the caller leaves, at once if it has left; absent where nobody can. Returns how to stop
+   * listening.
+   */
+  onGone?(left: () => void): () => void;
   /** Begins a streamed answer; absent where the door cannot stream. */
   openStream?(headers: Readonly<Record<string, string>>): EventReader;
   /** Asked before anything is bought. @throws Problem when nothing can be by such a request, such as by a GET */

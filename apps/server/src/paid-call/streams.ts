@@ -13,7 +13,7 @@ import type { Answers } from './answers.ts';
 import type { PricedCall, StoredAnswer } from './call-steps.ts';
 import type { Door } from './door.ts';
 import { tellFate } from './fate.ts';
-import { asProblem, CallerGone } from './outcome.ts';
+import { asProblem, CallerGone, LeftDuringWork } from './outcome.ts';
 import type { Payment } from './rail.ts';
 import type { Reservations } from './reservations.ts';
 import type { Runner, RunningStream } from './running.ts';
@@ -75,7 +75,8 @@ export class Streams {
     let first: Awaited<ReturnType<RunningStream['next']>>;
     try {
       first = await running.next();
-      if (request.gone() || request.openStream === undefined) throw new CallerGone();
+      if (request.gone() || request.openStream === undefined)
+        throw payment.identity === null ? new LeftDuringWork() : new CallerGone();
     } catch (error) {
       running.stop();
       throw await money.failed(error);
