@@ -74,6 +74,8 @@ interface SalesNeeds {
   keyUsed(use: KeyUse): void;
   /** The rails whose payments settle on a chain. */
   railsOnChains: readonly Rail[];
+  /** The name under which what an account does is counted, together with other accounts of the same buyer. */
+  boundBy(accountId: bigint): Promise<string>;
 }
 
 /** How calls are sold: what the doors share, the calls' books, and the jobs that end calls which were left open. */
@@ -111,7 +113,11 @@ export function openSales(house: House, settings: SalesSettings, needs: SalesNee
 type Records = ReturnType<typeof openRecords>;
 
 /** The stores of calls and settlements, and the jobs that finish what no request finishes. */
-function openRecords(house: House, settings: SalesSettings, { ledger, metrics, railsOnChains }: SalesNeeds) {
+function openRecords(
+  house: House,
+  settings: SalesSettings,
+  { ledger, metrics, railsOnChains, boundBy }: SalesNeeds,
+) {
   const { pools, logger, nowMs } = house;
   const { sql } = pools;
   const { answerTtlMs, refundAfterMs } = settings;
@@ -145,7 +151,7 @@ function openRecords(house: House, settings: SalesSettings, { ledger, metrics, r
     },
   });
   const shares = createCallShares(sql, { ledger, nowMs });
-  const freeHangUps = createFreeHangUps({ sql, nowMs, buyerOf: async (id) => `account:${id}` });
+  const freeHangUps = createFreeHangUps({ sql, nowMs, buyerOf: boundBy });
   return { calls, settlements, undelivered, reconciler, settlementFinisher, replica, shares, freeHangUps };
 }
 

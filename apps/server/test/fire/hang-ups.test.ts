@@ -170,6 +170,12 @@ describe('free hang-ups', () => {
     const other = await here.key('1');
     assert.equal((await here.call('ai-inference', other, prompt)).status, 200);
 
+    const bought = await here.key('1');
+    await database.sql`
+      insert into root_buyers (account_id, root_buyer)
+      values (${String(await accountOf(database.sql, bought))}, ${`account:${await accountOf(database.sql, key)}`})`;
+    assert.equal((await here.call('ai-inference', bought, prompt)).status, 428, 'a key of the same buyer');
+
     nowMs += DAY_MS;
     assert.equal((await there.call('ai-inference', key, prompt)).status, 200);
     for (const job of here.app.jobs)
