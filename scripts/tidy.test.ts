@@ -200,6 +200,7 @@ describe('a table has one owner,', () => {
     webhook_deliveries: 'webhooks',
     webhooks: 'webhooks',
     yield_index: 'yield',
+    yield_index_samples: 'yield',
     yield_keeper: 'yield',
     yield_keeper_moves: 'yield',
     yield_keeper_reasons: 'yield',

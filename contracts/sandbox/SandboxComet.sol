@@ -20,6 +20,18 @@ contract SandboxComet {
         uint64 slopeHighYearly;
     }
 
+    /// As Comet has it (CometStorage). What the double does not keep is zero.
+    struct TotalsBasic {
+        uint64 baseSupplyIndex;
+        uint64 baseBorrowIndex;
+        uint64 trackingSupplyIndex;
+        uint64 trackingBorrowIndex;
+        uint104 totalSupplyBase;
+        uint104 totalBorrowBase;
+        uint40 lastAccrualTime;
+        uint8 pauseFlags;
+    }
+
     error Paused();
     error BadAsset();
     error NotTheMarket();
@@ -86,6 +98,14 @@ contract SandboxComet {
     function totalBorrow() external view returns (uint256) {
         (, uint64 borrowIndex) = _indicesNow();
         return _present(borrowIndex, _totalBorrowBase);
+    }
+
+    function totalsBasic() external view returns (TotalsBasic memory totals) {
+        totals.baseSupplyIndex = _supplyIndex;
+        totals.baseBorrowIndex = _borrowIndex;
+        totals.totalSupplyBase = _totalSupplyBase;
+        totals.totalBorrowBase = _totalBorrowBase;
+        totals.lastAccrualTime = _accruedAt;
     }
 
     /// Of the stored indices, as Comet has it: not of this moment's.

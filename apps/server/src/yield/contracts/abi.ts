@@ -107,6 +107,7 @@ export const AAVE_POOL_ABI = parseAbi([
   'struct ReserveData { uint256 configuration; uint128 liquidityIndex; uint128 currentLiquidityRate; uint128 variableBorrowIndex; uint128 currentVariableBorrowRate; uint128 currentStableBorrowRate; uint40 lastUpdateTimestamp; uint16 id; address aTokenAddress; address stableDebtTokenAddress; address variableDebtTokenAddress; address interestRateStrategyAddress; uint128 accruedToTreasury; uint128 unbacked; uint128 isolationModeTotalDebt; }',
   'struct Asked { uint256 unbacked; uint256 liquidityAdded; uint256 liquidityTaken; uint256 totalDebt; uint256 reserveFactor; address reserve; bool usingVirtualBalance; uint256 virtualUnderlyingBalance; }',
   'function getReserveData(address asset) view returns (ReserveData)',
+  'function getReserveNormalizedIncome(address asset) view returns (uint256)',
   'function getVirtualUnderlyingBalance(address asset) view returns (uint128)',
   'function ADDRESSES_PROVIDER() view returns (address)',
   'function getPriceOracle() view returns (address)',
@@ -120,6 +121,8 @@ export const AAVE_POOL_ABI = parseAbi([
 
 /** https://docs.compound.finance/interest-rates/ */
 export const COMET_ABI = parseAbi([
+  'struct TotalsBasic { uint64 baseSupplyIndex; uint64 baseBorrowIndex; uint64 trackingSupplyIndex; uint64 trackingBorrowIndex; uint104 totalSupplyBase; uint104 totalBorrowBase; uint40 lastAccrualTime; uint8 pauseFlags; }',
+  'function totalsBasic() view returns (TotalsBasic)',
   'function getUtilization() view returns (uint256)',
   'function getSupplyRate(uint256 utilization) view returns (uint64)',
   'function totalSupply() view returns (uint256)',
@@ -133,6 +136,7 @@ export const META_MORPHO_ABI = parseAbi([
   'function MORPHO() view returns (address)',
   'function fee() view returns (uint96)',
   'function totalAssets() view returns (uint256)',
+  'function convertToAssets(uint256 shares) view returns (uint256)',
   'function maxDeposit(address receiver) view returns (uint256)',
   'function maxWithdraw(address owner) view returns (uint256)',
   'function supplyQueueLength() view returns (uint256)',

@@ -59,9 +59,9 @@ export function ratesView({ baseUrl }: About, { readAtMs, block, vault, protocol
 
 /** What the keeper did last or left, and why. */
 function keeperView({ at, report }: ReportedLook) {
-  const { outcome, why, block, yearlyPercent, proposal, transaction } = report;
+  const { outcome, why, block, yearlyPercent, proposal, transaction, conduct = null } = report;
   return {
-    ...{ lookedAt: at, outcome, why, block, transaction, yearlyPercent },
+    ...{ lookedAt: at, outcome, why, block, transaction, yearlyPercent, conduct },
     bestMove:
       proposal === null
         ? null

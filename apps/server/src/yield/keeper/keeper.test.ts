@@ -11,6 +11,7 @@ import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../../../test/database.fixture.ts';
 import { connectRpc, type Rpc, RpcUnreachable } from '../../chain-rpc/json-rpc.ts';
 import { relayerOn } from '../../relayer/relayer.fixture.ts';
+import { PROTOCOLS, type ProtocolName } from '../contracts/protocols.ts';
 import { createKeeper } from './keeper.ts';
 import { type MoveReason, readKeeperReport } from './report.ts';
 
@@ -20,6 +21,7 @@ const ABI = parseAbi([
   'function repay(address asset, uint256 amount, uint256 interestRateMode, address onBehalfOf) returns (uint256)',
   'function borrow(address asset, uint256 amount, uint256 interestRateMode, uint16 referralCode, address onBehalfOf)',
   'function sandboxBorrow(uint256 amount)',
+  'function supply(address asset, uint256 amount)',
   'function active() view returns (uint8)',
   'function totalSupply() view returns (uint256)',
   'function totalBorrow() view returns (uint256)',
@@ -32,6 +34,8 @@ const AAVE_POOL = '0xA238Dd80C259a72e81d7e4664a9801593F98d1c5';
 const COMET = '0xb125E6687d4313864e53df431d5425969c15Eb2F';
 const USD = 1_000_000n;
 const SEVEN_HOURS_S = 25_200;
+const HOUR_S = 3_600;
+const YEAR_S = 31_536_000;
 const { vault, storedTimes, accounts } = readManifest();
 const { owner, borrower } = accounts;
 
@@ -77,6 +81,7 @@ beforeEach(async () => {
   beginning = await node.snapshot();
   await database.sql`delete from yield_keeper`;
   await database.sql`delete from yield_keeper_reasons`;
+  await database.sql`delete from yield_index_samples`;
   await database.sql`delete from relayer_transactions`;
   await database.sql`delete from relayers`;
 });
@@ -88,8 +93,131 @@ async function makeAavePoor(): Promise<void> {
   await call(borrower, AAVE_POOL, 'repay', [USDC, 5_000_000n * USD, 2n, borrower]);
 }
 
+/**
+ * For 26 hours the three have paid and lent what they pay and lend now, or what is told.
+ *
+ * @param past percent a year, and the part of a protocol that was lent
+ */
+async function haveLived(
+  past: Partial<Record<ProtocolName, { percent?: number; utilization?: number }>> = {},
+) {
+  const { sql } = database;
+  await sql`delete from yield_index_samples`;
+  const report = await replica()();
+  assert.equal(report?.outcome, 'NO_HISTORY', JSON.stringify(report));
+  const [{ at, protocols } = assert.fail()] = await sql<
+    { at: Date; protocols: Record<ProtocolName, { index: string; utilization: number }> }[]
+  >`select at, protocols from yield_index_samples`;
+  for (let ageS = 300; ageS <= 26 * HOUR_S; ageS += 300) {
+    const then = PROTOCOLS.map((name) => {
+      const { percent = report?.yearlyPercent[name] ?? 0, utilization } = past[name] ?? {};
+      const index = BigInt(protocols[name].index);
+      const grown = BigInt(Math.round(Number(index) * ((percent / 100) * (ageS / YEAR_S))));
+      const used = utilization ?? protocols[name].utilization;
+      return [name, { index: String(index - grown), utilization: used }];
+    });
+    await sql`
+      insert into yield_index_samples (vault, at, block_number, protocols)
+      values (${vault.toLowerCase()}, ${new Date(at.getTime() - ageS * 1_000)}, 0,
+        ${JSON.stringify(Object.fromEntries(then))}::text::jsonb)`;
+  }
+}
+
+/** Compound's borrower borrows or repays until this part of it is lent. */
+async function lendOfCompound(part: number): Promise<void> {
+  const [supplied, borrowed] = [
+    await read<bigint>(COMET, 'totalSupply'),
+    await read<bigint>(COMET, 'totalBorrow'),
+  ];
+  const more = (supplied * BigInt(Math.round(part * 1e6))) / 1_000_000n - borrowed;
+  if (more > 0n) return void (await call(borrower, COMET, 'sandboxBorrow', [more]));
+  await mintUsdc(node, borrower, -more);
+  await call(borrower, COMET, 'supply', [USDC, -more]);
+}
+
+async function hoursPass(count: number, look: () => Promise<void>): Promise<void> {
+  for (let hour = 0; hour < count; hour += 1) {
+    await node.increaseTime({ seconds: HOUR_S });
+    await node.mine({ blocks: 1 });
+    await look();
+  }
+}
+
+test('nothing is moved before the samples reach a day back, and by samples of its own then', async () => {
+  await makeAavePoor();
+  let outcome: string | undefined;
+  const look = async () => {
+    const report = await replica()();
+    outcome = report?.outcome;
+  };
+  await look();
+  assert.equal(outcome, 'NO_HISTORY');
+  await hoursPass(23, async () => {
+    await look();
+    assert.equal(outcome, 'NO_HISTORY');
+  });
+  await hoursPass(1, look);
+  assert.equal(outcome, 'MOVED');
+  const [{ count } = assert.fail()] = await database.sql<{ count: number }[]>`
+    select count(*)::int as count from yield_index_samples`;
+  assert.equal(count, 25);
+});
+
+test('two looks within five minutes note one sample', async () => {
+  await Promise.all([replica()(), replica()()]);
+  await database.sql`update yield_keeper set looked_until = to_timestamp(0)`;
+  await node.mine({ blocks: 1, interval: 1 });
+  await replica()();
+  assert.equal((await database.sql`select 1 from yield_index_samples`).length, 1);
+});
+
+test('a market that is borrowed dry attracts nothing, however long it pays 28 %, nor for a day after', async () => {
+  await haveLived();
+  await lendOfCompound(1);
+  let report = await replica()();
+  const look = async () => {
+    report = await replica()();
+    const where = `${report?.outcome} ${JSON.stringify(report?.conduct?.compound)}`;
+    assert.notEqual(report?.proposal?.to, 'compound', where);
+    assert.equal((await held())[1], 0n, where);
+  };
+  await look();
+  assert((report?.yearlyPercent.compound ?? 0) > 20, 'it pays more than all others');
+  await hoursPass(26, look);
+  assert((report?.conduct?.compound?.averagePercent ?? 0) > 20);
+  assert.equal(report?.conduct?.compound?.unrest, 'DRY');
+  await lendOfCompound(0.9);
+  await hoursPass(20, look);
+  assert.equal(report?.conduct?.compound?.unrest, 'DRY');
+});
+
+test('what somebody arranges for one block moves nothing', async () => {
+  await haveLived({ aave: { percent: 3.9 }, compound: { percent: 3.9 }, morpho: { percent: 3.9 } });
+  const before = await held();
+  const spells: Record<string, () => Promise<unknown>> = {
+    'Compound pays more than ever': () => lendOfCompound(0.915),
+    'Aave pays next to nothing': makeAavePoor,
+    'Aave is nearly dry': async () => {
+      const cash = await read<bigint>(AAVE_POOL, 'getVirtualUnderlyingBalance', [USDC]);
+      await call(borrower, AAVE_POOL, 'borrow', [USDC, cash - 1_500_000n * USD, 2n, 0, borrower]);
+    },
+  };
+  for (const [what, cast] of Object.entries(spells)) {
+    const id = await node.snapshot();
+    await cast();
+    const report = await replica()();
+    assert(
+      report !== null && /^(BEST|TOO_SMALL_A_GAIN|UNREST|STUCK)$/.test(report.outcome),
+      `${what}: ${JSON.stringify(report)}`,
+    );
+    assert.deepEqual([(await held())[1], (await held())[2]], [before[1], before[2]], what);
+    await node.revert({ id });
+  }
+});
+
 test('funds are moved to what pays more after they came, by one of all replicas, and again after the pause', async () => {
   await makeAavePoor();
+  await haveLived();
   const reports = await Promise.all([replica()(), replica()(), replica()()]);
   const [report, ...others] = reports.filter((each) => each !== null);
   assert.equal(others.length, 0, 'one looks at a time');
@@ -113,7 +241,11 @@ test('funds are moved to what pays more after they came, by one of all replicas,
   const reasons = await database.sql<{ assets: string; reason: MoveReason }[]>`
     select assets::text, reason from yield_keeper_reasons where vault = ${vault.toLowerCase()}`;
   const reason = reasons.find(({ assets }) => assets === String(event?.args.assets))?.reason;
-  assert.deepEqual(reason?.yearlyPercentBefore, { from: yearlyPercent.aave, to: yearlyPercent[proposal.to] });
+  const averages = report.conduct;
+  assert.deepEqual(reason?.yearlyPercentBefore, {
+    from: averages?.aave?.averagePercent,
+    to: averages?.[proposal.to]?.averagePercent,
+  });
   assert.equal(reason?.gainMicrosPerYear, proposal.gainMicrosPerYear);
 
   assert.equal((await replica()())?.outcome, 'COOLING');
@@ -125,6 +257,7 @@ test('funds are moved to what pays more after they came, by one of all replicas,
 
 test('the rate after a move is the one that the protocol then pays', async () => {
   await makeAavePoor();
+  await haveLived();
   const report = await replica()();
   const { proposal } = report ?? {};
   assert(report?.outcome === 'MOVED' && proposal);
@@ -139,6 +272,7 @@ test('the rate after a move is the one that the protocol then pays', async () =>
 
 test('two that look at the same moment send one transaction', async () => {
   await makeAavePoor();
+  await haveLived();
   const waits = Promise.withResolvers<void>();
   let second: ReturnType<ReturnType<typeof replica>> = Promise.resolve(null);
   const seenBySecond: Rpc = {
@@ -171,6 +305,7 @@ test('two that look at the same moment send one transaction', async () => {
 
 test('a move that is mined and fails changes nothing, and the next look makes it', async () => {
   await makeAavePoor();
+  await haveLived();
   const spoilt: Rpc = {
     ...rpc,
     async call(method, params, options) {
@@ -194,6 +329,7 @@ test('a move that is mined and fails changes nothing, and the next look makes it
 
 test('a move that lands after its process was killed is made once, and seen by the next', async () => {
   await makeAavePoor();
+  await haveLived();
   const sent = Promise.withResolvers<void>();
   const killed: Rpc = {
     ...rpc,
@@ -222,12 +358,9 @@ test('a source with little liquidity is left in part', async () => {
   const cash = await read<bigint>(AAVE_POOL, 'getVirtualUnderlyingBalance', [USDC]);
   const left = 1_200_000n * USD;
   await call(borrower, AAVE_POOL, 'borrow', [USDC, cash - left, 2n, 0, borrower]);
-  // Compound is lent to 97 %, far up its steep slope.
-  const [supplied, borrowed] = [
-    await read<bigint>(COMET, 'totalSupply'),
-    await read<bigint>(COMET, 'totalBorrow'),
-  ];
-  await call(borrower, COMET, 'sandboxBorrow', [(supplied * 97n) / 100n - borrowed]);
+  // Compound is up its steep slope, and has been for a day.
+  await lendOfCompound(0.915);
+  await haveLived();
   const report = await replica()();
   assert.equal(report?.outcome, 'MOVED', JSON.stringify(report));
   assert.equal(report?.proposal?.to, 'compound');
@@ -243,8 +376,10 @@ test('who does not move says why', async () => {
     await database.sql`update yield_keeper set looked_until = to_timestamp(0)`;
     return (await replica(given)())?.outcome;
   };
+  await haveLived({ aave: { percent: 2 } });
   assert.equal(await outcome({ minGainBps: 2_000 }), 'TOO_SMALL_A_GAIN');
   await makeAavePoor();
+  await haveLived();
   const { baseFeePerGas } = await node.getBlock();
   await node.setNextBlockBaseFeePerGas({ baseFeePerGas: 10n ** 15n });
   await node.mine({ blocks: 1 });

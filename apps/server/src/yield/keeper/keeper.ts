@@ -1,6 +1,7 @@
 /**
- * Moves the vault's funds to where they earn most. Each round reads everything at one block, asks each protocol's curve
- * what it would pay after a move, and moves when that is worth its gas. The contract has the last word: it holds the limits.
+ * Moves the vault's funds to where they earn most. Each round reads everything at one block, and notes each protocol's index. What
+ * it paid over hours decides, together with what its curve says that it would pay after a move; and it moves when that is worth its
+ * gas. The contract has the last word: it holds the limits.
  *
  * Any number of replicas may run it. One looks at a time; and since a move is named for the time from which the contract
  * allows it, two that looked at once send one transaction, and one that comes late is refused by the contract.
@@ -20,13 +21,16 @@ import type { Relayer } from '../../relayer/relayer.ts';
 import { OutOfGas } from '../../relayer/to-send.ts';
 import { AAVE_POOL_ABI, VAULT_ABI } from '../contracts/abi.ts';
 import { PROTOCOLS, type ProtocolName } from '../contracts/protocols.ts';
-import { decide, type Proposal, type Standing, type Verdict } from './decide.ts';
+import { conductOf } from './conduct.ts';
+import { decide, type Known, type Lenders, type Proposal, type Standing, type Verdict } from './decide.ts';
 import { type Addresses, type At, type Lender, readAave, readComet, readMetaMorpho } from './lenders.ts';
 import { createLooks, type KeeperReport, noteReason, type Outcome } from './report.ts';
+import { noteSample, type Reading } from './samples.ts';
 
 type Chain = PublicClient<Transport, typeof base>;
 
-export const MOVE_GAS = 600_000n;
+/** The dearest move: out of a MetaMorpho of thirty markets. */
+export const MOST_MOVE_GAS = 5_000_000n;
 const WETH: Address = '0x4200000000000000000000000000000000000006';
 /** A look reads for some seconds and may wait for a transaction. */
 const LOOK_MS = 90_000;
@@ -44,6 +48,9 @@ const SENTENCES: Readonly<Record<Outcome, string>> = {
   BEST: 'No move would make the vault earn more.',
   TOO_SMALL_A_GAIN: 'The best move would raise the rate by less than what a move is made for.',
   COSTS_MORE: 'The best move would not earn back its gas within 30 days.',
+  NO_HISTORY: 'The samples of what protocols paid do not reach a day back yet.',
+  UNREST:
+    'Every other protocol was short of cash, lost value, or changed its rate by a jump within a day: none is gone to.',
   STUCK: 'Nothing can be taken out, or no other protocol takes anything.',
   COOLING: 'The contract allows the next move later.',
   INCOMPLETE: 'The contract cannot read one of its positions, and moves nothing meanwhile.',
@@ -94,6 +101,7 @@ export function createKeeper(parts: KeeperParts): () => Promise<KeeperReport | n
     const found: Found = {
       ...{ block: null, proposal: null, transaction: null, minGainBps: parts.minGainBps },
       yearlyPercent: { aave: null, compound: null, morpho: null },
+      conduct: { aave: null, compound: null, morpho: null },
     };
     const outcome = await round(client, parts, found).catch((): Outcome => 'UNREADABLE');
     const report: KeeperReport = { outcome, why: SENTENCES[outcome], ...found };
@@ -116,49 +124,85 @@ async function round(client: Chain, parts: KeeperParts, found: Found): Promise<O
     client.readContract({ ...ask, functionName: 'totalAssets' }),
   ]);
   const addresses = await addressesOf(client, vault, blockNumber);
-  const lenders = await readLenders({ client, blockNumber }, addresses, found);
+  const lenders = await judged(parts, await readLenders({ client, blockNumber }, addresses), found, {
+    ...{ blockNumber, atS: Number(timestamp) },
+  });
   if (!relayer.addresses.some((address) => address.toLowerCase() === keeper.toLowerCase()))
     return 'NOT_KEEPER';
   if (!complete) return 'INCOMPLETE';
   if (timestamp < nextMoveAt) return 'COOLING';
   const [aave, compound, morpho] = held;
   const standing: Standing = { inProtocol: { aave, compound, morpho }, total, limits };
-  const costMicros = await costOf(client, relayer, addresses, blockNumber);
-  const verdict = await decide(standing, lenders, { minGainBps, costMicros });
-  const proposal = verdict.proposal === null ? null : told(verdict.proposal, costMicros);
+  const costOf = await gasPrice(client, relayer, addresses, blockNumber);
+  const verdict = await decide(standing, lenders, { minGainBps, costOf });
+  const proposal = verdict.proposal === null ? null : told(verdict.proposal);
   found.proposal = proposal;
   if (verdict.do === 'stay') return verdict.why;
   if (proposal !== null)
     await noteReason(
       parts.sql,
       { vault, allowedAt: nextMoveAt, proposal },
-      found.yearlyPercent,
+      averagesOf(lenders),
       parts.nowMs(),
     );
   return send(parts, verdict, nextMoveAt, found);
 }
 
-/** Those that can be read; what each pays now is noted. */
-async function readLenders(
-  at: At,
-  to: Addresses,
-  found: Found,
-): Promise<Partial<Record<ProtocolName, Lender>>> {
-  const lenders: Partial<Record<ProtocolName, Lender>> = {};
-  const rates: Record<ProtocolName, number | null> = { aave: null, compound: null, morpho: null };
+type Read = Lender & { spotRate: number };
+
+/** Those that can be read, with what each pays now. */
+async function readLenders(at: At, to: Addresses): Promise<Partial<Record<ProtocolName, Read>>> {
+  const lenders: Partial<Record<ProtocolName, Read>> = {};
   await Promise.all(
     PROTOCOLS.map(async (name) => {
       try {
         const lender = await READERS[name](at, to);
-        rates[name] = percent(await lender.yearlyRate(0n));
-        lenders[name] = lender;
+        lenders[name] = { ...lender, spotRate: await lender.yearlyRate(0n) };
       } catch {
         // A protocol that cannot be read takes no part: it is neither left nor gone to.
       }
     }),
   );
-  found.yearlyPercent = rates;
   return lenders;
+}
+
+/** What was read is noted, and each protocol judged by what was noted before. */
+async function judged(
+  { sql, vault }: KeeperParts,
+  lenders: Partial<Record<ProtocolName, Read>>,
+  found: Found,
+  at: { atS: number; blockNumber: bigint },
+): Promise<Lenders> {
+  const of = <Value>(tell: (lender: Read, name: ProtocolName) => Value) => {
+    const each = (name: ProtocolName) => {
+      const lender = lenders[name];
+      return lender === undefined ? null : tell(lender, name);
+    };
+    return { aave: each('aave'), compound: each('compound'), morpho: each('morpho') };
+  };
+  const protocols = of(({ index, utilization }): Reading => ({ index, utilization }));
+  const samples = await noteSample(sql, vault, { ...at, protocols });
+  const known: Partial<Record<ProtocolName, Known>> = {};
+  found.yearlyPercent = of(({ spotRate }) => percent(spotRate));
+  found.conduct = of((lender, name) => {
+    const conduct = conductOf(name, samples, { ...lender, atS: at.atS });
+    known[name] = { ...lender, conduct };
+    const { averageRate, unrest } = conduct;
+    return {
+      averagePercent: averageRate === null ? null : percent(averageRate),
+      utilizationPercent: percent(lender.utilization),
+      unrest,
+    };
+  });
+  return known;
+}
+
+function averagesOf(lenders: Lenders): Record<ProtocolName, number | null> {
+  const of = (name: ProtocolName) => {
+    const rate = lenders[name]?.conduct.averageRate ?? null;
+    return rate === null ? null : percent(rate);
+  };
+  return { aave: of('aave'), compound: of('compound'), morpho: of('morpho') };
 }
 
 async function addressesOf(client: Chain, vault: Address, blockNumber: bigint): Promise<Addresses> {
@@ -173,13 +217,13 @@ async function addressesOf(client: Chain, vault: Address, blockNumber: bigint): 
   return { vault, usdc, aavePool, aToken, comet, metaMorpho };
 }
 
-/** What a move costs in gas, in micro-USD, at the price of ether that Aave lends by. */
-async function costOf(
+/** What so much gas costs, in micro-USD, at the price of ether that Aave lends by. */
+async function gasPrice(
   client: Chain,
   relayer: KeeperParts['relayer'],
   { aavePool }: Addresses,
   blockNumber: bigint,
-): Promise<bigint> {
+): Promise<(gas: bigint) => bigint> {
   const ask = { abi: AAVE_POOL_ABI, blockNumber } as const;
   const provider = await client.readContract({
     ...{ ...ask, address: aavePool, functionName: 'ADDRESSES_PROVIDER' },
@@ -189,7 +233,7 @@ async function costOf(
     client.readContract({ ...ask, address: oracle, functionName: 'getAssetPrice', args: [WETH] }),
     relayer.fees(),
   ]);
-  return (MOVE_GAS * maxFeePerGas * price) / WEI_IN_ETHER / ORACLE_UNITS_IN_MICRO;
+  return (gas) => (gas * maxFeePerGas * price) / WEI_IN_ETHER / ORACLE_UNITS_IN_MICRO;
 }
 
 async function send(
@@ -217,8 +261,8 @@ async function send(
   }
 }
 
-function told(proposal: Proposal, costMicros: bigint): NonNullable<KeeperReport['proposal']> {
-  const { from, to, partial, amountMicros, gainMicrosPerYear, rateAfter } = proposal;
+function told(proposal: Proposal): NonNullable<KeeperReport['proposal']> {
+  const { from, to, partial, amountMicros, gainMicrosPerYear, costMicros, rateAfter } = proposal;
   return {
     ...{ from, to, partial, amountMicros: String(amountMicros) },
     ...{ gainMicrosPerYear: String(gainMicrosPerYear), costMicros: String(costMicros) },

@@ -5,15 +5,18 @@
 import { type Address, type Hex, type PublicClient, type Transport, zeroAddress } from 'viem';
 import type { base } from 'viem/chains';
 import { AAVE_POOL_ABI, COMET_ABI, META_MORPHO_ABI, MORPHO_ABI, TOKEN_ABI } from '../contracts/abi.ts';
+import type { Reading } from './samples.ts';
 
 /** A protocol as it was read. Amounts are USDC micros. */
-export interface Lender {
+export interface Lender extends Reading {
   /** How much more it would take; 0: it is paused, frozen or full. */
   room: bigint;
   /** How much the vault could take out now, of what it has in it. */
   liquid: bigint;
   /** What it pays a year when so much has come (or gone, negative), as a part of one, by the second and not compounded. */
   yearlyRate(changeMicros: bigint): Promise<number>;
+  /** What a move costs more because of it than one between two of the simplest: where it comes, or is only read, and where it leaves. */
+  moreGas: { coming: bigint; leaving: bigint };
 }
 
 export interface Addresses {
@@ -36,8 +39,14 @@ const AAVE_CAP_BIT = 116n;
 const AAVE_CAP_MASK = (1n << 36n) - 1n;
 const USDC_UNIT = 1_000_000n;
 const BOUNDLESS = (1n << 128n) - 1n;
+const COMET_INDEX_SCALE = 10n ** 24n;
 /** A MetaMorpho's own limit is 30. */
 const MAX_MARKETS = 30n;
+/** Of each market of a MetaMorpho beyond the first, measured with 15 and with 30: docs/vault.md, Gas. */
+const MARKET_GAS = { coming: 30_000n, leaving: 140_000n };
+const NO_MORE_GAS = { coming: 0n, leaving: 0n };
+/** So many shares of a MetaMorpho that their worth tells its price to many places. */
+const PRICED_SHARES = 10n ** 30n;
 
 /** Reads at a block. @throws what viem does when the node or a contract does not answer */
 type Ask = Pick<PublicClient<Transport, typeof base>, 'readContract'>;
@@ -51,13 +60,14 @@ export async function readAave({ client, blockNumber }: At, to: Addresses): Prom
   const pool = { address: aavePool, abi: AAVE_POOL_ABI, blockNumber } as const;
   const token = { abi: TOKEN_ABI, blockNumber } as const;
   const args = [usdc] as const;
-  const [configuration, unbacked, virtualUnderlyingBalance, debtToken, strategy, supplied, own] =
+  const [configuration, unbacked, virtualUnderlyingBalance, debtToken, strategy, index, supplied, own] =
     await Promise.all([
       client.readContract({ ...pool, functionName: 'getConfiguration', args }),
       client.readContract({ ...pool, functionName: 'getReserveDeficit', args }),
       client.readContract({ ...pool, functionName: 'getVirtualUnderlyingBalance', args }),
       client.readContract({ ...pool, functionName: 'getReserveVariableDebtToken', args }),
       client.readContract({ ...pool, functionName: 'RESERVE_INTEREST_RATE_STRATEGY' }),
+      client.readContract({ ...pool, functionName: 'getReserveNormalizedIncome', args }),
       client.readContract({ ...token, address: aToken, functionName: 'totalSupply' }),
       client.readContract({ ...token, address: aToken, functionName: 'balanceOf', args: [vault] }),
     ]);
@@ -70,6 +80,9 @@ export async function readAave({ client, blockNumber }: At, to: Addresses): Prom
   return {
     room: takesMore ? left : 0n,
     liquid: isOpen ? least(own, virtualUnderlyingBalance) : 0n,
+    index,
+    utilization: partOf(totalDebt, totalDebt + virtualUnderlyingBalance),
+    moreGas: NO_MORE_GAS,
     async yearlyRate(change) {
       const [rate] = await client.readContract({
         ...{ address: strategy, abi: AAVE_POOL_ABI, blockNumber },
@@ -92,7 +105,8 @@ export async function readComet({ client, blockNumber }: At, to: Addresses): Pro
   const { comet, usdc, vault } = to;
   const market = { address: comet, abi: COMET_ABI, blockNumber } as const;
   const token = { abi: TOKEN_ABI, blockNumber, functionName: 'balanceOf' } as const;
-  const [supplied, borrowed, supplyPaused, withdrawPaused, cash, own] = await Promise.all([
+  const [totals, supplied, borrowed, supplyPaused, withdrawPaused, cash, own] = await Promise.all([
+    client.readContract({ ...market, functionName: 'totalsBasic' }),
     client.readContract({ ...market, functionName: 'totalSupply' }),
     client.readContract({ ...market, functionName: 'totalBorrow' }),
     client.readContract({ ...market, functionName: 'isSupplyPaused' }),
@@ -103,6 +117,10 @@ export async function readComet({ client, blockNumber }: At, to: Addresses): Pro
   return {
     room: supplyPaused || withdrawPaused ? 0n : BOUNDLESS,
     liquid: withdrawPaused ? 0n : least(own, cash),
+    // `totalSupply` is of now; the index that is stored is of the last time that somebody touched the market.
+    index: totals.totalSupplyBase === 0n ? 0n : (supplied * COMET_INDEX_SCALE) / totals.totalSupplyBase,
+    utilization: Math.max(partOf(borrowed, supplied), 1 - partOf(least(cash, supplied), supplied)),
+    moreGas: NO_MORE_GAS,
     async yearlyRate(change) {
       const after = supplied + change;
       const utilization = after > 0n ? (borrowed * WAD) / after : 0n;
@@ -116,12 +134,13 @@ export async function readComet({ client, blockNumber }: At, to: Addresses): Pro
 export async function readMetaMorpho(at: At, { metaMorpho, vault }: Addresses): Promise<Lender> {
   const { client, blockNumber } = at;
   const meta = { address: metaMorpho, abi: META_MORPHO_ABI, blockNumber } as const;
-  const [morpho, fee, total, room, liquid, comingTo, goingFrom] = await Promise.all([
+  const [morpho, fee, total, room, liquid, index, comingTo, goingFrom] = await Promise.all([
     client.readContract({ ...meta, functionName: 'MORPHO' }),
     client.readContract({ ...meta, functionName: 'fee' }),
     client.readContract({ ...meta, functionName: 'totalAssets' }),
     client.readContract({ ...meta, functionName: 'maxDeposit', args: [vault] }),
     client.readContract({ ...meta, functionName: 'maxWithdraw', args: [vault] }),
+    client.readContract({ ...meta, functionName: 'convertToAssets', args: [PRICED_SHARES] }),
     queueOf(at, metaMorpho, 'supplyQueue'),
     queueOf(at, metaMorpho, 'withdrawQueue'),
   ]);
@@ -130,9 +149,10 @@ export async function readMetaMorpho(at: At, { metaMorpho, vault }: Addresses): 
       goingFrom.map(async (id) => [id, await readMarket(at, { morpho, metaMorpho, id })] as const),
     ),
   );
+  const more = BigInt(Math.max(0, goingFrom.length - 1));
   return {
-    room,
-    liquid,
+    ...{ room, liquid, index, utilization: utilizationOf([...markets.values()]) },
+    moreGas: { coming: more * MARKET_GAS.coming, leaving: more * MARKET_GAS.leaving },
     async yearlyRate(change) {
       const changes = spread(change, change > 0n ? comingTo : goingFrom, markets);
       const earned = await Promise.all(
@@ -146,6 +166,16 @@ export async function readMetaMorpho(at: At, { metaMorpho, vault }: Addresses): 
       return gross * (1 - Number(fee) / 1e18);
     },
   };
+}
+
+/** What is lent of what the MetaMorpho has: of each market the part that its borrowers have, by what the MetaMorpho has there. */
+function utilizationOf(markets: readonly Market[]): number {
+  const total = markets.reduce((sum, { own }) => sum + own, 0n);
+  const lent = markets.reduce(
+    (sum, { own, state }) => sum + Number(own) * partOf(state.totalBorrowAssets, state.totalSupplyAssets),
+    0,
+  );
+  return total === 0n ? 0 : lent / Number(total);
 }
 
 interface Market {
@@ -233,4 +263,9 @@ async function marketRate({ client, blockNumber }: At, market: Market, change: b
 
 function least(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
+}
+
+/** Nothing of nothing is 0. */
+function partOf(part: bigint, whole: bigint): number {
+  return whole === 0n ? 0 : Number(part) / Number(whole);
 }

@@ -8,7 +8,7 @@ import { createRelayer } from '../../relayer/relayer.ts';
 import { addressOf } from '../../relayer/sign.ts';
 import type { Hex } from '../../relayer/to-send.ts';
 import { YIELD_KEEPER } from './declared.ts';
-import { createKeeper, MOVE_GAS } from './keeper.ts';
+import { createKeeper, MOST_MOVE_GAS } from './keeper.ts';
 import type { KeeperReport, Outcome } from './report.ts';
 
 export { YIELD_KEEPER };
@@ -45,7 +45,7 @@ export function openYieldKeeper(
   const network = `eip155:${CHAIN_ID}`;
   const tank = gas.open({
     ...{ network, duty: 'move', token: { symbol: 'ETH', decimals: 18 }, addresses: [addressOf(key)] },
-    source: evmGas({ sql, rpc, network, gasEach: MOVE_GAS, nowMs }),
+    source: evmGas({ sql, rpc, network, gasEach: MOST_MOVE_GAS, nowMs }),
     least: (cost) => LEAST_MOVES * cost,
   });
   const relayer = createRelayer({ sql, rpc, network, chainId: CHAIN_ID, keys: [key], tank, nowMs });

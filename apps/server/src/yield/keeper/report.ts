@@ -1,11 +1,21 @@
 /** What the keeper last did or left, and why: written by whichever replica looked, read by all. */
 import type { Database } from '../../db/connection.ts';
 import type { ProtocolName } from '../contracts/protocols.ts';
+import type { Unrest } from './conduct.ts';
 
 export type Outcome =
   | ('MOVED' | 'PENDING')
-  | ('EMPTY' | 'BEST' | 'TOO_SMALL_A_GAIN' | 'COSTS_MORE' | 'STUCK')
+  | ('EMPTY' | 'NO_HISTORY' | 'UNREST' | 'BEST' | 'TOO_SMALL_A_GAIN' | 'COSTS_MORE' | 'STUCK')
   | ('COOLING' | 'INCOMPLETE' | 'NOT_KEEPER' | 'OUT_OF_GAS' | 'REFUSED' | 'REVERTED' | 'UNREADABLE');
+
+export interface ReportedConduct {
+  /** What it paid over the last hours, percent a year, not compounded; null: the samples do not reach back far enough. */
+  averagePercent: number | null;
+  /** How much of what was lent to it is borrowed now. */
+  utilizationPercent: number;
+  /** Why it is not gone to; null: it was calm for a day. */
+  unrest: Unrest | null;
+}
 
 export interface KeeperReport {
   outcome: Outcome;
@@ -15,6 +25,8 @@ export interface KeeperReport {
   block: string | null;
   /** What each protocol pays now, percent a year, not compounded; null: it could not be read. */
   yearlyPercent: Readonly<Record<ProtocolName, number | null>>;
+  /** What each did over hours; null: it could not be read. Older reports do not say. */
+  conduct?: Readonly<Record<ProtocolName, ReportedConduct | null>>;
   /** The best move that was found, whether or not it was made. Amounts are USDC micros as decimal text. */
   proposal: {
     from: ProtocolName;
@@ -33,7 +45,7 @@ export interface KeeperReport {
 
 /** Why a move is made: what it was expected to bring when it was sent. */
 export interface MoveReason {
-  /** What the two paid a year before it, percent, not compounded; null: it could not be read. */
+  /** What the two paid a year over the hours before it, percent, not compounded; null: it could not be read. */
   yearlyPercentBefore: { from: number | null; to: number | null };
   /** What the target pays after it. */
   yearlyPercentAfter: number;
@@ -53,13 +65,13 @@ const REASONS_KEPT_MS = 400 * 86_400_000;
 export async function noteReason(
   sql: Database,
   move: { vault: string; allowedAt: bigint; proposal: NonNullable<KeeperReport['proposal']> },
-  yearlyPercent: KeeperReport['yearlyPercent'],
+  averages: Readonly<Record<ProtocolName, number | null>>,
   nowMs: number,
 ): Promise<void> {
   const { from, to, amountMicros, yearlyPercentAfter, gainMicrosPerYear, costMicros, partial } =
     move.proposal;
   const reason: MoveReason = {
-    yearlyPercentBefore: { from: yearlyPercent[from], to: yearlyPercent[to] },
+    yearlyPercentBefore: { from: averages[from], to: averages[to] },
     ...{ yearlyPercentAfter, gainMicrosPerYear, costMicros, partial },
   };
   const vault = move.vault.toLowerCase();

@@ -30,6 +30,8 @@ const BUILDER_WEI = parseEther('1000000');
 const SAME_STORAGE: readonly Hex[] = [
   // The vault that burned shares before the funds for them had arrived.
   '0x3c693aa90cfaa3aa295e4dfbf77e161cb05568b54dbe78d0ca5b95c65cbc6f60',
+  // The double of Comet that did not tell its totals.
+  '0x76161a1f84462e9e91aed1c6e780340077554b85bc138b7520465608711d004d',
 ];
 
 /**
