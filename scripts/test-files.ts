@@ -39,6 +39,7 @@ export const LONGEST_SECONDS: Readonly<Record<string, number>> = {
   'apps/server/test/purchase.test.ts': 30,
   'apps/server/test/checkout-page.test.ts': 30,
   'apps/server/test/auto-recharge.test.ts': 30,
+  'apps/server/test/withdrawn-charges.test.ts': 30,
   'apps/server/test/mpp-clients.test.ts': 30,
   'apps/server/test/x402-solana.test.ts': 30,
   'apps/server/test/fire/database-outage.test.ts': 30,

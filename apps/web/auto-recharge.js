@@ -47,7 +47,12 @@ function rechargeInWords(view) {
           OFF_BECAUSE[view.disabledReason] ?? `The card was declined: ${words(view.disabledReason)}.`,
           view.card === null
             ? 'This card must not be charged again. To use another one, buy credit below and keep the card.'
-            : `Nothing is charged. Calls are paid from the balance until it is used up. ${capital(card)} is still kept.`,
+            : `${view.chargeUnderWay === null ? 'Nothing is charged. ' : ''}Calls are paid from the balance until it is used up. ${capital(card)} is still kept.`,
+          ...(view.chargeUnderWay === null
+            ? []
+            : [
+                `A charge of ${formatUsd(view.chargeUnderWay.amountUsd)} is under way. ${view.chargeUnderWay.note}`,
+              ]),
         ],
       };
     case 'charging':

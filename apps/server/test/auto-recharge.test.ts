@@ -143,6 +143,7 @@ test('a hundred paid calls across the threshold at once, with two replicas and t
     nextAttemptAt: null,
     waitingFor: null,
     disabledReason: null,
+    chargeUnderWay: null,
   });
   let isSpending = true;
   const job = async (server: TestServer) => {

@@ -1,13 +1,19 @@
 /** Looks at the card provider: what became of an order's payment there. A charge that nobody has made yet is made here. */
+import type { Database } from '../../db/connection.ts';
 import type { CardProvider, Failure, PaymentFacts, SessionFacts } from '../provider.ts';
 import { type CardOrder, nextLookAfterMs, type OrderStore, titleOf } from './orders.ts';
+import { isChargeWanted } from './wanted.ts';
 
 /** Money came for an order, and is not what the order says. */
 export const MISMATCH = 'amount_mismatch';
+/** Its charge was not wanted any more before the card was charged. */
+export const WITHDRAWN = 'withdrawn';
 /** By then whoever opened a checkout has written down its page, or has died before anybody was told of it. */
 const OPENED_BY_MS = 10 * 60_000;
-/** A charge that was begun when its order was about to expire has been answered, or never will be, after so long. */
+/** A charge that was asked for has been answered, or never will be, after so long. */
 const ON_ITS_WAY_MS = 2 * 60_000;
+/** A process that stood still for so long since it wrote down its attempt does not make it. */
+const ASKS_WITHIN_MS = 30_000;
 
 /** What a look at the provider found. */
 export type Finding =
@@ -17,12 +23,21 @@ export type Finding =
   /** Money came, and not what the order says. */
   | { is: 'mismatch'; payment: PaymentFacts };
 
+interface LookParts {
+  sql: Database;
+  orders: Pick<OrderStore, 'hold' | 'charging'>;
+  provider: CardProvider;
+  nowMs(): number;
+}
+
 export class ProviderLook {
-  readonly #orders: Pick<OrderStore, 'charging'>;
+  readonly #sql: Database;
+  readonly #orders: LookParts['orders'];
   readonly #provider: CardProvider;
   readonly #nowMs: () => number;
 
-  constructor(parts: { orders: Pick<OrderStore, 'charging'>; provider: CardProvider; nowMs: () => number }) {
+  constructor(parts: LookParts) {
+    this.#sql = parts.sql;
     this.#orders = parts.orders;
     this.#provider = parts.provider;
     this.#nowMs = parts.nowMs;
@@ -79,12 +94,35 @@ export class ProviderLook {
     return order.state === 'open' && this.#nowMs() < order.expiresAtMs;
   }
 
-  /** Charges the order's card, unless somebody has ended the order meanwhile. */
+  /**
+   * Writes down that a charge is asked for.
+   *
+   * @returns whom to charge; `changed`: nobody, since the order has ended, expired or changed since it was read
+   */
+  #attempt(order: CardOrder, customerId: string): Promise<{ payerId: string } | 'unwanted' | 'changed'> {
+    return this.#sql.begin(async (transaction) => {
+      if (!(await this.#orders.hold(transaction, order, { charging: false }))) return 'changed';
+      if (!(await isChargeWanted(transaction, order, this.#nowMs()))) return 'unwanted';
+      const nextAtMs = this.#nowMs() + nextLookAfterMs(order.looks);
+      const payerId = await this.#orders.charging(transaction, order.id, nextAtMs, customerId);
+      return payerId === null ? 'changed' : { payerId };
+    });
+  }
+
+  /** There is no payment: as long as one that was asked for before may be on its way, nobody can say so for good. */
+  #withdrawn({ chargeAskedAtMs }: CardOrder): Finding {
+    const isOnItsWay = chargeAskedAtMs !== null && this.#nowMs() < chargeAskedAtMs + ON_ITS_WAY_MS;
+    return isOnItsWay ? { is: 'open' } : absent(WITHDRAWN);
+  }
+
+  /** Charges the order's card, unless that is not wanted any more or somebody has ended the order meanwhile. */
   async #charge(order: CardOrder, paymentMethodId: string, customerId: string): Promise<Finding> {
     const { id, amountMicros, email } = order;
-    const nextAtMs = this.#nowMs() + nextLookAfterMs(order.looks);
-    const payerId = await this.#orders.charging(id, nextAtMs, customerId);
-    if (payerId === null) return { is: 'open' };
+    const beganAtMs = this.#nowMs();
+    const attempt = await this.#attempt(order, customerId);
+    if (attempt === 'unwanted') return this.#withdrawn(order);
+    if (attempt === 'changed' || this.#nowMs() > beganAtMs + ASKS_WITHIN_MS) return { is: 'open' };
+    const { payerId } = attempt;
     const outcome = await this.#provider.charge({
       ...{ orderId: id, amountMicros, customerId: payerId, paymentMethodId, email },
       title: titleOf(order),

@@ -30,6 +30,8 @@ export interface CardOrder {
   paymentIntentId: string | null;
   customerId: string | null;
   paymentMethodId: string | null;
+  /** The provider's name for the card, once it is known. */
+  cardFingerprint: string | null;
   failure: string | null;
   declineCode: string | null;
   /** How much of the payment went back or is disputed. */
@@ -47,6 +49,8 @@ export interface CardOrder {
   createdAtMs: number;
   expiresAtMs: number;
   looks: number;
+  /** When a charge of its card was last asked for; null: never. */
+  chargeAskedAtMs: number | null;
   paidAtMs: number | null;
   deliveredAtMs: number | null;
   /** Who had the key first; null: nobody, or it was before this was kept. */
@@ -131,7 +135,7 @@ export interface OrderStore {
    * @param customerId the provider's name for whom to charge, under which the payment will be found
    * @returns the customer that was written down first, whom to charge; null: do not charge
    */
-  charging(id: string, nextAtMs: number, customerId: string): Promise<string | null>;
+  charging(on: Transaction, id: string, nextAtMs: number, customerId: string): Promise<string | null>;
   /**
    * Whether the provider may be asked about this order now: at most once in so many milliseconds, by whomever.
    */
@@ -175,6 +179,7 @@ interface OrderRow {
   payment_intent_id: string | null;
   customer_id: string | null;
   payment_method_id: string | null;
+  card_fingerprint: string | null;
   failure: string | null;
   decline_code: string | null;
   reversed_micros: bigint;
@@ -186,6 +191,7 @@ interface OrderRow {
   created_at: Date;
   expires_at: Date;
   looks: number;
+  charge_asked_at: Date | null;
   paid_at: Date | null;
   delivered_at: Date | null;
   delivered_to: 'agent' | 'page' | null;
@@ -273,10 +279,10 @@ export function createOrderStore(sql: Database, nowMs: () => number): OrderStore
         where id = ${id} and state = 0`;
     },
 
-    async charging(id, nextAtMs, customerId) {
-      const [row] = await sql<{ customer_id: string }[]>`
+    async charging(on, id, nextAtMs, customerId) {
+      const [row] = await on<{ customer_id: string }[]>`
         update card_orders set looks = looks + 1, looked_at = ${now()}, next_at = ${iso(nextAtMs)},
-          customer_id = coalesce(customer_id, ${customerId})
+          charge_asked_at = ${now()}, customer_id = coalesce(customer_id, ${customerId})
         where id = ${id} and state = 0 and expires_at > ${now()} returning customer_id`;
       return row?.customer_id ?? null;
     },
@@ -388,6 +394,7 @@ function readRow(row: OrderRow): CardOrder {
     paymentIntentId: row.payment_intent_id,
     customerId: row.customer_id,
     paymentMethodId: row.payment_method_id,
+    cardFingerprint: row.card_fingerprint,
     failure: row.failure,
     declineCode: row.decline_code,
     reversedMicros: row.reversed_micros,
@@ -399,6 +406,7 @@ function readRow(row: OrderRow): CardOrder {
     createdAtMs: row.created_at.getTime(),
     expiresAtMs: row.expires_at.getTime(),
     looks: row.looks,
+    chargeAskedAtMs: row.charge_asked_at?.getTime() ?? null,
     paidAtMs: row.paid_at?.getTime() ?? null,
     deliveredAtMs: row.delivered_at?.getTime() ?? null,
     deliveredTo: row.delivered_to,

@@ -9,6 +9,7 @@ import type { Database, Transaction } from '../../db/connection.ts';
 import { Problem } from '../../http/problem.ts';
 import { transferIdFor } from '../../ledger/transfer-id.ts';
 import type { Mailer } from '../../mail/mailer.ts';
+import { WITHDRAWN } from '../orders/look.ts';
 import type { CardOrder } from '../orders/orders.ts';
 import type { Failure } from '../provider.ts';
 import { declineReason, readDecline } from './declines.ts';
@@ -139,6 +140,8 @@ class KeptCardRecharges implements AutoRecharges {
     const { kept } = held;
     if (kept === null) return;
     const free = withoutOrder(kept, order.id);
+    // No card was asked, so it says nothing of the card either.
+    if (failure.code === WITHDRAWN) return this.#write(transaction, held, free);
     // Where it was switched off meanwhile, or another card is kept by now, this says nothing of what is kept.
     if (kept.state === 'off' || order.paymentMethodId !== kept.paymentMethodId)
       return this.#write(transaction, held, free);

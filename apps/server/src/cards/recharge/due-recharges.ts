@@ -5,6 +5,7 @@
 import { arrayLiteral } from '../../db/array-literal.ts';
 import type { Database, Transaction } from '../../db/connection.ts';
 import { newTransferId } from '../../ledger/transfer-id.ts';
+import { WITHDRAWN } from '../orders/look.ts';
 import type { OrderStore } from '../orders/orders.ts';
 import { type KeptCard, type KeptCardRow, readKeptCard } from './kept-card.ts';
 import { ATTEMPTS_COUNTED_MS, type Attempt, limitOf, type Obstacle } from './recharge-limits.ts';
@@ -207,7 +208,7 @@ export class DueRecharges {
     >`
       select created_at, amount_micros, state, payment_method_id from card_orders
       where account_id = ${String(accountId)} and kind = 'recharge'
-        and created_at > ${this.#at(-ATTEMPTS_COUNTED_MS)}
+        and created_at > ${this.#at(-ATTEMPTS_COUNTED_MS)} and failure is distinct from ${WITHDRAWN}
       order by created_at desc limit ${MAX_ATTEMPTS_READ}`;
     return rows.map((row) => ({
       atMs: row.created_at.getTime(),

@@ -25,7 +25,23 @@ export type RechargeView =
       nextAttemptAt: string | null;
       waitingFor: WaitingFor | null;
       disabledReason: string | null;
+      /** The charge that is under way, also when it was switched off meanwhile. */
+      chargeUnderWay: ChargeUnderWay | null;
     };
+
+interface ChargeUnderWay {
+  amountUsd: string;
+  /** When the card provider was last asked for it; null: not yet. */
+  askedAt: string | null;
+  note: string;
+}
+
+const UNDER_WAY = {
+  on: 'It is charged once, however often the card provider is asked.',
+  asked:
+    'The card provider was asked for this charge before and has not answered: it may still come. If it has not, it is not asked for again.',
+  unasked: 'The card provider was not asked for this charge yet, and will not be.',
+};
 
 /** How an owner comes to have a card kept. */
 export const HOW = `No card is kept. ${HOW_TO_KEEP_A_CARD}`;
@@ -37,20 +53,42 @@ export async function describeRecharge(
   accountId: bigint,
   { maxPerDay, nowMs }: { maxPerDay: number; nowMs: number },
 ): Promise<RechargeView> {
-  const [row] = await sql<(KeptCardRow & { charges: bigint })[]>`
-    select r.*, (
+  const [row] = await sql<(KeptCardRow & UnderWayRow & { charges: bigint })[]>`
+    select r.*, u.amount_micros as under_way_micros, u.charge_asked_at, (
       select count(*) from card_orders o
       where o.account_id = r.account_id and o.kind = 'recharge' and o.state <> 2
         and o.created_at > ${new Date(nowMs - DAY_MS).toISOString()}
     ) as charges
-    from auto_recharges r where r.account_id = ${String(accountId)}`;
+    from auto_recharges r left join card_orders u on u.id = r.order_id and u.state = 0
+    where r.account_id = ${String(accountId)}`;
   if (row === undefined) return NOT_KEPT;
-  return viewOf(readKeptCard(row), { chargesToday: Number(row.charges), maxPerDay, nowMs });
+  const kept = readKeptCard(row);
+  const chargeUnderWay = underWayOf(kept, row);
+  return viewOf(kept, { chargesToday: Number(row.charges), maxPerDay, nowMs, chargeUnderWay });
+}
+
+interface UnderWayRow {
+  under_way_micros: bigint | null;
+  charge_asked_at: Date | null;
+}
+
+function underWayOf(
+  { state }: KeptCard,
+  { under_way_micros: amountMicros, charge_asked_at: askedAt }: UnderWayRow,
+): ChargeUnderWay | null {
+  if (amountMicros === null) return null;
+  const note = state !== 'off' ? UNDER_WAY.on : askedAt === null ? UNDER_WAY.unasked : UNDER_WAY.asked;
+  return { amountUsd: microsToUsd(amountMicros), askedAt: askedAt?.toISOString() ?? null, note };
 }
 
 function viewOf(
   kept: KeptCard,
-  { chargesToday, maxPerDay, nowMs }: { chargesToday: number; maxPerDay: number; nowMs: number },
+  {
+    chargesToday,
+    maxPerDay,
+    nowMs,
+    chargeUnderWay,
+  }: { chargesToday: number; maxPerDay: number; nowMs: number; chargeUnderWay: ChargeUnderWay | null },
 ): RechargeView {
   const isoOrNull = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
   return {
@@ -66,6 +104,7 @@ function viewOf(
     nextAttemptAt: kept.state === 'due' ? isoOrNull(kept.nextAtMs ?? nowMs) : null,
     waitingFor: kept.waitingFor,
     disabledReason: kept.offReason,
+    chargeUnderWay,
   };
 }
 

@@ -9,6 +9,7 @@ import type postgres from 'postgres';
 import type { Database, Transaction } from '../../db/connection.ts';
 import { siteOf } from '../../http/caller-address.ts';
 import type { Secrets } from '../../secrets/secrets.ts';
+import { isCardDisputed } from '../disputes/disputed-cards.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -249,10 +250,7 @@ export function createPurchaseLimits(parts: {
         const fromSite = networkLimit(await past(transaction, orderId, since, bySite), now, true);
         if (fromSite !== null) return fromSite;
       }
-      const [disputed] = await transaction`
-        select 1 from card_orders where card_fingerprint = ${cardName}
-          and dispute <> 'won' and dispute not like 'warning%' limit 1`;
-      if (disputed !== undefined) return { limit: 'card_disputed', retryAfterMs: null };
+      if (await isCardDisputed(transaction, cardName)) return { limit: 'card_disputed', retryAfterMs: null };
       const byCard = sql`card_fingerprint = ${cardName}`;
       return cardLimit(await past(transaction, orderId, now - 7 * DAY_MS, byCard), next, now);
     },
