@@ -245,7 +245,7 @@ describe('a table has one owner,', () => {
     ],
     'sold-keys': [
       'a key is sold by a call, holds what it cost and is taken back with it',
-      ...['calls', 'ledger_transfers', 'settlements', 'trial_credits'],
+      ...['calls', 'ledger_transfers', 'schema_migrations', 'settlements', 'trial_credits'],
     ],
     topup: [
       'credit is sold by a call, settles with it and ends in the ledger',

@@ -18,6 +18,7 @@ import { type PaymentWorld, startPaymentWorld } from './x402.fixture.ts';
 
 const PRICE = 1_000_000n;
 const DAY_MS = 86_400_000;
+const OPERATOR = 'the-operator-of-the-tests-0123456789abcdef';
 const services = (await loadServices()).filter(({ path }) => ['instant-api-key', 'ping'].includes(path));
 
 let world: PaymentWorld;
@@ -30,7 +31,7 @@ const nowMs = () => Date.now() + laterMs;
 
 before(async () => {
   [world, database] = await Promise.all([startPaymentWorld(), openTestDatabase()]);
-  const environment = { ...world.environment, TRUSTED_PROXIES: 'loopback' };
+  const environment = { ...world.environment, TRUSTED_PROXIES: 'loopback', ADMIN_TOKENS: `ops:${OPERATOR}` };
   const options = { pools: database, services, nowMs };
   shop = await openStorefront({ ...options, environment: world.environment });
   [here, there] = (await Promise.all(
@@ -206,6 +207,146 @@ test('a process that dies before or after the price is taken leaves a key or not
   } finally {
     await replica.close();
   }
+});
+
+/** Leaves a captured sale without its key: the process dies between the two. @returns whose sale it is, and its call */
+async function cutOff(once?: string): Promise<{ payer: string; accountId: bigint; callId: string }> {
+  const replica = await startMortalReplica({
+    ...{ databaseUrl: database.url, services, environment: world.environment, nowMs },
+  });
+  try {
+    const payer = await here.key('2');
+    const on = await replica.server();
+    replica.strike([{ falls: 'dies after', on: 'capture' }]);
+    assert.equal(await buy(on, payer, once).catch(() => null), null, 'it was answered before it died');
+    await replica.server();
+    const accountId = await accountOf(database.sql, payer);
+    const [call] = await callsOf(database.sql, accountId);
+    assert(call !== undefined);
+    assert.equal(call.state, 1);
+    return { payer, accountId, callId: call.id };
+  } finally {
+    await replica.close();
+  }
+}
+/** As if a call had been captured long ago: the rule passes by what may be on its way. */
+const longAgo = (callId: string) => database.sql`
+  update calls set finished_at = finished_at - interval '20 minutes' where id = ${callId}`;
+/** As the operator's page does it. */
+const refundCall = (accountId: bigint, callId: string) =>
+  fetch(`${here.url}/admin/api/accounts/${accountId}/refund-call`, {
+    method: 'POST',
+    headers: {
+      ...{ authorization: `Bearer ${OPERATOR}`, 'content-type': 'application/json' },
+      'idempotency-key': `refund ${callId}`.slice(0, 40).replaceAll(' ', '-'),
+    },
+    body: JSON.stringify({ callId, reason: 'It died on the way.' }),
+  });
+const rowOf = async (callId: string) => {
+  const [row] = await database.sql<
+    { granted: boolean; refunded: boolean; closed: boolean; sealed: boolean }[]
+  >`
+    select granted_at is not null as granted, refunded_at is not null as refunded, closed_at is not null as closed,
+           sealed_key is not null as sealed
+    from sold_keys where call_id = ${callId}`;
+  return row;
+};
+
+test('a process that dies between the price and a key that nobody can ask for again: the price goes back, once', async () => {
+  const { payer, accountId, callId } = await cutOff();
+  await Promise.all([round(here), round(there)]);
+  assert.deepEqual(
+    [await held(payer), await rowOf(callId)],
+    [PRICE, { granted: false, refunded: false, closed: false, sealed: true }],
+    'as long as somebody may still be answering it',
+  );
+  laterMs = 61_000;
+  await Promise.all([round(here), round(there), round(here)]);
+  laterMs = 0;
+  await longAgo(callId);
+  assert.equal(await held(payer), 2n * PRICE);
+  assert.deepEqual(await rowOf(callId), { granted: false, refunded: true, closed: true, sealed: false });
+  await assert.rejects(
+    here.app.ledger
+      .transfer({
+        id: transferIdFor(`refund:${callId}`),
+        ...{ accountId, phase: 'posted', side: 'credit', house: 'revenue_credits', amountMicros: 2n * PRICE },
+        code: 'call_refund',
+      })
+      .then(({ status }) => assert.equal(status, 'done')),
+  );
+  await assertBooksClosed(database.patient);
+});
+
+test('the operator gives back the price of a key that was not granted: none is granted any more, and the books balance', async () => {
+  for (const once of [undefined, 'one']) {
+    const { payer, accountId, callId } = await cutOff(once);
+    assert.equal((await refundCall(accountId, callId)).status, 200);
+    laterMs = 61_000;
+    await Promise.all([round(here), round(there)]);
+    laterMs = 0;
+    await longAgo(callId);
+    assert.equal(await held(payer), 2n * PRICE);
+    assert.deepEqual(await rowOf(callId), { granted: false, refunded: true, closed: true, sealed: false });
+    await assertBooksClosed(database.patient);
+  }
+});
+
+test('a grant that waits for a refund finds it, and a refund that comes after a grant takes the key with it', async () => {
+  const { payer, accountId, callId } = await cutOff('one');
+  const refund = {
+    id: transferIdFor(`refund:${callId}`),
+    ...({
+      accountId,
+      phase: 'posted',
+      side: 'credit',
+      house: 'revenue_credits',
+      amountMicros: PRICE,
+    } as const),
+    ...({ code: 'call_refund', note: `undelivered call ${callId}` } as const),
+  };
+  const isWaiting = async () => {
+    const [row] = await database.patient<{ waiting: number }[]>`
+      select count(*)::integer as waiting from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like '%sold_keys%'`;
+    return (row?.waiting ?? 0) > 0;
+  };
+  const asked = await database.patient.begin(async (transaction) => {
+    await here.app.ledger.transferWithin(transaction, refund);
+    await round(there);
+    // As before an answer is handed over.
+    const capability = there.app.parts.find(({ name }) => name === 'sold-keys')?.capability;
+    assert(capability?.name === 'keySales' && capability.beforeAnswer !== undefined);
+    const asking = capability.beforeAnswer(callId).then(
+      () => 'granted',
+      ({ message }: Error) => message,
+    );
+    await until('the grant waits for the refund', isWaiting);
+    return { asking };
+  });
+  assert.match(await asked.asking, /is not paid/);
+  assert.deepEqual([await held(payer), (await rowOf(callId))?.granted], [2n * PRICE, false]);
+  await round();
+  assert.equal((await rowOf(callId))?.closed, true);
+
+  const other = await here.key('2');
+  const bought = await buy(here, other, 'one');
+  const { apiKey } = await jsonOf(bought);
+  const soldBy = bought.headers.get('x-call-id') ?? '';
+  await here.app.ledger.transfer({
+    ...{ ...refund, note: `undelivered call ${soldBy}` },
+    ...{ id: transferIdFor(`refund:${soldBy}`), accountId: await accountOf(database.sql, other) },
+  });
+  await database.sql`
+    update ledger_transfers set created_at = created_at - interval '20 minutes' where id = ${transferIdFor(`refund:${soldBy}`)}`;
+  await assert.rejects(
+    assertBooksClosed(database.patient),
+    { name: 'AssertionError' },
+    'the key is still good',
+  );
+  await round();
+  assert.deepEqual([await held(other), await held(apiKey)], [2n * PRICE, 0n]);
+  await assertBooksClosed(database.patient);
 });
 
 test('one that cannot be handed over now is handed over later, or costs nothing', async () => {

@@ -15,9 +15,24 @@ export const SOLD_KEY_BOOKS: Audited = {
                 and c.finished_at < now() - interval '10 minutes'
                 and not exists (
                   select 1 from ledger_transfers t where t.account_id = c.account_id
-                    and t.code in ('call_refund', 'operator_refund') and t.note = 'undelivered call ' || c.id))) limit 1`,
+                    and t.code in ('call_refund', 'operator_refund')
+                    and (t.id = k.refund_id
+                      -- Rows of refunded keys were not kept before this migration.
+                      or (k.call_id is null and t.note = 'undelivered call ' || c.id and t.created_at < (
+                        select applied_at from schema_migrations where name = '054_sold_key_refunds.sql'))))))
+          limit 1`,
       say: (r) =>
         `call ${r.id} of key ${r.call_id} is in state ${r.state}; its key was made at ${r.granted_at}`,
+    },
+    {
+      // What is younger may be on its way.
+      name: 'every sold key whose price went back was never granted, or was taken back',
+      sql: `select k.call_id, k.granted_at from sold_keys k
+          join ledger_transfers t on t.account_id = k.payer_account and t.id = k.refund_id
+          where k.granted_at is not null and k.taken_back_micros is null
+            and t.created_at < now() - interval '10 minutes' limit 1`,
+      say: (r) =>
+        `the price of the key of ${r.call_id}, granted at ${r.granted_at}, went back without the key`,
     },
     {
       name: 'every sold key holds what was paid for it, as the credit that it was',

@@ -16,6 +16,8 @@ import type { AnswerSeal } from '../paid-call/sealed-answer.ts';
 import type { RailName } from '../words/rail-names.ts';
 
 const BATCH = 100;
+/** After so long nobody is still answering a captured call: its process has died. */
+const ABANDONED_AFTER_MS = 60_000;
 /** `calls.state`, as in `db/migrations/003_calls.sql`. */
 const CAPTURED = 1;
 const RELEASED = 2;
@@ -29,7 +31,7 @@ const REVENUE: Readonly<Record<RailName, HouseAccount>> = {
 };
 
 /** What became of a sold key in one round of the job. */
-export type SoldKeyOutcome = 'granted' | 'dropped' | 'closed' | 'taken_back';
+export type SoldKeyOutcome = 'granted' | 'dropped' | 'closed' | 'taken_back' | 'paid_back';
 
 interface Row {
   call_id: string;
@@ -56,6 +58,8 @@ interface Due {
   granted: boolean;
   refunded: boolean;
   lost: boolean;
+  /** Whether its buyer can ask for the key again. */
+  retrievable: boolean;
 }
 
 export interface SoldKeysParts {
@@ -124,8 +128,9 @@ export class SoldKeys {
   }
 
   /**
-   * A round over all that is not closed: grants what a crash left, drops what was never paid, and takes back what is left
-   * of a key whose price was given back, or whose payment the chain has forgotten.
+   * A round over all that is not closed: grants what a crash left, or pays back what nobody can ask for again; drops what
+   * was never paid, and takes back what is left of a key whose price was given back, or whose payment the chain has
+   * forgotten.
    *
    * @returns how many it brought further
    * @throws the first failure, after the others had their turn
@@ -161,8 +166,7 @@ export class SoldKeys {
         join calls c on c.account_id = k.payer_account and c.id = k.call_id
         left join settlements s on s.account_id = k.payer_account and s.call_id = k.call_id
         where k.call_id = ${callId} and k.granted_at is null and c.state = ${CAPTURED} and c.outcome = 'answered'
-          and not exists (
-            select 1 from ledger_transfers t where t.account_id = k.payer_account and t.id = k.refund_id)
+          and k.refunded_at is null
         for update of k ${patient ? this.#sql`` : this.#sql`skip locked`}`;
       if (row !== undefined) {
         await this.#open(transaction, row);
@@ -250,6 +254,40 @@ export class SoldKeys {
     });
   }
 
+  /**
+   * Gives the price back of a key that nobody was told of: its call carried no identity, so nobody can ask for it again.
+   *
+   * @returns false when it was granted or given back meanwhile
+   */
+  #payBack(callId: string): Promise<boolean> {
+    const { ledger } = this.#parts;
+    return this.#sql.begin(async (transaction) => {
+      const [sale] = await transaction<{ payer_account: bigint }[]>`
+        select payer_account from sold_keys where call_id = ${callId}`;
+      if (sale === undefined) return false;
+      // The account comes first, as for everybody who gives a price back.
+      await ledger.lock(transaction, [sale.payer_account]);
+      const [row] = await transaction<{ refund_id: string; rail: RailName; price_micros: bigint }[]>`
+        select k.refund_id, c.rail, c.price_micros from sold_keys k
+        join calls c on c.account_id = k.payer_account and c.id = k.call_id
+        where k.call_id = ${callId} and k.granted_at is null and k.refunded_at is null and c.state = ${CAPTURED}
+        for update of k`;
+      if (row === undefined) return false;
+      const { status } = await ledger.transferWithin(transaction, {
+        ...{ id: row.refund_id, accountId: sale.payer_account, phase: 'posted', side: 'credit' },
+        ...{ house: REVENUE[row.rail], amountMicros: row.price_micros, code: 'call_refund' },
+        note: `undelivered call ${callId}`,
+      });
+      if (status !== 'done') throw new Error(`the price of call ${callId} cannot be given back: ${status}`);
+      await close(transaction, callId, this.#now());
+      return true;
+    });
+  }
+
+  #closeUngranted(callId: string): Promise<boolean> {
+    return this.#sql.begin((transaction) => close(transaction, callId, this.#now()));
+  }
+
   async #bringFurther(due: Due): Promise<SoldKeyOutcome | null> {
     const { call_id: callId } = due;
     if (due.granted) {
@@ -259,8 +297,11 @@ export class SoldKeys {
           select call_id from sold_keys where call_id = ${callId} and closed_at is null for update skip locked)`;
       return closed.count === 0 ? null : 'closed';
     }
-    if (due.call_state === CAPTURED && due.answered && !due.refunded)
-      return (await this.#grantOnce(callId, false)) ? 'granted' : null;
+    if (due.call_state === CAPTURED && due.answered) {
+      if (due.refunded) return (await this.#closeUngranted(callId)) ? 'closed' : null;
+      if (due.retrievable) return (await this.#grantOnce(callId, false)) ? 'granted' : null;
+      return (await this.#payBack(callId)) ? 'paid_back' : null;
+    }
     // Nobody was or will be told of this key.
     const dropped = await this.#sql`
       delete from sold_keys where call_id = (
@@ -275,14 +316,13 @@ export class SoldKeys {
         ? this.#sql`true`
         : this.#sql`(k.created_at, k.call_id) > (${last.created_at}::timestamptz, ${last.call_id}::uuid)`;
     return this.#sql<Due[]>`
-      select call_id, k.created_at::text as created_at, call_state, answered, granted, refunded, lost from (
+      select call_id, k.created_at::text as created_at, call_state, answered, granted, refunded, lost, retrievable from (
         select k.call_id, k.created_at, c.state as call_state, c.outcome = 'answered' as answered,
                k.granted_at is not null as granted,
-               exists (
-                 select 1 from ledger_transfers t where t.account_id = k.payer_account and t.id = k.refund_id
-                   and t.code in ('call_refund', 'operator_refund')) as refunded,
+               k.refunded_at is not null as refunded,
                coalesce(s.state = ${LOST}, false) as lost, s.call_id is null or s.final_at is not null as final,
-               c.account_id < 1000 or c.identity is not null as retrievable
+               c.account_id < 1000 or c.identity is not null as retrievable,
+               c.finished_at < ${this.#now(-ABANDONED_AFTER_MS)} as abandoned
         from sold_keys k
         join calls c on c.account_id = k.payer_account and c.id = k.call_id
         left join settlements s on s.account_id = c.account_id and s.call_id = c.id
@@ -290,13 +330,13 @@ export class SoldKeys {
       ) k
       where ${after} and case
         when granted then final or lost or refunded
-        when call_state = ${CAPTURED} then retrievable or refunded or not answered
+        when call_state = ${CAPTURED} then retrievable or refunded or abandoned or not answered
         else call_state = ${RELEASED} end
       order by k.created_at, k.call_id limit ${BATCH}`;
   }
 
-  #now(): string {
-    return new Date(this.#parts.nowMs()).toISOString();
+  #now(afterMs = 0): string {
+    return new Date(this.#parts.nowMs() + afterMs).toISOString();
   }
 }
 
@@ -306,4 +346,12 @@ async function trialOf(on: Database | Transaction, accountId: bigint): Promise<D
   const [trial] = await on<{ expires_at: Date }[]>`
     select expires_at from trial_credits where account_id = ${String(accountId)} and bought_at is null`;
   return trial?.expires_at ?? null;
+}
+
+/** Ends a key that was never granted and whose price went back. Its row stays: it tells what the refund was for. */
+async function close(transaction: Transaction, callId: string, at: string): Promise<boolean> {
+  const { count } = await transaction`
+    update sold_keys set closed_at = ${at}, sealed_key = null
+    where call_id = ${callId} and granted_at is null and refunded_at is not null and closed_at is null`;
+  return count > 0;
 }
