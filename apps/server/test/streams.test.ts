@@ -147,6 +147,9 @@ function readerOf(response: Response) {
   };
 }
 
+const connectedTo = (server: TestServer) =>
+  new Promise<number>((resolve) => server.app.http.server.getConnections((_, open) => resolve(open)));
+
 async function customer() {
   const key = await here.key('1');
   const account = await accountOf(database.sql, key);
@@ -244,45 +247,119 @@ test('broken by us before its first piece it is a failure like any other; after 
   assert.deepEqual([await charged(), tale.told], [PRICE, 3]);
 });
 
-for (const withKey of [true, false]) {
-  test(`broken by its reader it is charged${withKey ? ', and what was sent is repeated' : ''}`, async () => {
-    const { name, tale } = newTale();
-    const { headers, keyless, charged, states } = await customer();
-    const leaving = new AbortController();
-    tale.say('once', 'upon');
-    const sent = asking(name, withKey ? headers : keyless, leaving.signal);
-    const reader = readerOf(await fetch(`${here.url}/x402/tale`, sent));
-    await reader.next();
-    await reader.next();
-    leaving.abort();
-    await until('it is charged', async () => (await states())[0] === 1);
-    assert.equal(await charged(), PRICE);
-    await until('the service has stopped', () => tale.stopped);
-    if (!withKey) return;
-    const again = await fetch(`${there.url}/x402/tale`, asking(name, headers));
-    assert.equal(again.headers.get('x-answer-cut'), 'by its reader');
-    assert.equal(await again.text(), reader.text);
-    assert.deepEqual([await charged(), tale.told], [PRICE, 1]);
-  });
-}
-
-test('a reader that left before the first piece is not charged', async () => {
+test('a stream whose reader is lost goes on to its end, and the repeat brings all of it', async () => {
   const deserted = await startTestServer({ pools: database, services });
   const { name, tale } = newTale();
   const { headers, charged, states } = await customer();
   const leaving = new AbortController();
-  const asked = fetch(`${deserted.url}/x402/tale`, asking(name, headers, leaving.signal)).catch(() => null);
-  await until('it is being told', () => tale.told === 1);
+  tale.say('once', 'upon');
+  const reader = readerOf(await fetch(`${deserted.url}/x402/tale`, asking(name, headers, leaving.signal)));
+  await reader.next();
+  await reader.next();
   leaving.abort();
-  await asked;
-  const connected = () =>
-    new Promise<number>((resolve) => deserted.app.http.server.getConnections((_, open) => resolve(open)));
-  await until('nobody is connected', async () => (await connected()) === 0);
-  tale.say('once');
-  await until('the price is given back', async () => (await states())[0] === 2);
-  assert.equal(await charged(), 0n);
+  await until('nobody reads it', async () => (await connectedTo(deserted)) === 0);
+  tale.say('a time', null);
+  await until('it is charged', async () => (await states())[0] === 1);
+  assert.equal(await charged(), PRICE);
+  const again = await fetch(`${there.url}/x402/tale`, asking(name, headers));
+  const text = await again.text();
+  assert.ok(text.startsWith(reader.text));
+  assert.match(text, /event: result\n.*"text":"once upon a time"/);
+  assert.deepEqual([await charged(), tale.told], [PRICE, 1]);
   await deserted.close();
 });
+
+test('without a key to ask again with, it is broken off and charged', async () => {
+  const { name, tale } = newTale();
+  const { keyless, charged, states } = await customer();
+  const leaving = new AbortController();
+  tale.say('once', 'upon');
+  const reader = readerOf(await fetch(`${here.url}/x402/tale`, asking(name, keyless, leaving.signal)));
+  await reader.next();
+  await reader.next();
+  leaving.abort();
+  await until('it is charged', async () => (await states())[0] === 1);
+  assert.equal(await charged(), PRICE);
+  await until('the service has stopped', () => tale.stopped);
+});
+
+test('broken by us after its reader was lost it costs nothing, and the same key runs it again', async () => {
+  const deserted = await startTestServer({ pools: database, services });
+  const { name, tale } = newTale();
+  const { headers, charged, states } = await customer();
+  const leaving = new AbortController();
+  tale.say('once');
+  const reader = readerOf(await fetch(`${deserted.url}/x402/tale`, asking(name, headers, leaving.signal)));
+  await reader.next();
+  leaving.abort();
+  await until('nobody reads it', async () => (await connectedTo(deserted)) === 0);
+  tale.say(sourceUnavailable('library', 'upstream_down', 'It is closed.'));
+  await until('the price is given back', async () => (await states())[0] === 2);
+  tale.say('again', null);
+  const text = await (await fetch(`${there.url}/x402/tale`, asking(name, headers))).text();
+  assert.match(text, /event: result\n.*"text":"again"/);
+  assert.deepEqual([await charged(), tale.told], [PRICE, 2]);
+  await deserted.close();
+});
+
+for (const size of ['kept', 'beyond what is kept']) {
+  test(`readers of one key that read nothing: what is told is ${size}, and each is charged once`, async () => {
+    const SLOW = Number(GRANTED / PRICE);
+    const deserted = await startTestServer({
+      pools: database,
+      services,
+      environment: { MAX_ANSWER_BYTES: '10000' },
+    });
+    const { headers, charged } = await customer();
+    const told = Array.from({ length: SLOW }, () => newTale());
+    const pieces = size === 'kept' ? 2 : 20;
+    const buy = (n: number, signal?: AbortSignal) =>
+      fetch(
+        `${deserted.url}/x402/tale`,
+        asking(told[n]?.name ?? '', { ...headers, 'idempotency-key': `slow-${n}` }, signal),
+      );
+    const leaving = new AbortController();
+    for (const { tale } of told) tale.say('x'.repeat(1_000));
+    const answers = await Promise.all(Array.from({ length: SLOW }, (_, n) => buy(n, leaving.signal)));
+    assert.ok(answers.every(({ status }) => status === 200));
+    leaving.abort();
+    await until('nobody reads them', async () => (await connectedTo(deserted)) === 0);
+    for (const { tale } of told) tale.say(...Array.from({ length: pieces }, () => 'x'.repeat(1_000)), null);
+    await until('all are charged', async () => (await charged()) === GRANTED);
+    await until('none runs', () => deserted.app.paidCall.running === 0);
+    for (const n of answers.keys()) {
+      const again = await buy(n);
+      if (size === 'kept') assert.match(await again.text(), /event: result\n/);
+      else assert.deepEqual([again.status, (await jsonOf(again)).code], [409, 'ANSWER_NOT_KEPT']);
+    }
+    assert.equal(await charged(), GRANTED);
+    await deserted.close();
+  });
+}
+
+for (const withKey of [true, false]) {
+  test(`a reader that left before the first piece is ${withKey ? 'charged at the end' : 'not charged'}`, async () => {
+    const deserted = await startTestServer({ pools: database, services });
+    const { name, tale } = newTale();
+    const { headers, keyless, charged, states } = await customer();
+    const leaving = new AbortController();
+    const sent = asking(name, withKey ? headers : keyless, leaving.signal);
+    const asked = fetch(`${deserted.url}/x402/tale`, sent).catch(() => null);
+    await until('it is being told', () => tale.told === 1);
+    leaving.abort();
+    await asked;
+    await until('nobody is connected', async () => (await connectedTo(deserted)) === 0);
+    tale.say('once', null);
+    await until('it has ended', async () => (await states())[0] === (withKey ? 1 : 2));
+    assert.equal(await charged(), withKey ? PRICE : 0n);
+    if (withKey) {
+      const text = await (await fetch(`${there.url}/x402/tale`, asking(name, headers))).text();
+      assert.match(text, /event: word\n.*event: result\n.*"text":"once"/s);
+    }
+    assert.deepEqual([await charged(), tale.told], [withKey ? PRICE : 0n, 1]);
+    await deserted.close();
+  });
+}
 
 test('more than is kept is sent all the same, and a repeat is told so', async () => {
   const { name, tale } = newTale();

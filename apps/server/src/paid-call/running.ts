@@ -171,7 +171,8 @@ export class Runner {
     const deadline = new Deadline();
     const stopListening = abandonIfLeft(sale, () => deadline.abandon());
     try {
-      const running = runInCall(service, sale.input, this.#contextOf(sale, callId, deadline));
+      const context = this.#contextOf(sale, callId, deadline);
+      const running = inCall(scopeOf(sale, callId), () => service.run(sale.input, context));
       const made = await deadline.race(running, service.timeoutMs);
       const answer =
         service.mediaType === 'application/json'
@@ -195,7 +196,7 @@ export class Runner {
     const { service } = sale.quote;
     const startedAtMs = nowMs();
     const deadline = new Deadline();
-    const scope = { callId, isEffect: service.effect === 'write' };
+    const scope = scopeOf(sale, callId);
     const pieces = stream.run(sale.input, this.#contextOf(sale, callId, deadline));
     const stopListening = abandonIfLeft(sale, () => deadline.abandon());
     let leftMs = stream.timeoutMs;
@@ -277,10 +278,10 @@ function eventOf({ path }: Service, { event, data }: Piece): Buffer {
 }
 
 /**
- * Runs a service within the scope of its call, so that upstreams recognize a repeated effect when the same call is
- * tried again.
+ * The scope in which upstreams are asked: they recognize a repeated effect when the same call is tried again, and tell
+ * callers apart. A wallet is one caller at every door.
  */
-function runInCall(service: Service, input: unknown, context: RunContext<UpstreamName>) {
-  const scope = { callId: context.call.callId, isEffect: service.effect === 'write' };
-  return inCall(scope, () => service.run(input, context));
+function scopeOf({ quote, payment }: Sale, callId: string) {
+  const caller = payment.keyId === null ? payment.payer : `account ${payment.accountId}`;
+  return { callId, caller, isEffect: quote.service.effect === 'write' };
 }

@@ -3,8 +3,8 @@
  * reserved, and the last event leaves only after the commit that takes it.
  *
  * If the stream breaks on our side, a reservation is released, and a payment on a chain may be presented again or is
- * refunded; the last event says which. If the reader breaks it off, it is charged, and what was sent is kept for the
- * same payment.
+ * refunded; the last event says which. If the reader is lost, the stream goes on to its end without one, and the same
+ * payment gets all of it. Without an identity nobody could ask for it, so it is broken off and charged.
  */
 
 import { unavailable } from '../http/problem.ts';
@@ -51,7 +51,7 @@ export function streamTerms({ stream }: Service, maxAnswerBytes: number) {
       ask: { [stream.field]: true },
       contentType: 'text/event-stream',
       charged:
-        'With its last event, `result`; on a chain before the first. A stream that we break is not charged, one that its reader breaks is.',
+        'With its last event, `result`; on a chain before the first. A stream that we break is not charged. One that its reader breaks is; the same payment gets all of it.',
       keptUpToBytes: maxAnswerBytes,
       beyond: 'ANSWER_NOT_KEPT',
     },
@@ -75,8 +75,8 @@ export class Streams {
     let first: Awaited<ReturnType<RunningStream['next']>>;
     try {
       first = await running.next();
-      if (request.gone() || request.openStream === undefined)
-        throw payment.identity === null ? new LeftDuringWork() : new CallerGone();
+      if (payment.identity === null && request.gone()) throw new LeftDuringWork();
+      if (request.openStream === undefined) throw new CallerGone();
     } catch (error) {
       running.stop();
       throw await money.failed(error);
@@ -93,7 +93,7 @@ export class Streams {
       const last = await relay(running, first, reader, kept).catch(async (error: unknown) => {
         throw await money.failed(error);
       });
-      await this.#take(sale, call, kept, last === null, money);
+      await this.#take(sale, call, kept, money);
       report.outcome = 'captured';
       if (last !== null) await reader.end(last);
       const { accountId } = payment;
@@ -110,15 +110,9 @@ export class Streams {
   /**
    * Takes the price and stores what is kept. @throws when the price was not taken, or another answer was stored first
    */
-  async #take(
-    sale: Sale,
-    call: PricedCall,
-    kept: KeptEvents,
-    isCut: boolean,
-    { settled }: StreamMoney,
-  ): Promise<void> {
+  async #take(sale: Sale, call: PricedCall, kept: KeptEvents, { settled }: StreamMoney): Promise<void> {
     const { answers, reservations } = this.#parts;
-    const answer = sale.payment.identity === null ? null : this.#storedOf(sale, call.id, kept, isCut);
+    const answer = sale.payment.identity === null ? null : this.#storedOf(sale, call.id, kept);
     await reservations.capture(sale, call, answer, settled);
     sale.money.fate = 'taken';
     // Another process that took this one for dead may have stored its answer first. A payment has one answer: the
@@ -127,7 +121,7 @@ export class Streams {
     throw unavailable('OUTCOME_UNKNOWN', 'This payment was already given a different answer.', 1_000);
   }
 
-  #storedOf({ quote }: Sale, callId: string, kept: KeptEvents, isCut: boolean): StoredAnswer {
+  #storedOf({ quote }: Sale, callId: string, kept: KeptEvents): StoredAnswer {
     const body = kept.bytes();
     if (body === null) {
       return {
@@ -141,30 +135,42 @@ export class Streams {
         }),
       };
     }
-    const headers = isCut ? { ...HEADERS, 'x-answer-cut': 'by its reader' } : HEADERS;
-    return this.#parts.answers.toKeep(quote.service, callId, { headers, body });
+    return this.#parts.answers.toKeep(quote.service, callId, { headers: HEADERS, body });
   }
 }
 
-/** Sends all events but the last. @returns the last; null when the reader has gone @throws what the service throws */
+/**
+ * Sends all events but the last. When the reader is lost, it goes on as long as all of it can be kept.
+ *
+ * @returns the last; null when the reader is lost and the rest can be kept for nobody
+ * @throws what the service throws
+ */
 async function relay(
   running: RunningStream,
   first: Awaited<ReturnType<RunningStream['next']>>,
   reader: EventReader,
   kept: KeptEvents,
 ): Promise<Buffer | null> {
-  let next: typeof first | null = first;
+  const lost = reader.closed.then(() => null);
+  let isLost = false;
   let bytes = 0;
-  while (next !== null) {
+  for (let next = first; ; ) {
     bytes += next.event.length;
     if (bytes > MAX_STREAM_BYTES) throw new Error('the stream is larger than may be sent');
-    // An event counts as sent even if it reached its reader only in part.
     kept.add(next.event);
     if (next.status === 'whole') return next.event;
-    if ((await reader.write(next.event)) === 'lost') return null;
-    next = await Promise.race([running.next(), reader.closed.then(() => null)]);
+    if (!isLost) isLost = (await reader.write(next.event)) === 'lost';
+    if (isLost && !kept.isWhole) return null;
+    const coming = running.next();
+    if (!isLost && (await Promise.race([coming, lost])) === null) {
+      isLost = true;
+      if (!kept.isWhole) {
+        coming.catch(() => {});
+        return null;
+      }
+    }
+    next = await coming;
   }
-  return null;
 }
 
 /** The events of a stream, as long as they fit the bound on kept answers. */
@@ -181,6 +187,10 @@ class KeptEvents {
     this.#bytes += event.length;
     if (this.#bytes > this.#most) this.#events = null;
     this.#events?.push(event);
+  }
+
+  get isWhole(): boolean {
+    return this.#events !== null;
   }
 
   /** Null when they exceeded the bound. */

@@ -1,12 +1,12 @@
 /**
  * The call on whose behalf an upstream is asked. A retry of the call is recognized by it, so that an effect happens
- * once.
+ * once. Its caller shares the upstream's connections with all others.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
+import type { Visitor } from './fair-places.ts';
 
-interface CallScope {
-  callId: string;
+interface CallScope extends Visitor {
   /** Whether the service has a lasting effect. */
   isEffect: boolean;
 }
@@ -16,6 +16,14 @@ const scopes = new AsyncLocalStorage<CallScope>();
 /** Runs a service's work as part of a call. */
 export function inCall<Result>(scope: CallScope, work: () => Result): Result {
   return scopes.run(scope, work);
+}
+
+/** Work that belongs to no call, such as that of jobs and of free answers: one visitor like any other. */
+const NO_CALL: Visitor = { caller: '', callId: '' };
+
+/** On whose behalf an upstream is asked now. */
+export function visitorNow(): Visitor {
+  return scopes.getStore() ?? NO_CALL;
 }
 
 /**

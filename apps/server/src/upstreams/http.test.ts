@@ -77,6 +77,13 @@ const request = { path: '/a', schema: reply, freshMs: 1_000, staleMs: 5_000 };
 const refused = (reason: string) => (error: unknown) =>
   error instanceof UpstreamUnavailable && error.reason === reason;
 
+let calls = 0;
+/** A call of its own, by this caller. */
+function as<T>(caller: string, work: () => Promise<T>): Promise<T> {
+  calls += 1;
+  return inCall({ callId: `call ${calls}`, caller, isEffect: false }, work);
+}
+
 test('callers that ask for the same thing at once share one request', async () => {
   const { http } = connect();
   const replies = await Promise.all(Array.from({ length: 20 }, () => http.get(request)));
@@ -228,7 +235,7 @@ test('headers and methods are sent as given, and requests with different headers
 test('a service with an effect sends a key by which its backend recognizes a repeated call', async () => {
   const { http } = connect();
   const order = (callId: string, isEffect: boolean, body: unknown, idempotencyKey?: string | null) =>
-    inCall({ callId, isEffect }, async () => {
+    inCall({ callId, caller: 'one', isEffect }, async () => {
       // However much later in the call.
       await new Promise((resolve) => setImmediate(resolve));
       await http.post({
@@ -245,7 +252,7 @@ test('a service with an effect sends a key by which its backend recognizes a rep
   await order('call-1', false, { item: 1 });
   await order('call-1', true, { item: 1 }, null);
   await order('call-1', true, { item: 1 }, 'my-own');
-  await inCall({ callId: 'call-1', isEffect: true }, () =>
+  await inCall({ callId: 'call-1', caller: 'one', isEffect: true }, () =>
     http.send({ method: 'GET', path: '/a', schema: reply }),
   );
   await http.post({ path: '/a', body: {}, schema: reply });
@@ -323,13 +330,14 @@ test('a stream is bounded: its silence, its time, its size, and how many there a
   await assert.rejects(heard(http.stream({ ...streaming, timeoutMs: 50 })), refused('timeout'));
   await assert.rejects(heard(http.stream({ ...streaming, maxBytes: 10 })), refused('invalid_reply'));
   const fresh = connect();
-  const open = await Promise.all(Array.from({ length: 32 }, () => fresh.http.stream(streaming)));
-  await assert.rejects(fresh.http.stream(streaming), refused('rate_limited'));
+  const from = (n: number) => as(String(n % 4), () => fresh.http.stream(streaming));
+  const open = await Promise.all(Array.from({ length: 32 }, (_, n) => from(n)));
+  await assert.rejects(from(32), refused('busy'));
   // A stream that was left without being read no longer counts, so nothing of it may be kept.
   await Promise.all(open.map(({ value }) => value.next().then(() => value.return())));
   handle = (_request, response) => begin(response).end('data: end\n\n');
   for (;;) {
-    const again = await heard(fresh.http.stream(streaming)).catch(refused('rate_limited'));
+    const again = await heard(fresh.http.stream(streaming)).catch(refused('busy'));
     if (typeof again !== 'boolean') break;
     assert.equal(again, true);
     await new Promise((resolve) => setImmediate(resolve));
@@ -364,4 +372,64 @@ test('a stream from a sandbox, or a reply that is not a stream, is a failure', a
   await assert.rejects(http.stream(streaming), refused('invalid_reply'));
   handle = (_request, response) => json(response, 429, { 'retry-after': '7' });
   await assert.rejects(http.stream(streaming), refused('rate_limited'));
+});
+
+test('one caller with slow requests does not turn the upstream off: others get through, and it stays up', async () => {
+  const { http, health } = connect();
+  const held: ServerResponse[] = [];
+  handle = (request, response) => {
+    if (request.url?.startsWith('/slow') === true) held.push(response);
+    else json(response, 200);
+  };
+  const leaving = new AbortController();
+  const ask = (path: string, signal?: AbortSignal) =>
+    http.post({ path, body: {}, schema: reply, ...(signal === undefined ? {} : { signal }) });
+  const slow = Array.from({ length: 40 }, () => as('greedy', () => ask('/slow', leaving.signal)));
+  const ended = Promise.allSettled(slow);
+  for (let n = 0; n < 20; n++) assert.equal((await as('victim', () => ask('/quick'))).value.n, 0);
+  // Half of the places at most: all others are free for others.
+  assert.equal(held.length, 8);
+  const busy = await Promise.all(slow.map((each) => each.catch((error: unknown) => error)).slice(8));
+  for (const error of busy) {
+    assert.ok(error instanceof UpstreamUnavailable);
+    assert.deepEqual([error.reason, error.code, error.retryAfterMs], ['busy', 'BUSY', 2_000]);
+  }
+  assert.deepEqual([health().state, health().lastFailureAtMs], ['up', null]);
+  assert.equal((await as('victim', () => ask('/quick'))).value.n, 0);
+  leaving.abort();
+  await ended;
+  assert.equal(health().state, 'up');
+});
+
+test('requests that their callers give up count against nobody, whatever the reason that they give', async () => {
+  const { http, health } = connect();
+  const reached: (() => void)[] = [];
+  handle = () => reached.shift()?.();
+  for (let n = 0; n < 8; n++) {
+    const leaving = new AbortController();
+    const arrived = new Promise<void>((resolve) => reached.push(resolve));
+    const asked = http.post({ path: '/a', body: {}, schema: reply, signal: leaving.signal });
+    await arrived;
+    leaving.abort(new Error('the call has ended'));
+    await assert.rejects(asked, UpstreamUnavailable);
+  }
+  assert.equal(health().state, 'up');
+});
+
+test('who shares a request of a caller without a place left asks with its own', async () => {
+  const { http } = connect();
+  const held: ServerResponse[] = [];
+  handle = (asked, response) => {
+    if (asked.url?.startsWith('/slow') === true) held.push(response);
+    else json(response, 200);
+  };
+  const leaving = new AbortController();
+  const slow = (signal: AbortSignal) => http.post({ path: '/slow', body: {}, schema: reply, signal });
+  const ended = Promise.allSettled(Array.from({ length: 8 }, () => as('greedy', () => slow(leaving.signal))));
+  const theirs = as('greedy', () => http.get(request));
+  const shared = as('victim', () => http.get(request));
+  await assert.rejects(theirs, refused('busy'));
+  assert.equal((await shared).value.n, 0);
+  leaving.abort();
+  await ended;
 });

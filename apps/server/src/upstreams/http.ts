@@ -8,9 +8,9 @@ import {
 } from 'cockatiel';
 import { LRUCache } from 'lru-cache';
 import type { Source } from '../words/answer.ts';
-import { sourceUnavailable, UpstreamUnavailable } from '../words/failure.ts';
+import { sourceUnavailable, type UnavailableReason, UpstreamUnavailable } from '../words/failure.ts';
 import { Budget } from './budget.ts';
-import { idempotencyKeyOf } from './call-scope.ts';
+import { idempotencyKeyOf, visitorNow } from './call-scope.ts';
 import {
   type Reply,
   type UpstreamDefinition,
@@ -19,14 +19,16 @@ import {
   type UpstreamSending,
   variablePrefix,
 } from './define.ts';
+import type { FairPlaces } from './fair-places.ts';
 import { lowerCased, type Method, type Received, Wire, type WireParts } from './wire.ts';
 import {
+  Abandoned,
   BrokenOff,
   InvalidReply,
+  NoPlace,
   SandboxReply,
   StatusError,
   TimedOut,
-  TooManyStreams,
 } from './wire-errors.ts';
 
 const MAX_CACHE_BYTES = 48 * 1024 * 1024;
@@ -35,6 +37,8 @@ const BREAKER_FAILURES = 5;
 const BREAKER_OPEN_MS = 20_000;
 /** With a longer `Retry-After` the request is not repeated; the caller gets the `Retry-After` instead. */
 const LONGEST_RETRY_WAIT_MS = 1_500;
+/** When whoever got no connection may ask again. */
+const BUSY_RETRY_MS = 2_000;
 
 export interface UpstreamConfig {
   /** Null when the upstream is not configured. */
@@ -115,7 +119,7 @@ export function connectUpstream<Api>(
     handleWhen((error) =>
       error instanceof StatusError
         ? error.status >= 500 || error.status === 429
-        : !(error instanceof Error && error.name === 'AbortError'),
+        : !(error instanceof Abandoned),
     ),
     { halfOpenAfter: BREAKER_OPEN_MS, breaker: new ConsecutiveBreaker(BREAKER_FAILURES) },
   );
@@ -123,7 +127,7 @@ export function connectUpstream<Api>(
     maxSize: MAX_CACHE_BYTES,
     sizeCalculation: (entry) => Math.max(1, entry.bytes),
   });
-  const inFlight = new Map<string, Promise<CacheEntry>>();
+  const inFlight = new Map<string, Flight>();
   const agreed = config.settings?.[`${variablePrefix(definition.name)}_REQUESTS_PER_MINUTE`];
   const perMinute = agreed === undefined ? definition.requestsPerMinute : Number(agreed);
   const budget = new Budget(perMinute, definition.burst ?? Math.max(5, perMinute / 2), nowMs);
@@ -137,14 +141,8 @@ export function connectUpstream<Api>(
 
   const notConfigured = whyNotConfigured(definition, config);
 
-  function fail(
-    reason: Parameters<typeof sourceUnavailable>[1],
-    message: string,
-    retryAfterMs?: number,
-    cause?: unknown,
-  ): UpstreamUnavailable {
-    return sourceUnavailable(definition.name, reason, `${definition.title}: ${message}`, retryAfterMs, cause);
-  }
+  const fail: Fail = (reason, message, retryAfterMs, cause) =>
+    sourceUnavailable(definition.name, reason, `${definition.title}: ${message}`, retryAfterMs, cause);
 
   function isDown(): boolean {
     return breaker.state === CircuitState.Open && nowMs() < (openedAtMs ?? 0) + BREAKER_OPEN_MS;
@@ -152,6 +150,16 @@ export function connectUpstream<Api>(
 
   function retryAfterMs(): number {
     return openedAtMs === null ? 0 : Math.max(1_000, openedAtMs + BREAKER_OPEN_MS - nowMs());
+  }
+
+  /** A request that has its reply whole, on a connection of its own. */
+  async function inPlace<T>(wanted: Wanted, run: () => Promise<T>, isCounted?: boolean): Promise<T> {
+    const leave = await enter(wire.requestPlaces, { timeoutMs: wire.timeoutMs, ...wanted }, fail);
+    try {
+      return await guarded(run, isCounted);
+    } finally {
+      leave();
+    }
   }
 
   /**
@@ -170,31 +178,9 @@ export function connectUpstream<Api>(
   }
 
   /** @throws the error that callers get for a failure */
-  function explain(error: unknown): never {
-    if (error instanceof BrokenCircuitError)
-      throw fail('upstream_down', 'has been failing', retryAfterMs(), error);
-    if (error instanceof TimedOut)
-      throw fail('timeout', `no answer within ${error.timeoutMs} ms`, undefined, error);
-    if (error instanceof TooManyStreams)
-      throw fail('rate_limited', 'has too many streams open', 5_000, error);
-    if (error instanceof SandboxReply) {
-      throw fail(
-        'invalid_reply',
-        'the configured address is a sandbox part, which this server does not accept',
-      );
-    }
-    if (error instanceof InvalidReply) {
-      throw fail('invalid_reply', 'the reply does not have the documented shape', undefined, error);
-    }
-    if (error instanceof BrokenOff) throw fail('upstream_down', 'broke off before the end', undefined, error);
-    if (error instanceof StatusError) {
-      if (error.status === 429)
-        throw fail('rate_limited', 'refuses more requests', error.retryAfterMs ?? 30_000, error);
-      if (error.status < 500) throw error;
-      throw fail('upstream_down', `answered ${error.status}`, error.retryAfterMs, error);
-    }
-    throw fail('upstream_down', 'could not be reached', undefined, error);
-  }
+  const explain = (error: unknown): never => {
+    throw failureFor(error, fail, retryAfterMs);
+  };
 
   /** An unexpected 4xx is a failure of ours or of the upstream's, not an answer. */
   function refused(error: unknown): never {
@@ -203,10 +189,10 @@ export function connectUpstream<Api>(
       : error;
   }
 
-  async function repeated(run: () => Promise<Received>, isCounted = true): Promise<Received> {
+  async function repeated(wanted: Wanted, run: () => Promise<Received>, isCounted = true): Promise<Received> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await guarded(run, isCounted);
+        return await inPlace(wanted, run, isCounted);
       } catch (error) {
         const repeatable =
           error instanceof UpstreamUnavailable &&
@@ -241,10 +227,10 @@ export function connectUpstream<Api>(
     if (known !== undefined && ageMs < request.freshMs) {
       return { value: known.value as T | null, source: sourceOf(definition, shown, known, true) };
     }
-    let flight = inFlight.get(key);
-    if (flight === undefined) {
+    const fly = (): Flight => {
       const exchange = () => wire.exchange('GET', url, request, undefined);
-      flight = (request.countsOnce === true ? asOne(breaker, repeated(exchange, false)) : repeated(exchange))
+      const attempts = repeated(request, exchange, request.countsOnce !== true);
+      const entry = (request.countsOnce === true ? asOne(breaker, attempts) : attempts)
         .catch((error: unknown): Received => {
           if (error instanceof StatusError && absentOn.includes(error.status)) {
             return { value: null, sandbox: known?.sandbox ?? error.sandbox, bytes: 1 };
@@ -252,26 +238,38 @@ export function connectUpstream<Api>(
           return refused(error);
         })
         .then((received) => {
-          const entry = { ...received, fetchedAtMs: nowMs() };
-          cache.set(key, entry);
-          return entry;
+          const made = { ...received, fetchedAtMs: nowMs() };
+          cache.set(key, made);
+          return made;
         })
-        .finally(() => inFlight.delete(key));
+        .finally(() => {
+          if (inFlight.get(key) === flight) inFlight.delete(key);
+        });
+      const flight = { entry, caller: visitorNow().caller };
       inFlight.set(key, flight);
-    }
+      return flight;
+    };
+    const flight = inFlight.get(key) ?? fly();
     if (known !== undefined && ageMs < request.freshMs + request.staleMs) {
       // Stale but within bounds: the old reply is returned now, and the new one arrives in the background.
-      flight.catch(() => {});
+      flight.entry.catch(() => {});
       return { value: known.value as T | null, source: sourceOf(definition, shown, known, true) };
     }
-    const entry = await flight;
+    const entry = await flight.entry.catch((error: unknown) => {
+      // Whose request it was may have no more places than it has. Who only shared it may have some left.
+      const { caller } = visitorNow();
+      if (flight.caller === caller || !isBusy(error)) throw error;
+      const own = inFlight.get(key);
+      return (own?.caller === caller ? own : fly()).entry;
+    });
     return { value: entry.value as T | null, source: sourceOf(definition, shown, entry, false) };
   }
 
   async function sendOnce<T>(method: Method, request: UpstreamSending<T>): Promise<Reply<T>> {
     const { url, shown } = address(request);
     const sent = asSent(method, url, request);
-    const received = await guarded(() => wire.exchange(method, url, sent, request.signal)).catch(refused);
+    const exchange = () => wire.exchange(method, url, sent, request.signal);
+    const received = await inPlace(request, exchange).catch(refused);
     return replyOf<T>(shown, received);
   }
 
@@ -308,9 +306,12 @@ export function connectUpstream<Api>(
         const { body: _body, ...asked } = request;
         const { headers, body: content } = asSent('POST', url, { ...request, idempotencyKey: null });
         const sent = { ...asked, headers, ...(content === undefined ? {} : { body: content }) };
-        const { sandbox, events } = await guarded(() => wire.stream(url, sent, request.signal)).catch(
-          refused,
-        );
+        const leave = await enter(wire.streamPlaces, request, fail);
+        const begin = () => wire.stream(url, sent, request.signal, leave);
+        const { sandbox, events } = await guarded(begin).catch((error: unknown) => {
+          leave();
+          return refused(error);
+        });
         const entry = { value: null, sandbox, bytes: 0, fetchedAtMs: nowMs() };
         return { value: rest(events), source: sourceOf(definition, shown, entry, false) };
       },
@@ -328,6 +329,71 @@ export function connectUpstream<Api>(
     },
     close: () => wire.close(),
   };
+}
+
+/** A GET that several callers may wait for. */
+interface Flight {
+  entry: Promise<CacheEntry>;
+  /** Who began it, and takes the place for it. */
+  caller: string;
+}
+
+/** For how long a request is wanted at all. */
+interface Wanted {
+  timeoutMs?: number;
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * Takes one of our own connections to an upstream, before anything is asked of it. A wait for it counts against nobody.
+ *
+ * @returns a function that gives it back
+ */
+function enter(
+  places: FairPlaces,
+  { timeoutMs, signal }: Wanted & { timeoutMs: number },
+  fail: Fail,
+): Promise<() => void> {
+  return places.enter(visitorNow(), { timeoutMs, signal }).catch((error: unknown) => {
+    if (error instanceof NoPlace)
+      throw fail('busy', 'all our connections to it are in use; try again shortly', BUSY_RETRY_MS);
+    throw fail('upstream_down', 'was not asked: nobody waits for it any more');
+  });
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof UpstreamUnavailable && error.reason === 'busy';
+}
+
+type Fail = (
+  reason: UnavailableReason,
+  message: string,
+  retryAfterMs?: number,
+  cause?: unknown,
+) => UpstreamUnavailable;
+
+/** The error that callers get for what went wrong with a request. A 4xx stays what it is. */
+function failureFor(error: unknown, fail: Fail, retryAfterMs: () => number): Error {
+  if (error instanceof BrokenCircuitError)
+    return fail('upstream_down', 'has been failing', retryAfterMs(), error);
+  if (error instanceof TimedOut)
+    return fail('timeout', `no answer within ${error.timeoutMs} ms`, undefined, error);
+  if (error instanceof SandboxReply)
+    return fail(
+      'invalid_reply',
+      'the configured address is a sandbox part, which this server does not accept',
+    );
+  if (error instanceof InvalidReply)
+    return fail('invalid_reply', 'the reply does not have the documented shape', undefined, error);
+  if (error instanceof BrokenOff) return fail('upstream_down', 'broke off before the end', undefined, error);
+  if (error instanceof StatusError) {
+    if (error.status === 429)
+      return fail('rate_limited', 'refuses more requests', error.retryAfterMs ?? 30_000, error);
+    return error.status < 500
+      ? error
+      : fail('upstream_down', `answered ${error.status}`, error.retryAfterMs, error);
+  }
+  return fail('upstream_down', 'could not be reached', undefined, error);
 }
 
 interface Asked {

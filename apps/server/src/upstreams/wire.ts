@@ -3,21 +3,18 @@ import { createHash } from 'node:crypto';
 import { Agent, type Dispatcher, request as send } from 'undici';
 import type { Download, UpstreamDefinition, UpstreamRequest, UpstreamStreaming } from './define.ts';
 import { readEvents } from './event-source.ts';
-import {
-  BrokenOff,
-  InvalidReply,
-  SandboxReply,
-  StatusError,
-  TimedOut,
-  TooManyStreams,
-} from './wire-errors.ts';
+import { FairPlaces } from './fair-places.ts';
+import { Abandoned, BrokenOff, InvalidReply, SandboxReply, StatusError, TimedOut } from './wire-errors.ts';
 
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 /** For the few lists that come in one piece. It stays below the cache, which would not keep anything larger. */
 const MAX_LARGE_BODY_BYTES = 40 * 1024 * 1024;
 const MOST_REDIRECTIONS = 3;
+/** To one upstream at once. */
+const MOST_REQUESTS = 16;
 /** Of one upstream at once. Each holds a connection for as long as it lasts. */
 const MOST_STREAMS = 32;
+const TIMEOUT_MS = 8_000;
 const MAX_EVENT_BYTES = 256 * 1024;
 /** Of the reply that comes in place of a stream: read to its end, so that its connection can be used again. */
 const MAX_REFUSAL_BYTES = 64 * 1024;
@@ -62,7 +59,9 @@ export class Wire {
     maxResponseSize: -1,
     keepAliveTimeout: 10_000,
   });
-  #openStreams = 0;
+  /** As many as there are connections, so that nothing waits inside of the client, where the wait would count as the upstream's. */
+  readonly requestPlaces = new FairPlaces(MOST_REQUESTS);
+  readonly streamPlaces = new FairPlaces(MOST_STREAMS);
   lastSuccessAtMs: number | null = null;
   lastFailureAtMs: number | null = null;
 
@@ -71,11 +70,16 @@ export class Wire {
     this.#apiKey = apiKey;
     this.#parts = parts;
     this.#agent = new Agent({
-      connections: 8,
+      connections: MOST_REQUESTS,
       connect: { timeout: 2_000 },
       maxResponseSize: Math.min(definition.maxReplyBytes ?? MAX_BODY_BYTES, MAX_LARGE_BODY_BYTES),
       keepAliveTimeout: 10_000,
     });
+  }
+
+  /** How long a request may take that says nothing of it. */
+  get timeoutMs(): number {
+    return this.#definition.timeoutMs ?? TIMEOUT_MS;
   }
 
   /** One request: sent, bounded, parsed. Throws `StatusError` for any status but 2xx. */
@@ -85,7 +89,7 @@ export class Wire {
     request: Pick<UpstreamRequest<T>, 'schema' | 'as' | 'headers' | 'timeoutMs'> & { body?: string | Buffer },
     signal: AbortSignal | undefined,
   ): Promise<Received> {
-    const watch = this.#watch(request.timeoutMs ?? this.#definition.timeoutMs ?? 8_000, signal);
+    const watch = this.#watch(request.timeoutMs ?? this.timeoutMs, signal);
     try {
       const response = await send(url, {
         method,
@@ -144,16 +148,19 @@ export class Wire {
     }
   }
 
-  /** A reply in events: server-sent ones, each with JSON. It is read no faster than whoever takes its events. */
+  /**
+   * A reply in events: server-sent ones, each with JSON. It is read no faster than whoever takes its events.
+   *
+   * @param ended called once its connection is free again
+   */
   async stream<T>(
     url: URL,
     request: Pick<UpstreamStreaming<T>, 'schema' | 'headers' | 'last' | 'mayEnd' | 'hasFailed'> &
       Pick<UpstreamStreaming<T>, 'silenceMs' | 'timeoutMs' | 'maxBytes'> & { body?: string | Buffer },
     signal: AbortSignal | undefined,
+    ended: () => void,
   ): Promise<Begun<T>> {
-    if (this.#openStreams >= MOST_STREAMS) throw new TooManyStreams();
     const watch = this.#watch(request.timeoutMs, signal);
-    this.#openStreams += 1;
     let body: Dispatcher.ResponseData['body'] | undefined;
     const meaning = (error: unknown) =>
       isSilence(error) ? new TimedOut(request.silenceMs) : watch.meaning(error);
@@ -168,7 +175,7 @@ export class Wire {
         signal: watch.signal,
       });
       body = response.body;
-      body.once('close', () => (this.#openStreams -= 1));
+      body.once('close', ended);
       // Nobody may listen yet when it breaks; whoever reads it is told.
       body.on('error', () => {});
       const type = String(response.headers['content-type'] ?? '');
@@ -179,7 +186,7 @@ export class Wire {
       if (!isStream) throw new InvalidReply(`not a stream but ${type}`);
       return { sandbox, events: eventsOf(body, request, { ...watch, meaning }, signal) };
     } catch (error) {
-      if (body === undefined) this.#openStreams -= 1;
+      if (body === undefined) ended();
       else body.destroy();
       watch.end('failed');
       throw meaning(error);
@@ -246,8 +253,10 @@ export class Wire {
     const startedAtMs = nowMs();
     return {
       signal: signal === undefined ? deadline : AbortSignal.any([deadline, signal]),
-      meaning: (error: unknown) =>
-        deadline.aborted && signal?.aborted !== true ? new TimedOut(timeoutMs) : error,
+      meaning(error: unknown): unknown {
+        if (signal?.aborted === true) return new Abandoned('nobody wants it any more', { cause: error });
+        return deadline.aborted ? new TimedOut(timeoutMs) : error;
+      },
       end: (outcome: 'ok' | 'failed') => {
         if (outcome === 'ok') this.lastSuccessAtMs = nowMs();
         else this.lastFailureAtMs = nowMs();

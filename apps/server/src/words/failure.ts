@@ -35,10 +35,21 @@ export function noAnswer(code: string, message: string, field?: string): Service
   return new ServiceFailure({ status: 422, code, message, ...(field === undefined ? {} : { field }) });
 }
 
-/** A source failed, lied or is not configured (503 with `Retry-After`, not charged). */
+export type UnavailableReason =
+  | 'not_configured'
+  | 'upstream_down'
+  | 'rate_limited'
+  | 'busy'
+  | 'invalid_reply'
+  | 'timeout';
+
+/**
+ * A source failed, lied or is not configured (503 with `Retry-After`, not charged). `busy`: all our own connections to
+ * it are in use, and it was not asked.
+ */
 export function sourceUnavailable(
   upstream: string,
-  reason: 'not_configured' | 'upstream_down' | 'rate_limited' | 'invalid_reply' | 'timeout',
+  reason: UnavailableReason,
   message: string,
   retryAfterMs = 30_000,
   cause?: unknown,
@@ -51,7 +62,8 @@ export class UpstreamUnavailable extends ServiceFailure {
   readonly reason: string;
 
   constructor(upstream: string, reason: string, message: string, retryAfterMs: number, cause?: unknown) {
-    super({ status: 503, code: 'UPSTREAM_UNAVAILABLE', message, retryAfterMs, cause });
+    const code = reason === 'busy' ? 'BUSY' : 'UPSTREAM_UNAVAILABLE';
+    super({ status: 503, code, message, retryAfterMs, cause });
     this.name = 'UpstreamUnavailable';
     this.upstream = upstream;
     this.reason = reason;

@@ -1,0 +1,126 @@
+/**
+ * The connections to one upstream, shared by everybody whose calls need it. The first half of the places is for whoever
+ * comes. Beyond that nobody gets more than a quarter, so that one caller with many slow calls does not turn the
+ * upstream off for all others.
+ */
+import { NoPlace } from './wire-errors.ts';
+
+/** On whose behalf an upstream is asked. */
+export interface Visitor {
+  /** Who caused the work; the shares of the places are counted by it. */
+  caller: string;
+  /** The call that it belongs to. */
+  callId: string;
+}
+
+interface Waiting {
+  visitor: Visitor;
+  let(leave: () => void): void;
+  /** Begins the wait anew: the call that it belongs to is making progress. */
+  refresh(): void;
+}
+
+/** How long a call waits for its next place. */
+const PATIENCE_MS = 2_000;
+const MAX_WAITING = 2_000;
+const MAX_WAITING_OF_ONE = MAX_WAITING / 4;
+
+export class FairPlaces {
+  readonly #most: number;
+  readonly #held = new Map<string, number>();
+  #taken = 0;
+  /** In the order in which they came. */
+  readonly #waiting: Waiting[] = [];
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /**
+   * Takes a place, and waits for one while there is none. A call of many requests may wait longer than its patience, as
+   * long as some of them get a place within it.
+   *
+   * @param options.timeoutMs the longest wait of any one request
+   * @returns a function that gives the place back; only its first call counts
+   * @throws NoPlace when there is none within 2 s, or when too many wait; the reason of the signal when it is aborted
+   */
+  async enter(
+    visitor: Visitor,
+    options: { timeoutMs: number; signal?: AbortSignal | undefined },
+  ): Promise<() => void> {
+    options.signal?.throwIfAborted();
+    if (this.#mayTake(visitor)) return this.#take(visitor);
+    const ofOne = this.#waiting.filter(({ visitor: { caller } }) => caller === visitor.caller).length;
+    if (this.#waiting.length >= MAX_WAITING || ofOne >= MAX_WAITING_OF_ONE) throw new NoPlace();
+    return this.#wait(visitor, options);
+  }
+
+  #wait(
+    visitor: Visitor,
+    { timeoutMs, signal }: { timeoutMs: number; signal?: AbortSignal | undefined },
+  ): Promise<() => void> {
+    return new Promise((resolve, reject) => {
+      const refuse = () => end(() => reject(new NoPlace()));
+      const aborted = () => end(() => reject(signal?.reason));
+      let patience = setTimeout(refuse, PATIENCE_MS);
+      const longest = setTimeout(refuse, timeoutMs);
+      const waiting: Waiting = {
+        visitor,
+        let: (leave) => end(() => resolve(leave)),
+        refresh() {
+          clearTimeout(patience);
+          patience = setTimeout(refuse, PATIENCE_MS);
+        },
+      };
+      const end = (tell: () => void) => {
+        clearTimeout(patience);
+        clearTimeout(longest);
+        signal?.removeEventListener('abort', aborted);
+        this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+        tell();
+      };
+      signal?.addEventListener('abort', aborted, { once: true });
+      this.#waiting.push(waiting);
+    });
+  }
+
+  #mayTake({ caller }: Visitor): boolean {
+    if (this.#taken >= this.#most) return false;
+    return this.#taken < this.#most / 2 || this.#heldBy(caller) < this.#most / 4;
+  }
+
+  #heldBy(caller: string): number {
+    return this.#held.get(caller) ?? 0;
+  }
+
+  #take({ caller }: Visitor): () => void {
+    this.#taken += 1;
+    this.#held.set(caller, this.#heldBy(caller) + 1);
+    let isHeld = true;
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      this.#taken -= 1;
+      const left = this.#heldBy(caller) - 1;
+      if (left === 0) this.#held.delete(caller);
+      else this.#held.set(caller, left);
+      this.#letNext();
+    };
+  }
+
+  /** Gives free places to those who hold the fewest; among equals to who came first. */
+  #letNext(): void {
+    for (;;) {
+      let next: Waiting | undefined;
+      for (const waiting of this.#waiting) {
+        if (!this.#mayTake(waiting.visitor)) continue;
+        if (next === undefined || this.#heldBy(waiting.visitor.caller) < this.#heldBy(next.visitor.caller))
+          next = waiting;
+      }
+      if (next === undefined) return;
+      const { callId } = next.visitor;
+      next.let(this.#take(next.visitor));
+      for (const waiting of this.#waiting) if (waiting.visitor.callId === callId) waiting.refresh();
+    }
+  }
+}
