@@ -134,6 +134,7 @@ describe('a table has one owner,', () => {
   const OWNERS: Record<string, string> = {
     a2a_tasks: 'a2a',
     account_debts: 'cards',
+    account_events: 'webhooks',
     account_freezes: 'keys',
     agent_identities: 'identity',
     api_keys: 'keys',

@@ -100,7 +100,7 @@ function secretOf({ secret }) {
 }
 
 function entryOf(webhook, attempt) {
-  const { webhookId, url, events, lowBalanceUsd, enabled, failingSince } = webhook;
+  const { webhookId, url, events, lowBalanceUsd, enabled, failingSince, missedEvents } = webhook;
   const at = `/api/webhooks/${webhookId}`;
   const deliveries = el('div', { class: 'deliveries' });
   const button = (label, act, changes = true) =>
@@ -119,6 +119,13 @@ function entryOf(webhook, attempt) {
     el('p', {}, el('span', { class: `badge ${tone}` }, badge), ' ', el('code', {}, url)),
     el('p', { class: 'soft' }, `When ${told.join(', ')}.`),
     standingOf(webhook),
+    missedEvents === 0
+      ? null
+      : el(
+          'p',
+          {},
+          `It has missed ${missedEvents === 1 ? 'one event' : `${missedEvents} events`} of the last 30 days.`,
+        ),
     el(
       'div',
       { class: 'actions' },
@@ -128,10 +135,33 @@ function entryOf(webhook, attempt) {
         say('good', ...secretOf(await ask('POST', `${at}/rotate`, {})), 'The old one signs too for a day.');
       }),
       button('Messages', (ask) => showDeliveries(deliveries, at, ask), false),
+      missedEvents > 0 && enabled ? button('Send what it missed', (ask, say) => recover(ask, say, at)) : null,
+      button('Change address', () => showAddressForm(deliveries, webhook, attempt), false),
       button('Delete', (ask) => ask('DELETE', at)),
     ),
     deliveries,
   );
+}
+
+/** Puts into the queue what the webhook has not got in the last thirty days. */
+async function recover(ask, say, at) {
+  const since = new Date(Date.now() - 30 * 86_400_000).toISOString();
+  const { missed, givenUp, more } = await ask('POST', `${at}/recover`, { since });
+  const left = more ? ' Others wait until there is room: ask again when these have arrived.' : '';
+  const count = missed + givenUp;
+  say('good', `${count === 1 ? 'One message' : `${count} messages`} will be sent.${left}`);
+}
+
+/** A form for where the webhook leads. */
+function showAddressForm(place, { webhookId, url }, attempt) {
+  const field = el('input', { type: 'url', required: true, value: url, 'aria-label': 'Its address' });
+  const form = el('form', { class: 'actions' }, field, el('button', { type: 'submit' }, 'Save'));
+  form.onsubmit = (event) => {
+    event.preventDefault();
+    void attempt((ask) => ask('PATCH', `/api/webhooks/${webhookId}`, { url: field.value.trim() }));
+  };
+  place.replaceChildren(form);
+  field.focus();
 }
 
 /** Why nothing more is sent there, or why that may come. */

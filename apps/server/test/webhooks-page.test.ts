@@ -108,8 +108,18 @@ for (const [width, scheme] of [
     await section.getByRole('button', { name: 'Switch on' }).click();
     await section.getByRole('button', { name: 'Switch off' }).click();
     await section.getByText('You switched it off.').waitFor();
+    await database.sql`
+      insert into account_events (account_id, type, data, about_money, created_at)
+      select account_id, 'balance.low', '{}', false, now() from webhooks`;
     await section.getByRole('button', { name: 'Switch on' }).click();
-    await section.getByRole('button', { name: 'Send a test' }).waitFor();
+    await section.getByText('It has missed one event of the last 30 days.').waitFor();
+    await assertReadable(page, `/keys with a webhook that missed an event at ${width} in ${scheme}`);
+    await section.getByRole('button', { name: 'Send what it missed' }).click();
+    await section.getByText('One message will be sent.').waitFor();
+    await section.getByRole('button', { name: 'Change address' }).click();
+    await section.getByLabel('Its address').fill(`${receiver.url}/moved`);
+    await section.getByRole('button', { name: 'Save' }).click();
+    await section.getByText(`${receiver.url}/moved`).waitFor();
     await section.getByRole('button', { name: 'Delete' }).click();
     await section.getByText('There is none yet.').waitFor();
     assert(!page.url().includes(owner), 'no secret in an address');

@@ -175,6 +175,8 @@ test('what is wrong is refused with its field; nobody reads or changes what is a
   const at = `/api/webhooks/${webhookId}`;
   for (const [method, path, body] of [
     ['PATCH', at, { enabled: false }],
+    ['PATCH', at, { url: `${receiver.url}/thief` }],
+    ['POST', `${at}/recover`, { since: '2026-01-01T00:00:00Z' }],
     ['DELETE', at],
     ['POST', `${at}/rotate`, {}],
     ['POST', `${at}/test`],
@@ -191,6 +193,103 @@ test('what is wrong is refused with its field; nobody reads or changes what is a
   const made = await Promise.all(Array.from({ length: 8 }, () => ask('POST', '/api/webhooks', key, good)));
   assert.equal(made.filter(({ status }) => status === 201).length, 4, 'five in all, however many at once');
   assert.equal(made.find(({ status }) => status !== 201)?.body.code, 'TOO_MANY_WEBHOOKS');
+});
+
+test('an owner changes where a webhook leads and what it hears of, and what does not fit is refused with its field', async () => {
+  const key = await server.key('1');
+  const { webhookId } = await register(key, '/before', ['balance.low'], { lowBalanceUsd: '2' });
+  const at = `/api/webhooks/${webhookId}`;
+  for (const [body, field] of [
+    [{}, ''],
+    [{ url: 'ftp://example.com' }, 'url'],
+    [{ events: ['balance.low', 'everything'] }, 'events.1'],
+    [{ events: ['balance.low'], lowBalanceUsd: null }, 'lowBalanceUsd'],
+    [{ lowBalanceUsd: null }, 'lowBalanceUsd'],
+    [{ events: ['refund.made'], lowBalanceUsd: '1' }, 'lowBalanceUsd'],
+    [{ email: 'nobody' }, 'email'],
+  ] as const) {
+    const refused = await ask('PATCH', at, key, body);
+    assert.deepEqual([refused.status, refused.body.fields?.[0]?.field], [400, field], JSON.stringify(body));
+  }
+  const changed = await ask('PATCH', at, key, {
+    url: `${receiver.url}/after`,
+    events: ['refund.made', 'key.new_address'],
+    email: 'owner@example.org',
+  });
+  assert.equal(changed.status, 200);
+  const { url, events, lowBalanceUsd, email, enabled } = changed.body;
+  assert.deepEqual(
+    { url, events, lowBalanceUsd, email, enabled },
+    {
+      url: `${receiver.url}/after`,
+      events: ['refund.made', 'key.new_address'],
+      lowBalanceUsd: null,
+      email: 'owner@example.org',
+      enabled: true,
+    },
+  );
+  const low = await ask('PATCH', at, key, { events: ['balance.low'], lowBalanceUsd: '0.5', enabled: false });
+  assert.deepEqual([low.body.lowBalanceUsd, low.body.enabled, low.body.email], ['0.500000', false, email]);
+});
+
+test('the log of an account is read with its key: in pages, from a time on, and by nobody else', async () => {
+  const key = await server.key('1');
+  await register(key, '/logged', ['refund.made']);
+  const { accountId } = (await server.app.keys.find(key)) ?? assert.fail();
+  for (let nth = 1; nth <= 3; nth += 1)
+    await database.sql`
+      insert into ledger_transfers (account_id, id, phase, debit_account, credit_account, amount_micros, code, note, created_at)
+      values (${String(accountId)}, ${randomUUID()}, 1, 1, ${String(accountId)}, ${nth * 100_000}, 'call_refund', 'undelivered', now())`;
+  const page = await ask('GET', '/api/events?limit=2', key);
+  const amounts = (body: Body) => body.events.map((each: Body) => each.data.amountUsd);
+  assert.deepEqual(amounts(page.body), ['0.300000', '0.200000']);
+  const next = await ask('GET', `/api/events?before=${page.body.next}`, key);
+  assert.deepEqual([amounts(next.body), next.body.next], [['0.100000'], null]);
+  aheadMs += 31_000;
+  const since = await ask('GET', '/api/events?since=2026-01-01T00:00:00Z&limit=1', key);
+  const after = await ask('GET', `/api/events?after=${since.body.next}`, key);
+  assert.deepEqual([...amounts(since.body), ...amounts(after.body)], ['0.100000', '0.200000', '0.300000']);
+  for (const [query, field] of [
+    ['limit=0', 'limit'],
+    ['limit=101', 'limit'],
+    ['before=1', 'before'],
+    ['since=yesterday', 'since'],
+    [`before=${page.body.next}&since=2026-01-01T00:00:00Z`, 'since'],
+  ]) {
+    const refused = await ask('GET', `/api/events?${query}`, key);
+    assert.deepEqual([refused.status, refused.body.fields?.[0]?.field], [400, field], query);
+  }
+  assert.equal((await ask('GET', '/api/events', null)).body.code, 'API_KEY_MISSING');
+  assert.deepEqual((await ask('GET', '/api/events', await server.key('1'))).body.events, []);
+});
+
+test('a webhook that was off is told afterwards of what it missed', async () => {
+  const key = await server.key('5');
+  const { webhookId } = await register(key, '/missed', ['answer.ready']);
+  const at = `/api/webhooks/${webhookId}`;
+  await ask('PATCH', at, key, { enabled: false });
+  assert.equal(
+    (await ask('POST', `${at}/recover`, key, { since: '2026-01-01T00:00:00Z' })).body.code,
+    'WEBHOOK_OFF',
+  );
+  assert.equal(
+    (await server.call('slow', key, { takesMs: 6_000 }, { 'idempotency-key': 'off-1' })).status,
+    200,
+  );
+  await job('tell-of-key-use');
+  assert.equal((await ask('GET', '/api/webhooks', key)).body.webhooks[0]?.missedEvents, 1);
+  await ask('PATCH', at, key, { enabled: true });
+  const recovered = await ask('POST', `${at}/recover`, key, { since: '2026-01-01T00:00:00Z' });
+  assert.deepEqual(
+    [recovered.status, recovered.body.missed, recovered.body.givenUp, recovered.body.more],
+    [202, 1, 0, false],
+  );
+  const [message] = await told('/missed', 1);
+  assert.equal(message?.message.type, 'answer.ready');
+  assert.equal(
+    (await ask('POST', `${at}/recover`, key, { since: 'last week' })).body.fields?.[0]?.field,
+    'since',
+  );
 });
 
 test('a trial has no webhooks', async () => {
@@ -227,6 +326,22 @@ test('a balance that is low is told once, and again once it was not low any more
   await credit(-200_000);
   await look();
   await told('/low', 2);
+});
+
+test('a low balance that finds no room in a full queue is told when there is room, and keeps no other from being told', async () => {
+  const [full, other] = [await server.key('0.4'), await server.key('0.4')];
+  const { webhookId } = await register(full, '/full', ['balance.low'], { lowBalanceUsd: 0.5 });
+  await database.sql`
+    insert into webhook_deliveries (id, webhook_id, type, body, created_at, wanted_at, next_at)
+    select gen_random_uuid(), ${webhookId}, 'refund.made', '{}', now(), now(), now() + interval '1 day'
+    from generate_series(1, 1000)`;
+  await register(other, '/other', ['balance.low'], { lowBalanceUsd: 0.5 });
+  await job('tell-of-low-balances');
+  await told('/other', 1);
+  await database.sql`delete from webhook_deliveries where webhook_id = ${webhookId}`;
+  await job('tell-of-low-balances');
+  await job('tell-of-low-balances', replica);
+  await told('/full', 1);
 });
 
 test('a key that is used from a new address is told, from a known one not; nobody else’s is learned', async () => {
@@ -312,7 +427,7 @@ test('a key that was rotated is told when it is first used from elsewhere, and a
 
 test('an answer that took long is told with its call, a quick one and one that failed are not', async () => {
   const key = await server.key('5');
-  await register(key, '/ready', ['answer.ready']);
+  const { webhookId } = await register(key, '/ready', ['answer.ready']);
   await server.call('slow', key, { takesMs: 100 });
   const long = await server.call('slow', key, { takesMs: 6_000 }, { 'idempotency-key': 'long-1' });
   assert.equal(long.status, 200);
@@ -321,7 +436,8 @@ test('an answer that took long is told with its call, a quick one and one that f
   // Sent again it is what was bought before, and no news.
   await server.call('slow', key, { takesMs: 6_000 }, { 'idempotency-key': 'long-1' });
   await job('tell-of-key-use');
-  const written = await database.sql`select 1 from webhook_deliveries where type = 'answer.ready'`;
+  const written = await database.sql`
+    select 1 from webhook_deliveries where type = 'answer.ready' and webhook_id = ${webhookId}`;
   assert.equal(written.length, 1);
   const [ready, ...others] = await told('/ready', 1);
   assert.equal(others.length, 0);

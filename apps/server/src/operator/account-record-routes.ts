@@ -1,10 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
+import { readParameters } from '../http/parameters.ts';
 import { Problem } from '../http/problem.ts';
 import type { AccountRecords } from './accounts.ts';
 import { actAsJson } from './act-routes.ts';
 import type { Acts } from './acts.ts';
-import { accountOf, id, read } from './address-fields.ts';
+import { accountOf, id } from './address-fields.ts';
 
 const searchQuery = z.object({
   q: z
@@ -20,7 +21,7 @@ export function accountRecordRoutes(
   { records, acts }: { records: AccountRecords; acts: Pick<Acts, 'list'> },
 ): void {
   admin.get('/keys', async (request) => {
-    const { q, after } = read(searchQuery, request.query);
+    const { q, after } = readParameters(searchQuery, request.query);
     return inTime(records.search(q, after ?? null));
   });
 

@@ -2,13 +2,14 @@ import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify
 import { z } from 'zod';
 import { idempotencyKeyOf } from '../http/idempotency-key.ts';
 import { readJsonBody } from '../http/json-body.ts';
+import { readParameters } from '../http/parameters.ts';
 import { Problem } from '../http/problem.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
 import { isNameable, NOT_NAMEABLE } from '../words/name.ts';
 import type { Act, ActDone, Order } from './act.ts';
 import { ACTS_A_PAGE } from './act-log.ts';
 import type { Acts } from './acts.ts';
-import { accountOf, id, read } from './address-fields.ts';
+import { accountOf, id } from './address-fields.ts';
 
 /** Of an `Idempotency-Key`, in characters. */
 const KEY_LENGTH = { least: 8, most: 200 };
@@ -63,7 +64,7 @@ export function actRoutes(
   const { acts, logger, actorOf } = parts;
 
   admin.get('/acts', async (request) => {
-    const { account, after } = read(actsQuery, request.query);
+    const { account, after } = readParameters(actsQuery, request.query);
     const listed = await acts.list({ accountId: account ?? null, after: after ?? null });
     const last = listed.length === ACTS_A_PAGE ? listed.at(-1) : undefined;
     return { acts: listed.map(actAsJson), after: last === undefined ? null : String(last.number) };
@@ -91,7 +92,7 @@ export function actRoutes(
   });
   admin.post<{ Params: { act: string } }>('/acts/:act/go-on', async (request) => {
     const actor = actorOf(request);
-    const done = await acts.goOn(read(uuid, request.params.act));
+    const done = await acts.goOn(readParameters(uuid, request.params.act));
     logger.info({ actor, actId: done.act.id }, 'an act was gone on with');
     return { success: true, repeated: done.repeated, act: actAsJson(done.act) };
   });

@@ -3,6 +3,7 @@ import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest }
 import { z } from 'zod';
 import type { Database } from '../db/connection.ts';
 import { claimantOf, type Derivation, isInternal, siteOf } from '../http/caller-address.ts';
+import { readParameters } from '../http/parameters.ts';
 import { Problem } from '../http/problem.ts';
 import { sendProblem } from '../http/server.ts';
 import type { Owed } from '../part.ts';
@@ -12,7 +13,6 @@ import { accountRecordRoutes } from './account-record-routes.ts';
 import type { AccountRecords } from './accounts.ts';
 import { actAsJson, actRoutes } from './act-routes.ts';
 import type { Acts } from './acts.ts';
-import { read } from './address-fields.ts';
 import { booksAsJson, booksRoutes } from './books-routes.ts';
 import type { BooksVerdicts } from './books-verdict.ts';
 import type { Operators } from './credentials.ts';
@@ -99,7 +99,7 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
 
     admin.get('/overview', async (request) => {
       const overview = await overviewOf(parts.sql, {
-        days: read(overviewQuery, request.query).days,
+        days: readParameters(overviewQuery, request.query).days,
         creditServices: parts.creditServices(),
         trialBudgetMicrosPerDay: parts.trialBudgetMicrosPerDay,
         nowMs: parts.nowMs(),

@@ -19,7 +19,8 @@ export const EVENT_TYPES = Object.keys(EVENTS) as [EventType, ...EventType[]];
 /** Sent when its owner asks for it, whatever the webhook is registered for. */
 export const TEST_EVENT = 'webhook.test';
 
-/** The body of a message, as its receiver gets it. */
-export function messageOf(type: EventType | typeof TEST_EVENT, atMs: number, data: object): string {
-  return JSON.stringify({ type, timestamp: new Date(atMs).toISOString(), data });
+/** The body of a test message. Messages of events have the same form, and `eventId` beside it. */
+export function testMessage(atMs: number): string {
+  const data = { note: 'Sent because its owner asked for it.' };
+  return JSON.stringify({ type: TEST_EVENT, timestamp: new Date(atMs).toISOString(), data });
 }

@@ -36,8 +36,8 @@ async function watchedAccount(): Promise<{ accountId: bigint; keyId: bigint }> {
 test('a note that fails keeps no other from being told, and a database that is away loses none', async () => {
   const [first, second] = [await watchedAccount(), await watchedAccount()];
   const told: [bigint, string, object][] = [];
-  const outbox = {
-    async tell(_on: unknown, accountId: bigint, type: string, data: object) {
+  const log = {
+    async add(_on: unknown, accountId: bigint, type: string, data: object) {
       if (accountId === first.accountId) throw new Error('refused');
       told.push([accountId, type, data]);
     },
@@ -47,7 +47,7 @@ test('a note that fails keeps no other from being told, and a database that is a
     apply: (real, self, args) =>
       away ? Promise.reject(new Error('away')) : Reflect.apply(real as never, self, args),
   });
-  const uses = createKeyUses(sql, { secrets: SECRETS, outbox, nowMs });
+  const uses = createKeyUses(sql, { secrets: SECRETS, log, nowMs });
   const answered = { callId: 'call', service: 'slow', durationMs: 6_000 };
   const note = (address: string) => {
     for (const account of [first, second]) uses.note({ ...account, address, answered });

@@ -10,7 +10,7 @@ import type { Database, Transaction } from '../db/connection.ts';
 import { claimantOf } from '../http/caller-address.ts';
 import type { KeyUse } from '../paid-call/paid-call.ts';
 import type { Secrets } from '../secrets/secrets.ts';
-import type { Outbox } from './outbox.ts';
+import type { EventLog } from './event-log.ts';
 
 export interface KeyUses {
   /** Costs a look into memory. */
@@ -52,7 +52,7 @@ interface Pair {
 
 interface KeyUseParts {
   secrets: Secrets;
-  outbox: Pick<Outbox, 'tell'>;
+  log: Pick<EventLog, 'add'>;
   nowMs(): number;
 }
 
@@ -97,7 +97,7 @@ export function createKeyUses(sql: Database, parts: KeyUseParts): KeyUses {
       const waiting = ready.map(({ accountId }) => accountId);
       const unsaid = await eachWanted(ready, {
         wanting: () => wanting(sql, 'answer.ready', waiting),
-        write: ({ accountId, ...answer }) => parts.outbox.tell(sql, accountId, 'answer.ready', answer),
+        write: ({ accountId, ...answer }) => parts.log.add(sql, accountId, 'answer.ready', answer),
         failures,
       });
       answers = [...unsaid, ...answers].slice(0, MOST_NOTES);
@@ -155,14 +155,14 @@ async function wanting(sql: Database, type: string, accountIds: readonly bigint[
   const rows = await sql<{ account_id: bigint }[]>`
     select distinct account_id from webhooks
     where account_id = any (${arrayLiteral([...new Set(accountIds)])}::text::bigint[])
-      and disabled_at is null and ${type} = any (events)`;
+      and ${type} = any (events)`;
   return new Set(rows.map(({ account_id: accountId }) => accountId));
 }
 
 /** Notes from where a key was used, and tells its account of an address that is new. */
 async function learn(
   sql: Database,
-  { secrets, outbox, nowMs }: KeyUseParts,
+  { secrets, log, nowMs }: KeyUseParts,
   { accountId, keyId, address }: Pair,
 ): Promise<void> {
   const digests = digestsOf(secrets, keyId, address);
@@ -192,7 +192,7 @@ async function learn(
       return;
     const [key] = await transaction<{ prefix: string }[]>`
       select prefix from api_keys where id = ${String(keyId)}`;
-    await outbox.tell(transaction, accountId, 'key.new_address', {
+    await log.add(transaction, accountId, 'key.new_address', {
       keyPrefix: key?.prefix ?? null,
       address,
     });

@@ -1,6 +1,7 @@
 import type { Database } from '../db/connection.ts';
 import { microsToUsd } from '../ledger/money.ts';
-import type { Outbox } from './outbox.ts';
+import type { EventLog } from './event-log.ts';
+import { hasRoom } from './outbox.ts';
 
 /** In one call. */
 export const LOW_AT_ONCE = 200;
@@ -14,7 +15,7 @@ export const LOW_AT_ONCE = 200;
  */
 export async function tellOfLowBalances(
   sql: Database,
-  { outbox, nowMs }: { outbox: Pick<Outbox, 'tellOne'>; nowMs(): number },
+  { log, nowMs }: { log: Pick<EventLog, 'addFor'>; nowMs(): number },
 ): Promise<number> {
   await sql`
     update webhooks w set low_told = false from ledger_accounts a
@@ -25,15 +26,22 @@ export async function tellOfLowBalances(
       from webhooks w join ledger_accounts a on a.id = w.account_id
       where w.low_below_micros is not null and not w.low_told and w.disabled_at is null
         and 'balance.low' = any (w.events) and a.credits_posted - a.debits_posted < w.low_below_micros
+        -- Those whose queue is full would keep others from being looked at.
+        and ${hasRoom(transaction, new Date(nowMs()).toISOString())}
+        and exists (select 1 from api_keys k where k.account_id = w.account_id and k.status <> 'revoked')
       order by w.id limit ${LOW_AT_ONCE} for no key update of w skip locked`;
+    let told = 0;
     for (const { id, balance, low_below_micros: below } of low) {
-      await transaction`update webhooks set low_told = true where id = ${id}`;
-      await outbox.tellOne(transaction, id, 'balance.low', {
+      const written = await log.addFor(transaction, id, 'balance.low', {
         balanceUsd: microsToUsd(balance),
         lowBelowUsd: microsToUsd(below),
         asOf: new Date(nowMs()).toISOString(),
       });
+      // A queue that filled up meanwhile: the next round tries again.
+      if (!written) continue;
+      told += 1;
+      await transaction`update webhooks set low_told = true where id = ${id}`;
     }
-    return low.length;
+    return told;
   });
 }

@@ -18,9 +18,21 @@ const EXAMPLE = {
   enabled: true,
   disabledReason: null,
   disabledAt: null,
+  missedEvents: 0,
 };
 const SHOWN = { $ref: '#/components/responses/Webhook' };
 const SECRET = answered('The secret, shown once', { ...EXAMPLE, secret: 'whsec_…' });
+const BEFORE = {
+  name: 'before',
+  in: 'query',
+  description: 'The `next` of the page before',
+  schema: { type: 'string' },
+};
+const LIMIT = {
+  name: 'limit',
+  in: 'query',
+  schema: { type: 'integer', minimum: 1, maximum: 100, default: 50 },
+};
 const usd = { type: ['string', 'number', 'null'] };
 
 /** What an owner of a key does with its webhooks. */
@@ -71,12 +83,22 @@ export const WEBHOOK_OPERATIONS = {
       method: 'PATCH',
       path: '/api/webhooks/{webhookId}',
       operation: {
-        operationId: 'switchWebhook',
+        operationId: 'changeWebhook',
         tags: ['Free'],
-        summary: 'Switches a webhook off or on again',
+        summary: 'Switches a webhook off or on again, or changes where it leads and what it hears of',
         security: KEYED,
         parameters: [WEBHOOK],
-        requestBody: bodyOf({ enabled: { type: 'boolean' } }, ['enabled'], { enabled: true }),
+        requestBody: bodyOf(
+          {
+            enabled: { type: 'boolean' },
+            url: { type: 'string', format: 'uri' },
+            events: { type: 'array', items: { enum: EVENT_TYPES } },
+            lowBalanceUsd: { ...usd, description: 'With balance.low: below it' },
+            email: { type: ['string', 'null'] },
+          },
+          [],
+          { enabled: true },
+        ),
         responses: { 200: SHOWN, 400: REFUSED, 401: KEY_REFUSED, 404: NOT_YOURS, 409: REFUSED },
       },
     },
@@ -134,13 +156,35 @@ export const WEBHOOK_OPERATIONS = {
       operation: {
         operationId: 'listDeliveries',
         tags: ['Free'],
-        summary: 'The latest 50 messages of a webhook, and what became of them',
+        summary: 'The messages of a webhook, and what became of them',
         security: KEYED,
-        parameters: [WEBHOOK],
+        parameters: [WEBHOOK, BEFORE, LIMIT],
         responses: {
-          200: answered('Newest first', { success: true, deliveries: [] }),
+          200: answered('Newest first', { success: true, deliveries: [], next: null }),
+          400: REFUSED,
           401: KEY_REFUSED,
           404: NOT_YOURS,
+        },
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/webhooks/{webhookId}/recover',
+      operation: {
+        operationId: 'recoverWebhook',
+        tags: ['Free'],
+        summary: 'Sends what a webhook has missed or given up since a time',
+        security: KEYED,
+        parameters: [WEBHOOK],
+        requestBody: bodyOf({ since: { type: 'string', format: 'date-time' } }, ['since'], {
+          since: '2026-01-31T00:00:00Z',
+        }),
+        responses: {
+          202: answered('It will be sent', { success: true, missed: 3, givenUp: 1, more: false }),
+          400: REFUSED,
+          401: KEY_REFUSED,
+          404: NOT_YOURS,
+          409: refused('It is off.'),
         },
       },
     },
@@ -163,4 +207,53 @@ export const WEBHOOK_OPERATIONS = {
     },
   ],
   responses: { Webhook: answered('The webhook as it is now', EXAMPLE) },
+} as const satisfies Described;
+
+/** The log of what happened to an account. */
+export const EVENT_OPERATIONS = {
+  operations: [
+    {
+      method: 'GET',
+      path: '/api/events',
+      operation: {
+        operationId: 'listEvents',
+        tags: ['Free'],
+        summary: 'What happened to your account in the last 30 days, whether or not a webhook took it',
+        security: KEYED,
+        parameters: [
+          BEFORE,
+          {
+            name: 'after',
+            in: 'query',
+            description: 'Oldest first, behind this `next`',
+            schema: { type: 'string' },
+          },
+          {
+            name: 'since',
+            in: 'query',
+            description: 'Oldest first, from this time on',
+            schema: { type: 'string', format: 'date-time' },
+          },
+          LIMIT,
+        ],
+        responses: {
+          200: answered('Newest first unless `after` or `since` is given', {
+            success: true,
+            events: [
+              {
+                eventId: '0199f0a2-…',
+                type: 'refund.made',
+                createdAt: '2026-01-31T12:00:00.000Z',
+                data: { of: 'call', callId: '0199f0a1-…', amountUsd: '0.250000' },
+                webhookId: null,
+              },
+            ],
+            next: null,
+          }),
+          400: REFUSED,
+          401: KEY_REFUSED,
+        },
+      },
+    },
+  ],
 } as const satisfies Described;

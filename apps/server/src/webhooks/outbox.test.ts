@@ -11,7 +11,9 @@ import { createLedger } from '../ledger/ledger.ts';
 import type { Mail } from '../mail/mailer.ts';
 import { createAnswerSeal } from '../paid-call/sealed-answer.ts';
 import { secretsOf } from '../secrets/secrets.ts';
-import { createOutbox, type Outbox, type OutboxReport } from './outbox.ts';
+import type { CourierReport } from './courier.ts';
+import { createEventLog, type EventLog } from './event-log.ts';
+import { createOutbox, type Outbox } from './outbox.ts';
 import { createSender, type Sender } from './send.ts';
 import { createWebhooks, type Webhooks } from './webhooks.ts';
 
@@ -27,15 +29,17 @@ const seal = createAnswerSeal(SECRETS);
 let database: TestDatabase;
 let receiver: Receiver;
 let webhooks: Webhooks;
+let log: EventLog;
 let accountId: bigint;
 let nowMs = START_MS;
-let reports: OutboxReport[] = [];
+let reports: CourierReport[] = [];
 let mails: Mail[] = [];
 const closing: (() => Promise<unknown>)[] = [];
 
 before(async () => {
   database = await openTestDatabase();
   receiver = await startReceiver();
+  log = createEventLog(database.sql, () => nowMs);
   webhooks = createWebhooks(database.sql, { seal, currentId: SECRETS.current.id, nowMs: () => nowMs });
 });
 after(async () => {
@@ -49,6 +53,7 @@ beforeEach(async () => {
   receiver.arrived.splice(0);
   receiver.answers.clear();
   await database.sql`delete from webhooks`;
+  await database.sql`delete from account_events`;
   accountId = await newAccount();
 });
 afterEach(async () => {
@@ -97,8 +102,12 @@ async function register(path: string, account = accountId): Promise<{ id: string
   return { id: made.webhook.id, secret: made.secret };
 }
 
-const tell = (outbox: Outbox, nth: number, account = accountId) =>
-  outbox.tell(database.sql, account, 'refund.made', { nth });
+const tell = (nth: number, account = accountId) => log.add(database.sql, account, 'refund.made', { nth });
+/** As the triggers do that are told of money. */
+const tellOfMoney = (nth: number) => database.sql`
+  insert into account_events (account_id, type, data, about_money, created_at)
+  values (${String(accountId)}, 'refund.made', ${JSON.stringify({ nth })}::text::jsonb, true, ${new Date(nowMs)})`;
+const listOf = async (outbox: Outbox, id: string) => (await outbox.list(id)).rows;
 
 /** Sends until nothing is due. */
 async function sendAll(...outboxes: Outbox[]): Promise<void> {
@@ -122,21 +131,26 @@ test('an event is told in the commit of what it tells, once, and signed so that 
   const { id, secret } = await register('/in');
   await assert.rejects(
     database.sql.begin(async (transaction) => {
-      await outbox.tell(transaction, accountId, 'refund.made', { nth: 0 });
+      await log.add(transaction, accountId, 'refund.made', { nth: 0 });
       throw new Error('undone');
     }),
   );
-  await outbox.tell(database.sql, accountId, 'balance.low', { not: 'wanted' });
-  await tell(outbox, 1);
-  await tell(outbox, 9, await newAccount());
+  await log.add(database.sql, accountId, 'balance.low', { not: 'wanted' });
+  await tell(1);
+  await tell(9, await newAccount());
   // The library looks at the clock of the machine.
   nowMs = Date.now();
   await sendAll(outbox);
   const [arrived, ...others] = receiver.arrived;
   assert(arrived !== undefined && others.length === 0, String(others.length));
-  assert.deepEqual(arrived.message, {
+  const { eventId, ...message } = arrived.message;
+  assert.deepEqual(message, {
     ...{ type: 'refund.made', timestamp: new Date(START_MS).toISOString(), data: { nth: 1 } },
   });
+  assert.deepEqual(
+    (await log.list(accountId, { order: 'newest', before: null }, 10)).rows.map((each) => each.id),
+    [eventId],
+  );
   new Verifier(secret).verify(arrived.body, arrived.headers as Record<string, string>);
   assert.throws(() =>
     new Verifier(secret).verify(`${arrived.body} `, arrived.headers as Record<string, string>),
@@ -152,14 +166,14 @@ test('a new secret signs at once, and the old one for as long as was asked', asy
   const { id, secret } = await register('/in');
   const second = await webhooks.rotate(accountId, id, HOUR_MS);
   assert(second !== null && second !== secret);
-  await tell(outbox, 1);
+  await tell(1);
   await sendAll(outbox);
   nowMs += HOUR_MS;
-  await tell(outbox, 2);
+  await tell(2);
   await sendAll(outbox);
   const third = await webhooks.rotate(accountId, id, 0);
   assert(third !== null);
-  await tell(outbox, 3);
+  await tell(3);
   await sendAll(outbox);
   assert.deepEqual(
     receiver.arrived.map((each) => signersOf(each, [secret, second, third])),
@@ -213,7 +227,7 @@ test('a secret that is lost is noted on a webhook that is off too, and one of be
     update webhooks set before_until = ${new Date(nowMs + HOUR_MS)},
       sealed_secret_before = ${createAnswerSeal(lost).seal(`webhook:${id}`, secret)} where id = ${id}`;
   const outbox = replica();
-  await tell(outbox, 1);
+  await tell(1);
   await sendAll(outbox);
   assert.equal(receiver.at('/in').length, 1, 'signed by the secret that opens');
   await webhooks.reseal();
@@ -253,23 +267,22 @@ test('what is written for a webhook in a day is bounded, trials before events', 
   assert.notEqual(await outbox.test(id), null);
   assert.equal(await outbox.test(id), null);
   await written(999);
-  await tell(outbox, 1);
-  await tell(outbox, 2);
+  await tell(1);
+  await tell(2);
   const count = async () => (await database.sql`select count(*)::int as n from webhook_deliveries`)[0]?.n;
   assert.equal(await count(), 1_500);
   nowMs += DAY_MS;
-  await tell(outbox, 3);
+  await tell(3);
   assert.equal(await count(), 1_501);
 });
 
 test('a webhook that is being deleted makes nobody wait who tells of something, nor fail', async () => {
-  const outbox = replica();
   const { id } = await register('/in');
   await database.sql.begin(async (deleting) => {
     await deleting`delete from webhooks where id = ${id}`;
     await database.sql.begin(async (telling) => {
       await telling`set local lock_timeout = '5s'`;
-      await outbox.tell(telling, accountId, 'refund.made', { nth: 1 });
+      await log.add(telling, accountId, 'refund.made', { nth: 1 });
     });
   });
   assert.equal(await webhooks.find(accountId, id), null);
@@ -283,7 +296,7 @@ test('a courier whose note fails says so, and the message is sent again', async 
     create trigger refused before update of delivered_at on webhook_deliveries for each row execute function refuse()`);
   const outbox = replica();
   try {
-    await tell(outbox, 1);
+    await tell(1);
     await sendAll(outbox);
   } finally {
     await sql.unsafe('drop trigger refused on webhook_deliveries; drop function refuse()');
@@ -295,24 +308,23 @@ test('a courier whose note fails says so, and the message is sent again', async 
   nowMs += MINUTE_MS;
   await sendAll(outbox);
   assert.equal(receiver.arrived.length, 2);
-  assert.equal((await outbox.list(id))[0]?.lastResult, '204');
+  assert.equal((await listOf(outbox, id))[0]?.lastResult, '204');
 });
 
 test('what fails is sent again later and later with the same id, ten times in all, and can be asked for anew', async () => {
-  const outbox = replica();
+  // Test messages are taken all the while, so that it is not switched off.
+  const real = createSender({ allowPrivate: true, userAgent: 'test' });
+  closing.push(() => real.close());
+  const outbox = replica({
+    send: async (message, at) =>
+      JSON.parse(message.body).type === 'webhook.test'
+        ? { outcome: 'taken', result: '204' }
+        : real.send(message, at),
+  });
   const { id } = await register('/down');
   receiver.answers.set('/down', 500);
-  await tell(outbox, 1);
+  await tell(1);
   await sendAll(outbox);
-  // A success in between, so that it is not switched off.
-  const answerOnce = async () => {
-    receiver.answers.delete('/down');
-    const [waiting] = await outbox.list(id);
-    await outbox.test(id);
-    await sendAll(outbox);
-    receiver.answers.set('/down', 500);
-    return waiting;
-  };
   for (const pauseMs of [
     ...[5 * SECOND_MS, 5 * MINUTE_MS, 30 * MINUTE_MS, 2 * HOUR_MS, 5 * HOUR_MS, 10 * HOUR_MS, 14 * HOUR_MS],
   ]) {
@@ -324,13 +336,15 @@ test('what fails is sent again later and later with the same id, ten times in al
     await sendAll(outbox);
     assert.equal(receiver.arrived.length, seen + 1, `again after ${pauseMs} ms`);
   }
+  // The receiver takes another message: what waits is tried at once, and then after its own pauses again.
   nowMs += MINUTE_MS;
-  await answerOnce();
-  for (const pauseMs of [20 * HOUR_MS, 24 * HOUR_MS]) {
-    nowMs += pauseMs;
-    await sendAll(outbox);
-  }
-  const [, delivery] = await outbox.list(id);
+  const seen = receiver.arrived.length;
+  await outbox.test(id);
+  await sendAll(outbox);
+  assert.equal(receiver.arrived.length, seen + 1);
+  nowMs += 24 * HOUR_MS;
+  await sendAll(outbox);
+  const [, delivery] = await listOf(outbox, id);
   assert.deepEqual(
     [delivery?.attempts, delivery?.nextAt, delivery?.lastResult, delivery?.givenUpAt !== null],
     [10, null, '500', true],
@@ -348,7 +362,7 @@ test('what fails is sent again later and later with the same id, ten times in al
   assert.equal(await outbox.resend(id, delivery.id), false, 'it waits already');
   await sendAll(outbox);
   assert.equal(receiver.arrived.at(-1)?.id, delivery.id);
-  assert.equal((await outbox.list(id)).find((each) => each.id === delivery.id)?.lastResult, '204');
+  assert.equal((await listOf(outbox, id)).find((each) => each.id === delivery.id)?.lastResult, '204');
 });
 
 test('a receiver that takes nothing for three days is switched off, with a mail; one that is gone at once', async () => {
@@ -357,12 +371,12 @@ test('a receiver that takes nothing for three days is switched off, with a mail;
   const { id: goneId } = await register('/gone');
   receiver.answers.set('/down', 503);
   receiver.answers.set('/gone', 410);
-  await tell(outbox, 1);
+  await tell(1);
   await sendAll(outbox);
   assert.equal((await webhooks.find(accountId, goneId))?.disabledBecause, 'gone');
   for (let hours = 0; hours < 80; hours += 1) {
     nowMs += HOUR_MS;
-    if (hours % 20 === 0) await tell(outbox, hours);
+    if (hours % 20 === 0) await tell(hours);
     await sendAll(outbox);
     if ((await webhooks.find(accountId, id))?.disabledAt !== null) break;
   }
@@ -375,7 +389,7 @@ test('a receiver that takes nothing for three days is switched off, with a mail;
   );
   assert(mails.every(({ text }) => !text.includes('/down') && text.includes('127.0.0.1')));
   const seen = receiver.arrived.length;
-  await tell(outbox, 99);
+  await tell(99);
   nowMs += DAY_MS;
   await sendAll(outbox);
   assert.equal(receiver.arrived.length, seen, 'nothing more is sent there');
@@ -384,15 +398,15 @@ test('a receiver that takes nothing for three days is switched off, with a mail;
 
   receiver.answers.delete('/down');
   await webhooks.switchTo(accountId, id, true);
-  await tell(outbox, 100);
+  await tell(100);
   await sendAll(outbox);
   assert.equal(receiver.arrived.at(-1)?.message.data.nth, 100);
 });
 
-test('two replicas at once send each message once, and each receiver one at a time', async () => {
+test('two replicas at once send each message once', async () => {
   const [one, two] = [replica(), replica()];
   for (const path of ['/a', '/b', '/c']) await register(path);
-  for (let nth = 1; nth <= 15; nth += 1) await tell(one, nth);
+  for (let nth = 1; nth <= 15; nth += 1) await tell(nth);
   await sendAll(one, two);
   for (const path of ['/a', '/b', '/c']) {
     const numbers = receiver.at(path).map(({ message }) => message.data.nth);
@@ -413,10 +427,10 @@ test('receivers that never answer keep no other waiting', async () => {
   }
   const other = await newAccount();
   await register('/awake', other);
-  await tell(outbox, 1);
+  await tell(1);
   await outbox.send();
   await until('the silent ones to be asked', () => receiver.arrived.length === 5);
-  for (let nth = 1; nth <= 20; nth += 1) await tell(outbox, nth, other);
+  for (let nth = 1; nth <= 20; nth += 1) await tell(nth, other);
   await outbox.send();
   await until('the other to get all', () => receiver.at('/awake').length === 20);
   assert.equal(
@@ -437,7 +451,7 @@ test('a process that dies between sending and noting: another sends it again, wi
     },
   });
   const other = replica();
-  await tell(other, 1);
+  await tell(1);
   await dying.send();
   await until('the first copy', () => receiver.arrived.length === 1);
   assert.equal(await other.send(), 0, 'it is leased');
@@ -445,15 +459,15 @@ test('a process that dies between sending and noting: another sends it again, wi
   await sendAll(other);
   assert.equal(receiver.arrived.length, 2);
   assert.equal(receiver.arrived[0]?.id, receiver.arrived[1]?.id);
-  const [delivery] = await other.list(id);
+  const [delivery] = await listOf(other, id);
   assert.deepEqual([delivery?.attempts, delivery?.lastResult], [2, '204']);
   await real.close();
 
   // One whose every attempt was cut short is not sent for ever.
-  await tell(other, 2);
+  await tell(2);
   await database.sql`update webhook_deliveries set attempts = 10 where next_at is not null`;
   await sendAll(other);
-  assert.equal((await other.list(id))[0]?.lastResult, 'no attempt ended');
+  assert.equal((await listOf(other, id))[0]?.lastResult, 'no attempt ended');
 });
 
 test('who comes back too late changes nothing; what was taken, was taken', async () => {
@@ -461,13 +475,13 @@ test('who comes back too late changes nothing; what was taken, was taken', async
   const first = Promise.withResolvers<{ outcome: 'failed'; result: string }>();
   const late = replica({ send: () => first.promise });
   const other = replica();
-  await tell(other, 1);
+  await tell(1);
   await late.send();
   nowMs += MINUTE_MS;
   await sendAll(other);
   first.resolve({ outcome: 'failed', result: 'timeout' });
   await late.idle();
-  const [delivery] = await other.list(id);
+  const [delivery] = await listOf(other, id);
   assert.deepEqual([delivery?.attempts, delivery?.lastResult, delivery?.nextAt], [2, '204', null]);
   assert.equal((await webhooks.find(accountId, id))?.failingSince, null);
 });
@@ -485,7 +499,7 @@ test('what waits is bounded, what is old is forgotten, and nothing is told once 
     returning id`;
   assert.equal(await outbox.resend(id, String(old?.id)), false, 'enough wait');
   await database.sql`delete from webhook_deliveries where id = ${String(old?.id)}`;
-  await tell(outbox, 1);
+  await tell(1);
   assert.equal(await outbox.test(id), null);
   const [waiting] = await database.sql`select count(*)::int as n from webhook_deliveries`;
   assert.equal(waiting?.n, 1_000);
@@ -495,6 +509,199 @@ test('what waits is bounded, what is old is forgotten, and nothing is told once 
   assert.equal(await outbox.forget(), 1_000);
 
   await database.sql`update api_keys set status = 'revoked' where account_id = ${String(accountId)}`;
-  await tell(outbox, 2);
-  assert.equal((await outbox.list(id)).length, 0);
+  await tell(2);
+  assert.equal((await listOf(outbox, id)).length, 0);
+});
+
+/** What waits of a webhook is put there at once, too late to be sent today. */
+const fill = (id: string, count: number) => database.sql`
+  insert into webhook_deliveries (id, webhook_id, type, body, created_at, wanted_at, next_at)
+  select gen_random_uuid(), ${id}, 'refund.made', '{}', ${new Date(nowMs - 2 * DAY_MS)}, ${new Date(nowMs)}, ${new Date(nowMs + DAY_MS)}
+  from generate_series(1, ${count})`;
+
+test('what finds no room in a full queue, or a webhook that is off, is in the log, counted, and can be recovered once', async () => {
+  const outbox = replica();
+  const { id } = await register('/in');
+  const other = await register('/other');
+  const missed = async () => (await webhooks.find(accountId, id))?.missed;
+  await fill(id, 999);
+  for (let nth = 1; nth <= 3; nth += 1) await tellOfMoney(nth);
+  assert.equal(await missed(), 2);
+  assert.equal((await webhooks.find(accountId, other.id))?.missed, 0);
+  assert.deepEqual(await outbox.recover(id, START_MS), { missed: 0, givenUp: 0, more: true }, 'no room yet');
+  await database.sql`delete from webhook_deliveries where webhook_id = ${id} and event_id is null`;
+  await webhooks.switchTo(accountId, id, false);
+  assert.equal(await outbox.recover(id, START_MS), null, 'it is off');
+  await tell(4);
+  await webhooks.switchTo(accountId, id, true);
+  assert.equal(await missed(), 3);
+  nowMs += MINUTE_MS;
+  assert.deepEqual(
+    await outbox.recover(id, nowMs),
+    { missed: 0, givenUp: 0, more: false },
+    'nothing since now',
+  );
+  const [one, two] = await Promise.all([outbox.recover(id, START_MS), replica().recover(id, START_MS)]);
+  assert.deepEqual(
+    [(one?.missed ?? 0) + (two?.missed ?? 0), (one?.givenUp ?? 0) + (two?.givenUp ?? 0)],
+    [3, 1],
+    'the first was given up when the webhook was switched off',
+  );
+  assert.equal(await missed(), 0);
+  await sendAll(outbox);
+  const numbers = receiver.at('/in').map(({ message }) => message.data.nth);
+  assert.deepEqual(
+    numbers.sort((x, y) => x - y),
+    [1, 2, 3, 4],
+  );
+  assert.deepEqual(
+    receiver
+      .at('/in')
+      .map(({ message }) => message.eventId)
+      .sort(),
+    (await log.list(accountId, { order: 'newest', before: null }, 10)).rows.map((each) => each.id).sort(),
+  );
+});
+
+test('the day of a webhook keeps room for money, and the log of an account is bounded for all else', async () => {
+  const { id } = await register('/in');
+  const written = (count: number) => database.sql`
+    insert into webhook_deliveries (id, webhook_id, type, body, created_at, wanted_at, delivered_at)
+    select gen_random_uuid(), ${id}, 'refund.made', '{}', ${new Date(nowMs)}, ${new Date(nowMs)}, ${new Date(nowMs)}
+    from generate_series(1, ${count})`;
+  await written(1_500);
+  await tell(1);
+  assert.equal((await webhooks.find(accountId, id))?.missed, 1);
+  await tellOfMoney(2);
+  assert.equal((await webhooks.find(accountId, id))?.missed, 1);
+  await written(500);
+  await tellOfMoney(3);
+  assert.equal((await webhooks.find(accountId, id))?.missed, 2);
+
+  await database.sql`
+    insert into account_events (account_id, type, data, about_money, created_at)
+    select ${String(accountId)}, 'answer.ready', '{}', false, ${new Date(nowMs)} from generate_series(1, 1999)`;
+  const count = async () =>
+    (
+      await database.sql`select count(*)::int as n from account_events where account_id = ${String(accountId)}`
+    )[0]?.n;
+  const before = await count();
+  await tell(4);
+  assert.equal(await count(), before, 'the log of the day is full');
+  await tellOfMoney(5);
+  assert.equal(await count(), before + 1);
+  nowMs += 30 * DAY_MS;
+  assert.equal(await log.forget(), 0);
+  nowMs += 1;
+  assert.equal(await log.forget(), before + 1);
+});
+
+test('the log is read from either end in pages, and forward never past what may still be committed', async () => {
+  await register('/in');
+  for (let nth = 1; nth <= 5; nth += 1) {
+    nowMs += SECOND_MS;
+    await tell(nth);
+  }
+  const nths = (rows: readonly { data: object }[]) => rows.map(({ data }) => (data as { nth: number }).nth);
+  const first = await log.list(accountId, { order: 'newest', before: null }, 2);
+  assert.deepEqual(nths(first.rows), [5, 4]);
+  assert(first.next !== null);
+  const rest = await log.list(accountId, { order: 'newest', before: first.next }, 3);
+  assert.deepEqual([nths(rest.rows), rest.next], [[3, 2, 1], null]);
+
+  nowMs = START_MS + 3 * SECOND_MS + 30 * SECOND_MS;
+  const settled = await log.list(accountId, { order: 'oldest', sinceMs: START_MS }, 1);
+  assert.deepEqual(nths(settled.rows), [1]);
+  assert(settled.next !== null);
+  const on = await log.list(accountId, { order: 'oldest', after: settled.next }, 10);
+  assert.deepEqual([nths(on.rows), on.next], [[2], null], 'the third is thirty seconds old, and no older');
+  nowMs += MINUTE_MS;
+  assert.deepEqual(
+    nths((await log.list(accountId, { order: 'oldest', sinceMs: START_MS }, 10)).rows),
+    [1, 2, 3, 4, 5],
+  );
+  assert.deepEqual((await log.list(await newAccount(), { order: 'newest', before: null }, 10)).rows, []);
+});
+
+test('when a receiver is back, all that waits goes out at once', async () => {
+  const outbox = replica();
+  await register('/down');
+  receiver.answers.set('/down', 500);
+  for (let nth = 1; nth <= 40; nth += 1) await tell(nth);
+  for (let round = 0; round < 60; round += 1) {
+    await sendAll(outbox);
+    nowMs += MINUTE_MS;
+  }
+  receiver.answers.delete('/down');
+  receiver.arrived.splice(0);
+  await sendAll(outbox);
+  const numbers = receiver.arrived.map(({ message }) => message.data.nth);
+  assert.deepEqual(
+    numbers.sort((x, y) => x - y),
+    Array.from({ length: 40 }, (_, at) => at + 1),
+  );
+});
+
+test('a receiver that answers gets several messages at once, one that has failed a single one', async () => {
+  const outbox = replica();
+  await register('/slow');
+  receiver.answers.set('/slow', 'silent');
+  for (let nth = 1; nth <= 20; nth += 1) await tell(nth);
+  await outbox.send();
+  await until('eight to be asked at once', () => receiver.open() === 8);
+  receiver.answers.set('/slow', 500);
+  receiver.letGo('/slow', 500);
+  await outbox.idle();
+  assert.equal(receiver.arrived.length, 8, 'none of the others was sent after a failure');
+  const [rows] = await database.sql`
+    select count(*)::int as n from webhook_deliveries where attempts = 0 and next_at <= ${new Date(nowMs)}`;
+  assert.equal(rows?.n, 12, 'they wait as if nobody had claimed them');
+  nowMs += 5 * SECOND_MS;
+  await outbox.send();
+  await outbox.idle();
+  assert.equal(receiver.arrived.length, 9);
+});
+
+test('a message that its receiver always refuses keeps no other from it', async () => {
+  const outbox = replica({
+    send: async ({ body }) =>
+      JSON.parse(body).data.nth === 1
+        ? { outcome: 'failed', result: '400' }
+        : { outcome: 'taken', result: '204' },
+  });
+  const { id } = await register('/picky');
+  for (let nth = 1; nth <= 30; nth += 1) await tell(nth);
+  for (let round = 0; round < 40; round += 1) {
+    await sendAll(outbox);
+    nowMs += 5 * SECOND_MS;
+  }
+  const listed = await listOf(outbox, id);
+  assert.equal(listed.filter(({ deliveredAt }) => deliveredAt !== null).length, 29);
+  assert.equal((await webhooks.find(accountId, id))?.disabledAt, null);
+});
+
+test('an address that is changed is asked at once; who hears of more begins to count then', async () => {
+  const outbox = replica();
+  const { id, secret } = await register('/old');
+  receiver.answers.set('/old', 500);
+  await tell(1);
+  await sendAll(outbox);
+  assert.equal(receiver.at('/old').length, 1);
+  await webhooks.change(accountId, id, { url: `${receiver.url}/new` });
+  await sendAll(outbox);
+  const [arrived] = receiver.at('/new');
+  assert(arrived !== undefined);
+  assert.deepEqual(signersOf(arrived, [secret]), [true]);
+  nowMs += SECOND_MS;
+  await webhooks.change(await newAccount(), id, { url: `${receiver.url}/thief` });
+  assert.equal((await webhooks.find(accountId, id))?.url, `${receiver.url}/new`);
+
+  await log.add(database.sql, accountId, 'answer.ready', {});
+  const logged = async () =>
+    (await log.list(accountId, { order: 'newest', before: null }, 10)).rows.map(({ type }) => type);
+  assert.deepEqual(await logged(), ['refund.made'], 'nobody wanted to hear of it');
+  await webhooks.change(accountId, id, { events: ['refund.made', 'answer.ready'] });
+  await log.add(database.sql, accountId, 'answer.ready', {});
+  assert.deepEqual(await logged(), ['answer.ready', 'refund.made']);
+  assert.equal((await webhooks.find(accountId, id))?.missed, 0);
 });

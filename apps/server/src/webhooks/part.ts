@@ -6,10 +6,11 @@ import type { KeyUse } from '../paid-call/paid-call.ts';
 import type { House, Part } from '../part.ts';
 import type { Secrets } from '../secrets/secrets.ts';
 import { WEBHOOKS } from './declared.ts';
+import { createEventLog, EVENTS_FORGOTTEN_AT_ONCE } from './event-log.ts';
 import { ADDRESSES_FORGOTTEN_AT_ONCE, createKeyUses } from './key-use.ts';
 import { LOW_AT_ONCE, tellOfLowBalances } from './low-balances.ts';
 import { createWebhookMetrics } from './metrics.ts';
-import { WEBHOOK_OPERATIONS } from './operations.ts';
+import { EVENT_OPERATIONS, WEBHOOK_OPERATIONS } from './operations.ts';
 import { createOutbox, DELIVERIES_FORGOTTEN_AT_ONCE, type Outbox } from './outbox.ts';
 import { WEBHOOK_REQUESTS_PER_MINUTE, webhookRoutes } from './routes.ts';
 import type { Seal } from './secret.ts';
@@ -41,17 +42,18 @@ export function openWebhooks(
       logger[outcome === 'taken' ? 'info' : 'warn'](line, `webhook ${outcome}`);
     },
   });
-  const uses = createKeyUses(sql, { secrets, outbox, nowMs });
+  const log = createEventLog(sql, nowMs);
+  const uses = createKeyUses(sql, { secrets, log, nowMs });
   return {
     name: 'webhooks',
     outbox,
     keyUsed: uses.note,
-    operations: [WEBHOOK_OPERATIONS],
+    operations: [WEBHOOK_OPERATIONS, EVENT_OPERATIONS],
     metrics: metrics.registry,
     prepare: (patience) => patience.take(webhooks.reseal),
     routes(http) {
       const limit = house.limitByAddress(WEBHOOK_REQUESTS_PER_MINUTE);
-      webhookRoutes(http, { webhooks, outbox, uses, keys, allowPrivate, limit, addressOf });
+      webhookRoutes(http, { webhooks, outbox, log, uses, keys, allowPrivate, limit, addressOf });
     },
     jobs: [
       { name: 'send-webhooks', intervalMs: LOOKED_EVERY_MS, run: async () => void (await outbox.send()) },
@@ -60,13 +62,18 @@ export function openWebhooks(
         name: 'tell-of-low-balances',
         intervalMs: LOW_LOOKED_EVERY_MS,
         run: async (stopping) =>
-          void (await untilNoneIsDue(LOW_AT_ONCE, () => tellOfLowBalances(sql, { outbox, nowMs }), stopping)),
+          void (await untilNoneIsDue(LOW_AT_ONCE, () => tellOfLowBalances(sql, { log, nowMs }), stopping)),
       },
       {
         name: 'forget-webhook-messages',
         intervalMs: 3_600_000,
         run: async (stopping) =>
           void (await untilNoneIsDue(DELIVERIES_FORGOTTEN_AT_ONCE, outbox.forget, stopping)),
+      },
+      {
+        name: 'forget-account-events',
+        intervalMs: 3_600_000,
+        run: async (stopping) => void (await untilNoneIsDue(EVENTS_FORGOTTEN_AT_ONCE, log.forget, stopping)),
       },
       {
         name: 'forget-key-addresses',

@@ -1,22 +1,30 @@
 /** What an owner does with the webhooks of its account. None of it costs anything. */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { readJsonBody } from '../http/json-body.ts';
+import { readParameters } from '../http/parameters.ts';
 import { invalidRequest, Problem } from '../http/problem.ts';
-import { admit, type RateLimit } from '../http/rate-limit.ts';
-import { presentedApiKey } from '../keys/api-key.ts';
-import type { KeyRecord, Keys } from '../keys/keys.ts';
 import { microsToUsd, usdToMicros } from '../ledger/money.ts';
 import { isMailAddress } from '../mail/mail-text.ts';
 import { refusedAddress } from './address-guard.ts';
+import type { EventLog } from './event-log.ts';
+import { eventRoutes } from './event-routes.ts';
 import { EVENT_TYPES } from './events.ts';
-import type { KeyUses } from './key-use.ts';
 import type { Delivery, Outbox } from './outbox.ts';
-import { OVERLAP_MS, WEBHOOKS_PER_ACCOUNT, type Webhook, type Webhooks } from './webhooks.ts';
+import { type OwnerParts, type Owners, ownersOf, type WebhookRequest } from './owners.ts';
+import { CURSOR } from './page.ts';
+import {
+  OVERLAP_MS,
+  WEBHOOKS_PER_ACCOUNT,
+  type Webhook,
+  type WebhookChange,
+  type Webhooks,
+} from './webhooks.ts';
 
 export const WEBHOOK_REQUESTS_PER_MINUTE = 120;
 const HOUR_MS = 3_600_000;
 const MOST_OVERLAP_HOURS = 168;
+const MOST_LISTED = 100;
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 const lowBalance = z
@@ -31,44 +39,51 @@ const lowBalance = z
     context.addIssue({ code: 'custom', message: 'must be an amount in USD above 0 with at most six places' });
     return z.NEVER;
   })
-  .nullable()
-  .default(null);
+  .nullable();
+const email = z.string().refine(isMailAddress, 'must be one address');
+
+const LOW_FITS = 'must be an amount if events hold balance.low, and be left out if not';
 
 const registration = z
   .strictObject({
     url: z.string(),
     events: z.array(z.enum(EVENT_TYPES)).min(1).max(EVENT_TYPES.length),
-    lowBalanceUsd: lowBalance,
-    email: z.string().refine(isMailAddress, 'must be one address').nullable().default(null),
+    lowBalanceUsd: lowBalance.default(null),
+    email: email.nullable().default(null),
   })
   .superRefine(({ events, lowBalanceUsd }, context) => {
     if (events.includes('balance.low') !== (lowBalanceUsd !== null))
       context.addIssue({
         code: 'custom',
         path: ['lowBalanceUsd'],
-        message: 'must be an amount if events hold balance.low, and be left out if not',
+        message: LOW_FITS,
       });
   });
 const rotation = z.strictObject({ overlapHours: z.int().min(0).max(MOST_OVERLAP_HOURS).optional() });
-const change = z.strictObject({ enabled: z.boolean() });
+const change = z
+  .strictObject({
+    enabled: z.boolean().optional(),
+    url: z.string().optional(),
+    events: z.array(z.enum(EVENT_TYPES)).min(1).max(EVENT_TYPES.length).optional(),
+    lowBalanceUsd: lowBalance.optional(),
+    email: email.nullable().optional(),
+  })
+  .refine(
+    (asked) => Object.keys(asked).length > 0,
+    'name at least one of enabled, url, events, lowBalanceUsd, email',
+  );
+const recovery = z.strictObject({ since: z.iso.datetime({ offset: true }) });
+const listing = z.object({
+  before: z.string().regex(CURSOR, 'must be the `next` of a page before').optional(),
+  limit: z.coerce.number().int().min(1).max(MOST_LISTED).default(50),
+});
 
-export interface WebhookRouteParts {
+export interface WebhookRouteParts extends OwnerParts {
   webhooks: Webhooks;
-  outbox: Pick<Outbox, 'test' | 'list' | 'resend'>;
-  uses: Pick<KeyUses, 'note'>;
-  keys: Keys;
+  outbox: Pick<Outbox, 'test' | 'list' | 'resend' | 'recover'>;
+  log: Pick<EventLog, 'list'>;
   /** Whether webhooks may lead to addresses that are not on the open internet. */
   allowPrivate: boolean;
-  limit: RateLimit;
-  addressOf(request: FastifyRequest): string;
-}
-
-type WebhookRequest = FastifyRequest<{ Params: { webhookId: string; deliveryId?: string } }>;
-
-/** What is known of who asks. */
-interface Owners {
-  ownKey(request: FastifyRequest, reply: FastifyReply): Promise<KeyRecord>;
-  ownWebhook(request: WebhookRequest, reply: FastifyReply): Promise<Webhook>;
 }
 
 export function webhookRoutes(app: FastifyInstance, parts: WebhookRouteParts): void {
@@ -76,37 +91,7 @@ export function webhookRoutes(app: FastifyInstance, parts: WebhookRouteParts): v
   registrationRoutes(app, parts, owners);
   changeRoutes(app, parts, owners);
   deliveryRoutes(app, parts, owners);
-}
-
-function ownersOf(parts: WebhookRouteParts): Owners {
-  const { keys, webhooks } = parts;
-
-  async function ownKey(request: FastifyRequest, reply: FastifyReply): Promise<KeyRecord> {
-    admit(parts.limit, parts.addressOf(request), reply);
-    const presented = presentedApiKey(request.headers);
-    if (presented === null)
-      throw new Problem(401, 'API_KEY_MISSING', 'Send your key in X-API-KEY, or as Authorization: Bearer.');
-    const known = await keys.find(presented);
-    const record = known === null ? null : await keys.record(known.id);
-    if (record === null) throw new Problem(401, 'API_KEY_INVALID', 'This API key is not known here.');
-    // A frozen key reads and changes: its owner is to learn of the dispute that froze it.
-    if (record.status === 'revoked')
-      throw new Problem(401, 'API_KEY_REVOKED', 'This API key was revoked or rotated.');
-    parts.uses.note({
-      ...{ accountId: record.accountId, keyId: record.id, address: parts.addressOf(request), answered: null },
-    });
-    return record;
-  }
-
-  async function ownWebhook(request: WebhookRequest, reply: FastifyReply): Promise<Webhook> {
-    const { accountId } = await ownKey(request, reply);
-    const { webhookId } = request.params;
-    const found = ID.test(webhookId) ? await webhooks.find(accountId, webhookId) : null;
-    if (found === null) throw new Problem(404, 'WEBHOOK_NOT_FOUND', 'Your account has no such webhook.');
-    return found;
-  }
-
-  return { ownKey, ownWebhook };
+  eventRoutes(app, parts, owners);
 }
 
 const SECRET_NOTE =
@@ -122,8 +107,7 @@ function registrationRoutes(
   app.post('/api/webhooks', async (request, reply) => {
     const key = await ownKey(request, reply);
     const { url, events, lowBalanceUsd, email } = readJsonBody(request, registration);
-    const refused = refusedAddress(url, parts.allowPrivate);
-    if (refused !== null) throw invalidRequest(`url: ${refused}`, [{ field: 'url', message: refused }]);
+    const href = allowedAddress(url, parts.allowPrivate);
     if (key.kind === 'trial')
       throw new Problem(
         403,
@@ -131,7 +115,10 @@ function registrationRoutes(
         'Webhooks are for keys with bought credit. Buy credit to register one.',
       );
     const made = await webhooks.create(key.accountId, {
-      ...{ url: new URL(url).href, events: [...new Set(events)], lowBelowMicros: lowBalanceUsd, email },
+      url: href,
+      events: [...new Set(events)],
+      lowBelowMicros: lowBalanceUsd,
+      email,
     });
     if (made === null)
       throw new Problem(
@@ -162,10 +149,13 @@ function changeRoutes(app: FastifyInstance, parts: WebhookRouteParts, { ownWebho
 
   app.patch('/api/webhooks/:webhookId', async (request: WebhookRequest, reply) => {
     const webhook = await ownWebhook(request, reply);
-    const { enabled } = readJsonBody(request, change);
+    const asked = readJsonBody(request, change);
+    const { enabled } = asked;
     if (enabled && webhook.disabledBecause === 'secret_lost')
       throw new Problem(409, 'WEBHOOK_SECRET_LOST', 'Its secret cannot be read any more. Rotate it first.');
-    await webhooks.switchTo(webhook.accountId, webhook.id, enabled);
+    const changed = changeOf(webhook, asked, parts.allowPrivate);
+    if (changed !== null) await webhooks.change(webhook.accountId, webhook.id, changed);
+    if (enabled !== undefined) await webhooks.switchTo(webhook.accountId, webhook.id, enabled);
     const now = await webhooks.find(webhook.accountId, webhook.id);
     return { success: true, ...shown(now ?? webhook) };
   });
@@ -180,6 +170,32 @@ function changeRoutes(app: FastifyInstance, parts: WebhookRouteParts, { ownWebho
       throw new Problem(404, 'WEBHOOK_NOT_FOUND', 'Your account has no such webhook.');
     return { success: true, ...shown(now), secret, note: SECRET_NOTE };
   });
+}
+
+/** What is to be changed; null: nothing but whether it is on. @throws Problem 400 with the field that does not fit */
+function changeOf(
+  webhook: Webhook,
+  { url, events, lowBalanceUsd, email }: z.infer<typeof change>,
+  allowPrivate: boolean,
+): WebhookChange | null {
+  const changed: WebhookChange = {};
+  if (url !== undefined) changed.url = allowedAddress(url, allowPrivate);
+  if (events !== undefined) changed.events = [...new Set(events)];
+  if (email !== undefined) changed.email = email;
+  const hearsOfLow = (events ?? webhook.events).includes('balance.low');
+  if (lowBalanceUsd !== undefined) changed.lowBelowMicros = lowBalanceUsd;
+  else if (!hearsOfLow && webhook.lowBelowMicros !== null) changed.lowBelowMicros = null;
+  const low = changed.lowBelowMicros === undefined ? webhook.lowBelowMicros : changed.lowBelowMicros;
+  if (hearsOfLow !== (low !== null))
+    throw invalidRequest(`lowBalanceUsd: ${LOW_FITS}`, [{ field: 'lowBalanceUsd', message: LOW_FITS }]);
+  return Object.keys(changed).length === 0 ? null : changed;
+}
+
+/** @throws Problem 400 when webhooks may not lead there */
+function allowedAddress(url: string, allowPrivate: boolean): string {
+  const refused = refusedAddress(url, allowPrivate);
+  if (refused !== null) throw invalidRequest(`url: ${refused}`, [{ field: 'url', message: refused }]);
+  return new URL(url).href;
 }
 
 function deliveryRoutes(app: FastifyInstance, { outbox }: WebhookRouteParts, { ownWebhook }: Owners): void {
@@ -202,7 +218,18 @@ function deliveryRoutes(app: FastifyInstance, { outbox }: WebhookRouteParts, { o
 
   app.get('/api/webhooks/:webhookId/deliveries', async (request: WebhookRequest, reply) => {
     const { id } = await ownWebhook(request, reply);
-    return { success: true, webhookId: id, deliveries: (await outbox.list(id)).map(shownDelivery) };
+    const { before, limit } = readParameters(listing, request.query);
+    const { rows, next } = await outbox.list(id, before ?? null, limit);
+    return { success: true, webhookId: id, deliveries: rows.map(shownDelivery), next };
+  });
+
+  app.post('/api/webhooks/:webhookId/recover', async (request: WebhookRequest, reply) => {
+    const webhook = await ownWebhook(request, reply);
+    const { since } = readJsonBody(request, recovery);
+    const recovered = await outbox.recover(webhook.id, Date.parse(since));
+    if (recovered === null) throw off();
+    reply.code(202);
+    return { success: true, webhookId: webhook.id, ...recovered };
   });
 
   app.post(
@@ -237,6 +264,7 @@ function shown(webhook: Webhook) {
     disabledAt: iso(webhook.disabledAt),
     failingSince: iso(webhook.failingSince),
     oldSecretUntil: iso(webhook.beforeUntil),
+    missedEvents: webhook.missed,
     createdAt: webhook.createdAt.toISOString(),
   };
 }
@@ -245,6 +273,7 @@ function shownDelivery(delivery: Delivery) {
   const { deliveredAt, givenUpAt, nextAt } = delivery;
   return {
     deliveryId: delivery.id,
+    eventId: delivery.eventId,
     type: delivery.type,
     status: deliveredAt !== null ? 'delivered' : givenUpAt !== null ? 'given_up' : 'waiting',
     attempts: delivery.attempts,

@@ -4,6 +4,7 @@ import type { Database, Transaction } from '../db/connection.ts';
 import { accountsBoundWith, holdBound, rootBuyerOf } from '../keys/root-buyer.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
 import type { EventType } from './events.ts';
+import { missedBy } from './missed.ts';
 import { newSecret, type Seal, sealedFor } from './secret.ts';
 
 /** More than an owner needs, and less than would keep others waiting. */
@@ -11,6 +12,7 @@ export const WEBHOOKS_PER_ACCOUNT = 5;
 /** So long the secret of before signs too, unless its owner says otherwise. */
 export const OVERLAP_MS = 24 * 3_600_000;
 const RESEALED_AT_ONCE = 200;
+const MOST_MISSED_COUNTED = 1_000;
 
 export interface Webhook {
   id: string;
@@ -25,6 +27,8 @@ export interface Webhook {
   failingSince: Date | null;
   /** Until when the secret of before signs too; null: it does not. */
   beforeUntil: Date | null;
+  /** Events of the last thirty days that it wants and that no message was written for, counted up to `MOST_MISSED_COUNTED`. */
+  missed: number;
 }
 
 export interface NewWebhook {
@@ -34,6 +38,9 @@ export interface NewWebhook {
   email: string | null;
 }
 
+/** What its owner changes; what is absent stays. */
+export type WebhookChange = Partial<NewWebhook>;
+
 export interface Webhooks {
   /** @returns the webhook and its secret, which is shown this once; null: the account has as many as it may */
   create(accountId: bigint, made: NewWebhook): Promise<{ webhook: Webhook; secret: string } | null>;
@@ -41,6 +48,8 @@ export interface Webhooks {
   /** The account's webhook of this id; null when it has none. */
   find(accountId: bigint, id: string): Promise<Webhook | null>;
   remove(accountId: bigint, id: string): Promise<void>;
+  /** Changes where it leads and what it hears of. Its secret, its messages and whether it is on stay as they are. */
+  change(accountId: bigint, id: string, changed: WebhookChange): Promise<void>;
   /** Gives it a new secret. The old one signs too for as long as is asked. @returns the new one, shown this once */
   rotate(accountId: bigint, id: string, overlapMs: number): Promise<string | null>;
   /** Switches it on again, or off. What waits while it is switched off is given up. */
@@ -61,6 +70,7 @@ interface Row {
   disabled_because: Webhook['disabledBecause'];
   failing_since: Date | null;
   before_until: Date | null;
+  missed: number;
 }
 
 export interface WebhooksParts {
@@ -75,11 +85,15 @@ export function createWebhooks(sql: Database, parts: WebhooksParts): Webhooks {
   const at = (inMs = 0) => new Date(nowMs() + inMs).toISOString();
   const columns = () => sql`
     id, account_id, url, events, low_below_micros, email, created_at, disabled_at, disabled_because, failing_since,
-    case when before_until > ${at()} then before_until end as before_until`;
+    case when before_until > ${at()} then before_until end as before_until,
+    (select count(*) from (
+      select 1 from account_events e where ${missedBy(sql)} and e.created_at >= coalesce(w.hears_since, w.created_at)
+      limit ${MOST_MISSED_COUNTED}
+    ) missed)::integer as missed`;
 
   async function find(accountId: bigint, id: string): Promise<Webhook | null> {
     const [row] = await sql<Row[]>`
-      select ${columns()} from webhooks where id = ${id} and account_id = ${String(accountId)}`;
+      select ${columns()} from webhooks w where id = ${id} and account_id = ${String(accountId)}`;
     return row === undefined ? null : webhookOf(row);
   }
 
@@ -97,7 +111,7 @@ export function createWebhooks(sql: Database, parts: WebhooksParts): Webhooks {
 
     async ofAccount(accountId) {
       const rows = await sql<Row[]>`
-        select ${columns()} from webhooks where account_id = ${String(accountId)} order by created_at, id`;
+        select ${columns()} from webhooks w where account_id = ${String(accountId)} order by created_at, id`;
       return rows.map(webhookOf);
     },
 
@@ -106,12 +120,11 @@ export function createWebhooks(sql: Database, parts: WebhooksParts): Webhooks {
         // Of two at once the second sees that nothing is left.
         await transaction`select 1 from ledger_accounts where id = ${String(accountId)} for no key update`;
         await transaction`delete from webhooks where id = ${id} and account_id = ${String(accountId)}`;
-        await transaction`
-          delete from key_addresses where key_id in (select id from api_keys where account_id = ${String(accountId)})
-            and not exists (
-              select 1 from webhooks where account_id = ${String(accountId)} and 'key.new_address' = any (events))`;
+        await forgetUnwantedAddresses(transaction, accountId);
       });
     },
+
+    change: (accountId, id, changed) => changeWebhook(sql, { accountId, id, at: at() }, changed),
 
     async rotate(accountId, id, overlapMs) {
       const secret = newSecret();
@@ -127,11 +140,7 @@ export function createWebhooks(sql: Database, parts: WebhooksParts): Webhooks {
 
     async switchTo(accountId, id, on) {
       if ((await find(accountId, id)) === null) return;
-      if (!on) return switchOff(sql, id, 'owner', at());
-      await sql`
-        update webhooks
-        set disabled_at = null, disabled_because = null, failures = 0, failing_since = null, not_before = null
-        where id = ${id} and disabled_because is distinct from 'secret_lost'`;
+      await (on ? switchOn(sql, id) : switchOff(sql, id, 'owner', at()));
     },
 
     async reseal() {
@@ -163,6 +172,47 @@ async function insert(
       returning id`;
     return rows.length === 1;
   });
+}
+
+async function changeWebhook(
+  sql: Database,
+  { accountId, id, at }: { accountId: bigint; id: string; at: string },
+  { url, events, lowBelowMicros, email }: WebhookChange,
+): Promise<void> {
+  await sql.begin(async (transaction) => {
+    await transaction`select 1 from ledger_accounts where id = ${String(accountId)} for no key update`;
+    await transaction`
+      update webhooks set
+        url = coalesce(${url ?? null}, url),
+        email = case when ${email !== undefined} then ${email ?? null} else email end,
+        events = coalesce(${events === undefined ? null : arrayLiteral(events)}::text::text[], events),
+        hears_since = case when ${events !== undefined} then ${at}::timestamptz else hears_since end,
+        low_told = low_told and ${lowBelowMicros === undefined},
+        low_below_micros = case when ${lowBelowMicros !== undefined}
+          then ${lowBelowMicros === undefined || lowBelowMicros === null ? null : String(lowBelowMicros)}::bigint
+          else low_below_micros end
+      where id = ${id} and account_id = ${String(accountId)}`;
+    if (url !== undefined) await askAnew(transaction, accountId, id, at);
+    if (events !== undefined) await forgetUnwantedAddresses(transaction, accountId);
+  });
+}
+
+/** At a new address nothing has failed yet: what waits is due. */
+async function askAnew(transaction: Transaction, accountId: bigint, id: string, at: string): Promise<void> {
+  await transaction`
+    with anew as (
+      update webhooks set failures = 0, failing_since = null, not_before = null
+      where id = ${id} and account_id = ${String(accountId)} returning id
+    )
+    update webhook_deliveries d set next_at = ${at} from anew where d.webhook_id = anew.id and d.next_at > ${at}`;
+}
+
+/** Addresses of keys are kept for as long as a webhook of the account wants to hear of new ones. */
+async function forgetUnwantedAddresses(transaction: Transaction, accountId: bigint): Promise<void> {
+  await transaction`
+    delete from key_addresses where key_id in (select id from api_keys where account_id = ${String(accountId)})
+      and not exists (
+        select 1 from webhooks where account_id = ${String(accountId)} and 'key.new_address' = any (events))`;
 }
 
 /** Seals again what is under another version. What does not open any more is switched off: it can sign nothing. */
@@ -207,6 +257,13 @@ async function noteLost(
     from off where d.webhook_id = off.id and d.next_at is not null`;
 }
 
+async function switchOn(sql: Database, id: string): Promise<void> {
+  await sql`
+    update webhooks
+    set disabled_at = null, disabled_because = null, failures = 0, failing_since = null, not_before = null
+    where id = ${id} and disabled_because is distinct from 'secret_lost'`;
+}
+
 /** Sends nothing there any more, and gives up what waits. @param at now, in ISO 8601 */
 export async function switchOff(
   on: Database | Transaction,
@@ -236,5 +293,6 @@ function webhookOf(row: Row): Webhook {
     disabledBecause: row.disabled_because,
     failingSince: row.failing_since,
     beforeUntil: row.before_until,
+    missed: row.missed,
   };
 }

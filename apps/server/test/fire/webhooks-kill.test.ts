@@ -111,7 +111,7 @@ test('killed between the answer and its note, it is told again with the same id'
   receiver.letGo('/noted', 204);
   const waitingNotes = () => database.sql<{ pid: number }[]>`
     select pid from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock' and query like '%failures = 0%'`;
+    where datname = current_database() and wait_event_type = 'Lock' and query like '%select not_before from webhooks%'`;
   await until('the note waits', async () => (await waitingNotes()).length === 1, PATIENCE_MS);
   const notes = await waitingNotes();
   await server.end('SIGKILL');

@@ -1,12 +1,11 @@
--- Tells webhooks of their account's card payments, in the commit that changes the order: a recharge that was paid or was
--- not, money that went back, a dispute. What a webhook can have waiting, and gets in a day, is bounded.
+-- Notes card payments among the events of their account, in the commit that changes the order: a recharge that was paid or
+-- was not, money that went back, a dispute.
 CREATE OR REPLACE FUNCTION webhook_hears_of_card() RETURNS trigger
 LANGUAGE plpgsql
 AS $$
 DECLARE
   told text;
   details jsonb := jsonb_build_object('orderId', NEW.id);
-  at CONSTANT timestamptz := clock_timestamp();
   back CONSTANT bigint := NEW.reversed_micros - OLD.reversed_micros;
 BEGIN
   -- An order that was over may turn out to be paid.
@@ -30,22 +29,8 @@ BEGIN
     RETURN NULL;
   END IF;
 
-  INSERT INTO webhook_deliveries (id, webhook_id, type, body, created_at, wanted_at, next_at)
-  SELECT gen_random_uuid(), w.id, told,
-         jsonb_build_object('type', told, 'timestamp', to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-                            'data', details)::text,
-         at, at, at
-  FROM webhooks w
-  WHERE w.account_id = NEW.account_id AND w.disabled_at IS NULL AND told = ANY (w.events)
-    AND EXISTS (SELECT 1 FROM api_keys k WHERE k.account_id = w.account_id AND k.status <> 'revoked')
-    AND (SELECT count(*) FROM (
-          SELECT 1 FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.next_at IS NOT NULL LIMIT 1000
-        ) waiting) < 1000
-    AND (SELECT count(*) FROM (
-          SELECT 1 FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.created_at > at - interval '1 day' LIMIT 2000
-        ) of_the_day) < 2000
-  -- Its owner may be deleting it: the commit of money waits for nobody's webhook. What is held is left alone.
-  FOR KEY SHARE OF w SKIP LOCKED;
+  INSERT INTO account_events (account_id, type, data, about_money, created_at)
+  VALUES (NEW.account_id, told, details, true, clock_timestamp());
   RETURN NULL;
 END
 $$;
