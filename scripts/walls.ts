@@ -221,6 +221,7 @@ export const SERVER: House = {
         'services/{define,registry,json-schema}.ts',
         'words/',
         'upstreams/index.ts',
+        'keys/root-buyer.ts',
         'ledger/',
         'http/',
         'db/',

@@ -13,7 +13,6 @@ import { openDiscovery } from './discovery/part.ts';
 import { assemble, type HouseNeeds, openHouse } from './house.ts';
 import { IDENTITY, openIdentity } from './identity/part.ts';
 import { KEYS, openKeys } from './keys/part.ts';
-import { rootBuyerOf } from './keys/root-buyer.ts';
 import { createLedger } from './ledger/ledger.ts';
 import { openLegacy } from './legacy/part.ts';
 import { MAIL, openMail } from './mail/part.ts';
@@ -87,7 +86,6 @@ export function createApp({ config, ...given }: HouseNeeds & { config: ConfigOf<
     railsOnChains: [x402.rail, ...byMpp.rails],
     capable: () => parts,
     keyUsed: webhooks.keyUsed,
-    boundBy: async (accountId) => (await rootBuyerOf(house.pools.sql, accountId)).name,
   });
   const atX402 = openX402Door(house, { services, rails, sales });
 

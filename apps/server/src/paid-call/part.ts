@@ -1,5 +1,6 @@
 import { createReplica } from '../db/replicas.ts';
 import { type Job, untilNoneIsDue } from '../jobs/schedule.ts';
+import { rootBuyerOf } from '../keys/root-buyer.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { House, Part, PartCapability } from '../part.ts';
 import type { Capability, CatalogLine, Service } from '../services/define.ts';
@@ -74,8 +75,6 @@ interface SalesNeeds {
   keyUsed(use: KeyUse): void;
   /** The rails whose payments settle on a chain. */
   railsOnChains: readonly Rail[];
-  /** The name under which what an account does is counted, together with other accounts of the same buyer. */
-  boundBy(accountId: bigint): Promise<string>;
 }
 
 /** How calls are sold: what the doors share, the calls' books, and the jobs that end calls which were left open. */
@@ -113,11 +112,7 @@ export function openSales(house: House, settings: SalesSettings, needs: SalesNee
 type Records = ReturnType<typeof openRecords>;
 
 /** The stores of calls and settlements, and the jobs that finish what no request finishes. */
-function openRecords(
-  house: House,
-  settings: SalesSettings,
-  { ledger, metrics, railsOnChains, boundBy }: SalesNeeds,
-) {
+function openRecords(house: House, settings: SalesSettings, { ledger, metrics, railsOnChains }: SalesNeeds) {
   const { pools, logger, nowMs } = house;
   const { sql } = pools;
   const { answerTtlMs, refundAfterMs } = settings;
@@ -151,7 +146,11 @@ function openRecords(
     },
   });
   const shares = createCallShares(sql, { ledger, nowMs });
-  const freeHangUps = createFreeHangUps({ sql, nowMs, buyerOf: boundBy });
+  const freeHangUps = createFreeHangUps({
+    sql,
+    nowMs,
+    buyerOf: async (id) => (await rootBuyerOf(sql, id)).name,
+  });
   return { calls, settlements, undelivered, reconciler, settlementFinisher, replica, shares, freeHangUps };
 }
 
