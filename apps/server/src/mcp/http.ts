@@ -6,6 +6,7 @@ import { readJson } from '../http/json-text.ts';
 import { ownHosts, refuseForeign } from '../http/own-hosts.ts';
 import { invalidRequest, Problem } from '../http/problem.ts';
 import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
+import { IDEMPOTENCY_HEADER } from './payment.ts';
 import type { Caller } from './server.ts';
 
 /** Of one POST: the line of 2025-03-26 knew them, and later ones do not. */
@@ -44,6 +45,7 @@ export function mcpRoutes(http: FastifyInstance, parts: McpRoutesParts): void {
     if (parsedBody === undefined) throw invalidRequest('The body must be a JSON-RPC message of MCP.');
     if (Array.isArray(parsedBody) && parsedBody.length > MAX_BATCH)
       throw invalidRequest(`One request may carry at most ${MAX_BATCH} messages.`);
+    if (request.headers[IDEMPOTENCY_HEADER] !== undefined) assertOneCall(parsedBody);
     const presence = new CallerPresence(request.raw.socket);
     reply.raw.once('close', () => {
       if (!reply.raw.writableFinished) presence.leave();
@@ -82,6 +84,15 @@ export function mcpRoutes(http: FastifyInstance, parts: McpRoutesParts): void {
       );
     },
   });
+}
+
+/** @throws Problem for several calls under the one name that a header gives to a purchase */
+function assertOneCall(body: unknown): void {
+  if (!Array.isArray(body) || body.filter((message) => message?.method === 'tools/call').length < 2) return;
+  throw invalidRequest(
+    'One Idempotency-Key names one call, and this request carries several. Send each alone, or name each in params._meta["farebox/idempotencyKey"] and leave the header out.',
+    [{ field: 'Idempotency-Key', message: 'at most one tools/call with this header' }],
+  );
 }
 
 function plain(headers: FastifyRequest['headers']): Headers {

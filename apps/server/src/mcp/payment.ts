@@ -6,6 +6,7 @@ import { authorizationOfMcp } from '../rails/mpp/mcp.ts';
 const X402_PAYMENT = 'x402/payment';
 /** Names a purchase that is made with an API key, so that it can be repeated: what `Idempotency-Key` is over HTTP. */
 const IDEMPOTENCY_KEY = 'farebox/idempotencyKey';
+export const IDEMPOTENCY_HEADER = 'idempotency-key';
 /** What else a client or a proxy says of the connection is no credential. */
 const OF_THE_CONNECTION = ['x-api-key', 'authorization'] as const;
 
@@ -15,7 +16,8 @@ export type Meta = Readonly<Record<string, unknown>> | undefined;
  * The credential of a tool call.
  *
  * @param connection the headers of the HTTP request that brought it
- * @param meta `params._meta` of the call. A payment in it comes before the connection's key, as it does over HTTP
+ * @param meta `params._meta` of the call. A payment in it comes before the connection's key, as it does over HTTP, and so
+ *   does the name of the purchase
  */
 export function credentialHeadersOf(connection: Headers, meta: Meta): Headers {
   const headers: Record<string, string | string[] | undefined> = {};
@@ -25,9 +27,21 @@ export function credentialHeadersOf(connection: Headers, meta: Meta): Headers {
   const authorization = authorizationOfMcp(meta);
   if (authorization !== null) headers.authorization = authorization;
   const key = meta?.[IDEMPOTENCY_KEY];
+  const named = connection[IDEMPOTENCY_HEADER];
   // The paid call tells what is wrong with one that is no text.
-  if (key !== undefined) headers['idempotency-key'] = typeof key === 'string' ? key : '';
+  if (key !== undefined) headers[IDEMPOTENCY_HEADER] = typeof key === 'string' ? key : '';
+  else if (named !== undefined)
+    headers[IDEMPOTENCY_HEADER] = typeof named === 'string' ? unquoted(named) : named;
   return headers;
+}
+
+/**
+ * The key in a header that may be a quoted string, as draft-ietf-httpapi-idempotency-key-header writes it (RFC 8941,
+ * section 3.3.3). Anything else stays as it is.
+ */
+function unquoted(value: string): string {
+  const [, inner] = /^"((?:[^"\\]|\\["\\])*)"$/.exec(value) ?? [];
+  return inner === undefined ? value : inner.replaceAll(/\\(["\\])/g, '$1');
 }
 
 /** A payload as HTTP carries it. Text is passed on: a wallet may have encoded it already. */
