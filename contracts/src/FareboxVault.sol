@@ -13,20 +13,25 @@ import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/Reentrancy
 import {SafeCast} from "@openzeppelin/contracts/utils/math/SafeCast.sol";
 import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
 import {Positions} from "./Positions.sol";
+import {TokenAuction} from "./TokenAuction.sol";
 import {IAavePool, IComet, Protocol} from "./interfaces/Protocols.sol";
 
 /// A vault of USDC that earns interest in one of three lending protocols at a time: ERC-4626 (https://eips.ethereum.org/EIPS/eip-4626)
 /// with shares that take EIP-2612 permits.
 ///
 /// What holds, whoever has which role:
-/// - Funds are in the vault, in the three protocols, or with shareholders. No function sends them anywhere else.
-/// - Whoever has shares can leave at any time; nothing pauses `withdraw`, `redeem` or `redeemInKind`.
-/// - Fees are at most `MAX_ENTRY_FEE_BPS` and `MAX_PERFORMANCE_FEE_BPS`, and rise only two days after that was announced.
+/// - USDC and positions are in the vault, in the three protocols, or with shareholders. No function sends them anywhere else.
+/// - Shareholders can leave at any time; nothing pauses `withdraw`, `redeem`, `redeemPartly` or `exitInKind`.
+/// - No exit burns shares for less than the shareholder agreed to: what is left behind is named by whoever leaves it.
+/// - Fees are at most `MAX_ENTRY_FEE_BPS` and `MAX_PERFORMANCE_FEE_BPS`, and rise only two days after that was announced. The
+///   performance fee is on what is gained, never on what is deposited or what leavers left behind; a gift is a gain.
+/// - No deposit, no `supplyIdle` and no move puts more than `maxShareBps` of the vault into one protocol. Interest may.
 ///
-/// A protocol that cannot be read counts as nothing until it can be: deposits are closed meanwhile, whoever redeems for USDC
-/// leaves their part of it to those who stay, and `redeemInKind` hands that part over for whoever does not want to.
+/// While a protocol that the vault holds a position in cannot be read, that position counts as nothing: deposits are closed,
+/// `withdraw` and `redeem` revert, and two exits stay open. `redeemPartly` pays a part of what can be read and forfeits the
+/// rest; `exitInKind` hands over the position itself where its protocol lets it.
 /// A protocol that loses money lowers the price of all shares alike, in the next block that anybody looks.
-contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTransient, Positions {
+contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTransient, Positions, TokenAuction {
     using Math for uint256;
     using SafeCast for uint256;
     using SafeERC20 for IERC20;
@@ -36,9 +41,9 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
         uint16 performanceBps;
     }
 
-    /// What a move by the keeper must keep to. Fixed for ever.
+    /// What deposits and moves must keep to. Fixed for ever.
     struct MoveLimits {
-        /// Of the vault's funds in one protocol, after a move to it.
+        /// Of the vault's funds in one protocol, after a deposit, `supplyIdle` or a move to it.
         uint16 maxShareBps;
         /// Of what the source could pay out, in one move.
         uint16 maxOfLiquidityBps;
@@ -76,16 +81,26 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
     /// Raising a fee takes `queueFees`.
     error NotLower();
     error NothingQueued();
+    /// What was queued could be applied until then, and can no more.
+    error Lapsed(uint256 lapsedAt);
     error TooEarly(uint256 readyAt);
     error LimitOutOfRange();
     error SameProtocol();
     error AboveShare(uint256 assets, uint256 maxAssets);
     error AboveLiquidity(uint256 assets, uint256 maxAssets);
     error ReceivedTooLittle(uint256 received, uint256 minReceived);
-    /// A protocol could not be read, or did not do what it was asked.
+    /// A protocol did not do what it was asked.
     error ProtocolFailed(Protocol protocol);
-    /// A part of the position that the caller insisted on could not be handed over.
-    error NotHandedOver(Protocol protocol);
+    /// The vault has a position that cannot be read at the moment. `redeemPartly` and `exitInKind` work meanwhile.
+    error NotRead(Protocol protocol);
+    /// A part could not be handed over, and the shareholder did not say to leave it behind: a `Protocol`, or 3 for idle USDC.
+    error NotHandedOver(uint8 part);
+    /// The bounds of ERC-5143.
+    error TooFewShares(uint256 shares, uint256 minShares);
+    error TooManyShares(uint256 shares, uint256 maxShares);
+    error TooFewAssets(uint256 assets, uint256 minAssets);
+    error TooManyAssets(uint256 assets, uint256 maxAssets);
+    error AlreadySeeded();
 
     event PerformanceFeePaid(uint256 shares, uint256 markPrice);
     event EntryFeePaid(uint256 shares);
@@ -97,7 +112,9 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
     event FeeRecipientSet(address feeRecipient);
     event DepositsPaused(bool paused);
     event Moved(Protocol indexed from, Protocol indexed to, uint256 assets, uint256 received);
-    event RedeemedInKind(
+    /// USDC taken out of a protocol, which gets no more until a move names it as its target.
+    event Left(Protocol indexed protocol, uint256 assets);
+    event ExitedInKind(
         address indexed caller,
         address indexed receiver,
         address indexed owner,
@@ -109,6 +126,12 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
     uint256 public constant MAX_ENTRY_FEE_BPS = 100;
     uint256 public constant MAX_PERFORMANCE_FEE_BPS = 2_500;
     uint256 public constant FEE_DELAY_SECONDS = 48 hours;
+    /// How long queued fees can be applied, once they can be.
+    uint256 public constant FEE_WINDOW_SECONDS = 168 hours;
+    /// What `seed` takes: 1 USDC.
+    uint256 public constant SEED_ASSETS = 1_000_000;
+    /// Has the seed's shares, and no key.
+    address public constant SEED_HOLDER = 0x000000000000000000000000000000000000dEaD;
     uint256 private constant BPS = 10_000;
     /// Shares have six decimals more than USDC: inflating the price of the first share costs a million times what it takes.
     uint8 private constant DECIMALS_OFFSET = 6;
@@ -122,13 +145,17 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
 
     MoveLimits private _moveLimits;
 
-    // In one slot: read by every deposit and exit.
     Protocol private _active;
     uint8 private _heldProtocols;
     bool private _depositsPaused;
     uint40 private _movedAt;
     Fees private _fees;
     uint128 private _markPrice;
+    /// As `_heldProtocols`: those that were left, and get nothing until a move names one as its target.
+    uint8 private _leftProtocols;
+    bool private _seeded;
+    /// Somebody left something behind while a position could not be read: the first complete reading sets the mark.
+    bool private _markDue;
 
     address public keeper;
     address public guardian;
@@ -138,6 +165,10 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
     /// Zero: nothing is queued.
     uint256 private _queuedReadyAt;
 
+    /// When the keeper or the guardian last took out what now lies idle; zero: what lies idle comes from elsewhere.
+    uint40 private _leftAt;
+    mapping(address token => Lot) private _auctionedLots;
+
     constructor(Setup memory setup)
         ERC20(setup.name, setup.symbol)
         ERC20Permit(setup.name)
@@ -146,12 +177,12 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
         Positions(setup.usdc, setup.aavePool, setup.comet, setup.metaMorpho)
     {
         MoveLimits memory limits = setup.limits;
-        if (limits.maxShareBps == 0 || limits.maxShareBps > BPS) revert LimitOutOfRange();
+        // Three that are full must hold everything.
+        if (3 * uint256(limits.maxShareBps) < BPS || limits.maxShareBps > BPS) revert LimitOutOfRange();
         if (limits.maxOfLiquidityBps == 0 || limits.maxOfLiquidityBps > BPS) revert LimitOutOfRange();
         if (limits.cooldownSeconds > 30 days) revert LimitOutOfRange();
         _moveLimits = limits;
         _active = setup.active;
-        _markPrice = (PRICE_SCALE / VIRTUAL_SHARES).toUint128();
         _checkCaps(setup.fees);
         _fees = setup.fees;
         emit FeesSet(setup.fees.entryBps, setup.fees.performanceBps);
@@ -173,9 +204,19 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
         return _fees;
     }
 
-    /// Fees that were announced, and when they may be applied (seconds since 1970); zero: none.
+    /// Fees that were announced, and when they may be applied (seconds since 1970); zero: none, or they have lapsed.
     function queuedFees() external view returns (Fees memory queued, uint256 readyAt) {
-        return (_queuedFees, _queuedReadyAt);
+        if (block.timestamp <= _queuedReadyAt + FEE_WINDOW_SECONDS) return (_queuedFees, _queuedReadyAt);
+    }
+
+    /// Whether the seed is in; until then no deposit is taken.
+    function seeded() external view returns (bool) {
+        return _seeded;
+    }
+
+    /// Protocols that were left, which get nothing until a move names one as its target: bit `p` for `Protocol(p)`.
+    function leftProtocols() external view returns (uint8) {
+        return _leftProtocols;
     }
 
     function depositsPaused() external view returns (bool) {
@@ -191,7 +232,13 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
         return _movedAt == 0 ? 0 : _movedAt + _moveLimits.cooldownSeconds;
     }
 
-    /// The highest price of a share that the performance fee was taken at, in USDC units a share unit times 1e30.
+    /// When anybody may supply what lies idle (seconds since 1970); zero: at any time.
+    function nextSupplyAt() public view returns (uint256) {
+        return _leftAt == 0 ? 0 : Math.max(_leftAt + _moveLimits.cooldownSeconds, nextMoveAt());
+    }
+
+    /// The price of a share that a gain is measured from, in USDC units a share unit times 1e30. At least the highest price that
+    /// the performance fee was taken at.
     function markPrice() external view returns (uint256) {
         return _markPrice;
     }
@@ -217,7 +264,7 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
 
     /// @inheritdoc IERC4626
     function maxDeposit(address) public view override returns (uint256) {
-        return _depositsPaused || !_holdings().complete ? 0 : type(uint256).max;
+        return _closed(_holdings()) ? 0 : type(uint256).max;
     }
 
     /// @inheritdoc IERC4626
@@ -228,12 +275,14 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
     /// @inheritdoc IERC4626
     function maxWithdraw(address owner) public view override returns (uint256) {
         (Holdings memory found, uint256 supply) = _state();
+        if (!found.complete) return 0;
         return Math.min(_toAssets(balanceOf(owner), found.total, supply, Math.Rounding.Floor), _liquidity(found));
     }
 
     /// @inheritdoc IERC4626
     function maxRedeem(address owner) public view override returns (uint256) {
         (Holdings memory found, uint256 supply) = _state();
+        if (!found.complete) return 0;
         uint256 balance = balanceOf(owner);
         uint256 liquid = _liquidity(found);
         if (_toAssets(balance, found.total, supply, Math.Rounding.Floor) <= liquid) return balance;
@@ -252,6 +301,20 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
         return _withEntryFee(_toAssets(shares, found.total, supply, Math.Rounding.Ceil));
     }
 
+    /// @inheritdoc IERC4626
+    function previewWithdraw(uint256 assets) public view override returns (uint256) {
+        (Holdings memory found, uint256 supply) = _state();
+        _mustBeComplete(found);
+        return _toShares(assets, found.total, supply, Math.Rounding.Ceil);
+    }
+
+    /// @inheritdoc IERC4626
+    function previewRedeem(uint256 shares) public view override returns (uint256) {
+        (Holdings memory found, uint256 supply) = _state();
+        _mustBeComplete(found);
+        return _toAssets(shares, found.total, supply, Math.Rounding.Floor);
+    }
+
     function _convertToShares(uint256 assets, Math.Rounding rounding) internal view override returns (uint256) {
         (Holdings memory found, uint256 supply) = _state();
         return _toShares(assets, found.total, supply, rounding);
@@ -265,81 +328,116 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
     // ------------------------------------------------------------------------------------- coming and leaving
 
     /// @inheritdoc IERC4626
-    function deposit(uint256 assets, address receiver) public override nonReentrant returns (uint256 shares) {
-        (Holdings memory found, uint256 supply) = _accrue();
-        if (_depositsPaused || !found.complete) revert ERC4626ExceededMaxDeposit(receiver, assets, 0);
-        uint256 fee = _entryFee(assets);
-        shares = _toShares(assets - fee, found.total, supply, Math.Rounding.Floor);
-        _enter(assets, shares, fee, receiver, found.total, supply);
+    function deposit(uint256 assets, address receiver) public override nonReentrant returns (uint256) {
+        return _depositFor(assets, receiver, 0);
+    }
+
+    /// ERC-5143 (https://eips.ethereum.org/EIPS/eip-5143): reverts when it brings fewer shares than `minShares`.
+    function deposit(uint256 assets, address receiver, uint256 minShares) external nonReentrant returns (uint256) {
+        return _depositFor(assets, receiver, minShares);
     }
 
     /// @inheritdoc IERC4626
-    function mint(uint256 shares, address receiver) public override nonReentrant returns (uint256 assets) {
-        (Holdings memory found, uint256 supply) = _accrue();
-        if (_depositsPaused || !found.complete) revert ERC4626ExceededMaxMint(receiver, shares, 0);
-        uint256 net = _toAssets(shares, found.total, supply, Math.Rounding.Ceil);
-        assets = _withEntryFee(net);
-        _enter(assets, shares, assets - net, receiver, found.total, supply);
+    function mint(uint256 shares, address receiver) public override nonReentrant returns (uint256) {
+        return _mintFor(shares, receiver, type(uint256).max);
+    }
+
+    /// ERC-5143: reverts when it costs more than `maxAssets`.
+    function mint(uint256 shares, address receiver, uint256 maxAssets) external nonReentrant returns (uint256) {
+        return _mintFor(shares, receiver, maxAssets);
     }
 
     /// @inheritdoc IERC4626
-    function withdraw(uint256 assets, address receiver, address owner)
-        public
-        override
+    function withdraw(uint256 assets, address receiver, address owner) public override nonReentrant returns (uint256) {
+        return _withdrawFor(assets, receiver, owner, type(uint256).max);
+    }
+
+    /// ERC-5143: reverts when it costs more shares than `maxShares`.
+    function withdraw(uint256 assets, address receiver, address owner, uint256 maxShares)
+        external
         nonReentrant
-        returns (uint256 shares)
+        returns (uint256)
     {
-        (Holdings memory found, uint256 supply) = _accrue();
-        shares = _toShares(assets, found.total, supply, Math.Rounding.Ceil);
-        uint256 balance = balanceOf(owner);
-        if (shares > balance) {
-            uint256 most = _toAssets(balance, found.total, supply, Math.Rounding.Floor);
-            revert ERC4626ExceededMaxWithdraw(owner, assets, most);
-        }
-        _leave(assets, shares, receiver, owner, found);
+        return _withdrawFor(assets, receiver, owner, maxShares);
     }
 
     /// @inheritdoc IERC4626
-    function redeem(uint256 shares, address receiver, address owner)
-        public
-        override
-        nonReentrant
-        returns (uint256 assets)
-    {
-        (Holdings memory found, uint256 supply) = _accrue();
-        uint256 balance = balanceOf(owner);
-        if (shares > balance) revert ERC4626ExceededMaxRedeem(owner, shares, balance);
-        assets = _toAssets(shares, found.total, supply, Math.Rounding.Floor);
-        _leave(assets, shares, receiver, owner, found);
+    function redeem(uint256 shares, address receiver, address owner) public override nonReentrant returns (uint256) {
+        return _redeemFor(shares, receiver, owner, 0, true);
     }
 
-    /// Leaves with what the vault has, in its parts: USDC that is idle, aTokens, Comet balance and MetaMorpho shares. Works
-    /// when no protocol pays out. What a protocol refuses to hand over stays with those who stay.
+    /// ERC-5143: reverts when it pays less than `minAssets`.
+    function redeem(uint256 shares, address receiver, address owner, uint256 minAssets)
+        external
+        nonReentrant
+        returns (uint256)
+    {
+        return _redeemFor(shares, receiver, owner, minAssets, true);
+    }
+
+    /// Redeems also while a position cannot be read: burns all `shares`, pays their part of what can be read, and forfeits
+    /// their part of the rest to the other shareholders, for ever.
     ///
-    /// @param insistOn protocols, bit `p` for `Protocol(p)`: when one of them hands nothing over, nothing happens at all
+    /// @param minAssets USDC units that it must pay
+    /// @return USDC units paid
+    function redeemPartly(uint256 shares, address receiver, address owner, uint256 minAssets)
+        external
+        nonReentrant
+        returns (uint256)
+    {
+        return _redeemFor(shares, receiver, owner, minAssets, false);
+    }
+
+    /// Leaves with what the vault has, in its parts: USDC that is idle, aTokens, Comet balance and MetaMorpho shares. Needs no
+    /// protocol to pay out. A part that could not be handed over ends it, unless `leaveBehind` names it.
+    ///
+    /// @param leaveBehind parts that are forfeited to the other shareholders where they cannot be handed over: bit `p` for
+    ///   `Protocol(p)`, bit 3 for idle USDC
     /// @return idle USDC units
     /// @return handedOver in each protocol's own token
-    function redeemInKind(uint256 shares, address receiver, address owner, uint8 insistOn)
+    function exitInKind(uint256 shares, address receiver, address owner, uint8 leaveBehind)
         external
         nonReentrant
         returns (uint256 idle, uint256[3] memory handedOver)
     {
         _accrue();
-        uint256 balance = balanceOf(owner);
-        if (shares > balance) revert ERC4626ExceededMaxRedeem(owner, shares, balance);
+        _mustHave(owner, shares);
         uint256 whole = totalSupply() + VIRTUAL_SHARES;
         if (msg.sender != owner) _spendAllowance(owner, msg.sender, shares);
-        IERC20 usdc = IERC20(asset());
-        idle = usdc.balanceOf(address(this)).mulDiv(shares, whole);
         uint8 held = _heldProtocols;
+        uint8 refused;
         for (uint256 p = 0; p < 3; p++) {
             if (held & (1 << p) == 0) continue;
-            handedOver[p] = _handOver(Protocol(p), receiver, shares, whole);
-            if (handedOver[p] == 0 && insistOn & (1 << p) != 0) revert NotHandedOver(Protocol(p));
+            bool ok;
+            (ok, handedOver[p]) = _handOver(Protocol(p), receiver, shares, whole);
+            if (!ok) refused |= uint8(1 << p);
+        }
+        idle = IERC20(asset()).balanceOf(address(this)).mulDiv(shares, whole);
+        if (idle > 0 && !_pay(asset(), receiver, idle)) (idle, refused) = (0, refused | 8);
+        for (uint8 part = 0; part < 4; part++) {
+            if (refused & ~leaveBehind & (1 << part) != 0) revert NotHandedOver(part);
         }
         _burn(owner, shares);
-        if (idle > 0) usdc.safeTransfer(receiver, idle);
-        emit RedeemedInKind(msg.sender, receiver, owner, shares, idle, handedOver);
+        if (refused != 0) _chargeNothing(_holdings());
+        emit ExitedInKind(msg.sender, receiver, owner, shares, idle, handedOver);
+    }
+
+    /// Puts the first USDC in, for ever: its shares are `SEED_HOLDER`'s. By anybody, once. With them in, the supply of shares
+    /// never returns to nothing, where a gift of some units would multiply the price of a share.
+    ///
+    /// @return shares for `SEED_ASSETS`, without a fee and but for the unit that a protocol rounds off: where there are none yet,
+    ///   a million for a unit, whatever somebody sent before
+    function seed() external nonReentrant returns (uint256 shares) {
+        if (_seeded) revert AlreadySeeded();
+        _seeded = true;
+        (Holdings memory found, uint256 supply) = _accrue();
+        _mustBeComplete(found);
+        shares = supply == 0
+            ? (SEED_ASSETS - 1) * VIRTUAL_SHARES
+            : _toShares(SEED_ASSETS - 1, found.total, supply, Math.Rounding.Floor);
+        _enter(SEED_ASSETS, shares, 0, SEED_HOLDER, found, supply);
+        // Nobody had shares: whatever the price is now, up or down, nobody has gained by it.
+        if (supply == 0) _markPrice = _price(_holdings().total, shares).toUint128();
     }
 
     // ---------------------------------------------------------------------------------------------- the keeper
@@ -353,16 +451,45 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
         if (from == to) revert SameProtocol();
         if (block.timestamp < nextMoveAt()) revert TooEarly(nextMoveAt());
         (Holdings memory found,) = _accrue();
-        if (!found.complete) revert ProtocolFailed(from);
+        _mustBeComplete(found);
         _movedAt = block.timestamp.toUint40();
         _active = to;
+        _leftProtocols &= ~_bit(to);
         uint256 received = assets == 0 ? 0 : _move(from, to, assets, minReceived, found);
         emit Moved(from, to, assets, received);
     }
 
-    /// Supplies what lies idle to the active protocol, such as after a deposit that it did not take. For anybody.
+    /// Takes USDC out of a protocol at once, and gives it nothing more until a move names it as its target. It lies idle then,
+    /// to be paid out; `supplyIdle` waits as long as between two moves. Other positions need not be readable.
+    ///
+    /// @param assets USDC units at most; zero: only no more is supplied
+    /// @return taken what the protocol could pay of them
+    function leave(Protocol protocol, uint256 assets) external nonReentrant returns (uint256 taken) {
+        if (msg.sender != keeper && msg.sender != guardian) revert NotKeeper(msg.sender);
+        _leftProtocols |= _bit(protocol);
+        (, uint256 position) = _worth(protocol);
+        taken = Math.min(assets, _available(protocol, position));
+        if (taken > 0) {
+            uint256 idle = IERC20(asset()).balanceOf(address(this));
+            if (!_takeOut(protocol, taken, position)) revert ProtocolFailed(protocol);
+            uint256 received = IERC20(asset()).balanceOf(address(this)) - idle;
+            if (received < taken) revert ReceivedTooLittle(received, taken);
+            _leftAt = block.timestamp.toUint40();
+        }
+        emit Left(protocol, taken);
+    }
+
+    /// Supplies what lies idle as a deposit would be, such as after one that no protocol took. For anybody.
     function supplyIdle() external nonReentrant {
-        if (!_supply(_active, IERC20(asset()).balanceOf(address(this)))) revert ProtocolFailed(_active);
+        Holdings memory found = _holdings();
+        _mustBeComplete(found);
+        if (found.idle == 0) return;
+        if (_leftAt != 0) {
+            if (block.timestamp < nextSupplyAt()) revert TooEarly(nextSupplyAt());
+            _leftAt = 0;
+            _movedAt = block.timestamp.toUint40();
+        }
+        if (_spread(found.idle, found.total, found.inProtocol) == found.idle) revert ProtocolFailed(_active);
     }
 
     function _move(Protocol from, Protocol to, uint256 assets, uint256 minReceived, Holdings memory found)
@@ -407,15 +534,19 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
         emit FeesQueued(next.entryBps, next.performanceBps, _queuedReadyAt);
     }
 
+    /// Applies what was announced, for `FEE_WINDOW_SECONDS` from when it may be.
     function applyFees() external onlyOwner nonReentrant {
         if (_queuedReadyAt == 0) revert NothingQueued();
         if (block.timestamp < _queuedReadyAt) revert TooEarly(_queuedReadyAt);
+        uint256 lapsesAt = _queuedReadyAt + FEE_WINDOW_SECONDS;
+        if (block.timestamp > lapsesAt) revert Lapsed(lapsesAt);
         Fees memory next = _queuedFees;
         _clearQueue();
         _setFees(next);
     }
 
-    function clearQueuedFees() external onlyOwner {
+    /// Takes back what was announced.
+    function clearQueuedFees() external onlyOwnerOrGuardian {
         if (_queuedReadyAt == 0) revert NothingQueued();
         _clearQueue();
     }
@@ -436,13 +567,11 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
     }
 
     /// Stops deposits, and nothing else.
-    function pauseDeposits() external {
-        if (msg.sender != guardian && msg.sender != owner()) revert NotGuardian(msg.sender);
+    function pauseDeposits() external onlyOwnerOrGuardian {
         _setPaused(true);
     }
 
-    function resumeDeposits() external {
-        if (msg.sender != guardian && msg.sender != owner()) revert NotGuardian(msg.sender);
+    function resumeDeposits() external onlyOwnerOrGuardian {
         _setPaused(false);
     }
 
@@ -457,6 +586,11 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
 
     // -------------------------------------------------------------------------------------------------- within
 
+    modifier onlyOwnerOrGuardian() {
+        if (msg.sender != guardian && msg.sender != owner()) revert NotGuardian(msg.sender);
+        _;
+    }
+
     function _decimalsOffset() internal pure override returns (uint8) {
         return DECIMALS_OFFSET;
     }
@@ -466,8 +600,38 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
     }
 
     function _setHeld(Protocol protocol, bool held) internal override {
-        uint8 bit = uint8(1 << uint8(protocol));
+        uint8 bit = _bit(protocol);
         _heldProtocols = held ? _heldProtocols | bit : _heldProtocols & ~bit;
+    }
+
+    function _bit(Protocol protocol) private pure returns (uint8) {
+        return uint8(1 << uint8(protocol));
+    }
+
+    function _lots() internal view override returns (mapping(address => Lot) storage) {
+        return _auctionedLots;
+    }
+
+    function _isPrincipal(address token) internal view override returns (bool) {
+        return token == asset() || token == address(this) || token == address(aToken) || token == address(comet)
+            || token == address(metaMorpho);
+    }
+
+    function _wholeAssets() internal view override returns (uint256) {
+        return _holdings().total;
+    }
+
+    function _closed(Holdings memory found) private view returns (bool) {
+        return _depositsPaused || !_seeded || !found.complete;
+    }
+
+    function _mustBeComplete(Holdings memory found) private pure {
+        if (!found.complete) revert NotRead(found.unread);
+    }
+
+    function _mustHave(address owner, uint256 shares) private view {
+        uint256 balance = balanceOf(owner);
+        if (shares > balance) revert ERC4626ExceededMaxRedeem(owner, shares, balance);
     }
 
     /// What the vault has, and the supply of shares once the performance fee that is due is minted.
@@ -483,6 +647,7 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
         found = _holdings();
         supply = totalSupply();
         (uint256 feeShares, uint256 mark) = _feeDue(found, supply);
+        if (_markDue && found.complete) _markDue = false;
         if (mark == 0) return (found, supply);
         _markPrice = mark.toUint128();
         if (feeShares == 0) return (found, supply);
@@ -492,17 +657,33 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
     }
 
     /// The performance fee on what a share is worth above the mark, in shares, and the price that becomes the mark; zero:
-    /// there is no gain. Nothing is due while a position cannot be read: its return would be no gain.
+    /// there is no gain. Nothing is due while a position cannot be read: its return would be no gain. And nothing is due for
+    /// what somebody left behind meanwhile.
     function _feeDue(Holdings memory found, uint256 supply) private view returns (uint256 feeShares, uint256 mark) {
         if (!found.complete || supply == 0) return (0, 0);
-        uint256 shares = supply + VIRTUAL_SHARES;
-        uint256 assets = found.total + 1;
-        uint256 price = assets.mulDiv(PRICE_SCALE, shares);
+        uint256 price = _price(found.total, supply);
         if (price <= _markPrice) return (0, 0);
+        if (_markDue) return (0, price);
+        uint256 shares = supply + VIRTUAL_SHARES;
         uint256 gain = (price - _markPrice).mulDiv(shares, PRICE_SCALE);
         uint256 fee = gain * _fees.performanceBps / BPS;
-        feeShares = fee.mulDiv(shares, assets - fee);
-        mark = assets.mulDiv(PRICE_SCALE, shares + feeShares);
+        feeShares = fee.mulDiv(shares, found.total + 1 - fee);
+        mark = _price(found.total, supply + feeShares);
+    }
+
+    /// Makes the price of a share now the mark, if it is higher, so that no fee is taken of what somebody has left behind.
+    function _chargeNothing(Holdings memory found) private {
+        if (!found.complete) {
+            _markDue = true;
+            return;
+        }
+        uint256 price = _price(found.total, totalSupply());
+        if (price > _markPrice) _markPrice = price.toUint128();
+    }
+
+    /// USDC units a share unit, times `PRICE_SCALE`.
+    function _price(uint256 total, uint256 supply) private pure returns (uint256) {
+        return (total + 1).mulDiv(PRICE_SCALE, supply + VIRTUAL_SHARES);
     }
 
     function _toShares(uint256 assets, uint256 total, uint256 supply, Math.Rounding rounding)
@@ -531,20 +712,88 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
         return net.mulDiv(BPS, BPS - _fees.entryBps, Math.Rounding.Ceil);
     }
 
-    /// The fee is paid in shares at the price of this deposit: no transfer of it can fail, or be refused.
-    function _enter(uint256 assets, uint256 shares, uint256 fee, address receiver, uint256 total, uint256 supply)
+    function _depositFor(uint256 assets, address receiver, uint256 minShares) private returns (uint256 shares) {
+        (Holdings memory found, uint256 supply) = _accrue();
+        if (_closed(found)) revert ERC4626ExceededMaxDeposit(receiver, assets, 0);
+        uint256 fee = _entryFee(assets);
+        shares = _toShares(assets - fee, found.total, supply, Math.Rounding.Floor);
+        if (shares < minShares) revert TooFewShares(shares, minShares);
+        _enter(assets, shares, fee, receiver, found, supply);
+    }
+
+    function _mintFor(uint256 shares, address receiver, uint256 maxAssets) private returns (uint256 assets) {
+        (Holdings memory found, uint256 supply) = _accrue();
+        if (_closed(found)) revert ERC4626ExceededMaxMint(receiver, shares, 0);
+        uint256 net = _toAssets(shares, found.total, supply, Math.Rounding.Ceil);
+        assets = _withEntryFee(net);
+        if (assets > maxAssets) revert TooManyAssets(assets, maxAssets);
+        _enter(assets, shares, assets - net, receiver, found, supply);
+    }
+
+    function _withdrawFor(uint256 assets, address receiver, address owner, uint256 maxShares)
         private
+        returns (uint256 shares)
     {
+        (Holdings memory found, uint256 supply) = _accrue();
+        _mustBeComplete(found);
+        shares = _toShares(assets, found.total, supply, Math.Rounding.Ceil);
+        uint256 balance = balanceOf(owner);
+        if (shares > balance) {
+            uint256 most = _toAssets(balance, found.total, supply, Math.Rounding.Floor);
+            revert ERC4626ExceededMaxWithdraw(owner, assets, most);
+        }
+        if (shares > maxShares) revert TooManyShares(shares, maxShares);
+        _leave(assets, shares, receiver, owner, found);
+    }
+
+    /// @param whole whether every position must be readable
+    function _redeemFor(uint256 shares, address receiver, address owner, uint256 minAssets, bool whole)
+        private
+        returns (uint256 assets)
+    {
+        (Holdings memory found, uint256 supply) = _accrue();
+        if (whole) _mustBeComplete(found);
+        _mustHave(owner, shares);
+        assets = _toAssets(shares, found.total, supply, Math.Rounding.Floor);
+        if (assets < minAssets) revert TooFewAssets(assets, minAssets);
+        _leave(assets, shares, receiver, owner, found);
+        if (!found.complete) _chargeNothing(found);
+    }
+
+    /// The fee is paid in shares at the price of this deposit: no transfer of it can fail, or be refused.
+    function _enter(
+        uint256 assets,
+        uint256 shares,
+        uint256 fee,
+        address receiver,
+        Holdings memory found,
+        uint256 supply
+    ) private {
         if (shares == 0 && assets > 0) revert ZeroShares();
         IERC20(asset()).safeTransferFrom(msg.sender, address(this), assets);
         _mint(receiver, shares);
         if (fee > DUST) {
-            uint256 feeShares = _toShares(fee - DUST, total, supply, Math.Rounding.Floor);
+            uint256 feeShares = _toShares(fee - DUST, found.total, supply, Math.Rounding.Floor);
             _mint(feeRecipient, feeShares);
             emit EntryFeePaid(feeShares);
         }
-        _supply(_active, assets);
+        _spread(assets, found.total + assets, found.inProtocol);
         emit Deposit(msg.sender, receiver, assets, shares);
+    }
+
+    /// Supplies to the active protocol, then to the others, each no further than to its share of the whole.
+    ///
+    /// @return rest what none of them took, which lies idle
+    function _spread(uint256 assets, uint256 whole, uint256[3] memory inProtocol) private returns (uint256 rest) {
+        uint256 share = whole.mulDiv(_moveLimits.maxShareBps, BPS);
+        Protocol first = _active;
+        rest = assets;
+        for (uint256 n = 0; n < 4 && rest > 0; n++) {
+            Protocol protocol = n == 0 ? first : Protocol(n - 1);
+            if ((n > 0 && protocol == first) || _leftProtocols & _bit(protocol) != 0) continue;
+            uint256 amount = Math.min(rest, share.saturatingSub(inProtocol[uint8(protocol)]));
+            if (amount > 0 && _supply(protocol, amount)) rest -= amount;
+        }
     }
 
     /// The shares are burned when the funds have come: whoever is called before sees no price of a share that is too high.
@@ -563,9 +812,10 @@ contract FareboxVault is ERC4626, ERC20Permit, Ownable2Step, ReentrancyGuardTran
         }
     }
 
-    /// What was earned until now pays the fee that held until now.
+    /// What was earned until now pays the fee that held until now; so none rises while that cannot be told.
     function _setFees(Fees memory next) private {
-        _accrue();
+        (Holdings memory found,) = _accrue();
+        if (next.performanceBps > _fees.performanceBps) _mustBeComplete(found);
         _fees = next;
         emit FeesSet(next.entryBps, next.performanceBps);
     }

@@ -23,6 +23,8 @@ abstract contract Positions {
         uint256 total;
         /// Whether every position that the vault holds could be read.
         bool complete;
+        /// The last of those that could not.
+        Protocol unread;
     }
 
     /// The call failed, and might not have with more gas.
@@ -79,7 +81,7 @@ abstract contract Positions {
             (bool ok, uint256 assets) = _worth(Protocol(p));
             found.inProtocol[p] = assets;
             found.total += assets;
-            if (!ok) found.complete = false;
+            if (!ok) (found.complete, found.unread) = (false, Protocol(p));
         }
     }
 
@@ -135,7 +137,6 @@ abstract contract Positions {
 
     /// Supplies, or leaves it where it is when the protocol does not take it.
     function _supply(Protocol protocol, uint256 assets) internal returns (bool taken) {
-        if (assets == 0) return true;
         bytes memory data;
         if (protocol == Protocol.Aave) {
             data = abi.encodeCall(IAavePool.supply, (address(_usdc), assets, address(this), 0));
@@ -149,7 +150,11 @@ abstract contract Positions {
             emit NotTaken(protocol, assets);
             return false;
         }
-        if (_held() & (1 << uint8(protocol)) == 0) _setHeld(protocol, true);
+        if (_held() & (1 << uint8(protocol)) == 0) {
+            // Of a unit alone a protocol may credit nothing: that is no position.
+            (bool ok, uint256 balance) = _balance(protocol);
+            if (!ok || balance > 0) _setHeld(protocol, true);
+        }
         emit Supplied(protocol, assets);
     }
 
@@ -185,13 +190,33 @@ abstract contract Positions {
         if (cash < assets) revert NotEnoughLiquidity(cash);
     }
 
-    /// Hands over a part of a position itself: aTokens, Comet balance, MetaMorpho shares. It tells how much.
-    function _handOver(Protocol protocol, address to, uint256 part, uint256 whole) internal returns (uint256 handed) {
-        (bool ok, uint256 balance) = _balance(protocol);
-        if (!ok || balance > type(uint128).max) return 0;
-        uint256 amount = Math.mulDiv(balance, part, whole);
-        if (amount == 0) return 0;
-        return _try(_token(protocol), abi.encodeCall(IERC20.transfer, (to, amount))) ? amount : 0;
+    /// Hands over a part of a position itself: aTokens, Comet balance, MetaMorpho shares.
+    ///
+    /// @return ok whether it did; also when the part is less than the smallest unit, but not when the protocol says that there is nothing
+    /// @return handed in the protocol's own token
+    function _handOver(Protocol protocol, address to, uint256 part, uint256 whole)
+        internal
+        returns (bool ok, uint256 handed)
+    {
+        uint256 balance;
+        (ok, balance) = _balance(protocol);
+        if (!ok || balance == 0 || balance > type(uint128).max) return (false, 0);
+        handed = Math.mulDiv(balance, part, whole);
+        if (handed > 0 && !_pay(_token(protocol), to, handed)) return (false, 0);
+    }
+
+    /// Transfers a token, and tells whether it went: one that answers `false`, or fails, did not.
+    function _pay(address token, address to, uint256 amount) internal returns (bool) {
+        bool ok = _try(token, abi.encodeCall(IERC20.transfer, (to, amount)));
+        uint256 said = 1;
+        assembly ("memory-safe") {
+            if returndatasize() {
+                mstore(0, 0)
+                returndatacopy(0, 0, mul(32, gt(returndatasize(), 31)))
+                said := mload(0)
+            }
+        }
+        return ok && said == 1;
     }
 
     /// Reads one word. An answer that is shorter, or none, is a failure; what is longer is left.

@@ -175,7 +175,7 @@ abstract contract Erc4626Properties is World {
         if (act % 4 == 1) redeemAll(alice);
         vm.startPrank(alice);
         if (act % 4 == 2) vault.withdraw(vault.maxWithdraw(alice) / 2, alice, alice);
-        if (act % 4 == 3) vault.redeemInKind(vault.balanceOf(alice) / 3, alice, alice, 0);
+        if (act % 4 == 3) vault.exitInKind(vault.balanceOf(alice) / 3, alice, alice, 0);
         vm.stopPrank();
         // Two units of the protocol's rounding, on whatever the supply is then.
         uint256 left = vault.totalSupply() < supply ? vault.totalSupply() : supply;

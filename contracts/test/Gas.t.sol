@@ -43,7 +43,7 @@ contract GasMeasure is World {
         pass(1 hours);
         uint256 shares = vault.balanceOf(bob);
         vm.prank(bob);
-        vault.redeemInKind(shares / 2, bob, bob, 0);
+        vault.exitInKind(shares / 2, bob, bob, 0);
         snapshot("redeem in kind");
         skip(6 hours);
         vm.prank(keeper);

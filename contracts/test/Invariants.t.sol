@@ -95,7 +95,7 @@ contract InvariantsTest is World {
         shares = bound(shares, 1, balance);
         (uint256 price, uint256 supply) = before();
         vm.prank(actor);
-        vault.redeemInKind(shares, actor, actor, 0);
+        vault.exitInKind(shares, actor, actor, 15);
         unchanged(price, supply);
     }
 
@@ -214,7 +214,7 @@ contract InvariantsTest is World {
             uint256 cashable = vault.maxRedeem(actor);
             vm.startPrank(actor);
             if (cashable > 0) vault.redeem(cashable, actor, actor);
-            if (shares > cashable) vault.redeemInKind(shares - cashable, actor, actor, 0);
+            if (shares > cashable) vault.exitInKind(shares - cashable, actor, actor, 15);
             vm.stopPrank();
             assertEq(vault.balanceOf(actor), 0);
         }

@@ -88,14 +88,25 @@ contract Caller {
         uint256 price = vault.convertToAssets(1e18);
         if (price > fair + 1_000) wrong = "a price too high was seen";
         if (price * 1e6 / fair < lowest) lowest = price * 1e6 / fair;
-        refused(abi.encodeCall(vault.deposit, (1e6, address(this))));
-        refused(abi.encodeCall(vault.mint, (1e12, address(this))));
-        refused(abi.encodeCall(vault.withdraw, (1e6, address(this), address(this))));
-        refused(abi.encodeCall(vault.redeem, (1e12, address(this), address(this))));
-        refused(abi.encodeCall(vault.redeemInKind, (1e12, address(this), address(this), 0)));
+        refused(abi.encodeCall(IERC4626.deposit, (1e6, address(this))));
+        refused(abi.encodeCall(IERC4626.mint, (1e12, address(this))));
+        refused(abi.encodeCall(IERC4626.withdraw, (1e6, address(this), address(this))));
+        refused(abi.encodeCall(IERC4626.redeem, (1e12, address(this), address(this))));
+        refused(abi.encodeCall(vault.exitInKind, (1e12, address(this), address(this), 0)));
         refused(abi.encodeCall(vault.move, (Protocol.Aave, Protocol.Compound, 0, 0)));
         refused(abi.encodeCall(vault.move, (Protocol.Compound, Protocol.Morpho, 0, 0)));
         refused(abi.encodeCall(vault.supplyIdle, ()));
+        refused(abi.encodeCall(vault.leave, (Protocol.Aave, 1e6)));
+        refused(abi.encodeCall(vault.redeemPartly, (1e12, address(this), address(this), 0)));
+        refused(abi.encodeWithSignature("deposit(uint256,address,uint256)", 1e6, address(this), 0));
+        refused(abi.encodeWithSignature("mint(uint256,address,uint256)", 1e12, address(this), 1e12));
+        refused(
+            abi.encodeWithSignature("withdraw(uint256,address,address,uint256)", 1, address(this), address(this), 1e12)
+        );
+        refused(abi.encodeWithSignature("redeem(uint256,address,address,uint256)", 1, address(this), address(this), 0));
+        refused(abi.encodeCall(vault.seed, ()));
+        refused(abi.encodeCall(vault.skim, (address(this))));
+        refused(abi.encodeCall(vault.buy, (address(this), 0)));
         refused(abi.encodeCall(vault.setFeeRecipient, (address(this))));
         refused(abi.encodeCall(vault.lowerFees, (FareboxVault.Fees(0, 0))));
         refused(abi.encodeCall(vault.applyFees, ()));
@@ -197,9 +208,9 @@ contract ReentrancyTest is World {
     function test_nothing_comes_between_a_deposit_and_its_shares() external {
         for (uint256 p = 0; p < 3; p++) {
             activate(Protocol(p));
-            withstands(alice, abi.encodeCall(vault.deposit, (5_000 * USDC_1, alice)));
+            withstands(alice, abi.encodeCall(IERC4626.deposit, (5_000 * USDC_1, alice)));
             fairAllAlong(Protocol(p));
-            withstands(alice, abi.encodeCall(vault.mint, (5_000e12, alice)));
+            withstands(alice, abi.encodeCall(IERC4626.mint, (5_000e12, alice)));
             fairAllAlong(Protocol(p));
         }
         was(address(usdc), IERC20.transferFrom.selector);
@@ -212,10 +223,10 @@ contract ReentrancyTest is World {
         for (uint256 p = 0; p < 3; p++) {
             activate(Protocol(p));
             // The first is paid by the active protocol, the second by all three.
-            withstands(alice, abi.encodeCall(vault.withdraw, (5_000 * USDC_1, alice, alice)));
+            withstands(alice, abi.encodeCall(IERC4626.withdraw, (5_000 * USDC_1, alice, alice)));
             fairAllAlong(Protocol(p));
             uint256 world = vm.snapshotState();
-            withstands(alice, abi.encodeCall(vault.redeem, (vault.balanceOf(alice), alice, alice)));
+            withstands(alice, abi.encodeCall(IERC4626.redeem, (vault.balanceOf(alice), alice, alice)));
             vm.revertToState(world);
         }
         was(address(usdc), IERC20.transfer.selector);
@@ -229,7 +240,7 @@ contract ReentrancyTest is World {
         usdc.mint(address(vault), 5_000 * USDC_1);
         vm.prank(address(caller));
         vault.setFeeRecipient(treasury);
-        withstands(alice, abi.encodeCall(vault.redeemInKind, (vault.balanceOf(alice) / 2, bob, alice, 7)));
+        withstands(alice, abi.encodeCall(vault.exitInKind, (vault.balanceOf(alice) / 2, bob, alice, 0)));
         was(address(usdc), IERC20.transfer.selector);
         was(address(aUsdc), IERC20.transfer.selector);
         was(address(comet), IERC20.transfer.selector);

@@ -88,8 +88,21 @@ abstract contract World is Test {
         return build(setupOf(active));
     }
 
-    function build(FareboxVault.Setup memory setup) internal returns (FareboxVault) {
+    /// With its seed in, as one is that is deployed.
+    function build(FareboxVault.Setup memory setup) internal returns (FareboxVault made) {
+        made = buildUnseeded(setup);
+        seed(made);
+    }
+
+    function buildUnseeded(FareboxVault.Setup memory setup) internal returns (FareboxVault) {
         return FareboxVault(_create("VAULT_ARTIFACT", "FareboxVault", abi.encode(setup)));
+    }
+
+    /// By this contract.
+    function seed(FareboxVault of_) internal returns (uint256 shares) {
+        usdc.mint(address(this), USDC_1);
+        usdc.approve(address(of_), USDC_1);
+        return of_.seed();
     }
 
     function makeHelper(FareboxVault of_) internal returns (PermitDeposit) {

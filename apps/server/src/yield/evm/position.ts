@@ -116,7 +116,7 @@ async function hintFor(
   wallet: Address,
   held: { shares: bigint; block: Block },
 ): Promise<Hint> {
-  const step = leavingStep(fixed, wallet, 'all', { ...held, withdrawable: 0n, isAll: true, insistOn: 0 });
+  const step = leavingStep(fixed, wallet, 'all', { ...held, withdrawable: 0n, isAll: true });
   if (step === null) return { ok: false, reason: 'there are no shares' };
   const trial = await tryOut(node, fixed, wallet, [step], held.block);
   if (!trial.ok) return { ok: false, reason: trial.failure.message };

@@ -11,9 +11,10 @@ import { type Node, quantityFrom } from './node.ts';
 import { type Block, blockCallsOf, blockIn, sureOf } from './snapshot.ts';
 import { returnedBy, type Step, type Trial, tryOut } from './steps.ts';
 
-/** Of a position in kind, what is too little to insist on: 0.0001 USDC. */
-const LEAST_INSISTED_ON = 100n;
-const ALL_PROTOCOLS = 0b111;
+/** Of a position in kind, what is too little to be told of: 0.0001 USDC. */
+const LEAST_TOLD = 100n;
+/** Each protocol, and USDC that is idle. */
+const ALL_PARTS = 0b1111;
 
 interface Held {
   block: Block;
@@ -45,7 +46,7 @@ export async function redeemTransaction(
     quantityFrom(node, 'eth_gasPrice'),
   ]);
   if (held.shares === 0n) throw nothingToRedeem(wallet, held.block);
-  const step = leavingStep(fixed, wallet, how, { ...held, insistOn: insistedOn(how, held) });
+  const step = leavingStep(fixed, wallet, how, held);
   const links = (ways: readonly Leaving[]) =>
     ways.length === 0 ? {} : { instead: ways.map((way) => ({ how: way, url: linkTo(way) })) };
   if (step === null) throw nothingToBeHad(held.block, links(['in-kind']));
@@ -84,21 +85,15 @@ export function leavingStep(
   { vault }: Fixed,
   wallet: Address,
   how: Leaving,
-  {
-    shares,
-    withdrawable,
-    isAll,
-    insistOn,
-  }: Pick<Held, 'shares' | 'withdrawable' | 'isAll'> & {
-    insistOn: number;
-  },
+  { shares, withdrawable, isAll }: Pick<Held, 'shares' | 'withdrawable' | 'isAll'>,
 ): Step | null {
   if (how === 'in-kind' || how === 'in-kind-partly')
     return {
-      action: 'redeemInKind',
+      action: 'exitInKind',
       to: vault,
       data: encodeFunctionData({
-        ...{ abi: VAULT_ABI, functionName: 'redeemInKind', args: [shares, wallet, wallet, insistOn] },
+        ...{ abi: VAULT_ABI, functionName: 'exitInKind' },
+        args: [shares, wallet, wallet, how === 'in-kind-partly' ? ALL_PARTS : 0],
       }),
       note: 'Hands over your part of each position: USDC that is idle, aTokens, Comet balance, MetaMorpho shares.',
     };
@@ -145,19 +140,12 @@ async function heldBy(node: Node, { vault }: Fixed, wallet: Address): Promise<He
   };
 }
 
-/** The protocols that have to hand something over, bit by bit: where one cannot be read, all that the vault is in. */
-function insistedOn(how: Leaving, { parts, complete }: Held): number {
-  if (how !== 'in-kind') return 0;
-  if (!complete) return ALL_PROTOCOLS;
-  return parts.reduce((bits, part, index) => (part >= LEAST_INSISTED_ON ? bits | (1 << index) : bits), 0);
-}
-
 /** What is not handed over, and stays with those who stay. */
 function givenUp(how: Leaving, { parts, complete }: Held, expected: Expected): Warning[] {
   if (how !== 'in-kind-partly') return [];
   const handed = expected.handedOverRaw ?? {};
   const lost = PROTOCOLS.flatMap((name, index) =>
-    (parts[index] ?? 0n) >= LEAST_INSISTED_ON && handed[name] === '0'
+    (parts[index] ?? 0n) >= LEAST_TOLD && handed[name] === '0'
       ? [`${usdcText(parts[index] ?? 0n)} USDC in ${PROTOCOL_TITLES[name]}`]
       : [],
   );

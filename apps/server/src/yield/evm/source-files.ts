@@ -11,12 +11,12 @@ const SECONDS = 300;
 const FILES = [
   // A page that bears the name of the operator's shop names no product.
   ['Vault.sol', 'contracts/src/FareboxVault.sol'],
-  ...['PermitDeposit.sol', 'Positions.sol', 'interfaces/Protocols.sol'].map(
+  ...['PermitDeposit.sol', 'Positions.sol', 'TokenAuction.sol', 'interfaces/Protocols.sol'].map(
     (name) => [name, `contracts/src/${name}`] as const,
   ),
   ...[
     ...['Authority.t.sol', 'Erc4626.t.sol', 'Gas.t.sol', 'Invariants.t.sol', 'Moving.t.sol'],
-    ...['PermitDeposit.t.sol', 'Reentrancy.t.sol', 'Vault.t.sol'],
+    ...['PermitDeposit.t.sol', 'Reentrancy.t.sol', 'Seed.t.sol', 'Vault.t.sol'],
   ].map((name) => [`test/${name}`, `contracts/test/${name}`] as const),
 ] as const;
 

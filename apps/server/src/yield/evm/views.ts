@@ -236,7 +236,7 @@ export function contractView({ fixed, baseUrl }: About, { vault, block }: Snapsh
     howToWithdraw: [
       'vault.redeem(shares, receiver, owner): no approval, no fee.',
       'When the protocols lack the cash: vault.maxRedeem(owner) tells how many shares can be redeemed now.',
-      'Or vault.redeemInKind(shares, receiver, owner, 0): your part of each position itself, which needs no cash.',
+      'Or vault.exitInKind(shares, receiver, owner, 0): your part of each position itself, which needs no cash.',
     ],
     keyFunctions: {
       price: 'convertToAssets(1e12) is the price of a share, fees taken off',

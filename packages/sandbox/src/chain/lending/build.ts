@@ -71,6 +71,8 @@ const TAKEN_AT = 1_767_225_600;
 const MARKET_DELAY_SECONDS = 86_400n;
 const USD = 1_000_000n;
 const MILLION = 1_000_000n * USD;
+/** What the vault's seed takes. */
+const SEED = USD;
 /** How much each protocol is lent, and how much of it is borrowed at first, in USDC micros. */
 const LENT = { aave: 10n * MILLION, comet: 5n * MILLION, morpho: 5n * MILLION };
 const BORROWED = { aave: 8n * MILLION, comet: 4_100_000n * USD, morpho: 4_500_000n * USD };
@@ -306,14 +308,21 @@ async function buildMorpho(
   return { id, ...market, lltv: String(lltv) };
 }
 
-async function buildVault({ deploy }: Builder): Promise<{ vault: Address; permitDeposit: Address }> {
+async function buildVault({
+  deploy,
+  send,
+  approve,
+}: Builder): Promise<{ vault: Address; permitDeposit: Address }> {
   const setup = {
     ...{ usdc: USDC, aavePool: AAVE_POOL, comet: COMET, metaMorpho: META_MORPHO, active: AAVE, ...VAULT },
     // The chain on which the snapshot is placed appoints its own keeper and fee recipient.
     roles: { owner: lender, keeper: lender, guardian: lender, feeRecipient: lender },
   };
   const vault = await deploy('FareboxVault', [setup]);
-  return { vault, permitDeposit: await deploy('PermitDeposit', [vault]) };
+  const permitDeposit = await deploy('PermitDeposit', [vault]);
+  await approve(USDC, vault, lender);
+  await send(vault, 'FareboxVault', 'seed', []);
+  return { vault, permitDeposit };
 }
 
 /** What `anvil_dumpState` tells of an account. */
@@ -392,14 +401,19 @@ function timesStored(
   );
 }
 
-/** The times that a move by the keeper stores in the vault. The move itself is undone. */
-async function timeOfMove({ send }: Builder, node: Node, vault: Address): Promise<StoredTime[]> {
+/** The times that a move by the keeper and its leaving of a protocol store in the vault. Both are undone. */
+async function timesOfKeeper({ send }: Builder, node: Node, vault: Address): Promise<StoredTime[]> {
   const before = await node.snapshot();
-  const { blockNumber } = await send(vault, 'FareboxVault', 'move', [AAVE, COMPOUND, 0n, 0n]);
-  const at = Number((await node.getBlock({ blockNumber })).timestamp);
-  const times = timesStored(await dump(node), [vault], at, at);
+  await send(vault, 'FareboxVault', 'leave', [AAVE, SEED / 2n]);
+  const left = await latest(node);
+  await send(vault, 'FareboxVault', 'move', [AAVE, COMPOUND, 0n, 0n]);
+  const times = timesStored(await dump(node), [vault], left, await latest(node));
   await node.revert({ id: before });
   return times;
+}
+
+async function latest(node: Node): Promise<number> {
+  return Number((await node.getBlock()).timestamp);
 }
 
 /** Builds everything on a temporary chain from what forge has compiled. Takes some seconds. */
@@ -410,7 +424,7 @@ export async function buildLending(): Promise<{ snapshot: Snapshot; manifest: Ma
     await node.setBlockTimestampInterval({ interval: BLOCK_SECONDS });
     await placeOwnContracts(node);
     await buildUsdc(node);
-    await mintUsdc(node, lender, LENT.aave + LENT.comet + LENT.morpho);
+    await mintUsdc(node, lender, LENT.aave + LENT.comet + LENT.morpho + SEED);
     await node.setBalance({ address: lender, value: parseEther('1000000') });
     await node.setBalance({ address: borrower, value: parseEther('1000000') });
     const deposit = encodeFunctionData({ abi: ERC20, functionName: 'deposit' });
@@ -432,7 +446,7 @@ export async function buildLending(): Promise<{ snapshot: Snapshot; manifest: Ma
       .toSorted();
     const storedTimes = [
       ...timesStored(after, created, Number(startedAt), Number(endedAt)),
-      ...(await timeOfMove(builder, node, vault)),
+      ...(await timesOfKeeper(builder, node, vault)),
     ];
     const accounts: Record<Address, SnapshotAccount> = {};
     for (const address of created) accounts[address] = asOfThen(after, address, storedTimes, endedAt);

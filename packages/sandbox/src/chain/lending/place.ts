@@ -12,12 +12,16 @@ const ERC20 = parseAbi([
   'function balanceOf(address account) view returns (uint256)',
   'function transfer(address to, uint256 amount) returns (bool)',
   'function deposit() payable',
+  'function approve(address spender, uint256 amount) returns (bool)',
 ]);
 const VAULT = parseAbi([
   'function keeper() view returns (address)',
   'function feeRecipient() view returns (address)',
   'function setKeeper(address keeper)',
   'function setFeeRecipient(address feeRecipient)',
+  'function seeded() view returns (bool)',
+  'function SEED_ASSETS() view returns (uint256)',
+  'function seed() returns (uint256 shares)',
 ]);
 const BATCH = 400;
 const BATCH_TIMEOUT_MS = 20_000;
@@ -32,6 +36,8 @@ const SAME_STORAGE: readonly Hex[] = [
   '0x3c693aa90cfaa3aa295e4dfbf77e161cb05568b54dbe78d0ca5b95c65cbc6f60',
   // The double of Comet that did not tell its totals.
   '0x76161a1f84462e9e91aed1c6e780340077554b85bc138b7520465608711d004d',
+  // The vault without a seed: what today's code stores beside comes after it.
+  '0xd0ed6c31e3cd2ed49308de822133e5f1ef24e91194b18371b49f6c68a4adf7bd',
 ];
 
 /**
@@ -53,6 +59,7 @@ export async function placeLending(
   const send = (data: Hex) => transact(node, { from: BUILDERS.lender.address, to: vault, data });
   const read = (functionName: 'keeper' | 'feeRecipient') =>
     node.readContract({ address: vault, abi: VAULT, functionName });
+  await seedVault(node, vault);
   const { keeper, recipient } = accounts;
   if ((await read('keeper')) !== keeper.address)
     await send(encodeFunctionData({ abi: VAULT, functionName: 'setKeeper', args: [keeper.address] }));
@@ -60,6 +67,19 @@ export async function placeLending(
     await send(
       encodeFunctionData({ abi: VAULT, functionName: 'setFeeRecipient', args: [recipient.address] }),
     );
+}
+
+/** Puts the seed into a vault that had deposits before there was one: it takes no other until then. */
+async function seedVault(node: Node, vault: Address): Promise<void> {
+  const its = { address: vault, abi: VAULT } as const;
+  if (await node.readContract({ ...its, functionName: 'seeded' })) return;
+  const { address: from } = BUILDERS.lender;
+  const assets = await node.readContract({ ...its, functionName: 'SEED_ASSETS' });
+  await node.setBalance({ address: from, value: BUILDER_WEI });
+  await mintUsdc(node, from, assets);
+  const approve = encodeFunctionData({ abi: ERC20, functionName: 'approve', args: [vault, assets] });
+  await transact(node, { from, to: USDC, data: approve });
+  await transact(node, { from, to: vault, data: encodeFunctionData({ abi: VAULT, functionName: 'seed' }) });
 }
 
 /**
