@@ -30,20 +30,26 @@ else if (act !== 'position') fail('say deposit <USDC>, position, or redeem.');
 await showPosition();
 
 async function deposit(usdc) {
-  // An approval and a deposit come back, unsigned and tried out; warnings say what the wallet lacks.
+  // An approval and a deposit come back, unsigned and tried out.
   const asked = new URLSearchParams({ recipient: account.address, amount: usdc ?? '' });
   const { steps, warnings, fees } = await ask(`deposit-tx?${asked}`);
-  for (const { message } of warnings) console.log(`warning: ${message}`);
-  if (warnings.length > 0) fail('nothing was sent.');
+  heed(warnings);
   for (const step of steps) console.log(`${step.action}: ${await signAndSend(step)}`);
   console.log(`deposited ${fees.netDeposited} USDC, after an entry fee of ${fees.entryFee}`);
 }
 
 async function redeem() {
-  const { steps } = await ask(`redeem-tx?wallet=${account.address}`);
+  const { steps, warnings } = await ask(`redeem-tx?wallet=${account.address}`);
+  heed(warnings);
   const before = await heldUsdc();
   for (const step of steps) console.log(`${step.action}: ${await signAndSend(step)}`);
   console.log(`redeemed ${formatUnits((await heldUsdc()) - before, USDC_DECIMALS)} USDC`);
+}
+
+/** Stops at whatever may cost money: what the wallet lacks, a deposit that would earn nothing, a part that would be given up. */
+function heed(warnings) {
+  for (const { message } of warnings) console.log(`warning: ${message}`);
+  if (warnings.some(({ costs }) => costs)) fail('nothing was sent.');
 }
 
 async function showPosition() {
@@ -75,7 +81,9 @@ async function ask(path) {
     fail(`nobody answers at ${FAREBOX_URL}.`),
   );
   const answer = await response.json();
-  return response.ok ? answer : fail(`${path}: ${response.status} ${answer.message}`);
+  if (response.ok) return answer;
+  const others = (answer.instead ?? []).map(({ url }) => `\n  instead: ${url}`);
+  return fail(`${path}: ${response.status} ${answer.message}${others.join('')}`);
 }
 
 function fail(message) {

@@ -7,7 +7,11 @@ import { movesView } from './yield-moves.js';
 import { showSolana } from './yield-solana.js';
 import { carryOut, connectWallet, lookFor, sentBefore, watchWallets } from './yield-wallet.js';
 
-const STOPPED_BY = ['INSUFFICIENT_USDC', 'INSUFFICIENT_ETH'];
+/** What nobody can go on with all the same: the transaction would fail in the wallet. */
+const LACKING = ['INSUFFICIENT_USDC', 'INSUFFICIENT_ETH'];
+
+const UNREAD =
+  'One of the protocols cannot be read at the moment. What the vault has there counts as nothing in these figures, deposits are closed, and nothing is redeemed for USDC until it can be read: whoever waits loses nothing by that.';
 
 const message = byId('message');
 const walletInput = byId('wallet');
@@ -29,6 +33,7 @@ async function fillVault() {
       ['rates', 'stats', 'manifest', 'history?days=30'].map(askYield),
     );
     message.replaceChildren();
+    if (!stats.stats.everythingReadable) message.append(notice('warn', UNREAD));
     byId('figures').replaceChildren(
       figure('APY now, after fees', percent(manifest.currentAPY), 'main'),
       figure('In the vault', formatUsd(stats.stats.tvlUsdc)),
@@ -36,7 +41,7 @@ async function fillVault() {
       figure('Can be paid out now', formatUsd(stats.stats.withdrawableNowUsdc)),
     );
     byId('earned-back').textContent = earnedBack(manifest, stats.fees);
-    byId('rates').replaceChildren(ratesTable(rates, stats.routing.currentProtocol));
+    byId('rates').replaceChildren(ratesTable(rates, stats));
     byId('rates-chart').replaceChildren(ratesChart(history.points, history.moves));
     byId('moves').replaceChildren(movesView(history.moves));
     byId('where').replaceChildren(holdingsView(stats.stats));
@@ -61,7 +66,12 @@ function earnedBack({ daysToEarnBackEntryFee: days }, { entryFeePct, performance
   return `${fees} At the current rate the entry fee is earned back after ${days} days: whoever leaves sooner gets less than they brought.`;
 }
 
-function ratesTable({ rates }, active) {
+function ratesTable({ rates }, { stats, routing }) {
+  const takes = (name, status) =>
+    name === routing.currentProtocol &&
+    status === 'live' &&
+    stats.depositsOpen &&
+    !routing.leftProtocols.includes(name);
   return el(
     'table',
     { class: 'by-service' },
@@ -89,7 +99,8 @@ function ratesTable({ rates }, active) {
             { scope: 'row' },
             protocol,
             ' ',
-            name === active ? el('span', { class: 'badge good' }, 'takes deposits') : null,
+            takes(name, status) ? el('span', { class: 'badge good' }, 'takes deposits') : null,
+            routing.leftProtocols.includes(name) ? el('span', { class: 'badge warn' }, 'left') : null,
             status === 'live' ? null : el('span', { class: 'badge warn' }, reason ?? status),
           ),
           el('td', { class: 'number' }, percent(grossApyPercent)),
@@ -113,7 +124,7 @@ async function showPosition(wallet) {
         figure('Yield after fees', amountOr(position.netYieldUsdc)),
         figure('Gain, entry fee and all', amountOr(position.gainUsdc)),
       ),
-      ...(position.netYieldUsdc === null
+      ...(position.netYieldUsdc === null || !position.everythingReadable
         ? position.notes.map((note) => el('p', { class: 'soft' }, note))
         : []),
       ...next_action.map(({ action, description }) =>
@@ -129,16 +140,24 @@ function amountOr(value) {
   return value === null ? 'unknown' : formatUsd(value);
 }
 
-/** Asks for transactions and has them carried out, each step with its state. */
-async function act(button, path) {
+/**
+ * Asks for transactions and has them carried out, each step with its state. It stops at every warning of what may cost money.
+ *
+ * @param {string[]} [accepted] codes of the warnings that somebody has read, and goes on all the same
+ */
+async function act(button, path, accepted = []) {
   await whileBusy(button, async () => {
     steps.replaceChildren();
     actMessage.replaceChildren();
     try {
       const answer = await askYield(path);
-      const stops = answer.warnings.filter(({ code }) => STOPPED_BY.includes(code));
+      const stops = answer.warnings.flatMap(({ code, costs }) => (costs ? [code] : []));
       actMessage.replaceChildren(...answer.warnings.map((warning) => notice('warn', warning.message)));
-      if (stops.length > 0) return;
+      if (stops.some((code) => LACKING.includes(code))) return;
+      if (stops.some((code) => !accepted.includes(code))) {
+        actMessage.append(goOnButton(button, path, stops));
+        return;
+      }
       const rows = answer.steps.map(({ action, note }) => {
         const state = el('span', { class: 'state soft' }, 'waits for its turn');
         steps.append(el('li', {}, el('strong', {}, action), ' ', note, el('br'), state));
@@ -161,6 +180,7 @@ async function act(button, path) {
 
 const WAYS = {
   available: 'Take what there is',
+  partly: 'Take my part of what can be read, and forfeit the rest',
   'in-kind': 'Take my part of each position',
   'in-kind-partly': 'Give up what is not handed over, and take the rest',
 };
@@ -171,6 +191,14 @@ function insteadButton(button, { how }) {
     'button',
     { type: 'button', class: 'secondary', onclick: () => void act(button, path) },
     WAYS[how] ?? how,
+  );
+}
+
+function goOnButton(button, path, accepted) {
+  return el(
+    'button',
+    { type: 'button', class: 'secondary', onclick: () => void act(button, path, accepted) },
+    'I have read this: go on all the same',
   );
 }
 

@@ -4,13 +4,27 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import type { Hex } from 'viem';
+import { type Address, encodeFunctionData, type Hex, parseAbi } from 'viem';
+import { SANDBOX_ACCOUNTS } from '../../../packages/sandbox/src/accounts.fixture.ts';
 import { launchBrowser } from '../../../packages/sandbox/src/browser.fixture.ts';
+import {
+  AAVE_CONFIGURATOR,
+  AAVE_USDC,
+  COMET,
+  META_MORPHO,
+} from '../../../packages/sandbox/src/chain/lending/addresses.ts';
+import { transact } from '../../../packages/sandbox/src/chain/node.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { assertReadable } from './look.fixture.ts';
 import { startYieldWorld, type Wallet, type YieldWorld } from './yield.fixture.ts';
 
 const HOUR_MS = 3_600_000;
+const USDC: Address = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
+const PAUSES = parseAbi([
+  'function setReservePause(address asset, bool paused)',
+  'function sandboxPause(bool supply, bool withdraw, bool transfer)',
+  'function setSupplyQueue(bytes32[] queue)',
+]);
 const CONTRACTS = join(import.meta.dirname, '../../../contracts');
 
 let database: TestDatabase;
@@ -104,6 +118,14 @@ async function openWith(
   return { page, asked, troubles };
 }
 
+/** Nothing on it changes its colour any more. */
+async function still(page: Page): Promise<void> {
+  await page.locator('button:disabled').first().waitFor({ state: 'detached' });
+  await page.evaluate(
+    'Promise.all(document.getAnimations().map(({ finished }) => finished)).then(() => null)',
+  );
+}
+
 const done = (page: Page) => page.getByText('Done: every transaction is mined.').waitFor();
 
 test('somebody connects a wallet, deposits in two steps and by permit, and leaves', async () => {
@@ -186,6 +208,57 @@ test('a refusal in the wallet, too little money and a wrong amount are told, and
   await page.getByText(/amount must be USD/).waitFor();
   assert.equal(asked.filter((method) => method === 'eth_sendTransaction').length, 1);
   await page.close();
+});
+
+test('at whatever may cost money the page stops and asks: an exit while a protocol cannot be read, a deposit that would lie idle', async () => {
+  const wallet = await world.wallet(300_000_000n);
+  const { steps } = await world.answer(`deposit-tx?recipient=${wallet.address}&preset=100`);
+  await wallet.send(steps);
+  const id = await world.client.snapshot();
+  const { page, asked, troubles } = await openWith(wallet);
+  await page.getByRole('button', { name: 'Connect Test wallet' }).click();
+  await page.locator('#position').getByText('$99.50').first().waitFor();
+  const told = page.locator('#act-message');
+  const sent = () => asked.filter((method) => method === 'eth_sendTransaction').length;
+
+  await world.client.setCode({ address: AAVE_USDC, bytecode: '0xfe' });
+  await page.getByRole('button', { name: 'Leave with all' }).click();
+  await told.getByText('cannot be read at the moment, and its part would be lost').waitFor();
+  await page.locator('#position').getByText('counts as nothing in these figures').waitFor();
+  const inKind = told.getByRole('button', { name: 'Give up what is not handed over, and take the rest' });
+  await inKind.waitFor();
+  await still(page);
+  await assertReadable(page, 'while a protocol cannot be read');
+  await told.getByRole('button', { name: 'Take my part of what can be read' }).click();
+  await told.getByText('forfeits their part of the rest').waitFor();
+  assert.equal(sent(), 0, 'nothing is signed before it was read');
+  await world.client.revert({ id });
+
+  const open = await world.client.snapshot();
+  await transact(world.node, {
+    ...{ from: SANDBOX_ACCOUNTS.lender.address, to: AAVE_CONFIGURATOR },
+    data: encodeFunctionData({ abi: PAUSES, functionName: 'setReservePause', args: [USDC, true] }),
+  });
+  await transact(world.node, {
+    ...{ from: SANDBOX_ACCOUNTS.borrower.address, to: COMET },
+    data: encodeFunctionData({ abi: PAUSES, functionName: 'sandboxPause', args: [true, false, false] }),
+  });
+  await transact(world.node, {
+    ...{ from: SANDBOX_ACCOUNTS.lender.address, to: META_MORPHO },
+    data: encodeFunctionData({ abi: PAUSES, functionName: 'setSupplyQueue', args: [[]] }),
+  });
+  await page.getByLabel('USDC', { exact: true }).fill('20');
+  await page.getByRole('button', { name: 'Deposit', exact: true }).click();
+  await told.getByText('All of it would lie idle in the vault').waitFor();
+  assert.equal(sent(), 0);
+  await still(page);
+  await assertReadable(page, 'before a deposit that would lie idle');
+  await told.getByRole('button', { name: 'go on all the same' }).click();
+  await done(page);
+  assert.equal(sent(), 2);
+  assert.deepEqual(troubles, []);
+  await page.close();
+  await world.client.revert({ id: open });
 });
 
 test('a wallet that goes to another chain or account between two steps is asked to sign nothing there', async () => {

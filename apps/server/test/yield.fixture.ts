@@ -60,10 +60,11 @@ export async function startYieldWorld(
     },
     /** A new wallet with so much USDC, and ETH for gas. */
     async wallet(usdcMicros: bigint) {
-      const account = privateKeyToAccount(generatePrivateKey());
+      const privateKey = generatePrivateKey();
+      const account = privateKeyToAccount(privateKey);
       await fund(chain.url, account.address, { usdcMicros, ethWei: ETH_WEI });
       return {
-        account,
+        ...{ account, privateKey },
         address: account.address,
         /** Signs and sends what was handed out, as it was handed out. */
         async send(steps: readonly HandedOut[]) {

@@ -13,6 +13,7 @@ import {
   AAVE_POOL,
   AAVE_USDC,
   COMET,
+  META_MORPHO,
 } from '../../../packages/sandbox/src/chain/lending/addresses.ts';
 import { passTime } from '../../../packages/sandbox/src/chain/lending/pass-time.ts';
 import { transact } from '../../../packages/sandbox/src/chain/node.ts';
@@ -34,6 +35,8 @@ const ABI = parseAbi([
   'function getVirtualUnderlyingBalance(address asset) view returns (uint128)',
   'function borrow(address asset, uint256 amount, uint256 interestRateMode, uint16 referralCode, address onBehalfOf)',
   'function setReservePause(address asset, bool paused)',
+  'function sandboxPause(bool supply, bool withdraw, bool transfer)',
+  'function setSupplyQueue(bytes32[] queue)',
   'function getUtilization() view returns (uint256)',
   'function getSupplyRate(uint256 utilization) view returns (uint64)',
   'function sandboxLose(uint256 part)',
@@ -67,6 +70,14 @@ const deposit = async (wallet: Wallet, usd: number) => {
   const answer = await world.answer(`deposit-tx?recipient=${wallet.address}&amount=${usd}`);
   return wallet.send(answer.steps);
 };
+/** The example of the documentation, with a wallet's key. @returns what it wrote */
+async function example(privateKey: Hex, ...args: readonly string[]): Promise<string> {
+  const env = {
+    ...process.env,
+    ...{ WALLET_KEY: privateKey, BASE_RPC_URL: world.chain.url, FAREBOX_URL: world.server.url },
+  };
+  return (await promisify(execFile)(process.execPath, [EXAMPLE, ...args], { env })).stdout;
+}
 /** A deposit by permit, with the signature where the answer says that it goes. */
 async function signedData(
   wallet: Wallet,
@@ -297,9 +308,11 @@ test('what a wallet lacks is a warning, and the transactions are there', async (
   await wallet.send([first.steps[0]]);
   const second = await world.answer(`deposit-tx?recipient=${wallet.address}&preset=10`);
   assert.deepEqual(
-    second.warnings.map(({ code }: { code: string }) => code),
-    ['ALREADY_APPROVED'],
+    second.warnings.map(({ code, costs }: { code: string; costs: boolean }) => [code, costs]),
+    [['ALREADY_APPROVED', false]],
+    'it is the one warning that costs nothing',
   );
+  assert([...warnings, ...alsoByPermit, ...contract].every(({ costs }: { costs: boolean }) => costs));
 });
 
 test('what is asked for wrongly is refused with the field and an example', async () => {
@@ -454,15 +467,20 @@ test('drill: a protocol is borrowed dry, and its holders get what there is or th
   });
 });
 
-test('drill: the active protocol is paused; deposits wait in the vault and its holders can leave with them', async () => {
+test('drill: the active protocol is paused; deposits go to the next one, and its holders can leave with what there is', async () => {
   await forgotten(async () => {
     const [holder, late] = [await world.wallet(100n * USD), await world.wallet(100n * USD)];
     await deposit(holder, 100);
     await act(SANDBOX_ACCOUNTS.lender.address, AAVE_CONFIGURATOR, 'setReservePause', [USDC, true]);
+    const { expected, warnings } = await world.answer(`deposit-tx?recipient=${late.address}&amount=100`);
+    assert.deepEqual(
+      [expected.goesTo, expected.liesIdle, warnings],
+      [{ aave: '0.000000', compound: '100.000000', morpho: '0.000000' }, '0.000000', []],
+    );
     // The gas that was measured is enough for a protocol that fails within it.
     await deposit(late, 100);
     const { body } = await world.refusal(`redeem-tx?wallet=${holder.address}`);
-    // What lies idle, the late deposit, pays the first who leaves.
+    // The late deposit pays the first who leaves.
     await holder.send(body.steps);
     const inKind = await world.refusal(`redeem-tx?wallet=${late.address}&how=in-kind`);
     assert.deepEqual(
@@ -471,14 +489,112 @@ test('drill: the active protocol is paused; deposits wait in the vault and its h
       'nothing is given up unasked',
     );
     const partly = await world.answer(`redeem-tx?wallet=${late.address}&how=in-kind-partly`);
-    assert.equal(partly.warnings[0].code, 'PART_IS_GIVEN_UP');
-    assert.match(partly.warnings[0].message, /9\d\.\d+ USDC in Aave/);
+    assert.deepEqual([partly.warnings[0].code, partly.warnings[0].costs], ['PART_IS_GIVEN_UP', true]);
+    assert.match(partly.warnings[0].message, /your part in Aave v3, 9\d\.\d+ USDC/);
+    assert.equal(partly.steps[0].call.parameters.leaveBehind, 1, 'no more is given up than what is refused');
     const all = await world.refusal(`redeem-tx?wallet=${late.address}`);
     assert.equal(all.body.code, 'NOT_ENOUGH_LIQUIDITY');
     await act(SANDBOX_ACCOUNTS.lender.address, AAVE_CONFIGURATOR, 'setReservePause', [USDC, false]);
     const { steps } = await world.answer(`redeem-tx?wallet=${late.address}`);
     await late.send(steps);
-    assert((await balance(USDC, late.address)) >= 99_499_998n, 'who waits loses nothing');
+    assert((await balance(USDC, late.address)) >= 99_499_990n, 'who waits loses nothing');
+  });
+});
+
+test('drill: no protocol takes anything; a deposit is told that it would lie idle, before it is signed', async () => {
+  await forgotten(async () => {
+    const wallet = await world.wallet(100n * USD);
+    await act(SANDBOX_ACCOUNTS.lender.address, AAVE_CONFIGURATOR, 'setReservePause', [USDC, true]);
+    await act(SANDBOX_ACCOUNTS.borrower.address, COMET, 'sandboxPause', [true, false, false]);
+    await act(SANDBOX_ACCOUNTS.lender.address, META_MORPHO, 'setSupplyQueue', [[]]);
+    for (const mode of ['standard', 'permit']) {
+      const { warnings, expected } = await world.answer(
+        `deposit-tx?recipient=${wallet.address}&amount=50&mode=${mode}`,
+      );
+      assert.deepEqual(
+        warnings.map(({ code, costs }: { code: string; costs: boolean }) => [code, costs]),
+        [['WILL_LIE_IDLE', true]],
+        mode,
+      );
+      assert.match(warnings[0].message, /^All of it would lie idle.*Aave v3 and Compound v3 and Morpho/);
+      assert.equal(expected.liesIdle, '50.000000');
+    }
+    await assert.rejects(
+      example(wallet.privateKey, 'deposit', '50'),
+      (error: Error & { stdout?: string }) =>
+        /^warning: All of it would lie idle/.test(error.stdout ?? '') &&
+        /nothing was sent/.test(error.message),
+    );
+    await deposit(wallet, 50);
+    const { stats } = await world.answer('stats');
+    assert(Number(stats.idleUsdc) >= 50);
+  });
+});
+
+test('drill: a position cannot be read; nothing is redeemed for less, and two exits are handed out with their parameters', async () => {
+  await forgotten(async () => {
+    const { vault } = await world.answer('contract');
+    const [stays, leaves, inKind] = await Promise.all(
+      [100n, 100n, 100n].map((usd) => world.wallet(usd * USD)),
+    );
+    assert(stays && leaves && inKind);
+    for (const wallet of [stays, leaves, inKind]) await deposit(wallet, 100);
+    // Half of it is in Compound.
+    const { keeper } = SANDBOX_ACCOUNTS;
+    await world.client.setBalance({ address: keeper.address, value: 10n ** 18n });
+    await world.client.impersonateAccount({ address: keeper.address });
+    await passTime(world.node, DAY_SECONDS);
+    const half = ((await read(vault.address, 'totalAssets')) as bigint) / 2n;
+    await act(keeper.address, vault.address, 'move', [0, 1, half, 0n]);
+    const code = (await world.client.getCode({ address: AAVE_USDC })) ?? '0x';
+    await world.client.setCode({ address: AAVE_USDC, bytecode: '0xfe' });
+
+    for (const how of ['', '&how=available']) {
+      const { status, body } = await world.refusal(`redeem-tx?wallet=${leaves.address}${how}`);
+      assert.deepEqual([status, body.code, body.steps], [409, 'PROTOCOL_UNREAD', undefined], how);
+      const [partly, kind] = body.instead;
+      assert.deepEqual(
+        [partly.how, partly.function, kind.how, kind.function],
+        ['partly', 'redeemPartly', 'in-kind-partly', 'exitInKind'],
+      );
+      const minAssets = BigInt(partly.parameters.minAssets);
+      assert(minAssets > 49n * USD && minAssets < 50n * USD, `${minAssets}`);
+      assert.deepEqual([kind.parameters.leaveBehind, kind.givesUp], [1, ['your part in Aave v3']]);
+      assert.equal(partly.parameters.owner, leaves.address);
+    }
+    const { position, redeem_hint, redeem_hint_reason, next_action } = await world.answer(
+      `position/${leaves.address}`,
+    );
+    assert.equal(redeem_hint, null);
+    assert.match(redeem_hint_reason, /cannot be read/);
+    assert.equal(position.everythingReadable, false);
+    assert.match(position.notes[0], /counts as nothing/);
+    assert.deepEqual(
+      next_action.map(({ action }: { action: string }) => action),
+      ['wait', 'redeem-in-kind', 'redeem-partly'],
+    );
+    await assert.rejects(
+      example(leaves.privateKey, 'redeem'),
+      (error: Error) => /cannot be read/.test(error.message) && /how=partly/.test(error.message),
+    );
+    assert.equal(await balance(USDC, leaves.address), 0n);
+
+    const partly = await world.answer(`redeem-tx?wallet=${leaves.address}&how=partly`);
+    assert.deepEqual(
+      partly.warnings.map(({ code: which, costs }: { code: string; costs: boolean }) => [which, costs]),
+      [['PART_IS_FORFEITED', true]],
+    );
+    await leaves.send(partly.steps);
+    const got = await balance(USDC, leaves.address);
+    assert(got > 49n * USD && got < 50n * USD, `${got}`);
+    const kind = await world.answer(`redeem-tx?wallet=${inKind.address}&how=in-kind-partly`);
+    await inKind.send(kind.steps);
+    assert((await balance(COMET, inKind.address)) > 49n * USD);
+
+    await world.client.setCode({ address: AAVE_USDC, bytecode: code });
+    const whole = await world.answer(`redeem-tx?wallet=${stays.address}`);
+    await stays.send(whole.steps);
+    assert((await balance(USDC, stays.address)) > 99n * USD, 'who waits loses nothing');
   });
 });
 
@@ -539,8 +655,7 @@ test('drill: a protocol burns all gas that it is called with; its rate is null, 
     assert.deepEqual([late.status, late.body.code], [409, 'DEPOSITS_CLOSED']);
     assert.match(late.body.message, /cannot be read/);
     const leaving = await world.refusal(`redeem-tx?wallet=${wallet.address}`);
-    const warned = leaving.status === 200 && leaving.body.warnings[0]?.code === 'PART_IS_LEFT_BEHIND';
-    assert(warned || leaving.status === 409, JSON.stringify(leaving.body));
+    assert.deepEqual([leaving.status, leaving.body.code], [409, 'PROTOCOL_UNREAD']);
   });
 });
 
@@ -641,26 +756,18 @@ test('the example deposits 100 USDC, and after half a year it leaves with more, 
   const privateKey = generatePrivateKey();
   const { address } = privateKeyToAccount(privateKey);
   await fund(world.chain.url, address, { usdcMicros: 100n * USD, ethWei: 10n ** 17n });
-  const env = {
-    ...process.env,
-    ...{ WALLET_KEY: privateKey, BASE_RPC_URL: world.chain.url, FAREBOX_URL: world.server.url },
-  };
-  const example = async (...args: readonly string[]) =>
-    (await promisify(execFile)(process.execPath, [EXAMPLE, ...args], { env })).stdout;
-  assert.match(
-    await example('deposit', '100'),
-    /^approve: 0x\w{64}\ndeposit: 0x\w{64}\ndeposited 99\.5\d* USDC/,
-  );
+  const run = (...args: readonly string[]) => example(privateKey, ...args);
+  assert.match(await run('deposit', '100'), /^approve: 0x\w{64}\ndeposit: 0x\w{64}\ndeposited 99\.5\d* USDC/);
   assert.equal(await balance(USDC, address), 0n);
   await assert.rejects(
-    example('deposit', '100'),
+    run('deposit', '100'),
     (error: Error & { stdout?: string }) =>
       /^warning: /.test(error.stdout ?? '') && /earn-on-base: nothing was sent/.test(error.message),
   );
   await passTime(world.node, 180 * DAY_SECONDS);
   const { position } = await world.answer(`position/${address}`);
   assert(Number(position.gainUsdc) > 0.3, JSON.stringify(position));
-  assert.match(await example('redeem'), /redeemed 10[01]\.\d+ USDC/);
+  assert.match(await run('redeem'), /redeemed 10[01]\.\d+ USDC/);
   const got = await balance(USDC, address);
   assert(got > 100_300_000n, `${got} after 180 days`);
   const { daysToEarnBackEntryFee, currentAPY } = await world.answer('manifest');

@@ -77,6 +77,8 @@ export const VAULT_ABI = parseAbi([
   'event ExitedInKind(address indexed caller, address indexed receiver, address indexed owner, uint256 shares, uint256 idle, uint256[3] handedOver)',
   'event EntryFeePaid(uint256 shares)',
   'event PerformanceFeePaid(uint256 shares, uint256 markPrice)',
+  'event Supplied(uint8 indexed protocol, uint256 assets)',
+  'event NotTaken(uint8 indexed protocol, uint256 assets)',
   'event Moved(uint8 indexed from, uint8 indexed to, uint256 assets, uint256 received)',
   'event Left(uint8 indexed protocol, uint256 assets)',
   'event Offered(address indexed token, uint256 amount, uint256 endsAt)',

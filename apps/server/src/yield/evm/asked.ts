@@ -11,10 +11,10 @@ const AMOUNT = /^(?<whole>\d{1,10})(?:\.(?<part>\d{1,6}))?$/;
 
 export type Mode = 'standard' | 'permit';
 /**
- * How somebody leaves: for USDC with all, for what USDC can be had now, or with their part of each position itself; of the
- * positions also without what a protocol does not hand over.
+ * How somebody leaves: for USDC with all, for what USDC can be had now, with all for their part of what can be read, or with their part
+ * of each position itself; of the positions also without what a protocol does not hand over.
  */
-export const WAYS_OUT = ['all', 'available', 'in-kind', 'in-kind-partly'] as const;
+export const WAYS_OUT = ['all', 'available', 'partly', 'in-kind', 'in-kind-partly'] as const;
 export type Leaving = (typeof WAYS_OUT)[number];
 
 /** Addresses up to here are for precompiled contracts (EIP-1352): they have no code to be warned about. */

@@ -1,12 +1,13 @@
 /** Transactions that deposit: an approval and a deposit, or a deposit with a permit. */
-import { type Address, encodeFunctionData, type Hex, isHex, numberToHex } from 'viem';
+import { type Address, encodeFunctionData, type Hex, isHex, numberToHex, parseEventLogs } from 'viem';
 import { Problem } from '../../http/problem.ts';
 import { PERMIT_DEPOSIT_ABI, USDC_ABI, VAULT_ABI } from '../contracts/abi.ts';
+import { PROTOCOLS, type ProtocolName } from '../contracts/protocols.ts';
 import { timeText, usdcText } from '../figures.ts';
 import type { Leaving, Mode } from './asked.ts';
-import { CHAIN_ID, type Fixed } from './fixed.ts';
+import { CHAIN_ID, type Fixed, PROTOCOL_TITLES } from './fixed.ts';
 import { chainUnavailable, fromChain, type Node, quantityFrom } from './node.ts';
-import type { Failure } from './simulate.ts';
+import type { Failure, Log } from './simulate.ts';
 import { type Block, blockCallsOf, blockIn, sureOf } from './snapshot.ts';
 import { type Measured, returnedBy, type Step, type Trial, tryOut } from './steps.ts';
 
@@ -30,6 +31,8 @@ export interface DepositAsked {
 export interface Warning {
   code: string;
   message: string;
+  /** Whether going on all the same may cost money, or cannot work: a program stops there, and a page asks. */
+  costs: boolean;
 }
 
 /** What the wallet has, at one block. */
@@ -41,6 +44,7 @@ interface Standing {
   shares: bigint;
   entryBps: number;
   complete: boolean;
+  seeded: boolean;
   isContract: boolean;
   /** A wallet for which a contract acts. */
   isDelegated: boolean;
@@ -61,14 +65,17 @@ export async function depositTransactions(node: Node, fixed: Fixed, asked: Depos
   if (mode === 'permit' && (standing.isContract || standing.isDelegated))
     throw cannotPermit(wallet, standing);
   const permit = mode === 'permit' ? permitOf(fixed, asked, standing) : null;
-  const steps = permit === null ? approvalAndDeposit(fixed, asked) : [permit.step];
+  const steps = permit === null ? approvalAndDeposit(fixed, asked, standing) : [permit.step];
   const lacking = amount > standing.usdc ? amount - standing.usdc : 0n;
   const trial = await tryOut(node, fixed, wallet, steps, standing.block, {
     usdc: lacking,
     signature: permit !== null,
   });
   if (!trial.ok) throw wouldFail(trial, steps, standing);
-  const warnings = warningsFor(asked, standing, trial.steps);
+  const placed = placedBy(fixed, trial.logs);
+  const lent = PROTOCOLS.reduce((sum, name) => sum + placed.taken[name], 0n);
+  const idle = amount > lent ? amount - lent : 0n;
+  const warnings = [...warningsFor(asked, standing, trial.steps), ...idleWarning(amount, idle, placed)];
   const [minted] = returnedBy(trial, [{ type: 'uint256' }]);
   const fee = entryFee(amount, standing.entryBps);
   return {
@@ -83,7 +90,12 @@ export async function depositTransactions(node: Node, fixed: Fixed, asked: Depos
       ...stepView(step, index),
       ...(permit === null ? {} : { data: null, permit: permit.told }),
     })),
-    expected: { shares: String(minted), shareToken: fixed.shareToken, shareDecimals: fixed.shareDecimals },
+    expected: {
+      ...{ shares: String(minted), shareToken: fixed.shareToken, shareDecimals: fixed.shareDecimals },
+      minShares: String(leastShares(standing.shares)),
+      goesTo: Object.fromEntries(PROTOCOLS.map((name) => [name, usdcText(placed.taken[name])])),
+      liesIdle: usdcText(idle),
+    },
     fees: {
       entryFeePct: standing.entryBps / 100,
       entryFee: usdcText(fee),
@@ -136,6 +148,7 @@ async function standingOf(
         { ...its, functionName: 'previewDeposit', args: [amount] },
         { ...its, functionName: 'fees' },
         { ...its, functionName: 'holdings' },
+        { ...its, functionName: 'seeded' },
       ],
       batchSize: 0,
     }),
@@ -143,7 +156,7 @@ async function standingOf(
     quantityFrom(node, 'eth_getBalance', [wallet, 'latest']),
     quantityFrom(node, 'eth_gasPrice'),
   ]);
-  const [number, timestamp, chainId, balance, allowance, nonce, shares, fees, holdings] = answers;
+  const [number, timestamp, chainId, balance, allowance, nonce, shares, fees, holdings, seeded] = answers;
   const [, , , complete] = sureOf(holdings);
   return {
     block: blockIn(node, [number, timestamp, chainId]),
@@ -153,6 +166,7 @@ async function standingOf(
     shares: sureOf(shares),
     entryBps: sureOf(fees).entryBps,
     complete,
+    seeded: sureOf(seeded),
     isContract: code !== '0x' && !code.startsWith(DELEGATED),
     isDelegated: code.startsWith(DELEGATED),
     ...{ wei, gasPriceWei },
@@ -166,7 +180,52 @@ async function codeOf({ rpc }: Node, address: Address): Promise<Hex> {
   throw chainUnavailable(new Error('the node answers no code'));
 }
 
-function approvalAndDeposit({ vault, usdc }: Fixed, { wallet, amount }: DepositAsked): Step[] {
+/** Fewer shares than these are refused by the transaction itself. */
+function leastShares(shares: bigint): bigint {
+  return shares - (shares * SLIPPAGE_PER_MILLE) / 1_000n;
+}
+
+/** Where the vault puts what comes, by what it says in the simulation. */
+function placedBy({ vault }: Fixed, logs: readonly Log[]) {
+  const taken: Record<ProtocolName, bigint> = { aave: 0n, compound: 0n, morpho: 0n };
+  const refused: ProtocolName[] = [];
+  const its = logs.filter(({ address }) => address.toLowerCase() === vault.toLowerCase());
+  const events = parseEventLogs({
+    ...{ abi: VAULT_ABI, eventName: ['Supplied', 'NotTaken'], logs: its as never },
+  });
+  for (const { eventName, args } of events) {
+    const name = PROTOCOLS[args.protocol];
+    if (name === undefined) continue;
+    if (eventName === 'Supplied') taken[name] += args.assets;
+    else refused.push(name);
+  }
+  return { taken, refused };
+}
+
+/** Less than this lies idle for the rounding of protocols alone, and is nobody's loss. */
+const LEAST_IDLE = 100n;
+
+function idleWarning(amount: bigint, idle: bigint, { refused }: ReturnType<typeof placedBy>): Warning[] {
+  if (idle < LEAST_IDLE) return [];
+  const because =
+    refused.length === 0
+      ? 'Every protocol that the vault uses has all that it may hold of it'
+      : `${refused.map((name) => PROTOCOL_TITLES[name]).join(' and ')} would not take it now`;
+  const part = idle >= amount ? 'All of it' : `${usdcText(idle)} USDC of it`;
+  return [
+    {
+      code: 'WILL_LIE_IDLE',
+      message: `${part} would lie idle in the vault and earn nothing for now, while the entry fee is taken at once. ${because}. It can be taken out again at any time.`,
+      costs: true,
+    },
+  ];
+}
+
+function approvalAndDeposit(
+  { vault, usdc }: Fixed,
+  { wallet, amount }: DepositAsked,
+  { shares }: Standing,
+): Step[] {
   return [
     {
       action: 'approve',
@@ -177,8 +236,10 @@ function approvalAndDeposit({ vault, usdc }: Fixed, { wallet, amount }: DepositA
     {
       action: 'deposit',
       to: vault,
-      data: encodeFunctionData({ abi: VAULT_ABI, functionName: 'deposit', args: [amount, wallet] }),
-      note: 'Deposits them; the shares go to the recipient.',
+      data: encodeFunctionData({
+        ...{ abi: VAULT_ABI, functionName: 'deposit', args: [amount, wallet, leastShares(shares)] },
+      }),
+      note: `Deposits them; the shares go to the recipient. It is reverted if they are fewer than ${leastShares(shares)} units.`,
     },
   ];
 }
@@ -188,7 +249,7 @@ function permitOf(fixed: Fixed, { wallet, amount, nowMs }: DepositAsked, { block
   const spender = permitDepositOf(fixed);
   // A node that is behind, or a chain that stood still, has an old block, and the next one is of now.
   const deadline = BigInt(Math.floor(Math.max(block.timestampMs, nowMs) / 1_000)) + PERMIT_SECONDS;
-  const minShares = shares - (shares * SLIPPAGE_PER_MILLE) / 1_000n;
+  const minShares = leastShares(shares);
   const data = encodeFunctionData({
     abi: PERMIT_DEPOSIT_ABI,
     functionName: 'depositWithPermit',
@@ -252,7 +313,7 @@ function warningsFor(
   steps: readonly Measured[],
 ): Warning[] {
   const warnings: Warning[] = [];
-  const add = (code: string, message: string) => void warnings.push({ code, message });
+  const add = (code: string, message: string, costs = true) => void warnings.push({ code, message, costs });
   if (usdc < amount)
     add(
       'INSUFFICIENT_USDC',
@@ -268,6 +329,7 @@ function warningsFor(
     add(
       'ALREADY_APPROVED',
       `The vault may take ${usdcText(allowance)} USDC from ${wallet} already: step 1 can be left out. Sending it sets the allowance to ${usdcText(amount)}.`,
+      false,
     );
   if (isContract)
     add(
@@ -307,6 +369,8 @@ const REMEDIES: Readonly<Record<string, { code: string; message: string; instead
   },
   ZeroShares: { code: 'AMOUNT_TOO_SMALL', message: 'So little buys no share. Deposit more.' },
   TooFewShares: { code: 'PRICE_MOVED', message: 'The price of a share moved. Ask again.' },
+  TooFewAssets: { code: 'PRICE_MOVED', message: 'The price of a share moved. Ask again.' },
+  TooManyShares: { code: 'PRICE_MOVED', message: 'The price of a share moved. Ask again.' },
   NotEnoughLiquidity: {
     code: 'NOT_ENOUGH_LIQUIDITY',
     message:
@@ -316,7 +380,7 @@ const REMEDIES: Readonly<Record<string, { code: string; message: string; instead
   NotHandedOver: {
     code: 'NOT_HANDED_OVER',
     message:
-      'A protocol hands nothing over at the moment. Wait, or take what there is; in-kind-partly gives that part up to those who stay.',
+      'A part is not handed over at the moment. Wait, or take what there is; in-kind-partly gives that part up to those who stay.',
     instead: ['available', 'in-kind-partly'],
   },
 };
@@ -325,14 +389,18 @@ const REMEDIES: Readonly<Record<string, { code: string; message: string; instead
 export function wouldFail(
   { failure, failedStep }: Extract<Trial, { ok: false }>,
   steps: readonly Step[],
-  { block, complete }: { block: Block; complete: boolean },
+  { block, complete, seeded = true }: { block: Block; complete: boolean; seeded?: boolean },
   more: (instead: readonly Leaving[]) => Record<string, unknown> = () => ({}),
 ): Problem {
   const remedy = REMEDIES[failure.error ?? ''];
-  const closed = failure.error === 'ERC4626ExceededMaxDeposit' && !complete;
-  const message = closed
-    ? 'A protocol that the vault has funds in cannot be read, so deposits are closed until it can. Exits never are.'
-    : (remedy?.message ?? `The transaction would fail: ${failure.message}.`);
+  const isClosed = failure.error === 'ERC4626ExceededMaxDeposit';
+  const closed = !seeded
+    ? 'The vault takes no deposit before its seed of 1 USDC is in: whoever calls its function seed() puts it in.'
+    : 'A protocol that the vault has funds in cannot be read, so deposits are closed until it can. Exits never are.';
+  const message =
+    isClosed && !(complete && seeded)
+      ? closed
+      : (remedy?.message ?? `The transaction would fail: ${failure.message}.`);
   return new Problem(409, remedy?.code ?? 'WOULD_FAIL', message, {
     details: {
       success: false,

@@ -87,11 +87,15 @@ export const YIELD_OPERATIONS = {
         security: [],
         parameters: [
           parameter('wallet', 'The holder', WALLET, true),
-          parameter('how', 'all for USDC; what USDC can be had for now; or the positions themselves', {
-            type: 'string',
-            enum: ['all', 'available', 'in-kind', 'in-kind-partly'],
-            default: 'all',
-          }),
+          parameter(
+            'how',
+            'all for USDC; what USDC can be had for now; all for what can be read; or the positions themselves',
+            {
+              type: 'string',
+              enum: ['all', 'available', 'partly', 'in-kind', 'in-kind-partly'],
+              default: 'all',
+            },
+          ),
         ],
         responses: {
           200: answered('The step', { success: true, steps: [{ ...STEP, action: 'redeem' }], warnings: [] }),

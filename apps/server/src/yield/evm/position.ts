@@ -6,7 +6,7 @@ import type { Leaving } from './asked.ts';
 import { blockView, stepView } from './deposit.ts';
 import { CHAIN_ID, type Fixed } from './fixed.ts';
 import type { Node } from './node.ts';
-import { leavingStep } from './redeem.ts';
+import { leavingStep, UNREAD } from './redeem.ts';
 import { type Block, blockCallsOf, blockIn, sureOf, vaultCallsOf, worthOf } from './snapshot.ts';
 import { tryOut } from './steps.ts';
 
@@ -50,13 +50,19 @@ export async function positionOf(
     ],
     batchSize: 0,
   });
-  const [number, timestamp, chainId, balance, maxWithdraw, , , price, fees] = answers;
+  const [number, timestamp, chainId, balance, maxWithdraw, , , price, fees, , , , , , holdings] = answers;
+  const [, , , complete] = sureOf(holdings);
   const block = blockIn(node, [number, timestamp, chainId]);
   const shares = sureOf(balance);
-  const value = worthOf(shares, { pricedAssets: sureOf(price) });
+  const pricedAssets = sureOf(price);
+  const value = worthOf(shares, { pricedAssets });
   const { performanceBps } = sureOf(fees);
   const entry = shares === 0n ? NOTHING : await entryCost(wallet, { shares, block });
-  const hint = shares === 0n ? null : await hintFor(node, fixed, wallet, { shares, block });
+  const hint =
+    shares === 0n
+      ? null
+      : await hintFor(node, fixed, wallet, { ...{ shares, worth: value, pricedAssets, block, complete } });
+  const { notes, ...figures } = yieldView(value, entry, performanceBps);
   return {
     success: true,
     wallet,
@@ -64,13 +70,16 @@ export async function positionOf(
       ...{ sharesHeld: sharesText(shares), sharesHeldRaw: String(shares) },
       shareDecimals: fixed.shareDecimals,
       ...{ currentValueUsdc: usdcText(value), currentValueRaw: String(value) },
-      ...yieldView(value, entry, performanceBps),
+      ...figures,
+      everythingReadable: complete,
+      notes: complete ? notes : [PART_COUNTS_AS_NOTHING, ...notes],
       withdrawableNowUsdc: usdcText(sureOf(maxWithdraw)),
       withdrawableNowRaw: String(sureOf(maxWithdraw)),
       ...{ shareToken: fixed.shareToken, vaultAddress: fixed.vault },
     },
     redeem_hint: hint?.ok === true ? hint.transaction : null,
-    next_action: nextActions(wallet, { shares, hint, links }),
+    redeem_hint_reason: hint === null ? 'This wallet holds no shares.' : hint.ok ? null : hint.reason,
+    next_action: nextActions(wallet, { shares, hint, complete, links }),
     readAt: blockView(block),
   };
 }
@@ -108,15 +117,19 @@ function yieldView(value: bigint, entry: Awaited<ReturnType<EntryCostOf>>, perfo
   };
 }
 
+const PART_COUNTS_AS_NOTHING =
+  'A protocol that the vault has funds in cannot be read at the moment: what is there counts as nothing in these figures until it can be.';
+
 type Hint = { ok: true; transaction: Record<string, unknown> } | { ok: false; reason: string };
 
 async function hintFor(
   node: Node,
   fixed: Fixed,
   wallet: Address,
-  held: { shares: bigint; block: Block },
+  held: { shares: bigint; worth: bigint; pricedAssets: bigint; block: Block; complete: boolean },
 ): Promise<Hint> {
-  const step = leavingStep(fixed, wallet, 'all', { ...held, withdrawable: 0n, isAll: true });
+  if (!held.complete) return { ok: false, reason: UNREAD };
+  const step = leavingStep(fixed, wallet, 'all', { ...held, withdrawable: 0n, isAll: true, leaveBehind: 0 });
   if (step === null) return { ok: false, reason: 'there are no shares' };
   const trial = await tryOut(node, fixed, wallet, [step], held.block);
   if (!trial.ok) return { ok: false, reason: trial.failure.message };
@@ -128,7 +141,12 @@ async function hintFor(
 
 function nextActions(
   wallet: Address,
-  { shares, hint, links }: { shares: bigint; hint: Hint | null; links: PositionLinks },
+  {
+    shares,
+    hint,
+    complete,
+    links,
+  }: { shares: bigint; hint: Hint | null; complete: boolean; links: PositionLinks },
 ) {
   if (shares === 0n)
     return [
@@ -141,6 +159,21 @@ function nextActions(
   if (hint === null || hint.ok)
     return [
       { action: 'redeem', description: 'Sign redeem_hint to leave.', url: links.redeem(wallet, 'all') },
+    ];
+  if (!complete)
+    return [
+      { action: 'wait', description: hint.reason, url: links.redeem(wallet, 'all') },
+      {
+        action: 'redeem-in-kind',
+        description:
+          'Take your part of each position itself, also of the one that cannot be read, where its protocol hands it over.',
+        url: links.redeem(wallet, 'in-kind'),
+      },
+      {
+        action: 'redeem-partly',
+        description: 'Or take your part of what can be read, for USDC, and forfeit the rest for ever.',
+        url: links.redeem(wallet, 'partly'),
+      },
     ];
   return [
     {

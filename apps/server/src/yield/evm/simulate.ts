@@ -15,8 +15,15 @@ export interface Transaction {
 }
 
 export type Outcome =
-  | { ok: true; gasUsed: bigint; returned: Hex }
+  | { ok: true; gasUsed: bigint; returned: Hex; logs: readonly Log[] }
   | { ok: false; failure: Failure; gasUsed: bigint };
+
+/** What a contract would say. */
+export interface Log {
+  address: string;
+  topics: readonly string[];
+  data: string;
+}
 
 /** Why a transaction would fail. */
 export interface Failure {
@@ -33,6 +40,9 @@ const callResult = z.looseObject({
   status: quantity,
   gasUsed: quantity,
   returnData: hex.optional(),
+  logs: z
+    .array(z.looseObject({ address: z.string(), topics: z.array(z.string()), data: z.string() }))
+    .optional(),
   error: z.looseObject({ message: z.string().optional(), data: z.unknown().optional() }).nullish(),
 });
 const reply = z
@@ -90,9 +100,9 @@ export async function simulate(
   const parsed = reply.safeParse(told);
   if (!parsed.success || parsed.data.calls.length !== transactions.length)
     throw chainUnavailable(new Error('the node’s simulation has another shape'));
-  return parsed.data.calls.map(({ status, gasUsed, returnData = '0x', error }) =>
+  return parsed.data.calls.map(({ status, gasUsed, returnData = '0x', logs = [], error }) =>
     BigInt(status) === 1n
-      ? { ok: true, gasUsed: BigInt(gasUsed), returned: returnData }
+      ? { ok: true, gasUsed: BigInt(gasUsed), returned: returnData, logs }
       : { ok: false, gasUsed: BigInt(gasUsed), failure: failureIn(returnData, error) },
   );
 }

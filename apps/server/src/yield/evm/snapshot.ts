@@ -13,7 +13,7 @@ const AAVE_ACTIVE = 1n << 56n;
 const AAVE_FROZEN = 1n << 57n;
 const AAVE_PAUSED = 1n << 60n;
 /** Many shares, so that the price of one is read to many places. */
-const PRICED_SHARES = 10n ** 30n;
+export const PRICED_SHARES = 10n ** 30n;
 const VIRTUAL_SHARES = 1_000_000n;
 
 /** A block that everything of an answer was read at. */
@@ -47,6 +47,12 @@ export interface VaultState {
   maxShareBps: number;
   maxOfLiquidityBps: number;
   depositsPaused: boolean;
+  /** Whether the first USDC is in: no deposit is taken before. */
+  seeded: boolean;
+  /** Protocols that were left, and get nothing until the keeper names one as its target. */
+  left: readonly ProtocolName[];
+  /** From when on anybody may supply what lies idle, in seconds since 1970; 0: at any time. */
+  nextSupplyAtS: number;
   idle: bigint;
   /** What could be paid out now. */
   liquidity: bigint;
@@ -167,6 +173,9 @@ export function vaultCallsOf({ vault }: Pick<Fixed, 'vault'>) {
     { ...ask, functionName: 'keeper' },
     { ...ask, functionName: 'guardian' },
     { ...ask, functionName: 'feeRecipient' },
+    { ...ask, functionName: 'seeded' },
+    { ...ask, functionName: 'leftProtocols' },
+    { ...ask, functionName: 'nextSupplyAt' },
   ] as const;
 }
 
@@ -205,7 +214,8 @@ export async function readSnapshot(node: Node, fixed: Fixed, nowMs: () => number
   const [number, timestamp, chainId, ...rest] = answers;
   const block = blockIn(node, [number, timestamp, chainId]);
   const [totalAssets, totalSupply, price, fees, queued, active, nextMoveAt, ...others] = rest;
-  const [limits, paused, holdings, owner, keeper, guardian, feeRecipient, ...ofProtocols] = others;
+  const [limits, paused, holdings, owner, keeper, guardian, feeRecipient, ...more] = others;
+  const [seeded, left, nextSupplyAt, ...ofProtocols] = more;
   const [reserve, utilization, supplyPaused, withdrawPaused, morpho, fee, metaAssets, queueLength] =
     ofProtocols;
   const [{ entryBps, performanceBps }, [next, readyAt], move] = [
@@ -224,6 +234,9 @@ export async function readSnapshot(node: Node, fixed: Fixed, nowMs: () => number
     nextMoveAtS: Number(sureOf(nextMoveAt)),
     ...move,
     depositsPaused: sureOf(paused),
+    seeded: sureOf(seeded),
+    left: PROTOCOLS.filter((_, index) => (sureOf(left) & (1 << index)) !== 0),
+    nextSupplyAtS: Number(sureOf(nextSupplyAt)),
     ...{ idle, liquidity, complete },
     ...{ owner: sureOf(owner), keeper: sureOf(keeper) },
     ...{ guardian: sureOf(guardian), feeRecipient: sureOf(feeRecipient) },

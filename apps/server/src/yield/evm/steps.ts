@@ -10,7 +10,7 @@ import {
 import { USDC_ABI } from '../contracts/abi.ts';
 import type { Fixed } from './fixed.ts';
 import { chainUnavailable, type Node } from './node.ts';
-import { type Outcome, simulate, type Transaction } from './simulate.ts';
+import { type Log, type Outcome, simulate, type Transaction } from './simulate.ts';
 import type { Block } from './snapshot.ts';
 
 /** A transaction to be signed by a wallet. */
@@ -28,7 +28,7 @@ export interface Measured extends Step {
 }
 
 export type Trial =
-  | { ok: true; steps: readonly Measured[]; returned: readonly Hex[] }
+  | { ok: true; steps: readonly Measured[]; returned: readonly Hex[]; logs: readonly Log[] }
   | {
       ok: false;
       failedStep: number;
@@ -108,6 +108,7 @@ export async function tryOut(
         gasLimit: limitOf(index),
       })),
       returned: soon.map((outcome) => (outcome.ok ? outcome.returned : '0x')),
+      logs: soon.flatMap((outcome) => (outcome.ok ? outcome.logs : [])),
     };
   }
   return failureOf(last) ?? { ok: false, failedStep: 0, failure: UNKNOWN };

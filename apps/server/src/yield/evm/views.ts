@@ -97,12 +97,13 @@ export function statsView(
       idleUsdc: usdcText(vault.idle),
       inProtocolUsdc: byProtocol((name) => usdcText(protocols[name].vaultAssets)),
       everythingReadable: vault.complete,
-      depositsOpen: vault.complete && !vault.depositsPaused,
+      depositsOpen: vault.complete && vault.seeded && !vault.depositsPaused,
     },
     routing: {
       strategy:
-        'One protocol at a time takes new deposits; a keeper moves funds among the three, within limits on chain.',
+        'One protocol takes new deposits until it has its share of the vault, then the next; a keeper moves funds among the three, within limits on chain.',
       currentProtocol: vault.active,
+      leftProtocols: vault.left,
       ...currentView(snapshot),
       // Of this server's keeper; of another nobody tells it.
       minImprovementBps: look?.report.minGainBps ?? null,
@@ -152,7 +153,7 @@ export function manifestView({ fixed, baseUrl }: About, snapshot: Snapshot) {
   return {
     name: fixed.name,
     description:
-      'A vault of USDC that lends through one of three protocols at a time. This server builds transactions and holds no key and no funds: the caller signs and sends.',
+      'A vault of USDC that lends through three protocols. This server builds transactions and holds no key and no funds: the caller signs and sends.',
     version: '1.0.0',
     type: 'yield-vault',
     network: 'base',
@@ -172,14 +173,14 @@ export function manifestView({ fixed, baseUrl }: About, snapshot: Snapshot) {
       stats: `GET ${at('stats')}`,
       presets: `GET ${at('presets')}`,
       depositTx: `GET ${at('deposit-tx')}?recipient={wallet}&preset={10|50|100|250|1000}, or &amount={usd}; &mode=permit for one transaction`,
-      redeemTx: `GET ${at('redeem-tx')}?wallet={wallet}; &how=available or &how=in-kind when not all USDC can be had`,
+      redeemTx: `GET ${at('redeem-tx')}?wallet={wallet}; &how=available or &how=in-kind when not all USDC can be had; &how=partly or &how=in-kind while a protocol cannot be read`,
       position: `GET ${at('position/{wallet}')}`,
       contract: `GET ${at('contract')}`,
       history: `GET ${at('history')}?days={1-365}`,
     },
     agentQuickStart: [
       `GET ${at(`deposit-tx?recipient=${EXAMPLE_WALLET}&preset=100`)} with your wallet as recipient.`,
-      'Read warnings. Sign and send each of steps in order, from that wallet, and wait until one is mined before the next.',
+      'Read warnings, and stop at each whose costs is true. Sign and send each of steps in order, from that wallet, and wait until one is mined before the next.',
       `GET ${at(`position/${EXAMPLE_WALLET}`)} shows what it is worth, and redeem_hint is the transaction that takes it out.`,
     ],
     security: securityView(fixed),
@@ -228,26 +229,34 @@ export function contractView({ fixed, baseUrl }: About, { vault, block }: Snapsh
       morpho: { metaMorpho: fixed.metaMorpho },
     },
     howToDeposit: [
-      'USDC.approve(vault, assets), then vault.deposit(assets, receiver).',
+      'USDC.approve(vault, assets), then vault.deposit(assets, receiver, minShares).',
       ...(permitDeposit === null
         ? []
         : ['Or sign a permit of USDC for the helper, and helper.depositWithPermit(…): one transaction.']),
     ],
     howToWithdraw: [
-      'vault.redeem(shares, receiver, owner): no approval, no fee.',
+      'vault.redeem(shares, receiver, owner, minAssets): no approval, no fee; reverted when it would bring less than minAssets.',
       'When the protocols lack the cash: vault.maxRedeem(owner) tells how many shares can be redeemed now.',
-      'Or vault.exitInKind(shares, receiver, owner, 0): your part of each position itself, which needs no cash.',
+      'Or vault.exitInKind(shares, receiver, owner, 0): your part of each position itself, which needs no cash. With 0 nothing happens unless all of it is handed over.',
+      'Where a part is not handed over, leaveBehind names it, and gives it up for ever: bits 0 to 2 the protocols, bit 3 idle USDC.',
+      'While a protocol cannot be read, redeem and withdraw revert with NotRead. Wait, or exitInKind, or redeemPartly(shares, receiver, owner, minAssets), which pays your part of what can be read and forfeits the rest for ever.',
     ],
     keyFunctions: {
       price: 'convertToAssets(1e12) is the price of a share, fees taken off',
-      whereItIs: 'holdings() returns idle USDC, what is in each protocol, and what could be paid out now',
-      whatComes: 'queuedFees() returns fees that were announced, and when they may hold',
+      whereItIs:
+        'holdings() returns idle USDC, what is in each protocol, what could be paid out now, and whether all of it could be read',
+      whatComes:
+        'queuedFees() returns fees that were announced, and when they may hold; they lapse a week after that',
+      rewards:
+        'skim(token) offers a token that the vault was given; auction(token) tells its price, which falls to 0 within a day; buy(token, maxPrice) pays the vault',
     },
     fees: feeFigures(vault),
     auditStatus: AUDIT_STATUS,
     integrationGuide: `${baseUrl}/api/yield/manifest`,
     agentIntegrationExample: [
-      `const { steps } = await (await fetch('${baseUrl}/api/yield/deposit-tx?recipient=' + wallet.account.address + '&preset=100')).json();`,
+      `const { steps, warnings } = await (await fetch('${baseUrl}/api/yield/deposit-tx?recipient=' + wallet.account.address + '&preset=100')).json();`,
+      'const stops = warnings.filter(({ costs }) => costs).map(({ message }) => message);',
+      "if (stops.length > 0) throw new Error(stops.join(' '));",
       'for (const { to, data, gas } of steps) {',
       '  const hash = await wallet.sendTransaction({ to, data, gas: BigInt(gas) });',
       '  await client.waitForTransactionReceipt({ hash });',
@@ -257,21 +266,36 @@ export function contractView({ fixed, baseUrl }: About, { vault, block }: Snapsh
   };
 }
 
-/** What a holder earns now after the fee on the yield, in percent a year; null: the vault's protocol could not be read. */
+/** What a holder earns now after the fee on the yield, in percent a year; null: a protocol could not be read. */
 export function currentRateOf({ vault, protocols }: Snapshot) {
-  const active = protocols[vault.active];
-  const netApyPercent = netOrNull(active, vault);
-  if (netApyPercent !== null) return { netApyPercent };
-  return { netApyPercent, reason: active.reason ?? 'The vault’s protocol cannot be read at the moment.' };
+  const gross = grossNow(protocols, vault);
+  if (gross !== null) return { netApyPercent: rounded(netApyPercent(gross, vault.performanceBps)) };
+  const reason = PROTOCOLS.map((name) => protocols[name].reason).find((each) => each !== null);
+  return { netApyPercent: null, reason: reason ?? 'A protocol of the vault cannot be read at the moment.' };
+}
+
+/** What all that the vault has earns now, by where it is: what lies idle earns nothing. Of a vault with next to nothing, what a deposit gets. */
+function grossNow(protocols: Snapshot['protocols'], { active, idle, complete }: VaultState): number | null {
+  if (!complete) return null;
+  const lent = PROTOCOLS.reduce((sum, name) => sum + protocols[name].vaultAssets, 0n);
+  if (lent + idle < MICROS_IN_USD) return protocols[active].grossApyPercent;
+  let earned = 0;
+  for (const name of PROTOCOLS) {
+    const { grossApyPercent, vaultAssets } = protocols[name];
+    if (vaultAssets === 0n) continue;
+    if (grossApyPercent === null) return null;
+    earned += grossApyPercent * Number(vaultAssets);
+  }
+  return earned / Number(lent + idle);
 }
 
 /** What a holder earns now, and where the most is to be had. */
 function currentView({ vault, protocols }: Snapshot) {
-  const active = protocols[vault.active];
-  const net = netOrNull(active, vault);
+  const gross = grossNow(protocols, vault);
+  const net = gross === null ? null : rounded(netApyPercent(gross, vault.performanceBps));
   return {
     currentAPY: net,
-    currentGrossAPY: roundedOrNull(active.grossApyPercent),
+    currentGrossAPY: roundedOrNull(gross),
     currentBest: bestOf(protocols)?.protocol ?? null,
     daysToEarnBackEntryFee: net === null ? null : daysToEarnBack(vault.entryBps, net),
   };
