@@ -22,6 +22,7 @@ class TransactionLost extends Error {
   }
 }
 
+const EMPTY_STATEMENT = Object.freeze(Object.assign(['select 1'], { raw: ['select 1'] }));
 /** A timer that fires so late tells of a process that was held up. */
 const HELD_UP_MS = 250;
 
@@ -112,7 +113,7 @@ export function withDeadline<Sql extends object>(
         fail(new DatabaseSilent(deadlineMs));
         if (query.state !== null) return;
         // The query still waits for a connection, and its caller is gone: an empty statement runs in its place.
-        query.strings = Object.assign(['select 1'], { raw: ['select 1'] });
+        query.strings = EMPTY_STATEMENT;
         query.args = [];
       });
       query.resolve = (value) => {

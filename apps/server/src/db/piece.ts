@@ -27,7 +27,23 @@ export function piece(strings: TemplateStringsArray, ...parts: readonly (Value |
   return { strings: texts, values };
 }
 
-/** As a tag for templates is called: `sql<Row[]>(...templateOf(statement))`. */
+/** By the texts between the values. Text never comes from outside, so there are as many as the code can put together. */
+const templates = new Map<string, TemplateStringsArray>();
+/** No text of a statement can hold it. */
+const BETWEEN = '\0';
+
+/**
+ * As a tag for templates is called: `sql<Row[]>(...templateOf(statement))`.
+ *
+ * The driver keeps something for each array of texts that it was ever given, and never drops it (postgres.js 3.4.9,
+ * `originCache`). A template literal is one array however often it runs, and so is what the same texts make here.
+ */
 export function templateOf({ strings, values }: Piece): [TemplateStringsArray, ...Value[]] {
-  return [Object.assign([...strings], { raw: strings }), ...values];
+  const text = strings.join(BETWEEN);
+  let template = templates.get(text);
+  if (template === undefined) {
+    template = Object.freeze(Object.assign([...strings], { raw: Object.freeze([...strings]) }));
+    templates.set(text, template);
+  }
+  return [template, ...values];
 }
