@@ -63,7 +63,8 @@ async function main(): Promise<void> {
   };
   try {
     const baseUrl = publicUrl ?? localUrlOf(config.house);
-    const app = createApp({ config, baseUrl, version, pools: database, ...chosen, logger, nowMs: Date.now });
+    const { nowMs } = database.clock;
+    const app = createApp({ config, baseUrl, version, pools: database, ...chosen, logger, nowMs });
     stop.push(() => app.close());
     isReady = await Promise.race([app.prepare(patience).then(() => true), toldToStop.then(() => false)]);
     if (!isReady) return await stopAll();

@@ -5,7 +5,7 @@ import {
   stopEmbeddedPostgres,
 } from '../../../../packages/process/src/embedded-postgres.ts';
 import { databaseOf, readConfig } from '../config.ts';
-import { connectDatabase, connectPools, endPools } from '../db/connection.ts';
+import { connectDatabase, connectPools, databaseMs, endPools } from '../db/connection.ts';
 import { DATABASE } from '../db/declared.ts';
 import { migrate } from '../db/migrate.ts';
 import { serverOn } from '../db/open.ts';
@@ -53,7 +53,8 @@ export async function makeKeys(environment: Environment, grants: readonly GrantA
   if (url === null) throw new Error('there is no database any more');
   const pools = connectPools(url, CONNECTIONS);
   try {
-    const make = openGrants(pools, Date.now);
+    await pools.clock.measure(() => databaseMs(pools.sql));
+    const make = openGrants(pools, pools.clock.nowMs);
     const made: string[] = [];
     for (const { usd, label, reason } of grants)
       made.push((await make({ amountMicros: usdToMicros(usd), label, note: reason })).apiKey);

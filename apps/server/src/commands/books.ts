@@ -28,9 +28,10 @@ await runCommand('npm run books [-- --json]', async () => {
   const { x402: ofX402, mpp: ofMpp } = config;
   const rpcUrls = nodesOf(upstreamsOf(config.sources, config.terms.settings.accepted));
   const database = await openDatabase(databaseOf(config), { exclusive: false });
+  const { nowMs } = database.clock;
   try {
-    const books = await proveInTurn(createBooksVerdicts({ ...database, books: booksOf(DECLARED) }, Date.now));
-    const gas = createGasTanks({ sql: database.sql, nowMs: Date.now, report: () => {} });
+    const books = await proveInTurn(createBooksVerdicts({ ...database, books: booksOf(DECLARED) }, nowMs));
+    const gas = createGasTanks({ sql: database.sql, nowMs, report: () => {} });
     const x402 = createX402Rail(
       { ...ofX402.settings, ...ofX402.secrets.reveal(), rpcUrls },
       {
@@ -39,7 +40,7 @@ await runCommand('npm run books [-- --json]', async () => {
         secrets: config.secrets.secrets.reveal().versions,
         sandbox,
         gas,
-        nowMs: Date.now,
+        nowMs,
         report: () => {},
       },
     );
@@ -49,7 +50,7 @@ await runCommand('npm run books [-- --json]', async () => {
       evm,
       sandbox,
       gas,
-      nowMs: Date.now,
+      nowMs,
       report: () => {},
     });
     const chains = await Promise.all([x402.audit(), mpp?.audit(database.sql) ?? []])

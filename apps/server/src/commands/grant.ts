@@ -45,7 +45,7 @@ await runCommand(USAGE, async () => {
   const config = readConfig(process.env, [DATABASE], { all: false });
   const database = await openDatabase(databaseOf(config), { exclusive: false });
   try {
-    const make = openGrants(database, Date.now);
+    const make = openGrants(database, database.clock.nowMs);
     for (const grant of grants) {
       const { apiKey } = await make(grant);
       const balanceUsd = microsToUsd(grant.amountMicros, 2);

@@ -1,5 +1,6 @@
 import postgres from 'postgres';
 import { ARRAY_TYPES } from './array-types.ts';
+import { createDatabaseClock, type DatabaseClock } from './clock.ts';
 import { withDeadline } from './deadline.ts';
 import { createSilence, type Silence } from './silence.ts';
 import { createSocketPool, type Endpoint, STARTUP_FILLING } from './socket.ts';
@@ -71,10 +72,17 @@ export interface Pools {
   patient: Database;
   /** Whether the database answers. */
   silence: Silence;
+  /** The time by the database's clock, kept right by the heartbeats of `replicas.ts`. */
+  clock: DatabaseClock;
 }
 
-/** Opens the pools. @param maxConnections of those for requests and commits together */
-export function connectPools(url: string, maxConnections: number): Pools {
+/**
+ * Opens the pools.
+ *
+ * @param maxConnections of those for requests and commits together
+ * @param machineMs the clock of a machine, in milliseconds since 1970; of this one unless given
+ */
+export function connectPools(url: string, maxConnections: number, machineMs?: () => number): Pools {
   const silence = createSilence();
   const open = (max: number, patience: Patience, settings = {}) =>
     openPool(url, Math.max(1, max), patience, silence, settings);
@@ -83,7 +91,14 @@ export function connectPools(url: string, maxConnections: number): Pools {
     commits: open(COMMIT_CONNECTIONS, COMMIT, COMMIT_PLANS),
     patient: open(PATIENT_CONNECTIONS, PATIENT),
     silence,
+    clock: createDatabaseClock(machineMs),
   };
+}
+
+/** The database's time, in milliseconds since 1970. @throws the database's error */
+export async function databaseMs(sql: Database): Promise<number | null> {
+  const [row] = await sql<{ at: Date }[]>`select clock_timestamp() as at`;
+  return row?.at.getTime() ?? null;
 }
 
 /** Ends all connections; what is under way has so many seconds. */

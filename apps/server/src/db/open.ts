@@ -6,7 +6,7 @@ import {
 } from '../../../../packages/process/src/embedded-postgres.ts';
 import { isAlive } from '../../../../packages/process/src/is-alive.ts';
 import { StartError } from '../../../../packages/process/src/start-error.ts';
-import { connectPools, endPools, type Pools } from './connection.ts';
+import { connectPools, databaseMs, endPools, type Pools } from './connection.ts';
 import { type KeeperReport, keepEmbeddedPostgres } from './embedded-keeper.ts';
 import { migrate } from './migrate.ts';
 import type { StartPatience } from './start-patience.ts';
@@ -75,7 +75,7 @@ export async function openDatabase(
   try {
     const bringUpToDate = async () => {
       // Migrations wait for a quarter of an hour: only a database that answers is asked for them.
-      await pools.sql`select 1`;
+      await pools.clock.measure(() => databaseMs(pools.sql));
       await migrate(pools.patient);
     };
     const stopped = options.stopped?.then((why) => Promise.reject(new OpeningStopped(why)));

@@ -30,7 +30,13 @@ describe('side by side', { concurrency: true }, () => {
   test('what a process held that says nothing any more is free within ten seconds; one that comes back goes on under a new name', async (t) => {
     const { database, wire, free } = await setting(t);
     const pools = connectPools(wire.url, 3);
-    const lost = createReplica({ sql: pools.sql, nowMs: Date.now, free, ended: async () => {} });
+    const lost = createReplica({
+      sql: pools.sql,
+      clock: pools.clock,
+      nowMs: Date.now,
+      free,
+      ended: async () => {},
+    });
     await lost.start();
     const before = lost.id();
     const calls = createCallStore(database, { nowMs: Date.now, answerTtlMs: 60_000, holder: lost.id });
@@ -71,6 +77,7 @@ describe('side by side', { concurrency: true }, () => {
     const ended = Promise.withResolvers<number>();
     const witness = createReplica({
       sql: database.sql,
+      clock: database.clock,
       nowMs: Date.now,
       free,
       ended: async () => ended.resolve(performance.now()),
@@ -119,6 +126,7 @@ describe('side by side', { concurrency: true }, () => {
     });
     const witness = createReplica({
       sql: counted,
+      clock: pools.clock,
       nowMs: Date.now,
       free,
       ended: async () => {
@@ -143,7 +151,13 @@ describe('side by side', { concurrency: true }, () => {
   test('a process that is lost between describing a statement and running it holds its locks for seconds', async (t) => {
     const { database, wire, free } = await setting(t);
     const pools = connectPools(wire.url, 3);
-    const living = createReplica({ sql: database.sql, nowMs: Date.now, free, ended: async () => {} });
+    const living = createReplica({
+      sql: database.sql,
+      clock: database.clock,
+      nowMs: Date.now,
+      free,
+      ended: async () => {},
+    });
     await living.start();
     wire.cutNext((sent) => sent.includes('as what_the_lost_ask'), ['then silent']);
     const account = String(HOUSE_ACCOUNTS.chain_clearing);
@@ -168,5 +182,51 @@ describe('side by side', { concurrency: true }, () => {
     await assert.rejects(lost);
     await living.stop();
     await endPools(pools, 1);
+  });
+
+  test('a process whose clock is wrong is not ready while the clock of another one is right, and only then', async (t) => {
+    const { database, free } = await setting(t);
+    const machine = { aheadMs: -120_000 };
+    const member = async (machineMs: () => number) => {
+      const pools = connectPools(database.url, 3, machineMs);
+      const replica = createReplica({
+        sql: pools.sql,
+        clock: pools.clock,
+        nowMs: pools.clock.nowMs,
+        free,
+        ended: async () => {},
+      });
+      t.after(() => endPools(pools, 1));
+      await replica.start();
+      await until('the time to be known', () => pools.clock.aheadMs !== null);
+      return { ...replica, clock: pools.clock };
+    };
+    const wrong = await member(() => Date.now() + machine.aheadMs);
+    const alsoWrong = await member(() => Date.now() - 5_000_000);
+    const noted = async (least: number, most: number) => {
+      const rows = await database.sql`
+        select 1 from replicas
+        where id = ${String(wrong.id())} and clock_ahead_ms between ${least} and ${most}`;
+      return rows.length === 1;
+    };
+    await until('it to be noted', () => noted(-121_000, -119_000));
+    await until('both to be noted', async () => {
+      const [row] =
+        await database.sql`select count(*)::integer as count from replicas where clock_ahead_ms is not null`;
+      return row?.count === 2;
+    });
+    assert.deepEqual([wrong.notReady(), alsoWrong.notReady()], [null, null], 'all clocks are wrong');
+
+    const right = await member(Date.now);
+    await until('the wrong ones to see it', () => wrong.notReady() !== null && alsoWrong.notReady() !== null);
+    assert.match(wrong.notReady() ?? '', /^The clock of this machine is 120 s behind the database's\.$/);
+    assert.equal(right.notReady(), null);
+    machine.aheadMs = 4_900;
+    await until('the clock to be set', () => wrong.notReady() === null);
+    machine.aheadMs = 5_600;
+    await until('it to be wrong again', () => wrong.notReady() !== null);
+    await right.stop();
+    await until('nobody to be right any more', () => wrong.notReady() === null);
+    await Promise.all([wrong.stop(), alsoWrong.stop()]);
   });
 });

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { agrees, type DatabaseClock } from './clock.ts';
 import { APPLICATION_NAME, type Database, type Transaction } from './connection.ts';
 
 const BEAT_MS = 1_000;
@@ -9,10 +10,14 @@ const BLIND_AFTER_MS = 3_000;
 const FORGOTTEN_AFTER = '1 hour';
 /** PostgreSQL ends a session that idles in a transaction by then (connection.ts). */
 const STUCK_AFTER = '5 seconds';
+/** From this offset to the database's clock on a process leaves the calls to others whose clocks are right. */
+const OUT_OF_TIME_MS = 5_000;
 
 export interface Replica {
   /** This process's row in `replicas`; null before the first sign of life. */
   id(): bigint | null;
+  /** Why calls are better sent to another process: null, or that the clock here is wrong and one elsewhere is right. */
+  notReady(): string | null;
   /** Gives signs of life from now on, and looks for those of others. Rejects when the first one cannot be given. */
   start(): Promise<void>;
   /** Frees the leases of this process at once. */
@@ -35,34 +40,44 @@ interface Seen {
  */
 export function createReplica(parts: {
   sql: Database;
+  /** Kept right by the heartbeats. */
+  clock: DatabaseClock;
   nowMs(): number;
   free(transaction: Transaction, replica: bigint): Promise<void>;
   ended(): Promise<void>;
 }): Replica {
-  const { sql, nowMs } = parts;
+  const { sql, clock, nowMs } = parts;
   const seen = new Map<bigint, Seen>();
   const stopping = new AbortController();
   let own: bigint | null = null;
   let lookedAtMs = Number.NEGATIVE_INFINITY;
+  /** Whether a process other than this one agrees with the database about the time. */
+  let othersAgree = false;
   let loop: Promise<void> = Promise.resolve();
   const now = () => new Date(nowMs()).toISOString();
 
-  async function beat(): Promise<void> {
+  /** @returns the database's time, in milliseconds since 1970 */
+  async function beat(): Promise<number | null> {
+    const aheadMs = clock.aheadMs === null ? null : String(Math.round(clock.aheadMs));
     if (own !== null) {
-      const alive = await sql`
-        update replicas set beats = beats + 1, seen_at = ${now()} where id = ${String(own)} and ended_at is null`;
-      if (alive.count === 1) return;
+      const [alive] = await sql<{ at: Date }[]>`
+        update replicas set beats = beats + 1, seen_at = ${now()}, clock_ahead_ms = ${aheadMs}::bigint
+        where id = ${String(own)} and ended_at is null returning clock_timestamp() as at`;
+      if (alive !== undefined) return alive.at.getTime();
     }
-    const [row] = await sql<{ id: bigint }[]>`
-      insert into replicas (started_at, seen_at) values (${now()}, ${now()}) returning id`;
+    const [row] = await sql<{ id: bigint; at: Date }[]>`
+      insert into replicas (started_at, seen_at, clock_ahead_ms) values (${now()}, ${now()}, ${aheadMs}::bigint)
+      returning id, clock_timestamp() as at`;
     own = row?.id ?? null;
+    return row?.at.getTime() ?? null;
   }
 
   /** @returns whether somebody was found to have ended */
   async function look(): Promise<boolean> {
-    const others = await sql<{ id: bigint; beats: bigint }[]>`
-      select id, beats from replicas where ended_at is null and id <> ${String(own)}`;
+    const others = await sql<{ id: bigint; beats: bigint; ahead_ms: bigint | null }[]>`
+      select id, beats, clock_ahead_ms as ahead_ms from replicas where ended_at is null and id <> ${String(own)}`;
     const atMs = performance.now();
+    othersAgree = others.some(({ ahead_ms: aheadMs }) => aheadMs !== null && agrees(Number(aheadMs)));
     if (atMs - lookedAtMs > BLIND_AFTER_MS) seen.clear();
     lookedAtMs = atMs;
     let anyEnded = false;
@@ -74,19 +89,6 @@ export function createReplica(parts: {
     const alive = new Set(others.map(({ id }) => id));
     for (const id of seen.keys()) if (!alive.has(id)) seen.delete(id);
     return anyEnded;
-  }
-
-  /**
-   * Ends sessions of ours whose process was lost between describing a statement and running it. PostgreSQL waits for its
-   * next message as within a statement, so that neither `idle_in_transaction_session_timeout` nor `statement_timeout` ends
-   * it, and the locks of its transaction are held until TCP gives up, which takes hours.
-   */
-  async function endStuckSessions(): Promise<void> {
-    await sql`
-      select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = current_database() and usename = current_user and application_name = ${APPLICATION_NAME}
-        and state = 'active' and wait_event = 'ClientRead'
-        and state_change < clock_timestamp() - ${STUCK_AFTER}::interval`;
   }
 
   /** Notes the end of a process whose last beat is this one, and frees its leases, in one commit. */
@@ -107,20 +109,23 @@ export function createReplica(parts: {
       await sleep(BEAT_MS, undefined, { signal: stopping.signal, ref: false }).catch(() => {});
       if (stopping.signal.aborted) return;
       try {
-        await beat();
-        await endStuckSessions();
+        await clock.measure(beat);
+        await endStuckSessions(sql);
         if (await look()) await parts.ended();
       } catch {
         // The database is away, so heartbeats of others were not seen. Other queries report the outage.
         seen.clear();
+        othersAgree = false;
       }
     }
   }
 
   return {
     id: () => own,
+    notReady: () => (othersAgree ? outOfTime(clock.aheadMs) : null),
     async start() {
-      await beat();
+      await clock.measure(beat);
+      await look();
       loop = run();
     },
     async stop() {
@@ -129,4 +134,24 @@ export function createReplica(parts: {
       if (own !== null) await end(own, null).catch(() => {});
     },
   };
+}
+
+/**
+ * Ends sessions of ours whose process was lost between describing a statement and running it. PostgreSQL waits for its
+ * next message as within a statement, so that neither `idle_in_transaction_session_timeout` nor `statement_timeout` ends
+ * it, and the locks of its transaction are held until TCP gives up, which takes hours.
+ */
+async function endStuckSessions(sql: Database): Promise<void> {
+  await sql`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and usename = current_user and application_name = ${APPLICATION_NAME}
+      and state = 'active' and wait_event = 'ClientRead'
+      and state_change < clock_timestamp() - ${STUCK_AFTER}::interval`;
+}
+
+/** How wrong the clock of this machine is, in a sentence; null: not by as much as matters. */
+function outOfTime(aheadMs: number | null): string | null {
+  if (aheadMs === null || Math.abs(aheadMs) <= OUT_OF_TIME_MS) return null;
+  const seconds = Math.round(Math.abs(aheadMs) / 1_000);
+  return `The clock of this machine is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the database's.`;
 }

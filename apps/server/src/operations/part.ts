@@ -28,6 +28,21 @@ export function openOperations(
     'How often the database did not answer within its deadline since the start',
     () => pools.silence.episodes,
   );
+  askedGauge(
+    registry,
+    'farebox_clock_ahead_seconds',
+    'How far the clock of this machine is ahead of that of the database; negative: behind',
+    () => {
+      const { aheadMs } = pools.clock;
+      if (aheadMs === null) throw new Error('the database has not said its time');
+      return aheadMs / 1_000;
+    },
+  );
+  pools.clock.onDrift((drifted, aheadMs) => {
+    if (drifted)
+      logger.warn({ aheadMs }, 'the clock of this machine is wrong by more than a second: set it by NTP');
+    else logger.warn({ aheadMs }, 'the clock of this machine is right again');
+  });
   const metrics = joinMetrics(() => parts().flatMap((part) => part.metrics ?? []));
   let draining = false;
   const databaseAnswers = createProbe(() => pools.sql`select 1`, READY_WITHIN_MS);

@@ -103,6 +103,7 @@ export function openSales(house: House, settings: SalesSettings, needs: SalesNee
     },
     // Runs first, so that whatever a lost process holds is released while other parts wait for locks.
     prepare: (patience) => patience.take(replica.start),
+    notReady: async () => replica.notReady(),
     jobs: jobsOf(records, settings),
     metrics: needs.metrics.registry,
     close: () => endCalls(house, records),
@@ -118,6 +119,7 @@ function openRecords(house: House, settings: SalesSettings, { ledger, metrics, r
   const { answerTtlMs, refundAfterMs } = settings;
   const replica = createReplica({
     sql,
+    clock: pools.clock,
     nowMs,
     free: (transaction, id) => settlements.freeLeasesOf(transaction, id),
     async ended() {

@@ -71,7 +71,8 @@ export async function minedUpTo(
     { method: 'eth_getBlockByHash', params: [headHash, false] },
     { method: 'eth_getTransactionReceipt', params: [hash] },
   ]);
-  if (String(field(block, 'hash')).toLowerCase() !== headHash.toLowerCase())
+  const shown = field(block, 'hash');
+  if (typeof shown !== 'string' || shown.toLowerCase() !== headHash.toLowerCase())
     throw new Error('the node does not have the block');
   return asMined(receipt);
 }

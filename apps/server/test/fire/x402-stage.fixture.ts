@@ -42,13 +42,16 @@ const REFUND_AFTER_SECONDS = 60;
 const NEVER = new Promise<never>(() => {});
 
 /** The database as one process sees it: once its life is over, nothing that it says is heard. */
-export function ofLife({ sql, commits, patient, silence }: Pools, life: { readonly isOver: boolean }): Pools {
+export function ofLife(
+  { sql, commits, patient, ...others }: Pools,
+  life: { readonly isOver: boolean },
+): Pools {
   const mortal = (pool: Database): Database =>
     new Proxy(pool, {
       apply: (target, self, args: unknown[]) => (life.isOver ? NEVER : Reflect.apply(target, self, args)),
       get: (target, name) => (life.isOver && name === 'begin' ? () => NEVER : Reflect.get(target, name)),
     });
-  return { sql: mortal(sql), commits: mortal(commits), patient: mortal(patient), silence };
+  return { sql: mortal(sql), commits: mortal(commits), patient: mortal(patient), ...others };
 }
 
 export type Stage = Awaited<ReturnType<typeof setStage>>;

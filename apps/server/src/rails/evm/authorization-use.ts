@@ -1,9 +1,11 @@
 /** What became of an authorization on its chain: which transaction used it, and whether that transaction paid us. */
-import { RpcRefusal } from '../../chain-rpc/json-rpc.ts';
-import type { MinedTransaction } from '../../relayer/node-reply.ts';
+import { isHash } from 'viem';
+import { type Rpc, RpcRefusal } from '../../chain-rpc/json-rpc.ts';
+import { type MinedTransaction, quantity } from '../../relayer/node-reply.ts';
 import {
   type Authorization,
   type Hex,
+  stateCalldata,
   TOPIC_CANCELED,
   TOPIC_TRANSFER,
   TOPIC_USED,
@@ -21,6 +23,32 @@ export interface Head {
   hash: Hex;
   /** Seconds since 1970. */
   timestamp: bigint;
+}
+
+/** The newest block. @throws when the node does not send one */
+export async function readHead(rpc: Rpc): Promise<Head> {
+  const block = await rpc.call('eth_getBlockByNumber', ['latest', false]);
+  const { number, timestamp, hash } = (block ?? {}) as Record<string, unknown>;
+  if (typeof hash !== 'string' || !isHash(hash)) throw new Error('the node sent no block');
+  return { number: quantity(number), timestamp: quantity(timestamp), hash };
+}
+
+/**
+ * Whether the asset says, in the state after a block, that the authorization was used or cancelled.
+ *
+ * One address can be several nodes, of which one stands still: its `latest` may be older than the head that another one
+ * named. A block that is asked for by its hash (EIP-1898) is refused by a node that lacks it.
+ *
+ * @throws what the node's client throws
+ */
+export async function isUsed(
+  { network, rpc }: Node,
+  authorization: Authorization,
+  at: 'latest' | Head,
+): Promise<boolean> {
+  const call = { to: network.asset, data: stateCalldata(authorization) };
+  const block = at === 'latest' ? at : { blockHash: at.hash, requireCanonical: true };
+  return quantity(await rpc.call('eth_call', [call, block])) !== 0n;
 }
 
 /**

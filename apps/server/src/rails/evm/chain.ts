@@ -1,17 +1,11 @@
 /** What an EVM chain says about payments in its USDC. All of it only reads; nothing here moves money. */
-import { encodeFunctionData, isErc6492Signature, isHash, parseAbi, parseErc6492Signature } from 'viem';
+import { encodeFunctionData, isErc6492Signature, parseAbi, parseErc6492Signature } from 'viem';
 import type { Rpc } from '../../chain-rpc/json-rpc.ts';
 import type { ChainVerdict, Finality, PaymentRefused } from '../../paid-call/rail.ts';
-import { asMined, type MinedTransaction, quantity } from '../../relayer/node-reply.ts';
+import { asMined, type MinedTransaction } from '../../relayer/node-reply.ts';
 import { refuse } from '../on-chain/refusals.ts';
-import { type Head, paidBy, useOf } from './authorization-use.ts';
-import {
-  type Authorization,
-  authorizationDigest,
-  type Hex,
-  stateCalldata,
-  TOPIC_CANCELED,
-} from './eip3009.ts';
+import { type Head, isUsed, paidBy, readHead, useOf } from './authorization-use.ts';
+import { type Authorization, authorizationDigest, type Hex, TOPIC_CANCELED } from './eip3009.ts';
 import type { EvmNetwork } from './network.ts';
 import { recoverAddress } from './recover.ts';
 import {
@@ -77,19 +71,7 @@ export function openEvmChain(network: EvmNetwork, rpc: Rpc, nowMs: () => number)
   let cached: { head: Head; atMs: number } | null = null;
 
   async function newestHead(): Promise<Head> {
-    const block = (await rpc.call('eth_getBlockByNumber', ['latest', false])) as Record<
-      string,
-      string
-    > | null;
-    const { number, timestamp, hash } = block ?? {};
-    if (
-      typeof number !== 'string' ||
-      typeof timestamp !== 'string' ||
-      typeof hash !== 'string' ||
-      !isHash(hash)
-    )
-      throw new Error('the node sent no block');
-    const head = { number: BigInt(number), timestamp: BigInt(timestamp), hash };
+    const head = await readHead(rpc);
     cached = { head, atMs: performance.now() };
     return head;
   }
@@ -97,20 +79,6 @@ export function openEvmChain(network: EvmNetwork, rpc: Rpc, nowMs: () => number)
   async function currentHead(): Promise<Head> {
     if (cached !== null && performance.now() - cached.atMs < HEAD_FRESH_MS) return cached.head;
     return newestHead();
-  }
-
-  /** Whether the asset's contract says, in the state after a block, that the authorization was used or cancelled. */
-  async function isUsed(authorization: Authorization, block: unknown): Promise<boolean> {
-    const call = { to: network.asset, data: stateCalldata(authorization) };
-    return quantity(await rpc.call('eth_call', [call, block])) !== 0n;
-  }
-
-  /**
-   * Whether it was used by that head. One address can be several nodes, of which one stands still: its `latest` may be
-   * older than the head that another one named. Asked for a block by its hash (EIP-1898), a node that lacks it refuses.
-   */
-  function isUsedBy(head: Head, authorization: Authorization): Promise<boolean> {
-    return isUsed(authorization, { blockHash: head.hash, requireCanonical: true });
   }
 
   async function receipt(hash: string): Promise<MinedTransaction | null> {
@@ -165,9 +133,9 @@ export function openEvmChain(network: EvmNetwork, rpc: Rpc, nowMs: () => number)
     async look(authorization) {
       try {
         const head = await newestHead();
-        if (!(await isUsed(authorization, 'latest'))) {
+        if (!(await isUsed(node, authorization, 'latest'))) {
           if (head.timestamp <= authorization.validBefore + DEAD_MARGIN_S) return { status: 'open' };
-          if (!(await isUsedBy(head, authorization)))
+          if (!(await isUsed(node, authorization, head)))
             return { status: 'dead', refusal: refuse('PAYMENT_EXPIRED') };
         }
         const use = await useOf(node, authorization, head);

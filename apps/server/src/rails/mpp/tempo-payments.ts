@@ -126,6 +126,21 @@ const FAILED = () =>
     'Fund the wallet and answer a fresh challenge.',
   );
 
+/** The receipt of a transaction, if it was mined, and whether it can be mined no more. @throws when the node does not say */
+async function outcomeOf(
+  rpc: Pick<NodeRpc, 'call' | 'together'>,
+  { hash, validBefore }: TempoEvidence,
+): Promise<{ mined: MinedTransaction | null; isOver: boolean }> {
+  // The head is read first, so that a receipt which is missing up to it is missing for good.
+  const head = (await rpc.call('eth_getBlockByNumber', ['latest', false])) as {
+    timestamp: string;
+    hash: Hex;
+  };
+  const isOver = BigInt(head.timestamp) > BigInt(validBefore) + DEAD_MARGIN_S;
+  const found = asMined(await rpc.call('eth_getTransactionReceipt', [hash]));
+  return { mined: found === null && isOver ? await minedUpTo(rpc, head.hash, hash) : found, isOver };
+}
+
 /** @param parts.refunds null when no refunds can be sent */
 export function tempoPayments(parts: {
   rpc: Pick<NodeRpc, 'call' | 'together'>;
@@ -152,15 +167,7 @@ export function tempoPayments(parts: {
 
   async function look(payment: OnChainPayment): Promise<ChainVerdict> {
     try {
-      const { hash, validBefore } = evidenceOf(payment);
-      // The head is read first, so that a receipt which is missing up to it is missing for good.
-      const head = (await rpc.call('eth_getBlockByNumber', ['latest', false])) as {
-        timestamp: string;
-        hash: Hex;
-      };
-      const isOver = BigInt(head.timestamp) > BigInt(validBefore) + DEAD_MARGIN_S;
-      const found = asMined(await rpc.call('eth_getTransactionReceipt', [hash]));
-      const mined = found === null && isOver ? await minedUpTo(rpc, head.hash, hash) : found;
+      const { mined, isOver } = await outcomeOf(rpc, evidenceOf(payment));
       if (mined !== null) {
         return pays(mined, payment)
           ? { status: 'settled', transaction: mined.hash, blockNumber: mined.blockNumber }
