@@ -154,7 +154,8 @@ function registered(dataDir: string, count: number): Promise<LoadDevice[]> {
         ...{ deviceId, owner: OWNER, name: null, fleetId: null, public: true, simulated: false, place: null },
         sensors: { temperature: 'celsius' },
       });
-      if (typeof device === 'string') throw new Error(`${deviceId}: ${device}`);
+      if (typeof device === 'string' || 'conflict' in device)
+        throw new Error(`${deviceId}: ${JSON.stringify(device)}`);
       devices.push({ deviceId, secret: device.secret });
     }
     return devices;

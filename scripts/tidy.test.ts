@@ -157,6 +157,7 @@ describe('a table has one owner,', () => {
     device_offers: 'devices',
     device_readers: 'devices',
     device_readings: 'devices',
+    device_refusals: 'devices',
     devices: 'devices',
     ending_transactions: 'relayer',
     free_hang_ups: 'paid-call',

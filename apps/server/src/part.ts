@@ -9,7 +9,7 @@ import type { Pools } from './db/connection.ts';
 import type { StartPatience } from './db/start-patience.ts';
 import type { Described } from './http/operation.ts';
 import type { AddressReader } from './http/proxy-check.ts';
-import type { RateLimit } from './http/rate-limit.ts';
+import type { RateLimit, ReturningLimit } from './http/rate-limit.ts';
 import type { LostPage } from './http/server.ts';
 import type { Job } from './jobs/schedule.ts';
 import type { PayerProof } from './paid-call/rail.ts';
@@ -33,7 +33,7 @@ export interface House {
   /** Whose request it is. */
   addressOf(request: FastifyRequest): string;
   /** A new bound on something by any name; in this process. */
-  limit(perMinute: number): RateLimit;
+  limit(perMinute: number): ReturningLimit;
   /** A new rate limit by caller address, counted in this process. Its default is configured. */
   limitByAddress(perMinute?: number): RateLimit;
   nowMs(): number;

@@ -293,17 +293,25 @@ test('the broker lets a device do nothing but report on its own topic', async ()
   const device = await register(server, owner, { deviceId: 'mqtt-2' });
   const other = await register(server, stranger, { deviceId: 'mqtt-3' });
   const message = JSON.stringify(reading(7));
-  const wrong: [string, (client: MqttClient) => Promise<unknown>][] = [
-    ['another device’s topic', (client) => client.publishAsync(other.topic, message, { qos: 1 })],
-    ['a topic of the broker’s', (client) => client.publishAsync('$SYS/broker/clients', message, { qos: 1 })],
-    ['a topic below its own', (client) => client.publishAsync(`${device.topic}/x`, message, { qos: 1 })],
-    ['QoS 2', (client) => client.publishAsync(device.topic, message, { qos: 2 })],
-    ['no JSON', (client) => client.publishAsync(device.topic, Buffer.from([0, 1, 2]), { qos: 1 })],
-    ['20 MB', (client) => client.publishAsync(device.topic, Buffer.alloc(20_000_000), { qos: 1 })],
+  const publish =
+    (topic: string, body: string | Buffer, qos: 1 | 2 = 1) =>
+    (client: MqttClient) =>
+      client.publishAsync(topic, body, { qos });
+  const wrong: [string, RegExp, (client: MqttClient) => Promise<unknown>][] = [
+    ['another device’s topic', /^TOPIC_WRONG: .*devices\/mqtt-2\/readings/, publish(other.topic, message)],
+    ['QoS 2', /^QOS_2: /, publish(device.topic, message, 2)],
+    ['a topic of the broker’s', /^TOPIC_WRONG: /, publish('$SYS/broker/clients', message)],
+    ['20 MB', /^PACKET_TOO_LARGE: /, publish(device.topic, Buffer.alloc(20_000_000))],
+    ['a topic below its own', /^PACKET_BROKEN: /, publish(`${device.topic}/x`, message)],
+    ['more than a report may have', /^REPORT_TOO_LARGE: /, publish(device.topic, Buffer.alloc(16_385))],
   ];
-  for (const [what, act] of wrong) {
+  for (const [what, reason, act] of wrong) {
     const client = await connect(device, certificate.ca);
     assert.equal(await outcomeOf(client, () => act(client)), 'cut off', what);
+    await until(`the owner is told of ${what}`, async () => {
+      const { lastRefusal } = await jsonOf(own('GET', '/api/devices/mqtt-2'));
+      return reason.test(lastRefusal?.reason ?? '');
+    });
   }
   assert.deepEqual(await rowsOf(device), []);
   assert.deepEqual(await rowsOf(other), []);
@@ -498,7 +506,7 @@ test('a fleet is told with positions, trips and idle time, and without signals t
   assert.deepEqual(await codeOf(server.call('fleet-telematics', stranger, {})), [400, 'INVALID_REQUEST']);
 });
 
-test('a device that reports more than it may is told so, and by MQTT cut off', async (context) => {
+test('a device that reports more than it may is told so; by MQTT it waits, and what is known costs nothing', async (context) => {
   const device = await register(server, owner, { deviceId: 'chatty-1' });
   const statuses: number[] = [];
   stoppedAtMs = Date.now();
@@ -510,10 +518,20 @@ test('a device that reports more than it may is told so, and by MQTT cut off', a
     statuses.push((await post(server, device, reading(nth, nth), { timestamp })).status);
   assert.deepEqual([statuses.filter((each) => each === 200).length, statuses.at(-1)], [100, 429]);
   assert.equal((await rowsOf(device)).length, 100);
-  const client = await connect(device, certificate.ca);
-  const message = JSON.stringify(reading(1, 5_000_000));
-  const send = () => client.publishAsync(device.topic, message, { qos: 1 });
-  assert.equal(await outcomeOf(client, send), 'cut off');
+  const client = await connect(device, certificate.ca, { keepalive: 2 });
+  let closes = 0;
+  client.on('close', () => {
+    closes += 1;
+  });
+  const messages = [1, 2].map((nth) => JSON.stringify(reading(nth, 5_000_000)));
+  const send = () =>
+    Promise.all(messages.map((message) => client.publishAsync(device.topic, message, { qos: 1 })));
+  await send();
+  assert.equal((await rowsOf(device)).length, 102);
+  // Ten times the same again would be a minute of the limit.
+  for (let nth = 0; nth < 60; nth++) await send();
+  assert.deepEqual([(await rowsOf(device)).length, closes], [102, 0]);
+  await client.endAsync();
 });
 
 test('a stream tells readings as they are stored, and its cursor goes on where it ended', async () => {

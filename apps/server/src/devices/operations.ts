@@ -17,6 +17,7 @@ const EXAMPLE = {
   place: { lat: 52.1, lon: 5.2 },
   status: 'active',
   readings: 0,
+  refusals: 0,
   lastAt: null,
   lastRefusal: null,
 };
@@ -36,7 +37,7 @@ export const DEVICE_OPERATIONS = {
       operation: {
         operationId: 'registerDevice',
         tags: ['Free'],
-        summary: 'Registers a device and shows its secret once',
+        summary: 'Registers a device, or one of yours that was revoked anew, and shows its secret once',
         security: KEYED,
         requestBody: bodyOf(
           {
@@ -59,7 +60,9 @@ export const DEVICE_OPERATIONS = {
           400: REFUSED,
           401: KEY_REFUSED,
           403: refused('Trials and keys that have ended register none.'),
-          409: refused('The name is taken, or the account has as many devices as it may.'),
+          409: refused(
+            'The name is taken, the account has as many devices as it may, or a device that begins again has a sensor in another unit.',
+          ),
           422: refused('This server takes no readings that are made up.'),
         },
       },
@@ -106,13 +109,29 @@ export const DEVICE_OPERATIONS = {
       operation: {
         operationId: 'changeDevice',
         tags: ['Free'],
-        summary: 'Sets a device’s name, place, and whether it is sold to everybody',
+        summary: 'Sets a device’s name, place, and whether it is sold to everybody, and adds sensors',
         security: KEYED,
         parameters: [DEVICE],
-        requestBody: bodyOf({ name: { type: ['string', 'null'] }, public: { type: 'boolean' }, place }, [], {
-          public: true,
-        }),
-        responses: { 200: SHOWN, 400: REFUSED, 401: KEY_REFUSED, 404: NOT_YOURS },
+        requestBody: bodyOf(
+          {
+            name: { type: ['string', 'null'] },
+            public: { type: 'boolean' },
+            sensors: {
+              type: 'object',
+              description: 'The units of sensors that are added; what waited for one of them is taken',
+            },
+            place,
+          },
+          [],
+          { public: true },
+        ),
+        responses: {
+          200: SHOWN,
+          400: REFUSED,
+          401: KEY_REFUSED,
+          404: NOT_YOURS,
+          409: refused('A sensor is reported in another unit already, or the device would have too many.'),
+        },
       },
     },
     {
@@ -160,6 +179,43 @@ export const DEVICE_OPERATIONS = {
             sensors: { temperature: 'celsius' },
             readings: [{ at: '2026-11-22T10:00:00.000Z', values: { temperature: 21.4 }, position: null }],
           }),
+          401: KEY_REFUSED,
+          404: NOT_YOURS,
+        },
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/devices/{deviceId}/refusals',
+      operation: {
+        operationId: 'listRefusedReports',
+        tags: ['Free'],
+        summary: 'What your device reported by MQTT and could not be taken, with the reason',
+        security: KEYED,
+        parameters: [
+          DEVICE,
+          { name: 'limit', in: 'query', schema: { type: 'integer', minimum: 1, maximum: 100 } },
+          { name: 'cursor', in: 'query', description: 'That of the page before', schema: { type: 'string' } },
+        ],
+        responses: {
+          200: answered('Newest first', {
+            success: true,
+            deviceId: 'greenhouse-1',
+            refusals: [
+              {
+                code: 'SENSOR_UNKNOWN',
+                reason: 'reading 0: the device has no sensor "humidity".',
+                count: 1,
+                firstAt: '2026-11-22T10:00:00.000Z',
+                lastAt: '2026-11-22T10:00:00.000Z',
+                report: '{"at":"2026-11-22T10:00:00Z","values":{"humidity":41}}',
+                waitsForSensor: 'humidity',
+                takenFrom: null,
+              },
+            ],
+            cursor: null,
+          }),
+          400: REFUSED,
           401: KEY_REFUSED,
           404: NOT_YOURS,
         },

@@ -7,7 +7,7 @@ import type { Job } from '../jobs/schedule.ts';
 import type { Keys } from '../keys/keys.ts';
 import { microsToUsd } from '../ledger/money.ts';
 import type { House, Part } from '../part.ts';
-import { type Broker, type BrokerParts, openBroker, topicOf } from './broker.ts';
+import { type Broker, type BrokerParts, type Certificate, openBroker, topicOf } from './broker.ts';
 import { devicesFor } from './capability.ts';
 import { DEVICES } from './declared.ts';
 import { createExports, type Exports } from './exports.ts';
@@ -15,6 +15,7 @@ import { createDeviceMetrics } from './metrics.ts';
 import { DEVICE_OPERATIONS } from './operations.ts';
 import { createDays, type Days, dropOldDays } from './partitions.ts';
 import { createReadings } from './readings.ts';
+import { createRefusals, type Refusals } from './refusals.ts';
 import { createDeviceRegistry, type DeviceRegistry } from './registry.ts';
 import { REPORT_HEADERS, REPORTS_PER_ADDRESS_PER_MINUTE, reportRoutes } from './report-routes.ts';
 import { createReporting } from './reporting.ts';
@@ -24,7 +25,12 @@ export { DEVICES };
 
 const HOUR_MS = 3_600_000;
 const CONNECTIONS_PER_ADDRESS_PER_MINUTE = 6_000;
+/** Pings and the like. */
 const PACKETS_BESIDE_REPORTS_PER_MINUTE = 60;
+/** A device that lost its acknowledgements sends again what is known, which costs it nothing. */
+const PACKETS_FOR_A_REPORT = 10;
+const REFUSALS_LOOKED_AT_MS = 10_000;
+const CERTIFICATE_LOOKED_AT_MS = 60_000;
 /** For how long a connection outlives a secret that ended on another replica. */
 const CREDENTIALS_LOOKED_AT_MS = 30_000;
 
@@ -57,8 +63,8 @@ export function openDevices(
   { settings }: Configured<typeof DEVICES.variables>,
   needs: DeviceNeeds,
 ): Part {
-  const { pools, nowMs, baseUrl, addressOf } = house;
-  const { sql } = pools;
+  const { nowMs, baseUrl, addressOf } = house;
+  const { sql } = house.pools;
   const { keys, host, acceptSimulated, shares } = needs;
   const partPerMillion = BigInt(settings.ownerSharePercent) * 10_000n;
   const { retentionDays, backfillMs, perAccount } = settings;
@@ -70,10 +76,11 @@ export function openDevices(
     connected: () => broker?.connected ?? 0,
     waiting: () => readings.depth,
   });
-  const reporting = createReporting({
-    ...{ registry, readings, backfillMs, nowMs, report: metrics.report },
-    limit: house.limit(settings.reportsPerMinute),
-  });
+  const { report } = metrics;
+  const refusals = createRefusals(sql, { nowMs, backfillMs, readings, report });
+  const limit = house.limit(settings.reportsPerMinute);
+  const reporting = createReporting({ registry, readings, refusals, limit, backfillMs, nowMs, report });
+  const mqtt = mqttOf(settings);
   let broker: Broker | null = null;
 
   return {
@@ -95,14 +102,14 @@ export function openDevices(
       // Before the first reading. Where they cannot be made now, readings wait for their days.
       await days.make().catch((error: unknown) => house.logger.warn({ err: error }, 'days of readings'));
       const limit = house.limitByAddress(CONNECTIONS_PER_ADDRESS_PER_MINUTE);
-      const mqtt = mqttOf(settings);
       const parts = { registry, reporting, limit, ...boundsOf(settings) };
       if (mqtt !== null) broker = await openMqtt({ ...mqtt, host }, parts);
     },
     drain: () => void broker?.close(),
     routes(http) {
       deviceRoutes(http, {
-        ...{ registry, readings, keys, acceptSimulated, addressOf, nowMs },
+        ...{ registry, readings, refusals, keys, acceptSimulated, addressOf, nowMs },
+        takeDue: () => void refusals.takeDue().catch(() => {}),
         connection: (deviceId) => connectionOf(deviceId, baseUrl, broker),
         earnings: (accountId) => earningsOf(shares, accountId, settings.ownerSharePercent),
         disconnect: ({ deviceId }) => broker?.disconnect(deviceId),
@@ -113,7 +120,9 @@ export function openDevices(
         limit: house.limitByAddress(REPORTS_PER_ADDRESS_PER_MINUTE),
       });
     },
-    jobs: jobsOf(sql, { registry, files, days, retentionDays, nowMs, broker: () => broker }),
+    jobs: jobsOf(sql, {
+      ...{ registry, files, refusals, days, retentionDays, nowMs, mqtt, broker: () => broker },
+    }),
     async close() {
       await Promise.all([broker?.close(), files.close()]);
     },
@@ -125,13 +134,15 @@ function jobsOf(
   parts: {
     registry: Pick<DeviceRegistry, 'changed'>;
     files: Pick<Exports, 'dropExpired'>;
+    refusals: Pick<Refusals, 'takeDue' | 'dropOld'>;
     days: Pick<Days, 'make'>;
     retentionDays: number;
     nowMs(): number;
+    mqtt: Mqtt | null;
     broker(): Broker | null;
   },
 ): Job[] {
-  const { registry, files, days, retentionDays, nowMs } = parts;
+  const { registry, files, refusals, days, retentionDays, nowMs } = parts;
   return [
     // Two days ahead and each hour: a lock on the table may be held for a day before a reading waits for it.
     { name: 'make-days-of-readings', intervalMs: HOUR_MS, run: () => days.make() },
@@ -149,8 +160,37 @@ function jobsOf(
         for (const { deviceId } of await registry.changed(broker.devices())) broker.disconnect(deviceId);
       },
     },
+    {
+      name: 'take-refused-reports',
+      intervalMs: REFUSALS_LOOKED_AT_MS,
+      run: (stopping) => refusals.takeDue(stopping),
+    },
+    { name: 'drop-refused-reports', intervalMs: HOUR_MS, run: () => refusals.dropOld() },
     { name: 'drop-device-exports', intervalMs: HOUR_MS, run: async () => void (await files.dropExpired()) },
+    takeUpCertificate(parts.mqtt, parts.broker),
   ];
+}
+
+/** A certificate is renewed in its files, and who connects from then on sees the new one. */
+function takeUpCertificate(mqtt: Mqtt | null, broker: () => Broker | null): Job {
+  let used: Certificate | null = null;
+  return {
+    name: 'take-up-certificate',
+    intervalMs: CERTIFICATE_LOOKED_AT_MS,
+    async run() {
+      if (mqtt === null) return;
+      const found = await certificateIn(mqtt);
+      if (found.cert === used?.cert && found.key === used.key) return;
+      // While one of the two files is new and the other is not, the old certificate stays.
+      broker()?.renew(found);
+      used = found;
+    },
+  };
+}
+
+async function certificateIn({ certFile, keyFile }: Mqtt): Promise<Certificate> {
+  const [cert, key] = await Promise.all([readFile(certFile, 'utf8'), readFile(keyFile, 'utf8')]);
+  return { cert, key };
 }
 
 /** What an account has earned, as it is shown. */
@@ -189,14 +229,13 @@ function boundsOf({
   mqttConnections: maxConnections,
   reportsPerMinute,
 }: Configured<typeof DEVICES.variables>['settings']) {
-  // A report is one packet, or a few where it is sent again; beside reports there are pings.
-  return { maxConnections, packetsPerMinute: 2 * reportsPerMinute + PACKETS_BESIDE_REPORTS_PER_MINUTE };
+  const packetsPerMinute = PACKETS_FOR_A_REPORT * reportsPerMinute + PACKETS_BESIDE_REPORTS_PER_MINUTE;
+  return { maxConnections, packetsPerMinute };
 }
 
 async function openMqtt(at: Mqtt & { host: string }, parts: BrokerParts): Promise<Broker> {
   try {
-    const [cert, key] = await Promise.all([readFile(at.certFile, 'utf8'), readFile(at.keyFile, 'utf8')]);
-    return await openBroker({ host: at.host, port: at.port, cert, key }, parts);
+    return await openBroker({ host: at.host, port: at.port, ...(await certificateIn(at)) }, parts);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new StartError(`DEVICE_MQTT_PORT: devices cannot be served: ${why}`, { cause });

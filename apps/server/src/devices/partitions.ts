@@ -88,12 +88,14 @@ async function daysThere(sql: Database | Transaction): Promise<Day[]> {
     order by i.inhdetachpending is true desc, c.relname`;
 }
 
-/** @returns the days that there are now, of those that readings may go to */
+/** @returns the days that there are now */
 async function make(sql: Database, today: number): Promise<number[]> {
   const wanted = Array.from({ length: DAYS_BEHIND + DAYS_AHEAD + 1 }, (_, nth) => today - DAYS_BEHIND + nth);
+  let kept: number[] = [];
   // One that a clock ahead of this one has begun to drop is older than any reading that comes.
   const missingIn = async (from: Database | Transaction) => {
     const there = new Map((await daysThere(from)).map(({ name, state }) => [name, state]));
+    kept = [...there].flatMap(([name, state]) => (state === 'attached' ? dayNumberOf(name) : []));
     return wanted.filter((day) => (there.get(nameOf(day)) ?? 'detached') === 'detached');
   };
   // Nothing is locked where nothing is missing.
@@ -103,7 +105,7 @@ async function make(sql: Database, today: number): Promise<number[]> {
       const missing = await missingIn(transaction);
       if (missing.length > 0) await transaction.unsafe(missing.map(statementsFor).join(''));
     });
-  return wanted;
+  return [...kept, ...wanted];
 }
 
 /** Attaching waits for no reader and no writer of other days, which making it in place would. */
@@ -115,6 +117,8 @@ function statementsFor(day: number): string {
 }
 
 const dayOf = (day: number) => `${new Date(day * DAY_MS).toISOString().slice(0, 10)} 00:00:00+00`;
+const dayNumberOf = (name: string) =>
+  Date.parse(name.replace(/^.*_(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3T00:00:00Z')) / DAY_MS;
 /** In the order of days. */
 const nameOf = (day: number) =>
   `device_readings_${new Date(day * DAY_MS).toISOString().slice(0, 10).replaceAll('-', '')}`;

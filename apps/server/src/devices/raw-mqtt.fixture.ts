@@ -22,11 +22,11 @@ export function packet(first: number, ...parts: readonly Buffer[]): Buffer {
 
 export function connectPacket(
   { deviceId, secret }: { deviceId: string; secret: string },
-  will?: { topic: string; message: string },
+  { will, keepAliveS = 60 }: { will?: { topic: string; message: string }; keepAliveS?: number } = {},
 ): Buffer {
   const flags = will === undefined ? 0xc2 : 0xce;
   const willParts = will === undefined ? [] : [text(will.topic), text(will.message)];
-  const head = Buffer.from([4, flags, 0, 60]);
+  const head = Buffer.from([4, flags, keepAliveS >> 8, keepAliveS & 0xff]);
   return packet(0x10, text('MQTT'), head, text(deviceId), ...willParts, text(deviceId), text(secret));
 }
 

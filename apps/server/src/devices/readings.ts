@@ -12,7 +12,7 @@ export interface Readings {
    * Stores the readings of a report, all or none, in one commit with those of other devices. When it returns they are there
    * for good. The same again is known by its time and key, and is stored once.
    *
-   * @throws QueueFull, NotBegun, NoAnswerInTime or the database's error: then the device has to send it again
+   * @throws DayNotKept; QueueFull, NotBegun, NoAnswerInTime or the database's error: then the device has to send it again
    */
   take(
     deviceNo: bigint,
@@ -28,6 +28,14 @@ export interface Readings {
   lastSeq(deviceNo: bigint): Promise<number>;
   /** How many reports wait for the database. */
   readonly depth: number;
+}
+
+/** A reading is of a day that readings can no longer go to. */
+export class DayNotKept extends Error {
+  constructor() {
+    super('a reading is of a day that is not kept');
+    this.name = 'DayNotKept';
+  }
 }
 
 interface Work {
@@ -79,7 +87,7 @@ export function createReadings(sql: Database, nowMs: () => number, days: Days): 
     } finally {
       waitingForDays -= 1;
     }
-    if (!days.areThere(readings)) throw new Error('a reading is of a day that is not kept');
+    if (!days.areThere(readings)) throw new DayNotKept();
   }
 
   return {

@@ -24,6 +24,8 @@ export interface Device {
   lastAtMs: number | null;
   /** Why its last report was refused, where none was taken since. */
   refusal: { atMs: number; reason: string } | null;
+  /** How many different reports of it were acknowledged and could not be taken when they came. */
+  refusals: number;
 }
 
 interface NewDevice {
@@ -37,17 +39,32 @@ interface NewDevice {
   place: { lat: number; lon: number } | null;
 }
 
+interface DeviceChange {
+  name?: string | null;
+  public?: boolean;
+  place?: { lat: number; lon: number } | null;
+  sensors?: Readonly<Record<string, string>>;
+}
+
+/** Why sensors cannot be added: what is stored has its unit, and a device has so many at most. */
+export type SensorConflict = { sensor: string; unit: string } | 'too_many_sensors';
+
 export interface DeviceRegistry {
-  /** Registers a device. @returns its secret, shown once; or why it was not registered */
-  register(device: NewDevice): Promise<{ secret: string } | 'id_taken' | 'fleet_taken' | 'too_many'>;
+  /**
+   * Registers a device, or one that its owner had revoked anew: with what it reported, its sensors and who may read it.
+   *
+   * @returns its secret, shown once; or why it was not registered
+   */
+  register(device: NewDevice): Promise<{ secret: string } | NotRegistered['why']>;
   find(deviceId: string): Promise<Device | null>;
   /** Of an account, in the order of their registration, those that were revoked too. */
   ofOwner(owner: bigint, limit: number): Promise<Device[]>;
   ofFleet(fleetId: string): Promise<Device[]>;
-  change(
-    device: Device,
-    change: { name?: string | null; public?: boolean; place?: { lat: number; lon: number } | null },
-  ): Promise<void>;
+  /**
+   * @param change `sensors` are added; reports that wait for one of them are due at once
+   * @returns null, or why nothing was changed
+   */
+  change(device: Device, change: DeviceChange): Promise<SensorConflict | null>;
   /** Gives it a new secret; the old one ends at once. @returns null when it was revoked */
   rotate(device: Device): Promise<string | null>;
   /** It can report no more. Again changes nothing. */
@@ -68,6 +85,7 @@ export interface DeviceRegistry {
   refused(device: Device, reason: string): Promise<void>;
 }
 
+export const MAX_SENSORS = 32;
 const OFFER_DAYS = 7;
 const MAX_READERS = 1_000;
 /** Of one fleet, which one call may look through. */
@@ -91,6 +109,7 @@ interface Row {
   last_at: Date | null;
   refused_at: Date | null;
   refusal: string | null;
+  refusals: bigint;
 }
 
 interface RegistryParts {
@@ -109,8 +128,8 @@ function registration(sql: Database, parts: RegistryParts): Pick<DeviceRegistry,
   async function insert(
     on: Transaction,
     device: NewDevice,
-  ): Promise<{ secret: string } | 'fleet_taken' | 'too_many'> {
-    const { owner, place } = device;
+  ): Promise<{ secret: string } | NotRegistered['why']> {
+    const { owner } = device;
     // Registrations of one root buyer stand in line, so that two at once are not one too many.
     const rootBuyer = await rootBuyerOf(on, owner);
     await holdBound(on, rootBuyer, 'devices');
@@ -125,11 +144,18 @@ function registration(sql: Database, parts: RegistryParts): Pick<DeviceRegistry,
       if (fleet?.owner !== owner) return 'fleet_taken';
     }
     const { secret, publicKey } = newCredential();
-    await on`
-      insert into devices (id, owner, name, fleet, public, simulated, sensors, lat, lon, public_key, created_at)
-      values (${device.deviceId}, ${String(owner)}, ${device.name}, ${device.fleetId}, ${device.public},
-              ${device.simulated}, ${JSON.stringify(device.sensors)}::text::jsonb, ${place?.lat ?? null},
-              ${place?.lon ?? null}, ${publicKey}, ${isoAfter(parts)})`;
+    const [row] = await on<Row[]>`select * from devices where id = ${device.deviceId} for no key update`;
+    const former = row === undefined ? null : deviceOf(row);
+    if (former === null) await add(on, device, { publicKey, nowMs: parts.nowMs() });
+    else {
+      // Readings that somebody made up must not become real ones, nor the other way round.
+      const isSame = former.owner === owner && former.simulated === device.simulated;
+      if (former.revokedAtMs === null || !isSame) return 'id_taken';
+      const sensors = withSensors(former.sensors, device.sensors);
+      if (!('all' in sensors)) return { conflict: sensors.conflict };
+      const { no } = former;
+      await revive(on, { ...device, sensors: sensors.all }, { no, publicKey, nowMs: parts.nowMs() });
+    }
     return { secret };
   }
 
@@ -139,7 +165,7 @@ function registration(sql: Database, parts: RegistryParts): Pick<DeviceRegistry,
         // What is refused leaves no fleet behind.
         return await sql.begin(async (transaction) => {
           const made = await insert(transaction, device);
-          if (typeof made === 'string') throw new NotRegistered(made);
+          if (typeof made === 'string' || 'conflict' in made) throw new NotRegistered(made);
           return made;
         });
       } catch (error) {
@@ -149,6 +175,35 @@ function registration(sql: Database, parts: RegistryParts): Pick<DeviceRegistry,
       }
     },
   };
+}
+
+async function add(
+  on: Transaction,
+  device: NewDevice,
+  { publicKey, nowMs }: { publicKey: Buffer; nowMs: number },
+): Promise<void> {
+  const { place } = device;
+  await on`
+    insert into devices (id, owner, name, fleet, public, simulated, sensors, lat, lon, public_key, created_at)
+    values (${device.deviceId}, ${String(device.owner)}, ${device.name}, ${device.fleetId}, ${device.public},
+            ${device.simulated}, ${JSON.stringify(device.sensors)}::text::jsonb, ${place?.lat ?? null},
+            ${place?.lon ?? null}, ${publicKey}, ${new Date(nowMs).toISOString()})`;
+}
+
+/** Lets one that had ended report again. It is held. */
+async function revive(
+  on: Transaction,
+  device: NewDevice,
+  { no, publicKey, nowMs }: { no: bigint; publicKey: Buffer; nowMs: number },
+): Promise<void> {
+  const { place } = device;
+  await on`
+    update devices
+    set name = ${device.name}, fleet = ${device.fleetId}, public = ${device.public},
+        sensors = ${JSON.stringify(device.sensors)}::text::jsonb, lat = ${place?.lat ?? null},
+        lon = ${place?.lon ?? null}, public_key = ${publicKey}, revoked_at = null, refused_at = null, refusal = null
+    where no = ${String(no)}`;
+  await dueWithSensors(on, { no, nowMs }, device.sensors);
 }
 
 function lookups(
@@ -202,7 +257,7 @@ function changes(
 ): Pick<DeviceRegistry, 'change' | 'rotate' | 'revoke' | 'refused'> {
   const now = () => isoAfter(parts);
   return {
-    async change(device, change) {
+    async change(device, { sensors, ...change }) {
       const columns = {
         ...(change.name === undefined ? {} : { name: change.name }),
         ...(change.public === undefined ? {} : { public: change.public }),
@@ -210,8 +265,21 @@ function changes(
           ? {}
           : { lat: change.place?.lat ?? null, lon: change.place?.lon ?? null }),
       };
-      if (Object.keys(columns).length === 0) return;
-      await sql`update devices set ${sql(columns)} where no = ${String(device.no)}`;
+      const { no } = device;
+      return sql.begin(async (transaction) => {
+        if (sensors !== undefined) {
+          const [held] = await transaction<{ sensors: Record<string, string> }[]>`
+            select sensors from devices where no = ${String(no)} for no key update`;
+          const added = withSensors(held?.sensors ?? {}, sensors);
+          if (!('all' in added)) return added.conflict;
+          await transaction`
+            update devices set sensors = ${JSON.stringify(added.all)}::text::jsonb where no = ${String(no)}`;
+          await dueWithSensors(transaction, { no, nowMs: parts.nowMs() }, sensors);
+        }
+        if (Object.keys(columns).length > 0)
+          await transaction`update devices set ${transaction(columns)} where no = ${String(no)}`;
+        return null;
+      });
     },
 
     async rotate(device) {
@@ -274,11 +342,33 @@ function offers(
 }
 
 class NotRegistered extends Error {
-  readonly why: 'fleet_taken' | 'too_many';
-  constructor(why: 'fleet_taken' | 'too_many') {
-    super(why);
+  readonly why: 'id_taken' | 'fleet_taken' | 'too_many' | { conflict: SensorConflict };
+  constructor(why: NotRegistered['why']) {
+    super('the device was not registered');
     this.why = why;
   }
+}
+
+/** The sensors of a device with those that are added. */
+function withSensors(
+  there: Readonly<Record<string, string>>,
+  added: Readonly<Record<string, string>>,
+): { all: Record<string, string> } | { conflict: SensorConflict } {
+  for (const [sensor, unit] of Object.entries(there))
+    if (Object.hasOwn(added, sensor) && added[sensor] !== unit) return { conflict: { sensor, unit } };
+  const all = { ...there, ...added };
+  return Object.keys(all).length > MAX_SENSORS ? { conflict: 'too_many_sensors' } : { all };
+}
+
+/** Reports that wait for one of these sensors are due. The device is held. */
+async function dueWithSensors(
+  on: Transaction,
+  { no, nowMs }: { no: bigint; nowMs: number },
+  sensors: Readonly<Record<string, string>>,
+): Promise<void> {
+  await on`
+    update device_refusals set due_at = ${new Date(nowMs).toISOString()}
+    where device = ${String(no)} and sensor = any(${arrayLiteral(Object.keys(sensors))}::text::text[])`;
 }
 
 function digestOf(code: string): Buffer {
@@ -305,5 +395,6 @@ function deviceOf(row: Row): Device {
       row.refused_at === null || row.refusal === null
         ? null
         : { atMs: row.refused_at.getTime(), reason: row.refusal },
+    refusals: Number(row.refusals),
   };
 }

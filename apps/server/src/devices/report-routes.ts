@@ -6,7 +6,7 @@ import { isSignedBy, signedText } from './credential.ts';
 import type { Exports } from './exports.ts';
 import type { DeviceRegistry } from './registry.ts';
 import { CLOCK_SKEW_MS, MAX_REPORT_BYTES, ReportRefused } from './report.ts';
-import type { Reporting } from './reporting.ts';
+import { type Reporting, TooManyReports } from './reporting.ts';
 import { DEVICE_ID } from './routes.ts';
 
 export const REPORTS_PER_ADDRESS_PER_MINUTE = 60_000;
@@ -19,9 +19,11 @@ const STATUSES: Readonly<Record<string, number>> = {
   DEVICE_REVOKED: 403,
 };
 
+const retryIn = ({ resetSeconds }: TooManyReports) => ({ 'retry-after': String(resetSeconds) });
+
 export interface ReportRouteParts {
   registry: Pick<DeviceRegistry, 'find'>;
-  reporting: Reporting;
+  reporting: Pick<Reporting, 'take'>;
   exports: Pick<Exports, 'find'>;
   limit: RateLimit;
   addressOf(request: FastifyRequest): string;
@@ -66,7 +68,7 @@ export function reportRoutes(app: FastifyInstance, parts: ReportRouteParts): voi
       } catch (error) {
         if (error instanceof ReportRefused)
           throw new Problem(STATUSES[error.code] ?? 400, error.code, error.message, {
-            ...(error.code === 'TOO_MANY_REPORTS' ? { headers: { 'retry-after': '60' } } : {}),
+            ...(error instanceof TooManyReports ? { headers: retryIn(error) } : {}),
           });
         throw unavailable(
           'REPORT_NOT_STORED',

@@ -26,11 +26,27 @@ export interface Reading {
 /** Why a report was refused. Nothing of it was stored. */
 export class ReportRefused extends Error {
   readonly code: string;
-  constructor(code: string, message: string) {
+  /** Could be taken once the device has this sensor. */
+  readonly sensor: string | null;
+  /** Could be taken from then on. */
+  readonly dueAtMs: number | null;
+  constructor(code: string, message: string, later: { sensor?: string; dueAtMs?: number } = {}) {
     super(message);
     this.name = 'ReportRefused';
     this.code = code;
+    this.sensor = later.sensor ?? null;
+    this.dueAtMs = later.dueAtMs ?? null;
   }
+}
+
+/** What a report is read for. */
+export interface ReadFor {
+  sensors: Readonly<Record<string, string>>;
+  /** How old a reading may be when it comes. */
+  backfillMs: number;
+  nowMs: number;
+  /** When it came, where that was before now. */
+  cameAtMs?: number;
 }
 
 const position = z.strictObject({
@@ -57,13 +73,10 @@ const report = z.union([reading.transform((one) => [one]), z.array(reading).min(
 /**
  * Reads a report: a reading, or an array of them.
  *
- * @param device the sensors that it has, and how old a reading may be
  * @throws ReportRefused with what is wrong, and where
  */
-export function readReport(
-  body: Buffer,
-  device: { sensors: Readonly<Record<string, string>>; backfillMs: number; nowMs: number },
-): Reading[] {
+export function readReport(body: Buffer, device: ReadFor): Reading[] {
+  const { nowMs, cameAtMs = nowMs } = device;
   if (body.length > MAX_REPORT_BYTES)
     throw new ReportRefused('REPORT_TOO_LARGE', `A report may have ${MAX_REPORT_BYTES} bytes.`);
   const parsed = report.safeParse(jsonOf(body));
@@ -75,17 +88,19 @@ export function readReport(
       throw new ReportRefused(
         'SENSOR_UNKNOWN',
         `${where}: the device has no sensor ${JSON.stringify(unknown.slice(0, 32))}.`,
+        { sensor: unknown },
       );
     const atMs = Date.parse(at);
-    if (atMs > device.nowMs + CLOCK_SKEW_MS)
+    if (atMs > nowMs + CLOCK_SKEW_MS)
       throw new ReportRefused(
         'CLOCK_AHEAD',
-        `${where}: at is in the future; here it is ${new Date(device.nowMs).toISOString()}.`,
+        `${where}: at is in the future; here it is ${new Date(nowMs).toISOString()}.`,
+        { dueAtMs: atMs - CLOCK_SKEW_MS },
       );
-    if (atMs < device.nowMs - device.backfillMs)
+    if (atMs < cameAtMs - device.backfillMs)
       throw new ReportRefused(
         'READING_TOO_OLD',
-        `${where}: at is more than ${device.backfillMs / 3_600_000} hours ago; here it is ${new Date(device.nowMs).toISOString()}.`,
+        `${where}: at is more than ${device.backfillMs / 3_600_000} hours ago; here it is ${new Date(nowMs).toISOString()}.`,
       );
     const told = { measured: values, lat: place?.lat ?? null, lon: place?.lon ?? null };
     return { atMs, key: key ?? keyOf(at, told), ...told };

@@ -9,11 +9,12 @@ import { presentedApiKey } from '../keys/api-key.ts';
 import type { KeyRecord, Keys } from '../keys/keys.ts';
 import { isNameable, NOT_NAMEABLE } from '../words/name.ts';
 import type { Readings } from './readings.ts';
-import type { Device, DeviceRegistry } from './registry.ts';
+import type { Refusal, Refusals } from './refusals.ts';
+import { type Device, type DeviceRegistry, MAX_SENSORS, type SensorConflict } from './registry.ts';
 
 export const DEVICE_REQUESTS_PER_MINUTE = 600;
-const MAX_SENSORS = 32;
 const MAX_LISTED = 1_000;
+const MAX_REFUSALS = 100;
 /** Of a chart: a reading every five minutes for a day, and some. */
 const MAX_CHARTED = 2_000;
 const DAY_MS = 86_400_000;
@@ -65,6 +66,14 @@ const change = z.strictObject({
   name: name.nullable().optional(),
   public: z.boolean().optional(),
   place: place.nullable().optional(),
+  sensors: sensors.optional(),
+});
+const refusalPage = z.object({
+  cursor: z
+    .string()
+    .regex(/^\d{1,15}$/, 'must be the cursor of the page before')
+    .optional(),
+  limit: z.coerce.number().int().min(1).max(MAX_REFUSALS).default(MAX_REFUSALS),
 });
 const offer = z.strictObject({
   network: z
@@ -81,6 +90,9 @@ const acceptance = z.strictObject({ code: z.string().regex(/^[0-9a-f]{48}$/, 'mu
 export interface DeviceRouteParts {
   registry: DeviceRegistry;
   readings: Pick<Readings, 'last' | 'range'>;
+  refusals: Pick<Refusals, 'page'>;
+  /** Begins to take reports that waited for a sensor. */
+  takeDue(): void;
   keys: Keys;
   /** What an account has earned by what its devices reported. */
   earnings(accountId: bigint): Promise<Record<string, unknown>>;
@@ -177,6 +189,8 @@ function registrationRoutes(
         'TOO_MANY_DEVICES',
         'This account and the keys that were bought with its credit have as many devices as they may. Revoke one first.',
       );
+    if (!('secret' in made)) throw conflictOf(made.conflict);
+    parts.takeDue();
     const device = await registry.find(asked.deviceId);
     if (device === null) throw new Error('a device that was registered is gone');
     reply.code(201);
@@ -228,6 +242,26 @@ function lookRoutes(app: FastifyInstance, parts: DeviceRouteParts, { ownKey, own
     };
   });
 
+  app.get('/api/devices/:deviceId/refusals', async (request: DeviceRequest, reply) => {
+    const device = await ownDevice(request, reply);
+    const page = refusalPage.safeParse(request.query);
+    if (!page.success)
+      throw new Problem(
+        400,
+        'INVALID_REQUEST',
+        `limit is 1 to ${MAX_REFUSALS}, cursor that of a page before.`,
+      );
+    const { cursor, limit } = page.data;
+    const before = cursor === undefined ? null : Number(cursor);
+    const kept = await parts.refusals.page(device, { before, limit });
+    return {
+      success: true,
+      deviceId: device.deviceId,
+      refusals: kept.map(refusalOf),
+      cursor: kept.length < limit ? null : String(kept.at(-1)?.nth),
+    };
+  });
+
   async function lastOf(device: Device) {
     const last = device.lastAtMs === null ? null : await readings.last(device.no, []);
     return last === null ? null : readingOf(last);
@@ -239,7 +273,10 @@ function changeRoutes(app: FastifyInstance, parts: DeviceRouteParts, { ownDevice
 
   app.patch('/api/devices/:deviceId', async (request: DeviceRequest, reply) => {
     const device = await ownDevice(request, reply);
-    await registry.change(device, withoutAbsent(readJsonBody(request, change)));
+    const asked = readJsonBody(request, change);
+    const conflict = await registry.change(device, withoutAbsent(asked));
+    if (conflict !== null) throw conflictOf(conflict);
+    if (asked.sensors !== undefined) parts.takeDue();
     return { success: true, ...shown((await registry.find(device.deviceId)) ?? device) };
   });
 
@@ -314,6 +351,7 @@ function shown(device: Device): Record<string, unknown> {
     status: device.revokedAtMs === null ? 'active' : 'revoked',
     createdAt: new Date(device.createdAtMs).toISOString(),
     readings,
+    refusals: device.refusals,
     lastAt: device.lastAtMs === null ? null : new Date(device.lastAtMs).toISOString(),
     lastRefusal:
       refusal === null ? null : { at: new Date(refusal.atMs).toISOString(), reason: refusal.reason },
@@ -324,8 +362,36 @@ function readingOf({ atMs, values, position }: { atMs: number; values: object; p
   return { at: new Date(atMs).toISOString(), values, position };
 }
 
-function withoutAbsent({ name: called, public: isPublic, place: where }: z.output<typeof change>) {
+/** A report that was kept, as its device sent it. */
+function refusalOf({ code, reason, count, firstAtMs, lastAtMs, report, dueAtMs, sensor }: Refusal) {
   return {
+    ...{ code, reason, count },
+    firstAt: new Date(firstAtMs).toISOString(),
+    lastAt: new Date(lastAtMs).toISOString(),
+    report: report.toString(),
+    waitsForSensor: sensor,
+    takenFrom: dueAtMs === null ? null : new Date(dueAtMs).toISOString(),
+  };
+}
+
+function conflictOf(conflict: SensorConflict): Problem {
+  if (conflict === 'too_many_sensors')
+    return new Problem(409, 'TOO_MANY_SENSORS', `sensors: a device has at most ${MAX_SENSORS}.`);
+  return new Problem(
+    409,
+    'SENSOR_UNIT_FIXED',
+    `sensors.${conflict.sensor}: what was reported is in ${conflict.unit}. Sensors can be added, and not changed.`,
+  );
+}
+
+function withoutAbsent({
+  name: called,
+  public: isPublic,
+  place: where,
+  sensors: added,
+}: z.output<typeof change>) {
+  return {
+    ...(added === undefined ? {} : { sensors: added }),
     ...(called === undefined ? {} : { name: called }),
     ...(isPublic === undefined ? {} : { public: isPublic }),
     ...(where === undefined ? {} : { place: where }),

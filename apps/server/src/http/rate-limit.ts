@@ -5,6 +5,17 @@ import { Problem } from './problem.ts';
 
 const WINDOW_MS = 60_000;
 
+/** What decides how often something may be done. */
+export interface RateLimit {
+  take(name: string): RateVerdict;
+}
+
+/** A limit on what turns out afterwards to have counted, or not. */
+export interface ReturningLimit extends RateLimit {
+  /** What was taken last under this name does not count. */
+  giveBack(name: string): void;
+}
+
 export interface RateVerdict {
   allowed: boolean;
   limit: number;
@@ -18,7 +29,11 @@ export interface RateVerdict {
  * times the limit, which is what a limit against floods can afford. Memory is bounded: the least recently seen
  * names are forgotten first.
  */
-export function createRateLimit(options: { perMinute: number; maxNames: number; nowMs: () => number }) {
+export function createRateLimit(options: {
+  perMinute: number;
+  maxNames: number;
+  nowMs: () => number;
+}): ReturningLimit {
   // By size and not by `max`, which takes the memory of all names at once.
   const windows = new LRUCache<string, { startedAtMs: number; count: number }>({
     maxSize: options.maxNames,
@@ -32,18 +47,21 @@ export function createRateLimit(options: { perMinute: number; maxNames: number; 
         window = { startedAtMs: now, count: 0 };
         windows.set(name, window);
       }
-      window.count += 1;
+      const allowed = window.count < options.perMinute;
+      if (allowed) window.count += 1;
       return {
-        allowed: window.count <= options.perMinute,
+        allowed,
         limit: options.perMinute,
-        remaining: Math.max(0, options.perMinute - window.count),
+        remaining: options.perMinute - window.count,
         resetSeconds: Math.max(1, Math.ceil((window.startedAtMs + WINDOW_MS - now) / 1_000)),
       };
     },
+    giveBack(name) {
+      const window = windows.get(name);
+      if (window !== undefined && window.count > 0) window.count -= 1;
+    },
   };
 }
-
-export type RateLimit = ReturnType<typeof createRateLimit>;
 
 /**
  * The same by callers' addresses, which `take` is given as they are: an IPv6 address counts as its /64, and beyond that

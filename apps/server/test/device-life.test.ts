@@ -1,0 +1,263 @@
+/** What becomes of a device over its life: what it cannot report yet, sensors that come later, and its name after it ended. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
+import { connect, openCertificate, post, register, type TestDevice } from './devices.fixture.ts';
+import { until } from './fire/until.fixture.ts';
+import { jsonOf, startTestServer, type TestServer } from './server.fixture.ts';
+
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const MOST_DEVICES = 12;
+
+const certificate = openCertificate();
+let database: TestDatabase;
+let server: TestServer;
+let owner: string;
+let stranger: string;
+/** How far the server's clock is ahead of the devices'. */
+let aheadMs = 0;
+before(async () => {
+  database = await openTestDatabase();
+  server = await startTestServer({
+    pools: database,
+    environment: { ...certificate.environment, DEVICES_PER_ACCOUNT: String(MOST_DEVICES) },
+    nowMs: () => Date.now() + aheadMs,
+  });
+  owner = await server.key('5');
+  stranger = await server.key('5');
+});
+after(async () => {
+  await server.close();
+  await database.close();
+  certificate.close();
+});
+
+const own = (method: string, path: string, body: unknown = undefined, key = owner) =>
+  fetch(server.url + path, {
+    method,
+    headers: { 'x-api-key': key, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+const codeOf = async (response: Promise<Response>) => {
+  const answer = await response;
+  return [answer.status, (await jsonOf(answer)).code];
+};
+const valuesOf = async ({ deviceId }: TestDevice) => {
+  const rows = await database.sql<{ measured: Record<string, number> }[]>`
+    select r.measured from device_readings r join devices d on d.no = r.device where d.id = ${deviceId} order by r.seq`;
+  return rows.map(({ measured }) => measured);
+};
+const refusalsOf = async ({ deviceId }: TestDevice, query = '') =>
+  (await jsonOf(own('GET', `/api/devices/${deviceId}/refusals${query}`))).refusals;
+const runJob = async (name: string) => {
+  const job = server.app.jobs.find((each) => each.name === name);
+  assert(job !== undefined, name);
+  await job.run();
+};
+const at = (beforeMs = 0) => new Date(Date.now() + aheadMs - beforeMs).toISOString();
+
+test('a device with a poisoned queue drains it, and its owner sees what was refused, why and how often', async () => {
+  const device = await register(server, owner, { deviceId: 'poisoned-1' });
+  const bad = {
+    old: JSON.stringify({ at: at(8 * DAY_MS), values: { temperature: 1 } }),
+    sensor: JSON.stringify({ at: at(), values: { humidity: 40 } }),
+    text: '{"at": "now"}',
+    nul: 'a\0b',
+  };
+  const client = await connect(device, certificate.ca, { reconnectPeriod: 100 });
+  let closes = 0;
+  client.on('close', () => {
+    closes += 1;
+  });
+  // As a client keeps them over a lost connection: all at once, and the oldest first.
+  const good = [1, 2, 3, 4, 5].map((temperature) => JSON.stringify({ at: at(), values: { temperature } }));
+  const queue = [...Object.values(bad), ...good, bad.text];
+  await Promise.all(queue.map((message) => client.publishAsync(device.topic, message, { qos: 1 })));
+  assert.equal(closes, 0);
+  assert.equal((await valuesOf(device)).length, 5);
+  const listed = await refusalsOf(device);
+  assert.deepEqual(
+    listed.map(({ code, report, count }: Record<string, unknown>) => [code, report, count]),
+    [
+      ['REPORT_INVALID', bad.nul, 1],
+      ['REPORT_INVALID', bad.text, 2],
+      ['SENSOR_UNKNOWN', bad.sensor, 1],
+      ['READING_TOO_OLD', bad.old, 1],
+    ],
+  );
+  assert.equal(listed[2].waitsForSensor, 'humidity');
+  assert.match(listed[3].reason, /168 hours ago/);
+  const shown = await jsonOf(own('GET', '/api/devices/poisoned-1'));
+  assert.equal(shown.refusals, 4);
+  // By pages.
+  const first = await jsonOf(own('GET', '/api/devices/poisoned-1/refusals?limit=3'));
+  const rest = await jsonOf(own('GET', `/api/devices/poisoned-1/refusals?limit=3&cursor=${first.cursor}`));
+  assert.deepEqual([first.refusals.length, rest.refusals.length, rest.cursor], [3, 1, null]);
+  for (const query of ['?limit=0', '?limit=101', '?cursor=x'])
+    assert.deepEqual(await codeOf(own('GET', `/api/devices/poisoned-1/refusals${query}`)), [
+      400,
+      'INVALID_REQUEST',
+    ]);
+  assert.deepEqual(await codeOf(own('GET', '/api/devices/poisoned-1/refusals', undefined, stranger)), [
+    404,
+    'DEVICE_NOT_FOUND',
+  ]);
+  client.end(true);
+});
+
+test('a sensor that is added is reported at once, and what waited for it is taken', async () => {
+  const device = await register(server, owner, { deviceId: 'growing-1' });
+  const client = await connect(device, certificate.ca);
+  const report = (values: Record<string, number>) =>
+    client.publishAsync(device.topic, JSON.stringify({ at: at(), values }), { qos: 1 });
+  await report({ temperature: 1, humidity: 40 });
+  await report({ humidity: 41, co2: 400 });
+  assert.deepEqual(await valuesOf(device), []);
+  // Days later it is as old as it was when it came.
+  aheadMs += 20 * DAY_MS;
+  const change = (sensors: Record<string, string>) => own('PATCH', '/api/devices/growing-1', { sensors });
+  assert.deepEqual((await jsonOf(change({ humidity: 'percent' }))).sensors, {
+    ...{ temperature: 'celsius', humidity: 'percent' },
+  });
+  await until('what waited for it is stored', async () => (await valuesOf(device)).length === 1);
+  await until('the other waits for its next sensor', async () => {
+    const [waiting, ...others] = await refusalsOf(device);
+    return others.length === 0 && waiting.waitsForSensor === 'co2';
+  });
+  assert.equal((await change({ co2: 'ppm' })).status, 200);
+  await until('that is stored too', async () => (await refusalsOf(device)).length === 0);
+  // The device was connected all the time.
+  await report({ humidity: 42 });
+  assert.deepEqual(await valuesOf(device), [
+    { temperature: 1, humidity: 40 },
+    { humidity: 41, co2: 400 },
+    { humidity: 42 },
+  ]);
+  client.end(true);
+  // What is stored has its unit, and a device has an end.
+  assert.deepEqual(await codeOf(own('PATCH', '/api/devices/growing-1', { sensors: { sap: 'l' } })), [
+    200,
+    undefined,
+  ]);
+  assert.deepEqual(await codeOf(change({ sap: 'ml' })), [409, 'SENSOR_UNIT_FIXED']);
+  const many = Object.fromEntries(Array.from({ length: 30 }, (_, nth) => [`s${nth}`, 'm']));
+  assert.deepEqual(await codeOf(change(many)), [409, 'TOO_MANY_SENSORS']);
+  assert.equal(Object.keys((await jsonOf(own('GET', '/api/devices/growing-1'))).sensors).length, 4);
+});
+
+test('what a clock that is ahead reported is taken once its time has come, and behind what cannot be', async () => {
+  const device = await register(server, owner, { deviceId: 'ahead-1' });
+  const other = await register(server, owner, { deviceId: 'ahead-2' });
+  for (const { topic, ...each } of [other, device]) {
+    const client = await connect({ topic, ...each }, certificate.ca);
+    const report = JSON.stringify({ at: at(-2 * HOUR_MS), values: { temperature: 9 } });
+    await client.publishAsync(topic, report, { qos: 1 });
+    client.end(true);
+  }
+  const [waiting] = await refusalsOf(device);
+  assert.equal(waiting.code, 'CLOCK_AHEAD');
+  await runJob('take-refused-reports');
+  assert.deepEqual(await valuesOf(device), []);
+  aheadMs += 2 * HOUR_MS;
+  assert(Date.parse(waiting.takenFrom) <= Date.now() + aheadMs);
+  await database.patient.begin(async (elsewhere) => {
+    // The first of them cannot be stored now.
+    await elsewhere`select 1 from devices where id = 'ahead-2' for update`;
+    await runJob('take-refused-reports').catch(() => {});
+    assert.deepEqual(await valuesOf(device), [{ temperature: 9 }]);
+  });
+  assert.deepEqual([await refusalsOf(device), (await refusalsOf(other)).length], [[], 1]);
+  aheadMs += HOUR_MS;
+  await runJob('take-refused-reports');
+  await runJob('take-refused-reports');
+  assert.deepEqual([await valuesOf(other), await refusalsOf(other)], [[{ temperature: 9 }], []]);
+});
+
+test('what was refused is kept for 30 days, and no more than 10,000 of a device', async () => {
+  const device = await register(server, owner, { deviceId: 'full-1' });
+  await database.sql`
+    insert into device_refusals (device, nth, digest, report, code, reason, first_at, last_at)
+    select d.no, n, sha256(n::text::bytea), n::text::bytea, 'REPORT_INVALID', 'old', now(), now()
+    from devices d, generate_series(1, 10000) n where d.id = 'full-1'`;
+  await database.sql`update devices set refusals = 10000 where id = 'full-1'`;
+  const client = await connect(device, certificate.ca);
+  await client.publishAsync(device.topic, 'not a report', { qos: 1 });
+  const count = async () => {
+    const [row] = await database.sql<{ count: number; first: string }[]>`
+      select count(*)::integer as count, min(r.nth)::text as first
+      from device_refusals r join devices d on d.no = r.device where d.id = 'full-1'`;
+    return row;
+  };
+  assert.deepEqual(await count(), { count: 10_000, first: '2' });
+  aheadMs += 31 * DAY_MS;
+  await client.publishAsync(device.topic, 'not a report', { qos: 1 });
+  client.end(true);
+  await runJob('drop-refused-reports');
+  assert.equal((await count())?.count, 1, 'what came again is kept from then on');
+});
+
+test('a device that ended can begin again under its name, with its history and a new secret, for its owner alone', async () => {
+  const device = await register(server, owner, { deviceId: 'again-1', public: false });
+  assert.equal((await post(server, device, { at: at(), values: { temperature: 1 } }, stamp())).status, 200);
+  const body = { deviceId: 'again-1', sensors: { humidity: 'percent' } };
+  assert.deepEqual(await codeOf(own('POST', '/api/devices', body)), [409, 'DEVICE_ID_TAKEN']);
+  await own('DELETE', '/api/devices/again-1');
+  assert.deepEqual(await codeOf(own('POST', '/api/devices/again-1/rotate', {})), [410, 'DEVICE_REVOKED']);
+  const late = post(server, device, { at: at(), values: { temperature: 2 } }, stamp());
+  assert.deepEqual(await codeOf(late), [403, 'DEVICE_REVOKED']);
+  for (const [key, change, code] of [
+    [stranger, {}, 'DEVICE_ID_TAKEN'],
+    [owner, { simulated: true }, 'DEVICE_ID_TAKEN'],
+    [
+      owner,
+      { sensors: { temperature: 'celsius', humidity: 'percent', sap: 'l' }, fleetId: 'x-1' },
+      undefined,
+    ],
+  ] as const)
+    assert.deepEqual(
+      await codeOf(own('POST', '/api/devices', { ...body, ...change }, key)),
+      code === undefined ? [201, undefined] : [409, code],
+    );
+  await own('DELETE', '/api/devices/again-1');
+  assert.deepEqual(await codeOf(own('POST', '/api/devices', { ...body, sensors: { sap: 'ml' } })), [
+    409,
+    'SENSOR_UNIT_FIXED',
+  ]);
+  const crowd = await Promise.all([1, 2, 3].map(() => own('POST', '/api/devices', body)));
+  assert.deepEqual(crowd.map(({ status }) => status).sort(), [201, 409, 409]);
+  const made = crowd.find(({ status }) => status === 201);
+  assert(made !== undefined);
+  const told = await jsonOf(made);
+  assert.deepEqual(
+    [told.status, told.readings, told.sensors],
+    ['active', 1, { temperature: 'celsius', humidity: 'percent', sap: 'l' }],
+  );
+  const report = { at: at(), values: { humidity: 3 } };
+  assert.deepEqual(await codeOf(post(server, device, report, stamp())), [401, 'SIGNATURE_INVALID']);
+  const anew = { ...device, secret: told.secret };
+  assert.equal((await post(server, anew, report, stamp())).status, 200);
+  assert.deepEqual(await valuesOf(device), [{ temperature: 1 }, { humidity: 3 }]);
+});
+
+test('an account has so many devices and no more, of many that it registers at once', async () => {
+  const key = await server.key('5');
+  const register = (nth: number) => own('POST', '/api/devices', { deviceId: `many-${nth}` }, key);
+  const crowd = await Promise.all(Array.from({ length: MOST_DEVICES + 5 }, (_, nth) => register(nth)));
+  const codes = await Promise.all(crowd.map(async (answer) => (await jsonOf(answer)).code ?? answer.status));
+  assert.deepEqual(codes.sort(), [...Array(MOST_DEVICES).fill(201), ...Array(5).fill('TOO_MANY_DEVICES')]);
+  const { devices } = await jsonOf(own('GET', '/api/devices', undefined, key));
+  const [{ deviceId: first }] = devices;
+  // One that ended makes room, and takes it when it begins again.
+  await own('DELETE', `/api/devices/${first}`, undefined, key);
+  assert.equal((await register(100)).status, 201);
+  assert.deepEqual(await codeOf(own('POST', '/api/devices', { deviceId: first }, key)), [
+    409,
+    'TOO_MANY_DEVICES',
+  ]);
+});
+
+/** The time of the server, which a signature must name. */
+function stamp() {
+  return { timestamp: String(Math.floor((Date.now() + aheadMs) / 1_000)) };
+}
