@@ -21,6 +21,7 @@ const CONTRACTS = [
     variable: 'PERMIT_DEPOSIT_ARTIFACT',
   },
   { source: 'contracts/src/Positions.sol', contract: 'FareboxVault', variable: 'VAULT_ARTIFACT' },
+  { source: 'contracts/src/TokenAuction.sol', contract: 'FareboxVault', variable: 'VAULT_ARTIFACT' },
   { source: 'contracts/src/FareboxVault.sol', contract: 'FareboxVault', variable: 'VAULT_ARTIFACT' },
 ] as const;
 type Contract = (typeof CONTRACTS)[number];
@@ -31,7 +32,8 @@ const PLANTED = 80;
 /** Tests that go on for so long are not the ones that we have: the bug is found. */
 const TESTS_MS = 180_000;
 /** Tests that find most bugs, and take a second. The others follow for what these do not find. */
-const FIRST = 'VaultTest|MovingTest|ReentrancyTest|PermitDepositTest';
+const FIRST =
+  'VaultTest|MovingTest|ReentrancyTest|PermitDepositTest|SeedTest|ExitsTest|SpreadingTest|TokenAuctionTest';
 
 /** Mutants by their names. */
 interface Results {

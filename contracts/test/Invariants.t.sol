@@ -7,19 +7,29 @@ import {World} from "./world/World.sol";
 
 /// Anybody does anything in any order, while time passes, markets are lent out, paused and lose. The invariants are run
 /// against this contract, which is its own world.
-contract InvariantsTest is World {
+abstract contract Invariants is World {
     address[] private actors;
     /// What was found wrong by an act, in the act: a revert would only be left out.
     string private wrong;
     bool private aavePaused;
 
+    /// What there is before anybody does anything.
+    function begin() internal virtual;
+
     function setUp() public override {
         super.setUp();
         actors.push(alice);
         actors.push(bob);
-        deposit(alice, 10_000 * USDC_1);
+        FareboxVault.Setup memory setup = setupOf(Protocol.Aave);
+        setup.limits.maxShareBps = 6_000;
+        vault = buildUnseeded(setup);
+        for (uint256 n = 0; n < 2; n++) {
+            vm.prank(actors[n]);
+            usdc.approve(address(vault), type(uint256).max);
+        }
+        begin();
         targetContract(address(this));
-        bytes4[] memory acts = new bytes4[](15);
+        bytes4[] memory acts = new bytes4[](19);
         acts[0] = this.deposits.selector;
         acts[1] = this.mints.selector;
         acts[2] = this.withdraws.selector;
@@ -35,6 +45,10 @@ contract InvariantsTest is World {
         acts[12] = this.compoundLoses.selector;
         acts[13] = this.cashComesBack.selector;
         acts[14] = this.idleIsSupplied.selector;
+        acts[15] = this.someoneSeeds.selector;
+        acts[16] = this.keeperLeaves.selector;
+        acts[17] = this.redeemsPartly.selector;
+        acts[18] = this.cannotBeRead.selector;
         targetSelector(FuzzSelector(address(this), acts));
     }
 
@@ -45,10 +59,14 @@ contract InvariantsTest is World {
         assets = bound(assets, 1_000, 500_000 * USDC_1);
         if (usdc.balanceOf(actor) < assets || vault.maxDeposit(actor) == 0) return;
         uint256 told = vault.previewDeposit(assets);
+        if (told == 0) return;
         (uint256 price, uint256 supply) = before();
+        uint256[3] memory had = positions();
         vm.prank(actor);
         if (vault.deposit(assets, actor) != told) wrong = "a deposit brought something else than was told";
         unchanged(price, supply);
+        withinShares(had);
+        isWorth(told, assets);
     }
 
     function mints(uint256 who, uint256 shares) external {
@@ -61,6 +79,7 @@ contract InvariantsTest is World {
         vm.prank(actor);
         if (vault.mint(shares, actor) != told) wrong = "a mint cost something else than was told";
         unchanged(price, supply);
+        isWorth(shares, told);
     }
 
     function withdraws(uint256 who, uint256 assets) external {
@@ -97,6 +116,58 @@ contract InvariantsTest is World {
         vm.prank(actor);
         vault.exitInKind(shares, actor, actor, 15);
         unchanged(price, supply);
+    }
+
+    function redeemsPartly(uint256 who, uint256 shares) external {
+        address actor = actors[who % 2];
+        uint256 balance = vault.balanceOf(actor);
+        if (balance == 0) return;
+        shares = bound(shares, 1, balance);
+        uint256 told = vault.convertToAssets(shares);
+        (uint256 price, uint256 supply) = before();
+        vm.prank(actor);
+        try vault.redeemPartly(shares, actor, actor, told) {
+            unchanged(price, supply);
+        } catch {}
+    }
+
+    /// Nobody does anything else meanwhile but leave: what they leave behind pays no fee, and takes nothing from anybody.
+    function cannotBeRead(uint256 which, uint256 who, uint256 part, bool inKind) external {
+        address actor = actors[who % 2];
+        uint256 shares = vault.balanceOf(actor) / bound(part, 1, 5);
+        (, uint256[3] memory at,,) = vault.holdings();
+        vm.prank(owner);
+        vault.setFeeRecipient(treasury);
+        uint256 feeShares = vault.balanceOf(treasury);
+        (uint256 price, uint256 supply) = before();
+        breakIt(Protocol(which % 3));
+        (,,, bool complete) = vault.holdings();
+        if (!complete && vault.maxRedeem(actor) + vault.maxWithdraw(actor) != 0) {
+            wrong = "an exit that burns was offered";
+        }
+        vm.prank(actor);
+        if (inKind || at[which % 3] == 0) vault.exitInKind(shares, actor, actor, 15);
+        else try vault.redeemPartly(shares, actor, actor, 0) {} catch {}
+        vm.clearMockedCalls();
+        vm.prank(owner);
+        vault.setFeeRecipient(treasury);
+        if (vault.convertToAssets(vault.balanceOf(treasury) - feeShares) > 2) wrong = "a fee on what was left behind";
+        unchanged(price, supply);
+    }
+
+    function someoneSeeds() external {
+        if (!vault.seeded()) seed(vault);
+    }
+
+    function keeperLeaves(uint256 which, uint256 assets, uint256 back) external {
+        (uint256 price, uint256 supply) = before();
+        vm.prank(keeper);
+        vault.leave(Protocol(which % 3), bound(assets, 0, 1_000_000 * USDC_1));
+        unchanged(price, supply);
+        if (back % 2 == 0) return;
+        pass(6 hours);
+        vm.prank(keeper);
+        try vault.move(Protocol((which + 1) % 3), Protocol(which % 3), 0, 0) {} catch {}
     }
 
     function keeperMoves(uint256 from, uint256 to, uint256 assets) external {
@@ -220,6 +291,27 @@ contract InvariantsTest is World {
         }
     }
 
+    /// Shares that were just bought, less the entry fee: units that protocols round, and what a share unit is worth, aside.
+    function isWorth(uint256 shares, uint256 paid) private {
+        uint256 fee = (paid * vault.fees().entryBps + 9_999) / 10_000;
+        if (vault.convertToAssets(shares) + 8 + 2 * vault.convertToAssets(1) < paid - fee) {
+            wrong = "a fee on principal";
+        }
+    }
+
+    function positions() private view returns (uint256[3] memory at) {
+        (, at,,) = vault.holdings();
+    }
+
+    /// A deposit brought no protocol above its share: one that is above was there before.
+    function withinShares(uint256[3] memory had) private {
+        uint256[3] memory at = positions();
+        uint256 share = vault.totalAssets() * 6 / 10;
+        for (uint256 p = 0; p < 3; p++) {
+            if (at[p] > share + 6 && at[p] > had[p]) wrong = "a deposit passed the share of a protocol";
+        }
+    }
+
     /// The price of a share, of a million USDC's worth at first, and the supply.
     function before() private view returns (uint256 price, uint256 supply) {
         return (vault.convertToAssets(1e18), vault.totalSupply());
@@ -229,5 +321,35 @@ contract InvariantsTest is World {
     function unchanged(uint256 price, uint256 supply) private {
         uint256 left = vault.totalSupply() < supply ? vault.totalSupply() : supply;
         if (vault.convertToAssets(1e18) + 2 + 12 * 1e18 / (left + 1e6) < price) wrong = "an act lowered the price";
+    }
+}
+
+/// Nobody has put the seed in yet.
+contract InvariantsOfAnEmptyVaultTest is Invariants {
+    function begin() internal override {}
+}
+
+contract InvariantsOfASeededVaultTest is Invariants {
+    function begin() internal override {
+        seed(vault);
+    }
+}
+
+/// Everybody has left, and something was given to it since.
+contract InvariantsOfAnEmptiedVaultTest is Invariants {
+    function begin() internal override {
+        seed(vault);
+        deposit(alice, 10_000 * USDC_1);
+        pass(30 days);
+        redeemAll(alice);
+        redeemAll(treasury);
+        usdc.mint(address(vault), 9);
+    }
+}
+
+contract InvariantsOfAUsedVaultTest is Invariants {
+    function begin() internal override {
+        seed(vault);
+        deposit(alice, 10_000 * USDC_1);
     }
 }

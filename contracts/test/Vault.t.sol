@@ -234,6 +234,64 @@ contract VaultTest is World {
         vault.applyFees();
     }
 
+    function test_what_is_queued_lapses_a_week_after_it_could_be_applied() external {
+        vm.startPrank(owner);
+        vault.queueFees(FareboxVault.Fees(60, 1_600));
+        (, uint256 readyAt) = vault.queuedFees();
+        vm.warp(readyAt + 7 days);
+        uint256 world = vm.snapshotState();
+        vault.applyFees();
+        assertEq(vault.fees().entryBps, 60);
+        vm.revertToState(world);
+        (, uint256 still) = vault.queuedFees();
+        assertEq(still, readyAt);
+        vm.warp(readyAt + 7 days + 1);
+        vm.expectRevert(abi.encodeWithSelector(FareboxVault.Lapsed.selector, readyAt + 7 days));
+        vault.applyFees();
+        (FareboxVault.Fees memory queued, uint256 gone) = vault.queuedFees();
+        assertEq(queued.entryBps + queued.performanceBps + gone, 0);
+        assertEq(vault.fees().entryBps, 50);
+        vault.queueFees(FareboxVault.Fees(70, 1_700));
+        skip(2 days);
+        vault.applyFees();
+        assertEq(vault.fees().entryBps, 70);
+        assertEq(vault.FEE_WINDOW_SECONDS(), 7 days);
+    }
+
+    function test_the_guardian_takes_back_what_is_queued() external {
+        vm.prank(owner);
+        vault.queueFees(FareboxVault.Fees(60, 1_600));
+        address[3] memory others = [keeper, treasury, alice];
+        for (uint256 n = 0; n < others.length; n++) {
+            vm.prank(others[n]);
+            vm.expectRevert(abi.encodeWithSelector(FareboxVault.NotGuardian.selector, others[n]));
+            vault.clearQueuedFees();
+        }
+        vm.prank(guardian);
+        vault.clearQueuedFees();
+        skip(2 days);
+        vm.prank(owner);
+        vm.expectRevert(FareboxVault.NothingQueued.selector);
+        vault.applyFees();
+    }
+
+    /// What was earned before would pay the higher fee, since nobody can tell how much it is.
+    function test_no_fee_on_the_yield_rises_while_a_position_cannot_be_read() external {
+        deposit(alice, 100_000 * USDC_1);
+        pass(90 days);
+        vm.startPrank(owner);
+        vault.queueFees(FareboxVault.Fees(100, 2_500));
+        skip(2 days);
+        breakIt(Protocol.Aave);
+        vm.expectRevert(abi.encodeWithSelector(FareboxVault.NotRead.selector, Protocol.Aave));
+        vault.applyFees();
+        vault.lowerFees(FareboxVault.Fees(10, 1_500));
+        assertEq(vault.fees().entryBps, 10);
+        vm.clearMockedCalls();
+        vault.applyFees();
+        assertEq(vault.fees().performanceBps, 2_500);
+    }
+
     function test_fees_have_caps() external {
         vm.startPrank(owner);
         vm.expectRevert(abi.encodeWithSelector(FareboxVault.FeeTooHigh.selector, 101, 100));

@@ -15,8 +15,9 @@ const FILES = [
     (name) => [name, `contracts/src/${name}`] as const,
   ),
   ...[
-    ...['Authority.t.sol', 'Erc4626.t.sol', 'Gas.t.sol', 'Invariants.t.sol', 'Moving.t.sol'],
-    ...['PermitDeposit.t.sol', 'Reentrancy.t.sol', 'Seed.t.sol', 'Vault.t.sol'],
+    ...['Authority.t.sol', 'Erc4626.t.sol', 'Exits.t.sol', 'Gas.t.sol', 'Invariants.t.sol', 'Moving.t.sol'],
+    ...['PermitDeposit.t.sol', 'Reentrancy.t.sol', 'Seed.t.sol', 'Spreading.t.sol', 'TokenAuction.t.sol'],
+    'Vault.t.sol',
   ].map((name) => [`test/${name}`, `contracts/test/${name}`] as const),
 ] as const;
 
