@@ -77,6 +77,16 @@ function rechargeInWords(view) {
   }
 }
 
+/** What the card's owner agreed to, and who hears of charges. */
+function consentInWords({ agreed, email, alsoTold }) {
+  const most = `${formatUsd(agreed.topUpUsd)} below ${formatUsd(agreed.thresholdUsd)}, and ${formatUsd(agreed.perDayUsd)} in 24 hours`;
+  return [
+    `The card’s owner agreed to at most ${most}. For more, buy credit below and keep the card.`,
+    ...(email === null ? [] : [`Mail about it goes to ${email}.`]),
+    ...alsoTold.map((former) => `${former.email} hears of each charge until ${momentOf(former.until)}.`),
+  ];
+}
+
 function lastCharge({ lastChargedAt }) {
   return lastChargedAt === null ? [] : [`Last charged ${momentOf(lastChargedAt)}.`];
 }
@@ -92,9 +102,7 @@ export function showRecharge(view, change) {
   byId('recharge-state').replaceChildren(
     el('span', { class: `badge ${tone}` }, badge),
     ...sentences.map((sentence) => el('p', {}, sentence)),
-    ...(view.how === undefined && view.email !== null
-      ? [el('p', { class: 'soft' }, `Mail about it goes to ${view.email}.`)]
-      : []),
+    ...(view.how === undefined ? consentInWords(view).map((text) => el('p', { class: 'soft' }, text)) : []),
   );
   const isKept = view.how === undefined;
   const form = byId('recharge-form');

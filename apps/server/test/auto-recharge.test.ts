@@ -57,13 +57,17 @@ async function later(ms: number): Promise<void> {
 }
 
 /** Buys a key on the provider's page, with a card that is kept. */
-async function buyKey(amountUsd: number, autoRecharge: object): Promise<{ key: string; accountId: bigint }> {
+async function buyKey(
+  amountUsd: number,
+  autoRecharge: object,
+  number?: string,
+): Promise<{ key: string; accountId: bigint }> {
   const opened = await jsonOf(
     world.post('/api/m2m/credits/checkout/session', {
       ...{ amountUsd, email: OWNER, autoRecharge: { enabled: true, ...autoRecharge } },
     }),
   );
-  assert.equal((await world.pay(opened.checkoutUrl)).status, 303);
+  assert.equal((await world.pay(opened.checkoutUrl, number === undefined ? {} : { number })).status, 303);
   const address = `${world.server.url}/api/m2m/credits/checkout/status/${opened.sessionId}`;
   const { apiKey } = await until('the key', async () => {
     const status = await jsonOf(fetch(`${address}?token=${opened.retrievalToken}`));
@@ -135,8 +139,10 @@ test('a hundred paid calls across the threshold at once, with two replicas and t
     state: 'idle',
     thresholdUsd: '90.000000',
     topUpUsd: '100.000000',
+    agreed: { thresholdUsd: '90.000000', topUpUsd: '100.000000', perDayUsd: '300.000000' },
     card: 'visa 4242',
     email: 'o***@example.com',
+    alsoTold: [],
     lastChargedAt: null,
     chargesToday: 0,
     maxChargesPerDay: 3,
@@ -171,7 +177,7 @@ test('a hundred paid calls across the threshold at once, with two replicas and t
 });
 
 test('a dispute of any of its payments switches it off, and the card is not kept', async () => {
-  const { key, accountId } = await buyKey(5, { thresholdUsd: 4.9 });
+  const { key, accountId } = await buyKey(5, { thresholdUsd: 4.9 }, '5555 5555 5555 4444');
   await spend(key, 1);
   assert.equal(await run(), 1);
   const [charge] = await chargesOf(accountId);
@@ -295,7 +301,7 @@ test('a card that declines by now: calls go on, attempts are spaced, and then it
 });
 
 test('a card whose issuer wants to see its owner: off at once, on again by its owner alone', async () => {
-  const { key, accountId } = await buyKey(5, { thresholdUsd: 4.9 });
+  const { key, accountId } = await buyKey(5, { thresholdUsd: 4.9, topUpUsd: 10 });
   await changeCard(accountId, 'pm_card_authenticationRequired');
   await spend(key, 1);
   assert.equal(await run(), 1);
@@ -307,7 +313,7 @@ test('a card whose issuer wants to see its owner: off at once, on again by its o
   await spend(key, 1);
   assert.equal(await run(), 0);
   await changeCard(accountId, 'pm_card_visa');
-  const changed = await patch(key, { enabled: true, topUpUsd: '7.50', email: null });
+  const changed = await patch(key, { enabled: true, topUpUsd: '7.50', thresholdUsd: 4.9, email: null });
   assert.equal(changed.status, 200);
   const { autoRecharge } = await jsonOf(changed);
   assert.deepEqual(
@@ -328,6 +334,43 @@ test('a lost card is given up for good', async () => {
   const refused = await patch(key, { enabled: true });
   assert.equal(refused.status, 409);
   assert.equal((await jsonOf(refused)).code, 'NO_SAVED_CARD');
+});
+
+test('two changes by whoever found the key: the card is not charged more than its owner agreed to, who hears of it', async () => {
+  const { key, accountId } = await buyKey(5, { thresholdUsd: 2 });
+  await subjectsTo(OWNER);
+  assert.equal((await patch(key, { email: null })).status, 200);
+  const raised = await patch(key, { thresholdUsd: 500, topUpUsd: 500 });
+  const { code, fields, how } = await jsonOf(raised);
+  assert.deepEqual([raised.status, code, fields.length], [409, 'RECHARGE_NOT_AGREED', 2]);
+  assert.match(how, /checkout\/session/);
+  await spend(key, 13);
+  assert.equal(await run(), 1);
+  assert.deepEqual(
+    (await paidOf(accountId)).map(({ amount }) => amount),
+    [500],
+  );
+  assert.deepEqual(await subjectsTo(OWNER), [
+    'Auto-recharge mail goes to another address now',
+    'Your card was charged 5.00 USD',
+  ]);
+  for (const name of ['a', 'b', 'c', 'd']) await patch(key, { email: `${name}@example.com` });
+  await patch(key, { email: 'e@example.com' });
+  const often = await patch(key, { email: 'f@example.com' });
+  assert.deepEqual([often.status, (await jsonOf(often)).code], [409, 'ADDRESS_MOVED_TOO_OFTEN']);
+});
+
+test('the payment page says what is agreed to by paying', async () => {
+  const opened = await jsonOf(
+    world.post('/api/m2m/credits/checkout/session', {
+      ...{ amountUsd: 5, autoRecharge: { enabled: true, thresholdUsd: 20, topUpUsd: 100 } },
+    }),
+  );
+  const page = await (await fetch(opened.checkoutUrl)).text();
+  assert.match(
+    page,
+    /charged 100\.00 USD whenever the prepaid balance falls below 20\.00 USD: at most 3 times and 300\.00 USD in 24 hours/,
+  );
 });
 
 test('what is wrong with a request is said with its field; a key without a card learns how to get one', async () => {
@@ -366,4 +409,42 @@ test('what is wrong with a request is said with its field; a key without a card 
   assert.match(how, /checkout\/session/);
   const refused = await patch(without, { enabled: true });
   assert.deepEqual([refused.status, (await jsonOf(refused)).code], [409, 'NO_SAVED_CARD']);
+});
+
+test('a card that is disputed on one account is forgotten on the others too, and charged on none', async () => {
+  const disputed = await buyKey(5, { thresholdUsd: 4.9 });
+  const other = await buyKey(5, { thresholdUsd: 4.9 });
+  const waiting = await buyKey(5, { thresholdUsd: 4.9 });
+  const unconcerned = await buyKey(5, { thresholdUsd: 4.9 }, '3782 822463 10005');
+  // One of the others has a charge under way that the provider has not heard of.
+  await spend(waiting.key, 1);
+  await world.control('POST', '/faults', {
+    ...{ on: 'api', fault: 'error-before', method: 'POST', path: '/v1/payment_intents', times: 2 },
+  });
+  assert.equal(await run(), 1);
+  const [payment] = await world.database.sql<{ id: string; payment_intent_id: string }[]>`
+    select id, payment_intent_id from card_orders where account_id = ${String(disputed.accountId)}`;
+  assert(payment !== undefined);
+  await world.control('POST', '/disputes', { paymentIntent: payment.payment_intent_id });
+  const { cards } = world.server.app;
+  assert(cards !== null && replica.app.cards !== null);
+  await cards.reconciler.reconcile(payment.id);
+  // From the dispute's own commit on, before any job has been at the other accounts.
+  await later(HOUR_MS);
+  await world.settle();
+  for (const { key } of [other, unconcerned]) await spend(key, 1);
+  assert.equal(await run(), 1);
+  const chargedOf = async ({ accountId }: { accountId: bigint }) => (await paidOf(accountId)).length;
+  assert.deepEqual(await Promise.all([disputed, other, waiting, unconcerned].map(chargedOf)), [0, 0, 0, 1]);
+  // Two replicas at once; one that was put off by a crash in between would do the same.
+  await Promise.all([cards.recharges.forgetDisputed(), replica.app.cards.recharges.forgetDisputed()]);
+  for (const { key } of [disputed, other, waiting]) {
+    const { enabled, disabledReason, card } = await recharge(key);
+    assert.deepEqual([enabled, disabledReason, card], [false, 'dispute', null]);
+    assert.equal((await patch(key, { enabled: true })).status, 409);
+  }
+  assert.equal((await recharge(unconcerned.key)).enabled, true);
+  const [marked] = await world.database.sql`select 1 from card_orders where forget_card_since is not null`;
+  assert.equal(marked, undefined);
+  await world.assertBooks();
 });

@@ -92,7 +92,7 @@ export function openCards(parts: CardParts): Cards {
     report: parts.reportRecharge,
   });
   const { report, secrets, baseUrl, firstCall } = parts;
-  const common = { sql, orders, provider, nowMs };
+  const common = { sql, orders, provider, nowMs, rechargesPerDay: parts.settings.rechargesPerDay };
   const reconciler = createOrderReconciler({ ...common, ledger, keys, debts, recharges, report });
   const checkout = createCheckout({ ...common, reconciler, secrets, baseUrl });
   const purchases = createPurchases({
@@ -184,6 +184,11 @@ function jobsOf(parts: {
       name: 'recharge',
       intervalMs: RECHARGE_EVERY_MS,
       run: async (stopping) => void (await recharges.run(stopping)),
+    },
+    {
+      name: 'forget-disputed-cards',
+      intervalMs: RECHARGE_EVERY_MS,
+      run: (stopping) => recharges.forgetDisputed(stopping),
     },
     {
       name: 'sweep-card-orders',

@@ -91,7 +91,8 @@ export interface CardProvider {
     /** What the person reads beside the amount. */
     title: string;
     email: string | null;
-    keepCard: boolean;
+    /** What the person agrees to by paying, if the card is to be kept; null: it is not. */
+    keepCard: string | null;
     /** Holds the provider's placeholder for the session's id. */
     successUrl: string;
     cancelUrl: string;

@@ -70,10 +70,18 @@ const post = (path: string, body: object, headers: Record<string, string> = {}) 
     body: JSON.stringify(body),
   });
 
-/** What is asked next is done and not answered; the process that waits for it dies, and another takes its place. */
-async function killedWhile(method: string, path: string, act: () => Promise<unknown>): Promise<void> {
+/**
+ * What is asked next is done, or is not, and is not answered; the process that waits for it dies, and another takes its
+ * place.
+ */
+async function killedWhile(
+  method: string,
+  path: string,
+  act: () => Promise<unknown>,
+  fault: 'never-after' | 'never-before' = 'never-after',
+): Promise<void> {
   await control('DELETE', '/requests');
-  await control('POST', '/faults', { on: 'api', fault: 'never-after', method, path });
+  await control('POST', '/faults', { on: 'api', fault, method, path });
   const asked = act().catch(() => null);
   await until(`${method} ${path} to be done`, async () => {
     const { requests } = await control('GET', '/requests');
@@ -91,6 +99,7 @@ async function killedWhile(method: string, path: string, act: () => Promise<unkn
 async function passTime(): Promise<void> {
   await database.sql`
     update card_orders set looked_at = null, next_at = now() - interval '1 second',
+      charge_asked_at = charge_asked_at - interval '1 hour',
       created_at = case when session_id is null and kind = 'checkout' then now() - interval '1 hour' else created_at end
     where state = 0`;
 }
@@ -181,4 +190,29 @@ test('between the charge of a kept card and its credit: it is found, and not cha
   assert.equal((await charges()) - before, 2);
   const { state, enabled } = (await me(key)).autoRecharge;
   assert.deepEqual([state, enabled], ['idle', true]);
+});
+
+test('between the attempt on a kept card and its charge, and switched off meanwhile: the next process charges nothing', async () => {
+  const checkout = await open({
+    amountUsd: 5,
+    autoRecharge: { enabled: true, thresholdUsd: 5, topUpUsd: 5 },
+  });
+  await checkout.pay();
+  const key = await keyOf(checkout);
+  const before = await charges();
+  const spend = async () => {
+    const spent = await post('/x402/ping', {}, { 'x-api-key': key });
+    assert.equal(spent.status, 200);
+  };
+  await killedWhile('POST', '/v1/payment_intents', spend, 'never-before');
+  const off = await fetch(`${server.url}/api/keys/me`, {
+    method: 'PATCH',
+    headers: { 'content-type': 'application/json', 'x-api-key': key },
+    body: JSON.stringify({ autoRecharge: { enabled: false } }),
+  });
+  assert.match((await jsonOf(off)).autoRecharge.chargeUnderWay.note, /may still come/);
+  await passTime();
+  await until('the order to end', async () => (await orders())[0]?.state === 2);
+  assert.deepEqual((await orders())[0], { kind: 'recharge', state: 2, failure: 'withdrawn' });
+  assert.equal(await charges(), before);
 });

@@ -80,6 +80,7 @@ export function checkoutPage(
     `<div class="pair">${field('expiry', 'Expiry (MM/YY)', 'inputmode="text" autocomplete="cc-exp" maxlength="9" placeholder="12/34"')}` +
     `${field('cvc', 'Security code (CVC)', 'inputmode="numeric" autocomplete="cc-csc" maxlength="4" placeholder="123"')}</div>` +
     `${order.futureUsage === null ? '' : '<p class="soft">This card is saved, so that later payments that you have agreed to can be made without you.</p>'}` +
+    `${order.submitText == null ? '' : `<p>${escapeHtml(order.submitText)}</p>`}` +
     `<button type="submit">Pay ${price}</button></form>` +
     `${session.cancel_url === null ? '' : `<p><a href="${escapeHtml(session.cancel_url)}">Cancel and go back</a></p>`}` +
     testCards();

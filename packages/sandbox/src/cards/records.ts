@@ -35,6 +35,8 @@ export interface Order {
   paymentMetadata: api.Metadata;
   description: string | null;
   receiptEmail: string | null;
+  /** What the page says beside its button. */
+  submitText: string | null;
 }
 
 /** An authentication that an intent waits for; the nonce is in the page's address, so an older page cannot approve. */

@@ -23,6 +23,18 @@ const MAX_LIFE_S = 24 * 3_600;
 const CLOCK_SLACK_S = 60;
 const PLACEHOLDER = '{CHECKOUT_SESSION_ID}';
 
+function readOrder(params: Params, lines: LineItem[]): Order {
+  const payment = params.group('payment_intent_data');
+  return {
+    lines,
+    futureUsage: payment?.choice('setup_future_usage', ['off_session', 'on_session']) ?? null,
+    paymentMetadata: payment?.metadata() ?? {},
+    description: payment?.text('description', 1_000) ?? null,
+    receiptEmail: payment?.text('receipt_email', 512) ?? null,
+    submitText: params.group('custom_text')?.group('submit')?.text('message', 1_200) ?? null,
+  };
+}
+
 export function createSession(records: Records, params: Params): CheckoutSession {
   if (params.choice('mode', ['payment']) === undefined) {
     throw invalid('Missing required param: mode.', 'mode', 'parameter_missing');
@@ -47,14 +59,7 @@ export function createSession(records: Records, params: Params): CheckoutSession
   const customerEmail = params.text('customer_email', 800) ?? null;
   const creation = params.choice('customer_creation', ['always', 'if_required']);
   const expiresAt = params.integer('expires_at');
-  const payment = params.group('payment_intent_data');
-  const order: Order = {
-    lines,
-    futureUsage: payment?.choice('setup_future_usage', ['off_session', 'on_session']) ?? null,
-    paymentMetadata: payment?.metadata() ?? {},
-    description: payment?.text('description', 1_000) ?? null,
-    receiptEmail: payment?.text('receipt_email', 512) ?? null,
-  };
+  const order = readOrder(params, lines);
   const now = Math.floor(records.nowMs() / 1_000);
   const id = records.newId('cs_test_');
   const session: CheckoutSession = {

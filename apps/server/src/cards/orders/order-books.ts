@@ -10,6 +10,7 @@ import type { Ledger, TransferCode } from '../../ledger/ledger.ts';
 import { usdToMicros } from '../../ledger/money.ts';
 import { transferIdFor } from '../../ledger/transfer-id.ts';
 import type { Debts } from '../disputes/debts.ts';
+import { isDisputed } from '../disputes/disputed-cards.ts';
 import type { PaymentFacts } from '../provider.ts';
 import type { AutoRecharges } from '../recharge/auto-recharge.ts';
 import type { CardOrder, OrderChange } from './orders.ts';
@@ -69,6 +70,8 @@ export class OrderBooks {
   async reverse(transaction: Transaction, reversal: Reversal): Promise<'reversed' | 'restored' | null> {
     const { order, payment, change } = reversal;
     noteDispute(order, payment, change);
+    if (payment.dispute !== order.dispute && isDisputed(payment.dispute))
+      change.forgetCardSinceMs = this.#parts.nowMs();
     await this.#lose(transaction, order, payment, change);
     if (payment.reversedMicros === order.reversedMicros) return null;
     change.reversedMicros = payment.reversedMicros;
@@ -102,6 +105,7 @@ export class OrderBooks {
     const cardLabel = card?.label ?? 'card';
     await this.#parts.recharges.enable(transaction, {
       ...{ accountId, ...order.recharge, customerId, paymentMethodId, cardLabel, email: order.email },
+      cardFingerprint: card?.fingerprint ?? null,
     });
   }
 

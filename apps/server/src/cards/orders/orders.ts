@@ -104,6 +104,8 @@ export interface OrderChange {
   lostMicros?: bigint;
   dispute?: string | null;
   disputeDueAtMs?: number | null;
+  /** Since when its card is to be forgotten wherever it is kept. */
+  forgetCardSinceMs?: number;
   expiresAtMs?: number;
   nextAtMs?: number | null;
   paidAtMs?: number;
@@ -361,6 +363,7 @@ function columnsOf(change: OrderChange): Record<string, string | number | null> 
   put('lost_micros', change.lostMicros?.toString());
   put('dispute', change.dispute);
   put('dispute_due_at', moment(change.disputeDueAtMs));
+  put('forget_card_since', moment(change.forgetCardSinceMs));
   put('expires_at', moment(change.expiresAtMs));
   put('next_at', moment(change.nextAtMs));
   put('paid_at', moment(change.paidAtMs));

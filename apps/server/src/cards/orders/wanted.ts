@@ -23,15 +23,15 @@ export async function isChargeWanted(
   return accountId === null || maySpend(transaction, accountId, nowMs);
 }
 
-/** Whether it is on, for this order and its card, and for no less than the order's amount. */
+/** Whether it is on, for this order and its card, for no less than the order's amount, and the card is not disputed. */
 async function isKeptFor(transaction: Transaction, order: CardOrder): Promise<boolean> {
   const { id, accountId, paymentMethodId, amountMicros } = order;
-  const rows = await transaction`
-    select 1 from auto_recharges
+  const [kept] = await transaction<{ card_fingerprint: string | null }[]>`
+    select card_fingerprint from auto_recharges
     where account_id = ${String(accountId)} and off_reason is null and order_id = ${id}
       and payment_method_id = ${paymentMethodId} and top_up_micros >= ${String(amountMicros)}
     for share`;
-  return rows.length > 0;
+  return kept !== undefined && !(await isCardDisputed(transaction, kept.card_fingerprint));
 }
 
 /** Whether there is a key that pays. A frozen one does not. */

@@ -121,7 +121,7 @@ const enable = (accountId: bigint, special: Partial<NewKeptCard> = {}) =>
     recharges.enable(transaction, {
       accountId,
       ...{ thresholdMicros: 5n * USD, topUpMicros: 10n * USD, customerId: 'cus_1', paymentMethodId: 'pm_1' },
-      ...{ cardLabel: 'visa 4242', email: 'owner@example.com' },
+      ...{ cardLabel: 'visa 4242', cardFingerprint: null, email: 'owner@example.com' },
       ...special,
     }),
   );
@@ -450,7 +450,8 @@ test('at most three charges in a day and one in a minute; what waits says so, an
 });
 
 test('the limits by hand: money in a day, declines of one card in a month', () => {
-  const kept = { topUpMicros: 5n * USD, paymentMethodId: 'pm_1' };
+  const agreed = { thresholdMicros: 5n * USD, topUpMicros: 5n * USD };
+  const kept = { topUpMicros: 5n * USD, agreed, paymentMethodId: 'pm_1' };
   const attempt = (hoursAgo: number, special: Partial<Attempt> = {}): Attempt => ({
     atMs: START_MS - hoursAgo * HOUR_MS,
     ...{ amountMicros: 5n * USD, failed: false, paymentMethodId: 'pm_1' },
@@ -464,6 +465,11 @@ test('the limits by hand: money in a day, declines of one card in a month', () =
   });
   assert.equal(limit(attempt(2, { amountMicros: 20n * USD })), null);
   assert.equal(limit(attempt(24, { amountMicros: 21n * USD })), null);
+  // What is set now neither raises the limit nor lowers it.
+  const less = { ...kept, topUpMicros: 1n * USD };
+  assert.equal(limitOf([attempt(2, { amountMicros: 24n * USD })], less, 10, START_MS), null);
+  const more = { ...kept, topUpMicros: 26n * USD };
+  assert.equal(limitOf([], more, 10, START_MS) !== null, true);
   const declines = Array.from({ length: 14 }, (_, index) => attempt(30 * (index + 1), { failed: true }));
   assert.equal(limit(...declines), null);
   assert.deepEqual(limit(...declines, attempt(500, { failed: true })), { off: 'declined_too_often' });
@@ -507,7 +513,8 @@ test('a dispute ends it, and the card with it; a refund leaves the card; a payme
 });
 
 test('an account that is still low after a charge is charged again, a minute later', async () => {
-  const accountId = await kept(USD, { topUpMicros: 5n * USD });
+  const accountId = await kept(USD, { thresholdMicros: 8n * USD, topUpMicros: 20n * USD });
+  await recharges.change(accountId, { thresholdMicros: 5n * USD, topUpMicros: 5n * USD });
   charge = async (order) => {
     await recharges.change(accountId, { thresholdMicros: 8n * USD, topUpMicros: 20n * USD });
     await pay(order);
@@ -527,7 +534,8 @@ test('an account that is still low after a charge is charged again, a minute lat
 });
 
 test('the owner changes amounts and address; who had the mail before is told', async () => {
-  const accountId = await kept(6n * USD);
+  const accountId = await kept(6n * USD, { thresholdMicros: 7n * USD, topUpMicros: 50n * USD });
+  await recharges.change(accountId, { thresholdMicros: 5n * USD, topUpMicros: 10n * USD });
   await recharges.change(accountId, { thresholdMicros: 6n * USD });
   assert.equal(await stateOf(accountId), 'idle');
   await recharges.change(accountId, { thresholdMicros: 7n * USD });
@@ -550,6 +558,57 @@ test('the owner changes amounts and address; who had the mail before is told', a
   assert.equal(await codeOf(recharges.change(without, { enabled: true })), 'NO_SAVED_CARD');
   const nothing = await recharges.change(without, { enabled: false });
   assert.deepEqual([nothing.enabled, nothing.disabledReason, 'how' in nothing], [false, null, true]);
+});
+
+test('nobody who holds the key asks more of a card than its owner agreed to; a person agrees anew on the page', async () => {
+  const accountId = await kept(6n * USD);
+  for (const [field, patch] of [
+    ['topUpUsd', { topUpMicros: 10n * USD + 10_000n }],
+    ['thresholdUsd', { thresholdMicros: 5n * USD + 1n }],
+  ] as const) {
+    const refused = await recharges.change(accountId, patch).catch((error: unknown) => error);
+    assert(refused instanceof Problem && refused.code === 'RECHARGE_NOT_AGREED' && refused.status === 409);
+    assert.match(JSON.stringify(refused.details), new RegExp(`autoRecharge.${field}`));
+  }
+  await recharges.change(accountId, { thresholdMicros: USD, topUpMicros: 5n * USD });
+  await recharges.change(accountId, { thresholdMicros: 5n * USD, topUpMicros: 10n * USD });
+  await enable(accountId, { thresholdMicros: 50n * USD, topUpMicros: 100n * USD });
+  const changed = await recharges.change(accountId, { topUpMicros: 90n * USD });
+  assert('agreed' in changed);
+  const { topUpUsd, agreed } = changed;
+  assert.deepEqual(
+    [topUpUsd, agreed],
+    ['90.000000', { thresholdUsd: '50.000000', topUpUsd: '100.000000', perDayUsd: '300.000000' }],
+  );
+});
+
+test('who the mail was moved away from hears of each charge for 30 days, and cannot be pushed out', async () => {
+  const accountId = await kept(6n * USD, { email: 'owner@example.com' });
+  const move = (email: string | null) => recharges.change(accountId, { email });
+  await move('thief@example.org');
+  assert.match(mails[0]?.text ?? '', /10\.00 USD.*below 5\.00 USD.*30\.00 USD in 24 hours/);
+  await move(null);
+  mails.length = 0;
+  const charged = async () => {
+    await spend(accountId, 10n * USD).then(({ status }) =>
+      status === 'done' ? null : spend(accountId, 5n * USD),
+    );
+    assert.equal(await recharges.run(), 1);
+    return mails.splice(0).map(({ to, subject }) => `${to}: ${subject}`);
+  };
+  const told = (who: string) => `${who}: Your card was charged 10.00 USD`;
+  assert.deepEqual(await charged(), [told('owner@example.com'), told('thief@example.org')]);
+  // Moved back and away again, and to as many others as there may be: the owner is still among them.
+  for (const email of ['a', 'b', 'c', 'owner'].map((name) => `${name}@example.com`)) await move(email);
+  await move('d@example.com');
+  assert.equal(await codeOf(move('e@example.com')), 'ADDRESS_MOVED_TOO_OFTEN');
+  mails.length = 0;
+  nowMs += 30 * 24 * HOUR_MS - 1;
+  assert((await charged()).includes(told('owner@example.com')));
+  nowMs += MINUTE_MS;
+  assert.deepEqual(await charged(), ['d@example.com: Your balance was topped up by 10.00 USD']);
+  const { alsoTold } = await view(accountId);
+  assert.deepEqual(alsoTold, []);
 });
 
 test('a debit does not wait for whoever holds what is kept', async () => {

@@ -9,11 +9,14 @@ import type { Database, Transaction } from '../../db/connection.ts';
 import { Problem } from '../../http/problem.ts';
 import { transferIdFor } from '../../ledger/transfer-id.ts';
 import type { Mailer } from '../../mail/mailer.ts';
+import { forgetDisputedCards } from '../disputes/disputed-cards.ts';
 import { WITHDRAWN } from '../orders/look.ts';
 import type { CardOrder } from '../orders/orders.ts';
 import type { Failure } from '../provider.ts';
+import { checkAgreed, mostPerDayMicros } from './agreement.ts';
 import { declineReason, readDecline } from './declines.ts';
 import { DueRecharges, type DueRechargesParts } from './due-recharges.ts';
+import { afterMove, type FormerAddress, stillTold } from './former-addresses.ts';
 import { type Held, hold, type KeptCard, withoutOrder, write } from './kept-card.ts';
 import { type MailText, rechargeMails } from './recharge-mail.ts';
 import { checkRecharge, type RechargePatch, type RechargeSettings } from './recharge-settings.ts';
@@ -35,10 +38,12 @@ export interface AutoRecharges {
    * @returns how many it opened
    */
   run(stopping?: AbortSignal): Promise<number>;
+  /** The job: forgets cards wherever they are kept that were disputed on some account. */
+  forgetDisputed(stopping?: AbortSignal): Promise<void>;
   describe(accountId: bigint): Promise<RechargeView>;
   /**
    * @throws Problem 400 INVALID_AUTO_RECHARGE when a top-up would not reach the threshold; 409 NO_SAVED_CARD when there
-   *   is no card to charge
+   *   is no card to charge, RECHARGE_NOT_AGREED when its owner has agreed to less, ADDRESS_MOVED_TOO_OFTEN
    */
   change(accountId: bigint, patch: RechargePatch): Promise<RechargeView>;
 }
@@ -49,6 +54,8 @@ export interface NewKeptCard extends RechargeSettings {
   paymentMethodId: string;
   /** What its owner knows the card by, such as `visa 4242`. */
   cardLabel: string;
+  /** The provider's name for the card, the same wherever it is kept; null: it gave none. */
+  cardFingerprint: string | null;
   email: string | null;
 }
 
@@ -61,6 +68,9 @@ export interface AutoRechargeParts extends Omit<DueRechargesParts, 'sql' | 'stop
 const HOUR_MS = 60 * 60_000;
 /** After the first decline in a row that may pass, the second, the third; after one more it is off. */
 const BACK_OFF_MS = [HOUR_MS, 6 * HOUR_MS, 24 * HOUR_MS];
+
+/** Longer than an order on the replaced card can be under way. */
+const REPLACED_TOLD_FOR_MS = 24 * HOUR_MS;
 
 /** Reasons after which the card is not kept: its owner must not be charged without being asked anew. */
 const FORGET_CARD_FOR = new Set(['dispute', 'card_detached', 'declined_too_often']);
@@ -89,6 +99,11 @@ class KeptCardRecharges implements AutoRecharges {
     return this.#due.run(stopping);
   }
 
+  forgetDisputed(stopping?: AbortSignal): Promise<void> {
+    const stop: AutoRecharges['stop'] = (...stopped) => this.stop(...stopped);
+    return forgetDisputedCards(this.#sql, stop, stopping);
+  }
+
   describe(accountId: bigint): Promise<RechargeView> {
     const { maxPerDay, nowMs } = this.#parts;
     return describeRecharge(this.#sql, accountId, { maxPerDay, nowMs: nowMs() });
@@ -96,11 +111,14 @@ class KeptCardRecharges implements AutoRecharges {
 
   async enable(transaction: Transaction, { accountId, ...card }: NewKeptCard): Promise<void> {
     const held = await hold(transaction, accountId);
+    const { kept } = held;
     await this.#write(transaction, held, {
       ...card,
-      // An order on the earlier card goes on.
-      orderId: held.kept?.orderId ?? null,
-      lastChargedAtMs: held.kept?.lastChargedAtMs ?? null,
+      agreed: { thresholdMicros: card.thresholdMicros, topUpMicros: card.topUpMicros },
+      // An order on the earlier card goes on if it was charged, and that card's owner is told.
+      orderId: kept?.orderId ?? null,
+      formerAddresses: kept?.orderId == null ? [] : withPresent(kept, this.#parts.nowMs()),
+      lastChargedAtMs: kept?.lastChargedAtMs ?? null,
       ...{ softFailures: 0, nextAtMs: null, waitingFor: null, offReason: null },
     });
     await this.#mail(transaction, card.email, `${accountId}:on:${this.#now()}`, this.#mails.enabled(card));
@@ -133,6 +151,11 @@ class KeptCardRecharges implements AutoRecharges {
     });
     const text = this.#mails.charged(kept, order.amountMicros, balanceMicros);
     await this.#mail(transaction, kept.email, `${order.id}:paid`, text);
+    for (const { email, untilMs } of stillTold(kept.formerAddresses, lastChargedAtMs)) {
+      if (email === kept.email) continue;
+      const told = this.#mails.chargedAfterMove(kept, order.amountMicros, untilMs);
+      await this.#mail(transaction, email, `${order.id}:paid:${email}`, told);
+    }
   }
 
   async failed(transaction: Transaction, order: CardOrder, failure: Failure): Promise<void> {
@@ -197,14 +220,15 @@ class KeptCardRecharges implements AutoRecharges {
         if (patch.enabled === false && Object.keys(patch).length === 1) return;
         throw noSavedCard();
       }
-      const changed = patched(kept, patch);
+      const { maxPerDay, nowMs } = this.#parts;
+      const changed = patched(kept, patch, nowMs());
       await this.#write(transaction, held, changed);
       if (changed.email !== kept.email)
         await this.#mail(
           transaction,
           kept.email,
           `${accountId}:moved:${this.#now()}`,
-          this.#mails.movedAway(),
+          this.#mails.movedAway(kept, mostPerDayMicros(kept.agreed, maxPerDay)),
         );
       // Whoever holds the key may ask more of the card; its owner is to know.
       if (changed.topUpMicros > kept.topUpMicros || changed.thresholdMicros > kept.thresholdMicros)
@@ -239,16 +263,29 @@ class KeptCardRecharges implements AutoRecharges {
   }
 }
 
-/** What is kept after an owner's change. @throws Problem 400 INVALID_AUTO_RECHARGE, 409 NO_SAVED_CARD */
-function patched(kept: KeptCard, { enabled, ...settings }: RechargePatch): KeptCard {
-  const changed = { ...kept, ...settings };
+/**
+ * What is kept after a change by whoever holds the key.
+ *
+ * @throws Problem 400 INVALID_AUTO_RECHARGE, 409 RECHARGE_NOT_AGREED, ADDRESS_MOVED_TOO_OFTEN, NO_SAVED_CARD
+ */
+function patched(kept: KeptCard, { enabled, ...settings }: RechargePatch, nowMs: number): KeptCard {
+  const formerAddresses =
+    settings.email === undefined ? kept.formerAddresses : afterMove(kept, settings.email, nowMs);
+  const changed = { ...kept, ...settings, formerAddresses };
   checkRecharge(changed);
+  checkAgreed(changed, kept.agreed);
   if (enabled === true && kept.state === 'off') {
     if (kept.paymentMethodId === null) throw noSavedCard();
     return { ...changed, offReason: null, softFailures: 0 };
   }
   if (enabled === false && kept.state !== 'off') return { ...changed, offReason: 'owner' };
   return changed;
+}
+
+/** All who hear of charges of a card that another one replaces. */
+function withPresent({ email, formerAddresses }: KeptCard, nowMs: number): FormerAddress[] {
+  const former = stillTold(formerAddresses, nowMs);
+  return email === null ? former : [...former, { email, untilMs: nowMs + REPLACED_TOLD_FOR_MS }];
 }
 
 function noSavedCard(): Problem {

@@ -5,6 +5,7 @@
 import { arrayLiteral } from '../../db/array-literal.ts';
 import type { Database, Transaction } from '../../db/connection.ts';
 import { newTransferId } from '../../ledger/transfer-id.ts';
+import { isCardDisputed } from '../disputes/disputed-cards.ts';
 import { WITHDRAWN } from '../orders/look.ts';
 import type { OrderStore } from '../orders/orders.ts';
 import { type KeptCard, type KeptCardRow, readKeptCard } from './kept-card.ts';
@@ -185,6 +186,7 @@ export class DueRecharges {
 
   /** Why an account that is due is not charged now; null: it is. */
   async #obstacle(transaction: Transaction, accountId: bigint, kept: KeptCard): Promise<Obstacle | null> {
+    if (await isCardDisputed(transaction, kept.cardFingerprint)) return { off: 'dispute' };
     const ofKeys = await this.#keyObstacle(transaction, accountId);
     if (ofKeys !== null) return ofKeys;
     const { maxPerDay, nowMs } = this.#parts;

@@ -3,6 +3,7 @@
  * balance of its account, so a row is changed only while both are held.
  */
 import type { Transaction } from '../../db/connection.ts';
+import { type FormerAddress, stillTold } from './former-addresses.ts';
 import type { WaitingFor } from './recharge-limits.ts';
 import type { RechargeSettings } from './recharge-settings.ts';
 
@@ -15,7 +16,13 @@ export interface KeptCard extends RechargeSettings {
   /** Null: the card must not be charged again. */
   paymentMethodId: string | null;
   cardLabel: string;
+  /** The provider's name for the card, the same wherever it is kept; null: it gave none. */
+  cardFingerprint: string | null;
+  /** What the card's owner agreed to on the payment page: never less than what is set. */
+  agreed: RechargeSettings;
   email: string | null;
+  /** Who hears of charges as well. */
+  formerAddresses: readonly FormerAddress[];
   /** The order that is under way, even when it is off. */
   orderId: string | null;
   /** Declines in a row that may pass. */
@@ -33,7 +40,12 @@ export interface KeptCardRow {
   customer_id: string;
   payment_method_id: string | null;
   card_label: string;
+  card_fingerprint: string | null;
+  /** Null: written by a version that knew nothing of it. */
+  agreed_threshold_micros: bigint | null;
+  agreed_top_up_micros: bigint | null;
   email: string | null;
+  former_addresses: FormerAddress[];
   order_id: string | null;
   soft_failures: number;
   next_at: Date | null;
@@ -82,7 +94,13 @@ export async function write(
     customer_id: kept.customerId,
     payment_method_id: kept.paymentMethodId,
     card_label: kept.cardLabel,
+    card_fingerprint: kept.cardFingerprint,
+    agreed_threshold_micros: String(kept.agreed.thresholdMicros),
+    agreed_top_up_micros: String(kept.agreed.topUpMicros),
     email: kept.email,
+    former_addresses: transaction.json(
+      stillTold(kept.formerAddresses, nowMs).map(({ email, untilMs }) => ({ email, untilMs })),
+    ),
     order_id: kept.orderId,
     soft_failures: kept.softFailures,
     next_at: isoOrNull(kept.nextAtMs),
@@ -120,7 +138,13 @@ export function readKeptCard(row: KeptCardRow): KeptCard {
     customerId: row.customer_id,
     paymentMethodId: row.payment_method_id,
     cardLabel: row.card_label,
+    cardFingerprint: row.card_fingerprint,
+    agreed: {
+      thresholdMicros: row.agreed_threshold_micros ?? row.threshold_micros,
+      topUpMicros: row.agreed_top_up_micros ?? row.top_up_micros,
+    },
     email: row.email,
+    formerAddresses: row.former_addresses,
     orderId: row.order_id,
     softFailures: row.soft_failures,
     nextAtMs: row.next_at?.getTime() ?? null,

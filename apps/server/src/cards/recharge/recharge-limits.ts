@@ -1,10 +1,10 @@
 /** How often, and how much, a kept card may be charged. */
+import { mostPerDayMicros } from './agreement.ts';
+import type { RechargeSettings } from './recharge-settings.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 const SPACING_MS = MINUTE_MS;
-/** In 24 hours no more than so many times the top-up, whatever it was in between. */
-const MAX_TOP_UPS_PER_DAY = 5n;
 const MAX_DECLINES_PER_DAY = 3;
 /** Card networks fine a merchant for more attempts than this on a card that declines, in so many days. */
 const MAX_DECLINES = 15;
@@ -35,7 +35,7 @@ export type Obstacle = { untilMs: number; waitingFor: WaitingFor } | { off: stri
  */
 export function limitOf(
   attempts: readonly Attempt[],
-  kept: { topUpMicros: bigint; paymentMethodId: string | null },
+  kept: { topUpMicros: bigint; agreed: RechargeSettings; paymentMethodId: string | null },
   maxPerDay: number,
   nowMs: number,
 ): Obstacle | null {
@@ -50,7 +50,7 @@ export function limitOf(
   const charged = charges.reduce((sum, { amountMicros }) => sum + amountMicros, 0n);
   const whenOldestIsADayOld = (group: readonly Attempt[]) =>
     Math.min(...group.map(({ atMs }) => atMs)) + DAY_MS;
-  if (charges.length >= maxPerDay || charged + kept.topUpMicros > MAX_TOP_UPS_PER_DAY * kept.topUpMicros)
+  if (charges.length >= maxPerDay || charged + kept.topUpMicros > mostPerDayMicros(kept.agreed, maxPerDay))
     return { untilMs: whenOldestIsADayOld(charges), waitingFor: 'daily_limit' };
   if (declines.length >= MAX_DECLINES_PER_DAY)
     return { untilMs: whenOldestIsADayOld(declines), waitingFor: 'decline' };

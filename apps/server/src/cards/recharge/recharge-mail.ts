@@ -82,11 +82,29 @@ export function rechargeMails(baseUrl: string) {
         switchOff,
       ),
 
-    movedAway: () =>
+    ...mailsOfMoves(compose, switchOff),
+  };
+}
+
+/** What is told where the mail was moved away from. @param switchOff how to change it or switch it off */
+function mailsOfMoves(compose: (subject: string, ...paragraphs: string[]) => MailText, switchOff: string) {
+  return {
+    /** @param perDayMicros what may be charged in 24 hours */
+    movedAway: (card: KeptCard, perDayMicros: bigint) =>
       compose(
         'Auto-recharge mail goes to another address now',
-        'Whoever holds the API key has changed the address that this mail goes to. This is the last one to yours.',
+        `Whoever holds the API key has changed the address that this mail goes to. Your card (${card.cardLabel}) is charged ${usd(card.topUpMicros)} whenever the balance falls below ${usd(card.thresholdMicros)}, at most ${usd(perDayMicros)} in 24 hours. For 30 days you still hear of every charge.`,
         'If that was not you, rotate the key.',
+        switchOff,
+      ),
+
+    /** For an address that the mail was moved away from. */
+    chargedAfterMove: (card: KeptCard, amountMicros: bigint, untilMs: number) =>
+      compose(
+        `Your card was charged ${usd(amountMicros)}`,
+        `The prepaid balance was low, so the card that is kept for it (${card.cardLabel}) was charged ${usd(amountMicros)}.`,
+        `Mail about it goes to another address now. Because it went to yours before, you hear of every charge until ${new Date(untilMs).toISOString()}.`,
+        'If it was not you who moved it, rotate the key.',
         switchOff,
       ),
   };

@@ -1,6 +1,8 @@
 /** What a key's owner sees of the card that is kept, and of its charges. */
 import type { Database } from '../../db/connection.ts';
 import { microsToUsd } from '../../ledger/money.ts';
+import { mostPerDayMicros } from './agreement.ts';
+import { stillTold } from './former-addresses.ts';
 import { type KeptCard, type KeptCardRow, readKeptCard, type State } from './kept-card.ts';
 import type { WaitingFor } from './recharge-limits.ts';
 import { HOW_TO_KEEP_A_CARD } from './recharge-mail.ts';
@@ -15,9 +17,13 @@ export type RechargeView =
       state: State;
       thresholdUsd: string;
       topUpUsd: string;
+      /** What the card's owner agreed to on the payment page: the most that may be set, and charged in 24 hours. */
+      agreed: { thresholdUsd: string; topUpUsd: string; perDayUsd: string };
       /** Null: the card must not be charged again, and only another one helps. */
       card: string | null;
       email: string | null;
+      /** Who hears of charges as well, since the mail was moved away from there. */
+      alsoTold: { email: string; until: string }[];
       lastChargedAt: string | null;
       /** In the last 24 hours. One that is under way counts. */
       chargesToday: number;
@@ -96,8 +102,17 @@ function viewOf(
     state: kept.state,
     thresholdUsd: microsToUsd(kept.thresholdMicros),
     topUpUsd: microsToUsd(kept.topUpMicros),
+    agreed: {
+      thresholdUsd: microsToUsd(kept.agreed.thresholdMicros),
+      topUpUsd: microsToUsd(kept.agreed.topUpMicros),
+      perDayUsd: microsToUsd(mostPerDayMicros(kept.agreed, maxPerDay)),
+    },
     card: kept.paymentMethodId === null ? null : kept.cardLabel,
     email: kept.email === null ? null : masked(kept.email),
+    alsoTold: stillTold(kept.formerAddresses, nowMs).map(({ email, untilMs }) => ({
+      email: masked(email),
+      until: new Date(untilMs).toISOString(),
+    })),
     lastChargedAt: isoOrNull(kept.lastChargedAtMs),
     chargesToday,
     maxChargesPerDay: maxPerDay,

@@ -273,14 +273,15 @@ function sessionFor(order: Order<'openSession'>): Stripe.Checkout.SessionCreateP
     success_url: order.successUrl,
     cancel_url: order.cancelUrl,
     client_reference_id: orderId,
-    customer_creation: keepCard ? 'always' : 'if_required',
+    customer_creation: keepCard === null ? 'if_required' : 'always',
+    ...(keepCard === null ? {} : { custom_text: { submit: { message: keepCard } } }),
     ...(email === null ? {} : { customer_email: email }),
     expires_at: Math.floor(order.expiresAtMs / 1_000),
     metadata: { order: orderId },
     payment_intent_data: {
       // Events of a payment do not carry its session.
       metadata: { order: orderId },
-      ...(keepCard ? { setup_future_usage: 'off_session' as const } : {}),
+      ...(keepCard === null ? {} : { setup_future_usage: 'off_session' as const }),
       ...(email === null ? {} : { receipt_email: email }),
     },
   };

@@ -8,6 +8,7 @@ import { createReturnPage, type ReturnPage, sealForPage } from '../delivery/retu
 import { type CardOrder, type OrderStore, titleOf } from '../orders/orders.ts';
 import type { OrderReconciler } from '../orders/reconcile.ts';
 import { type CardProvider, ProviderUnavailable } from '../provider.ts';
+import { agreementInWords } from '../recharge/agreement.ts';
 
 /** How long a person has to pay. */
 const OPEN_MS = 60 * 60_000;
@@ -66,21 +67,25 @@ export interface Checkout {
   summary(sessionId: string): Promise<CheckoutSummary | null>;
 }
 
-/**
- * A person pays on the provider's page, and their agent fetches the key.
- *
- * The key is not kept: it follows from our secret, the order and the retrieval token, of which only a digest is here.
- * So it can be handed over again until it is certain that it arrived, and neither the database nor the provider has it.
- */
-export function createCheckout(parts: {
+export interface CheckoutParts {
   sql: Database;
   orders: OrderStore;
   provider: CardProvider;
   reconciler: OrderReconciler;
   secrets: Secrets;
   baseUrl: string;
+  /** How often a kept card may be charged in 24 hours. */
+  rechargesPerDay: number;
   nowMs(): number;
-}): Checkout {
+}
+
+/**
+ * A person pays on the provider's page, and their agent fetches the key.
+ *
+ * The key is not kept: it follows from our secret, the order and the retrieval token, of which only a digest is here.
+ * So it can be handed over again until it is certain that it arrived, and neither the database nor the provider has it.
+ */
+export function createCheckout(parts: CheckoutParts): Checkout {
   const { sql, orders, provider, reconciler, secrets, baseUrl, nowMs } = parts;
   const keyOf = ({ value }: Secret, orderId: string, retrievalToken: string) =>
     deriveApiKey(value, 'checkout', [orderId, retrievalToken]);
@@ -134,7 +139,8 @@ export function createCheckout(parts: {
         amountMicros: request.amountMicros,
         title: titleOf(request),
         email: request.email,
-        keepCard: request.recharge !== null,
+        keepCard:
+          request.recharge === null ? null : agreementInWords(request.recharge, parts.rechargesPerDay),
         successUrl: returnUrl(baseUrl, request.accountId === null ? proof : null),
         cancelUrl: `${baseUrl}/credits/cancel`,
         expiresAtMs,
