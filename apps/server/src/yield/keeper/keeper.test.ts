@@ -23,6 +23,7 @@ const ABI = parseAbi([
   'function sandboxBorrow(uint256 amount)',
   'function supply(address asset, uint256 amount)',
   'function active() view returns (uint8)',
+  'function leftProtocols() view returns (uint8)',
   'function totalSupply() view returns (uint256)',
   'function totalBorrow() view returns (uint256)',
   'function getVirtualUnderlyingBalance(address asset) view returns (uint128)',
@@ -369,6 +370,51 @@ test('a source with little liquidity is left in part', async () => {
   const { assets } = event?.args ?? {};
   assert(assets !== undefined && assets <= left / 2n, 'at most half of what can be had');
   assert((await held())[0] > 0n);
+});
+
+test('a market that stays short of cash is left before the next move is allowed, for as long as it pays anything', async () => {
+  await makeAavePoor();
+  await haveLived({ morpho: { percent: 0.1 } });
+  const moved = await replica()();
+  assert.deepEqual([moved?.outcome, moved?.proposal?.to], ['MOVED', 'compound'], JSON.stringify(moved));
+  const inCompound = (await held())[1];
+  await lendOfCompound(0.98);
+  const outcomes: (string | undefined)[] = [];
+  const look = async () => {
+    const report = await replica()();
+    outcomes.push(report?.outcome);
+  };
+  const later = async (seconds: number) => {
+    await node.increaseTime({ seconds });
+    await node.mine({ blocks: 1 });
+    await look();
+  };
+  // What one block shows could be arranged; what three samples show lasts.
+  for (let sample = 0; sample < 4; sample += 1) await later(300);
+  assert.deepEqual(outcomes, ['COOLING', 'COOLING', 'COOLING', 'LEFT']);
+  const [idle, after] = await read<[bigint, readonly bigint[]]>(vault, 'holdings');
+  assert(idle > 50_000n * USD, `${idle} was taken out`);
+  assert(idle + (after[1] ?? 0n) >= inCompound - 10n);
+  assert.equal(await read(vault, 'leftProtocols'), 0b010);
+  await look();
+  assert.equal(outcomes.at(-1), 'COOLING', 'there is nothing more to be had');
+
+  // Some is repaid, and it is left with that too. What comes meanwhile goes elsewhere.
+  await lendOfCompound(0.975);
+  await later(300);
+  assert.equal(outcomes.at(-1), 'LEFT');
+  await mintUsdc(node, owner, 1_000n * USD);
+  await call(owner, USDC, 'approve', [vault, 1_000n * USD]);
+  const before = (await held())[1];
+  await call(owner, vault, 'deposit', [1_000n * USD, owner]);
+  assert((await held())[1] <= before + 100n * USD);
+
+  // After the pause what lies idle is supplied, to those that were calm.
+  await hoursPass(7, look);
+  assert(outcomes.includes('SUPPLIED'), outcomes.join(' '));
+  const [left] = await read<[bigint]>(vault, 'holdings');
+  assert(left < 1_000n * USD, `${left} lies idle`);
+  assert.equal(await read(vault, 'leftProtocols'), 0b010);
 });
 
 test('who does not move says why', async () => {

@@ -11,6 +11,7 @@ import {
   createPublicClient,
   custom,
   encodeFunctionData,
+  type Hex,
   type PublicClient,
   type Transport,
 } from 'viem';
@@ -25,7 +26,7 @@ import { conductOf } from './conduct.ts';
 import { decide, type Known, type Lenders, type Proposal, type Standing, type Verdict } from './decide.ts';
 import { type Addresses, type At, type Lender, readAave, readComet, readMetaMorpho } from './lenders.ts';
 import { createLooks, type KeeperReport, noteReason, type Outcome } from './report.ts';
-import { noteSample, type Reading } from './samples.ts';
+import { noteSample, type Reading, SAMPLE_SECONDS } from './samples.ts';
 
 type Chain = PublicClient<Transport, typeof base>;
 
@@ -35,6 +36,9 @@ const WETH: Address = '0x4200000000000000000000000000000000000006';
 /** A look reads for some seconds and may wait for a transaction. */
 const LOOK_MS = 90_000;
 const SEND_TIMEOUT_MS = 30_000;
+/** Less is not worth its gas: USDC micros that could be taken out of a protocol, and that lie idle. */
+const LEAST_LEFT_MICROS = 10_000_000n;
+const LEAST_IDLE_MICROS = 100_000_000n;
 /** The rounding of two protocols, as the contract allows it. */
 const MOVE_DUST = 10n;
 /** Aave's oracle speaks in hundred-millionths of a dollar. */
@@ -43,6 +47,8 @@ const WEI_IN_ETHER = 10n ** 18n;
 
 const SENTENCES: Readonly<Record<Outcome, string>> = {
   MOVED: 'Funds were moved to where they earn more.',
+  LEFT: 'What could be taken out of a protocol that stays short of cash, or lost value, was taken out.',
+  SUPPLIED: 'What lay idle was supplied to protocols that were calm for a day.',
   PENDING: 'A move is on its way and in no block yet.',
   EMPTY: 'The vault has nothing in any protocol.',
   BEST: 'No move would make the vault earn more.',
@@ -116,23 +122,36 @@ async function round(client: Chain, parts: KeeperParts, found: Found): Promise<O
   if (blockNumber === null) throw new Error('the newest block has no number');
   found.block = String(blockNumber);
   const ask = { address: vault, abi: VAULT_ABI, blockNumber } as const;
-  const [keeper, [, held, , complete], limits, nextMoveAt, total] = await Promise.all([
+  const [keeper, [idle, held, , complete], limits, nextMoveAt, total, ...more] = await Promise.all([
     client.readContract({ ...ask, functionName: 'keeper' }),
     client.readContract({ ...ask, functionName: 'holdings' }),
     client.readContract({ ...ask, functionName: 'moveLimits' }),
     client.readContract({ ...ask, functionName: 'nextMoveAt' }),
     client.readContract({ ...ask, functionName: 'totalAssets' }),
+    client.readContract({ ...ask, functionName: 'leftProtocols' }),
+    client.readContract({ ...ask, functionName: 'nextSupplyAt' }),
+    client.readContract({ ...ask, functionName: 'active' }),
   ]);
+  const [leftBits, nextSupplyAt, active] = more;
   const addresses = await addressesOf(client, vault, blockNumber);
   const lenders = await judged(parts, await readLenders({ client, blockNumber }, addresses), found, {
     ...{ blockNumber, atS: Number(timestamp) },
   });
   if (!relayer.addresses.some((address) => address.toLowerCase() === keeper.toLowerCase()))
     return 'NOT_KEEPER';
-  if (!complete) return 'INCOMPLETE';
-  if (timestamp < nextMoveAt) return 'COOLING';
   const [aave, compound, morpho] = held;
   const standing: Standing = { inProtocol: { aave, compound, morpho }, total, limits };
+  const left = PROTOCOLS.filter((_, index) => (leftBits & (1 << index)) !== 0);
+  const slot = timestamp - (timestamp % BigInt(SAMPLE_SECONDS));
+  const fled = await leaveTheBad(parts, standing, lenders, { left, slot }, found);
+  if (fled !== null) return fled;
+  if (!complete) return 'INCOMPLETE';
+  if (idle >= LEAST_IDLE_MICROS && timestamp >= nextSupplyAt) {
+    const takers = takersOf(idle, standing, { active: PROTOCOLS[active] ?? 'aave', left });
+    const supplied = await supplyIdle(parts, takers, lenders, slot, found);
+    if (supplied !== null) return supplied;
+  }
+  if (timestamp < nextMoveAt) return 'COOLING';
   const costOf = await gasPrice(client, relayer, addresses, blockNumber);
   const verdict = await decide(standing, lenders, { minGainBps, costOf });
   const proposal = verdict.proposal === null ? null : told(verdict.proposal);
@@ -145,7 +164,69 @@ async function round(client: Chain, parts: KeeperParts, found: Found): Promise<O
       averagesOf(lenders),
       parts.nowMs(),
     );
-  return send(parts, verdict, nextMoveAt, found);
+  return move(parts, verdict, nextMoveAt, found);
+}
+
+/**
+ * Takes out what a protocol can still pay that turned bad, and has the contract send nothing more there. It waits for no pause between
+ * two moves. Only so much at once as is worth its gas, and at most one transaction for each sample.
+ *
+ * @returns null: there is nothing to leave, or it would fail
+ */
+async function leaveTheBad(
+  parts: KeeperParts,
+  { inProtocol }: Standing,
+  lenders: Lenders,
+  { left, slot }: { left: readonly ProtocolName[]; slot: bigint },
+  found: Found,
+): Promise<Outcome | null> {
+  for (const [index, name] of PROTOCOLS.entries()) {
+    const lender = lenders[name];
+    if (lender?.conduct.turnedBad !== true || inProtocol[name] === 0n) continue;
+    if (lender.liquid < LEAST_LEFT_MICROS && left.includes(name)) continue;
+    const data = encodeFunctionData({
+      ...{ abi: VAULT_ABI, functionName: 'leave', args: [index, inProtocol[name]] },
+    });
+    const id = `yield-leave:${parts.vault.toLowerCase()}:${name}:${slot}`;
+    const outcome = await send(parts, { id, data }, 'LEFT', found);
+    if (outcome !== 'REFUSED') return outcome;
+  }
+  return null;
+}
+
+/** Who would get what lies idle: as the contract spreads it, the active one first, each as far as to its share of the whole. */
+function takersOf(
+  idle: bigint,
+  { inProtocol, total, limits }: Standing,
+  { active, left }: { active: ProtocolName; left: readonly ProtocolName[] },
+): ProtocolName[] {
+  const share = (total * BigInt(limits.maxShareBps)) / 10_000n;
+  let rest = idle;
+  return [...new Set([active, ...PROTOCOLS])].filter((name) => {
+    const room = share > inProtocol[name] ? share - inProtocol[name] : 0n;
+    if (left.includes(name) || room === 0n || rest === 0n) return false;
+    rest -= room < rest ? room : rest;
+    return true;
+  });
+}
+
+/** Supplies what lies idle, if all that would get some were calm. @returns null: it waits, or would fail */
+async function supplyIdle(
+  parts: KeeperParts,
+  takers: readonly ProtocolName[],
+  lenders: Lenders,
+  slot: bigint,
+  found: Found,
+): Promise<Outcome | null> {
+  const isCalm = (name: ProtocolName) => {
+    const conduct = lenders[name]?.conduct;
+    return conduct !== undefined && conduct.averageRate !== null && conduct.unrest === null;
+  };
+  if (takers.length === 0 || !takers.every(isCalm)) return null;
+  const data = encodeFunctionData({ abi: VAULT_ABI, functionName: 'supplyIdle' });
+  const id = `yield-supply:${parts.vault.toLowerCase()}:${slot}`;
+  const outcome = await send(parts, { id, data }, 'SUPPLIED', found);
+  return outcome === 'REFUSED' ? null : outcome;
 }
 
 type Read = Lender & { spotRate: number };
@@ -236,8 +317,8 @@ async function gasPrice(
   return (gas) => (gas * maxFeePerGas * price) / WEI_IN_ETHER / ORACLE_UNITS_IN_MICRO;
 }
 
-async function send(
-  { relayer, vault }: KeeperParts,
+async function move(
+  parts: KeeperParts,
   { proposal }: Extract<Verdict, { do: 'move' }>,
   nextMoveAt: bigint,
   found: Found,
@@ -248,12 +329,21 @@ async function send(
     args: [PROTOCOLS.indexOf(from), PROTOCOLS.indexOf(to), amountMicros, amountMicros - MOVE_DUST],
   });
   // The contract allows one move from that time on, and this is it, whoever sends it.
-  const id = `yield-move:${vault.toLowerCase()}:${nextMoveAt}`;
+  return send(parts, { id: `yield-move:${parts.vault.toLowerCase()}:${nextMoveAt}`, data }, 'MOVED', found);
+}
+
+/** @param id whoever sends under the same one sends nothing more */
+async function send(
+  { relayer, vault }: KeeperParts,
+  { id, data }: { id: string; data: Hex },
+  done: Outcome,
+  found: Found,
+): Promise<Outcome> {
   try {
     const mined = await relayer.send({ id, to: vault, data }, SEND_TIMEOUT_MS);
     if (mined === null) return 'PENDING';
     found.transaction = mined.hash;
-    return mined.status === 'success' ? 'MOVED' : 'REVERTED';
+    return mined.status === 'success' ? done : 'REVERTED';
   } catch (error) {
     if (error instanceof OutOfGas) return 'OUT_OF_GAS';
     if (error instanceof RpcRefusal) return 'REFUSED';

@@ -19,7 +19,7 @@ const LOOK_EVERY_MS = 60_000;
 /** A key that cannot pay for so many moves makes none. */
 const LEAST_MOVES = 2n;
 /** What somebody has to see to. */
-const AMISS: ReadonlySet<Outcome> = new Set(['NOT_KEEPER', 'INCOMPLETE', 'OUT_OF_GAS', 'REVERTED']);
+const AMISS: ReadonlySet<Outcome> = new Set(['LEFT', 'NOT_KEEPER', 'INCOMPLETE', 'OUT_OF_GAS', 'REVERTED']);
 
 /**
  * Who moves the yield vault's funds. Without a key for it nothing of it is there.
@@ -63,7 +63,7 @@ export function openYieldKeeper(
           count(report);
           const { outcome, why, proposal, transaction } = report;
           const line = { outcome, proposal, transaction };
-          if (outcome === 'MOVED') logger.info(line, 'the yield vault’s funds were moved');
+          if (outcome === 'MOVED' || outcome === 'SUPPLIED') logger.info(line, why);
           else if (AMISS.has(outcome)) logger.warn(line, why);
         },
       },

@@ -4,7 +4,7 @@ import type { ProtocolName } from '../contracts/protocols.ts';
 import type { Unrest } from './conduct.ts';
 
 export type Outcome =
-  | ('MOVED' | 'PENDING')
+  | ('MOVED' | 'LEFT' | 'SUPPLIED' | 'PENDING')
   | ('EMPTY' | 'NO_HISTORY' | 'UNREST' | 'BEST' | 'TOO_SMALL_A_GAIN' | 'COSTS_MORE' | 'STUCK')
   | ('COOLING' | 'INCOMPLETE' | 'NOT_KEEPER' | 'OUT_OF_GAS' | 'REFUSED' | 'REVERTED' | 'UNREADABLE');
 
