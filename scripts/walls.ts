@@ -284,7 +284,7 @@ export const SERVER: House = {
     },
     {
       room: 'rails/on-chain/',
-      knows: ['paid-call/rail.ts', 'chain-rpc/'],
+      knows: ['paid-call/rail.ts', 'chain-rpc/', 'part.ts'],
       because: 'What holds for payments on every chain depends on none of them.',
     },
     {

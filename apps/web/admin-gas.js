@@ -44,6 +44,25 @@ export function gasSection(gas) {
   );
 }
 
+/** The chains that payments are taken on, and what is wrong there. */
+export function railsSection(rails) {
+  return el(
+    'section',
+    {},
+    el('h2', {}, 'Chains'),
+    recordsTable({
+      caption: 'Chains that payments are taken on',
+      rows: rails,
+      none: 'No payments are taken on a chain.',
+      columns: [
+        { label: 'Network', of: ({ network }) => code(network) },
+        { label: 'State', of: ({ offered }) => badge(offered ? 'able' : 'unable') },
+        { label: 'Why', of: ({ reason, since }) => why(reason, since) },
+      ],
+    }),
+  );
+}
+
 function amount(whole, token) {
   return whole === null ? null : `${Number(Number(whole).toPrecision(6))} ${token}`;
 }

@@ -1,6 +1,6 @@
 import { actsTable } from './admin-act.js';
 import { callerSection } from './admin-caller.js';
-import { gasSection } from './admin-gas.js';
+import { gasSection, railsSection } from './admin-gas.js';
 import { owedSection } from './admin-owed.js';
 import { ask } from './admin-session.js';
 import { accountLink, badge, code, figures, moment, orderLink, recordsTable, usd } from './admin-tables.js';
@@ -35,6 +35,7 @@ export async function overviewView(page) {
     unfinishedSection(overview, page),
     booksSection(overview.books, page),
     owedSection(overview.owed),
+    railsSection(overview.rails),
     gasSection(overview.gas),
     upstreamsSection(overview.upstreams),
     termsSection(overview.sourceTerms),
@@ -67,7 +68,7 @@ function head({ at }, { again }) {
 }
 
 /** What may need somebody, in a line. */
-function state({ books, unfinished, openActs, upstreams, gas }) {
+function state({ books, unfinished, openActs, upstreams, rails, gas }) {
   const down = upstreams.filter((each) => each.state === 'down').length;
   const count = (number) => [String(number), number > 0 ? 'bad' : null];
   const balanced =
@@ -80,6 +81,7 @@ function state({ books, unfinished, openActs, upstreams, gas }) {
     ['disputes to answer', ...(unfinished === null ? ['—'] : count(unfinished.disputes.toAnswer))],
     ['actions unfinished', ...count(openActs.length)],
     ['sources down', ...count(down)],
+    ['chains that fail', ...count(rails.filter(({ reason }) => reason !== null).length)],
     ['keys without gas', ...count(gas.filter(({ isAble }) => !isAble).length)],
   );
 }

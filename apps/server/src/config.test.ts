@@ -219,6 +219,28 @@ test('nobody is paid at an account whose key stands in every manual', () => {
   assert.deepEqual(problems({ ...base, X402_RECIPIENT: privateKeyToAddress(`0x${'2'.repeat(64)}`) }), []);
 });
 
+test('production does not start with a chain on which nobody could settle', () => {
+  const production = {
+    FAREBOX_MODE: 'production',
+    PUBLIC_URL: 'https://calls.example',
+    FAREBOX_SECRET: SECRET,
+    UPSTREAM_BASE_BASE_URL: 'https://node.example',
+    UPSTREAM_SOLANA_BASE_URL: 'https://solana.example',
+    X402_RECIPIENT: privateKeyToAddress(`0x${'2'.repeat(64)}`),
+    X402_RECIPIENT_SOLANA: 'AYejDAQFTx5mkHsNpM4uWkdJKv1YPm1oXw1Jrc6hnYGX',
+    X402_NETWORKS: 'base,solana',
+  };
+  const missing = (chain: string, key: string) =>
+    `FACILITATOR_URL: must be set to settle payments on ${chain}, unless ${key} is`;
+  const onSolana = missing('solana', 'X402_RELAYER_KEY_SOLANA');
+  assert.deepEqual(problems(production), [missing('base', 'X402_RELAYER_KEYS'), onSolana]);
+  assert.deepEqual(problems({ ...production, X402_RELAYER_KEYS: `0x${'3'.repeat(64)}` }), [onSolana]);
+  assert.deepEqual(problems({ ...production, FACILITATOR_URL: 'https://facilitator.example' }), []);
+  assert.deepEqual(problems({ ...production, X402_NETWORKS: '' }), []);
+  // A sandbox is built up step by step.
+  assert.deepEqual(problems({ ...production, FAREBOX_MODE: 'development' }), []);
+});
+
 test('every variable is named once and described', () => {
   assert.equal(new Set(VARIABLES.map(({ name }) => name)).size, VARIABLES.length);
   assert(VARIABLES.every(({ describe }) => describe.length > 10));

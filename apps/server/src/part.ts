@@ -63,12 +63,25 @@ export interface Part {
   metrics?: Registry;
   /** What the operator has to send to somebody, the oldest first; a hundred at most. */
   owes?(): Promise<readonly Owed[]>;
+  /** The chains that it takes payments on, and whether it can now. */
+  railStandings?(): readonly RailStanding[];
   /** Null while it is ready for calls; else why it is not. */
   notReady?(): Promise<string | null>;
   /** No new calls come from here on. */
   drain?(): void;
   /** Lets go of what it holds, after the last request: the first of the list before the others. */
   close?(): Promise<unknown>;
+}
+
+/** A chain that payments are taken on. */
+export interface RailStanding {
+  /** CAIP-2. */
+  network: string;
+  /** Whether somebody could pay there when it was looked at last. */
+  offered: boolean;
+  /** What is wrong, and since when; null: nothing. */
+  reason: string | null;
+  sinceMs: number | null;
 }
 
 /** Something that the operator has to send by hand, since no key of the server's can. */

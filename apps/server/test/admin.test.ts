@@ -720,6 +720,7 @@ describe('a card payment', () => {
       upstreamHealth: () => [],
       sourceTerms: () => [],
       dataLists: async () => [],
+      rails: () => [],
       gas: () => [],
       owed: async () => [],
       sendPage: (_request, reply) => reply.send(''),

@@ -226,7 +226,7 @@ test('a transaction whose work ends in the moment in which its connection closes
       },
     },
   });
-  const sql = withDeadline(driver, { deadlineMs: 4_000, late: () => {} });
+  const sql = withDeadline(driver, { deadlineMs: 4_000, late: () => {}, ended: () => {} });
   try {
     for (const end of ['commit', 'rollback']) {
       const begun = Promise.withResolvers<void>();

@@ -4,6 +4,7 @@ import { createDatabaseClock, type DatabaseClock } from './clock.ts';
 import { withDeadline } from './deadline.ts';
 import { createSilence, type Silence } from './silence.ts';
 import { createSocketPool, type Endpoint, STARTUP_FILLING } from './socket.ts';
+import { createWriting, type Writing } from './writing.ts';
 
 export type Database = postgres.Sql<{ bigint: bigint }>;
 /** A transaction that somebody else commits. */
@@ -72,6 +73,8 @@ export interface Pools {
   patient: Database;
   /** Whether the database answers. */
   silence: Silence;
+  /** Whether the database takes writes. */
+  writing: Writing;
   /** The time by the database's clock, kept right by the heartbeats of `replicas.ts`. */
   clock: DatabaseClock;
 }
@@ -84,13 +87,21 @@ export interface Pools {
  */
 export function connectPools(url: string, maxConnections: number, machineMs?: () => number): Pools {
   const silence = createSilence();
-  const open = (max: number, patience: Patience, settings = {}) =>
-    openPool(url, Math.max(1, max), patience, silence, settings);
+  const writing = createWriting();
+  const open = (max: number, patience: Patience, settings = {}) => {
+    // Whoever only reads says nothing about writes that work.
+    const ended = (error: unknown) => {
+      if (error !== null) writing.failed(error);
+      else if (patience === COMMIT) writing.worked();
+    };
+    return openPool(url, Math.max(1, max), patience, { silence, ended, settings });
+  };
   return {
     sql: open(maxConnections - COMMIT_CONNECTIONS, REQUEST),
     commits: open(COMMIT_CONNECTIONS, COMMIT, COMMIT_PLANS),
     patient: open(PATIENT_CONNECTIONS, PATIENT),
     silence,
+    writing,
     clock: createDatabaseClock(machineMs),
   };
 }
@@ -143,15 +154,22 @@ export function isLockTimeout(error: unknown): boolean {
  * @param maxConnections the size of the pool
  */
 export function connectDatabase(url: string, maxConnections: number): Database {
-  return openPool(url, maxConnections, PATIENT, createSilence(), {});
+  return openPool(url, maxConnections, PATIENT, { silence: createSilence(), ended: () => {}, settings: {} });
 }
 
 function openPool(
   url: string,
   maxConnections: number,
   patience: Patience,
-  silence: Silence,
-  settings: Record<string, string>,
+  {
+    silence,
+    ended,
+    settings,
+  }: {
+    silence: Silence;
+    ended(error: unknown): void;
+    settings: Record<string, string>;
+  },
 ): Database {
   const { plainUrl, endpoints, tls } = readUrl(url);
   const sockets = createSocketPool({
@@ -187,6 +205,7 @@ function openPool(
     late(sinceMs) {
       if (sockets.dropSilentSince(sinceMs) > 0) silence.fellSilent();
     },
+    ended,
   });
 }
 

@@ -46,6 +46,12 @@ async function heardOut(work: () => unknown): Promise<unknown> {
   }
 }
 
+/** Lets an empty statement run in place of a query that still waits for a connection, and whose caller is gone. */
+function runNothing(query: DriverQuery): void {
+  query.strings = EMPTY_STATEMENT;
+  query.args = [];
+}
+
 type Call = (...args: unknown[]) => unknown;
 
 /** A transaction on a connection that is gone: the driver must be asked nothing more about it. */
@@ -64,10 +70,11 @@ interface Life {
  *
  * @param pool the driver's
  * @param options.late told when a deadline has passed, with the time when the query was given (`performance.now()`)
+ * @param options.ended told of every query that ends: why it failed, or null
  */
 export function withDeadline<Sql extends object>(
   pool: Sql,
-  options: { deadlineMs: number; late(sinceMs: number): void },
+  options: { deadlineMs: number; late(sinceMs: number): void; ended(error: unknown): void },
 ): Sql {
   const { deadlineMs } = options;
 
@@ -111,17 +118,16 @@ export function withDeadline<Sql extends object>(
       };
       const disarm = arm(() => {
         fail(new DatabaseSilent(deadlineMs));
-        if (query.state !== null) return;
-        // The query still waits for a connection, and its caller is gone: an empty statement runs in its place.
-        query.strings = EMPTY_STATEMENT;
-        query.args = [];
+        if (query.state === null) runNothing(query);
       });
       query.resolve = (value) => {
         disarm();
+        options.ended(null);
         resolve.call(query, value);
       };
       query.reject = (error) => {
         disarm();
+        options.ended(error);
         fail(error);
       };
       return handle();

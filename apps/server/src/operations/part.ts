@@ -1,4 +1,4 @@
-import { Registry } from 'prom-client';
+import { Gauge, Registry } from 'prom-client';
 import type { Configured } from '../declared.ts';
 import { askedGauge } from '../metrics.ts';
 import type { House, Part } from '../part.ts';
@@ -22,22 +22,7 @@ export function openOperations(
   const { pools, version, logger, addresses } = house;
   const { metricsToken } = secrets.reveal();
   const registry = new Registry();
-  askedGauge(
-    registry,
-    'farebox_database_silences',
-    'How often the database did not answer within its deadline since the start',
-    () => pools.silence.episodes,
-  );
-  askedGauge(
-    registry,
-    'farebox_clock_ahead_seconds',
-    'How far the clock of this machine is ahead of that of the database; negative: behind',
-    () => {
-      const { aheadMs } = pools.clock;
-      if (aheadMs === null) throw new Error('the database has not said its time');
-      return aheadMs / 1_000;
-    },
-  );
+  showFigures(registry, pools, parts);
   pools.clock.onDrift((drifted, aheadMs) => {
     if (drifted)
       logger.warn({ aheadMs }, 'the clock of this machine is wrong by more than a second: set it by NTP');
@@ -54,6 +39,7 @@ export function openOperations(
   async function notReady(): Promise<string | null> {
     if (draining) return 'The server is about to stop.';
     if (!(await databaseAnswers())) return 'The database does not answer.';
+    if (pools.writing.isRefused) return 'The database takes no writes: its disk is full, or it is a standby.';
     for (const part of parts()) {
       const reason = (await part.notReady?.()) ?? null;
       if (reason !== null) return reason;
@@ -74,6 +60,37 @@ export function openOperations(
       draining = true;
     },
   };
+}
+
+/** The figures of the database, and of the chains that payments are taken on. */
+function showFigures(registry: Registry, pools: House['pools'], parts: () => readonly Part[]): void {
+  askedGauge(
+    registry,
+    'farebox_database_silences',
+    'How often the database did not answer within its deadline since the start',
+    () => pools.silence.episodes,
+  );
+  askedGauge(
+    registry,
+    'farebox_clock_ahead_seconds',
+    'How far the clock of this machine is ahead of that of the database; negative: behind',
+    () => {
+      const { aheadMs } = pools.clock;
+      if (aheadMs === null) throw new Error('the database has not said its time');
+      return aheadMs / 1_000;
+    },
+  );
+  new Gauge({
+    name: 'farebox_rail_offered',
+    help: '1 while somebody could pay on this chain when it was looked at last; 0: nobody could',
+    registers: [registry],
+    labelNames: ['network'],
+    collect() {
+      this.reset();
+      for (const { network, offered } of parts().flatMap((part) => part.railStandings?.() ?? []))
+        this.set({ network }, offered ? 1 : 0);
+    },
+  });
 }
 
 /** Whether an address is of this machine alone, as `npm start` has it. */

@@ -1,4 +1,5 @@
 import { formatUnits } from 'viem';
+import type { RailStanding } from '../part.ts';
 import type { GasStanding } from '../relayer/gas-tanks.ts';
 
 /** A key that pays for transactions, for the operator's page: amounts as decimal numbers of whole tokens. */
@@ -14,4 +15,9 @@ export function gasAsJson({ token, balance, least, perDay, seenAtMs, unableSince
     seenAt: at(seenAtMs),
     unableSince: at(unableSinceMs),
   };
+}
+
+/** A chain that payments are taken on, for the operator's page. */
+export function railAsJson({ sinceMs, ...rest }: RailStanding) {
+  return { ...rest, since: sinceMs === null ? null : new Date(sinceMs).toISOString() };
 }

@@ -6,7 +6,7 @@ import type { RateLimit } from '../http/rate-limit.ts';
 import type { Keys } from '../keys/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Audited } from '../ledger/rule.ts';
-import type { Owed } from '../part.ts';
+import type { Owed, RailStanding } from '../part.ts';
 import type { GasStanding } from '../relayer/gas-tanks.ts';
 import type { UpstreamHealth } from '../upstreams/http.ts';
 import { createAccountRecords } from './accounts.ts';
@@ -38,6 +38,8 @@ export interface OperatorParts {
   dataLists(): Promise<readonly object[]>;
   /** What has to be sent by hand. */
   owed(): Promise<readonly Owed[]>;
+  /** The chains that payments are taken on. */
+  rails(): readonly RailStanding[];
   /** The keys of ours that pay for transactions on chains. */
   gas(): readonly GasStanding[];
   sendPage(request: FastifyRequest, reply: FastifyReply): FastifyReply;

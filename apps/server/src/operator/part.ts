@@ -26,6 +26,7 @@ export function openOperator(
     creditServices: () => needs.parts().flatMap(({ creditServices = [] }) => creditServices),
     collectDebts: needs.collectAfter('credit by an operator to'),
     sendPage: (request, reply) => needs.pages.send(request, reply, 'admin.html'),
+    rails: () => needs.parts().flatMap((part) => part.railStandings?.() ?? []),
     owed: async () => (await Promise.all(needs.parts().map((part) => part.owes?.() ?? []))).flat(),
     sql: pools.sql,
     patient: pools.patient,

@@ -6,7 +6,7 @@ import { claimantOf, type Derivation, isInternal, siteOf } from '../http/caller-
 import { readParameters } from '../http/parameters.ts';
 import { Problem } from '../http/problem.ts';
 import { sendProblem } from '../http/server.ts';
-import type { Owed } from '../part.ts';
+import type { Owed, RailStanding } from '../part.ts';
 import type { GasStanding } from '../relayer/gas-tanks.ts';
 import type { UpstreamHealth } from '../upstreams/http.ts';
 import { accountRecordRoutes } from './account-record-routes.ts';
@@ -16,7 +16,7 @@ import type { Acts } from './acts.ts';
 import { booksAsJson, booksRoutes } from './books-routes.ts';
 import type { BooksVerdicts } from './books-verdict.ts';
 import type { Operators } from './credentials.ts';
-import { gasAsJson } from './gas.ts';
+import { gasAsJson, railAsJson } from './gas.ts';
 import { MOST_DAYS, overviewOf } from './overview.ts';
 
 export interface OperatorRouteParts {
@@ -39,6 +39,7 @@ export interface OperatorRouteParts {
   /** What has to be sent by hand. */
   owed(): Promise<readonly Owed[]>;
   /** The keys of ours that pay for transactions on chains. */
+  rails(): readonly RailStanding[];
   gas(): readonly GasStanding[];
   /** Sends the page itself. */
   sendPage(request: FastifyRequest, reply: FastifyReply): FastifyReply;
@@ -110,7 +111,8 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
         openActs: (await acts.open()).map(actAsJson),
         upstreams: parts.upstreamHealth().map(healthAsJson),
         ...{ dataLists: await parts.dataLists(), owed: await parts.owed() },
-        ...{ gas: parts.gas().map(gasAsJson), sourceTerms: parts.sourceTerms() },
+        ...{ rails: parts.rails().map(railAsJson), gas: parts.gas().map(gasAsJson) },
+        ...{ sourceTerms: parts.sourceTerms() },
         books: await booksAsJson(verdicts),
       };
     });

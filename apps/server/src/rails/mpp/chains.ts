@@ -8,17 +8,22 @@ import { addressOf } from '../../relayer/sign.ts';
 import type { Hex } from '../evm/eip3009.ts';
 import type { AuthorizationSettler } from '../evm/settler.ts';
 import type { NetworkPayments } from '../on-chain/payments.ts';
+import type { Seen } from '../on-chain/standing.ts';
 import { hasEverReceived, tellingStrangers } from '../on-chain/strangers.ts';
 import { DECIMALS, RPC_TIMEOUT_MS, TEMPO, TEMPO_CHAIN_ID } from './methods.ts';
 import { tempoPayments } from './tempo-payments.ts';
 import { tempoChain, tempoGas, tempoRefunds } from './tempo-refunds.ts';
 
+/** A node whose newest block is older than this cannot tell what is happening now. */
+const MAX_HEAD_AGE_MS = 120_000;
 /** A key that cannot pay the fees of this many refunds counts as unable to refund. */
 const LEAST_REFUNDS = 20n;
 
 /** Tempo, as far as payments need it. */
 export interface OpenTempo {
   payments: NetworkPayments;
+  /** Whether somebody could pay there now. @throws when the node does not answer */
+  look(): Promise<Seen>;
   /** Whether money can be sent back on Tempo now. */
   canRefund(): boolean;
   resume(): Promise<unknown>;
@@ -62,6 +67,13 @@ export function openTempo(
         });
   return {
     payments,
+    async look() {
+      const { timestamp } = (await rpc.call('eth_getBlockByNumber', ['latest', false])) as {
+        timestamp: string;
+      };
+      const isBehind = Number(timestamp) * 1_000 < nowMs() - MAX_HEAD_AGE_MS;
+      return { offered: !isBehind, reason: isBehind ? 'its node is behind' : null };
+    },
     canRefund: () => payments.canRefund && tank?.isAble !== false,
     resume: () => sender.resume(),
     close: () => rpc.close(),

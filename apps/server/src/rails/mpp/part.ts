@@ -6,6 +6,7 @@ import type { House, Part } from '../../part.ts';
 import type { GasTanks } from '../../relayer/gas-tanks.ts';
 import type { Service } from '../../services/define.ts';
 import type { AuthorizationSettler } from '../evm/settler.ts';
+import { watchRails } from '../on-chain/standing.ts';
 import { MPP } from './declared.ts';
 import { mppDoor } from './door.ts';
 import { type MppRail, openMppRail } from './rail.ts';
@@ -15,10 +16,11 @@ export { MPP };
 
 /** Base, where the method evm settles. */
 const CHAIN_ID = 8453;
+const LOOKED_AT_EVERY_MS = 30_000;
 
 /** Payment by the Machine Payments Protocol; `mpp` is null while it is off. */
 export function openMpp(
-  { pools, baseUrl, sandbox, nowMs }: House,
+  { pools, baseUrl, sandbox, logger, nowMs }: House,
   { settings, secrets }: Configured<typeof MPP.variables>,
   needs: {
     x402: { authorizations(chainId: number): AuthorizationSettler | null };
@@ -46,8 +48,11 @@ export function openMpp(
   });
   const sold = services.filter((service) => service.mpp);
   const soldByMpp = (path: string) => sold.some((service) => service.path === path);
+  const watch = watchRails(mpp?.networks ?? [], { nowMs, logger });
   return {
     name: 'mpp',
+    railStandings: watch.standings,
+    jobs: [{ name: 'look-at-tempo', intervalMs: LOOKED_AT_EVERY_MS, run: watch.look }],
     requestHeaders: ['Accept-Payment'],
     ...{ mpp, sold },
     elsewhere: mpp === null ? [] : [mppAtTheWrongDoor({ baseUrl, soldByMpp })],

@@ -8,6 +8,7 @@ import type { OnChainPayment, Quote, Rail, Headers as RequestHeaders } from '../
 import { auditNetwork, type ChainAudit } from '../evm/audit.ts';
 import type { Hex } from '../evm/eip3009.ts';
 import type { AuthorizationSettler } from '../evm/settler.ts';
+import type { Seen } from '../on-chain/standing.ts';
 import { mppChains, openTempo, type TempoNeeds } from './chains.ts';
 import { isOffered, type MethodName, type OfferedMethod, offeredMethods, TEMPO } from './methods.ts';
 import { openChallenges } from './offer.ts';
@@ -32,6 +33,8 @@ export interface MppRail {
   rail: Rail;
   /** The methods that are offered, in order of preference. */
   methods: readonly OfferedMethod[];
+  /** Tempo, if it is offered, and how to see whether somebody could pay there now. */
+  networks: readonly { network: string; look(): Promise<Seen> }[];
   /** A fresh 402 in the standard's form. `request` comes without its credential. */
   challenge(
     quote: Quote,
@@ -96,6 +99,7 @@ export function openMppRail(
       recall: (headers) => recallPayment(reading, headers).catch(() => null),
     },
     methods: offered,
+    networks: tempo === null || methods.tempo === null ? [] : [{ network: TEMPO, look: tempo.look }],
     async challenge(quote, request) {
       const { evm } = methods;
       const taken = offered.filter((each) => isOffered(each, quote, { evm, canRefund: chains.canRefund }));

@@ -106,14 +106,21 @@ export const X402 = declare({
       secret: true,
     },
   },
-  problems({ networks = [], recipient, recipientSolana }, { other }) {
+  problems(values, { production, other }) {
+    const { networks = [], recipient, recipientSolana } = values;
     return networks.flatMap((name) => {
       const [variable, wallet] =
         name === 'solana' ? ['X402_RECIPIENT_SOLANA', recipientSolana] : ['X402_RECIPIENT', recipient];
       const node = upstreamBaseUrlVariable(name);
-      return [...(wallet === null ? [variable] : []), ...(other(node) === null ? [node] : [])].map(
-        (missing) => `${missing}: must be set to take payments on ${name}`,
-      );
+      const settler = name === 'solana' ? 'X402_RELAYER_KEY_SOLANA' : 'X402_RELAYER_KEYS';
+      return [
+        ...[...(wallet === null ? [variable] : []), ...(other(node) === null ? [node] : [])].map(
+          (missing) => `${missing}: must be set to take payments on ${name}`,
+        ),
+        ...(production && !hasSettler(name, values)
+          ? [`FACILITATOR_URL: must be set to settle payments on ${name}, unless ${settler} is`]
+          : []),
+      ];
     });
   },
   money: (values, about) => ({
@@ -135,6 +142,20 @@ export const X402 = declare({
     ],
   }),
 });
+
+/** Whether somebody is configured who could settle there. What is wrong in itself is reported already. */
+function hasSettler(
+  name: NetworkName,
+  values: {
+    facilitatorUrls?: readonly string[];
+    relayerKeys?: readonly string[];
+    relayerKeySolana?: string | null;
+  },
+): boolean {
+  const { facilitatorUrls, relayerKeys, relayerKeySolana } = values;
+  const ownKey = name === 'solana' ? relayerKeySolana !== null : relayerKeys?.length !== 0;
+  return facilitatorUrls?.length !== 0 || ownKey;
+}
 
 function nodeOf(name: NetworkName, { other }: Surroundings): { variable: string; url: string } {
   const variable = upstreamBaseUrlVariable(name);

@@ -5,6 +5,7 @@ import type { House, Part } from '../../part.ts';
 import type { GasTanks } from '../../relayer/gas-tanks.ts';
 import type { Secrets } from '../../secrets/secrets.ts';
 import { RECEIPTS_AT } from '../on-chain/receipts.ts';
+import { watchRails } from '../on-chain/standing.ts';
 import { X402 } from './declared.ts';
 import { ASSET_DECIMALS, nodesOf } from './networks.ts';
 import { RECEIPT_OPERATIONS } from './operations.ts';
@@ -17,7 +18,7 @@ const FACILITATORS_ASKED_EVERY_MS = 30_000;
 
 /** Payment from a wallet by x402. */
 export function openX402(
-  { pools, baseUrl, sandbox, nowMs }: House,
+  { pools, baseUrl, sandbox, logger, nowMs }: House,
   { settings, secrets }: Configured<typeof X402.variables>,
   needs: {
     upstreams: Parameters<typeof nodesOf>[0];
@@ -42,16 +43,25 @@ export function openX402(
       report: needs.settlement,
     },
   );
+  const watch = watchRails(x402.networks, { nowMs, logger });
   return {
     name: 'x402',
     x402,
+    railStandings: watch.standings,
     receiptsAt: RECEIPTS_AT,
     walletsPay: () => x402.offered().length > 0,
     offer: () => offerOf(x402),
     requestHeaders: ['PAYMENT-SIGNATURE', 'X-PAYMENT', 'SIGN-IN-WITH-X'],
     prepare: x402.refresh,
     jobs: [
-      { name: 'ask-facilitators', intervalMs: FACILITATORS_ASKED_EVERY_MS, run: x402.refresh },
+      {
+        name: 'ask-facilitators',
+        intervalMs: FACILITATORS_ASKED_EVERY_MS,
+        async run() {
+          await x402.refresh();
+          await watch.look();
+        },
+      },
       { name: 'drop-sign-ins', intervalMs: 60_000, run: x402.dropExpired },
     ],
     resume: x402.resume,

@@ -8,6 +8,7 @@ import type { Secrets } from '../../secrets/secrets.ts';
 import { auditNetwork, type ChainAudit } from '../evm/audit.ts';
 import { authorizationOf } from '../evm/eip3009.ts';
 import type { AuthorizationSettler } from '../evm/settler.ts';
+import type { Seen } from '../on-chain/standing.ts';
 import { transferFinder, x402Chains } from './chains.ts';
 import { openFacilitators } from './facilitators.ts';
 import { offerMaker } from './offer.ts';
@@ -15,6 +16,7 @@ import { type Offered, type OfferedNetwork, offeredOf } from './offered.ts';
 import { type NetworkNeeds, type Opened, openNetworks, type X402Config } from './open-networks.ts';
 import { evidenceAt, plainReceipt, readPayment, recallPayment } from './read.ts';
 import { createSignIn } from './sign-in.ts';
+import { lookAtNetwork } from './standing.ts';
 import { hasPayment } from './wire.ts';
 
 export interface X402Rail {
@@ -22,6 +24,8 @@ export interface X402Rail {
   /** The chains that are offered now, in order. */
   offered(): readonly OfferedNetwork[];
   facilitatorUrl: string | null;
+  /** The configured chains, by their CAIP-2 names, and how to see whether somebody could pay there now. */
+  networks: readonly { network: string; look(): Promise<Seen> }[];
   /** Asks the facilitators what they settle. Keeps the last answer of one that does not reply. */
   refresh(): Promise<void>;
   /** One round over our own pending transactions. */
@@ -72,6 +76,10 @@ export function createX402Rail(
     rail,
     offered: offered.now,
     facilitatorUrl: config.facilitatorUrls[0] ?? null,
+    networks: opened.map((open) => ({
+      network: open.network.id,
+      look: () => lookAtNetwork(open, { offered, facilitators }),
+    })),
     refresh: facilitators.refresh,
     async resume() {
       const senders = opened.flatMap((open) => open.senders);
