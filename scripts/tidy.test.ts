@@ -160,6 +160,7 @@ describe('a table has one owner,', () => {
     device_refusals: 'devices',
     devices: 'devices',
     ending_transactions: 'relayer',
+    followed_calls: 'paid-call',
     free_hang_ups: 'paid-call',
     gas_spent: 'relayer',
     key_addresses: 'webhooks',

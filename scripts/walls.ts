@@ -187,7 +187,8 @@ export const SERVER: House = {
       room: 'mcp/',
       knows: [
         'services/{define,fitting,registry,json-schema,tool-name}.ts',
-        'paid-call/{about-call,door,challenge,rail,sale,part,terms-in-message}.ts',
+        'paid-call/{about-call,door,challenge,followed-calls,rail,sale,part,terms-in-message}.ts',
+        'keys/{api-key,keys}.ts',
         'rails/mpp/{mcp,rail}.ts',
         'http/',
         'part.ts',

@@ -121,7 +121,7 @@ export function createApp({ config, ...given }: HouseNeeds & { config: ConfigOf<
     }),
     atX402,
     openMppDoor(house, { mpp: byMpp.mpp, sold: byMpp.sold, sales, x402: x402.rail, credits }),
-    openMcp(house, config.mcp, { services, sales, mpp: byMpp.mpp, x402: x402.rail, credits }),
+    openMcp(house, config.mcp, { services, sales, keys, mpp: byMpp.mpp, x402: x402.rail, credits }),
     openA2a(house, config.a2a, { services, sales, keys, x402: x402.rail, credits }),
     openLegacy(house, { services, sales, credits, checkout: cards?.checkout ?? null, walletsPay }),
     openTopup(house, config.paidCall.settings, { ledger, keys, sales, x402, collectAfter }),

@@ -1,20 +1,40 @@
-/** Whether the caller of a request still waits for its answer. */
+/** Whether the caller of a request still waits for its answer, and whether an answer has left. */
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** The presence of one caller, by its connection. However many ask about it, the connection has one listener. */
-export class CallerPresence {
-  readonly #socket: Socket;
+/** Who can leave: a connection, or the caller of whom this one is a part. */
+export interface Leaving {
+  gone(): boolean;
+  /** Calls back once when the caller leaves, at once if it has left. @returns how to stop listening */
+  onGone(left: () => void): () => void;
+}
+
+/** A connection, which leaves when it closes. */
+export function connectionOf(socket: Socket): Leaving {
+  return {
+    gone: () => socket.destroyed,
+    onGone(left) {
+      if (socket.destroyed) left();
+      else socket.once('close', left);
+      return () => socket.off('close', left);
+    },
+  };
+}
+
+/** The presence of one caller. However many ask about it, what it depends on has one listener. */
+export class CallerPresence implements Leaving {
+  readonly #of: Leaving;
   readonly #listeners = new Set<() => void>();
+  readonly #stopListening: () => void;
   #hasLeft = false;
 
-  constructor(socket: Socket) {
-    this.#socket = socket;
-    socket.once('close', this.leave);
+  constructor(of: Leaving) {
+    this.#of = of;
+    this.#stopListening = of.onGone(this.leave);
   }
 
-  readonly gone = (): boolean => this.#hasLeft || this.#socket.destroyed;
+  readonly gone = (): boolean => this.#hasLeft || this.#of.gone();
 
-  /** Calls back once when the caller leaves, at once if it has left. @returns how to stop listening */
   readonly onGone = (left: () => void): (() => void) => {
     if (this.gone()) left();
     else this.#listeners.add(left);
@@ -22,7 +42,7 @@ export class CallerPresence {
   };
 
   /** Takes the caller for gone: its connection has closed, or it has said that it wants no answer. */
-  readonly leave = (): void => {
+  leave = (): void => {
     this.#hasLeft = true;
     const listeners = [...this.#listeners];
     this.#listeners.clear();
@@ -31,7 +51,13 @@ export class CallerPresence {
 
   /** Stops watching a connection that may bring other requests. */
   end(): void {
-    this.#socket.off('close', this.leave);
+    this.#stopListening();
     this.#listeners.clear();
   }
+}
+
+/** Calls back once when a response has been sent whole, or when it never will be. */
+export function whenSent(response: ServerResponse, told: (isSent: boolean) => void): void {
+  if (response.closed) told(response.writableFinished);
+  else response.once('close', () => told(response.writableFinished));
 }

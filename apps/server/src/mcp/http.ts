@@ -1,11 +1,12 @@
 /** `/mcp`: the streamable HTTP transport of MCP, of the lines of 2025 and of 2026 at one address. */
 import { createMcpHandler, type Server } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { CallerPresence } from '../http/caller-presence.ts';
+import { CallerPresence, connectionOf, whenSent } from '../http/caller-presence.ts';
 import { readJson } from '../http/json-text.ts';
 import { ownHosts, refuseForeign } from '../http/own-hosts.ts';
 import { invalidRequest, Problem } from '../http/problem.ts';
 import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
+import { type Cancelling, clientOf, nameFor, SESSION_HEADER } from './cancelling.ts';
 import { IDEMPOTENCY_HEADER } from './payment.ts';
 import type { Caller } from './server.ts';
 
@@ -19,6 +20,7 @@ export interface McpRoutesParts {
   hosts: readonly string[];
   addressOf(request: FastifyRequest): string;
   addressLimit: RateLimit;
+  cancelling: Cancelling;
   failed(error: Error): void;
 }
 
@@ -46,24 +48,18 @@ export function mcpRoutes(http: FastifyInstance, parts: McpRoutesParts): void {
     if (Array.isArray(parsedBody) && parsedBody.length > MAX_BATCH)
       throw invalidRequest(`One request may carry at most ${MAX_BATCH} messages.`);
     if (request.headers[IDEMPOTENCY_HEADER] !== undefined) assertOneCall(parsedBody);
-    const presence = new CallerPresence(request.raw.socket);
-    reply.raw.once('close', () => {
-      if (!reply.raw.writableFinished) presence.leave();
-      presence.end();
-    });
+    const messages: readonly unknown[] = Array.isArray(parsedBody) ? parsedBody : [parsedBody];
+    await parts.cancelling.cancel(messages, request.headers);
+    const client = nameFor(messages);
+    if (client !== null) reply.header(SESSION_HEADER, client);
+    const gone = new AbortController();
     const asked = new Request('http://farebox.invalid/mcp', {
       method: 'POST',
       headers: plain(request.headers),
-      signal: signalOf(reply),
+      signal: gone.signal,
     });
-    callers.set(asked, {
-      headers: request.headers,
-      remoteAddress: request.raw.socket.remoteAddress,
-      address,
-      requestId: request.id,
-      gone: presence.gone,
-      onGone: presence.onGone,
-    });
+    const isAlone = messages.length === 1;
+    callers.set(asked, { ...callerOf(request, reply, gone, isAlone), address });
     return reply.send(await handler.fetch(asked, { parsedBody }));
   });
 
@@ -95,19 +91,49 @@ function assertOneCall(body: unknown): void {
   );
 }
 
+/**
+ * Who asks, as long as the connection stands and the response is not over.
+ *
+ * @param ended aborted when the caller has gone, and to end the response without an answer
+ * @param isAlone whether the request carries a single message, so that its response can end without an answer to it
+ */
+function callerOf(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  ended: AbortController,
+  isAlone: boolean,
+): Omit<Caller, 'address'> {
+  const presence = new CallerPresence(connectionOf(request.raw.socket));
+  const waiting: ((isSent: boolean) => void)[] = [];
+  let isOver = false;
+  whenSent(reply.raw, (isSent) => {
+    isOver = true;
+    for (const told of waiting) told(isSent);
+    if (!isSent) {
+      ended.abort();
+      presence.leave();
+    }
+    presence.end();
+  });
+  return {
+    headers: request.headers,
+    remoteAddress: request.raw.socket.remoteAddress,
+    requestId: request.id,
+    gone: presence.gone,
+    onGone: presence.onGone,
+    client: clientOf(request.headers),
+    withdraw() {
+      if (isAlone) ended.abort();
+    },
+    // An answer that comes after the end of the response was not in it.
+    whenSent: (told) => void (isOver ? told(false) : waiting.push(told)),
+  };
+}
+
 function plain(headers: FastifyRequest['headers']): Headers {
   const kept = new Headers();
   for (const [name, value] of Object.entries(headers)) {
     if (value !== undefined) kept.set(name, [value].flat().join(', '));
   }
   return kept;
-}
-
-/** Aborted when whoever asked has gone before the answer was out. */
-function signalOf(reply: FastifyReply): AbortSignal {
-  const gone = new AbortController();
-  reply.raw.once('close', () => {
-    if (!reply.raw.writableFinished) gone.abort();
-  });
-  return gone.signal;
 }

@@ -2,11 +2,13 @@
 import type { FastifyInstance } from 'fastify';
 import type { Configured } from '../declared.ts';
 import { SANDBOX_NOTICE } from '../http/sandbox-notice.ts';
+import type { Keys } from '../keys/keys.ts';
 import type { Sales } from '../paid-call/part.ts';
 import type { Rail } from '../paid-call/rail.ts';
 import type { House, Part } from '../part.ts';
 import type { MppRail } from '../rails/mpp/rail.ts';
 import type { Service } from '../services/define.ts';
+import { Cancelling } from './cancelling.ts';
 import { MCP } from './declared.ts';
 import { mcpDoor } from './door.ts';
 import { createFreeTools } from './free-tools.ts';
@@ -26,6 +28,7 @@ export function openMcp(
   needs: {
     services: readonly Service[];
     sales: Sales;
+    keys: Keys;
     /** Null where it is off. */
     mpp: MppRail | null;
     x402: Rail;
@@ -33,7 +36,7 @@ export function openMcp(
   },
 ): Part {
   const { baseUrl, version, sandbox, shop, logger, addressOf } = house;
-  const { services, sales, mpp, x402, credits } = needs;
+  const { services, sales, keys, mpp, x402, credits } = needs;
   let server: FastifyInstance | null = null;
   const ask = askInside(() => {
     if (server === null) throw new Error('the server is not put together yet');
@@ -62,6 +65,7 @@ export function openMcp(
         hosts: [new URL(baseUrl).hostname, ...settings.allowedHosts],
         addressLimit: house.limitByAddress(),
         addressOf,
+        cancelling: new Cancelling(sales.followedCalls, keys),
         failed: (error) => logger.warn({ err: error }, 'mcp'),
       });
     },

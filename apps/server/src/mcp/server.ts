@@ -9,10 +9,12 @@ import {
   Server,
   type ServerContext,
 } from '@modelcontextprotocol/server';
+import { CallerPresence } from '../http/caller-presence.ts';
 import { isDeeperThan } from '../http/json-depth.ts';
 import { notSoldHere } from '../http/problem.ts';
 import type { PaidAnswer, PaidRequest } from '../paid-call/sale.ts';
 import type { Service } from '../services/define.ts';
+import { requestIdOf } from './cancelling.ts';
 import type { FreeTools } from './free-tools.ts';
 import type { Asker } from './inside.ts';
 import { credentialHeadersOf } from './payment.ts';
@@ -34,6 +36,12 @@ export interface Caller extends Asker {
   gone(): boolean;
   /** Calls back once when the caller has gone. @returns how to stop listening */
   onGone(left: () => void): () => void;
+  /** As the client names itself; null when it does not. */
+  client: string | null;
+  /** Ends the response without an answer to a call that was cancelled, unless it carries other answers too. */
+  withdraw(): void;
+  /** Calls back once when the response has been sent whole, or when it never will be. */
+  whenSent(told: (isSent: boolean) => void): void;
 }
 
 export interface McpParts {
@@ -125,26 +133,37 @@ function answerReadings(server: Server, { readings }: McpParts, caller: Caller):
 /** One paid tool call is one paid call of the house. */
 async function buy(
   { paidCall }: McpParts,
-  { headers, address, requestId, gone, onGone }: Caller,
+  caller: Caller,
   service: Service,
   given: Record<string, unknown> | undefined,
   context: ServerContext,
 ): Promise<CallToolResult> {
-  const { _meta: meta, signal } = context.mcpReq;
+  const { _meta: meta, signal, id } = context.mcpReq;
+  const { headers, address, requestId, client } = caller;
   const stopTelling = tellProgress(service, context);
+  const presence = new CallerPresence(caller);
   try {
     const answer = await paidCall.handle({
       ...{ service, address, requestId },
       headers: credentialHeadersOf(headers, meta),
       // As over HTTP: a price that was asked for without a body may be paid for with any.
       rawBody: given === undefined ? undefined : Buffer.from(JSON.stringify(given)),
-      gone: () => signal.aborted || gone(),
-      onGone,
+      gone: () => signal.aborted || presence.gone(),
+      onGone: presence.onGone,
+      delivery: {
+        request: { client, requestId: requestIdOf(id) },
+        cancelled() {
+          presence.leave();
+          caller.withdraw();
+        },
+      },
       assertMayBuy() {},
     });
+    if (answer.arrived !== undefined) caller.whenSent(answer.arrived);
     return toolResultOf(answer, meta);
   } finally {
     stopTelling();
+    presence.end();
   }
 }
 

@@ -9,6 +9,7 @@ const TOLD: Readonly<Record<string, string>> = {
   'x-credits-remaining': 'creditsRemainingUsd',
   'x-payment-transaction': 'transaction',
   'idempotent-replayed': 'replayed',
+  'x-answered-at': 'answeredAt',
   'retry-after': 'retryAfterSeconds',
 };
 

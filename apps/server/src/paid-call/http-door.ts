@@ -1,6 +1,6 @@
 /** The paid call over HTTP: which requests may buy, how long they may take, and how they are answered. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { CallerPresence } from '../http/caller-presence.ts';
+import { CallerPresence, connectionOf, whenSent } from '../http/caller-presence.ts';
 import { openEventStream } from '../http/event-stream.ts';
 import { Problem } from '../http/problem.ts';
 import { asAsked } from '../http/problem-details.ts';
@@ -34,7 +34,7 @@ export async function answerOverHttp(
 ): Promise<void> {
   const { method = request.method } = asked;
   const sent = request.body instanceof Buffer ? request.body : undefined;
-  const caller = new CallerPresence(request.raw.socket);
+  const caller = new CallerPresence(connectionOf(request.raw.socket));
   const answer = await call
     .handle({
       service: asked.service,
@@ -45,6 +45,8 @@ export async function answerOverHttp(
       dryRun: dryRunOf(request.query),
       gone: caller.gone,
       onGone: caller.onGone,
+      // What a service has done stays done: the answer to a call that nothing names is not lost with its connection.
+      ...(asked.service.effect === 'write' ? { delivery: { request: null, cancelled() {} } } : {}),
       openStream: (headers) => openEventStream(reply, headers, READER_PATIENCE_MS),
       assertMayBuy() {
         if (method !== 'POST') throw notPost();
@@ -52,6 +54,7 @@ export async function answerOverHttp(
     })
     .finally(() => caller.end());
   if (!answer.left) sendFinished(reply, asAsked(answer, request));
+  if (answer.arrived !== undefined) whenSent(reply.raw, answer.arrived);
 }
 
 function notPost(): Problem {

@@ -24,6 +24,7 @@ import type { Challenge } from './challenge.ts';
 import { claimOn } from './claim.ts';
 import type { Door } from './door.ts';
 import { tryOut } from './dry-run.ts';
+import type { FollowedCalls } from './followed-calls.ts';
 import { type FreeHangUps, idempotencyKeyRequired } from './free-hang-ups.ts';
 import { OnChainSales } from './on-chain.ts';
 import { CallerGone, type CallReport, LeftDuringWork } from './outcome.ts';
@@ -54,6 +55,7 @@ export interface PaidCallParts extends AnswersParts, ReservationsParts, RunnerPa
   calls: CallStore;
   settlements: SettlementStore;
   freeHangUps: FreeHangUps;
+  followedCalls: FollowedCalls;
   /** After this time a paid call that could not be delivered is refunded. */
   refundAfterMs: number;
   availability(service: Service): Availability;
@@ -194,7 +196,7 @@ export class PaidCall {
     const claim = payment.onChain === null ? null : claimOn(service, input, payment, rawBody);
     const startedAtMs = this.#parts.nowMs();
     try {
-      return await this.#sell({ ...asked, payment, input, claim });
+      return await this.#sell({ ...asked, payment, input, claim, isKept: payment.identity !== null });
     } finally {
       this.#noteUse(asked, payment, this.#parts.nowMs() - startedAtMs);
     }
@@ -240,9 +242,44 @@ export class PaidCall {
         revenue: payment.revenue,
       };
       if (request.gone()) throw new CallerGone();
-      return await this.#holdingHangUp(sale, call, () => this.#sellCall(sale, call, fingerprint));
+      return await this.#follow(sale, call, (followed) =>
+        this.#holdingHangUp(followed, call, () => this.#sellCall(followed, call, fingerprint)),
+      );
     } finally {
       leave();
+    }
+  }
+
+  /**
+   * Sells a call that nothing names at a door that sees whether its answer arrives. If an earlier caller of the same
+   * call lost an answer that was charged, this caller gets that one.
+   */
+  async #follow(
+    sale: Sale,
+    call: PricedCall,
+    sell: (sale: Sale) => Promise<PaidAnswer>,
+  ): Promise<PaidAnswer> {
+    const { request, payment, quote } = sale;
+    const { accountId, keyId } = payment;
+    if (request.delivery === undefined || payment.identity !== null || keyId === null) return sell(sale);
+    const { id } = call;
+    const delivery = await this.#parts.followedCalls.begin({
+      ...request.delivery,
+      ...{ id, accountId, keyId },
+      fingerprint: fingerprintOf(quote.service, sale.input),
+      longestMs: longestMs(sale) + RECONCILE_GRACE_MS,
+    });
+    const arrived = (hasArrived: boolean) => void delivery.end(hasArrived).catch(() => {});
+    const { lost } = delivery;
+    try {
+      if (lost === null) return { ...(await sell({ ...sale, isKept: true })), arrived };
+      const again = await this.#answers.replay(sale, payment, lost.callId);
+      again.headers['x-answered-at'] = new Date(lost.answeredAtMs).toISOString();
+      return { ...again, arrived };
+    } catch (error) {
+      // Nothing was charged, or it is paid back; or the answer could not be handed out again, and is still owed.
+      await (lost === null ? delivery.drop() : delivery.end(false)).catch(() => {});
+      throw error;
     }
   }
 
@@ -323,9 +360,10 @@ export class PaidCall {
       throw error;
     }
     if (!isWrite) await this.#reservations.assertWanted(sale, call);
-    // Nobody is there to read this answer, and nobody could ask for it again.
-    if (payment.identity === null && request.gone()) await this.#leaveUndone(call, new LeftDuringWork());
-    const answer = payment.identity === null ? null : this.#answers.toKeep(quote.service, call.id, made);
+    // Nobody is there to read this answer, and nobody could ask for it again. What had an effect is charged all the same.
+    if (payment.identity === null && request.gone() && !(isWrite && sale.isKept))
+      await this.#leaveUndone(call, new LeftDuringWork());
+    const answer = sale.isKept ? this.#answers.toKeep(quote.service, call.id, made) : null;
     const { availableMicros } = await this.#reservations.capture(sale, call, answer);
     return this.#answers.deliver(sale, call.id, made, { availableMicros, transaction: null });
   }

@@ -12,6 +12,7 @@ import { makeChallenge } from './challenge.ts';
 import { PAID_CALL } from './declared.ts';
 import { doorOf, x402Door } from './door.ts';
 import { SettlementFinisher } from './finish-settlements.ts';
+import { FollowedCalls } from './followed-calls.ts';
 import { createFreeHangUps } from './free-hang-ups.ts';
 import { type CallMetrics, watchCalls } from './metrics.ts';
 import { type KeyUse, PaidCall, type PaidCallParts } from './paid-call.ts';
@@ -34,6 +35,7 @@ export type SharedByDoors = Omit<PaidCallParts, 'services' | 'rails' | 'door'>;
 
 export interface Sales extends Part {
   calls: CallStore;
+  followedCalls: FollowedCalls;
   settlements: SettlementStore;
   reconciler: Reconciler;
   settlementFinisher: SettlementFinisher;
@@ -81,6 +83,7 @@ interface SalesNeeds {
 export function openSales(house: House, settings: SalesSettings, needs: SalesNeeds): Sales {
   const records = openRecords(house, settings, needs);
   const { calls, settlements, undelivered, reconciler, settlementFinisher, replica, shares } = records;
+  const { followedCalls } = records;
   const shared = shareWithDoors(house, settings, needs, records);
   const { availability, catalog } = shared;
   const doors: PaidCall[] = [];
@@ -93,7 +96,8 @@ export function openSales(house: House, settings: SalesSettings, needs: SalesNee
   return {
     name: 'paid-call',
     requestHeaders: ['Idempotency-Key'],
-    ...{ calls, settlements, reconciler, settlementFinisher, shares, shared, availability, catalog },
+    ...{ calls, followedCalls, settlements, reconciler, settlementFinisher, shares },
+    ...{ shared, availability, catalog },
     services: needs.services,
     answersLastMs: settings.answerTtlMs,
     open(door) {
@@ -153,7 +157,9 @@ function openRecords(house: House, settings: SalesSettings, { ledger, metrics, r
     nowMs,
     buyerOf: async (id) => (await rootBuyerOf(sql, id)).name,
   });
-  return { calls, settlements, undelivered, reconciler, settlementFinisher, replica, shares, freeHangUps };
+  const followedCalls = new FollowedCalls(sql, { nowMs, holder: replica.id });
+  const sold = { calls, settlements, undelivered, freeHangUps, followedCalls };
+  return { ...sold, reconciler, settlementFinisher, replica, shares };
 }
 
 /** What the doors of the paid call share. The bounds are among it: a payer has one limit over all doors. */
@@ -161,7 +167,7 @@ function shareWithDoors(
   house: House,
   settings: SalesSettings,
   needs: SalesNeeds,
-  { calls, settlements, reconciler, freeHangUps }: Records,
+  { calls, settlements, reconciler, freeHangUps, followedCalls }: Records,
 ): SharedByDoors {
   const { baseUrl, version, logger, nowMs } = house;
   const { upstreams, metrics } = needs;
@@ -182,7 +188,8 @@ function shareWithDoors(
       return { path, name, tag, priceUsd, summary, example, featured, available, chains };
     });
   return {
-    ...{ calls, settlements, freeHangUps, refundAfterMs, availability, catalog, baseUrl, version, nowMs },
+    ...{ calls, settlements, freeHangUps, followedCalls, refundAfterMs },
+    ...{ availability, catalog, baseUrl, version, nowMs },
     seal: needs.seal,
     keyUsed: needs.keyUsed,
     receiptsUrl: `${baseUrl}${needs.receiptsAt}`,
@@ -212,7 +219,7 @@ function shareWithDoors(
 }
 
 function jobsOf(
-  { calls, reconciler, settlementFinisher, shares, freeHangUps }: Records,
+  { calls, reconciler, settlementFinisher, shares, freeHangUps, followedCalls }: Records,
   { reconcileIntervalMs: intervalMs, shareHoldMs }: SalesSettings,
 ): Job[] {
   return [
@@ -224,6 +231,16 @@ function jobsOf(
         void (await untilNoneIsDue(
           ANSWERS_DROPPED_AT_ONCE,
           () => calls.dropExpiredAnswers(ANSWERS_DROPPED_AT_ONCE),
+          stopping,
+        )),
+    },
+    {
+      name: 'drop-followed-calls',
+      intervalMs: 60_000,
+      run: async (stopping) =>
+        void (await untilNoneIsDue(
+          ANSWERS_DROPPED_AT_ONCE,
+          () => followedCalls.dropExpired(ANSWERS_DROPPED_AT_ONCE),
           stopping,
         )),
     },
@@ -257,7 +274,8 @@ function jobsOf(
 }
 
 /** Settles what the last calls left open or owe. What only this process knows would be lost with it. */
-async function endCalls({ logger }: House, { reconciler, replica }: Records): Promise<void> {
+async function endCalls({ logger }: House, { reconciler, replica, followedCalls }: Records): Promise<void> {
+  followedCalls.close();
   await reconciler
     .run()
     .catch((error: unknown) => logger.error({ err: error }, 'reconciling at the end failed'));

@@ -81,7 +81,7 @@ export class Reservations {
     answer: StoredAnswer | null,
     settled?: { transaction: string; blockNumber: bigint | null },
   ): Promise<{ availableMicros: bigint }> {
-    const { money } = sale;
+    const { money, payment } = sale;
     let finished: FinishOutcome;
     try {
       finished = await this.#parts.calls.finish({
@@ -103,8 +103,8 @@ export class Reservations {
       }
       // The price may have been taken. Payers who can ask again get the answer then; the others get the price back. If
       // it was not taken, the payment can be used again.
-      this.#parts.undelivered({ ...call, retrievable: answer !== null });
-      money.fate = answer === null ? 'given back' : 'open';
+      this.#parts.undelivered({ ...call, retrievable: payment.identity !== null });
+      money.fate = payment.identity === null ? 'given back' : 'open';
       throw unavailable('OUTCOME_UNKNOWN', 'The payment could not be completed.', 2_000, {}, error);
     }
     if (finished.status === 'not_open') {

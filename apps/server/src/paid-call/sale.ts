@@ -1,6 +1,7 @@
 /** One request on its way through the paid call: how it came, what was read of it, and what became of its money. */
 import type { Service, ServiceStream } from '../services/define.ts';
 import type { Fate } from './fate.ts';
+import type { NamedRequest } from './followed-calls.ts';
 import type { CallReport } from './outcome.ts';
 import type { Headers, Payment, Quote, Rail } from './rail.ts';
 
@@ -25,6 +26,16 @@ export interface PaidRequest {
   onGone?(left: () => void): () => void;
   /** Begins a streamed answer; absent where the door cannot stream. */
   openStream?(headers: Readonly<Record<string, string>>): EventReader;
+  /**
+   * Set where the door sees whether an answer arrives. Then one that was charged and lost on its way is kept for the next
+   * same call, even if nothing names the purchase.
+   */
+  delivery?: {
+    /** How the client names the request when it cancels it; null where it cannot. */
+    request: NamedRequest | null;
+    /** Called when the client has cancelled the call, on whichever replica. */
+    cancelled(): void;
+  };
   /** Asked before anything is bought. @throws Problem when nothing can be by such a request, such as by a GET */
   assertMayBuy(): void;
   /** Called before anything is bought. @throws Problem when such a request may not buy, for example a GET */
@@ -48,6 +59,8 @@ export interface PaidAnswer {
   body: string | Buffer;
   /** The ledger account that bought the answer; present only on a bought answer. */
   accountId?: bigint;
+  /** Called by a door that sees whether the answer arrives, once it knows; absent where nobody asks. */
+  arrived?(hasArrived: boolean): void;
   /** Set when the answer has left already, as a stream; the status then tells how it ended. */
   left?: true;
   /** Present on an answer that was not bought: what became of the money, as far as this request knows. */
@@ -96,6 +109,8 @@ export interface Sale extends Asked {
   readonly input: unknown;
   /** What the answer is bound to beside the payment; see `claim.ts`. */
   readonly claim: Buffer | null;
+  /** Whether the answer is stored with the charge, because the same call may ask for it again. */
+  readonly isKept: boolean;
 }
 
 /** How long a reader may keep a stream waiting, in total. */
