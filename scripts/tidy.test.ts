@@ -233,13 +233,15 @@ describe('a table has one owner,', () => {
     ],
     operator: [
       'the operator sees all that there is',
-      ...['account_debts', 'account_freezes', 'api_keys', 'call_spending', 'calls', 'card_events'],
+      ...['account_debts', 'account_freezes', 'api_keys', 'call_shares', 'call_spending', 'calls'],
+      ...['card_events'],
       ...['card_orders', 'ledger_accounts', 'ledger_transfers', 'refunds', 'settlements'],
       ...['trial_claims', 'trial_days'],
     ],
     'paid-call': [
-      'what a call reserved, of which key, and whether the replica that runs it is alive; what of it was a trial’s, or went back',
-      ...['api_keys', 'ledger_accounts', 'ledger_transfers', 'operator_acts', 'replicas', 'trial_credits'],
+      'what a call reserved, of which key, and whether the replica that runs it is alive; what of it was a trial’s, a new card’s, or went back',
+      ...['account_debts', 'api_keys', 'card_orders', 'ledger_accounts', 'ledger_transfers'],
+      ...['operator_acts', 'replicas', 'sold_keys', 'trial_credits'],
     ],
     rails: ['the audit holds settlements against their chain', 'settlements'],
     secrets: [

@@ -27,6 +27,9 @@ export async function accountView(accountId, page) {
       ['reserved', usd(account.reservedUsd)],
       ['spent on calls', usd(account.spentUsd)],
       ['owed', usd(account.owedUsd), microsOf(account.owedUsd) > 0n ? 'bad' : null],
+      ...(microsOf(account.shares.dueUsd) === 0n
+        ? []
+        : [['shares due', [usd(account.shares.dueUsd), ...account.shares.heldFor].join(', '), null]]),
     ),
     ...account.freezes.map(freezeNotice),
     actions(account, doing),

@@ -47,11 +47,19 @@ async function showDevices() {
   }
 }
 
+/** Why some of what is due waits longer than usual. */
+const HELD_FOR = {
+  new_card: 'Some of it waits for a card payment of your customer to be seven days old.',
+  payer_owes: 'Some of it waits because a payment of your customer went back.',
+  no_usable_key: 'Nothing is paid out while your account has no key that works.',
+};
+
 function render(devices, earnings) {
   byId('earnings').replaceChildren(
     figure('Earned', formatUsd(earnings.earnedUsd), 'main'),
     figure('Paid to your balance', formatUsd(earnings.paidUsd)),
     figure('Held', formatUsd(earnings.dueUsd)),
+    ...earnings.heldFor.map((reason) => el('p', { class: 'soft' }, HELD_FOR[reason] ?? reason)),
     figure('Calls sold', String(earnings.calls)),
     figure('Your share', `${earnings.sharePercent} %`),
   );

@@ -19,7 +19,7 @@ before(async () => {
     pools: database,
     environment: { TRIAL_ALLOW_INTERNAL: 'true', DEVICE_OWNER_SHARE_PERCENT: '40' },
   });
-  shares = createCallShares(database.sql, { ledger: server.app.ledger, nowMs: Date.now });
+  shares = createCallShares(database.sql, { ledger: server.app.ledger, nowMs: Date.now, cardHoldMs: 0 });
   owner = await server.key('1');
   ownerId = await accountOf(database.sql, owner);
   const device = await register(server, owner, { deviceId: 'earner-1' });
@@ -36,6 +36,14 @@ async function buy(key: string): Promise<string> {
   assert.equal(answer.status, 200, await answer.clone().text());
   return answer.headers.get('x-call-id') ?? '';
 }
+const EARNED = {
+  calls: 3,
+  earnedMicros: 60_000n,
+  paidMicros: 0n,
+  dueMicros: 0n,
+  heldMicros: 0n,
+  heldFor: [],
+};
 const earned = () => shares.earned(ownerId);
 const giveBack = (accountId: bigint, call: string) =>
   server.app.ledger.transfer({
@@ -52,12 +60,12 @@ const giveBack = (accountId: bigint, call: string) =>
 test('a share of each call is set aside with its price, and paid out after its time', async () => {
   const stranger = await server.key('1');
   for (let nth = 0; nth < 3; nth++) await buy(stranger);
-  assert.deepEqual(await earned(), { calls: 3, earnedMicros: 60_000n, paidMicros: 0n, dueMicros: 60_000n });
+  assert.deepEqual(await earned(), { ...EARNED, dueMicros: 60_000n });
   await assertBooksClosed(database.sql);
   assert.equal(await shares.payOut(3_600_000, 10), 0);
   // Two processes at once pay it once.
   await Promise.all([shares.payOut(-1, 10), shares.payOut(-1, 10)]);
-  assert.deepEqual(await earned(), { calls: 3, earnedMicros: 60_000n, paidMicros: 60_000n, dueMicros: 0n });
+  assert.deepEqual(await earned(), { ...EARNED, paidMicros: 60_000n });
   const list = await jsonOf(fetch(`${server.url}/api/devices`, { headers: { 'x-api-key': owner } }));
   assert.equal(list.earnings.paidUsd, '0.060000');
   const { balanceMicros } = await server.app.ledger.balance(ownerId);

@@ -85,6 +85,8 @@ export const DEVICE_OPERATIONS = {
               earnedUsd: '0.075000',
               paidUsd: '0.050000',
               dueUsd: '0.025000',
+              heldUsd: '0.000000',
+              heldFor: [],
             },
           }),
           401: KEY_REFUSED,

@@ -37,9 +37,15 @@ const CREDENTIALS_LOOKED_AT_MS = 30_000;
 /** What owners get of a price, as whoever takes the price keeps it. Amounts are micro-USD. */
 interface Shares {
   note(share: { callId: string; payer: Payer; beneficiary: bigint; partPerMillion: bigint }): Promise<void>;
-  earned(
-    accountId: bigint,
-  ): Promise<{ calls: number; earnedMicros: bigint; paidMicros: bigint; dueMicros: bigint }>;
+  earned(accountId: bigint): Promise<{
+    calls: number;
+    earnedMicros: bigint;
+    paidMicros: bigint;
+    dueMicros: bigint;
+    /** What of it waits for more than the usual time, and for what. */
+    heldMicros: bigint;
+    heldFor: readonly string[];
+  }>;
 }
 
 interface Mqtt {
@@ -195,13 +201,15 @@ async function certificateIn({ certFile, keyFile }: Mqtt): Promise<Certificate> 
 
 /** What an account has earned, as it is shown. */
 async function earningsOf(shares: Shares, accountId: bigint, sharePercent: number) {
-  const { calls, earnedMicros, paidMicros, dueMicros } = await shares.earned(accountId);
+  const { calls, earnedMicros, paidMicros, dueMicros, heldMicros, heldFor } = await shares.earned(accountId);
   return {
     sharePercent,
     calls,
     earnedUsd: microsToUsd(earnedMicros),
     paidUsd: microsToUsd(paidMicros),
     dueUsd: microsToUsd(dueMicros),
+    heldUsd: microsToUsd(heldMicros),
+    heldFor,
   };
 }
 

@@ -41,6 +41,8 @@ export type TransferCode =
   | 'debt_paid'
   | 'share'
   | 'share_back'
+  | 'share_reversed'
+  | 'share_restored'
   | 'share_payout';
 
 export interface Transfer {

@@ -25,6 +25,7 @@ export async function accountRecord(on: Transaction, id: bigint, nowMs: number):
     accountId: String(id),
     ...balance,
     ...(await debtOf(on, id)),
+    shares: await sharesOf(on, id, nowMs),
     freezes: await freezesOf(on, id),
     keys: await keysOf(on, id, nowMs),
     transfers: await transfersOf(on, id),
@@ -53,6 +54,31 @@ async function debtOf(on: Transaction, id: bigint): Promise<Shown> {
   const [debt] = await on<{ owed_micros: bigint; since: Date }[]>`
     select owed_micros, since from account_debts where account_id = ${String(id)} and owed_micros > 0`;
   return { owedUsd: microsToUsd(debt?.owed_micros ?? 0n), owedSince: debt?.since.toISOString() ?? null };
+}
+
+/** What is set aside for an account of the price of calls, such as readings of its devices, and why it is not paid out. */
+async function sharesOf(on: Transaction, id: bigint, nowMs: number): Promise<Shown> {
+  const now = new Date(nowMs).toISOString();
+  const [row] = await on<{ due: bigint; new_card: bigint; payer_owes: bigint; has_key: boolean }[]>`
+    select coalesce(sum(s.due_micros), 0)::bigint as due,
+           coalesce(sum(s.due_micros) filter (where s.held_until > ${now}), 0)::bigint as new_card,
+           coalesce(sum(s.due_micros) filter (where s.due_micros > 0 and d.owed_micros > 0
+             and (s.held_until is null or s.held_until <= ${now})), 0)::bigint as payer_owes,
+           exists (select 1 from api_keys k where k.account_id = ${String(id)} and k.status = 'active'
+             and (k.expires_at is null or k.expires_at > ${now})) as has_key
+    from call_shares s left join account_debts d on d.account_id = s.account_id
+    where s.beneficiary = ${String(id)} and s.due_micros <> 0`;
+  const { due = 0n, new_card: newCard = 0n, payer_owes: payerOwes = 0n, has_key: hasKey = true } = row ?? {};
+  const isKeyless = due > 0n && !hasKey;
+  return {
+    dueUsd: microsToUsd(due),
+    heldUsd: microsToUsd(isKeyless ? due : newCard + payerOwes),
+    heldFor: [
+      ...(newCard > 0n ? ['new_card'] : []),
+      ...(payerOwes > 0n ? ['payer_owes'] : []),
+      ...(isKeyless ? ['no_usable_key'] : []),
+    ],
+  };
 }
 
 async function freezesOf(on: Transaction, id: bigint): Promise<Shown[]> {

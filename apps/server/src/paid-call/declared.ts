@@ -53,6 +53,13 @@ export const PAID_CALL = declare({
       shape: whole(0, 24 * 90).transform((hours) => hours * HOUR_MS),
       fallback: '24',
     },
+    shareCardHoldMs: {
+      name: 'SHARE_CARD_HOLD_DAYS',
+      describe:
+        'How many days a card payment must be old before a share of a call that it may have paid is paid out',
+      shape: whole(7, 180).transform((days) => days * 24 * HOUR_MS),
+      fallback: '7',
+    },
     reconcileIntervalMs: {
       name: 'RECONCILE_INTERVAL_MS',
       describe: 'How often, in milliseconds, the server looks for unfinished calls',

@@ -58,6 +58,7 @@ interface SalesSettings {
   refundAfterMs: number;
   reconcileIntervalMs: number;
   shareHoldMs: number;
+  shareCardHoldMs: number;
   rateLimitPerKey: number;
   maxConcurrentCalls: number;
   maxConcurrentCallsPerKey: number;
@@ -151,7 +152,7 @@ function openRecords(house: House, settings: SalesSettings, { ledger, metrics, r
         logger.warn({ callId, network, outcome }, 'settlement');
     },
   });
-  const shares = createCallShares(sql, { ledger, nowMs });
+  const shares = createCallShares(sql, { ledger, nowMs, cardHoldMs: settings.shareCardHoldMs });
   const freeHangUps = createFreeHangUps({
     sql,
     nowMs,

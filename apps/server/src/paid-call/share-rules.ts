@@ -35,10 +35,23 @@ export const SHARE_RULES: readonly Rule[] = [
                 or x.code = 'operator_refund' and exists (select 1 from operator_acts a
                   where a.account_id = x.account_id and a.transfer_id = x.id and a.call_id::text = s.call_id::text)) limit 1
           ) r on true
-          where s.state > 0 and ((s.state = 2) <> (r.code is not null) or (s.state = 2) <> (b.id is not null)
-            or b.amount_micros <> s.amount_micros) limit 1`,
+          where s.state > 0 and ((s.state = 2) <> (r.code is not null)
+            or (s.state = 2 and s.reversed_micros < s.amount_micros) <> (b.id is not null)
+            or b.amount_micros <> s.amount_micros - s.reversed_micros) limit 1`,
     say: (r) =>
       `the share of call ${r.id} is in state ${r.state}; back went ${r.back}, and the price by ${r.code}`,
+  },
+  {
+    name: 'what went back of shares with a card payment is what its transfers say',
+    sql: `select coalesce('shares of order ' || s.reversed_by, x.note) as name, s.micros, x.moved
+          from (select reversed_by, sum(reversed_micros) as micros from call_shares
+                where reversed_by is not null group by 1) s
+          full join (
+            select note, sum(case debit_account when 13 then amount_micros else -amount_micros end) as moved
+            from ledger_transfers where code in ('share_reversed', 'share_restored') group by 1
+          ) x on x.note = 'shares of order ' || s.reversed_by
+          where coalesce(s.micros, 0) <> coalesce(x.moved, 0) limit 1`,
+    say: (r) => `${r.name}: ${r.micros} went back; its transfers say ${r.moved}`,
   },
   {
     name: 'what is owed of shares is what was set aside, less what went back and was paid out',

@@ -1,5 +1,6 @@
 -- A share is taken back in the commit that gives the call's price back. Such a transfer names the call at the end of its note,
--- or belongs to an operator's act that does. What was paid above the price goes back without it.
+-- or belongs to an operator's act that does. What was paid above the price goes back without it; and what has gone back of the
+-- share before, with a card payment, does not go back again.
 CREATE OR REPLACE FUNCTION call_share_taken_back() RETURNS trigger
 LANGUAGE plpgsql
 AS $$
@@ -17,12 +18,12 @@ BEGIN
     UPDATE trial_credits SET given_back_micros = given_back_micros + NEW.amount_micros
     WHERE account_id = NEW.account_id;
   END IF;
-  UPDATE call_shares s SET state = 2, due_micros = s.due_micros - s.amount_micros
+  UPDATE call_shares s SET state = 2, due_micros = s.due_micros - (s.amount_micros - s.reversed_micros)
   FROM calls c
   WHERE s.account_id = NEW.account_id AND s.call_id = call AND s.state = 1
     AND c.account_id = s.account_id AND c.id = s.call_id AND c.price_micros <= NEW.amount_micros
-  RETURNING s.amount_micros INTO amount;
-  IF amount IS NULL THEN RETURN NULL; END IF;
+  RETURNING s.amount_micros - s.reversed_micros INTO amount;
+  IF coalesce(amount, 0) = 0 THEN RETURN NULL; END IF;
   INSERT INTO ledger_transfers
     (account_id, id, phase, debit_account, credit_account, amount_micros, code, created_at, note)
   SELECT 13, md5('share of ' || call)::uuid, 1, 13, t.debit_account, amount, 'share_back', NEW.created_at,
