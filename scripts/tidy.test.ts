@@ -175,6 +175,8 @@ describe('a table has one owner,', () => {
     managed_wallets: 'custody',
     operator_act_outcomes: 'operator',
     operator_acts: 'operator',
+    operator_proposals: 'operator',
+    paid_requests: 'paid-call',
     purchase_brake: 'cards',
     refunds: 'paid-call',
     relayer_transactions: 'relayer',
@@ -233,9 +235,9 @@ describe('a table has one owner,', () => {
     ],
     operator: [
       'the operator sees all that there is',
-      ...['account_debts', 'account_freezes', 'api_keys', 'call_shares', 'call_spending', 'calls'],
-      ...['card_events'],
-      ...['card_orders', 'ledger_accounts', 'ledger_transfers', 'refunds', 'settlements'],
+      ...['account_debts', 'account_freezes', 'api_keys', 'call_answers', 'call_shares', 'call_spending'],
+      ...['calls', 'card_events', 'card_orders', 'ledger_accounts', 'ledger_transfers', 'paid_requests'],
+      ...['refunds', 'settlements'],
       ...['trial_claims', 'trial_days'],
     ],
     'paid-call': [

@@ -1,4 +1,5 @@
 import { act, actsTable } from './admin-act.js';
+import { outcomeOf } from './admin-find.js';
 import { ask } from './admin-session.js';
 import { badge, code, figures, moment, recordsTable, usd } from './admin-tables.js';
 import { formatMicros, microsOf } from './amount.js';
@@ -15,7 +16,7 @@ export async function accountView(accountId, page) {
   const account = await ask(`accounts/${encodeURIComponent(accountId)}`);
   const doing = async (wanted, done) => {
     const answer = await act({ ...wanted, path: `accounts/${account.accountId}/${wanted.path}` });
-    page.did(answer === null ? null : done(answer.act));
+    page.did(answer === null ? null : answer.proposal === undefined ? done(answer.act) : outcomeOf(answer));
   };
   return el(
     'div',

@@ -1,5 +1,6 @@
 import { actsTable } from './admin-act.js';
 import { callerSection } from './admin-caller.js';
+import { proposalsTable } from './admin-find.js';
 import { gasSection, railsSection } from './admin-gas.js';
 import { owedSection } from './admin-owed.js';
 import { ask } from './admin-session.js';
@@ -68,7 +69,7 @@ function head({ at }, { again }) {
 }
 
 /** What may need somebody, in a line. */
-function state({ books, unfinished, openActs, upstreams, rails, gas }) {
+function state({ books, unfinished, openActs, proposals, upstreams, rails, gas }) {
   const down = upstreams.filter((each) => each.state === 'down').length;
   const count = (number) => [String(number), number > 0 ? 'bad' : null];
   const balanced =
@@ -80,6 +81,7 @@ function state({ books, unfinished, openActs, upstreams, rails, gas }) {
     ['card messages waiting', unfinished === null ? '—' : String(unfinished.inbox.waiting)],
     ['disputes to answer', ...(unfinished === null ? ['—'] : count(unfinished.disputes.toAnswer))],
     ['actions unfinished', ...count(openActs.length)],
+    ['refunds to agree to', ...count(proposals.length)],
     ['sources down', ...count(down)],
     ['chains that fail', ...count(rails.filter(({ reason }) => reason !== null).length)],
     ['keys without gas', ...count(gas.filter(({ isAble }) => !isAble).length)],
@@ -181,12 +183,14 @@ function moneySection({ money, sales, days: shown }) {
   );
 }
 
-function unfinishedSection({ unfinished, openActs }, { goOn }) {
+function unfinishedSection({ unfinished, openActs, proposals }, page) {
+  const { goOn } = page;
   if (unfinished === null) return section('Unfinished', el('p', { class: 'soft' }, 'Not known: see above.'));
   const { settlements, cardOrders, inbox } = unfinished;
   const of = (shown, count) => (count > shown.length ? `, the oldest ${shown.length} of ${count}` : '');
   return section(
     'Unfinished',
+    proposals.length === 0 ? null : proposalsTable(proposals, page),
     openActs.length === 0 ? null : actsTable('Actions whose end is not known', openActs, goOn),
     disputesTable(unfinished.disputes),
     recordsTable({

@@ -1,5 +1,6 @@
 import { accountView } from './admin-account.js';
 import { actsTable } from './admin-act.js';
+import { callView, findView } from './admin-find.js';
 import { keysView } from './admin-keys.js';
 import { overviewView } from './admin-overview.js';
 import { ask, Refusal, rememberedToken, rememberToken } from './admin-session.js';
@@ -36,7 +37,8 @@ const page = {
 };
 
 const VIEWS = {
-  overview: () => overviewView(page),
+  overview: () => overviewView({ ...page, actor: session.actor }),
+  find: () => findView(),
   keys: () => keysView(),
   audit: () => auditView(),
 };
@@ -48,17 +50,17 @@ async function show({ quietly = false } = {}) {
   const [, accountId, orderId] = /^account-(\d{1,19})(?:-order-([\w-]{1,36}))?$/.exec(name) ?? [];
   const at = ++opened;
   for (const link of views.querySelectorAll('a')) {
-    const current = link.hash === `#${name}` || (accountId !== undefined && link.hash === '#keys');
+    const current =
+      link.hash === `#${name}` ||
+      (accountId !== undefined && link.hash === '#keys') ||
+      (name.startsWith('call-') && link.hash === '#find');
     if (current) link.setAttribute('aria-current', 'page');
     else link.removeAttribute('aria-current');
   }
   if (!quietly) message.replaceChildren();
   view.setAttribute('aria-busy', 'true');
   try {
-    const shown =
-      accountId === undefined
-        ? await (VIEWS[name] ?? VIEWS.overview)()
-        : await accountView(accountId, { ...page, cards: session.cards });
+    const shown = await shownOf(name, accountId);
     if (at !== opened) return;
     const focused = quietly && view.contains(document.activeElement) ? document.activeElement.id : '';
     view.replaceChildren(shown);
@@ -79,6 +81,14 @@ async function show({ quietly = false } = {}) {
   } finally {
     if (at === opened) view.removeAttribute('aria-busy');
   }
+}
+
+/** What an address within the page leads to. */
+function shownOf(name, accountId) {
+  if (accountId !== undefined) return accountView(accountId, { ...page, cards: session.cards });
+  const [, callId, of] = /^call-([\da-f-]{36})(?:-of-(\d{1,19}))?$/.exec(name) ?? [];
+  if (callId !== undefined) return callView(callId, of, page);
+  return (VIEWS[name] ?? VIEWS.overview)();
 }
 
 /** Every action, the newest first. */

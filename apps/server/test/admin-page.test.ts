@@ -287,6 +287,39 @@ test('a dispute leads to its order and its account, and says until when evidence
   await world.control('POST', `/disputes/${dispute.id}`, { status: 'won' });
 });
 
+test('what a customer has an id of leads to the call, its story and its refund', async () => {
+  const bought = await server.call('first-call', await server.key('1'));
+  const callId = String(bought.headers.get('x-call-id'));
+  for (const width of [1280, 390]) {
+    const { page, troubles } = await open(width);
+    await enter(page, TOKEN);
+    await page.getByRole('link', { name: 'Find', exact: true }).click();
+    await page.getByLabel('What the customer has').fill('nothing of ours');
+    await page.getByRole('button', { name: 'Find' }).click();
+    await page.getByText('Nothing has this id.').waitFor();
+    await page.getByLabel('What the customer has').fill(` ${callId.toUpperCase()} `);
+    await page.getByRole('button', { name: 'Find' }).click();
+    await assertFits(page, 'what was found');
+    await page.getByRole('link', { name: callId }).click();
+    await page.getByRole('heading', { name: 'Call of first-call' }).waitFor();
+    await page.getByRole('row').filter({ hasText: 'captured' }).waitFor();
+    await assertReadable(page, `a call at ${width} px`);
+    await assertFits(page, 'a call');
+    await picture(page, `call-${width}`);
+    if (width === 1280) {
+      await page.getByRole('button', { name: 'Refund …' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Give this call’s price back?' });
+      await dialog.getByLabel('Reason').fill('the answer was of no use');
+      await dialog.getByRole('button', { name: 'Give back' }).click();
+      await page.getByText('Given back: $0.05.').waitFor();
+    }
+    await page.getByRole('row').filter({ hasText: 'to the account' }).waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Refund …' }).count(), 0, 'once');
+    assert.deepEqual(troubles, []);
+    await page.close();
+  }
+});
+
 test('a source that was never asked is not up', async () => {
   const stateOf = async (name: string): Promise<string | undefined> => {
     const headers = { authorization: `Bearer ${TOKEN}` };

@@ -715,6 +715,8 @@ describe('a card payment', () => {
         },
         prepareKeyLink: async () => async () => {},
       },
+      payments: { look: async () => 'unknown', owe: async () => {} },
+      secondAboveMicros: 50_000_000n,
       creditServices: () => ['credits/topup/'],
       trialBudgetMicrosPerDay: null,
       upstreamHealth: () => [],

@@ -15,7 +15,7 @@ const searchQuery = z.object({
     .default(''),
   after: id.optional(),
 });
-/** `/admin/api/keys` and `/admin/api/accounts/:account`: whose key it is, and what became of its credit. */
+/** What operators look up: keys, accounts, and whatever a customer names an id of. */
 export function accountRecordRoutes(
   admin: FastifyInstance,
   { records, acts }: { records: AccountRecords; acts: Pick<Acts, 'list'> },
@@ -23,6 +23,19 @@ export function accountRecordRoutes(
   admin.get('/keys', async (request) => {
     const { q, after } = readParameters(searchQuery, request.query);
     return inTime(records.search(q, after ?? null));
+  });
+
+  admin.get('/find', async (request) => {
+    const { q } = readParameters(searchQuery, request.query);
+    return { found: await inTime(records.find(q)) };
+  });
+
+  admin.get<{ Params: { call: string } }>('/calls/:call', async (request) => {
+    const callId = readParameters(z.uuid(), request.params.call).toLowerCase();
+    const { account } = readParameters(z.object({ account: id.optional() }), request.query);
+    const story = await inTime(records.call(account ?? null, callId));
+    if (story === null) throw new Problem(404, 'NO_SUCH_CALL', 'There is no such call.');
+    return story;
   });
 
   admin.get('/accounts/:account', async (request) => {

@@ -1,6 +1,8 @@
 /** What operators read about customers: whose keys there are, and all that is on record of an account. */
 import type { Database, Transaction } from '../db/connection.ts';
 import { accountRecord } from './account-record.ts';
+import { type CallStory, callStory } from './call-story.ts';
+import { type Found, findAnything } from './find.ts';
 import { type FoundKeys, searchKeys } from './key-search.ts';
 
 const TIMEOUT_MS = 5_000;
@@ -15,6 +17,10 @@ export interface AccountRecords {
   search(query: string, after: bigint | null): Promise<FoundKeys>;
   /** @returns null when there is no such account, or when it is one of the house's own */
   account(id: bigint): Promise<Record<string, unknown> | null>;
+  /** Calls and card orders by whichever id a customer has. */
+  find(query: string): Promise<Found[]>;
+  /** The whole story of a call. @param accountId null: a chain paid. @returns null when there is no such call */
+  call(accountId: bigint | null, callId: string): Promise<CallStory | null>;
 }
 
 export function createAccountRecords(sql: Database, nowMs: () => number): AccountRecords {
@@ -30,5 +36,7 @@ export function createAccountRecords(sql: Database, nowMs: () => number): Accoun
   return {
     search: (query, after) => reading((on) => searchKeys(on, { query, after, nowMs: nowMs() })),
     account: (id) => reading((on) => accountRecord(on, id, nowMs())),
+    find: (query) => reading((on) => findAnything(on, query)),
+    call: (accountId, callId) => reading((on) => callStory(on, accountId, callId)),
   };
 }

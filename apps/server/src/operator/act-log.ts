@@ -1,9 +1,9 @@
 /** The record of operators' acts: the rows of `operator_acts`, which never change, and of how the provider's part ended. */
-import { createHash } from 'node:crypto';
 import type { Database, Transaction } from '../db/connection.ts';
 import { Problem } from '../http/problem.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
 import type { Act, ActDone, ActName, CardRefundStatus, Order } from './act.ts';
+import { digestOf } from './digest.ts';
 
 export const ACTS_A_PAGE = 50;
 
@@ -157,10 +157,6 @@ export class ActLog {
   #now(): string {
     return new Date(this.#nowMs()).toISOString();
   }
-}
-
-function digestOf(texts: readonly string[]): Buffer {
-  return createHash('sha256').update(JSON.stringify(texts)).digest();
 }
 
 function textOf(value: bigint | null | undefined): string | null {

@@ -14,16 +14,14 @@ import { accountOf, id } from './address-fields.ts';
 /** Of an `Idempotency-Key`, in characters. */
 const KEY_LENGTH = { least: 8, most: 200 };
 const MOST_GRANTED_MICROS = usdToMicros('10000');
-const MOST_REFUNDED_MICROS = usdToMicros('1000000');
-const CENT_MICROS = 10_000n;
 
-const reason = z
+export const reason = z
   .string()
   .trim()
   .min(3, 'must say why, in 3 to 500 characters')
   .max(500, 'must say why, in 3 to 500 characters')
   .refine(isNameable, NOT_NAMEABLE);
-const amountUpTo = (mostMicros: bigint) =>
+export const amountUpTo = (mostMicros: bigint) =>
   z.union([z.string(), z.number()]).transform((value, context) => {
     try {
       const micros = usdToMicros(String(value));
@@ -37,31 +35,24 @@ const amountUpTo = (mostMicros: bigint) =>
     });
     return z.NEVER;
   });
-const uuid = z.uuid().transform((value) => value.toLowerCase());
-const plainAct = z.strictObject({ reason });
+export const uuid = z.uuid().transform((value) => value.toLowerCase());
+export const plainAct = z.strictObject({ reason });
 const grantAct = z.strictObject({ reason, amountUsd: amountUpTo(MOST_GRANTED_MICROS) });
-const callRefund = z.strictObject({ reason, callId: uuid });
-const orderRefund = z.strictObject({
-  reason,
-  orderId: uuid,
-  amountUsd: amountUpTo(MOST_REFUNDED_MICROS)
-    .refine((micros) => micros % CENT_MICROS === 0n, 'must be a whole number of cents')
-    .nullable(),
-});
 const keyMail = z.strictObject({ reason, orderId: uuid });
 const actsQuery = z.object({ account: id.optional(), after: id.optional() });
 
+export interface ActRouteParts {
+  acts: Acts;
+  logger: Pick<FastifyBaseLogger, 'info'>;
+  /** Who sent a request that was let in. */
+  actorOf(request: FastifyRequest): string;
+}
+
 /** `/admin/api/acts`, and the acts on an account below `/admin/api/accounts/:account`. */
-export function actRoutes(
-  admin: FastifyInstance,
-  parts: {
-    acts: Acts;
-    logger: Pick<FastifyBaseLogger, 'info'>;
-    /** Who sent a request that was let in. */
-    actorOf(request: FastifyRequest): string;
-  },
-): void {
+export function actRoutes(admin: FastifyInstance, parts: ActRouteParts): void {
   const { acts, logger, actorOf } = parts;
+  const orderOf = (request: FastifyRequest) => accountOrderOf(parts, request);
+  const did = (done: ActDone) => toldOf(parts, done);
 
   admin.get('/acts', async (request) => {
     const { account, after } = readParameters(actsQuery, request.query);
@@ -80,13 +71,6 @@ export function actRoutes(
     const { amountUsd: amountMicros, ...body } = readJsonBody(request, grantAct);
     return did(await acts.grant({ ...orderOf(request), ...body, amountMicros }));
   });
-  admin.post('/accounts/:account/refund-call', async (request) => {
-    return did(await acts.refundCall({ ...orderOf(request), ...readJsonBody(request, callRefund) }));
-  });
-  admin.post('/accounts/:account/refund-order', async (request) => {
-    const { amountUsd: amountMicros, ...body } = readJsonBody(request, orderRefund);
-    return did(await acts.refundOrder({ ...orderOf(request), ...body, amountMicros }));
-  });
   admin.post('/accounts/:account/mail-key', async (request) => {
     return did(await acts.mailKey({ ...orderOf(request), ...readJsonBody(request, keyMail) }));
   });
@@ -96,24 +80,37 @@ export function actRoutes(
     logger.info({ actor, actId: done.act.id }, 'an act was gone on with');
     return { success: true, repeated: done.repeated, act: actAsJson(done.act) };
   });
+}
 
-  function orderOf(request: FastifyRequest): Omit<Order, 'reason'> {
-    const sent = idempotencyKeyOf(request.headers, KEY_LENGTH);
-    if (sent === null || sent === 'unfit') {
-      throw new Problem(
-        400,
-        'IDEMPOTENCY_KEY_REQUIRED',
-        'Send an Idempotency-Key of 8 to 200 printable characters: the same key again is the same action.',
-      );
-    }
-    return { actor: actorOf(request), accountId: accountOf(request), idempotencyKey: sent.key };
-  }
+/** Who asks for an act on the account that the address names, and by which key. @throws Problem 400 */
+export function accountOrderOf(
+  parts: Pick<ActRouteParts, 'actorOf'>,
+  request: FastifyRequest,
+): Omit<Order, 'reason'> {
+  return { ...keyedBy(parts, request), accountId: accountOf(request) };
+}
 
-  function did(done: ActDone): Record<string, unknown> {
-    const { id: actId, actor, act, accountId } = done.act;
-    if (!done.repeated) logger.info({ actId, actor, act, accountId: String(accountId) }, 'operator acted');
-    return { success: true, repeated: done.repeated, act: actAsJson(done.act) };
+/** Who asks for an act, and by which key. @throws Problem 400 without a key */
+export function keyedBy(
+  { actorOf }: Pick<ActRouteParts, 'actorOf'>,
+  request: FastifyRequest,
+): Pick<Order, 'actor' | 'idempotencyKey'> {
+  const sent = idempotencyKeyOf(request.headers, KEY_LENGTH);
+  if (sent === null || sent === 'unfit') {
+    throw new Problem(
+      400,
+      'IDEMPOTENCY_KEY_REQUIRED',
+      'Send an Idempotency-Key of 8 to 200 printable characters: the same key again is the same action.',
+    );
   }
+  return { actor: actorOf(request), idempotencyKey: sent.key };
+}
+
+/** What the page is told of an act, which goes into the log once. */
+export function toldOf({ logger }: Pick<ActRouteParts, 'logger'>, done: ActDone): Record<string, unknown> {
+  const { id: actId, actor, act, accountId } = done.act;
+  if (!done.repeated) logger.info({ actId, actor, act, accountId: String(accountId) }, 'operator acted');
+  return { success: true, repeated: done.repeated, act: actAsJson(done.act) };
 }
 
 /** An act as the page gets it. */

@@ -2,7 +2,14 @@
 import type { Transaction } from '../db/connection.ts';
 import { Problem } from '../http/problem.ts';
 
-export type ActName = 'freeze' | 'unfreeze' | 'grant' | 'refund_order' | 'refund_call' | 'mail_key';
+export type ActName =
+  | 'freeze'
+  | 'unfreeze'
+  | 'grant'
+  | 'refund_order'
+  | 'refund_call'
+  | 'mail_key'
+  | 'refund_payment';
 
 /** Gives money back through the card provider, and brings the books to match. */
 export interface CardRefunds {
@@ -31,6 +38,20 @@ export type CardRefundStatus =
   | 'too_much'
   | 'unknown_order'
   | 'unknown_outcome';
+
+/** Why a payment on a chain cannot be sent back. */
+export type NoPaymentRefund = 'unknown' | 'not_charged' | 'not_final' | 'already' | 'cannot';
+
+/** Sends payments back on the chains that they came from. */
+export interface PaymentRefunds {
+  /** What would go back for a call. It holds the payment until the transaction ends. */
+  look(
+    transaction: Transaction,
+    callId: string,
+  ): Promise<{ service: string; amountMicros: bigint; transferId: string } | NoPaymentRefund>;
+  /** Owes the price of a call to its payer. A job sends it. @param reason shown in the payment's receipt */
+  owe(transaction: Transaction, callId: string, reason: string, at: string): Promise<void>;
+}
 
 /** Who acts, why, and by which key it is the same act when it is sent again. */
 export interface Order {

@@ -8,7 +8,15 @@ import type { Keys } from '../keys/keys.ts';
 import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
-import { type Act, type ActDone, type CardRefunds, noCards, type Order } from './act.ts';
+import {
+  type Act,
+  type ActDone,
+  type CardRefunds,
+  type NoPaymentRefund,
+  noCards,
+  type Order,
+  type PaymentRefunds,
+} from './act.ts';
 import { ActLog, type Doing, type Subject } from './act-log.ts';
 import { type OrderRefund, OrderRefunds } from './order-refunds.ts';
 
@@ -21,6 +29,8 @@ export interface Acts {
   grant(order: Order & { amountMicros: bigint }): Promise<ActDone>;
   /** Gives a captured call's price back to the key's account, once. */
   refundCall(order: Order & { callId: string }): Promise<ActDone>;
+  /** Owes a captured call's price to the wallet that paid it; a job sends it. */
+  refundPayment(order: Order & { callId: string }): Promise<ActDone>;
   /** Sends a card payment back, or a part of it. `amountMicros` null: the rest. */
   refundOrder(order: Order & { orderId: string; amountMicros: bigint | null }): Promise<ActDone>;
   /** Mails whoever paid an order a link that gives a new key, and ends the others. */
@@ -41,6 +51,9 @@ interface ActsParts {
   collectDebts(transaction: Transaction, accountId: bigint): Promise<unknown>;
   /** Null: there is no card provider. */
   cards: CardRefunds | null;
+  payments: PaymentRefunds;
+  /** What the names of services begin with that sell credit. */
+  creditServices(): readonly string[];
   nowMs(): number;
 }
 
@@ -114,6 +127,22 @@ class OperatorActs implements Acts {
     });
   }
 
+  refundPayment(order: Order & { callId: string }): Promise<ActDone> {
+    const { payments, creditServices, nowMs } = this.#parts;
+    const { callId } = order;
+    return this.#log.once('refund_payment', order, {
+      details: [callId],
+      async prepare(transaction) {
+        const owed = await payments.look(transaction, callId);
+        if (typeof owed === 'string') throw noPaymentRefund(owed);
+        if (creditServices().some((name) => owed.service.startsWith(name))) throw creditIsOut();
+        return { callId, amountMicros: owed.amountMicros, transferId: owed.transferId };
+      },
+      effect: (transaction) =>
+        payments.owe(transaction, callId, 'sent back by the operator', new Date(nowMs()).toISOString()),
+    });
+  }
+
   refundOrder(order: OrderRefund): Promise<ActDone> {
     return this.#refunds.refund(order);
   }
@@ -178,6 +207,36 @@ async function chargedCall(transaction: Transaction, accountId: bigint, callId: 
   if (refunds.length > 0)
     throw new Problem(409, 'CALL_ALREADY_REFUNDED', 'The price of this call has gone back already.');
   return { callId, keyId: call.key_id, amountMicros: call.price_micros, transferId };
+}
+
+const NO_PAYMENT_REFUND: Readonly<Record<NoPaymentRefund, [status: number, code: string, message: string]>> =
+  {
+    unknown: [404, 'NO_SUCH_CALL', 'No chain paid for a call of this id.'],
+    not_charged: [409, 'CALL_NOT_CHARGED', 'Nothing was taken for this call that could go back.'],
+    already: [409, 'CALL_ALREADY_REFUNDED', 'Money of this call has gone back already, or is on its way.'],
+    not_final: [
+      409,
+      'PAYMENT_NOT_FINAL',
+      'The chain may still take this payment back. Try again when its transaction is final.',
+    ],
+    cannot: [
+      409,
+      'REFUND_KEY_MISSING',
+      'This server has no key that sends payments back on this chain. docs/x402.md says which variable holds it.',
+    ],
+  };
+
+function noPaymentRefund(why: NoPaymentRefund): Problem {
+  return new Problem(...NO_PAYMENT_REFUND[why]);
+}
+
+/** A call that sold a key or a top-up: its price lives on in an account. */
+function creditIsOut(): Problem {
+  return new Problem(
+    409,
+    'CALL_SOLD_CREDIT',
+    'This call sold credit, which can still be spent. Freeze the account that it went to, and settle with its owner.',
+  );
 }
 
 /** @throws Problem 409 when no key of the account could spend what it is given */

@@ -6,7 +6,7 @@ export const OPERATOR_BOOKS: Audited = {
     {
       name: 'every act of an operator that moves money has its transfer, and a call is refunded once, at its price',
       sql: `select coalesce(a.id, t.id) as id, coalesce(a.act, t.code) as what, t.amount_micros
-            from (select * from operator_acts where transfer_id is not null) a
+            from (select * from operator_acts where transfer_id is not null and act <> 'refund_payment') a
             full join (select * from ledger_transfers where code in ('operator_grant', 'operator_refund')) t
               on t.account_id = a.account_id and t.id = a.transfer_id
             left join calls c on c.account_id = a.account_id and c.id = a.call_id
@@ -17,6 +17,16 @@ export const OPERATOR_BOOKS: Audited = {
                      or exists (select 1 from ledger_transfers r where r.account_id = t.account_id
                        and r.code = 'call_refund' and r.note = 'undelivered call ' || a.call_id))) limit 1`,
       say: (r) => `${r.what} ${r.id} does not match: its transfer moved ${r.amount_micros}`,
+    },
+    {
+      // A job sends it, and books the transfer when the chain has it: rules about refunds on chains hold the two together.
+      name: 'every payment that an operator sends back is owed on its chain, at the price of its call',
+      sql: `select a.id, a.call_id, a.amount_micros, r.amount_micros as owed from operator_acts a
+            left join refunds r on r.account_id = a.account_id and r.call_id = a.call_id
+            left join calls c on c.account_id = a.account_id and c.id = a.call_id
+            where a.act = 'refund_payment'
+              and (r.amount_micros is distinct from a.amount_micros or c.price_micros is distinct from a.amount_micros) limit 1`,
+      say: (r) => `act ${r.id} sends back ${r.amount_micros} of call ${r.call_id}, and ${r.owed} is owed`,
     },
   ],
 };

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { declare, isTooRegular, list } from '../declared.ts';
+import { usdToMicros } from '../ledger/money.ts';
 import { OPERATOR_BOOKS } from './books-rules.ts';
 
 export const OPERATOR = declare({
@@ -24,6 +25,22 @@ export const OPERATOR = declare({
       ),
       fallback: '',
       secret: true,
+    },
+    secondAboveMicros: {
+      name: 'ADMIN_SECOND_ABOVE_USD',
+      describe:
+        'A refund above this many USD waits until a second operator agrees, where `ADMIN_TOKENS` names several',
+      shape: z.string().transform((value, context) => {
+        try {
+          const micros = usdToMicros(value);
+          if (micros >= 0n) return micros;
+        } catch {
+          // said below
+        }
+        context.addIssue({ code: 'custom', message: 'must be an amount in USD' });
+        return z.NEVER;
+      }),
+      fallback: '50',
     },
   },
   problems({ tokens = [] }, { production }) {

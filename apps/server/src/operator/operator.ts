@@ -10,10 +10,11 @@ import type { Owed, RailStanding } from '../part.ts';
 import type { GasStanding } from '../relayer/gas-tanks.ts';
 import type { UpstreamHealth } from '../upstreams/http.ts';
 import { createAccountRecords } from './accounts.ts';
-import type { CardRefunds } from './act.ts';
+import type { CardRefunds, PaymentRefunds } from './act.ts';
 import { createActs } from './acts.ts';
 import { BOOKS_PROVED_EVERY_MS, createBooksVerdicts } from './books-verdict.ts';
 import { createOperators, type OperatorToken } from './credentials.ts';
+import { createProposals } from './proposals.ts';
 import { operatorRoutes } from './routes.ts';
 
 export interface OperatorParts {
@@ -28,6 +29,10 @@ export interface OperatorParts {
   collectDebts(transaction: Transaction, accountId: bigint): Promise<unknown>;
   /** Null: there is no card provider. */
   cards: CardRefunds | null;
+  /** Sends payments back on chains. */
+  payments: PaymentRefunds;
+  /** A refund above it needs two operators where there are several. */
+  secondAboveMicros: bigint;
   /** What the names of services begin with that sell credit: what is paid for them is no sale until it is spent. */
   creditServices(): readonly string[];
   /** What a day may give in trials; null: any. */
@@ -64,6 +69,12 @@ export function openOperatorDoor(tokens: readonly OperatorToken[], parts: Operat
         cards: parts.cards !== null,
         operators: createOperators(tokens, parts),
         acts: createActs(parts),
+        proposals: createProposals({
+          sql,
+          operators: tokens.length,
+          aboveMicros: parts.secondAboveMicros,
+          nowMs,
+        }),
         records: createAccountRecords(sql, nowMs),
         verdicts,
       });

@@ -10,12 +10,15 @@ export { OPERATOR };
 /** What an operator sees and does. Without a token there is neither page nor job. */
 export function openOperator(
   house: House,
-  { secrets }: Configured<typeof OPERATOR.variables>,
-  needs: Pick<OperatorParts, 'books' | 'ledger' | 'keys' | 'cards' | 'trialBudgetMicrosPerDay' | 'gas'> & {
+  { secrets, settings }: Configured<typeof OPERATOR.variables>,
+  needs: Pick<OperatorParts, 'books' | 'ledger' | 'keys' | 'payments' | 'trialBudgetMicrosPerDay' | 'gas'> & {
     sources: Pick<OperatorParts, 'upstreamHealth' | 'sourceTerms' | 'dataLists'>;
     parts(): readonly Part[];
-    /** What collects an account's debt within the commit that credited the account; the reason stands in the ledger. */
-    collectAfter(reason: string): OperatorParts['collectDebts'];
+    cardMoney: {
+      cards: OperatorParts['cards'];
+      /** What collects an account's debt within the commit that credited the account; the reason stands in the ledger. */
+      collectAfter(reason: string): OperatorParts['collectDebts'];
+    };
     pages: { send(request: FastifyRequest, reply: FastifyReply, file: string): FastifyReply };
   },
 ): Part {
@@ -23,8 +26,10 @@ export function openOperator(
   const operator = openOperatorDoor(secrets.reveal().tokens, {
     ...needs,
     ...needs.sources,
+    secondAboveMicros: settings.secondAboveMicros,
     creditServices: () => needs.parts().flatMap(({ creditServices = [] }) => creditServices),
-    collectDebts: needs.collectAfter('credit by an operator to'),
+    cards: needs.cardMoney.cards,
+    collectDebts: needs.cardMoney.collectAfter('credit by an operator to'),
     sendPage: (request, reply) => needs.pages.send(request, reply, 'admin.html'),
     rails: () => needs.parts().flatMap((part) => part.railStandings?.() ?? []),
     owed: async () => (await Promise.all(needs.parts().map((part) => part.owes?.() ?? []))).flat(),

@@ -18,11 +18,14 @@ import type { BooksVerdicts } from './books-verdict.ts';
 import type { Operators } from './credentials.ts';
 import { gasAsJson, railAsJson } from './gas.ts';
 import { MOST_DAYS, overviewOf } from './overview.ts';
+import { type Proposals, proposalAsJson } from './proposals.ts';
+import { proposalRoutes, refundRoutes } from './refund-routes.ts';
 
 export interface OperatorRouteParts {
   sql: Database;
   operators: Operators;
   acts: Acts;
+  proposals: Proposals;
   records: AccountRecords;
   verdicts: BooksVerdicts;
   /** Whether card payments can be sent back. */
@@ -109,6 +112,7 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
         at: new Date(parts.nowMs()).toISOString(),
         ...overview,
         openActs: (await acts.open()).map(actAsJson),
+        proposals: (await parts.proposals.waiting()).map(proposalAsJson),
         upstreams: parts.upstreamHealth().map(healthAsJson),
         ...{ dataLists: await parts.dataLists(), owed: await parts.owed() },
         ...{ rails: parts.rails().map(railAsJson), gas: parts.gas().map(gasAsJson) },
@@ -119,7 +123,10 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
 
     booksRoutes(admin, { verdicts, logger });
     accountRecordRoutes(admin, { records, acts });
-    actRoutes(admin, { acts, logger, actorOf });
+    const acting = { acts, proposals: parts.proposals, logger, actorOf };
+    actRoutes(admin, acting);
+    refundRoutes(admin, acting);
+    proposalRoutes(admin, acting);
   }
 }
 

@@ -1,4 +1,5 @@
 /** What is on record of a payment on a chain for whoever asks later: what it bought, and its receipt. */
+import type { Database } from '../db/connection.ts';
 import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
 import type { SettlementRows } from './settlement-rows.ts';
 import { type BoughtRecords, type Receipt, SETTLEMENT_STATES } from './settlements.ts';
@@ -46,17 +47,22 @@ export function boughtRecords({ sql, at }: SettlementRows, answersLastMs: number
       return row?.id ?? null;
     },
 
-    async receipt(callId) {
-      const [row] = await sql<ReceiptRow[]>`
-        select s.*, c.service, c.price_micros, c.state as call_state, r.state as refund_state,
-               r.amount_micros as refund_amount,
-               r.transaction as refund_transaction, r.reason as refund_reason
-        from settlements s join calls c on c.account_id = s.account_id and c.id = s.call_id
-        left join refunds r on r.account_id = s.account_id and r.call_id = s.call_id
-        where s.account_id = ${String(HOUSE_ACCOUNTS.chain_clearing)} and s.call_id = ${callId}`;
-      return row === undefined ? null : asReceipt(row);
-    },
+    receipt: (callId) => receiptWhere(sql, sql`s.call_id = ${callId}`),
+    receiptBy: ({ transaction, payer }) =>
+      receiptWhere(sql, sql`s.transaction = ${transaction} and s.payer = ${payer}`),
   };
+}
+
+async function receiptWhere(sql: Database, which: ReturnType<Database>): Promise<Receipt | null> {
+  const [row] = await sql<ReceiptRow[]>`
+    select s.*, c.service, c.price_micros, c.state as call_state, r.state as refund_state,
+           r.amount_micros as refund_amount,
+           r.transaction as refund_transaction, r.reason as refund_reason
+    from settlements s join calls c on c.account_id = s.account_id and c.id = s.call_id
+    left join refunds r on r.account_id = s.account_id and r.call_id = s.call_id
+    where s.account_id = ${String(HOUSE_ACCOUNTS.chain_clearing)} and ${which}
+    order by s.created_at desc limit 1`;
+  return row === undefined ? null : asReceipt(row);
 }
 
 function asReceipt(row: ReceiptRow): Receipt | null {

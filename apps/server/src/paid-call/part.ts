@@ -16,8 +16,10 @@ import { FollowedCalls } from './followed-calls.ts';
 import { createFreeHangUps } from './free-hang-ups.ts';
 import { type CallMetrics, watchCalls } from './metrics.ts';
 import { type KeyUse, PaidCall, type PaidCallParts } from './paid-call.ts';
+import { createPaymentRefunds, type PaymentRefunds } from './payment-refunds.ts';
 import type { Rail } from './rail.ts';
 import { createReconciler, type Reconciler } from './reconcile-calls.ts';
+import { createRequestNotes, NOTES_FORGOTTEN_AT_ONCE } from './request-notes.ts';
 import { paidCallRoutes } from './routes.ts';
 import type { AnswerSeal } from './sealed-answer.ts';
 import { createSettlementStore } from './settlement-store.ts';
@@ -29,6 +31,7 @@ export { PAID_CALL };
 const DAY_MS = 86_400_000;
 const ANSWERS_DROPPED_AT_ONCE = 1_000;
 const SHARES_PAID_AT_ONCE = 500;
+const REQUESTS_NOTED_EVERY_MS = 2_000;
 
 /** What the doors of the paid call share. */
 export type SharedByDoors = Omit<PaidCallParts, 'services' | 'rails' | 'door'>;
@@ -39,6 +42,8 @@ export interface Sales extends Part {
   settlements: SettlementStore;
   reconciler: Reconciler;
   settlementFinisher: SettlementFinisher;
+  /** Sends payments back on the chains that they came from. */
+  payments: PaymentRefunds;
   /** The shares that others get of the price of a call. */
   shares: CallShares;
   shared: SharedByDoors;
@@ -99,6 +104,7 @@ export function openSales(house: House, settings: SalesSettings, needs: SalesNee
     requestHeaders: ['Idempotency-Key'],
     ...{ calls, followedCalls, settlements, reconciler, settlementFinisher, shares },
     ...{ shared, availability, catalog },
+    payments: createPaymentRefunds(needs.railsOnChains),
     services: needs.services,
     answersLastMs: settings.answerTtlMs,
     open(door) {
@@ -153,13 +159,14 @@ function openRecords(house: House, settings: SalesSettings, { ledger, metrics, r
     },
   });
   const shares = createCallShares(sql, { ledger, nowMs, cardHoldMs: settings.shareCardHoldMs });
+  const requests = createRequestNotes(sql, nowMs);
   const freeHangUps = createFreeHangUps({
     sql,
     nowMs,
     buyerOf: async (id) => (await rootBuyerOf(sql, id)).name,
   });
   const followedCalls = new FollowedCalls(sql, { nowMs, holder: replica.id });
-  const sold = { calls, settlements, undelivered, freeHangUps, followedCalls };
+  const sold = { calls, settlements, undelivered, freeHangUps, followedCalls, requests };
   return { ...sold, reconciler, settlementFinisher, replica, shares };
 }
 
@@ -168,7 +175,7 @@ function shareWithDoors(
   house: House,
   settings: SalesSettings,
   needs: SalesNeeds,
-  { calls, settlements, reconciler, freeHangUps, followedCalls }: Records,
+  { requests, calls, settlements, reconciler, freeHangUps, followedCalls }: Records,
 ): SharedByDoors {
   const { baseUrl, version, logger, nowMs } = house;
   const { upstreams, metrics } = needs;
@@ -209,6 +216,7 @@ function shareWithDoors(
     undelivered: (call) => reconciler.undelivered(call),
     report(report) {
       metrics.call(report);
+      requests.note(report);
       const { error, priceMicros, ...line } = report;
       // A fault of ours is logged as an error, a failure of a source or the database as a warning, and everything else
       // as information.
@@ -220,7 +228,7 @@ function shareWithDoors(
 }
 
 function jobsOf(
-  { calls, reconciler, settlementFinisher, shares, freeHangUps, followedCalls }: Records,
+  { calls, requests, reconciler, settlementFinisher, shares, freeHangUps, followedCalls }: Records,
   { reconcileIntervalMs: intervalMs, shareHoldMs }: SalesSettings,
 ): Job[] {
   return [
@@ -244,6 +252,13 @@ function jobsOf(
           () => followedCalls.dropExpired(ANSWERS_DROPPED_AT_ONCE),
           stopping,
         )),
+    },
+    { name: 'note-requests', intervalMs: REQUESTS_NOTED_EVERY_MS, run: requests.flush },
+    {
+      name: 'forget-requests',
+      intervalMs: 3_600_000,
+      run: async (stopping) =>
+        void (await untilNoneIsDue(NOTES_FORGOTTEN_AT_ONCE, requests.forget, stopping)),
     },
     { name: 'forget-hang-ups', intervalMs: 3_600_000, run: () => freeHangUps.forget() },
     {
@@ -275,8 +290,12 @@ function jobsOf(
 }
 
 /** Settles what the last calls left open or owe. What only this process knows would be lost with it. */
-async function endCalls({ logger }: House, { reconciler, replica, followedCalls }: Records): Promise<void> {
+async function endCalls({ logger }: House, records: Records): Promise<void> {
+  const { reconciler, requests, replica, followedCalls } = records;
   followedCalls.close();
+  await requests
+    .flush()
+    .catch((error: unknown) => logger.warn({ err: error }, 'notes of the last requests are lost'));
   await reconciler
     .run()
     .catch((error: unknown) => logger.error({ err: error }, 'reconciling at the end failed'));

@@ -124,6 +124,8 @@ export interface BoughtRecords {
   /** The newest call with a stored answer that this payer bought with this request, whatever claim it is bound to. */
   boughtBy(accountId: bigint, payer: string, service: string, fingerprint: Buffer): Promise<string | null>;
   receipt(callId: string): Promise<Receipt | null>;
+  /** The receipt of the latest payment that a wallet made with a transaction; null: it made none with it. */
+  receiptBy(of: { transaction: string; payer: string }): Promise<Receipt | null>;
 }
 
 export interface SettlementStore extends SettlementLeases, SettlementMarks, RefundStore, BoughtRecords {}

@@ -16,8 +16,9 @@ export const RECEIPT_OPERATIONS = {
             name: 'id',
             in: 'path',
             required: true,
-            description: 'X-Call-Id of the answer, or the id that an error named',
-            schema: { type: 'string', format: 'uuid' },
+            description:
+              'X-Call-Id of the answer, the id that an error named, or the transaction of a payment: then the payer signs in with SIGN-IN-WITH-X',
+            schema: { type: 'string' },
           },
         ],
         responses: {
@@ -46,6 +47,7 @@ export const RECEIPT_OPERATIONS = {
               },
             },
           ),
+          401: REFUSED,
           404: REFUSED,
         },
       },

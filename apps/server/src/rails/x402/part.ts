@@ -11,6 +11,7 @@ import { ASSET_DECIMALS, nodesOf } from './networks.ts';
 import { RECEIPT_OPERATIONS } from './operations.ts';
 import { createX402Rail, type X402Rail } from './rail.ts';
 import { receiptRoutes } from './routes.ts';
+import type { SignInChallenge } from './sign-in.ts';
 
 export { X402 };
 
@@ -71,14 +72,18 @@ export function openX402(
 
 /** The receipts of on-chain payments, for whoever has a call's id. */
 export function openReceipts(
-  { addressOf, limitByAddress }: House,
-  { settlements, walletsPay }: { settlements: SettlementStore; walletsPay(): boolean },
+  { addressOf, limitByAddress, baseUrl }: House,
+  {
+    settlements,
+    x402: { signIn },
+    walletsPay,
+  }: { settlements: SettlementStore; x402: { signIn: SignInChallenge }; walletsPay(): boolean },
 ): Part {
   return {
     name: 'receipts',
     operations: [{ ...RECEIPT_OPERATIONS, offered: walletsPay }],
     routes(http) {
-      receiptRoutes(http, { settlements, accountLimit: limitByAddress(), addressOf });
+      receiptRoutes(http, { settlements, signIn, baseUrl, accountLimit: limitByAddress(), addressOf });
     },
   };
 }

@@ -15,11 +15,13 @@ import { offerMaker } from './offer.ts';
 import { type Offered, type OfferedNetwork, offeredOf } from './offered.ts';
 import { type NetworkNeeds, type Opened, openNetworks, type X402Config } from './open-networks.ts';
 import { evidenceAt, plainReceipt, readPayment, recallPayment } from './read.ts';
-import { createSignIn } from './sign-in.ts';
+import { createSignIn, type SignInChallenge } from './sign-in.ts';
 import { lookAtNetwork } from './standing.ts';
 import { hasPayment } from './wire.ts';
 
 export interface X402Rail {
+  /** How a wallet that has paid proves who it is. */
+  signIn: SignInChallenge;
   rail: Rail;
   /** The chains that are offered now, in order. */
   offered(): readonly OfferedNetwork[];
@@ -74,6 +76,7 @@ export function createX402Rail(
 
   return {
     rail,
+    signIn,
     offered: offered.now,
     facilitatorUrl: config.facilitatorUrls[0] ?? null,
     networks: opened.map((open) => ({

@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import Fastify from 'fastify';
 import { Problem } from '../../http/problem.ts';
 import { createRateLimit } from '../../http/rate-limit.ts';
+import { PaymentRefused } from '../../paid-call/rail.ts';
 import type { Receipt, SettlementStore } from '../../paid-call/settlements.ts';
 import { receiptRoutes } from './routes.ts';
 
@@ -32,10 +33,16 @@ const SETTLED: Receipt = {
 
 let receipt: Receipt | null = SETTLED;
 let asked: string[] = [];
+let signedIn: string[] = [];
+let askedBy: { transaction: string; payer: string }[] = [];
 /** These tests use nothing else of the store. */
 const store: Partial<SettlementStore> = {
   receipt: async (callId) => {
     asked.push(callId);
+    return receipt;
+  },
+  receiptBy: async (of) => {
+    askedBy.push(of);
     return receipt;
   },
 };
@@ -47,6 +54,16 @@ before(async () => {
   });
   receiptRoutes(app, {
     settlements: store as SettlementStore,
+    baseUrl: 'https://shop.test',
+    signIn: {
+      fixed: (uri) => ({ supportedChains: [], schema: {}, info: { uri } }),
+      fresh: () => ({ nonce: 'n', issuedAt: 'now', expirationTime: 'soon' }),
+      async check(header, resourceUrl) {
+        signedIn.push(resourceUrl);
+        if (header !== 'good') throw new PaymentRefused('SIGN_IN_INVALID', 'No.', 'Sign again.');
+        return '0xpayer';
+      },
+    },
     accountLimit: createRateLimit({ perMinute: 30, maxNames: 10, nowMs: () => 0 }),
     addressOf: ({ headers }) => String(headers['x-test-address'] ?? 'somebody'),
   });
@@ -135,4 +152,31 @@ test('requests of one address are limited, and others are not held back', async 
   for (let index = 0; index < 40; index++) statuses.push((await get(ID, 'busy')).statusCode);
   assert.deepEqual(new Set(statuses), new Set([200, 429]));
   assert.equal((await get(ID, 'else')).statusCode, 200);
+});
+
+test('a receipt by its transaction is for the wallet that paid, and for nobody who merely knows the hash', async () => {
+  receipt = SETTLED;
+  [asked, signedIn, askedBy] = [[], [], []];
+  const hash = `0x${'Ab'.repeat(32)}`;
+  const by = (header?: string) =>
+    app.inject({
+      url: `/x402/receipts/${hash}`,
+      headers: { 'x-test-address': 'payer', ...(header === undefined ? {} : { 'sign-in-with-x': header }) },
+    });
+  const unsigned = await by();
+  assert.deepEqual([unsigned.statusCode, unsigned.json().code], [401, 'SIGN_IN_REQUIRED']);
+  assert.deepEqual(unsigned.json().extensions['sign-in-with-x'].info, {
+    uri: `https://shop.test/x402/receipts/${hash}`,
+    nonce: 'n',
+    issuedAt: 'now',
+    expirationTime: 'soon',
+  });
+  const forged = await by('forged');
+  assert.deepEqual([forged.statusCode, forged.json().code], [401, 'SIGN_IN_INVALID']);
+  assert.deepEqual([asked, askedBy], [[], []], 'nothing was looked up for either');
+  const signed = await by('good');
+  assert.deepEqual([signed.statusCode, signed.json().id], [200, ID]);
+  assert.deepEqual(askedBy, [{ transaction: hash.toLowerCase(), payer: '0xpayer' }]);
+  receipt = null;
+  assert.equal((await by('good')).json().code, 'RECEIPT_NOT_FOUND');
 });

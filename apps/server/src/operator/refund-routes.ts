@@ -1,0 +1,102 @@
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { z } from 'zod';
+import { readJsonBody } from '../http/json-body.ts';
+import { readParameters } from '../http/parameters.ts';
+import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
+import { usdToMicros } from '../ledger/money.ts';
+import type { ActDone, Order } from './act.ts';
+import {
+  type ActRouteParts,
+  accountOrderOf,
+  amountUpTo,
+  keyedBy,
+  plainAct,
+  reason,
+  toldOf,
+  uuid,
+} from './act-routes.ts';
+import type { Acts } from './acts.ts';
+import { type Proposals, proposalAsJson, type Refund } from './proposals.ts';
+
+const MOST_REFUNDED_MICROS = usdToMicros('1000000');
+const CENT_MICROS = 10_000n;
+
+const callRefund = z.strictObject({ reason, callId: uuid });
+const orderRefund = z.strictObject({
+  reason,
+  orderId: uuid,
+  amountUsd: amountUpTo(MOST_REFUNDED_MICROS)
+    .refine((micros) => micros % CENT_MICROS === 0n, 'must be a whole number of cents')
+    .nullable(),
+});
+
+/** Refunds on every rail, and those that wait for a second operator. */
+export function refundRoutes(admin: FastifyInstance, parts: ActRouteParts & { proposals: Proposals }): void {
+  const { acts, proposals } = parts;
+
+  admin.post('/accounts/:account/refund-call', async (request, reply) => {
+    const { reason, callId } = readJsonBody(request, callRefund);
+    return refunded({ ...accountOrderOf(parts, request), reason }, { act: 'refund_call', callId }, reply);
+  });
+  admin.post('/accounts/:account/refund-order', async (request, reply) => {
+    const { amountUsd: amountMicros, orderId, reason } = readJsonBody(request, orderRefund);
+    return refunded(
+      { ...accountOrderOf(parts, request), reason },
+      { act: 'refund_order', orderId, amountMicros },
+      reply,
+    );
+  });
+  admin.post<{ Params: { call: string } }>('/payments/:call/refund', async (request, reply) => {
+    const { reason } = readJsonBody(request, plainAct);
+    const callId = readParameters(uuid, request.params.call);
+    const order = { ...keyedBy(parts, request), accountId: HOUSE_ACCOUNTS.chain_clearing, reason };
+    return refunded(order, { act: 'refund_payment', callId }, reply);
+  });
+
+  /** Does a refund, or puts it before a second operator. */
+  async function refunded(order: Order, refund: Refund, reply: FastifyReply): Promise<object> {
+    const proposal = await proposals.proposed(order, refund);
+    if (proposal === null) return toldOf(parts, await doRefund(acts, order, refund));
+    reply.code(202);
+    return { success: true, proposal: proposalAsJson(proposal) };
+  }
+}
+
+/** What a second operator says of a refund. */
+export function proposalRoutes(
+  admin: FastifyInstance,
+  parts: ActRouteParts & { proposals: Proposals },
+): void {
+  const { acts, proposals, actorOf } = parts;
+
+  admin.get('/proposals', async () => ({ proposals: (await proposals.waiting()).map(proposalAsJson) }));
+
+  admin.post<{ Params: { proposal: string } }>('/proposals/:proposal/approve', async (request) => {
+    const actor = actorOf(request);
+    const proposal = await proposals.approve(readParameters(uuid, request.params.proposal), actor);
+    const { id: proposalId, accountId, reason, refund } = proposal;
+    // Both names stand in the act. The key is the proposal's, so that to agree again is to ask for the same act.
+    const order = {
+      actor: `${proposal.actor} and ${actor}`,
+      accountId,
+      reason,
+      idempotencyKey: `proposal:${proposalId}`,
+    };
+    return toldOf(parts, await doRefund(acts, order, refund));
+  });
+  admin.post<{ Params: { proposal: string } }>('/proposals/:proposal/decline', async (request) => {
+    const proposal = await proposals.decline(readParameters(uuid, request.params.proposal), actorOf(request));
+    return { success: true, proposal: proposalAsJson(proposal) };
+  });
+}
+
+function doRefund(acts: Acts, order: Order, refund: Refund): Promise<ActDone> {
+  switch (refund.act) {
+    case 'refund_order':
+      return acts.refundOrder({ ...order, orderId: refund.orderId, amountMicros: refund.amountMicros });
+    case 'refund_call':
+      return acts.refundCall({ ...order, callId: refund.callId });
+    case 'refund_payment':
+      return acts.refundPayment({ ...order, callId: refund.callId });
+  }
+}

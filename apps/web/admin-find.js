@@ -1,0 +1,199 @@
+import { act } from './admin-act.js';
+import { ask } from './admin-session.js';
+import { accountLink, code, figures, moment, recordsTable, usd } from './admin-tables.js';
+import { el, notice } from './dom.js';
+
+let query = '';
+
+/** Finding whatever a customer has an id of. */
+export async function findView() {
+  const found = el('div', { 'aria-live': 'polite' });
+  const input = el('input', {
+    id: 'find-query',
+    type: 'search',
+    autocomplete: 'off',
+    spellcheck: 'false',
+    maxlength: 200,
+    value: query,
+  });
+  const form = el(
+    'form',
+    { role: 'search', class: 'key-form' },
+    el('label', { for: 'find-query' }, 'What the customer has'),
+    el('div', { class: 'row' }, input, el('button', { type: 'submit' }, 'Find')),
+    el(
+      'p',
+      { class: 'hint' },
+      'A transaction, a call’s id, a wallet, a request’s id, the reference on a receipt, or an id of the card provider.',
+    ),
+  );
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    query = input.value.trim();
+    void find();
+  });
+
+  async function find() {
+    if (query === '') return;
+    try {
+      const answer = await ask(`find?q=${encodeURIComponent(query)}`);
+      found.replaceChildren(foundTable(answer.found));
+    } catch (error) {
+      found.replaceChildren(notice('bad', error.message));
+    }
+  }
+
+  await find();
+  return el('div', {}, el('h2', { tabindex: '-1' }, 'Find'), form, found);
+}
+
+function foundTable(found) {
+  return recordsTable({
+    caption: 'Newest first',
+    rows: found,
+    none: 'Nothing has this id.',
+    columns: [
+      { label: 'What', of: ({ kind }) => kind },
+      { label: 'Id', of: linkOf },
+      { label: 'About', of: ({ title }) => title },
+      { label: 'Account', of: ({ accountId }) => (accountId === null ? null : accountLink(accountId)) },
+      { label: 'When', of: ({ at }) => moment(at) },
+    ],
+  });
+}
+
+function linkOf({ kind, id, accountId }) {
+  const href =
+    kind === 'call'
+      ? `#call-${id}${accountId === null ? '' : `-of-${accountId}`}`
+      : kind === 'order' && accountId !== null
+        ? `#account-${accountId}-order-${id}`
+        : null;
+  return href === null ? code(id) : el('a', { href }, code(id));
+}
+
+/**
+ * The whole story of a call, and its refund.
+ *
+ * @param {string} callId
+ * @param {string | undefined} accountId undefined: a chain paid
+ * @param {{ did: (text: string | null) => void }} page
+ */
+export async function callView(callId, accountId, page) {
+  const story = await ask(`calls/${callId}${accountId === undefined ? '' : `?account=${accountId}`}`);
+  const { payment } = story;
+  return el(
+    'div',
+    {},
+    el('p', {}, el('a', { href: '#find' }, '← Find')),
+    el('h2', { tabindex: '-1' }, `Call of ${story.service}`),
+    el('p', {}, code(story.callId)),
+    figures(
+      ['price', usd(story.priceUsd), 'main'],
+      ['paid by', story.rail],
+      ['state', story.refunded ? 'refunded' : story.state, story.refunded ? 'warn' : null],
+    ),
+    story.accountId === null ? null : el('p', {}, 'Account ', accountLink(story.accountId)),
+    payment === null
+      ? null
+      : el(
+          'ul',
+          {},
+          ...Object.entries({
+            Network: payment.network,
+            Wallet: payment.payer,
+            Transaction: payment.transaction,
+          }).flatMap(([label, value]) => (value === null ? [] : [el('li', {}, `${label}: `, code(value))])),
+        ),
+    el(
+      'p',
+      { class: 'soft' },
+      story.answerKeptUntil === null
+        ? 'Its answer is not kept.'
+        : `Whoever paid can fetch the answer again until ${new Date(story.answerKeptUntil).toLocaleString()}.`,
+    ),
+    story.state === 'captured' && !story.refunded ? refundButton(story, page) : null,
+    recordsTable({
+      caption: 'What happened',
+      rows: story.events,
+      none: 'Nothing.',
+      columns: [
+        { label: 'When', of: ({ at }) => moment(at) },
+        { label: 'What', of: ({ what }) => what },
+        { label: 'Details', of: ({ details }) => details },
+      ],
+    }),
+  );
+}
+
+function refundButton(story, page) {
+  const byChain = story.accountId === null;
+  const refund = async () => {
+    const answer = await act({
+      title: byChain ? 'Send this payment back?' : 'Give this call’s price back?',
+      text: byChain
+        ? `The wallet that paid gets ${usd(story.priceUsd)} back on its chain, once.`
+        : `The account gets ${usd(story.priceUsd)} back, once.`,
+      confirm: byChain ? 'Send back' : 'Give back',
+      danger: byChain,
+      path: byChain ? `payments/${story.callId}/refund` : `accounts/${story.accountId}/refund-call`,
+      ...(byChain ? {} : { body: { callId: story.callId } }),
+    });
+    page.did(answer === null ? null : outcomeOf(answer));
+  };
+  return el(
+    'div',
+    { class: 'actions' },
+    el('button', { type: 'button', class: byChain ? 'danger' : 'secondary', onclick: refund }, 'Refund …'),
+  );
+}
+
+/** What a refund has come to, in a sentence. */
+export function outcomeOf({ act: done, proposal }) {
+  if (proposal !== undefined)
+    return `${usd(proposal.amountUsd)} wait for a second operator, who agrees on the overview.`;
+  return done.act === 'refund_payment'
+    ? `On its way back: ${usd(done.amountUsd)}.`
+    : `Given back: ${usd(done.amountUsd)}.`;
+}
+
+/**
+ * Refunds that wait for a second operator.
+ *
+ * @param {object[]} proposals
+ * @param {{ actor: string, did: (text: string | null) => void, tell: (tone: string, text: string) => void }} page
+ */
+export function proposalsTable(proposals, page) {
+  const end = async (proposal, how) => {
+    try {
+      await ask(`proposals/${proposal.proposalId}/${how}`, { body: {} });
+      page.did(how === 'approve' ? `Refunded ${usd(proposal.amountUsd)}.` : 'Declined.');
+    } catch (error) {
+      page.tell('bad', error.message);
+    }
+  };
+  const button = (proposal, how, label) =>
+    el('button', { type: 'button', class: 'secondary small', onclick: () => void end(proposal, how) }, label);
+  return recordsTable({
+    caption: 'Refunds that wait for a second operator',
+    rows: proposals,
+    none: 'None.',
+    columns: [
+      { label: 'When', of: ({ at }) => moment(at) },
+      { label: 'Asked by', of: ({ actor }) => actor },
+      { label: 'About', of: ({ orderId, callId }) => code(orderId ?? callId) },
+      { label: 'Amount', number: true, of: ({ amountUsd }) => usd(amountUsd) },
+      { label: 'Reason', of: ({ reason }) => reason },
+      {
+        label: 'Decide',
+        of: (proposal) =>
+          el(
+            'span',
+            { class: 'actions' },
+            proposal.actor === page.actor ? 'another operator agrees' : button(proposal, 'approve', 'Refund'),
+            button(proposal, 'decline', 'Decline'),
+          ),
+      },
+    ],
+  });
+}
