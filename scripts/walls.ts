@@ -30,8 +30,8 @@ export const SERVER: House = {
     {
       room: 'a2a/',
       knows: [
-        'services/{define,fitting,tool-name}.ts',
-        'paid-call/{about-call,door,fate,part,rail,sale,terms-in-message}.ts',
+        'services/{define,fitting,registry,tool-name}.ts',
+        'paid-call/{about-call,door,fate,free-hang-ups,part,rail,sale,terms-in-message}.ts',
         'keys/{api-key,keys}.ts',
         'http/',
         'db/connection.ts',

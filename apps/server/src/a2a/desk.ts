@@ -9,8 +9,10 @@
  */
 import { randomUUID } from 'node:crypto';
 import { Problem, unavailable } from '../http/problem.ts';
+import { FREE_HANG_UPS_A_DAY, type FreeHangUps } from '../paid-call/free-hang-ups.ts';
 import type { CallFollower, EventReader, MadeAnswer, PaidAnswer, PaidRequest } from '../paid-call/sale.ts';
 import type { Service } from '../services/define.ts';
+import { costsMoney } from '../services/registry.ts';
 import { choose, inputAgain, type Shelf, sayToBuy } from './choosing.ts';
 import { endingOf } from './endings.ts';
 import { RpcError } from './errors.ts';
@@ -68,6 +70,8 @@ export interface Watcher {
 export interface DeskParts extends Shelf {
   tasks: Tasks;
   paidCall: { handle(request: PaidRequest): Promise<PaidAnswer> };
+  /** The cancellations that a buyer has free in a day, which are those of all other calls too. */
+  freeHangUps: Pick<FreeHangUps, 'use' | 'giveBack'>;
   failed(error: unknown): void;
 }
 
@@ -291,9 +295,27 @@ export class Desk {
         ? ' If another message carried the same payment, its task tells what became of it.'
         : '';
     const told = { text: `Canceled. Nothing was charged for this task.${elsewhere}` };
-    const canceled = await this.#parts.tasks.leave(id, 'canceled', told);
+    const canceled = await this.#leaveUnpaid(known, () => this.#parts.tasks.leave(id, 'canceled', told));
     if (canceled === null) throw notCancelable();
     return canceled;
+  }
+
+  /**
+   * Leaves a task whose work may have begun for a key, as one of the calls that its buyer may leave unpaid.
+   *
+   * @throws RpcError where none is left and the work costs money: it goes on, and is charged
+   */
+  async #leaveUnpaid(task: Task, leave: () => Promise<Task | null>): Promise<Task | null> {
+    const { accountId, paidBy, state } = task;
+    if (state !== 'working' || paidBy !== 'key' || accountId === null) return leave();
+    const { freeHangUps, services } = this.#parts;
+    const call = { id: randomUUID(), accountId };
+    const isFree = await freeHangUps.use(call);
+    const service = services.find(({ path }) => path === task.service);
+    if (!isFree && service !== undefined && costsMoney(service)) throw notFree();
+    const left = await leave();
+    if (left === null) await freeHangUps.giveBack(call.id);
+    return left;
   }
 }
 
@@ -359,6 +381,14 @@ function notCancelable(): RpcError {
   return new RpcError(
     'TASK_NOT_CANCELABLE',
     'It is too late to cancel this task: it has ended, or it is being charged. tasks/get tells which.',
+    { charged: null },
+  );
+}
+
+function notFree(): RpcError {
+  return new RpcError(
+    'TASK_NOT_CANCELABLE',
+    `This task goes on and is charged when it is answered: ${FREE_HANG_UPS_A_DAY} calls were canceled or left unpaid today (UTC), and no more are free. tasks/get has its answer.`,
     { charged: null },
   );
 }

@@ -43,7 +43,9 @@ export function openA2a(
     maxUnpaid: settings.maxUnpaidTasks,
   });
   const failed = (error: unknown) => logger.warn({ err: error }, 'a2a');
-  const desk = new Desk({ services, leftOut, baseUrl, catalog: sales.catalog, tasks, paidCall, failed });
+  const { catalog, shared } = sales;
+  const { freeHangUps } = shared;
+  const desk = new Desk({ services, leftOut, baseUrl, catalog, tasks, paidCall, freeHangUps, failed });
   const show = createShowing({ paidCall, services, nowMs });
   const unwatched = createUnwatched(failed);
   return {

@@ -23,10 +23,14 @@ export interface FreeHangUps {
    * @returns false when the buyer has none left
    */
   hold(call: { id: string; accountId: bigint }, untilMs: number): Promise<boolean>;
-  /** Gives back what is held for a call that has ended with its caller there. */
+  /** Gives back what was held or used for a call that has not been left after all. */
   giveBack(callId: string): Promise<void>;
-  /** Notes that the caller of a call has hung up. Beyond the free ones nothing is noted. */
-  use(call: { id: string; accountId: bigint }): Promise<void>;
+  /**
+   * Notes that the caller of a call has hung up. Beyond the free ones nothing is noted.
+   *
+   * @returns whether it was one of the free ones
+   */
+  use(call: { id: string; accountId: bigint }): Promise<boolean>;
   /** Deletes the rows of days that have passed. */
   forget(): Promise<void>;
 }
@@ -55,12 +59,12 @@ export function createFreeHangUps(parts: {
     hold: (call, untilMs) => take(call, at(untilMs)),
 
     async giveBack(callId) {
-      await sql`delete from free_hang_ups where call_id = ${callId} and held_until is not null`;
+      await sql`delete from free_hang_ups where call_id = ${callId}`;
     },
 
     async use(call) {
       const held = await sql`update free_hang_ups set held_until = null where call_id = ${call.id}`;
-      if (held.count === 0) await take(call, null);
+      return held.count > 0 || (await take(call, null));
     },
 
     async forget() {

@@ -1,5 +1,6 @@
 /** Callers who hang up on a paid model: the work is aborted at once, and it is free only so many times a day. */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { z } from 'zod';
@@ -8,6 +9,7 @@ import { FREE_HANG_UPS_A_DAY } from '../../src/paid-call/free-hang-ups.ts';
 import inference from '../../src/services/ai-services/ai-inference.ts';
 import { defineService } from '../../src/services/define.ts';
 import { answer } from '../../src/words/answer.ts';
+import { rpc } from '../a2a-agents.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from '../server.fixture.ts';
 import { accountOf, assertBooksClosed, balanceOf, openCalls } from './money.fixture.ts';
@@ -231,6 +233,39 @@ describe('free hang-ups', () => {
     assert.equal((await here.call('ai-inference', key, prompt)).status, 428);
     nowMs += 60_000;
     assert.equal((await here.call('ai-inference', key, prompt)).status, 200);
+  });
+
+  test('are those of canceled tasks of A2A too: after the last a task of a paid model goes on and is charged', async () => {
+    const headers = { 'a2a-version': '1.0', 'x-api-key': key };
+    const begin = async () => {
+      const asked = model.asked;
+      const parts = [{ data: { skill: 'ai-inference', input: prompt } }];
+      const message = { messageId: randomUUID(), role: 'ROLE_USER', parts };
+      const sent = { message, configuration: { returnImmediately: true } };
+      const { result } = await rpc(here.url, 'SendMessage', sent, headers);
+      await until('the model to be asked', () => model.asked > asked);
+      return String(result?.task.id);
+    };
+    const cancel = (id: string, on = there) => rpc(on.url, 'CancelTask', { id }, headers);
+    for (let n = 1; n < FREE_HANG_UPS_A_DAY; n += 1) {
+      const { result } = await cancel(await begin());
+      assert.equal(result?.status.state, 'TASK_STATE_CANCELED');
+      model.answer();
+    }
+    const twice = await begin();
+    const both = await Promise.all([cancel(twice, here), cancel(twice)]);
+    assert.ok(both.some(({ result }) => result?.status.state === 'TASK_STATE_CANCELED'));
+    const last = await begin();
+    const { error } = await cancel(last);
+    assert.equal(error?.code, -32002, JSON.stringify(error));
+    model.answer();
+    await until('the task to end', async () => {
+      const { result } = await rpc(here.url, 'GetTask', { id: last }, headers);
+      return result?.status.state === 'TASK_STATE_COMPLETED';
+    });
+    await until('no call to be open', async () => (await openCalls(database.sql)) === 0);
+    assert.equal(await balance(), GRANTED - PRICE);
+    assert.equal((await here.call('ai-inference', key, prompt)).status, 428);
   });
 
   test('count calls of any service, whose own use they do not end', async () => {
