@@ -151,6 +151,7 @@ describe('a table has one owner,', () => {
     card_event_cursor: 'cards',
     card_events: 'cards',
     card_orders: 'cards',
+    credit_origins: 'keys',
     data_lists: 'data-lists',
     device_exports: 'devices',
     device_fleets: 'devices',
@@ -186,6 +187,7 @@ describe('a table has one owner,', () => {
     secret_versions: 'secrets',
     settlements: 'paid-call',
     share_payouts: 'paid-call',
+    reversal_walks: 'cards',
     root_buyers: 'keys',
     sign_in_nonces: 'rails',
     solana_yield_claims: 'yield',
@@ -227,7 +229,7 @@ describe('a table has one owner,', () => {
   const READERS: Record<string, readonly [because: string, ...tables: string[]]> = {
     cards: [
       'a purchase goes to its account, a debt follows what was spent of it',
-      ...['account_freezes', 'api_keys', 'calls', 'ledger_accounts', 'ledger_transfers'],
+      ...['account_freezes', 'api_keys', 'calls', 'credit_origins', 'ledger_accounts', 'ledger_transfers'],
     ],
     keys: [
       'a key is shown with what it has and has spent, and a trial with what is left of it',
@@ -252,7 +254,7 @@ describe('a table has one owner,', () => {
     ],
     'sold-keys': [
       'a key is sold by a call, holds what it cost and is taken back with it',
-      ...['calls', 'ledger_transfers', 'schema_migrations', 'settlements', 'trial_credits'],
+      ...['calls', 'credit_origins', 'ledger_transfers', 'schema_migrations', 'settlements', 'trial_credits'],
     ],
     topup: [
       'credit is sold by a call, settles with it and ends in the ledger',

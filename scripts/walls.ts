@@ -324,7 +324,16 @@ export const SERVER: House = {
     },
     {
       room: 'sold-keys/',
-      knows: ['paid-call/sealed-answer.ts', 'keys/', 'ledger/', 'db/', 'words/', 'part.ts', 'declared.ts'],
+      knows: [
+        'paid-call/sealed-answer.ts',
+        'services/define.ts',
+        'keys/',
+        'ledger/',
+        'db/',
+        'words/',
+        'part.ts',
+        'declared.ts',
+      ],
       because: 'The paid call knows sold keys only as a capability of a service.',
     },
     { room: 'threads/', knows: [], because: 'A thread does not know what is computed in it.' },

@@ -61,7 +61,7 @@ export function createApp({ config, ...given }: HouseNeeds & { config: ConfigOf<
   const { keys, trials } = keyed;
   const mail = openMail(house, config.mail);
   const cardMoney = openCardMoney(house, config.cards, { ledger, keys, secrets, mailer: mail.mailer });
-  const { cards, debts, collectAfter } = cardMoney;
+  const { cards, debts, walks, collectAfter } = cardMoney;
   const upstreams = upstreamsOf(config.sources, config.terms.settings.accepted);
   const sources = openSources(house, { upstreams, acceptSandbox: !production });
   const fuelled = openGas(house);
@@ -125,7 +125,7 @@ export function createApp({ config, ...given }: HouseNeeds & { config: ConfigOf<
     openA2a(house, config.a2a, { services, sales, keys, x402: x402.rail, credits }),
     openLegacy(house, { services, sales, credits, checkout: cards?.checkout ?? null, walletsPay }),
     openTopup(house, config.paidCall.settings, { ledger, keys, sales, x402, collectAfter }),
-    openSoldKeys(house, config.paidCall.settings, { ledger, keys, seal }),
+    openSoldKeys(house, { ...config.paidCall.settings, ...config.soldKeys.settings }, { ledger, keys, seal }),
     openReceipts(house, { settlements: sales.settlements, x402, walletsPay }),
     openOperator(house, config.operator, {
       ledger,
@@ -143,7 +143,7 @@ export function createApp({ config, ...given }: HouseNeeds & { config: ConfigOf<
 
   const { calls, reconciler, settlementFinisher } = sales;
   const server = assemble(house, config.house, parts, pages.routes);
-  const ofMoney = { keys, ledger, trials, cards, debts };
+  const ofMoney = { keys, ledger, trials, cards, debts, walks };
   const ofCalls = { calls, reconciler, settlementFinisher, paidCall: atX402.paidCall };
   return { ...server, ...ofMoney, ...ofCalls, dataLists: sources.dataLists };
 }

@@ -80,7 +80,9 @@ test('each rule holds, and finds what breaks it', async () => {
     ...{ owedMicros: 18_000_000n, promotionsMicros: 20_000_000n },
   });
 
-  const [payments, clearing, debts, debtFreezes, keyFreezes, keys] = CARD_BOOKS.rules.map(({ name }) => name);
+  const [payments, clearing, debts, taken, debtFreezes, keyFreezes, keys] = CARD_BOOKS.rules.map(
+    ({ name }) => name,
+  );
   const transferOf = (order: string, code: string) => `note = 'order ${order}' and code = '${code}'`;
   const copy = (order: string, code: string, change: string) => `
     insert into ledger_transfers (account_id, id, phase, debit_account, credit_account, amount_micros, code, note,
@@ -118,6 +120,13 @@ test('each rule holds, and finds what breaks it', async () => {
       `update account_debts set owed_micros = owed_micros + 1`,
       `delete from account_debts`,
       copy(owing, 'card_reversal', 'note'),
+    ],
+    [
+      taken,
+      `insert into credit_origins
+         (call_id, nth, lot, payer_account, order_id, trial, amount_micros, account_id, taken_micros, created_at)
+       select gen_random_uuid(), 0, gen_random_uuid(), account_id, id, false, 5, account_id, 5, now()
+       from card_orders where id = '${whole}'`,
     ],
     [
       debtFreezes,

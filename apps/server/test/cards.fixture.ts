@@ -139,6 +139,7 @@ export async function startCardWorld(
       assert(to.app.cards !== null);
       await to.app.cards.inbox.work();
       await to.app.cards.sweep();
+      await to.app.walks.run();
       await to.app.debts.sweep(100);
     },
 

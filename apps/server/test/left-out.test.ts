@@ -97,8 +97,13 @@ const PARTS: Readonly<Record<string, Optional>> = {
     variables: ['SOLANA_YIELD_TREASURY', 'SOLANA_YIELD_SINCE_SLOT'],
   },
   'sold keys': {
-    ...{ opens: ['openSoldKeys'], declares: 'SOLD_KEYS', routes: [], variables: [] },
-    ...{ metrics: ['farebox_sold_keys_total'], rules: 3 },
+    ...{
+      opens: ['openSoldKeys'],
+      declares: 'SOLD_KEYS',
+      routes: [],
+      variables: ['NEW_CARD_KEYS_USD_PER_DAY'],
+    },
+    ...{ metrics: ['farebox_sold_keys_total'], rules: 5 },
   },
   yieldKeeper: {
     ...{ opens: ['openYieldKeeper'], declares: 'YIELD_KEEPER', routes: [] },

@@ -475,6 +475,7 @@ test('what was refused is not tried again, whatever the provider would say now',
   const reconciler = createOrderReconciler({
     ...{ sql, orders, ledger, keys, recharges, nowMs: now, report: () => {} },
     debts: createDebts(sql, { ledger, keys, nowMs: now }),
+    walks: world.server.app.walks,
     provider: new Proxy(cards.provider, {
       get: (provider, name) => (name === 'charge' ? charge : Reflect.get(provider, name).bind(provider)),
     }),
@@ -502,6 +503,7 @@ test('a crash between the charge and the books: whoever looks next finds the cha
   const reconciler = createOrderReconciler({
     ...{ sql, orders, provider: cardProvider, keys, recharges, nowMs: now, report: () => {} },
     debts: createDebts(sql, { ledger, keys, nowMs: now }),
+    walks: world.server.app.walks,
     ledger: { ...ledger, transferWithin: dies },
   });
   const crashed = purchasesWith((orderId) => reconciler.reconcile(orderId).then(dies));
@@ -540,6 +542,7 @@ test('a charge that was begun in time is not given up by whoever read the order 
   const late = createOrderReconciler({
     ...{ sql, provider: cardProvider, ledger, keys, recharges, nowMs: ahead, report: () => {} },
     debts: createDebts(sql, { ledger, keys, nowMs: ahead }),
+    walks: world.server.app.walks,
     orders: {
       ...orders,
       async find(id) {

@@ -55,13 +55,30 @@ const CARD_RULES: readonly Rule[] = [
     name: 'what accounts owe is what the receivables claim of them',
     sql: `select coalesce(d.account_id, x.account_id) as account_id, d.owed_micros, x.claimed
           from account_debts d full join (
-            select coalesce(o.account_id, t.account_id) as account_id,
-                   sum(case when t.debit_account = 11 then t.amount_micros else -t.amount_micros end) as claimed
-            from ${OTHER} left join card_orders o on t.account_id = 11 and t.note = 'order ' || o.id
-            where t.debit_account = 11 or t.credit_account = 11 group by 1
+            select account_id, sum(micros) as claimed from (
+              select coalesce(o.account_id, t.account_id) as account_id,
+                     case when t.debit_account = 11 then t.amount_micros else -t.amount_micros end as micros
+              from ${OTHER} left join card_orders o
+                on (t.account_id = 11 or t.code in ('key_reversal', 'key_reversal_undone')) and t.note = 'order ' || o.id
+              where t.debit_account = 11 or t.credit_account = 11
+              -- What came back and is on its way to keys is nobody's debt.
+              union all select account_id, give_micros from reversal_walks
+            ) c group by 1
           ) x on x.account_id = d.account_id
           where coalesce(d.owed_micros, 0) <> coalesce(x.claimed, 0) limit 1`,
     say: (r) => `account ${r.account_id} owes ${r.owed_micros}; the receivables claim ${r.claimed}`,
+  },
+  {
+    name: 'what was taken from keys of a reversed payment is noted where it came from',
+    sql: `select coalesce(x.name, o.name) as name, x.moved, o.taken from (
+            select account_id, note as name, sum(case when debit_account = 11 then -amount_micros else amount_micros end) as moved
+            from ${OTHER} where code in ('key_reversal', 'key_reversal_undone') group by 1, 2
+          ) x full join (
+            select account_id, 'order ' || order_id as name, sum(taken_micros) as taken from credit_origins
+            where account_id is not null and order_id is not null group by 1, 2
+          ) o on o.account_id = x.account_id and o.name = x.name
+          where coalesce(x.moved, 0) <> coalesce(o.taken, 0) and (o.account_id is not null or x.moved > 0) limit 1`,
+    say: (r) => `the keys of ${r.name} gave ${r.moved}; noted is ${r.taken}`,
   },
   {
     name: 'an account is frozen for a debt exactly as long as it owes',

@@ -9,6 +9,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Mailer } from '../mail/mailer.ts';
 import type { Secrets } from '../secrets/secrets.ts';
 import type { Debts } from './disputes/debts.ts';
+import type { ReversalWalks } from './disputes/reversal-walks.ts';
 import {
   createInbox,
   EVENTS_AT_ONCE,
@@ -67,6 +68,7 @@ export interface CardParts {
   ledger: Ledger;
   keys: Keys;
   debts: Debts;
+  walks: ReversalWalks;
   mailer: Mailer;
   secrets: Secrets;
   baseUrl: string;
@@ -82,7 +84,7 @@ export interface CardParts {
 }
 
 export function openCards(parts: CardParts): Cards {
-  const { sql, ledger, keys, debts, nowMs } = parts;
+  const { sql, ledger, keys, debts, walks, nowMs } = parts;
   const orders = createOrderStore(sql, nowMs);
   const provider = createCardProvider({ ...parts.settings, nowMs });
   const reconcile = (orderId: string) => reconciler.reconcile(orderId);
@@ -93,7 +95,7 @@ export function openCards(parts: CardParts): Cards {
   });
   const { report, secrets, baseUrl, firstCall } = parts;
   const common = { sql, orders, provider, nowMs, rechargesPerDay: parts.settings.rechargesPerDay };
-  const reconciler = createOrderReconciler({ ...common, ledger, keys, debts, recharges, report });
+  const reconciler = createOrderReconciler({ ...common, ledger, keys, debts, walks, recharges, report });
   const checkout = createCheckout({ ...common, reconciler, secrets, baseUrl });
   const purchases = createPurchases({
     ...{ ...common, reconciler, secrets },

@@ -1,5 +1,6 @@
 import type { Transaction } from '../db/connection.ts';
 import type { Configured } from '../declared.ts';
+import type { Job } from '../jobs/schedule.ts';
 import type { Keys } from '../keys/keys.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Mailer } from '../mail/mailer.ts';
@@ -10,6 +11,7 @@ import { closedCardRoutes } from './closed.ts';
 import { CARDS } from './declared.ts';
 import { type LostKeys, openLostKeys } from './delivery/lost-keys.ts';
 import { createDebts, type Debts } from './disputes/debts.ts';
+import { CardReversalWalks, type ReversalWalks } from './disputes/reversal-walks.ts';
 import { createCardMetrics } from './metrics.ts';
 import { CARD_OPERATIONS } from './operations.ts';
 import { CHECKOUTS_PER_MINUTE } from './ways/checkout-session-route.ts';
@@ -24,6 +26,7 @@ interface CardMoney extends Part {
   /** Null: nothing is sold by card. */
   cards: (Cards & Pick<LostKeys, 'prepareKeyLink'>) | null;
   debts: Debts;
+  walks: ReversalWalks;
   /**
    * Collects what an account owes, within the commit that credited the account.
    *
@@ -45,13 +48,14 @@ export function openCardMoney(
   const { sql } = house.pools;
   const { secretKey, webhookSecrets } = ours.reveal();
   const debts = createDebts(sql, { ledger: needs.ledger, keys: needs.keys, nowMs });
+  const walks = openWalks(house, { ledger: needs.ledger, keys: needs.keys, debts });
   const cards =
     secretKey === null
       ? null
       : openCards({
           ...needs,
           settings: { ...settings, secretKey, webhookSecrets },
-          ...{ sql, debts, baseUrl, firstCall, addressOf, nowMs },
+          ...{ sql, debts, walks, baseUrl, firstCall, addressOf, nowMs },
           checkoutLimit: house.limitByAddress(CHECKOUTS_PER_MINUTE),
           purchaseLimit: house.limitByAddress(PURCHASE_REQUESTS_PER_MINUTE),
           accountLimit: house.limitByAddress(),
@@ -78,6 +82,7 @@ export function openCardMoney(
     name: 'cards',
     cards: cards === null || lost === null ? null : { ...cards, prepareKeyLink: lost.prepareKeyLink },
     debts,
+    walks,
     collectAfter: (reason) => (transaction, accountId) =>
       debts.collect(transaction, accountId, `${reason} account ${accountId}`),
     routes(http) {
@@ -85,15 +90,7 @@ export function openCardMoney(
       cards.routes(http);
       lost?.routes(http);
     },
-    jobs: [
-      ...(cards?.jobs ?? []),
-      ...(lost?.jobs ?? []),
-      {
-        name: 'collect-debts',
-        intervalMs: 60_000,
-        run: async (stopping) => void (await debts.sweep(DEBTS_AT_ONCE, stopping)),
-      },
-    ],
+    jobs: [...(cards?.jobs ?? []), ...(lost?.jobs ?? []), ...debtJobs(debts, walks)],
     metrics: metrics.registry,
     requestHeaders: ['X-Retrieval-Token'],
     // Where the card provider leads a person to: what was bought is asked for by the page, not written into it.
@@ -105,4 +102,31 @@ export function openCardMoney(
     operations: [{ ...CARD_OPERATIONS, offered: () => cards !== null }],
     close: async () => cards?.close(),
   };
+}
+
+function openWalks(
+  { logger, pools, nowMs }: House,
+  needs: { ledger: Ledger; keys: Keys; debts: Debts },
+): ReversalWalks {
+  return new CardReversalWalks(pools.sql, {
+    ...{ ...needs, nowMs },
+    report: (what, orderId, amountMicros) =>
+      logger.info({ what, orderId, amountMicros: String(amountMicros) }, 'a reversed payment on sold keys'),
+  });
+}
+
+/** What is done of debts whether or not anything is sold by card. */
+function debtJobs(debts: Debts, walks: ReversalWalks): Job[] {
+  return [
+    {
+      name: 'collect-debts',
+      intervalMs: 60_000,
+      run: async (stopping) => void (await debts.sweep(DEBTS_AT_ONCE, stopping)),
+    },
+    {
+      name: 'follow-reversals',
+      intervalMs: 2_000,
+      run: async (stopping) => void (await walks.run(stopping)),
+    },
+  ];
 }

@@ -3,6 +3,19 @@ import { declare, flag } from '../declared.ts';
 import { usdToMicros } from '../ledger/money.ts';
 import { KEY_BOOKS } from './books-rules.ts';
 
+/** An amount in USD, in micro-USD; null for `none`: there is no such bound. */
+export const usdOrNone = z.string().transform((value, context) => {
+  if (value === 'none') return null;
+  try {
+    const micros = usdToMicros(value);
+    if (micros >= 0n) return micros;
+  } catch {
+    // said below
+  }
+  context.addIssue({ code: 'custom', message: 'must be an amount in USD, or none' });
+  return z.NEVER;
+});
+
 export const KEYS = declare({
   name: 'keys',
   books: KEY_BOOKS,
@@ -18,17 +31,7 @@ export const KEYS = declare({
       name: 'TRIAL_BUDGET_USD_PER_DAY',
       describe:
         'Most credit for trials in a day (UTC), over all replicas; `none`: no limit. `npm start` sets `none`',
-      shape: z.string().transform((value, context) => {
-        if (value === 'none') return null;
-        try {
-          const micros = usdToMicros(value);
-          if (micros >= 0n) return micros;
-        } catch {
-          // said below
-        }
-        context.addIssue({ code: 'custom', message: 'must be an amount in USD, or none' });
-        return z.NEVER;
-      }),
+      shape: usdOrNone,
       fallback: '100',
     },
   },

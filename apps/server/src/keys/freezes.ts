@@ -1,8 +1,11 @@
 /** Freezes of accounts: while an account is frozen, none of its keys pays. */
 import type { Database, Transaction } from '../db/connection.ts';
 
-/** The causes of a freeze. An account's keys stay frozen while at least one cause stands. */
-export const FREEZE_CAUSES = ['debt', 'operator'] as const;
+/**
+ * The causes of a freeze. An account's keys stay frozen while at least one cause stands. `reversal`: the credit that bought
+ * the key was taken back, and nothing else is on it.
+ */
+export const FREEZE_CAUSES = ['debt', 'operator', 'reversal'] as const;
 export type FreezeCause = (typeof FREEZE_CAUSES)[number];
 
 export interface Freezes {

@@ -5,6 +5,7 @@
  * Trial credit is spent before any other, so what is left of it is what the balance holds beyond all that was bought. The
  * first money that an account buys, or that an operator gives it, ends its trial: what was left is its owner's for good.
  * Credit is taken at the end of the seven days only where no bought money is, and never so much that any of it would be.
+ * A key that was bought with trial credit and other credit together keeps the other: that alone ends no trial.
  */
 import type { Database, Transaction } from '../db/connection.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -17,6 +18,8 @@ interface DueRow {
   pending: bigint;
   balance: bigint;
   bought: bigint | null;
+  /** As `bought`, without what the account was opened with. */
+  bought_since: bigint | null;
 }
 
 /** Writes down what a trial gave, in the commit that gives it or moves it. */
@@ -86,19 +89,12 @@ export async function expireTrialCredit(
   }
 
   async function end(transaction: Transaction, accountId: bigint): Promise<void> {
-    // Everything that is neither a trial's nor a call's is bought money, coming or going.
-    const [row] = await transaction<DueRow[]>`
-      select t.bought_at, t.ended, t.rounds, a.debits_pending as pending, a.credits_posted - a.debits_posted as balance,
-             (select sum(case when x.credit_account = x.account_id then x.amount_micros else -x.amount_micros end)::bigint
-              from ledger_transfers x
-              where x.account_id = t.account_id and x.code <> 'call' and x.phase in (1, 3)
-                and x.code not in ('trial_grant', 'trial_expiry', 'call_refund', 'operator_refund', 'sold_key_trial')) as bought
-      from trial_credits t join ledger_accounts a on a.id = t.account_id
-      where t.account_id = ${String(accountId)} and t.due and t.expires_at <= ${now}`;
+    const row = await dueRow(transaction, accountId, now);
     // Somebody else ended it, or a call slipped in: the next round finds what is left then.
     if (row === undefined || row.pending > 0n) return;
     const bought = row.bought ?? 0n;
-    const isKept = row.ended === null && (row.bought === null ? row.bought_at !== null : bought > 0n);
+    const isKept =
+      row.ended === null && (row.bought_since === null ? row.bought_at !== null : row.bought_since > 0n);
     const left = isKept ? 0n : row.balance - (bought > 0n ? bought : 0n);
     if (left > 0n) {
       const round = row.rounds === 0 ? '' : `:${row.rounds}`;
@@ -125,4 +121,27 @@ export async function expireTrialCredit(
         update api_keys set trial_closed = true where account_id = ${String(accountId)} and kind = 'trial'`;
     done += 1;
   }
+}
+
+/** What the end of a trial is reckoned from; left out when nothing is due. @param now in ISO 8601 */
+async function dueRow(transaction: Transaction, accountId: bigint, now: string): Promise<DueRow | undefined> {
+  // Everything that is neither a trial's nor a call's is bought money, coming or going.
+  const [row] = await transaction<DueRow[]>`
+    select t.bought_at, t.ended, t.rounds, a.debits_pending as pending, a.credits_posted - a.debits_posted as balance,
+           b.bought, b.bought_since
+    from trial_credits t join ledger_accounts a on a.id = t.account_id
+    cross join lateral (
+      select sum(micros)::bigint as bought,
+             (sum(micros) filter (
+               where code not in ('sold_key', 'sold_key_undone', 'key_reversal', 'key_reversal_undone')))::bigint
+               as bought_since
+      from (
+        select x.code, case when x.credit_account = x.account_id then x.amount_micros else -x.amount_micros end as micros
+        from ledger_transfers x
+        where x.account_id = t.account_id and x.code <> 'call' and x.phase in (1, 3)
+          and x.code not in ('trial_grant', 'trial_expiry', 'call_refund', 'operator_refund', 'sold_key_trial')
+      ) x
+    ) b
+    where t.account_id = ${String(accountId)} and t.due and t.expires_at <= ${now}`;
+  return row;
 }

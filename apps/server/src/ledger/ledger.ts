@@ -28,6 +28,8 @@ export type TransferCode =
   | 'sold_key'
   | 'sold_key_trial'
   | 'sold_key_undone'
+  | 'key_reversal'
+  | 'key_reversal_undone'
   | 'trial_grant'
   | 'trial_expiry'
   | 'operator_grant'

@@ -118,13 +118,14 @@ export interface KeySales {
    * The key that this call buys. It holds its credit once the call is captured, and is useless before. When the same
    * call runs again, it gets the same key.
    *
-   * @returns `trialEndsAtMs`: when its credit expires if trial credit pays; otherwise null
+   * @returns `trial`: what of it is trial credit, and when that expires; null: none is
+   * @throws noAnswer `NEW_CARD_KEYS_LIMIT` when new card credit has bought as many keys as it may in a day
    */
-  keyFor(request: {
-    callId: string;
-    label: string | null;
-    amountMicros: bigint;
-  }): Promise<{ apiKey: string; prefix: string; trialEndsAtMs: number | null }>;
+  keyFor(request: { callId: string; label: string | null; amountMicros: bigint }): Promise<{
+    apiKey: string;
+    prefix: string;
+    trial: { usd: string; isAll: boolean; endsAtMs: number } | null;
+  }>;
 }
 
 /** What the house can do for a service beyond asking upstreams, if the operator has configured it. */

@@ -39,16 +39,28 @@ export const SOLD_KEY_BOOKS: Audited = {
       sql: `select coalesce(k.call_id::text, x.note) as sale, k.amount_micros, x.micros, x.count from sold_keys k
           full join (
             select account_id, note, count(*) as count, sum(amount_micros) as micros,
-                   bool_or(code = 'sold_key_trial') as trial
+                   sum(amount_micros) filter (where code = 'sold_key_trial') as trial
             from ledger_transfers where code in ('sold_key', 'sold_key_trial') group by 1, 2
           ) x on x.note = 'key of call ' || k.call_id and x.account_id = k.account_id
           left join trial_credits m on m.account_id = k.account_id and m.moved_from = k.payer_account
           left join trial_credits p on p.account_id = k.payer_account
-          where x.count > 1 or (k.granted_at is not null) is distinct from (x.count is not null)
+          where x.count > 2 or (k.granted_at is not null) is distinct from (x.count is not null)
              or x.micros <> k.amount_micros
-             or (k.granted_at is not null and x.trial is distinct from (m.account_id is not null))
-             or (x.trial and m.expires_at is distinct from p.expires_at) limit 1`,
+             or (k.granted_at is not null and x.trial is distinct from m.granted_micros)
+             or (x.trial is not null and m.expires_at is distinct from p.expires_at) limit 1`,
       say: (r) => `the key of ${r.sale} for ${r.amount_micros} has ${r.count} transfers of ${r.micros}`,
+    },
+    {
+      name: 'what a sold key was paid from is its price, and no credit has paid for two',
+      sql: `select x.call_id, x.lot, x.micros, k.amount_micros, x.first from (
+            select call_id, null::uuid as lot, sum(amount_micros) as micros, null::numeric as first from credit_origins group by 1
+            union all
+            select (array_agg(s.call_id))[1], s.payer_lot, sum(s.amount_micros), o.amount_micros
+            from credit_origins s join credit_origins o on o.lot = s.payer_lot where not s.ended group by s.payer_lot, o.amount_micros
+          ) x left join sold_keys k on k.call_id = x.call_id
+          where case when x.lot is null then x.micros is distinct from k.amount_micros else x.micros > x.first end limit 1`,
+      say: (r) =>
+        `the key of ${r.call_id} for ${r.amount_micros} is paid from ${r.micros}; of lot ${r.lot} there were ${r.first}`,
     },
     {
       name: 'every sold key that was taken back had its price given back, or had lost its settlement',

@@ -12,13 +12,13 @@ export { SOLD_KEYS };
 /** Keys that agents buy with a single call, each with what was paid for it. */
 export function openSoldKeys(
   house: House,
-  settings: { reconcileIntervalMs: number },
+  settings: { reconcileIntervalMs: number; newCardMicrosPerDay: bigint | null },
   needs: { ledger: Ledger; keys: Keys; seal: AnswerSeal },
 ): Part {
   const { logger, nowMs } = house;
   const metrics = createSoldKeyMetrics();
   const sold = new SoldKeys(house.pools.sql, {
-    ...{ ...needs, nowMs },
+    ...{ ...needs, nowMs, newCardMicrosPerDay: settings.newCardMicrosPerDay },
     report(outcome, callId) {
       metrics.soldKey(outcome);
       if (outcome === 'taken_back') logger.error({ callId }, 'a key was taken back whose price went back');

@@ -6,18 +6,32 @@
  */
 import type { Database, Transaction } from '../db/connection.ts';
 import { newApiKey } from '../keys/api-key.ts';
+import { type Lot, leftOf, lotsOf, type Part, spentLast } from '../keys/credit-lots.ts';
+import {
+  endOrigins,
+  forgetOrigins,
+  placeOrigins,
+  recordOrigins,
+  trialPartOf,
+} from '../keys/credit-origins.ts';
 import type { Keys } from '../keys/keys.ts';
 import { recordRootBuyer } from '../keys/root-buyer.ts';
 import { openTrialCredit } from '../keys/trial-credit.ts';
 import { type HouseAccount, isHouseAccount } from '../ledger/accounts.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { microsToUsd } from '../ledger/money.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
 import type { AnswerSeal } from '../paid-call/sealed-answer.ts';
+import type { KeySales } from '../services/define.ts';
+import { noAnswer } from '../words/failure.ts';
 import type { RailName } from '../words/rail-names.ts';
 
 const BATCH = 100;
 /** After so long nobody is still answering a captured call: its process has died. */
 const ABANDONED_AFTER_MS = 60_000;
+const DAY_MS = 86_400_000;
+/** A theft is noticed by then, mostly. */
+const NEW_CARD_MS = 7 * DAY_MS;
 /** `calls.state`, as in `db/migrations/003_calls.sql`. */
 const CAPTURED = 1;
 const RELEASED = 2;
@@ -67,7 +81,17 @@ export interface SoldKeysParts {
   keys: Keys;
   seal: AnswerSeal;
   report(outcome: SoldKeyOutcome, callId: string): void;
+  /** Most keys that credit of a new card buys in a day, in micro-USD; null: any. */
+  newCardMicrosPerDay: bigint | null;
   nowMs(): number;
+}
+
+/** A key that a call will buy. */
+interface Sale {
+  callId: string;
+  payerAccount: bigint;
+  label: string | null;
+  amountMicros: bigint;
 }
 
 /** The table of them. */
@@ -84,38 +108,49 @@ export class SoldKeys {
    * The key that a call will buy, which is of no use before. The same call again is told the same key.
    *
    * @param sale.payerAccount whose call it is
-   * @returns `trialEndsAtMs`: until when its credit lasts, where it is a trial's
+   * @returns `trial`: what of its credit is a trial's, and until when it lasts; null: none is
+   * @throws noAnswer `NEW_CARD_KEYS_LIMIT` when new card credit has bought as many keys as it may in a day
    */
-  async keyFor({
-    callId,
-    payerAccount,
-    label,
-    amountMicros,
-  }: {
-    callId: string;
-    payerAccount: bigint;
-    label: string | null;
-    amountMicros: bigint;
-  }): Promise<{ apiKey: string; prefix: string; trialEndsAtMs: number | null }> {
-    const { seal } = this.#parts;
+  async keyFor(sale: Sale): ReturnType<KeySales['keyFor']> {
+    const { callId, payerAccount, amountMicros } = sale;
+    await this.#sql.begin((transaction) => this.#intend(transaction, sale));
+    const [row] = await this.#sql<{ sealed_key: string | null; key_prefix: string }[]>`
+      select sealed_key, key_prefix from sold_keys where call_id = ${callId}`;
+    if (row === undefined || row.sealed_key === null)
+      throw new Error(`the key of call ${callId} is handed over already`);
+    const trialMicros = await trialPartOf(this.#sql, callId);
+    const apiKey = this.#parts.seal.open(callId, row.sealed_key);
+    if (trialMicros === 0n) return { apiKey, prefix: row.key_prefix, trial: null };
+    const endsAtMs = (await trialEndOf(this.#sql, payerAccount)).getTime();
+    const trial = { usd: microsToUsd(trialMicros), isAll: trialMicros === amountMicros, endsAtMs };
+    return { apiKey, prefix: row.key_prefix, trial };
+  }
+
+  /** Writes down a key, and which credit pays for it: from here on that credit is its payer's no more. */
+  async #intend(
+    transaction: Transaction,
+    { callId, payerAccount, label, amountMicros }: Sale,
+  ): Promise<void> {
+    const { ledger, seal, nowMs } = this.#parts;
+    // Held, so that of two keys at once the second is paid by what the first has left.
+    const held = await ledger.lock(transaction, isHouseAccount(payerAccount) ? [] : [payerAccount]);
     const made = newApiKey();
-    await this.#sql`
+    const { count } = await transaction`
       insert into sold_keys (call_id, payer_account, refund_id, label, amount_micros, sealed_key, key_lookup,
                              key_digest, key_prefix, created_at)
       values (${callId}, ${String(payerAccount)}, ${transferIdFor(`refund:${callId}`)}, ${label},
               ${String(amountMicros)}, ${seal.seal(callId, made.apiKey)}, ${String(made.lookup)}, ${made.digest},
               ${made.prefix}, ${this.#now()})
       on conflict (call_id) do nothing`;
-    const [row] = await this.#sql<{ sealed_key: string | null; key_prefix: string }[]>`
-      select sealed_key, key_prefix from sold_keys where call_id = ${callId}`;
-    if (row === undefined || row.sealed_key === null)
-      throw new Error(`the key of call ${callId} is handed over already`);
-    const trial = await trialOf(this.#sql, payerAccount);
-    return {
-      apiKey: seal.open(callId, row.sealed_key),
-      prefix: row.key_prefix,
-      trialEndsAtMs: trial?.getTime() ?? null,
-    };
+    if (count === 0 || isHouseAccount(payerAccount)) return;
+    const lots = await lotsOf(transaction, payerAccount, { since: this.#now(-DAY_MS), now: this.#now() });
+    const parts = spentLast(lots, {
+      ...{ availableMicros: held.get(payerAccount) ?? 0n, priceMicros: amountMicros },
+    });
+    refuseNewCard(lots, parts, { mostMicros: this.#parts.newCardMicrosPerDay, nowMs: nowMs() });
+    await recordOrigins(transaction, {
+      ...{ callId, payerAccount, priceMicros: amountMicros, parts, at: this.#now() },
+    });
   }
 
   /**
@@ -184,36 +219,40 @@ export class SoldKeys {
   async #open(transaction: Transaction, row: Row): Promise<void> {
     const { ledger, keys } = this.#parts;
     const { call_id: callId, payer_account: payer, amount_micros: amountMicros } = row;
-    const trialEnds = await trialOf(transaction, payer);
+    const trialMicros = await trialPartOf(transaction, callId);
+    const trialEnds = trialMicros === 0n ? null : await trialEndOf(transaction, payer);
+    const isTrial = trialMicros === amountMicros;
     const accountId = await ledger.openAccount(transaction);
     const buyer = row.wallet === null ? { accountId: payer } : { wallet: row.wallet };
     await recordRootBuyer(transaction, accountId, buyer);
-    const { status } = await ledger.transferWithin(transaction, {
-      id: transferIdFor(`sold-key:${callId}`),
-      accountId,
-      phase: 'posted',
-      side: 'credit',
-      house: REVENUE[row.rail],
-      amountMicros,
-      code: trialEnds === null ? 'sold_key' : 'sold_key_trial',
-      note: `key of call ${callId}`,
-    });
-    if (status !== 'done') throw new Error(`the key of call ${callId} cannot be granted: ${status}`);
+    await placeOrigins(transaction, callId, accountId);
+    const move = { accountId, phase: 'posted', side: 'credit', house: REVENUE[row.rail] } as const;
+    for (const [code, micros] of [
+      ['sold_key_trial', trialMicros],
+      ['sold_key', amountMicros - trialMicros],
+    ] as const) {
+      if (micros === 0n) continue;
+      const { status } = await ledger.transferWithin(transaction, {
+        ...{ ...move, code, amountMicros: micros, note: `key of call ${callId}` },
+        id: transferIdFor(`${code === 'sold_key' ? 'sold-key' : 'sold-key-trial'}:${callId}`),
+      });
+      if (status !== 'done') throw new Error(`the key of call ${callId} cannot be granted: ${status}`);
+    }
     if (trialEnds !== null) {
       const times = { grantedAtMs: this.#parts.nowMs(), expiresAtMs: trialEnds.getTime() };
       await openTrialCredit(transaction, {
         accountId,
-        grantedMicros: amountMicros,
+        grantedMicros: trialMicros,
         ...times,
         movedFrom: payer,
       });
     }
     await keys.admit(transaction, {
       accountId,
-      kind: trialEnds === null ? 'paid' : 'trial',
+      kind: isTrial ? 'trial' : 'paid',
       label: row.label,
       stored: { lookup: row.key_lookup, digest: row.key_digest, prefix: row.key_prefix },
-      expiresAtMs: trialEnds?.getTime() ?? null,
+      expiresAtMs: isTrial ? (trialEnds?.getTime() ?? null) : null,
     });
     await transaction`
       update sold_keys set account_id = ${String(accountId)}, granted_at = ${this.#now()}, sealed_key = null
@@ -233,7 +272,14 @@ export class SoldKeys {
       if (row === undefined || row.account_id === null) return false;
       const accountId = row.account_id;
       const available = (await ledger.lock(transaction, [accountId])).get(accountId) ?? 0n;
-      const amountMicros = available < row.amount_micros ? available : row.amount_micros;
+      const lots = await lotsOf(transaction, accountId, { since: this.#now(), now: this.#now() });
+      const left = leftOf(lots, available);
+      // What came to the key otherwise is not what was paid for it.
+      const amountMicros = lots.reduce(
+        (sum, lot, index) => sum + (lot.isFirst ? (left[index] ?? 0n) : 0n),
+        0n,
+      );
+      await endOrigins(transaction, callId);
       if (amountMicros > 0n) {
         const { status } = await ledger.transferWithin(transaction, {
           id: transferIdFor(`sold-key-undone:${callId}`),
@@ -284,6 +330,16 @@ export class SoldKeys {
     });
   }
 
+  #drop(callId: string): Promise<boolean> {
+    return this.#sql.begin(async (transaction) => {
+      const { count } = await transaction`
+        delete from sold_keys where call_id = (
+          select call_id from sold_keys where call_id = ${callId} and granted_at is null for update skip locked)`;
+      if (count > 0) await forgetOrigins(transaction, callId);
+      return count > 0;
+    });
+  }
+
   #closeUngranted(callId: string): Promise<boolean> {
     return this.#sql.begin((transaction) => close(transaction, callId, this.#now()));
   }
@@ -303,10 +359,7 @@ export class SoldKeys {
       return (await this.#payBack(callId)) ? 'paid_back' : null;
     }
     // Nobody was or will be told of this key.
-    const dropped = await this.#sql`
-      delete from sold_keys where call_id = (
-        select call_id from sold_keys where call_id = ${callId} and granted_at is null for update skip locked)`;
-    return dropped.count === 0 ? null : 'dropped';
+    return (await this.#drop(callId)) ? 'dropped' : null;
   }
 
   /** What is due next, in order of time. */
@@ -340,12 +393,31 @@ export class SoldKeys {
   }
 }
 
-/** When the trial ends that all credit of an account is from; null when it holds money of its own, or a chain pays. */
-async function trialOf(on: Database | Transaction, accountId: bigint): Promise<Date | null> {
-  if (isHouseAccount(accountId)) return null;
+/** When an account's trial ends. */
+async function trialEndOf(on: Database | Transaction, accountId: bigint): Promise<Date> {
   const [trial] = await on<{ expires_at: Date }[]>`
-    select expires_at from trial_credits where account_id = ${String(accountId)} and bought_at is null`;
-  return trial?.expires_at ?? null;
+    select expires_at from trial_credits where account_id = ${String(accountId)}`;
+  if (trial === undefined) throw new Error(`account ${accountId} has no trial`);
+  return trial.expires_at;
+}
+
+/** @throws noAnswer when what a new card paid would buy more keys in a day than it may */
+function refuseNewCard(
+  lots: readonly Lot[],
+  parts: readonly Part[],
+  { mostMicros, nowMs }: { mostMicros: bigint | null; nowMs: number },
+): void {
+  if (mostMicros === null) return;
+  // What came with a key was counted where a card paid for it.
+  const isNew = ({ orderId, isFirst, at }: Lot) =>
+    orderId !== null && !isFirst && at.getTime() > nowMs - NEW_CARD_MS;
+  const now = parts.reduce((sum, { lot, micros }) => sum + (isNew(lot) ? micros : 0n), 0n);
+  const before = lots.reduce((sum, lot) => sum + (isNew(lot) ? lot.soldLatelyMicros : 0n), 0n);
+  if (now === 0n || before + now <= mostMicros) return;
+  throw noAnswer(
+    'NEW_CARD_KEYS_LIMIT',
+    `Credit from a card payment of the last seven days buys keys for at most ${microsToUsd(mostMicros)} USD in 24 hours, and this account has bought keys for ${microsToUsd(before)} USD with it. Pay for the key with USDC, or buy it later.`,
+  );
 }
 
 /** Ends a key that was never granted and whose price went back. Its row stays: it tells what the refund was for. */
@@ -353,5 +425,6 @@ async function close(transaction: Transaction, callId: string, at: string): Prom
   const { count } = await transaction`
     update sold_keys set closed_at = ${at}, sealed_key = null
     where call_id = ${callId} and granted_at is null and refunded_at is not null and closed_at is null`;
+  if (count > 0) await endOrigins(transaction, callId);
   return count > 0;
 }

@@ -119,7 +119,17 @@ const act = fc.oneof(
     fc.record({
       act: fc.constant('job' as const),
       replica,
-      job: fc.constantFrom('inbox', 'inbox', 'sweep', 'sweep', 'recharge', 'catch up', 'debts', 'calls'),
+      job: fc.constantFrom(
+        'inbox',
+        'inbox',
+        'sweep',
+        'sweep',
+        'recharge',
+        'catch up',
+        'debts',
+        'walks',
+        'calls',
+      ),
     }),
     18,
   ),
@@ -498,6 +508,7 @@ async function job(replica: Replica, name: string): Promise<void> {
     else if (name === 'recharge') await app.cards.recharges.run();
     else if (name === 'catch up') await stage.catchUp(replica);
     else if (name === 'debts') await app.debts.sweep(100);
+    else if (name === 'walks') await app.walks.run();
     else await app.reconciler.run();
   } catch (error) {
     // The provider did not answer, or the replica is dead; the next round is another one.
@@ -518,11 +529,12 @@ async function settle(scene: Scene): Promise<void> {
   let what = '';
   await until('everything to be done', async () => {
     for (const replica of stage.replicas)
-      for (const name of ['inbox', 'sweep', 'calls', 'debts']) await job(replica, name);
+      for (const name of ['inbox', 'sweep', 'calls', 'walks', 'debts']) await job(replica, name);
     const [left] = await stage.database.sql<{ events: number; orders: number; calls: number }[]>`
       select (select count(*)::integer from card_events where next_at is not null) as events,
              (select count(*)::integer from card_orders where state = 0 or next_at is not null) as orders,
-             (select count(*)::integer from calls where state = 0) as calls`;
+             (select count(*)::integer from calls where state = 0)
+               + (select count(*)::integer from reversal_walks) as calls`;
     const isDone = left?.events === 0 && left.orders === 0 && left.calls === 0 && (await stage.posted());
     if (!isDone) {
       what = JSON.stringify(left);

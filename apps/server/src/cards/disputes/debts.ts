@@ -23,8 +23,15 @@ export interface Debts {
   owe(transaction: Transaction, accountId: bigint, amountMicros: bigint, note: string): Promise<void>;
   /** Takes back at most so much of a claim, because the payment came back after all. @returns how much it was */
   waive(transaction: Transaction, accountId: bigint, amountMicros: bigint, note: string): Promise<bigint>;
-  /** Pays what is owed from what is available. To be called in the commit of every new credit; `note` says of which. */
+  /**
+   * Pays what is owed from what is available, once it is known how much of it is found on keys. To be called in the commit
+   * of every new credit; `note` says of which.
+   */
   collect(transaction: Transaction, accountId: bigint, note: string): Promise<void>;
+  /** What an account owes, in micro-USD. */
+  owed(on: Transaction, accountId: bigint): Promise<bigint>;
+  /** Lowers a debt by what was found elsewhere of the payment that went back; who calls it has booked the transfer. */
+  lower(transaction: Transaction, accountId: bigint, amountMicros: bigint): Promise<void>;
   standing(accountId: bigint): Promise<Standing>;
   /** What all customers owe together, in micro-USD. */
   total(): Promise<bigint>;
@@ -81,8 +88,9 @@ export function createDebts(
 
   async function collect(transaction: Transaction, accountId: bigint, note: string): Promise<boolean> {
     const owedMicros = await owedBy(transaction, accountId);
-    if (owedMicros === 0n) return false;
     const available = (await ledger.lock(transaction, [accountId])).get(accountId) ?? 0n;
+    if (available > 0n) await keys.thaw(transaction, accountId, 'reversal');
+    if (owedMicros === 0n || (await isLookedFor(transaction, accountId))) return false;
     const amountMicros = available < owedMicros ? available : owedMicros;
     if (amountMicros <= 0n) return false;
     await move(transaction, {
@@ -100,18 +108,11 @@ export function createDebts(
 
   return {
     hold,
+    owed: owedBy,
+    lower: async (transaction, accountId, amountMicros) =>
+      void (await change(transaction, accountId, -amountMicros)),
 
-    async standing(accountId) {
-      const [row] = await sql<{ owed: bigint; frozen: bigint; causes: string | null }[]>`
-        select coalesce((select owed_micros from account_debts where account_id = ${String(accountId)}), 0)::bigint as owed,
-               (select coalesce(sum(disputed_micros), 0)::bigint from card_orders
-                where account_id = ${String(accountId)} and disputed_micros > 0) as frozen,
-               (select string_agg(cause, ',' order by cause) from account_freezes
-                where account_id = ${String(accountId)}) as causes`;
-      if (row === undefined) throw new Error('the database returned nothing');
-      const frozenFor = FREEZE_CAUSES.filter((cause) => row.causes?.split(',').includes(cause));
-      return { owedMicros: row.owed, frozenMicros: row.frozen, frozenFor };
-    },
+    standing: (accountId) => standingOf(sql, accountId),
 
     async owe(transaction, accountId, amountMicros, note) {
       await move(transaction, {
@@ -170,6 +171,26 @@ export function createDebts(
       return collected;
     },
   };
+}
+
+async function standingOf(sql: Database, accountId: bigint): Promise<Standing> {
+  const [row] = await sql<{ owed: bigint; frozen: bigint; causes: string | null }[]>`
+    select coalesce((select owed_micros from account_debts where account_id = ${String(accountId)}), 0)::bigint as owed,
+           (select coalesce(sum(disputed_micros), 0)::bigint from card_orders
+            where account_id = ${String(accountId)} and disputed_micros > 0) as frozen,
+           (select string_agg(cause, ',' order by cause) from account_freezes
+            where account_id = ${String(accountId)}) as causes`;
+  if (row === undefined) throw new Error('the database returned nothing');
+  const frozenFor = FREEZE_CAUSES.filter((cause) => row.causes?.split(',').includes(cause));
+  return { owedMicros: row.owed, frozenMicros: row.frozen, frozenFor };
+}
+
+/** Whether what an account owes is still looked for on keys that were bought with the payment. */
+async function isLookedFor(transaction: Transaction, accountId: bigint): Promise<boolean> {
+  const rows = await transaction`
+    select 1 from reversal_walks w where w.account_id = ${String(accountId)} and w.take_micros > 0
+      and exists (select 1 from credit_origins o where o.order_id = w.order_id and not o.ended) limit 1`;
+  return rows.length > 0;
 }
 
 /** Accounts above one that owe and can spend something, in order; but those that somebody holds. */

@@ -11,6 +11,7 @@ import { usdToMicros } from '../../ledger/money.ts';
 import { transferIdFor } from '../../ledger/transfer-id.ts';
 import type { Debts } from '../disputes/debts.ts';
 import { isDisputed } from '../disputes/disputed-cards.ts';
+import type { ReversalWalks } from '../disputes/reversal-walks.ts';
 import type { PaymentFacts } from '../provider.ts';
 import type { AutoRecharges } from '../recharge/auto-recharge.ts';
 import type { CardOrder, OrderChange } from './orders.ts';
@@ -22,6 +23,7 @@ export interface OrderBooksParts {
   ledger: Ledger;
   keys: Keys;
   debts: Debts;
+  walks: ReversalWalks;
   recharges: Pick<AutoRecharges, 'enable' | 'stop'>;
   nowMs(): number;
 }
@@ -128,11 +130,20 @@ export class OrderBooks {
     });
   }
 
-  /** Takes the payment back out of all that the account has to spend, and the bonus out of the rest. What is missing is owed. */
+  /**
+   * Takes the payment back out of all that the account has to spend, and the bonus out of the rest. What is missing is owed.
+   * Where keys were bought with it, only what is left of the payment itself is taken at first; what is missing is looked for
+   * on those keys, and only then in what else the account has.
+   */
   async #takeBack(transaction: Transaction, { order, accountId, payment, change }: Reversal): Promise<void> {
-    const { debts, recharges } = this.#parts;
-    const availableMicros = await debts.hold(transaction, accountId);
-    const dueMicros = payment.reversedMicros - order.reversedMicros;
+    const { debts, recharges, walks } = this.#parts;
+    const allMicros = await debts.hold(transaction, accountId);
+    const ordered = { orderId: order.id, accountId };
+    const reversedMicros = payment.reversedMicros - order.reversedMicros;
+    const dueMicros =
+      reversedMicros - (await walks.withdraw(transaction, { ...ordered, amountMicros: reversedMicros }));
+    const ownMicros = await walks.ownPart(transaction, { ...ordered, availableMicros: allMicros });
+    const availableMicros = ownMicros ?? allMicros;
     const takenMicros = least(dueMicros, availableMicros);
     const bonusDueMicros = bonusToTake(order, payment) - order.bonusTakenMicros;
     const bonusTakenMicros = least(bonusDueMicros > 0n ? bonusDueMicros : 0n, availableMicros - takenMicros);
@@ -144,16 +155,26 @@ export class OrderBooks {
       ...{ ...debit, house: 'promotions', amountMicros: bonusTakenMicros },
     });
     change.bonusTakenMicros = order.bonusTakenMicros + bonusTakenMicros;
-    if (dueMicros > takenMicros)
-      await debts.owe(transaction, accountId, dueMicros - takenMicros, noteOf(order));
+    const missingMicros = dueMicros - takenMicros;
+    if (missingMicros > 0n) {
+      await debts.owe(transaction, accountId, missingMicros, noteOf(order));
+      // Also while a call is running: it may be buying a key.
+      if (ownMicros !== null || (await isBusy(transaction, accountId)))
+        await walks.take(transaction, { ...ordered, amountMicros: missingMicros });
+    }
     await recharges.stop(transaction, accountId, payment.dispute === null ? 'refund' : 'dispute');
   }
 
-  /** Gives back what came back: first by taking less of what is owed, the rest as credit, and the bonus with it. */
+  /**
+   * Gives back what came back: first to keys that it was taken from, then by taking less of what is owed, the rest as credit,
+   * and the bonus with it.
+   */
   async #giveBack(transaction: Transaction, { order, accountId, payment, change }: Reversal): Promise<void> {
-    const { debts } = this.#parts;
+    const { debts, walks } = this.#parts;
     await debts.hold(transaction, accountId);
-    const dueMicros = order.reversedMicros - payment.reversedMicros;
+    const amountMicros = order.reversedMicros - payment.reversedMicros;
+    const dueMicros =
+      amountMicros - (await walks.give(transaction, { orderId: order.id, accountId, amountMicros }));
     const waivedMicros = await debts.waive(transaction, accountId, dueMicros, noteOf(order));
     const credit = { accountId, side: 'credit', code: 'card_reversal_undone' } as const;
     await this.#move(transaction, order, `restored:${order.version}`, {
@@ -204,6 +225,13 @@ async function isKnownCustomer(transaction: Transaction, accountId: bigint, nowM
     union all
     select 1 from ledger_transfers where account_id = ${String(accountId)}
       and code = 'operator_grant' limit 1`;
+  return rows.length > 0;
+}
+
+/** Whether a running call holds some of an account's credit. */
+async function isBusy(transaction: Transaction, accountId: bigint): Promise<boolean> {
+  const rows = await transaction`
+    select 1 from ledger_accounts where id = ${String(accountId)} and debits_pending > 0`;
   return rows.length > 0;
 }
 

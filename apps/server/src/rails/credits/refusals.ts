@@ -9,7 +9,7 @@ export interface RefusalNeeds {
   /** Whether a card can buy credit for a key, also without a person on a page. */
   chargesCards: boolean;
   /** Why an account's keys are frozen, as far as the owner may know. */
-  debts: { standing(accountId: bigint): Promise<{ owedMicros: bigint }> };
+  debts: { standing(accountId: bigint): Promise<{ owedMicros: bigint; frozenFor: readonly string[] }> };
 }
 
 interface RefusalParts extends RefusalNeeds {
@@ -66,7 +66,14 @@ export async function refusalOf(
 }
 
 async function frozen(parts: RefusalParts, accountId: bigint): Promise<PaymentRefused> {
-  const { owedMicros } = await parts.debts.standing(accountId);
+  const { owedMicros, frozenFor } = await parts.debts.standing(accountId);
+  if (owedMicros === 0n && frozenFor.includes('reversal') && !frozenFor.includes('operator'))
+    return new PaymentRefused(
+      'API_KEY_FROZEN',
+      'The card payment that the credit of this key came from went back, and nothing else is on the key.',
+      `${addCredit(parts)} The key works again with it.`,
+      creditOffer(parts),
+    );
   if (owedMicros === 0n)
     return new PaymentRefused('API_KEY_FROZEN', 'This API key is frozen.', 'Ask the operator why.');
   const owedUsd = microsToUsd(owedMicros, 4);

@@ -54,12 +54,13 @@ export default defineService({
   effect: 'write',
   secretAnswer: true,
   async run({ name }, { keySales, call, baseUrl }) {
-    const { apiKey, prefix, trialEndsAtMs } = await keySales.keyFor({
+    const { apiKey, prefix, trial } = await keySales.keyFor({
       callId: call.callId,
       label: name ?? null,
       amountMicros: call.priceMicros,
     });
-    const expiresAt = trialEndsAtMs === null ? null : new Date(trialEndsAtMs).toISOString();
+    const trialEndsAt = trial === null ? null : new Date(trial.endsAtMs).toISOString();
+    const expiresAt = trial?.isAll === true ? trialEndsAt : null;
     const holds = Number(PRICE_USD);
     return answer(
       {
@@ -74,9 +75,9 @@ export default defineService({
         starter_credits: holds,
         starterCredits: holds,
         credits_note:
-          expiresAt === null
+          trial === null
             ? 'What was paid for the key is its credit. It does not expire.'
-            : `What was paid for the key is its credit. It was trial credit and stays it, until ${expiresAt}.`,
+            : `What was paid for the key is its credit. ${trial.isAll ? 'It' : `Of it ${trial.usd} USD`} was trial credit and stays it, until ${trialEndsAt}.`,
         expires_at: expiresAt,
         payment: {
           chain: call.network,
