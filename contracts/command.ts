@@ -5,9 +5,10 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { coverage } from './coverage.ts';
-import { deploy, NotDeployable, readSetup } from './deploy.ts';
+import { deploy } from './deploy.ts';
 import { buildAll, ROOT, runForge } from './forge.ts';
 import { mutate } from './mutate.ts';
+import { NotDeployable, readSetup } from './setup.ts';
 
 const [what, ...more] = process.argv.slice(2);
 

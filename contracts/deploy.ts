@@ -13,57 +13,33 @@ import {
   createPublicClient,
   createWalletClient,
   encodeDeployData,
-  getAddress,
+  encodeFunctionData,
   getContractAddress,
   type Hex,
   http,
-  isAddress,
   isAddressEqual,
   keccak256,
-  type PublicClient,
   parseAbi,
   type Transport,
-  zeroAddress,
+  type WalletClient,
 } from 'viem';
-import { privateKeyToAccount } from 'viem/accounts';
+import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
 import { base } from 'viem/chains';
 import { ROOT } from './forge.ts';
+import { prove, SEED } from './proof.ts';
+import { type Chain, checkSetup, NotDeployable, PROTOCOLS, type Setup } from './setup.ts';
 
-/** Where USDC is, and what its permits are signed for: on another chain, or of another token, it would be another value. */
-const USDC = {
-  address: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
-  domainSeparator: '0x02fa7265e7c5d81118673727957699e4d68f74cd74b7db77da710fe8a2c7834f',
-} as const;
-const PROTOCOLS = ['aave', 'compound', 'morpho'] as const;
 const NOBODY: Address = '0x000000000000000000000000000000000000dEaD';
 const RECEIPT_TIMEOUT_MS = 120_000;
 const POLL_MS = 500;
 
-const ABI = parseAbi([
-  'function symbol() view returns (string)',
-  'function decimals() view returns (uint8)',
-  'function DOMAIN_SEPARATOR() view returns (bytes32)',
-  'function getReserveAToken(address asset) view returns (address)',
-  'function baseToken() view returns (address)',
-  'function asset() view returns (address)',
+const SEEDING = parseAbi([
+  'function balanceOf(address account) view returns (uint256)',
+  'function allowance(address owner, address spender) view returns (uint256)',
+  'function approve(address spender, uint256 value) returns (bool)',
+  'function seeded() view returns (bool)',
+  'function seed() returns (uint256)',
 ]);
-
-type Chain = PublicClient<Transport, typeof base>;
-
-/** What is asked of the vault, as a file of JSON has it. */
-export interface Setup {
-  chainId: number;
-  name: string;
-  symbol: string;
-  usdc: Address;
-  aavePool: Address;
-  comet: Address;
-  metaMorpho: Address;
-  active: (typeof PROTOCOLS)[number];
-  roles: { owner: Address; keeper: Address; guardian: Address; feeRecipient: Address };
-  fees: { entryBps: number; performanceBps: number };
-  limits: { maxShareBps: number; maxOfLiquidityBps: number; cooldownSeconds: number };
-}
 
 /** One contract of a deployment: what it is made with, and where it is or will be. */
 export interface Placed {
@@ -89,9 +65,6 @@ export interface Deployment {
   compiler: { version: string; evmVersion: string; optimizerRuns: number };
   contracts: Placed[];
 }
-
-/** What is wrong with the setup, the chain or an earlier deployment; nothing was sent after it was found. */
-export class NotDeployable extends Error {}
 
 interface Artifact {
   abi: Abi;
@@ -126,74 +99,110 @@ export async function deploy(given: {
   const { rpcUrl, setup, key, send, recordFile, say } = given;
   const account = privateKeyToAccount(key);
   const client = createPublicClient({ chain: base, transport: http(rpcUrl), pollingInterval: POLL_MS });
-  await check(client, setup);
+  const notes = await checkSetup(client, setup);
   const plan = await planOf(client, setup, account.address, earlierIn(recordFile));
-  for (const line of toldOf(plan, setup)) say(line);
+  const [vault] = plan.contracts;
+  if (vault === undefined) throw new NotDeployable('the record of the deployment names no vault');
+  for (const line of [...toldOf(plan, setup), ...notes]) say(line);
+  if (vault.transaction === null) {
+    const { abi, bytecode } = artifact('FareboxVault');
+    await prove(client, setup, { abi, bytecode: bytecode.object, argumentOf });
+    say('Proven in a simulation: a deposit, an exit in kind and an exit for USDC through each of the three.');
+  }
   if (!send) {
-    say('Nothing was sent. With --send it is.');
+    say(
+      'Nothing was sent. With --send it is, and the vault is seeded with 1 USDC of the deployer’s, for ever.',
+    );
     return plan;
   }
-  const wallet = createWalletClient({ chain: base, transport: http(rpcUrl), account });
+  const sender = senderOf(client, createWalletClient({ chain: base, transport: http(rpcUrl), account }));
+  await mustHoldSeed(client, setup, account.address, vault);
   for (const each of plan.contracts) {
-    if (each.block !== null) continue;
-    if (each.transaction === null) {
-      const request = await wallet.prepareTransactionRequest({ data: dataOf(each), to: null });
-      const serialized = await wallet.signTransaction(request as never);
-      // Written down before it is sent: whoever goes on after a crash finds it, and sends no other.
-      each.transaction = keccak256(serialized);
-      write(recordFile, plan);
-      await wallet.sendRawTransaction({ serializedTransaction: serialized });
-    }
-    const receipt = await client.waitForTransactionReceipt({
-      ...{ hash: each.transaction, timeout: RECEIPT_TIMEOUT_MS },
-    });
-    const made = receipt.contractAddress;
-    if (receipt.status !== 'success' || !made || !isAddressEqual(made, each.address))
-      throw new NotDeployable(`${each.contract}: transaction ${each.transaction} did not make it`);
-    await readBack(client, each, setup, plan);
-    each.block = String(receipt.blockNumber);
-    write(recordFile, plan);
+    await make(client, each, setup, plan, { sender, recordFile });
     say(`${each.contract} is at ${each.address}, read back from block ${each.block}.`);
   }
+  await seed(client, setup, account.address, vault.address, sender);
+  say('The vault is seeded, and takes deposits.');
   return plan;
 }
 
-/** @throws NotDeployable on another chain, with another USDC, or over protocols that do not lend it */
-async function check(client: Chain, setup: Setup): Promise<void> {
-  const { usdc, aavePool, comet, metaMorpho, roles, active } = setup;
-  for (const [name, value] of Object.entries({ usdc, aavePool, comet, metaMorpho, ...roles }))
-    if (!isAddress(value) || value === zeroAddress)
-      throw new NotDeployable(`${name} is not an address with its checksum`);
-  if (!PROTOCOLS.includes(active)) throw new NotDeployable(`active is none of ${PROTOCOLS.join(', ')}`);
-  const chainId = await client.getChainId();
-  if (chainId !== base.id || setup.chainId !== base.id)
-    throw new NotDeployable(
-      `the vault is for chain ${base.id}; the node serves ${chainId}, and the setup names ${setup.chainId}`,
-    );
-  if (!isAddressEqual(usdc, USDC.address)) throw new NotDeployable(`${usdc} is not USDC on chain ${base.id}`);
-  const token = { address: usdc, abi: ABI } as const;
-  const read = async <Result>(what: string, ask: Promise<Result>): Promise<Result> =>
-    ask.catch((cause: unknown) => {
-      throw new NotDeployable(`${what} does not answer as it should`, { cause });
+/** Makes a contract, unless it is there, and reads it back. */
+async function make(
+  client: Chain,
+  each: Placed,
+  setup: Setup,
+  plan: Deployment,
+  { sender, recordFile }: { sender: Sender; recordFile: string },
+): Promise<void> {
+  if (each.block !== null) return;
+  if (each.transaction === null)
+    await sender.send({ data: dataOf(each), to: null }, (transaction) => {
+      // Written down before it is sent: whoever goes on after a crash finds it, and sends no other.
+      each.transaction = transaction;
+      write(recordFile, plan);
     });
-  const domain = await read('USDC', client.readContract({ ...token, functionName: 'DOMAIN_SEPARATOR' }));
-  const decimals = await read('USDC', client.readContract({ ...token, functionName: 'decimals' }));
-  if (domain !== USDC.domainSeparator || decimals !== 6)
-    throw new NotDeployable(`what lies at ${usdc} is not USDC`);
-  const lent = [
-    [
-      'aavePool',
-      () =>
-        client.readContract({ address: aavePool, abi: ABI, functionName: 'getReserveAToken', args: [usdc] }),
-    ],
-    ['comet', () => client.readContract({ address: comet, abi: ABI, functionName: 'baseToken' })],
-    ['metaMorpho', () => client.readContract({ address: metaMorpho, abi: ABI, functionName: 'asset' })],
-  ] as const;
-  for (const [name, ask] of lent) {
-    const found = await read(name, ask());
-    if (name === 'aavePool' ? found === zeroAddress : !isAddressEqual(found, usdc))
-      throw new NotDeployable(`${name} does not lend USDC`);
+  const receipt = await sender.mined(each.transaction ?? '0x');
+  const made = receipt.contractAddress;
+  if (receipt.status !== 'success' || !made || !isAddressEqual(made, each.address))
+    throw new NotDeployable(`${each.contract}: transaction ${each.transaction} did not make it`);
+  await readBack(client, each, setup, plan);
+  each.block = String(receipt.blockNumber);
+  write(recordFile, plan);
+}
+
+type Sender = ReturnType<typeof senderOf>;
+
+function senderOf(client: Chain, wallet: WalletClient<Transport, typeof base, PrivateKeyAccount>) {
+  return {
+    /** @param about takes the transaction's hash before it is sent */
+    async send(
+      request: { data: Hex; to: Address | null },
+      about: (hash: Hex) => void = () => {},
+    ): Promise<Hex> {
+      const prepared = await wallet.prepareTransactionRequest(request);
+      const serializedTransaction = await wallet.signTransaction(prepared as never);
+      const hash = keccak256(serializedTransaction);
+      about(hash);
+      await wallet.sendRawTransaction({ serializedTransaction });
+      return hash;
+    },
+    mined: (hash: Hex) => client.waitForTransactionReceipt({ hash, timeout: RECEIPT_TIMEOUT_MS }),
+  };
+}
+
+/** @throws NotDeployable when the deployer could not seed the vault that it makes */
+async function mustHoldSeed(client: Chain, { usdc }: Setup, deployer: Address, vault: Placed): Promise<void> {
+  if (vault.block !== null && (await isSeeded(client, vault.address))) return;
+  const held = await client.readContract({
+    ...{ address: usdc, abi: SEEDING, functionName: 'balanceOf' },
+    args: [deployer],
+  });
+  if (held < SEED)
+    throw new NotDeployable(`${deployer} holds ${held} units of USDC, and the vault’s seed takes ${SEED}`);
+}
+
+function isSeeded(client: Chain, vault: Address): Promise<boolean> {
+  return client.readContract({ address: vault, abi: SEEDING, functionName: 'seeded' });
+}
+
+/** Puts the seed in, unless it is: by whoever else, or by this key before it was cut short. */
+async function seed(
+  client: Chain,
+  { usdc }: Setup,
+  from: Address,
+  vault: Address,
+  sender: Sender,
+): Promise<void> {
+  if (await isSeeded(client, vault)) return;
+  const token = { address: usdc, abi: SEEDING } as const;
+  if ((await client.readContract({ ...token, functionName: 'allowance', args: [from, vault] })) < SEED) {
+    const data = encodeFunctionData({ abi: SEEDING, functionName: 'approve', args: [vault, SEED] });
+    await sender.mined(await sender.send({ data, to: usdc }));
   }
+  const data = encodeFunctionData({ abi: SEEDING, functionName: 'seed' });
+  await sender.mined(await sender.send({ data, to: vault }));
+  if (!(await isSeeded(client, vault)))
+    throw new NotDeployable('the vault is made, and its seed was not taken');
 }
 
 /** What is to be made, by which transactions, and what must lie there then. An earlier deployment is gone on with. */
@@ -309,7 +318,7 @@ async function readBack(client: Chain, placed: Placed, setup: Setup, plan: Deplo
 }
 
 function argumentOf(setup: Setup) {
-  const { chainId: _, active, ...rest } = setup;
+  const { chainId: _, vouchedFor: __, active, ...rest } = setup;
   return { ...rest, active: PROTOCOLS.indexOf(active) };
 }
 
@@ -336,21 +345,4 @@ function earlierIn(file: string): Deployment | null {
 function write(file: string, deployment: Deployment): void {
   writeFileSync(`${file}.new`, `${JSON.stringify(deployment, null, 2)}\n`);
   renameSync(`${file}.new`, file);
-}
-
-/** A setup from a file. @throws NotDeployable when it is none */
-export function readSetup(file: string): Setup {
-  try {
-    const setup: Setup = JSON.parse(readFileSync(file, 'utf8'));
-    const of = (part: Record<string, Address>, names: readonly string[]) => {
-      for (const name of names) part[name] = getAddress(part[name] ?? '0x');
-    };
-    of(setup as never, ['usdc', 'aavePool', 'comet', 'metaMorpho']);
-    of(setup.roles, ['owner', 'keeper', 'guardian', 'feeRecipient']);
-    return setup;
-  } catch (cause) {
-    throw new NotDeployable(`${file} is no setup: ${cause instanceof Error ? cause.message : cause}`, {
-      cause,
-    });
-  }
 }
