@@ -12,6 +12,7 @@ import {
   http,
   keccak256,
   parseAbi,
+  toHex,
 } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { base } from 'viem/chains';
@@ -42,6 +43,9 @@ const ABI = parseAbi([
   'function feeRecipient() view returns (address)',
   'function vault() view returns (address)',
   'function nextMoveAt() view returns (uint256)',
+  'function seeded() view returns (bool)',
+  'function totalSupply() view returns (uint256)',
+  'function maxDeposit(address receiver) view returns (uint256)',
   'function balanceOf(address account) view returns (uint256)',
   'function convertToAssets(uint256 shares) view returns (uint256)',
   'function approve(address spender, uint256 amount) returns (bool)',
@@ -183,6 +187,54 @@ test('a placing that was cut short is done again, and a folder without the proto
   assert.equal(await read(vault, 'keeper'), SANDBOX_ACCOUNTS.keeper.address);
   assert((await rates()).comet > 0.02);
 });
+
+test('a vault that took deposits before there was a seed is seeded by the next start, and the deposits stay', async () => {
+  const seedHolder = '0x000000000000000000000000000000000000dEaD';
+  assert.equal(await read(vault, 'seeded'), true, 'a new chain has its seed');
+  assert(((await read(vault, 'balanceOf', [seedHolder])) as bigint) > 0n);
+  const privateKey = generatePrivateKey();
+  const { address } = privateKeyToAccount(privateKey);
+  await fund(chain.url, address, { usdcMicros: 100_000_000n, ethWei: 10n ** 17n });
+  await send(privateKey, USDC, 'approve', [vault, 100_000_000n]);
+  await send(privateKey, vault, 'deposit', [100_000_000n, address]);
+  const node = connect(chain.url);
+  // As a vault of before stored it: nothing where the mark of the seed is now.
+  await forgetSeed(node);
+  assert.equal(await read(vault, 'maxDeposit', [address]), 0n, 'without a seed no deposit is taken');
+  const [shares, seeds] = await Promise.all([
+    read(vault, 'balanceOf', [address]),
+    read(vault, 'balanceOf', [seedHolder]),
+  ]);
+  await node.mine({ blocks: 1 });
+  for (const time of ['the next start', 'the one after it']) {
+    await chain.stop();
+    chain = await startEvmChain({ seed: SEED, stateDir: folder });
+    assert.equal(await read(vault, 'seeded'), true, time);
+    assert.equal(await read(vault, 'balanceOf', [address]), shares);
+    const more = ((await read(vault, 'balanceOf', [seedHolder])) as bigint) - (seeds as bigint);
+    // The shares of 1 USDC, whose price has risen in 180 days.
+    assert(more > 9n * 10n ** 11n && more <= 10n ** 12n, `${more} after ${time}`);
+  }
+  assert(((await read(vault, 'maxDeposit', [address])) as bigint) > 0n);
+  assert(Number(await read(vault, 'convertToAssets', [shares])) > 99_499_000);
+});
+
+/** Finds the byte that says that the seed is in, and clears it. */
+async function forgetSeed(node: ReturnType<typeof connect>): Promise<void> {
+  for (let slot = 0; slot < 32; slot += 1) {
+    const index = toHex(slot, { size: 32 });
+    const stored = (await node.getStorageAt({ address: vault, slot: index })) ?? '0x';
+    for (let byte = 0; byte < 32; byte += 1) {
+      const at = 2 + 2 * byte;
+      if (stored.slice(at, at + 2) !== '01') continue;
+      const cleared = `${stored.slice(0, at)}00${stored.slice(at + 2)}` as Hex;
+      await node.setStorageAt({ address: vault, index, value: cleared });
+      if ((await read(vault, 'seeded')) === false) return;
+      await node.setStorageAt({ address: vault, index, value: stored });
+    }
+  }
+  assert.fail('no byte says that the seed is in');
+}
 
 test('a chain with other contracts is refused and stays as it is; code that stores the same is brought up to date', async () => {
   const node = connect(chain.url);
