@@ -118,9 +118,9 @@ after(async () => {
   await Promise.all([database.close(), world.stop()]);
 });
 
-function startWith(services: readonly Service[]): Promise<TestServer> {
+function startWith(services: readonly Service[], nowMs = Date.now): Promise<TestServer> {
   const { environment } = world;
-  return startTestServer({ pools: database, upstreamsUrl: upstreams.url, environment, services });
+  return startTestServer({ pools: database, upstreamsUrl: upstreams.url, environment, services, nowMs });
 }
 
 function get(path: string, key?: string, headers: Record<string, string> = {}): Promise<Response> {
@@ -424,7 +424,8 @@ describe('what is free', () => {
     for (const path of ['token-info', 'trending?limit=21']) {
       assert.equal((await get(path)).status, 400, path);
     }
-    const own = await startWith(registry);
+    const stoppedAtMs = Date.now();
+    const own = await startWith(registry, () => stoppedAtMs);
     try {
       const ask = () => fetch(`${own.url}/api/gpt/token-info`);
       const crowd = await Promise.all(Array.from({ length: 31 }, ask));

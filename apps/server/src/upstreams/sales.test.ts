@@ -176,15 +176,17 @@ describe('a source of sales', () => {
   });
 
   it('has a double in the sandbox that speaks as it does, and has nothing of some places', async () => {
-    const sandbox = createUpstreamSandbox({ host: '127.0.0.1', port: 0, seed: 1 });
+    const startedAtMs = Date.now();
+    const nowMs = () => startedAtMs;
+    const sandbox = createUpstreamSandbox({ host: '127.0.0.1', port: 0, seed: 1, nowMs });
     const { url } = await sandbox.start();
     const connection = connectUpstream(
       sales,
       { baseUrl: `${url}/sales`, settings: SANDBOX_SALES },
-      { userAgent: 'test', acceptSandbox: true, nowMs: Date.now },
+      { userAgent: 'test', acceptSandbox: true, nowMs },
     );
     const api = sales.open(connection.http);
-    const day = (daysAgo: number) => new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10);
+    const day = (daysAgo: number) => new Date(startedAtMs - daysAgo * 86_400_000).toISOString().slice(0, 10);
     const span = { radiusMeters: 1_600, from: day(730), to: day(0) };
     try {
       const { value, source } = await api.near({ ...ASKED, ...span });
