@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 
 /**
@@ -23,4 +25,19 @@ export async function onKeptPort<Part extends { url: string }>(
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   writeFileSync(file, new URL(part.url).port);
   return part;
+}
+
+/** The port that something had last time which another process opens: free now, and kept for the next time. */
+export async function keptPort(folder: string, host: string): Promise<string> {
+  const { port } = await onKeptPort(folder, async (wanted) => {
+    const server = createServer();
+    server.listen(wanted, host);
+    await once(server, 'listening');
+    const address = server.address();
+    server.close();
+    await once(server, 'close');
+    if (address === null || typeof address === 'string') throw new Error('a port has no number');
+    return { url: `tcp://localhost:${address.port}`, port: String(address.port) };
+  });
+  return port;
 }

@@ -14,7 +14,7 @@ if (existsSync(lock) && isAlive(Number(readFileSync(lock, 'utf8')))) {
 // Only what npm start made: a folder without its marks is somebody else's.
 if (existsSync(join(dataDir, 'secret'))) {
   await stopEmbeddedPostgres(dataDir);
-  const kept = ['postgres', 'chain', 'ethereum', 'solana', 'tempo', 'cards', 'mailbox', 'sandbox-key-issued'];
+  const made = ['postgres', 'chain', 'ethereum', 'solana', 'tempo', 'cards', 'mailbox', 'mqtt'];
   const secrets = [
     'secret',
     'wallet-key',
@@ -27,7 +27,7 @@ if (existsSync(join(dataDir, 'secret'))) {
     'mqtt-key.pem',
     'mqtt-cert.pem',
   ];
-  const ours = new Set([...kept, ...secrets, 'world.json', 'server.pid']);
+  const ours = new Set([...made, ...secrets, 'world.json', 'server.pid', 'sandbox-key-issued']);
   for (const name of readdirSync(dataDir)) {
     // The id of a process follows where one was killed before it had given a file its name.
     if (ours.has(name.replace(/\.\d+$/, ''))) rmSync(join(dataDir, name), { recursive: true, force: true });

@@ -323,6 +323,8 @@ test('first start, commands to paste, a wallet, restart with everything kept, tw
   assert((await lentWorth(baseAgain.rpcUrl)) >= lentAfter);
   await payFromWallet(again, made.base.privateKey);
   assert.equal(kept.UPSTREAM_ETHEREUM_BASE_URL, named.UPSTREAM_ETHEREUM_BASE_URL);
+  assert.match(named.DEVICE_MQTT_PORT, /^[1-9]/);
+  assert.equal(kept.DEVICE_MQTT_PORT, named.DEVICE_MQTT_PORT, 'a device of yesterday finds its broker');
   assert.equal(await usdcOf({ ...tempo, rpcUrl: kept.MPP_TEMPO_RPC_URL }, USDC_E), 100);
   assert.equal(await again.stop(), 0);
 

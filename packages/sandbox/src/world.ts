@@ -16,7 +16,7 @@ import { NodeKeeper } from './chain/node-keeper.ts';
 import { dataDirOf, type Environment } from './data-dir.ts';
 import { makeCertificate } from './devices/certificate.ts';
 import { startFacilitator } from './facilitator/facilitator.ts';
-import { onKeptPort } from './kept-port.ts';
+import { keptPort, onKeptPort } from './kept-port.ts';
 import { startMailbox } from './mailbox/mailbox.ts';
 import { openParts, type Parts, type WorldPart } from './parts.ts';
 import { privateKeyOf, SOLANA_ROLES, secretKeyOf, signerOf } from './solana/accounts.ts';
@@ -150,7 +150,7 @@ export async function startWorld(environment: Environment, options: { live: bool
   giveSecret('FAREBOX_SECRET');
   giveSecret('WALLET_ENCRYPTION_KEY');
   giveSecret('ADMIN_TOKENS');
-  for (const [name, value] of [...Object.entries(PLAIN), ...mqttIn(dataDir)]) give(name, value);
+  for (const [name, value] of await settingsIn(dataDir, environment)) give(name, value);
 
   const beginning = beginAll(begin, environment, { dataDir, seed, live: options.live });
   const parts = await allBegun();
@@ -407,8 +407,15 @@ function secretIn(dataDir: string, name: string): string {
   return readFileSync(file, 'utf8');
 }
 
-/** Where the server's broker listens: at any free port, with a certificate of this installation's own. */
-function mqttIn(dataDir: string): [name: string, value: string][] {
+async function settingsIn(dataDir: string, environment: Environment) {
+  return [...Object.entries(PLAIN), ...(await mqttIn(dataDir, environment))] as const;
+}
+
+/** Where the server's broker listens: at the port that it had, with a certificate of this installation's own. */
+async function mqttIn(
+  dataDir: string,
+  { DEVICE_MQTT_PORT, HOST }: Environment,
+): Promise<[name: string, value: string][]> {
   const [certFile, keyFile] = [join(dataDir, 'mqtt-cert.pem'), join(dataDir, 'mqtt-key.pem')];
   if (!isWritten(certFile) || !isWritten(keyFile)) {
     const { cert, key } = makeCertificate(new Date());
@@ -417,8 +424,10 @@ function mqttIn(dataDir: string): [name: string, value: string][] {
     replaceFile(keyFile, key);
     replaceFile(certFile, cert);
   }
+  const host = HOST || '127.0.0.1';
+  const port = DEVICE_MQTT_PORT || (await keptPort(join(dataDir, 'mqtt'), host));
   return [
-    ['DEVICE_MQTT_PORT', '0'],
+    ['DEVICE_MQTT_PORT', port],
     ['DEVICE_MQTT_CERT_FILE', certFile],
     ['DEVICE_MQTT_KEY_FILE', keyFile],
   ];
