@@ -89,6 +89,8 @@ test('a rate that jumps below the ceiling is stayed out of until it is a day old
   const high: Hour = { rate: 0.13, utilization: 0.91 };
   assert.equal(after([...hours(30, CALM)], { spotRate: 0.13 }).unrest, 'JUMPED');
   assert.equal(after([...hours(30, CALM), ...hours(6, high)]).unrest, 'JUMPED');
+  // Also when it is calm again by now: the average still has the jump in it.
+  assert.equal(after([...hours(30, CALM), ...hours(5, { rate: 0.2 }), ...hours(1, CALM)]).unrest, 'JUMPED');
   const settled = after([...hours(30, CALM), ...hours(24, high)]);
   assert.equal(settled.unrest, null);
   assert(Math.abs((settled.averageRate ?? 0) - 0.13) < 1e-4);
