@@ -19,6 +19,9 @@ const HARMLESS: Readonly<Record<string, string>> = {
   '_fees = setup.fees; _checkCaps(setup.fees);': 'What is refused undoes what was written before.',
   'return Math.min(balance, _toShares(liquid, found.total, supply, Math.Rounding.Ceil));':
     'A unit of shares is worth a millionth of a unit of USDC: one more is paid the same.',
+  'amount = balance <= lot.amount ? balance : lot.amount;': 'Where the two are equal, either is the amount.',
+  'if (amount >= type(uint216).max) amount = type(uint216).max;':
+    'Where a lie begins: the most that a lot can be is made the most.',
   'if (fee >= DUST) {': 'A fee of two units buys no shares, with or without an event that says so.',
 };
 

@@ -25,7 +25,7 @@ import {IAavePool, IComet, Protocol} from "./interfaces/Protocols.sol";
 /// - No exit burns shares for less than the shareholder agreed to: what is left behind is named by whoever leaves it.
 /// - Fees are at most `MAX_ENTRY_FEE_BPS` and `MAX_PERFORMANCE_FEE_BPS`, and rise only two days after that was announced. The
 ///   performance fee is on what is gained, never on what is deposited or what leavers left behind; a gift is a gain.
-/// - No deposit, no `supplyIdle` and no move puts more than `maxShareBps` of the vault into one protocol. Interest may.
+/// - No deposit, no `supplyIdle` and no move brings a protocol above `maxShareBps` of the vault. Interest and exits may.
 ///
 /// While a protocol that the vault holds a position in cannot be read, that position counts as nothing: deposits are closed,
 /// `withdraw` and `redeem` revert, and two exits stay open. `redeemPartly` pays a part of what can be read and forfeits the

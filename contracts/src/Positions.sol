@@ -5,7 +5,7 @@ import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 import {IERC4626} from "@openzeppelin/contracts/interfaces/IERC4626.sol";
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
-import {IAavePool, IComet, Protocol} from "./interfaces/Protocols.sol";
+import {IAavePool, IComet, IMetaMorpho, Protocol} from "./interfaces/Protocols.sol";
 
 /// The vault's positions in three lending protocols, which are fixed for ever: how much they are worth, how much of it can
 /// be had now, and how funds go in and come out.
@@ -33,6 +33,8 @@ abstract contract Positions {
     error NotEnoughLiquidity(uint256 available);
     /// A constructor's protocol does not lend USDC.
     error OtherAsset(address protocol);
+    /// A constructor's MetaMorpho lends through no Morpho: another vault, which may pay out nothing.
+    error NotMetaMorpho(address vault);
 
     event Supplied(Protocol indexed protocol, uint256 assets);
     event TakenOut(Protocol indexed protocol, uint256 assets);
@@ -59,6 +61,11 @@ abstract contract Positions {
         if (aToken_ == address(0)) revert OtherAsset(address(aavePool_));
         if (comet_.baseToken() != address(usdc)) revert OtherAsset(address(comet_));
         if (metaMorpho_.asset() != address(usdc)) revert OtherAsset(address(metaMorpho_));
+        try IMetaMorpho(address(metaMorpho_)).MORPHO() returns (address morpho) {
+            if (morpho.code.length == 0) revert NotMetaMorpho(address(metaMorpho_));
+        } catch {
+            revert NotMetaMorpho(address(metaMorpho_));
+        }
         aToken = IERC20(aToken_);
         usdc.forceApprove(address(aavePool_), type(uint256).max);
         usdc.forceApprove(address(comet_), type(uint256).max);

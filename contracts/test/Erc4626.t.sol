@@ -168,7 +168,7 @@ abstract contract Erc4626Properties is World {
         if (state % 4 == 1 || state % 4 == 2) inKind(bob);
         if (state % 8 == 1 || state % 8 == 2) inKind(treasury);
         if (state % 4 == 3) comet.sandboxLose(0.1e18);
-        if (state > 127) usdc.mint(address(vault), past.donated);
+        if (state > 127) usdc.mint(address(vault), uint256(past.donated) + 1);
         amount = some(amount);
         uint256 shares = vault.previewDeposit(amount);
         if (shares == 0) return;

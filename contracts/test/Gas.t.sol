@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
+import {FareboxVault} from "../src/FareboxVault.sol";
 import {PermitDeposit} from "../src/PermitDeposit.sol";
 import {Protocol} from "../src/interfaces/Protocols.sol";
 import {World} from "./world/World.sol";
@@ -44,11 +45,37 @@ contract GasMeasure is World {
         uint256 shares = vault.balanceOf(bob);
         vm.prank(bob);
         vault.exitInKind(shares / 2, bob, bob, 0);
-        snapshot("redeem in kind");
+        snapshot("exit in kind");
         skip(6 hours);
         vm.prank(keeper);
         vault.move(active, Protocol((uint8(active) + 1) % 3), 100 * USDC_1, 0);
         snapshot("move to the next protocol");
+        vm.prank(keeper);
+        vault.leave(active, 100 * USDC_1);
+        snapshot("leave a protocol");
+        split(active);
+    }
+
+    /// With a share of at most 60 %, as one is deployed: the first protocol is full, and each deposit goes to two.
+    function split(Protocol active) private {
+        FareboxVault.Setup memory setup = setupOf(active);
+        setup.limits.maxShareBps = 6_000;
+        vault = build(setup);
+        for (uint256 n = 0; n < 2; n++) {
+            vm.prank(n == 0 ? alice : bob);
+            usdc.approve(address(vault), type(uint256).max);
+        }
+        deposit(bob, 1_000 * USDC_1);
+        pass(1 hours);
+        deposit(alice, 1_000 * USDC_1);
+        pass(1 hours);
+        deposit(alice, 1_000 * USDC_1);
+        snapshot("deposit, two fifths of it to the next");
+        pass(1 hours);
+        redeemAll(bob);
+        pass(1 hours);
+        redeemAll(alice);
+        snapshot("redeem all, from both");
     }
 
     function permitted(PermitDeposit helper) private {

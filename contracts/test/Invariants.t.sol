@@ -167,7 +167,7 @@ abstract contract Invariants is World {
         if (back % 2 == 0) return;
         pass(6 hours);
         vm.prank(keeper);
-        try vault.move(Protocol((which + 1) % 3), Protocol(which % 3), 0, 0) {} catch {}
+        try vault.move(Protocol((which % 3 + 1) % 3), Protocol(which % 3), 0, 0) {} catch {}
     }
 
     function keeperMoves(uint256 from, uint256 to, uint256 assets) external {

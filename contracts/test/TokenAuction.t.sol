@@ -284,12 +284,17 @@ contract TokenAuctionTest is World {
         usdc.mint(address(vault), 1_000 * USDC_1);
         Alias twin = new Alias(usdc, address(vault));
         vault.skim(address(twin));
-        skip(24 hours);
         vm.prank(address(vault));
         usdc.approve(address(twin), type(uint256).max);
-        vm.prank(bob);
-        vm.expectRevert(TokenAuction.PrincipalTouched.selector);
-        vault.buy(address(twin), MOST);
+        // Nor for a price above what it takes, nor for nothing.
+        for (uint256 n = 0; n < 2; n++) {
+            skip(n == 0 ? 9 hours : 15 hours);
+            (, uint256 price,) = vault.auction(address(twin));
+            assertEq(price > 2_000 * USDC_1, n == 0);
+            vm.prank(bob);
+            vm.expectRevert(TokenAuction.PrincipalTouched.selector);
+            vault.buy(address(twin), MOST);
+        }
         assertEq(usdc.balanceOf(address(vault)), 1_000 * USDC_1);
     }
 

@@ -518,6 +518,18 @@ contract VaultTest is World {
         this.buildFor(setup);
     }
 
+    /// Such as this vault itself, or one of Morpho's second version, whose limits are always nothing.
+    function test_a_vault_that_is_no_metamorpho_is_refused() external {
+        FareboxVault.Setup memory setup = setupOf(Protocol.Aave);
+        bytes memory refused = abi.encodeWithSelector(Positions.NotMetaMorpho.selector, address(vault));
+        setup.metaMorpho = vault;
+        vm.expectRevert(refused);
+        this.buildFor(setup);
+        vm.mockCall(address(vault), abi.encodeWithSignature("MORPHO()"), abi.encode(makeAddr("nothing there")));
+        vm.expectRevert(refused);
+        this.buildFor(setup);
+    }
+
     /// A keeper who is an attacker cannot shut funds in.
     function test_nothing_is_moved_to_where_it_could_not_come_back_from() external {
         deposit(alice, 100_000 * USDC_1);

@@ -25,6 +25,12 @@ interface IComet {
     function transfer(address to, uint256 amount) external returns (bool);
 }
 
+/// What tells a MetaMorpho from other vaults (https://docs.morpho.org/get-started/resources/contracts/morpho-vaults/).
+interface IMetaMorpho {
+    /// Where it lends.
+    function MORPHO() external view returns (address);
+}
+
 /// Where the vault's funds may be.
 enum Protocol {
     Aave,
