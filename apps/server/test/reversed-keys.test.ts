@@ -166,6 +166,7 @@ test('what reached a key otherwise stays on it, and it is not frozen; what else 
   await given(key, 7n * USD, 'more for the payer');
   await dispute(payment);
   await heard(payment);
+  await world.server.app.debts.sweep(100);
   assert.equal(await held(key), 7n * USD, 'nothing but the payment itself is taken at first');
   await walked(payment);
   assert.deepEqual(await heldBy([one, two]), [2n * USD, 0n]);
