@@ -57,6 +57,8 @@ export interface Part {
   resume?(): Promise<unknown>;
   /** The capability that this part provides to services. */
   capability?: PartCapability;
+  /** Whether somebody new would get a trial now, as far as is known; a part that gives none does not say. */
+  trialsOpen?(): boolean;
   /** What the names of the services begin with whose price becomes credit: such a sale earns nothing until it is spent. */
   creditServices?: readonly string[];
   /** Its metrics, served at `/metrics`. */

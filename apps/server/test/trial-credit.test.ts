@@ -44,7 +44,7 @@ async function givenInTrials(): Promise<bigint> {
 }
 
 describe('the budget of a day', () => {
-  test('two replicas at its end give it out to the last trial and not beyond; then 503 until midnight UTC', async () => {
+  test('two replicas give out what there is by now to the last trial and not beyond; then 503 until the next one', async () => {
     nowMs = START_MS;
     const shops = await Promise.all([1, 2].map(() => startShop({ TRIAL_BUDGET_USD_PER_DAY: '38' })));
     try {
@@ -58,10 +58,13 @@ describe('the budget of a day', () => {
       const bodies = await Promise.all(
         answers.map(async (answer) => ({ answer, body: await jsonOf(answer) })),
       );
-      assert.equal(bodies.filter(({ answer }) => answer.status === 200).length, 7);
-      assert.equal((await givenInTrials()) - before, 7n * TRIAL);
+      // At 10:00: 38 USD * (1/8 + 10/24) = 20.6 USD.
+      assert.equal(bodies.filter(({ answer }) => answer.status === 200).length, 4);
+      assert.equal((await givenInTrials()) - before, 4n * TRIAL);
       const refused = bodies.filter(({ answer }) => answer.status !== 200);
-      const untilMidnight = 14 * 3_600;
+      // 25 USD have come after 25/38 - 1/8 of the day: 12:47:22.1 UTC.
+      const nextTrialAt = '2026-11-21T12:47:22.106Z';
+      const untilNext = Math.ceil((Date.parse(nextTrialAt) - START_MS) / 1_000);
       for (const { answer, body } of refused) {
         assert.deepEqual(
           [
@@ -71,18 +74,12 @@ describe('the budget of a day', () => {
             body.nextTrialAt,
             answer.headers.get('retry-after'),
           ],
-          [
-            503,
-            'TRIALS_TEMPORARILY_DISABLED',
-            untilMidnight,
-            '2026-11-22T00:00:00.000Z',
-            String(untilMidnight),
-          ],
+          [503, 'TRIALS_TEMPORARILY_DISABLED', untilNext, nextTrialAt, String(untilNext)],
         );
       }
       const [left] = await database.sql`
         select (select count(*)::integer from trial_claims) as claims, (select trials from trial_days) as trials`;
-      assert.equal(left?.trials, 7);
+      assert.equal(left?.trials, 4);
 
       // Who has one is told of that one, and replaces its key for nothing.
       const own = bodies.findIndex(({ answer, body }) => answer.status === 200 && body.api_key !== undefined);
@@ -92,9 +89,20 @@ describe('the budget of a day', () => {
       }
       const had = bodies.findIndex(({ answer, body }) => answer.status === 200 && body.apiKey !== undefined);
       assert.equal((await trialAt(shops[1] as TestServer, `8.20.0.${had}`)).status, 429);
+      assert.equal((await givenInTrials()) - before, 4n * TRIAL);
+
+      // A burst ends nothing: the next one comes at its time, and the last of the day too.
+      const [shop] = shops as [TestServer, TestServer];
+      nowMs = Date.parse(nextTrialAt) - 1;
+      assert.equal((await trialAt(shop, '8.20.2.1')).status, 503);
+      nowMs += 1;
+      assert.equal((await trialAt(shop, '8.20.2.1')).status, 200);
+      nowMs = Date.parse('2026-11-21T23:59:59.999Z');
+      const late = [];
+      for (let n = 2; n < 6; n += 1) late.push((await trialAt(shop, `8.20.2.${n}`)).status);
+      assert.deepEqual(late, [200, 200, 503, 503]);
       assert.equal((await givenInTrials()) - before, 7n * TRIAL);
 
-      nowMs = Date.parse('2026-11-21T23:59:59.999Z');
       assert.equal((await trialAt(shops[0] as TestServer, '8.20.1.1')).headers.get('retry-after'), '1');
       nowMs += 1;
       assert.equal((await trialAt(shops[0] as TestServer, '8.20.1.1')).status, 200, 'a new day');
@@ -134,7 +142,10 @@ describe('the budget of a day', () => {
         const { status } = await trialAt(ordinary, `2606:4700:${(n % 4) + 1}:${n.toString(16)}::1`);
         statuses[status] = (statuses[status] ?? 0) + 1;
       }
-      assert.deepEqual(statuses, { 200: 20, 503: 40 });
+      // From 10:00 to 10:10: 100 USD * (1/8 + 10/24) = 54.2 USD, and 0.7 more.
+      assert.deepEqual(statuses, { 200: 10, 503: 50 });
+      nowMs += 13 * 3_600_000 + 49 * 60_000;
+      for (let n = 0; n < 20; n += 1) await trialAt(ordinary, `8.23.0.${n}`);
       assert.equal((await givenInTrials()) - before, 20n * TRIAL);
     } finally {
       await ordinary.close();
@@ -164,6 +175,34 @@ describe('the budget of a day', () => {
       await stingy.close();
     }
   });
+});
+
+test('what promises a trial says the truth: the 402 of every door, and the documents', async () => {
+  nowMs = START_MS + 50 * DAY_MS;
+  const [shop, other] = (await Promise.all(
+    [1, 2].map(() => startShop({ TRIAL_BUDGET_USD_PER_DAY: '5' })),
+  )) as [TestServer, TestServer];
+  try {
+    const promised = async ({ url }: TestServer) => {
+      const headers = { 'content-type': 'application/json' };
+      const challenge = await jsonOf(fetch(`${url}/x402/ping`, { method: 'POST', headers, body: '{}' }));
+      assert.equal(challenge.code, 'PAYMENT_REQUIRED', JSON.stringify(challenge).slice(0, 600));
+      const document = await jsonOf(fetch(`${url}/.well-known/agent-instructions.json`));
+      return [challenge.trial_access.available, /trial/.test(challenge.message), document.freeTrial !== null];
+    };
+    assert.deepEqual(await promised(shop), [true, true, true]);
+    assert.equal((await trialAt(shop, '8.24.0.1')).status, 200);
+    assert.equal((await trialAt(shop, '8.24.0.2')).status, 503);
+    assert.deepEqual(await promised(shop), [false, false, false]);
+    // Another replica hears of it from the database.
+    for (const { name, run } of other.app.jobs)
+      if (name === 'look-at-trials') await run(new AbortController().signal);
+    assert.deepEqual(await promised(other), [false, false, false]);
+    nowMs += DAY_MS;
+    assert.deepEqual(await promised(shop), [true, true, true]);
+  } finally {
+    await Promise.all([shop.close(), other.close()]);
+  }
 });
 
 describe('the end of a trial', () => {

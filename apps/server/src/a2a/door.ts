@@ -1,7 +1,7 @@
 /** A2A as a door of the paid call: the price of a skill as x402 writes it, errors as they are everywhere. */
 import type { Door } from '../paid-call/door.ts';
 import type { Rail } from '../paid-call/rail.ts';
-import { termsInMessage } from '../paid-call/terms-in-message.ts';
+import { type TermsAbout, termsInMessage } from '../paid-call/terms-in-message.ts';
 
 const WORDS = {
   error: 'Payment is required to use this skill.',
@@ -11,11 +11,11 @@ const WORDS = {
 };
 
 /** Messages of A2A: every service, by key and by x402. What is bought is the address that HTTP has: A2A names none. */
-export function a2aDoor(x402: Rail, baseUrl: string): Door {
+export function a2aDoor(x402: Rail, about: TermsAbout): Door {
   return {
     prefix: '/x402',
     challenge(quote) {
-      const terms = termsInMessage(quote, x402, baseUrl, WORDS);
+      const terms = termsInMessage(quote, x402, about, WORDS);
       return {
         answer: (request, refused) => ({ headers: {}, body: JSON.stringify(terms(request, refused)) }),
       };

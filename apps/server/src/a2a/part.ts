@@ -36,7 +36,11 @@ export function openA2a(
 ): Part {
   const { baseUrl, leftOut, nowMs, addressOf, logger, pools } = house;
   const { services, sales, keys, x402, credits } = needs;
-  const paidCall = sales.open({ services, rails: [x402, credits], door: a2aDoor(x402, baseUrl) });
+  const paidCall = sales.open({
+    services,
+    rails: [x402, credits],
+    door: a2aDoor(x402, { baseUrl, trialsOpen: sales.promisesTrials }),
+  });
   const tasks = new Tasks(pools.sql, {
     nowMs,
     keptMs: sales.answersLastMs,

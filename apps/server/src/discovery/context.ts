@@ -148,7 +148,8 @@ export function fingerprintOf(context: DiscoveryContext): string {
     return `${reason ?? ''}:${message ?? ''}:${chains}`;
   });
   const networks = context.rails.x402?.networks.map(({ network }) => network) ?? [];
-  return `${dayOf(context)}|${context.routes.length}|${networks.join()}|${states.join('|')}`;
+  const trial = context.trial === null ? 'no trial' : 'trial';
+  return `${dayOf(context)}|${trial}|${context.routes.length}|${networks.join()}|${states.join('|')}`;
 }
 
 /** The lowest and the highest price on the list, as decimal strings; null when nothing is on it. */

@@ -12,7 +12,7 @@ export function openDiscovery(
   house: House,
   { rateLimitPerKey }: { rateLimitPerKey: number },
   needs: Pick<DiscoveryContext, 'cardCheckout'> & {
-    sales: Pick<DiscoveryContext, 'services' | 'availability'>;
+    sales: Pick<DiscoveryContext, 'services' | 'availability'> & { promisesTrials(): boolean };
     /** All parts, once they are open. */
     parts(): readonly Part[];
     pages: Pages;
@@ -60,7 +60,10 @@ export function openDiscovery(
             return needs.mpp();
           },
         },
-        trial: { creditsUsd: String(TRIAL_USD), lifetimeDays: TRIAL_DAYS, onePerDays: TRIAL_DAYS },
+        get trial() {
+          if (!needs.sales.promisesTrials()) return null;
+          return { creditsUsd: String(TRIAL_USD), lifetimeDays: TRIAL_DAYS, onePerDays: TRIAL_DAYS };
+        },
         tiers: CREDIT_TIERS,
         limits: { requestsPerMinute: rateLimitPerKey, bodyBytes: http.initialConfig.bodyLimit ?? 0 },
       });

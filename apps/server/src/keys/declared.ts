@@ -30,7 +30,7 @@ export const KEYS = declare({
     trialBudgetMicrosPerDay: {
       name: 'TRIAL_BUDGET_USD_PER_DAY',
       describe:
-        'Most credit for trials in a day (UTC), over all replicas; `none`: no limit. `npm start` sets `none`',
+        'Most credit for trials in a day (UTC), over all replicas, coming evenly over it; `none`: no limit. `npm start` sets `none`',
       shape: usdOrNone,
       fallback: '100',
     },

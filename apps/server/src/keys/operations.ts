@@ -21,7 +21,7 @@ export const KEY_OPERATIONS = {
           403: refused('The caller has an internal address.'),
           429: refused('This address, or its network, has claimed its keys already.'),
           503: refused(
-            'All trials of today are given out: `TRIALS_TEMPORARILY_DISABLED`, until midnight UTC.',
+            'All trials that there are for now are given out: `TRIALS_TEMPORARILY_DISABLED`, until `nextTrialAt`.',
           ),
         },
       },

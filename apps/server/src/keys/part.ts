@@ -12,6 +12,8 @@ import { CLAIMS_PER_MINUTE, trialRoutes } from './trial-routes.ts';
 export { KEYS };
 
 const TRIALS_CLOSED_AT_ONCE = 500;
+/** For as long a 402 may promise a trial that another process has given out. */
+const TRIALS_LOOKED_AT_EVERY_MS = 5_000;
 const CAPS_RELEASED_AT_ONCE = 500;
 
 /** API keys, and the credit that newcomers get to try things with. */
@@ -37,6 +39,7 @@ export function openKeys(
     operations: [KEY_OPERATIONS],
     keys,
     trials,
+    trialsOpen: () => trials.nextAtMs === null,
     routes(http) {
       const claimLimit = house.limitByAddress(CLAIMS_PER_MINUTE);
       trialRoutes(http, {
@@ -56,6 +59,7 @@ export function openKeys(
         intervalMs: 60_000,
         run: async (stopping) => void (await trials.expire(TRIALS_CLOSED_AT_ONCE, stopping)),
       },
+      { name: 'look-at-trials', intervalMs: TRIALS_LOOKED_AT_EVERY_MS, run: () => trials.look() },
       {
         name: 'release-caps',
         intervalMs: 60_000,

@@ -7,7 +7,7 @@ export type TrialOutcome =
   | { status: 'replaced'; key: NewApiKey; expiresAtMs: number; availableMicros: bigint }
   /** `by` site: this address has had none, but its neighbours have had all there are for them. */
   | { status: 'claimed'; by: 'address' | 'site'; retryAfterMs: number }
-  /** The day has given what it may; when the next one begins. */
+  /** All that may be given by now has been; when there is one again. */
   | { status: 'spent'; untilMs: number };
 
 /** Ends a transaction that would have given a trial. */

@@ -70,7 +70,7 @@ export function trialRoutes(app: FastifyInstance, parts: TrialRouteParts): void 
     if (outcome.status === 'spent') {
       throw unavailable(
         'TRIALS_TEMPORARILY_DISABLED',
-        'All trials of today are given out. There are new ones from midnight UTC.',
+        'All trials that there are for now are given out: they come evenly over the day. The next one is free at nextTrialAt.',
         outcome.untilMs - parts.nowMs(),
         {
           nextTrialAt: new Date(outcome.untilMs).toISOString(),

@@ -27,6 +27,10 @@ export interface Trials {
    * @param installId of an SDK that may ask again for its own trial's key; null for anybody else
    */
   claim(address: string, installId: string | null): Promise<TrialOutcome>;
+  /** When the next trial may be given, as far as this process knows; null: now. */
+  readonly nextAtMs: number | null;
+  /** Looks at what may be given now, which other processes may have given. */
+  look(): Promise<void>;
   /**
    * Takes back what is left of trials whose time is over, by a transfer each, so many accounts at a time until there is
    * none left. Accounts that somebody holds are passed by.
@@ -62,6 +66,14 @@ class ClaimedTrials implements Trials {
     this.#parts = parts;
     this.#claims = new TrialClaims(sql, { secrets, runsMs: TRIAL_MS, nowMs });
     this.#budget = new TrialBudget(sql, { trialMicros: TRIAL_MICROS, microsPerDay, nowMs });
+  }
+
+  get nextAtMs(): number | null {
+    return this.#budget.nextAtMs;
+  }
+
+  async look(): Promise<void> {
+    await this.#budget.spent();
   }
 
   async claim(address: string, installId: string | null): Promise<TrialOutcome> {

@@ -1,7 +1,7 @@
 /** MCP as a door of the paid call: the price of a tool for every kind of wallet in one answer, errors as they are everywhere. */
 import type { Door } from '../paid-call/door.ts';
 import type { Quote, Rail } from '../paid-call/rail.ts';
-import { termsInMessage } from '../paid-call/terms-in-message.ts';
+import { type TermsAbout, termsInMessage } from '../paid-call/terms-in-message.ts';
 import type { MppRail } from '../rails/mpp/rail.ts';
 import { toolNameOf } from '../services/tool-name.ts';
 
@@ -18,12 +18,12 @@ const WORDS = {
  *
  * @param mpp null where it is off
  */
-export function mcpDoor(mpp: MppRail | null, x402: Rail, baseUrl: string): Door {
+export function mcpDoor(mpp: MppRail | null, x402: Rail, about: TermsAbout): Door {
   return {
     prefix: '/mcp',
     tool: toolNameOf,
     challenge(quote: Quote) {
-      const terms = termsInMessage(quote, x402, baseUrl, WORDS);
+      const terms = termsInMessage(quote, x402, about, WORDS);
       return {
         async answer(request, refused) {
           const byMpp = mpp !== null && quote.service.mpp ? await mpp.challenge(quote, request) : null;

@@ -52,7 +52,11 @@ export function openMcp(
     tools: createToolList(services, free.tools, sales.availability, house.leftOut),
     free,
     readings: createReadings(ask, sales.catalog),
-    paidCall: sales.open({ services, rails, door: mcpDoor(mpp, x402, baseUrl) }),
+    paidCall: sales.open({
+      services,
+      rails,
+      door: mcpDoor(mpp, x402, { baseUrl, trialsOpen: sales.promisesTrials }),
+    }),
   };
   return {
     name: 'mcp',

@@ -41,7 +41,7 @@ export interface ChallengedRequest {
 export function makeChallenge(
   quote: Quote,
   rails: readonly Rail[],
-  about: { baseUrl: string; seller: string; sandbox: boolean },
+  about: { baseUrl: string; seller: string; sandbox: boolean; trialsOpen(): boolean },
 ): Challenge {
   const { service } = quote;
   const { baseUrl, seller, sandbox } = about;
@@ -59,21 +59,30 @@ export function makeChallenge(
 
   const schema = inputSchemaOf(service);
   const { example } = service;
-  const body = bodyOf(quote, { baseUrl, seller, recipeUrl, offers });
   const room =
     MOST_BYTES - BYTES_OF_THE_EDGE - bytesOf(sandboxFields(sandbox)) - bytesOfHeaders(headersNow());
-  const start = fitting(room, [
-    { ...body, inputSchema: schema, example },
-    { ...body, inputSchema: withoutProse(schema), example },
-    { ...body, inputSchema: inputOutlineOf(schema), example },
-    { ...body, example },
-    body,
-  ]).slice(0, -1);
+  const startOf = (trialsOpen: boolean) => {
+    const body = bodyOf(quote, { baseUrl, seller, recipeUrl, offers, trialsOpen });
+    return fitting(room, [
+      { ...body, inputSchema: schema, example },
+      { ...body, inputSchema: withoutProse(schema), example },
+      { ...body, inputSchema: inputOutlineOf(schema), example },
+      { ...body, example },
+      body,
+    ]).slice(0, -1);
+  };
+  const start = startOf(true);
+  let withoutTrials: string | null = null;
+  const known = () => {
+    if (about.trialsOpen()) return start;
+    withoutTrials ??= startOf(false);
+    return withoutTrials;
+  };
 
   return {
     answer({ requestId }, refused) {
       const own = JSON.stringify({ requestId, ...lastErrorReason(refused, requestId) });
-      return { headers: headersNow(), body: `${start},${own.slice(1)}` };
+      return { headers: headersNow(), body: `${known()},${own.slice(1)}` };
     },
   };
 }
@@ -86,7 +95,14 @@ function bodyOf(
     seller,
     recipeUrl,
     offers,
-  }: { baseUrl: string; seller: string; recipeUrl: string; offers: readonly Offer[] },
+    trialsOpen,
+  }: {
+    baseUrl: string;
+    seller: string;
+    recipeUrl: string;
+    offers: readonly Offer[];
+    trialsOpen: boolean;
+  },
 ): Record<string, unknown> {
   const priceUsd = Number(microsToUsd(priceMicros));
   const onChain = offers.flatMap((offer) => offer.accepts);
@@ -110,11 +126,11 @@ function bodyOf(
     x402Version: 2,
     error: ERROR,
     code: 'PAYMENT_REQUIRED',
-    message: `${service.name} costs ${priceInUsd(priceMicros)} USD a call. ${onChain.length > 0 ? 'Pay with an x402 wallet, send' : 'Send'} an API key in X-API-KEY, or take a trial key first. Nothing is charged unless the call succeeds.`,
+    message: `${service.name} costs ${priceInUsd(priceMicros)} USD a call. ${onChain.length > 0 ? 'Pay with an x402 wallet, send' : 'Send'} an API key in X-API-KEY${trialsOpen ? ', or take a trial key first' : ''}. Nothing is charged unless the call succeeds.`,
     ...{ seller, price_usd: priceUsd, currency: 'USD' },
     accepts: onChain.length > 0 ? onChain : [prepaid],
     trial_access: {
-      available: true,
+      available: trialsOpen,
       endpoint: trialUrl,
       method: 'GET',
       returns: { credits: 5, expiresIn: '7 days' },

@@ -53,6 +53,8 @@ export interface Sales extends Part {
   answersLastMs: number;
   availability(service: Service): Availability;
   catalog(): readonly CatalogLine[];
+  /** Whether somebody new would get a trial now, as far as is known. */
+  promisesTrials(): boolean;
   /** Opens a door: the services sold there, the rails that pay, and the form of its answers. */
   open(door: Pick<PaidCallParts, 'services' | 'rails' | 'door'> & Partial<SharedByDoors>): PaidCall;
 }
@@ -106,6 +108,7 @@ export function openSales(house: House, settings: SalesSettings, needs: SalesNee
     ...{ shared, availability, catalog },
     payments: createPaymentRefunds(needs.railsOnChains),
     services: needs.services,
+    promisesTrials: () => needs.capable().every((part) => part.trialsOpen?.() !== false),
     answersLastMs: settings.answerTtlMs,
     open(door) {
       const opened = new PaidCall({ ...shared, ...door, door: doorOf(house.sandbox, door.door) });
@@ -338,7 +341,7 @@ export function openX402Door(
   { services, rails, sales }: { services: readonly Service[]; rails: readonly Rail[]; sales: Sales },
 ): Part & { paidCall: PaidCall } {
   const { baseUrl, shop, sandbox } = house;
-  const about = { baseUrl, seller: shop.name, sandbox };
+  const about = { baseUrl, seller: shop.name, sandbox, trialsOpen: sales.promisesTrials };
   const door = x402Door((quote) => makeChallenge(quote, rails, about));
   const paidCall = sales.open({ services, rails, door });
   const prefixes = ['/x402', '/api/x402'];

@@ -13,6 +13,12 @@ export interface WordsOfTerms {
   trial: Readonly<Record<string, unknown>>;
 }
 
+export interface TermsAbout {
+  baseUrl: string;
+  /** Whether somebody new would get a trial now, as far as is known. */
+  trialsOpen(): boolean;
+}
+
 /**
  * The `PaymentRequired` of x402 for a quote, with the house's own fields beside it.
  *
@@ -21,7 +27,7 @@ export interface WordsOfTerms {
 export function termsInMessage(
   quote: Quote,
   x402: Rail,
-  baseUrl: string,
+  { baseUrl, trialsOpen }: TermsAbout,
   { error, howToPay, trial }: WordsOfTerms,
 ): (request: ChallengedRequest, refused?: PaymentRefused) => Record<string, unknown> {
   const { service, priceMicros, resourceUrl } = quote;
@@ -31,21 +37,17 @@ export function termsInMessage(
     message: `${service.name} costs ${priceInUsd(priceMicros)} USD a call. ${howToPay} Nothing is charged unless the call succeeds.`,
     price_usd: Number(microsToUsd(priceMicros)),
     currency: 'USD',
-    trial_access: {
-      available: true,
-      ...trial,
-      endpoint: `${baseUrl}/api/m2m/credits/trial`,
-      method: 'GET',
-    },
     recipeUrl: `${baseUrl}/x402/recipes/${service.path}`,
   };
   const resource = { url: resourceUrl, description: service.summary, mimeType: service.mediaType };
+  const trialAccess = { ...trial, endpoint: `${baseUrl}/api/m2m/credits/trial`, method: 'GET' };
   return ({ requestId }, refused) => ({
     x402Version: 2,
     error: refused?.code ?? error,
     resource,
     ...termsIn(offer.freshHeaders?.()['payment-required']),
     ...own,
+    trial_access: { available: trialsOpen(), ...trialAccess },
     ...(refused === undefined ? {} : { code: refused.code, message: `${refused.message} ${refused.hint}` }),
     requestId,
     ...lastErrorReason(refused, requestId),
