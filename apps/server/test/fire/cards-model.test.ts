@@ -528,6 +528,8 @@ async function settle(scene: Scene): Promise<void> {
   for (const replica of stage.replicas) await stage.catchUp(replica);
   let what = '';
   await until('everything to be done', async () => {
+    // Asked before the jobs, so that they work on all that it told, and after them, since they may have asked it for more.
+    const wasQuiet = await stage.posted();
     for (const replica of stage.replicas)
       for (const name of ['inbox', 'sweep', 'calls', 'walks', 'debts']) await job(replica, name);
     const [left] = await stage.database.sql<{ events: number; orders: number; calls: number }[]>`
@@ -535,7 +537,8 @@ async function settle(scene: Scene): Promise<void> {
              (select count(*)::integer from card_orders where state = 0 or next_at is not null) as orders,
              (select count(*)::integer from calls where state = 0)
                + (select count(*)::integer from reversal_walks) as calls`;
-    const isDone = left?.events === 0 && left.orders === 0 && left.calls === 0 && (await stage.posted());
+    const isDone =
+      wasQuiet && left?.events === 0 && left.orders === 0 && left.calls === 0 && (await stage.posted());
     if (!isDone) {
       what = JSON.stringify(left);
       // What waits for another time gets it.

@@ -223,10 +223,10 @@ export async function startCardsStage(options: {
       await server.app.cards?.inbox.catchUp();
     },
 
-    /** Waits until the provider has nothing under way to us. */
+    /** Whether the provider has nothing under way to us, and nothing that it will do by itself. */
     async posted(): Promise<boolean> {
-      const { deliveries } = await control('GET', '');
-      return deliveries.pending === 0;
+      const { deliveries, appointments } = await control('GET', '');
+      return deliveries.pending === 0 && appointments === 0;
     },
 
     /**

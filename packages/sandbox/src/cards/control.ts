@@ -156,6 +156,9 @@ function summary({ records, faults, sender, requests }: ControlParts) {
   return {
     totals,
     deliveries,
+    // Of what the provider does later by itself; a page that nobody pays on ends when its day is over.
+    appointments: [...records.appointments.values()].filter(({ act }) => act.kind !== 'expire-session')
+      .length,
     webhookAttempts: sender.counts().attempts,
     requests: requests.total(),
     faults: faults.list(),
