@@ -124,9 +124,7 @@ async function showPosition(wallet) {
         figure('Yield after fees', amountOr(position.netYieldUsdc)),
         figure('Gain, entry fee and all', amountOr(position.gainUsdc)),
       ),
-      ...(position.netYieldUsdc === null || !position.everythingReadable
-        ? position.notes.map((note) => el('p', { class: 'soft' }, note))
-        : []),
+      ...notesOf(position).map((note) => el('p', { class: 'soft' }, note)),
       ...next_action.map(({ action, description }) =>
         el('p', { class: 'soft' }, action === 'redeem' ? 'Connect this wallet below to leave.' : description),
       ),
@@ -134,6 +132,12 @@ async function showPosition(wallet) {
   } catch (error) {
     place.replaceChildren(notice('bad', error.message));
   }
+}
+
+/** What is wrong with the figures, and not how they are called in the answer. */
+function notesOf({ notes, netYieldUsdc, everythingReadable }) {
+  if (netYieldUsdc === null) return notes;
+  return everythingReadable ? [] : notes.slice(0, 1);
 }
 
 function amountOr(value) {
