@@ -178,6 +178,7 @@ describe('a table has one owner,', () => {
     operator_acts: 'operator',
     operator_proposals: 'operator',
     paid_requests: 'paid-call',
+    payments_in_flight: 'paid-call',
     purchase_brake: 'cards',
     refunds: 'paid-call',
     relayer_transactions: 'relayer',

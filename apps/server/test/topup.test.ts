@@ -734,6 +734,7 @@ describe('the chain forgets a payment', () => {
       ledger: here.app.ledger,
       chainsOf: () => ({
         verify: async () => {},
+        balanceOf: async () => 0n,
         look: async () => ({ status: 'unknown' }),
         settle: async () => ({
           status: 'dead',

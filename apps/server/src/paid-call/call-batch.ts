@@ -47,6 +47,9 @@ interface Answered {
   b_status: number[];
   b_available: bigint[];
   b_answered: string[];
+  b_in_flight: bigint[];
+  b_known: boolean[];
+  seen_at: string;
   k_status: number[];
   f_status: number[];
   f_available: bigint[];
@@ -187,6 +190,12 @@ function generalPart(batch: readonly CallWork[], settings: BatchSettings): Part 
       ${b((c) => HOUSE_ACCOUNTS[c.revenue])}::text::bigint[], ${b((c) => c.identity)}::text::text[],
       ${b((c) => c.onChainIdentity)}::text::text[],
       ${b((c) => hexOf(c.fingerprint))}::text::bytea[], ${b((c) => c.ttlMs)}::text::integer[],
+      ${b((c) => c.inFlight?.network ?? null)}::text::text[], ${b((c) => c.inFlight?.asset ?? null)}::text::text[],
+      ${b((c) => c.inFlight?.payer ?? null)}::text::text[], ${b((c) => c.inFlight?.amountUnits ?? null)}::text::bigint[],
+      ${b((c) => c.inFlight?.costsMoney ?? null)}::text::boolean[],
+      ${b((c) => c.inFlight?.onlyOneOfUnknown ?? null)}::text::boolean[],
+      ${b((c) => c.inFlight?.balance?.units ?? null)}::text::bigint[],
+      ${b((c) => c.inFlight?.balance?.since ?? null)}::text::timestamptz[],
       ${k((c) => c.accountId)}::text::bigint[], ${k((c) => c.id)}::text::uuid[],
       ${k((c) => c.rail)}::text::text[], ${k((c) => c.payment.network)}::text::text[],
       ${k((c) => c.payment.asset)}::text::text[], ${k((c) => c.payment.payer)}::text::text[],
@@ -212,7 +221,15 @@ function generalPart(batch: readonly CallWork[], settings: BatchSettings): Part 
         if (kind === 'keep') return keepOutcome(answered.k_status[keep++]);
         if (kind === 'begin') {
           const at = begin++;
-          return beginOutcome(answered.b_status[at], answered.b_available[at], answered.b_answered[at]);
+          return (
+            inFlightOutcome(answered.b_status[at], answered.b_in_flight[at], answered.seen_at) ??
+            beginOutcome(
+              answered.b_status[at],
+              answered.b_available[at],
+              answered.b_answered[at],
+              answered.b_known[at],
+            )
+          );
         }
         const at = finish++;
         return finishOutcome(answered.f_status[at], answered.f_available[at]);
@@ -252,14 +269,22 @@ function finishOutcome(status: number | undefined, availableMicros = 0n): Finish
   throw unknown(status);
 }
 
+/** What keeps a payment from beginning another call beside those that it has in flight; null when nothing does. */
+function inFlightOutcome(status: number | undefined, inFlightUnits = 0n, since: string): BeginOutcome | null {
+  if (status === 40) return { status: 'balance_needed', since };
+  if (status === 41) return { status: 'balance_exceeded', since, inFlightUnits };
+  return status === 42 ? { status: 'one_at_a_time' } : null;
+}
+
 function beginOutcome(
   status: number | undefined,
   availableMicros = 0n,
   callId: string | undefined,
+  isKnownPayer = true,
 ): BeginOutcome | Locked {
   switch (status) {
     case 0:
-      return { status: 'authorized', availableMicros };
+      return { status: 'authorized', availableMicros, isKnownPayer };
     case 1:
       return { status: 'insufficient', availableMicros };
     case 2:

@@ -26,14 +26,37 @@ export interface CallToBegin extends PricedCall {
    * identity.
    */
   onChainIdentity: string | null;
+  /** The payment as far as a chain has still to move it; null or absent where none has. */
+  inFlight?: PaymentInFlight | null;
   /** SHA-256 of the request, 32 bytes; required with an identity. */
   fingerprint: Buffer | null;
   /** After this time the reconciler may release the call. */
   ttlMs: number;
 }
 
+/** A payment that counts against its payer's balance until it has settled. Times are the database's own, as it writes them. */
+export interface PaymentInFlight {
+  network: string;
+  asset: string;
+  payer: string;
+  amountUnits: bigint;
+  /** Whether its service asks an upstream that charges the operator. */
+  costsMoney: boolean;
+  /** Whether a payer who has not paid before may have only one such call in flight. */
+  onlyOneOfUnknown: boolean;
+  /** What the payer holds, as it was read after `since`; null as long as nobody had to read it. */
+  balance: { units: bigint; since: string } | null;
+}
+
 export type BeginOutcome =
-  | { status: 'authorized'; availableMicros: bigint }
+  /** `isKnownPayer`: false when the payer of a call that costs money has paid for nothing in the last 90 days. */
+  | { status: 'authorized'; availableMicros: bigint; isKnownPayer: boolean }
+  /** The payer has other payments in flight. Read its balance, and begin again with it and with `since`. */
+  | { status: 'balance_needed'; since: string }
+  /** The payer does not hold the price beside its payments that are in flight. */
+  | { status: 'balance_exceeded'; since: string; inFlightUnits: bigint }
+  /** This payer has not paid before, and has another call in flight that costs money. */
+  | { status: 'one_at_a_time' }
   | { status: 'insufficient'; availableMicros: bigint }
   | { status: 'above_day_cap' | 'above_call_cap' | 'key_revoked' | 'key_expired' | 'key_frozen' }
   /** This payment already has its answer: read it with `answerOf`. */

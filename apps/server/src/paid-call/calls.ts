@@ -90,12 +90,7 @@ export function createCallStore(
       if (!isHouseAccount(call.accountId)) return String(call.accountId);
       return kind === 'begin' ? (call.onChainIdentity ?? call.identity ?? call.id) : call.id;
     },
-    keysOf({ kind, call }) {
-      const keys = [call.id];
-      if (kind === 'begin' && call.identity !== null) keys.push(`${call.accountId} ${call.identity}`);
-      if (kind === 'begin' && call.onChainIdentity !== null) keys.push(`chain ${call.onChainIdentity}`);
-      return keys;
-    },
+    keysOf,
     flush: (batch) => applyCalls(connection, batch, { answerTtlMs, nowMs: nowMs(), holder: holder() }),
   });
 
@@ -180,6 +175,17 @@ export function createCallStore(
       return dropped.count;
     },
   };
+}
+
+/** What no two pieces of work at the database may have in common. */
+function keysOf({ kind, call }: CallWork): string[] {
+  const keys = [call.id];
+  if (kind !== 'begin') return keys;
+  if (call.identity !== null) keys.push(`${call.accountId} ${call.identity}`);
+  if (call.onChainIdentity !== null) keys.push(`chain ${call.onChainIdentity}`);
+  // Payments of one payer are summed, so the second must see the first.
+  if (call.inFlight?.payer !== undefined) keys.push(`payer ${call.inFlight.payer}`);
+  return keys;
 }
 
 interface OpenRow {

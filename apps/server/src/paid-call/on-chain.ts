@@ -6,7 +6,7 @@
  *
  * From then on only the chain's word counts. While the outcome is unknown, nobody is told to pay again. Whoever
  * presents the payment again, on any replica, continues where it stands, and so does the reconciler. A service with a
- * lasting effect runs after the money has moved. If it fails, the same payment may try again, and after a while it is
+ * lasting effect runs after the money has moved, and so does one that costs us money, for a payer who has not paid before. If it fails, the same payment may try again, and after a while it is
  * refunded.
  */
 import { Problem, unavailable } from '../http/problem.ts';
@@ -49,8 +49,18 @@ export class OnChainSales {
     this.#parts = parts;
   }
 
-  /** Sells a call whose payment was claimed just now. */
-  async sell(sale: Sale, call: PricedCall, onChain: OnChainPayment): Promise<PaidAnswer> {
+  /**
+   * Sells a call whose payment was claimed just now.
+   *
+   * @param isKnownPayer false: the service costs money and its payer has not paid before, so the payment settles first
+   *   where it can be sent back
+   */
+  async sell(
+    sale: Sale,
+    call: PricedCall,
+    onChain: OnChainPayment,
+    isKnownPayer: boolean,
+  ): Promise<PaidAnswer> {
     const { answers, reservations, runner } = this.#parts;
     const { service } = sale.quote;
     const chains = chainsOf(sale);
@@ -63,7 +73,11 @@ export class OnChainSales {
     }
     sale.request.follow?.verified();
     let made: MadeAnswer | null = null;
-    if (service.effect === 'read' && streamOf(sale) === null) {
+    const settlesFirst =
+      service.effect === 'write' ||
+      streamOf(sale) !== null ||
+      (!isKnownPayer && chains.canRefund(onChain.network));
+    if (!settlesFirst) {
       try {
         made = await runner.run(sale, call.id);
       } catch (error) {

@@ -316,7 +316,7 @@ export class PaidCall {
     report.callId = call.id;
     money.fate = 'free';
     if (request.gone()) await this.#leaveUndone(call, new CallerGone());
-    if (payment.onChain !== null) return this.#onChain.sell(sale, call, payment.onChain);
+    if (payment.onChain !== null) return this.#onChain.sell(sale, call, payment.onChain, begun.isKnownPayer);
     return this.#sellForCredit(sale, call, begun.availableMicros);
   }
 

@@ -29,7 +29,7 @@ import { createUndeliveredCalls } from './undelivered.ts';
 export { PAID_CALL };
 
 const DAY_MS = 86_400_000;
-const ANSWERS_DROPPED_AT_ONCE = 1_000;
+const ROWS_DROPPED_AT_ONCE = 1_000;
 const SHARES_PAID_AT_ONCE = 500;
 const REQUESTS_NOTED_EVERY_MS = 2_000;
 
@@ -230,32 +230,33 @@ function shareWithDoors(
   };
 }
 
+/** A job that deletes what is past, so many at once until nothing is left. */
+function dropping(name: string, drop: (limit: number) => Promise<number>): Job {
+  return {
+    name,
+    intervalMs: 60_000,
+    run: async (stopping) =>
+      void (await untilNoneIsDue(ROWS_DROPPED_AT_ONCE, () => drop(ROWS_DROPPED_AT_ONCE), stopping)),
+  };
+}
+
 function jobsOf(
-  { calls, requests, reconciler, settlementFinisher, shares, freeHangUps, followedCalls }: Records,
+  {
+    calls,
+    settlements,
+    requests,
+    reconciler,
+    settlementFinisher,
+    shares,
+    freeHangUps,
+    followedCalls,
+  }: Records,
   { reconcileIntervalMs: intervalMs, shareHoldMs }: SalesSettings,
 ): Job[] {
   return [
     { name: 'reconcile-calls', intervalMs, run: async () => void (await reconciler.run()) },
-    {
-      name: 'drop-expired-answers',
-      intervalMs: 60_000,
-      run: async (stopping) =>
-        void (await untilNoneIsDue(
-          ANSWERS_DROPPED_AT_ONCE,
-          () => calls.dropExpiredAnswers(ANSWERS_DROPPED_AT_ONCE),
-          stopping,
-        )),
-    },
-    {
-      name: 'drop-followed-calls',
-      intervalMs: 60_000,
-      run: async (stopping) =>
-        void (await untilNoneIsDue(
-          ANSWERS_DROPPED_AT_ONCE,
-          () => followedCalls.dropExpired(ANSWERS_DROPPED_AT_ONCE),
-          stopping,
-        )),
-    },
+    dropping('drop-expired-answers', (limit) => calls.dropExpiredAnswers(limit)),
+    dropping('drop-followed-calls', (limit) => followedCalls.dropExpired(limit)),
     { name: 'note-requests', intervalMs: REQUESTS_NOTED_EVERY_MS, run: requests.flush },
     {
       name: 'forget-requests',
@@ -263,6 +264,7 @@ function jobsOf(
       run: async (stopping) =>
         void (await untilNoneIsDue(NOTES_FORGOTTEN_AT_ONCE, requests.forget, stopping)),
     },
+    dropping('drop-moved-payments', (limit) => settlements.dropMoved(limit)),
     { name: 'forget-hang-ups', intervalMs: 3_600_000, run: () => freeHangUps.forget() },
     {
       name: 'pay-shares',

@@ -74,6 +74,8 @@ export interface OnChainPayment {
   payTo: string;
   /** In the asset's base units. */
   amountUnits: bigint;
+  /** The payer has made the transfer already, so nothing of it is in flight. */
+  movedBefore?: true;
   /** After this time the chain refuses the payment. */
   deadAfterMs: number;
   /** The credential as it was presented, as JSON. It can pay nobody but us. */
@@ -114,6 +116,12 @@ export interface Chains {
    * @throws PaymentRefused when it would not; Problem (503) when that is unknown
    */
   verify(payment: OnChainPayment): Promise<void>;
+  /**
+   * What the payer holds now of what it pays with, in base units.
+   *
+   * @throws when the chain does not say
+   */
+  balanceOf(payment: OnChainPayment): Promise<bigint>;
   /** Has the chain move the money, and waits within bounds for the outcome. Never throws. */
   settle(payment: OnChainPayment): Promise<ChainVerdict>;
   /** Asks the chain for the outcome without changing anything. Never throws. */

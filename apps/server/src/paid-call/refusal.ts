@@ -38,7 +38,10 @@ export function settlementUnknown(asked: Asked, receiptsUrl: string, cause?: unk
 }
 
 /** Why a call was not begun, as the error to throw. */
-export async function notBegun({ rail, quote, payment, report }: Sale, begun: BeginOutcome): Promise<Error> {
+export async function notBegun(
+  { rail, quote, payment, report, money }: Sale,
+  begun: BeginOutcome,
+): Promise<Error> {
   switch (begun.status) {
     case 'insufficient':
     case 'above_call_cap':
@@ -48,6 +51,22 @@ export async function notBegun({ rail, quote, payment, report }: Sale, begun: Be
     case 'key_frozen':
       if (rail.notReserved === undefined) throw new Error(`${rail.name} cannot be ${begun.status}`);
       return rail.notReserved(begun, quote, payment);
+    case 'balance_exceeded':
+      money.fate = 'free';
+      return new PaymentRefused(
+        'PAYMENT_INSUFFICIENT_FUNDS',
+        'The wallet does not hold the price beside its other payments, which have not settled yet. Nothing was run.',
+        'Wait until they have settled, or fund the wallet, and send the same payment again.',
+        { inFlightUnits: String(begun.inFlightUnits) },
+      );
+    case 'one_at_a_time':
+      money.fate = 'free';
+      return new Problem(
+        429,
+        'TOO_MANY_CONCURRENT_CALLS',
+        'A wallet that has not paid here before buys this one call at a time. Wait for the other one to end.',
+        { details: { charged: false, retryAfter: 2 }, headers: { 'retry-after': '2' } },
+      );
     case 'other_request':
       report.outcome = 'conflict';
       return new Problem(409, 'IDEMPOTENCY_KEY_REUSED', 'This payment bought something else.', {

@@ -2,11 +2,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { unavailable } from '../http/problem.ts';
 import { NotBegun, QueueFull } from '../ledger/group-commit.ts';
-import type { BeginOutcome, FinishOutcome, PricedCall, StoredAnswer } from './call-steps.ts';
+import type { BeginOutcome, FinishOutcome, PaymentInFlight, PricedCall, StoredAnswer } from './call-steps.ts';
 import type { CallStore } from './calls.ts';
 import { CallerGone, tookTooLong } from './outcome.ts';
 import { receiptOf } from './refusal.ts';
-import { longestMs, type Sale } from './sale.ts';
+import { inFlightOf, longestMs, type Sale } from './sale.ts';
 import type { Settlement, SettlementStore } from './settlements.ts';
 
 /** A call may need this long after its deadline to write its end. Only then does the reconciler take it. */
@@ -15,6 +15,9 @@ export const RECONCILE_GRACE_MS = 15_000;
 export const SETTLE_LEASE_MS = 45_000;
 const FIRST_POLL_MS = 15;
 const LAST_POLL_MS = 250;
+/** How often a payer's balance is read before its payments in flight count as too many: some may have settled just now. */
+const BALANCE_READINGS = 3;
+const FIRST_READING_PAUSE_MS = 250;
 
 export interface ReservationsParts {
   calls: CallStore;
@@ -32,34 +35,22 @@ export class Reservations {
     this.#parts = parts;
   }
 
-  /** Reserves the price and claims the payment. Waits while the same request runs elsewhere with the same payment. */
+  /**
+   * Reserves the price and claims the payment. Waits while the same request runs elsewhere with the same payment.
+   *
+   * @throws Problem 503 when the ledger does not answer, or a chain that is asked for a balance
+   */
   async begin(
     call: PricedCall,
     sale: Sale,
     fingerprint: Buffer | null,
   ): Promise<BeginOutcome | { status: 'leased'; settlement: Settlement }> {
-    const { calls, settlements, nowMs } = this.#parts;
-    const { request, payment } = sale;
+    const { settlements, nowMs } = this.#parts;
+    const { request } = sale;
     const { service } = request;
     const untilMs = nowMs() + service.timeoutMs + RECONCILE_GRACE_MS;
     for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(pollMs * 2, LAST_POLL_MS)) {
-      const begun = await calls
-        .begin({
-          ...call,
-          keyId: payment.keyId,
-          rail: payment.rail,
-          identity: payment.identity,
-          onChainIdentity: payment.onChain?.identity ?? null,
-          fingerprint,
-          ttlMs: longestMs(sale) + RECONCILE_GRACE_MS,
-        })
-        .catch((error: unknown) => {
-          if (error instanceof QueueFull || error instanceof NotBegun) throw error;
-          // The reservation may have been committed all the same. Release it now if possible; otherwise the reconciler
-          // will.
-          void this.release(call, 'BEGIN_UNKNOWN');
-          throw unavailable('LEDGER_UNAVAILABLE', 'The ledger does not answer.', 2_000, {}, error);
-        });
+      const begun = await this.#beginWithin(call, sale, fingerprint);
       if (begun.status === 'settling') {
         const settlement = await settlements.lease(call.accountId, begun.callId, SETTLE_LEASE_MS);
         if (settlement !== null && !settlement.captured) return { status: 'leased', settlement };
@@ -68,6 +59,55 @@ export class Reservations {
       await sleep(pollMs);
       if (request.gone()) throw new CallerGone();
     }
+  }
+
+  /**
+   * Begins a call, if its payer holds the price beside everything that it has in flight. Its balance is read only where
+   * there is something in flight.
+   */
+  async #beginWithin(call: PricedCall, sale: Sale, fingerprint: Buffer | null): Promise<BeginOutcome> {
+    const { request, payment, rail } = sale;
+    const inFlight = inFlightOf(sale);
+    for (let reading = 0; ; reading++) {
+      const begun = await this.#begin(call, sale, fingerprint, inFlight);
+      if (begun.status !== 'balance_needed' && begun.status !== 'balance_exceeded') return begun;
+      if (rail.chains === undefined || payment.onChain === null || inFlight === null)
+        throw new Error(`${rail.name} has nothing in flight`);
+      if (reading >= BALANCE_READINGS) return begun;
+      if (begun.status === 'balance_exceeded') await sleep(FIRST_READING_PAUSE_MS * 2 ** (reading - 1));
+      if (request.gone()) throw new CallerGone();
+      const units = await rail.chains.balanceOf(payment.onChain).catch((error: unknown) => {
+        throw unavailable('CHAIN_UNAVAILABLE', 'The chain does not answer.', 5_000, {}, error);
+      });
+      inFlight.balance = { units, since: begun.since };
+    }
+  }
+
+  #begin(
+    call: PricedCall,
+    sale: Sale,
+    fingerprint: Buffer | null,
+    inFlight: PaymentInFlight | null,
+  ): Promise<BeginOutcome> {
+    const { payment } = sale;
+    return this.#parts.calls
+      .begin({
+        ...call,
+        keyId: payment.keyId,
+        rail: payment.rail,
+        identity: payment.identity,
+        onChainIdentity: payment.onChain?.identity ?? null,
+        inFlight,
+        fingerprint,
+        ttlMs: longestMs(sale) + RECONCILE_GRACE_MS,
+      })
+      .catch((error: unknown) => {
+        if (error instanceof QueueFull || error instanceof NotBegun) throw error;
+        // The reservation may have been committed all the same. Release it now if possible; otherwise the reconciler
+        // will.
+        void this.release(call, 'BEGIN_UNKNOWN');
+        throw unavailable('LEDGER_UNAVAILABLE', 'The ledger does not answer.', 2_000, {}, error);
+      });
   }
 
   /**

@@ -1,5 +1,7 @@
 /** One request on its way through the paid call: how it came, what was read of it, and what became of its money. */
 import type { Service, ServiceStream } from '../services/define.ts';
+import { costsMoney } from '../services/registry.ts';
+import type { PaymentInFlight } from './call-steps.ts';
 import type { Fate } from './fate.ts';
 import type { NamedRequest } from './followed-calls.ts';
 import type { CallReport } from './outcome.ts';
@@ -122,6 +124,24 @@ export function streamOf({ request, quote, payment, input, rail }: Sale): Servic
   if (stream === null || request.openStream === undefined) return null;
   if ((input as Record<string, unknown>)[stream.field] !== true) return null;
   return payment.onChain === null || rail.chains?.canRefund(payment.onChain.network) ? stream : null;
+}
+
+/** The payment of a sale, as far as it counts against what its payer holds; null when no chain has to move it. */
+export function inFlightOf({ quote, payment, rail }: Sale): PaymentInFlight | null {
+  const { onChain } = payment;
+  if (onChain === null || onChain.movedBefore === true) return null;
+  const { network, asset, payer, amountUnits } = onChain;
+  const isCostly = costsMoney(quote.service);
+  return {
+    network,
+    // The same token, whichever rail writes its address.
+    asset: asset.startsWith('0x') ? asset.toLowerCase() : asset,
+    payer,
+    amountUnits,
+    costsMoney: isCostly,
+    onlyOneOfUnknown: isCostly && rail.chains?.canRefund(network) !== true,
+    balance: null,
+  };
 }
 
 /** The longest that a call may take before its reservation counts as abandoned, without the grace of the reconciler. */

@@ -37,7 +37,11 @@ export function createSettlementStore(
 function settlementMarks({ sql, at, named }: SettlementRows, nowMs: () => number): SettlementMarks {
   return {
     async markSettled(settlement, { transaction, blockNumber }, leaseMs) {
+      // A balance that is read from now on does not hold the money any more.
       await sql`
+        with moved as (
+          update payments_in_flight set moved_at = clock_timestamp() where ${named(settlement)} and moved_at is null
+        )
         update settlements set state = 1, transaction = ${transaction},
           block = ${blockNumber === null ? null : String(blockNumber)}, settled_at = ${at()},
           lease_until = ${at(leaseMs)}, next_at = ${at(leaseMs)}
@@ -53,6 +57,17 @@ function settlementMarks({ sql, at, named }: SettlementRows, nowMs: () => number
 
     async markFinal(settlement) {
       await sql`update settlements set final_at = ${at()} where ${named(settlement)} and state = 1`;
+    },
+
+    async dropMoved(limit) {
+      // What moves is noted by the database's clock, and so it is forgotten.
+      const dropped = await sql`
+        with moved as (
+          select account_id, call_id from payments_in_flight
+          where moved_at < now() - interval '5 minutes' order by moved_at limit ${limit} for update skip locked
+        )
+        delete from payments_in_flight p using moved m where p.account_id = m.account_id and p.call_id = m.call_id`;
+      return dropped.count;
     },
 
     async markGone(settlement, state) {

@@ -160,6 +160,7 @@ function chainsThatSay(says: Says): { chains: Chains; asked: string[] } {
   };
   const chains: Chains = {
     verify: async () => {},
+    balanceOf: async () => 0n,
     look: async () => answer('look') ?? unknown,
     settle: async () => answer('settle') ?? unknown,
     finality: async () => answer('finality') ?? 'unknown',

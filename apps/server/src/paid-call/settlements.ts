@@ -106,6 +106,11 @@ export interface SettlementMarks {
     reason: string,
   ): Promise<void>;
   markFinal(settlement: Settlement): Promise<void>;
+  /**
+   * Deletes payments in flight that have moved, once no balance can count them that was read before, at most `limit` of
+   * them. @returns how many were deleted
+   */
+  dropMoved(limit: number): Promise<number>;
   /** Notes that the chain forgot its transaction: it is with the chain again, or lost. */
   markGone(settlement: Settlement, state: 'with_chain' | 'lost'): Promise<void>;
 }

@@ -320,6 +320,36 @@ export function rowsOfAnyChain<Stage extends ChainStage<Payer>, Payer>(): Row<St
   ];
 }
 
+/**
+ * Many payments at once, on two replicas, from a wallet that holds fewer prices: the service never runs more often than
+ * the wallet can pay.
+ */
+export async function proveBeyondMeans<Payer>(
+  stage: FaultStage<Payer>,
+  { prices, payments }: { prices: number; payments: number },
+): Promise<void> {
+  const price = stage.priceOf('nickel');
+  // Half of a price is left over, since a fee may be taken from the same money.
+  const payer = await stage.wallet((Number(price) * (prices + 0.5)) / 1e6);
+  const signed = await Promise.all(Array.from({ length: payments }, () => stage.pay(payer)));
+  const told = await Promise.all(
+    signed.map((payment, n) => stage.present(payment, { on: n % 2 === 0 ? stage.here : stage.there })),
+  );
+  const texts = told.map(({ text }) => text);
+  assert.ok(
+    stage.script.runs <= prices,
+    `${stage.script.runs} runs for ${prices} prices: ${texts.join(', ')}`,
+  );
+  const sold = texts.filter((text) => text === '200').length;
+  assert.ok(sold >= 1 && sold <= prices, texts.join(', '));
+  for (const each of told) await stage.assertProper(each);
+  await stage.rest();
+  assert.equal(await stage.moved(), price * BigInt(sold));
+  const { captured, open, withChain } = await stage.calls();
+  assert.deepEqual({ captured, open, withChain }, { captured: sold, open: 0, withChain: 0 });
+  await stage.assertBooksBalance();
+}
+
 /** Those that sit out a time-out of ours, which may wait beside each other; a crowd, which needs the machine; all others. */
 export function byNeed<R extends { waits?: boolean; crowd?: boolean }>(
   rows: readonly R[],

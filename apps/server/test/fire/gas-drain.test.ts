@@ -147,7 +147,8 @@ test('a key whose settlements fail, such as by spending its money elsewhere, is 
   const { sent } = await lostBy(async (stage) => {
     const payer = await stage.wallet();
     const told = await insist(stage, 8, async () => {
-      await fund(chain.url, payer.address, { usdcMicros: 50_000n, ethWei: 0n });
+      // Enough for all that it signed: what was refused counts as in flight until it is dead.
+      await fund(chain.url, payer.address, { usdcMicros: 8n * PRICE.nickel, ethWei: 0n });
       stage.node.before(SEND, async () => {
         await stage.transfer(payer, chain.accounts.faucet.address, await stage.balanceOf(payer.address));
       });

@@ -5,7 +5,14 @@ import type { PrivateKeyAccount } from 'viem/accounts';
 import { altered, METHODS, type Method, type MppWorld, resigned, startMppWorld } from '../mpp.fixture.ts';
 import { jsonOf } from '../server.fixture.ts';
 import { type CreditsStage, setCreditsStage } from './credits-stage.fixture.ts';
-import { type FaultStage, ONE_SALE, prove, type Row, rowsOfAnyRail } from './fault-table.fixture.ts';
+import {
+  type FaultStage,
+  ONE_SALE,
+  prove,
+  proveBeyondMeans,
+  type Row,
+  rowsOfAnyRail,
+} from './fault-table.fixture.ts';
 import { type Stage as MppStage, setStage as setMppStage } from './mpp-stage.fixture.ts';
 import { setStage as setX402Stage, type Stage as X402Stage } from './x402-stage.fixture.ts';
 
@@ -53,6 +60,15 @@ function conforms<Stage extends FaultStage<Payer>, Payer>(rail: RailUnderTest<St
     });
 
     for (const row of rowsOfAnyRail<Stage, Payer>()) test(row.fault, () => proves(row));
+
+    for (const [prices, payments] of [
+      [1, 60],
+      [3, 12],
+    ] as const)
+      test(`${payments} payments of a wallet that holds the price of ${prices} run the service no oftener than it can pay`, async () => {
+        await stage.reset();
+        await proveBeyondMeans(stage, { prices, payments });
+      });
 
     for (const [name, { pay, told, usd }] of Object.entries(rail.forged)) {
       test(`${name} buys nothing: ${told}`, async () => {

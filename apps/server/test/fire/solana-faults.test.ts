@@ -10,6 +10,7 @@ import {
   byNeed,
   fails,
   ONE_SALE,
+  proveBeyondMeans,
   rowsOfAnyChain,
   rowsOfAnyRail,
   stagePool,
@@ -320,6 +321,16 @@ describe('the fault table', { concurrency: 2 }, () => {
   describe('all others', { concurrency: 2 }, () => play(busy));
 });
 describe('crowds', () => play(crowded));
+
+test('60 payments of a wallet that holds the price of one run the service once', async () => {
+  const stage = await setStage();
+  try {
+    await stage.reset();
+    await proveBeyondMeans(stage, { prices: 1, payments: 60 });
+  } finally {
+    await stage.close();
+  }
+});
 
 test('a payee without a token account gets one from us, once', async () => {
   const stage = await setStage();

@@ -10,16 +10,26 @@
 --              10 key revoked  11 key expired  12 key frozen  13 above the cap per call
 --              20 this payment was answered, by the call b_answered[i]   21 it is being answered by another call
 --              22 it was made for another request   23 it is with the chain, for the call b_answered[i]
---              30 somebody else holds the account, or is claiming the payment; nothing was done
+--              30 somebody else holds the account, or is claiming the payment or another one of its payer; nothing was
+--                 done
+--              40 the payer has more in flight, and its balance is needed   41 its balance does not hold all of it
+--              42 this payer has not paid yet, and has another call in flight that costs us money
 -- k_status[i]:  0 kept (also when it had been before)  1 no longer open  2 somebody else holds it; nothing was done
 -- f_status[i]:  0 done (also when it had been done before)  1 no longer open: the reconciler released it
 --               2 somebody else holds it; nothing was done
+-- b_payer[i]: who signed the payment that a chain has to settle; NULL where there is none. Payers are different ones within
+-- a batch. b_holds[i]: the payer's balance, as it was read after b_since[i]; NULL: it was not read. b_costs[i]: the
+-- service asks an upstream that charges us. b_only_one[i]: and money cannot be sent back.
+-- seen_at: when all of it was looked at, by the database's clock and to the microsecond, which a driver's time is not.
+-- b_in_flight[i]: what else the payer has in flight. b_known[i]: whether the payer has paid in the last 90 days; true where
+-- that is of no interest.
 -- *_available[i]: what the account can spend after it, in micro-USD; 0 where nothing was asked of the ledger.
 -- No array that comes back holds a NULL: the driver does not read them.
 CREATE OR REPLACE FUNCTION calls_apply(
   b_account bigint[], b_id uuid[], b_key bigint[], b_rail text[], b_service text[], b_price bigint[],
   b_revenue bigint[], b_identity text[], b_payment_key text[], b_fingerprint bytea[],
-  b_ttl_ms integer[],
+  b_ttl_ms integer[], b_network text[], b_asset text[], b_payer text[], b_amount bigint[], b_costs boolean[],
+  b_only_one boolean[], b_holds bigint[], b_since timestamptz[],
   k_account bigint[], k_id uuid[], k_rail text[], k_network text[], k_asset text[], k_payer text[], k_pay_to text[],
   k_amount bigint[], k_evidence text[], k_dead_after timestamptz[], k_lease_ms integer[],
   k_answer_status smallint[], k_answer_headers text[], k_answer_body text[],
@@ -27,7 +37,8 @@ CREATE OR REPLACE FUNCTION calls_apply(
   f_outcome text[], f_kept boolean[], f_transaction text[], f_block bigint[], f_answer_status smallint[],
   f_answer_headers text[], f_answer_body text[],
   p_answer_ttl interval, p_now timestamptz, p_holder bigint,
-  OUT b_status smallint[], OUT b_available bigint[], OUT b_answered uuid[], OUT k_status smallint[],
+  OUT b_status smallint[], OUT b_available bigint[], OUT b_answered uuid[],
+  OUT b_in_flight bigint[], OUT b_known boolean[], OUT seen_at text, OUT k_status smallint[],
   OUT f_status smallint[], OUT f_available bigint[]
 )
 LANGUAGE plpgsql VOLATILE
@@ -53,6 +64,9 @@ DECLARE
   held_calls uuid[];
   any_of_house boolean;
 BEGIN
+  seen_at := clock_timestamp()::text;
+  b_in_flight := array_fill(0::bigint, ARRAY[nb]);
+  b_known := array_fill(true, ARRAY[nb]);
   b_status := array_fill(0::smallint, ARRAY[nb]);
   b_available := array_fill(0::bigint, ARRAY[nb]);
   b_answered := array_fill('00000000-0000-0000-0000-000000000000'::uuid, ARRAY[nb]);
@@ -116,6 +130,8 @@ BEGIN
           AND NOT pg_try_advisory_xact_lock(hashtextextended('identity ' || b_account[i] || ' ' || b_identity[i], 0)))
         OR (b_payment_key[i] IS NOT NULL
           AND NOT pg_try_advisory_xact_lock(hashtextextended('payment ' || b_account[i] || ' ' || b_payment_key[i], 0)))
+        -- Two payments of one payer must see each other.
+        OR (b_payer[i] IS NOT NULL AND NOT pg_try_advisory_xact_lock(hashtextextended('payer ' || b_payer[i], 0)))
       THEN b_status[i] := 30; skip[nf + i] := true;
       END IF;
     END LOOP;
@@ -185,6 +201,17 @@ BEGIN
       DELETE FROM call_answers a
       USING unnest(f_account, f_id, f_phase, f_kept) WITH ORDINALITY AS x (account, id, phase, kept, ord)
       WHERE NOT skip[x.ord] AND x.kept AND x.phase = 4 AND a.account_id = x.account AND a.id = x.id;
+    END IF;
+
+    IF any_of_house THEN
+      UPDATE payments_in_flight p SET moved_at = clock_timestamp()
+      FROM unnest(f_account, f_id, f_phase) WITH ORDINALITY AS x (account, id, phase, ord)
+      WHERE NOT skip[x.ord] AND x.phase = 3 AND x.account < 1000 AND p.account_id = x.account AND p.call_id = x.id
+        AND p.moved_at IS NULL;
+
+      DELETE FROM payments_in_flight p
+      USING unnest(f_account, f_id, f_phase) WITH ORDINALITY AS x (account, id, phase, ord)
+      WHERE NOT skip[x.ord] AND x.phase = 4 AND x.account < 1000 AND p.account_id = x.account AND p.call_id = x.id;
     END IF;
   END IF;
 
@@ -260,6 +287,33 @@ BEGIN
         END IF;
       END LOOP;
     END IF;
+
+    FOR i IN 1..nb LOOP
+      CONTINUE WHEN b_payer[i] IS NULL OR b_status[i] <> 0;
+      IF b_costs[i] THEN
+        b_known[i] := EXISTS (
+          SELECT 1 FROM settlements s JOIN calls c ON c.account_id = s.account_id AND c.id = s.call_id
+          WHERE s.account_id = b_account[i] AND s.payer = b_payer[i] AND s.created_at > p_now - interval '90 days'
+            AND s.state = 1 AND c.state = 1 AND c.outcome = 'answered');
+      END IF;
+      -- An earlier attempt to begin this very call may have been committed and not heard.
+      CONTINUE WHEN EXISTS (
+        SELECT 1 FROM payments_in_flight p WHERE p.account_id = b_account[i] AND p.call_id = b_id[i]);
+      SELECT coalesce(sum(p.amount_units) FILTER (
+               WHERE p.network = b_network[i] AND p.asset = b_asset[i]
+                 AND (p.moved_at IS NULL AND c.state IN (0, 3) OR p.moved_at >= b_since[i])), 0)::bigint AS units,
+             bool_or(p.costs_money AND c.state IN (0, 3)) AS costs
+      INTO r
+      FROM payments_in_flight p JOIN calls c ON c.account_id = p.account_id AND c.id = p.call_id
+      WHERE p.payer = b_payer[i];
+      b_in_flight[i] := r.units;
+      IF b_only_one[i] AND r.costs AND NOT b_known[i] THEN b_status[i] := 42;
+      ELSIF r.units = 0 THEN NULL;
+      ELSIF b_holds[i] IS NULL THEN b_status[i] := 40;
+      ELSIF r.units + b_amount[i] > b_holds[i] THEN b_status[i] := 41;
+      END IF;
+      skip[nf + i] := b_status[i] <> 0;
+    END LOOP;
   END IF;
 
   IF nf + nb = 0 THEN RETURN; END IF;
@@ -318,6 +372,13 @@ BEGIN
            AS x (account, id, key, rail, service, price, identity, payment_key, fingerprint, ttl_ms, ord)
     WHERE NOT skip[nf + x.ord]
     ON CONFLICT (account_id, id) DO NOTHING;
+
+    INSERT INTO payments_in_flight (account_id, call_id, network, asset, payer, amount_units, costs_money)
+    SELECT x.account, x.id, x.network, x.asset, x.payer, x.amount, x.costs
+    FROM unnest(b_account, b_id, b_network, b_asset, b_payer, b_amount, b_costs)
+           WITH ORDINALITY AS x (account, id, network, asset, payer, amount, costs, ord)
+    WHERE NOT skip[nf + x.ord] AND x.payer IS NOT NULL
+    ON CONFLICT (account_id, call_id) DO NOTHING;
   END IF;
 END
 $$;

@@ -1,12 +1,14 @@
 /** The chains behind MPP payments: Tempo, and the EVM chain on which another rail settles authorizations. */
 import { connectRpc } from '../../chain-rpc/json-rpc.ts';
 import type { Database } from '../../db/connection.ts';
+import { unavailable } from '../../http/problem.ts';
 import { type Chains, type OnChainPayment, PaymentRefused } from '../../paid-call/rail.ts';
 import { createEndingSender } from '../../relayer/ending-sender.ts';
 import type { GasTanks } from '../../relayer/gas-tanks.ts';
 import { addressOf } from '../../relayer/sign.ts';
 import type { Hex } from '../evm/eip3009.ts';
 import type { AuthorizationSettler } from '../evm/settler.ts';
+import { type BalanceOf, tokenBalanceOn } from '../on-chain/balances.ts';
 import type { NetworkPayments } from '../on-chain/payments.ts';
 import type { Seen } from '../on-chain/standing.ts';
 import { hasEverReceived, tellingStrangers } from '../on-chain/strangers.ts';
@@ -24,6 +26,7 @@ export interface OpenTempo {
   payments: NetworkPayments;
   /** Whether somebody could pay there now. @throws when the node does not answer */
   look(): Promise<Seen>;
+  balanceOf: BalanceOf;
   /** Whether money can be sent back on Tempo now. */
   canRefund(): boolean;
   resume(): Promise<unknown>;
@@ -74,6 +77,7 @@ export function openTempo(
       const isBehind = Number(timestamp) * 1_000 < nowMs() - MAX_HEAD_AGE_MS;
       return { offered: !isBehind, reason: isBehind ? 'its node is behind' : null };
     },
+    balanceOf: tokenBalanceOn(rpc),
     canRefund: () => payments.canRefund && tank?.isAble !== false,
     resume: () => sender.resume(),
     close: () => rpc.close(),
@@ -102,6 +106,12 @@ export function mppChains(
         if (error instanceof PaymentRefused && (await chains.look(payment)).status === 'settled') return;
         throw error;
       }
+    },
+    async balanceOf(payment) {
+      const balanceOf = payment.network === TEMPO ? tempo?.balanceOf : evm?.chains.balanceOf;
+      if (balanceOf === undefined)
+        throw unavailable('CHAIN_UNAVAILABLE', 'The chain of this payment is not configured here.', 60_000);
+      return balanceOf(payment);
     },
     settle: async (payment) => on(payment.network)?.settle(payment) ?? { status: 'unknown' },
     look: async (payment) => on(payment.network)?.look(payment) ?? { status: 'unknown' },

@@ -66,6 +66,12 @@ export function x402Chains(
         throw unavailable('CHAIN_UNAVAILABLE', 'The chain of this payment is not configured here.', 60_000);
       await open.payments.verify(payment);
     },
+    async balanceOf(payment) {
+      const open = all.get(payment.network);
+      if (open === undefined)
+        throw unavailable('CHAIN_UNAVAILABLE', 'The chain of this payment is not configured here.', 60_000);
+      return open.balanceOf(payment);
+    },
     settle: (payment) => lookOrSettle(payment, 'settle'),
     look: (payment) => lookOrSettle(payment, 'look'),
     async finality(payment, transaction) {

@@ -13,6 +13,7 @@ import { type EvmChain, openEvmChain } from '../evm/chain.ts';
 import type { Hex } from '../evm/eip3009.ts';
 import { type LostGas, openLostGas } from '../evm/lost-gas.ts';
 import { evmPayments } from '../evm/payments.ts';
+import { accountBalanceOn, type BalanceOf, tokenBalanceOn } from '../on-chain/balances.ts';
 import type { NetworkPayments, Report } from '../on-chain/payments.ts';
 import { hasEverReceived, hasTokenAccount, tellingStrangers } from '../on-chain/strangers.ts';
 import type { Facilitators } from './facilitators.ts';
@@ -87,6 +88,7 @@ interface OpenNetwork {
   /** The recipient, as the chain writes it. */
   payTo: string;
   payments: NetworkPayments;
+  balanceOf: BalanceOf;
   /** The senders of our own transactions, which resume pending ones. */
   senders: readonly { resume(): Promise<unknown> }[];
   close(): Promise<unknown>;
@@ -172,6 +174,7 @@ function openEvm(
     payTo: recipient.toLowerCase(),
     chain,
     payments: tellingStrangers(needs.sandbox, payments, (payment) => hasEverReceived(rpc, payment)),
+    balanceOf: tokenBalanceOn(rpc),
     settling,
     refunding,
     senders: [settling, refunding].flatMap((each) => each?.relayer ?? []),
@@ -239,6 +242,7 @@ function openSolana(
     recipient,
     payTo: recipient,
     payments: tellingStrangers(needs.sandbox, payments, (payment) => hasTokenAccount(rpc, payment)),
+    balanceOf: accountBalanceOn(rpc),
     settler,
     refunding:
       refundKey === null

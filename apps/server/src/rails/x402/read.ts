@@ -191,6 +191,7 @@ async function readTransfer(
         payer: transfer.payer,
         payTo: open.payTo,
         amountUnits: transfer.amountUnits,
+        movedBefore: true,
         deadAfterMs: nowMs() + MAX_VALIDITY_MS,
         evidence,
       },
