@@ -114,9 +114,8 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
         openActs: (await acts.open()).map(actAsJson),
         proposals: (await parts.proposals.waiting()).map(proposalAsJson),
         upstreams: parts.upstreamHealth().map(healthAsJson),
-        ...{ dataLists: await parts.dataLists(), owed: await parts.owed() },
+        ...{ dataLists: await parts.dataLists(), owed: await parts.owed(), sourceTerms: parts.sourceTerms() },
         ...{ rails: parts.rails().map(railAsJson), gas: parts.gas().map(gasAsJson) },
-        ...{ sourceTerms: parts.sourceTerms() },
         books: await booksAsJson(verdicts),
       };
     });

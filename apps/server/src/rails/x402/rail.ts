@@ -16,7 +16,7 @@ import { type Offered, type OfferedNetwork, offeredOf } from './offered.ts';
 import { type NetworkNeeds, type Opened, openNetworks, type X402Config } from './open-networks.ts';
 import { evidenceAt, plainReceipt, readPayment, recallPayment } from './read.ts';
 import { createSignIn, type SignInChallenge } from './sign-in.ts';
-import { lookAtNetwork } from './standing.ts';
+import { lookerAt } from './standing.ts';
 import { hasPayment } from './wire.ts';
 
 export interface X402Rail {
@@ -79,10 +79,7 @@ export function createX402Rail(
     signIn,
     offered: offered.now,
     facilitatorUrl: config.facilitatorUrls[0] ?? null,
-    networks: opened.map((open) => ({
-      network: open.network.id,
-      look: () => lookAtNetwork(open, { offered, facilitators }),
-    })),
+    networks: opened.map((open) => lookerAt(open, { offered, facilitators })),
     refresh: facilitators.refresh,
     async resume() {
       const senders = opened.flatMap((open) => open.senders);

@@ -5,11 +5,18 @@ import type { Facilitators } from './facilitators.ts';
 import { type Offered, ownFeePayer } from './offered.ts';
 import type { Opened } from './open-networks.ts';
 
+interface Settling {
+  offered: Pick<Offered, 'now'>;
+  facilitators: Facilitators;
+}
+
+/** A network by its CAIP-2 name, and how to see whether somebody could pay there now. */
+export function lookerAt(open: Opened, settling: Settling): { network: string; look(): Promise<Seen> } {
+  return { network: open.network.id, look: () => lookAtNetwork(open, settling) };
+}
+
 /** @throws when the node does not answer */
-export async function lookAtNetwork(
-  open: Opened,
-  { offered, facilitators }: { offered: Pick<Offered, 'now'>; facilitators: Facilitators },
-): Promise<Seen> {
+async function lookAtNetwork(open: Opened, { offered, facilitators }: Settling): Promise<Seen> {
   const { network } = open;
   if ('chain' in open) {
     if (open.chain.isBehind(await readHead(open.rpc)))
