@@ -87,6 +87,17 @@ function actions({ freezes }, doing) {
             () => 'Frozen.',
           ),
         ),
+    button('Lift bounds …', 'secondary', () =>
+      doing(
+        {
+          title: 'Lift the bounds of this buyer?',
+          text: 'Accounts whose keys were bought with one another’s credit share bounds, such as five webhooks. For somebody who sells keys on, each account is counted by itself from then on.',
+          confirm: 'Lift',
+          path: 'lift-bounds',
+        },
+        () => 'Its bounds are lifted.',
+      ),
+    ),
     button('Grant credit …', 'secondary', () =>
       doing(
         {

@@ -104,6 +104,7 @@ const ACTS = {
   grant: 'granted',
   refund_order: 'sent a payment back',
   refund_call: 'gave a call back',
+  lift_bounds: 'lifted the bounds',
   refund_payment: 'sent a wallet’s payment back',
 };
 

@@ -9,12 +9,14 @@ import { jsonOf, startTestServer, type TestServer } from './server.fixture.ts';
 
 const services = (await loadServices()).filter(({ path }) => ['instant-api-key', 'ping'].includes(path));
 
+const TOKEN = 'an-operators-token-of-the-tests';
+
 let database: TestDatabase;
 let here: TestServer;
 let there: TestServer;
 before(async () => {
   database = await openTestDatabase();
-  const environment = { DEVICES_PER_ACCOUNT: '3' };
+  const environment = { DEVICES_PER_ACCOUNT: '3', ADMIN_TOKENS: `desk:${TOKEN}` };
   [here, there] = (await Promise.all(
     [1, 2].map(() => startTestServer({ pools: database, services, environment })),
   )) as [TestServer, TestServer];
@@ -81,7 +83,24 @@ test('where an operator has lifted the bounds each account has its own', async (
   const name = `account:${await accountOf(database.sql, keys[0] ?? '')}`;
   for (let n = 0; n < 5; n += 1) assert.equal((await webhook(here, keys[0] ?? '')).status, 201);
   assert.equal((await webhook(here, keys[1] ?? '')).status, 409);
-  await database.sql`insert into lifted_bounds (root_buyer, lifted_at) values (${name}, now())`;
+  // By the page of an account that was bought, not of the root buyer.
+  const account = await accountOf(database.sql, keys[2] ?? '');
+  const lift = (key: string) =>
+    fetch(`${here.url}/admin/api/accounts/${account}/lift-bounds`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${TOKEN}`,
+        'idempotency-key': key,
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify({ reason: 'sells keys on' }),
+    });
+  const lifted = await jsonOf(lift('lift-bounds-1'));
+  assert.deepEqual([lifted.act.act, lifted.act.accountId], ['lift_bounds', String(account)]);
+  assert.equal((await jsonOf(lift('lift-bounds-1'))).repeated, true);
+  assert.equal((await jsonOf(lift('lift-bounds-2'))).code, 'BOUNDS_LIFTED');
+  const [row] = await database.sql`select 1 from lifted_bounds where root_buyer = ${name}`;
+  assert(row !== undefined);
   for (const key of keys) {
     const own = `account:${await accountOf(database.sql, key)}`;
     assert.deepEqual(await rootOf(key), { name: own, isShared: false });

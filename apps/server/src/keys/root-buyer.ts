@@ -24,6 +24,20 @@ export async function rootBuyerOf(on: Database | Transaction, accountId: bigint)
 }
 
 /**
+ * Lets each account of an account's root buyer be counted by itself, as for somebody who sells keys on.
+ *
+ * @param at now, in ISO 8601
+ * @returns whether that is new
+ */
+export async function liftBounds(transaction: Transaction, accountId: bigint, at: string): Promise<boolean> {
+  const rows = await transaction`
+    insert into lifted_bounds (root_buyer, lifted_at)
+    values (coalesce((select root_buyer from root_buyers where account_id = ${String(accountId)}), ${nameOfAccount(accountId)}), ${at})
+    on conflict do nothing returning 1`;
+  return rows.length === 1;
+}
+
+/**
  * Holds a root buyer's bound until the transaction ends, so that of two at once the second counts the first.
  *
  * @param bound what is counted, such as `webhooks`

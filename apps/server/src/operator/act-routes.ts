@@ -67,6 +67,9 @@ export function actRoutes(admin: FastifyInstance, parts: ActRouteParts): void {
   admin.post('/accounts/:account/unfreeze', async (request) => {
     return did(await acts.unfreeze({ ...orderOf(request), ...readJsonBody(request, plainAct) }));
   });
+  admin.post('/accounts/:account/lift-bounds', async (request) => {
+    return did(await acts.liftBounds({ ...orderOf(request), ...readJsonBody(request, plainAct) }));
+  });
   admin.post('/accounts/:account/grant', async (request) => {
     const { amountUsd: amountMicros, ...body } = readJsonBody(request, grantAct);
     return did(await acts.grant({ ...orderOf(request), ...body, amountMicros }));

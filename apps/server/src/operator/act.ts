@@ -9,7 +9,8 @@ export type ActName =
   | 'refund_order'
   | 'refund_call'
   | 'mail_key'
-  | 'refund_payment';
+  | 'refund_payment'
+  | 'lift_bounds';
 
 /** Gives money back through the card provider, and brings the books to match. */
 export interface CardRefunds {

@@ -5,6 +5,7 @@
 import type { Database, Transaction } from '../db/connection.ts';
 import { Problem } from '../http/problem.ts';
 import type { Keys } from '../keys/keys.ts';
+import { liftBounds } from '../keys/root-buyer.ts';
 import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
@@ -26,6 +27,8 @@ export interface Acts {
   freeze(order: Order): Promise<ActDone>;
   /** Takes the operator's freeze away; an account that owes stays frozen. */
   unfreeze(order: Order): Promise<ActDone>;
+  /** Lets accounts that were bought with this one's credit be counted by themselves, for bounds per account. */
+  liftBounds(order: Order): Promise<ActDone>;
   grant(order: Order & { amountMicros: bigint }): Promise<ActDone>;
   /** Gives a captured call's price back to the key's account, once. */
   refundCall(order: Order & { callId: string }): Promise<ActDone>;
@@ -89,6 +92,18 @@ class OperatorActs implements Acts {
       async effect(transaction) {
         if (await keys.thaw(transaction, order.accountId, 'operator')) return;
         throw new Problem(409, 'NOT_FROZEN', 'No operator has frozen this account.');
+      },
+    });
+  }
+
+  liftBounds(order: Order): Promise<ActDone> {
+    const { nowMs } = this.#parts;
+    return this.#log.once('lift_bounds', order, {
+      details: [],
+      prepare: (transaction) => this.#holdCustomer(transaction, order),
+      async effect(transaction) {
+        if (await liftBounds(transaction, order.accountId, new Date(nowMs()).toISOString())) return;
+        throw new Problem(409, 'BOUNDS_LIFTED', 'The bounds of this buyer are lifted already.');
       },
     });
   }
