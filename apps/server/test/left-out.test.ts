@@ -115,12 +115,14 @@ const PARTS: Readonly<Record<string, Optional>> = {
     ...{ metrics: ['farebox_topups_total'], rules: 3 },
   },
   operator: {
-    ...{ opens: ['openOperator'], declares: 'OPERATOR', routes: ['/admin'], variables: ['ADMIN_TOKENS'] },
-    ...{ metrics: [], rules: 1 },
+    ...{ opens: ['openOperator'], declares: 'OPERATOR', routes: ['/admin'] },
+    ...{ variables: ['ADMIN_SECOND_ABOVE_USD', 'ADMIN_TOKENS'], metrics: [], rules: 2 },
   },
   operations: {
     ...{ opens: ['openOperations'], declares: 'OPERATIONS', routes: ['/health/', '/metrics'] },
-    ...{ variables: ['METRICS_TOKEN'], metrics: ['farebox_database_silences'], rules: 0 },
+    variables: ['METRICS_TOKEN'],
+    metrics: ['farebox_clock_ahead_seconds', 'farebox_database_silences', 'farebox_rail_offered'],
+    rules: 0,
   },
   legacy: { ...NONE, opens: ['openLegacy'], declares: null, routes: ['/api/gpt/'] },
   a2a: {
@@ -168,7 +170,7 @@ const PARTS: Readonly<Record<string, Optional>> = {
       [/^ {2}const webhooks = .*\n/m, ''],
       ['keyUsed: webhooks.keyUsed', 'keyUsed: () => {}'],
     ],
-    ...{ routes: ['/api/webhooks'], variables: ['WEBHOOK_PRIVATE_ADDRESSES'] },
+    ...{ routes: ['/api/events', '/api/webhooks'], variables: ['WEBHOOK_PRIVATE_ADDRESSES'] },
     metrics: ['farebox_webhook_messages_total'],
   },
   mpp: {
