@@ -131,6 +131,16 @@ test('an owner registers, tries, lists, replays, rotates, switches and deletes a
   const rotated = await ask('POST', `${at}/rotate`, key, { overlapHours: 1 });
   assert.notEqual(rotated.body.secret, made.secret);
   assert(Date.parse(rotated.body.oldSecretUntil) > Date.now());
+  for (let times = 2; times <= 5; times += 1) await ask('POST', `${at}/rotate`, key, { overlapHours: 168 });
+  const tooMany = await ask('POST', `${at}/rotate`, key, {});
+  assert.deepEqual([tooMany.status, tooMany.body.code], [409, 'TOO_MANY_OLD_SECRETS']);
+  assert.equal(tooMany.body.nextRotationAt, rotated.body.oldSecretUntil);
+  const ended = await ask('POST', `${at}/rotate`, key, { overlapHours: 0 });
+  assert.deepEqual(
+    [ended.status, ended.body.oldSecretUntil, ended.body.oldSecretsUntil.length],
+    [200, null, 5],
+  );
+  assert.equal(ended.body.oldSecretsUntil[4], rotated.body.oldSecretUntil, 'the first promise stands');
 
   assert.equal((await ask('PATCH', at, key, { enabled: false })).body.disabledReason, 'owner');
   assert.equal((await ask('POST', `${at}/test`, key)).body.code, 'WEBHOOK_OFF');

@@ -6,7 +6,7 @@
 import type { Database, Transaction } from '../db/connection.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
 import type { Mailer } from '../mail/mailer.ts';
-import { type Seal, sealedFor } from './secret.ts';
+import { type FormerSecret, type Seal, sealedFor, stillSigning } from './secret.ts';
 import type { Sender, Sent } from './send.ts';
 import { switchOff } from './webhooks.ts';
 
@@ -66,7 +66,7 @@ interface Claimed {
   failures: number;
   failing_since: Date | null;
   sealed_secret: string;
-  sealed_secret_before: string | null;
+  former_secrets: FormerSecret[];
 }
 
 /** What a turn sends to one webhook. */
@@ -163,8 +163,7 @@ export class Courier {
         order by w.not_before nulls first limit 1 for no key update skip locked
       ), held as (
         update webhooks w set not_before = ${leasedUntil} from hook where w.id = hook.id
-        returning w.id, w.url, w.email, w.failures, w.failing_since, w.sealed_secret,
-                  case when w.before_until > ${now} then w.sealed_secret_before end as sealed_secret_before
+        returning w.id, w.url, w.email, w.failures, w.failing_since, w.sealed_secret, w.former_secrets
       ), due as (
         select d.id from webhook_deliveries d join held on held.id = d.webhook_id
         where d.next_at <= ${now} order by d.next_at, d.created_at, d.id
@@ -173,7 +172,7 @@ export class Courier {
       update webhook_deliveries d set attempts = d.attempts + 1, next_at = ${leasedUntil}
       from due, held where d.id = due.id
       returning d.id, d.webhook_id, d.body, d.attempts, d.wanted_at, held.url, held.email,
-                held.failures, held.failing_since, held.sealed_secret, held.sealed_secret_before`;
+                held.failures, held.failing_since, held.sealed_secret, held.former_secrets`;
     const [hook] = messages;
     return hook === undefined ? null : { hook, messages, leasedUntil };
   }
@@ -199,13 +198,13 @@ export class Courier {
     const { seal, sender, nowMs } = this.#parts;
     // The attempts before were cut short, each by the end of its process.
     if (attempts > MAX_ATTEMPTS) return { outcome: 'failed', result: 'no attempt ended' };
-    const [current, before] = [claimed.sealed_secret, claimed.sealed_secret_before].map((sealed) =>
-      sealed === null ? null : openOrNull(seal, webhookId, sealed),
-    );
-    // If the previous secret cannot be opened, the current one signs alone: receivers accept either.
-    if (typeof current !== 'string') return { outcome: 'failed', result: 'secret lost' };
-    const secrets = typeof before === 'string' ? [current, before] : [current];
-    return sender.send({ id, body, url, secrets }, nowMs());
+    const open = (sealed: string) => openOrNull(seal, webhookId, sealed);
+    const current = open(claimed.sealed_secret);
+    if (current === null) return { outcome: 'failed', result: 'secret lost' };
+    const at = nowMs();
+    // A replaced secret that cannot be opened does not sign: receivers accept any one of the signatures.
+    const former = stillSigning(claimed.former_secrets, at).flatMap(({ sealed }) => open(sealed) ?? []);
+    return sender.send({ id, body, url, secrets: [current, ...former] }, at);
   }
 
   /**

@@ -18,6 +18,8 @@ const EXAMPLE = {
   enabled: true,
   disabledReason: null,
   disabledAt: null,
+  oldSecretUntil: null,
+  oldSecretsUntil: [],
   missedEvents: 0,
 };
 const SHOWN = { $ref: '#/components/responses/Webhook' };
@@ -130,7 +132,10 @@ export const WEBHOOK_OPERATIONS = {
             overlapHours: 24,
           },
         ),
-        responses: { 200: SECRET, 400: REFUSED, 401: KEY_REFUSED, 404: NOT_YOURS },
+        responses: {
+          ...{ 200: SECRET, 400: REFUSED, 401: KEY_REFUSED, 404: NOT_YOURS },
+          409: refused('Five old secrets sign beside the current one already.'),
+        },
       },
     },
     {

@@ -165,14 +165,14 @@ test('a new secret signs at once, and the old one for as long as was asked', asy
   const outbox = replica();
   const { id, secret } = await register('/in');
   const second = await webhooks.rotate(accountId, id, HOUR_MS);
-  assert(second !== null && second !== secret);
+  assert(typeof second === 'string' && second !== secret);
   await tell(1);
   await sendAll(outbox);
   nowMs += HOUR_MS;
   await tell(2);
   await sendAll(outbox);
   const third = await webhooks.rotate(accountId, id, 0);
-  assert(third !== null);
+  assert(typeof third === 'string');
   await tell(3);
   await sendAll(outbox);
   assert.deepEqual(
@@ -183,6 +183,68 @@ test('a new secret signs at once, and the old one for as long as was asked', asy
       [false, false, true],
     ],
   );
+});
+
+test('a secret that was promised a week signs for a week, however often it is replaced', async () => {
+  const outbox = replica();
+  const { id, secret } = await register('/in');
+  const untils: string[][] = [];
+  const rotate = async (overlapMs: number): Promise<string> => {
+    const made = await webhooks.rotate(accountId, id, overlapMs);
+    assert(typeof made === 'string');
+    const now = await webhooks.find(accountId, id);
+    untils.push([now?.beforeUntil, ...(now?.formerUntil ?? [])].map((at) => at?.toISOString() ?? 'none'));
+    return made;
+  };
+  const second = await rotate(7 * DAY_MS);
+  const third = await rotate(HOUR_MS);
+  const fourth = await rotate(0);
+  const inMs = (ms: number) => new Date(START_MS + ms).toISOString();
+  assert.deepEqual(untils, [
+    [inMs(7 * DAY_MS), inMs(7 * DAY_MS)],
+    [inMs(HOUR_MS), inMs(HOUR_MS), inMs(7 * DAY_MS)],
+    ['none', inMs(HOUR_MS), inMs(7 * DAY_MS)],
+  ]);
+  // A new version of the server's secret changes nothing about it.
+  const newer = secretsOf(['a-new-secret-of-the-server-for-tests', SECRETS.current.value]);
+  const parts = { seal: createAnswerSeal(newer), currentId: newer.current.id, nowMs: () => nowMs };
+  await createWebhooks(database.sql, parts).reseal();
+  const back = secretsOf([SECRETS.current.value, newer.current.value]);
+  const again = { seal: createAnswerSeal(back), currentId: back.current.id, nowMs: () => nowMs };
+  await createWebhooks(database.sql, again).reseal();
+  for (const [nth, atMs] of [0, HOUR_MS, 7 * DAY_MS - 1, 7 * DAY_MS].entries()) {
+    nowMs = START_MS + atMs;
+    await tell(nth);
+    await sendAll(outbox);
+  }
+  assert.deepEqual(
+    receiver.arrived.map((each) => signersOf(each, [secret, second, third, fourth])),
+    [
+      [true, true, false, true],
+      [true, false, false, true],
+      [true, false, false, true],
+      [false, false, false, true],
+    ],
+  );
+});
+
+test('five old secrets may sign at a time; one more rotation ends none of them, also of two at once', async () => {
+  const { id } = await register('/in');
+  for (let nth = 1; nth <= 4; nth += 1)
+    assert.equal(typeof (await webhooks.rotate(accountId, id, nth * HOUR_MS)), 'string');
+  const both = await Promise.all([1, 2].map(() => webhooks.rotate(accountId, id, DAY_MS)));
+  const refused = { freeAt: new Date(START_MS + HOUR_MS) };
+  assert.deepEqual(
+    both.filter((each) => typeof each !== 'string'),
+    [refused],
+  );
+  assert.equal((await webhooks.find(accountId, id))?.formerUntil.length, 5);
+  // Without an overlap it adds none, so it is always possible.
+  assert.equal(typeof (await webhooks.rotate(accountId, id, 0)), 'string');
+  assert.equal((await webhooks.find(accountId, id))?.formerUntil.length, 5);
+  assert.deepEqual(await webhooks.rotate(accountId, id, DAY_MS), refused);
+  nowMs += HOUR_MS;
+  assert.equal(typeof (await webhooks.rotate(accountId, id, DAY_MS)), 'string');
 });
 
 /** Whose signatures a message has, whatever the time is. */
@@ -224,8 +286,12 @@ test('a secret that is lost is noted on a webhook that is off too, and one of be
   const { id, secret } = await register('/in');
   const parts = { seal: createAnswerSeal(lost), currentId: lost.current.id, nowMs: () => nowMs };
   await database.sql`
-    update webhooks set before_until = ${new Date(nowMs + HOUR_MS)},
-      sealed_secret_before = ${createAnswerSeal(lost).seal(`webhook:${id}`, secret)} where id = ${id}`;
+    update webhooks set former_secrets = ${JSON.stringify([
+      {
+        until: new Date(nowMs + HOUR_MS).toISOString(),
+        sealed: createAnswerSeal(lost).seal(`webhook:${id}`, secret),
+      },
+    ])}::text::jsonb where id = ${id}`;
   const outbox = replica();
   await tell(1);
   await sendAll(outbox);

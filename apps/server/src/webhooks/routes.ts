@@ -14,6 +14,7 @@ import type { Delivery, Outbox } from './outbox.ts';
 import { type OwnerParts, type Owners, ownersOf, type WebhookRequest } from './owners.ts';
 import { CURSOR } from './page.ts';
 import {
+  FORMER_SECRETS,
   OVERLAP_MS,
   WEBHOOKS_PER_ACCOUNT,
   type Webhook,
@@ -165,11 +166,22 @@ function changeRoutes(app: FastifyInstance, parts: WebhookRouteParts, { ownWebho
     const { overlapHours } = readJsonBody(request, rotation);
     const overlapMs = overlapHours === undefined ? OVERLAP_MS : overlapHours * HOUR_MS;
     const secret = await webhooks.rotate(webhook.accountId, webhook.id, overlapMs);
+    if (secret !== null && typeof secret !== 'string') throw tooManySecrets(secret.freeAt);
     const now = await webhooks.find(webhook.accountId, webhook.id);
     if (secret === null || now === null)
       throw new Problem(404, 'WEBHOOK_NOT_FOUND', 'Your account has no such webhook.');
     return { success: true, ...shown(now), secret, note: SECRET_NOTE };
   });
+}
+
+function tooManySecrets(freeAt: Date): Problem {
+  const until = freeAt.toISOString();
+  return new Problem(
+    409,
+    'TOO_MANY_OLD_SECRETS',
+    `${FORMER_SECRETS} old secrets sign beside the current one, the first of them until ${until}. Rotate again after that, or with overlapHours: 0, which ends the current one at once.`,
+    { details: { field: 'overlapHours', nextRotationAt: until } },
+  );
 }
 
 /** What is to be changed; null: nothing but whether it is on. @throws Problem 400 with the field that does not fit */
@@ -264,6 +276,7 @@ function shown(webhook: Webhook) {
     disabledAt: iso(webhook.disabledAt),
     failingSince: iso(webhook.failingSince),
     oldSecretUntil: iso(webhook.beforeUntil),
+    oldSecretsUntil: webhook.formerUntil.map((until) => until.toISOString()),
     missedEvents: webhook.missed,
     createdAt: webhook.createdAt.toISOString(),
   };

@@ -17,3 +17,15 @@ export interface Seal {
 
 /** What a webhook's secret is sealed for: moved to another row it cannot be opened. */
 export const sealedFor = (webhookId: string) => `webhook:${webhookId}`;
+
+/** A secret that another one replaced, as it is stored. */
+export interface FormerSecret {
+  sealed: string;
+  /** It signs until then; in ISO 8601. */
+  until: string;
+}
+
+/** Those of them that still sign, in the same order. */
+export function stillSigning(former: readonly FormerSecret[], nowMs: number): readonly FormerSecret[] {
+  return former.filter(({ until }) => Date.parse(until) > nowMs);
+}

@@ -5,12 +5,14 @@ import { accountsBoundWith, holdBound, rootBuyerOf } from '../keys/root-buyer.ts
 import { newTransferId } from '../ledger/transfer-id.ts';
 import type { EventType } from './events.ts';
 import { missedBy } from './missed.ts';
-import { newSecret, type Seal, sealedFor } from './secret.ts';
+import { type FormerSecret, newSecret, type Seal, sealedFor, stillSigning } from './secret.ts';
 
 /** More than an owner needs, and less than would keep others waiting. */
 export const WEBHOOKS_PER_ACCOUNT = 5;
 /** So long the secret of before signs too, unless its owner says otherwise. */
 export const OVERLAP_MS = 24 * 3_600_000;
+/** So many secrets that were replaced may sign beside the current one; each makes every message's header longer. */
+export const FORMER_SECRETS = 5;
 const RESEALED_AT_ONCE = 200;
 const MOST_MISSED_COUNTED = 1_000;
 
@@ -25,8 +27,10 @@ export interface Webhook {
   disabledAt: Date | null;
   disabledBecause: 'failing' | 'gone' | 'secret_lost' | 'owner' | null;
   failingSince: Date | null;
-  /** Until when the secret of before signs too; null: it does not. */
+  /** Until when the secret that the last rotation replaced signs too; null: it does not. */
   beforeUntil: Date | null;
+  /** Until when each replaced secret that still signs does so, that of the last rotation first. */
+  formerUntil: readonly Date[];
   /** Events of the last thirty days that it wants and that no message was written for, counted up to `MOST_MISSED_COUNTED`. */
   missed: number;
 }
@@ -50,8 +54,13 @@ export interface Webhooks {
   remove(accountId: bigint, id: string): Promise<void>;
   /** Changes where it leads and what it hears of. Its secret, its messages and whether it is on stay as they are. */
   change(accountId: bigint, id: string, changed: WebhookChange): Promise<void>;
-  /** Gives it a new secret. The old one signs too for as long as is asked. @returns the new one, shown this once */
-  rotate(accountId: bigint, id: string, overlapMs: number): Promise<string | null>;
+  /**
+   * Gives it a new secret. The old one signs too for as long as is asked; those that were replaced before keep their times.
+   *
+   * @returns the new one, shown this once; `freeAt`: as many old ones as may be sign already, and the first of them ends
+   *   then; null: the account has no such webhook
+   */
+  rotate(accountId: bigint, id: string, overlapMs: number): Promise<string | { freeAt: Date } | null>;
   /** Switches it on again, or off. What waits while it is switched off is given up. */
   switchTo(accountId: bigint, id: string, on: boolean): Promise<void>;
   /** Puts secrets under the current version of the server's secret, so that an older one can be taken away. */
@@ -70,6 +79,7 @@ interface Row {
   disabled_because: Webhook['disabledBecause'];
   failing_since: Date | null;
   before_until: Date | null;
+  former_secrets: FormerSecret[];
   missed: number;
 }
 
@@ -85,7 +95,7 @@ export function createWebhooks(sql: Database, parts: WebhooksParts): Webhooks {
   const at = (inMs = 0) => new Date(nowMs() + inMs).toISOString();
   const columns = () => sql`
     id, account_id, url, events, low_below_micros, email, created_at, disabled_at, disabled_because, failing_since,
-    case when before_until > ${at()} then before_until end as before_until,
+    before_until, former_secrets,
     (select count(*) from (
       select 1 from account_events e where ${missedBy(sql)} and e.created_at >= coalesce(w.hears_since, w.created_at)
       limit ${MOST_MISSED_COUNTED}
@@ -94,7 +104,7 @@ export function createWebhooks(sql: Database, parts: WebhooksParts): Webhooks {
   async function find(accountId: bigint, id: string): Promise<Webhook | null> {
     const [row] = await sql<Row[]>`
       select ${columns()} from webhooks w where id = ${id} and account_id = ${String(accountId)}`;
-    return row === undefined ? null : webhookOf(row);
+    return row === undefined ? null : webhookOf(row, nowMs());
   }
 
   return {
@@ -112,7 +122,7 @@ export function createWebhooks(sql: Database, parts: WebhooksParts): Webhooks {
     async ofAccount(accountId) {
       const rows = await sql<Row[]>`
         select ${columns()} from webhooks w where account_id = ${String(accountId)} order by created_at, id`;
-      return rows.map(webhookOf);
+      return rows.map((row) => webhookOf(row, nowMs()));
     },
 
     async remove(accountId, id) {
@@ -126,17 +136,7 @@ export function createWebhooks(sql: Database, parts: WebhooksParts): Webhooks {
 
     change: (accountId, id, changed) => changeWebhook(sql, { accountId, id, at: at() }, changed),
 
-    async rotate(accountId, id, overlapMs) {
-      const secret = newSecret();
-      const rows = await sql`
-        update webhooks set
-          sealed_secret_before = case when disabled_because = 'secret_lost' or ${overlapMs} = 0 then null else sealed_secret end,
-          before_until = ${at(overlapMs)}, sealed_secret = ${seal.seal(sealedFor(id), secret)},
-          disabled_at = case when disabled_because = 'secret_lost' then null else disabled_at end,
-          disabled_because = nullif(disabled_because, 'secret_lost')
-        where id = ${id} and account_id = ${String(accountId)} returning id`;
-      return rows.length === 1 ? secret : null;
-    },
+    rotate: (accountId, id, overlapMs) => rotateSecret(sql, parts, { accountId, id, overlapMs }),
 
     async switchTo(accountId, id, on) {
       if ((await find(accountId, id)) === null) return;
@@ -215,14 +215,46 @@ async function forgetUnwantedAddresses(transaction: Transaction, accountId: bigi
         select 1 from webhooks where account_id = ${String(accountId)} and 'key.new_address' = any (events))`;
 }
 
+async function rotateSecret(
+  sql: Database,
+  { seal, nowMs }: WebhooksParts,
+  { accountId, id, overlapMs }: { accountId: bigint; id: string; overlapMs: number },
+): Promise<string | { freeAt: Date } | null> {
+  return sql.begin(async (transaction) => {
+    const [row] = await transaction<
+      Pick<Row, 'former_secrets' | 'disabled_because'>[] & { sealed_secret: string }[]
+    >`
+      select sealed_secret, former_secrets, disabled_because from webhooks
+      where id = ${id} and account_id = ${String(accountId)} for no key update`;
+    if (row === undefined) return null;
+    const signing = stillSigning(row.former_secrets, nowMs());
+    const isKept = overlapMs > 0 && row.disabled_because !== 'secret_lost';
+    if (isKept && signing.length >= FORMER_SECRETS)
+      return { freeAt: new Date(Math.min(...signing.map(({ until }) => Date.parse(until)))) };
+    const until = new Date(nowMs() + overlapMs).toISOString();
+    const former = isKept ? [{ sealed: row.sealed_secret, until }, ...signing] : signing;
+    const secret = newSecret();
+    await transaction`
+      update webhooks set
+        former_secrets = ${JSON.stringify(former)}::text::jsonb, before_until = ${isKept ? until : null},
+        sealed_secret = ${seal.seal(sealedFor(id), secret)},
+        disabled_at = case when disabled_because = 'secret_lost' then null else disabled_at end,
+        disabled_because = nullif(disabled_because, 'secret_lost')
+      where id = ${id}`;
+    return secret;
+  });
+}
+
 /** Seals again what is under another version. What does not open any more is switched off: it can sign nothing. */
 async function resealSome(sql: Database, { seal, currentId, nowMs }: WebhooksParts): Promise<number> {
-  const stale = await sql<{ id: string; sealed_secret: string; sealed_secret_before: string | null }[]>`
-    select id, sealed_secret, sealed_secret_before from webhooks
+  const underCurrent = `%${currentId}:%`;
+  const stale = await sql<{ id: string; sealed_secret: string; former_secrets: FormerSecret[] }[]>`
+    select id, sealed_secret, former_secrets from webhooks
     where disabled_because is distinct from 'secret_lost'
-      and (sealed_secret not like ${`%${currentId}:%`} or sealed_secret_before not like ${`%${currentId}:%`})
+      and (sealed_secret not like ${underCurrent}
+           or exists (select 1 from jsonb_array_elements(former_secrets) f where f ->> 'sealed' not like ${underCurrent}))
     order by id limit ${RESEALED_AT_ONCE}`;
-  for (const { id, sealed_secret: now, sealed_secret_before: before } of stale) {
+  for (const { id, sealed_secret: now, former_secrets: former } of stale) {
     const again = (sealed: string): string | null => {
       try {
         return seal.seal(sealedFor(id), seal.open(sealedFor(id), sealed));
@@ -236,9 +268,13 @@ async function resealSome(sql: Database, { seal, currentId, nowMs }: WebhooksPar
       continue;
     }
     // One of before that does not open signs no more, and takes nothing else with it.
+    const kept = stillSigning(former, nowMs()).flatMap(({ sealed, until }) => {
+      const anew = again(sealed);
+      return anew === null ? [] : [{ sealed: anew, until }];
+    });
     await sql`
-      update webhooks set sealed_secret = ${current}, sealed_secret_before = ${before === null ? null : again(before)}
-      where id = ${id} and sealed_secret = ${now} and sealed_secret_before is not distinct from ${before}`;
+      update webhooks set sealed_secret = ${current}, former_secrets = ${JSON.stringify(kept)}::text::jsonb
+      where id = ${id} and sealed_secret = ${now} and former_secrets = ${JSON.stringify(former)}::text::jsonb`;
   }
   return stale.length;
 }
@@ -280,7 +316,9 @@ export async function switchOff(
     from off where d.webhook_id = off.id and d.next_at is not null`;
 }
 
-function webhookOf(row: Row): Webhook {
+function webhookOf(row: Row, nowMs: number): Webhook {
+  const formerUntil = stillSigning(row.former_secrets, nowMs).map(({ until }) => new Date(until));
+  const beforeMs = row.before_until?.getTime();
   return {
     id: row.id,
     accountId: row.account_id,
@@ -292,7 +330,8 @@ function webhookOf(row: Row): Webhook {
     disabledAt: row.disabled_at,
     disabledBecause: row.disabled_because,
     failingSince: row.failing_since,
-    beforeUntil: row.before_until,
+    beforeUntil: formerUntil.find((until) => until.getTime() === beforeMs) ?? null,
+    formerUntil,
     missed: row.missed,
   };
 }
