@@ -8,6 +8,7 @@
  * call to say. The claim holds one payment to a task; `beginCharging` settles who was first, a cancellation or the charge.
  */
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Problem, unavailable } from '../http/problem.ts';
 import { FREE_HANG_UPS_A_DAY, type FreeHangUps } from '../paid-call/free-hang-ups.ts';
 import type { CallFollower, EventReader, MadeAnswer, PaidAnswer, PaidRequest } from '../paid-call/sale.ts';
@@ -31,6 +32,8 @@ import type { Ending, Sender, Task, Tasks, Told } from './tasks.ts';
 
 /** Beyond a service's own time: what a settlement may take, and the writing of the end. */
 const WORK_GRACE_MS = 60_000;
+/** A worker looks so often whether its task was canceled. */
+const CANCELLATION_LOOKED_FOR_MS = 500;
 
 export interface Asker extends AskedBy {
   headers: PaidRequest['headers'];
@@ -254,6 +257,9 @@ export class Desk {
     const follow: CallFollower = {
       verified: watcher.verified,
       stillWanted: () => this.#parts.tasks.beginCharging(task.id, { digest: credential.digest, worker }),
+      ...(credential.by === 'key' && {
+        onWithdrawn: (canceled: () => void) => this.#watchCancellation(task.id, canceled),
+      }),
     };
     const answered = await this.#parts.paidCall.handle({
       ...{ service, headers: credential.headers, rawBody: Buffer.from(input), follow },
@@ -265,6 +271,22 @@ export class Desk {
     const made = ending.state === 'completed' ? { made: answer } : {};
     const writer = { worker, keepsInput: isShownByClaim(task, service) };
     return { task: await this.#write(task, ending, writer), isRepeat: ending.isRepeat, ...made };
+  }
+
+  /** A task may be canceled at any replica, so the one that works on it looks. @returns how to stop looking */
+  #watchCancellation(id: string, canceled: () => void): () => void {
+    let stopped = false;
+    const look = async () => {
+      while (!stopped) {
+        await sleep(CANCELLATION_LOOKED_FOR_MS, undefined, { ref: false });
+        // A database that is away for a moment is asked again.
+        if (!stopped && (await this.#parts.tasks.isCanceled(id).catch(() => false))) return canceled();
+      }
+    };
+    void look();
+    return () => {
+      stopped = true;
+    };
   }
 
   /** What was bought is handed over even while the task cannot be written: the same message finds it in the calls. */

@@ -188,6 +188,12 @@ export class Tasks {
     return row !== undefined;
   }
 
+  /** Whether a task was canceled before it was charged. */
+  async isCanceled(id: string): Promise<boolean> {
+    const rows = await this.#sql`select 1 from a2a_tasks where id = ${id} and state = 'canceled'`;
+    return rows.length === 1;
+  }
+
   /**
    * What ended stays so, but for an answer that was bought meanwhile. An end without a call is written for the worker of the task
    * alone: another one knows nothing of the charge that may be going on.

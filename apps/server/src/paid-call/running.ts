@@ -260,14 +260,19 @@ export class Runner {
 }
 
 /**
- * Listens for the caller's leaving where that ends the work: nobody could ask for the answer again, and nothing lasting
- * was begun.
+ * Listens for what ends the work before its time: the call is withdrawn, or its caller leaves and nobody could ask for the
+ * answer again. Nothing lasting may have begun.
  *
  * @returns how to stop listening
  */
 function abandonIfLeft({ request, payment, quote }: Sale, abandon: () => void): () => void {
-  if (payment.identity !== null || quote.service.effect === 'write') return () => {};
-  return request.onGone?.(abandon) ?? (() => {});
+  if (quote.service.effect === 'write') return () => {};
+  const stopFollowing = request.follow?.onWithdrawn?.(abandon);
+  const stopListening = payment.identity === null ? request.onGone?.(abandon) : undefined;
+  return () => {
+    stopFollowing?.();
+    stopListening?.();
+  };
 }
 
 /** @throws Error for a piece whose event has an invalid or reserved name */

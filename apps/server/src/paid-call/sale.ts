@@ -53,6 +53,10 @@ export interface CallFollower {
    * is not charged. After it has returned true the call can no longer be withdrawn.
    */
   stillWanted(): Promise<boolean>;
+  /**
+   * Calls back once when the call has been withdrawn; absent where that ends no work. Returns how to stop listening.
+   */
+  onWithdrawn?(withdrawn: () => void): () => void;
 }
 
 export interface PaidAnswer {

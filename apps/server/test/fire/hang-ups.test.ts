@@ -268,6 +268,25 @@ describe('free hang-ups', () => {
     assert.equal((await here.call('ai-inference', key, prompt)).status, 428);
   });
 
+  test('end the work of a canceled task of A2A at once, wherever it runs and wherever it was canceled', async () => {
+    const headers = { 'a2a-version': '1.0', 'x-api-key': key };
+    for (const [n, cancelAt] of [here, there].entries()) {
+      const parts = [{ data: { skill: 'patient', input: {} } }];
+      const message = { messageId: randomUUID(), role: 'ROLE_USER', parts };
+      const sent = { message, configuration: { returnImmediately: true } };
+      const { result } = await rpc(here.url, 'SendMessage', sent, headers);
+      await until('the service to run', () => waiting.length === n + 1);
+      const canceled = await rpc(cancelAt.url, 'CancelTask', { id: String(result?.task.id) }, headers);
+      assert.equal(canceled.result?.status.state, 'TASK_STATE_CANCELED');
+      await until('the service to be aborted', () => waiting[n]?.isAborted() === true);
+      await idle();
+      const again = await rpc(there.url, 'GetTask', { id: String(result?.task.id) }, headers);
+      assert.equal(again.result?.status.state, 'TASK_STATE_CANCELED');
+    }
+    await until('no call to be open', async () => (await openCalls(database.sql)) === 0);
+    assert.equal(await balance(), GRANTED);
+  });
+
   test('count calls of any service, whose own use they do not end', async () => {
     for (let n = 0; n < FREE_HANG_UPS_A_DAY + 2; n += 1) {
       const leave = new AbortController();
