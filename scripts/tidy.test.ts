@@ -233,8 +233,9 @@ describe('a table has one owner,', () => {
       ...['account_freezes', 'api_keys', 'calls', 'credit_origins', 'ledger_accounts', 'ledger_transfers'],
     ],
     keys: [
-      'a key is shown with what it has and has spent, and a trial with what is left of it',
-      ...['call_spending', 'ledger_accounts', 'ledger_transfers'],
+      'a key is shown with what it has and has spent, a trial with what is left of it, and none is forgotten that is named',
+      ...['call_spending', 'card_orders', 'followed_calls', 'key_addresses', 'key_links', 'ledger_accounts'],
+      ...['ledger_transfers', 'operator_acts'],
     ],
     operator: [
       'the operator sees all that there is',

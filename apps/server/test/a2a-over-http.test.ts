@@ -106,6 +106,17 @@ test('a caller of 0.3 waits as its protocol buffers say: not, where a configurat
   assert.equal(events.at(-1)?.statusUpdate.status.state, 'TASK_STATE_COMPLETED');
 });
 
+test('a key that has been forgotten sees no task, where it is still known', async () => {
+  const forgotten = await server.key('1');
+  const headers = { ...IN_10, 'x-api-key': forgotten };
+  const { task } = (await ask('POST', '/message:send', message(IN_10), headers)).json();
+  const listed = async () => (await ask('GET', '/tasks', undefined, headers)).json();
+  assert.equal((await listed()).totalSize, 1);
+  await database.sql`delete from api_keys where digest = sha256(convert_to(${forgotten}, 'UTF8'))`;
+  assert.notEqual((await listed()).totalSize, 1);
+  assert.equal((await ask('GET', `/tasks/${task.id}`, undefined, headers)).status, 404);
+});
+
 test('tasks are got, listed and canceled, in the words of their version', async () => {
   const headers = { ...IN_10, 'x-api-key': key };
   const { task: paid } = (await ask('POST', '/message:send', message(IN_10), headers)).json();

@@ -244,6 +244,106 @@ test('rotation gives the account one new key; revocation ends the last', async (
   assert.deepEqual([dead.status, (await jsonOf(dead)).last_error_reason.code], [402, 'API_KEY_REVOKED']);
 });
 
+const rotate = (key: string, url = server.url) =>
+  fetch(`${url}/api/keys/me/rotate`, { method: 'POST', headers: { 'x-api-key': key } });
+const rowsOf = async (accountId: bigint) =>
+  (
+    await database.sql<{ prefix: string }[]>`
+      select prefix from api_keys where account_id = ${String(accountId)} order by id`
+  ).map(({ prefix }) => prefix);
+
+test('the keys of an account are rotated 24 times in 24 hours, whichever replica is asked', async () => {
+  const other = await startTestServer({ pools: database, nowMs: () => nowMs });
+  let key = await server.key('1');
+  const { accountId } = (await server.app.keys.find(key)) ?? assert.fail();
+  for (let n = 0; n < 24; n++) {
+    const { keys } = (n % 2 === 0 ? server : other).app;
+    const { id } = (await keys.find(key)) ?? assert.fail();
+    key = (await keys.rotate(id))?.apiKey ?? assert.fail();
+    nowMs += 60_000;
+  }
+  const known = await rowsOf(accountId);
+  for (const { url } of [server, other]) {
+    const refused = await rotate(key, url);
+    assert.deepEqual([refused.status, (await jsonOf(refused)).code], [429, 'KEY_ROTATED_TOO_OFTEN']);
+    assert.equal(refused.headers.get('retry-after'), String(86_400 - 24 * 60));
+  }
+  assert.deepEqual(await rowsOf(accountId), known, 'a refused rotation leaves nothing');
+  assert.equal((await server.call('ping', key)).status, 200);
+  nowMs = START_MS + DAY_MS;
+  const last = await Promise.all([rotate(key), rotate(key, other.url)]);
+  assert.equal(last.filter(({ status }) => status === 200).length, 1);
+  await other.close();
+});
+
+test('a rotated key is forgotten after 90 days where nothing names it, and buys nothing where it is still known', async () => {
+  const other = await startTestServer({ pools: database, nowMs: () => nowMs });
+  const key = await server.key('1');
+  const known = (await server.app.keys.find(key)) ?? assert.fail();
+  // Both replicas know the key, and it has paid for calls.
+  for (const { app, url } of [server, other]) {
+    assert(await app.keys.find(key));
+    assert.equal((await fetch(`${url}/api/keys/me`, { headers: { 'x-api-key': key } })).status, 200);
+  }
+  const buy = (url: string, identity?: string) =>
+    fetch(`${url}/x402/ping`, {
+      method: 'POST',
+      headers: { 'x-api-key': key, ...(identity === undefined ? {} : { 'idempotency-key': identity }) },
+    });
+  for (const identity of [undefined, 'answered']) assert.equal((await buy(server.url, identity)).status, 200);
+  const second = (await jsonOf(rotate(key))).apiKey;
+  const held = (await server.app.keys.find(second)) ?? assert.fail();
+  const third = (await jsonOf(rotate(second))).apiKey;
+  await database.sql`
+    insert into operator_acts (id, at, actor, act, account_id, key_id, amount_micros, reason, transfer_id, call_id,
+                               idempotency_digest, request_digest)
+    values (gen_random_uuid(), now(), 'test', 'freeze', ${String(held.accountId)}, ${String(held.id)}, null, 'names it', null,
+            null, ${Buffer.from('names a key')}, ${Buffer.alloc(32)})`;
+  const prefixes = [key, second, third].map((each) => each.slice(0, 12));
+
+  nowMs = START_MS + 90 * DAY_MS - 1;
+  const forget = () => Promise.all([server, other].map(({ app }) => app.keys.forgetRotated()));
+  await forget();
+  assert.deepEqual(await rowsOf(known.accountId), prefixes);
+  nowMs = START_MS + 90 * DAY_MS;
+  await forget();
+  assert.deepEqual(await rowsOf(known.accountId), prefixes.slice(1), 'an operator’s act names the second');
+
+  for (const { url } of [server, other]) {
+    for (const identity of [undefined, 'another', 'answered']) {
+      const bought = await buy(url, identity);
+      const { last_error_reason: reason } = await jsonOf(bought);
+      assert.deepEqual([bought.status, reason.code], [402, 'API_KEY_REVOKED'], identity);
+    }
+    const asked = await fetch(`${url}/api/keys/me`, { headers: { 'x-api-key': key } });
+    assert.deepEqual([asked.status, (await jsonOf(asked)).code], [401, 'API_KEY_INVALID']);
+  }
+  assert.equal((await server.call('ping', third)).status, 200);
+  assert.deepEqual(
+    (await proveBooks(database.patient)).checks.filter(({ ok }) => !ok),
+    [],
+  );
+  await other.close();
+});
+
+test('what stays does not keep what comes after it from being forgotten', async () => {
+  const key = await server.key('1');
+  const { accountId } = (await server.app.keys.find(key)) ?? assert.fail();
+  // 700 rotated keys, the first 600 of which somebody names; a step looks at 500.
+  await database.sql`
+    with made as (
+      insert into api_keys (account_id, lookup, digest, prefix, kind, status, created_at, rotated_at)
+      select ${String(accountId)}, -n, sha256(convert_to('rotated ' || n, 'UTF8')), 'rotated', 'paid', 'revoked',
+             ${new Date(START_MS).toISOString()}::timestamptz, ${new Date(START_MS).toISOString()}::timestamptz
+      from generate_series(1, 700) n returning id
+    )
+    insert into key_addresses (key_id, digest, seen_at)
+    select id, '\\x00', now() from made order by id limit 600`;
+  nowMs = START_MS + 90 * DAY_MS;
+  await server.app.keys.forgetRotated();
+  assert.equal((await rowsOf(accountId)).length, 601);
+});
+
 test('a change of a key that is rotated at the same moment holds for its successor, or is refused', async () => {
   const key = await server.key('1');
   const waiting = async () => {

@@ -87,7 +87,7 @@ async function accountOf(keys: Keys, headers: Headers): Promise<bigint | null> {
   const known = presented === null ? null : await keys.find(presented);
   if (known === null) return null;
   const record = await keys.record(known.id);
-  return record?.status === 'revoked' ? null : known.accountId;
+  return record === null || record.status === 'revoked' ? null : known.accountId;
 }
 
 /** Work that goes on after its request was answered. */

@@ -83,6 +83,7 @@ export const ACCOUNT_OPERATIONS = {
           }),
           401: KEY_REFUSED,
           409: refused('The key is not active any more.'),
+          429: refused('The keys of the account were rotated as often as they may be in a day.'),
         },
       },
     },

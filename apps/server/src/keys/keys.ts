@@ -4,6 +4,7 @@ import type { Database, Transaction } from '../db/connection.ts';
 import { digestOf, looksLikeApiKey, type NewApiKey, newApiKey, type StoredApiKey } from './api-key.ts';
 import { createFreezes, type Freezes } from './freezes.ts';
 import { createHeldCaps, type HeldCaps } from './held-caps.ts';
+import { createRotations, type Rotations } from './rotations.ts';
 import { createSpending, type Spending } from './spending.ts';
 
 export type KeyKind = 'trial' | 'paid' | 'grant';
@@ -28,7 +29,7 @@ export interface KeyRecord extends KnownKey {
   capFixedUntil: Date | null;
 }
 
-export interface Keys extends Freezes, HeldCaps, Spending {
+export interface Keys extends Freezes, HeldCaps, Rotations, Spending {
   /** Makes a key for an account, within a transaction. The key itself is in the answer and nowhere else. */
   issue(
     transaction: Transaction,
@@ -58,12 +59,6 @@ export interface Keys extends Freezes, HeldCaps, Spending {
     id: bigint,
     change: { label?: string | null; capPerCallMicros?: bigint | null; capPerDayMicros?: bigint | null },
   ): Promise<'done' | 'cap_held' | 'ended'>;
-  /**
-   * Replaces a key by a new one of the same account, caps and expiry; the old one ends in the same commit.
-   *
-   * @returns null when the old one is not active any more: of two rotations at once one wins
-   */
-  rotate(id: bigint): Promise<NewApiKey | null>;
   /**
    * Ends every key of an account and puts a new one in their place, with label, caps and kind of the latest.
    *
@@ -101,6 +96,7 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
   return {
     ...createFreezes(sql, now),
     ...createHeldCaps(sql, now),
+    ...createRotations(sql, nowMs),
     ...createSpending(sql, now),
 
     async issue(transaction, { accountId, kind, label, expiresAtMs }) {
@@ -170,28 +166,6 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
       return ended === undefined ? 'cap_held' : 'ended';
     },
 
-    async rotate(id) {
-      const made = newApiKey();
-      const rows = await sql.begin(async (transaction) => {
-        // Freezing locks the account. Without this lock a key made meanwhile would escape the freeze.
-        await transaction`
-          select 1 from ledger_accounts
-          where id = (select account_id from api_keys where id = ${String(id)}) for no key update`;
-        return transaction`
-          with old as (
-            update api_keys set status = 'revoked' where id = ${String(id)} and status = 'active'
-            returning account_id, kind, label, expires_at, cap_per_call_micros, cap_per_day_micros, cap_fixed_until,
-                      cap_afterwards_micros
-          )
-          insert into api_keys (account_id, lookup, digest, prefix, kind, label, created_at, expires_at,
-                                cap_per_call_micros, cap_per_day_micros, cap_fixed_until, cap_afterwards_micros)
-          select account_id, ${String(made.lookup)}::bigint, ${made.digest}, ${made.prefix}, kind, label, ${now()}::timestamptz,
-                 expires_at, cap_per_call_micros, cap_per_day_micros, cap_fixed_until, cap_afterwards_micros
-          from old returning id`;
-      });
-      return rows.length === 0 ? null : made;
-    },
-
     replaceAll: (transaction, accountId, stored) => replaceAll(transaction, accountId, stored, now()),
 
     async revoke(id) {
@@ -235,7 +209,7 @@ async function replaceAll(
   { lookup, digest, prefix }: StoredApiKey,
   at: string,
 ): Promise<bigint | null> {
-  // As in `rotate`: whoever freezes the account holds it.
+  // As in `Rotations.rotate`: whoever freezes the account holds it.
   await transaction`select 1 from ledger_accounts where id = ${String(accountId)} for no key update`;
   const frozen = await transaction`
     select 1 from account_freezes where account_id = ${String(accountId)}

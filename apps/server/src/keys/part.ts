@@ -70,6 +70,11 @@ export function openKeys(
             stopping,
           )),
       },
+      {
+        name: 'forget-rotated-keys',
+        intervalMs: 3_600_000,
+        run: (stopping) => keys.forgetRotated(stopping),
+      },
     ],
   };
 }

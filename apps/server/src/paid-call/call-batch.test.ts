@@ -240,6 +240,28 @@ test('a replica that counts for the day before lets nobody spend more on the day
   }
 });
 
+test('a key that has been forgotten is revoked to whoever still knows it, also for a payment that was answered', async () => {
+  for (const world of worlds) {
+    await startAnew(world);
+    const at = async (kind: Act['kind'], call: number) => {
+      const settings = { answerTtlMs: HOUR_MS, nowMs: START_MS, holder: 7n };
+      const works = [workOf({ ...EVERYDAY, kind, call, identity: 0 })];
+      const [outcome] = await applyCalls(world.database.commits, works, settings, world.plainly);
+      return outcome?.status;
+    };
+    assert.equal(await at('begin', 0), 'authorized');
+    assert.equal(await at('capture', 0), 'done');
+    await world.database.sql`delete from api_keys where id = 1`;
+    assert.equal(await at('begin', 0), 'key_revoked');
+    assert.equal(await at('begin', KEYS.length), 'key_revoked');
+    // Calls that no key pays for have none to be forgotten.
+    const works = [workOf({ ...EVERYDAY, kind: 'begin', call: 2 * KEYS.length, withKey: false })];
+    const settings = { answerTtlMs: HOUR_MS, nowMs: START_MS, holder: 7n };
+    const [keyless] = await applyCalls(world.database.commits, works, settings, world.plainly);
+    assert.equal(keyless?.status, 'authorized');
+  }
+});
+
 test('a plan that was made while the tables were empty still looks rows up by their key when they are not', async () => {
   const { database } = worlds[0] as World;
   await startAnew({ database, plainly: isPlain });

@@ -119,7 +119,8 @@ export function createCallStore(
         where c.account_id = ${String(accountId)} and (c.identity = ${identity} or c.payment_key = ${onChainIdentity})
         order by c.state = 2 limit 1`;
       if (row === undefined || row.state === 2) return null;
-      if (row.key_status === 'revoked') return { status: 'key_revoked' };
+      // A key without a row was revoked, and has been forgotten since.
+      if (keyId !== null && (row.key_status ?? 'revoked') === 'revoked') return { status: 'key_revoked' };
       if (row.key_status === 'frozen') return { status: 'key_frozen' };
       if (!row.same) return { status: 'other_request' };
       if (row.state === 0) return { status: 'running' };

@@ -216,14 +216,14 @@ BEGIN
   END IF;
 
   IF nb > 0 THEN
-    -- Keys that cannot pay, or not for everything. Most batches have none.
+    -- Keys that cannot pay, or not for everything. Most batches have none. As in `calls_begin`, one without a row is revoked.
     FOR r IN
-      SELECT k.id, k.account_id, k.status, k.expires_at <= p_now AS expired, k.cap_per_call_micros AS call_cap,
+      SELECT x.key AS id, k.account_id, coalesce(k.status, 'revoked') AS status, k.expires_at <= p_now AS expired, k.cap_per_call_micros AS call_cap,
              k.cap_per_day_micros AS day_cap, a.debits_posted
-      FROM (SELECT DISTINCT key FROM unnest(b_key) AS u (key)) x
-      JOIN api_keys k ON k.id = x.key
-      JOIN ledger_accounts a ON a.id = k.account_id
-      WHERE k.status <> 'active' OR k.expires_at <= p_now OR k.cap_per_call_micros IS NOT NULL
+      FROM (SELECT DISTINCT key FROM unnest(b_key) AS u (key) WHERE key IS NOT NULL) x
+      LEFT JOIN api_keys k ON k.id = x.key
+      LEFT JOIN ledger_accounts a ON a.id = k.account_id
+      WHERE k.status IS DISTINCT FROM 'active' OR k.expires_at <= p_now OR k.cap_per_call_micros IS NOT NULL
          OR k.cap_per_day_micros IS NOT NULL
     LOOP
       IF r.day_cap IS NOT NULL THEN

@@ -60,9 +60,10 @@ BEGIN
     SELECT x.ord::integer AS ord, x.account, x.price, t.phase AS t_phase,
            t.phase <> 2 OR t.debit_account <> x.account OR t.credit_account <> x.revenue
              OR t.amount_micros <> x.price AS is_other,
-           k.status <> 'active' OR k.expires_at <= p_now OR k.cap_per_call_micros < x.price
-             OR k.cap_per_day_micros IS NOT NULL AS is_limited,
-           k.status AS k_status, k.expires_at <= p_now AS is_expired, k.cap_per_call_micros < x.price AS is_above_cap,
+           k.status IS DISTINCT FROM 'active' AND x.key IS NOT NULL OR k.expires_at <= p_now
+             OR k.cap_per_call_micros < x.price OR k.cap_per_day_micros IS NOT NULL AS is_limited,
+           -- A key without a row has been forgotten. Another replica may still know it by its text.
+           coalesce(k.status, 'revoked') AS k_status, k.expires_at <= p_now AS is_expired, k.cap_per_call_micros < x.price AS is_above_cap,
            k.account_id AS k_account, k.cap_per_day_micros AS day_cap,
            e.id AS e_id, e.state AS e_state, e.fingerprint <> x.fingerprint AS is_other_request
     FROM unnest(p_account, p_id, p_key, p_price, p_revenue, p_identity, p_fingerprint)

@@ -1,0 +1,113 @@
+/** Rotation of keys: how often, and how long the rows of the old ones stay. */
+import type { Database, Transaction } from '../db/connection.ts';
+import { Problem } from '../http/problem.ts';
+import { untilNoneIsDue } from '../jobs/schedule.ts';
+import { type NewApiKey, newApiKey } from './api-key.ts';
+
+const DAY_MS = 86_400_000;
+/** How many rotations an account has in 24 hours, over all of its keys. */
+const ROTATIONS_A_DAY = 24;
+/** How long the row of a key stays that a rotation ended. */
+const ROTATED_KEPT_MS = 90 * DAY_MS;
+const KEYS_LOOKED_AT_ONCE = 500;
+
+export interface Rotations {
+  /**
+   * Replaces a key by a new one of the same account, caps and expiry; the old one ends in the same commit.
+   *
+   * @returns null when the old one is not active any more: of two rotations at once one wins
+   * @throws Problem 429 when the account's keys were rotated as often as they may be in a day
+   */
+  rotate(id: bigint): Promise<NewApiKey | null>;
+  /**
+   * Forgets keys that were ended by a rotation 90 days ago, in short steps. One that an order, an operator's act or
+   * anything else but a call names stays. A call keeps the number of its key.
+   */
+  forgetRotated(stopping?: AbortSignal): Promise<void>;
+}
+
+export function createRotations(sql: Database, nowMs: () => number): Rotations {
+  const at = (afterMs: number) => new Date(nowMs() + afterMs).toISOString();
+
+  return {
+    async rotate(id) {
+      const made = newApiKey();
+      const rows = await sql.begin(async (transaction) => {
+        // Freezing locks the account. Without this lock a key made meanwhile would escape the freeze, and rotations at
+        // once would not count each other.
+        const [account] = await transaction<{ id: bigint }[]>`
+          select id from ledger_accounts
+          where id = (select account_id from api_keys where id = ${String(id)}) for no key update`;
+        if (account === undefined) return [];
+        const replaced = await transaction`
+          with old as (
+            update api_keys set status = 'revoked', rotated_at = ${at(0)} where id = ${String(id)} and status = 'active'
+            returning account_id, kind, label, expires_at, cap_per_call_micros, cap_per_day_micros, cap_fixed_until,
+                      cap_afterwards_micros
+          )
+          insert into api_keys (account_id, lookup, digest, prefix, kind, label, created_at, expires_at,
+                                cap_per_call_micros, cap_per_day_micros, cap_fixed_until, cap_afterwards_micros)
+          select account_id, ${String(made.lookup)}::bigint, ${made.digest}, ${made.prefix}, kind, label, ${at(0)}::timestamptz,
+                 expires_at, cap_per_call_micros, cap_per_day_micros, cap_fixed_until, cap_afterwards_micros
+          from old returning id`;
+        if (replaced.length > 0) await refuseTooMany(transaction, account.id, nowMs());
+        return replaced;
+      });
+      return rows.length === 0 ? null : made;
+    },
+
+    async forgetRotated(stopping) {
+      const until = at(-ROTATED_KEPT_MS);
+      let last = { rotated_at: '-infinity', id: '0' };
+      // What stays must not keep a step from what comes after it.
+      await untilNoneIsDue(
+        KEYS_LOOKED_AT_ONCE,
+        async () => {
+          const looked = await forgetStep(sql, until, last);
+          last = looked.at(-1) ?? last;
+          return looked.length;
+        },
+        stopping,
+      );
+    },
+  };
+}
+
+/** Undoes a rotation that is one too many, by ending its transaction. */
+async function refuseTooMany(transaction: Transaction, accountId: bigint, nowMs: number): Promise<void> {
+  const [beyond] = await transaction<{ rotated_at: Date }[]>`
+    select rotated_at from api_keys
+    where account_id = ${String(accountId)} and rotated_at > ${new Date(nowMs - DAY_MS).toISOString()}
+    order by rotated_at desc offset ${ROTATIONS_A_DAY} limit 1`;
+  if (beyond === undefined) return;
+  const retryAfter = Math.max(1, Math.ceil((beyond.rotated_at.getTime() + DAY_MS - nowMs) / 1_000));
+  throw new Problem(
+    429,
+    'KEY_ROTATED_TOO_OFTEN',
+    `The keys of an account are rotated at most ${ROTATIONS_A_DAY} times in 24 hours. This key goes on.`,
+    { details: { retryAfter, charged: false }, headers: { 'retry-after': String(retryAfter) } },
+  );
+}
+
+/** Looks at the next keys in order of their end, and forgets those that nothing names. */
+async function forgetStep(
+  sql: Database,
+  until: string,
+  last: { rotated_at: string; id: string },
+): Promise<{ rotated_at: string; id: string }[]> {
+  return sql<{ rotated_at: string; id: string }[]>`
+    with due as (
+      select id, account_id, rotated_at from api_keys
+      where rotated_at <= ${until} and (rotated_at, id) > (${last.rotated_at}::text::timestamptz, ${last.id}::bigint)
+      order by rotated_at, id limit ${KEYS_LOOKED_AT_ONCE} for update skip locked
+    ), gone as (
+      delete from api_keys k using due d
+      where k.id = d.id and k.status = 'revoked'
+        and not exists (select 1 from card_orders o where o.account_id = d.account_id and o.key_id = d.id)
+        and not exists (select 1 from operator_acts a where a.account_id = d.account_id and a.key_id = d.id)
+        and not exists (select 1 from key_links l where l.key_id = d.id)
+        and not exists (select 1 from key_addresses s where s.key_id = d.id)
+        and not exists (select 1 from followed_calls f where f.key_id = d.id)
+    )
+    select rotated_at::text as rotated_at, id::text as id from due order by due.rotated_at, due.id`;
+}
