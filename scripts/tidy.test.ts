@@ -136,6 +136,7 @@ describe('a table has one owner,', () => {
     account_debts: 'cards',
     account_events: 'webhooks',
     account_freezes: 'keys',
+    agent_id_claims: 'custody',
     agent_identities: 'identity',
     api_keys: 'keys',
     auto_recharge_notices: 'cards',

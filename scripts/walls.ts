@@ -134,7 +134,7 @@ export const SERVER: House = {
     {
       room: 'identity/',
       knows: [
-        'custody/owner.ts',
+        'custody/{owner,agent-id-claims}.ts',
         'services/define.ts',
         'db/',
         'words/',

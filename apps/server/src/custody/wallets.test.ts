@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { privateKeyToAddress } from 'viem/accounts';
 import { openTestDatabase, type TestDatabase } from '../../test/database.fixture.ts';
 import type { Custody } from '../services/define.ts';
+import { ServiceFailure } from '../words/failure.ts';
 import { createKeyring, Unreadable } from './envelope.ts';
 import { ownerOf } from './owner.ts';
 import { isWalletSecret } from './wallet-secret.ts';
@@ -49,6 +50,7 @@ describe('the same payer and agentId', () => {
     assert.deepEqual(again.wallet, first.wallet);
     assert.match(first.walletSecret ?? '', /^fbx_wallet_[0-9a-f]{64}$/);
     assert.equal(again.walletSecret, null);
+    assert.deepEqual([first.bought, again.bought], ['wallet', 'nothing']);
     const stored = await wallets.find(first.wallet.walletId);
     assert(stored !== null && isWalletSecret(first.walletSecret ?? '', stored.secretDigest));
   });
@@ -59,6 +61,7 @@ describe('the same payer and agentId', () => {
     );
     assert.equal(new Set(made.map(({ wallet }) => wallet.walletId)).size, 1);
     assert.equal(made.filter(({ walletSecret }) => walletSecret !== null).length, 1);
+    assert.equal(made.filter(({ bought }) => bought === 'nothing').length, 19);
   });
 
   test('another payer’s wallet for that agentId is another wallet', async () => {
@@ -87,6 +90,15 @@ describe('the same payer and agentId', () => {
     assert.deepEqual(await eventsOf(first.wallet.walletId), ['created', 'extended', 'exported']);
   });
 
+  test('a call that added networks and runs again has still bought them, and another has not', async () => {
+    const mine = wallets.paidBy(ALICE);
+    await mine.walletFor(asked('grown'));
+    const bought = [];
+    for (const callId of ['grows-1', 'grows-1', 'grows-2'])
+      bought.push((await mine.walletFor(asked('grown', ['polygon'], callId))).bought);
+    assert.deepEqual(bought, ['networks', 'networks', 'nothing']);
+  });
+
   test('a call that runs again hands out a secret that works; the one that nobody got ends', async () => {
     const first = await wallets.paidBy(ALICE).walletFor(asked('retried', ['base'], 'one-call'));
     const again = await wallets.paidBy(ALICE).walletFor(asked('retried', ['base'], 'one-call'));
@@ -94,6 +106,65 @@ describe('the same payer and agentId', () => {
     const stored = await wallets.find(first.wallet.walletId);
     assert(stored !== null && isWalletSecret(again.walletSecret ?? '', stored.secretDigest));
     assert(!isWalletSecret(first.walletSecret ?? '', stored.secretDigest));
+  });
+});
+
+describe('an agentId that is kept for a payment', () => {
+  const codeOf = (claim: Promise<unknown>) =>
+    claim.then(
+      (found) => (found === null ? 'kept' : 'found'),
+      (error: unknown) => (error instanceof ServiceFailure ? error.code : String(error)),
+    );
+
+  test('is kept for one call of one payer, in any case, for a minute', async () => {
+    const startedAtMs = Date.now();
+    const at = (nowMs: number) =>
+      createWallets(database.sql, { keyring: createKeyring([OLD]), nowMs: () => nowMs });
+    const early = at(startedAtMs).paidBy(ALICE);
+    const many = Array.from({ length: 8 }, (_, index) =>
+      early.claim(asked('Kept', ['base'], `kept-${index}`)),
+    );
+    const codes = await Promise.all(many.map(codeOf));
+    assert.equal(codes.filter((code) => code === 'kept').length, 1, codes.join());
+    assert.equal(codes.filter((code) => code === 'WALLET_IN_PROGRESS').length, 7, codes.join());
+    const holder = asked('kept', ['base'], `kept-${codes.indexOf('kept')}`);
+    assert.equal(await codeOf(early.claim(holder)), 'kept');
+    assert.equal(await codeOf(at(startedAtMs).paidBy(BOB).claim(asked('kept'))), 'kept');
+    const next = asked('kept', ['base'], 'kept-next');
+    assert.equal(
+      await codeOf(
+        at(startedAtMs + 59_999)
+          .paidBy(ALICE)
+          .claim(next),
+      ),
+      'WALLET_IN_PROGRESS',
+    );
+    assert.equal(
+      await codeOf(
+        at(startedAtMs + 60_000)
+          .paidBy(ALICE)
+          .claim(next),
+      ),
+      'kept',
+    );
+    await at(startedAtMs + 120_000)
+      .paidBy(BOB)
+      .claim(asked('another'));
+    const rows = await database.sql`select agent_key from agent_id_claims`;
+    assert.deepEqual(
+      rows.map((row) => row.agent_key),
+      ['another'],
+      'claims that have ended are deleted',
+    );
+  });
+
+  test('is not kept once its wallet is there, but for networks that it lacks', async () => {
+    const mine = wallets.paidBy(ALICE);
+    const { wallet } = await mine.walletFor(asked('there'));
+    assert.deepEqual(await mine.claim(asked('THERE')), wallet);
+    assert.equal(await mine.claim(asked('there', ['base', 'solana'])), null);
+    await wallets.destroy(wallet.walletId, ME);
+    assert.equal(await codeOf(mine.claim(asked('there'))), 'WALLET_IN_PROGRESS');
   });
 });
 

@@ -3,7 +3,10 @@ import { arrayLiteral } from '../db/array-literal.ts';
 import type { Database, Transaction } from '../db/connection.ts';
 import type { Custody, ManagedWallet } from '../services/define.ts';
 import { freshKey, type KeyKind, type WalletKey, writtenKey } from '../services/shared/wallet/fresh-key.ts';
+import { foldedAgentId } from '../words/agent-id.ts';
 import { CHAINS, type ChainName } from '../words/chain-names.ts';
+import { ServiceFailure } from '../words/failure.ts';
+import { claimAgentId } from './agent-id-claims.ts';
 import { type Keyring, Unreadable } from './envelope.ts';
 import type { Owner } from './owner.ts';
 import { newWalletSecret } from './wallet-secret.ts';
@@ -91,6 +94,7 @@ const MAX_PASSED_BY = 1_000;
 /** A wallet that was made or found. */
 interface Found {
   row: WalletRow;
+  bought: 'wallet' | 'networks' | 'nothing';
   /** Null: its owner has the secret already. */
   walletSecret: string | null;
 }
@@ -114,7 +118,10 @@ class KeptWallets implements Wallets {
   }
 
   paidBy(owner: Owner): Custody {
-    return { walletFor: (request) => this.#walletFor(owner, request) };
+    return {
+      claim: (request) => this.#claim(owner, request),
+      walletFor: (request) => this.#walletFor(owner, request),
+    };
   }
 
   async find(walletId: string): Promise<StoredWallet | null> {
@@ -193,15 +200,36 @@ class KeptWallets implements Wallets {
     return rows.map((row) => row.kek_id).filter((id) => !this.#keyring.ids.includes(id));
   }
 
+  /** Keeps an agentId for a call, unless its wallet is there. */
+  #claim(owner: Owner, request: Parameters<Custody['claim']>[0]): ReturnType<Custody['claim']> {
+    const { callId, agentId, networks } = request;
+    return this.#sql.begin(async (transaction) => {
+      const row = await this.#kept(transaction, owner, agentId);
+      if (row !== null && inOrder([...row.networks, ...networks]).length === row.networks.length)
+        return shown(transaction, row);
+      const claim = { kind: 'wallet' as const, owner, agentId, callId, nowMs: this.#nowMs() };
+      if (await claimAgentId(transaction, claim)) return null;
+      throw new ServiceFailure({
+        status: 503,
+        code: 'WALLET_IN_PROGRESS',
+        message: 'Another payment of yours is about to buy the wallet of this agentId.',
+        field: 'agentId',
+        retryAfterMs: 5_000,
+      });
+    });
+  }
+
   /** The wallet of a payer for this agent, made if there is none. Between the two it may be deleted; then it is made anew. */
   async #walletFor(owner: Owner, request: WalletRequest): ReturnType<Custody['walletFor']> {
     return this.#sql.begin(async (transaction) => {
       const found =
+        (await this.#reuse(transaction, owner, request)) ??
         (await this.#create(transaction, owner, request)) ??
         (await this.#reuse(transaction, owner, request)) ??
         (await this.#create(transaction, owner, request));
       if (found === null) throw new Error('the wallet was deleted and made again in the same moment');
-      return { wallet: await shown(transaction, found.row), walletSecret: found.walletSecret };
+      const { row, bought, walletSecret } = found;
+      return { wallet: await shown(transaction, row), bought, walletSecret };
     });
   }
 
@@ -211,37 +239,61 @@ class KeptWallets implements Wallets {
     const networks = inOrder(request.networks);
     const [row] = await on<WalletRow[]>`
       insert into managed_wallets
-        (id, owner, agent_id, agent_name, purpose, networks, secret_digest, created_by_call, created_at)
-      values (${randomUUID()}, ${owner}, ${request.agentId}, ${request.agentName}, ${request.purpose},
-              ${arrayLiteral(networks)}::text::text[], ${digest}, ${request.callId}, ${this.#now()})
-      on conflict (owner, agent_id) where deleted_at is null do nothing
+        (id, owner, agent_id, agent_key, agent_name, purpose, networks, secret_digest, created_by_call, created_at)
+      values (${randomUUID()}, ${owner}, ${request.agentId}, ${foldedAgentId(request.agentId)}, ${request.agentName},
+              ${request.purpose}, ${arrayLiteral(networks)}::text::text[], ${digest}, ${request.callId}, ${this.#now()})
+      on conflict do nothing
       returning *`;
     if (row === undefined) return null;
     await this.#addKeys(on, row.id, networks, []);
     await this.#record(on, row.id, 'created', { name: `call:${request.callId}`, requestId: null });
-    return { row, walletSecret };
+    return { row, bought: 'wallet', walletSecret };
   }
 
-  /** @returns null when there is no wallet any more: it was deleted a moment ago */
+  /** @returns null when there is no wallet, or it was deleted a moment ago */
   async #reuse(on: Transaction, owner: Owner, request: WalletRequest): Promise<Found | null> {
-    const [row] = await on<WalletRow[]>`
-      select * from managed_wallets
-      where owner = ${owner} and agent_id = ${request.agentId} and deleted_at is null for update`;
-    if (row === undefined) return null;
+    const row = await this.#kept(on, owner, request.agentId);
+    if (row === null) return null;
     const actor = { name: `call:${request.callId}`, requestId: null };
     const networks = inOrder([...row.networks, ...request.networks]);
-    if (networks.length > row.networks.length) {
+    const isExtended = networks.length > row.networks.length;
+    if (isExtended) {
       await this.#addKeys(on, row.id, networks, [...new Set(row.networks.map(kindOf))]);
       await on`
         update managed_wallets set networks = ${arrayLiteral(networks)}::text::text[] where id = ${row.id}`;
       await this.#record(on, row.id, 'extended', actor);
     }
-    if (row.created_by_call !== request.callId) return { row: { ...row, networks }, walletSecret: null };
+    if (row.created_by_call !== request.callId) {
+      const bought = isExtended || (await this.#hasExtended(on, row.id, actor)) ? 'networks' : 'nothing';
+      return { row: { ...row, networks }, bought, walletSecret: null };
+    }
     // The call that made the wallet runs again, so its first answer was never sent, and its owner never got the secret.
     const { walletSecret, digest } = newWalletSecret();
     await on`update managed_wallets set secret_digest = ${digest} where id = ${row.id}`;
     await this.#record(on, row.id, 'secret_renewed', actor);
-    return { row: { ...row, networks }, walletSecret };
+    return { row: { ...row, networks }, bought: 'wallet', walletSecret };
+  }
+
+  /** Whether it was this call that added networks: it runs again, since its first answer was never sent. */
+  async #hasExtended(on: Transaction, walletId: string, { name }: Actor): Promise<boolean> {
+    const rows = await on`
+      select 1 from managed_wallet_events
+      where wallet_id = ${walletId} and action = 'extended' and actor = ${name} limit 1`;
+    return rows.length > 0;
+  }
+
+  /**
+   * The wallet that a payer has for an agent, locked until the commit. Rows from before ids were folded may differ from
+   * each other by case alone, so the one with the very id comes first.
+   */
+  async #kept(on: Transaction, owner: Owner, agentId: string): Promise<WalletRow | null> {
+    const folded = foldedAgentId(agentId);
+    const [row] = await on<WalletRow[]>`
+      select * from managed_wallets
+      where owner = ${owner} and deleted_at is null
+        and (agent_key = ${folded} or agent_key is null and lower(agent_id) in (lower(${agentId}), ${folded}))
+      order by agent_id <> ${agentId}, created_at limit 1 for update`;
+    return row ?? null;
   }
 
   /** Makes the keys that the networks need and that are not there yet. */

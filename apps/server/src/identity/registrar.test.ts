@@ -13,6 +13,7 @@ import {
 } from 'viem';
 import { openTestDatabase, type TestDatabase } from '../../test/database.fixture.ts';
 import { ownerOf } from '../custody/owner.ts';
+import type { Identities } from '../services/define.ts';
 import { ServiceFailure } from '../words/failure.ts';
 import { createRegistrar, type TransactionSender } from './registrar.ts';
 import { ERC8004_IDENTITY_REGISTRY, registryAbi } from './registry-abi.ts';
@@ -178,6 +179,38 @@ describe('registering', () => {
     assert.equal(chain.holders.length, 1);
     assert.equal(codes.filter((code) => code.startsWith('none')).length, 1);
     for (const code of codes) assert.match(code, /^(none.*|IDENTITY_EXISTS|IDENTITY_IN_PROGRESS)$/);
+  });
+});
+
+describe('an agentId that is kept for a payment', () => {
+  const claim = (identities: Identities, callId: string, agentId: string) =>
+    identities.claim({ callId, agentId }).then(
+      () => 'kept',
+      (error: unknown) => (error instanceof ServiceFailure ? error.code : String(error)),
+    );
+
+  test('is kept for one call for a minute, registers nothing, and is not kept once it is registered', async () => {
+    const chain = fakeChain();
+    const startedAtMs = Date.now();
+    const at = (nowMs: number) => registrarOn(chain.sender, () => nowMs).paidBy(ALICE);
+    assert.equal(await claim(at(startedAtMs), 'first', 'Paid'), 'kept');
+    assert.equal(await claim(at(startedAtMs), 'first', 'paid'), 'kept');
+    assert.equal(await claim(at(startedAtMs + 59_999), 'second', 'PAID'), 'IDENTITY_IN_PROGRESS');
+    assert.equal(await claim(at(startedAtMs + 60_000), 'second', 'PAID'), 'kept');
+    assert.equal(chain.holders.length, 0);
+    await at(startedAtMs).register(asked('second', 'PAID'));
+    assert.equal(await claim(at(startedAtMs), 'second', 'paid'), 'kept');
+    assert.equal(await claim(at(startedAtMs + 200_000), 'third', 'paid'), 'IDENTITY_EXISTS');
+  });
+
+  test('is not kept while another call registers it', async () => {
+    const chain = fakeChain();
+    const identities = registrarOn(chain.sender).paidBy(ALICE);
+    await database.sql`
+      insert into agent_identities (owner, agent_id, agent_uri, holder, transaction_key, claimed_by, claimed_at)
+      values (${ALICE}, 'Busy', 'data:,busy', ${WALLET}, 'busy', 'busy', ${new Date().toISOString()})`;
+    assert.equal(await claim(identities, 'next', 'busy'), 'IDENTITY_IN_PROGRESS');
+    assert.equal(await claim(identities, 'busy', 'busy'), 'kept');
   });
 });
 

@@ -7,9 +7,11 @@ import {
   isAddressEqual,
   toEventSelector,
 } from 'viem';
+import { claimAgentId } from '../custody/agent-id-claims.ts';
 import type { Owner } from '../custody/owner.ts';
 import type { Database } from '../db/connection.ts';
 import type { Identities, RegisteredIdentity } from '../services/define.ts';
+import { foldedAgentId } from '../words/agent-id.ts';
 import { noAnswer, ServiceFailure } from '../words/failure.ts';
 import { registryAbi } from './registry-abi.ts';
 
@@ -42,6 +44,7 @@ export interface Registrar {
 }
 
 interface IdentityRow {
+  agent_id: string;
   agent_uri: string;
   holder: string | null;
   transaction_key: string;
@@ -85,71 +88,91 @@ class OwnedIdentities implements Identities {
     this.#parts = parts;
   }
 
+  async claim({ callId, agentId }: Parameters<Identities['claim']>[0]): Promise<void> {
+    const { sql, nowMs } = this.#parts;
+    const row = await this.#kept(agentId);
+    if (row !== null && row.claimed_by !== callId) {
+      if (row.completed_at !== null) throw this.#exists(row);
+      if (row.claimed_at !== null && row.claimed_at.getTime() > nowMs() - CLAIM_MS) throw inProgress();
+    }
+    const claim = { kind: 'identity' as const, owner: this.#owner, agentId, callId, nowMs: nowMs() };
+    if (!(await sql.begin((transaction) => claimAgentId(transaction, claim)))) throw inProgress();
+  }
+
   async register({ owner: holder, ...rest }: Request): Promise<RegisteredIdentity> {
     const request = { ...rest, owner: holder === null ? null : getAddress(holder) };
-    let row = await this.#claim(request);
+    let row = await this.#take(request);
     if (row.completed_at === null) {
       try {
-        row = await this.#complete(request.agentId, row);
+        row = await this.#complete(row);
       } catch (error) {
-        await this.#letGo(request);
+        await this.#letGo(row, request.callId);
         throw error;
       }
     }
     // What an earlier call left half done was its own: it is finished now, but it is not what this call asked for.
-    if (row.agent_uri !== request.agentUri || row.holder !== request.owner)
-      throw this.#exists(request.agentId, row);
+    if (row.agent_uri !== request.agentUri || row.holder !== request.owner) throw this.#exists(row);
     return this.#identityOf(row);
   }
 
-  /** Makes this call the one that registers the agent; finds the row complete when it has done so before. */
-  async #claim({ callId, agentId, agentUri, owner: holder }: Request): Promise<IdentityRow> {
+  /**
+   * Makes this call the one that registers the agent; finds the row complete when it has done so before.
+   *
+   * @throws ServiceFailure when another call has registered the agent, or is at it
+   */
+  async #take({ callId, agentId, agentUri, owner: holder }: Request): Promise<IdentityRow> {
     const { sql, nowMs } = this.#parts;
     const now = new Date(nowMs()).toISOString();
-    const [fresh] = await sql<IdentityRow[]>`
-      insert into agent_identities
-        (owner, agent_id, agent_uri, holder, transaction_key, claimed_by, claimed_at)
-      values (${this.#owner}, ${agentId}, ${agentUri}, ${holder}, ${callId}, ${callId}, ${now})
-      on conflict (owner, agent_id) do nothing returning *`;
-    if (fresh !== undefined) return fresh;
+    if ((await this.#kept(agentId)) === null) {
+      const [fresh] = await sql<IdentityRow[]>`
+        insert into agent_identities
+          (owner, agent_id, agent_key, agent_uri, holder, transaction_key, claimed_by, claimed_at)
+        values (${this.#owner}, ${agentId}, ${foldedAgentId(agentId)}, ${agentUri}, ${holder}, ${callId}, ${callId}, ${now})
+        on conflict do nothing returning *`;
+      if (fresh !== undefined) return fresh;
+    }
+    const row = await this.#kept(agentId);
+    // The registry refused the other call a moment ago, and its row is gone.
+    if (row === null) throw inProgress();
     const staleBefore = new Date(nowMs() - CLAIM_MS).toISOString();
     const [taken] = await sql<IdentityRow[]>`
       update agent_identities set claimed_by = ${callId}, claimed_at = ${now}
-      where owner = ${this.#owner} and agent_id = ${agentId} and completed_at is null
+      where owner = ${this.#owner} and agent_id = ${row.agent_id} and completed_at is null
         and (claimed_by = ${callId} or claimed_at is null or claimed_at <= ${staleBefore})
       returning *`;
-    return taken ?? (await this.#doneBefore(callId, agentId));
+    if (taken !== undefined) return taken;
+    const done = await this.#kept(agentId);
+    if (done === null || done.completed_at === null) throw inProgress();
+    if (done.claimed_by === callId) return done;
+    throw this.#exists(done);
   }
 
-  /** @throws ServiceFailure when another call has registered the agent, or is at it */
-  async #doneBefore(callId: string, agentId: string): Promise<IdentityRow> {
+  /**
+   * The payer's row for an agent. Rows from before ids were folded may differ from each other by case alone, so the one
+   * with the very id comes first.
+   */
+  async #kept(agentId: string): Promise<IdentityRow | null> {
+    const folded = foldedAgentId(agentId);
     const [row] = await this.#parts.sql<IdentityRow[]>`
-      select * from agent_identities where owner = ${this.#owner} and agent_id = ${agentId}`;
-    if (row !== undefined && row.completed_at !== null) {
-      if (row.claimed_by === callId) return row;
-      throw this.#exists(agentId, row);
-    }
-    throw new ServiceFailure({
-      status: 503,
-      code: 'IDENTITY_IN_PROGRESS',
-      message: 'Another call of yours is registering this agentId.',
-      field: 'agentId',
-      retryAfterMs: 5_000,
-    });
+      select * from agent_identities
+      where owner = ${this.#owner}
+        and (agent_key = ${folded} or agent_key is null and lower(agent_id) in (lower(${agentId}), ${folded}))
+      order by agent_id <> ${agentId}, completed_at limit 1`;
+    return row ?? null;
   }
 
   /** Lets the next call go on at once. If this fails too, it goes on a minute later. */
-  async #letGo({ callId, agentId }: Request): Promise<void> {
+  async #letGo({ agent_id: agentId }: IdentityRow, callId: string): Promise<void> {
     await this.#parts.sql`
       update agent_identities set claimed_at = null
       where owner = ${this.#owner} and agent_id = ${agentId} and claimed_by = ${callId}`.catch(() => {});
   }
 
   /** Sends what is still to be sent. */
-  async #complete(agentId: string, row: IdentityRow): Promise<IdentityRow> {
+  async #complete(row: IdentityRow): Promise<IdentityRow> {
     const { sql, nowMs } = this.#parts;
-    const key = row.transaction_key;
-    const tokenId = await this.#mint(agentId, row);
+    const { transaction_key: key, agent_id: agentId } = row;
+    const tokenId = await this.#mint(row);
     const transfer = row.holder === null ? null : await this.#handOver(key, getAddress(row.holder), tokenId);
     const [done] = await sql<IdentityRow[]>`
       update agent_identities
@@ -161,7 +184,7 @@ class OwnedIdentities implements Identities {
   }
 
   /** Registers the agent, and writes down its token. */
-  async #mint(agentId: string, { transaction_key: key, agent_uri: uri }: IdentityRow): Promise<bigint> {
+  async #mint({ agent_id: agentId, transaction_key: key, agent_uri: uri }: IdentityRow): Promise<bigint> {
     const { sql, sender, registry } = this.#parts;
     const registered = await sender.send({
       id: `${key}:register`,
@@ -217,14 +240,24 @@ class OwnedIdentities implements Identities {
     };
   }
 
-  #exists(agentId: string, row: IdentityRow): ServiceFailure {
+  #exists(row: IdentityRow): ServiceFailure {
     const { chainId, registry } = this.#parts;
     return noAnswer(
       'IDENTITY_EXISTS',
-      `You have registered ${agentId} before: token ${row.token_id} of eip155:${chainId}:${registry}, transaction ${row.register_transaction}. Nothing was registered now.`,
+      `You have registered ${row.agent_id} before: token ${row.token_id} of eip155:${chainId}:${registry}, transaction ${row.register_transaction}. Nothing was registered now; case does not count in an agentId.`,
       'agentId',
     );
   }
+}
+
+function inProgress(): ServiceFailure {
+  return new ServiceFailure({
+    status: 503,
+    code: 'IDENTITY_IN_PROGRESS',
+    message: 'Another call of yours is registering this agentId, or is about to pay for it.',
+    field: 'agentId',
+    retryAfterMs: 5_000,
+  });
 }
 
 function refusedByRegistry(what: string, hash: Hex): ServiceFailure {

@@ -6,7 +6,8 @@
  *
  * From then on only the chain's word counts. While the outcome is unknown, nobody is told to pay again. Whoever
  * presents the payment again, on any replica, continues where it stands, and so does the reconciler. A service with a
- * lasting effect runs after the money has moved, and so does one that costs us money, for a payer who has not paid before. If it fails, the same payment may try again, and after a while it is
+ * lasting effect runs after the money has moved, and so does one that costs us money, for a payer who has not paid before.
+ * It may refuse before what it could not answer (`beforeSettling`). If it fails, the same payment may try again, and after a while it is
  * refunded.
  */
 import { Problem, unavailable } from '../http/problem.ts';
@@ -77,13 +78,12 @@ export class OnChainSales {
       service.effect === 'write' ||
       streamOf(sale) !== null ||
       (!isKnownPayer && chains.canRefund(onChain.network));
-    if (!settlesFirst) {
-      try {
-        made = await runner.run(sale, call.id);
-      } catch (error) {
-        await reservations.release(call, error instanceof ServiceFailure ? error.code : 'FAILED');
-        throw error;
-      }
+    try {
+      if (settlesFirst) await runner.beforeSettling(sale, call.id);
+      else made = await runner.run(sale, call.id);
+    } catch (error) {
+      await reservations.release(call, error instanceof ServiceFailure ? error.code : 'FAILED');
+      throw error;
     }
     await reservations.assertWanted(sale, call);
     sale.money.fate = 'open';

@@ -59,7 +59,7 @@ export function asProblem(error: unknown, report: CallReport): Problem {
   if (error instanceof ServiceFailure) {
     report.error = error.cause;
     const fields = error.field === undefined ? [] : [{ field: error.field, message: error.message }];
-    const details = { ...(fields.length > 0 ? { fields } : {}), charged: false };
+    const details = { ...error.details, ...(fields.length > 0 ? { fields } : {}), charged: false };
     if (error.status === 404 || error.status === 422) report.outcome = 'no_answer';
     else if (error.status === 400) report.outcome = 'invalid';
     else if (error.status === 503) report.outcome = 'unavailable';

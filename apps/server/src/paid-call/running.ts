@@ -188,6 +188,24 @@ export class Runner {
   }
 
   /**
+   * Refuses what the service could not answer, while nothing has been paid.
+   *
+   * @throws what the service throws; ServiceFailure at its deadline
+   */
+  async beforeSettling(sale: Sale, callId: string): Promise<void> {
+    const { beforeSettling, timeoutMs } = sale.quote.service;
+    if (beforeSettling === null) return;
+    const deadline = new Deadline();
+    try {
+      const context = this.#contextOf(sale, callId, deadline);
+      const asked = inCall(scopeOf(sale, callId), () => beforeSettling(sale.input, context));
+      await deadline.race(asked, timeoutMs);
+    } finally {
+      deadline.end();
+    }
+  }
+
+  /**
    * Runs a service that streams. Its deadline counts only the time spent waiting for the next piece. Until there is a
    * first piece it is broken off when its caller leaves, as in `run`; from then on its reader decides.
    */

@@ -63,13 +63,25 @@ export interface ManagedWallet {
   createdAtMs: number;
 }
 
-/** The managed wallets of whoever pays for this call, and of nobody else. */
+/** The managed wallets of whoever pays for this call, and of nobody else. Case does not count in an agentId. */
 export interface Custody {
   /**
-   * The payer's wallet for an agent: made the first time, the same ever after. Networks that it lacks are added.
+   * Keeps an agentId for this call for a minute, before its payment settles on a chain.
    *
-   * @returns `walletSecret`: what its owner may later export or delete the wallet with; only in the call that made the
-   *   wallet (also when that call is run again, in which case the earlier secret, which nobody got, ends); otherwise null
+   * @returns the wallet, if the payer has it already, on all these networks; null: there is something to buy
+   * @throws ServiceFailure 503 `WALLET_IN_PROGRESS` while another payment of the payer is about to buy it
+   */
+  claim(request: {
+    callId: string;
+    agentId: string;
+    networks: readonly ChainName[];
+  }): Promise<ManagedWallet | null>;
+  /**
+   * Makes the payer's wallet for an agent. If there is one, networks that it lacks are added to it.
+   *
+   * @returns `bought`: what this call made, also when it is run again; `nothing`: the wallet was there, with all these
+   *   networks, and must not be paid for. `walletSecret`: what its owner may later export or delete the wallet with; only in
+   *   the call that made the wallet (when that call is run again, the earlier secret, which nobody got, ends); otherwise null
    */
   walletFor(request: {
     callId: string;
@@ -77,7 +89,11 @@ export interface Custody {
     agentName: string | null;
     purpose: string | null;
     networks: readonly ChainName[];
-  }): Promise<{ wallet: ManagedWallet; walletSecret: string | null }>;
+  }): Promise<{
+    wallet: ManagedWallet;
+    bought: 'wallet' | 'networks' | 'nothing';
+    walletSecret: string | null;
+  }>;
 }
 
 export interface RegisteredIdentity {
@@ -91,10 +107,17 @@ export interface RegisteredIdentity {
   transferTransaction: Hex | null;
 }
 
-/** ERC-8004 identities, registered for whoever pays for this call. */
+/** ERC-8004 identities, registered for whoever pays for this call. Case does not count in an agentId. */
 export interface Identities {
   readonly chainId: number;
   readonly registry: Address;
+  /**
+   * Keeps an agentId for this call for a minute, before its payment settles on a chain.
+   *
+   * @throws noAnswer `IDENTITY_EXISTS` when the payer registered this agentId before, in another call
+   * @throws ServiceFailure 503 `IDENTITY_IN_PROGRESS` while another call registers it, or is about to pay for it
+   */
+  claim(request: { callId: string; agentId: string }): Promise<void>;
   /**
    * Registers an agent and gives the identity to `owner`. The same call may run again, and then finds its own
    * transactions.
@@ -237,6 +260,14 @@ export interface ServiceDefinition<
   effect?: 'read' | 'write';
   /** The longest that a call may take: 20 s by default. A door may have its own bound: HTTP has 25 s. */
   timeoutMs?: number;
+  /**
+   * Refuses what the service could not answer, before a payment on a chain settles for a call with a lasting effect. It
+   * throws what `run` would throw, and nothing is charged. A call on credit is refused by `run` itself, uncharged.
+   */
+  beforeSettling?(
+    input: z.output<Input>,
+    context: RunContext<NeededName<Needs[number]> | Uses[number]> & Pick<Capabilities, Requires[number]>,
+  ): Promise<void>;
   run(
     input: z.output<Input>,
     context: RunContext<NeededName<Needs[number]> | Uses[number]> & Pick<Capabilities, Requires[number]>,
@@ -284,6 +315,8 @@ export interface Service {
   readonly effect: 'read' | 'write';
   readonly timeoutMs: number;
   readonly stream: ServiceStream | null;
+  /** What is refused before a payment on a chain settles; null: nothing is. */
+  readonly beforeSettling: ((input: unknown, context: RunContext<UpstreamName>) => Promise<void>) | null;
   run(input: unknown, context: RunContext<UpstreamName>): Promise<Answer<Record<string, unknown>>>;
 }
 
@@ -341,6 +374,7 @@ export function defineService<
             timeoutMs: stream.timeoutMs ?? 120_000,
             run: stream.run,
           } as unknown as ServiceStream),
+    beforeSettling: (definition.beforeSettling ?? null) as Service['beforeSettling'],
     // The paid call passes what `input` parsed, so the two types are joined only here.
     run: (input, context) =>
       definition.run(

@@ -1,5 +1,6 @@
 /** Field types that more than one service takes, with the spellings that existing clients send. */
 import { z } from 'zod';
+import { agentIdFault } from '../words/agent-id.ts';
 import { CHAINS, type ChainName } from '../words/chain-names.ts';
 import { isNameable, NOT_NAMEABLE } from '../words/name.ts';
 
@@ -84,6 +85,16 @@ export const longitude = z
 
 /** A day in UTC, `YYYY-MM-DD`, that exists in the calendar. */
 export const isoDate = z.iso.date().describe('Day in UTC, YYYY-MM-DD');
+
+const MAX_AGENT_ID_LENGTH = 200;
+
+/** A buyer's own id for an agent, trimmed. One that only looks like another is refused; case does not count. */
+export function agentIdText(description: string) {
+  return text(MAX_AGENT_ID_LENGTH, description).superRefine((agentId, { addIssue }) => {
+    const message = agentIdFault(agentId, MAX_AGENT_ID_LENGTH);
+    if (message !== null) addIssue({ code: 'custom', message });
+  });
+}
 
 /** Trimmed text of one line that others may be shown, such as a name. */
 export function nameText(maximumLength: number, description: string) {

@@ -7,6 +7,8 @@ export class ServiceFailure extends Error {
   readonly code: string;
   readonly field: string | undefined;
   readonly retryAfterMs: number | undefined;
+  /** Further fields of the error's body. */
+  readonly details: Readonly<Record<string, unknown>>;
 
   constructor(failure: {
     status: 400 | 404 | 422 | 502 | 503;
@@ -14,6 +16,7 @@ export class ServiceFailure extends Error {
     message: string;
     field?: string;
     retryAfterMs?: number;
+    details?: Readonly<Record<string, unknown>>;
     cause?: unknown;
   }) {
     super(failure.message, { cause: failure.cause });
@@ -22,6 +25,7 @@ export class ServiceFailure extends Error {
     this.code = failure.code;
     this.field = failure.field;
     this.retryAfterMs = failure.retryAfterMs;
+    this.details = failure.details ?? {};
   }
 }
 

@@ -1,12 +1,32 @@
 import { z } from 'zod';
 import { answer } from '../../words/answer.ts';
 import { CHAINS } from '../../words/chain-names.ts';
-import { defineService } from '../define.ts';
-import { chainName, nameText, text } from '../fields.ts';
+import { ServiceFailure } from '../../words/failure.ts';
+import { defineService, type ManagedWallet } from '../define.ts';
+import { agentIdText, chainName, nameText, text } from '../fields.ts';
 
 /** Clients that do not know `agentId` send some kind of name. */
 function nameAsAgentId(body: Record<string, unknown>): Record<string, unknown> {
   return body.agentId === undefined ? { ...body, agentId: body.agentName ?? body.label } : body;
+}
+
+/** Addresses for what can be done with a wallet. */
+function manageOf(baseUrl: string, { walletId }: ManagedWallet) {
+  const url = `${baseUrl}/api/wallets/${walletId}`;
+  return { facts: url, export: `${url}/export`, delete: url };
+}
+
+/** The refusal of a wallet that the buyer has: it is paid for once. */
+function walletExists(baseUrl: string, wallet: ManagedWallet): ServiceFailure {
+  const manage = manageOf(baseUrl, wallet);
+  const { walletId, addresses } = wallet;
+  return new ServiceFailure({
+    status: 422,
+    code: 'WALLET_EXISTS',
+    message: `You have a wallet for this agentId: ${walletId}. Its key is exported with the walletSecret that the first answer showed, in X-Wallet-Secret, or with a key of the account that paid, at ${manage.export}. For another wallet use another agentId; case does not count.`,
+    field: 'agentId',
+    details: { wallet: { walletId, addresses, manage } },
+  });
 }
 
 const networks = z
@@ -25,9 +45,11 @@ export default defineService({
   tag: 'Execution',
   priceUsd: '2.00',
   summary:
-    'A managed wallet for an agent, its key kept encrypted until you export or delete it. Same agentId, same wallet.',
+    'A managed wallet for an agent, its key kept encrypted until you export or delete it. Each agentId has one, paid once.',
   input: z.object({
-    agentId: nameText(200, 'Your name for the agent: the same one brings the same wallet again'),
+    agentId: agentIdText(
+      'Your name for the agent: it has one wallet. With the same one, in whatever case, you can only add networks',
+    ),
     agentName: nameText(200, 'A name to show').optional(),
     networks,
     purpose: text(500, 'What the wallet is for, echoed').optional(),
@@ -37,8 +59,8 @@ export default defineService({
     walletId: z.string().describe('The same as wallet_id'),
     wallet_address: z.string().describe('Address on the first of networks'),
     walletAddress: z.string().describe('The same as wallet_address: of the first of networks'),
-    agentId: z.string().describe('As asked'),
-    agentName: z.string().nullable().describe('As asked; null where none was given'),
+    agentId: z.string().describe('As asked when the wallet was made'),
+    agentName: z.string().nullable().describe('As asked when the wallet was made; null where none was given'),
     networks: z.array(z.enum(CHAINS)).describe('Chains that it has an address on'),
     addresses: z
       .array(
@@ -51,15 +73,15 @@ export default defineService({
     custody_type: z
       .literal('managed')
       .describe('This server keeps the key, encrypted, and signs nothing with it'),
-    purpose: z.string().nullable().describe('As asked; null where none was given'),
+    purpose: z.string().nullable().describe('As asked when the wallet was made; null where none was given'),
     status: z.literal('active').describe('Always active'),
-    created: z.boolean().describe('False when this agentId had its wallet before'),
+    created: z.boolean().describe('False when networks were added to a wallet that you had'),
     created_at: z.string().describe('ISO 8601'),
     walletSecret: z
       .string()
       .nullable()
       .describe(
-        'Exports and deletes the wallet, in X-Wallet-Secret. Shown once: null when the wallet existed',
+        'Exports and deletes the wallet, in X-Wallet-Secret. Shown once: null when networks were added',
       ),
     manage: z
       .object({
@@ -82,18 +104,22 @@ export default defineService({
   requires: ['custody'],
   effect: 'write',
   secretAnswer: true,
+  async beforeSettling({ agentId, networks }, { custody, call, baseUrl }) {
+    const wallet = await custody.claim({ callId: call.callId, agentId, networks });
+    if (wallet !== null) throw walletExists(baseUrl, wallet);
+  },
   async run(input, { custody, call, baseUrl }) {
-    const { wallet, walletSecret } = await custody.walletFor({
+    const { wallet, bought, walletSecret } = await custody.walletFor({
       callId: call.callId,
       agentId: input.agentId,
       agentName: input.agentName ?? null,
       purpose: input.purpose ?? null,
       networks: input.networks,
     });
+    if (bought === 'nothing') throw walletExists(baseUrl, wallet);
     const [first] = wallet.addresses;
     if (first === undefined) throw new Error(`wallet ${wallet.walletId} has no address`);
-    const created = walletSecret !== null;
-    const url = `${baseUrl}/api/wallets/${wallet.walletId}`;
+    const created = bought === 'wallet';
     return answer(
       {
         wallet_id: wallet.walletId,
@@ -110,7 +136,7 @@ export default defineService({
         created,
         created_at: new Date(wallet.createdAtMs).toISOString(),
         walletSecret,
-        manage: { facts: url, export: `${url}/export`, delete: url },
+        manage: manageOf(baseUrl, wallet),
         requestId: call.callId,
       },
       {
@@ -121,7 +147,7 @@ export default defineService({
           'Export and delete also take X-API-KEY with a key of the account that paid, if credits did.',
           created
             ? 'Save walletSecret now: it is shown once.'
-            : 'This agentId had its wallet before: nothing new was made but networks it lacked, and its secret, name and purpose stay as they were.',
+            : 'This agentId had its wallet before: networks that it lacked were added, and its secret, name and purpose stay as they were.',
         ],
       },
     );

@@ -4,6 +4,7 @@ import { createKeyPairFromBytes, getAddressFromPublicKey, getBase58Encoder } fro
 import { privateKeyToAddress } from 'viem/accounts';
 import { readInput } from '../../paid-call/request-body.ts';
 import type { ChainName } from '../../words/chain-names.ts';
+import { ServiceFailure } from '../../words/failure.ts';
 import type { Custody, Service } from '../define.ts';
 import { availabilityOf } from '../registry.ts';
 import { NOW_MS, runContext } from '../run-context.fixture.ts';
@@ -60,15 +61,18 @@ test('without a key-encryption key no managed wallet is sold, and the reason nam
 });
 
 /** A custody that knows one wallet. */
-function custodyWith(walletSecret: string | null) {
+function custodyWith(bought: 'wallet' | 'networks' | 'nothing') {
+  const walletSecret = bought === 'wallet' ? 'fbx_wallet_1' : null;
   const asked: Parameters<Custody['walletFor']>[0][] = [];
   const custody: Custody = {
+    claim: async () => null,
     async walletFor(request) {
       asked.push(request);
       const addresses = request.networks.map((network: ChainName) => ({ network, address: ADDRESS }));
       const { agentId, agentName, purpose } = request;
       return {
         wallet: { walletId: 'w1', agentId, agentName, purpose, addresses, createdAtMs: NOW_MS },
+        bought,
         walletSecret,
       };
     },
@@ -76,9 +80,10 @@ function custodyWith(walletSecret: string | null) {
   return { custody, asked };
 }
 
-test('a managed wallet is answered with its secret when it is new, and without when it is not', async () => {
-  for (const walletSecret of ['fbx_wallet_1', null]) {
-    const { custody } = custodyWith(walletSecret);
+test('a managed wallet is answered with its secret when it is new, and without when networks were added', async () => {
+  for (const bought of ['wallet', 'networks'] as const) {
+    const { custody } = custodyWith(bought);
+    const walletSecret = bought === 'wallet' ? 'fbx_wallet_1' : null;
     const { fields, notes } = await buy(agentCreateWallet, { agentId: 'a1' }, custody);
     assert.deepEqual([fields.walletSecret, fields.created], [walletSecret, walletSecret !== null]);
     assert.deepEqual([fields.wallet_address, fields.walletAddress], [ADDRESS, ADDRESS]);
@@ -93,6 +98,28 @@ test('a managed wallet is answered with its secret when it is new, and without w
   }
 });
 
+test('a wallet that its buyer has is not sold again, before or after a payment settles', async () => {
+  const { custody } = custodyWith('nothing');
+  const { wallet } = await custody.walletFor({
+    callId: 'call',
+    agentId: 'a1',
+    agentName: null,
+    purpose: null,
+    networks: ['base'],
+  });
+  const context = { ...runContext({}), custody: { ...custody, claim: async () => wallet } };
+  const input = readInput(agentCreateWallet, Buffer.from('{"agentId":"a1"}'));
+  for (const refused of [
+    agentCreateWallet.beforeSettling?.(input, context),
+    agentCreateWallet.run(input, context),
+  ])
+    await assert.rejects(refused ?? Promise.resolve(), (error: unknown) => {
+      assert(error instanceof ServiceFailure);
+      assert.deepEqual([error.status, error.code, error.field], [422, 'WALLET_EXISTS', 'agentId']);
+      return true;
+    });
+});
+
 test('what existing clients send is understood', async () => {
   for (const [body, agentId, networks] of [
     [{ agent_id: 'a1' }, 'a1', ['base']],
@@ -100,7 +127,7 @@ test('what existing clients send is understood', async () => {
     [{ label: 'l1', chain: 8453 }, 'l1', ['base']],
     [{ agentId: 'a1', networks: ['eth', 'solana'], tags: ['x'], metadata: {} }, 'a1', ['ethereum', 'solana']],
   ] as const) {
-    const { custody, asked } = custodyWith(null);
+    const { custody, asked } = custodyWith('wallet');
     await buy(agentCreateWallet, body, custody);
     assert.deepEqual([asked[0]?.agentId, asked[0]?.networks], [agentId, networks]);
   }

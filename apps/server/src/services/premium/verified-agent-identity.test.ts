@@ -184,6 +184,25 @@ describe('verified', () => {
   });
 });
 
+test('a wrong signature is refused before a payment settles', async () => {
+  const input = readInput(
+    verifiedAgentIdentity,
+    Buffer.from(
+      JSON.stringify({
+        agentId: 'early',
+        agentName: 'E',
+        walletAddress: AGENT.address,
+        signature: '0x1234',
+      }),
+    ),
+  );
+  const context = { ...runContext({ base: chain.upstreams.base }), identities: registrar.paidBy(PAYER) };
+  const failure = await failureOf(
+    verifiedAgentIdentity.beforeSettling?.(input, context) ?? Promise.resolve(),
+  );
+  assert.deepEqual([failure.status, failure.code], [400, 'SIGNATURE_INVALID']);
+});
+
 test('a client that sends an address and nothing else registers the agent under it', async () => {
   const { fields } = await buy({ agentAddress: AGENT.address });
   assert.deepEqual([fields.agentId, fields.owner], [AGENT.address, AGENT.address]);

@@ -7,7 +7,7 @@ import { ServiceFailure, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService, type Identities, type RegisteredIdentity } from '../define.ts';
 // A name of one line, because it is part of a message that is signed, in which a second line would be a second
 // statement.
-import { nameText as line } from '../fields.ts';
+import { agentIdText, nameText as line } from '../fields.ts';
 import { agentUriOf, MAX_AGENT_URI_BYTES, registrationFile } from '../shared/chain/registration-file.ts';
 import { evmAddress } from '../shared/wallet/wallet-address.ts';
 
@@ -30,7 +30,7 @@ function statement(agentId: string, wallet: string, registry: string): string {
 
 const input = z
   .object({
-    agentId: line(200, 'Your own name for the agent; it can be registered once'),
+    agentId: agentIdText('Your own name for the agent; it can be registered once, in whatever case'),
     agentName: line(100, 'Name in the registration file'),
     capabilities: z
       .array(line(64, 'One capability'))
@@ -127,17 +127,13 @@ export default defineService({
   requires: ['identities'],
   effect: 'write',
   timeoutMs: 25_000,
+  async beforeSettling(agent, { identities, upstreams, call }) {
+    await signedStatement(agent, upstreams.base, registryIdOf(identities));
+    await identities.claim({ callId: call.callId, agentId: agent.agentId });
+  },
   async run(agent, { identities, upstreams, call }) {
-    const registryId = `eip155:${identities.chainId}:${identities.registry}`;
-    const signed =
-      agent.signature === undefined || agent.walletAddress === undefined
-        ? null
-        : await checkSignature(
-            upstreams.base,
-            agent.walletAddress,
-            statement(agent.agentId, agent.walletAddress, registryId),
-            agent.signature,
-          );
+    const registryId = registryIdOf(identities);
+    const signed = await signedStatement(agent, upstreams.base, registryId);
     const file = registrationFile(agent);
     const registered = await identities.register({
       callId: call.callId,
@@ -186,6 +182,20 @@ export default defineService({
     );
   },
 });
+
+function registryIdOf({ chainId, registry }: Identities): string {
+  return `eip155:${chainId}:${registry}`;
+}
+
+/** What the agent's wallet signed; null when there is no signature. @throws ServiceFailure 400 when it is not the wallet's */
+async function signedStatement(
+  { agentId, walletAddress, signature }: z.output<typeof input>,
+  chain: EvmChain,
+  registryId: string,
+): Promise<string | null> {
+  if (signature === undefined || walletAddress === undefined) return null;
+  return checkSignature(chain, walletAddress, statement(agentId, walletAddress, registryId), signature);
+}
 
 /**
  * The signed statement, once the signature is proven to be the wallet's.
