@@ -47,9 +47,7 @@ export default defineService({
   summary:
     'A managed wallet for an agent, its key kept encrypted until you export or delete it. Each agentId has one, paid once.',
   input: z.object({
-    agentId: agentIdText(
-      'Your name for the agent: it has one wallet. With the same one, in whatever case, you can only add networks',
-    ),
+    agentId: agentIdText('Your name for the agent, in any case: it has one wallet'),
     agentName: nameText(200, 'A name to show').optional(),
     networks,
     purpose: text(500, 'What the wallet is for, echoed').optional(),
@@ -59,8 +57,8 @@ export default defineService({
     walletId: z.string().describe('The same as wallet_id'),
     wallet_address: z.string().describe('Address on the first of networks'),
     walletAddress: z.string().describe('The same as wallet_address: of the first of networks'),
-    agentId: z.string().describe('As asked when the wallet was made'),
-    agentName: z.string().nullable().describe('As asked when the wallet was made; null where none was given'),
+    agentId: z.string().describe('As first asked'),
+    agentName: z.string().nullable().describe('As first asked; null where none was given'),
     networks: z.array(z.enum(CHAINS)).describe('Chains that it has an address on'),
     addresses: z
       .array(
@@ -73,9 +71,9 @@ export default defineService({
     custody_type: z
       .literal('managed')
       .describe('This server keeps the key, encrypted, and signs nothing with it'),
-    purpose: z.string().nullable().describe('As asked when the wallet was made; null where none was given'),
+    purpose: z.string().nullable().describe('As first asked; null where none was given'),
     status: z.literal('active').describe('Always active'),
-    created: z.boolean().describe('False when networks were added to a wallet that you had'),
+    created: z.boolean().describe('False when networks were added'),
     created_at: z.string().describe('ISO 8601'),
     walletSecret: z
       .string()

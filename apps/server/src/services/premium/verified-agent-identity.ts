@@ -30,7 +30,7 @@ function statement(agentId: string, wallet: string, registry: string): string {
 
 const input = z
   .object({
-    agentId: agentIdText('Your own name for the agent; it can be registered once, in whatever case'),
+    agentId: agentIdText('Your own name for the agent; it can be registered once'),
     agentName: line(100, 'Name in the registration file'),
     capabilities: z
       .array(line(64, 'One capability'))
