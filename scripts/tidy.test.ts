@@ -177,6 +177,7 @@ describe('a table has one owner,', () => {
     managed_wallets: 'custody',
     operator_act_outcomes: 'operator',
     operator_acts: 'operator',
+    operator_acts_head: 'operator',
     operator_proposals: 'operator',
     paid_requests: 'paid-call',
     payments_in_flight: 'paid-call',

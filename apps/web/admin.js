@@ -4,6 +4,7 @@ import { callView, findView } from './admin-find.js';
 import { keysView } from './admin-keys.js';
 import { overviewView } from './admin-overview.js';
 import { ask, Refusal, rememberedToken, rememberToken } from './admin-session.js';
+import { code } from './admin-tables.js';
 import { byId, el, notice } from './dom.js';
 
 const form = byId('token-form');
@@ -96,6 +97,11 @@ async function auditView() {
   const list = el('div', {});
   const more = async (after) => {
     const found = await ask(`acts${after === null ? '' : `?after=${after}`}`);
+    const [last] = found.acts;
+    if (after === null && last !== undefined)
+      list.append(
+        el('p', { class: 'soft' }, `Digest of action ${last.number}, the last one: `, code(last.sha256)),
+      );
     list.append(actsTable(after === null ? 'Newest first' : 'Older actions', found.acts, page.goOn));
     if (found.after === null) return;
     const button = el('button', { type: 'button', class: 'secondary' }, 'Older actions');

@@ -42,6 +42,7 @@ interface ActRow {
   reason: string;
   transfer_id: string | null;
   request_digest: Buffer;
+  digest: Buffer;
   outcome: string | null;
   refund_id: string | null;
   outcome_at: Date | null;
@@ -91,6 +92,8 @@ export class ActLog {
   async #first(id: string, act: ActName, order: Order, doing: Doing, digests: Digests): Promise<boolean> {
     const { actor, accountId, reason } = order;
     return this.#sql.begin(async (transaction) => {
+      // Acts take turns, and each takes its turn before any other lock: the digest of one goes into the next.
+      await transaction`select 1 from operator_acts_head for update`;
       const subject = await doing.prepare(transaction, id);
       const inserted = await transaction`
         insert into operator_acts (id, at, actor, act, account_id, key_id, order_id, call_id, amount_micros, reason,
@@ -178,6 +181,7 @@ function asAct(row: ActRow): Act {
     amountMicros: row.amount_micros,
     reason: row.reason,
     transferId: row.transfer_id,
+    digest: row.digest.toString('hex'),
     state: !needsOutcome || row.outcome === 'refunded' ? 'done' : row.outcome === null ? 'asked' : 'refused',
     outcome:
       row.outcome === null || row.outcome_at === null

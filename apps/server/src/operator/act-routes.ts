@@ -111,8 +111,13 @@ export function keyedBy(
 
 /** What the page is told of an act, which goes into the log once. */
 export function toldOf({ logger }: Pick<ActRouteParts, 'logger'>, done: ActDone): Record<string, unknown> {
-  const { id: actId, actor, act, accountId } = done.act;
-  if (!done.repeated) logger.info({ actId, actor, act, accountId: String(accountId) }, 'operator acted');
+  const { id: actId, actor, act, accountId, number, digest } = done.act;
+  // The log leaves the database: an act that is rewritten there later, with all after it, no longer has this digest.
+  if (!done.repeated)
+    logger.info(
+      { actId, actor, act, accountId: String(accountId), number: String(number), digest },
+      'operator acted',
+    );
   return { success: true, repeated: done.repeated, act: actAsJson(done.act) };
 }
 
@@ -131,6 +136,8 @@ export function actAsJson(act: Act): Record<string, unknown> {
     amountUsd: act.amountMicros === null ? null : microsToUsd(act.amountMicros),
     reason: act.reason,
     transferId: act.transferId,
+    number: String(act.number),
+    sha256: act.digest,
     outcome: act.outcome === null ? null : { ...act.outcome, at: act.outcome.at.toISOString() },
   };
 }

@@ -77,6 +77,8 @@ export interface Act {
   amountMicros: bigint | null;
   reason: string;
   transferId: string | null;
+  /** SHA-256 of the digest of the act before and of what is written down of this one, in hexadecimal digits. */
+  digest: string;
   /** `asked`: nobody knows yet how it ended, and it may be asked for again. */
   state: 'done' | 'asked' | 'refused';
   /** How the card provider's part ended; null where it has no part, or did not tell. */

@@ -1,6 +1,9 @@
 import type { Audited } from '../ledger/rule.ts';
 
-/** What must hold of the money that operators move. */
+/** Before the first act. */
+const BEGINNING = `decode(repeat('00', 32), 'hex')`;
+
+/** What must hold of the money that operators move, and of what is written down of their acts. */
 export const OPERATOR_BOOKS: Audited = {
   rules: [
     {
@@ -27,6 +30,29 @@ export const OPERATOR_BOOKS: Audited = {
             where a.act = 'refund_payment'
               and (r.amount_micros is distinct from a.amount_micros or c.price_micros is distinct from a.amount_micros) limit 1`,
       say: (r) => `act ${r.id} sends back ${r.amount_micros} of call ${r.call_id}, and ${r.owed} is owed`,
+    },
+    {
+      // The trigger `operator_acts_chained` has the same text.
+      name: 'every act of an operator stands as it was written, after the one that was before it',
+      sql: `(select a.number, a.id from (
+              select *, lag(digest, 1, ${BEGINNING}) over (order by number) as before from operator_acts
+            ) a where a.digest <> sha256(a.before || convert_to(
+              jsonb_build_array(a.number, a.id, to_char(a.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US'), a.actor, a.act,
+                a.account_id, a.key_id, a.order_id, a.call_id, a.amount_micros, a.reason, a.transfer_id,
+                encode(a.idempotency_digest, 'hex'), encode(a.request_digest, 'hex'))::text, 'UTF8'))
+              order by a.number limit 1)
+            union all
+            select l.number, l.id from (values (1)) one left join (
+              select number, id, digest from operator_acts order by number desc limit 1
+            ) l on true
+            where not exists (
+              select 1 from operator_acts_head h
+              where h.number = coalesce(l.number, 0) and h.digest = coalesce(l.digest, ${BEGINNING})
+            ) limit 1`,
+      say: (r) =>
+        r.id === null
+          ? 'all acts of operators are gone'
+          : `the digest of act ${r.number} (${r.id}) says that it, or one beside it, was changed or removed`,
     },
   ],
 };

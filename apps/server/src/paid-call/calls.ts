@@ -65,6 +65,9 @@ const FIRST_CUSTOMER = 1_000;
 /** How long a caller waits for its call to be begun, kept or finished. */
 const DEADLINE_MS = 4_000;
 
+/** The status of a key without a row: it was revoked, and has been forgotten since. */
+const FORGOTTEN = 'revoked';
+
 /**
  * Opens the store on a database. Answers are kept for `answerTtlMs`.
  *
@@ -114,13 +117,12 @@ export function createCallStore(
 
     async look({ accountId, keyId, identity, onChainIdentity }, fingerprint) {
       const [row] = await sql<{ id: string; state: number; same: boolean; key_status: string | null }[]>`
-        select c.id, c.state, c.fingerprint = ${fingerprint} as same, k.status as key_status
+        select c.id, c.state, c.fingerprint = ${fingerprint} as same, coalesce(k.status, ${keyId === null ? null : FORGOTTEN}) as key_status
         from calls c left join api_keys k on k.id = ${keyId === null ? null : String(keyId)}
         where c.account_id = ${String(accountId)} and (c.identity = ${identity} or c.payment_key = ${onChainIdentity})
         order by c.state = 2 limit 1`;
       if (row === undefined || row.state === 2) return null;
-      // A key without a row was revoked, and has been forgotten since.
-      if (keyId !== null && (row.key_status ?? 'revoked') === 'revoked') return { status: 'key_revoked' };
+      if (row.key_status === 'revoked') return { status: 'key_revoked' };
       if (row.key_status === 'frozen') return { status: 'key_frozen' };
       if (!row.same) return { status: 'other_request' };
       if (row.state === 0) return { status: 'running' };
