@@ -4,6 +4,7 @@
  */
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { cometCompiler, compileComet, hasComet } from './comet.ts';
 import { coverage } from './coverage.ts';
 import { deploy } from './deploy.ts';
 import { buildAll, ROOT, runForge } from './forge.ts';
@@ -15,9 +16,13 @@ const [what, ...more] = process.argv.slice(2);
 const COMMANDS: Readonly<Record<string, () => Promise<number>>> = {
   /** The same tests with thousands of runs each. */
   deep: async () => {
-    if (!(await buildAll())) return 1;
     const [flag, folder, ...others] = more;
+    if (flag === '--comet') return realComet(folder, others);
+    if (!(await buildAll())) return 1;
     if (flag === '--suite') return publishedSuite(folder, others);
+    process.stderr.write(
+      'farebox: the real Comet is skipped: it needs a checkout of it (-- --comet <folder>).\n',
+    );
     const args = ['test', '--no-match-contract', 'GasMeasure', ...more];
     return (await runForge(args, { shows: 'output', environment: { FOUNDRY_PROFILE: 'deep' } })).exitCode;
   },
@@ -43,6 +48,35 @@ async function publishedSuite(folder: string | undefined, more: readonly string[
   const args = ['test', '-R', `erc4626-tests/=${copy}/`, '--match-contract', 'Published', ...more];
   const environment = { FOUNDRY_TEST: 'contracts/published', FOUNDRY_FUZZ_RUNS: '256' };
   return (await runForge(args, { shows: 'output', environment })).exitCode;
+}
+
+/** The double of Comet against the real one, and then the vault's tests with the real one in its place. */
+async function realComet(folder: string | undefined, more: readonly string[]): Promise<number> {
+  if (folder === undefined || !hasComet(folder)) {
+    process.stderr.write(
+      'usage: npm run contracts:deep -- --comet <a checkout of github.com/compound-finance/comet>\n',
+    );
+    return 2;
+  }
+  const compiler = cometCompiler();
+  if (compiler === undefined) {
+    process.stderr.write(
+      'farebox: the real Comet is skipped: its compiler (solc-comet of contracts/package.json) is not installed.\n',
+    );
+    return 0;
+  }
+  if (!(await buildAll())) return 1;
+  compileComet(compiler, folder);
+  const environment = { REAL_COMET: 'true' };
+  const same = await runForge(['test', ...more], {
+    shows: 'output',
+    environment: { ...environment, FOUNDRY_TEST: 'contracts/compound', FOUNDRY_FUZZ_RUNS: '256' },
+  });
+  // That test makes Comet's cash up, and the real one reckons by its cash what it was given.
+  const apart = ['--no-match-test', 'test_a_target_that_could_not_pay_all_of_it_back'];
+  const args = ['test', '--no-match-contract', 'GasMeasure', ...apart, ...more];
+  const vault = await runForge(args, { shows: 'output', environment });
+  return same.exitCode || vault.exitCode;
 }
 
 /** From a setup in a file; the node and the key come from the environment, where no list of processes shows them. */

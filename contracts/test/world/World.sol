@@ -18,6 +18,7 @@ import {IAavePool, IComet, Protocol} from "../../src/interfaces/Protocols.sol";
 import {SandboxComet} from "../../sandbox/SandboxComet.sol";
 import {SandboxPriceFeed} from "../../sandbox/SandboxPriceFeed.sol";
 import {Built} from "./Built.sol";
+import {IMintable, RealComet} from "./RealComet.sol";
 import {IFiatToken, Usdc} from "./Usdc.sol";
 
 /// A collateral for those who borrow.
@@ -28,7 +29,7 @@ contract Weth is ERC20("Wrapped Ether", "WETH") {
 }
 
 /// USDC, Aave v3.6, Morpho Blue with a MetaMorpho, and the double of Comet, each with borrowers, so that all pay interest;
-/// and a vault over them. Aave, Morpho and USDC are the real code.
+/// and a vault over them. Aave, Morpho and USDC are the real code; Comet is too where `REAL_COMET` says so.
 abstract contract World is Test {
     uint256 internal constant USDC_1 = 1e6;
     uint256 internal constant YEAR = 365 days;
@@ -236,12 +237,11 @@ abstract contract World is Test {
     }
 
     function _makeComet() private {
-        comet = new SandboxComet(
-            address(usdc),
-            address(this),
-            SandboxComet.Curve(0.85e18, 0, 0.048e18, 1.6e18),
-            SandboxComet.Curve(0.85e18, 0.015e18, 0.053e18, 1.8e18)
-        );
+        SandboxComet.Curve memory supplied = SandboxComet.Curve(0.85e18, 0, 0.048e18, 1.6e18);
+        SandboxComet.Curve memory borrowed = SandboxComet.Curve(0.85e18, 0.015e18, 0.053e18, 1.8e18);
+        comet = vm.envOr("REAL_COMET", false)
+            ? RealComet.make(usdc, IMintable(address(weth)), supplied, borrowed)
+            : new SandboxComet(address(usdc), address(this), supplied, borrowed);
         usdc.mint(address(this), 5_000_000 * USDC_1);
         usdc.approve(address(comet), type(uint256).max);
         comet.supply(address(usdc), 5_000_000 * USDC_1);
