@@ -38,6 +38,8 @@ test('a hundred thousand commits one after the other leave next to nothing in th
     b_status: [0],
     b_available: [1n],
     b_answered: [''],
+    b_in_flight: ['-1'],
+    b_known: [false],
     k_status: [0],
     f_status: [0],
     f_available: [1n],
