@@ -116,7 +116,7 @@ const PARTS: Readonly<Record<string, Optional>> = {
   },
   operator: {
     ...{ opens: ['openOperator'], declares: 'OPERATOR', routes: ['/admin'] },
-    ...{ variables: ['ADMIN_SECOND_ABOVE_USD', 'ADMIN_TOKENS'], metrics: [], rules: 2 },
+    ...{ variables: ['ADMIN_SECOND_ABOVE_USD', 'ADMIN_TOKENS'], metrics: [], rules: 3 },
   },
   operations: {
     ...{ opens: ['openOperations'], declares: 'OPERATIONS', routes: ['/health/', '/metrics'] },
