@@ -155,7 +155,6 @@ test('a wallet deposits, waits a month and leaves with what was told, to the uni
   const txSignature = await send(signer, depositTransaction.base64);
   await shown(feeSignature);
   const { slot: depositedAt } = await shown(txSignature);
-  assert.equal(await node.holds(signer.address), 0n);
   const fee = await post('confirm', { wallet: signer.address, txSignature: feeSignature });
   assert.deepEqual([fee.status, fee.body.error], [400, 'FEE_TRANSACTION']);
 
@@ -167,6 +166,9 @@ test('a wallet deposits, waits a month and leaves with what was told, to the uni
     [confirmed.slot, confirmed.collateralRaw, confirmed.depositedRaw],
     [depositedAt, cTokensRaw, paidRaw].map(String),
   );
+  // What buys no whole unit of collateral stays in the wallet; how much that is depends on the interest until then.
+  const change = 995_000_000n - paidRaw;
+  assert.equal(await node.holds(signer.address), change);
 
   await node.ask('sandbox_passInterest', MONTH_SECONDS);
   const leaving = await built('withdraw-tx', { wallet: signer.address, amount: 'MAX' });
@@ -197,7 +199,7 @@ test('a wallet deposits, waits a month and leaves with what was told, to the uni
   const left = await send(signer, leaving.transactions[0].base64);
   const { slot: leftAt } = await shown(left);
   const paid = usdcFor(before(leftAt), BigInt(collateralRaw));
-  assert.equal(await node.holds(signer.address), paid - BigInt(feeRaw));
+  assert.equal(await node.holds(signer.address), change + paid - BigInt(feeRaw));
   assert((await node.holds(signer.address)) >= BigInt(net_raw), 'never less than was told');
   assert.equal((await node.holds(treasury)) - treasuryHeld, BigInt(feeRaw));
   assert.equal(await collateralOf(signer.address), 0n);

@@ -60,11 +60,12 @@ const KNOWN: Readonly<Record<string, readonly string[]>> = {
   '/openapi.json': ['warn L2_ROUTE_COUNT_HIGH'],
   // Nothing is sold by the call there: what costs nothing, what is paid by card, and what takes a key of the older family.
   ...Object.fromEntries(
-    ['free', 'credits', 'yield', 'solana-yield', 'legacy'].map((part) => [
+    ['credits', 'yield', 'solana-yield', 'legacy'].map((part) => [
       `/openapi/${part}.json`,
       ['info L2_NO_PAID_ROUTES'],
     ]),
   ),
+  '/openapi/free.json': ['info L2_NO_PAID_ROUTES', 'warn L2_ROUTE_COUNT_HIGH'],
 };
 
 async function readByIndex(path: string) {
