@@ -13,6 +13,7 @@ import type { House, Part } from './part.ts';
 import { firstCallOf } from './services/choose.ts';
 import type { Service } from './services/define.ts';
 import type { Shop } from './shop.ts';
+import { openFreeReads } from './yield/free-reads/metrics.ts';
 
 /** More names than a flood can push out while their minute runs. */
 const MAX_LIMITED_NAMES = 50_000;
@@ -28,6 +29,8 @@ interface HouseSettings {
   proxyTrust: ProxyTrust;
   /** Requests a minute from one address. */
   rateLimitPerAddress: number;
+  /** Reads of one chain a minute for callers who pay nothing. */
+  freeReadsPerMinute: number;
 }
 
 /** What the process gives to the house. */
@@ -45,7 +48,7 @@ export interface HouseNeeds {
 }
 
 export function openHouse(settings: HouseSettings, needs: HouseNeeds): House {
-  const { sandbox, shop, proxyTrust, rateLimitPerAddress } = settings;
+  const { sandbox, shop, proxyTrust, rateLimitPerAddress, freeReadsPerMinute } = settings;
   const { pools, baseUrl, version, services, leftOut = [], logger, nowMs } = needs;
   const addresses = createAddressReader(proxyTrust, (message) => logger.warn(message));
   const bound = (perMinute: number) => ({ perMinute, maxNames: MAX_LIMITED_NAMES, nowMs });
@@ -55,6 +58,7 @@ export function openHouse(settings: HouseSettings, needs: HouseNeeds): House {
     addressOf: (request: FastifyRequest) => addresses.addressOf(request.raw),
     limit: (perMinute) => createRateLimit(bound(perMinute)),
     limitByAddress: (perMinute = rateLimitPerAddress) => createAddressLimit(bound(perMinute)),
+    freeReads: openFreeReads({ perMinute: freeReadsPerMinute, nowMs }),
   };
 }
 

@@ -15,6 +15,7 @@ import type { Job } from './jobs/schedule.ts';
 import type { PayerProof } from './paid-call/rail.ts';
 import type { Capabilities, Capability } from './services/define.ts';
 import type { Shop } from './shop.ts';
+import type { FreeReadsByChain } from './yield/free-reads/metrics.ts';
 
 export interface House {
   pools: Pools;
@@ -36,6 +37,8 @@ export interface House {
   limit(perMinute: number): ReturningLimit;
   /** A new rate limit by caller address, counted in this process. Its default is configured. */
   limitByAddress(perMinute?: number): RateLimit;
+  /** Bounds on what is read of chains for callers who pay nothing; shared by all who read the same chain. */
+  freeReads: FreeReadsByChain;
   nowMs(): number;
 }
 

@@ -56,6 +56,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
   const environment = {
     FAREBOX_SECRET: SECRET,
     RATE_LIMIT_PER_ADDRESS: '1000000',
+    FREE_CHAIN_READS_PER_MINUTE: '1000000',
     RATE_LIMIT_PER_KEY: '1000000',
     MAX_CONCURRENT_CALLS_PER_KEY: '1000',
     SOURCE_TERMS_ACCEPTED: UPSTREAM_NAMES.join(','),

@@ -58,6 +58,7 @@ export function openEvmYield(
     name: 'evm-yield',
     assets: { '/yield': 'yield.html' },
     operations: [YIELD_OPERATIONS],
+    metrics: house.freeReads.metrics,
     routes(http) {
       sourceRoutes(http);
       yieldRoutes(http, {
@@ -66,6 +67,7 @@ export function openEvmYield(
         lastLook: () => readKeeperReport(sql, vault),
         entryCost: entryCostFrom(sql, indexer, vault),
         limit: house.limitByAddress(),
+        freeReads: house.freeReads.base,
       });
     },
     jobs: [

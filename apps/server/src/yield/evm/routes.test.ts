@@ -10,7 +10,11 @@ test('who asks is answered in time, however late each of the node’s answers co
   const never = () => new Promise<never>(() => {});
   const parts: Partial<YieldRouteParts> = {
     ...{ fixed: never, snapshot: never, lastLook: never, nowMs: Date.now, baseUrl: 'http://farebox.test' },
-    ...{ limit: { take: () => verdict } as unknown as YieldRouteParts['limit'], addressOf: () => '' },
+    ...{
+      limit: { take: () => verdict } as unknown as YieldRouteParts['limit'],
+      addressOf: () => '127.0.0.1',
+    },
+    freeReads: { read: (_, work) => work() },
     patienceMs: 20,
   };
   yieldRoutes(app, parts as YieldRouteParts);

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Address } from 'viem';
 import { admit, type RateLimit } from '../../http/rate-limit.ts';
+import type { FreeReads } from '../free-reads/budget.ts';
 import type { ReportedLook } from '../keeper/report.ts';
 import { badRequest, type Leaving, readAmount, readWallet, readWord, WAYS_OUT } from './asked.ts';
 import { depositTransactions } from './deposit.ts';
@@ -32,6 +33,8 @@ export interface YieldRouteParts {
   lastLook(): Promise<ReportedLook | null>;
   baseUrl: string;
   limit: RateLimit;
+  /** Of what is read for one caller alone. */
+  freeReads: FreeReads;
   /** How long an answer may take. */
   patienceMs?: number;
   addressOf(request: FastifyRequest): string;
@@ -102,17 +105,21 @@ function figureRoutes(get: Get, at: At, parts: YieldRouteParts): void {
   });
 }
 
-function walletRoutes(get: Get, at: At, { node, fixed: fixedNow, entryCost, nowMs }: YieldRouteParts): void {
+function walletRoutes(get: Get, at: At, parts: YieldRouteParts): void {
+  const { node, fixed: fixedNow, entryCost, freeReads, addressOf, nowMs } = parts;
   const depositExample = at(`deposit-tx?recipient=${EXAMPLE_WALLET}&preset=100`);
   const redeemLink = (wallet: string, how: Leaving) =>
     at(`redeem-tx?wallet=${wallet}${how === 'all' ? '' : `&how=${how}`}`);
 
-  get('deposit-tx', async ({ query }) => {
+  get('deposit-tx', async (request) => {
+    const { query } = request;
     const fixed = await fixedNow();
     const wallet = readWallet(query.recipient, 'recipient', fixed, depositExample);
     const amount = readAmount(query, depositExample);
     const mode = readWord(query.mode, 'mode', ['standard', 'permit'], depositExample);
-    const answer = await depositTransactions(node, fixed, { wallet, amount, mode, nowMs: nowMs() });
+    const answer = await freeReads.read(addressOf(request), () =>
+      depositTransactions(node, fixed, { wallet, amount, mode, nowMs: nowMs() }),
+    );
     return {
       ...answer,
       usefulLinks: {
@@ -123,29 +130,31 @@ function walletRoutes(get: Get, at: At, { node, fixed: fixedNow, entryCost, nowM
     };
   });
 
-  get('redeem-tx', async ({ query }) => {
+  get('redeem-tx', async (request) => {
+    const { query } = request;
     const example = redeemLink(EXAMPLE_WALLET, 'all');
     const fixed = await fixedNow();
     const wallet = readWallet(query.wallet, 'wallet', fixed, example);
     const how = readWord(query.how, 'how', WAYS_OUT, example);
-    const answer = await redeemTransaction(node, fixed, {
-      wallet,
-      how,
-      linkTo: (way) => redeemLink(wallet, way),
-    });
+    const answer = await freeReads.read(addressOf(request), () =>
+      redeemTransaction(node, fixed, { wallet, how, linkTo: (way) => redeemLink(wallet, way) }),
+    );
     return { ...answer, usefulLinks: { position: at(`position/${wallet}`), contract: at('contract') } };
   });
 
-  get('position/:wallet', async ({ params }) => {
+  get('position/:wallet', async (request) => {
+    const { params } = request;
     const fixed = await fixedNow();
     const wallet = readWallet(params.wallet, 'wallet', fixed, at(`position/${EXAMPLE_WALLET}`));
-    return positionOf(node, fixed, wallet, {
-      entryCost,
-      links: {
-        deposit: (whose: Address) => at(`deposit-tx?recipient=${whose}&preset=100`),
-        redeem: redeemLink,
-      },
-    });
+    const links = {
+      deposit: (whose: Address) => at(`deposit-tx?recipient=${whose}&preset=100`),
+      redeem: redeemLink,
+    };
+    return freeReads.read(
+      addressOf(request),
+      () => positionOf(node, fixed, wallet, { entryCost, links }),
+      `position ${wallet}`,
+    );
   });
 }
 

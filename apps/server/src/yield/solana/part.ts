@@ -53,6 +53,7 @@ export function openSolanaYield(
   const { baseUrl: rpcUrl } = upstreams.solana;
   if (treasury === null || sinceSlot === null || rpcUrl === null) return notConfigured();
   const { nowMs, baseUrl, sandbox, addressOf, logger } = house;
+  const { solana: freeReads, metrics } = house.freeReads;
   const { sql } = house.pools;
   const node = openNode(rpcUrl);
   const portal = neverBack(openPortal(node, { treasury, sinceSlot, nowMs }), nowMs);
@@ -70,6 +71,7 @@ export function openSolanaYield(
     name: 'solana-yield',
     assets: { '/yield': 'yield.html' },
     operations: [PORTAL_OPERATIONS, READING_OPERATIONS],
+    metrics,
     routes(http) {
       const limit = house.limitByAddress();
       portalRoutes(http, {
@@ -79,12 +81,13 @@ export function openSolanaYield(
           contactEmail: house.shop.contactEmail,
           limit,
           addressOf,
+          freeReads,
           terms: sharedTerms(node, nowMs),
         },
         claimLimit: house.limitByAddress(CLAIMS_PER_MINUTE),
       });
       readingRoutes(http, {
-        ...{ node, portal, baseUrl, sandbox, baseRate, limit, addressOf, nowMs },
+        ...{ node, portal, baseUrl, sandbox, baseRate, limit, freeReads, addressOf, nowMs },
         ...{ moves, pendingOf: claims.pendingOf },
       });
     },

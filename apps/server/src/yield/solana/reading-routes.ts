@@ -3,6 +3,7 @@ import { isSignature } from '@solana/kit';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../../http/problem.ts';
 import { admit, type RateLimit } from '../../http/rate-limit.ts';
+import type { FreeReads } from '../free-reads/budget.ts';
 import { type Kept, keptReading } from '../kept-reading.ts';
 import { badRequest, readWallet } from './asked.ts';
 import { chainUnavailable, isOutage, type Node } from './node.ts';
@@ -20,6 +21,8 @@ export interface ReadingParts extends Omit<PositionParts, 'links'>, About {
   /** Null: there is no vault to be compared with. */
   baseRate: OtherRate | null;
   limit: RateLimit;
+  /** Of what is read for one caller alone. */
+  freeReads: FreeReads;
   addressOf(request: FastifyRequest): string;
 }
 
@@ -34,6 +37,8 @@ export function readingRoutes(app: FastifyInstance, parts: ReadingParts): void {
       return answer(request, reply);
     });
   };
+  const free = <Answer>(request: Asked, sameAs: string, work: () => Promise<Answer>) =>
+    parts.freeReads.read(parts.addressOf(request), () => orUnavailable(work), sameAs);
   const kept = keptReading(() => readStanding({ portal, node }, parts.baseRate, nowMs), {
     ...{ retryMs: RETRY_MS, nowMs },
   });
@@ -53,26 +58,24 @@ export function readingRoutes(app: FastifyInstance, parts: ReadingParts): void {
   shown('stats', statsView);
   get('manifest', async () => manifestView(parts, await readOrWhyNot(standing)));
 
-  get('position/:wallet', async ({ params }) => {
-    const wallet = readWallet(params.wallet, at(`position/${EXAMPLE_WALLET}`));
-    return positionOf(wallet, {
-      ...parts,
-      links: {
-        ...{ deposit: at('deposit-tx'), withdraw: at('withdraw-tx'), confirm: at('confirm') },
-        refunds: at(`fee-refunds/${wallet}`),
-      },
-    });
+  get('position/:wallet', async (request) => {
+    const wallet = readWallet(request.params.wallet, at(`position/${EXAMPLE_WALLET}`));
+    const links = {
+      ...{ deposit: at('deposit-tx'), withdraw: at('withdraw-tx'), confirm: at('confirm') },
+      refunds: at(`fee-refunds/${wallet}`),
+    };
+    return free(request, `position ${wallet}`, () => positionOf(wallet, { ...parts, links }));
   });
 
-  get('transaction/:signature', async ({ params }) => {
-    const signature = readSignature(params.signature, at('transaction/{signature}'));
-    return orUnavailable(async () =>
+  get('transaction/:signature', async (request) => {
+    const signature = readSignature(request.params.signature, at('transaction/{signature}'));
+    return free(request, `transaction ${signature}`, async () =>
       transactionView(signature, await node.transaction(signature, 'confirmed')),
     );
   });
 
-  get('blockhash', () =>
-    orUnavailable(async () => {
+  get('blockhash', (request) =>
+    free(request, 'blockhash', async () => {
       const { blockhash, lastValidBlockHeight } = await node.latestBlockhash();
       return { success: true, blockhash, last_valid_block_height: lastValidBlockHeight };
     }),

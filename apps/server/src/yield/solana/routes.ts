@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { readJsonBody } from '../../http/json-body.ts';
 import { admit, type RateLimit } from '../../http/rate-limit.ts';
+import type { FreeReads } from '../free-reads/budget.ts';
 import { readDeposit, readIdempotencyKey, readWallet, readWithdrawal } from './asked.ts';
 import { type ConfirmParts, confirmDeposit, readClaimed, readSignature } from './confirm.ts';
 import { type DepositParts, depositBundle } from './deposit.ts';
@@ -23,6 +24,8 @@ export interface PortalRouteParts extends ConfirmParts, DepositParts, WithdrawPa
   /** Whom a wallet's owner can write to; null: nobody is named. */
   contactEmail: string | null;
   limit: RateLimit;
+  /** Of what is read for one caller alone. */
+  freeReads: FreeReads;
   addressOf(request: FastifyRequest): string;
 }
 
@@ -31,7 +34,7 @@ const anything = z.record(z.string(), z.unknown());
 
 /** The transactions of whoever comes and leaves, and what became of them. None of it costs anything. */
 export function portalRoutes(http: FastifyInstance, parts: PortalRouteParts): void {
-  const { fees, baseUrl, limit, addressOf, contactEmail } = parts;
+  const { fees, baseUrl, limit, freeReads, addressOf, contactEmail } = parts;
   const post = (path: string, answer: (body: Record<string, unknown>, address: string) => Promise<unknown>) =>
     http.post(`${AT}/${path}`, async (request, reply) => {
       const address = addressOf(request);
@@ -39,26 +42,24 @@ export function portalRoutes(http: FastifyInstance, parts: PortalRouteParts): vo
       return answer(readJsonBody(request, anything), address);
     });
 
-  post('deposit-tx', (body) => {
+  post('deposit-tx', async (body, address) => {
     const wallet = readWallet(body.wallet, EXAMPLES.deposit);
-    return depositBundle(parts, {
-      ...{ wallet, amount: readDeposit(body, EXAMPLES.deposit) },
-      idempotencyKey: readIdempotencyKey(body.idempotency_key, EXAMPLES.deposit),
-    });
+    const amount = readDeposit(body, EXAMPLES.deposit);
+    const idempotencyKey = readIdempotencyKey(body.idempotency_key, EXAMPLES.deposit);
+    return freeReads.read(address, () => depositBundle(parts, { wallet, amount, idempotencyKey }));
   });
 
-  post('withdraw-tx', (body) => {
+  post('withdraw-tx', async (body, address) => {
     const wallet = readWallet(body.wallet, EXAMPLES.withdraw);
-    return withdrawalTransaction(parts, { wallet, amount: readWithdrawal(body, EXAMPLES.withdraw) });
+    const amount = readWithdrawal(body, EXAMPLES.withdraw);
+    return freeReads.read(address, () => withdrawalTransaction(parts, { wallet, amount }));
   });
 
-  post('confirm', (body, address) => {
+  post('confirm', async (body, address) => {
     const signature = readSignature(body.txSignature, EXAMPLES.confirm);
     const wallet = readWallet(body.wallet, EXAMPLES.confirm);
-    return confirmDeposit(parts, {
-      ...{ wallet, signature, address },
-      claimed: readClaimed(body.amountUsdcRaw, EXAMPLES.confirm),
-    });
+    const claimed = readClaimed(body.amountUsdcRaw, EXAMPLES.confirm);
+    return freeReads.read(address, () => confirmDeposit(parts, { wallet, signature, address, claimed }));
   });
 
   http.get(`${AT}/fee-refunds/:wallet`, async (request: OfWallet, reply) => {

@@ -1,0 +1,23 @@
+import { Counter, Registry } from 'prom-client';
+import { createFreeReads, type FreeReads } from './budget.ts';
+
+/** The bounds on free reads, one for each chain that is read so, and what became of the reads. */
+export interface FreeReadsByChain {
+  base: FreeReads;
+  solana: FreeReads;
+  /** Shown by each part that reads: it is the same for all of them. */
+  metrics: Registry;
+}
+
+export function openFreeReads(of: { perMinute: number; nowMs(): number }): FreeReadsByChain {
+  const metrics = new Registry();
+  const reads = new Counter({
+    name: 'farebox_free_chain_reads_total',
+    help: 'Reads of chains for callers who pay nothing: made, waited for their turn, shared with another caller, refused to a caller who had its part (caller_refused) or to all (refused)',
+    labelNames: ['chain', 'outcome'],
+    registers: [metrics],
+  });
+  const ofChain = (chain: string) =>
+    createFreeReads({ ...of, count: (outcome) => reads.inc({ chain, outcome }) });
+  return { base: ofChain('base'), solana: ofChain('solana'), metrics };
+}
