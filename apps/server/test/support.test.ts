@@ -205,6 +205,13 @@ test('a payment goes back on its chain once, when it is final, agreed to by two'
   const approve = (who: keyof typeof TOKENS) => ask(`proposals/${proposalId}/approve`, {}, { who });
   assert.equal((await approve('desk')).body.code, 'SECOND_OPERATOR_NEEDED');
   assert.equal((await approve('night')).body.code, 'PAYMENT_NOT_FINAL');
+  const listed = async () =>
+    (await ask('proposals')).body.proposals.map((each: Body) => [each.proposalId, each.state]);
+  assert.deepEqual(await listed(), [[proposalId, 'waiting']], 'refused for now, it waits again');
+  // A process that dies between the agreement and the act leaves it listed.
+  await database.sql`
+    update operator_proposals set ended = 'approved', ended_by = 'night', ended_at = now() where id = ${proposalId}`;
+  assert.deepEqual(await listed(), [[proposalId, 'approved']]);
   await makeFinal(callId);
   const before = await world.balanceOf(wallet.address);
   const both = await Promise.all([approve('night'), approve('night')]);

@@ -34,8 +34,10 @@ export interface Proposals {
    * @returns the proposal; null: one operator is enough, or there is nothing to refund, which the act itself will say
    */
   proposed(order: Order, refund: Refund): Promise<Proposal | null>;
-  /** Those that wait, oldest first. */
+  /** Those that wait, oldest first; also those that were agreed to and whose act is not there, such as after a crash. */
   waiting(): Promise<Proposal[]>;
+  /** Lets one that was agreed to wait again, because its refund was refused. What was refunded stays ended. */
+  reopen(id: string): Promise<void>;
   /**
    * Agrees to a refund. Again by the same operator it is the same agreement.
    *
@@ -84,13 +86,32 @@ export function createProposals(parts: ProposalsParts): Proposals {
 
     async waiting() {
       const rows = await sql<ProposalRow[]>`
-        select * from operator_proposals where ended is null order by at limit ${MOST_WAITING}`;
+        select * from operator_proposals p
+        where ended is null or (ended = 'approved' and not ${isDone(sql)}) order by at limit ${MOST_WAITING}`;
       return rows.map(asProposal);
+    },
+
+    async reopen(id) {
+      await sql`
+        update operator_proposals p set ended = null, ended_by = null, ended_at = null
+        where id = ${id} and ended = 'approved' and not ${isDone(sql)}`;
     },
 
     approve: (id, actor) => end(parts, { id, actor, as: 'approved' }),
     decline: (id, actor) => end(parts, { id, actor, as: 'declined' }),
   };
+}
+
+/** The Idempotency-Key of the act that follows from a proposal: however often it is asked for, it is one act. */
+export function actKeyOf(proposalId: string): string {
+  return `proposal:${proposalId}`;
+}
+
+/** The condition that the act of a proposal `p` is there: it is known by the digest of its Idempotency-Key. */
+function isDone(sql: Database) {
+  return sql`exists (
+    select 1 from operator_acts a
+    where a.idempotency_digest = sha256(convert_to('["proposal:' || p.id || '"]', 'UTF8')))`;
 }
 
 /** What would go back, in micro-USD; null: no such thing. */

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { readJsonBody } from '../http/json-body.ts';
 import { readParameters } from '../http/parameters.ts';
+import { Problem } from '../http/problem.ts';
 import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
 import { usdToMicros } from '../ledger/money.ts';
 import type { ActDone, Order } from './act.ts';
@@ -16,7 +17,7 @@ import {
   uuid,
 } from './act-routes.ts';
 import type { Acts } from './acts.ts';
-import { type Proposals, proposalAsJson, type Refund } from './proposals.ts';
+import { actKeyOf, type Proposals, proposalAsJson, type Refund } from './proposals.ts';
 
 const MOST_REFUNDED_MICROS = usdToMicros('1000000');
 const CENT_MICROS = 10_000n;
@@ -80,9 +81,15 @@ export function proposalRoutes(
       actor: `${proposal.actor} and ${actor}`,
       accountId,
       reason,
-      idempotencyKey: `proposal:${proposalId}`,
+      idempotencyKey: actKeyOf(proposalId),
     };
-    return toldOf(parts, await doRefund(acts, order, refund));
+    try {
+      return toldOf(parts, await doRefund(acts, order, refund));
+    } catch (error) {
+      // Refused, such as while a payment is not final: it waits again, to be agreed to later or declined.
+      if (error instanceof Problem && error.status < 500) await proposals.reopen(proposalId);
+      throw error;
+    }
   });
   admin.post<{ Params: { proposal: string } }>('/proposals/:proposal/decline', async (request) => {
     const proposal = await proposals.decline(readParameters(uuid, request.params.proposal), actorOf(request));
