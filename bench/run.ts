@@ -14,6 +14,7 @@ import { startLoad } from './load.ts';
 import { measureLockedAccount } from './locked-account.ts';
 import { describeMachine } from './machine.ts';
 import { measureMemory } from './memory.ts';
+import { measureNames } from './names.ts';
 import { measureMpp } from './paid-mpp.ts';
 import { measurePaidX402 } from './paid-x402.ts';
 import { measurePingBesideAudits } from './ping-beside-audits.ts';
@@ -48,7 +49,8 @@ const PARTS: readonly Part[] = [
 ];
 const USAGE =
   'usage: npm run bench -- [--only a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q] [--quick] [--deep] [--rounds 5] [--json | --markdown]\n' +
-  '       npm run bench -- --only audit --corpus <folder> [--clean <folder>]… [--solhint <folder>]\n';
+  '       npm run bench -- --only audit --corpus <folder> [--clean <folder>]… [--solhint <folder>]\n' +
+  '       npm run bench -- --only names --list <file of names>…\n';
 
 const { values } = parseArgs({
   options: {
@@ -61,10 +63,15 @@ const { values } = parseArgs({
     corpus: { type: 'string' },
     clean: { type: 'string', multiple: true, default: [] },
     solhint: { type: 'string' },
+    list: { type: 'string', multiple: true, default: [] },
   },
 });
 if (values.only === 'audit') {
   process.stdout.write(measureAudit(values.corpus ?? '', values.clean, values.solhint ?? null));
+  process.exit(0);
+}
+if (values.only === 'names') {
+  process.stdout.write(await measureNames(values.list));
   process.exit(0);
 }
 const only = values.only.split(',');

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { indexNames } from './name-index.ts';
-import { editDistance, jaroWinkler, nameScore, REVIEW_SCORE, readName, STRONG_SCORE } from './name-match.ts';
+import { editDistance, jaroWinkler, nameScore, REVIEW_SCORE, STRONG_SCORE } from './name-match.ts';
+import { hasWords, readName } from './name-reading.ts';
+import { pairsOf, SPELLINGS } from './spellings.fixture.ts';
 
 const score = (a: string, b: string) => nameScore(readName(a), readName(b));
 
@@ -139,5 +141,75 @@ describe('false positives on common names', () => {
       const hits = await index.search(customer, { leastScore: REVIEW_SCORE, most: 1_000 });
       assert.deepEqual(hits.map(({ owner }) => owner).sort(), all, customer);
     }
+  });
+});
+
+describe('spellings of listed names', () => {
+  const kinds = Object.keys(SPELLINGS) as (keyof typeof SPELLINGS)[];
+  const listed = [...new Set(kinds.flatMap((kind) => pairsOf(kind).map((pair) => pair.listed)))];
+
+  it('are found 95 times in 100, over at least 300 pairs, and as often among those of one kind', async () => {
+    const index = await indexNames(listed.map((name) => ({ owner: name, name })));
+    let [pairs, found] = [0, 0];
+    for (const kind of kinds) {
+      const missed: string[] = [];
+      for (const { listed: name, asked } of pairsOf(kind)) {
+        const hits = await index.search(asked, { most: 1_000 });
+        if (!hits.some(({ owner }) => owner === name)) missed.push(`${asked} (${name})`);
+      }
+      const count = pairsOf(kind).length;
+      assert(count >= 30, `${kind}: ${count} pairs`);
+      assert((count - missed.length) / count >= 0.92, `${kind} misses ${missed.join(', ')}`);
+      pairs += count;
+      found += count - missed.length;
+    }
+    assert(pairs >= 300, `${pairs} pairs`);
+    assert(found / pairs >= 0.95, `${found} of ${pairs}`);
+  });
+
+  it('are found among names that others bear, although their patronymic is left out', async () => {
+    const { listed: others } = names();
+    const index = await indexNames([...others, ...listed].map((name) => ({ owner: name, name })));
+    for (const asked of ['Vladimir Putin', 'Владимир Путин', '陈全国', '金正恩', 'بشار الأسد']) {
+      const [best] = await index.search(asked);
+      assert(best !== undefined && listed.includes(best.owner), asked);
+    }
+  });
+});
+
+describe('a name that was changed to be overlooked', () => {
+  for (const [how, asked] of [
+    ['a number is added', 'Vladimir Putin 2'],
+    ['a digit is a letter', 'Vlad1m1r Put1n'],
+    ['its letters stand apart', 'V l a d i m i r Putin'],
+    ['a letter is one of another script that looks the same', 'Vladimir \u0420utin'],
+    ['it has characters that are not seen', 'Vlad\u200bimir P\u00adut\u2060in'],
+    ['its letters are struck through', 'V\u0336ladimir P\u0336utin'],
+    ['its letters are wide', 'Ｖｌａｄｉｍｉｒ Ｐｕｔｉｎ'],
+    ['words are added', 'Vladimir Vladimirovich Michael Putin'],
+  ] as const) {
+    it(`is found when ${how}`, async () => {
+      const index = await indexNames([{ owner: 1, name: 'PUTIN, Vladimir Vladimirovich' }]);
+      assert.equal((await index.search(asked)).length, 1);
+    });
+  }
+
+  it('is found by a family name that few of the list have, and not by one that many have', async () => {
+    const many = Array.from({ length: 30 }, (_, at) => ({
+      owner: at,
+      name: `GARCIA, Given${'x'.repeat(at)}`,
+    }));
+    const index = await indexNames([...many, { owner: -1, name: 'DERIPASKA, Oleg Vladimirovich' }]);
+    assert.deepEqual(
+      (await index.search('Deripaska')).map(({ owner }) => owner),
+      [-1],
+    );
+    assert.deepEqual(await index.search('Garcia'), []);
+  });
+
+  it('is nothing when it has no letter', () => {
+    for (const written of ['', '!!!', '12345', '\u200b\u200b', '🙂'])
+      assert.equal(hasWords(written), false, written);
+    for (const written of ['X', '陈', 'ب', '김']) assert.equal(hasWords(written), true, written);
   });
 });

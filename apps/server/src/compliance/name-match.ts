@@ -2,58 +2,43 @@
  * How alike two names are, however they are spelled, ordered or transliterated. Pure: text in, a score out.
  *
  * Each word of one name is set against the best word of the other by Jaro-Winkler (Winkler 1990), and by its consonants
- * where vowels are what transliteration changes; words without a partner count against it. In the manner of OFAC's own
- * search (FAQ 249), which takes the higher of the whole name and its parts.
+ * where vowels are what transliteration changes. Two scores are taken, and the higher counts, in the manner of OFAC's
+ * own search (FAQ 249): one of the whole names, in which words without a partner count against it, and one of their
+ * parts, in which all words of the one name have a partner in the other and the other may have more, such as a
+ * patronymic or a middle name. The latter is for a person to look at, and never strong.
  */
-import anyAscii from 'any-ascii';
+import { joinWords, type NameWord, type ReadName } from './name-reading.ts';
 
 /** From here a name is very likely the same; from `REVIEW_SCORE` somebody should look. */
 export const STRONG_SCORE = 0.92;
 export const REVIEW_SCORE = 0.85;
 /** Words further apart than this are different words. */
-const LEAST_WORD_SCORE = 0.82;
+export const LEAST_WORD_SCORE = 0.82;
+/** Words this close are spellings of one word, where all words of a name are found in a longer one. */
+const SAME_WORD_SCORE = 0.93;
 /** A pair of words that agree only by their consonants is not as sure as one that agrees by its letters. */
 const CONSONANTS_WEIGHT = 0.95;
 /** "Hassan" and "Hussein" have the same consonants, and are two names. */
 const LEAST_LETTERS = 0.8;
-const MOST_WORDS = 12;
-const MOST_CHARACTERS = 200;
+/** An initial stands for a word that begins with it; initials alone are nobody's name. */
+const INITIAL_SCORE = 0.83;
+/** Consonants of words written together that are enough to know them by. */
+const LEAST_JOINED_CONSONANTS = 4;
+/** How many words may be written together as one. */
+const MOST_JOINED = 3;
+/** The part score lies in [REVIEW_SCORE, this]. */
+const MOST_OF_PARTS = 0.91;
 
-/** Words that are no part of anybody's own name. */
-const TITLES = new Set(
-  'mr mrs ms miss dr prof sir the ltd llc inc co corp company limited plc gmbh sa ag'.split(' '),
-);
-/** Particles that are written, left out and joined at will. */
-const PARTICLES = new Set(
-  'al el ul de da di del della du der den van von la le bin ibn bint ben abu abd y e o'.split(' '),
-);
-
-/** A name, read once and compared many times. */
-export interface ReadName {
-  /** As it was written. */
-  written: string;
-  /** Its words in Latin letters, lower case, without titles and particles. */
-  words: readonly string[];
-  /** Of each word, the letters that transliteration keeps. */
-  skeletons: readonly string[];
+/** Words of one name, one or several beside each other, and their partners in the other. */
+interface Pair {
+  from: Span;
+  to: Span;
+  score: number;
 }
-
-/** Reads a name in any script. Chinese, Japanese and Korean names are spelled by the sound of each character. */
-export function readName(written: string): ReadName {
-  const spaced = written
-    .slice(0, MOST_CHARACTERS)
-    .normalize('NFKC')
-    // A character of these scripts is a word of its own; spelled together they would be none.
-    .replace(/(\p{Script=Han}|\p{Script=Hangul})/gu, ' $1 ');
-  const latin = anyAscii(spaced)
-    .toLowerCase()
-    .replace(/['`´ʼ]/g, '')
-    .replace(/[^a-z0-9]+/g, ' ')
-    .trim();
-  const all = latin.split(' ').filter((word) => word !== '');
-  const own = all.filter((word) => !TITLES.has(word) && !PARTICLES.has(word));
-  const words = (own.length > 0 ? own : all).slice(0, MOST_WORDS);
-  return { written, words, skeletons: words.map(skeletonOf) };
+interface Span {
+  begin: number;
+  end: number;
+  word: NameWord;
 }
 
 /**
@@ -61,99 +46,163 @@ export function readName(written: string): ReadName {
  */
 export function nameScore(a: ReadName, b: ReadName): number {
   if (a.words.length === 0 || b.words.length === 0) return 0;
-  // "Listed 1" and "Listed 2" are as different as two names can be.
-  if (numbersOf(a) !== numbersOf(b)) return 0;
-  const [short, long] = a.words.length <= b.words.length ? [a, b] : [b, a];
-  const pairs: { from: number; to: number; score: number }[] = [];
-  short.words.forEach((word, from) => {
-    long.words.forEach((other, to) => {
-      const score = wordScore(word, other, short.skeletons[from] ?? '', long.skeletons[to] ?? '');
+  // "Listed 1" and "Listed 2" are two names. A number that only one of them has says nothing.
+  if (a.numbers.length > 0 && b.numbers.length > 0 && numbersOf(a) !== numbersOf(b)) return 0;
+  const pairs = partnersOf(a, b);
+  const whole = wholeScore(a, b, pairs);
+  const score = Math.max(whole, partScore(a, b, pairs));
+  const sameNumbers = numbersOf(a) === numbersOf(b);
+  return Math.round((sameNumbers ? score : Math.min(score, MOST_OF_PARTS)) * 1_000) / 1_000;
+}
+
+/** The best partners: each word in at most one pair, the most alike first. */
+function partnersOf(a: ReadName, b: ReadName): Pair[] {
+  const others = spansOf(b);
+  const pairs: Pair[] = [];
+  for (const from of spansOf(a)) {
+    for (const to of others) {
+      const score = spanScore(from, to);
       if (score >= LEAST_WORD_SCORE) pairs.push({ from, to, score });
-    });
-  });
-  pairs.sort((x, y) => y.score - x.score || x.from - y.from || x.to - y.to);
-  const usedFrom = new Set<number>();
-  const usedTo = new Set<number>();
+    }
+  }
+  pairs.sort((x, y) => y.score - x.score || x.from.begin - y.from.begin || x.to.begin - y.to.begin);
+  const chosen: Pair[] = [];
+  const [usedFrom, usedTo] = [new Set<number>(), new Set<number>()];
+  for (const pair of pairs) {
+    if (isUsed(usedFrom, pair.from) || isUsed(usedTo, pair.to)) continue;
+    use(usedFrom, pair.from);
+    use(usedTo, pair.to);
+    chosen.push(pair);
+  }
+  return chosen;
+}
+
+/** Words written together must be the same, or sound the same over many consonants. */
+function spanScore(from: Span, to: Span): number {
+  const [fromCount, toCount] = [from.end - from.begin, to.end - to.begin];
+  const [a, b] = [from.word, to.word];
+  if (fromCount === 1 && toCount === 1) return wordScore(a, b);
+  if (fromCount > 1 && toCount > 1) return 0;
+  if (a.text === b.text) return 1;
+  const known = a.skeleton === b.skeleton && a.skeleton.length >= LEAST_JOINED_CONSONANTS;
+  const score = wordScore(a, b);
+  return known && score >= CONSONANTS_WEIGHT ? CONSONANTS_WEIGHT : 0;
+}
+
+function spansOf({ words }: ReadName): Span[] {
+  const spans: Span[] = [];
+  for (let begin = 0; begin < words.length; begin++) {
+    for (let end = begin + 1; end <= Math.min(words.length, begin + MOST_JOINED); end++) {
+      spans.push({ begin, end, word: joinWords(words.slice(begin, end)) });
+    }
+  }
+  return spans;
+}
+
+function isUsed(used: ReadonlySet<number>, { begin, end }: Span): boolean {
+  for (let at = begin; at < end; at++) if (used.has(at)) return true;
+  return false;
+}
+
+function use(used: Set<number>, { begin, end }: Span): void {
+  for (let at = begin; at < end; at++) used.add(at);
+}
+
+/** Of the whole names: words without a partner count against it. */
+function wholeScore(a: ReadName, b: ReadName, pairs: readonly Pair[]): number {
   let matched = 0;
   let letters = 0;
   for (const { from, to, score } of pairs) {
-    if (usedFrom.has(from) || usedTo.has(to)) continue;
-    usedFrom.add(from);
-    usedTo.add(to);
-    const weight = lengthOf(short.words[from]) + lengthOf(long.words[to]);
+    const weight = from.word.text.length + to.word.text.length;
     matched += score * weight;
     letters += weight;
   }
+  const [leftA, leftB] = [unmatchedLetters(a, pairs, 'from'), unmatchedLetters(b, pairs, 'to')];
+  const aIsShort = a.words.length <= b.words.length;
   // A word of the shorter name that has no partner is a contradiction; one of the longer name may just be left out.
-  const unmatchedShort = lettersOf(short, usedFrom);
-  const unmatchedLong = lettersOf(long, usedTo);
-  const byWords = letters === 0 ? 0 : matched / (letters + 2 * unmatchedShort + 0.5 * unmatchedLong);
+  const [short, long] = aIsShort ? [leftA, leftB] : [leftB, leftA];
+  const byWords = letters === 0 ? 0 : matched / (letters + 2 * short + 0.5 * long);
   // One word of several proves little: a given name alone is nobody.
-  const lonely = short.words.length === 1 && long.words.length > 1 ? 0.85 : 1;
-  const whole = jaroWinkler(short.words.join(''), long.words.join(''));
-  const sameLength = short.words.length === long.words.length && usedFrom.size === short.words.length;
-  const score = Math.max(byWords * lonely, sameLength ? Math.min(whole, byWords + 0.02) : 0);
-  // Names written together or apart: "Abdul Rahman" and "Abdulrahman".
-  const joined = [...short.words].join('') === [...long.words].join('') ? 1 : 0;
-  return Math.round(Math.max(score, joined) * 1_000) / 1_000;
+  const lonely = pairs.length === 1 && Math.min(a.words.length, b.words.length) === 1;
+  const [wholeA, wholeB] = [joinWords(a.words).text, joinWords(b.words).text];
+  if (wholeA === wholeB) return 1;
+  const alone = lonely && a.words.length !== b.words.length && short + long > 0 ? 0.85 : 1;
+  const complete = short + long === 0 && a.words.length === b.words.length;
+  return Math.max(byWords * alone, complete ? Math.min(jaroWinkler(wholeA, wholeB), byWords + 0.02) : 0);
 }
 
-function numbersOf({ words }: ReadName): string {
-  return words
-    .filter((word) => /\d/.test(word))
-    .sort()
-    .join(' ');
+function unmatchedLetters(name: ReadName, pairs: readonly Pair[], side: 'from' | 'to'): number {
+  const used = new Set<number>();
+  for (const pair of pairs) use(used, pair[side]);
+  return name.words.reduce((sum, { text }, at) => sum + (used.has(at) ? 0 : text.length), 0);
 }
 
-function lengthOf(word: string | undefined): number {
-  return word?.length ?? 0;
+/**
+ * Of the parts: REVIEW_SCORE and more when every word of one name, two at least, is found in the other, else 0. An
+ * initial is found in a word that begins with it, and proves nothing by itself.
+ */
+function partScore(a: ReadName, b: ReadName, pairs: readonly Pair[]): number {
+  if (unmatchedLetters(a, pairs, 'from') > 0 && unmatchedLetters(b, pairs, 'to') > 0) return 0;
+  const full = pairs.filter(({ from, to }) => Math.min(from.word.text.length, to.word.text.length) > 1);
+  if (full.length < 2 || !full.every(isSameWord)) return 0;
+  const mean = full.reduce((sum, { score }) => sum + score, 0) / full.length;
+  return REVIEW_SCORE + ((mean - SAME_WORD_SCORE) / (1 - SAME_WORD_SCORE)) * (MOST_OF_PARTS - REVIEW_SCORE);
 }
 
-function lettersOf(name: ReadName, used: ReadonlySet<number>): number {
-  return name.words.reduce((sum, word, index) => sum + (used.has(index) ? 0 : word.length), 0);
+/** Two spellings of one word: the same sounds, or a slip of the pen in a word that is long enough for one. */
+function isSameWord({ from, to, score }: Pair): boolean {
+  if (score < SAME_WORD_SCORE) return false;
+  if (sameSound(from.word, to.word)) return true;
+  const [a, b] = [plainLetters(from.word.text), plainLetters(to.word.text)];
+  const shorter = Math.min(a.length, b.length);
+  return editDistance(a, b) <= (shorter >= 8 ? 2 : shorter >= 5 ? 1 : 0);
 }
 
-/** Two words: by their letters, or a little less surely by their consonants. */
-export function wordScore(a: string, b: string, skeletonA: string, skeletonB: string): number {
-  if (a === b) return 1;
-  // A number is the same or another one; a single letter may stand for a word that begins with it.
-  if (/\d/.test(a) || /\d/.test(b)) return 0;
-  if (a.length === 1 || b.length === 1) return a[0] === b[0] ? 0.85 : 0;
-  const letters = jaroWinkler(a, b);
+/** Whether two words sound the same, as far as their scripts tell. */
+function sameSound(a: NameWord, b: NameWord): boolean {
+  if (a.spelling === 'consonants' || b.spelling === 'consonants') return a.consonants === b.consonants;
+  if ((a.spelling === 'korean' || b.spelling === 'korean') && a.korean === b.korean) return true;
+  return a.skeleton.length >= 3 && a.skeleton === b.skeleton;
+}
+
+function numbersOf({ numbers }: ReadName): string {
+  return [...numbers].sort().join(' ');
+}
+
+/** How alike two words are, 0 to 1: by their letters, or a little less surely by their sounds. */
+export function wordScore(a: NameWord, b: NameWord): number {
+  if (a.text === b.text) return 1;
+  if ((a.spelling === 'korean' || b.spelling === 'korean') && a.korean === b.korean) return CONSONANTS_WEIGHT;
+  // A single letter may stand for a word that begins with it.
+  if (a.text.length === 1 || b.text.length === 1) return a.text[0] === b.text[0] ? INITIAL_SCORE : 0;
+  if (a.spelling === 'consonants' || b.spelling === 'consonants') return consonantScore(a, b);
+  const letters = jaroWinkler(plainLetters(a.text), plainLetters(b.text));
   // The edit distance only takes away, and is the dearer of the two.
-  const byLetters = letters < LEAST_WORD_SCORE ? 0 : letters * editShare(a, b);
+  const byLetters =
+    letters < LEAST_WORD_SCORE ? 0 : letters * editShare(plainLetters(a.text), plainLetters(b.text));
   // Two consonants are too few to know a word by, and the letters must not be far apart either.
-  const alike = skeletonA.length >= 3 && skeletonA === skeletonB && letters >= LEAST_LETTERS;
+  const alike = a.skeleton.length >= 3 && a.skeleton === b.skeleton && letters >= LEAST_LETTERS;
   return Math.max(byLetters, alike ? CONSONANTS_WEIGHT : 0);
+}
+
+/** The letters by which languages of one script write the same sound differently, as one. */
+function plainLetters(text: string): string {
+  return text
+    .replace(/(?<=.)y/g, 'i')
+    .replace(/w/g, 'v')
+    .replace(/(?<=[aeiou])[kc]h/g, 'h');
+}
+
+/** A word written without its vowels: the same consonants, three at least, are all that can be asked. */
+function consonantScore(a: NameWord, b: NameWord): number {
+  if (a.consonants !== b.consonants) return 0;
+  return a.consonants.length >= 3 ? CONSONANTS_WEIGHT : SAME_WORD_SCORE;
 }
 
 /** Half of the letters must agree by edit distance; from three quarters on, nothing is taken off. */
 function editShare(a: string, b: string): number {
   const share = 1 - editDistance(a, b) / Math.max(a.length, b.length);
   return share < 0.5 ? 0 : share >= 0.75 ? 1 : 0.85 + (share - 0.5) * 0.6;
-}
-
-/**
- * What is left of a word when vowels, doubled letters and the ways to write one sound are taken away: "mohammed",
- * "muhammad" and "mohamed" are one; so are "gaddafi", "qadhafi" and "kaddafi".
- */
-function skeletonOf(word: string): string {
-  const sounds = word
-    .replace(/ph/g, 'f')
-    .replace(/(kh|gh|ck|q|c(?![h]))/g, 'k')
-    .replace(/(sch|tsch|tch|ch|sh|zh|ts|tz)/g, 's')
-    .replace(/(dh|th)/g, 'd')
-    .replace(/[gk]/g, 'k')
-    .replace(/[td]/g, 'd')
-    .replace(/[vwf]/g, 'f')
-    .replace(/[zxsj]/g, 's')
-    .replace(/b|p/g, 'b')
-    // Before vowels go: the two m's of "muhammad" are two sounds, those of "mohammed" after the a are one.
-    .replace(/(.)\1+/g, '$1');
-  const first = sounds[0] ?? '';
-  const kept = sounds.slice(1).replace(/[aeiouyh]/g, '');
-  const begin = /[aeiouyh]/.test(first) ? 'a' : first;
-  return begin + kept;
 }
 
 /**

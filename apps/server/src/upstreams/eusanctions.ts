@@ -1,5 +1,6 @@
 import { defineUpstream } from './define.ts';
 import {
+  birthDay,
   InvalidList,
   joinedName,
   type ListedParty,
@@ -49,11 +50,15 @@ function partyOf(entity: XmlElement): ListedParty {
   return {
     uid,
     kind: kind === 'person' ? 'individual' : 'entity',
+    ...(['person', 'enterprise'].includes(kind ?? '') ? {} : { kindUnstated: true }),
     name: first.name,
     // The same spelling appears once for each act that names it.
     aliases: [
       ...new Map(names.filter(({ name }) => name !== first.name).map((each) => [each.name, each])).values(),
     ],
+    birthDates: elementsAt(entity, ['birthdate']).map(({ attributes }) =>
+      attributes.circa === 'true' ? null : birthDay(attributes.birthdate ?? ''),
+    ),
     programs: [
       ...new Set(
         elementsAt(entity, ['regulation']).flatMap(({ attributes }) =>

@@ -1,5 +1,6 @@
 import { type Download, defineUpstream, type Reply } from './define.ts';
 import {
+  birthDay,
   InvalidList,
   joinedName,
   type ListedParty,
@@ -37,6 +38,7 @@ export async function readOfacList(bytes: Buffer): Promise<PublishedList> {
 
 const KINDS: Readonly<Record<string, ListedParty['kind']>> = {
   individual: 'individual',
+  entity: 'entity',
   vessel: 'vessel',
   aircraft: 'aircraft',
 };
@@ -45,9 +47,11 @@ function partyOf(entry: XmlElement): ListedParty {
   const uid = textAt(entry, 'uid');
   const name = joinedName(textAt(entry, 'firstName'), textAt(entry, 'lastName'));
   if (uid === null || name === '') throw new InvalidList('an entry has no number or no name');
+  const kind = KINDS[textAt(entry, 'sdnType')?.toLowerCase() ?? ''];
   return {
     uid,
-    kind: KINDS[textAt(entry, 'sdnType')?.toLowerCase() ?? ''] ?? 'entity',
+    kind: kind ?? 'entity',
+    ...(kind === undefined ? { kindUnstated: true } : {}),
     name,
     aliases: elementsAt(entry, ['akaList', 'aka'])
       .map((aka) => ({
@@ -55,6 +59,9 @@ function partyOf(entry: XmlElement): ListedParty {
         weak: textAt(aka, 'category')?.toLowerCase() === 'weak',
       }))
       .filter((aka) => aka.name !== ''),
+    birthDates: elementsAt(entry, ['dateOfBirthList', 'dateOfBirthItem']).map((item) =>
+      birthDay(textAt(item, 'dateOfBirth') ?? ''),
+    ),
     programs: elementsAt(entry, ['programList', 'program']).map(({ text }) => text),
     addresses: elementsAt(entry, ['idList', 'id']).flatMap((id) => {
       const asset = ADDRESS.exec(textAt(id, 'idType') ?? '')?.[1];

@@ -5,8 +5,15 @@ export interface ListedParty {
   /** The publisher's own number of the entry. */
   uid: string;
   kind: 'individual' | 'entity' | 'vessel' | 'aircraft' | 'service';
+  /** True where the publisher states no kind, or one that is not known here: `kind` is then only the likeliest. */
+  kindUnstated?: boolean;
   name: string;
   aliases: { name: string; weak: boolean }[];
+  /**
+   * Dates of birth that the list states: a whole day as `1952-10-07`, any other statement as `null`. Lists that were
+   * read before dates were kept have none.
+   */
+  birthDates?: (string | null)[];
   /** Sanctions programmes or regimes, in the publisher's words. */
   programs: string[];
   /** `asset` is the ticker that the publisher states for the address. */
@@ -46,6 +53,31 @@ export function joinedName(...words: readonly (string | null)[]): string {
     .join(' ')
     .replace(/\s+/g, ' ')
     .trim();
+}
+
+const MONTHS = 'jan feb mar apr may jun jul aug sep oct nov dec'.split(' ');
+
+/**
+ * A date of birth as lists write it: `07 Oct 1952`, `07/10/1952` (the day first) or `1952-10-07`.
+ *
+ * @returns the day as `1952-10-07`; null for "circa 1952", a year alone or a day that does not exist
+ */
+export function birthDay(written: string): string | null {
+  const named = /^(\d{1,2}) ([a-z]{3})[a-z]* (\d{4})$/i.exec(written.trim());
+  const slashed = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/.exec(written.trim());
+  const iso = /^(\d{4})-(\d{2})-(\d{2})(?:T.*)?$/.exec(written.trim());
+  const [year, month, day] =
+    named !== null
+      ? [named[3], MONTHS.indexOf((named[2] ?? '').toLowerCase()) + 1, named[1]]
+      : slashed !== null
+        ? [slashed[3], slashed[2], slashed[1]]
+        : iso !== null
+          ? [iso[1], iso[2], iso[3]]
+          : [];
+  if (year === undefined) return null;
+  const text = `${year}-${String(month).padStart(2, '0')}-${String(day).padStart(2, '0')}`;
+  const at = new Date(`${text}T00:00:00.000Z`);
+  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(text) ? text : null;
 }
 
 /**

@@ -24,6 +24,10 @@ const SDN = `<?xml version="1.0" standalone="yes"?>
     <firstName>Test</firstName>
     <lastName>PERSON &amp; SON</lastName>
     <sdnType>Individual</sdnType>
+    <dateOfBirthList>
+      <dateOfBirthItem><uid>5</uid><dateOfBirth>07 Oct 1952</dateOfBirth><mainEntry>true</mainEntry></dateOfBirthItem>
+      <dateOfBirthItem><uid>6</uid><dateOfBirth>circa 1953</dateOfBirth><mainEntry>false</mainEntry></dateOfBirthItem>
+    </dateOfBirthList>
     <programList><program>TEST1</program><program>TEST2</program></programList>
     <idList>
       <id><uid>1</uid><idType>Passport</idType><idNumber>A1</idNumber></id>
@@ -47,14 +51,25 @@ describe('the list of OFAC', () => {
         kind: 'individual',
         name: 'Test PERSON & SON',
         aliases: [{ name: 'NICKNAME', weak: true }],
+        birthDates: ['1952-10-07', null],
         programs: ['TEST1', 'TEST2'],
         addresses: [
           { asset: 'XBT', address: '1BoatSLRHtKNngkdXEeobR76b53LETtpyT' },
           { asset: 'ETH', address: '0x5A4DB0C515ED0000000000000000000000000001' },
         ],
       },
-      { uid: '102', kind: 'vessel', name: 'TEST SHIP', aliases: [], programs: [], addresses: [] },
+      {
+        uid: '102',
+        kind: 'vessel',
+        name: 'TEST SHIP',
+        aliases: [],
+        birthDates: [],
+        programs: [],
+        addresses: [],
+      },
     ]);
+    const [unknown] = (await readOfacList(bytes(SDN.replace('>Vessel<', '>Other<')))).parties.slice(1);
+    assert.deepEqual([unknown?.kind, unknown?.kindUnstated], ['entity', true]);
   });
 
   it('is refused when it is cut off anywhere, or states another number of entries', async () => {
@@ -101,6 +116,8 @@ describe('the list of the United Nations', () => {
 <CONSOLIDATED_LIST dateGenerated="2026-11-19T23:00:03.123Z"><INDIVIDUALS><INDIVIDUAL><DATAID>6908</DATAID>
 <FIRST_NAME>TEST</FIRST_NAME><SECOND_NAME>MIDDLE</SECOND_NAME><THIRD_NAME/><UN_LIST_TYPE>Test</UN_LIST_TYPE>
 <REFERENCE_NUMBER>TSi.001</REFERENCE_NUMBER><NAME_ORIGINAL_SCRIPT>Тест</NAME_ORIGINAL_SCRIPT>
+<INDIVIDUAL_DATE_OF_BIRTH><TYPE_OF_DATE>EXACT</TYPE_OF_DATE><DATE>1966-01-02</DATE></INDIVIDUAL_DATE_OF_BIRTH>
+<INDIVIDUAL_DATE_OF_BIRTH><TYPE_OF_DATE>APPROXIMATELY</TYPE_OF_DATE><YEAR>1963</YEAR></INDIVIDUAL_DATE_OF_BIRTH>
 <INDIVIDUAL_ALIAS><QUALITY>Low</QUALITY><ALIAS_NAME>Tester</ALIAS_NAME></INDIVIDUAL_ALIAS>
 <INDIVIDUAL_ALIAS><QUALITY/><ALIAS_NAME/></INDIVIDUAL_ALIAS></INDIVIDUAL></INDIVIDUALS><ENTITIES><ENTITY>
 <DATAID>1</DATAID><FIRST_NAME>TEST GROUP</FIRST_NAME><UN_LIST_TYPE>Test</UN_LIST_TYPE><REFERENCE_NUMBER>TSe.002</REFERENCE_NUMBER>
@@ -109,6 +126,10 @@ describe('the list of the United Nations', () => {
   it('gives names of up to four parts, and aliases with their quality', async () => {
     const { publishedAt, parties } = await readUnList(bytes(un));
     assert.equal(publishedAt, '2026-11-19T23:00:03.123Z');
+    assert.deepEqual(
+      parties.map(({ birthDates }) => birthDates),
+      [['1966-01-02', null], []],
+    );
     assert.deepEqual(
       parties.map(({ uid, kind, name, aliases }) => [uid, kind, name, aliases]),
       [
@@ -138,6 +159,7 @@ describe('the list of the European Union', () => {
 <sanctionEntity designationDetails="" unitedNationId="" euReferenceNumber="EU.1.2" logicalId="13"><remark>A remark</remark>
 <regulation regulationType="regulation" programme="TST" logicalId="1"><publicationUrl>http://x.test</publicationUrl></regulation>
 <regulation regulationType="amendment" programme="TST" logicalId="2"/><subjectType code="person" classificationCode="P"/>
+<birthdate circa="false" calendarType="GREGORIAN" birthdate="1964-05-19"/><birthdate circa="true" birthdate="1964-01-01"/>
 <nameAlias firstName="" middleName="" lastName="" wholeName="Tst" strong="false" logicalId="3"/>
 <nameAlias firstName="Test" middleName="Middle" lastName="PERSON" wholeName="" strong="true" logicalId="4"><regulationSummary/></nameAlias>
 <nameAlias wholeName="Тест  Персон" nameLanguage="RU" strong="true" logicalId="5"/><nameAlias wholeName="Test Middle PERSON"/>
@@ -156,10 +178,19 @@ describe('the list of the European Union', () => {
           { name: 'Tst', weak: true },
           { name: 'Тест Персон', weak: false },
         ],
+        birthDates: ['1964-05-19', null],
         programs: ['TST'],
         addresses: [],
       },
-      { uid: '14', kind: 'entity', name: 'TEST & CO', aliases: [], programs: [], addresses: [] },
+      {
+        uid: '14',
+        kind: 'entity',
+        name: 'TEST & CO',
+        aliases: [],
+        birthDates: [],
+        programs: [],
+        addresses: [],
+      },
     ]);
   });
 
@@ -179,6 +210,7 @@ describe('the UK Sanctions List', () => {
 <Names><Name><Name6>LATER</Name6><NameType>Alias</NameType><AliasStrength>Low quality a.k.a</AliasStrength></Name>
 <Name><Name6>PERSON</Name6><Name1>TEST</Name1><NameType>Primary Name</NameType></Name></Names>
 <NonLatinNames><NonLatinName><NameNonLatinScript>Тест</NameNonLatinScript></NonLatinName></NonLatinNames>
+<IndividualDetails><Individual><DOBs><DOB>09/11/1955</DOB><DOB>dd/mm/1956</DOB></DOBs></Individual></IndividualDetails>
 <RegimeName>The Test Regulations</RegimeName><IndividualEntityShip>Individual</IndividualEntityShip></Designation></Designations>`;
 
   it('gives the primary name first, parts in their order', async () => {
@@ -194,6 +226,7 @@ describe('the UK Sanctions List', () => {
           { name: 'LATER', weak: true },
           { name: 'Тест', weak: false },
         ],
+        birthDates: ['1955-11-09', null],
         programs: ['The Test Regulations'],
         addresses: [],
       },

@@ -1,5 +1,6 @@
 import { defineUpstream } from './define.ts';
 import {
+  birthDay,
   InvalidList,
   joinedName,
   type ListedParty,
@@ -48,6 +49,7 @@ function partyOf(designation: XmlElement): ListedParty {
   return {
     uid,
     kind: kind === 'individual' ? 'individual' : kind === 'ship' ? 'vessel' : 'entity',
+    ...(['individual', 'ship', 'entity'].includes(kind ?? '') ? {} : { kindUnstated: true }),
     name: first.name,
     aliases: [
       ...names.filter((each) => each !== first).map(({ name, weak }) => ({ name, weak })),
@@ -55,6 +57,9 @@ function partyOf(designation: XmlElement): ListedParty {
         .filter(({ text }) => text !== '')
         .map(({ text }) => ({ name: joinedName(text), weak: false })),
     ],
+    birthDates: elementsAt(designation, ['IndividualDetails', 'Individual', 'DOBs', 'DOB']).map(({ text }) =>
+      birthDay(text),
+    ),
     programs: [textAt(designation, 'RegimeName')].filter((program) => program !== null),
     addresses: [],
   };

@@ -1,5 +1,6 @@
 import { defineUpstream } from './define.ts';
 import {
+  birthDay,
   InvalidList,
   joinedName,
   type ListedParty,
@@ -46,6 +47,10 @@ function partyOf(record: XmlElement): ListedParty {
         }))
         .filter((alias) => alias.name !== ''),
     ],
+    // A year, a span of years and "approximately" are stated in other elements than an exact date.
+    birthDates: elementsAt(record, ['INDIVIDUAL_DATE_OF_BIRTH']).map((birth) =>
+      /^exact$/i.test(textAt(birth, 'TYPE_OF_DATE') ?? '') ? birthDay(textAt(birth, 'DATE') ?? '') : null,
+    ),
     programs,
     addresses: [],
   };

@@ -54,6 +54,11 @@ function record({ number, name, kind, alias, address }: SandboxListed, program: 
       : [
           `    <idList><id><uid>${5_000 + number}</uid><idType>Digital Currency Address - ${address.asset}</idType><idNumber>${address.address}</idNumber></id></idList>`,
         ]),
+    ...(kind === 'individual'
+      ? [
+          `    <dateOfBirthList><dateOfBirthItem><uid>${9_000 + number}</uid><dateOfBirth>${String((number % 28) + 1).padStart(2, '0')} Jan ${1950 + (number % 40)}</dateOfBirth><mainEntry>true</mainEntry></dateOfBirthItem></dateOfBirthList>`,
+        ]
+      : []),
     `    <akaList><aka><uid>${7_000 + number}</uid><type>a.k.a.</type><category>${number % 4 === 0 ? 'weak' : 'strong'}</category>${aliasFirst === null ? '' : `<firstName>${aliasFirst}</firstName>`}<lastName>${aliasLast}</lastName></aka></akaList>`,
     '  </sdnEntry>',
   ].join('\n');

@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { type Address, erc20Abi, parseEther } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
+import type { ListedParty } from '../../upstreams/published-list.ts';
 import { ServiceFailure } from '../../words/failure.ts';
 import { listsOf, party } from '../shared/screening/lists.fixture.ts';
 import { buy, WALLET, walletContext } from '../shared/wallet/wallet-context.fixture.ts';
@@ -51,7 +52,14 @@ interface Told {
   deductions: { code: string; points: number }[];
   checks: { regulation: string; status: string; source: string; asOf: string | null }[];
   violations: { code: string; uid: string; transactionHash: string | null }[];
-  nameMatches: { list: string; uid: string; matchedName: string; score: number; strength: string }[];
+  nameMatches: {
+    list: string;
+    uid: string;
+    matchedName: string;
+    score: number;
+    strength: string;
+    clearedBy: string | null;
+  }[];
   lists: { list: string }[];
 }
 
@@ -109,6 +117,94 @@ describe('compliance-check', () => {
     const turned = await check({ walletAddress: WALLET, name: 'Mohammed Person Example' });
     assert.equal(turned.nameMatches[0]?.uid, '2');
     assert.equal((await check({ walletAddress: WALLET, name: 'Sandbox Listed 8' })).nameMatches.length, 0);
+  });
+
+  describe('with what is known of the party', () => {
+    const born = (...birthDates: (string | null)[]) => ({ birthDates });
+    const ask = async (
+      more: Record<string, unknown>,
+      entry: Partial<ListedParty>,
+      name = 'Vladimir Putin',
+    ) => {
+      const lists = listsOf({ 'ofac-sdn': [party('9', 'PUTIN, Vladimir Vladimirovich', entry)] });
+      const told = await check({ walletAddress: WALLET, name, ...more }, lists);
+      return [told.complianceStatus, told.deductions[0]?.code ?? null, told.nameMatches[0]?.clearedBy];
+    };
+    const review = ['Needs Review', 'NAME_REVIEW', null];
+
+    it('reviews a name whose every word is in an entry, in whatever script', async () => {
+      for (const name of ['Vladimir Putin', 'Владимир Путин', 'Vladimir Putin 2', 'PUTIN Vladimir']) {
+        assert.deepEqual(await ask({}, {}, name), review, name);
+      }
+    });
+
+    it('clears an entry by a whole date of birth more than two years from every one that it states', async () => {
+      const cleared = ['Compliant', null, 'birthDate'];
+      assert.deepEqual(await ask({ birthDate: '1960-10-07' }, born('1952-10-07')), cleared);
+      assert.deepEqual(await ask({ birthDate: '1960-10-07' }, born('1952-10-07', '1953-01-01')), cleared);
+      for (const [birthDate, ...dates] of [
+        ['1954-10-06', '1952-10-07'],
+        ['1950-10-08', '1952-10-07'],
+        ['1960-10-07', '1952-10-07', null],
+        ['1960-10-07', null],
+        ['1960-10-07', '1952-10-07', '1961-01-01'],
+        ['1960-10-07'],
+      ] as [string, ...(string | null)[]][]) {
+        assert.deepEqual(await ask({ birthDate }, born(...dates)), review, `${birthDate} ${dates}`);
+      }
+    });
+
+    it('clears an entry by the other kind that its list states, and by nothing else', async () => {
+      assert.deepEqual(await ask({ entityType: 'Company' }, {}), ['Compliant', null, 'entityType']);
+      assert.deepEqual(await ask({ entityType: 'person' }, { kind: 'vessel' }), [
+        'Compliant',
+        null,
+        'entityType',
+      ]);
+      assert.deepEqual(await ask({ entityType: 'person' }, { kind: 'entity', kindUnstated: true }), review);
+      for (const more of [{ entityType: 'agent' }, { entityType: 'individual' }, { country: 'Iceland' }]) {
+        assert.deepEqual(await ask(more, born('1952-10-07')), review, JSON.stringify(more));
+      }
+    });
+
+    it('takes a strong match no lower than to a review', async () => {
+      const whole = 'Vladimir Vladimirovich Putin';
+      assert.deepEqual(await ask({}, {}, whole), ['Needs Review', 'NAME_STRONG', null]);
+      assert.deepEqual(await ask({ birthDate: '1990-01-01' }, born('1952-10-07'), whole), review);
+      assert.deepEqual(await ask({ entityType: 'entity' }, {}, whole), review);
+    });
+
+    it('is not compliant when a strong match has the same date of birth, and never by a name alone', async () => {
+      const same = { birthDate: '1952-10-07' };
+      const whole = 'Vladimir Vladimirovich Putin';
+      const found = await ask(same, born('1952-10-07'), whole);
+      assert.deepEqual(found, ['Non-Compliant', 'NAME_AND_BIRTH_DATE', null]);
+      assert.deepEqual(await ask(same, born('1952-10-07')), review);
+    });
+
+    it('shows entries that count before those that are cleared, however many these are', async () => {
+      const namesakes = Array.from({ length: 200 }, (_, at) =>
+        party(`n${at}`, 'PETROV, Ivan Ivanovich', born('1950-01-01')),
+      );
+      const lists = listsOf({
+        'ofac-sdn': [...namesakes, party('he', 'PETROV, Ivan Sergeevich', born('1990-02-03'))],
+      });
+      const told = await check(
+        { walletAddress: WALLET, name: 'Ivan Petrov', birthDate: '1990-01-01' },
+        lists,
+      );
+      assert(told.nameMatches.some(({ uid }) => uid === 'he'));
+    });
+
+    it('refuses a name without letters and a date that is no whole day', () => {
+      const errors = (more: object) =>
+        complianceCheck.input
+          .safeParse({ walletAddress: WALLET, ...more })
+          .error?.issues.map(({ path }) => path.join('.'));
+      assert.deepEqual(errors({ name: '!!! 12' }), ['name']);
+      assert.deepEqual(errors({ birthDate: '1952' }), ['birthDate']);
+      assert.deepEqual(errors({ birthDate: '1952-02-30' }), ['birthDate']);
+    });
   });
 
   it('never calls a weak alias a strong match', async () => {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { ListedParty } from '../../../upstreams/published-list.ts';
 import { sourceUnavailable } from '../../../words/failure.ts';
 import { addressKey, type ListName, type Lists } from '../../listed-parties.ts';
@@ -24,7 +25,7 @@ export function listsOf(given: Partial<Record<ListName, readonly ListedParty[] |
         title: `List ${name}`,
         publishedAt,
         confirmedAt,
-        sha256: '0'.repeat(64),
+        sha256: createHash('sha256').update(JSON.stringify(parties)).digest('hex'),
         parties,
         holdersOf: (address) =>
           parties.filter(({ addresses }) =>

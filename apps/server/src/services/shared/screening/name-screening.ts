@@ -24,9 +24,25 @@ export interface NameMatch {
   /** 0 to 1. */
   score: number;
   strength: 'strong' | 'review';
+  /** What shows that the entry is somebody else; null where nothing does. A strong match is never cleared. */
+  clearedBy: 'birthDate' | 'entityType' | null;
+  /** Whether the entry states the same date of birth. */
+  sameBirthDate: boolean;
+}
+
+/** What is known of the one who is looked for, beside the name. */
+export interface KnownOfParty {
+  /** ISO 8601, a whole day. */
+  birthDate: string | null;
+  kind: 'person' | 'entity' | null;
 }
 
 const MOST_MATCHES = 25;
+/** Namesakes are many, and those that are cleared must not hide the others. */
+const MOST_HITS = 2_000;
+/** Lists give dates of birth that are a year off, by other calendars and by hearsay. */
+const CLEARING_YEARS = 2;
+const DAY_MS = 86_400_000;
 const indexes = new Map<ListName, { sha256: string; index: Promise<NameIndex<Owner>> }>();
 
 /** The index of a list, made once for each version of the list. */
@@ -43,16 +59,19 @@ function indexOf({ name, sha256, parties }: ListInUse): Promise<NameIndex<Owner>
   return index;
 }
 
-/** The entries of a list with a name or alias similar to this one, each once with its best name, best first. */
-export async function nameMatches(list: ListInUse, asked: string): Promise<NameMatch[]> {
-  const hits = await (await indexOf(list)).search(asked, {
-    leastScore: REVIEW_SCORE,
-    most: 4 * MOST_MATCHES,
-  });
+/**
+ * The entries of a list with a name or alias similar to this one, each once with its best name: those that count
+ * first, best first. What clears an entry takes a strong match down to one for review, and never further.
+ */
+export async function nameMatches(list: ListInUse, asked: string, known: KnownOfParty): Promise<NameMatch[]> {
+  const hits = await (await indexOf(list)).search(asked, { leastScore: REVIEW_SCORE, most: MOST_HITS });
   const best = new Map<string, NameMatch>();
   for (const { owner, name, score } of hits) {
     const { party, weak } = owner;
     if (best.has(party.uid)) continue;
+    // OFAC does not require a search for weak aliases (FAQ 122): they are shown, but never as strong.
+    const strong = score >= STRONG_SCORE && !weak;
+    const contradicts = contradictionOf(party, known);
     best.set(party.uid, {
       list: list.name,
       listTitle: list.title,
@@ -64,9 +83,28 @@ export async function nameMatches(list: ListInUse, asked: string): Promise<NameM
       kind: party.kind,
       programs: party.programs,
       score,
-      // OFAC does not require a search for weak aliases (FAQ 122): they are shown, but never as strong.
-      strength: score >= STRONG_SCORE && !weak ? 'strong' : 'review',
+      strength: strong && contradicts === null ? 'strong' : 'review',
+      clearedBy: strong ? null : contradicts,
+      sameBirthDate: known.birthDate !== null && (party.birthDates ?? []).includes(known.birthDate),
     });
   }
-  return [...best.values()].slice(0, MOST_MATCHES);
+  const matches = [...best.values()];
+  return [
+    ...matches.filter(({ clearedBy }) => clearedBy === null),
+    ...matches.filter(({ clearedBy }) => clearedBy !== null),
+  ].slice(0, MOST_MATCHES);
+}
+
+/**
+ * What the list itself states that cannot be true of the one who is looked for: every date of birth is a whole day and
+ * more than two years away, or it is of another kind.
+ */
+function contradictionOf(party: ListedParty, { birthDate, kind }: KnownOfParty): NameMatch['clearedBy'] {
+  const dates = party.birthDates ?? [];
+  if (birthDate !== null && dates.length > 0) {
+    const apart = (date: string) => Math.abs(Date.parse(date) - Date.parse(birthDate)) / DAY_MS / 365.25;
+    if (dates.every((date) => date !== null && apart(date) > CLEARING_YEARS)) return 'birthDate';
+  }
+  if (kind === null || party.kindUnstated === true) return null;
+  return (party.kind === 'individual') === (kind === 'person') ? null : 'entityType';
 }
