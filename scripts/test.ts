@@ -57,7 +57,8 @@ try {
   };
   const queue = [...(picked.length === 0 && !isDeep ? [checks] : []), ...files.map(jobOf)];
   const lanes = Math.max(1, Math.min(MAX_LANES, availableParallelism(), queue.length));
-  await Promise.all(Array.from({ length: lanes }, (_, lane) => runOnOwnDatabase(String(lane), queue)));
+  const runLane = files.some(({ needsDatabase }) => needsDatabase) ? runOnOwnDatabase : runWithoutDatabase;
+  await Promise.all(Array.from({ length: lanes }, (_, lane) => runLane(String(lane), queue)));
 
   const other = process.env.TEST_DATABASE_URL;
   if (other !== undefined) {
@@ -84,6 +85,11 @@ function jobOf({ path }: TestFile): Job {
   };
 }
 
+/** Spares whoever runs a few pure tests the ten seconds that a database of their own takes to come up. */
+async function runWithoutDatabase(_lane: string, queue: Job[]): Promise<void> {
+  await runJobs(queue, {});
+}
+
 async function runOnOwnDatabase(lane: string, queue: Job[]): Promise<void> {
   const embedded = await startEmbeddedPostgres(join(folder, lane), CONNECTIONS_OF_A_LANE);
   try {
@@ -93,23 +99,26 @@ async function runOnOwnDatabase(lane: string, queue: Job[]): Promise<void> {
   }
 }
 
-/** Runs what waits, one after another, until nothing does. */
 async function runOn(url: string, queue: Job[], { lastsNoLonger = false } = {}): Promise<void> {
   const template = await makeTemplate(url, { lastsNoLonger });
+  try {
+    await runJobs(queue, { TEST_DATABASE_URL: url, TEST_DATABASE_TEMPLATE: template.name });
+  } finally {
+    await template.drop();
+  }
+}
+
+/** Runs what waits, one after another, until nothing does. */
+async function runJobs(queue: Job[], variables: Readonly<Record<string, string>>): Promise<void> {
   const environment = {
     ...process.env,
-    TEST_DATABASE_URL: url,
-    TEST_DATABASE_TEMPLATE: template.name,
+    ...variables,
     // Every process loads the same thousand modules, so they are compiled once for all of them.
     NODE_COMPILE_CACHE: join(folder, 'compiled'),
     ...(isDeep ? { TEST_DEEP: '1' } : {}),
   };
-  try {
-    for (let job = queue.shift(); job !== undefined && !stop.signal.aborted; job = queue.shift())
-      tell(job.name, await job.run(environment));
-  } finally {
-    await template.drop();
-  }
+  for (let job = queue.shift(); job !== undefined && !stop.signal.aborted; job = queue.shift())
+    tell(job.name, await job.run(environment));
 }
 
 function tell(name: string, ran: Ran): void {
