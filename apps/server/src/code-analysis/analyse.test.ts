@@ -135,6 +135,28 @@ describe('the compiler that reads a source', () => {
     );
   });
 
+  it('is never sure of what stands behind a modifier or guard whose source was not sent', () => {
+    const found = (guard: string, call = '') =>
+      analyse(
+        readSource({
+          'C.sol': `pragma solidity ^0.8.0;
+import "@openzeppelin/contracts/access/Ownable.sol";
+contract C is Ownable {
+  address controller;
+  modifier byController() { require(msg.sender == controller); _; }
+  function setController(address c) external ${guard} { ${call} controller = c; }
+  function act() external byController {}
+}`,
+        }).program,
+      ).map(({ rule, severity, confidence }) => [rule, severity, confidence]);
+    const sure = [['unprotected-authority', 'CRITICAL', 'high']];
+    assert.deepEqual(found(''), sure);
+    assert.deepEqual(found('onlyOwner'), [['unprotected-authority', 'LOW', 'low']]);
+    assert.deepEqual(found('', '_checkOwner();'), [['unprotected-authority', 'LOW', 'low']]);
+    // Nothing says that this one asks who calls.
+    assert.deepEqual(found('counted'), [['unprotected-authority', 'MEDIUM', 'low']]);
+  });
+
   it('is none for what is no Solidity', () => {
     for (const text of ['', 'hello', 'contract {', '{"a":1}', 'pragma solidity ^0.8.0;', '\0\0'])
       assert.throws(() => readSource({ 'C.sol': text }), UnreadableSource, JSON.stringify(text));

@@ -5,7 +5,7 @@ import { arithmetic } from './rules/arithmetic.ts';
 import { uncheckedCalls } from './rules/calls.ts';
 import { forcedPayments, loops } from './rules/denial.ts';
 import { randomness, timestamps } from './rules/entropy.ts';
-import { type Finding, merged, SEVERITIES } from './rules/finding.ts';
+import { behindUnseen, type Finding, merged, SEVERITIES } from './rules/finding.ts';
 import { approveRace, openMoves, ordering } from './rules/ordering.ts';
 import { reentrancy } from './rules/reentrancy.ts';
 import { shadowedState, shortAddresses, uninitialisedPointers } from './rules/storage.ts';
@@ -53,12 +53,14 @@ function whole(contract: Contract, program: Program, found: Finding[]): void {
   approveRace(contract, found);
   const guarded = authorityVariables(contract);
   for (const entry of entriesOf(contract)) {
-    walkEntry(contract, entry, [
-      reentrancy(contract, entry, program.minor, found),
-      accessControl(contract, entry, guarded, found),
-      arithmetic(contract, entry, program.minor, found),
-      forcedPayments(contract, entry, found),
-      ordering(contract, entry, found),
+    const ofEntry: Finding[] = [];
+    const unseen = walkEntry(contract, entry, [
+      reentrancy(contract, entry, program.minor, ofEntry),
+      accessControl(contract, entry, guarded, ofEntry),
+      arithmetic(contract, entry, program.minor, ofEntry),
+      forcedPayments(contract, entry, ofEntry),
+      ordering(contract, entry, ofEntry),
     ]);
+    found.push(...ofEntry.map((each) => behindUnseen(each, unseen)));
   }
 }

@@ -113,9 +113,22 @@ export function entriesOf(contract: Contract): Routine[] {
   return entries;
 }
 
-/** Walks one entry and tells the listeners. */
-export function walkEntry(contract: Contract, entry: Routine, listeners: readonly Listener[]): void {
+/** Names of functions that let only some callers through, as contracts call them in front of an act. */
+const GUARD_CALL = /^_?(check|only|require|enforce|auth|assert)[A-Z_]/;
+
+/**
+ * Walks one entry and tells the listeners.
+ *
+ * @returns the names of modifiers and guards on the way whose source is not there, such as those of an import that was not
+ * sent: what they ask is unknown
+ */
+export function walkEntry(
+  contract: Contract,
+  entry: Routine,
+  listeners: readonly Listener[],
+): ReadonlySet<string> {
   let steps = 0;
+  const unseen = new Set<string>();
 
   function run(routine: Routine, frame: Frame, state: State): State {
     const exits: State[] = [];
@@ -130,6 +143,7 @@ export function walkEntry(contract: Contract, entry: Routine, listeners: readonl
       return routine.body === null ? state : step(routine.body, frame, state, exits, null);
     const before = invocation.args.reduce((now, arg) => evaluate(arg, frame, now, null), state);
     const { target } = invocation;
+    if (target === null && routine.role !== 'constructor') unseen.add(invocation.name);
     if (target === null || target.role !== 'modifier') return modified(routine, at + 1, frame, before, exits);
     const modifier = overriding(target, frame.contract);
     if (modifier.body === null || frame.depth > MAX_DEPTH)
@@ -324,6 +338,7 @@ export function walkEntry(contract: Contract, entry: Routine, listeners: readonl
         return assume(condition, true, frame, state);
       if (name === 'revert' || name === 'selfdestruct' || name === 'suicide')
         return { ...state, ended: true };
+      if (GUARD_CALL.test(name)) unseen.add(name);
       return state;
     }
     if (callee.kind === 'member' && target === null && (name === 'push' || name === 'pop')) {
@@ -394,6 +409,7 @@ export function walkEntry(contract: Contract, entry: Routine, listeners: readonl
   const start: State = { ...NOTHING_KNOWN };
   run(entry, frame, start);
   for (const listener of listeners) listener.end?.();
+  return unseen;
 }
 
 /** What is known where several paths meet: what may have happened on any, and what holds on all. */

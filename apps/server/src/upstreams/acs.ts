@@ -34,7 +34,7 @@ const table = z.string().transform((content, context): TractHomeValue[] => {
   try {
     rows = JSON.parse(content);
   } catch {
-    // An unknown key is answered with a page and status 200.
+    // A missing or unknown key is answered with a page.
     return fail('not JSON');
   }
   const read = z.array(z.array(z.string().nullable())).min(1).max(2).safeParse(rows);
@@ -78,22 +78,22 @@ export const acs = defineUpstream({
     'U.S. Census Bureau, public domain. This product uses the Census Bureau Data API but is not endorsed or certified by the Census Bureau.',
   terms: {
     commercialUse: 'allowed',
-    note: 'U.S. government data in the public domain. 500 requests a day without a key.',
+    note: 'U.S. government data in the public domain. Every request needs a key, which is free.',
     attribution:
       'This product uses the Census Bureau Data API but is not endorsed or certified by the Census Bureau.',
     url: 'https://www.census.gov/data/developers/about/terms-of-service.html',
   },
-  key: 'optional',
+  key: 'required',
   keyFrom: 'https://api.census.gov/data/key_signup.html',
   authorize: (apiKey) => ({ query: { key: apiKey } }),
   settings: {
     UPSTREAM_ACS_REQUESTS_PER_MINUTE: {
       describe:
-        'How often it may be asked in a minute: more than 0.17 with a key (https://api.census.gov/data/key_signup.html)',
+        'How often it may be asked in a minute, where the agreement for the key allows more than 500 requests a day',
       required: false,
     },
   },
-  // 250 at once and 245 more over the day stay below the 500 a day that are allowed without a key.
+  // 250 at once and 245 more over the day stay below 500 a day.
   requestsPerMinute: 0.17,
   burst: 250,
   open: (http) => ({

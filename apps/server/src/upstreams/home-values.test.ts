@@ -91,15 +91,15 @@ describe('acs', () => {
   const replyOf = (estimate: string | null, margin: string | null): RawReply => ({
     body: JSON.stringify([HEAD, ['Census Tract 8024.05', estimate, margin, '24', '033', '802405']]),
   });
-  const ask = (reply: RawReply, config: { apiKey?: string } = {}) =>
+  const ask = (reply: RawReply) =>
     againstLocalServer(
       acs,
-      config,
+      { apiKey: KEY },
       () => reply,
       (api) => api.homeValue(ASKED),
     );
 
-  it('asks for the median and its margin, with the key if there is one, and shows the key nowhere', () =>
+  it('asks for the median and its margin, with the key, and shows the key nowhere', () =>
     againstLocalServer(
       acs,
       { apiKey: KEY },
@@ -145,7 +145,7 @@ describe('acs', () => {
       replyOf('about 5', '5'),
       replyOf('5', ''),
     ]) {
-      await assert.rejects(ask(wrong, { apiKey: KEY }), (error: Error) => {
+      await assert.rejects(ask(wrong), (error: Error) => {
         assert.ok(error instanceof UpstreamUnavailable, JSON.stringify(wrong));
         return !error.message.includes(KEY);
       });

@@ -374,7 +374,7 @@ test('homes: each city has a tract and a value of its own, and what is not known
   };
   const value = (year: number, { STATE, COUNTY, TRACT }: { STATE: string; COUNTY: string; TRACT: string }) =>
     ask(
-      `/acs/${year}/acs/acs5?get=NAME,B25077_001E,B25077_001M&for=tract:${TRACT}&in=state:${STATE}%20county:${COUNTY}`,
+      `/acs/${year}/acs/acs5?get=NAME,B25077_001E,B25077_001M&for=tract:${TRACT}&in=state:${STATE}%20county:${COUNTY}&key=sandbox-census`,
     );
   const [illinois, atlanta] = [
     await tract('9 Elm St, Springfield, IL'),
@@ -394,6 +394,12 @@ test('homes: each city has a tract and a value of its own, and what is not known
   assert.equal((await find('a'.repeat(101))).status, 400);
   assert.deepEqual((await value(2024, { ...illinois, TRACT: '000001' })).status, 204);
   assert.equal((await value(2025, illinois)).status, 404, 'it comes out in December');
+  for (const key of ['', '&key=of-nobody'])
+    assert.equal(
+      (await ask(`/acs/2024/acs/acs5?get=NAME${key}`, { redirect: 'manual' })).status,
+      302,
+      'a page instead of an answer',
+    );
   const lines = (await ask('/fhfa/hpi/download/quarterly_datasets/hpi_at_state.csv')).text.trim().split('\n');
   assert.equal(lines.length, 51 * (4 * 51 + 2), 'from 1975 to the second quarter of 2026');
   assert.ok(lines.every((line) => /^[A-Z]{2},\d{4},[1-4],\d+\.\d\d$/.test(line)));

@@ -112,6 +112,7 @@ const UPSTREAMS: Readonly<Record<string, (app: FastifyInstance, world: World) =>
 
 /** The keys that the stand-ins of sources with a key accept, by the environment variables that hold them. */
 export const SANDBOX_KEYS: Readonly<Record<string, string>> = {
+  UPSTREAM_ACS_API_KEY: 'sandbox-census',
   UPSTREAM_FIRMS_API_KEY: 'sandbox-firms-map-key',
   UPSTREAM_OPENMETEOAIR_API_KEY: 'sandbox-openmeteo-air',
   UPSTREAM_OPENMETEOARCHIVE_API_KEY: 'sandbox-openmeteo-archive',

@@ -256,6 +256,27 @@ export function finding(
   };
 }
 
+/** Modifiers that by their name ask who calls, or keep a second call out. */
+const GUARD_NAME = /only|auth|owner|admin|role|guard|reentran|lock|initiali[sz]|permission|restricted|paus/i;
+
+/**
+ * A finding behind modifiers whose source is not there: they may prevent it, so it is never sure, and no graver than MEDIUM;
+ * LOW where one of them is named as what prevents it.
+ *
+ * @param unseen the names of those modifiers and guards; with none the finding is as it was
+ */
+export function behindUnseen(found: Finding, unseen: ReadonlySet<string>): Finding {
+  if (unseen.size === 0) return found;
+  const names = [...unseen].slice(0, 5).join(', ');
+  const most: Severity = [...unseen].some((name) => GUARD_NAME.test(name)) ? 'LOW' : 'MEDIUM';
+  return {
+    ...found,
+    severity: SEVERITIES.indexOf(found.severity) < SEVERITIES.indexOf(most) ? most : found.severity,
+    confidence: 'low',
+    detail: `${found.detail} The source of ${names} was not sent, and may prevent it.`,
+  };
+}
+
 export function related(place: Place, what: string): RelatedLine {
   return { file: place.file, line: place.line, what };
 }
