@@ -19,6 +19,7 @@ function database(
     maxBatch?: number;
     deadlineMs?: number;
     locked?: Set<string>;
+    clockMs?: () => number;
   } = {},
 ) {
   const flights: Flight[] = [];
@@ -198,6 +199,26 @@ test('a deadline is kept: what was not begun says so, and of what is away nobody
   const after = silent.commits.submit('c');
   (await silent.next()).land();
   assert.equal(await after, 'c!', 'and the next goes on');
+});
+
+test('what was found locked is not asked for near its deadline, so that its caller knows that nothing was begun', async () => {
+  let nowMs = 0;
+  const { commits, next } = database({ deadlineMs: 400, locked: new Set(['x']), clockMs: () => nowMs });
+  const held = commits.submit('x1');
+  const refused = assert.rejects(held, (error) => error instanceof NotBegun && error.why === 'locked');
+  const beside = commits.submit('y1');
+  const first = await next();
+  nowMs = 301;
+  first.land();
+  await beside;
+  nowMs = 310;
+  const later = commits.submit('y2');
+  const second = await next();
+  assert.deepEqual(second.batch, ['y2']);
+  second.land();
+  await later;
+  nowMs = 400;
+  await refused;
 });
 
 test('one that is refused in a batch of hundreds is found by halving', async () => {

@@ -32,7 +32,7 @@ interface Item<Work, Result> {
   work: Work;
   resolve(result: Result): void;
   reject(error: unknown): void;
-  /** By `performance.now()`. */
+  /** By the clock of the group. */
   giveUpAtMs: number;
   /** How often the work was sent without an answer. Above zero the outcome is unknown. */
   unanswered: number;
@@ -67,6 +67,8 @@ export interface GroupCommitOptions<Work, Result> {
   deadlineMs: number;
   /** How long to wait before attempt 2, 3, …; doubles each time. */
   firstBackoffMs: number;
+  /** A clock that only goes forward. */
+  clockMs?: () => number;
 }
 
 /** How soon work is tried again that was found locked; doubles each time. */
@@ -74,6 +76,11 @@ const FIRST_LOCK_PAUSE_MS = 5;
 const LAST_LOCK_PAUSE_MS = 200;
 /** How exactly a deadline is kept. */
 const SWEEP_MS = 100;
+/**
+ * Work that was found locked is not asked for in this last part of its time: nobody would know what became of a question
+ * that is still away when its caller has to be told.
+ */
+const LAST_PART = 1 / 4;
 
 /**
  * Many requests, one statement: what arrives while a batch is at the database goes together in the next one. There is
@@ -85,6 +92,7 @@ const SWEEP_MS = 100;
  */
 export class GroupCommit<Work, Result> {
   readonly #options: GroupCommitOptions<Work, Result>;
+  readonly #clockMs: () => number;
   #waiting: Item<Work, Result>[] = [];
   /** Those that are at the database. */
   readonly #away = new Set<Item<Work, Result>>();
@@ -102,6 +110,7 @@ export class GroupCommit<Work, Result> {
 
   constructor(options: GroupCommitOptions<Work, Result>) {
     this.#options = options;
+    this.#clockMs = options.clockMs ?? (() => performance.now());
   }
 
   /** How many pieces of work wait for a batch to leave. */
@@ -118,7 +127,7 @@ export class GroupCommit<Work, Result> {
     const { maxWaiting, deadlineMs } = this.#options;
     if (this.#waiting.length >= maxWaiting) return Promise.reject(new QueueFull());
     return new Promise((resolve, reject) => {
-      const giveUpAtMs = performance.now() + deadlineMs;
+      const giveUpAtMs = this.#clockMs() + deadlineMs;
       this.#waiting.push({
         work,
         resolve,
@@ -129,7 +138,7 @@ export class GroupCommit<Work, Result> {
         isOver: false,
       });
       if (this.#sweeper === undefined) {
-        this.#sweptAtMs = performance.now();
+        this.#sweptAtMs = this.#clockMs();
         this.#sweeper = setInterval(() => this.#sweep(), SWEEP_MS).unref();
       }
       this.#schedule();
@@ -138,7 +147,7 @@ export class GroupCommit<Work, Result> {
 
   #schedule(): void {
     if (this.#scheduled || this.#flights >= this.#options.maxFlights || this.#waiting.length === 0) return;
-    const pauseMs = this.#pausedUntilMs - performance.now();
+    const pauseMs = this.#pausedUntilMs - this.#clockMs();
     if (pauseMs > 0) {
       this.#wakeIn(pauseMs);
       return;
@@ -152,7 +161,7 @@ export class GroupCommit<Work, Result> {
   }
 
   #wakeIn(pauseMs: number): void {
-    const atMs = performance.now() + pauseMs;
+    const atMs = this.#clockMs() + pauseMs;
     if (this.#wake !== undefined && this.#wakeAtMs <= atMs) return;
     clearTimeout(this.#wake);
     this.#wakeAtMs = atMs;
@@ -219,8 +228,8 @@ export class GroupCommit<Work, Result> {
   #putAside(item: Item<Work, Result>, lock: string): void {
     const hold = this.#holds.get(lock) ?? { untilMs: 0, foundLocked: 0 };
     const pauseMs = Math.min(FIRST_LOCK_PAUSE_MS * 2 ** Math.min(hold.foundLocked, 10), LAST_LOCK_PAUSE_MS);
-    if (performance.now() >= hold.untilMs) {
-      hold.untilMs = performance.now() + pauseMs;
+    if (this.#clockMs() >= hold.untilMs) {
+      hold.untilMs = this.#clockMs() + pauseMs;
       hold.foundLocked += 1;
     }
     this.#holds.set(lock, hold);
@@ -243,7 +252,7 @@ export class GroupCommit<Work, Result> {
     }
     this.#again(batch);
     const pauseMs = firstBackoffMs * 2 ** (attempts - 1);
-    const untilMs = performance.now() + pauseMs;
+    const untilMs = this.#clockMs() + pauseMs;
     // Refused work delays no other work.
     if (why === 'nobody is there') this.#pausedUntilMs = untilMs;
     else
@@ -252,11 +261,11 @@ export class GroupCommit<Work, Result> {
   }
 
   #takeBatch(): Item<Work, Result>[] {
-    const { maxBatch, keysOf, lockOf } = this.#options;
+    const { maxBatch, keysOf, lockOf, deadlineMs } = this.#options;
     const taken: Item<Work, Result>[] = [];
     const left: Item<Work, Result>[] = [];
     const keys = new Set<string>();
-    const nowMs = performance.now();
+    const nowMs = this.#clockMs();
     let nextMs = Number.POSITIVE_INFINITY;
     /** Of work that waits for one lock, one piece asks. */
     const asking = new Set<string>();
@@ -266,6 +275,10 @@ export class GroupCommit<Work, Result> {
       const lock = this.#holds.size === 0 ? undefined : lockOf(item.work);
       const hold = lock === undefined ? undefined : this.#holds.get(lock);
       if (hold !== undefined && lock !== undefined) {
+        if (item.giveUpAtMs - nowMs < deadlineMs * LAST_PART) {
+          left.push(item);
+          continue;
+        }
         nextMs = Math.min(nextMs, hold.untilMs);
         if (hold.untilMs > nowMs || asking.has(lock)) {
           left.push(item);
@@ -286,7 +299,7 @@ export class GroupCommit<Work, Result> {
 
   /** Tells those whose time is over, wherever their work is. */
   #sweep(): void {
-    const nowMs = performance.now();
+    const nowMs = this.#clockMs();
     const heldUpMs = nowMs - this.#sweptAtMs;
     this.#sweptAtMs = nowMs;
     // A process that was held up itself has answers to read before it gives anybody up.
