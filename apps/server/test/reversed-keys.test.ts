@@ -261,13 +261,25 @@ test('more keys than a step takes, two replicas at once, a step that is cut off:
   const letGo = await lockAccounts(world.database.url, [slow]);
   await Promise.allSettled([world.server.app.walks.run(), there.app.walks.run()]);
   await letGo();
+  // The walk dies between its first step and the next, and a key that it has not come to buys one that it has passed.
+  const letGoOfOldest = await lockAccounts(world.database.url, [
+    await accountOf(world.database.sql, chain[0] ?? ''),
+  ]);
+  await world.server.app.walks.run().catch(() => {});
+  await letGoOfOldest();
+  const left = await Promise.all(keys.map(async (one) => ({ one, micros: await held(one) })));
+  const untouched = left.filter(({ micros }) => micros > 0n).map(({ one }) => one);
+  assert(untouched.length > 0 && untouched.length < 10, `${untouched.length} keys are still to come`);
+  keys.push(...(await bought(untouched[0] ?? '')));
   await Promise.all([world.server.app.walks.run(), there.app.walks.run(), world.server.app.walks.run()]);
+  laterMs = 20_000;
+  await Promise.all([world.server.app.walks.run(), there.app.walks.run()]);
   await world.server.app.debts.sweep(100);
   assert.equal(await total([key, ...keys, ...chain]), 0n);
   assert.equal(await owed(key), 0n);
-  const left = await world.database
+  const walks = await world.database
     .sql`select * from reversal_walks where account_id = ${String(await accountOf(world.database.sql, key))}`;
-  assert.deepEqual([...left], []);
+  assert.deepEqual([...walks], []);
   await world.assertBooks();
 });
 

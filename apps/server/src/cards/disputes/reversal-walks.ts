@@ -61,6 +61,8 @@ interface Walk {
   take_micros: bigint;
   give_micros: bigint;
   position: bigint | null;
+  /** The newest account that a round began with. */
+  newest: bigint;
   again: boolean;
   rounds: number;
   steps: number;
@@ -212,32 +214,26 @@ export class CardReversalWalks implements ReversalWalks {
     const takenMicros = most - left;
     if (takenMicros > 0n) await debts.lower(transaction, payer, takenMicros);
     const again = walk.again || (await holdsAny(transaction, [payer, ...accounts]));
+    const newest = walk.position === null ? (accounts[0] ?? 0n) : walk.newest;
     const isRoundOver = left === 0n || accounts.length < KEYS_AT_ONCE;
-    if (isRoundOver && (left === 0n || !(await this.#isWorthAnother(transaction, walk, again)))) {
+    if (isRoundOver && (left === 0n || !(await isWorthAnother(transaction, { ...walk, again, newest })))) {
       await transaction`delete from reversal_walks where order_id = ${orderId}`;
       await debts.collect(transaction, payer, `order ${orderId}`);
-    } else await this.#note(transaction, walk, { left, again, isRoundOver, last: accounts.at(-1) ?? null });
+    } else
+      await this.#note(transaction, walk, { left, again, isRoundOver, newest, last: accounts.at(-1) ?? null });
     return takenMicros;
-  }
-
-  async #isWorthAnother(transaction: Transaction, walk: Walk, again: boolean): Promise<boolean> {
-    if (walk.rounds >= MOST_ROUNDS) return false;
-    if (again) return true;
-    const onItsWay = await transaction`
-      select 1 from credit_origins where order_id = ${walk.order_id} and account_id is null and not ended limit 1`;
-    return onItsWay.length > 0;
   }
 
   async #note(
     transaction: Transaction,
     walk: Walk,
-    so: { left: bigint; again: boolean; isRoundOver: boolean; last: bigint | null },
+    so: { left: bigint; again: boolean; isRoundOver: boolean; newest: bigint; last: bigint | null },
   ): Promise<void> {
-    const { left, again, isRoundOver, last } = so;
+    const { left, again, isRoundOver, newest, last } = so;
     await transaction`
       update reversal_walks
       set take_micros = ${String(left)}, steps = steps + 1, rounds = rounds + ${isRoundOver ? 1 : 0},
-          again = ${again && !isRoundOver}, position = ${isRoundOver || last === null ? null : String(last)},
+          again = ${again && !isRoundOver}, newest = ${String(newest)}, position = ${isRoundOver || last === null ? null : String(last)},
           next_at = ${this.#at(isRoundOver ? AGAIN_AFTER_MS : 0)}
       where order_id = ${walk.order_id}`;
   }
@@ -340,4 +336,21 @@ async function holdsAny(transaction: Transaction, accountIds: readonly bigint[])
   const rows = await transaction`
     select 1 from ledger_accounts where id in ${transaction(accountIds.map(String))} and debits_pending > 0 limit 1`;
   return rows.length > 0;
+}
+
+/**
+ * Whether another round may find more: a call held something, or a key has been bought since the round began, which keys that
+ * were still to come in it may have paid. To be asked while the accounts of the round's last step are held.
+ */
+async function isWorthAnother(
+  transaction: Transaction,
+  walk: Pick<Walk, 'order_id' | 'rounds' | 'again' | 'newest'>,
+): Promise<boolean> {
+  if (walk.rounds >= MOST_ROUNDS) return false;
+  if (walk.again) return true;
+  const bought = await transaction`
+    select 1 from credit_origins
+    where order_id = ${walk.order_id} and not ended and taken_micros < amount_micros
+      and (account_id is null or account_id > ${String(walk.newest)}) limit 1`;
+  return bought.length > 0;
 }
