@@ -136,6 +136,19 @@ describe('Idempotency-Key', () => {
     assert.equal(await balance(key), '0.900000');
   });
 
+  test('bare or as the quoted string of the draft it is one key', async () => {
+    const key = await server.key('1');
+    const runs: string[] = [];
+    for (const name of ['k-1', '"k-1"', '"k-2"', 'k-2']) {
+      const answer = await server.call('obedient', key, {}, { 'idempotency-key': name });
+      assert.equal(answer.status, 200, name);
+      runs.push(answer.headers.get('x-call-id') ?? '');
+    }
+    assert.deepEqual([runs[1], runs[3]], [runs[0], runs[2]]);
+    assert.notEqual(runs[0], runs[2]);
+    assert.equal(await balance(key), '0.800000');
+  });
+
   test('another request under the same key is a 409; another account has keys of its own', async () => {
     const key = await server.key('1');
     await server.call('obedient', key, { agentId: 'a' }, once);

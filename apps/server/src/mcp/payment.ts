@@ -30,18 +30,8 @@ export function credentialHeadersOf(connection: Headers, meta: Meta): Headers {
   const named = connection[IDEMPOTENCY_HEADER];
   // The paid call tells what is wrong with one that is no text.
   if (key !== undefined) headers[IDEMPOTENCY_HEADER] = typeof key === 'string' ? key : '';
-  else if (named !== undefined)
-    headers[IDEMPOTENCY_HEADER] = typeof named === 'string' ? unquoted(named) : named;
+  else if (named !== undefined) headers[IDEMPOTENCY_HEADER] = named;
   return headers;
-}
-
-/**
- * The key in a header that may be a quoted string, as draft-ietf-httpapi-idempotency-key-header writes it (RFC 8941,
- * section 3.3.3). Anything else stays as it is.
- */
-function unquoted(value: string): string {
-  const [, inner] = /^"((?:[^"\\]|\\["\\])*)"$/.exec(value) ?? [];
-  return inner === undefined ? value : inner.replaceAll(/\\(["\\])/g, '$1');
 }
 
 /** A payload as HTTP carries it. Text is passed on: a wallet may have encoded it already. */
