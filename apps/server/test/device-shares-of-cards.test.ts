@@ -40,15 +40,17 @@ beforeEach(async () => {
 });
 after(() => world.stop());
 
-/** A key that was bought by card, and the payment. */
-async function buyKey(amountUsd: number) {
-  const opened = await jsonOf(world.post('/api/m2m/credits/checkout/session', { amountUsd }));
+/** A key that was bought by card, and the payment. @param onto a key that gets the credit instead */
+async function buyKey(amountUsd: number, onto?: string) {
+  const headers: Record<string, string> = onto === undefined ? {} : { 'x-api-key': onto };
+  const opened = await jsonOf(world.post('/api/m2m/credits/checkout/session', { amountUsd }, headers));
   await world.pay(opened.checkoutUrl);
   const path = `/api/m2m/credits/checkout/status/${opened.sessionId}?token=${opened.retrievalToken}`;
   let key = '';
   await until('the key', async () => {
     aheadMs += 2_000;
-    key = (await jsonOf(fetch(world.server.url + path))).apiKey ?? '';
+    const told = await jsonOf(fetch(world.server.url + path));
+    key = told.apiKey ?? (told.paymentStatus === 'paid' ? (onto ?? '') : '');
     return key !== '';
   });
   const [order] = await world.database.sql<{ id: string; payment_intent_id: string }[]>`
@@ -172,6 +174,36 @@ test('a stolen card that is spent by a key which was bought with it: the share w
   await world.control('POST', '/disputes', { paymentIntent: thief.paymentIntent });
   await hears(thief.orderId);
   assert.equal(await dueMicros(), 0n);
+  await assertBooksClosed(world.database.sql);
+});
+
+test('credit that no card paid earns its share, whatever card its account paid with beside it', async () => {
+  const bought = async (by: string): Promise<string> => {
+    const sold = await world.post('/x402/instant-api-key', {}, { 'x-api-key': by });
+    const { apiKey } = await jsonOf(sold);
+    assert.equal(sold.status, 200);
+    return apiKey;
+  };
+  const key = await world.server.key('1');
+  const ofGrant = await bought(key);
+  const card = await buyKey(5, key);
+  const ofCard = await bought(key);
+  for (let nth = 1; nth < 5; nth++) await bought(key);
+  const accountId = await accountOf(world.database.sql, key);
+  await world.server.app.ledger.transfer({
+    ...{ id: card.orderId.replace(/^.{8}/, 'ffffffff'), accountId, phase: 'posted', side: 'credit' },
+    ...{ house: 'operator_grants', amountMicros: 1_000_000n, code: 'operator_grant' },
+  });
+  await read(ofGrant, 2);
+  assert.equal(await shares.payOut(-1, 100), 1, 'what no card paid is not held');
+  await read(ofGrant, 2);
+  await read(key, 3);
+  await read(ofCard, 1);
+  await world.control('POST', '/disputes', { paymentIntent: card.paymentIntent });
+  await hears(card.orderId);
+  assert.equal(await dueMicros(), 125_000n);
+  assert.equal(await shares.payOut(-1, 100), 1);
+  assert.equal(await dueMicros(), 75_000n, 'an account that owes is waited for');
   await assertBooksClosed(world.database.sql);
 });
 

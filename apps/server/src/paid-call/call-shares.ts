@@ -2,7 +2,7 @@
  * The shares that others get of a call's price. A share is noted while the call runs. The database sets it aside in the
  * commit that takes the price, and takes it back in the commit that gives the price back, whoever makes that commit
  * (`db/migrations/027_call_shares.sql`). What card credit paid goes back with the card payment too, as far as it was spent on the
- * call (`functions/call_shares_reversed.v1.sql`). A job pays it out to its beneficiary's account.
+ * call (`functions/call_shares_reversed.v2.sql`). A job pays it out to its beneficiary's account.
  */
 import type { PendingQuery, Row } from 'postgres';
 import { arrayLiteral } from '../db/array-literal.ts';
@@ -78,10 +78,10 @@ export function createCallShares(
       // Trial credit is spent before any other, so what was spent in all, less what came back, tells whether any trial
       // credit is left. A card may have paid for the account itself, or for the key that it was bought with.
       await sql`
-        with recursive sources as (
-          select ${accountId}::bigint as account_id
+        with cards as (
+          select id from card_orders where account_id = ${accountId}
           union
-          select k.payer_account from sources o join sold_keys k on k.account_id = o.account_id
+          select order_id from credit_origins where account_id = ${accountId} and order_id is not null
         ), own as (
           select c.account_id, c.id, c.price_micros * ${String(partPerMillion)}::bigint / 1000000 as amount from calls c
           where c.account_id = ${accountId} and c.id = ${callId} and c.state in (0, 3) and not exists (
@@ -94,7 +94,7 @@ export function createCallShares(
           insert into call_shares (account_id, call_id, beneficiary, amount_micros, held_until)
           select account_id, id, ${String(beneficiary)}, amount, (
             select max(o.paid_at) + ${String(cardHoldMs)}::bigint * interval '1 millisecond'
-            from sources join card_orders o using (account_id) where o.state = 1 and o.paid_at > ${at(cardHoldMs)}
+            from cards join card_orders o using (id) where o.state = 1 and o.paid_at > ${at(cardHoldMs)}
           ) from own where amount > 0
           on conflict do nothing returning account_id, call_id
         )

@@ -220,7 +220,13 @@ export class CardReversalWalks implements ReversalWalks {
       await transaction`delete from reversal_walks where order_id = ${orderId}`;
       await debts.collect(transaction, payer, `order ${orderId}`);
     } else
-      await this.#note(transaction, walk, { left, again, isRoundOver, newest, last: accounts.at(-1) ?? null });
+      await this.#note(transaction, walk, {
+        left,
+        again,
+        isRoundOver,
+        newest,
+        last: accounts.at(-1) ?? null,
+      });
     return takenMicros;
   }
 
