@@ -1,23 +1,28 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { cometCompiler, compileComet, hasComet } from './comet.ts';
+import { COMET, cometCompiler, compileComet } from './comet.ts';
 
-test('the run against the real Comet asks for a checkout where the folder has none', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'farebox-comet-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  for (const more of [[], [folder]]) {
-    const command = [join(import.meta.dirname, 'command.ts'), 'deep', '--comet', ...more];
-    const run = spawn(process.execPath, command, { stdio: ['ignore', 'ignore', 'pipe'] });
-    const [said, [exitCode]] = await Promise.all([text(run.stderr), once(run, 'close')]);
-    assert.equal(exitCode, 2);
-    assert.match(said, /--comet <a checkout of github\.com\/compound-finance\/comet>/);
-  }
+test("the Comet that is kept is Compound's, unchanged, with its licence", () => {
+  const names = readdirSync(COMET).filter((name) => name.endsWith('.sol'));
+  const sources = names.sort().map((name) => readFileSync(join(COMET, name), 'utf8'));
+  assert.equal(names.length, 10);
+  assert.equal(
+    createHash('sha256').update(sources.join('')).digest('hex'),
+    // Of these files in the commit that NOTICE.md names, one behind the other.
+    '137652b067af06b494a1a89861b6eeb31e2f79514f11fee5db1c7a21b52db613',
+  );
+  assert.match(readFileSync(join(COMET, 'LICENSE'), 'utf8'), /Change Date: {10}The earlier of 2025-12-31/);
+  assert.match(readFileSync(join(COMET, 'COPYING'), 'utf8'), /GNU GENERAL PUBLIC LICENSE/);
+  const notice = readFileSync(join(import.meta.dirname, 'NOTICE.md'), 'utf8');
+  assert.match(notice, /\| `comet\/`.*d5a30b0aaeff7755f1431e87f818990902237b03.*GPL-2\.0-or-later/);
+});
+
+test('a compiler that is not installed is none, and no failure', () => {
+  assert.equal(cometCompiler('solc-that-nobody-has'), undefined);
 });
 
 test('what the compiler says of a Comet that it refuses is told', (t) => {
@@ -25,10 +30,7 @@ test('what the compiler says of a Comet that it refuses is told', (t) => {
   if (compiler === undefined) return t.skip('solc-comet is not installed');
   const folder = mkdtempSync(join(tmpdir(), 'farebox-comet-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
-  mkdirSync(join(folder, 'contracts'));
-  writeFileSync(join(folder, 'contracts/Comet.sol'), 'pragma solidity 0.8.14; contract Comet {}');
-  assert.equal(hasComet(folder), false);
-  writeFileSync(join(folder, 'contracts/CometExt.sol'), 'pragma solidity 0.8.15; contract CometExt {}');
-  assert.equal(hasComet(folder), true);
+  writeFileSync(join(folder, 'Comet.sol'), 'pragma solidity 0.8.14; contract Comet {}');
+  writeFileSync(join(folder, 'CometExt.sol'), 'pragma solidity 0.8.15; contract CometExt {}');
   assert.throws(() => compileComet(compiler, folder), /requires different compiler version/);
 });

@@ -1,12 +1,14 @@
 /**
- * Compound's own Comet for the tests, compiled from a checkout that the reader has: no file of it is kept here. Its compiler
- * is the release of Solidity that its sources name, as WebAssembly, which only these tests use.
+ * Compound's own Comet for the tests, compiled from the copy in `contracts/comet/`. Its compiler is the release of Solidity
+ * that its sources name, as WebAssembly, which only these tests use.
  */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { ROOT } from './forge.ts';
 
+/** Its sources, as Compound publishes them: `contracts/NOTICE.md` says from where and on which terms. */
+export const COMET = join(ROOT, 'contracts/comet');
 const CONTRACTS = ['Comet', 'CometExt'];
 
 /** Compound's own settings (hardhat.config.ts of its repository): without them the contract is larger than a chain takes. */
@@ -34,29 +36,24 @@ interface Answer {
   contracts?: Record<string, Record<string, { evm: { bytecode: object } }>>;
 }
 
-/** Whether a folder has what is compiled. */
-export function hasComet(folder: string): boolean {
-  return CONTRACTS.every((name) => existsSync(join(folder, sourceOf(name))));
-}
-
 /** @returns undefined where it is not installed */
-export function cometCompiler(): Compiler | undefined {
-  const { resolve } = createRequire(import.meta.url);
+export function cometCompiler(name = 'solc-comet'): Compiler | undefined {
+  const load = createRequire(import.meta.url);
   try {
-    resolve('solc-comet');
+    load.resolve(name);
   } catch {
     return undefined;
   }
-  return createRequire(import.meta.url)('solc-comet');
+  return load(name);
 }
 
 /**
  * Compiles Comet and its extension (about half a minute), and puts the code where the tests read that of others.
  *
- * @param folder a checkout of github.com/compound-finance/comet
+ * @param folder with its sources
  * @throws what the compiler says, when it refuses
  */
-export function compileComet(compiler: Compiler, folder: string): void {
+export function compileComet(compiler: Compiler, folder = COMET): void {
   const read = (path: string) => readFileSync(join(folder, path), 'utf8');
   const sources = Object.fromEntries(
     CONTRACTS.map((name) => [sourceOf(name), { content: read(sourceOf(name)) }]),
@@ -76,5 +73,5 @@ export function compileComet(compiler: Compiler, folder: string): void {
 }
 
 function sourceOf(name: string): string {
-  return `contracts/${name}.sol`;
+  return `${name}.sol`;
 }

@@ -4,7 +4,7 @@
  */
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { cometCompiler, compileComet, hasComet } from './comet.ts';
+import { cometCompiler, compileComet } from './comet.ts';
 import { coverage } from './coverage.ts';
 import { deploy } from './deploy.ts';
 import { buildAll, ROOT, runForge } from './forge.ts';
@@ -14,17 +14,17 @@ import { NotDeployable, readSetup } from './setup.ts';
 const [what, ...more] = process.argv.slice(2);
 
 const COMMANDS: Readonly<Record<string, () => Promise<number>>> = {
-  /** The same tests with thousands of runs each. */
+  /** The same tests with thousands of runs each, and the double of Comet beside the real one. */
   deep: async () => {
-    const [flag, folder, ...others] = more;
-    if (flag === '--comet') return realComet(folder, others);
+    const [flag, ...others] = more;
     if (!(await buildAll())) return 1;
-    if (flag === '--suite') return publishedSuite(folder, others);
-    process.stderr.write(
-      'farebox: the real Comet is skipped: it needs a checkout of it (-- --comet <folder>).\n',
-    );
+    if (flag === '--comet') return realComet(others);
+    if (flag === '--suite') return publishedSuite(others[0], others.slice(1));
     const args = ['test', '--no-match-contract', 'GasMeasure', ...more];
-    return (await runForge(args, { shows: 'output', environment: { FOUNDRY_PROFILE: 'deep' } })).exitCode;
+    const deep = await runForge(args, { shows: 'output', environment: { FOUNDRY_PROFILE: 'deep' } });
+    // Who names tests asks for those alone.
+    const isPart = more.some((each) => /^--(no-)?match-/.test(each));
+    return (isPart ? 0 : await realComet(more)) || deep.exitCode;
   },
   mutate: () => mutate(more),
   coverage,
@@ -51,13 +51,7 @@ async function publishedSuite(folder: string | undefined, more: readonly string[
 }
 
 /** The double of Comet against the real one, and then the vault's tests with the real one in its place. */
-async function realComet(folder: string | undefined, more: readonly string[]): Promise<number> {
-  if (folder === undefined || !hasComet(folder)) {
-    process.stderr.write(
-      'usage: npm run contracts:deep -- --comet <a checkout of github.com/compound-finance/comet>\n',
-    );
-    return 2;
-  }
+async function realComet(more: readonly string[]): Promise<number> {
   const compiler = cometCompiler();
   if (compiler === undefined) {
     process.stderr.write(
@@ -65,8 +59,7 @@ async function realComet(folder: string | undefined, more: readonly string[]): P
     );
     return 0;
   }
-  if (!(await buildAll())) return 1;
-  compileComet(compiler, folder);
+  compileComet(compiler);
   const environment = { REAL_COMET: 'true' };
   const same = await runForge(['test', ...more], {
     shows: 'output',
@@ -124,21 +117,31 @@ async function measureGas(): Promise<number> {
     file.replace('.json', ''),
     JSON.parse(readFileSync(join(folder, file), 'utf8')),
   ]);
-  const figure = (gas: string | undefined) => (gas === undefined ? '' : Number(gas).toLocaleString('en'));
-  const vaults = groups.filter(([name]) => name !== 'direct');
-  const operations = [...new Set(vaults.flatMap(([, gas]) => Object.keys(gas)))];
-  process.stdout.write(
-    `| with this protocol active | ${vaults.map(([name]) => name).join(' | ')} |\n|---|${'---:|'.repeat(vaults.length)}\n`,
+  const isByMarkets = (name: string) => / markets?$/.test(name);
+  writeTable(
+    'with this protocol active',
+    groups.filter(([name]) => name !== 'direct' && !isByMarkets(name)),
   );
-  for (const operation of operations) {
-    const figures = vaults.map(([, gas]) => figure(gas[operation]));
-    process.stdout.write(`| ${operation} | ${figures.join(' | ')} |\n`);
-  }
-  process.stdout.write('\n| the protocol itself | gas |\n|---|---:|\n');
-  for (const [operation, gas] of Object.entries(Object.fromEntries(groups).direct ?? {})) {
-    process.stdout.write(`| ${operation} | ${figure(gas)} |\n`);
-  }
+  writeTable('the protocol itself', [['gas', Object.fromEntries(groups).direct ?? {}]]);
+  writeTable(
+    'through a MetaMorpho of',
+    groups.filter(([name]) => isByMarkets(name)),
+  );
   return 0;
+}
+
+/** @param columns with what each operation takes there */
+function writeTable(title: string, columns: readonly [string, Record<string, string>][]): void {
+  const names = columns.map(([name]) => name);
+  process.stdout.write(`| ${[title, ...names].join(' | ')} |\n|---|${'---:|'.repeat(names.length)}\n`);
+  for (const operation of new Set(columns.flatMap(([, gas]) => Object.keys(gas)))) {
+    const figures = columns.map(([, gas]) => {
+      const used = gas[operation];
+      return used === undefined ? '' : Number(used).toLocaleString('en');
+    });
+    process.stdout.write(`| ${[operation, ...figures].join(' | ')} |\n`);
+  }
+  process.stdout.write('\n');
 }
 
 const command = COMMANDS[what ?? ''];

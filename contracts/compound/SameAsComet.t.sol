@@ -7,8 +7,8 @@ import {IMintable, RealComet} from "../test/world/RealComet.sol";
 import {IFiatToken, Usdc} from "../test/world/Usdc.sol";
 import {Weth} from "../test/world/World.sol";
 
-/// The double against Compound's own Comet: the same acts on both, at the same times, leave the same figures, to the unit. Comet is
-/// brought by whoever runs it: `npm run contracts:deep -- --comet <folder>`.
+/// The double against Compound's own Comet: the same acts on both, at the same times, leave the same figures, to the unit. A part
+/// of `npm run contracts:deep`, and alone `-- --comet`.
 contract SameAsComet is Test {
     uint256 private constant ACTS = 80;
     uint256 private constant PEOPLE = 4;

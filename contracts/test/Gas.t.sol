@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
+import {Id, MarketParams} from "morpho-blue/interfaces/IMorpho.sol";
 import {FareboxVault} from "../src/FareboxVault.sol";
 import {PermitDeposit} from "../src/PermitDeposit.sol";
 import {Protocol} from "../src/interfaces/Protocols.sol";
+import {SandboxPriceFeed} from "../sandbox/SandboxPriceFeed.sol";
 import {World} from "./world/World.sol";
 
 /// What each operation costs, and the same with the protocol itself and with MetaMorpho. Each is a transaction of its own;
@@ -112,6 +114,96 @@ contract GasMeasure is World {
 
     function test_gas_with_morpho_active() external {
         measure(Protocol.Morpho, "Morpho");
+    }
+
+    /// A MetaMorpho reads all of its markets at each touch, and asks one after the other when it supplies or pays out.
+    function test_gas_by_the_number_of_markets() external {
+        throughMarkets("1 market");
+        addMarkets(14);
+        throughMarkets("15 markets");
+        addMarkets(15);
+        throughMarkets("30 markets");
+    }
+
+    function throughMarkets(string memory name) private {
+        group = name;
+        vault = makeVault(Protocol.Morpho);
+        vm.prank(alice);
+        usdc.approve(address(vault), type(uint256).max);
+        deposit(alice, 1_000 * USDC_1);
+        pass(1 hours);
+        deposit(alice, 1_000 * USDC_1);
+        snapshot("deposit");
+        skip(6 hours);
+        vm.prank(keeper);
+        vault.move(Protocol.Morpho, Protocol.Aave, 500 * USDC_1, 0);
+        snapshot("move out of it");
+        skip(6 hours);
+        vm.prank(keeper);
+        vault.move(Protocol.Aave, Protocol.Morpho, 250 * USDC_1, 0);
+        snapshot("move to it");
+        skip(6 hours);
+        vm.prank(keeper);
+        vault.move(Protocol.Morpho, Protocol.Aave, 0, 0);
+        vm.prank(keeper);
+        vault.leave(Protocol.Aave, type(uint256).max);
+        pass(1 hours);
+        redeemAll(alice);
+        snapshot("redeem all");
+    }
+
+    /// Markets that are full and borrowed dry, before the one that takes and pays: the dearest that there is.
+    function addMarkets(uint256 count) private {
+        MarketParams[] memory added = new MarketParams[](count);
+        Id[] memory supplied = new Id[](count);
+        for (uint256 n = 0; n < count; n++) {
+            added[n] = market;
+            added[n].oracle = address(new SandboxPriceFeed(3_000e24));
+            morpho.createMarket(added[n]);
+            metaMorpho.submitCap(added[n], 1_000 * USDC_1);
+            supplied[n] = idOf(added[n]);
+        }
+        pass(1 days + 1);
+        for (uint256 n = 0; n < count; n++) {
+            metaMorpho.acceptCap(added[n]);
+        }
+        metaMorpho.setSupplyQueue(supplied);
+        usdc.mint(address(this), count * 1_000 * USDC_1);
+        metaMorpho.deposit(count * 1_000 * USDC_1, address(this));
+        for (uint256 n = 0; n < count; n++) {
+            borrowAll(added[n]);
+        }
+        payFromTheLast();
+    }
+
+    function borrowAll(MarketParams memory from) private {
+        weth.mint(borrower, 1 ether);
+        vm.startPrank(borrower);
+        weth.approve(address(morpho), type(uint256).max);
+        morpho.supplyCollateral(from, 1 ether, borrower, "");
+        morpho.borrow(from, 1_000 * USDC_1, 0, borrower, borrower);
+        vm.stopPrank();
+    }
+
+    /// Puts the market with the cash last in both queues.
+    function payFromTheLast() private {
+        uint256 length = metaMorpho.withdrawQueueLength();
+        uint256[] memory indexes = new uint256[](length);
+        Id[] memory queue = new Id[](length);
+        uint256 place;
+        for (uint256 n = 0; n < length; n++) {
+            if (Id.unwrap(metaMorpho.withdrawQueue(n)) == Id.unwrap(idOf(market))) indexes[length - 1] = n;
+            else indexes[place++] = n;
+        }
+        for (uint256 n = 0; n < length; n++) {
+            queue[n] = metaMorpho.withdrawQueue(indexes[n]);
+        }
+        metaMorpho.updateWithdrawQueue(indexes);
+        metaMorpho.setSupplyQueue(queue);
+    }
+
+    function idOf(MarketParams memory of_) private pure returns (Id) {
+        return Id.wrap(keccak256(abi.encode(of_)));
     }
 
     function test_gas_of_the_protocols_themselves() external {

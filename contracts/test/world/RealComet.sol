@@ -109,9 +109,8 @@ contract CometDrills {
     }
 }
 
-/// Compound's own Comet, from a checkout that the one who runs the tests has: `npm run contracts:deep -- --comet <folder>`
-/// compiles it. Its parameters are those of Compound's USDC market on Base (deployments/base/usdc/configuration.json), with a
-/// collateral of ours and curves that are given.
+/// Compound's own Comet, of `contracts/comet/`, which `npm run contracts:deep` compiles. Its parameters are those of Compound's
+/// USDC market on Base (deployments/base/usdc/configuration.json), with a collateral of ours and curves that are given.
 library RealComet {
     struct Asset {
         address asset;
