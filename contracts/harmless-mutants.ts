@@ -23,6 +23,9 @@ const HARMLESS: Readonly<Record<string, string>> = {
   'if (amount >= type(uint216).max) amount = type(uint216).max;':
     'Where a lie begins: the most that a lot can be is made the most.',
   'if (fee >= DUST) {': 'A fee of two units buys no shares, with or without an event that says so.',
+  'if (found.complete) _markDue = false;': 'It writes what is there.',
+  'if (balance == 0 || balance > type(uint128).max) return (false, 0);':
+    'A balance that cannot be read is told as 0.',
 };
 
 /** @returns why nobody could tell; null: somebody could, and a test should */

@@ -28,11 +28,13 @@ const BUGS: readonly (readonly [from: RegExp, to: string])[] = [
   [/ - /g, ' + '],
   [/ \* /g, ' / '],
   [/ \/ /g, ' * '],
+  [/ \+ [A-Za-z_]+(?=[;),])/g, ''],
   [/Rounding\.Floor/g, 'Rounding.Ceil'],
   [/Rounding\.Ceil/g, 'Rounding.Floor'],
   [/Math\.min/g, 'Math.max'],
   [/ \| bit/g, ' & bit'],
   [/&= ~|& ~bit/g, '& bit'],
+  [/(?<=if \()!?[\w.()]+ (?:\|\||&&) /g, ''],
   // Who may, and what may come between.
   [/ ?\bonlyOwner\b/g, ''],
   [/ ?\bnonReentrant\b/g, ''],

@@ -242,6 +242,13 @@ contract ExitsTest is World {
         assertApproxEqAbs(vault.convertToAssets(accrue()), 150 * USDC_1, 2);
     }
 
+    /// The virtual shares gain too, and the fee is on all of it: to the unit, however few the shares are.
+    function test_the_fee_is_on_the_whole_gain_where_there_is_only_the_seed() external {
+        accrue();
+        usdc.mint(address(vault), 1_000 * USDC_1);
+        assertApproxEqAbs(vault.convertToAssets(accrue()), 150 * USDC_1, 2);
+    }
+
     /// The mark is the price with the fee's shares in it: the next gain pays its whole fee.
     function test_the_second_gain_pays_as_much_as_the_first() external {
         vm.startPrank(owner);

@@ -73,6 +73,17 @@ contract MovingTest is World {
         vault.move(Protocol.Aave, Protocol.Compound, assets, 0);
     }
 
+    /// It paid all that it said it had, and what is left of it is not told: it counts as held, and deposits stay closed.
+    function test_a_protocol_that_cannot_be_read_once_it_has_paid_is_held_still() external {
+        bytes[] memory answers = new bytes[](2);
+        (answers[0], answers[1]) = (abi.encode(aUsdc.balanceOf(address(vault))), bytes(""));
+        vm.mockCalls(address(aUsdc), abi.encodeCall(IERC20.balanceOf, (address(vault))), answers);
+        vault.leave(Protocol.Aave, type(uint256).max);
+        (,,, bool complete) = vault.holdings();
+        assertFalse(complete);
+        assertEq(vault.maxDeposit(alice), 0);
+    }
+
     /// A protocol takes all the gas that it is given, for an answer that it would have given with more: nothing happens.
     function test_an_act_without_gas_for_a_protocol_is_refused() external {
         vm.stopPrank();
