@@ -191,6 +191,54 @@ for (const [name, meet] of Object.entries(AGENTS)) {
       }
     });
 
+    test('buys by the example of the card as its only text, with a key and from a wallet', async () => {
+      const { examples } = agent.card.skills.find(({ id }: Json) => id === 'nickel') ?? assert.fail();
+      const text: string = examples[0];
+      const key = await here.key('1');
+      headers = { 'x-api-key': key };
+      const asked = { messageId: randomUUID(), text };
+      const paid = await agent.send(asked);
+      assert.deepEqual([paid.state, paid.answer?.run, await balanceOf(key)], ['completed', 1, 0.95]);
+      // The same wish as data is the same message.
+      const again = await agent.send({ ...asked, text: undefined, data: JSON.parse(text) } as never);
+      assert.deepEqual([again.id, await balanceOf(key)], [paid.id, 0.95]);
+
+      headers = {};
+      const { id: taskId, metadata } = await agent.send({ messageId: randomUUID(), text });
+      const paying = submitted(await sign(metadata['x402.payment.required']));
+      const byWallet = await agent.send({ messageId: randomUUID(), taskId, text, metadata: paying });
+      assert.deepEqual([byWallet.id, byWallet.state, byWallet.answer?.run], [taskId, 'completed', 2]);
+    });
+
+    test('is told the terms of the one skill that its words are about, in words that no wallet pays', async () => {
+      const words = { messageId: randomUUID(), text: 'nickel' };
+      for (const key of [null, await here.key('1')]) {
+        headers = key === null ? {} : { 'x-api-key': key };
+        const told = await agent.send({ ...words, messageId: randomUUID() });
+        assert.equal(told.state, 'input-required');
+        assert.match(
+          told.text,
+          /Words alone buy nothing.*skill nickel .*costs 0.05 USD.*Nothing was charged/s,
+        );
+        assert.deepEqual([told.metadata, (await agent.get(told.id)).metadata], [{}, {}]);
+        assert.equal(told.data?.send.data.skill, 'nickel');
+        const yes = await agent.send({ messageId: randomUUID(), taskId: told.id, text: 'Yes, do it.' });
+        assert.deepEqual([yes.state, yes.metadata, script.runs], ['input-required', {}, 0]);
+        const named = {
+          messageId: randomUUID(),
+          taskId: told.id,
+          text: JSON.stringify(told.data?.send.data),
+        };
+        const bought = await agent.send(named);
+        assert.equal(bought.state, key === null ? 'input-required' : 'completed');
+        assert.equal(bought.metadata[STATUS], key === null ? 'payment-required' : undefined);
+      }
+      headers = {};
+      assert.deepEqual((await agent.stream({ ...words, messageId: randomUUID() })).events, [
+        'task input-required',
+      ]);
+    });
+
     test('follows the call in a stream, whichever way it is paid', async () => {
       headers = { 'x-api-key': await here.key('1') };
       const data = { skill: 'nickel', input: { name } };
@@ -229,10 +277,14 @@ for (const [name, meet] of Object.entries(AGENTS)) {
 
     test('is told how to choose when its words name no skill, and goes on in the same task', async () => {
       headers = { 'x-api-key': await here.key('1') };
-      const first = await agent.send({ messageId: randomUUID(), text: 'Please ping something for me' });
+      const first = await agent.send({
+        messageId: randomUUID(),
+        text: 'nickel or deed',
+      });
       assert.equal(first.state, 'input-required');
       assert.match(first.text, /names no skill.*data part.*Nothing was charged/s);
-      assert.equal(first.data?.skills[0].skill, 'ping');
+      const about: string[] = first.data?.skills.map(({ skill }: Json) => skill);
+      assert.deepEqual(about.slice(0, 2).sort(), ['deed', 'nickel']);
       const { id: taskId } = first;
       const unknown = await agent.send({ messageId: randomUUID(), taskId, data: { skill: 'pimg' } });
       assert.deepEqual(
@@ -727,7 +779,31 @@ describe('what is no message', () => {
         withParams('{"message":{"messageId":"a","taskId":"none","role":"user","parts":[{"text":"a"}]}}'),
         -32001,
       ],
-      ['{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{"pageToken":"nowhere"}}', -32602],
+      ...[
+        ...[{ pageToken: 'nowhere' }, { status: 'NONSENSE' }, { status: 'completed' }, { status: 4 }],
+        ...[{ pageSize: 0 }, { pageSize: -1 }, { pageSize: 101 }, { pageSize: '5' }, { pageSize: 1.5 }],
+        ...[{ historyLength: -1 }, { historyLength: 'all' }, { statusTimestampAfter: -1 }],
+        ...[{ statusTimestampAfter: 'yesterday' }, { includeArtifacts: 1 }, { contextId: 7 }],
+      ].map(
+        (params) => [JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ListTasks', params }), -32602] as const,
+      ),
+      ...['GetTask', 'tasks/get'].map(
+        (method) =>
+          [
+            JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { id: 'a', historyLength: -1 } }),
+            -32602,
+          ] as const,
+      ),
+      ...['SendMessage', 'message/send', 'SendStreamingMessage', 'message/stream'].map(
+        (method) =>
+          [
+            JSON.stringify({
+              ...{ jsonrpc: '2.0', id: 1, method },
+              params: { ...message(asking('nickel')), configuration: { historyLength: -1 } },
+            }),
+            -32602,
+          ] as const,
+      ),
       ['{"jsonrpc":"2.0","id":1,"method":"tasks/pushNotificationConfig/set","params":{}}', -32003],
       ['{"jsonrpc":"2.0","id":1,"method":"GetExtendedAgentCard"}', -32004],
       ['{"jsonrpc":"2.0","id":1,"method":"agent/getAuthenticatedExtendedCard"}', -32007],
@@ -763,6 +839,74 @@ describe('what is no message', () => {
     const metadata = { skill: 'nickel' };
     const byMetadata = await sent(message([{ data: { name: 'm' } }], { metadata }), headers);
     assert.deepEqual([byMetadata.state, byMetadata.answer?.name], ['completed', 'm']);
+  });
+
+  test('a text that as a whole is a data part counts as one, and no other text does', async () => {
+    const key = await here.key('1');
+    const headers = { 'x-api-key': key };
+    const send = (texts: readonly string[]) =>
+      rpc(here.url, 'SendMessage', message(texts.map((text) => ({ text }))), headers);
+    const nickel = '{"skill":"nickel","input":{}}';
+    const words: readonly (readonly string[])[] = [
+      [nickel, 'please'],
+      [nickel, nickel],
+      [`Buy this: ${nickel}`],
+      [`${nickel} please`],
+      [`[${nickel}]`],
+      [JSON.stringify(nickel)],
+      ['{"skill":"nickel",}'],
+      ['{"__proto__":{"skill":"nickel"}}'],
+      ['{"input":{"skill":"nickel"}}'],
+      ['{"constructor":{"prototype":{"skill":"nickel"}}}'],
+      ['{"skill":7,"input":{}}'],
+      ['{"skill":null}'],
+      ['{"skill":["nickel"]}'],
+      ['{"skill":{"skill":"nickel"}}'],
+      ['{'.repeat(10_000)],
+      [`{"skill":"nickel","input":${'['.repeat(100_000)}}`],
+    ];
+    for (const texts of words) {
+      const { result } = await send(texts);
+      const task = seen(result?.task ?? assert.fail(texts.join().slice(0, 80)));
+      assert.deepEqual(
+        [task.state, task.data?.code],
+        ['input-required', 'SKILL_REQUIRED'],
+        texts.join().slice(0, 80),
+      );
+    }
+    const named: readonly (readonly [string, string])[] = [
+      ['{"skill":"__proto__"}', 'UNKNOWN_SERVICE'],
+      ['{"skill":"constructor"}', 'UNKNOWN_SERVICE'],
+      ['{"skill":"nickel","input":[1]}', 'INVALID_REQUEST'],
+      ['{"skill":"nickel","input":"{}"}', 'INVALID_REQUEST'],
+      [`{"skill":"nickel","input":{"name":7,"__proto__":{"name":"x"}}}`, 'INVALID_REQUEST'],
+    ];
+    for (const [text, code] of named)
+      assert.equal(seen((await send([text])).result?.task).data?.code, code, text);
+    const refused: readonly string[] = [
+      '{"skill":"ping","skill":"nickel"}',
+      '{"skill":"nickel","skill":"nickel"}',
+      '{"skill":"ping","\\u0073kill" : "nickel"}'.replaceAll('\\\\', '\\'),
+      '{"skill":7,"input":{"skill":1},"skill":"nickel"}',
+      `{"skill":"nickel","input":${'{"a":'.repeat(5_000)}1${'}'.repeat(5_000)}}`,
+      `{"skill":"nickel","input":${'['.repeat(100_000)}${']'.repeat(100_000)}}`,
+      '{"skill":"nickel","input":{"name":"\\u0000"}}',
+      '{"skill":"nickel","input":{"name":"\\ud800"}}',
+    ];
+    for (const text of refused) {
+      const { error } = await send([text]);
+      assert.deepEqual([error?.code, error?.data.charged], [-32602, false], text.slice(0, 80));
+      assert.equal(error?.data.fields[0].field, 'message.parts.0.text');
+    }
+    assert.deepEqual([await balanceOf(key), script.runs], [1, 0]);
+    const [huge, long] = [1_000_000, 200_000].map((length) =>
+      JSON.stringify({ skill: 'nickel', input: { name: 'n'.repeat(length) } }),
+    );
+    assert.equal((await send([huge ?? ''])).status, 413);
+    assert.equal(seen((await send([long ?? ''])).result?.task).answer?.name.length, 200_000);
+    const within = await send([' \n{"input":{"name":"{\\"skill\\":1}","skill":[]},"skill":"nickel"}\t']);
+    assert.equal(seen(within.result?.task).answer?.name, '{"skill":1}');
+    assert.deepEqual([await balanceOf(key), script.runs], [0.9, 2]);
   });
 
   test('foreign hosts and pages are refused, those of this machine are not', async () => {

@@ -143,10 +143,30 @@ test('tasks are got, listed and canceled, in the words of their version', async 
     ['pageSize=1e1', 'pageSize'],
     ['includeArtifacts=maybe', 'includeArtifacts'],
     ['pageSize=1&pageSize=2', 'pageSize'],
+    ['pageSize=0', 'pageSize'],
+    ['pageSize=-1', 'pageSize'],
+    ['pageSize=101', 'pageSize'],
+    ['status=NONSENSE', 'status'],
+    ['historyLength=-1', 'historyLength'],
+    ['historyLength=', 'historyLength'],
+    ['statusTimestampAfter=-1', 'statusTimestampAfter'],
+    ['pageToken=nowhere', undefined],
   ] as const) {
     const refused = await ask('GET', `/tasks?${query}`, undefined, headers);
     assert.equal(refused.status, 400, refused.text);
-    assert.equal(refused.json().error.details[1].value.fields[0].field, field);
+    assert.equal(refused.json().error.details[1].value.fields?.[0].field, field);
+  }
+  assert.equal((await ask('GET', '/tasks?historyLength=0&pageSize=2', undefined, headers)).status, 200);
+  for (const version of VERSIONS) {
+    const got = (length: string) =>
+      ask('GET', `/tasks/${paid.id}?historyLength=${length}`, undefined, { ...version, 'x-api-key': key });
+    assert.deepEqual(
+      [(await got('-1')).status, (await got('x')).status, (await got('3')).status],
+      [400, 400, 200],
+    );
+    const sent = message(version, 'nickel', { configuration: { historyLength: -1 } });
+    for (const path of ['/message:send', '/message:stream'])
+      assert.equal((await ask('POST', path, sent, { ...version, 'x-api-key': key })).status, 400, path);
   }
   const older = { 'x-api-key': key };
   assert.equal((await ask('GET', '/tasks', undefined, older)).status, 404, '0.3 has no list');

@@ -1,12 +1,17 @@
-/** Which service a message chooses. One that chooses none is told how to, and which skills its words are about. */
+/**
+ * Which service a message chooses. One that chooses none is told how to, and which skills its words are about: of one that
+ * they are clearly about, the terms. Words choose nothing, so no task waits for a payment because of them.
+ */
 import type { CatalogLine, Service } from '../services/define.ts';
-import { fittingBest } from '../services/fitting.ts';
+import { clearWinner, fittingBest } from '../services/fitting.ts';
 import { toolNameOf } from '../services/tool-name.ts';
 import { nearest } from '../words/nearest.ts';
 import type { Wish } from './messages.ts';
 import type { Told } from './tasks.ts';
 
 const MAX_SUGGESTED = 5;
+/** Of a text, so much is looked at to see what it is about. */
+const MAX_SEARCHED_CHARACTERS = 2_000;
 
 export interface Shelf {
   services: readonly Service[];
@@ -22,13 +27,7 @@ export function choose(shelf: Shelf, wish: Wish, text: string): { service: Servi
   if (wish.isAmbiguous)
     return { told: help(shelf, 'ONE_SKILL_A_MESSAGE', 'A message can ask for one skill.', []) };
   const { skill } = wish;
-  if (skill === null) {
-    const found = fittingBest(text.slice(0, 2_000), shelf.catalog(), MAX_SUGGESTED);
-    const paths = found.map(({ path }) => path);
-    return {
-      told: help(shelf, 'SKILL_REQUIRED', 'This message names no skill, and none is guessed.', paths),
-    };
-  }
+  if (skill === null) return { told: aboutWords(shelf, text.slice(0, MAX_SEARCHED_CHARACTERS)) };
   const service = services.find((each) => each.path === skill || toolNameOf(each) === skill);
   if (service !== undefined) return { service };
   const path = skill.replaceAll('_', '-').slice(0, 80);
@@ -37,6 +36,27 @@ export function choose(shelf: Shelf, wish: Wish, text: string): { service: Servi
   const known = services.map((each) => each.path);
   const near = nearest(path, known, MAX_SUGGESTED);
   return { told: help(shelf, 'UNKNOWN_SERVICE', `There is no skill ${skill.slice(0, 80)}.`, near) };
+}
+
+/** What is told of words that name no skill. */
+function aboutWords(shelf: Shelf, words: string): Told {
+  const catalog = shelf.catalog();
+  const paths = fittingBest(words, catalog, MAX_SUGGESTED).map(({ path }) => path);
+  const told = help(shelf, 'SKILL_REQUIRED', 'This message names no skill, and none is guessed.', paths);
+  const winner = clearWinner(words, catalog);
+  return winner?.available === true ? { ...told, ...termsOf(winner, told) } : told;
+}
+
+/**
+ * The terms of a skill in words alone: wallets pay terms in metadata by themselves, and nobody has asked for this skill by its
+ * name yet.
+ */
+function termsOf({ path, name, summary, priceUsd, example }: CatalogLine, { data }: Told): Told {
+  const wanted = { skill: path, input: example };
+  return {
+    text: `Words alone buy nothing. What you describe sounds like the skill ${path} (${name}): ${summary} It costs ${priceUsd} USD a call, charged only with an answer. To buy it send ${JSON.stringify(wanted)} in this task, with an input of your own, as a data part or as the only text: with an API key in the header X-API-KEY, or without one to be told how a wallet pays. Nothing was charged.`,
+    data: { ...data, send: { kind: 'data', data: wanted } },
+  };
 }
 
 /** The input was longer than a task keeps, and has to come with the payment. */
@@ -59,7 +79,7 @@ function help({ services, baseUrl }: Shelf, code: string, what: string, suggeste
   const skills = suggested.flatMap((path) => services.find((each) => each.path === path) ?? []);
   const list = skills.map(({ path, priceUsd, summary }) => `\n- ${path} (${priceUsd} USD): ${summary}`);
   return {
-    text: `${what} Send a data part {"skill":"…","input":{…}} in this task. Nothing was charged.${list.length === 0 ? '' : ` These may be what you look for:${list.join('')}`}`,
+    text: `${what} Send a data part {"skill":"…","input":{…}} in this task, or the same JSON as the only text. Nothing was charged.${list.length === 0 ? '' : ` These may be what you look for:${list.join('')}`}`,
     data: {
       ...{ code, message: what, charged: false },
       send: { kind: 'data', data: { skill: 'ping', input: {} } },

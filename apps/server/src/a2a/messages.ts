@@ -1,7 +1,9 @@
-/** What a message asks for, and who pays for it. Nothing is guessed from its text. */
+/** What a message asks for, and who pays for it. Nothing is guessed from its words. */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { isDeeperThan } from '../http/json-depth.ts';
+import { readJson } from '../http/json-text.ts';
+import { Problem } from '../http/problem.ts';
 import { presentedApiKey } from '../keys/api-key.ts';
 import type { Headers } from '../paid-call/rail.ts';
 import { RpcError } from './errors.ts';
@@ -21,6 +23,8 @@ const optionalId = z
   .max(MAX_ID)
   .optional()
   .transform((text) => (text === undefined || text === '' ? null : text));
+/** How much is wanted of a history that is not kept: anything that could be one is taken, and nothing comes of it. */
+const historyLength = z.int().min(0).optional();
 
 const sent = z.object({
   message: z.object({
@@ -32,17 +36,23 @@ const sent = z.object({
     metadata: record.optional(),
   }),
   configuration: z
-    .object({ blocking: z.boolean().optional(), returnImmediately: z.boolean().optional() })
+    .object({ blocking: z.boolean().optional(), returnImmediately: z.boolean().optional(), historyLength })
     .optional(),
   metadata: record.optional(),
 });
 
-const byId = z.object({ id });
+const byId = z.object({ id, historyLength });
+/** Those of the protocol, of which a task here has some. */
+const STATES = [
+  ...['UNSPECIFIED', 'SUBMITTED', 'WORKING', 'COMPLETED', 'FAILED', 'CANCELED'],
+  ...['INPUT_REQUIRED', 'REJECTED', 'AUTH_REQUIRED'],
+].map((state) => `TASK_STATE_${state}`);
 const listed = z.object({
   contextId: optionalId,
-  status: z.string().max(40).optional(),
-  pageSize: z.int().min(0).max(100).optional(),
+  status: z.enum(['', ...STATES]).optional(),
+  pageSize: z.int().min(1).max(100).optional(),
   pageToken: z.string().max(100).optional(),
+  historyLength,
   statusTimestampAfter: z.iso.datetime({ offset: true }).optional(),
   includeArtifacts: z.boolean().optional(),
 });
@@ -69,18 +79,7 @@ export interface Message {
 export function readMessage(params: unknown, version: Version): Message {
   const { message, configuration = {}, metadata = {} } = fitting(sent, params);
   const { blocking = true, returnImmediately = false } = configuration;
-  const texts: string[] = [];
-  const data: unknown[] = [];
-  for (const [index, part] of message.parts.entries()) {
-    if (typeof part.text === 'string') texts.push(part.text);
-    else if (part.data !== undefined) data.push(part.data);
-    else
-      throw new RpcError(
-        'CONTENT_TYPE_NOT_SUPPORTED',
-        `message.parts.${index} is neither text nor data. Send {"skill":…,"input":{…}} as a data part.`,
-        { fields: [{ field: `message.parts.${index}`, message: 'must be a text or a data part' }] },
-      );
-  }
+  const { texts, data } = contentOf(message.parts);
   return {
     id: message.messageId,
     taskId: message.taskId,
@@ -90,6 +89,76 @@ export function readMessage(params: unknown, version: Version): Message {
     metadata: { ...metadata, ...message.metadata },
     isBlocking: version === '0.3' ? blocking : !returnImmediately,
   };
+}
+
+type SentPart = Readonly<Record<string, unknown>>;
+
+/** @throws RpcError for a part that no service takes */
+function contentOf(parts: readonly SentPart[]): { texts: readonly string[]; data: readonly unknown[] } {
+  const [only] = parts;
+  const written = parts.length === 1 && typeof only?.text === 'string' ? wishWrittenAs(only.text) : null;
+  if (written !== null) return { texts: [], data: [written] };
+  const texts: string[] = [];
+  const data: unknown[] = [];
+  for (const [index, part] of parts.entries()) {
+    if (typeof part.text === 'string') texts.push(part.text);
+    else if (part.data !== undefined) data.push(part.data);
+    else
+      throw new RpcError(
+        'CONTENT_TYPE_NOT_SUPPORTED',
+        `message.parts.${index} is neither text nor data. Send {"skill":…,"input":{…}} as a data part.`,
+        { fields: [{ field: `message.parts.${index}`, message: 'must be a text or a data part' }] },
+      );
+  }
+  return { texts, data };
+}
+
+/**
+ * A text that as a whole is a JSON object with `skill`, which is then as good as a data part: clients that have texts alone
+ * send the card's examples so.
+ *
+ * @returns null for any other text
+ * @throws RpcError where the object could not come as a data part, or names its skill more than once
+ */
+function wishWrittenAs(text: string): Record<string, unknown> | null {
+  const trimmed = text.trim();
+  if (!trimmed.startsWith('{') || !trimmed.endsWith('}')) return null;
+  const value = jsonIn(trimmed);
+  if (!isObject(value) || !Object.hasOwn(value, 'skill')) return null;
+  if (isDeeperThan(value, MAX_DEPTH)) throw wrongText(`may be nested ${MAX_DEPTH} deep at most`);
+  if (timesNamed('skill', trimmed) > 1) throw wrongText('must name one skill, once');
+  return value;
+}
+
+/** @throws RpcError for JSON with text that can neither be stored nor sent on */
+function jsonIn(text: string): unknown {
+  try {
+    return readJson(Buffer.from(text));
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    const { fields } = error.details;
+    // What is no JSON at all is a text like any other.
+    if (!Array.isArray(fields) || fields.length === 0) return undefined;
+    throw wrongText('must not hold NUL or half of a surrogate pair');
+  }
+}
+
+/** How often the outermost object of a text that is JSON has a name. Of two of a name, a reader of JSON sees the last alone. */
+function timesNamed(name: string, json: string): number {
+  let depth = 0;
+  let times = 0;
+  for (const [token] of json.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"\s*:?|[{}[\]]/g)) {
+    if (token === '{' || token === '[') depth += 1;
+    else if (token === '}' || token === ']') depth -= 1;
+    else if (depth === 1 && token.endsWith(':') && JSON.parse(token.slice(0, -1)) === name) times += 1;
+  }
+  return times;
+}
+
+function wrongText(what: string): RpcError {
+  return new RpcError('INVALID_PARAMS', `params.message.parts.0.text ${what}.`, {
+    fields: [{ field: 'message.parts.0.text', message: what }],
+  });
 }
 
 /** @throws RpcError */
@@ -123,7 +192,7 @@ export interface Wish {
 }
 
 /**
- * The skill and its input: a data part `{ skill, input }`, or `skill` in the metadata with the input beside it or as the data
+ * The skill and its input: a data part `{ skill, input }` or a text that is one, or `skill` in the metadata with the input beside it or as the data
  * part.
  */
 export function wishOf({ data, metadata }: Message): Wish {

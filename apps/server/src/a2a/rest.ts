@@ -73,8 +73,10 @@ async function answer(parts: A2aRoutesParts, request: FastifyRequest, reply: Fas
     const params = isSending
       ? messageParams(readBody(request), version)
       : operation === 'list'
-        ? listParams(request.query)
-        : { id };
+        ? queryParams(request.query)
+        : operation === 'get'
+          ? { ...queryParams(request.query), id }
+          : { id };
     isPaying = isSending && carriesPayment(params, request);
     const caller = await callerOf(parts, request, reply);
     const made = await parts.rpc.perform(operation, params, HTTP_WIRES[version], caller);
@@ -142,18 +144,15 @@ function partOf03(part: unknown): unknown {
 }
 
 /** An address has texts alone. What is no number or truth value stays one, and is refused by its name. */
-function listParams(query: unknown): Record<string, unknown> {
-  const { pageSize, includeArtifacts, ...asked } = query as Record<string, unknown>;
+function queryParams(query: unknown): Record<string, unknown> {
+  const { includeArtifacts, ...asked } = query as Record<string, unknown>;
+  const params: Record<string, unknown> = { ...asked };
+  for (const name of ['pageSize', 'historyLength']) {
+    const given = asked[name];
+    if (typeof given === 'string' && /^-?\d{1,9}$/.test(given)) params[name] = Number(given);
+  }
   const isTruth = includeArtifacts === 'true' || includeArtifacts === 'false';
-  return {
-    ...asked,
-    ...(pageSize === undefined
-      ? {}
-      : {
-          pageSize: typeof pageSize === 'string' && /^\d{1,9}$/.test(pageSize) ? Number(pageSize) : pageSize,
-        }),
-    ...(includeArtifacts === undefined
-      ? {}
-      : { includeArtifacts: isTruth ? includeArtifacts === 'true' : includeArtifacts }),
-  };
+  if (includeArtifacts !== undefined)
+    params.includeArtifacts = isTruth ? includeArtifacts === 'true' : includeArtifacts;
+  return params;
 }

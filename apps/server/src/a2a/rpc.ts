@@ -189,11 +189,10 @@ export class Rpc {
         'INVALID_REQUEST',
         'Tasks are listed for the key that made them: send it in X-API-KEY. One that was made without a key is asked for by its id.',
       );
-    const { pageToken = '', includeArtifacts = false, pageSize = 0, statusTimestampAfter } = asked;
+    const { pageToken = '', includeArtifacts = false, pageSize = DEFAULT_PAGE, statusTimestampAfter } = asked;
     if (pageToken !== '' && !isCursor(pageToken))
       throw new RpcError('INVALID_PARAMS', 'params.pageToken must be the nextPageToken of the page before.');
-    const wanted = pageSize === 0 ? DEFAULT_PAGE : pageSize;
-    const most = includeArtifacts ? Math.min(wanted, MAX_PAGE_WITH_ANSWERS) : wanted;
+    const most = includeArtifacts ? Math.min(pageSize, MAX_PAGE_WITH_ANSWERS) : pageSize;
     const page = await this.#parts.tasks.list(accountId, {
       contextId: asked.contextId,
       states: statesOf(asked.status, wire),
