@@ -121,6 +121,7 @@ export const SERVER: House = {
         'http/',
         'ledger/money.ts',
         'keys/{credit-tiers,trial}.ts',
+        'secrets/secrets.ts',
         'part.ts',
         'shop.ts',
       ],

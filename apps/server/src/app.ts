@@ -114,6 +114,7 @@ export function createApp({ config, ...given }: HouseNeeds & { config: ConfigOf<
     openDiscovery(house, config.paidCall.settings, {
       pages,
       sales,
+      secrets,
       parts: () => parts,
       cardCheckout: cards !== null,
       x402: byX402.offer,

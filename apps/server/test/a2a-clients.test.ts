@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { after, before, beforeEach, describe, test } from 'node:test';
+import { AgentCard, verifyAgentCardSignature } from '@a2a-js/sdk';
 import { ExactEvmScheme } from '@x402/evm';
 import { x402Client } from '@x402/fetch';
 import { z } from 'zod';
@@ -950,6 +951,28 @@ describe('what is no message', () => {
     assert.deepEqual([got.status, got.headers.get('allow')], [405, 'POST']);
     await got.text();
   });
+});
+
+test('whoever finds the card verifies it by the keys of any replica, and all replicas publish the same', async () => {
+  const published = await fetch(`${there.url}/.well-known/jwks.json`);
+  assert.equal(published.headers.get('content-type'), 'application/jwk-set+json');
+  const { keys } = (await published.json()) as { keys: { kid: string }[] };
+  const verifier = verifyAgentCardSignature(async (kid, jku) => {
+    assert.equal(jku, 'http://farebox.test/.well-known/jwks.json');
+    return (keys.find((key) => key.kid === kid) ?? assert.fail('no such key')) as never;
+  });
+  for (const version of ['0.3', '1.0']) {
+    const [one, other] = await Promise.all(
+      [here, there].map(({ url }) =>
+        fetch(`${url}/.well-known/agent-card.json`, { headers: { 'a2a-version': version } }),
+      ),
+    );
+    assert.equal(one?.headers.get('etag'), other?.headers.get('etag'));
+    const card = (await one?.json()) as never;
+    assert.deepEqual(await other?.json(), card);
+    await verifier(AgentCard.fromJSON(card));
+    await verifier(card);
+  }
 });
 
 /** By the bare client of HTTP: others do not let their user say whom they ask. */

@@ -1,6 +1,8 @@
 /** The agent card, which A2A agents read before they send a message. It is rendered while `/a2a` is served. */
 import { X402_EXTENSIONS } from '../a2a/extensions.ts';
+import { sandboxFields } from '../http/sandbox-notice.ts';
 import { CHARGING_RULE } from './call-errors.ts';
+import { CARD_KEYS_PATH, withoutEmpty } from './card-signature.ts';
 import { type DiscoveryContext, serves } from './context.ts';
 
 const DESCRIPTION =
@@ -15,6 +17,11 @@ export function servesA2a(context: DiscoveryContext): boolean {
 /** The version of the card that a reader gets. A reader that names no version gets the older one. */
 export function cardVersionOf(sent: string | undefined): string {
   return /^\s*1(\.|\s*$)/.test(sent ?? '') ? '1.0' : '';
+}
+
+/** `/.well-known/jwks.json`: the keys by which the card is signed. Null while A2A is off. */
+export function cardKeysDocument(context: DiscoveryContext) {
+  return servesA2a(context) ? { keys: context.cardSigner.keys } : null;
 }
 
 /**
@@ -37,20 +44,19 @@ export function agentCardDocument(context: DiscoveryContext, version: string) {
     skills: skillsOf(context),
     supportedInterfaces: interfacesAt(url),
   };
-  if (version === '1.0')
-    return {
-      ...common,
-      securitySchemes: {
-        apiKey: { apiKeySecurityScheme: { location: 'header', name: 'X-API-KEY', description: API_KEY } },
-        bearerKey: { httpAuthSecurityScheme: { scheme: 'Bearer', description: API_KEY } },
-      },
-      securityRequirements: [
-        { schemes: { apiKey: { list: [] } } },
-        { schemes: { bearerKey: { list: [] } } },
-        { schemes: {} },
-      ],
+  if (version === '1.0') {
+    const securitySchemes = {
+      apiKey: { apiKeySecurityScheme: { location: 'header', name: 'X-API-KEY', description: API_KEY } },
+      bearerKey: { httpAuthSecurityScheme: { scheme: 'Bearer', description: API_KEY } },
     };
-  return {
+    const card = {
+      ...{ ...common, securitySchemes },
+      // By no more than it takes: what is empty is not signed, so it is not said either.
+      securityRequirements: [{ schemes: { apiKey: {} } }, { schemes: { bearerKey: {} } }, {}],
+    };
+    return signed(context, card, [card, common]);
+  }
+  const card = {
     ...common,
     ...{ protocolVersion: '0.3.0', url, preferredTransport: 'JSONRPC' },
     additionalInterfaces: [
@@ -63,6 +69,20 @@ export function agentCardDocument(context: DiscoveryContext, version: string) {
     },
     security: [{ apiKey: [] }, { bearerKey: [] }, {}],
   };
+  return signed(context, card, [common]);
+}
+
+/**
+ * A card with a signature for each reading of it: first as it is published, which is the form of the specification.
+ *
+ * @param readings what the published SDKs sign and verify in place of it, whichever its version: the fields that 1.0 has,
+ * without what is empty. The one for JavaScript (1.3.0) loses the security schemes before it verifies what its client fetched.
+ */
+function signed<Card extends object>(context: DiscoveryContext, card: Card, readings: readonly object[]) {
+  const published = { ...sandboxFields(context.sandbox), ...card };
+  const forms = [published, ...readings.map((each) => withoutEmpty(each) ?? {})];
+  const signatures = context.cardSigner.sign(forms, `${context.baseUrl}${CARD_KEYS_PATH}`);
+  return { ...published, signatures };
 }
 
 /** Over HTTP and JSON the same addresses serve both versions; a client of 0.3 adds the `/v1` to the address by itself. */
@@ -84,14 +104,12 @@ function capabilitiesOf(context: DiscoveryContext) {
   };
   const description = 'A skill can be paid for from a wallet by x402 instead of with a key.';
   const [first, ...others] = X402_EXTENSIONS;
-  const extensions =
-    x402 === null
-      ? []
-      : [
-          { uri: first, description, required: false, params },
-          ...others.map((uri) => ({ uri, description, required: false })),
-        ];
-  return { streaming: true, pushNotifications: false, extendedAgentCard: false, extensions };
+  // Neither is required, and no list is empty: a card states no defaults, for which its signature has two forms.
+  const extensions = [{ uri: first, description, params }, ...others.map((uri) => ({ uri, description }))];
+  return {
+    ...{ streaming: true, pushNotifications: false, extendedAgentCard: false },
+    ...(x402 === null ? {} : { extensions }),
+  };
 }
 
 function skillsOf(context: DiscoveryContext) {

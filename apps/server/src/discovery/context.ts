@@ -1,6 +1,7 @@
 import type { Described } from '../http/operation.ts';
 import type { Service } from '../services/define.ts';
 import type { Availability } from '../services/registry.ts';
+import type { CardSigner } from './card-signature.ts';
 
 /** Everything that a published document may state. The documents are pure functions of this context. */
 export interface DiscoveryContext {
@@ -25,6 +26,8 @@ export interface DiscoveryContext {
   trial: TrialTerms | null;
   /** True once a card can be charged. Tiers are published only then. */
   cardCheckout: boolean;
+  /** Signs the agent card of A2A. */
+  cardSigner: CardSigner;
   tiers: readonly CreditTier[];
   limits: { requestsPerMinute: number; bodyBytes: number };
   /**

@@ -1,7 +1,9 @@
 import { CREDIT_TIERS } from '../keys/credit-tiers.ts';
 import { TRIAL_DAYS, TRIAL_USD } from '../keys/trial.ts';
 import type { House, Part } from '../part.ts';
+import type { Secrets } from '../secrets/secrets.ts';
 import { logoUrlOf, OWN_NAME } from '../shop.ts';
+import { createCardSigner } from './card-signature.ts';
 import type { DiscoveryContext } from './context.ts';
 import { DOCUMENT_OPERATIONS, MPP_DOCUMENTS, WALLET_DOCUMENTS } from './operations.ts';
 import { assetRoutes, type Pages } from './pages.ts';
@@ -16,6 +18,7 @@ export function openDiscovery(
     /** All parts, once they are open. */
     parts(): readonly Part[];
     pages: Pages;
+    secrets: Secrets;
     x402(): DiscoveryContext['rails']['x402'];
     mpp(): DiscoveryContext['rails']['mpp'];
   },
@@ -24,6 +27,7 @@ export function openDiscovery(
   const { cardCheckout, pages } = needs;
   const { services, availability } = needs.sales;
   const { routes } = pages;
+  const cardSigner = createCardSigner(needs.secrets);
   const described = () => needs.parts().flatMap(({ operations = [] }) => operations);
   return {
     name: 'discovery',
@@ -48,6 +52,7 @@ export function openDiscovery(
           services,
           availability,
           cardCheckout,
+          cardSigner,
           described,
           routes,
           nowMs,

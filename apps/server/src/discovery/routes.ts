@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { wantsPage } from '../http/accept.ts';
 import { notSoldHere, Problem } from '../http/problem.ts';
 import { sandboxFields } from '../http/sandbox-notice.ts';
-import { agentCardDocument, cardVersionOf } from './a2a-documents.ts';
+import { agentCardDocument, cardKeysDocument, cardVersionOf } from './a2a-documents.ts';
 import {
   agentDocument,
   agentRegistrationDocument,
@@ -17,6 +17,7 @@ import {
 } from './agent-documents.ts';
 import { agentInstructionsDocument } from './agent-instructions.ts';
 import { capabilitiesDocument } from './capabilities.ts';
+import { CARD_KEYS_PATH } from './card-signature.ts';
 import { catalogDocument } from './catalog.ts';
 import { type DiscoveryContext, fingerprintOf } from './context.ts';
 import { mcpDocument, mcpIntegrationDocument, mcpServerDocument, webToolsDocument } from './mcp-documents.ts';
@@ -136,6 +137,14 @@ const DOCUMENTS: readonly PublishedDocument[] = [
     maxAgeSeconds: DOCUMENT_SECONDS,
     ways: { header: 'A2A-Version', of: cardVersionOf },
     render: (context, version) => jsonIfAny(context, agentCardDocument(context, version)),
+  },
+  {
+    paths: [CARD_KEYS_PATH],
+    maxAgeSeconds: DOCUMENT_SECONDS,
+    render(context) {
+      const document = cardKeysDocument(context);
+      return document === null ? null : publish('application/jwk-set+json', JSON.stringify(document));
+    },
   },
   ...(
     [

@@ -6,10 +6,12 @@ import { CUSTODY_OPERATIONS } from '../custody/operations.ts';
 import { KEY_OPERATIONS } from '../keys/operations.ts';
 import { HEALTH_OPERATIONS } from '../operations/operations.ts';
 import { RECEIPT_OPERATIONS } from '../rails/x402/operations.ts';
+import { secretsOf } from '../secrets/secrets.ts';
 import { defineService, type Service } from '../services/define.ts';
 import { chainName, isoDate, latitude, limit, longitude, text, tokenAddress } from '../services/fields.ts';
 import { TOPUP_OPERATIONS } from '../topup/operations.ts';
 import { answer } from '../words/answer.ts';
+import { createCardSigner } from './card-signature.ts';
 import type { DiscoveryContext } from './context.ts';
 import { DOCUMENT_OPERATIONS, MPP_DOCUMENTS, WALLET_DOCUMENTS } from './operations.ts';
 
@@ -106,6 +108,7 @@ export function sampleContext(overrides: Partial<DiscoveryContext> = {}): Discov
     rails: { x402: null, mpp: null },
     trial: { creditsUsd: '5.00', lifetimeDays: 7, onePerDays: 7 },
     cardCheckout: false,
+    cardSigner: createCardSigner(secretsOf(['a secret of the sample, of no server at all'])),
     tiers: [{ amountUsd: 5, label: 'Intro', approximateCalls: '80-100' }],
     limits: { requestsPerMinute: 200, bodyBytes: 262_144 },
     routes: SAMPLE_ROUTES,

@@ -8,7 +8,7 @@ export const SECRETS = declare({
     versions: {
       name: 'FAREBOX_SECRET',
       describe:
-        'Secrets for HMACs of callers’ and pictures’ addresses, for keys that are delivered later and for stored answers, comma-separated, at least 32 characters each: the first is used for new ones, all are recognized. Same on all replicas',
+        'Secrets for HMACs of callers’ and pictures’ addresses, for keys that are delivered later, for stored answers and for the key that signs the agent card, comma-separated, at least 32 characters each: the first is used for new ones, all are recognized. Same on all replicas',
       shape: z
         .string()
         // One secret is taken as it is; between several, blanks are not part of any.
