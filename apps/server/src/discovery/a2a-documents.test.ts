@@ -6,7 +6,7 @@ import canonicalize from 'canonicalize';
 import { z } from 'zod';
 import { secretsOf } from '../secrets/secrets.ts';
 import { agentCardDocument, cardKeysDocument, cardVersionOf } from './a2a-documents.ts';
-import { createCardSigner, type PublishedKey } from './card-signature.ts';
+import { createCardSigner, type PublishedKey, withoutEmpty } from './card-signature.ts';
 import type { X402Offer } from './context.ts';
 import { sampleContext } from './sample.fixture.ts';
 
@@ -179,4 +179,11 @@ test('all replicas sign alike, and nothing published holds a secret', () => {
   const context = sampleContext();
   const routes = context.routes.filter(({ path }) => path !== '/a2a');
   assert.equal(cardKeysDocument({ ...context, routes }), null);
+});
+
+test('what the SDKs verify has nothing empty, and keeps what is only false or nought', () => {
+  const kept = { no: false, nought: 0, list: ['a', 0], within: { text: 'a' } };
+  const empty = { text: '', none: null, list: [], object: {}, within: [{ text: '' }, ['']] };
+  assert.deepEqual(withoutEmpty({ ...kept, empty, more: [empty, ''] }), kept);
+  assert.equal(withoutEmpty(empty), undefined);
 });
