@@ -111,10 +111,9 @@ export function createApp({ config, ...given }: HouseNeeds & { config: ConfigOf<
     openSolanaYield(house, config.solanaYield, { upstreams, baseRate: vault.currentRate }),
     byX402,
     byMpp,
-    openDiscovery(house, config.paidCall.settings, {
+    openDiscovery(house, config.paidCall.settings, secrets, {
       pages,
       sales,
-      secrets,
       parts: () => parts,
       cardCheckout: cards !== null,
       x402: byX402.offer,

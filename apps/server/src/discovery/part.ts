@@ -13,12 +13,12 @@ import { discoveryRoutes } from './routes.ts';
 export function openDiscovery(
   house: House,
   { rateLimitPerKey }: { rateLimitPerKey: number },
+  secrets: Secrets,
   needs: Pick<DiscoveryContext, 'cardCheckout'> & {
     sales: Pick<DiscoveryContext, 'services' | 'availability'> & { promisesTrials(): boolean };
     /** All parts, once they are open. */
     parts(): readonly Part[];
     pages: Pages;
-    secrets: Secrets;
     x402(): DiscoveryContext['rails']['x402'];
     mpp(): DiscoveryContext['rails']['mpp'];
   },
@@ -27,7 +27,7 @@ export function openDiscovery(
   const { cardCheckout, pages } = needs;
   const { services, availability } = needs.sales;
   const { routes } = pages;
-  const cardSigner = createCardSigner(needs.secrets);
+  const cardSigner = createCardSigner(secrets);
   const described = () => needs.parts().flatMap(({ operations = [] }) => operations);
   return {
     name: 'discovery',
