@@ -8,6 +8,7 @@ import {
   LIQUIDITY_VAULT,
   USDC_MINT,
 } from '../src/yield/solana/addresses.ts';
+import { createClaims } from '../src/yield/solana/claims.ts';
 import { ownAccountsOf, setUnitPrice, transferUsdc } from '../src/yield/solana/instructions.ts';
 import { openNode } from '../src/yield/solana/node.ts';
 import {
@@ -716,6 +717,26 @@ test('who claims random signatures takes no more than a part of what may wait', 
   assert.equal(answers.at(-1), 503);
   // Nobody waits for these.
   await database.sql`DELETE FROM solana_yield_claims WHERE state = 'pending'`;
+});
+
+test('strangers’ claims for a wallet neither keep its own out nor show on its page, which its own do', async () => {
+  const wallet = await newWallet();
+  stoppedAtMs = Date.now() + clockMs + HOUR_MS;
+  for (let count = 0; count < 55; count += 1)
+    assert.equal((await confirm(wallet, newSignature(), {}, count % 2)).status, 200);
+  const pending = () => createClaims(database.sql, () => Date.now()).pendingOf(wallet);
+  assert.equal(await pending(), 0);
+  node.state.fault = 'cut';
+  const own = await confirm(wallet, newSignature(), {}, 0);
+  node.state.fault = null;
+  stoppedAtMs = null;
+  assert.deepEqual([own.status, own.body.verificationStatus], [200, 'pending_verification']);
+  // The wallet alone can pay a fee: one that waits for its deposit says that one claim is meant.
+  node.land(await feeScript(wallet, node.treasuryAccount, FEE));
+  await keep(0, 0);
+  assert.equal(await pending(), 1);
+  await database.sql`DELETE FROM solana_yield_claims WHERE state = 'pending'`;
+  assert.equal(await pending(), 0);
 });
 
 test('a node that is not what the portal was made for confirms nothing', async () => {

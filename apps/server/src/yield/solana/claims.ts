@@ -1,9 +1,10 @@
 /** Deposits that wallets claim before the chain could be asked about them. */
 import type { Database } from '../../db/connection.ts';
 
-/** So many may wait: what is beyond is found by its fee, or claimed again. */
+/** So many may wait: what is beyond is found by its fee, or claimed again. Anybody may claim for any wallet, so none has a part of its own. */
 const MAX_PENDING = 10_000;
-const MAX_PENDING_OF_WALLET = 50;
+/** A wallet's open claims and fees are counted up to here. */
+const MAX_COUNTED = 50;
 const KEPT_MS = 7 * 86_400_000;
 const MAX_FORGOTTEN = 1_000;
 
@@ -22,7 +23,7 @@ export function createClaims(sql: Database, nowMs: () => number) {
      * Keeps a claim until the chain has been asked.
      *
      * @param claim.nextMs when it is asked
-     * @returns false: too many wait, of this wallet or of all
+     * @returns false: too many wait
      */
     async keep(
       claim: Pick<Claim, 'signature' | 'wallet' | 'claimed_usdc'> & { nextMs: number },
@@ -32,10 +33,7 @@ export function createClaims(sql: Database, nowMs: () => number) {
         INSERT INTO solana_yield_claims (signature, wallet, claimed_usdc, state, claimed_at, next_at)
         SELECT ${signature}, ${wallet}, ${claimed_usdc}::bigint, 'pending', ${new Date(nowMs())}::timestamptz,
           ${new Date(nextMs)}::timestamptz
-        WHERE (SELECT count(*) FROM (SELECT 1 FROM solana_yield_claims
-            WHERE state = 'pending' AND wallet = ${wallet} AND signature <> ${signature} LIMIT ${MAX_PENDING_OF_WALLET}) w)
-            < ${MAX_PENDING_OF_WALLET}
-          AND (SELECT count(*) FROM (SELECT 1 FROM solana_yield_claims WHERE state = 'pending' LIMIT ${MAX_PENDING}) a)
+        WHERE (SELECT count(*) FROM (SELECT 1 FROM solana_yield_claims WHERE state = 'pending' LIMIT ${MAX_PENDING}) a)
             < ${MAX_PENDING}
         ON CONFLICT (signature, wallet) DO UPDATE SET
           state = 'pending', reason = NULL,
@@ -56,7 +54,10 @@ export function createClaims(sql: Database, nowMs: () => number) {
         RETURNING c.signature, c.wallet, c.claimed_usdc, c.claimed_at`;
     },
 
-    /** How many of a wallet's deposits wait for the chain to be asked. */
+    /**
+     * How many of a wallet's deposits wait for the chain to be asked. Anybody may claim for a wallet, and only the wallet itself can pay
+     * a fee: claims are counted as far as the chain shows fees of the wallet that wait for their deposits.
+     */
     pendingOf: (wallet: string) => pendingOf(sql, wallet),
 
     async lookAgain({ signature, wallet }: Claim, nextMs: number): Promise<void> {
@@ -88,6 +89,10 @@ export function createClaims(sql: Database, nowMs: () => number) {
 
 async function pendingOf(sql: Database, wallet: string): Promise<number> {
   const [row] = await sql<{ count: bigint }[]>`
-    SELECT count(*) AS count FROM solana_yield_claims WHERE wallet = ${wallet} AND state = 'pending'`;
+    SELECT least(
+      (SELECT count(*) FROM (SELECT 1 FROM solana_yield_claims
+        WHERE wallet = ${wallet} AND state = 'pending' LIMIT ${MAX_COUNTED}) c),
+      (SELECT count(*) FROM (SELECT 1 FROM solana_yield_fees
+        WHERE wallet = ${wallet} AND state = 'waiting' LIMIT ${MAX_COUNTED}) f)) AS count`;
   return Number(row?.count ?? 0n);
 }
