@@ -35,7 +35,7 @@ export async function overviewView(page) {
     moneySection(overview),
     unfinishedSection(overview, page),
     booksSection(overview.books, page),
-    owedSection(overview.owed),
+    owedSection(overview.owed, overview.owedTotal),
     railsSection(overview.rails),
     gasSection(overview.gas),
     upstreamsSection(overview.upstreams),

@@ -66,8 +66,8 @@ export interface Part {
   creditServices?: readonly string[];
   /** Its metrics, served at `/metrics`. */
   metrics?: Registry;
-  /** What the operator has to send to somebody, the oldest first; a hundred at most. */
-  owes?(): Promise<readonly Owed[]>;
+  /** What the operator has to send to somebody, a page of it, what matters most first; and how much there is. */
+  owes?(page: { skip: number; most: number }): Promise<{ owed: readonly Owed[]; total: number }>;
   /** The chains that it takes payments on, and whether it can now. */
   railStandings?(): readonly RailStanding[];
   /** Null while it is ready for calls; else why it is not. */

@@ -76,8 +76,8 @@ async function refunds(wallet: string) {
   return jsonOf(response);
 }
 
-/** What the operator's page says has to be sent by hand. */
-async function owedByOperator(): Promise<{ to: string; amount: string; how: string }[]> {
+/** What the operator's page says has to be sent by hand, the first page of it. */
+async function owedByOperator(): Promise<{ to: string; amount: string; how: string; reason: string }[]> {
   const response = await fetch(`${servers[0]?.url}/admin/api/overview`, {
     headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
   });
@@ -527,6 +527,104 @@ test('a fee whose deposit failed or never came is listed for refund, until the t
   }
 });
 
+test('a hundred stray payments hide no refund of a deposit that failed, and are paged', async () => {
+  const strays: string[] = [];
+  for (let count = 0; count < 101; count += 1) {
+    strays.push(await newWallet());
+    node.land(await feeScript(strays[count] as Address, node.treasuryAccount, 25_000n));
+  }
+  const large = await newWallet();
+  node.land(await feeScript(large, node.treasuryAccount, 2n * FEE));
+  const failed = await newWallet();
+  node.land(await feeScript(failed, node.treasuryAccount, 26_000n));
+  await deposited(failed, { err: { InstructionError: [3, { Custom: 6090 }] } });
+  await keep();
+  node.state.slot += 2_000;
+  // A round looks for the deposits of a hundred fees.
+  await keep();
+  await keep();
+  const first = await owedByOperator();
+  assert.equal(first.length, 100);
+  // Deposits that failed come first, then what is most.
+  const place = (wallet: string) => first.findIndex(({ to }) => to === wallet);
+  assert(place(failed) >= 0 && place(failed) < place(large), `${place(failed)} ${place(large)}`);
+  const stray = first.findIndex(({ amount }) => amount === '0.025000 USDC');
+  assert(place(large) < stray, `${place(large)} ${stray}`);
+  const response = await fetch(`${servers[0]?.url}/admin/api/owed?skip=100`, {
+    headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
+  });
+  const { owed, total } = await jsonOf(response);
+  assert.equal(owed.length, total - 100);
+  const listed = new Set([...first, ...owed].map(({ to }: { to: string }) => to));
+  assert.deepEqual(
+    strays.filter((each) => !listed.has(each)),
+    [],
+  );
+  await database.sql`DELETE FROM solana_yield_fees`;
+});
+
+test('fees of one wallet are one line for the operator, which one payment ends, and the wallet pages through them', async () => {
+  const wallet = await newWallet();
+  const fees: string[] = [];
+  for (let count = 0; count < 7; count += 1)
+    fees.push(node.land(await feeScript(wallet, node.treasuryAccount, FEE)));
+  await keep();
+  node.state.slot += 2_000;
+  await keep();
+  const [line, ...others] = (await owedByOperator()).filter(({ to }) => to === wallet);
+  assert.deepEqual([line?.amount, others], ['25.000000 USDC', []]);
+  assert.match(line?.reason ?? '', /5 of 7 fees/);
+  const named = fees.filter((fee) => line?.how.includes(fee));
+  assert.equal(named.length, 5);
+  const { usdc } = await ownAccountsOf(wallet);
+  const amountRaw = 5n * FEE;
+  node.land({
+    signers: [node.treasury],
+    steps: [
+      transferUsdc({ owner: node.treasury, from: node.treasuryAccount, to: usdc, amountRaw }),
+      memoStep(`refund ${named.join(' ')}`),
+    ],
+    tokens: { [usdc]: [USDC_MINT, 0n, amountRaw], [node.treasuryAccount]: [USDC_MINT, amountRaw, 0n] },
+  });
+  await keep();
+  const left = (await owedByOperator()).filter(({ to }) => to === wallet);
+  assert.deepEqual(
+    left.map(({ amount }) => amount),
+    ['10.000000 USDC'],
+  );
+  // What is due is told in full on every page.
+  await database.sql`
+    INSERT INTO solana_yield_fees (signature, wallet, usdc, slot, at, state, reason, next_at)
+    SELECT ${wallet.slice(0, 20).repeat(3)} || lpad(translate(g::text, '0', 'z'), 8, 'z'), ${wallet}, 1, 1, now(), 'unused', 'NO_DEPOSIT', now()
+    FROM generate_series(1, 150) AS g`;
+  const seen = new Set<string>();
+  let at: string | null = `${servers[0]?.url}/api/solana-yield/fee-refunds/${wallet}`;
+  let pages = 0;
+  while (at !== null) {
+    const page = await jsonOf(
+      await fetch(new URL(new URL(at).pathname + new URL(at).search, servers[0]?.url)),
+    );
+    assert.equal(page.dueRaw, String(2n * FEE + 150n));
+    for (const { feeTxSignature } of page.refunds) seen.add(feeTxSignature);
+    at = page.next;
+    pages += 1;
+  }
+  assert.deepEqual([pages, seen.size], [2, 157]);
+  const wrong = await fetch(`${servers[0]?.url}/api/solana-yield/fee-refunds/${wallet}?after=x'`);
+  assert.deepEqual([wrong.status, (await jsonOf(wrong)).fields[0].field], [400, 'after']);
+  await database.sql`DELETE FROM solana_yield_fees`;
+});
+
+test('of several transfers of a wallet in one transaction all count as its fee', async () => {
+  const wallet = await newWallet();
+  const script = await feeScript(wallet, node.treasuryAccount, FEE / 2n);
+  const { usdc } = await ownAccountsOf(wallet);
+  const tokens = { [usdc]: [USDC_MINT, FEE, 0n], [node.treasuryAccount]: [USDC_MINT, 0n, FEE] } as const;
+  node.land({ ...script, steps: [...script.steps, ...script.steps], tokens });
+  await keep();
+  assert.equal((await refunds(wallet)).refunds[0]?.amountRaw, String(FEE));
+});
+
 test('a deposit that comes late takes the fee that was due back', async () => {
   const wallet = await newWallet();
   node.land(await feeScript(wallet, node.treasuryAccount, FEE));
@@ -594,7 +692,7 @@ test('calls with much data keep nobody waiting, and a lending call among them st
     confirm(wallet, signature),
   ]);
   assert.equal((await jsonOf(told)).status, 'confirmed');
-  const client = openNode(node.url);
+  const client = openNode([node.url], Date.now);
   const landed = await client.transaction(signature, 'confirmed');
   await client.close();
   assert(landed !== null && landed !== 'unreadable');

@@ -42,7 +42,7 @@ export interface OperatorParts {
   sourceTerms(): readonly object[];
   dataLists(): Promise<readonly object[]>;
   /** What has to be sent by hand. */
-  owed(): Promise<readonly Owed[]>;
+  owed(page: { skip: number }): Promise<{ owed: readonly Owed[]; total: number }>;
   /** The chains that payments are taken on. */
   rails(): readonly RailStanding[];
   /** The keys of ours that pay for transactions on chains. */

@@ -4,6 +4,7 @@ import type { House, Part } from '../part.ts';
 import { REFUSALS_PER_MINUTE } from './credentials.ts';
 import { OPERATOR } from './declared.ts';
 import { type OperatorParts, openOperatorDoor } from './operator.ts';
+import { owedBy } from './owed.ts';
 
 export { OPERATOR };
 
@@ -32,7 +33,7 @@ export function openOperator(
     collectDebts: needs.cardMoney.collectAfter('credit by an operator to'),
     sendPage: (request, reply) => needs.pages.send(request, reply, 'admin.html'),
     rails: () => needs.parts().flatMap((part) => part.railStandings?.() ?? []),
-    owed: async () => (await Promise.all(needs.parts().map((part) => part.owes?.() ?? []))).flat(),
+    owed: (page) => owedBy(needs.parts(), page),
     sql: pools.sql,
     patient: pools.patient,
     refusalLimit: house.limitByAddress(REFUSALS_PER_MINUTE),

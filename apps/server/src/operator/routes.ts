@@ -40,7 +40,7 @@ export interface OperatorRouteParts {
   /** Where each list stands that services look things up in. */
   dataLists(): Promise<readonly object[]>;
   /** What has to be sent by hand. */
-  owed(): Promise<readonly Owed[]>;
+  owed(page: { skip: number }): Promise<{ owed: readonly Owed[]; total: number }>;
   /** The keys of ours that pay for transactions on chains. */
   rails(): readonly RailStanding[];
   gas(): readonly GasStanding[];
@@ -53,6 +53,7 @@ export interface OperatorRouteParts {
   nowMs(): number;
 }
 
+const owedQuery = z.object({ skip: z.coerce.number().int().min(0).max(1_000_000).default(0) });
 const overviewQuery = z.object({
   days: z.coerce.number().int().min(1).max(MOST_DAYS).default(30),
 });
@@ -101,7 +102,14 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
     /** How the address of whoever asks this was derived: what the proxies in front make of it. */
     admin.get('/caller', async (request) => callerAsJson(parts.explainAddress(request)));
 
+    /** What has to be sent by hand, a page of it. */
+    admin.get('/owed', async (request) => {
+      const { skip } = readParameters(owedQuery, request.query);
+      return parts.owed({ skip });
+    });
+
     admin.get('/overview', async (request) => {
+      const { owed, total: owedTotal } = await parts.owed({ skip: 0 });
       const overview = await overviewOf(parts.sql, {
         days: readParameters(overviewQuery, request.query).days,
         creditServices: parts.creditServices(),
@@ -114,7 +122,7 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
         openActs: (await acts.open()).map(actAsJson),
         proposals: (await parts.proposals.waiting()).map(proposalAsJson),
         upstreams: parts.upstreamHealth().map(healthAsJson),
-        ...{ dataLists: await parts.dataLists(), owed: await parts.owed(), sourceTerms: parts.sourceTerms() },
+        ...{ dataLists: await parts.dataLists(), owed, owedTotal, sourceTerms: parts.sourceTerms() },
         ...{ rails: parts.rails().map(railAsJson), gas: parts.gas().map(gasAsJson) },
         books: await booksAsJson(verdicts),
       };

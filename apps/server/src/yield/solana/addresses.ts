@@ -25,3 +25,6 @@ export const FEE_VAULT = address('BbDUrk1bVtSixgQsPLBJFZEF7mwGstnD5joA1WzYvYFX')
 export const COLLATERAL_MINT = address('B8V6WVjPxW1UGwVDfxH2d2r8SyT4cqn7dQRK6XneVa7D');
 /** Holds the collateral of those who borrow; wallets never use it. */
 export const COLLATERAL_VAULT = address('3DzjXRfxRm6iejfyyMynR4tScddaanrePJ1NJU2XnPPL');
+
+/** What mainnet-beta began with: a node of another chain has another. */
+export const GENESIS_HASH = '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d';

@@ -3,6 +3,7 @@ import { type Address, isAddress, isOffCurveAddress } from '@solana/kit';
 import { type FieldIssue, Problem } from '../../http/problem.ts';
 import { usdcText } from '../figures.ts';
 import { MAX_AMOUNT, MIN_DEPOSIT } from './terms.ts';
+import { LEVELS, MOST_ASKED, type Priority } from './unit-price.ts';
 
 const UNITS_IN_USDC = 1_000_000n;
 /** Below this the older `amount` is dollars, from there on units. */
@@ -97,6 +98,22 @@ export function readIdempotencyKey(value: unknown, example: object): string | nu
   if (typeof value === 'string' && UUID.test(value)) return value.toLowerCase();
   const message = 'must be a UUID, such as 3f2b6c1e-8d4a-4c7b-9e51-0a6f2d3b4c5d';
   throw badRequest(`idempotency_key ${message}.`, [{ field: 'idempotency_key', message }], example);
+}
+
+/**
+ * How much is paid for landing soon: a level, or millionths of a lamport for a unit as a whole number or its text. `medium` unless given.
+ *
+ * @throws Problem 400
+ */
+export function readPriority(value: unknown, example: object): Priority {
+  if (!isGiven(value)) return 'medium';
+  const level = LEVELS.find((each) => each === value);
+  if (level !== undefined) return level;
+  const text = typeof value === 'number' ? String(value) : value;
+  const price = typeof text === 'string' && /^\d{1,9}$/.test(text) ? BigInt(text) : null;
+  if (price !== null && price <= MOST_ASKED) return price;
+  const message = `must be low, medium or high, or a whole number of micro-lamports for a unit, up to ${MOST_ASKED}`;
+  throw badRequest(`priority ${message}.`, [{ field: 'priority', message }], example);
 }
 
 /** Dollars with at most six places: the number as it was written, not as a machine rounds it. */

@@ -13,14 +13,13 @@ import {
 } from '@solana/kit';
 import { Problem } from '../../http/problem.ts';
 import { timeText } from '../figures.ts';
-import { LIQUIDITY_VAULT, SYSTEM_PROGRAM, USDC_RESERVE } from './addresses.ts';
+import { SYSTEM_PROGRAM } from './addresses.ts';
 import { setUnitLimit, setUnitPrice } from './instructions.ts';
 import type { Account, Node, Simulation } from './node.ts';
+import { type Priority, priceFor, pricesNow, type UnitPrice } from './unit-price.ts';
 
-/** What is paid for a unit of work, in millionths of a lamport: as others pay now, within these. */
-const UNIT_PRICE = { least: 1_000n, most: 200_000n };
-/** As long as this what nodes say of prices and slots is anybody's who asks. */
-const SHARED_MS = 2_000;
+/** As long as this what nodes say of slots and of prices is anybody's who asks. */
+const SHARED_MS = { slots: 2_000, prices: 20_000 };
 const MICRO_LAMPORTS = 1_000_000n;
 const SIGNATURE_LAMPORTS = 5_000n;
 /** Of a token account, and of a wallet that goes on existing. */
@@ -48,8 +47,7 @@ export interface Terms {
   lastValidBlockHeight: number;
   /** An estimate. */
   blockhashExpiresAtMs: number;
-  /** Millionths of a lamport for a unit. */
-  unitPrice: bigint;
+  unitPrice: UnitPrice;
 }
 
 /**
@@ -58,39 +56,36 @@ export interface Terms {
  *
  * @returns throws what the node's client throws
  */
-export function sharedTerms(node: Node, nowMs: () => number): () => Promise<Terms> {
-  let last: { paces: ReturnType<typeof pacesNow>; atMs: number } | null = null;
-  return async () => {
-    if (last === null || Math.abs(nowMs() - last.atMs) >= SHARED_MS)
-      last = { paces: pacesNow(node), atMs: nowMs() };
-    const [{ blockhash, lastValidBlockHeight }, { blockHeight }, { slotMs, unitPrice }] = await Promise.all([
+export function sharedTerms(node: Node, nowMs: () => number): (priority: Priority) => Promise<Terms> {
+  const slotMsNow = shared(() => slotMsOf(node), SHARED_MS.slots, nowMs);
+  const prices = shared(() => pricesNow(node), SHARED_MS.prices, nowMs);
+  return async (priority) => {
+    const [{ blockhash, lastValidBlockHeight }, { blockHeight }, slotMs, paid] = await Promise.all([
       node.latestBlockhash(),
       node.height(),
-      last.paces,
+      slotMsNow(),
+      prices(),
     ]);
     return {
-      ...{ blockhash, lastValidBlockHeight, unitPrice },
+      ...{ blockhash, lastValidBlockHeight, unitPrice: priceFor(paid, priority) },
       blockhashExpiresAtMs: nowMs() + Math.max(0, lastValidBlockHeight - blockHeight) * slotMs,
     };
   };
 }
 
-/** Nodes may do without these. */
-async function pacesNow(node: Node): Promise<{ slotMs: number; unitPrice: bigint }> {
-  const [measured, paid] = await Promise.all([
-    node.slotMs().catch(() => null),
-    node.priorityFees([USDC_RESERVE, LIQUIDITY_VAULT]).catch((): bigint[] => []),
-  ]);
-  return {
-    slotMs: Math.min(Math.max(measured ?? SLOT_MS.usual, SLOT_MS.least), SLOT_MS.most),
-    unitPrice: medianOf(paid),
+/** One answer for all who ask within so long. */
+function shared<Value>(ask: () => Promise<Value>, forMs: number, nowMs: () => number): () => Promise<Value> {
+  let last: { value: Promise<Value>; atMs: number } | null = null;
+  return () => {
+    if (last === null || Math.abs(nowMs() - last.atMs) >= forMs) last = { value: ask(), atMs: nowMs() };
+    return last.value;
   };
 }
 
-function medianOf(paid: readonly bigint[]): bigint {
-  const median = paid.toSorted((one, other) => Number(one - other))[Math.floor(paid.length / 2)] ?? 0n;
-  if (median < UNIT_PRICE.least) return UNIT_PRICE.least;
-  return median > UNIT_PRICE.most ? UNIT_PRICE.most : median;
+/** Nodes may do without this. */
+async function slotMsOf(node: Node): Promise<number> {
+  const measured = await node.slotMs().catch(() => null);
+  return Math.min(Math.max(measured ?? SLOT_MS.usual, SLOT_MS.least), SLOT_MS.most);
 }
 
 /** A transaction without signatures, base64: version 0, paid for by the wallet. */
@@ -108,7 +103,7 @@ export function unsigned(wallet: Address, work: Pick<Work, 'units' | 'instructio
       ),
     (each) =>
       appendTransactionMessageInstructions(
-        [setUnitLimit(work.units), setUnitPrice(terms.unitPrice), ...work.instructions],
+        [setUnitLimit(work.units), setUnitPrice(terms.unitPrice.price), ...work.instructions],
         each,
       ),
   );
@@ -117,10 +112,23 @@ export function unsigned(wallet: Address, work: Pick<Work, 'units' | 'instructio
 
 /** What transactions cost at most, beside rent. */
 export function feesOf(works: readonly Work[], { unitPrice }: Terms): bigint {
-  return works.reduce(
-    (sum, { units }) => sum + SIGNATURE_LAMPORTS + (BigInt(units) * unitPrice) / MICRO_LAMPORTS + 1n,
-    0n,
-  );
+  return works.reduce((sum, work) => sum + SIGNATURE_LAMPORTS + priorityLamports(work, unitPrice), 0n);
+}
+
+function priorityLamports({ units }: Pick<Work, 'units'>, { price }: UnitPrice): bigint {
+  return (BigInt(units) * price) / MICRO_LAMPORTS + 1n;
+}
+
+/** What is paid for landing soon, how it came about, and what else could be asked for. */
+export function priorityView(works: readonly Work[], { unitPrice }: Terms) {
+  const { priority, price, source, levels } = unitPrice;
+  return {
+    priority,
+    micro_lamports_per_unit: String(price),
+    at_most_lamports: String(works.reduce((sum, work) => sum + priorityLamports(work, unitPrice), 0n)),
+    levels: { low: String(levels.low), medium: String(levels.medium), high: String(levels.high) },
+    source,
+  };
 }
 
 /**

@@ -1,11 +1,12 @@
 import { isAddress, isOffCurveAddress } from '@solana/kit';
 import { z } from 'zod';
-import { declare, whole } from '../../declared.ts';
+import { declare, list, url, whole } from '../../declared.ts';
 import { upstreamBaseUrlVariable } from '../../upstreams/declared.ts';
 
 const NODE = upstreamBaseUrlVariable('solana');
 const TREASURY = 'SOLANA_YIELD_TREASURY';
 const SINCE_SLOT = 'SOLANA_YIELD_SINCE_SLOT';
+const FURTHER_NODES = 'SOLANA_YIELD_FURTHER_NODES';
 const PAID_FOR_CALLS = 'X402_RECIPIENT_SOLANA';
 
 export const SOLANA_YIELD = declare({
@@ -30,6 +31,13 @@ export const SOLANA_YIELD = declare({
       shape: whole(0, Number.MAX_SAFE_INTEGER),
       fallback: null,
     },
+    furtherNodes: {
+      name: FURTHER_NODES,
+      describe: `Addresses of further nodes of Solana mainnet, comma-separated, four at most: while the one of \`${NODE}\` does not answer, the portal asks the first of these that does`,
+      shape: list(url, 4),
+      fallback: '',
+      secret: true,
+    },
   },
   problems({ treasury, sinceSlot }, { other }) {
     if (!treasury) return [];
@@ -46,11 +54,14 @@ export const SOLANA_YIELD = declare({
         : []),
     ];
   },
-  money: ({ treasury }, { other }) =>
+  money: ({ treasury, furtherNodes }, { other }) =>
     treasury === null
       ? {}
       : {
-          urls: [{ variable: NODE, url: String(other(NODE) ?? '') }],
+          urls: [
+            { variable: NODE, url: String(other(NODE) ?? '') },
+            ...(furtherNodes ?? []).map((each) => ({ variable: FURTHER_NODES, url: each })),
+          ],
           recipients: [{ variable: TREASURY, wallet: treasury }],
         },
 });

@@ -123,14 +123,18 @@ export function feeIn(landed: Landed, treasuryAccount: string): PaidFee | null {
   );
   const usdc = gained(landed, treasuryAccount);
   if (lends || usdc < LEAST_FEE) return null;
+  let payer: string | null = null;
+  let paid = 0n;
   for (const { program, accounts, data } of landed.instructions) {
     const transfer = program === TOKEN_PROGRAM ? TRANSFERS[data[0] ?? 0] : undefined;
     const wallet = transfer === undefined ? undefined : accounts[transfer.authority];
     if (transfer === undefined || wallet === undefined) continue;
     if (accounts[transfer.to] !== treasuryAccount || !landed.signers.includes(wallet)) continue;
-    return { wallet, usdc: smaller(amountIn(data, 1), usdc) };
+    // A wallet may pay in several transfers. What another one pays in the same transaction is not told apart, and stays.
+    payer ??= wallet;
+    if (payer === wallet) paid += amountIn(data, 1);
   }
-  return null;
+  return payer === null ? null : { wallet: payer, usdc: smaller(paid, usdc) };
 }
 
 /**

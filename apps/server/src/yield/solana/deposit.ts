@@ -7,14 +7,15 @@ import {
   feesOf,
   lacksSol,
   lifetimeView,
+  priorityView,
   type Terms,
   TOKEN_RENT_LAMPORTS,
   transactionViews,
   unsigned,
   type Warning,
   type Work,
-  wouldFail,
 } from './bundle.ts';
+import { fromNode } from './from-node.ts';
 import {
   createTokenAccount,
   depositReserveLiquidity,
@@ -24,20 +25,21 @@ import {
 } from './instructions.ts';
 import { INTENT_MS, type Intent, type Intents, LANDS_WITHIN_SLOTS } from './intents.ts';
 import { accrue, cTokensFor, depositRoomRaw } from './model/interest.ts';
-import { type Account, chainUnavailable, isOutage, type Node } from './node.ts';
+import type { Account } from './node.ts';
 import { type Portal, type ReserveNow, readTokenAccount } from './portal.ts';
 import { DEPOSIT_FEE_BPS, partOf } from './terms.ts';
+import { modelDiffers, type TrialParts, type Tried, tryOut } from './tried.ts';
+import type { Priority } from './unit-price.ts';
 
 /** Compute units: a transfer takes some 7,000, a deposit that opens an account some 65,000. */
 const UNITS = { fee: 40_000, deposit: 200_000 };
 const CLOSED_RETRY_MS = 600_000;
 
-export interface DepositParts {
-  node: Node;
+export interface DepositParts extends TrialParts {
   portal: Portal;
   intents: Intents;
   /** What bundles are made with now. */
-  terms(): Promise<Terms>;
+  terms(priority: Priority): Promise<Terms>;
   nowMs(): number;
 }
 
@@ -47,13 +49,14 @@ export interface DepositAsked {
   amount: bigint;
   /** Null: the caller gave none. */
   idempotencyKey: string | null;
+  priority: Priority;
 }
 
 /**
  * `POST /api/solana-yield/deposit-tx`
  *
  * @throws Problem 409 when one was built for the same key, wallet and amount, or when it would fail for another reason than what the
- *   wallet lacks; 503 while the chain is silent or the reserve is closed
+ *   wallet lacks; 503 while the chain is silent, the reserve is closed, or the program does something else than the model says
  */
 export async function depositBundle(parts: DepositParts, asked: DepositAsked) {
   const { wallet, amount, idempotencyKey } = asked;
@@ -69,27 +72,28 @@ export async function depositBundle(parts: DepositParts, asked: DepositAsked) {
 }
 
 async function build(parts: DepositParts, asked: DepositAsked, intent: Intent | null) {
-  const { node, portal, nowMs } = parts;
+  const { portal, nowMs } = parts;
   const { wallet, amount } = asked;
   const expiresAtMs = intent?.expiresAtMs ?? nowMs() + INTENT_MS;
   const [own, treasury] = await Promise.all([ownAccountsOf(wallet), portal.treasuryAccount()]);
   const [now, terms] = await Promise.all([
     portal.look([wallet, own.usdc, own.collateral]),
-    fromNode(parts.terms()),
+    fromNode(parts.terms(asked.priority)),
   ]);
   const fee = partOf(amount, DEPOSIT_FEE_BPS);
   const deposit = amount - fee;
   checkReserve(now, deposit);
   const works = worksOf(own, treasury, { fee, deposit });
   const warnings = warningsFor(asked, now.accounts, feesOf(works, terms));
-  const simulation = warnings.length > 0 ? null : await tryOut(node, own, works, terms, now.accounts);
-  const expected = simulation?.collateral ?? cTokensFor(now.reserve, deposit).cTokensRaw;
+  const tried = warnings.length > 0 ? null : await tryBoth(parts, own, works, terms, { now, deposit });
+  const expected = tried?.change ?? cTokensFor(now.reserve, deposit).cTokensRaw;
   return {
     success: true,
     wallet,
     transactions: transactionViews(wallet, works, terms),
     bundle_expires_at: timeText(expiresAtMs),
     ...lifetimeView(terms),
+    priority_fee: priorityView(works, terms),
     ...(intent === null ? {} : { idempotency_key: asked.idempotencyKey, intent_id: intent.id }),
     ...{ amountUsdc: usdcText(amount), amountRaw: String(amount) },
     ...{ feeUsdc: usdcText(fee), feeRaw: String(fee) },
@@ -97,9 +101,14 @@ async function build(parts: DepositParts, asked: DepositAsked, intent: Intent | 
     expected: { collateralMint: COLLATERAL_MINT, collateralRaw: String(expected), account: own.collateral },
     warnings,
     simulation:
-      simulation === null
+      tried === null
         ? { done: false, note: 'Not simulated: the wallet cannot pay yet, as warnings say.' }
-        : { done: true, slot: String(simulation.slot), unitsConsumed: simulation.units },
+        : {
+            done: true,
+            slot: String(tried.slot),
+            unitsConsumed: tried.unitsConsumed,
+            agrees_with_model: true,
+          },
     instructions: [
       'Sign and send transactions[0], which pays the fee, and wait until it is confirmed.',
       'Sign and send transactions[1], which deposits, and wait until it is confirmed.',
@@ -203,36 +212,26 @@ function frozen(wallet: string): Problem {
 }
 
 /**
- * Both transactions as one, since the second is built upon what the first has done.
+ * Tries both transactions as one, since the second is built upon what the first has done.
  *
- * @throws Problem 409 when it would fail
+ * @throws Problem 409 when it would fail, 503 when it would do something else than the model says
  */
-async function tryOut(
-  node: Node,
+async function tryBoth(
+  parts: TrialParts,
   { owner, collateral }: OwnAccounts,
   works: readonly Work[],
   terms: Terms,
-  [, , before = null]: readonly (Account | null)[],
-) {
+  { now, deposit }: { now: ReserveNow & { accounts: readonly (Account | null)[] }; deposit: bigint },
+): Promise<Tried> {
   const both = {
     units: works.reduce((sum, { units }) => sum + units, 0),
     instructions: works.flatMap(({ instructions }) => instructions),
   };
-  const tried = await fromNode(node.simulate(unsigned(owner, both, terms), [collateral]));
-  if (tried.err !== null) throw wouldFail(tried);
-  const after = readTokenAccount(tried.accounts[0] ?? null)?.amount ?? 0n;
-  return {
-    slot: tried.slot,
-    units: tried.unitsConsumed,
-    collateral: after - (readTokenAccount(before)?.amount ?? 0n),
-  };
-}
-
-/** @throws Problem 503 while the node is silent */
-export async function fromNode<Value>(asked: Promise<Value>): Promise<Value> {
-  try {
-    return await asked;
-  } catch (error) {
-    throw isOutage(error) ? chainUnavailable(error) : error;
-  }
+  const tried = await tryOut(parts, {
+    ...{ transaction: unsigned(owner, both, terms), account: collateral, now },
+    before: now.accounts[2] ?? null,
+    model: (reserve) => cTokensFor(reserve, deposit).cTokensRaw,
+  });
+  if (!tried.agrees) throw modelDiffers(tried);
+  return tried;
 }

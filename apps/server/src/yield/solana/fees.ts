@@ -5,6 +5,8 @@ import { DEPOSIT_FEE_BPS } from './terms.ts';
 /** What a program may leave over of a deposit, in units. */
 const LEFT_OVER = 2n;
 const MAX_MATCHED = 200;
+/** So many fees of a wallet are sent back by one payment, whose memo names them all: a transaction holds no more. */
+const MAX_TOGETHER = 5;
 /** For so long the deposit of a fee that is due back is still looked for. */
 const LATE_MS = 7 * 86_400_000;
 
@@ -23,6 +25,20 @@ export interface Fee {
   refund_signature: string | null;
   looked_before: string | null;
   looked_from: bigint | null;
+}
+
+/** What one payment of the treasury's sends back to a wallet. */
+export interface Due {
+  wallet: string;
+  /** Of the fees that are named here. */
+  usdc: bigint;
+  /** When the oldest of them was paid. */
+  since: Date;
+  /** The fees, the oldest first, `MAX_TOGETHER` at most. */
+  signatures: string[];
+  /** How many more of the wallet's are due once these are sent. */
+  further: number;
+  reason: Unused;
 }
 
 export type Fees = ReturnType<typeof createFees>;
@@ -154,10 +170,20 @@ function told(sql: Database) {
         SELECT * FROM solana_yield_fees WHERE signature IN ${sql(signatures)} AND state IN ('waiting', 'unused')`;
     },
 
-    /** A wallet's fees without a deposit, the newest first. */
-    async ofWallet(wallet: string, most: number): Promise<Fee[]> {
+    /** A wallet's fees without a deposit, the newest first. @param page.after the last one of the page before; null: from the newest */
+    async ofWallet(wallet: string, page: { after: string | null; most: number }): Promise<Fee[]> {
       return sql<Fee[]>`
-        SELECT * FROM solana_yield_fees WHERE wallet = ${wallet} AND state <> 'used' ORDER BY slot DESC LIMIT ${most}`;
+        SELECT * FROM solana_yield_fees WHERE wallet = ${wallet} AND state <> 'used'
+          AND (${page.after}::text IS NULL OR (slot, signature) < (
+            SELECT slot, signature FROM solana_yield_fees WHERE signature = ${page.after} AND wallet = ${wallet}))
+        ORDER BY slot DESC, signature DESC LIMIT ${page.most}`;
+    },
+
+    /** All that is due back to a wallet, in units. */
+    async dueTo(wallet: string): Promise<bigint> {
+      const [row] = await sql<{ usdc: bigint }[]>`
+        SELECT coalesce(sum(usdc), 0)::bigint AS usdc FROM solana_yield_fees WHERE wallet = ${wallet} AND state = 'unused'`;
+      return row?.usdc ?? 0n;
     },
 
     /** The fee that was paid for a deposit; null: none is known. */
@@ -166,9 +192,25 @@ function told(sql: Database) {
       return row ?? null;
     },
 
-    /** What is due back, the oldest first. */
-    async due(most: number): Promise<Fee[]> {
-      return sql<Fee[]>`SELECT * FROM solana_yield_fees WHERE state = 'unused' ORDER BY at LIMIT ${most}`;
+    /**
+     * What is due back, one payment for each wallet: those first whose deposit failed on the chain, then the largest. So payments that
+     * somebody makes to the treasury for nothing stand below what wallets miss.
+     */
+    async due({ skip, most }: { skip: number; most: number }): Promise<{ due: Due[]; total: number }> {
+      const due = await sql<Due[]>`
+        WITH numbered AS (
+          SELECT wallet, usdc, at, signature, reason, count(*) OVER (PARTITION BY wallet) AS fees,
+            row_number() OVER (PARTITION BY wallet ORDER BY at, signature) AS number
+          FROM solana_yield_fees WHERE state = 'unused')
+        SELECT wallet, sum(usdc)::bigint AS usdc, min(at) AS since, array_agg(signature ORDER BY number) AS signatures,
+          (max(fees) - count(*))::int AS further,
+          CASE WHEN bool_or(reason = 'DEPOSIT_FAILED') THEN 'DEPOSIT_FAILED' ELSE 'NO_DEPOSIT' END AS reason
+        FROM numbered WHERE number <= ${MAX_TOGETHER}
+        GROUP BY wallet ORDER BY (count(*) FILTER (WHERE reason = 'DEPOSIT_FAILED') > 0) DESC, sum(usdc) DESC, wallet
+        LIMIT ${most} OFFSET ${skip}`;
+      const [row] = await sql<{ total: number }[]>`
+        SELECT count(DISTINCT wallet)::int AS total FROM solana_yield_fees WHERE state = 'unused'`;
+      return { due: [...due], total: row?.total ?? 0 };
     },
   };
 }

@@ -1,8 +1,9 @@
 /** What this portal asks a node of Solana, and how its answers are read. https://solana.com/docs/rpc/http */
 import { getBase58Encoder } from '@solana/kit';
 import { z } from 'zod';
-import { connectRpc, RpcRefusal, RpcUnreachable } from '../../chain-rpc/json-rpc.ts';
+import { RpcRefusal, RpcUnreachable } from '../../chain-rpc/json-rpc.ts';
 import { unavailable } from '../../http/problem.ts';
+import { connectNodes } from './nodes.ts';
 
 const RPC_TIMEOUT_MS = 8_000;
 const RETRY_AFTER_MS = 5_000;
@@ -163,9 +164,12 @@ const landed = z.looseObject({
   }),
 });
 
-/** Opens the way to a node. What it refuses or does not answer is thrown as `RpcRefusal` and `RpcUnreachable`. */
-export function openNode(url: string) {
-  const rpc = connectRpc(url, { timeoutMs: RPC_TIMEOUT_MS });
+/**
+ * Opens the way to a node, or to several of which the first that answers is asked. What it refuses or does not answer is thrown as
+ * `RpcRefusal` and `RpcUnreachable`.
+ */
+export function openNode(urls: readonly string[], nowMs: () => number) {
+  const rpc = connectNodes(urls, { timeoutMs: RPC_TIMEOUT_MS, nowMs });
   const ask: Ask = async (shape, method, ...params) => read(shape, method, await rpc.call(method, params));
   return { ...nowOf(ask), ...pastOf(ask), close: rpc.close };
 }
@@ -213,10 +217,16 @@ function nowOf(ask: Ask) {
         ? null
         : (newest.samplePeriodSecs * 1_000) / newest.numSlots;
     },
-    /** What was paid lately for a unit of work by those who wrote to these accounts, in millionths of a lamport. */
-    async priorityFees(addresses: readonly string[]): Promise<bigint[]> {
+    /**
+     * What was paid lately for a unit of work by those who wrote to these accounts, in millionths of a lamport: one fee for each slot.
+     *
+     * @param percentile the part of a slot's transactions that paid less, in hundredths of a percent; null: the least, which all nodes tell.
+     *   Others than these refuse the word, or do not heed it
+     */
+    async priorityFees(addresses: readonly string[], percentile: number | null): Promise<bigint[]> {
       const shape = z.array(z.looseObject({ prioritizationFee: u64 }));
-      const recent = await ask(shape, 'getRecentPrioritizationFees', addresses);
+      const more = percentile === null ? [] : [{ percentile }];
+      const recent = await ask(shape, 'getRecentPrioritizationFees', addresses, ...more);
       return recent.map(({ prioritizationFee }) => BigInt(prioritizationFee));
     },
     /** Runs an unsigned transaction with a fresh blockhash, and forgets it. @param transaction base64 */
@@ -278,6 +288,14 @@ function pastOf(ask: Ask) {
         if (error instanceof RpcRefusal) return null;
         throw error;
       }
+    },
+    /** The newest transactions that named an account, final or not, the newest first. */
+    async recentWrites(address: string, most: number): Promise<Pick<Listed, 'signature' | 'slot'>[]> {
+      const found = await ask(listed, 'getSignaturesForAddress', address, {
+        limit: most,
+        commitment: 'confirmed',
+      });
+      return found.map(({ signature, slot }) => ({ signature, slot }));
     },
     /** A page of an account's final transactions, the newest first, below a signature and above another one. */
     async signaturesOf(

@@ -7,6 +7,11 @@ const A_WALLET = 'DYw8jCTfwHNRJhhmFcbXvVDTqWMEVFBX6ZKUmG5CNSKK';
 export const TAG = 'Solana Yield';
 const AWAY = refused('Solana cannot be read at the moment, or the reserve is closed; the answer says which.');
 const NOT_NOW = 'The transactions would fail, and the answer says why. Nothing was sent.';
+const PRIORITY = {
+  type: ['string', 'integer'],
+  description:
+    'How much is paid for landing soon: low, medium (unless given), high, or micro-lamports for a unit, up to 10000000',
+};
 const TRANSACTION = { step: 1, action: 'fee', base64: 'AQAA…', version: 0 };
 
 /** What costs nothing, in one place. */
@@ -35,6 +40,7 @@ export const PORTAL_OPERATIONS = {
               description: 'The older form: below 10000 dollars, from there on units. The others come first',
             },
             idempotency_key: { type: 'string', format: 'uuid', description: 'Your name for this deposit' },
+            priority: PRIORITY,
           },
           ['wallet'],
           { wallet: A_WALLET, amount_usdc: 100 },
@@ -99,6 +105,7 @@ export const PORTAL_OPERATIONS = {
             },
             amount_raw: { ...UNITS, description: 'The same in units of six places' },
             amount: { type: 'string', enum: ['MAX'], description: 'All of it' },
+            priority: PRIORITY,
           },
           ['wallet'],
           { wallet: A_WALLET, amount: 'MAX' },
@@ -127,12 +134,19 @@ export const PORTAL_OPERATIONS = {
       path: '/api/solana-yield/fee-refunds/{wallet}',
       operation: {
         ...free('getSolanaYieldFeeRefunds', 'Fees that a wallet paid and that found no deposit'),
-        parameters: [{ name: 'wallet', in: 'path', required: true, schema: WALLET }],
+        parameters: [
+          { name: 'wallet', in: 'path', required: true, schema: WALLET },
+          {
+            ...{ name: 'after', in: 'query', required: false, schema: SIGNATURE },
+            description: 'The fee that the page before ended with; `next` has the whole address',
+          },
+        ],
         responses: {
           200: answered('The fees, the newest first', {
             success: true,
             dueUsdc: '5.000000',
             refunds: [{ feeTxSignature: '5…', amountUsdc: '5.000000', status: 'refund_due' }],
+            next: null,
           }),
           400: REFUSED,
         },

@@ -28,7 +28,6 @@ export { SOLANA_YIELD };
 const CHECK_MS = 60_000;
 /** How often the chain is asked about what is open. */
 const KEEP_MS = 15_000;
-const MAX_OWED = 100;
 const NOT_CONFIGURED_RETRY_MS = 3_600_000;
 
 /**
@@ -40,7 +39,7 @@ const NOT_CONFIGURED_RETRY_MS = 3_600_000;
  */
 export function openSolanaYield(
   house: House,
-  { settings }: Configured<typeof SOLANA_YIELD.variables>,
+  { settings, secrets }: Configured<typeof SOLANA_YIELD.variables>,
   {
     upstreams,
     baseRate,
@@ -50,12 +49,13 @@ export function openSolanaYield(
   },
 ): Part {
   const { treasury, sinceSlot } = settings;
+  const { furtherNodes } = secrets.reveal();
   const { baseUrl: rpcUrl } = upstreams.solana;
   if (treasury === null || sinceSlot === null || rpcUrl === null) return notConfigured();
   const { nowMs, baseUrl, sandbox, addressOf, logger } = house;
   const { solana: freeReads, metrics } = house.freeReads;
   const { sql } = house.pools;
-  const node = openNode(rpcUrl);
+  const node = openNode([rpcUrl, ...furtherNodes], nowMs);
   const portal = neverBack(openPortal(node, { treasury, sinceSlot, nowMs }), nowMs);
   const moves = createMoves(sql, nowMs);
   const fees = createFees(sql, nowMs);
@@ -75,7 +75,7 @@ export function openSolanaYield(
     routes(http) {
       const limit = house.limitByAddress();
       portalRoutes(http, {
-        ...{ node, portal, moves, verify, claims, fees, intents, nowMs },
+        ...{ node, portal, moves, verify, claims, fees, intents, logger, nowMs },
         ...{
           baseUrl,
           contactEmail: house.shop.contactEmail,
@@ -96,7 +96,10 @@ export function openSolanaYield(
       { name: 'solana-yield-keep', intervalMs: KEEP_MS, run: keeper.round },
       { name: 'solana-yield-settle', intervalMs: KEEP_MS, run: keeper.settle },
     ],
-    owes: async () => (await fees.due(MAX_OWED)).map((fee) => owedFor(fee, treasury)),
+    async owes(page) {
+      const { due, total } = await fees.due(page);
+      return { owed: due.map((each) => owedFor(each, treasury)), total };
+    },
     close: node.close,
   };
 }

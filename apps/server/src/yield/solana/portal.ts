@@ -5,6 +5,7 @@ import {
   COLLATERAL_MINT,
   COLLATERAL_VAULT,
   FEE_VAULT,
+  GENESIS_HASH,
   LENDING_MARKET,
   LENDING_PROGRAM,
   LIQUIDITY_VAULT,
@@ -18,7 +19,6 @@ import { accrue } from './model/interest.ts';
 import { decodeMarket, decodeReserve, LayoutError, type Market, type Reserve } from './model/reserve.ts';
 import { type Account, chainUnavailable, isOutage, type Node } from './node.ts';
 
-const GENESIS_HASH = '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d';
 /** What programs belong to, whichever way they were put on the chain. */
 const LOADERS: ReadonlySet<string> = new Set([
   'BPFLoader1111111111111111111111111111111111',

@@ -1,7 +1,7 @@
 /** Fees that are due back, as wallets and the operator see them. */
 import type { Owed } from '../../part.ts';
 import { timeText, usdcText } from '../figures.ts';
-import type { Fee, Unused } from './fees.ts';
+import type { Due, Fee, Unused } from './fees.ts';
 
 const REASONS: Readonly<Record<Unused, string>> = {
   DEPOSIT_FAILED: 'The deposit that it was paid for failed on the chain.',
@@ -14,28 +14,42 @@ const STATUSES = {
   refunded: 'refunded',
 } as const;
 
+/** A page of a wallet's fees. */
+interface Page {
+  fees: readonly Fee[];
+  /** All that is due back to the wallet, whatever this page shows. */
+  due: bigint;
+  /** Where the next page is; null: this is the last. */
+  next: string | null;
+}
+
 /** `/api/solana-yield/fee-refunds/{wallet}` */
-export function feeRefundsView(wallet: string, fees: readonly Fee[], contactEmail: string | null) {
-  const due = fees.filter(({ state }) => state === 'unused').reduce((sum, { usdc }) => sum + usdc, 0n);
+export function feeRefundsView(
+  wallet: string,
+  { fees, due, next, contactEmail }: Page & { contactEmail: string | null },
+) {
   return {
     success: true,
     wallet,
     dueUsdc: usdcText(due),
     dueRaw: String(due),
     refunds: fees.map(feeView),
+    next,
     note: `Fees that were paid and found no deposit, the newest first. They are found on the chain by themselves; the operator sends back what is due, to the wallet that paid.${contactEmail === null ? '' : ` Questions: ${contactEmail}, with feeTxSignature.`}`,
   };
 }
 
-/** The same fee, as the operator sends it back. @param treasury the wallet that it was paid to */
-export function owedFor({ signature, wallet, usdc, at, reason }: Fee, treasury: string): Owed {
+/** What one payment sends back to a wallet, as the operator makes it. @param treasury the wallet that it was paid to */
+export function owedFor({ signatures, wallet, usdc, since, reason, further }: Due, treasury: string): Owed {
+  const many = signatures.length + further > 1;
+  const about = many ? ` ${signatures.length} of ${signatures.length + further} fees of this wallet.` : '';
   return {
     what: 'Deposit fee of the Solana yield portal',
     to: wallet,
     amount: `${usdcText(usdc)} USDC`,
-    since: timeText(at.getTime()),
-    reason: reason === null ? 'No deposit followed it.' : REASONS[reason],
-    how: `Send it from ${treasury} with this memo: refund ${signature}`,
+    since: timeText(since.getTime()),
+    reason: `${REASONS[reason]}${about}`,
+    how: `Send it from ${treasury} with this memo: refund ${signatures.join(' ')}`,
   };
 }
 

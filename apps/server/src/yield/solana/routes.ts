@@ -3,7 +3,14 @@ import { z } from 'zod';
 import { readJsonBody } from '../../http/json-body.ts';
 import { admit, type RateLimit } from '../../http/rate-limit.ts';
 import type { FreeReads } from '../free-reads/budget.ts';
-import { readDeposit, readIdempotencyKey, readWallet, readWithdrawal } from './asked.ts';
+import {
+  badRequest,
+  readDeposit,
+  readIdempotencyKey,
+  readPriority,
+  readWallet,
+  readWithdrawal,
+} from './asked.ts';
 import { type ConfirmParts, confirmDeposit, readClaimed, readSignature } from './confirm.ts';
 import { type DepositParts, depositBundle } from './deposit.ts';
 import { feeRefundsView } from './refunds.ts';
@@ -29,7 +36,7 @@ export interface PortalRouteParts extends ConfirmParts, DepositParts, WithdrawPa
   addressOf(request: FastifyRequest): string;
 }
 
-type OfWallet = FastifyRequest<{ Params: { wallet: string } }>;
+type OfWallet = FastifyRequest<{ Params: { wallet: string }; Querystring: { after?: unknown } }>;
 const anything = z.record(z.string(), z.unknown());
 
 /** The transactions of whoever comes and leaves, and what became of them. None of it costs anything. */
@@ -46,13 +53,15 @@ export function portalRoutes(http: FastifyInstance, parts: PortalRouteParts): vo
     const wallet = readWallet(body.wallet, EXAMPLES.deposit);
     const amount = readDeposit(body, EXAMPLES.deposit);
     const idempotencyKey = readIdempotencyKey(body.idempotency_key, EXAMPLES.deposit);
-    return freeReads.read(address, () => depositBundle(parts, { wallet, amount, idempotencyKey }));
+    const priority = readPriority(body.priority, EXAMPLES.deposit);
+    return freeReads.read(address, () => depositBundle(parts, { wallet, amount, idempotencyKey, priority }));
   });
 
   post('withdraw-tx', async (body, address) => {
     const wallet = readWallet(body.wallet, EXAMPLES.withdraw);
     const amount = readWithdrawal(body, EXAMPLES.withdraw);
-    return freeReads.read(address, () => withdrawalTransaction(parts, { wallet, amount }));
+    const priority = readPriority(body.priority, EXAMPLES.withdraw);
+    return freeReads.read(address, () => withdrawalTransaction(parts, { wallet, amount, priority }));
   });
 
   post('confirm', async (body, address) => {
@@ -64,7 +73,25 @@ export function portalRoutes(http: FastifyInstance, parts: PortalRouteParts): vo
 
   http.get(`${AT}/fee-refunds/:wallet`, async (request: OfWallet, reply) => {
     admit(limit, addressOf(request), reply);
-    const wallet = readWallet(request.params.wallet, `${baseUrl}${AT}/fee-refunds/${EXAMPLE_WALLET}`);
-    return feeRefundsView(wallet, await fees.ofWallet(wallet, MAX_FEES_SHOWN), contactEmail);
+    const at = `${baseUrl}${AT}/fee-refunds`;
+    const wallet = readWallet(request.params.wallet, `${at}/${EXAMPLE_WALLET}`);
+    const after = readAfter(request.query.after, `${at}/${EXAMPLE_WALLET}`);
+    const found = await fees.ofWallet(wallet, { after, most: MAX_FEES_SHOWN + 1 });
+    const shown = found.slice(0, MAX_FEES_SHOWN);
+    const last = found.length > shown.length ? (shown.at(-1)?.signature ?? null) : null;
+    return feeRefundsView(wallet, {
+      fees: shown,
+      due: await fees.dueTo(wallet),
+      next: last === null ? null : `${at}/${wallet}?after=${last}`,
+      contactEmail,
+    });
   });
+}
+
+/** The fee that a page begins below; null: the first page. @throws Problem 400 */
+function readAfter(value: unknown, example: string): string | null {
+  if (value === undefined) return null;
+  if (typeof value === 'string' && /^[1-9A-HJ-NP-Za-km-z]{64,88}$/.test(value)) return value;
+  const message = 'must be the feeTxSignature that the page before ended with, as its `next` has it';
+  throw badRequest(`after ${message}.`, [{ field: 'after', message }], example);
 }

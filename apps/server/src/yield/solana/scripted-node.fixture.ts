@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import { type Address, generateKeyPairSigner, getAddressEncoder, getBase58Decoder } from '@solana/kit';
 import {
   COLLATERAL_MINT,
+  GENESIS_HASH,
   LENDING_PROGRAM,
   LIQUIDITY_VAULT,
   TOKEN_PROGRAM,
@@ -57,6 +58,9 @@ export async function startScriptedNode(treasury: Address) {
   const state = {
     slot: FIRST_SLOT,
     fault: null as Fault,
+    /** The code with which every call is refused; null: none is. */
+    refusal: null as number | null,
+    genesisHash: GENESIS_HASH as string,
     final: true,
     firstBlock: 0,
     asked: new Map<string, number>(),
@@ -72,7 +76,7 @@ export async function startScriptedNode(treasury: Address) {
   let gate: Promise<void> = Promise.resolve();
 
   const methods: Readonly<Record<string, (...params: never[]) => unknown>> = {
-    getGenesisHash: () => '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d',
+    getGenesisHash: () => state.genesisHash,
     getMultipleAccounts: (addresses: string[]) => at(addresses.map((each) => accounts.get(each) ?? null)),
     getEpochInfo: () => ({ absoluteSlot: state.slot, blockHeight: state.slot - 20_000_000 }),
     getBlockTime: (slot: number) => blockTimeOf(slot),
@@ -105,6 +109,10 @@ export async function startScriptedNode(treasury: Address) {
 
   const server = createServer(async (request, response) => {
     const call = JSON.parse(await text(request)) as { id: number; method: string; params: never[] };
+    if (state.refusal !== null) {
+      const error = { code: state.refusal, message: 'refused' };
+      return void response.end(JSON.stringify({ jsonrpc: '2.0', id: call.id, error }));
+    }
     state.asked.set(call.method, (state.asked.get(call.method) ?? 0) + 1);
     if (call.method === 'getTransaction') await gate;
     if (state.fault === 'cut') return void request.socket.destroy();
