@@ -102,32 +102,7 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
     /** How the address of whoever asks this was derived: what the proxies in front make of it. */
     admin.get('/caller', async (request) => callerAsJson(parts.explainAddress(request)));
 
-    /** What has to be sent by hand, a page of it. */
-    admin.get('/owed', async (request) => {
-      const { skip } = readParameters(owedQuery, request.query);
-      return parts.owed({ skip });
-    });
-
-    admin.get('/overview', async (request) => {
-      const { owed, total: owedTotal } = await parts.owed({ skip: 0 });
-      const overview = await overviewOf(parts.sql, {
-        days: readParameters(overviewQuery, request.query).days,
-        creditServices: parts.creditServices(),
-        trialBudgetMicrosPerDay: parts.trialBudgetMicrosPerDay,
-        nowMs: parts.nowMs(),
-      });
-      return {
-        at: new Date(parts.nowMs()).toISOString(),
-        ...overview,
-        openActs: (await acts.open()).map(actAsJson),
-        proposals: (await parts.proposals.waiting()).map(proposalAsJson),
-        upstreams: parts.upstreamHealth().map(healthAsJson),
-        ...{ dataLists: await parts.dataLists(), owed, owedTotal, sourceTerms: parts.sourceTerms() },
-        ...{ rails: parts.rails().map(railAsJson), gas: parts.gas().map(gasAsJson) },
-        books: await booksAsJson(verdicts),
-      };
-    });
-
+    overviewRoutes(admin, parts);
     booksRoutes(admin, { verdicts, logger });
     accountRecordRoutes(admin, { records, acts });
     const acting = { acts, proposals: parts.proposals, logger, actorOf };
@@ -135,6 +110,36 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
     refundRoutes(admin, acting);
     proposalRoutes(admin, acting);
   }
+}
+
+/** Everything at a glance, and the pages of what does not fit there. */
+function overviewRoutes(admin: FastifyInstance, parts: OperatorRouteParts): void {
+  const { acts, verdicts } = parts;
+  /** What has to be sent by hand, a page of it. */
+  admin.get('/owed', async (request) => {
+    const { skip } = readParameters(owedQuery, request.query);
+    return parts.owed({ skip });
+  });
+
+  admin.get('/overview', async (request) => {
+    const { owed, total: owedTotal } = await parts.owed({ skip: 0 });
+    const overview = await overviewOf(parts.sql, {
+      days: readParameters(overviewQuery, request.query).days,
+      creditServices: parts.creditServices(),
+      trialBudgetMicrosPerDay: parts.trialBudgetMicrosPerDay,
+      nowMs: parts.nowMs(),
+    });
+    return {
+      at: new Date(parts.nowMs()).toISOString(),
+      ...overview,
+      openActs: (await acts.open()).map(actAsJson),
+      proposals: (await parts.proposals.waiting()).map(proposalAsJson),
+      upstreams: parts.upstreamHealth().map(healthAsJson),
+      ...{ dataLists: await parts.dataLists(), owed, owedTotal, sourceTerms: parts.sourceTerms() },
+      ...{ rails: parts.rails().map(railAsJson), gas: parts.gas().map(gasAsJson) },
+      books: await booksAsJson(verdicts),
+    };
+  });
 }
 
 /** The answers are for one page on this origin, for nobody to keep or index, and nobody is told of an address by mistyping it. */
