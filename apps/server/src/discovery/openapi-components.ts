@@ -1,6 +1,6 @@
 /** What an OpenAPI document says once and refers to: which fields are worth a name, and which names are in use. */
 import type { Service } from '../services/define.ts';
-import { inputSchemaOf, type JsonSchema, propertiesOf } from '../services/json-schema.ts';
+import { inputSchemaOf, type JsonSchema, outputSchemaOf, propertiesOf } from '../services/json-schema.ts';
 
 export function schemaNamed(name: string): JsonSchema {
   return { $ref: `#/components/schemas/${name}` };
@@ -39,6 +39,22 @@ function schemesOf(node: unknown): string[] {
   );
 }
 
+/** What is shorter is said where it stands: a name for each number would make generated types hard to read. */
+const SHORTEST_NAMED = 90;
+
+/** A generated type of such a name would hide what the generated code itself means by it. */
+const NAMES_OF_LANGUAGES = [
+  'array',
+  'date',
+  'error',
+  'file',
+  'map',
+  'object',
+  'record',
+  'request',
+  'response',
+];
+
 export interface SharedFields {
   components: Readonly<Record<string, JsonSchema>>;
   /** The schema with each shared part replaced by a reference. */
@@ -53,21 +69,27 @@ export interface SharedFields {
 export function sharedFields(services: readonly Service[], names: readonly string[]): SharedFields {
   const uses = new Map<string, { name: string; schema: JsonSchema; count: number }>();
   for (const service of services) {
-    mapParts(inputSchemaOf(service), function note(schema, name): JsonSchema {
+    const note = (schema: JsonSchema, name: string): JsonSchema => {
       const text = JSON.stringify(schema);
       const use = uses.get(text) ?? { name, schema, count: 0 };
       use.count += 1;
       uses.set(text, use);
-      return mapParts(schema, note);
-    });
+      return mapParts(schema, note, name);
+    };
+    mapParts(inputSchemaOf(service), note);
+    mapParts(outputSchemaOf(service), note);
   }
   const nameOf = new Map<string, string>();
+  // Generators of code write names in a case of their own: two that differ by case alone would become one.
+  const taken = new Set([...names.map((each) => each.toLowerCase()), ...NAMES_OF_LANGUAGES]);
   for (const [text, use] of uses) {
-    const taken = new Set([...names, ...nameOf.values()]);
     let name = use.name;
-    for (let n = 2; taken.has(name); n++) name = `${use.name}${n}`;
+    for (let n = 2; taken.has(name.toLowerCase()); n++) name = `${use.name}${n}`;
     const references = use.count * JSON.stringify(schemaNamed(name)).length;
-    if (references + name.length + text.length < use.count * text.length) nameOf.set(text, name);
+    if (text.length < SHORTEST_NAMED || references + name.length + text.length >= use.count * text.length)
+      continue;
+    nameOf.set(text, name);
+    taken.add(name.toLowerCase());
   }
   function apply(schema: JsonSchema): JsonSchema {
     return mapParts(schema, (part) => {
@@ -83,20 +105,30 @@ export function sharedFields(services: readonly Service[], names: readonly strin
   return { components, apply };
 }
 
-/** The schema with its fields and the items of its list, if it has any, replaced by what `change` makes of them. */
-function mapParts(schema: JsonSchema, change: (part: JsonSchema, name: string) => JsonSchema): JsonSchema {
-  const { items } = schema;
-  return {
-    ...schema,
-    ...(schema.properties === undefined
-      ? {}
-      : {
-          properties: Object.fromEntries(
-            Object.entries(propertiesOf(schema)).map(([name, part]) => [name, change(part, name)]),
-          ),
-        }),
-    ...(isSchema(items) ? { items: change(items, 'item') } : {}),
-  };
+/**
+ * The schema with its fields, the items of its list and what else it may be, if it has any, replaced by what `change` makes
+ * of them.
+ *
+ * @param own the schema's own name, which its alternatives have too
+ */
+function mapParts(
+  schema: JsonSchema,
+  change: (part: JsonSchema, name: string) => JsonSchema,
+  own = 'value',
+): JsonSchema {
+  const { items, anyOf, properties } = schema;
+  const changed: Record<string, unknown> = { ...schema };
+  if (properties !== undefined)
+    changed.properties = Object.fromEntries(
+      Object.entries(propertiesOf(schema)).map(([name, part]) => [name, change(part, name)]),
+    );
+  if (isSchema(items)) changed.items = change(items, own === 'value' ? 'item' : `${own}Item`);
+  // An alternative without a type says which fields come together, and is no part by itself.
+  if (Array.isArray(anyOf))
+    changed.anyOf = anyOf.map((each: unknown) =>
+      isSchema(each) && each.type !== undefined ? change(each, own) : each,
+    );
+  return changed;
 }
 
 function isSchema(value: unknown): value is JsonSchema {

@@ -2,7 +2,7 @@ import { type Described, REFUSED } from '../http/operation.ts';
 import { SANDBOX_NOTICE } from '../http/sandbox-notice.ts';
 import { ABOUT_TAGS, type Service, TAGS } from '../services/define.ts';
 import { exampleAnswerOf } from '../services/example-answer.ts';
-import { inputSchemaOf, type JsonSchema, outlineOf, outputSchemaOf } from '../services/json-schema.ts';
+import { inputSchemaOf, type JsonSchema, outputSchemaOf } from '../services/json-schema.ts';
 import { tagFolder } from '../services/registry.ts';
 import { CALL_ERRORS, CHARGING_RULE, DRY_RUN_RULE, PROBLEM_RULE, REPEAT_RULE } from './call-errors.ts';
 import { asTemplate, type DiscoveryContext, priceRange, serves, type X402Offer } from './context.ts';
@@ -13,7 +13,7 @@ import { answersJson } from './read-answer.ts';
 
 /**
  * `/openapi.json` (3.1): one operation for each service, and the free operations that the app serves. What several
- * operations say is said once, in `components`; answers are shown as an outline, and in full in their recipe.
+ * operations say is said once, in `components`: errors, fields that many bodies and answers have, and what MPP sells too. The schema of an answer is whole.
  * Prices stand in `x-price-usd` and in `x-payment-info`, whose `protocols` and `offers` name only what can be paid with
  * now; the chains that x402 is paid on stand once, in `x-x402`. What is sold by MPP stands a second time at its address
  * below `/mpp/`, with the `offers` of the challenges there; the two share schema and answer by reference.
@@ -71,7 +71,7 @@ export function openapiDocument(context: DiscoveryContext) {
     responses: {
       ...componentsOf(described, 'responses'),
       ...errorResponses(context),
-      ...Object.fromEntries(twice.map((service) => [answerNameOf(service), answerOf(service)])),
+      ...Object.fromEntries(twice.map((service) => [answerNameOf(service), answerOf(service, shared)])),
     },
   };
   return { ...document, components: usedComponents(components, document) };
@@ -233,7 +233,7 @@ function paidOperation(service: Service, context: DiscoveryContext, shared: Shar
       twice ? schemaNamed(inputNameOf(service)) : shared.apply(inputSchemaOf(service)),
     ),
     responses: {
-      200: twice ? { $ref: `#/components/responses/${answerNameOf(service)}` } : answerOf(service),
+      200: twice ? { $ref: `#/components/responses/${answerNameOf(service)}` } : answerOf(service, shared),
       ...FAILURES,
     },
   };
@@ -294,7 +294,7 @@ function requestBodyOf(service: Service, schema: JsonSchema) {
   };
 }
 
-function answerOf(service: Service) {
+function answerOf(service: Service, shared: SharedFields) {
   if (!answersJson(service)) {
     return {
       description: 'OK',
@@ -302,7 +302,7 @@ function answerOf(service: Service) {
       content: { [service.mediaType]: {} },
     };
   }
-  const schema = { allOf: [schemaNamed('Answer'), outlineOf(outputSchemaOf(service))] };
+  const schema = { allOf: [schemaNamed('Answer'), shared.apply(outputSchemaOf(service))] };
   const { stream } = service;
   const inPieces = { 'text/event-stream': { schema: { type: 'string', description: EVENTS } } };
   return {

@@ -69,3 +69,20 @@ test('the output schema keeps what may be null; its outline keeps names and type
     properties: { rows: { type: 'array' }, total: { type: ['number', 'null'] } },
   });
 });
+
+test('a tuple is a list of as many items, each what any of its places takes', () => {
+  const point = z.tuple([z.number().min(-90), z.int().max(7)]);
+  const box = z.tuple([z.number().min(-180), z.number().min(-180)]);
+  const pair = z.tuple([z.string(), z.number()]);
+  const { properties } = inputSchemaOf({ ...service, input: z.object({ point, box, pair }) });
+  assert.deepEqual(properties, {
+    point: { type: 'array', items: { type: 'number' }, minItems: 2, maxItems: 2 },
+    box: { type: 'array', items: { type: 'number', minimum: -180 }, minItems: 2, maxItems: 2 },
+    pair: {
+      type: 'array',
+      items: { anyOf: [{ type: 'string' }, { type: 'number' }] },
+      minItems: 2,
+      maxItems: 2,
+    },
+  });
+});

@@ -69,7 +69,7 @@ const DATA = new Set(['default', 'const', 'enum', 'examples', 'required']);
  */
 function withoutNoise(schema: object): JsonSchema {
   const kept: Record<string, unknown> = {};
-  const source = schema as Record<string, unknown>;
+  const source = asList(schema as Record<string, unknown>);
   for (const [keyword, value] of Object.entries(source)) {
     if (keyword === '$schema' || keyword === 'propertyNames') continue;
     if (keyword === 'pattern' && typeof source.format === 'string') continue;
@@ -89,6 +89,25 @@ function withoutNoise(schema: object): JsonSchema {
     }
   }
   return kept;
+}
+
+/**
+ * A tuple as a list of as many items, each of them what any of the tuple's may be: readers of OpenAPI and generators of code
+ * expect one schema for the items of a list. What the list does not say of a place in it, the service checks.
+ */
+function asList(schema: Record<string, unknown>): Record<string, unknown> {
+  const { prefixItems, items: _rest, ...list } = schema;
+  if (!Array.isArray(prefixItems)) return schema;
+  const kinds = new Map(prefixItems.map((each: unknown) => [JSON.stringify(each), each]));
+  const [first] = kinds.values();
+  const isNumber = (each: unknown) => isObject(each) && (each.type === 'number' || each.type === 'integer');
+  const items =
+    kinds.size === 1
+      ? first
+      : [...kinds.values()].every(isNumber)
+        ? { type: 'number' }
+        : { anyOf: [...kinds.values()] };
+  return { ...list, items, minItems: prefixItems.length, maxItems: prefixItems.length };
 }
 
 function typesOf(schemas: readonly unknown[]): string | string[] | undefined {

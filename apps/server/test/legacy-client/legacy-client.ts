@@ -1,18 +1,7 @@
-import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Hex } from 'viem';
-
-const FOLDER = import.meta.dirname;
-const MODULES = join(FOLDER, 'node_modules');
-/** Which lock file the installation was made from, so that half of one or an old one does not count. */
-const STAMP = join(MODULES, '.installed-from');
-const INSTALL_TIMEOUT_MS = 240_000;
-/** What npm says when it cannot speak with the registry at all. */
-const UNREACHABLE =
-  /\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ENETUNREACH|EHOSTUNREACH|ETIMEDOUT|ERR_SOCKET_TIMEOUT)\b/;
+import { installApart } from '../kept-apart.fixture.ts';
 
 /** A wallet as the client makes it. */
 type Wallet = object;
@@ -46,32 +35,12 @@ export interface LegacyClient {
  * @throws when the installation fails for any other reason
  */
 export async function openLegacyClient(): Promise<LegacyClient | null> {
-  const lock = createHash('sha256')
-    .update(readFileSync(join(FOLDER, 'package-lock.json')))
-    .digest('hex');
-  if (!existsSync(STAMP) || readFileSync(STAMP, 'utf8') !== lock) {
-    if (!install()) return null;
-    writeFileSync(STAMP, lock);
-  }
-  const load = (path: string) => import(pathToFileURL(join(MODULES, path)).href);
+  const modules = installApart(import.meta.dirname, 'x402-fetch');
+  if (modules === null) return null;
+  const load = (path: string) => import(pathToFileURL(join(modules, path)).href);
   const { createSigner, wrapFetchWithPayment, decodeXPaymentResponse } = await load(
     'x402-fetch/dist/esm/index.mjs',
   );
   const { PaymentRequirementsSchema } = await load('x402/dist/esm/types/index.mjs');
   return { createSigner, wrapFetchWithPayment, decodeXPaymentResponse, PaymentRequirementsSchema };
-}
-
-/** @returns whether the registry could be reached */
-function install(): boolean {
-  const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
-  const args = ['install', '--no-save', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'];
-  const run = spawnSync(npm, [...args, '--fetch-retries=1', '--fetch-timeout=30000'], {
-    cwd: FOLDER,
-    encoding: 'utf8',
-    timeout: INSTALL_TIMEOUT_MS,
-    shell: process.platform === 'win32',
-  });
-  if (run.status === 0) return true;
-  if (UNREACHABLE.test(run.stderr)) return false;
-  throw new Error(`x402-fetch cannot be installed: ${run.error?.message ?? run.stderr}`);
 }

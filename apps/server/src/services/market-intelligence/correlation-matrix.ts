@@ -44,8 +44,8 @@ export default defineService({
     timeframe: z
       .preprocess(days, z.union([z.literal(7), z.literal(30), z.literal(90)]))
       .default(30)
-      .describe('Window in days: 7 (hourly closes), 30 or 90 (daily closes)')
-      .meta({ anyOf: [{ enum: [7, 30, 90] }, { enum: ['7d', '30d', '90d', '7', '30', '90'] }] }),
+      .describe('Window in days: 7 (hourly closes), 30 or 90 (daily closes); 30 unless given')
+      .meta({ anyOf: [{ enum: [7, 30, 90] }, { enum: ['7d', '30d', '90d'] }] }),
   }),
   output: z.object({
     assets: z.array(z.string()).describe('As given, in the order given'),
