@@ -21,7 +21,7 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 type RpcId = string | number | null;
 
 export function a2aRoutes(http: FastifyInstance, parts: A2aRoutesParts): void {
-  const hosts = ownHosts(parts.hosts);
+  const hosts = ownHosts(parts.publicUrl, parts.hosts);
 
   http.post('/a2a', async (request, reply) => {
     refuseForeign(request, hosts, 'A2A_ALLOWED_HOSTS');

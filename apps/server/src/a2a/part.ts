@@ -61,7 +61,8 @@ export function openA2a(
       http.addHook('preClose', () => unwatched.end());
       const parts: A2aRoutesParts = {
         rpc: new Rpc({ desk, tasks, show, nowMs, background: unwatched.begin }),
-        hosts: [new URL(baseUrl).hostname, ...settings.allowedHosts],
+        publicUrl: baseUrl,
+        hosts: settings.allowedHosts,
         addressLimit: house.limitByAddress(),
         accountOf: (headers) => accountOf(keys, headers),
         addressOf,

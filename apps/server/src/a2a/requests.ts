@@ -18,6 +18,8 @@ export interface A2aRoutesParts {
   rpc: Rpc;
   /** Host names that `Host` and `Origin` may have beside those of this machine. */
   hosts: readonly string[];
+  /** The address of this server. */
+  publicUrl: string;
   addressOf(request: FastifyRequest): string;
   addressLimit: RateLimit;
   /** Of the key that a request presents; null for one without a key that is good here. */

@@ -48,7 +48,7 @@ const WAYS: readonly Way[] = [
 ];
 
 export function a2aRestRoutes(http: FastifyInstance, parts: A2aRoutesParts): void {
-  const hosts = ownHosts(parts.hosts);
+  const hosts = ownHosts(parts.publicUrl, parts.hosts);
   for (const url of ['/a2a/v1', '/a2a/v1/*'])
     http.route({
       ...{ method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], url, exposeHeadRoute: false },

@@ -648,6 +648,13 @@ function at(document: unknown, reference: string): unknown {
     .reduce((node, name) => Object(node)[name], document);
 }
 
+test('robots.txt names the sitemap, and leaves the catalog open at both of its addresses', () => {
+  const lines = robotsText(sampleContext()).split('\n');
+  assert.ok(lines.includes('Sitemap: https://farebox.test/sitemap.xml'));
+  for (const path of ['/x402/catalog', '/api/x402/catalog'])
+    assert.ok(lines.includes(`Allow: ${path}`), path);
+});
+
 test('the version of the document is the interface’s, and ours stands beside it', () => {
   const { info } = openapiDocument(sampleContext({ version: '0.1.7' }));
   assert.deepEqual([info.version, info['x-server-version']], ['3.0.0', '0.1.7']);

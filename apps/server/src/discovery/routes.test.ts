@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { gunzipSync } from 'node:zlib';
+import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { pino } from 'pino';
 import { createHttpServer } from '../http/server.ts';
 import { catalogDocument } from './catalog.ts';
@@ -84,11 +84,25 @@ test('the bar of a page links to the pages that this server serves, and to no ot
 test('compressed and plain are the same document under different strong tags', async () => {
   const app = appOf();
   const plain = await app.inject({ url: '/openapi.json' });
-  const packed = await app.inject({ url: '/openapi.json', headers: { 'accept-encoding': 'br, gzip' } });
-  const refused = await app.inject({ url: '/openapi.json', headers: { 'accept-encoding': 'gzip;q=0' } });
-  assert.equal(packed.headers['content-encoding'], 'gzip');
-  assert.equal(gunzipSync(packed.rawPayload).toString(), plain.body);
-  assert.notEqual(packed.headers.etag, plain.headers.etag);
+  const refused = await app.inject({
+    url: '/openapi.json',
+    headers: { 'accept-encoding': 'gzip;q=0, br; q=0.0' },
+  });
+  const tags = new Set([plain.headers.etag]);
+  for (const [sent, name, unpack] of [
+    ['gzip, zstd, br', 'br', brotliDecompressSync],
+    ['gzip, zstd;q=0.1, br;q=0', 'zstd', zstdDecompressSync],
+    ['brr, gzip;q=0.5', 'gzip', gunzipSync],
+  ] as const) {
+    const packed = await app.inject({ url: '/openapi.json', headers: { 'accept-encoding': sent } });
+    assert.equal(packed.headers['content-encoding'], name);
+    assert.equal(unpack(packed.rawPayload).toString(), plain.body);
+    assert.match(String(packed.headers.vary), /Accept-Encoding/);
+    tags.add(packed.headers.etag);
+    const again = { 'accept-encoding': sent, 'if-none-match': String(packed.headers.etag) };
+    assert.equal((await app.inject({ url: '/openapi.json', headers: again })).statusCode, 304);
+  }
+  assert.equal(tags.size, 4, 'each set of bytes has a tag of its own');
   assert.equal(refused.headers['content-encoding'], undefined);
   assert.match(String(plain.headers.vary), /Accept-Encoding/);
   await app.close();

@@ -195,6 +195,7 @@ export function robotsText(context: DiscoveryContext): string {
   return [
     'User-agent: *',
     'Allow: /x402/catalog',
+    'Allow: /api/x402/catalog',
     'Allow: /x402/recipes/',
     ...(context.rails.x402 === null ? [] : ['Allow: /x402/payment-manifest.json']),
     'Allow: /api/auth/capabilities',
@@ -202,6 +203,8 @@ export function robotsText(context: DiscoveryContext): string {
     ...(context.rails.mpp === null ? [] : ['Allow: /mpp/catalog', 'Disallow: /mpp/']),
     'Disallow: /api/',
     'Disallow: /keys',
+    '',
+    `Sitemap: ${context.baseUrl}/sitemap.xml`,
     '',
   ].join('\n');
 }

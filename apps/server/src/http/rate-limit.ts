@@ -81,13 +81,17 @@ export function createAddressLimit(options: Parameters<typeof createRateLimit>[0
   };
 }
 
-/** The headers of draft-ietf-httpapi-ratelimit-headers-07, in the form that clients of this interface read. */
+/**
+ * The headers of draft-ietf-httpapi-ratelimit-headers-07, in the form that clients of this interface read, and beside them
+ * `RateLimit` of draft 10. Both drafts have `RateLimit-Policy`, in two forms that exclude each other: it keeps the older.
+ */
 export function rateHeaders(verdict: RateVerdict): Record<string, string> {
   return {
     'ratelimit-limit': String(verdict.limit),
     'ratelimit-policy': `${verdict.limit};w=60`,
     'ratelimit-remaining': String(verdict.remaining),
     'ratelimit-reset': String(verdict.resetSeconds),
+    ratelimit: `"minute";r=${verdict.remaining};t=${verdict.resetSeconds}`,
   };
 }
 

@@ -96,12 +96,14 @@ test('header, body and rate limit name one time to wait', async () => {
   const refused = await ask('/limited');
   assert.equal(refused.answer.status, 429);
   assert.equal(refused.of('ratelimit-reset'), refused.of('retry-after'));
+  assert.equal(refused.of('ratelimit'), `"minute";r=0;t=${refused.of('retry-after')}`);
   assert.equal(String(refused.body.retryAfterSeconds), refused.of('retry-after'));
 
   const other = await ask('/tomorrow');
   assert.deepEqual([other.of('retry-after'), other.body.retryAfterSeconds], ['86400', 86_400]);
   for (const name of ['limit', 'policy', 'remaining', 'reset'])
     assert.equal(other.of(`ratelimit-${name}`), null, name);
+  assert.equal(other.of('ratelimit'), null);
 });
 
 test('the same holds for answers that are finished texts', () => {
@@ -235,4 +237,10 @@ test('a browser that is lost gets the page, and everybody else the same in JSON'
   assert.equal((await ask('/things', 'text/html', 'POST')).json().code, 'METHOD_NOT_ALLOWED');
   assert.deepEqual(asked, []);
   await shown.close();
+});
+
+test('a page with tracing and a cache of its own may ask', async () => {
+  const answer = await fetch(`http://127.0.0.1:${port}/limited`, { method: 'OPTIONS' });
+  const allowed = (answer.headers.get('access-control-allow-headers') ?? '').toLowerCase().split(', ');
+  for (const name of ['traceparent', 'tracestate', 'if-none-match']) assert.ok(allowed.includes(name), name);
 });

@@ -39,6 +39,8 @@ const CORS = {
   'access-control-allow-methods': 'GET, HEAD, POST, PATCH, DELETE, OPTIONS',
   'access-control-max-age': '86400',
 };
+/** Headers that caches and tracing put on a page's requests: a browser stops a request that may not have them. */
+const ADDED_BY_OTHERS = ['If-None-Match', 'Traceparent', 'Tracestate', 'Access-Control-Expose-Headers'];
 /** On every answer. No request of ours is made with cookies, so a browser takes the wildcard for every header. */
 const ALWAYS = { 'access-control-allow-origin': '*', 'access-control-expose-headers': '*' };
 
@@ -150,7 +152,7 @@ export function createHttpServer(
 
 /** Tells browsers what they may send. @param ofParts headers of requests beside those that any request may have */
 export function allowBrowsers(app: FastifyInstance, ofParts: readonly string[]): void {
-  const allowed = ['Content-Type', 'Authorization', ...ofParts, 'Access-Control-Expose-Headers'];
+  const allowed = ['Content-Type', 'Authorization', ...ofParts, ...ADDED_BY_OTHERS];
   const headers = { ...CORS, 'access-control-allow-headers': [...new Set(allowed)].join(', ') };
   app.options('/*', (request, reply) => {
     const allow = app.knownAddresses.allow(pathOf(request));
@@ -174,7 +176,7 @@ function answerError(
   const problem = error instanceof Problem ? error : asProblem(error);
   if (problem.status >= 500 && !(error instanceof Problem))
     logger.error({ err: error, requestId: request.id }, 'request failed');
-  const rate = Object.entries(reply.getHeaders()).filter(([name]) => name.startsWith('ratelimit-'));
+  const rate = Object.entries(reply.getHeaders()).filter(([name]) => /^ratelimit(-|$)/.test(name));
   for (const [name] of rate) reply.removeHeader(name);
   const headers = withRate(
     problem.headers,

@@ -18,6 +18,8 @@ export interface McpRoutesParts {
   serve(caller: Caller): Server;
   /** Host names that `Host` and `Origin` may have beside those of this machine. */
   hosts: readonly string[];
+  /** The address of this server. */
+  publicUrl: string;
   addressOf(request: FastifyRequest): string;
   addressLimit: RateLimit;
   cancelling: Cancelling;
@@ -25,7 +27,7 @@ export interface McpRoutesParts {
 }
 
 export function mcpRoutes(http: FastifyInstance, parts: McpRoutesParts): void {
-  const hosts = ownHosts(parts.hosts);
+  const hosts = ownHosts(parts.publicUrl, parts.hosts);
   /** Of whom the library asks a server for: it hands its own request on, and that is all it knows of ours. */
   const callers = new WeakMap<Request, Caller>();
   const handler = createMcpHandler(

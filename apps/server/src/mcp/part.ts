@@ -66,7 +66,8 @@ export function openMcp(
       server = http;
       mcpRoutes(http, {
         serve: (caller) => createMcpServer(parts, caller),
-        hosts: [new URL(baseUrl).hostname, ...settings.allowedHosts],
+        publicUrl: baseUrl,
+        hosts: settings.allowedHosts,
         addressLimit: house.limitByAddress(),
         addressOf,
         cancelling: new Cancelling(sales.followedCalls, keys),
