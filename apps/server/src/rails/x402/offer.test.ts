@@ -21,6 +21,10 @@ const quotes: Quote[] = (await loadServices()).map((service) => ({
   priceMicros: 50_000n,
   resourceUrl: `https://shop.test/x402/${service.path}`,
 }));
+/** Where an index finds what is bought. */
+const ANSWER = z.object({
+  properties: z.object({ example: z.object({ properties: z.record(z.string(), z.unknown()).optional() }) }),
+});
 /** A service whose answer holds no secret, so its terms are the same each time. */
 const quote = quotes.find(({ service }) => !service.secretAnswer);
 assert.ok(quote !== undefined);
@@ -56,6 +60,15 @@ for (const each of quotes) {
     const parsed = parsePaymentRequired(document);
     assert.ok(parsed.success, JSON.stringify(parsed.error));
     const { bazaar } = z.object({ bazaar: z.unknown() }).parse(document.extensions);
+    assert.ok(header.length < 6_000, `${header.length} bytes, of the 8 kB that proxies take for all headers`);
+    const described = z
+      .object({ schema: z.object({ properties: z.object({ output: ANSWER }) }) })
+      .parse(bazaar);
+    if (each.service.mediaType === 'application/json')
+      assert.deepEqual(
+        Object.keys(described.schema.properties.output.properties.example.properties ?? {}),
+        Object.keys(each.service.output.shape),
+      );
     const verdict = validateDiscoveryExtension(bazaar as Parameters<typeof validateDiscoveryExtension>[0]);
     assert.ok(verdict.valid, verdict.errors?.join());
   });

@@ -3,7 +3,14 @@ import { sandboxFields, sandboxMark } from '../../http/sandbox-notice.ts';
 import { priceInUsd } from '../../ledger/money.ts';
 import { newClaimSecret } from '../../paid-call/claim.ts';
 import type { Quote, Rail } from '../../paid-call/rail.ts';
-import { inputOutlineOf, inputSchemaOf, type JsonSchema, withoutProse } from '../../services/json-schema.ts';
+import {
+  inputOutlineOf,
+  inputSchemaOf,
+  type JsonSchema,
+  outlineOf,
+  outputSchemaOf,
+  withoutProse,
+} from '../../services/json-schema.ts';
 import { ASSET_DECIMALS } from './networks.ts';
 import type { Offered, OfferedNetwork } from './offered.ts';
 import type { SignInChallenge } from './sign-in.ts';
@@ -160,11 +167,19 @@ export function bazaarOf(
     schema: {
       properties: {
         input: { properties: { method: { enum: ['POST'] }, body }, required: ['method', 'body'] },
-        // An index wants to find a schema of the answer. A 402 has no room for it: it is in the recipe.
-        output: { properties: { example: {} } },
+        output: { properties: { example: answerOutlineOf(service) } },
       },
     },
   };
+}
+
+/**
+ * The names and types of the answer's fields. A header has no room for all that is below them: openapi.json and the recipe
+ * have the whole schema.
+ */
+function answerOutlineOf(service: Quote['service']): JsonSchema {
+  const isJson = service.mediaType.startsWith('application/json');
+  return isJson ? { type: 'object', ...outlineOf(outputSchemaOf(service)) } : {};
 }
 
 /** The same for a service that is bought as an MCP tool. */
