@@ -11,7 +11,10 @@ export interface PortfolioTask {
   /** A year, as a fraction. */
   riskFree: number;
   maxWeight: number;
-  /** `target`: the least variance with that mean a year; `ambitious`: with a mean four fifths of the way to the highest. */
+  /**
+   * `target`: the least variance with that mean a year; `ambitious`: with a mean four fifths of the way from that of
+   * `highest-sharpe` to the highest, so that it is never less risky than that.
+   */
   goal: { kind: 'least-variance' | 'highest-sharpe' | 'ambitious' } | { kind: 'target'; mean: number };
 }
 
@@ -43,8 +46,10 @@ export interface PortfolioPlan {
 /** Why there is no plan, in words for the caller. */
 export type PortfolioOutcome = { plan: PortfolioPlan } | { infeasible: string };
 
-/** How far `ambitious` goes from the mean of the least variance to the highest. */
+/** How far `ambitious` goes from the mean of the highest Sharpe ratio to the highest. */
 const AMBITION = 0.8;
+/** Means that are this close are one: the solver is no more exact. */
+const SAME_MEAN = 1e-9;
 
 /** Weights by mean and variance under a shrunk covariance, and hierarchical risk parity beside them. No short sales. */
 export function planPortfolio(task: PortfolioTask): PortfolioOutcome {
@@ -75,6 +80,8 @@ export function planPortfolio(task: PortfolioTask): PortfolioOutcome {
     const low = dot(means, calmest);
     const high = highestMean(means, task.maxWeight);
     const { goal } = task;
+    const rises = means.some((mean) => mean > riskFree) && high > riskFree;
+    const sharpest = () => (rises ? maximumSharpe(means, covariance, bounds, riskFree) : calmest);
     let kind = goal.kind;
     let weights = calmest;
     if (goal.kind === 'target') {
@@ -86,11 +93,14 @@ export function planPortfolio(task: PortfolioTask): PortfolioOutcome {
       }
       weights = minimumVariance(means, covariance, bounds, goal.mean);
     } else if (goal.kind === 'ambitious') {
-      weights = minimumVariance(means, covariance, bounds, low + AMBITION * (high - low));
+      weights = sharpest();
+      const from = dot(means, weights);
+      if (high - from > SAME_MEAN) {
+        weights = minimumVariance(means, covariance, bounds, from + AMBITION * (high - from));
+      }
     } else if (goal.kind === 'highest-sharpe') {
-      if (means.some((mean) => mean > riskFree) && high > riskFree) {
-        weights = maximumSharpe(means, covariance, bounds, riskFree);
-      } else kind = 'least-variance';
+      weights = sharpest();
+      if (!rises) kind = 'least-variance';
     }
     const best = mixOf(weights);
     return {

@@ -35,7 +35,7 @@ const GOAL_WORDS = {
   'least-variance': 'the least variance',
   'highest-sharpe': 'the highest Sharpe ratio',
   ambitious:
-    'the least variance with a mean four fifths of the way from that of the least variance to the highest',
+    'the least variance with a mean four fifths of the way from that of the highest Sharpe ratio (of the least variance where no asset earned more than the risk-free return) to the highest',
   target: 'the least variance with at least the target return',
 } as const;
 
@@ -76,7 +76,9 @@ export default defineService({
     riskTolerance: z
       .preprocess(riskWord, z.enum(['low', 'medium', 'high']))
       .default('medium')
-      .describe('low: least variance; medium: highest Sharpe ratio; high: near the highest mean'),
+      .describe(
+        'low: least variance; medium: highest Sharpe ratio; high: near the highest mean. expectedRisk never falls from one to the next',
+      ),
     targetReturn: numberBetween(
       -1,
       10,
