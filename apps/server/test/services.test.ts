@@ -54,7 +54,7 @@ const CLIENT_BODIES: readonly (readonly [path: string, body: Record<string, unkn
   ['kalshi-markets', { limit: 50 }],
   ['prediction-market-spread', {}],
   ['wallet-risk', { address: WALLET }],
-  ['fraud-detection', { amount: '250.00', currency: 'USD', merchant: 'shop-1', timestamp: 1_763_000_000 }],
+  ['fraud-detection', { amount: '250.00', currency: 'USD', merchant: WALLET, timestamp: 1_763_000_000 }],
   ['fraud-detection', { address: WALLET, chain: 'base' }],
   ['credit-risk-score', { entityId: WALLET, entityType: 'wallet' }],
   ['credit-risk-score', { wallet_address: WALLET, includeDefi: false }],

@@ -12,6 +12,8 @@ const lists = listsOf({
   'ofac-sdn': [party('1', 'SANDBOX LISTED 1', { addresses: [{ asset: 'ETH', address: LISTED }] })],
 });
 
+const MERCHANT = '0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65';
+
 let chain: TestChain;
 before(async () => {
   chain = await startTestChain();
@@ -42,8 +44,8 @@ const refusedWith = (status: number, field?: string) => (error: unknown) =>
 
 describe('fraud-detection', () => {
   it('takes the transaction as the whole body, as clients send it', async () => {
-    const bare = await look({ amount: '9,800', currency: 'USD', merchant: 'shop' });
-    const wrapped = await look({ transactionData: { amount: 9_800, currency: 'USD', merchant: 'shop' } });
+    const bare = await look({ amount: '9,800', currency: 'USD', merchant: MERCHANT });
+    const wrapped = await look({ transactionData: { amount: 9_800, currency: 'USD', merchant: MERCHANT } });
     assert.deepEqual(bare.features, wrapped.features);
     assert.deepEqual(bare.fieldsRead.sort(), ['amount', 'currency', 'merchant']);
   });
@@ -78,18 +80,46 @@ describe('fraud-detection', () => {
   it('does not judge mixing services without a list of them, nor a dollar threshold for another currency', async () => {
     const of = async (body: Record<string, unknown>, code: string) =>
       (await look(body, listsOf({ 'ofac-sdn': [] }))).features.find((each) => each.code === code);
-    const to = '0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65';
+    const to = MERCHANT;
     assert.equal((await of({ amount: 5, to }, 'MIXER_COUNTERPARTY'))?.contribution, null);
-    const near = { amount: 9_800 };
+    const near = { amount: 9_800, to };
     assert.equal((await of({ ...near, currency: 'USD' }, 'JUST_BELOW_THRESHOLD'))?.contribution, 10);
     assert.equal((await of({ ...near, currency: 'JPY' }, 'JUST_BELOW_THRESHOLD'))?.contribution, null);
   });
 
   it('says of each feature that was not evaluated why', async () => {
-    const { features, confidenceScore } = await look({ amount: 20 });
+    const { features, confidenceScore } = await look({ amount: 20, to: MERCHANT });
     const silent = features.filter(({ contribution }) => contribution === null);
     assert(silent.length > 5 && silent.every(({ because }) => because.startsWith('not evaluated: ')));
-    assert(confidenceScore < 0.2);
+    assert(confidenceScore < 0.5);
+  });
+
+  it('has no verdict below 30 % of its weights, and says what is missing', async () => {
+    for (const body of [{ amount: 1 }, { amount: 9_800, currency: 'USD', merchant: 'shop' }]) {
+      await assert.rejects(look(body), (error) => {
+        assert(error instanceof ServiceFailure);
+        assert.deepEqual(
+          [error.status, error.code, error.field],
+          [422, 'INSUFFICIENT_DATA', 'transactionData'],
+        );
+        assert.match(error.message, /30 % are the least.*LISTED_COUNTERPARTY \(no address was given/);
+        return true;
+      });
+    }
+    // A payment by card names no address: its history is enough. 25 + 20 + 10 + 10 + 5 of 225 are 31.1 %.
+    const transactionData = {
+      amount: 43,
+      currency: 'USD',
+      merchant: 'shop',
+      timestamp: '2026-11-20T12:00:00Z',
+    };
+    const historicalPatterns = [40, 55, 38, 61, 47].map((amount, day) => ({
+      amount,
+      merchant: 'shop',
+      timestamp: `2026-11-1${day}T12:00:00Z`,
+    }));
+    const told = await look({ transactionData, historicalPatterns });
+    assert.deepEqual([told.riskLevel, told.confidenceScore], ['Low', 0.311]);
   });
 
   it('refuses what it cannot read, with the field', async () => {

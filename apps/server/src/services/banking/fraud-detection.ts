@@ -5,6 +5,7 @@ import { answer, type Source } from '../../words/answer.ts';
 import { noAnswer, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
 import { chainName } from '../fields.ts';
+import { requireCoverage } from '../shared/screening/enough-evidence.ts';
 import { walletActivity } from '../shared/wallet/wallet-activity.ts';
 import { isEvmAddress } from '../shared/wallet/wallet-address.ts';
 import { isNotConfigured, namedChain } from '../shared/wallet/wallet-chains.ts';
@@ -106,7 +107,7 @@ export default defineService({
           .describe('Addresses that a sanctions list names'),
         recommendation: z.string().describe('What to do, in a sentence'),
         requiresHumanReview: z.boolean().describe('Whether a person should decide'),
-        confidenceScore: z.number().describe('Share of the weights that could be evaluated, 0 to 1'),
+        confidenceScore: z.number().describe('Share of the weights that could be evaluated, 0.3 to 1'),
         historyUsed: z.number().int().describe('Transactions of the history that were used'),
         fieldsRead: z.array(z.string()).describe('Fields of the request that were used'),
         disclaimer: z.string().describe('What the answer is not, in a sentence'),
@@ -205,6 +206,14 @@ export default defineService({
       walletAgeDays: age?.days ?? null,
       walletTransactions: age?.transactions ?? null,
     });
+    requireCoverage(
+      card.confidence,
+      card.features
+        .filter(({ value }) => value === null)
+        .sort((a, b) => b.weight - a.weight)
+        .map(({ code, because }) => `${code} (${because.replace('not evaluated: ', '')})`),
+      'transactionData',
+    );
     const met = card.features.filter(({ contribution }) => (contribution ?? 0) > 0);
     return answer(
       {
@@ -236,7 +245,7 @@ export default defineService({
       },
       {
         method:
-          'Each feature is met from 0 to 1 and adds its weight times that. Amounts are outliers by the modified z-score (Iglewicz and Hoaglin 1993: 0.6745 (x - median) / MAD, from 3.5 to 10). Low is below 25, Medium below 50, High below 75. What is not given is not evaluated and lowers confidenceScore alone.',
+          'Each feature is met from 0 to 1 and adds its weight times that. Amounts are outliers by the modified z-score (Iglewicz and Hoaglin 1993: 0.6745 (x - median) / MAD, from 3.5 to 10). Low is below 25, Medium below 50, High below 75. What is not given is not evaluated and lowers confidenceScore alone; below 0.3 there is no verdict, and nothing is charged.',
         sources,
         notes,
       },

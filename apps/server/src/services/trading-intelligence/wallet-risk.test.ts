@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { type Address, erc20Abi, parseEther } from 'viem';
+import { type Address, BaseError, erc20Abi, parseEther } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { startTestChain, type TestChain } from '../../../test/chain.fixture.ts';
 import { ServiceFailure } from '../../words/failure.ts';
@@ -146,6 +146,37 @@ describe('wallet-risk', () => {
     assert.match(notes, /No list of mixing services is configured/);
     assert.match(notes, /Ethereum is not configured/);
     assert(coverage < 1);
+  });
+
+  it('has no verdict below 30 % coverage, but tells what condemns a wallet by itself', async () => {
+    const oracle = '0x3A91A31cB3dC49b4db9Ce721F50a9D076c8D739B';
+    const code = (await chain.client.getCode({ address: oracle })) ?? '0x';
+    const { base } = chain.upstreams;
+    const silent = async () => {
+      throw new BaseError('eth_getLogs is not served');
+    };
+    const mute = { ...base, client: { ...base.client, getLogs: silent } as typeof base.client };
+    const askWith = (walletAddress: string, using: Lists, upstream: typeof base) =>
+      buy(
+        walletRisk,
+        { walletAddress },
+        { ...walletContext(chain, { base: upstream }, Date.now()), lists: using },
+      );
+    const one = listsOf({
+      'ofac-sdn': [party('1', 'SANDBOX LISTED 1', { addresses: [{ asset: 'ETH', address: LISTED }] })],
+    });
+    // Known are the list (100), what it sent (10) and what it is (5), of 420: 27.4 %.
+    await chain.client.setCode({ address: oracle, bytecode: '0x' });
+    await assert.rejects(askWith(WALLET, one, mute), (error) => {
+      assert(error instanceof ServiceFailure);
+      assert.deepEqual([error.status, error.code, error.field], [422, 'INSUFFICIENT_DATA', 'chain']);
+      assert.match(error.message, /Only 27\.4 %.* SANCTIONS_ORACLE; SANCTIONED_COUNTERPARTY; MIXER;/);
+      return true;
+    });
+    assert.deepEqual((await askWith(LISTED, one, mute)).fields.riskTier, 'CRITICAL');
+    // With the oracle 51.2 % are known.
+    await chain.client.setCode({ address: oracle, bytecode: code });
+    assert.deepEqual((await askWith(WALLET, one, mute)).fields.coverage, 0.512);
   });
 
   it('is not answered by a list that is too old, nor on a chain that is none', async () => {

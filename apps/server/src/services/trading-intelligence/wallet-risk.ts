@@ -5,6 +5,7 @@ import { answer } from '../../words/answer.ts';
 import { CHAINS } from '../../words/chain-names.ts';
 import { defineService } from '../define.ts';
 import { chainName } from '../fields.ts';
+import { requireCoverage } from '../shared/screening/enough-evidence.ts';
 import { recentCounterparties, walletActivity } from '../shared/wallet/wallet-activity.ts';
 import { evmAddress } from '../shared/wallet/wallet-address.ts';
 import { namedChain } from '../shared/wallet/wallet-chains.ts';
@@ -44,7 +45,9 @@ export default defineService({
         }),
       )
       .describe('What the score is made of'),
-    coverage: z.number().describe('Share of the card that could be evaluated, 0 to 1'),
+    coverage: z
+      .number()
+      .describe('Share of the card that could be evaluated, 0 to 1; below 0.3 only where it is CRITICAL'),
     analysis: z
       .object({
         sanctioned: z.boolean().describe('In a list, or by an oracle'),
@@ -160,6 +163,17 @@ export default defineService({
       account: activity.account,
     };
     const card = walletRisk(facts);
+    // What condemns a wallet by itself is told, however little else is known.
+    if (card.tier !== 'CRITICAL') {
+      requireCoverage(
+        card.coverage,
+        card.parts
+          .filter(({ points }) => points === null)
+          .sort((a, b) => b.maxPoints - a.maxPoints)
+          .map(({ code }) => code),
+        'chain',
+      );
+    }
     const shown = (code: string) => (hit: (typeof listed)[number], address: string, hash: string | null) => ({
       code,
       address,
@@ -220,7 +234,7 @@ export default defineService({
       },
       {
         method:
-          'Points are added up as in parts: a listed address 100, a counterparty that is listed 75 and more, a mixing service 60, dealing with one 30 to 45, youth up to 15, few transactions up to 10, code at the address 5. LOW is below 25, MEDIUM below 50, HIGH below 75, CRITICAL from there. What is unknown lowers coverage and not the score.',
+          'Points are added up as in parts: a listed address 100, a counterparty that is listed 75 and more, a mixing service 60, dealing with one 30 to 45, youth up to 15, few transactions up to 10, code at the address 5. LOW is below 25, MEDIUM below 50, HIGH below 75, CRITICAL from there. What is unknown lowers coverage and not the score; below a coverage of 0.3 only CRITICAL is told, and otherwise nothing is charged.',
         sources: [...opened.sources, head.source, ...oracles.sources],
         notes,
       },
