@@ -89,6 +89,43 @@ export function exits(
   return { stopLoss: entry - side * risk, target: entry + side * REWARD_TO_RISK * risk };
 }
 
+export interface Position {
+  signal: Ballot['signal'];
+  /** At or below zero for a very volatile asset; null for HOLD. */
+  stopLoss: number | null;
+  target: number | null;
+  /** Why there is no position; null where there is one. */
+  holdReason: string | null;
+}
+
+/**
+ * The position of a signal, or HOLD where the signal is none or its target lies nearer than the fees of a round trip.
+ *
+ * @param takerFeePercent of one trade, in percent of its value
+ */
+export function positionOf(
+  { signal, threshold }: { signal: Ballot['signal']; threshold: number },
+  entry: number,
+  atr14: number,
+  riskLevel: RiskLevel,
+  takerFeePercent: number,
+): Position {
+  const none = { signal: 'HOLD', stopLoss: null, target: null } as const;
+  if (signal === 'HOLD') {
+    return { ...none, holdReason: `The votes stay within ±${threshold}.` };
+  }
+  const { stopLoss, target } = exits(signal, entry, atr14, riskLevel);
+  // Both trades are charged on their own value.
+  const feesOfBoth = (takerFeePercent / 100) * (entry + Math.max(0, target));
+  const gain = Math.abs(target - entry);
+  if (gain > feesOfBoth) return { signal, stopLoss, target, holdReason: null };
+  const percent = (value: number) => `${Number(((100 * value) / entry).toPrecision(2))} %`;
+  return {
+    ...none,
+    holdReason: `The votes say ${signal}, but the target would be ${percent(gain)} away, and a round trip costs ${percent(feesOfBoth)} in fees.`,
+  };
+}
+
 function trendVote({ ema50, ema200 }: Indicators): Vote {
   const known = ema50 !== null && ema200 !== null;
   return {

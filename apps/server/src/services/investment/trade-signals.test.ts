@@ -67,7 +67,7 @@ describe('trade signals', () => {
     await assert.rejects(run({}, on(RISING.slice(0, 199))), { status: 422, code: 'TOO_FEW_BARS' });
     const still = candles(new Array(300).fill(1)).map((bar) => ({ ...bar, high: 1, low: 1 }));
     const pegged = { binance: { candles: async () => reply('binance', still) } };
-    await assert.rejects(run({ token: 'USDC' }, pegged), { status: 422, code: 'NO_MOVEMENT' });
+    await assert.rejects(run({ token: 'STILL' }, pegged), { status: 422, code: 'NO_MOVEMENT' });
     const nowhere: FakeUpstreams = {
       binance: { candles: async () => reply('binance', null) },
       kraken: { candles: async () => reply('kraken', null) },
@@ -75,6 +75,35 @@ describe('trade signals', () => {
     };
     await assert.rejects(run({ token: 'NOPE' }, nowhere), { status: 404, field: 'token' });
     await assert.rejects(run({ token: '0x4200000000000000000000000000000000000006' }, {}), { status: 422 });
+  });
+
+  it('refuses pegged assets, whatever their prices do', async () => {
+    for (const token of ['USDC', 'usdt', 'DAI/USDT', 'USDCUSDT', 'EURC', 'WBTC/BTC']) {
+      await assert.rejects(run({ token }, on(RISING)), { status: 422, code: 'PEGGED_ASSET', field: 'token' });
+    }
+  });
+
+  it('holds, and says why, where the target is nearer than the fees of a round trip', async () => {
+    // The same rise on a price ten times as high: the true range of one unit is a tenth of a percent, then.
+    const high = (by: number) => on(RISING.map((close) => close + by));
+    const { fields, notes, method } = await run({ riskLevel: 'low' }, high(3_000));
+    assert.deepEqual(
+      [fields.signal, fields.target, fields.stopLoss, fields.riskReward, fields.takerFeePercent],
+      ['HOLD', null, null, null, 0.1],
+    );
+    assert.match(String(fields.holdReason), /votes say BUY.* round trip costs 0\.2 % in fees/);
+    assert.match(notes.join(' '), /round trip costs/);
+    assert.match(method, /taker fees of both trades \(0\.1 % each\)/);
+    assert.equal(tradeSignals.output.safeParse(fields).success, true);
+    assert.equal((await run({ riskLevel: 'low' }, high(0))).fields.holdReason, null);
+    // Where trades cost six times as much, the same target is too near.
+    const at = (name: 'binance' | 'coinbase'): FakeUpstreams => ({
+      binance: { candles: async () => reply('binance', null) },
+      kraken: { candles: async () => reply('kraken', null) },
+      [name]: { candles: async () => reply(name, candles(RISING.map((close) => close + 400))) },
+    });
+    assert.equal((await run({ riskLevel: 'low' }, at('binance'))).fields.signal, 'BUY');
+    assert.equal((await run({ riskLevel: 'low' }, at('coinbase'))).fields.signal, 'HOLD');
   });
 
   it('fails without a charge when all exchanges are down', async () => {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import {
-  exits,
   indicatorsOf,
+  positionOf,
   REWARD_TO_RISK,
   SIGNAL_THRESHOLD,
   STOP_ATR,
@@ -13,6 +13,7 @@ import { noAnswer } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
 import { text } from '../fields.ts';
 import { lower, priceOrNull, riskWord, signalCandles } from '../shared/market/signal-candles.ts';
+import { TAKER_FEES_PERCENT } from '../shared/market/trading-venues.ts';
 
 const number = z.number().nullable();
 
@@ -35,7 +36,9 @@ export default defineService({
       .describe('Distance of the stop: 1.5, 2 or 3 average true ranges'),
   }),
   output: z.object({
-    signal: z.enum(['BUY', 'SELL', 'HOLD']).describe('What the votes come to'),
+    signal: z
+      .enum(['BUY', 'SELL', 'HOLD'])
+      .describe('What the votes come to; HOLD too where the target is nearer than a round trip costs'),
     entry: z.number().describe('The last finished close, in the quote currency'),
     target: number.describe('Null for HOLD'),
     stopLoss: number.describe('Null for HOLD'),
@@ -47,6 +50,8 @@ export default defineService({
     riskReward: number.describe('Distance of the target over distance of the stop'),
     score: z.number().min(-1).max(1).describe('Weighted sum of the votes, -1 (down) to 1 (up)'),
     threshold: z.number().describe('The score from which on there is a signal'),
+    holdReason: z.string().nullable().describe('Why it is HOLD; null for BUY and SELL'),
+    takerFeePercent: z.number().describe('Fee of one trade that was reckoned with, in percent'),
     votes: z
       .array(
         z.object({
@@ -126,13 +131,19 @@ export default defineService({
         'token',
       );
     }
-    const { signal, score, votes } = vote(indicators);
-    const levels = signal === 'HOLD' ? null : exits(signal, last.close, indicators.atr14, riskLevel);
-    if (levels === null)
-      notes.push('HOLD: entry is the last close; there is no position to give a target or a stop for.');
-    const target = priceOrNull(levels?.target);
-    const stopLoss = priceOrNull(levels?.stopLoss);
-    if (levels !== null && (target === null || stopLoss === null)) {
+    const { signal: voted, score, votes } = vote(indicators);
+    const takerFeePercent = TAKER_FEES_PERCENT[exchange];
+    const ballot = { signal: voted, threshold: SIGNAL_THRESHOLD };
+    const position = positionOf(ballot, last.close, indicators.atr14, riskLevel, takerFeePercent);
+    const { signal, holdReason } = position;
+    if (holdReason !== null) {
+      notes.push(
+        `HOLD: entry is the last close; there is no position to give a target or a stop for. ${holdReason}`,
+      );
+    }
+    const target = priceOrNull(position.target);
+    const stopLoss = priceOrNull(position.stopLoss);
+    if (signal !== 'HOLD' && (target === null || stopLoss === null)) {
       notes.push('A level is null: the price varies so much that it would lie below zero.');
     }
     return answer(
@@ -145,6 +156,8 @@ export default defineService({
         riskReward: target === null || stopLoss === null ? null : REWARD_TO_RISK,
         score,
         threshold: SIGNAL_THRESHOLD,
+        holdReason,
+        takerFeePercent,
         votes,
         indicators,
         token,
@@ -160,7 +173,8 @@ export default defineService({
         method:
           `Vote of EMA 50/200 trend (${WEIGHTS.trend}), MACD 12/26/9 histogram (${WEIGHTS.macd}), RSI 14 beyond 30/70 ` +
           `(${WEIGHTS.rsi}) and Bollinger 20/2 breaks (${WEIGHTS.bollinger}); signal from ±${SIGNAL_THRESHOLD}; stop ` +
-          `${STOP_ATR[riskLevel]} × ATR 14 (Wilder) from the last close, target ${REWARD_TO_RISK} times as far.`,
+          `${STOP_ATR[riskLevel]} × ATR 14 (Wilder) from the last close, target ${REWARD_TO_RISK} times as far; ` +
+          `HOLD where that is nearer than the taker fees of both trades (${takerFeePercent} % each).`,
         sources: [source],
         notes,
       },

@@ -78,6 +78,18 @@ describe('trading signal', () => {
     assert.equal(tradingSignal.input.safeParse({}).success, false);
   });
 
+  it('refuses pegged assets, and holds where the target is nearer than the fees of a round trip', async () => {
+    for (const pair of ['USDC', 'DAI/USDT', 'STETH/ETH'])
+      await assert.rejects(run({ pair }), { status: 422, code: 'PEGGED_ASSET', field: 'pair' });
+    const indicators = ['sma', 'ema'];
+    const far = await run({ pair: 'ETH', indicators }, on(RISING));
+    assert.deepEqual([far.fields.signal, far.fields.holdReason], ['BUY', null]);
+    const near = await run({ pair: 'ETH', indicators }, on(RISING.map((close) => close + 5_000)));
+    assert.deepEqual([near.fields.signal, near.fields.targetPrice], ['HOLD', null]);
+    assert.match(String(near.fields.reasoning), /votes say BUY.* round trip costs 0\.2 % in fees/);
+    assert.equal(tradingSignal.output.safeParse(near.fields).success, true);
+  });
+
   it('refuses too few bars and a price that never moves, and fails with its sources', async () => {
     await assert.rejects(run({ pair: 'ETH' }, on(RISING.slice(0, 199))), {
       code: 'TOO_FEW_BARS',
@@ -85,7 +97,7 @@ describe('trading signal', () => {
     });
     const still = candles(RISING).map((bar) => ({ ...bar, open: 1, high: 1, low: 1, close: 1 }));
     const pegged = { binance: { candles: async () => reply('binance', still) } };
-    await assert.rejects(run({ pair: 'USDC' }, pegged), { code: 'NO_MOVEMENT' });
+    await assert.rejects(run({ pair: 'STILL' }, pegged), { code: 'NO_MOVEMENT' });
     const dark = {
       binance: { candles: down('binance') },
       kraken: { candles: down('kraken') },

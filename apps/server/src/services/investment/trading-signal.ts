@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { CHOICES, CHOSEN_THRESHOLD, type Choice, RULES, voteOf } from '../../quant/chosen-indicators.ts';
 import { atr } from '../../quant/indicators.ts';
-import { exits, REWARD_TO_RISK, STOP_ATR } from '../../quant/trade-signal.ts';
+import { positionOf, REWARD_TO_RISK, STOP_ATR } from '../../quant/trade-signal.ts';
 import { answer } from '../../words/answer.ts';
 import { noAnswer } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
 import { text } from '../fields.ts';
 import { lower, priceOrNull, riskWord, signalCandles } from '../shared/market/signal-candles.ts';
+import { TAKER_FEES_PERCENT } from '../shared/market/trading-venues.ts';
 
 const SPELLINGS: Readonly<Record<string, Choice>> = {
   ema: 'trend',
@@ -71,7 +72,9 @@ export default defineService({
       .describe('Distance of the stop: 1.5, 2 or 3 average true ranges'),
   }),
   output: z.object({
-    signal: z.enum(['BUY', 'SELL', 'HOLD']).describe('What the indicators come to'),
+    signal: z
+      .enum(['BUY', 'SELL', 'HOLD'])
+      .describe('What the indicators come to; HOLD too where the target is nearer than a round trip costs'),
     confidence: z
       .number()
       .min(0)
@@ -79,6 +82,8 @@ export default defineService({
       .describe('How far the votes agree, 0 to 100; no probability of profit'),
     score: z.number().min(-1).max(1).describe('Mean of the votes, -1 (down) to 1 (up)'),
     threshold: z.number().describe('The score from which on there is a signal'),
+    holdReason: z.string().nullable().describe('Why it is HOLD; null for BUY and SELL'),
+    takerFeePercent: z.number().describe('Fee of one trade that was reckoned with, in percent'),
     entryPrice: z.number().describe('The last finished close, in the quote currency'),
     targetPrice: price.describe('Null for HOLD'),
     stopLoss: price.describe('Null for HOLD'),
@@ -135,14 +140,19 @@ export default defineService({
         'pair',
       );
     }
-    const { signal, score, weight, votes } = voteOf(indicators, bars, atr14);
-    const levels = signal === 'HOLD' ? null : exits(signal, last.close, atr14, riskLevel);
-    if (levels === null) {
-      notes.push('HOLD: entryPrice is the last close; there is no position to give a target or a stop for.');
+    const { signal: voted, score, weight, votes } = voteOf(indicators, bars, atr14);
+    const takerFeePercent = TAKER_FEES_PERCENT[exchange];
+    const ballot = { signal: voted, threshold: CHOSEN_THRESHOLD };
+    const position = positionOf(ballot, last.close, atr14, riskLevel, takerFeePercent);
+    const { signal, holdReason } = position;
+    if (holdReason !== null) {
+      notes.push(
+        `HOLD: entryPrice is the last close; there is no position to give a target or a stop for. ${holdReason}`,
+      );
     }
-    const targetPrice = priceOrNull(levels?.target);
-    const stopLoss = priceOrNull(levels?.stopLoss);
-    if (levels !== null && (targetPrice === null || stopLoss === null)) {
+    const targetPrice = priceOrNull(position.target);
+    const stopLoss = priceOrNull(position.stopLoss);
+    if (signal !== 'HOLD' && (targetPrice === null || stopLoss === null)) {
       notes.push('A level is null: the price varies so much that it would lie below zero.');
     }
     const count = (side: number) => votes.filter(({ vote }) => vote === side).length;
@@ -156,6 +166,8 @@ export default defineService({
         confidence: Math.round(Math.abs(score) * 1_000) / 10,
         score,
         threshold: CHOSEN_THRESHOLD,
+        holdReason,
+        takerFeePercent,
         entryPrice: last.close,
         targetPrice,
         stopLoss,
@@ -167,7 +179,7 @@ export default defineService({
           weight: indicator === 'atr' ? 0 : weight,
           because: RULES[indicator],
         })),
-        reasoning: `Of ${votes.filter(({ indicator }) => indicator !== 'atr').length} votes ${count(1)} are up, ${count(-1)} down; their mean is ${score}, and ±${CHOSEN_THRESHOLD} makes a signal.`,
+        reasoning: `Of ${votes.filter(({ indicator }) => indicator !== 'atr').length} votes ${count(1)} are up, ${count(-1)} down; their mean is ${score}, and ±${CHOSEN_THRESHOLD} makes a signal.${holdReason === null ? '' : ` ${holdReason}`}`,
         pair: `${pair.base}/${pair.quote}`,
         exchange,
         timeframe,
@@ -179,7 +191,8 @@ export default defineService({
       {
         method:
           `Equal votes of ${indicators.join(', ')} at the last finished candle; signal from ±${CHOSEN_THRESHOLD}; stop ` +
-          `${STOP_ATR[riskLevel]} × ATR 14 (Wilder) from the last close, target ${REWARD_TO_RISK} times as far.`,
+          `${STOP_ATR[riskLevel]} × ATR 14 (Wilder) from the last close, target ${REWARD_TO_RISK} times as far; ` +
+          `HOLD where that is nearer than the taker fees of both trades (${takerFeePercent} % each).`,
         sources: [source],
         notes,
       },

@@ -5,7 +5,7 @@ import { notFound, UpstreamUnavailable } from '../../../words/failure.ts';
 export type Exchanges = Record<'binance' | 'kraken' | 'coinbase', CandleSource>;
 
 export interface ExchangeCandles {
-  exchange: string;
+  exchange: keyof Exchanges;
   /** The pair that was read. Its quote currency may differ from the requested one. */
   pair: Pair;
   /** Finished candles, oldest first. */

@@ -3,6 +3,7 @@ import { BAR_MS, type BarInterval, type Candle } from '../../../upstreams/candle
 import { noAnswer } from '../../../words/failure.ts';
 import { parseAsset } from './asset.ts';
 import { type ExchangeCandles, type Exchanges, exchangeCandles } from './exchange-candles.ts';
+import { isPegged } from './pegs.ts';
 
 /** Accepted in any case; `moderate` is what some clients call the middle. */
 export function riskWord(value: unknown): unknown {
@@ -15,8 +16,8 @@ export function lower(value: unknown): unknown {
 }
 
 /** Eight significant digits are more than any exchange quotes; a price must lie above zero. */
-export function priceOrNull(price: number | undefined): number | null {
-  return price === undefined || price <= 0 ? null : Number(price.toPrecision(8));
+export function priceOrNull(price: number | null): number | null {
+  return price === null || price <= 0 ? null : Number(price.toPrecision(8));
 }
 
 export interface SignalCandles extends ExchangeCandles {
@@ -30,7 +31,8 @@ export interface SignalCandles extends ExchangeCandles {
  * The candles that a signal is read from. A last candle that is old is told in the notes.
  *
  * @param field the input that named the pair
- * @throws noAnswer for what exchanges do not list, and for too few candles; what the exchanges' adapters throw
+ * @throws noAnswer for a pegged pair, for what exchanges do not list, and for too few candles; what the exchanges'
+ *   adapters throw
  */
 export async function signalCandles(
   written: string,
@@ -44,6 +46,14 @@ export async function signalCandles(
     throw noAnswer(
       'NO_CANDLES',
       `${written}: signals need exchange candles. Give a ticker or a pair, such as ETH/USDT.`,
+      field,
+    );
+  }
+  const { base, quote } = asset.pair;
+  if (isPegged(asset.pair)) {
+    throw noAnswer(
+      'PEGGED_ASSET',
+      `${base} against ${quote} is held at its price by design: its small moves are nothing to trade on.`,
       field,
     );
   }
