@@ -13,6 +13,7 @@ const FROM = '0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65';
 const TO = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
 const THIEF = '0x90F79bf6EB2c4f870365E785982E1f101E93b906';
 const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913';
+const ORACLE = '0x3A91A31cB3dC49b4db9Ce721F50a9D076c8D739B';
 const BURN = parseAbi([
   'function depositForBurn(uint256 amount, uint32 destinationDomain, bytes32 mintRecipient, address burnToken, bytes32 destinationCaller, uint256 maxFee, uint32 minFinalityThreshold)',
 ]);
@@ -139,6 +140,32 @@ describe('USDC by Circle', () => {
     assert.equal(own.recipient, FROM);
     const contract = await made({ ...USDC_ARB, recipient: undefined, fromAddress: USDC });
     assert.deepEqual([contract.recipient, contract.transaction.data], [null, null]);
+  });
+
+  it('is refused where recipient or sender is sanctioned, and says so where no oracle answers', async () => {
+    const code = (await chain.client.getCode({ address: ORACLE })) ?? '0x';
+    // An oracle that lists exactly one address: returns whether the argument equals it.
+    const lists = (address: string) =>
+      chain.client.setCode({ address: ORACLE, bytecode: `0x60043573${address.slice(2)}1460005260206000f3` });
+    try {
+      await lists(TO);
+      const refused = { status: 422, code: 'RECIPIENT_SANCTIONED', field: 'recipient' };
+      await assert.rejects(run(USDC_ARB), refused);
+      await assert.rejects(run(ETH_ARB, by(honest())), refused);
+      await assert.rejects(run({ ...USDC_ARB, fromAddress: undefined }), refused);
+      await lists(FROM);
+      await assert.rejects(run({ ...USDC_ARB, recipient: undefined }), refused);
+      await assert.rejects(run(USDC_ARB), { status: 422, code: 'SENDER_SANCTIONED', field: 'fromAddress' });
+      await lists(THIEF);
+      assert.notEqual((await made(USDC_ARB)).transaction.data, null);
+      await chain.client.setCode({ address: ORACLE, bytecode: '0x' });
+      assert.match(
+        (await made(USDC_ARB)).notes,
+        /not held against sanctions lists: there is no oracle on base/,
+      );
+    } finally {
+      await chain.client.setCode({ address: ORACLE, bytecode: code });
+    }
   });
 
   it('waits for finality where nothing may go fast, and takes no more than one burn', async () => {

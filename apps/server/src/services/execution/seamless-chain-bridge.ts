@@ -230,19 +230,29 @@ async function parties(
       notes.push('The recipient is fromAddress, since none was given.');
     }
   }
-  if (head !== null && recipient !== null) {
-    const listed = await isSanctioned(head.chain, recipient);
-    if (listed === true) {
-      throw noAnswer(
-        'RECIPIENT_SANCTIONED',
-        `${recipient} is on a sanctions list, by the oracle on ${fromChain}.`,
-        'recipient',
-      );
-    }
-    if (listed === null)
-      notes.push(`The recipient was not held against sanctions lists: there is no oracle on ${fromChain}.`);
-  }
+  if (head !== null) await refuseListed(head, { recipient, fromAddress }, notes);
   return { head, recipient };
+}
+
+/** Refuses what goes to or comes from a sanctioned address, by the oracle on the sending chain. */
+async function refuseListed(
+  { chain }: ChainHead,
+  { recipient, fromAddress }: { recipient: Address | null; fromAddress: Address | undefined },
+  notes: string[],
+): Promise<void> {
+  const [ofRecipient, ofSender] = await Promise.all([
+    recipient === null ? false : isSanctioned(chain, recipient),
+    fromAddress === undefined ? false : isSanctioned(chain, fromAddress),
+  ]);
+  if (ofRecipient === true || ofSender === true) {
+    const [code, field, who] =
+      ofRecipient === true
+        ? (['RECIPIENT_SANCTIONED', 'recipient', recipient] as const)
+        : (['SENDER_SANCTIONED', 'fromAddress', fromAddress] as const);
+    throw noAnswer(code, `${who} is on a sanctions list, by the oracle on ${chain.name}.`, field);
+  }
+  if (ofRecipient === null)
+    notes.push(`The recipient was not held against sanctions lists: there is no oracle on ${chain.name}.`);
 }
 
 /** A transfer of USDC, burned and minted by Circle's own contracts. Its call data is built here. */

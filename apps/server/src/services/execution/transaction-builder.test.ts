@@ -127,6 +127,39 @@ describe('transaction builder', () => {
     });
   });
 
+  it('builds nothing for a sanctioned sender or recipient, also of tokens in the call data', async () => {
+    const oracle = '0x3A91A31cB3dC49b4db9Ce721F50a9D076c8D739B';
+    const code = (await chain.client.getCode({ address: oracle })) ?? '0x';
+    // An oracle that lists exactly one address: returns whether the argument equals it.
+    const lists = (address: string) =>
+      chain.client.setCode({ address: oracle, bytecode: `0x60043573${address.slice(2)}1460005260206000f3` });
+    const inData = (functionName: 'transfer' | 'approve', amount = 1n) => ({
+      toAddress: USDC,
+      data: encodeFunctionData({ abi: erc20Abi, functionName, args: [WALLET, amount] }),
+    });
+    const refused = (field: string, errorCode = 'RECIPIENT_SANCTIONED') => ({
+      status: 422,
+      code: errorCode,
+      field,
+    });
+    try {
+      await lists(WALLET);
+      await assert.rejects(build({ value: '1' }), refused('toAddress'));
+      await assert.rejects(build({ tokenAddress: USDC, value: '1' }), refused('toAddress'));
+      await assert.rejects(build(inData('transfer')), refused('data'));
+      await assert.rejects(build(inData('approve')), refused('data'));
+      assert.equal((await build(inData('approve', 0n))).simulation.success, true);
+      await lists(faucet.address);
+      await assert.rejects(build({ value: '1' }), refused('fromAddress', 'SENDER_SANCTIONED'));
+      await lists(oracle);
+      assert.equal((await build(inData('transfer'))).simulation.success, true);
+      await chain.client.setCode({ address: oracle, bytecode: '0x' });
+      assert.match((await build({ value: '1' })).notes, /not held against sanctions lists/);
+    } finally {
+      await chain.client.setCode({ address: oracle, bytecode: code });
+    }
+  });
+
   it('warns of what is likely a mistake', async () => {
     const poor = '0x2222222222222222222222222222222222222222';
     assert.match((await build({ data: '0x12345678' })).notes, /no contract at 0x1111.*data does nothing/);

@@ -1,12 +1,14 @@
-import { encodeFunctionData, erc20Abi, type Hex } from 'viem';
+import { type Address, decodeFunctionData, encodeFunctionData, erc20Abi, type Hex, isAddress } from 'viem';
 import { z } from 'zod';
+import type { EvmChain } from '../../upstreams/evm.ts';
 import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
 import { answer } from '../../words/answer.ts';
-import { notFound } from '../../words/failure.ts';
+import { noAnswer, notFound } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
 import { chainName } from '../fields.ts';
 import { evmAddress } from '../shared/wallet/wallet-address.ts';
 import { namedChain } from '../shared/wallet/wallet-chains.ts';
+import { isSanctioned } from '../shared/wallet/wallet-sanctions.ts';
 import {
   type Call,
   currentFees,
@@ -139,12 +141,13 @@ export default defineService({
             value: 0n,
             data: encodeFunctionData({ abi: erc20Abi, functionName: 'transfer', args: [toAddress, value] }),
           };
-    const [code, balance, nonce, fees, tried] = await Promise.all([
+    const [code, balance, nonce, fees, tried, wasAsked] = await Promise.all([
       chain.client.getCode({ address: call.to }),
       chain.client.getBalance({ address: from }),
       chain.client.getTransactionCount({ address: from, blockTag: 'pending' }),
       currentFees(chain),
       tryCall(chain, call),
+      refuseListed(chain, { from, toAddress, data }),
     ]);
     if (tokenAddress !== undefined && code === undefined) {
       throw notFound('tokenAddress', `There is no contract at ${tokenAddress} on ${chain.name}.`);
@@ -153,6 +156,11 @@ export default defineService({
     const trial: Trial =
       balance < call.value ? { success: false, gas: null, revertReason: LESS_THAN_THE_VALUE } : tried;
     const notes: string[] = [];
+    if (!wasAsked) {
+      notes.push(
+        `Sender and recipient were not held against sanctions lists: there is no oracle on ${chain.name}.`,
+      );
+    }
     if (call.data !== '0x' && code === undefined) {
       notes.push(`There is no contract at ${call.to} on ${chain.name}: the data does nothing there.`);
     }
@@ -203,3 +211,42 @@ export default defineService({
     );
   },
 });
+
+/**
+ * Refuses what goes to or comes from a sanctioned address, by the oracle on the chain: the sender, the recipient, and
+ * who gets tokens or an allowance by the call data.
+ *
+ * @returns false where no oracle answers
+ */
+async function refuseListed(
+  chain: EvmChain,
+  { from, toAddress, data }: { from: Address; toAddress: Address; data: Hex },
+): Promise<boolean> {
+  const parties = [
+    { address: toAddress, field: 'toAddress', code: 'RECIPIENT_SANCTIONED' },
+    ...tokenParties(data).map((address) => ({ address, field: 'data', code: 'RECIPIENT_SANCTIONED' })),
+    { address: from, field: 'fromAddress', code: 'SENDER_SANCTIONED' },
+  ];
+  const listed = await Promise.all(parties.map(({ address }) => isSanctioned(chain, address)));
+  const hit = parties[listed.indexOf(true)];
+  if (hit !== undefined) {
+    throw noAnswer(
+      hit.code,
+      `${hit.address} is on a sanctions list, by the oracle on ${chain.name}.`,
+      hit.field,
+    );
+  }
+  return !listed.includes(null);
+}
+
+/** The addresses in call data of ERC-20's own functions; none in other data. */
+function tokenParties(data: Hex): Address[] {
+  try {
+    const { functionName, args = [] } = decodeFunctionData({ abi: erc20Abi, data });
+    // To take an allowance away is open to everybody.
+    if (functionName === 'approve' && args[1] === 0n) return [];
+    return args.flatMap((value) => (typeof value === 'string' && isAddress(value) ? [value] : []));
+  } catch {
+    return [];
+  }
+}

@@ -70,6 +70,31 @@ describe('approval manager', () => {
     assert.equal(await allowanceOf(PERMIT2), 0n);
   });
 
+  it('allows a sanctioned spender nothing, and takes away what it has', async () => {
+    const oracle = '0x3A91A31cB3dC49b4db9Ce721F50a9D076c8D739B';
+    const code = (await chain.client.getCode({ address: oracle })) ?? '0x';
+    // An oracle that lists exactly one address: returns whether the argument equals it.
+    await chain.client.setCode({
+      address: oracle,
+      bytecode: `0x60043573${PERSON.slice(2)}1460005260206000f3`,
+    });
+    try {
+      const of = { ...asked, ownerAddress: owner, spenderAddress: PERSON };
+      const refused = { status: 422, code: 'SPENDER_SANCTIONED', field: 'spenderAddress' };
+      await assert.rejects(run({ ...of, amountRaw: '7' }), refused);
+      await assert.rejects(run(of), refused);
+      for (const action of ['revoke', 'check']) {
+        assert.notEqual((await run({ ...of, action })).fields.revokeTransaction, null);
+      }
+      assert.notEqual(
+        (await run({ ...asked, ownerAddress: owner, amountRaw: '7' })).fields.transaction,
+        null,
+      );
+    } finally {
+      await chain.client.setCode({ address: oracle, bytecode: code });
+    }
+  });
+
   it('asks which of the two a whole number means, with both readings, and guesses neither', async () => {
     for (const written of ['25', 25, '1000000']) {
       const read = approvalManager.input.safeParse({ ...asked, ownerAddress: owner, amount: written });

@@ -18,6 +18,7 @@ import { readTokens, type TokenFacts } from '../shared/chain/chain-token.ts';
 import { amountRaw } from '../shared/chain/token-amount.ts';
 import { evmAddress } from '../shared/wallet/wallet-address.ts';
 import { type ChainHead, namedChain } from '../shared/wallet/wallet-chains.ts';
+import { isSanctioned } from '../shared/wallet/wallet-sanctions.ts';
 import { gasLimit, quantity, type Trial, tryCall } from '../shared/wallet/wallet-transaction.ts';
 
 const MAX_UINT256 = 2n ** 256n - 1n;
@@ -199,6 +200,14 @@ async function oneApproval(
     throw notFound('tokenAddress', `At ${token} on ${chain.name} there is no token with allowances.`);
   }
   const amount = action === 'revoke' ? 0n : amountOf(asked, facts.decimals);
+  // An allowance that a listed spender has can be read and taken away.
+  if (amount > 0n && action === 'approve' && (await isSanctioned(chain, spender)) === true) {
+    throw noAnswer(
+      'SPENDER_SANCTIONED',
+      `${spender} is on a sanctions list, by the oracle on ${chain.name}.`,
+      'spenderAddress',
+    );
+  }
   const [wanted, revoked] = await Promise.all(
     [amount, 0n].map((value) =>
       tryCall(chain, { from: owner, to: token, value: 0n, data: approve(spender, value) }),
