@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
+import { KEYS } from '../src/keys/declared.ts';
 import { TrialBudget } from '../src/keys/trial-budget.ts';
 import { NotGiven } from '../src/keys/trial-outcome.ts';
 import type { TransferCode } from '../src/ledger/ledger.ts';
@@ -132,7 +133,9 @@ describe('the budget of a day', () => {
 
   test('100 USD unless it is said otherwise, so that a /48 of claims is no hole; without one there is no end', async () => {
     nowMs = START_MS + 20 * DAY_MS;
-    const ordinary = await startShop();
+    const ordinary = await startShop({
+      TRIAL_BUDGET_USD_PER_DAY: KEYS.variables.trialBudgetMicrosPerDay.fallback,
+    });
     try {
       const before = await givenInTrials();
       const statuses: Record<string, number> = {};

@@ -22,8 +22,8 @@ import { jsonOf, startTestServer, startUpstreams, type TestServer } from '../../
 import { type PaymentWorld, startPaymentWorld } from '../../test/x402.fixture.ts';
 import { loadServices } from '../services/registry.ts';
 
-/** Many readers take the whole document into one context, so each service may add only this much to it. */
-const MAX_BYTES_A_SERVICE = 2_060;
+/** The whole schema of what a service takes and answers; a model reads a part or a recipe instead. */
+const MAX_BYTES_A_SERVICE = 5_000;
 /** The free operations, devices, the vault and the older family: as many, however many services there are. */
 const MAX_BYTES_BESIDE_SERVICES = 86_000;
 
@@ -258,7 +258,7 @@ test('the program of a recipe buys the call, with the real client', async () => 
   }
 });
 
-test('openapi.json stays small enough to be read whole, and describes the operations about wallets', async () => {
+test('openapi.json stays within its bound, and describes the operations about wallets', async () => {
   const reply = await fetch(`${server.url}/openapi.json`);
   const text = await reply.text();
   const { paths, components } = JSON.parse(text);

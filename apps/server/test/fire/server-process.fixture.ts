@@ -52,6 +52,8 @@ async function start(
       LOG_LEVEL: 'error',
       // However quick the machine is, a caller without a pause stays within its minute.
       RATE_LIMIT_PER_ADDRESS: '100000000',
+      // By default trials come evenly over the day, so a test that takes several would pass or fail by the hour.
+      TRIAL_BUDGET_USD_PER_DAY: 'none',
       FREE_CHAIN_READS_PER_MINUTE: '100000000',
       RATE_LIMIT_PER_KEY: '100000000',
       ...environment,
