@@ -187,11 +187,12 @@ export const SERVER: House = {
     {
       room: 'mcp/',
       knows: [
-        'services/{define,fitting,registry,json-schema,tool-name}.ts',
+        'services/{define,fitting,registry,json-schema,tool-name,tool-schema,tool-words}.ts',
         'paid-call/{about-call,door,challenge,followed-calls,rail,sale,part,terms-in-message}.ts',
         'keys/{api-key,keys}.ts',
         'rails/mpp/{mcp,rail}.ts',
         'http/',
+        'words/nearest.ts',
         'part.ts',
         'declared.ts',
       ],

@@ -71,7 +71,7 @@ function paidTool(tool) {
 }
 
 /** One call: tried out, agreed to, and paid with the key that the tab keeps. */
-async function buy({ title, endpoint }, input, client) {
+async function buy({ serviceName, endpoint }, input, client) {
   const path = new URL(endpoint).pathname;
   const body = JSON.stringify(input);
   const tried = await reached(() => fetch(`${path}?dryRun=1`, { method: 'POST', headers: JSON_TYPE, body }));
@@ -79,7 +79,11 @@ async function buy({ title, endpoint }, input, client) {
   if (!tried.ok) return tried;
   if (key === '') return { ok: true, answer: { ...tried.answer, howToPay: howToPay(path) } };
   // The price of now: the tool was registered when the page was loaded.
-  const agreed = await asked(`Pay ${formatUsd(tried.answer.price.amountUsd)} for “${title}”?`, input, client);
+  const agreed = await asked(
+    `Pay ${formatUsd(tried.answer.price.amountUsd)} for “${serviceName}”?`,
+    input,
+    client,
+  );
   if (!agreed)
     return {
       ok: false,

@@ -10,6 +10,7 @@ import type { Service } from '../src/services/define.ts';
 import { inputSchemaOf } from '../src/services/json-schema.ts';
 import { loadServices } from '../src/services/registry.ts';
 import { toolNameOf } from '../src/services/tool-name.ts';
+import { toolFormOf } from '../src/services/tool-schema.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { EVERYTHING_ON } from './everything-on.fixture.ts';
 import { jsonOf, startTestServer, startUpstreams, type TestServer } from './server.fixture.ts';
@@ -71,7 +72,7 @@ interface Said {
   micros?: readonly (string | number)[];
   schema?: Json;
   /** How a 402 has the schema, which is sent with each first contact: without its words, or of each field its type alone. */
-  shortened?: 'words' | 'all';
+  shortened?: 'words' | 'all' | 'tool';
   example?: Json;
   available?: boolean;
 }
@@ -115,6 +116,8 @@ const SHOWN = {
   nothing: schemaOf,
   words: (schema: Json) => withoutWords(schemaOf(schema)),
   all: outlineOf,
+  /** The form that tools have; the form of a form is the same. */
+  tool: toolFormOf,
 };
 
 /** A schema of OpenAPI with its references followed. */
@@ -317,6 +320,7 @@ const VIEWS: Readonly<Record<string, View>> = {
         path: pathOfTool(each.mcpTool),
         prices: [each.priceUsd],
         schema: each.inputSchema,
+        shortened: 'tool' as const,
         available: each.available,
       })),
   },
@@ -326,6 +330,7 @@ const VIEWS: Readonly<Record<string, View>> = {
         path: pathOfTool(each.name),
         prices: [/Costs (\S+) USD a call/.exec(each.description)?.[1] ?? 'none'],
         schema: each.inputSchema,
+        shortened: 'tool' as const,
       })),
   },
   'tools/list': {
@@ -337,6 +342,7 @@ const VIEWS: Readonly<Record<string, View>> = {
           /Costs (\S+) USD a call/.exec(each.description)?.[1] ?? 'none',
         ],
         schema: each.inputSchema,
+        shortened: 'tool' as const,
         available: each._meta['farebox/available'],
       })),
   },

@@ -23,6 +23,9 @@ import { type MppWorld, startMppWorld } from './mpp.fixture.ts';
 import { jsonOf, startTestServer, startUpstreams, type TestServer } from './server.fixture.ts';
 
 const services = await loadServices();
+/** What a client is connected to, when a test does not say. */
+const MCP = '/mcp';
+const CORE = '/mcp?toolset=core';
 const FREE = ['search_services', 'catalog', 'service_recipe', 'credit_balance', 'get_trial_key'];
 let world: MppWorld;
 let database: TestDatabase;
@@ -61,32 +64,39 @@ interface AnyClient {
 }
 
 /** The clients of both lines, and the newer one in each of its ways to begin. */
-const CLIENTS: Readonly<Record<string, (headers: Record<string, string>) => Promise<AnyClient>>> = {
-  'SDK 1': async (headers) => {
+const CLIENTS: Readonly<
+  Record<string, (headers: Record<string, string>, path: string) => Promise<AnyClient>>
+> = {
+  'SDK 1': async (headers, path) => {
     const client = new Client({ name: 'test', version: '1' });
-    const transport = new StreamableHTTPClientTransport(new URL(`${server.url}/mcp`), {
+    const transport = new StreamableHTTPClientTransport(new URL(server.url + path), {
       requestInit: { headers },
     });
     await client.connect(transport as never);
     return client as unknown as AnyClient;
   },
-  'SDK 2': (headers) => modern(headers, {}),
-  'SDK 2, negotiating': (headers) => modern(headers, { versionNegotiation: { mode: 'auto' } }),
-  'SDK 2, of 2026': (headers) => modern(headers, { versionNegotiation: { mode: { pin: '2026-07-28' } } }),
+  'SDK 2': (headers, path) => modern(headers, path, {}),
+  'SDK 2, negotiating': (headers, path) => modern(headers, path, { versionNegotiation: { mode: 'auto' } }),
+  'SDK 2, of 2026': (headers, path) =>
+    modern(headers, path, { versionNegotiation: { mode: { pin: '2026-07-28' } } }),
 };
 
-async function modern(headers: Record<string, string>, options: object): Promise<AnyClient> {
+async function modern(headers: Record<string, string>, path: string, options: object): Promise<AnyClient> {
   const client = new ModernClient({ name: 'test', version: '1' }, options as never);
-  await client.connect(new ModernTransport(new URL(`${server.url}/mcp`), { requestInit: { headers } }));
+  await client.connect(new ModernTransport(new URL(server.url + path), { requestInit: { headers } }));
   return client as unknown as AnyClient;
 }
 
+type Use<T> = (client: AnyClient) => Promise<T>;
+
+/** @param rest the address where it is not all of `/mcp`, and what is done there */
 async function using<T>(
   name: string,
   headers: Record<string, string>,
-  use: (client: AnyClient) => Promise<T>,
+  ...rest: [Use<T>] | [string, Use<T>]
 ): Promise<T> {
-  const client = await (CLIENTS[name] ?? assert.fail(name))(headers);
+  const [path, use] = rest.length === 1 ? [MCP, rest[0]] : rest;
+  const client = await (CLIENTS[name] ?? assert.fail(name))(headers, path);
   try {
     return await use(client);
   } finally {
@@ -156,6 +166,63 @@ for (const name of Object.keys(CLIENTS)) {
       });
     });
 
+    test('buys by the name of a service in the core, and it is the purchase that its tool makes', async () => {
+      const key = await server.key('1');
+      await using(name, { 'x-api-key': key }, CORE, async (client) => {
+        const { tools } = await client.listTools();
+        assert.deepEqual(
+          tools.map((tool) => tool.name),
+          [...FREE, 'call_service'],
+        );
+        const input = { message: `core of ${name}` };
+        const _meta = { 'farebox/idempotencyKey': `core-${name.replaceAll(/\W/g, '-')}` };
+        const named = { name: 'call_service', arguments: { service: 'ping', input }, _meta };
+        const first = await called(client, named);
+        assert.equal(first.isError, undefined, JSON.stringify(first));
+        assert.equal(first._meta?.['farebox/call'].creditsUsedUsd, '0.2500');
+        const again = await called(client, { name: 'ping', arguments: input, _meta });
+        assert.deepEqual(again.structuredContent, first.structuredContent);
+        assert.equal(again._meta?.['farebox/call'].replayed, 'true');
+        const asText = { service: 'ping', input: JSON.stringify(input) };
+        const third = await called(client, { ...named, arguments: asText });
+        assert.equal(third._meta?.['farebox/call'].replayed, 'true');
+      });
+    });
+
+    test('pays for call_service by x402, and the same payment gets the answer from the tool by name', async () => {
+      const account = await world.wallet();
+      const payer = new x402Client();
+      payer.register('eip155:*', new ExactEvmScheme(account));
+      await using(name, {}, CORE, async (client) => {
+        const input = { message: `core by x402 of ${name}` };
+        const call = { name: 'call_service', arguments: { service: 'ping', input } };
+        const { structuredContent: terms } = await called(client, call);
+        const byName = await called(client, { name: 'ping', arguments: input });
+        assert.equal(terms?.resource.url, 'mcp://tool/ping');
+        assert.deepEqual(terms?.accepts, byName.structuredContent?.accepts);
+        const _meta = { 'x402/payment': await payer.createPaymentPayload(terms as never) };
+        const paid = await called(client, { ...call, _meta });
+        assert.equal(paid.isError, undefined, JSON.stringify(paid));
+        const again = await called(client, { name: 'ping', arguments: input, _meta });
+        assert.deepEqual(again.structuredContent, paid.structuredContent);
+      });
+    });
+
+    test('pays for call_service by MPP', async () => {
+      const account = await world.wallet();
+      await using(name, {}, CORE, async (client) => {
+        const methods = [tempo.charge({ account, getClient: () => connect(world.tempo.url) })];
+        const wallet = McpClient.wrap(client as never, { methods } as never) as unknown as AnyClient;
+        const input = { message: `core by MPP of ${name}` };
+        const paid = (await wallet.callTool({
+          name: 'call_service',
+          arguments: { service: 'ping', input },
+        })) as Result & { receipt?: { status: string } };
+        assert.equal(paid.isError, undefined, JSON.stringify(paid));
+        assert.equal(paid.receipt?.status, 'success');
+      });
+    });
+
     test('is paid for by x402', async () => {
       const account = await world.wallet();
       const payer = new x402Client();
@@ -188,12 +255,52 @@ for (const name of Object.keys(CLIENTS)) {
 }
 
 describe('beside the paid tools', () => {
+  test('call_service buys nothing where it is not told exactly what', async () => {
+    const key = await server.key('1');
+    await using('SDK 1', { 'x-api-key': key }, CORE, async (client) => {
+      const call = (given: object) => called(client, { name: 'call_service', arguments: given });
+      for (const given of [
+        {},
+        { service: 'ping', message: 'beside input' },
+        { service: 'ping', arguments: { message: 'a' } },
+        { service: 'ping', input: 'no object' },
+        { service: 'ping', input: '[1]' },
+        { service: 5 },
+      ]) {
+        const { isError, structuredContent } = await call(given);
+        assert.equal(isError, true, JSON.stringify(given));
+        assert.deepEqual(
+          [structuredContent?.code, structuredContent?.charged],
+          ['INVALID_REQUEST', false],
+          JSON.stringify(given),
+        );
+      }
+      const { structuredContent: absent } = await call({ service: 'token_prize', input: {} });
+      assert.deepEqual([absent?.code, absent?.charged], ['UNKNOWN_SERVICE', false]);
+      assert.ok(absent?.services.includes('token-price'));
+      const { structuredContent: itself } = await call({ service: 'call_service', input: {} });
+      assert.equal(itself?.code, 'UNKNOWN_SERVICE');
+      const deep = `${'{"a":'.repeat(70)}1${'}'.repeat(70)}`;
+      await assert.rejects(call({ service: 'ping', input: deep }), /nested 64 deep/);
+      const { structuredContent: balance } = await called(client, { name: 'credit_balance' });
+      assert.equal(Number(balance?.balanceUsd), 1);
+    });
+  });
+
+  test('a toolset that is not there is refused with those that are', async () => {
+    const list = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}';
+    const response = await post(list, {}, '/mcp?toolset=nonsense');
+    assert.equal(response.status, 400);
+    assert.match(await response.text(), /There are core, onboarding/);
+  });
+
   test('the free ones answer what HTTP answers', () =>
     using('SDK 2', {}, async (client) => {
       const ask = async (name: string, input: object = {}) =>
         called(client, { name, arguments: input as Record<string, unknown> });
       const { structuredContent: catalog } = await ask('catalog');
-      assert.deepEqual(catalog, await jsonOf(await fetch(`${server.url}/x402/catalog`)));
+      const { services: sold } = await jsonOf(await fetch(`${server.url}/x402/catalog`));
+      assert.equal(catalog?.services, sold.length);
       const { structuredContent: recipe } = await ask('service_recipe', { service: 'gas_price_oracle' });
       assert.equal(recipe?.service, 'gas-price-oracle');
       const { structuredContent: found } = await ask('search_services', { query: 'gas price' });
@@ -294,8 +401,8 @@ describe('beside the paid tools', () => {
 
 const MCP_HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
-const post = (body: string, headers: Record<string, string> = {}) =>
-  fetch(`${server.url}/mcp`, { method: 'POST', headers: { ...MCP_HEADERS, ...headers }, body });
+const post = (body: string, headers: Record<string, string> = {}, path = MCP) =>
+  fetch(server.url + path, { method: 'POST', headers: { ...MCP_HEADERS, ...headers }, body });
 
 /** By the bare client of HTTP: others do not let their user say whom they ask. */
 async function statusForHost(host: string): Promise<number | undefined> {

@@ -18,6 +18,7 @@ export interface Shelf {
   /** Paths of services that there are and that are not sold here. */
   leftOut: readonly string[];
   baseUrl: string;
+  /** All services as the catalog shows them, which tells what is for sale now. */
   catalog(): readonly CatalogLine[];
 }
 
@@ -40,18 +41,20 @@ export function choose(shelf: Shelf, wish: Wish, text: string): { service: Servi
 
 /** What is told of words that name no skill. */
 function aboutWords(shelf: Shelf, words: string): Told {
-  const catalog = shelf.catalog();
-  const paths = fittingBest(words, catalog, MAX_SUGGESTED).map(({ path }) => path);
+  const { services } = shelf;
+  const paths = fittingBest(words, services, MAX_SUGGESTED).map(({ path }) => path);
   const told = help(shelf, 'SKILL_REQUIRED', 'This message names no skill, and none is guessed.', paths);
-  const winner = clearWinner(words, catalog);
-  return winner?.available === true ? { ...told, ...termsOf(winner, told) } : told;
+  const winner = clearWinner(words, services);
+  if (winner === null) return told;
+  const isForSale = shelf.catalog().some(({ path, available }) => path === winner.path && available);
+  return isForSale ? { ...told, ...termsOf(winner, told) } : told;
 }
 
 /**
  * The terms of a skill in words alone: wallets pay terms in metadata by themselves, and nobody has asked for this skill by its
  * name yet.
  */
-function termsOf({ path, name, summary, priceUsd, example }: CatalogLine, { data }: Told): Told {
+function termsOf({ path, name, summary, priceUsd, example }: Service, { data }: Told): Told {
   const wanted = { skill: path, input: example };
   return {
     text: `Words alone buy nothing. What you describe sounds like the skill ${path} (${name}): ${summary} It costs ${priceUsd} USD a call, charged only with an answer. To buy it send ${JSON.stringify(wanted)} in this task, with an input of your own, as a data part or as the only text: with an API key in the header X-API-KEY, or without one to be told how a wallet pays. Nothing was charged.`,

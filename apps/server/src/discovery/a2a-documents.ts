@@ -1,6 +1,7 @@
 /** The agent card, which A2A agents read before they send a message. It is rendered while `/a2a` is served. */
 import { X402_EXTENSIONS } from '../a2a/extensions.ts';
 import { sandboxFields } from '../http/sandbox-notice.ts';
+import { aboutTool } from '../services/tool-words.ts';
 import { CHARGING_RULE } from './call-errors.ts';
 import { CARD_KEYS_PATH, withoutEmpty } from './card-signature.ts';
 import { type DiscoveryContext, serves } from './context.ts';
@@ -114,12 +115,12 @@ function capabilitiesOf(context: DiscoveryContext) {
 
 function skillsOf(context: DiscoveryContext) {
   return context.services.map((service) => {
-    const { path, name, summary, priceUsd, tag, example, mediaType } = service;
-    const { available, message } = context.availability(service);
-    const forSale = available ? '' : ` ${message ?? 'It is not for sale now.'}`;
+    const { path, name, tag, example, mediaType } = service;
+    const availability = context.availability(service);
+    const { available } = availability;
     return {
       ...{ id: path, name },
-      description: `${summary} Costs ${priceUsd} USD a call, charged only with an answer.${forSale}`,
+      description: aboutTool(service, availability),
       tags: [tag, ...(available ? [] : ['not for sale now'])],
       examples: [JSON.stringify({ skill: path, input: example })],
       inputModes: ['application/json'],

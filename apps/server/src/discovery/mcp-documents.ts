@@ -1,8 +1,8 @@
 /** What MCP clients, their registries and browsers read before they connect. It is rendered while `/mcp` is served. */
 import { sandboxMark } from '../http/sandbox-notice.ts';
-import type { Service } from '../services/define.ts';
-import { inputSchemaOf } from '../services/json-schema.ts';
 import { toolNameOf } from '../services/tool-name.ts';
+import { toolSchemaOf } from '../services/tool-schema.ts';
+import { aboutTool, titleOf } from '../services/tool-words.ts';
 import { CHARGING_RULE } from './call-errors.ts';
 import { trialOf } from './capabilities.ts';
 import { type DiscoveryContext, serves, shopOf } from './context.ts';
@@ -92,7 +92,7 @@ export function mcpIntegrationDocument(context: DiscoveryContext) {
       method: 'POST',
       priceUsd: service.priceUsd,
       available: context.availability(service).available,
-      inputSchema: inputSchemaOf(service),
+      inputSchema: toolSchemaOf(service),
     })),
   };
 }
@@ -120,17 +120,16 @@ export function webToolsDocument(context: DiscoveryContext) {
     openapi: `${baseUrl}/openapi.json`,
     tools: context.services.map((service) => ({
       name: toolNameOf(service),
-      title: service.name,
-      description: `${service.summary} Costs ${service.priceUsd} USD a call, charged only with an answer.`,
-      inputSchema: { type: 'object', ...inputSchemaOf(service) },
-      annotations: { readOnlyHint: isRead(service) },
+      title: titleOf(service),
+      serviceName: service.name,
+      description: aboutTool(service, context.availability(service)),
+      inputSchema: toolSchemaOf(service),
+      annotations: { readOnlyHint: false, destructiveHint: false },
       endpoint: `${baseUrl}/x402/${service.path}`,
       priceUsd: service.priceUsd,
     })),
   };
 }
-
-const isRead = ({ effect }: Service) => effect === 'read';
 
 /** How a tool call is paid for. */
 function waysToPay(context: DiscoveryContext) {

@@ -1,13 +1,18 @@
 /** Tools that cost nothing: each asks an address of this server that is free over HTTP too, so that both say the same. */
 import { z } from 'zod';
-import type { CatalogLine } from '../services/define.ts';
+import type { CatalogLine, Service } from '../services/define.ts';
 import { fittingBest } from '../services/fitting.ts';
 import { toolNameOf } from '../services/tool-name.ts';
+import { toolSchemaOf } from '../services/tool-schema.ts';
 import type { Asker, AskInside, InsideAnswer } from './inside.ts';
 import type { Tool } from './tools.ts';
+import { toolsetName } from './toolsets.ts';
 
 const MAX_FOUND = 20;
-const DEFAULT_FOUND = 8;
+/** Each with the schema of its input. */
+const DEFAULT_FOUND = 5;
+/** Of what a line of the catalog says of a service. */
+const LINE_CHARACTERS = 64;
 
 interface FreeTool {
   name: string;
@@ -22,59 +27,55 @@ interface FreeTool {
 
 const ASKED: readonly FreeTool[] = [
   {
-    name: 'catalog',
-    title: 'Catalog',
-    description: 'All services with their prices, whether each is for sale now, and how to pay. Free.',
-    input: z.object({}),
-    address: () => '/x402/catalog',
-  },
-  {
     name: 'service_recipe',
     title: 'How to buy a service',
-    description:
-      'All that is needed to buy one service: its input and its answer, its price, its sources, how to pay, what is charged when. Free.',
+    description: 'All about one service: input, answer, price, sources, how to pay. Free.',
     input: z.object({
       service: z
         .string()
         .regex(/^[a-z0-9]+([-_][a-z0-9]+)*$/)
         .max(80)
-        .describe('The path of the service, such as `ping`, or the name of its tool'),
+        .describe('Its name, such as `ping`'),
     }),
     address: ({ service }) => `/x402/recipes/${(service as string).replaceAll('_', '-')}`,
   },
   {
     name: 'credit_balance',
     title: 'Credit of the API key',
-    description:
-      'Balance, caps and state of the API key in the header X-API-KEY (or Authorization: Bearer) of this connection. Free.',
+    description: 'Balance, caps and state of the API key of this connection. Free.',
     input: z.object({}),
     address: () => '/api/keys/me',
   },
   {
     name: 'get_trial_key',
     title: 'Get a free API key',
-    description:
-      'An API key with free credit for a few days, one for an address. Send it in the header X-API-KEY of this connection from then on. Free.',
+    description: 'An API key with free credit, one for an address, for the header X-API-KEY. Free.',
     input: z.object({}),
     address: () => '/api/m2m/credits/trial',
     readOnly: false,
   },
 ];
 
+const CATALOG = {
+  name: 'catalog',
+  title: 'Catalog',
+  description: 'All services by toolset, each with its price in USD. Free.',
+  input: z.object({}),
+};
+
 const search = z.object({
-  query: z.string().min(1).max(200).describe('Words to look for, such as `soil moisture` or `token price`'),
-  maxPriceUsd: z.number().positive().optional().describe('The highest price of a call in USD'),
-  limit: z.int().min(1).max(MAX_FOUND).default(DEFAULT_FOUND).describe('How many services at most'),
+  query: z.string().min(1).max(200).describe('What is wanted, in plain words'),
+  maxPriceUsd: z.number().positive().optional().describe('Most that a call may cost'),
+  limit: z.int().min(1).max(MAX_FOUND).default(DEFAULT_FOUND).describe('How many at most'),
 });
 const SEARCH = {
   name: 'search_services',
   title: 'Search services',
-  description:
-    'The services whose name or description fits some words best, with their tools and prices. Free.',
+  description: 'Finds services by words or a question: their names, prices and inputSchema. Free.',
   input: search,
 };
 
-type FreeAnswer = Pick<InsideAnswer, 'status' | 'body'>;
+export type FreeAnswer = Pick<InsideAnswer, 'status' | 'body'>;
 
 export interface FreeTools {
   tools: readonly Tool[];
@@ -84,13 +85,15 @@ export interface FreeTools {
 
 export function createFreeTools(
   ask: AskInside,
+  services: readonly Service[],
   catalog: () => readonly CatalogLine[],
   baseUrl: string,
 ): FreeTools {
   return {
-    tools: [SEARCH, ...ASKED].map(toolOf),
+    tools: [SEARCH, CATALOG, ...ASKED].map(toolOf),
     async call(name, input, asker) {
-      if (name === SEARCH.name) return found(input, catalog(), baseUrl);
+      if (name === SEARCH.name) return found(input, services, catalog(), baseUrl);
+      if (name === CATALOG.name) return linesOf(catalog());
       const tool = ASKED.find((each) => each.name === name);
       if (tool === undefined) return null;
       const parsed = tool.input.safeParse(input);
@@ -116,36 +119,61 @@ function toolOf({ name, title, description, input, readOnly = true }: Omit<FreeT
   };
 }
 
-function found(input: Record<string, unknown>, catalog: readonly CatalogLine[], baseUrl: string): FreeAnswer {
+function found(
+  input: Record<string, unknown>,
+  services: readonly Service[],
+  catalog: readonly CatalogLine[],
+  baseUrl: string,
+): FreeAnswer {
   const parsed = search.safeParse(input);
   if (!parsed.success) return unfit(SEARCH.name, parsed.error);
   const { query, maxPriceUsd = Number.POSITIVE_INFINITY, limit } = parsed.data;
-  const affordable = catalog.filter(({ priceUsd }) => Number(priceUsd) <= maxPriceUsd);
-  const services = fittingBest(query, affordable, limit).map((line) => ({
-    tool: toolNameOf(line),
-    service: line.path,
-    name: line.name,
-    tag: line.tag,
-    summary: line.summary,
-    priceUsd: line.priceUsd,
-    available: line.available,
-    recipe: `${baseUrl}/x402/recipes/${line.path}`,
+  const fitting = fittingBest(query, services, limit, ({ priceUsd }) => Number(priceUsd) <= maxPriceUsd);
+  const lines = new Map(catalog.map((line) => [line.path, line]));
+  const shown = fitting.map((service) => ({
+    tool: toolNameOf(service),
+    service: service.path,
+    name: service.name,
+    tag: service.tag,
+    summary: service.summary,
+    priceUsd: service.priceUsd,
+    available: lines.get(service.path)?.available === true,
+    inputSchema: toolSchemaOf(service),
+    example: service.example,
+    recipe: `${baseUrl}/x402/recipes/${service.path}`,
   }));
-  return { status: 200, body: JSON.stringify({ query, found: services.length, services }) };
+  return { status: 200, body: JSON.stringify({ query, found: shown.length, services: shown }) };
+}
+
+/** All services in so few words that a model can be handed them. */
+function linesOf(catalog: readonly CatalogLine[]): FreeAnswer {
+  const toolsets: Record<string, string[]> = {};
+  for (const { path, tag, priceUsd, summary, available } of catalog) {
+    const line = `${path} ${priceUsd} ${available ? '' : '(not for sale now) '}${shortened(summary)}`;
+    const name = toolsetName(tag);
+    toolsets[name] = [...(toolsets[name] ?? []), line];
+  }
+  const more = 'search_services tells price and input, service_recipe the rest.';
+  return { status: 200, body: JSON.stringify({ currency: 'USD', services: catalog.length, more, toolsets }) };
+}
+
+/** The beginning of a sentence, up to a word. */
+function shortened(sentence: string): string {
+  if (sentence.length <= LINE_CHARACTERS) return sentence;
+  return sentence.slice(0, LINE_CHARACTERS).replace(/[\s,;:.]+\S*$/, '');
 }
 
 function unfit(tool: string, { issues }: z.ZodError): FreeAnswer {
-  const fields = issues.map(({ path, message }) => ({ field: path.join('.'), message }));
+  return refused(
+    tool,
+    issues.map(({ path, message }) => ({ field: path.join('.'), message })),
+  );
+}
+
+/** Arguments that do not fit, as HTTP would answer them: nothing is charged. */
+export function refused(tool: string, fields: readonly { field: string; message: string }[]): FreeAnswer {
   const [first] = fields;
   const message = `The arguments do not fit ${tool}: ${first?.field ?? ''}: ${first?.message ?? 'invalid'}.`;
-  return {
-    status: 400,
-    body: JSON.stringify({
-      error: 'INVALID_REQUEST',
-      message,
-      code: 'INVALID_REQUEST',
-      fields,
-      charged: false,
-    }),
-  };
+  const code = 'INVALID_REQUEST';
+  return { status: 400, body: JSON.stringify({ error: code, message, code, fields, charged: false }) };
 }

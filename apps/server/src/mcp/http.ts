@@ -9,6 +9,7 @@ import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts
 import { type Cancelling, clientOf, nameFor, SESSION_HEADER } from './cancelling.ts';
 import { IDEMPOTENCY_HEADER } from './payment.ts';
 import type { Caller } from './server.ts';
+import { readToolset } from './toolsets.ts';
 
 /** Of one POST: the line of 2025-03-26 knew them, and later ones do not. */
 const MAX_BATCH = 20;
@@ -45,6 +46,8 @@ export function mcpRoutes(http: FastifyInstance, parts: McpRoutesParts): void {
     const verdict = parts.addressLimit.take(address);
     reply.headers(rateHeaders(verdict));
     if (!verdict.allowed) throw rateExceeded(verdict);
+    const { toolset: asksFor } = request.query as { toolset?: unknown };
+    const toolset = readToolset(asksFor);
     const parsedBody = readJson(request.body instanceof Buffer ? request.body : undefined);
     if (parsedBody === undefined) throw invalidRequest('The body must be a JSON-RPC message of MCP.');
     if (Array.isArray(parsedBody) && parsedBody.length > MAX_BATCH)
@@ -61,7 +64,7 @@ export function mcpRoutes(http: FastifyInstance, parts: McpRoutesParts): void {
       signal: gone.signal,
     });
     const isAlone = messages.length === 1;
-    callers.set(asked, { ...callerOf(request, reply, gone, isAlone), address });
+    callers.set(asked, { ...callerOf(request, reply, gone, isAlone), address, toolset });
     return reply.send(await handler.fetch(asked, { parsedBody }));
   });
 
@@ -104,7 +107,7 @@ function callerOf(
   reply: FastifyReply,
   ended: AbortController,
   isAlone: boolean,
-): Omit<Caller, 'address'> {
+): Omit<Caller, 'address' | 'toolset'> {
   const presence = new CallerPresence(connectionOf(request.raw.socket));
   const waiting: ((isSent: boolean) => void)[] = [];
   let isOver = false;

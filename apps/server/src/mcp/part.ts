@@ -8,6 +8,7 @@ import type { Rail } from '../paid-call/rail.ts';
 import type { House, Part } from '../part.ts';
 import type { MppRail } from '../rails/mpp/rail.ts';
 import type { Service } from '../services/define.ts';
+import { CALL_TOOL } from './calling.ts';
 import { Cancelling } from './cancelling.ts';
 import { MCP } from './declared.ts';
 import { mcpDoor } from './door.ts';
@@ -18,6 +19,7 @@ import { MCP_OPERATIONS } from './operations.ts';
 import { createReadings } from './readings.ts';
 import { createMcpServer } from './server.ts';
 import { createToolList } from './tools.ts';
+import type { Toolset } from './toolsets.ts';
 
 export { MCP };
 
@@ -43,13 +45,14 @@ export function openMcp(
     return server;
   });
   const rails = [...(mpp === null ? [] : [mpp.rail]), x402, credits];
-  const free = createFreeTools(ask, sales.catalog, baseUrl);
+  const free = createFreeTools(ask, services, sales.catalog, baseUrl);
   const parts = {
     version,
     shopName: shop.name,
-    instructions: instructionsOf(services.length, sandbox),
+    services,
+    instructions: ({ hasCall }: Toolset) => instructionsOf(services.length, hasCall, sandbox),
     mppMethods: (mpp?.methods ?? []).map(({ method }) => method),
-    tools: createToolList(services, free.tools, sales.availability, house.leftOut),
+    tools: createToolList(services, free.tools, CALL_TOOL, sales.availability, house.leftOut),
     free,
     readings: createReadings(ask, sales.catalog),
     paidCall: sales.open({
@@ -77,9 +80,11 @@ export function openMcp(
   };
 }
 
-function instructionsOf(services: number, sandbox: boolean): string {
+function instructionsOf(services: number, hasCall: boolean, sandbox: boolean): string {
   return [
-    `${services} services, each a tool that costs what its description says, charged only with an answer.`,
+    hasCall
+      ? `${services} services, each at its own price, charged only with an answer. search_services finds one with its price and input, call_service buys it.`
+      : `${services} services, each a tool that costs what its description says, charged only with an answer.`,
     'search_services finds one, service_recipe describes it, credit_balance shows what is left. These are free.',
     'Pay with an API key in the header X-API-KEY of this connection (get_trial_key gives a free one), with an x402 payment in _meta["x402/payment"], or with an MPP credential in _meta["org.paymentauth/credential"]. An unpaid call costs nothing and tells the price.',
     'The same payment sent again gets the same answer and is not charged again. With an API key, _meta["farebox/idempotencyKey"] makes a call repeatable.',

@@ -14,13 +14,15 @@ import { isDeeperThan } from '../http/json-depth.ts';
 import { notSoldHere } from '../http/problem.ts';
 import type { PaidAnswer, PaidRequest } from '../paid-call/sale.ts';
 import type { Service } from '../services/define.ts';
+import { CALL_NAME, namedCall } from './calling.ts';
 import { requestIdOf } from './cancelling.ts';
-import type { FreeTools } from './free-tools.ts';
+import { type FreeAnswer, type FreeTools, refused } from './free-tools.ts';
 import type { Asker } from './inside.ts';
 import { credentialHeadersOf } from './payment.ts';
 import type { Readings } from './readings.ts';
 import { toolResultOf } from './results.ts';
 import type { ToolList } from './tools.ts';
+import type { Toolset } from './toolsets.ts';
 
 /** Such lists change with the availability of a service. */
 const LISTED_MS = 60_000;
@@ -33,6 +35,8 @@ export interface Caller extends Asker {
   /** As it is counted. */
   address: string;
   requestId: string;
+  /** What the address that it asked lists. */
+  toolset: Toolset;
   gone(): boolean;
   /** Calls back once when the caller has gone. @returns how to stop listening */
   onGone(left: () => void): () => void;
@@ -47,7 +51,8 @@ export interface Caller extends Asker {
 export interface McpParts {
   version: string;
   shopName: string;
-  instructions: string;
+  services: readonly Service[];
+  instructions(toolset: Toolset): string;
   /** The methods of MPP that pay here. */
   mppMethods: readonly string[];
   tools: ToolList;
@@ -64,7 +69,7 @@ export function createMcpServer(parts: McpParts, caller: Caller): Server {
     { name: 'farebox', version, title: shopName },
     {
       capabilities: { tools: {}, resources: {}, prompts: {}, ...payments(parts.mppMethods) },
-      instructions,
+      instructions: instructions(caller.toolset),
       cacheHints: {
         'tools/list': cached,
         'resources/list': cached,
@@ -82,7 +87,7 @@ export function createMcpServer(parts: McpParts, caller: Caller): Server {
 function answerTools(server: Server, parts: McpParts, caller: Caller): void {
   const { tools, free } = parts;
   server.setRequestHandler('tools/list', ({ params }) => {
-    const page = tools.page(params?.cursor);
+    const page = tools.page(caller.toolset, params?.cursor);
     if (page === null)
       throw invalid('cursor must be the nextCursor of the page before, or be left out for the first page.');
     return page as never;
@@ -90,12 +95,11 @@ function answerTools(server: Server, parts: McpParts, caller: Caller): void {
 
   server.setRequestHandler('tools/call', async ({ params }, context) => {
     const { name: tool, arguments: given } = params;
-    const input = given ?? {};
-    if (isDeeperThan(input, MAX_ARGUMENTS_DEPTH))
-      throw invalid(`arguments may be nested ${MAX_ARGUMENTS_DEPTH} deep at most.`);
+    assertShallow(given);
     const service = tools.serviceOf(tool);
-    if (service !== null) return (await buy(parts, caller, service, given, context)) as never;
-    const answer = (await free.call(tool, input, caller)) ?? leftOut(tools, tool, caller);
+    if (service !== null) return (await buy(parts, caller, { service, given }, context)) as never;
+    if (tool === CALL_NAME) return (await callNamed(parts, caller, given ?? {}, context)) as never;
+    const answer = (await free.call(tool, given ?? {}, caller)) ?? leftOut(tools, tool, caller);
     if (answer === null)
       throw invalid(
         `There is no tool ${tool.slice(0, 80)}. tools/list has all of them, search_services finds one.`,
@@ -104,8 +108,36 @@ function answerTools(server: Server, parts: McpParts, caller: Caller): void {
   });
 }
 
+/** @throws ProtocolError */
+function assertShallow(given: Record<string, unknown> | undefined): void {
+  if (isDeeperThan(given ?? {}, MAX_ARGUMENTS_DEPTH))
+    throw invalid(`arguments may be nested ${MAX_ARGUMENTS_DEPTH} deep at most.`);
+}
+
+/** Buys the service that `call_service` names, as the tool of that service would. */
+async function callNamed(
+  parts: McpParts,
+  caller: Caller,
+  given: Record<string, unknown>,
+  context: ServerContext,
+): Promise<CallToolResult> {
+  const named = namedCall(given, parts.services);
+  if ('service' in named) {
+    assertShallow(named.input);
+    return buy(parts, caller, { service: named.service, given: named.input }, context);
+  }
+  if ('fields' in named) return uncharged(refused(CALL_NAME, named.fields));
+  const sold = leftOut(parts.tools, named.absent.replaceAll('-', '_'), caller);
+  if (sold !== null) return uncharged(sold);
+  const message = `There is no service ${named.absent.slice(0, 80)}. search_services finds one.`;
+  const body = { error: 'UNKNOWN_SERVICE', message, code: 'UNKNOWN_SERVICE', charged: false };
+  return uncharged({ status: 404, body: JSON.stringify({ ...body, services: named.near }) });
+}
+
+const uncharged = (answer: FreeAnswer) => toolResultOf({ ...answer, headers: {} }, undefined);
+
 /** What HTTP answers about a service that the operator has left out; null when the tool would be none of one. */
-function leftOut(tools: ToolList, tool: string, { requestId }: Caller) {
+function leftOut(tools: ToolList, tool: string, { requestId }: Caller): FreeAnswer | null {
   const path = tools.leftOutOf(tool);
   if (path === null) return null;
   const problem = notSoldHere(path, { catalog: '/x402/catalog' });
@@ -134,8 +166,7 @@ function answerReadings(server: Server, { readings }: McpParts, caller: Caller):
 async function buy(
   { paidCall }: McpParts,
   caller: Caller,
-  service: Service,
-  given: Record<string, unknown> | undefined,
+  { service, given }: { service: Service; given: Record<string, unknown> | undefined },
   context: ServerContext,
 ): Promise<CallToolResult> {
   const { _meta: meta, signal, id } = context.mcpReq;

@@ -1,8 +1,10 @@
 /** The services as tools of MCP: what `tools/list` answers, rendered once and again when the availability of one changes. */
 import type { Service } from '../services/define.ts';
-import { inputSchemaOf } from '../services/json-schema.ts';
 import type { Availability } from '../services/registry.ts';
 import { toolNameOf } from '../services/tool-name.ts';
+import { toolSchemaOf } from '../services/tool-schema.ts';
+import { aboutTool, titleOf } from '../services/tool-words.ts';
+import type { Toolset } from './toolsets.ts';
 
 /** Of a page of `tools/list`, as JSON. */
 export const MAX_PAGE_BYTES = 60_000;
@@ -26,77 +28,90 @@ export interface ToolPage {
  * A service as a tool. There is no `outputSchema`: clients of the first SDK hold it against every result, a price
  * among them, and would refuse that instead of showing it.
  */
-function toolOf(service: Service, { available, message }: Availability): Tool {
-  const { name, summary, priceUsd, effect, tag, timeoutMs, mediaType } = service;
-  const forSale = available ? '' : ` ${message ?? 'It is not for sale now.'}`;
+function toolOf(service: Service, availability: Availability): Tool {
+  const { priceUsd, tag, timeoutMs, mediaType } = service;
+  const title = titleOf(service);
   return {
     name: toolNameOf(service),
-    title: name,
-    description: `${summary} Costs ${priceUsd} USD a call, charged only with an answer.${forSale}`,
-    inputSchema: { type: 'object', ...inputSchemaOf(service) },
-    annotations: {
-      title: name,
-      readOnlyHint: effect === 'read',
-      destructiveHint: false,
-      // The same arguments buy again, unless the same payment or idempotency key is sent again.
-      idempotentHint: false,
-      openWorldHint: true,
-    },
+    title,
+    description: aboutTool(service, availability),
+    inputSchema: toolSchemaOf(service),
+    annotations: { title, ...PAID },
     _meta: {
       'farebox/service': service.path,
       'farebox/price': { amountUsd: priceUsd, currency: 'USD' },
       'farebox/tag': tag,
-      'farebox/available': available,
+      'farebox/available': availability.available,
       'farebox/answer': mediaType,
       'farebox/timeoutMs': timeoutMs,
     },
   };
 }
 
+/** It spends: clients do not ask their person about a tool that says it only reads. */
+export const PAID = {
+  readOnlyHint: false,
+  destructiveHint: false,
+  // The same arguments buy again, unless the same payment or idempotency key is sent again.
+  idempotentHint: false,
+  openWorldHint: true,
+} as const;
+
 export interface ToolList {
   /**
    * A page of tools.
    *
+   * @param toolset which tools are listed. Others can be called all the same
    * @param cursor `nextCursor` of the page before; undefined: the first
-   * @returns null for a cursor that no page had
+   * @returns null for a cursor that no page of the toolset had
    */
-  page(cursor: string | undefined): ToolPage | null;
+  page(toolset: Toolset, cursor: string | undefined): ToolPage | null;
   /** The service that is bought by a tool of this name. */
   serviceOf(tool: string): Service | null;
   /** The path of the service that there is, that a tool of this name would buy, and that is not sold here. */
   leftOutOf(tool: string): string | null;
 }
 
+/** Pages of so many toolsets are kept. There are more than anybody uses. */
+const MAX_KEPT = 50;
+
 /**
  * The list of all tools: free ones first, then the services in catalog order.
  *
+ * @param anyCall the tool that buys any service by its name
  * @param leftOut paths of services that there are and that are not sold here
  * @throws Error when two tools have one name
  */
 export function createToolList(
   services: readonly Service[],
   free: readonly Tool[],
+  anyCall: Tool,
   availability: (service: Service) => Availability,
   leftOut: readonly string[] = [],
 ): ToolList {
   const byTool = new Map(services.map((service) => [toolNameOf(service), service]));
-  const names = [...free.map(({ name }) => name), ...services.map(toolNameOf)];
+  const names = [anyCall.name, ...free.map(({ name }) => name), ...services.map(toolNameOf)];
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) throw new Error(`two tools are named ${twice}`);
-  let known: { fingerprint: string; pages: readonly ToolPage[] } | null = null;
+  let known: { fingerprint: string; pages: Map<string, readonly ToolPage[]> } | null = null;
 
-  function pages(): readonly ToolPage[] {
+  function pagesFor(toolset: Toolset): readonly ToolPage[] {
     const states = services.map((service) => availability(service));
     const fingerprint = states.map(({ available, message }) => (available ? '' : message)).join('|');
-    if (known?.fingerprint !== fingerprint) {
-      const sold = services.map((service, index) => toolOf(service, states[index] ?? availability(service)));
-      known = { fingerprint, pages: pagesOf([...free, ...sold]) };
-    }
-    return known.pages;
+    if (known?.fingerprint !== fingerprint || known.pages.size > MAX_KEPT)
+      known = { fingerprint, pages: new Map() };
+    const kept = known.pages.get(toolset.key);
+    if (kept !== undefined) return kept;
+    const sold = services.flatMap((service, index) =>
+      toolset.tags.has(service.tag) ? [toolOf(service, states[index] ?? availability(service))] : [],
+    );
+    const pages = pagesOf([...free, ...(toolset.hasCall ? [anyCall] : []), ...sold]);
+    known.pages.set(toolset.key, pages);
+    return pages;
   }
 
   return {
-    page: (cursor) => pages()[cursor === undefined ? 0 : numberOf(cursor)] ?? null,
+    page: (toolset, cursor) => pagesFor(toolset)[cursor === undefined ? 0 : numberOf(cursor)] ?? null,
     serviceOf: (tool) => byTool.get(tool) ?? null,
     leftOutOf: (tool) => leftOut.find((path) => toolNameOf({ path }) === tool) ?? null,
   };

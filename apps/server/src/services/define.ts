@@ -230,6 +230,8 @@ export interface ServiceDefinition<
   priceUsd: string;
   /** One sentence: what the caller gets. At most 200 characters. */
   summary: string;
+  /** Words by which people ask for it and that stand nowhere else here. Search reads them; they are not shown. */
+  keywords?: string;
   featured?: boolean;
   /** The body of a request, in the interface's field names. Every field has a `.describe()` with its unit. */
   input: Input;
@@ -292,6 +294,7 @@ export interface Service {
   readonly tag: Tag;
   readonly priceUsd: string;
   readonly summary: string;
+  readonly keywords: string;
   readonly featured: boolean;
   readonly input: z.ZodObject;
   /** The fields of its answer; empty when the answer is not JSON. */
@@ -348,6 +351,7 @@ export function defineService<
     tag: definition.tag,
     priceUsd: definition.priceUsd,
     summary: definition.summary,
+    keywords: definition.keywords ?? '',
     featured: definition.featured ?? false,
     input: definition.input,
     output: definition.output,

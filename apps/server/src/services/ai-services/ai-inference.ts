@@ -42,6 +42,8 @@ export default defineService({
   featured: true,
   summary:
     'One completion by a language model: send a prompt, get text, the model that wrote it and its token counts.',
+  keywords:
+    'ai llm gpt chatgpt language model ask question answer write writing text generate poem story essay email summarize summarise summary translate translation explain code chat prompt rewrite article completion assistant draft',
   input,
   output: z.object({
     content: z.string().describe('What the model wrote'),

@@ -56,6 +56,8 @@ export default defineService({
   priceUsd: '1.75',
   summary:
     'A wallet, and a name if given, against dated lists of sanctions: matches with list, entry and score; enhanced adds counterparties.',
+  keywords:
+    'sanction sanctions sanctioned ofac sdn un eu uk list lists blacklist blacklisted screening screen watchlist person company name kyc aml embargo terrorist pep allowed customer counterparty know your do business',
   input: z.object({
     walletAddress: evmAddress('The wallet, on an EVM chain'),
     name: text(200, 'Also look for this name of a person or entity, in any script; likeness is scored')

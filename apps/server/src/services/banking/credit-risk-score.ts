@@ -22,6 +22,8 @@ export default defineService({
   priceUsd: '1.25',
   summary:
     'What a chain shows of a wallet’s history, means and lending, 0 to 1,000, as a card of points; sanctioned is 0, no history a thin file.',
+  keywords:
+    'credit creditworthy creditworthiness score lend lending loan loans borrow borrower borrowing default repay repayment debt rating underwriting collateral trust wallet history fico',
   input: z.object({
     walletAddress: evmAddress('The wallet, on an EVM chain'),
     chain: chainName.default('base').describe('Where it is looked at; base unless given'),

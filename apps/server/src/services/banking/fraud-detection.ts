@@ -45,6 +45,8 @@ export default defineService({
   priceUsd: '0.75',
   summary:
     'A transaction held against its history, lists and the chain: every feature with its weight and what it adds to the score.',
+  keywords:
+    'fraud fraudulent scam scammer suspicious payment transaction anomaly unusual stolen card fake chargeback phishing risk score check legitimate order abuse laundering detect',
   input: z.object({
     transactionData: record
       .refine((data) => Object.keys(data).length <= 200, 'must have at most 200 fields')

@@ -14,6 +14,8 @@ export default defineService({
   featured: true,
   summary:
     'The cheapest way to see a payment work: confirms how it was paid and names services to call next.',
+  keywords:
+    'try test demo sample trial payment hello start begin first cheapest tutorial example learn beginner how paying works',
   input: z.object({
     agentId: text(200, 'A name for your agent, echoed').optional(),
   }),

@@ -13,6 +13,8 @@ export default defineService({
   featured: true,
   summary:
     'Echoes a message, and tells the version and how many services are on sale: a check of the whole paid path.',
+  keywords:
+    'health alive status up working reachable test connection echo hello check server uptime online respond latency',
   input: z.object({
     message: z.string().max(1_000).optional().describe('Text to echo; "pong" is answered when there is none'),
   }),

@@ -46,6 +46,8 @@ export default defineService({
   priceUsd: '2.00',
   summary:
     'A managed wallet for an agent, its key kept encrypted until you export or delete it. Each agentId has one, paid once.',
+  keywords:
+    'create open managed custodial custody hosted keep keeps store safekeeping look after wallet account bot agent persistent agentid solana deposit address',
   input: z.object({
     agentId: agentIdText('Your name for the agent, in any case: it has one wallet'),
     agentName: nameText(200, 'A name to show').optional(),

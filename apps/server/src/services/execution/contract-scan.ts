@@ -50,6 +50,8 @@ export default defineService({
   tag: 'Execution',
   priceUsd: '1.00',
   summary: 'Bytecode taken apart: dangers that a call can reach, proxies, owner, powers, a trial sale.',
+  keywords:
+    'scan honeypot rug pull rugpull scam token contract bytecode safe dangerous malicious backdoor mint ownership owner proxy upgradeable blacklist tax check quick legit fake unverified',
   input: z.object({
     contractAddress: evmAddress('The contract'),
     chain: chainName,

@@ -18,6 +18,8 @@ export default defineService({
   featured: true,
   summary:
     'A fresh wallet at once: address and private key, made for this answer. This server keeps no wallet.',
+  keywords:
+    'generate create new fresh disposable throwaway wallet keypair key pair private seed address burner ephemeral account self custody offline',
   input: z.object({
     chain: chainName
       .default('base')

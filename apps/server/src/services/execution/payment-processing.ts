@@ -32,6 +32,8 @@ export default defineService({
   priceUsd: '0.50',
   summary:
     'A USDC payment made ready for the payer to sign: unsigned transfer, payment URI, fee and sanctions check. No money moves here.',
+  keywords:
+    'pay payment invoice bill checkout charge customer merchant accept receive request money usdc link qr transfer shop send someone payout salary vendor',
   input: z
     .object({
       amount: movedAmount.describe('USDC to pay, in whole units, such as "12.50"').optional(),

@@ -64,6 +64,8 @@ export default defineService({
   priceUsd: '2.00',
   summary:
     'An unsigned bridge transaction: USDC by Circle CCTP, other tokens by LI.FI, checked field by field and tried out.',
+  keywords:
+    'bridge bridging cross chain crosschain move send transfer usdc tokens from one network to another base arbitrum optimism polygon ethereum cctp lifi layer2 l2 swap networks',
   input: z
     .object({
       fromChain: chainName,

@@ -51,6 +51,8 @@ export default defineService({
   priceUsd: '0.30',
   summary:
     'An unsigned EIP-1559 transaction, ready to be signed: nonce, gas and fees from the chain, and what a trial run says.',
+  keywords:
+    'build prepare create construct raw unsigned transaction send transfer eth ether coin sign signing offline calldata nonce contract call encode hex',
   input: z
     .object({
       fromAddress: evmAddress('Who will sign and send it: 0x and 40 hex digits'),

@@ -80,6 +80,8 @@ export default defineService({
   priceUsd: '0.40',
   summary:
     "A currency pair: the tone of the last day's news on either side, and momentum from the ECB's reference rates.",
+  keywords:
+    'forex fx currency currencies exchange rate euro eur dollar usd pound gbp sterling yen jpy franc chf outlook forecast strengthen weaken go up down against pair mood foreign money ecb',
   input: z.object({
     pair: z
       .preprocess(pairOf, z.string().regex(/^[A-Z]{3}\/[A-Z]{3}$/, 'must be two currencies, such as EUR/USD'))

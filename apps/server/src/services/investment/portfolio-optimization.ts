@@ -62,6 +62,8 @@ export default defineService({
   priceUsd: '2.00',
   summary:
     'Weights of 2 to 20 assets by mean and variance with a shrunk covariance, and hierarchical risk parity beside them.',
+  keywords:
+    'optimize optimise optimal allocate allocation weights weight split divide distribute diversify diversification markowitz efficient frontier rebalance portfolio mix savings invest risk parity assets how should put percent minimum variance',
   input: z.object({
     holdings: z
       .array(assetItem)

@@ -48,6 +48,8 @@ export default defineService({
   priceUsd: '0.50',
   summary:
     "The tone of the last day's news on a subject, and how it changed: the score with its parts, themes and links.",
+  keywords:
+    'sentiment mood tone opinion press media news coverage headlines papers journalists topic subject brand company positive negative public reporting articles reputation feeling saying about politician',
   input: z.object({
     query: text(
       100,

@@ -39,6 +39,8 @@ export default defineService({
   priceUsd: '0.40',
   summary:
     "The tone of the last day's news on a listed company, with links, and what it filed with the SEC of late.",
+  keywords:
+    'stock stocks share shares equity equities company companies listed ticker nasdaq nyse apple tesla nvidia microsoft earnings sec filing filings news press headlines papers media investors mood wall street nvda aapl tsla msft amzn goog meta amazon google meta sp500 dividend ceo',
   input: z.object({
     symbol: z
       .string()

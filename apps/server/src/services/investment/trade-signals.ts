@@ -24,6 +24,8 @@ export default defineService({
   priceUsd: '0.75',
   summary:
     'BUY, SELL or HOLD for a pair from a published indicator vote, with entry, target and stop from its volatility.',
+  keywords:
+    'buy sell hold trade trading signal signals advice recommendation should entry target stop loss take profit bitcoin btc eth crypto coin now time position long short day swing risk level entry point dip overpriced undervalued',
   input: z.object({
     token: text(60, 'A ticker (ETH) or a pair (ETH/USDT) that an exchange lists').default('BTC/USDT'),
     timeframe: z

@@ -54,6 +54,8 @@ export default defineService({
   priceUsd: '1.00',
   summary:
     'A signal for a pair from the indicators you choose: each with its value and vote, entry, target and stop.',
+  keywords:
+    'technical analysis indicator indicators rsi macd bollinger ema sma moving average stochastic adx oscillator overbought oversold chart signal buy sell pair entry strategy crossover',
   input: z.object({
     pair: text(60, 'A pair (ETH/USDT) or a ticker (ETH) that an exchange lists'),
     timeframe: z

@@ -74,6 +74,8 @@ export default defineService({
   featured: true,
   summary:
     'Where the vehicles of a fleet are, with speed, fuel and ignition as reported, trips, distance and idle time.',
+  keywords:
+    'fleet truck trucks vehicle vehicles car cars van vans lorry lorries bus drivers driver delivery deliveries gps location position where track tracking fuel speed mileage idle route trips logistics shipment lorry fleet scooter bike boat driving speeding odometer dispatch',
   input: z.object({
     fleetId: deviceId.describe('The fleet; or give deviceId for one vehicle').optional(),
     deviceId: deviceId.describe('One vehicle, in place of fleetId').optional(),

@@ -31,6 +31,8 @@ export default defineService({
   priceUsd: '0.25',
   summary:
     'All readings of a device over a span of time, as a JSON, CSV or Parquet file to download for a day.',
+  keywords:
+    'bulk export download history historical csv parquet json archive all data device readings measurements year month past file dump table spreadsheet log logs range time series',
   input: z.object({
     deviceId,
     startDate: moment('Day (UTC) or time, ISO 8601; a day before endDate unless given'),

@@ -69,6 +69,8 @@ export default defineService({
   priceUsd: '0.10',
   summary:
     'Readings of a device as they come in, as server-sent events; or those of the last seconds, with a cursor to go on from.',
+  keywords:
+    'stream streaming live feed realtime real time real-time continuous subscribe watch device sensor readings events follow push sse as they come incoming monitor updates',
   input: z.object({
     deviceId,
     sensorType,

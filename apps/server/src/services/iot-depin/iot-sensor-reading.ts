@@ -31,6 +31,8 @@ export default defineService({
   featured: true,
   summary:
     'The latest value that a registered device reported, of one sensor or of all, with its unit and time.',
+  keywords:
+    'sensor sensors iot device reading latest current value temperature thermometer humidity greenhouse room home smart meter measure measured measurement motion co2 pressure last warehouse fridge gauge cold storage freezer office basement soil probe tank',
   input: z.object({ deviceId, sensorType }),
   output: z.object({
     data: z

@@ -44,6 +44,8 @@ export default defineService({
   priceUsd: '1.25',
   summary:
     'Where an asset can be bought for less than it is sold elsewhere: order books and Uniswap, fees and gas netted.',
+  keywords:
+    'arbitrage price difference differences cheaper buy low sell high exchange exchanges profit riskless gap spread binance coinbase kraken opportunity mispriced between markets',
   input: z.object({
     minProfitPercent: numberBetween(
       -100,

@@ -30,6 +30,8 @@ export default defineService({
   tag: 'Market Intelligence',
   priceUsd: '0.75',
   summary: 'Pearson correlations of the returns of 2 to 10 assets over 7, 30 or 90 days.',
+  keywords:
+    'correlation correlated correlate move together relationship related linked same direction opposite diversify pairs compare assets gold bitcoin stocks pearson dependence follow each other hedge',
   input: z.object({
     assets: z
       .array(assetItem)
@@ -44,7 +46,7 @@ export default defineService({
     timeframe: z
       .preprocess(days, z.union([z.literal(7), z.literal(30), z.literal(90)]))
       .default(30)
-      .describe('Window in days: 7 (hourly closes), 30 or 90 (daily closes); 30 unless given')
+      .describe('Window in days: 7 (hourly closes), 30 or 90 (daily closes)')
       .meta({ anyOf: [{ enum: [7, 30, 90] }, { enum: ['7d', '30d', '90d'] }] }),
   }),
   output: z.object({
@@ -75,7 +77,7 @@ export default defineService({
       })
       .describe('The time that the returns are from'),
   }),
-  example: { assets: ['BTC', 'ETH', 'SOL'], timeframe: 30 },
+  example: { assets: ['BTC', 'ETH', 'SOL'], timeframe: '30d' },
   aliases: {
     tokens: 'assets',
     symbols: 'assets',

@@ -55,6 +55,8 @@ export default defineService({
   priceUsd: '1.00',
   summary:
     'Value at risk, expected shortfall, Sharpe, Sortino, drawdown, beta and volatility of a portfolio.',
+  keywords:
+    'risk var value at risk lose loss losses worst bad day drawdown volatility volatile sharpe sortino beta expected shortfall how much could portfolio downside stress standard deviation risky crash',
   input: z.object({
     portfolio: z
       .array(assetItem)

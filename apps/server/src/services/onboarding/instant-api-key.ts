@@ -11,6 +11,8 @@ export default defineService({
   tag: 'Onboarding',
   priceUsd: PRICE_USD,
   summary: 'A new API key that holds what you pay: 1 USD of credit for any service.',
+  keywords:
+    'buy purchase get sign up register account credential access token credits prepaid balance top up new key subscription onboarding',
   input: z.object({
     name: nameText(100, 'A name for the key, shown to its owner').optional(),
   }),

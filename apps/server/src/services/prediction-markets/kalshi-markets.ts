@@ -13,6 +13,8 @@ export default defineService({
   tag: 'Prediction Markets',
   priceUsd: '0.25',
   summary: 'Open Kalshi markets, busiest first, with quotes in dollars, volume and open interest.',
+  keywords:
+    'kalshi open markets bets bet list browse all available busiest today popular volume wager contracts event regulated',
   input: z.object({
     limit: limit(20, 50),
     category: text(

@@ -21,6 +21,8 @@ export default defineService({
   priceUsd: '0.25',
   summary:
     'A Kalshi market’s implied probability, quotes, live order book with its depth, closing time and resolution rule.',
+  keywords:
+    'kalshi odds chance chances probability likely likelihood order book quote price specific market ticker settle resolve',
   input: z.object({
     marketId: z
       .string()

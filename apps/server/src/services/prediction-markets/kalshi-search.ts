@@ -14,6 +14,7 @@ export default defineService({
   priceUsd: '0.25',
   summary:
     'Open Kalshi markets that a text or ticker finds, with quotes, implied probability, closing time and resolution rule.',
+  keywords: 'kalshi search find look lookup about topic keyword market markets question bets exist',
   input: z.object({
     query: text(200, 'What to look for: words, numbers or the beginning of a ticker'),
     limit: limit(10, 50),

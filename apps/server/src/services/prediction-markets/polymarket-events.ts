@@ -12,6 +12,8 @@ export default defineService({
   tag: 'Prediction Markets',
   priceUsd: '0.25',
   summary: 'Open Polymarket events, busiest first, with each market’s question, outcomes and prices.',
+  keywords:
+    'polymarket events list browse open biggest popular busiest today all bets markets outcomes top volume trending',
   input: z.object({
     category: text(60, 'Category or tag, such as "crypto" or "politics"; all unless given').optional(),
     limit: limit(10, 50),

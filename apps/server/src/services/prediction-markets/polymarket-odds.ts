@@ -30,6 +30,8 @@ export default defineService({
   priceUsd: '0.50',
   summary:
     'Probability, price and best quotes of every outcome of a Polymarket event, checked against live books.',
+  keywords:
+    'polymarket odds chance chances probability likely likelihood price outcome event yes no specific slug quotes',
   input: z.object({
     eventId: z
       .preprocess(

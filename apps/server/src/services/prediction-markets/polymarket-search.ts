@@ -22,6 +22,8 @@ export default defineService({
   priceUsd: '0.25',
   summary:
     'Open Polymarket questions that a text finds, with quotes, depth, implied probability, closing time and resolution rule.',
+  keywords:
+    'polymarket search find look lookup about topic keyword question questions market markets bet bets exist',
   input: z.object({
     query: text(200, 'What to look for'),
     limit: limit(10, 50),

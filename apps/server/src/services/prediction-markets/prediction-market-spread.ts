@@ -34,6 +34,8 @@ export default defineService({
   featured: true,
   summary:
     'The same question on Polymarket and Kalshi: how far the prices are apart and what is left after fees.',
+  keywords:
+    'difference gap compare comparison between kalshi polymarket same question bet arbitrage cheaper spread disagree venues fees two',
   input: z.object({
     limit: limit(10, 25),
     minSpreadPct: numberBetween(

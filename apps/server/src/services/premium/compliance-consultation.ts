@@ -24,6 +24,8 @@ export default defineService({
   priceUsd: '5.00',
   summary:
     'Which published rules touch an operation in a jurisdiction: citation, address, date, trigger and duties of each, from a dated rule base.',
+  keywords:
+    'law laws legal rule rules regulation regulations regulatory regulator license licence permit allowed jurisdiction country kyc aml gdpr mica bank act duties obligations lawyer advice requirements need sell crypto business startup exchange money transmitter travel europe eu germany tax',
   input: z.object({
     operationType: text(300, 'What is done, such as "crypto-exchange", "custody" or "stablecoin issuance"'),
     jurisdiction: z

@@ -70,6 +70,8 @@ export default defineService({
   priceUsd: '10.00',
   summary:
     'Audit of verified or given Solidity source on the compiler’s own syntax tree: findings with lines, reason, remedy and confidence, and a score with its parts.',
+  keywords:
+    'audit review solidity source code vulnerability vulnerabilities bugs bug security reentrancy exploit hack flaws findings hacked weakness overflow static analysis check deploy',
   input: z
     .object({
       contractAddress: evmAddress(

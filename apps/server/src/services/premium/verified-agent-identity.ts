@@ -85,6 +85,8 @@ export default defineService({
   featured: true,
   summary:
     'Registers your agent on the ERC-8004 identity registry, hands the identity to your wallet and gives the transactions.',
+  keywords:
+    'identity register registration registry erc8004 erc-8004 nft on chain verify verifiable verified prove proof who credential passport reputation agent bot trust others id badge',
   input,
   output: z.object({
     agentId: z.string().describe('Your own name for the agent'),

@@ -33,6 +33,8 @@ export default defineService({
   priceUsd: '1.50',
   summary:
     'How far a project is by its own milestones: percent, schedule, earned value, and dates of satellite pictures.',
+  keywords:
+    'construction building site build project schedule behind late delay delayed on time milestone milestones contractor progress percent complete finished earned value tower bridge road crane monitor works renovation builder subcontractor foundation crane handover',
   input: z.object({
     projectId: text(100, 'Your own name for the project, given back'),
     milestones: z

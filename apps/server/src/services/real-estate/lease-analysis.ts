@@ -63,6 +63,8 @@ export default defineService({
   priceUsd: '1.00',
   summary:
     'Effective rent, escalations, present value and break cost of a lease, each step with its formula and figures.',
+  keywords:
+    'lease rent rental tenancy tenant landlord office shop commercial contract terms escalation break clause sign signing agreement renting premises evaluate expensive space deposit',
   input: z.object({
     leaseTerms: terms.describe('The terms; they may stand at the top of the body too'),
     marketData: z

@@ -33,6 +33,8 @@ export default defineService({
   priceUsd: '0.75',
   summary:
     'What a home at a US address is worth: the tract’s median value and, where there are any, comparable sales, moved to today by the state’s price index.',
+  keywords:
+    'house home houses homes property real estate apartment flat condo value worth price appraisal appraise valuation sell buy buying market estimate zillow address mortgage neighborhood how much villa bungalow townhouse sqft bedrooms comps comparable home',
   input: z.object({
     address: nameText(
       GEOCODER_MAX_CHARACTERS,

@@ -23,6 +23,8 @@ export default defineService({
   featured: true,
   summary:
     'The air of this hour at a point: dust and gases in µg/m³, and the indices of the US and Europe (CAMS model).',
+  keywords:
+    'air pollution polluted smog dust pm2.5 pm25 pm10 ozone no2 aqi breathe breathing breathable clean dirty haze smoke particles asthma lungs outside city jogging mask pollen gases carbon monoxide breath fumes exhaust haze co2 unhealthy allergy',
   input: z.object({
     lat: latitude,
     lon: longitude,

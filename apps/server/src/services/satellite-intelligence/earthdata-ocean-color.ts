@@ -20,6 +20,8 @@ export default defineService({
   featured: true,
   summary:
     'Chlorophyll in the sea near a point, measured by VIIRS: the nearest cell without clouds, with its distance.',
+  keywords:
+    'ocean color colour sea water chlorophyll algae algal bloom plankton phytoplankton marine fish fishing coast red tide lake green murky biology',
   input: z.object({
     lat: latitude,
     lon: longitude,

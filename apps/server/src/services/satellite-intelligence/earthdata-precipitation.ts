@@ -18,6 +18,8 @@ export default defineService({
   featured: true,
   summary:
     'Precipitation of a day at a point in millimeters, and of the days before it, from NASA POWER (MERRA-2).',
+  keywords:
+    'rain rained raining rainfall rainy precipitation snow snowfall shower showers wet drizzle drought millimeters inches yesterday how much fell monsoon dry umbrella weather past day flurries downpour alps mountains',
   input: z.object({
     lat: latitude,
     lon: longitude,

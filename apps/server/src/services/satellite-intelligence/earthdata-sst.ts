@@ -17,6 +17,8 @@ export default defineService({
   tag: 'Satellite Intelligence',
   priceUsd: '0.25',
   summary: 'Sea surface temperature at a point, in Celsius and Kelvin, from the daily 1 km MUR analysis.',
+  keywords:
+    'sea surface temperature ocean water warm cold swim swimming beach surf surfing diving el nino coral bleaching heatwave marine heat degrees lake sst bath',
   input: z.object({
     lat: latitude,
     lon: longitude,

@@ -38,6 +38,8 @@ export default defineService({
   featured: true,
   summary:
     'Fires that satellites saw around a point or in a box: place, time, power, confidence and distance.',
+  keywords:
+    'fire fires wildfire wildfires bushfire forest blaze burning burn burns flames hotspot hotspots smoke evacuate evacuation arson heat viirs modis firms near ablaze arsonist firefighters evacuated heat anomaly',
   input: z.object({
     lat: latitude.optional(),
     lon: longitude.optional(),

@@ -41,6 +41,8 @@ export default defineService({
   priceUsd: '0.15',
   summary:
     'What covers the ground around a point, by class and percent, from the yearly MODIS map of 500 m pixels.',
+  keywords:
+    'land cover use ground forest farmland cropland urban city desert grassland parcel terrain classification classify type built wetland trees zoning soil what is there map area surface deforestation',
   input: z.object({
     lat: latitude,
     lon: longitude,

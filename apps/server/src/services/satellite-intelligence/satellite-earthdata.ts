@@ -33,6 +33,8 @@ export default defineService({
   featured: true,
   summary:
     'One door to five products of a place: precipitation, granules, sea temperature, soil moisture, ocean color.',
+  keywords:
+    'satellite earth observation nasa data place general several products one door combined all environmental remote sensing',
   input: z.object({
     product: z
       .preprocess((value) => {

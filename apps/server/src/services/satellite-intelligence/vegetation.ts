@@ -30,6 +30,8 @@ export default defineService({
   priceUsd: '0.15',
   summary:
     'NDVI and EVI of the 250 m pixel at a point, its quality, its last months, and its change from other years.',
+  keywords:
+    'vegetation plants plant crop crops ndvi evi green greenness healthy growing growth season drought stress farm field forest agriculture harvest grass pasture leaves farmer yield corn wheat maize rice vineyard lawn plantation doing',
   input: z.object({
     lat: latitude,
     lon: longitude,

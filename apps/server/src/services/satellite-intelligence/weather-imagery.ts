@@ -42,6 +42,8 @@ export default defineService({
   priceUsd: '0.15',
   summary:
     'A satellite picture of a place and time from NASA GIBS: verified image and tile links, size and hash.',
+  keywords:
+    'satellite image images picture pictures photo photograph imagery clouds cloud storm hurricane cyclone typhoon view see from space look snapshot map tile goes himawari night lights earth true color',
   input: z.object({
     lat: latitude.optional(),
     lon: longitude.optional(),

@@ -99,6 +99,8 @@ export default defineService({
   priceUsd: '0.20',
   summary:
     'What a spender may take of a wallet’s token, with unsigned transactions to set or revoke it; or the approvals a wallet gave lately.',
+  keywords:
+    'allowance allowances permission permissions spender allowed spend unlimited infinite revoke remove cancel withdraw grant approve permit contracts',
   input: z
     .object({
       ownerAddress: evmAddress('The wallet that allows: 0x and 40 hex digits'),

@@ -60,6 +60,8 @@ export default defineService({
   priceUsd: '0.20',
   summary:
     'Pools of a token on one chain with depth, volume, fee and price: DexScreener’s pairs and Uniswap v3 read on chain.',
+  keywords:
+    'pool pools depth liquidity tvl slippage uniswap pair pairs swap enough sell trade volume decentralized exchange dex thin deep market',
   input: z.object({
     tokenAddress,
     chain: chainName,

@@ -99,6 +99,8 @@ export default defineService({
   mpp: true,
   summary:
     'Base fee and three tip levels on each chain, from what recent blocks really paid, and what a transfer costs in USD.',
+  keywords:
+    'gas fee fees network transaction cost gwei priority tip congestion cheap expensive base eip1559 blockspace busy ethereum polygon arbitrum transfer now send',
   featured: true,
   input: z.object({
     chains: chainList('Chains to read; all that this server can read unless given'),

@@ -25,6 +25,8 @@ export default defineService({
   priceUsd: '0.50',
   summary:
     'Coins and well-known tokens of a wallet on several chains, each read at one block, with their value in USD.',
+  keywords:
+    'balance balances funds money address wallet holdings holds own coins tokens how much all chains networks assets inside empty',
   input: z.object({
     walletAddress: walletAddress('Wallet: an EVM address (0x and 40 hex digits), or a Solana address'),
     chains: chainList('Chains to read; all that this server can read for this kind of address unless given'),

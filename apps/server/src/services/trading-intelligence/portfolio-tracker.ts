@@ -27,6 +27,8 @@ export default defineService({
   priceUsd: '0.50',
   summary:
     'What a wallet holds across chains, what share each holding has, its change over 24 hours and, where nodes still know, a week of daily values.',
+  keywords:
+    'portfolio holdings track tracking performance gain loss gains losses profit pnl history week changed allocation breakdown wallet worth net value over time my investments assets chart',
   input: z.object({
     walletAddress: walletAddress('Wallet: an EVM address (0x and 40 hex digits), or a Solana address'),
     includeHistory: z

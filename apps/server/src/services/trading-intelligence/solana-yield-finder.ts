@@ -69,6 +69,8 @@ export default defineService({
   tag: 'Trading Intelligence',
   priceUsd: '0.25',
   summary: 'Yields on Solana by DefiLlama: highest first, with what speaks against each.',
+  keywords:
+    'yield apy apr interest earn earning staking stake farm farming lend lending deposit stablecoin best return passive income solana sol defi rate rates savings',
   input: z.object({
     token: text(60, 'Ticker or mint of a token that is deposited, such as USDC; all unless given').optional(),
     minApy: numberBetween(0, 100_000, 'Least yield in percent a year (3 is 3 %); 0 is no bound').default(0),

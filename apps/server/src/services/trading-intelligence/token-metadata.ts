@@ -21,6 +21,8 @@ export default defineService({
   priceUsd: '0.10',
   mpp: true,
   summary: 'Name, symbol, decimals and total supply of a token, as its contract on an EVM chain says now.',
+  keywords:
+    'erc20 erc-20 contract coin ticker symbol name decimals digits places supply total circulating how many exist info details address',
   input: z.object({
     tokenAddress: tokenAddress.describe(
       'Contract of the token, 0x and 40 hex digits; 0xEeee…EEeE means the chain’s own coin',

@@ -61,6 +61,8 @@ export default defineService({
   tag: 'Trading Intelligence',
   priceUsd: '0.25',
   summary: 'Spot price, 24 h change and volume, and market cap of a token, each with its source.',
+  keywords:
+    'price prices quote value worth cost costs rate usd dollar dollars coin crypto cryptocurrency bitcoin btc ether ethereum eth solana sol dogecoin doge market cap capitalization ath 24h now currently trading at xrp usdc usdt tether shib pepe chart live ticker spot quote much cap',
   input: z
     .object({
       tokenAddress: tokenAddress.optional(),

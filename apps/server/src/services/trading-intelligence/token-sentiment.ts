@@ -44,6 +44,8 @@ export default defineService({
   priceUsd: '0.25',
   summary:
     'Sentiment on a token from news tone, votes, fear and greed and its returns: each part with weight, sample and link.',
+  keywords:
+    'mood hype crowd community opinion feeling social twitter buzz people think coin crypto cryptocurrency token bullish bearish fear greed dogecoin bitcoin ethereum talk reddit popular',
   input: z
     .object({
       tokenSymbol: z

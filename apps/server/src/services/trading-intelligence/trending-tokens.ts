@@ -48,6 +48,8 @@ export default defineService({
   priceUsd: '0.50',
   summary:
     'Tokens that trend on decentralized exchanges now, by trading and attention, paid promotion marked as such.',
+  keywords:
+    'trending hot popular meme memecoin memecoins coins new gainers movers viral pumping listed launch launches top today everyone buying discover hype dexes',
   input: z.object({
     chain: chainName.optional().describe('Only this chain; all chains unless given'),
     limit: limit(10, 50),

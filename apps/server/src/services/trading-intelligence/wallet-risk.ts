@@ -23,6 +23,8 @@ export default defineService({
   priceUsd: '0.50',
   summary:
     'Sanctions, mixers, age and activity of an EVM wallet from dated lists and the chain itself, as a card of points.',
+  keywords:
+    'trust trustworthy safe dangerous suspicious wallet address counterparty screening mixer tornado aml dirty stolen tainted hacker reputation check before sending risky blacklist',
   input: z.object({
     walletAddress: evmAddress('The wallet, on an EVM chain'),
     chain: chainName.default('base').describe('Where it is looked at; base unless given'),

@@ -40,6 +40,8 @@ export default defineService({
   priceUsd: '0.35',
   summary:
     "The largest transfers of well-known tokens in the last minutes on each chain, read from the chains' own events and priced in USD.",
+  keywords:
+    'whale whales big large huge holder holders transfer transfers move moved moves moving transaction transactions million millions sent funds follow smart money movements exchange inflow outflow dump',
   input: z
     .object({
       chain: chainName.optional(),

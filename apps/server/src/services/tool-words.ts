@@ -1,0 +1,23 @@
+/** What a tool says of itself, wherever services are tools: what it does, what it must be given, and what a call costs. */
+import type { Service } from './define.ts';
+import { inputSchemaOf } from './json-schema.ts';
+import { eitherOr } from './tool-schema.ts';
+
+/** The name of a service with its price, which is what a person is shown when a client asks whether to call it. */
+export function titleOf({ name, priceUsd }: Pick<Service, 'name' | 'priceUsd'>): string {
+  return `${name} (${priceUsd} USD)`;
+}
+
+/** @param availability what is not for sale says so */
+export function aboutTool(
+  service: Service,
+  { available, message }: { available: boolean; message: string | null },
+): string {
+  const needs = eitherOr(inputSchemaOf(service));
+  return [
+    service.summary,
+    ...(needs === null ? [] : [needs]),
+    `Costs ${service.priceUsd} USD a call, charged only with an answer.`,
+    ...(available ? [] : [message ?? 'It is not for sale now.']),
+  ].join(' ');
+}
