@@ -88,6 +88,37 @@ test('after a lost answer no refusal makes another payment, from whomever it com
   }
 });
 
+test('a service is one purchase, whether its own tool asks for it or call_service', async () => {
+  const { buy, payments, spending } = await buyerOf(
+    KEY,
+    new AnswerLost('cut'),
+    new AnswerLost('cut'),
+    answer(),
+  );
+  const input = { message: 'a', n: 1 };
+  await buy({ name: 'call_service', arguments: { service: 'first-call', input } });
+  await buy({ name: 'call_service', arguments: { service: 'first_call', input: '{"n":1,"message":"a"}' } });
+  assert.equal((await buy({ name: 'first_call', arguments: input }))?.isError, undefined);
+  assert.deepEqual([payments.length, kinds(payments)], [3, 1]);
+  assert.equal(spending.todayMicros(), 250_000n);
+});
+
+test('above the limit a person is asked about the service that call_service names, and each service by itself', async () => {
+  const asked: string[] = [];
+  const limits = { ...KEY, FAREBOX_MAX_USD_PER_CALL: '0.10' };
+  const { buy, payments } = await buyerOf(limits);
+  const confirm: Confirm = (question, _micros, name) => {
+    asked.push(`${name} ${question}`);
+    return 'no';
+  };
+  for (const service of ['ping', 'smart-contract-audit'])
+    await buy({ name: 'call_service', arguments: { service, input: {} }, confirm });
+  assert.match(asked[0] ?? '', /ping costs 0\.25 USD/);
+  assert.match(asked[1] ?? '', /smart_contract_audit costs 0\.25 USD/);
+  assert.equal(new Set(asked.map((each) => each.split(' ')[0])).size, 2);
+  assert.equal(payments.length, 0);
+});
+
 test('a purchase that another call has opened is not given up by this one', async () => {
   const { buy, payments } = await buyerOf(KEY, new AnswerLost('cut'), new Refused(404, 'gone'), answer());
   // Both ask the price before either has paid.

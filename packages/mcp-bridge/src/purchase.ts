@@ -78,7 +78,7 @@ export function createBuyer(parts: BuyerParts): Buyer {
       }
       return refusal(
         'ANSWER_LOST',
-        `${call.name} was asked for by several calls at once, and was not answered. It may be paid for. Call it again with the same arguments.`,
+        `${soldBy(call).name} was asked for by several calls at once, and was not answered. It may be paid for. Call it again with the same arguments.`,
         null,
       );
     },
@@ -96,14 +96,14 @@ async function buyAnew(
   if (terms === null) return unpaid;
   const quote = payer.quote(terms, call.named);
   if (typeof quote === 'string')
-    return noted(unpaid, 'CANNOT_PAY', `${call.name} cannot be paid for: ${quote}.`);
+    return noted(unpaid, 'CANNOT_PAY', `${soldBy(call).name} cannot be paid for: ${quote}.`);
   const agreed = withinLimits(parts, call, quote.micros, request);
   if (agreed === 'pending') return null;
   if (agreed !== 'within' && agreed !== 'yes') return agreed;
   const { id, meta, micros } = await quote.pay();
   const payment = JSON.stringify(meta);
   if (payment.length > MAX_PAYMENT_CHARACTERS)
-    return noted(unpaid, 'CANNOT_PAY', `${call.name} cannot be paid for: its terms are too long.`);
+    return noted(unpaid, 'CANNOT_PAY', `${soldBy(call).name} cannot be paid for: its terms are too long.`);
   const opened = spending().open(
     { id, request, payment, micros },
     agreed === 'yes' ? null : parts.limits.maxDayMicros,
@@ -115,7 +115,7 @@ async function buyAnew(
       'TOO_MANY_OPEN',
       'Too many purchases wait for their answers. Repeat one of them, or try again in ten minutes.',
     );
-  log(`buys ${call.name} for ${inUsd(micros)} USD`);
+  log(`buys ${soldBy(call).name} for ${inUsd(micros)} USD`);
   return present(parts, opened, call);
 }
 
@@ -143,7 +143,7 @@ function withinLimits(
   const aboveCall = micros > maxCallMicros;
   if (!aboveCall && parts.spending().todayMicros() + micros <= maxDayMicros) return 'within';
   const why = aboveCall
-    ? `${call.name} costs ${inUsd(micros)} USD, which is more than a call may cost without asking (${inUsd(maxCallMicros)} USD).`
+    ? `${soldBy(call).name} costs ${inUsd(micros)} USD, which is more than a call may cost without asking (${inUsd(maxCallMicros)} USD).`
     : aboveDay(parts, call, micros);
   const said = call.confirm(`${why} Buy it?`, micros, `buy-${micros}-${request.slice(0, 16)}`);
   if (said === 'yes' || said === 'pending') return said;
@@ -155,7 +155,7 @@ function withinLimits(
 }
 
 function aboveDay({ spending, limits }: BuyerParts, call: ToolCall, micros: bigint): string {
-  return `${call.name} costs ${inUsd(micros)} USD, and with it today's calls would come to more than ${inUsd(limits.maxDayMicros)} USD: ${inUsd(spending().todayMicros())} USD are spent or held.`;
+  return `${soldBy(call).name} costs ${inUsd(micros)} USD, and with it today's calls would come to more than ${inUsd(limits.maxDayMicros)} USD: ${inUsd(spending().todayMicros())} USD are spent or held.`;
 }
 
 /**
@@ -174,7 +174,7 @@ async function present(
   const lost = (why: string) =>
     refusal(
       'ANSWER_LOST',
-      `The answer to ${call.name} did not arrive: ${why}. It may be paid for. Call it again with the same arguments: the same payment of ${inUsd(purchase.micros)} USD is sent, and is taken once.`,
+      `The answer to ${soldBy(call).name} did not arrive: ${why}. It may be paid for. Call it again with the same arguments: the same payment of ${inUsd(purchase.micros)} USD is sent, and is taken once.`,
       null,
     );
   for (let attempt = 0, last = ''; ; attempt += 1) {
@@ -192,7 +192,7 @@ async function present(
     last = heard.lost;
     const pauseMs = Math.max(PAUSES_MS[Math.min(attempt, PAUSES_MS.length - 1)] ?? 0, heard.waitMs);
     if (nowMs() + pauseMs > giveUpAtMs || pauseMs > MAX_PAUSE_MS) return lost(last);
-    log(`asks for ${call.name} again, with the same payment: ${last}`);
+    log(`asks for ${soldBy(call).name} again, with the same payment: ${last}`);
     await sleep(pauseMs, undefined, { signal: call.signal });
   }
 }
@@ -325,10 +325,33 @@ function noted(unpaid: UpstreamResult, code: string, message: string): UpstreamR
   };
 }
 
-/** What is the same purchase: the same question to the same server, with the same money. */
-function fingerprint({ url, payer }: BuyerParts, { name, arguments: input, named }: ToolCall): string {
-  const said = JSON.stringify([url.href, payer.name, name, named, inOrder(input)]);
+/** What is the same purchase: the same question to the same server, with the same money, whichever tool asks it. */
+function fingerprint({ url, payer }: BuyerParts, call: ToolCall): string {
+  const { name, arguments: input } = soldBy(call);
+  // Without the toolset: it says what is listed, and not what is sold.
+  const said = JSON.stringify([url.origin + url.pathname, payer.name, name, call.named, inOrder(input)]);
   return createHash('sha256').update(said).digest('hex');
+}
+
+/** The tool that buys any service by its name. */
+const ANY_SERVICE = 'call_service';
+
+/** The tool of what is bought, and its arguments: those that `call_service` names, or the call as it stands. */
+function soldBy({ name, arguments: given }: Pick<ToolCall, 'name' | 'arguments'>) {
+  const { service, input = {}, ...others } = given;
+  if (name !== ANY_SERVICE || typeof service !== 'string' || Object.keys(others).length > 0)
+    return { name, arguments: given };
+  return { name: service.replaceAll('-', '_').slice(0, 100), arguments: objectOf(fromText(input)) };
+}
+
+/** Some models write an object as text. */
+function fromText(input: unknown): unknown {
+  if (typeof input !== 'string') return input;
+  try {
+    return JSON.parse(input);
+  } catch {
+    return { text: input };
+  }
 }
 
 function inOrder(value: unknown): unknown {

@@ -28,3 +28,9 @@ test('an address that holds a name or a password is refused, and is not repeated
       ({ message }: Error) => message.startsWith('FAREBOX_URL') && !message.includes('secret'),
     );
 });
+
+test('a toolset goes into the address, and no other text does', () => {
+  const { url } = readSettings({ FAREBOX_TOOLSET: 'core' });
+  assert.equal(url.href, 'http://127.0.0.1:8402/mcp?toolset=core');
+  assert.throws(() => readSettings({ FAREBOX_TOOLSET: 'a&b=1' }), /FAREBOX_TOOLSET must be core/);
+});

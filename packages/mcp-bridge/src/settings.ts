@@ -22,7 +22,7 @@ const WAYS = ['x402', 'mpp'] as const;
 export type WayToPay = (typeof WAYS)[number];
 
 export interface Settings {
-  /** Of the server's `/mcp`. */
+  /** Of the server's `/mcp`, with the toolset that it is to list. */
   url: URL;
   apiKey: string | null;
   evmKey: string | null;
@@ -59,6 +59,10 @@ const usd = (fallback: string) =>
 
 const DECLARED = z.object({
   FAREBOX_URL: z.string().default('http://127.0.0.1:8402').transform(addressOf),
+  FAREBOX_TOOLSET: z
+    .string()
+    .regex(/^[a-z0-9, _-]{1,200}$/i, 'must be core, or names of toolsets with commas between them')
+    .optional(),
   FAREBOX_API_KEY: z
     .string()
     .regex(/^[\x21-\x7e]{8,200}$/, 'must be an API key')
@@ -124,6 +128,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     throw new SettingsError(
       'FAREBOX_URL must be of https: with http anybody on the way reads the key, or names another price and recipient',
     );
+  if (data.FAREBOX_TOOLSET !== undefined) data.FAREBOX_URL.searchParams.set('toolset', data.FAREBOX_TOOLSET);
   return {
     url: data.FAREBOX_URL,
     apiKey: data.FAREBOX_API_KEY ?? null,

@@ -99,3 +99,22 @@ test('the set of links, the plug-in manifest and the map lead to this server alo
       );
   assert.equal([...sitemapXml(context).matchAll(/<loc>/g)].length, 2 + SAMPLE_SERVICES.length);
 });
+
+test('agent.json is a card that a client of A2A 0.2 reads, with the fields it had before beside it', () => {
+  const card = agentDocument(context) as ReturnType<typeof agentDocument> & Record<string, unknown>;
+  const at = new URL(card.url);
+  assert.equal(at.pathname, '/a2a');
+  for (const field of ['name', 'description', 'version']) assert.equal(typeof card[field], 'string', field);
+  assert.deepEqual([card.protocolVersion, card.preferredTransport], ['0.2.6', 'JSONRPC']);
+  assert.ok(Array.isArray(card.defaultInputModes) && Array.isArray(card.defaultOutputModes));
+  assert.equal((card.capabilities as { streaming: boolean }).streaming, true);
+  for (const skill of card.skills as unknown as Record<string, unknown>[]) {
+    for (const field of ['id', 'name', 'description', 'tags', 'examples']) assert.ok(skill[field], field);
+    for (const field of ['endpoint', 'method', 'pricing', 'inputSchema', 'outputSchema'])
+      assert.ok(skill[field], field);
+  }
+  const without = { ...context, routes: context.routes.filter(({ path }) => path !== '/a2a') };
+  const plain = agentDocument(without);
+  assert.equal(new URL(plain.url).pathname, '/');
+  assert.ok(!('protocolVersion' in plain));
+});

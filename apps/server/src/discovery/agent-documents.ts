@@ -4,7 +4,7 @@
  */
 import type { Service } from '../services/define.ts';
 import { inputSchemaOf, outputSchemaOf } from '../services/json-schema.ts';
-import { servesA2a } from './a2a-documents.ts';
+import { agentCardDocument, servesA2a } from './a2a-documents.ts';
 import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
 import { capabilitiesDocument } from './capabilities.ts';
 import { DAY_MS, type DiscoveryContext, dayOf, priceRange, serves, shopOf } from './context.ts';
@@ -74,12 +74,24 @@ export function agentsDocument(context: DiscoveryContext) {
   };
 }
 
-/** `/.well-known/agent.json`: services as skills, with schemas and prices, for readers of the older family. */
+/**
+ * `/.well-known/agent.json`: services as skills, with schemas and prices, for readers of the older family; and where A2A is
+ * served, the card as clients of A2A 0.2 look for it there.
+ */
 export function agentDocument(context: DiscoveryContext) {
   const { version, baseUrl, limits } = context;
+  const card = agentCardDocument(context, '');
+  const ofCard = new Map(card?.skills.map((skill) => [skill.id, skill]));
   return {
-    ...{ ...shopOf(context), version, description: DESCRIPTION, url: `${baseUrl}/` },
+    ...(card === null ? {} : { ...card, protocolVersion: A2A_OF_THIS_ADDRESS }),
+    ...{
+      ...shopOf(context),
+      version,
+      description: DESCRIPTION,
+      url: card === null ? `${baseUrl}/` : `${baseUrl}/a2a`,
+    },
     skills: context.services.map((service) => ({
+      ...ofCard.get(service.path),
       id: service.path,
       name: service.name,
       description: service.summary,
@@ -95,6 +107,9 @@ export function agentDocument(context: DiscoveryContext) {
     errors: CALL_ERRORS,
   };
 }
+
+/** The last version of A2A whose clients ask for their card at `/.well-known/agent.json`. */
+const A2A_OF_THIS_ADDRESS = '0.2.6';
 
 /** `/.well-known/awi.json`: where an agent starts, and what it can do. */
 export function agentWebInterfaceDocument(context: DiscoveryContext) {

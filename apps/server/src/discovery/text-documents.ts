@@ -119,7 +119,7 @@ function links(context: DiscoveryContext): string[] {
         ]),
     ...(servesMcp(context)
       ? [
-          `- MCP: every service is a tool at \`${baseUrl}/mcp\``,
+          `- MCP: \`${baseUrl}/mcp?toolset=core\` has search and call_service, in few tokens; at \`${baseUrl}/mcp\` every service is a tool. Set caps on a key before a model has it (PATCH /api/keys/me)`,
           link('MCP tools', '/mcp/services', 'each service with its tool and input'),
         ]
       : []),

@@ -102,7 +102,8 @@ function indexOf(services: readonly Service[]): MiniSearch<Indexed> {
 function indexed(service: Service, id: number): Indexed {
   const { path, name, keywords, summary, tag } = service;
   const fields = Object.entries(propertiesOf(inputSchemaOf(service))).map(
-    ([field, { description }]) => `${field.replaceAll(/([A-Z])/g, ' $1')} ${String(description ?? '')}`,
+    ([field, { description }]) =>
+      `${field.replaceAll(/([A-Z])/g, ' $1')} ${typeof description === 'string' ? description : ''}`,
   );
   return { id, path, name, keywords, summary, tag, fields: fields.join(' ') };
 }

@@ -80,8 +80,9 @@ function itemOf({ items, prefixItems }: JsonSchema): JsonSchema {
 /** What of a schema of several types is about one of them. */
 function onlyOf(schema: JsonSchema) {
   return (type: unknown): JsonSchema => {
-    const name = type === 'integer' ? 'number' : String(type);
-    const own = Object.entries(schema).filter(([keyword]) => OF_TYPE[name]?.includes(keyword) === true);
+    const name = type === 'integer' ? 'number' : type;
+    const keywords = typeof name === 'string' ? (OF_TYPE[name] ?? []) : [];
+    const own = Object.entries(schema).filter(([keyword]) => keywords.includes(keyword));
     return { type, ...Object.fromEntries(own) };
   };
 }
