@@ -94,7 +94,7 @@ const PARTS: Readonly<Record<string, Optional>> = {
     opens: ['openSolanaYield'],
     declares: 'SOLANA_YIELD',
     routes: ['/api/solana-yield/'],
-    variables: ['SOLANA_YIELD_TREASURY', 'SOLANA_YIELD_SINCE_SLOT'],
+    variables: ['SOLANA_YIELD_TREASURY', 'SOLANA_YIELD_FURTHER_NODES', 'SOLANA_YIELD_SINCE_SLOT'],
   },
   'sold keys': {
     ...{

@@ -113,6 +113,8 @@ export function entriesOf(contract: Contract): Routine[] {
   return entries;
 }
 
+type Names = ReadonlySet<string>;
+
 /** Names of functions that let only some callers through, as contracts call them in front of an act. */
 const GUARD_CALL = /^_?(check|only|require|enforce|auth|assert)[A-Z_]/;
 
@@ -122,11 +124,7 @@ const GUARD_CALL = /^_?(check|only|require|enforce|auth|assert)[A-Z_]/;
  * @returns the names of modifiers and guards on the way whose source is not there, such as those of an import that was not
  * sent: what they ask is unknown
  */
-export function walkEntry(
-  contract: Contract,
-  entry: Routine,
-  listeners: readonly Listener[],
-): ReadonlySet<string> {
+export function walkEntry(contract: Contract, entry: Routine, listeners: readonly Listener[]): Names {
   let steps = 0;
   const unseen = new Set<string>();
 
@@ -264,13 +262,7 @@ export function walkEntry(
         assume(expression.left, expression.operator === '&&', frame, left),
         statement,
       );
-      now = {
-        ...right,
-        checks: left.checks,
-        callerKnown: left.callerKnown,
-        ownerCalls: left.ownerCalls,
-        secretShown: left.secretShown,
-      };
+      now = knownWithout(left, right);
     } else if (expression.kind === 'conditional') {
       const decided = evaluate(expression.condition, frame, now, statement);
       now = joined([
@@ -406,10 +398,15 @@ export function walkEntry(
   }
 
   const frame: Frame = { contract, entry, routine: entry, bindings: new Map(), trail: [], depth: 0 };
-  const start: State = { ...NOTHING_KNOWN };
-  run(entry, frame, start);
+  run(entry, frame, { ...NOTHING_KNOWN });
   for (const listener of listeners) listener.end?.();
   return unseen;
+}
+
+/** The state after an operand that may not have been evaluated: what may have happened is its own, what holds is of before it. */
+function knownWithout(before: State, after: State): State {
+  const { checks, callerKnown, ownerCalls, secretShown } = before;
+  return { ...after, checks, callerKnown, ownerCalls, secretShown };
 }
 
 /** What is known where several paths meet: what may have happened on any, and what holds on all. */

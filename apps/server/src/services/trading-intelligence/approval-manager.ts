@@ -180,6 +180,15 @@ interface Grant {
   spender: Address;
 }
 
+const NO_CONTRACT =
+  'The spender is no contract on this chain: whoever holds its key can take the tokens as soon as they are allowed.';
+
+async function refuseListed(chain: ChainHead['chain'], spender: Address): Promise<void> {
+  if ((await isSanctioned(chain, spender)) !== true) return;
+  const message = `${spender} is on a sanctions list, by the oracle on ${chain.name}.`;
+  throw noAnswer('SPENDER_SANCTIONED', message, 'spenderAddress');
+}
+
 async function oneApproval(
   head: ChainHead,
   { owner, token, spender }: Grant,
@@ -203,27 +212,18 @@ async function oneApproval(
   }
   const amount = action === 'revoke' ? 0n : amountOf(asked, facts.decimals);
   // An allowance that a listed spender has can be read and taken away.
-  if (amount > 0n && action === 'approve' && (await isSanctioned(chain, spender)) === true) {
-    throw noAnswer(
-      'SPENDER_SANCTIONED',
-      `${spender} is on a sanctions list, by the oracle on ${chain.name}.`,
-      'spenderAddress',
-    );
-  }
+  if (amount > 0n && action === 'approve') await refuseListed(chain, spender);
   const [wanted, revoked] = await Promise.all(
     [amount, 0n].map((value) =>
       tryCall(chain, { from: owner, to: token, value: 0n, data: approve(spender, value) }),
     ),
   );
   const isContract = code !== undefined && code !== '0x';
-  const notes = action === 'approve' ? warningsOf(amount, current, facts) : [];
-  if (!isContract) {
-    notes.push(
-      'The spender is no contract on this chain: whoever holds its key can take the tokens as soon as they are allowed.',
-    );
-  }
-  notes.push('No list of known frauds was asked about the spender.');
-
+  const notes = [
+    ...(action === 'approve' ? warningsOf(amount, current, facts) : []),
+    ...(isContract ? [] : [NO_CONTRACT]),
+    'No list of known frauds was asked about the spender.',
+  ];
   const grant = { owner, token, spender };
   return answer(
     {
