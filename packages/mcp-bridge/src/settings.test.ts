@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readSettings } from './settings.ts';
+import { setupText } from './setup.ts';
 
 const FAREBOX_API_KEY = 'fbx_live_test';
 const FAREBOX_EVM_PRIVATE_KEY = `0x${'1'.repeat(64)}`;
@@ -33,4 +34,18 @@ test('a toolset goes into the address, and no other text does', () => {
   const { url } = readSettings({ FAREBOX_TOOLSET: 'core' });
   assert.equal(url.href, 'http://127.0.0.1:8402/mcp?toolset=core');
   assert.throws(() => readSettings({ FAREBOX_TOOLSET: 'a&b=1' }), /FAREBOX_TOOLSET must be core/);
+});
+
+test('each snippet of the setup names the server, lists the core, and has a limit', () => {
+  const { url } = readSettings({ FAREBOX_URL: 'https://farebox.example', FAREBOX_TOOLSET: 'trading' });
+  const text = setupText({ command: 'node', args: ['main.ts'] }, url);
+  const bridges = text.split('"command"').length - 1;
+  assert.ok(bridges > 0);
+  for (const said of [
+    '"FAREBOX_URL": "https://farebox.example"',
+    '"FAREBOX_TOOLSET": "core"',
+    'FAREBOX_MAX_USD_PER_CALL',
+  ])
+    assert.equal(text.split(said).length - 1, bridges, said);
+  assert.match(text, /"url": "https:\/\/farebox\.example\/mcp\?toolset=core"/);
 });

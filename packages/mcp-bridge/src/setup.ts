@@ -10,8 +10,10 @@ interface Snippet {
  * @param url of the server
  */
 export function setupText(command: { command: string; args: readonly string[] }, url: URL): string {
-  const address = url.href.replace(/\/mcp$/, '');
-  const pay = { FAREBOX_URL: address, FAREBOX_API_KEY: 'fbx_live_…' };
+  const endpoint = url.origin + url.pathname;
+  const address = endpoint.replace(/\/mcp$/, '');
+  const limits = { FAREBOX_MAX_USD_PER_CALL: '1.00', FAREBOX_MAX_USD_PER_DAY: '10.00' };
+  const pay = { FAREBOX_URL: address, FAREBOX_TOOLSET: 'core', FAREBOX_API_KEY: 'fbx_live_…', ...limits };
   const server = { ...command, env: pay };
   const prompted = '$' + '{input:farebox-key}';
   const snippets: Snippet[] = [
@@ -43,18 +45,19 @@ export function setupText(command: { command: string; args: readonly string[] },
           farebox: {
             ...command,
             env: {
-              ...{ FAREBOX_URL: address, FAREBOX_EVM_PRIVATE_KEY: '0x…' },
-              ...{ FAREBOX_MAX_USD_PER_CALL: '1.00', FAREBOX_MAX_USD_PER_DAY: '10.00' },
+              ...{ FAREBOX_URL: address, FAREBOX_TOOLSET: 'core', FAREBOX_EVM_PRIVATE_KEY: '0x…' },
+              ...limits,
             },
           },
         },
       },
     },
     {
-      title: 'Without the bridge, for a client that takes an address',
+      title:
+        'Without the bridge, for a client that takes an address: set caps on the key first (PATCH /api/keys/me)',
       config: {
         mcpServers: {
-          farebox: { type: 'http', url: url.href, headers: { 'X-API-KEY': 'fbx_live_…' } },
+          farebox: { type: 'http', url: `${endpoint}?toolset=core`, headers: { 'X-API-KEY': 'fbx_live_…' } },
         },
       },
     },
