@@ -14,6 +14,7 @@ import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { until } from './fire/until.fixture.ts';
 import { assertReadable } from './look.fixture.ts';
 import { startTestServer, startUpstreams, type TestServer } from './server.fixture.ts';
+import { drawnUpTo, openSlowDocuments } from './slow-documents.fixture.ts';
 
 const SERVICES_OF_A_FULL_SHOP = 90;
 
@@ -69,18 +70,20 @@ function further(at: number): Service {
   });
 }
 
+const COUNT_SHIFTS = `
+  window.shifted = 0;
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifted += entry.value;
+  }).observe({ type: 'layout-shift', buffered: true });
+`;
+
 async function open(
   path: string,
   options: { width?: number; scheme?: 'light' | 'dark' } = {},
 ): Promise<Page> {
   const { width = 1280, scheme = 'light' } = options;
   const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: scheme });
-  await page.addInitScript(`
-    window.shifted = 0;
-    new PerformanceObserver((list) => {
-      for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifted += entry.value;
-    }).observe({ type: 'layout-shift', buffered: true });
-  `);
+  await page.addInitScript(COUNT_SHIFTS);
   await page.goto(server.url + path, { waitUntil: 'networkidle' });
   return page;
 }
@@ -109,6 +112,41 @@ for (const scheme of ['light', 'dark'] as const)
         await page.close();
       }
   });
+
+test('a page that arrives piece by piece, and what it asks for after that, moves nothing that can be read already', async () => {
+  const slow = await openSlowDocuments(server.url);
+  try {
+    for (const path of PAGES)
+      for (const width of [390, 1280]) {
+        const page = await browser.newPage({ viewport: { width, height: 900 } });
+        await page.addInitScript(COUNT_SHIFTS);
+        let tell = () => {};
+        const drawn = new Promise<void>((resolve) => {
+          tell = resolve;
+        });
+        await page.route(/\/(x402|api)\//, async (route) => {
+          await drawn;
+          await route.continue();
+        });
+        const asked = slow.next();
+        const opening = page.goto(slow.url + path, { waitUntil: 'networkidle' });
+        const { pieces, send } = await asked;
+        for (const index of pieces.keys()) {
+          send(index);
+          // The first is the head and the bar. The page is there once it came.
+          if (index === 0) await page.waitForURL(slow.url + path, { waitUntil: 'commit' });
+          await page.evaluate(drawnUpTo(index));
+        }
+        tell();
+        await opening;
+        const shifted = Number(await page.evaluate('window.shifted'));
+        assert(shifted < 0.02, `${path} at ${width} moves by ${shifted} while it arrives`);
+        await page.close();
+      }
+  } finally {
+    await slow.close();
+  }
+});
 
 test('a page that does nothing without scripts says so, and where a program asks for the same', async () => {
   const plain = await browser.newContext({ javaScriptEnabled: false });
