@@ -701,7 +701,11 @@ describe('a card payment', () => {
   before(async () => {
     const logger = pino({ level: 'silent' });
     cards = createHttpServer(logger);
-    const door = openOperatorDoor([{ name: 'desk', token: TOKEN }], {
+    const operators = [
+      { name: 'desk', token: TOKEN },
+      { name: 'night-desk', token: OTHER_TOKEN },
+    ];
+    const door = openOperatorDoor(operators, {
       sql: database.sql,
       patient: database.patient,
       books: [],
@@ -812,6 +816,58 @@ describe('a card payment', () => {
     assert.equal(asked.length, 3, 'what is done is not asked for again');
     assert.equal((await actRows(account)).length, 1);
     assert.equal((await ask(`acts/${randomUUID()}/go-on`, {}, { base })).status, 404);
+  });
+
+  test('that goes back in parts needs a second operator as soon as the whole would, also for two parts at once', async () => {
+    const { orderId, path } = await order(200_000_000n);
+    const part = (amountUsd: string, key = randomUUID()) =>
+      ask(path, { reason: 'asked for it', orderId, amountUsd }, { base, key });
+    const key = randomUUID();
+    const first = await part('30', key);
+    assert.deepEqual([first.status, first.body.act?.state], [200, 'done']);
+    const proposed = await part('30');
+    assert.deepEqual([proposed.status, proposed.body.proposal?.amountUsd], [202, '30.000000']);
+    assert.deepEqual([(await part('30', key)).body.repeated, asked.length], [true, 1], 'what is done is done');
+    const approved = await ask(
+      `proposals/${proposed.body.proposal.proposalId}/approve`,
+      {},
+      { base, token: OTHER_TOKEN },
+    );
+    assert.deepEqual([approved.status, approved.body.act?.actor], [200, 'desk and night-desk']);
+    assert.equal((await part('20')).status, 200, 'what two agreed to does not count for one');
+    assert.equal((await part('0.01')).status, 202);
+
+    const other = await order(200_000_000n);
+    const told = await Promise.all(
+      Array.from({ length: 6 }, () =>
+        ask(other.path, { reason: 'all at once', orderId: other.orderId, amountUsd: '20' }, { base }),
+      ),
+    );
+    const alone = told.filter(({ status }) => status === 200);
+    assert.equal(alone.length, 2, JSON.stringify(told.map(({ status, body }) => [status, body.code])));
+    for (const { status, body } of told)
+      if (status === 409) assert.equal(body.code, 'SECOND_OPERATOR_NEEDED');
+    assert.equal(asked.length, 2);
+  });
+
+  test('that was proposed is not done alone by the same key, though what counted against it was refused since', async () => {
+    const { account, orderId, path } = await order(200_000_000n);
+    answers = [() => ({ status: 'unknown_outcome' })];
+    const body = { reason: 'asked for it', orderId, amountUsd: '40' };
+    const open = await ask(path, body, { base });
+    assert.equal(open.status, 503);
+    const key = randomUUID();
+    const proposed = await ask(path, body, { base, key });
+    assert.equal(proposed.status, 202);
+    answers = [() => ({ status: 'too_much' })];
+    assert.equal((await ask(`acts/${open.body.actId}/go-on`, {}, { base })).status, 409);
+    const again = await ask(path, body, { base, key });
+    assert.deepEqual(
+      [again.status, again.body.proposal?.proposalId],
+      [202, proposed.body.proposal.proposalId],
+    );
+    assert.equal((await actRows(account)).length, 1);
+    assert.equal((await ask(path, { ...body, amountUsd: '50' }, { base })).status, 200, 'the refused does not count');
   });
 
   test('that the provider refuses stays on record as refused', async () => {

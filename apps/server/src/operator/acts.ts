@@ -35,7 +35,7 @@ export interface Acts {
   /** Owes a captured call's price to the wallet that paid it; a job sends it. */
   refundPayment(order: Order & { callId: string }): Promise<ActDone>;
   /** Sends a card payment back, or a part of it. `amountMicros` null: the rest. */
-  refundOrder(order: Order & { orderId: string; amountMicros: bigint | null }): Promise<ActDone>;
+  refundOrder(order: OrderRefund): Promise<ActDone>;
   /** Mails whoever paid an order a link that gives a new key, and ends the others. */
   mailKey(order: Order & { orderId: string }): Promise<ActDone>;
   /** Goes on with an act whose end is not known. */
@@ -54,6 +54,8 @@ interface ActsParts {
   collectDebts(transaction: Transaction, accountId: bigint): Promise<unknown>;
   /** Null: there is no card provider. */
   cards: CardRefunds | null;
+  /** What one operator alone may send back of a card payment, in micro-USD; null: any sum. */
+  aloneUpToMicros: bigint | null;
   payments: PaymentRefunds;
   /** What the names of services begin with that sell credit. */
   creditServices(): readonly string[];
@@ -72,7 +74,7 @@ class OperatorActs implements Acts {
   constructor(parts: ActsParts) {
     this.#parts = parts;
     this.#log = new ActLog(parts.sql, parts.nowMs);
-    this.#refunds = new OrderRefunds(this.#log, parts.cards);
+    this.#refunds = new OrderRefunds(this.#log, parts);
   }
 
   freeze(order: Order): Promise<ActDone> {

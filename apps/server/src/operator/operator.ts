@@ -68,7 +68,10 @@ export function openOperatorDoor(tokens: readonly OperatorToken[], parts: Operat
         ...parts,
         cards: parts.cards !== null,
         operators: createOperators(tokens, parts),
-        acts: createActs(parts),
+        acts: createActs({
+          ...parts,
+          aloneUpToMicros: tokens.length < 2 ? null : parts.secondAboveMicros,
+        }),
         proposals: createProposals({
           sql,
           operators: tokens.length,

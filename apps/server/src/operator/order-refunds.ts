@@ -4,6 +4,7 @@ import { Problem } from '../http/problem.ts';
 import { microsToUsd } from '../ledger/money.ts';
 import { type Act, type ActDone, type CardRefunds, noCards, type Order } from './act.ts';
 import type { ActLog, Doing } from './act-log.ts';
+import { refundedAlone } from './refunded-alone.ts';
 
 const REFUSALS: Readonly<Record<string, string>> = {
   not_paid: 'This order was never paid.',
@@ -17,23 +18,30 @@ export type OrderRefund = Order & {
   orderId: string;
   /** Null: the rest. */
   amountMicros: bigint | null;
+  /** A second operator has agreed. */
+  agreed: boolean;
 };
 
 export class OrderRefunds {
   readonly #log: ActLog;
   readonly #cards: CardRefunds | null;
+  readonly #aloneUpToMicros: bigint | null;
   /** Refunds that this process is waiting for, so that the same one asked for twice is asked of the provider once. */
   readonly #waiting = new Map<string, Promise<Act>>();
 
-  /** @param cards null: there is no card provider */
-  constructor(log: ActLog, cards: CardRefunds | null) {
+  /**
+   * @param parts.cards null: there is no card provider
+   * @param parts.aloneUpToMicros what one operator alone may send back of an order; null: any sum
+   */
+  constructor(log: ActLog, parts: { cards: CardRefunds | null; aloneUpToMicros: bigint | null }) {
     this.#log = log;
-    this.#cards = cards;
+    this.#cards = parts.cards;
+    this.#aloneUpToMicros = parts.aloneUpToMicros;
   }
 
   async refund(order: OrderRefund): Promise<ActDone> {
     if (this.#cards === null) throw noCards();
-    return this.finish(await this.#log.once('refund_order', order, refunding(order)));
+    return this.finish(await this.#log.once('refund_order', order, refunding(order, this.#aloneUpToMicros)));
   }
 
   /**
@@ -74,7 +82,10 @@ export class OrderRefunds {
   }
 }
 
-function refunding({ accountId, orderId, amountMicros: asked }: OrderRefund): Doing {
+function refunding(
+  { accountId, orderId, amountMicros: asked, agreed }: OrderRefund,
+  aloneUpToMicros: bigint | null,
+): Doing {
   return {
     details: [orderId, asked === null ? 'rest' : String(asked)],
     async prepare(transaction) {
@@ -86,9 +97,24 @@ function refunding({ accountId, orderId, amountMicros: asked }: OrderRefund): Do
         throw new Problem(409, 'REFUND_REFUSED', REFUSALS[refused] ?? refused, { details });
       }
       // Told in numbers even when it is the rest, so that to ask again is to ask the same.
-      return { orderId, keyId: order.key_id, amountMicros: asked ?? leftMicros };
+      const amountMicros = asked ?? leftMicros;
+      // Acts take turns, so of two parts at once the second finds the first.
+      const needsSecond =
+        !agreed &&
+        aloneUpToMicros !== null &&
+        amountMicros + (await refundedAlone(transaction, accountId, orderId)) > aloneUpToMicros;
+      if (needsSecond) throw secondNeeded();
+      return { orderId, keyId: order.key_id, amountMicros };
     },
   };
+}
+
+function secondNeeded(): Problem {
+  return new Problem(
+    409,
+    'SECOND_OPERATOR_NEEDED',
+    'With what went back of this order meanwhile, this refund needs a second operator. Ask for it again to put it before one.',
+  );
 }
 
 /** @throws Problem 404 when this account has no such order */

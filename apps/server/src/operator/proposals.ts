@@ -6,6 +6,7 @@ import { microsToUsd } from '../ledger/money.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
 import type { Order } from './act.ts';
 import { digestOf } from './digest.ts';
+import { isActOf, refundedAlone } from './refunded-alone.ts';
 
 /** Proposals that may wait at once. */
 const MOST_WAITING = 100;
@@ -29,7 +30,8 @@ export interface Proposal {
 
 export interface Proposals {
   /**
-   * Puts a refund before a second operator if it is above the bound.
+   * Puts a refund before a second operator if it is above the bound, together with what one operator alone sent back of the
+   * same order before.
    *
    * @returns the proposal; null: one operator is enough, or there is nothing to refund, which the act itself will say
    */
@@ -78,8 +80,13 @@ export function createProposals(parts: ProposalsParts): Proposals {
   return {
     async proposed(order, refund) {
       if (operators < 2) return null;
+      const before = await askedBefore(sql, order);
+      if (before === 'done') return null;
       const amountMicros = await amountOf(sql, order.accountId, refund);
-      if (amountMicros === null || amountMicros <= aboveMicros) return null;
+      if (amountMicros === null) return null;
+      const aloneMicros =
+        refund.act === 'refund_order' ? await refundedAlone(sql, order.accountId, refund.orderId) : 0n;
+      if (before === null && amountMicros + aloneMicros <= aboveMicros) return null;
       const at = new Date(nowMs()).toISOString();
       return sql.begin((transaction) => propose(transaction, { order, refund, amountMicros, at }));
     },
@@ -107,11 +114,22 @@ export function actKeyOf(proposalId: string): string {
   return `proposal:${proposalId}`;
 }
 
-/** The condition that the act of a proposal `p` is there: it is known by the digest of its Idempotency-Key. */
+/** The condition that the act of a proposal `p` is there. */
 function isDone(sql: Database) {
-  return sql`exists (
-    select 1 from operator_acts a
-    where a.idempotency_digest = sha256(convert_to('["proposal:' || p.id || '"]', 'UTF8')))`;
+  return sql`exists (select 1 from operator_acts a where ${isActOf(sql)})`;
+}
+
+/** What the same Idempotency-Key was before: an act, which repeats itself, or a proposal; null: neither. */
+async function askedBefore(
+  sql: Database,
+  { idempotencyKey }: Order,
+): Promise<'done' | 'proposed' | null> {
+  const ofKey = digestOf([idempotencyKey]);
+  const [row] = await sql<{ done: boolean; proposed: boolean }[]>`
+    select exists (select 1 from operator_acts where idempotency_digest = ${ofKey}) as done,
+           exists (select 1 from operator_proposals where idempotency_digest = ${ofKey}) as proposed`;
+  if (row?.done) return 'done';
+  return row?.proposed ? 'proposed' : null;
 }
 
 /** What would go back, in micro-USD; null: no such thing. */

@@ -57,7 +57,7 @@ export function refundRoutes(admin: FastifyInstance, parts: ActRouteParts & { pr
   /** Does a refund, or puts it before a second operator. */
   async function refunded(order: Order, refund: Refund, reply: FastifyReply): Promise<object> {
     const proposal = await proposals.proposed(order, refund);
-    if (proposal === null) return toldOf(parts, await doRefund(acts, order, refund));
+    if (proposal === null) return toldOf(parts, await doRefund(acts, { ...order, agreed: false }, refund));
     reply.code(202);
     return { success: true, proposal: proposalAsJson(proposal) };
   }
@@ -78,6 +78,7 @@ export function proposalRoutes(
     const { id: proposalId, accountId, reason, refund } = proposal;
     // Both names stand in the act. The key is the proposal's, so that to agree again is to ask for the same act.
     const order = {
+      agreed: true,
       actor: `${proposal.actor} and ${actor}`,
       accountId,
       reason,
@@ -97,7 +98,7 @@ export function proposalRoutes(
   });
 }
 
-function doRefund(acts: Acts, order: Order, refund: Refund): Promise<ActDone> {
+function doRefund(acts: Acts, order: Order & { agreed: boolean }, refund: Refund): Promise<ActDone> {
   switch (refund.act) {
     case 'refund_order':
       return acts.refundOrder({ ...order, orderId: refund.orderId, amountMicros: refund.amountMicros });
