@@ -244,7 +244,15 @@ describe('a table has one owner,', () => {
       ...['account_debts', 'account_freezes', 'api_keys', 'call_answers', 'call_shares', 'call_spending'],
       ...['calls', 'card_events', 'card_orders', 'ledger_accounts', 'ledger_transfers', 'paid_requests'],
       ...['refunds', 'settlements'],
-      ...['trial_claims', 'trial_days'],
+      ...[
+        'trial_claims',
+        'trial_days',
+        'a2a_tasks',
+        'account_events',
+        'devices',
+        'webhook_deliveries',
+        'webhooks',
+      ],
     ],
     'paid-call': [
       'what a call reserved, of which key, and whether the replica that runs it is alive; what of it was a trial’s, a new card’s, or went back',

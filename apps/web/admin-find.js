@@ -24,7 +24,7 @@ export async function findView() {
     el(
       'p',
       { class: 'hint' },
-      'A transaction, a call’s id, a wallet, a request’s id, the reference on a receipt, or an id of the card provider.',
+      'A transaction, a wallet, the id of a call, a request, a task, a webhook, an event or a device, the reference on a receipt, an id of the card provider, the beginning of a key, an e-mail address or an account.',
     ),
   );
   form.addEventListener('submit', (event) => {

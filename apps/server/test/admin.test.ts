@@ -827,7 +827,11 @@ describe('a card payment', () => {
     assert.deepEqual([first.status, first.body.act?.state], [200, 'done']);
     const proposed = await part('30');
     assert.deepEqual([proposed.status, proposed.body.proposal?.amountUsd], [202, '30.000000']);
-    assert.deepEqual([(await part('30', key)).body.repeated, asked.length], [true, 1], 'what is done is done');
+    assert.deepEqual(
+      [(await part('30', key)).body.repeated, asked.length],
+      [true, 1],
+      'what is done is done',
+    );
     const approved = await ask(
       `proposals/${proposed.body.proposal.proposalId}/approve`,
       {},
@@ -867,7 +871,11 @@ describe('a card payment', () => {
       [202, proposed.body.proposal.proposalId],
     );
     assert.equal((await actRows(account)).length, 1);
-    assert.equal((await ask(path, { ...body, amountUsd: '50' }, { base })).status, 200, 'the refused does not count');
+    assert.equal(
+      (await ask(path, { ...body, amountUsd: '50' }, { base })).status,
+      200,
+      'the refused does not count',
+    );
   });
 
   test('that the provider refuses stays on record as refused', async () => {

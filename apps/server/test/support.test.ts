@@ -184,6 +184,48 @@ test('a key’s call and a card order are found by their ids', async () => {
   await database.sql`delete from card_orders where id = ${orderId}`;
 });
 
+test('a key, an account, a task, a webhook, its messages and events, and a device lead to their account', async () => {
+  const key = await server.key('5');
+  const known = (await server.app.keys.find(key)) ?? assert.fail();
+  const account = String(known.accountId);
+  await server.app.keys.update(known.id, { label: 'Harbour Office 100%' });
+  const bought = await server.call('costly', key);
+  const callId = String(bought.headers.get('x-call-id'));
+  const [task, webhook, event] = [randomUUID(), randomUUID(), randomUUID()];
+  await database.sql`
+    insert into a2a_tasks (id, account_id, context_id, service, state, paid_by, call_account_id, call_id, updated_at, expires_at)
+    values (${task}, ${account}, 'c', 'costly', 'completed', 'key', ${account}, ${callId}, now(), now() + interval '1 hour')`;
+  await database.sql`
+    insert into webhooks (id, account_id, url, events, sealed_secret, created_at)
+    values (${webhook}, ${account}, 'https://hooks.example/', '{refund.made}', 'sealed', now())`;
+  await database.sql`
+    insert into account_events (id, account_id, type, data, about_money, created_at)
+    values (${event}, ${account}, 'refund.made', '{}', true, now())`;
+  const [message] = await database.sql<{ id: string }[]>`
+    select id from webhook_deliveries where event_id = ${event}`;
+  await database.sql`
+    insert into devices (id, owner, name, public, simulated, sensors, public_key, created_at)
+    values ('gauge-at-the-pier', ${account}, 'Gauge', true, false, '{}', 'key'::bytea, now())`;
+  const all = async (query: string) =>
+    (await ask(`find?q=${encodeURIComponent(query)}`)).body.found.map((each: Body) => [
+      each.kind,
+      each.id,
+      each.accountId,
+    ]);
+  assert.deepEqual(await all(task), [
+    ['task', task, account],
+    ['call', callId, account],
+  ]);
+  assert.deepEqual(await all(webhook), [['webhook', webhook, account]]);
+  assert.deepEqual(await all(event), [['event', event, account]]);
+  assert.deepEqual(await all(String(message?.id)), [['delivery', message?.id, account]]);
+  assert.deepEqual(await all('gauge-at-the-pier'), [['device', 'gauge-at-the-pier', account]]);
+  for (const query of [key, known.prefix, account, 'harbour office', '100%'])
+    assert.deepEqual(await all(query), [['key', known.prefix, account]], query);
+  assert.deepEqual(await all('%'), [], 'too short to be anything');
+  assert.deepEqual(await all('___'), [], 'no text is a pattern');
+});
+
 test('a payment goes back on its chain once, when it is final, agreed to by two', async () => {
   const wallet = await world.wallet(3);
   const { callId } = await buy(wallet);

@@ -17,7 +17,7 @@ export interface AccountRecords {
   search(query: string, after: bigint | null): Promise<FoundKeys>;
   /** @returns null when there is no such account, or when it is one of the house's own */
   account(id: bigint): Promise<Record<string, unknown> | null>;
-  /** Calls and card orders by whichever id a customer has. */
+  /** Whatever an id of a customer belongs to. */
   find(query: string): Promise<Found[]>;
   /** The whole story of a call. @param accountId null: a chain paid. @returns null when there is no such call */
   call(accountId: bigint | null, callId: string): Promise<CallStory | null>;
@@ -36,7 +36,7 @@ export function createAccountRecords(sql: Database, nowMs: () => number): Accoun
   return {
     search: (query, after) => reading((on) => searchKeys(on, { query, after, nowMs: nowMs() })),
     account: (id) => reading((on) => accountRecord(on, id, nowMs())),
-    find: (query) => reading((on) => findAnything(on, query)),
+    find: (query) => reading((on) => findAnything(on, query, nowMs())),
     call: (accountId, callId) => reading((on) => callStory(on, accountId, callId)),
   };
 }

@@ -2,6 +2,7 @@
 import type { Transaction } from '../db/connection.ts';
 import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
 import { microsToUsd } from '../ledger/money.ts';
+import { searchKeys } from './key-search.ts';
 
 const SHOWN = 50;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -12,6 +13,8 @@ const WALLET = /^(?:0x[0-9a-f]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$/i;
 const REQUEST = /^req_[\w-]{1,60}$/;
 /** Ids that the card provider gives, such as those of sessions and payments. */
 const PROVIDER_ID = /^[a-z]{2,6}_[\w]{6,200}$/;
+/** A shorter part of a label or an address would fit anything. */
+const LEAST_TEXT = 3;
 /** A call's id tells when it was made; clocks of replicas may differ by a little. */
 const AROUND_MS = 10 * 60_000;
 /** The end of the year 9999. The id of something else may name any time. */
@@ -19,7 +22,7 @@ const LATEST_MS = 253_402_300_799_999;
 
 /** One thing that was found. */
 export interface Found {
-  kind: 'call' | 'order' | 'request';
+  kind: 'call' | 'order' | 'request' | 'task' | 'webhook' | 'delivery' | 'event' | 'device' | 'key';
   id: string;
   /** The customer's account; null for calls that a chain paid. */
   accountId: string | null;
@@ -29,20 +32,100 @@ export interface Found {
 }
 
 /**
- * Finds calls and card orders by a call's or an order's id, a transaction, a wallet, a request's id, or an id of the card
- * provider. The newest come first, 50 at most.
+ * Finds whatever an id belongs to: a call, a card order, a transaction, a wallet, a request, a task of A2A, a webhook, one of
+ * its messages or their event, a device, or an id of the card provider; else keys, by what the search of keys looks at. The
+ * newest come first, 50 at most.
  *
  * @param on one snapshot
  */
-export async function findAnything(on: Transaction, query: string): Promise<Found[]> {
+export async function findAnything(on: Transaction, query: string, nowMs: number): Promise<Found[]> {
   const asked = query.trim();
   const lower = asked.toLowerCase();
-  if (UUID.test(lower)) return [...(await callsById(on, lower)), ...(await ordersBy(on, { id: lower }))];
+  if (UUID.test(lower)) return byUuid(on, lower);
   if (TRANSACTION.test(asked)) return callsByTransaction(on, asked);
   if (WALLET.test(asked)) return callsByWallet(on, asked);
   if (REQUEST.test(asked)) return byRequest(on, asked);
-  if (PROVIDER_ID.test(asked)) return ordersBy(on, { providerId: asked });
-  return [];
+  const orders = PROVIDER_ID.test(asked) ? await ordersBy(on, { providerId: asked }) : [];
+  return orders.length > 0 ? orders : [...(await deviceById(on, asked)), ...(await keysBy(on, asked, nowMs))];
+}
+
+async function byUuid(on: Transaction, id: string): Promise<Found[]> {
+  return [
+    ...(await callsById(on, id)),
+    ...(await ordersBy(on, { id })),
+    ...(await taskById(on, id)),
+    ...(await toldBy(on, id)),
+    ...(await deviceById(on, id)),
+  ];
+}
+
+/** A task of A2A, and the call that it bought. */
+async function taskById(on: Transaction, id: string): Promise<Found[]> {
+  const [task] = await on<
+    {
+      account_id: bigint | null;
+      service: string | null;
+      state: string;
+      updated_at: Date;
+      call_id: string | null;
+    }[]
+  >`select account_id, service, state, updated_at, call_id from a2a_tasks where id = ${id}`;
+  if (task === undefined) return [];
+  const { account_id: account, service, state, updated_at: at, call_id: callId } = task;
+  const title = `${service ?? 'no service named'}, ${state}`;
+  const found: Found = { kind: 'task', id, accountId: textOf(account), at: at.toISOString(), title };
+  return [found, ...(callId === null ? [] : await callsById(on, callId))];
+}
+
+/** A webhook, a message that was sent there, or the event that it tells of. */
+async function toldBy(on: Transaction, id: string): Promise<Found[]> {
+  const rows = await on<
+    { kind: 'webhook' | 'delivery' | 'event'; account_id: bigint; at: Date; title: string }[]
+  >`
+    select 'webhook' as kind, account_id, created_at as at,
+           case when disabled_at is null then 'on' else 'off' end as title from webhooks where id = ${id}
+    union all
+    select 'delivery', w.account_id, d.created_at, d.type || case
+             when d.delivered_at is not null then ', delivered' when d.given_up_at is not null then ', given up'
+             else ', waiting' end
+    from webhook_deliveries d join webhooks w on w.id = d.webhook_id where d.id = ${id}
+    union all
+    select 'event', account_id, created_at, type from account_events where id = ${id}`;
+  return rows.map(({ kind, account_id: account, at, title }) => ({
+    kind,
+    id,
+    accountId: textOf(account),
+    at: at.toISOString(),
+    title,
+  }));
+}
+
+async function deviceById(on: Transaction, id: string): Promise<Found[]> {
+  const rows = await on<{ owner: bigint; name: string | null; created_at: Date }[]>`
+    select owner, name, created_at from devices where id = ${id}`;
+  return rows.map(({ owner, name, created_at: at }) => ({
+    kind: 'device',
+    id,
+    accountId: textOf(owner),
+    at: at.toISOString(),
+    title: name ?? 'without a name',
+  }));
+}
+
+async function keysBy(on: Transaction, text: string, nowMs: number): Promise<Found[]> {
+  if (text.length < LEAST_TEXT) return [];
+  const { keys } = await searchKeys(on, { query: text, after: null, nowMs });
+  return keys.map(({ keyPrefix, accountId, createdAt, kind, status, balanceUsd }) => ({
+    kind: 'key',
+    id: keyPrefix,
+    accountId,
+    at: createdAt,
+    title: `${kind} key, ${status}, ${balanceUsd} USD left`,
+  }));
+}
+
+function textOf(account: bigint | null): string | null {
+  return account === null ? null : String(account);
 }
 
 interface CallRow {

@@ -9,9 +9,27 @@ const KEYS_A_PAGE = 50;
 const PREFIX_CHARACTERS = 12;
 
 export interface FoundKeys {
-  keys: Record<string, unknown>[];
+  keys: FoundKey[];
   /** The id of the last one, where there are more; null: there are not. */
   after: string | null;
+}
+
+/** A key as the operator's page gets it. */
+export interface FoundKey {
+  keyId: string;
+  accountId: string;
+  keyPrefix: string;
+  kind: KeyKind;
+  label: string | null;
+  status: KeyStatus | 'expired';
+  freezes: Record<string, unknown>[];
+  balanceUsd: string;
+  reservedUsd: string;
+  spentUsd: string;
+  createdAt: string;
+  expiresAt: string | null;
+  lastUsedDay: string | null;
+  cardOrders: number;
 }
 
 interface FoundRow {
@@ -70,7 +88,7 @@ function fits(on: Transaction, text: string) {
                                  where position(lower(${text}) in lower(o.email)) > 0))`;
 }
 
-function asFound(row: FoundRow, nowMs: number): Record<string, unknown> {
+function asFound(row: FoundRow, nowMs: number): FoundKey {
   return {
     keyId: String(row.id),
     accountId: String(row.account_id),

@@ -120,10 +120,7 @@ function isDone(sql: Database) {
 }
 
 /** What the same Idempotency-Key was before: an act, which repeats itself, or a proposal; null: neither. */
-async function askedBefore(
-  sql: Database,
-  { idempotencyKey }: Order,
-): Promise<'done' | 'proposed' | null> {
+async function askedBefore(sql: Database, { idempotencyKey }: Order): Promise<'done' | 'proposed' | null> {
   const ofKey = digestOf([idempotencyKey]);
   const [row] = await sql<{ done: boolean; proposed: boolean }[]>`
     select exists (select 1 from operator_acts where idempotency_digest = ${ofKey}) as done,
