@@ -108,6 +108,8 @@ test('agent.json is a card that a client of A2A 0.2 reads, with the fields it ha
   assert.deepEqual([card.protocolVersion, card.preferredTransport], ['0.2.6', 'JSONRPC']);
   assert.ok(Array.isArray(card.defaultInputModes) && Array.isArray(card.defaultOutputModes));
   assert.equal((card.capabilities as { streaming: boolean }).streaming, true);
+  // Its fields differ from those of the card that is signed, and A2A 0.2 knows no signatures.
+  assert.ok(!('signatures' in card));
   for (const skill of card.skills as unknown as Record<string, unknown>[]) {
     for (const field of ['id', 'name', 'description', 'tags', 'examples']) assert.ok(skill[field], field);
     for (const field of ['endpoint', 'method', 'pricing', 'inputSchema', 'outputSchema'])

@@ -80,10 +80,10 @@ export function agentsDocument(context: DiscoveryContext) {
  */
 export function agentDocument(context: DiscoveryContext) {
   const { version, baseUrl, limits } = context;
-  const card = agentCardDocument(context, '');
+  const card = cardOfThisAddress(context);
   const ofCard = new Map(card?.skills.map((skill) => [skill.id, skill]));
   return {
-    ...(card === null ? {} : { ...card, protocolVersion: A2A_OF_THIS_ADDRESS }),
+    ...card,
     ...{
       ...shopOf(context),
       version,
@@ -110,6 +110,14 @@ export function agentDocument(context: DiscoveryContext) {
 
 /** The last version of A2A whose clients ask for their card at `/.well-known/agent.json`. */
 const A2A_OF_THIS_ADDRESS = '0.2.6';
+
+/** The card as A2A 0.2 has it: without signatures, which it does not know and which are of another document. */
+function cardOfThisAddress(context: DiscoveryContext) {
+  const signed = agentCardDocument(context, '');
+  if (signed === null) return null;
+  const { signatures: _, ...card } = signed;
+  return { ...card, protocolVersion: A2A_OF_THIS_ADDRESS };
+}
 
 /** `/.well-known/awi.json`: where an agent starts, and what it can do. */
 export function agentWebInterfaceDocument(context: DiscoveryContext) {
