@@ -1,4 +1,5 @@
 import { act } from './admin-act.js';
+import { withoutSecret } from './admin-keys.js';
 import { ask } from './admin-session.js';
 import { accountLink, code, figures, moment, recordsTable, usd } from './admin-tables.js';
 import { el, notice } from './dom.js';
@@ -29,6 +30,7 @@ export async function findView() {
   );
   form.addEventListener('submit', (event) => {
     event.preventDefault();
+    input.value = withoutSecret(input.value);
     query = input.value.trim();
     void find();
   });

@@ -2,10 +2,15 @@ import { ask } from './admin-session.js';
 import { accountLink, badge, code, moment, recordsTable, usd } from './admin-tables.js';
 import { el, notice } from './dom.js';
 
-/** What is shown of a key. More of a key that was pasted must not become part of an address. */
+/** What is shown of a key. */
 const PREFIX_CHARACTERS = 12;
 
 let query = '';
+
+/** What was typed into a search. More of a key that was pasted must not become part of an address. */
+export function withoutSecret(text) {
+  return /^\s*fbx_/.test(text) ? text.trim().slice(0, PREFIX_CHARACTERS) : text;
+}
 
 /** Finding keys, and with them the accounts behind them. */
 export async function keysView() {
@@ -31,7 +36,7 @@ export async function keysView() {
   );
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    if (/^\s*fbx_/.test(input.value)) input.value = input.value.trim().slice(0, PREFIX_CHARACTERS);
+    input.value = withoutSecret(input.value);
     query = input.value;
     void find();
   });

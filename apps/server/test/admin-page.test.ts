@@ -288,7 +288,8 @@ test('a dispute leads to its order and its account, and says until when evidence
 });
 
 test('what a customer has an id of leads to the call, its story and its refund', async () => {
-  const bought = await server.call('first-call', await server.key('1'));
+  const customerKey = await server.key('1');
+  const bought = await server.call('first-call', customerKey);
   const callId = String(bought.headers.get('x-call-id'));
   for (const width of [1280, 390]) {
     const { page, troubles } = await open(width);
@@ -297,6 +298,16 @@ test('what a customer has an id of leads to the call, its story and its refund',
     await page.getByLabel('What the customer has').fill('nothing of ours');
     await page.getByRole('button', { name: 'Find' }).click();
     await page.getByText('Nothing has this id.').waitFor();
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(request.url()));
+    await page.getByLabel('What the customer has').fill(` ${customerKey} `);
+    await page.getByRole('button', { name: 'Find' }).click();
+    await page.getByRole('row').filter({ hasText: 'USD left' }).waitFor();
+    assert(
+      asked.some((url) => url.includes('/find?q=fbx_')) &&
+        !asked.some((url) => url.includes(customerKey.slice(12))),
+      'of a pasted key only its beginning leaves the page',
+    );
     await page.getByLabel('What the customer has').fill(` ${callId.toUpperCase()} `);
     await page.getByRole('button', { name: 'Find' }).click();
     await assertFits(page, 'what was found');
