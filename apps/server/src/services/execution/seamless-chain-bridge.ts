@@ -39,7 +39,7 @@ import {
 import { heard } from '../shared/market/sentiment.ts';
 import { evmAddress, isEvmAddress } from '../shared/wallet/wallet-address.ts';
 import { type ChainHead, headOf, isNotConfigured, namedChain } from '../shared/wallet/wallet-chains.ts';
-import { isSanctioned } from '../shared/wallet/wallet-sanctions.ts';
+import { type Party, refuseListed } from '../shared/wallet/wallet-sanctions.ts';
 import { type Call, tryCall } from '../shared/wallet/wallet-transaction.ts';
 
 const USDC_DECIMALS = 6;
@@ -232,29 +232,19 @@ async function parties(
       notes.push('The recipient is fromAddress, since none was given.');
     }
   }
-  if (head !== null) await refuseListed(head, { recipient, fromAddress }, notes);
+  if (head !== null) {
+    const wasAsked = await refuseListed(head.chain, [
+      ...partyOf(recipient, { field: 'recipient', code: 'RECIPIENT_SANCTIONED' }),
+      ...partyOf(fromAddress ?? null, { field: 'fromAddress', code: 'SENDER_SANCTIONED' }),
+    ]);
+    if (recipient !== null && !wasAsked)
+      notes.push(`The recipient was not held against sanctions lists: there is no oracle on ${fromChain}.`);
+  }
   return { head, recipient };
 }
 
-/** Refuses what goes to or comes from a sanctioned address, by the oracle on the sending chain. */
-async function refuseListed(
-  { chain }: ChainHead,
-  { recipient, fromAddress }: { recipient: Address | null; fromAddress: Address | undefined },
-  notes: string[],
-): Promise<void> {
-  const [ofRecipient, ofSender] = await Promise.all([
-    recipient === null ? false : isSanctioned(chain, recipient),
-    fromAddress === undefined ? false : isSanctioned(chain, fromAddress),
-  ]);
-  if (ofRecipient === true || ofSender === true) {
-    const [code, field, who] =
-      ofRecipient === true
-        ? (['RECIPIENT_SANCTIONED', 'recipient', recipient] as const)
-        : (['SENDER_SANCTIONED', 'fromAddress', fromAddress] as const);
-    throw noAnswer(code, `${who} is on a sanctions list, by the oracle on ${chain.name}.`, field);
-  }
-  if (ofRecipient === null)
-    notes.push(`The recipient was not held against sanctions lists: there is no oracle on ${chain.name}.`);
+function partyOf(address: Address | null, told: Omit<Party, 'address'>): Party[] {
+  return address === null ? [] : [{ address, ...told }];
 }
 
 /** A transfer of USDC, burned and minted by Circle's own contracts. Its call data is built here. */

@@ -1,14 +1,13 @@
-import { type Address, decodeFunctionData, encodeFunctionData, erc20Abi, type Hex, isAddress } from 'viem';
+import { decodeFunctionData, encodeFunctionData, erc20Abi, type Hex, isAddress } from 'viem';
 import { z } from 'zod';
-import type { EvmChain } from '../../upstreams/evm.ts';
 import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
 import { answer } from '../../words/answer.ts';
-import { noAnswer, notFound } from '../../words/failure.ts';
+import { notFound } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
 import { chainName } from '../fields.ts';
 import { evmAddress } from '../shared/wallet/wallet-address.ts';
 import { namedChain } from '../shared/wallet/wallet-chains.ts';
-import { isSanctioned } from '../shared/wallet/wallet-sanctions.ts';
+import { type Party, refuseListed } from '../shared/wallet/wallet-sanctions.ts';
 import {
   type Call,
   currentFees,
@@ -149,7 +148,11 @@ export default defineService({
       chain.client.getTransactionCount({ address: from, blockTag: 'pending' }),
       currentFees(chain),
       tryCall(chain, call),
-      refuseListed(chain, { from, toAddress, data }),
+      refuseListed(chain, [
+        { address: toAddress, field: 'toAddress', code: 'RECIPIENT_SANCTIONED' },
+        ...tokenParties(data),
+        { address: from, field: 'fromAddress', code: 'SENDER_SANCTIONED' },
+      ]),
     ]);
     if (tokenAddress !== undefined && code === undefined) {
       throw notFound('tokenAddress', `There is no contract at ${tokenAddress} on ${chain.name}.`);
@@ -214,40 +217,17 @@ export default defineService({
   },
 });
 
-/**
- * Refuses what goes to or comes from a sanctioned address, by the oracle on the chain: the sender, the recipient, and
- * who gets tokens or an allowance by the call data.
- *
- * @returns false where no oracle answers
- */
-async function refuseListed(
-  chain: EvmChain,
-  { from, toAddress, data }: { from: Address; toAddress: Address; data: Hex },
-): Promise<boolean> {
-  const parties = [
-    { address: toAddress, field: 'toAddress', code: 'RECIPIENT_SANCTIONED' },
-    ...tokenParties(data).map((address) => ({ address, field: 'data', code: 'RECIPIENT_SANCTIONED' })),
-    { address: from, field: 'fromAddress', code: 'SENDER_SANCTIONED' },
-  ];
-  const listed = await Promise.all(parties.map(({ address }) => isSanctioned(chain, address)));
-  const hit = parties[listed.indexOf(true)];
-  if (hit !== undefined) {
-    throw noAnswer(
-      hit.code,
-      `${hit.address} is on a sanctions list, by the oracle on ${chain.name}.`,
-      hit.field,
-    );
-  }
-  return !listed.includes(null);
-}
-
-/** The addresses in call data of ERC-20's own functions; none in other data. */
-function tokenParties(data: Hex): Address[] {
+/** Those who get tokens or an allowance by call data of ERC-20's own functions; nobody by other data. */
+function tokenParties(data: Hex): Party[] {
   try {
     const { functionName, args = [] } = decodeFunctionData({ abi: erc20Abi, data });
     // To take an allowance away is open to everybody.
     if (functionName === 'approve' && args[1] === 0n) return [];
-    return args.flatMap((value) => (typeof value === 'string' && isAddress(value) ? [value] : []));
+    return args.flatMap((value): Party[] =>
+      typeof value === 'string' && isAddress(value)
+        ? [{ address: value, field: 'data', code: 'RECIPIENT_SANCTIONED' }]
+        : [],
+    );
   } catch {
     return [];
   }

@@ -18,7 +18,7 @@ import { readTokens, type TokenFacts } from '../shared/chain/chain-token.ts';
 import { amountRaw } from '../shared/chain/token-amount.ts';
 import { evmAddress } from '../shared/wallet/wallet-address.ts';
 import { type ChainHead, namedChain } from '../shared/wallet/wallet-chains.ts';
-import { isSanctioned } from '../shared/wallet/wallet-sanctions.ts';
+import { refuseListed } from '../shared/wallet/wallet-sanctions.ts';
 import { gasLimit, quantity, type Trial, tryCall } from '../shared/wallet/wallet-transaction.ts';
 
 const MAX_UINT256 = 2n ** 256n - 1n;
@@ -183,12 +183,6 @@ interface Grant {
 const NO_CONTRACT =
   'The spender is no contract on this chain: whoever holds its key can take the tokens as soon as they are allowed.';
 
-async function refuseListed(chain: ChainHead['chain'], spender: Address): Promise<void> {
-  if ((await isSanctioned(chain, spender)) !== true) return;
-  const message = `${spender} is on a sanctions list, by the oracle on ${chain.name}.`;
-  throw noAnswer('SPENDER_SANCTIONED', message, 'spenderAddress');
-}
-
 async function oneApproval(
   head: ChainHead,
   { owner, token, spender }: Grant,
@@ -212,7 +206,8 @@ async function oneApproval(
   }
   const amount = action === 'revoke' ? 0n : amountOf(asked, facts.decimals);
   // An allowance that a listed spender has can be read and taken away.
-  if (amount > 0n && action === 'approve') await refuseListed(chain, spender);
+  if (amount > 0n && action === 'approve')
+    await refuseListed(chain, [{ address: spender, field: 'spenderAddress', code: 'SPENDER_SANCTIONED' }]);
   const [wanted, revoked] = await Promise.all(
     [amount, 0n].map((value) =>
       tryCall(chain, { from: owner, to: token, value: 0n, data: approve(spender, value) }),
