@@ -12,7 +12,7 @@ import { answer } from '../../words/answer.ts';
 import { noAnswer } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
 import { text } from '../fields.ts';
-import { lower, priceOrNull, riskWord, signalCandles } from '../shared/market/signal-candles.ts';
+import { lower, riskWord, shownLevels, signalCandles } from '../shared/market/signal-candles.ts';
 import { TAKER_FEES_PERCENT } from '../shared/market/trading-venues.ts';
 
 const number = z.number().nullable();
@@ -138,16 +138,7 @@ export default defineService({
     const ballot = { signal: voted, threshold: SIGNAL_THRESHOLD };
     const position = positionOf(ballot, last.close, indicators.atr14, riskLevel, takerFeePercent);
     const { signal, holdReason } = position;
-    if (holdReason !== null) {
-      notes.push(
-        `HOLD: entry is the last close; there is no position to give a target or a stop for. ${holdReason}`,
-      );
-    }
-    const target = priceOrNull(position.target);
-    const stopLoss = priceOrNull(position.stopLoss);
-    if (signal !== 'HOLD' && (target === null || stopLoss === null)) {
-      notes.push('A level is null: the price varies so much that it would lie below zero.');
-    }
+    const { target, stopLoss } = shownLevels(position, notes, 'entry');
     return answer(
       {
         signal,

@@ -6,7 +6,7 @@ import { answer } from '../../words/answer.ts';
 import { noAnswer } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
 import { text } from '../fields.ts';
-import { lower, priceOrNull, riskWord, signalCandles } from '../shared/market/signal-candles.ts';
+import { lower, riskWord, shownLevels, signalCandles } from '../shared/market/signal-candles.ts';
 import { TAKER_FEES_PERCENT } from '../shared/market/trading-venues.ts';
 
 const SPELLINGS: Readonly<Record<string, Choice>> = {
@@ -147,16 +147,7 @@ export default defineService({
     const ballot = { signal: voted, threshold: CHOSEN_THRESHOLD };
     const position = positionOf(ballot, last.close, atr14, riskLevel, takerFeePercent);
     const { signal, holdReason } = position;
-    if (holdReason !== null) {
-      notes.push(
-        `HOLD: entryPrice is the last close; there is no position to give a target or a stop for. ${holdReason}`,
-      );
-    }
-    const targetPrice = priceOrNull(position.target);
-    const stopLoss = priceOrNull(position.stopLoss);
-    if (signal !== 'HOLD' && (targetPrice === null || stopLoss === null)) {
-      notes.push('A level is null: the price varies so much that it would lie below zero.');
-    }
+    const { target: targetPrice, stopLoss } = shownLevels(position, notes, 'entryPrice');
     const count = (side: number) => votes.filter(({ vote }) => vote === side).length;
     for (const { indicator, value } of votes) {
       if (value === null) notes.push(`${indicator} has no value here: the price did not move enough.`);

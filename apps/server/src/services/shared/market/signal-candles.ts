@@ -1,4 +1,4 @@
-import { MIN_BARS } from '../../../quant/trade-signal.ts';
+import { MIN_BARS, type Position } from '../../../quant/trade-signal.ts';
 import { BAR_MS, type BarInterval, type Candle } from '../../../upstreams/candle.ts';
 import { noAnswer } from '../../../words/failure.ts';
 import { parseAsset } from './asset.ts';
@@ -16,8 +16,31 @@ export function lower(value: unknown): unknown {
 }
 
 /** Eight significant digits are more than any exchange quotes; a price must lie above zero. */
-export function priceOrNull(price: number | null): number | null {
+function priceOrNull(price: number | null): number | null {
   return price === null || price <= 0 ? null : Number(price.toPrecision(8));
+}
+
+/**
+ * The levels of a position as an answer shows them.
+ *
+ * @param notes get the reason of a HOLD, and of a level that is null although there is a position
+ * @param entryField the field of the answer that has the last close
+ */
+export function shownLevels(
+  { signal, holdReason, ...levels }: Position,
+  notes: string[],
+  entryField: string,
+) {
+  if (holdReason !== null) {
+    notes.push(
+      `HOLD: ${entryField} is the last close; there is no position to give a target or a stop for. ${holdReason}`,
+    );
+  }
+  const target = priceOrNull(levels.target);
+  const stopLoss = priceOrNull(levels.stopLoss);
+  if (signal !== 'HOLD' && (target === null || stopLoss === null))
+    notes.push('A level is null: the price varies so much that it would lie below zero.');
+  return { target, stopLoss };
 }
 
 export interface SignalCandles extends ExchangeCandles {
