@@ -3,15 +3,13 @@
  * they are clearly about, the terms. Words choose nothing, so no task waits for a payment because of them.
  */
 import type { CatalogLine, Service } from '../services/define.ts';
-import { clearWinner, fittingBest } from '../services/fitting.ts';
+import { fittingWith } from '../services/fitting.ts';
 import { toolNameOf } from '../services/tool-name.ts';
 import { nearest } from '../words/nearest.ts';
 import type { Wish } from './messages.ts';
 import type { Told } from './tasks.ts';
 
 const MAX_SUGGESTED = 5;
-/** Of a text, so much is looked at to see what it is about. */
-const MAX_SEARCHED_CHARACTERS = 2_000;
 
 export interface Shelf {
   services: readonly Service[];
@@ -28,7 +26,7 @@ export function choose(shelf: Shelf, wish: Wish, text: string): { service: Servi
   if (wish.isAmbiguous)
     return { told: help(shelf, 'ONE_SKILL_A_MESSAGE', 'A message can ask for one skill.', []) };
   const { skill } = wish;
-  if (skill === null) return { told: aboutWords(shelf, text.slice(0, MAX_SEARCHED_CHARACTERS)) };
+  if (skill === null) return { told: aboutWords(shelf, text) };
   const service = services.find((each) => each.path === skill || toolNameOf(each) === skill);
   if (service !== undefined) return { service };
   const path = skill.replaceAll('_', '-').slice(0, 80);
@@ -41,10 +39,9 @@ export function choose(shelf: Shelf, wish: Wish, text: string): { service: Servi
 
 /** What is told of words that name no skill. */
 function aboutWords(shelf: Shelf, words: string): Told {
-  const { services } = shelf;
-  const paths = fittingBest(words, services, MAX_SUGGESTED).map(({ path }) => path);
+  const { fitting, winner } = fittingWith(words, shelf.services, MAX_SUGGESTED);
+  const paths = fitting.map(({ path }) => path);
   const told = help(shelf, 'SKILL_REQUIRED', 'This message names no skill, and none is guessed.', paths);
-  const winner = clearWinner(words, services);
   if (winner === null) return told;
   const isForSale = shelf.catalog().some(({ path, available }) => path === winner.path && available);
   return isForSale ? { ...told, ...termsOf(winner, told) } : told;

@@ -57,18 +57,31 @@ export function fittingBest(
     .slice(0, most);
 }
 
-/** The one service that words are about; null when none is, or the next one fits nearly as well. */
-export function clearWinner(words: string, services: readonly Service[]): Service | null {
-  const [best, next] = scored(words, services);
-  if (best === undefined) return null;
-  return next === undefined || best.score >= CLEARLY_MORE * next.score ? best.service : null;
+/**
+ * The services that a text is about, as `fittingBest` finds them, and the one that it is clearly about: null when none fits,
+ * or the next one fits nearly as well.
+ */
+export function fittingWith(
+  words: string,
+  services: readonly Service[],
+  most: number,
+): { fitting: readonly Service[]; winner: Service | null } {
+  const found = scored(words, services);
+  const [best, next] = found;
+  const isClear = best !== undefined && (next === undefined || best.score >= CLEARLY_MORE * next.score);
+  return {
+    fitting: found.slice(0, most).map(({ service }) => service),
+    winner: isClear ? best.service : null,
+  };
 }
 
 /** What a text is about, best first, by a score that grows with how well it fits; the one that it names before all others. */
 function scored(words: string, services: readonly Service[]): { service: Service; score: number }[] {
-  const named = services.find(({ path }) => path === words.trim().toLowerCase().replaceAll(/[_ ]/g, '-'));
+  const read = words.slice(0, MAX_CHARACTERS);
+  const name = read.trim().toLowerCase().replaceAll(/[_ ]/g, '-');
+  const named = services.find(({ path }) => path === name);
   const found = indexOf(services)
-    .search(wordsIn(words).slice(0, MAX_WORDS).join(' '))
+    .search(wordsIn(read).slice(0, MAX_WORDS).join(' '))
     .flatMap(({ id, score }) => {
       const service = services[id as number];
       return service === undefined ? [] : [{ service, score }];
