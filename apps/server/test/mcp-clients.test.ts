@@ -265,6 +265,9 @@ describe('beside the paid tools', () => {
         { service: 'ping', arguments: { message: 'a' } },
         { service: 'ping', input: 'no object' },
         { service: 'ping', input: '[1]' },
+        // Text that cannot be kept, spelled within the text of an object.
+        { service: 'ping', input: String.raw`{"message":"a\u0000b"}` },
+        { service: 'ping', input: String.raw`{"message":"\ud800"}` },
         { service: 5 },
       ]) {
         const { isError, structuredContent } = await call(given);
