@@ -30,7 +30,7 @@ export const SERVER: House = {
     {
       room: 'a2a/',
       knows: [
-        'services/{define,fitting,registry,tool-name}.ts',
+        'service/',
         'paid-call/{about-call,door,fate,free-hang-ups,part,rail,sale,terms-in-message}.ts',
         'keys/{api-key,keys}.ts',
         'http/',
@@ -74,8 +74,7 @@ export const SERVER: House = {
         'keys/',
         'http/',
         'db/',
-        'services/define.ts',
-        'services/shared/wallet/fresh-key.ts',
+        'service/define.ts',
         'words/',
         'jobs/schedule.ts',
         'part.ts',
@@ -86,7 +85,7 @@ export const SERVER: House = {
     },
     {
       room: 'data-lists/',
-      knows: ['upstreams/', 'db/', 'services/listed-parties.ts', 'words/', 'part.ts'],
+      knows: ['upstreams/', 'db/', 'service/sources.ts', 'services/listed-parties.ts', 'words/', 'part.ts'],
       because: 'Lists are fetched by their upstreams, and do not depend on who looks things up in them.',
     },
     {
@@ -116,7 +115,7 @@ export const SERVER: House = {
     {
       room: 'discovery/',
       knows: [
-        'services/',
+        'service/',
         'a2a/extensions.ts',
         'http/',
         'ledger/money.ts',
@@ -136,13 +135,12 @@ export const SERVER: House = {
       room: 'identity/',
       knows: [
         'custody/{owner,agent-id-claims}.ts',
-        'services/define.ts',
+        'service/define.ts',
         'db/',
         'words/',
         'relayer/',
         'chain-rpc/',
         'part.ts',
-        'upstreams/declared.ts',
         'declared.ts',
       ],
       because: 'Identities know their owners, and a sender of transactions by its interface.',
@@ -165,9 +163,8 @@ export const SERVER: House = {
     {
       room: 'legacy/',
       knows: [
-        'services/{define,fields,json-schema,example-answer}.ts',
+        'service/',
         'words/',
-        'upstreams/index.ts',
         'paid-call/{paid-call,sale,content,http-door,door,challenge,rail,request-body}.ts',
         'cards/{closed,provider}.ts',
         'cards/ways/{checkout,checkout-session-route}.ts',
@@ -187,7 +184,7 @@ export const SERVER: House = {
     {
       room: 'mcp/',
       knows: [
-        'services/{define,fitting,registry,json-schema,tool-name,tool-schema,tool-words}.ts',
+        'service/',
         'paid-call/{about-call,door,challenge,followed-calls,rail,sale,part,terms-in-message}.ts',
         'keys/{api-key,keys}.ts',
         'rails/mpp/{mcp,rail}.ts',
@@ -211,7 +208,7 @@ export const SERVER: House = {
         'http/',
         'db/',
         'words/',
-        'upstreams/http.ts',
+        'service/sources.ts',
         'relayer/gas-tanks.ts',
         'part.ts',
         'declared.ts',
@@ -221,9 +218,8 @@ export const SERVER: House = {
     {
       room: 'paid-call/',
       knows: [
-        'services/{define,registry,json-schema}.ts',
+        'service/',
         'words/',
-        'upstreams/index.ts',
         'keys/root-buyer.ts',
         'ledger/',
         'http/',
@@ -279,7 +275,7 @@ export const SERVER: House = {
         'chain-rpc/',
         'http/{problem,problem-details}.ts',
         'db/connection.ts',
-        'services/define.ts',
+        'service/define.ts',
         'part.ts',
         'declared.ts',
       ],
@@ -293,6 +289,7 @@ export const SERVER: House = {
     {
       room: 'rails/x402/',
       knows: [
+        'words/upstream-variables.ts',
         'rails/evm/',
         'rails/on-chain/',
         'paid-call/{rail,settlements,claim,metrics}.ts',
@@ -302,9 +299,8 @@ export const SERVER: House = {
         'http/',
         'db/connection.ts',
         'secrets/secrets.ts',
-        'services/json-schema.ts',
+        'service/json-schema.ts',
         'part.ts',
-        'upstreams/declared.ts',
         'declared.ts',
       ],
       because: 'Each rail implements one interface, and knows no other rail.',
@@ -320,15 +316,29 @@ export const SERVER: House = {
       because: 'The versions of a secret do not depend on what is made with them.',
     },
     {
+      room: 'service/',
+      knows: ['words/'],
+      because: 'What a service is does not depend on which there are.',
+    },
+    {
       room: 'services/',
-      knows: ['upstreams/', 'quant/', 'compliance/', 'threads/', 'code-analysis/', 'words/'],
+      knows: [
+        'service/',
+        'custody/fresh-key.ts',
+        'upstreams/',
+        'quant/',
+        'compliance/',
+        'threads/',
+        'code-analysis/',
+        'words/',
+      ],
       because: 'A service knows nothing of money, HTTP or the database.',
     },
     {
       room: 'sold-keys/',
       knows: [
         'paid-call/sealed-answer.ts',
-        'services/define.ts',
+        'service/define.ts',
         'keys/',
         'ledger/',
         'db/',
@@ -344,7 +354,7 @@ export const SERVER: House = {
       knows: [
         'paid-call/',
         'rails/x402/',
-        'services/',
+        'service/',
         'keys/',
         'ledger/',
         'http/',
@@ -357,7 +367,7 @@ export const SERVER: House = {
     },
     {
       room: 'upstreams/',
-      knows: ['words/', 'threads/', 'declared.ts'],
+      knows: ['service/sources.ts', 'words/', 'threads/', 'declared.ts'],
       because: 'An adapter of an outside API knows sources, failures and names of chains, and no service.',
     },
     {
@@ -390,15 +400,15 @@ export const SERVER: House = {
     {
       room: 'yield/evm/',
       knows: [
+        'words/upstream-variables.ts',
         'chain-rpc/',
         'db/',
         'discovery/published.ts',
         'http/',
         'jobs/schedule.ts',
         'part.ts',
-        'upstreams/declared.ts',
         'yield/contracts/',
-        'yield/free-reads/budget.ts',
+        'yield/free-reads/',
         'yield/keeper/report.ts',
         'yield/{figures,kept-reading}.ts',
         'declared.ts',
@@ -408,12 +418,12 @@ export const SERVER: House = {
     {
       room: 'yield/keeper/',
       knows: [
+        'words/upstream-variables.ts',
         'chain-rpc/',
         'db/',
         'relayer/',
         'jobs/schedule.ts',
         'part.ts',
-        'upstreams/declared.ts',
         'yield/contracts/',
         'declared.ts',
       ],
@@ -422,13 +432,13 @@ export const SERVER: House = {
     {
       room: 'yield/solana/',
       knows: [
+        'words/upstream-variables.ts',
         'chain-rpc/',
         'db/',
         'http/',
         'jobs/schedule.ts',
         'part.ts',
-        'upstreams/declared.ts',
-        'yield/free-reads/budget.ts',
+        'yield/free-reads/',
         'yield/{figures,kept-reading}.ts',
         'declared.ts',
       ],
@@ -436,7 +446,7 @@ export const SERVER: House = {
     },
     {
       room: 'yield/free-reads/',
-      knows: ['http/'],
+      knows: ['part.ts', 'declared.ts', 'http/'],
       because: 'What free callers may take of a node does not depend on what they read.',
     },
     { room: 'yield/figures.ts', knows: [], because: 'An amount is written alike on every chain.' },
@@ -467,9 +477,8 @@ export const SERVER: House = {
         'http/{operation,proxy-check,rate-limit,server}.ts',
         'jobs/schedule.ts',
         'paid-call/rail.ts',
-        'services/define.ts',
+        'service/define.ts',
         'shop.ts',
-        'yield/free-reads/metrics.ts',
       ],
       because: 'What a part is, and what every part gets; types alone.',
     },

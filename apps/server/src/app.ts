@@ -33,15 +33,17 @@ import { openSoldKeys, SOLD_KEYS } from './sold-keys/part.ts';
 import { openTopup, TOPUP } from './topup/part.ts';
 import { openWebhooks, WEBHOOKS } from './webhooks/part.ts';
 import { EVM_YIELD, openEvmYield } from './yield/evm/part.ts';
+import { FREE_READS, openFreeReads } from './yield/free-reads/part.ts';
 import { openYieldKeeper, YIELD_KEEPER } from './yield/keeper/part.ts';
 import { openSolanaYield, SOLANA_YIELD } from './yield/solana/part.ts';
 
 const FOUNDATION = [DATABASE, SECRETS, SOURCES, TERMS, MAIL, WEBHOOKS, OPERATOR, OPERATIONS] as const;
 const PAYMENT = [KEYS, PAID_CALL, X402, MPP, CARDS, SOLD_KEYS, TOPUP, MCP, A2A] as const;
-const OFFERS = [CUSTODY, IDENTITY, DEVICES, EVM_YIELD, YIELD_KEEPER, SOLANA_YIELD, PICTURES] as const;
+const OFFERS = [CUSTODY, IDENTITY, DEVICES, PICTURES] as const;
+const YIELD = [FREE_READS, EVM_YIELD, YIELD_KEEPER, SOLANA_YIELD] as const;
 
 /** What is known of the parts before they are opened, such as what they are configured by. */
-export const DECLARED = [...FOUNDATION, ...PAYMENT, ...OFFERS] as const;
+export const DECLARED = [...FOUNDATION, ...PAYMENT, ...OFFERS, ...YIELD] as const;
 
 export type App = ReturnType<typeof createApp>;
 
@@ -54,7 +56,6 @@ export function createApp({ config, ...given }: HouseNeeds & { config: ConfigOf<
   const ledger = createLedger(pools, nowMs);
   const seal = createAnswerSeal(secrets);
   const metrics = createCallMetrics();
-
   // What other parts need.
   const register = openSecretRegister(house, config.secrets, seal);
   const keyed = openKeys(house, config.keys, { ledger, secrets, servicesAvailable: services.length });
@@ -67,7 +68,8 @@ export function createApp({ config, ...given }: HouseNeeds & { config: ConfigOf<
   const fuelled = openGas(house);
   const { gas } = fuelled;
   const webhooks = openWebhooks(house, config.webhooks, { keys, mailer: mail.mailer, secrets, seal });
-  const vault = openEvmYield(house, config.evmYield, { rpcUrl: upstreams.base.baseUrl });
+  const freeReads = openFreeReads(house, config.freeReads);
+  const vault = openEvmYield(house, config.evmYield, { upstreams, freeReads });
 
   // The ways to pay, and what is sold.
   const byX402 = openX402(house, config.x402, { upstreams, secrets, gas, settlement: metrics.settlement });
@@ -81,7 +83,7 @@ export function createApp({ config, ...given }: HouseNeeds & { config: ConfigOf<
     seal,
     services,
     metrics,
-    upstreams: sources.upstreams,
+    sources: sources.upstreams,
     receiptsAt: byX402.receiptsAt,
     railsOnChains: [x402.rail, ...byMpp.rails],
     capable: () => parts,
@@ -108,7 +110,7 @@ export function createApp({ config, ...given }: HouseNeeds & { config: ConfigOf<
     openIdentity(house, config.identity, { gas, rpcUrl: upstreams.base.baseUrl }),
     vault,
     openYieldKeeper(house, config.yieldKeeper, { gas, upstreams, vault: vault.address }),
-    openSolanaYield(house, config.solanaYield, { upstreams, baseRate: vault.currentRate }),
+    openSolanaYield(house, config.solanaYield, { upstreams, freeReads, baseRate: vault.currentRate }),
     byX402,
     byMpp,
     openDiscovery(house, config.paidCall.settings, secrets, {
@@ -140,10 +142,8 @@ export function createApp({ config, ...given }: HouseNeeds & { config: ConfigOf<
       pages,
     }),
   ];
-
   const { calls, reconciler, settlementFinisher } = sales;
-  const server = assemble(house, config.house, parts, pages.routes);
-  const ofMoney = { keys, ledger, trials, cards, debts, walks };
+  const ofMoney = { keys, ledger, trials, cards, debts, walks, dataLists: sources.dataLists };
   const ofCalls = { calls, reconciler, settlementFinisher, paidCall: atX402.paidCall };
-  return { ...server, ...ofMoney, ...ofCalls, dataLists: sources.dataLists };
+  return { ...assemble(house, config.house, parts, pages.routes), ...ofMoney, ...ofCalls };
 }

@@ -5,8 +5,6 @@ import { privateKeyToAddress } from 'viem/accounts';
 import { DECLARED } from './app.ts';
 import { ConfigError, readConfig, variablesOf } from './config.ts';
 import { DATABASE } from './db/declared.ts';
-import type { Capability, Service } from './services/define.ts';
-import { availabilityOf } from './services/registry.ts';
 import { upstreamsOf } from './upstreams/declared.ts';
 
 const VARIABLES = variablesOf(DECLARED);
@@ -124,22 +122,6 @@ test('a command that needs the database alone is not kept by what others are con
   assert.throws(
     () => readConfig({ ...others, DATABASE_MAX_CONNECTIONS: '1' }, [DATABASE], { all: false }),
     /DATABASE_MAX_CONNECTIONS/,
-  );
-});
-
-test('what an operator is told to set for a capability is a variable', () => {
-  const requires: Capability[] = ['custody', 'identities', 'lists'];
-  const { message } = availabilityOf(
-    { name: 'It', requires, needs: [], uses: [] } as unknown as Service,
-    () => {
-      throw new Error('asks no source');
-    },
-  );
-  const told = [...(message ?? '').matchAll(/\(([A-Z0-9_]+)\)/g)].map(([, name]) => name);
-  assert.equal(told.length, requires.length, message ?? '');
-  assert.deepEqual(
-    told.filter((name) => !VARIABLES.some((variable) => variable.name === name)),
-    [],
   );
 });
 

@@ -89,13 +89,6 @@ const HOUSE = declare({
       shape: whole(1, 100_000_000),
       fallback: '1000',
     },
-    freeReadsPerMinute: {
-      name: 'FREE_CHAIN_READS_PER_MINUTE',
-      describe:
-        'Free reads of a chain for callers of `/api/yield/` and `/api/solana-yield/` in a minute, per process and chain; one address gets a quarter. A read asks the node up to a dozen times',
-      shape: whole(4, 100_000_000),
-      fallback: '240',
-    },
     drainTimeoutMs: {
       name: 'DRAIN_TIMEOUT_MS',
       describe: 'Time that running calls have to end after SIGTERM',

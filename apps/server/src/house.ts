@@ -10,10 +10,9 @@ import { createAddressLimit, createRateLimit } from './http/rate-limit.ts';
 import { allowBrowsers, createHttpServer } from './http/server.ts';
 import type { Job } from './jobs/schedule.ts';
 import type { House, Part } from './part.ts';
-import { firstCallOf } from './services/choose.ts';
-import type { Service } from './services/define.ts';
+import { firstCallOf } from './service/choose.ts';
+import type { Service } from './service/define.ts';
 import type { Shop } from './shop.ts';
-import { openFreeReads } from './yield/free-reads/metrics.ts';
 
 /** More names than a flood can push out while their minute runs. */
 const MAX_LIMITED_NAMES = 50_000;
@@ -29,8 +28,6 @@ interface HouseSettings {
   proxyTrust: ProxyTrust;
   /** Requests a minute from one address. */
   rateLimitPerAddress: number;
-  /** Reads of one chain a minute for callers who pay nothing. */
-  freeReadsPerMinute: number;
 }
 
 /** What the process gives to the house. */
@@ -41,6 +38,8 @@ export interface HouseNeeds {
   version: string;
   /** What is sold, in catalog order. */
   services: readonly Service[];
+  /** Their categories, in the order of the catalog, and what each holds. */
+  tags: Readonly<Record<string, string>>;
   /** Paths of services that there are and that are not sold here; none unless given. */
   leftOut?: readonly string[];
   logger: FastifyBaseLogger;
@@ -48,17 +47,16 @@ export interface HouseNeeds {
 }
 
 export function openHouse(settings: HouseSettings, needs: HouseNeeds): House {
-  const { sandbox, shop, proxyTrust, rateLimitPerAddress, freeReadsPerMinute } = settings;
-  const { pools, baseUrl, version, services, leftOut = [], logger, nowMs } = needs;
+  const { sandbox, shop, proxyTrust, rateLimitPerAddress } = settings;
+  const { pools, baseUrl, version, services, tags, leftOut = [], logger, nowMs } = needs;
   const addresses = createAddressReader(proxyTrust, (message) => logger.warn(message));
   const bound = (perMinute: number) => ({ perMinute, maxNames: MAX_LIMITED_NAMES, nowMs });
   return {
-    ...{ pools, baseUrl, version, sandbox, shop, leftOut, logger, addresses, nowMs },
+    ...{ pools, baseUrl, version, sandbox, shop, tags, leftOut, logger, addresses, nowMs },
     firstCall: firstCallOf(services),
     addressOf: (request: FastifyRequest) => addresses.addressOf(request.raw),
     limit: (perMinute) => createRateLimit(bound(perMinute)),
     limitByAddress: (perMinute = rateLimitPerAddress) => createAddressLimit(bound(perMinute)),
-    freeReads: openFreeReads({ perMinute: freeReadsPerMinute, nowMs }),
   };
 }
 

@@ -9,8 +9,9 @@ import type { Silence } from './db/silence.ts';
 import { createStartPatience } from './db/start-patience.ts';
 import { startJobs } from './jobs/schedule.ts';
 import { redaction } from './operations/redaction.ts';
-import { chooseServices } from './services/choose.ts';
+import { chooseServices } from './service/choose.ts';
 import { loadServices } from './services/registry.ts';
+import { ABOUT_TAGS } from './services/tags.ts';
 import { isDatabaseLost } from './words/database-away.ts';
 
 const { version }: { version: string } = createRequire(import.meta.url)('../package.json');
@@ -122,7 +123,7 @@ function leftBy({ paidCall, reconciler }: ReturnType<typeof createApp>) {
 async function chosenServices(entries: readonly string[]) {
   const { sold, leftOut, problems } = chooseServices(await loadServices(), entries);
   if (problems.length > 0) throw new ConfigError(problems.map((problem) => `SERVICES: ${problem}`));
-  return { services: sold, leftOut };
+  return { services: sold, leftOut, tags: ABOUT_TAGS };
 }
 
 interface Place {

@@ -13,9 +13,7 @@ import type { RateLimit, ReturningLimit } from './http/rate-limit.ts';
 import type { LostPage } from './http/server.ts';
 import type { Job } from './jobs/schedule.ts';
 import type { PayerProof } from './paid-call/rail.ts';
-import type { Capabilities, Capability } from './services/define.ts';
 import type { Shop } from './shop.ts';
-import type { FreeReadsByChain } from './yield/free-reads/metrics.ts';
 
 export interface House {
   pools: Pools;
@@ -37,8 +35,8 @@ export interface House {
   limit(perMinute: number): ReturningLimit;
   /** A new rate limit by caller address, counted in this process. Its default is configured. */
   limitByAddress(perMinute?: number): RateLimit;
-  /** Bounds on what is read of chains for callers who pay nothing; shared by all who read the same chain. */
-  freeReads: FreeReadsByChain;
+  /** The categories of what is sold, in the order of the catalog, and what each holds. */
+  tags: Readonly<Record<string, string>>;
   nowMs(): number;
 }
 
@@ -107,12 +105,16 @@ export interface Owed {
 
 /** What the house can do for whoever pays. */
 export interface PartCapability {
-  name: Capability;
+  /** As services require it. */
+  name: string;
   /** Whether services that require it are sold. */
   configured: boolean;
+  /** What an operator sets to have it. */
+  setBy: string;
   /** Why they are not sold now although it is configured; null: they are. */
   unable?(): string | null;
-  forPayer(proof: PayerProof): Capabilities[Capability];
+  /** Absent while it is not configured. */
+  forPayer?(proof: PayerProof): object;
   /**
    * What a captured call of a service that requires it still has to do before its answer may leave. Asked before every
    * answer, so doing it again must change nothing.

@@ -12,7 +12,7 @@ import { ExactEvmScheme } from '@x402/evm';
 import { x402Client } from '@x402/fetch';
 import { z } from 'zod';
 import { connectPools, endPools, type Pools } from '../src/db/connection.ts';
-import { defineService } from '../src/services/define.ts';
+import { defineService } from '../src/service/define.ts';
 import { loadServices } from '../src/services/registry.ts';
 import { answer } from '../src/words/answer.ts';
 import { noAnswer } from '../src/words/failure.ts';

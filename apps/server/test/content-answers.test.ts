@@ -8,7 +8,7 @@ import { after, before, test } from 'node:test';
 import { ExactEvmScheme } from '@x402/evm';
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import { z } from 'zod';
-import { defineContentService } from '../src/services/define.ts';
+import { defineContentService } from '../src/service/define.ts';
 import { content } from '../src/words/answer.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { accountOf, assertBooksClosed, balanceOf, callsOf } from './fire/money.fixture.ts';

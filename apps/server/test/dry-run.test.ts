@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { z } from 'zod';
+import { outputSchemaOf } from '../src/service/json-schema.ts';
 import { defineService } from '../src/services/define.ts';
-import { outputSchemaOf } from '../src/services/json-schema.ts';
 import { answer } from '../src/words/answer.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { EVERYTHING_ON } from './everything-on.fixture.ts';

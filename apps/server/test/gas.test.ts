@@ -13,7 +13,7 @@ import { USDC_E } from '../../../packages/sandbox/src/tempo/addresses.ts';
 import { fundTempo } from '../../../packages/sandbox/src/tempo/faucet.ts';
 import { startTempo, type TempoChain } from '../../../packages/sandbox/src/tempo/tempo.ts';
 import { readSolanaKey } from '../src/rails/x402/solana-key.ts';
-import { defineService, type Service } from '../src/services/define.ts';
+import { defineService, type Service } from '../src/service/define.ts';
 import { loadServices } from '../src/services/registry.ts';
 import { answer } from '../src/words/answer.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';

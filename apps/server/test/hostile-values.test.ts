@@ -6,10 +6,10 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { usdToMicros } from '../src/ledger/money.ts';
-import type { Service } from '../src/services/define.ts';
-import { inputSchemaOf, type JsonSchema, propertiesOf } from '../src/services/json-schema.ts';
+import type { Service } from '../src/service/define.ts';
+import { inputSchemaOf, type JsonSchema, propertiesOf } from '../src/service/json-schema.ts';
+import { toolNameOf } from '../src/service/tool-name.ts';
 import { loadServices } from '../src/services/registry.ts';
-import { toolNameOf } from '../src/services/tool-name.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { EVERYTHING_ON } from './everything-on.fixture.ts';
 import {

@@ -78,7 +78,7 @@ const PARTS: Readonly<Record<string, Optional>> = {
     opens: [],
     declares: 'EVM_YIELD',
     others: [
-      ['  const vault = openEvmYield(house, config.evmYield, { rpcUrl: upstreams.base.baseUrl });\n', ''],
+      ['  const vault = openEvmYield(house, config.evmYield, { upstreams, freeReads });\n', ''],
       ['    vault,\n', ''],
       ['baseRate: vault.currentRate', 'baseRate: null'],
       ['vault: vault.address', 'vault: null'],
@@ -278,6 +278,21 @@ for (const [name, part] of Object.entries(PARTS)) {
     if (name !== 'discovery') assert.deepEqual(gone('documented').sort(), about.sort());
   });
 }
+
+test('what an operator is told to set for a capability is a variable', async () => {
+  const server = await startTestServer({ pools: database });
+  const { parts } = server.app;
+  await server.close();
+  const told = parts.flatMap(({ capability }) => (capability === undefined ? [] : [capability.setBy]));
+  const names: readonly string[] = variablesOf(product.DECLARED).map(({ name }) => name);
+  // A part that is always configured once it is listed says so.
+  const needsNone = 'it needs no variable';
+  assert.equal(told.filter((setBy) => setBy !== needsNone).length, 5);
+  assert.deepEqual(
+    told.filter((setBy) => setBy !== needsNone && !names.includes(setBy)),
+    [],
+  );
+});
 
 test('the part that the documents show is added by the change that they show, and serves', async () => {
   const document = readFileSync(new URL('../../../docs/architecture.md', import.meta.url), 'utf8');

@@ -7,7 +7,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { after, before, describe, mock, test } from 'node:test';
 import { Challenge } from 'mppx';
 import { z } from 'zod';
-import { defineService, type Service } from '../src/services/define.ts';
+import { defineService, type Service } from '../src/service/define.ts';
 import { answer } from '../src/words/answer.ts';
 import { ServiceFailure } from '../src/words/failure.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';

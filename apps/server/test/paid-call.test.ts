@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
-import { defineService, type Service } from '../src/services/define.ts';
+import { defineService, type Service } from '../src/service/define.ts';
 import ping from '../src/services/discovery/ping.ts';
 import { answer } from '../src/words/answer.ts';
 import { noAnswer, notFound, sourceUnavailable } from '../src/words/failure.ts';

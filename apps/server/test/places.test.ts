@@ -11,7 +11,7 @@ import { fineDust } from '../../../packages/sandbox/src/upstreams/openmeteoair.t
 import { riverM3s } from '../../../packages/sandbox/src/upstreams/openmeteoflood.ts';
 import { rainMm, soilWetness } from '../../../packages/sandbox/src/upstreams/rain-and-soil.ts';
 import { SANDBOX_KEYS } from '../../../packages/sandbox/src/upstreams/server.ts';
-import type { Service } from '../src/services/define.ts';
+import type { Service } from '../src/service/define.ts';
 import { loadServices } from '../src/services/registry.ts';
 import { runContext } from '../src/services/run-context.fixture.ts';
 import { distanceKm } from '../src/services/shared/earth/great-circle.ts';

@@ -13,10 +13,11 @@ import {
 } from '../../../packages/sandbox/src/upstreams/server.ts';
 import { LISTS } from '../src/data-lists/definitions.ts';
 import { loadServices } from '../src/services/registry.ts';
-import { SOURCES, upstreamBaseUrlVariable } from '../src/upstreams/declared.ts';
+import { SOURCES } from '../src/upstreams/declared.ts';
 import type { UpstreamDefinition } from '../src/upstreams/define.ts';
 import { EVM_CHAIN_NAMES } from '../src/upstreams/evm-chains.ts';
 import { UPSTREAM_NAMES, UPSTREAMS, type UpstreamName } from '../src/upstreams/index.ts';
+import { upstreamBaseUrlVariable } from '../src/words/upstream-variables.ts';
 import { jsonOf, startUpstreams } from './server.fixture.ts';
 
 const RUN = join(import.meta.dirname, '../../../packages/sandbox/src/run.ts');

@@ -12,12 +12,13 @@ import { createKeys } from '../src/keys/keys.ts';
 import { grantKey } from '../src/keys/trial.ts';
 import { createLedger } from '../src/ledger/ledger.ts';
 import { usdToMicros } from '../src/ledger/money.ts';
-import { chooseServices } from '../src/services/choose.ts';
-import type { Service } from '../src/services/define.ts';
+import { chooseServices } from '../src/service/choose.ts';
+import type { Service } from '../src/service/define.ts';
 import { loadServices } from '../src/services/registry.ts';
-import { upstreamBaseUrlVariable } from '../src/upstreams/declared.ts';
+import { ABOUT_TAGS } from '../src/services/tags.ts';
 import { EVM_CHAIN_NAMES } from '../src/upstreams/evm-chains.ts';
 import { UPSTREAM_NAMES, type UpstreamName } from '../src/upstreams/index.ts';
+import { upstreamBaseUrlVariable } from '../src/words/upstream-variables.ts';
 import { watchLog } from './log-secrets.fixture.ts';
 
 /** No test asks a real chain; one that needs a chain starts its own. */
@@ -84,6 +85,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     version: '0.0.0-test',
     pools: options.pools,
     services,
+    tags: ABOUT_TAGS,
     leftOut: options.services === undefined ? chosen.leftOut : [],
     logger,
     nowMs,

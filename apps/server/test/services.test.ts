@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
 import { type SandboxDevices, startDevices } from '../../../packages/sandbox/src/devices/devices.ts';
-import { inputSchemaOf } from '../src/services/json-schema.ts';
+import { inputSchemaOf } from '../src/service/json-schema.ts';
 import { loadServices } from '../src/services/registry.ts';
 import { CHAINS } from '../src/words/chain-names.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';

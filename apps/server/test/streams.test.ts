@@ -9,7 +9,7 @@ import { after, before, test } from 'node:test';
 import { ExactEvmScheme } from '@x402/evm';
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import { z } from 'zod';
-import { defineService, type Piece } from '../src/services/define.ts';
+import { defineService, type Piece } from '../src/service/define.ts';
 import { answer } from '../src/words/answer.ts';
 import { sourceUnavailable } from '../src/words/failure.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';

@@ -7,7 +7,7 @@ import { createSIWxPayload, encodeSIWxHeader } from '@x402/extensions/sign-in-wi
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import type { PrivateKeyAccount } from 'viem/accounts';
 import { z } from 'zod';
-import { defineService } from '../src/services/define.ts';
+import { defineService } from '../src/service/define.ts';
 import { answer } from '../src/words/answer.ts';
 import { proveBooks } from './books.fixture.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';

@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { BASE, ETHEREUM } from '../../../packages/sandbox/src/chain/addresses.ts';
-import type { Service } from '../src/services/define.ts';
-import { inputSchemaOf, propertiesOf } from '../src/services/json-schema.ts';
+import type { Service } from '../src/service/define.ts';
+import { inputSchemaOf, propertiesOf } from '../src/service/json-schema.ts';
 import { loadServices } from '../src/services/registry.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { jsonOf, startTestServer, startUpstreams, type TestServer } from './server.fixture.ts';

@@ -1,7 +1,7 @@
 /** Text that no database and no wire can hold is refused at every door, with its path, before money is looked at. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { inputSchemaOf, type JsonSchema, propertiesOf } from '../src/services/json-schema.ts';
+import { inputSchemaOf, type JsonSchema, propertiesOf } from '../src/service/json-schema.ts';
 import { loadServices } from '../src/services/registry.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from './server.fixture.ts';

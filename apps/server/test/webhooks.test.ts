@@ -5,7 +5,7 @@ import { after, before, beforeEach, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Webhook as Verifier } from 'standardwebhooks';
 import { z } from 'zod';
-import { defineService } from '../src/services/define.ts';
+import { defineService } from '../src/service/define.ts';
 import { answer } from '../src/words/answer.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from './server.fixture.ts';

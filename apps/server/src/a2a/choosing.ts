@@ -2,9 +2,9 @@
  * Which service a message chooses. One that chooses none is told how to, and which skills its words are about: of one that
  * they are clearly about, the terms. Words choose nothing, so no task waits for a payment because of them.
  */
-import type { CatalogLine, Service } from '../services/define.ts';
-import { fittingWith } from '../services/fitting.ts';
-import { toolNameOf } from '../services/tool-name.ts';
+import type { CatalogLine, Service } from '../service/define.ts';
+import { fittingWith } from '../service/fitting.ts';
+import { toolNameOf } from '../service/tool-name.ts';
 import { nearest } from '../words/nearest.ts';
 import type { Wish } from './messages.ts';
 import type { Told } from './tasks.ts';

@@ -12,8 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Problem, unavailable } from '../http/problem.ts';
 import { FREE_HANG_UPS_A_DAY, type FreeHangUps } from '../paid-call/free-hang-ups.ts';
 import type { CallFollower, EventReader, MadeAnswer, PaidAnswer, PaidRequest } from '../paid-call/sale.ts';
-import type { Service } from '../services/define.ts';
-import { costsMoney } from '../services/registry.ts';
+import type { Service } from '../service/define.ts';
 import { choose, inputAgain, type Shelf, sayToBuy } from './choosing.ts';
 import { endingOf } from './endings.ts';
 import { RpcError } from './errors.ts';
@@ -334,7 +333,7 @@ export class Desk {
     const call = { id: randomUUID(), accountId };
     const isFree = await freeHangUps.use(call);
     const service = services.find(({ path }) => path === task.service);
-    if (!isFree && service !== undefined && costsMoney(service)) throw notFree();
+    if (!isFree && service !== undefined && service.costsMoney) throw notFree();
     const left = await leave();
     if (left === null) await freeHangUps.giveBack(call.id);
     return left;

@@ -6,7 +6,7 @@ import type { Keys } from '../keys/keys.ts';
 import type { Sales } from '../paid-call/part.ts';
 import type { Headers, Rail } from '../paid-call/rail.ts';
 import type { House, Part } from '../part.ts';
-import type { Service } from '../services/define.ts';
+import type { Service } from '../service/define.ts';
 import { A2A } from './declared.ts';
 import { Desk } from './desk.ts';
 import { a2aDoor } from './door.ts';

@@ -14,6 +14,8 @@ export { CUSTODY };
 
 const REWRAPPED_AT_ONCE = 100;
 
+const CAPABILITY = { name: 'custody', setBy: 'WALLET_ENCRYPTION_KEY' };
+
 /** Wallets that are kept for agents. Without a key to encrypt them under nothing of it is there. */
 export function openCustody(
   house: House,
@@ -21,7 +23,8 @@ export function openCustody(
   { keys }: { keys: Keys },
 ): Part {
   const { encryptionKeys } = secrets.reveal();
-  if (encryptionKeys.length === 0) return { name: 'custody' };
+  if (encryptionKeys.length === 0)
+    return { name: 'custody', capability: { ...CAPABILITY, configured: false } };
   const wallets = createWallets(house.pools.sql, {
     keyring: createKeyring(parseKeyEncryptionKeys(encryptionKeys.join(','))),
     nowMs: house.nowMs,
@@ -38,7 +41,7 @@ export function openCustody(
     requestHeaders: ['X-Wallet-Secret'],
     operations: [CUSTODY_OPERATIONS],
     capability: {
-      name: 'custody',
+      ...CAPABILITY,
       configured: true,
       forPayer: (proof) => wallets.paidBy(ownerOf(proof)),
     },

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { privateKeyToAddress } from 'viem/accounts';
 import { openTestDatabase, type TestDatabase } from '../../test/database.fixture.ts';
-import type { Custody } from '../services/define.ts';
+import type { Custody } from '../service/define.ts';
 import { ServiceFailure } from '../words/failure.ts';
 import { createKeyring, Unreadable } from './envelope.ts';
 import { ownerOf } from './owner.ts';

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { arrayLiteral } from '../db/array-literal.ts';
 import type { Database, Transaction } from '../db/connection.ts';
-import type { Custody, ManagedWallet } from '../services/define.ts';
-import { freshKey, type KeyKind, type WalletKey, writtenKey } from '../services/shared/wallet/fresh-key.ts';
+import type { Custody, ManagedWallet } from '../service/define.ts';
 import { foldedAgentId } from '../words/agent-id.ts';
 import { CHAINS, type ChainName } from '../words/chain-names.ts';
 import { ServiceFailure } from '../words/failure.ts';
 import { claimAgentId } from './agent-id-claims.ts';
 import { type Keyring, Unreadable } from './envelope.ts';
+import { freshKey, type KeyKind, type WalletKey, writtenKey } from './fresh-key.ts';
 import type { Owner } from './owner.ts';
 import { newWalletSecret } from './wallet-secret.ts';
 

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { UpstreamHealth } from '../upstreams/http.ts';
+import type { SourceHealth } from '../service/sources.ts';
 import type { DataLists } from './data-lists.ts';
 
 export interface SourceMetrics {
@@ -9,7 +9,7 @@ export interface SourceMetrics {
 
 /** What an operator can draw of the outside's data. */
 export function createSourceMetrics(watched: {
-  health(): readonly UpstreamHealth[];
+  health(): readonly SourceHealth[];
   /** Lists that services look things up in, with the times of the copy in use. */
   lists: DataLists['states'];
   nowMs(): number;

@@ -1,6 +1,7 @@
 import type { House, Part } from '../part.ts';
+import type { SourceHealth } from '../service/sources.ts';
 import { SOURCES, TERMS, termsOfSources, upstreamsOf } from '../upstreams/declared.ts';
-import type { UpstreamConfig, UpstreamHealth } from '../upstreams/http.ts';
+import type { UpstreamConfig } from '../upstreams/http.ts';
 import {
   type ConnectedUpstreams,
   connectUpstreams,
@@ -14,7 +15,7 @@ export { SOURCES, TERMS, upstreamsOf };
 
 /** What of the sources stands on the operator's page. */
 interface ShownToOperator {
-  upstreamHealth(): UpstreamHealth[];
+  upstreamHealth(): SourceHealth[];
   dataLists: DataLists['states'];
   sourceTerms(): readonly object[];
 }
@@ -59,7 +60,12 @@ export function openSources(
     upstreams,
     dataLists,
     forOperator: { upstreamHealth: health, dataLists: dataLists.states, sourceTerms: () => terms },
-    capability: { name: 'lists', configured: lists.configured.includes('ofac-sdn'), forPayer: () => lists },
+    capability: {
+      name: 'lists',
+      configured: lists.configured.includes('ofac-sdn'),
+      setBy: 'UPSTREAM_OFAC_BASE_URL',
+      forPayer: () => lists,
+    },
     jobs: [
       {
         name: 'fetch-data-lists',

@@ -69,21 +69,20 @@ export function openDevices(
   { settings }: Configured<typeof DEVICES.variables>,
   needs: DeviceNeeds,
 ): Part {
-  const { nowMs, baseUrl, addressOf } = house;
-  const { sql } = house.pools;
+  const { nowMs, baseUrl, addressOf, pools } = house;
   const { keys, host, acceptSimulated, shares } = needs;
   const partPerMillion = BigInt(settings.ownerSharePercent) * 10_000n;
   const { retentionDays, backfillMs, perAccount } = settings;
-  const registry = createDeviceRegistry(sql, { nowMs, perAccount });
-  const days = createDays(sql, nowMs);
-  const readings = createReadings(sql, nowMs, days);
-  const files = createExports(sql, { nowMs, baseUrl });
+  const registry = createDeviceRegistry(pools.sql, { nowMs, perAccount });
+  const days = createDays(pools.sql, nowMs);
+  const readings = createReadings(pools.sql, nowMs, days);
+  const files = createExports(pools.sql, { nowMs, baseUrl });
   const metrics = createDeviceMetrics({
     connected: () => broker?.connected ?? 0,
     waiting: () => readings.depth,
   });
   const { report } = metrics;
-  const refusals = createRefusals(sql, { nowMs, backfillMs, readings, report });
+  const refusals = createRefusals(pools.sql, { nowMs, backfillMs, readings, report });
   const limit = house.limit(settings.reportsPerMinute);
   const reporting = createReporting({ registry, readings, refusals, limit, backfillMs, nowMs, report });
   const mqtt = mqttOf(settings);
@@ -98,6 +97,7 @@ export function openDevices(
     capability: {
       name: 'devices',
       configured: true,
+      setBy: 'DEVICE_RETENTION_DAYS',
       forPayer: (proof) =>
         devicesFor(proof, {
           ...{ registry, readings, exports: files, retentionDays },
@@ -126,7 +126,7 @@ export function openDevices(
         limit: house.limitByAddress(REPORTS_PER_ADDRESS_PER_MINUTE),
       });
     },
-    jobs: jobsOf(sql, {
+    jobs: jobsOf(pools.sql, {
       ...{ registry, files, refusals, days, retentionDays, nowMs, mqtt, broker: () => broker },
     }),
     async close() {

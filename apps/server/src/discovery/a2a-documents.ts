@@ -1,7 +1,7 @@
 /** The agent card, which A2A agents read before they send a message. It is rendered while `/a2a` is served. */
 import { X402_EXTENSIONS } from '../a2a/extensions.ts';
 import { sandboxFields } from '../http/sandbox-notice.ts';
-import { aboutTool } from '../services/tool-words.ts';
+import { aboutTool } from '../service/tool-words.ts';
 import { CHARGING_RULE } from './call-errors.ts';
 import { CARD_KEYS_PATH, withoutEmpty } from './card-signature.ts';
 import { type DiscoveryContext, serves } from './context.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { toolNameOf } from '../services/tool-name.ts';
+import { toolNameOf } from '../service/tool-name.ts';
 import {
   agentDocument,
   agentRegistrationDocument,

@@ -2,8 +2,8 @@
  * Documents that crawlers, directories and other kinds of agents look for at their own addresses. All of them state
  * what the catalog states.
  */
-import type { Service } from '../services/define.ts';
-import { inputSchemaOf, outputSchemaOf } from '../services/json-schema.ts';
+import type { Service } from '../service/define.ts';
+import { inputSchemaOf, outputSchemaOf } from '../service/json-schema.ts';
 import { agentCardDocument, servesA2a } from './a2a-documents.ts';
 import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
 import { capabilitiesDocument } from './capabilities.ts';

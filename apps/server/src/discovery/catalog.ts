@@ -1,6 +1,6 @@
 import { sandboxMark } from '../http/sandbox-notice.ts';
 import { usdToMicros } from '../ledger/money.ts';
-import type { Service } from '../services/define.ts';
+import type { Service } from '../service/define.ts';
 import { type DiscoveryContext, firstService, shopOf } from './context.ts';
 import { mppEndpointOf } from './pay-by-mpp.ts';
 import { firstServiceByWallet, networksFor, SPENDING_CAP_RULE, walletProgramOf } from './pay-by-wallet.ts';

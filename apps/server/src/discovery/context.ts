@@ -1,6 +1,6 @@
 import type { Described } from '../http/operation.ts';
-import type { Service } from '../services/define.ts';
-import type { Availability } from '../services/registry.ts';
+import type { Availability } from '../service/availability.ts';
+import type { Service } from '../service/define.ts';
 import type { CardSigner } from './card-signature.ts';
 
 /** Everything that a published document may state. The documents are pure functions of this context. */
@@ -16,6 +16,8 @@ export interface DiscoveryContext {
   sandbox: boolean;
   /** What is for sale at all, in catalog order. */
   services: readonly Service[];
+  /** Their categories, in the order of the catalog, and what each holds. */
+  tags: Readonly<Record<string, string>>;
   /** Paths of services that exist but are not sold here. */
   leftOut: readonly string[];
   /** Whether a service may be sold at this moment; asked again for every rendering. */

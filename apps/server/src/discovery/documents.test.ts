@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { z } from 'zod';
-import { outputSchemaOf } from '../services/json-schema.ts';
+import { outputSchemaOf } from '../service/json-schema.ts';
 import { loadServices } from '../services/registry.ts';
 import { agentInstructionsDocument } from './agent-instructions.ts';
 import { capabilitiesDocument } from './capabilities.ts';

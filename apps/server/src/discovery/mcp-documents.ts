@@ -1,8 +1,8 @@
 /** What MCP clients, their registries and browsers read before they connect. It is rendered while `/mcp` is served. */
 import { sandboxMark } from '../http/sandbox-notice.ts';
-import { toolNameOf } from '../services/tool-name.ts';
-import { toolSchemaOf } from '../services/tool-schema.ts';
-import { aboutTool, titleOf } from '../services/tool-words.ts';
+import { toolNameOf } from '../service/tool-name.ts';
+import { toolSchemaOf } from '../service/tool-schema.ts';
+import { aboutTool, titleOf } from '../service/tool-words.ts';
 import { CHARGING_RULE } from './call-errors.ts';
 import { trialOf } from './capabilities.ts';
 import { type DiscoveryContext, serves, shopOf } from './context.ts';

@@ -1,6 +1,6 @@
 /** What an OpenAPI document says once and refers to: which fields are worth a name, and which names are in use. */
-import type { Service } from '../services/define.ts';
-import { inputSchemaOf, type JsonSchema, outputSchemaOf, propertiesOf } from '../services/json-schema.ts';
+import type { Service } from '../service/define.ts';
+import { inputSchemaOf, type JsonSchema, outputSchemaOf, propertiesOf } from '../service/json-schema.ts';
 
 export function schemaNamed(name: string): JsonSchema {
   return { $ref: `#/components/schemas/${name}` };

@@ -1,9 +1,9 @@
 import { type Described, REFUSED } from '../http/operation.ts';
 import { SANDBOX_NOTICE } from '../http/sandbox-notice.ts';
-import { ABOUT_TAGS, type Service, TAGS } from '../services/define.ts';
-import { exampleAnswerOf } from '../services/example-answer.ts';
-import { inputSchemaOf, type JsonSchema, outputSchemaOf } from '../services/json-schema.ts';
-import { tagFolder } from '../services/registry.ts';
+import type { Service } from '../service/define.ts';
+import { exampleAnswerOf } from '../service/example-answer.ts';
+import { inputSchemaOf, type JsonSchema, outputSchemaOf } from '../service/json-schema.ts';
+import { dashedTag } from '../service/tag-words.ts';
 import { CALL_ERRORS, CHARGING_RULE, DRY_RUN_RULE, PROBLEM_RULE, REPEAT_RULE } from './call-errors.ts';
 import { asTemplate, type DiscoveryContext, priceRange, serves, type X402Offer } from './context.ts';
 import { type SharedFields, schemaNamed, sharedFields, usedComponents } from './openapi-components.ts';
@@ -30,7 +30,7 @@ export function openapiDocument(context: DiscoveryContext) {
   addOperations(paths, operationsOfRoutes(context));
   const twice = soldByMpp(context);
   for (const service of twice) paths[`/mpp/${service.path}`] = { post: mppOperation(service, context) };
-  const tags = TAGS.filter((tag) => context.services.some((service) => service.tag === tag));
+  const tags = tagsOnSale(context);
   const document = {
     openapi: '3.1.0',
     info: infoOf(context),
@@ -95,10 +95,16 @@ function infoOf(context: DiscoveryContext) {
   };
 }
 
+/** The tags of what is sold, in the order of the catalog. */
+function tagsOnSale({ tags, services }: DiscoveryContext): string[] {
+  const sold = new Set(services.map(({ tag }) => tag));
+  return [...new Set([...Object.keys(tags), ...sold])].filter((tag) => sold.has(tag));
+}
+
 /** What each tag holds, as those who have it say. */
 function tagsOf(context: DiscoveryContext, names: readonly string[]) {
   const ofParts = Object.assign({}, ...context.described().map(({ tags }) => tags ?? {}));
-  const about: Readonly<Record<string, string>> = { ...ofParts, ...ABOUT_TAGS, [MPP_TAG]: ABOUT_MPP };
+  const about: Readonly<Record<string, string>> = { ...ofParts, ...context.tags, [MPP_TAG]: ABOUT_MPP };
   return names.map((name) => ({ name, ...(about[name] === undefined ? {} : { description: about[name] }) }));
 }
 
@@ -107,8 +113,8 @@ function tagsOf(context: DiscoveryContext, names: readonly string[]) {
  * that hold no service: what is free, credit, and each family of addresses that has a tag of its own.
  */
 export function openapiParts(context: DiscoveryContext): ReadonlyMap<string, string> {
-  const tags = TAGS.filter((tag) => context.services.some((service) => service.tag === tag));
-  return new Map([...tagsBesideServices(context), ...tags].map((tag) => [tagFolder(tag), tag]));
+  const tags = tagsOnSale(context);
+  return new Map([...tagsBesideServices(context), ...tags].map((tag) => [dashedTag(tag), tag]));
 }
 
 /**

@@ -23,7 +23,7 @@ export function openDiscovery(
     mpp(): DiscoveryContext['rails']['mpp'];
   },
 ): Part {
-  const { version, baseUrl, sandbox, leftOut, nowMs } = house;
+  const { version, baseUrl, sandbox, tags, leftOut, nowMs } = house;
   const { cardCheckout, pages } = needs;
   const { services, availability } = needs.sales;
   const { routes } = pages;
@@ -48,6 +48,7 @@ export function openDiscovery(
           version,
           baseUrl,
           sandbox,
+          tags,
           leftOut,
           services,
           availability,

@@ -1,5 +1,5 @@
 /** How to pay for a call below `/mpp/`: the texts, figures and code that all documents use. */
-import type { Service } from '../services/define.ts';
+import type { Service } from '../service/define.ts';
 import { cheapestForSale, type DiscoveryContext, type MppMethod } from './context.ts';
 import { amountUnitsOf } from './pay-by-wallet.ts';
 import { readAnswerOf } from './read-answer.ts';

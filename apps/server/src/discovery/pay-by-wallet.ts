@@ -1,6 +1,6 @@
 /** How a wallet pays for a call by x402: the texts, figures and code that all documents use. */
 import { usdToMicros } from '../ledger/money.ts';
-import type { Service } from '../services/define.ts';
+import type { Service } from '../service/define.ts';
 import { cheapestForSale, type DiscoveryContext, serves, type X402Network } from './context.ts';
 import { readAnswerOf } from './read-answer.ts';
 

@@ -1,5 +1,5 @@
 /** How a program reads what it bought. */
-import type { Service } from '../services/define.ts';
+import type { Service } from '../service/define.ts';
 
 export function answersJson({ mediaType }: Service): boolean {
   return mediaType === 'application/json';

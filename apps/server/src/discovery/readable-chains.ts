@@ -1,5 +1,5 @@
-import type { Service } from '../services/define.ts';
-import { chainsAskedBy, chainsOnSale } from '../services/registry.ts';
+import { chainsAskedBy, chainsOnSale } from '../service/availability.ts';
+import type { Service } from '../service/define.ts';
 import type { DiscoveryContext } from './context.ts';
 
 /** Which of its chains a service can read now, and which not; null for a service that reads no chain. */

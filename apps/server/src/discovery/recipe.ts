@@ -1,5 +1,5 @@
-import type { Service } from '../services/define.ts';
-import { inputSchemaOf, outputSchemaOf } from '../services/json-schema.ts';
+import type { Service } from '../service/define.ts';
+import { inputSchemaOf, outputSchemaOf } from '../service/json-schema.ts';
 import { CALL_ERRORS, CHARGING_RULE, REPEAT_RULE } from './call-errors.ts';
 import type { DiscoveryContext } from './context.ts';
 import {

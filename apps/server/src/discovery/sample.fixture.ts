@@ -7,13 +7,20 @@ import { KEY_OPERATIONS } from '../keys/operations.ts';
 import { HEALTH_OPERATIONS } from '../operations/operations.ts';
 import { RECEIPT_OPERATIONS } from '../rails/x402/operations.ts';
 import { secretsOf } from '../secrets/secrets.ts';
-import { defineService, type Service } from '../services/define.ts';
-import { chainName, isoDate, latitude, limit, longitude, text, tokenAddress } from '../services/fields.ts';
+import { definersFor, type Service } from '../service/define.ts';
+import { chainName, isoDate, latitude, limit, longitude, text, tokenAddress } from '../service/fields.ts';
 import { TOPUP_OPERATIONS } from '../topup/operations.ts';
 import { answer } from '../words/answer.ts';
 import { createCardSigner } from './card-signature.ts';
 import type { DiscoveryContext } from './context.ts';
 import { DOCUMENT_OPERATIONS, MPP_DOCUMENTS, WALLET_DOCUMENTS } from './operations.ts';
+
+const ABOUT_TAGS = {
+  Discovery: 'Cheap calls that show whether paying works.',
+  'Trading Intelligence': 'Tokens, wallets, gas and liquidity, from chains and markets.',
+  'Satellite Intelligence': 'Air, water, ground and fires at a place.',
+};
+const { defineService } = definersFor<{ defillama: object }>({ costsMoney: () => false });
 
 export const SAMPLE_SERVICES: readonly Service[] = [
   defineService({
@@ -85,6 +92,7 @@ export const SAMPLE_SERVICES: readonly Service[] = [
 export function sampleContext(overrides: Partial<DiscoveryContext> = {}): DiscoveryContext {
   return {
     product: 'Farebox',
+    tags: ABOUT_TAGS,
     shop: {
       name: "Ada's <Fares>",
       contactEmail: 'operator@farebox.test',

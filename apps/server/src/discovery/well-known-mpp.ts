@@ -1,5 +1,5 @@
 import { sandboxMark } from '../http/sandbox-notice.ts';
-import { inputSchemaOf } from '../services/json-schema.ts';
+import { inputSchemaOf } from '../service/json-schema.ts';
 import type { DiscoveryContext } from './context.ts';
 import { otherWaysOf } from './mpp-catalog.ts';
 import {

@@ -1,5 +1,5 @@
 import { declare, privateKey } from '../declared.ts';
-import { upstreamBaseUrlVariable } from '../upstreams/declared.ts';
+import { upstreamBaseUrlVariable } from '../words/upstream-variables.ts';
 
 const NODE = upstreamBaseUrlVariable('base');
 

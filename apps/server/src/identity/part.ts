@@ -21,6 +21,8 @@ const REGISTRATION_GAS = 3_500_000n;
 /** A key that cannot pay for so many takes no more of them on. */
 const LEAST_REGISTRATIONS = 3n;
 
+const CAPABILITY = { name: 'identities', setBy: 'IDENTITY_REGISTRAR_KEY' };
+
 /**
  * Who registers ERC-8004 identities on Base. Without a key that pays the gas nothing of it is there.
  *
@@ -32,7 +34,8 @@ export function openIdentity(
   { gas, rpcUrl }: { gas: GasTanks; rpcUrl: string | null },
 ): Part {
   const { registrarKey: privateKey } = secrets.reveal();
-  if (rpcUrl === null || privateKey === null) return { name: 'identity' };
+  if (rpcUrl === null || privateKey === null)
+    return { name: 'identity', capability: { ...CAPABILITY, configured: false } };
   const { nowMs } = house;
   const { sql } = house.pools;
   const rpc = connectRpc(rpcUrl, { timeoutMs: 5_000 });
@@ -58,7 +61,7 @@ export function openIdentity(
   return {
     name: 'identity',
     capability: {
-      name: 'identities',
+      ...CAPABILITY,
       configured: true,
       unable: () => (tank.isAble ? null : 'our key for registrations lacks the gas'),
       forPayer: (proof) => identities.paidBy(ownerOf(proof)),

@@ -13,7 +13,7 @@ import {
 } from 'viem';
 import { openTestDatabase, type TestDatabase } from '../../test/database.fixture.ts';
 import { ownerOf } from '../custody/owner.ts';
-import type { Identities } from '../services/define.ts';
+import type { Identities } from '../service/define.ts';
 import { ServiceFailure } from '../words/failure.ts';
 import { createRegistrar, type TransactionSender } from './registrar.ts';
 import { ERC8004_IDENTITY_REGISTRY, registryAbi } from './registry-abi.ts';

@@ -10,7 +10,7 @@ import {
 import { claimAgentId } from '../custody/agent-id-claims.ts';
 import type { Owner } from '../custody/owner.ts';
 import type { Database } from '../db/connection.ts';
-import type { Identities, RegisteredIdentity } from '../services/define.ts';
+import type { Identities, RegisteredIdentity } from '../service/define.ts';
 import { foldedAgentId } from '../words/agent-id.ts';
 import { noAnswer, ServiceFailure } from '../words/failure.ts';
 import { registryAbi } from './registry-abi.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
-import { defineContentService } from '../services/define.ts';
+import { defineContentService } from '../service/define.ts';
 import pingService from '../services/discovery/ping.ts';
 import { runContext } from '../services/run-context.fixture.ts';
 import { content } from '../words/answer.ts';

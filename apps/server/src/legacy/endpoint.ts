@@ -4,9 +4,8 @@
  */
 import { z } from 'zod';
 import { usdToMicros } from '../ledger/money.ts';
-import type { RunContext, Service } from '../services/define.ts';
-import { exampleAnswerOf } from '../services/example-answer.ts';
-import type { UpstreamName } from '../upstreams/index.ts';
+import type { RunContext, Service } from '../service/define.ts';
+import { exampleAnswerOf } from '../service/example-answer.ts';
 import { type Answer, answer } from '../words/answer.ts';
 import { ServiceFailure } from '../words/failure.ts';
 import { creditsOf } from './credits.ts';
@@ -151,7 +150,7 @@ function chargeOf(priceUsd: string | null): Record<string, unknown> {
 async function askBeside(
   service: Service | undefined,
   body: Record<string, unknown>,
-  context: RunContext<UpstreamName>,
+  context: RunContext,
 ): Promise<Answer<Record<string, unknown>> | null> {
   const input = service?.input.safeParse(body);
   if (service === undefined || input?.success !== true) return null;

@@ -1,7 +1,7 @@
 /** The legacy family, endpoint by endpoint: names, prices and fields as its clients know them. */
 import { z } from 'zod';
-import type { Service } from '../services/define.ts';
-import { limit } from '../services/fields.ts';
+import type { Service } from '../service/define.ts';
+import { limit } from '../service/fields.ts';
 import { defineEndpoint, type LegacyEndpoint } from './endpoint.ts';
 
 const number = z.number().nullable();

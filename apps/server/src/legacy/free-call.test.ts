@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
 import { createRateLimit } from '../http/rate-limit.ts';
-import { defineService } from '../services/define.ts';
+import { defineService } from '../service/define.ts';
+import { NO_SOURCES } from '../service/sources.ts';
 import { NOW_MS, runContext } from '../services/run-context.fixture.ts';
 import { answer } from '../words/answer.ts';
 import { notFound, sourceUnavailable } from '../words/failure.ts';
@@ -35,9 +36,9 @@ function stage(runsPerMinute = 100) {
     },
   });
   const nowMs = () => now;
-  const { upstreams, catalog, baseUrl, version } = runContext({});
+  const { catalog, baseUrl, version } = runContext({});
   const freeCall = createFreeCall({
-    upstreams,
+    sources: NO_SOURCES,
     catalog,
     baseUrl,
     version,

@@ -9,8 +9,7 @@ import { contentOf } from '../paid-call/content.ts';
 import type { PaidCallParts } from '../paid-call/paid-call.ts';
 import { fingerprintOf, readInput } from '../paid-call/request-body.ts';
 import type { MadeAnswer, PaidAnswer, PaidRequest } from '../paid-call/sale.ts';
-import type { RunContext, Service } from '../services/define.ts';
-import type { UpstreamName } from '../upstreams/index.ts';
+import type { RunContext, Service } from '../service/define.ts';
 import { type Answer, provenanceOf } from '../words/answer.ts';
 import { ServiceFailure } from '../words/failure.ts';
 
@@ -34,7 +33,7 @@ export interface FreeCallReport {
 }
 
 export interface FreeCallParts
-  extends Pick<PaidCallParts, 'upstreams' | 'availability' | 'catalog' | 'baseUrl' | 'version' | 'nowMs'> {
+  extends Pick<PaidCallParts, 'sources' | 'availability' | 'catalog' | 'baseUrl' | 'version' | 'nowMs'> {
   addressLimit: RateLimit;
   /** The limit for all callers together. */
   runLimit: RateLimit;
@@ -56,8 +55,8 @@ export function createFreeCall(parts: FreeCallParts): FreeCall {
     if (!allowed) throw unavailable('BUSY', 'Too much is asked for free now.', resetSeconds * 1_000);
     running += 1;
     const { signal, race } = deadlineOf(service.timeoutMs);
-    const context: RunContext<UpstreamName> = {
-      upstreams: parts.upstreams,
+    const context: RunContext = {
+      upstreams: parts.sources.apis,
       catalog: parts.catalog,
       call: { callId: requestId, rail: 'credits', payer: 'nobody', priceMicros: 0n, network: null },
       baseUrl: parts.baseUrl,

@@ -1,7 +1,7 @@
 /** The legacy family in OpenAPI: the inputs and answers of its endpoints, as the services behind them describe them. */
 import { answered, KEYED, REFUSED } from '../http/operation.ts';
-import type { Service } from '../services/define.ts';
-import { inputSchemaOf, type JsonSchema, propertiesOf, withoutProse } from '../services/json-schema.ts';
+import type { Service } from '../service/define.ts';
+import { inputSchemaOf, type JsonSchema, propertiesOf, withoutProse } from '../service/json-schema.ts';
 import type { OpenEndpoint } from './endpoints.ts';
 
 export type Operation = Readonly<Record<string, unknown>>;

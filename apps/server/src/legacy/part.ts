@@ -4,7 +4,7 @@ import { TRIAL_DAYS, TRIAL_USD } from '../keys/trial.ts';
 import type { Sales } from '../paid-call/part.ts';
 import type { Rail } from '../paid-call/rail.ts';
 import type { House, Part } from '../part.ts';
-import type { Service } from '../services/define.ts';
+import type { Service } from '../service/define.ts';
 import { legacyCheckoutOf } from './credit-checkout.ts';
 import { legacyDoor, walletAtTheLegacyDoor } from './door.ts';
 import { openEndpoints } from './endpoints.ts';
@@ -42,7 +42,7 @@ export function openLegacy(
   });
   const freeCall = createFreeCall({
     ...{ availability, catalog, baseUrl, version, nowMs },
-    upstreams: sales.shared.upstreams,
+    sources: sales.shared.sources,
     addressLimit: house.limitByAddress(FREE_CALLS_PER_MINUTE),
     runLimit: house.limit(FREE_RUNS_PER_MINUTE),
     report({ error, ...line }) {

@@ -1,8 +1,8 @@
 /** The tool that buys any service by its name, for clients that have room for few tools. */
 import { z } from 'zod';
-import type { Service } from '../services/define.ts';
-import { fittingBest } from '../services/fitting.ts';
-import { toolNameOf } from '../services/tool-name.ts';
+import type { Service } from '../service/define.ts';
+import { fittingBest } from '../service/fitting.ts';
+import { toolNameOf } from '../service/tool-name.ts';
 import { nearest } from '../words/nearest.ts';
 import { PAID, type Tool } from './tools.ts';
 

@@ -3,7 +3,7 @@ import type { Door } from '../paid-call/door.ts';
 import type { Quote, Rail } from '../paid-call/rail.ts';
 import { type TermsAbout, termsInMessage } from '../paid-call/terms-in-message.ts';
 import type { MppRail } from '../rails/mpp/rail.ts';
-import { toolNameOf } from '../services/tool-name.ts';
+import { toolNameOf } from '../service/tool-name.ts';
 
 const WORDS = {
   error: 'Payment is required to call this tool.',

@@ -1,9 +1,9 @@
 /** Tools that cost nothing: each asks an address of this server that is free over HTTP too, so that both say the same. */
 import { z } from 'zod';
-import type { CatalogLine, Service } from '../services/define.ts';
-import { fittingBest } from '../services/fitting.ts';
-import { toolNameOf } from '../services/tool-name.ts';
-import { toolSchemaOf } from '../services/tool-schema.ts';
+import type { CatalogLine, Service } from '../service/define.ts';
+import { fittingBest } from '../service/fitting.ts';
+import { toolNameOf } from '../service/tool-name.ts';
+import { toolSchemaOf } from '../service/tool-schema.ts';
 import type { Asker, AskInside, InsideAnswer } from './inside.ts';
 import type { Tool } from './tools.ts';
 import { toolsetName } from './toolsets.ts';

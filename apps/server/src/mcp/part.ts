@@ -7,7 +7,7 @@ import type { Sales } from '../paid-call/part.ts';
 import type { Rail } from '../paid-call/rail.ts';
 import type { House, Part } from '../part.ts';
 import type { MppRail } from '../rails/mpp/rail.ts';
-import type { Service } from '../services/define.ts';
+import type { Service } from '../service/define.ts';
 import { CALL_TOOL } from './calling.ts';
 import { Cancelling } from './cancelling.ts';
 import { MCP } from './declared.ts';
@@ -71,6 +71,7 @@ export function openMcp(
         serve: (caller) => createMcpServer(parts, caller),
         publicUrl: baseUrl,
         hosts: settings.allowedHosts,
+        tags: Object.keys(house.tags),
         addressLimit: house.limitByAddress(),
         addressOf,
         cancelling: new Cancelling(sales.followedCalls, keys),

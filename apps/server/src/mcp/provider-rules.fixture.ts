@@ -2,7 +2,7 @@
  * What providers of models accept as a tool. One tool that breaks a rule makes some of them refuse the whole request, and with
  * it every other tool.
  */
-import type { JsonSchema } from '../services/json-schema.ts';
+import type { JsonSchema } from '../service/json-schema.ts';
 
 export interface AnyTool {
   name: string;

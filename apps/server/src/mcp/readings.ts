@@ -1,6 +1,6 @@
 /** What an MCP client can read without calling a tool: documents as resources, and ways to ask as prompts. */
-import type { CatalogLine } from '../services/define.ts';
-import { toolNameOf } from '../services/tool-name.ts';
+import type { CatalogLine } from '../service/define.ts';
+import { toolNameOf } from '../service/tool-name.ts';
 import type { Asker, AskInside } from './inside.ts';
 
 interface Reading {

@@ -13,7 +13,7 @@ import { CallerPresence } from '../http/caller-presence.ts';
 import { isDeeperThan } from '../http/json-depth.ts';
 import { notSoldHere } from '../http/problem.ts';
 import type { PaidAnswer, PaidRequest } from '../paid-call/sale.ts';
-import type { Service } from '../services/define.ts';
+import type { Service } from '../service/define.ts';
 import { CALL_NAME, namedCall } from './calling.ts';
 import { requestIdOf } from './cancelling.ts';
 import { type FreeAnswer, type FreeTools, refused } from './free-tools.ts';

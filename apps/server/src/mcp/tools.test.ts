@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Problem } from '../http/problem.ts';
-import { TAGS } from '../services/define.ts';
-import { inputSchemaOf } from '../services/json-schema.ts';
+import { inputSchemaOf } from '../service/json-schema.ts';
 import { loadServices } from '../services/registry.ts';
+import { TAGS } from '../services/tags.ts';
 import { CALL_TOOL } from './calling.ts';
 import { createFreeTools } from './free-tools.ts';
 import { breaches, strictForm } from './provider-rules.fixture.ts';
@@ -64,7 +64,8 @@ const freeTools = createFreeTools(
 );
 const asker = { headers: {}, remoteAddress: undefined };
 const toolList = createToolList(services, freeTools.tools, CALL_TOOL, () => forSale);
-const toolsOf = (toolset: string) => allPages(toolList, readToolset(toolset)).flatMap(({ tools }) => tools);
+const toolsOf = (toolset: string) =>
+  allPages(toolList, readToolset(toolset, TAGS)).flatMap(({ tools }) => tools);
 const everyTool = toolsOf('core,all');
 
 test('providers of models accept every tool', () => {
@@ -169,8 +170,8 @@ test('a toolset lists the free tools and those of its tags, by either name of a 
     for (const { name } of freeTools.tools) assert.ok(toolsOf(toolset).some((tool) => tool.name === name));
   assert.ok(toolsOf('core,ai').some(({ name }) => name === 'call_service'));
   assert.ok(!toolsOf('ai').some(({ name }) => name === 'call_service'));
-  for (const all of ['', 'all', undefined, ',,']) assert.equal(readToolset(all), EVERY_TOOL, all);
-  assert.deepEqual(readToolset(['ai', 'core']), readToolset('core,ai'));
+  for (const all of ['', 'all', undefined, ',,']) assert.equal(readToolset(all, TAGS), EVERY_TOOL, all);
+  assert.deepEqual(readToolset(['ai', 'core'], TAGS), readToolset('core,ai', TAGS));
   assert.deepEqual(
     new Set(TAGS.map(toolsetName)).size,
     TAGS.length,
@@ -181,7 +182,7 @@ test('a toolset lists the free tools and those of its tags, by either name of a 
 test('a toolset that there is none of is refused with those that there are', () => {
   for (const toolset of ['nonsense', 'trading,__proto__', 'a'.repeat(1_000), 7, { core: 1 }])
     assert.throws(
-      () => readToolset(toolset),
+      () => readToolset(toolset, TAGS),
       (error) => error instanceof Problem && error.status === 400 && /core, onboarding/.test(error.message),
     );
 });
@@ -190,7 +191,7 @@ test('more toolsets than are kept are made anew, and each is right', () => {
   for (let turn = 0; turn < 2; turn += 1)
     for (let mask = 1; mask < 200; mask += 1) {
       const tags = TAGS.filter((_, index) => (mask >> index) & 1);
-      const shown = toolList.page(readToolset(tags.map(toolsetName).join(',')), undefined)?.tools ?? [];
+      const shown = toolList.page(readToolset(tags.map(toolsetName).join(','), TAGS), undefined)?.tools ?? [];
       const wrong = shown.filter(({ _meta }) => !tags.some((tag) => (_meta['farebox/tag'] ?? tag) === tag));
       assert.deepEqual(wrong, []);
     }

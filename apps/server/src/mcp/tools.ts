@@ -1,9 +1,10 @@
 /** The services as tools of MCP: what `tools/list` answers, rendered once and again when the availability of one changes. */
-import type { Service } from '../services/define.ts';
-import type { Availability } from '../services/registry.ts';
-import { toolNameOf } from '../services/tool-name.ts';
-import { toolSchemaOf } from '../services/tool-schema.ts';
-import { aboutTool, titleOf } from '../services/tool-words.ts';
+
+import type { Availability } from '../service/availability.ts';
+import type { Service } from '../service/define.ts';
+import { toolNameOf } from '../service/tool-name.ts';
+import { toolSchemaOf } from '../service/tool-schema.ts';
+import { aboutTool, titleOf } from '../service/tool-words.ts';
 import type { Toolset } from './toolsets.ts';
 
 /** Of a page of `tools/list`, as JSON. */
@@ -103,7 +104,9 @@ export function createToolList(
     const kept = known.pages.get(toolset.key);
     if (kept !== undefined) return kept;
     const sold = services.flatMap((service, index) =>
-      toolset.tags.has(service.tag) ? [toolOf(service, states[index] ?? availability(service))] : [],
+      toolset.tags?.has(service.tag) !== false
+        ? [toolOf(service, states[index] ?? availability(service))]
+        : [],
     );
     const pages = pagesOf([...free, ...(toolset.hasCall ? [anyCall] : []), ...sold]);
     known.pages.set(toolset.key, pages);

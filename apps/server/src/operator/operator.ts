@@ -8,7 +8,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Audited } from '../ledger/rule.ts';
 import type { Owed, RailStanding } from '../part.ts';
 import type { GasStanding } from '../relayer/gas-tanks.ts';
-import type { UpstreamHealth } from '../upstreams/http.ts';
+import type { SourceHealth } from '../service/sources.ts';
 import { createAccountRecords } from './accounts.ts';
 import type { CardRefunds, PaymentRefunds } from './act.ts';
 import { createActs } from './acts.ts';
@@ -37,7 +37,7 @@ export interface OperatorParts {
   creditServices(): readonly string[];
   /** What a day may give in trials; null: any. */
   trialBudgetMicrosPerDay: bigint | null;
-  upstreamHealth(): readonly UpstreamHealth[];
+  upstreamHealth(): readonly SourceHealth[];
   /** Where each list stands that services look things up in. */
   sourceTerms(): readonly object[];
   dataLists(): Promise<readonly object[]>;

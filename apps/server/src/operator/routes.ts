@@ -8,7 +8,7 @@ import { Problem } from '../http/problem.ts';
 import { sendProblem } from '../http/server.ts';
 import type { Owed, RailStanding } from '../part.ts';
 import type { GasStanding } from '../relayer/gas-tanks.ts';
-import type { UpstreamHealth } from '../upstreams/http.ts';
+import type { SourceHealth } from '../service/sources.ts';
 import { accountRecordRoutes } from './account-record-routes.ts';
 import type { AccountRecords } from './accounts.ts';
 import { actAsJson, actRoutes } from './act-routes.ts';
@@ -34,7 +34,7 @@ export interface OperatorRouteParts {
   creditServices(): readonly string[];
   /** What a day may give in trials; null: any. */
   trialBudgetMicrosPerDay: bigint | null;
-  upstreamHealth(): readonly UpstreamHealth[];
+  upstreamHealth(): readonly SourceHealth[];
   /** On which terms each source gives what is sold. */
   sourceTerms(): readonly object[];
   /** Where each list stands that services look things up in. */
@@ -166,7 +166,7 @@ function callerAsJson(derived: Derivation): Record<string, unknown> {
   };
 }
 
-function healthAsJson(health: UpstreamHealth): Record<string, unknown> {
+function healthAsJson(health: SourceHealth): Record<string, unknown> {
   const at = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
   return {
     name: health.name,
@@ -178,7 +178,7 @@ function healthAsJson(health: UpstreamHealth): Record<string, unknown> {
 }
 
 /** A source that may be asked is up once it has answered. Before that nobody knows. */
-function seenOf({ lastSuccessAtMs, lastFailureAtMs }: UpstreamHealth): 'up' | 'failing' | 'not_asked' {
+function seenOf({ lastSuccessAtMs, lastFailureAtMs }: SourceHealth): 'up' | 'failing' | 'not_asked' {
   if (lastSuccessAtMs !== null) return 'up';
   return lastFailureAtMs === null ? 'not_asked' : 'failing';
 }

@@ -2,7 +2,7 @@
  * Bought answers: how they are stored, delivered for the first time, and replayed when the same payment comes again.
  */
 import { Problem, unavailable } from '../http/problem.ts';
-import type { Service } from '../services/define.ts';
+import type { Service } from '../service/define.ts';
 import type { PricedCall, StoredAnswer } from './call-steps.ts';
 import type { CallStore } from './calls.ts';
 import type { Door } from './door.ts';

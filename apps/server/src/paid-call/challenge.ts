@@ -1,6 +1,6 @@
 import { sandboxFields } from '../http/sandbox-notice.ts';
 import { microsToUsd, priceInUsd } from '../ledger/money.ts';
-import { inputOutlineOf, inputSchemaOf, withoutProse } from '../services/json-schema.ts';
+import { inputOutlineOf, inputSchemaOf, withoutProse } from '../service/json-schema.ts';
 import type { Headers, Offer, PaymentRefused, Quote, Rail } from './rail.ts';
 
 /** Existing clients recognize a 402 by this text. */

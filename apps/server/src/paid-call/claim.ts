@@ -7,7 +7,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { invalidRequest, Problem } from '../http/problem.ts';
-import type { Service } from '../services/define.ts';
+import type { Service } from '../service/define.ts';
 import type { Payment } from './rail.ts';
 import { bodyObject } from './request-body.ts';
 

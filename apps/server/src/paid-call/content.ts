@@ -1,5 +1,5 @@
 /** Answers that are not JSON: their bytes, and a header that names their sources. */
-import type { Service } from '../services/define.ts';
+import type { Service } from '../service/define.ts';
 import { type Answer, type Provenance, provenanceOf } from '../words/answer.ts';
 import type { MadeAnswer } from './sale.ts';
 

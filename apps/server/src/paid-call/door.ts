@@ -1,6 +1,6 @@
 import type { Problem } from '../http/problem.ts';
 import { sandboxFields } from '../http/sandbox-notice.ts';
-import type { Service } from '../services/define.ts';
+import type { Service } from '../service/define.ts';
 import type { Challenge } from './challenge.ts';
 import type { Quote } from './rail.ts';
 

@@ -5,8 +5,8 @@
  */
 import { invalidRequest, Problem } from '../http/problem.ts';
 import { microsToUsd } from '../ledger/money.ts';
-import { outputSchemaOf } from '../services/json-schema.ts';
-import type { Availability } from '../services/registry.ts';
+import type { Availability } from '../service/availability.ts';
+import { outputSchemaOf } from '../service/json-schema.ts';
 import type { Door } from './door.ts';
 import { notForSale } from './refusal.ts';
 import { readInput } from './request-body.ts';

@@ -5,7 +5,7 @@ import { openEventStream } from '../http/event-stream.ts';
 import { Problem } from '../http/problem.ts';
 import { asAsked } from '../http/problem-details.ts';
 import { sendFinished } from '../http/server.ts';
-import type { Service } from '../services/define.ts';
+import type { Service } from '../service/define.ts';
 import { dryRunOf } from './dry-run.ts';
 import { type PaidAnswer, type PaidRequest, READER_PATIENCE_MS } from './sale.ts';
 

@@ -13,8 +13,8 @@ import { invalidRequest } from '../http/problem.ts';
 import { type RateLimit, rateExceeded, rateHeaders } from '../http/rate-limit.ts';
 import { usdToMicros } from '../ledger/money.ts';
 import { newTransferId } from '../ledger/transfer-id.ts';
-import type { Service } from '../services/define.ts';
-import { type Availability, costsMoney } from '../services/registry.ts';
+import type { Availability } from '../service/availability.ts';
+import type { Service } from '../service/define.ts';
 import { ServiceFailure } from '../words/failure.ts';
 import { Answers, type AnswersParts } from './answers.ts';
 import { BoughtBefore } from './bought-before.ts';
@@ -292,7 +292,7 @@ export class PaidCall {
   async #holdingHangUp(sale: Sale, call: PricedCall, sell: () => Promise<PaidAnswer>): Promise<PaidAnswer> {
     const { freeHangUps, nowMs } = this.#parts;
     if (sale.payment.identity !== null) return sell();
-    const isHeld = costsMoney(sale.quote.service);
+    const isHeld = sale.quote.service.costsMoney;
     if (isHeld && !(await freeHangUps.hold(call, nowMs() + longestMs(sale) + RECONCILE_GRACE_MS)))
       throw idempotencyKeyRequired();
     try {

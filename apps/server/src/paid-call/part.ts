@@ -3,9 +3,9 @@ import { type Job, untilNoneIsDue } from '../jobs/schedule.ts';
 import { rootBuyerOf } from '../keys/root-buyer.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { House, Part, PartCapability } from '../part.ts';
-import type { Capability, CatalogLine, Service } from '../services/define.ts';
-import { type Availability, availabilityOf } from '../services/registry.ts';
-import type { ConnectedUpstreams } from '../upstreams/index.ts';
+import { type Availability, availabilityOf, NO_CAPABILITY } from '../service/availability.ts';
+import type { CatalogLine, Service } from '../service/define.ts';
+import type { Sources } from '../service/sources.ts';
 import { type CallShares, createCallShares } from './call-shares.ts';
 import { type CallStore, createCallStore } from './calls.ts';
 import { makeChallenge } from './challenge.ts';
@@ -76,7 +76,7 @@ interface SalesNeeds {
   ledger: Ledger;
   seal: AnswerSeal;
   services: readonly Service[];
-  upstreams: ConnectedUpstreams;
+  sources: Sources;
   /** The path below which receipts of on-chain payments stand. */
   receiptsAt: string;
   /** All parts, since some provide capabilities to services. Called only after all parts are open. */
@@ -181,17 +181,19 @@ function shareWithDoors(
   { requests, calls, settlements, reconciler, freeHangUps, followedCalls }: Records,
 ): SharedByDoors {
   const { baseUrl, version, logger, nowMs } = house;
-  const { upstreams, metrics } = needs;
+  const { sources, metrics } = needs;
   const { refundAfterMs } = settings;
   let known: readonly PartCapability[] | null = null;
   const capabilities = () => {
     known ??= needs.capable().flatMap(({ capability }) => capability ?? []);
     return known;
   };
-  const capable = (name: Capability) => capabilities().find((each) => each.name === name);
-  const configured = (name: Capability) => capable(name)?.configured === true;
-  const unable = (name: Capability) => capable(name)?.unable?.() ?? null;
-  const availability = (service: Service) => availabilityOf(service, upstreams.health, configured, unable);
+  const capable = (name: string) => capabilities().find((each) => each.name === name);
+  const standing = (name: string) => {
+    const found = capable(name);
+    return found === undefined ? NO_CAPABILITY : { ...found, unable: found.unable?.() ?? null };
+  };
+  const availability = (service: Service) => availabilityOf(service, sources.health, standing);
   const catalog = (): CatalogLine[] =>
     needs.services.map((service) => {
       const { path, name, tag, priceUsd, summary, example, featured } = service;
@@ -205,12 +207,12 @@ function shareWithDoors(
     keyUsed: needs.keyUsed,
     receiptsUrl: `${baseUrl}${needs.receiptsAt}`,
     capabilitiesFor: ({ requires, mayUse }, proof) =>
-      Object.fromEntries([...requires, ...mayUse].map((name) => [name, capable(name)?.forPayer(proof)])),
+      Object.fromEntries([...requires, ...mayUse].map((name) => [name, capable(name)?.forPayer?.(proof)])),
     async beforeAnswer(callId, service) {
       for (const { name, beforeAnswer } of capabilities())
         if (service.requires.includes(name)) await beforeAnswer?.(callId);
     },
-    upstreams: upstreams.apis,
+    sources,
     addressLimit: house.limitByAddress(),
     payerLimit: house.limit(settings.rateLimitPerKey),
     maxConcurrent: settings.maxConcurrentCalls,

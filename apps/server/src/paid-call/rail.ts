@@ -1,5 +1,5 @@
 import type { HouseAccount } from '../ledger/accounts.ts';
-import type { Service } from '../services/define.ts';
+import type { Service } from '../service/define.ts';
 import type { RailName } from '../words/rail-names.ts';
 
 /** A service that is for sale, with its price and address. */

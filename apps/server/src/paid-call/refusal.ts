@@ -1,7 +1,7 @@
 /** How a request is refused: in the words of its rail and the form of its door, with what became of the money. */
 import { Problem, unavailable } from '../http/problem.ts';
 import { withRate } from '../http/rate-limit.ts';
-import type { Availability } from '../services/registry.ts';
+import type { Availability } from '../service/availability.ts';
 import type { BeginOutcome } from './call-steps.ts';
 import type { Challenge } from './challenge.ts';
 import type { Door } from './door.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readJson } from '../http/json-text.ts';
 import { type FieldIssue, invalidRequest } from '../http/problem.ts';
-import type { Service } from '../services/define.ts';
+import type { Service } from '../service/define.ts';
 
 const MAX_ISSUES = 20;
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { notSoldHere, Problem } from '../http/problem.ts';
 import { pathOf } from '../http/server.ts';
-import type { Service } from '../services/define.ts';
+import type { Service } from '../service/define.ts';
 import { nearest } from '../words/nearest.ts';
 import { answerOverHttp, assertFitsHttp } from './http-door.ts';
 import type { PaidCall } from './paid-call.ts';

@@ -1,14 +1,7 @@
 /** How many calls may run at once, how long each may take, and how its service is run. */
 import { Problem, unavailable } from '../http/problem.ts';
-import type {
-  Capabilities,
-  CatalogLine,
-  Piece,
-  RunContext,
-  Service,
-  ServiceStream,
-} from '../services/define.ts';
-import { inCall, type UpstreamName, type Upstreams } from '../upstreams/index.ts';
+import type { AnyRunContext, CatalogLine, Piece, Service, ServiceStream } from '../service/define.ts';
+import type { AskingCall, Sources } from '../service/sources.ts';
 import { type Answer, provenanceOf } from '../words/answer.ts';
 import { ServiceFailure } from '../words/failure.ts';
 import { contentOf } from './content.ts';
@@ -130,10 +123,10 @@ const JSON_HEADERS: Record<string, string> = {
 };
 
 export interface RunnerParts {
-  upstreams: Upstreams;
+  sources: Sources;
   catalog(): readonly CatalogLine[];
   /** The capabilities that this service requires or may use, on behalf of this payer. */
-  capabilitiesFor(service: Service, proof: PayerProof): Partial<Capabilities>;
+  capabilitiesFor(service: Service, proof: PayerProof): Readonly<Record<string, object | undefined>>;
   door: Door;
   maxAnswerBytes: number;
   baseUrl: string;
@@ -172,7 +165,9 @@ export class Runner {
     const stopListening = abandonIfLeft(sale, () => deadline.abandon());
     try {
       const context = this.#contextOf(sale, callId, deadline);
-      const running = inCall(scopeOf(sale, callId), () => service.run(sale.input, context));
+      const running = this.#parts.sources.inCall(scopeOf(sale, callId), () =>
+        service.run(sale.input, context),
+      );
       const made = await deadline.race(running, service.timeoutMs);
       const answer =
         service.mediaType === 'application/json'
@@ -198,7 +193,9 @@ export class Runner {
     const deadline = new Deadline();
     try {
       const context = this.#contextOf(sale, callId, deadline);
-      const asked = inCall(scopeOf(sale, callId), () => beforeSettling(sale.input, context));
+      const asked = this.#parts.sources.inCall(scopeOf(sale, callId), () =>
+        beforeSettling(sale.input, context),
+      );
       await deadline.race(asked, timeoutMs);
     } finally {
       deadline.end();
@@ -210,7 +207,7 @@ export class Runner {
    * first piece it is broken off when its caller leaves, as in `run`; from then on its reader decides.
    */
   stream(sale: Sale, stream: ServiceStream, callId: string): RunningStream {
-    const { nowMs } = this.#parts;
+    const { sources, nowMs } = this.#parts;
     const { service } = sale.quote;
     const startedAtMs = nowMs();
     const deadline = new Deadline();
@@ -222,7 +219,7 @@ export class Runner {
       next: async () => {
         const askedAtMs = nowMs();
         const made = await deadline.race(
-          inCall(scope, () => pieces.next()),
+          sources.inCall(scope, () => pieces.next()),
           Math.max(leftMs, 1),
         );
         stopListening();
@@ -254,10 +251,10 @@ export class Runner {
     });
   }
 
-  #contextOf({ quote, payment }: Sale, callId: string, deadline: Deadline): RunContext<UpstreamName> {
-    const { upstreams, catalog, capabilitiesFor, baseUrl, version, nowMs } = this.#parts;
+  #contextOf({ quote, payment }: Sale, callId: string, deadline: Deadline): AnyRunContext {
+    const { sources, catalog, capabilitiesFor, baseUrl, version, nowMs } = this.#parts;
     return {
-      upstreams,
+      upstreams: sources.apis,
       catalog,
       call: {
         callId,
@@ -304,7 +301,7 @@ function eventOf({ path }: Service, { event, data }: Piece): Buffer {
  * The scope in which upstreams are asked: they recognize a repeated effect when the same call is tried again, and tell
  * callers apart. A wallet is one caller at every door.
  */
-function scopeOf({ quote, payment }: Sale, callId: string) {
+function scopeOf({ quote, payment }: Sale, callId: string): AskingCall {
   const caller = payment.keyId === null ? payment.payer : `account ${payment.accountId}`;
   return { callId, caller, isEffect: quote.service.effect === 'write' };
 }

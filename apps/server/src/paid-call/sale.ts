@@ -1,6 +1,5 @@
 /** One request on its way through the paid call: how it came, what was read of it, and what became of its money. */
-import type { Service, ServiceStream } from '../services/define.ts';
-import { costsMoney } from '../services/registry.ts';
+import type { Service, ServiceStream } from '../service/define.ts';
 import type { PaymentInFlight } from './call-steps.ts';
 import type { Fate } from './fate.ts';
 import type { NamedRequest } from './followed-calls.ts';
@@ -135,7 +134,7 @@ export function inFlightOf({ quote, payment, rail }: Sale): PaymentInFlight | nu
   const { onChain } = payment;
   if (onChain === null || onChain.movedBefore === true) return null;
   const { network, asset, payer, amountUnits } = onChain;
-  const isCostly = costsMoney(quote.service);
+  const isCostly = quote.service.costsMoney;
   return {
     network,
     // The same token, whichever rail writes its address.

@@ -8,7 +8,7 @@
  */
 
 import { unavailable } from '../http/problem.ts';
-import type { Service, ServiceStream } from '../services/define.ts';
+import type { Service, ServiceStream } from '../service/define.ts';
 import type { Answers } from './answers.ts';
 import type { PricedCall, StoredAnswer } from './call-steps.ts';
 import type { Door } from './door.ts';

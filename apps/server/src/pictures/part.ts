@@ -40,7 +40,12 @@ export function openPictures(
     name: 'pictures',
     operations: [PICTURE_OPERATIONS],
     metrics: metrics.registry,
-    capability: { name: 'pictures', configured: true, forPayer: () => forServices },
+    capability: {
+      name: 'pictures',
+      configured: true,
+      setBy: 'PICTURE_LINK_HOURS',
+      forPayer: () => forServices,
+    },
     routes: (http) =>
       pictureRoutes(http, {
         ...{ links, pictures, addressOf, nowMs },

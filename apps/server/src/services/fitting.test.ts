@@ -1,7 +1,7 @@
 /** Questions as many kinds of people ask them, and the service that answers each. Twins count alike. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fittingBest } from './fitting.ts';
+import { fittingBest } from '../service/fitting.ts';
 import { loadServices } from './registry.ts';
 
 const services = await loadServices();

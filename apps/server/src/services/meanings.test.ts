@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
+import type { Service } from '../service/define.ts';
+import { inputSchemaOf, type JsonSchema, outputSchemaOf } from '../service/json-schema.ts';
 import { answer } from '../words/answer.ts';
-import { defineService, type Service } from './define.ts';
-import { inputSchemaOf, type JsonSchema, outputSchemaOf } from './json-schema.ts';
+import { defineService } from './define.ts';
 import { loadServices } from './registry.ts';
 
 /** The fields of a schema without a description, by their path, including those of items and alternatives. */

@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { costsMoney, loadServices } from './registry.ts';
+import { z } from 'zod';
+import { defineService } from './define.ts';
+import { loadServices } from './registry.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'farebox-registry-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -53,6 +55,10 @@ describe('a file below the folder of a tag', () => {
     await assert.rejects(load(files), /banking\/a\.ts: its default export must be a service/);
   });
 
+  test('of a tag that there is none of is refused', async () => {
+    await assert.rejects(load({ 'other/a.ts': service('a', 'Other') }), /other\/a\.ts: Other is no tag/);
+  });
+
   test('that belongs to another tag is refused', async () => {
     const files = { 'banking/a.ts': service('a', 'Premium') };
     await assert.rejects(load(files), /banking\/a\.ts: services with the tag Premium stand in premium\//);
@@ -62,10 +68,15 @@ describe('a file below the folder of a tag', () => {
 test('a service costs the operator money where one of the upstreams that it asks does', async () => {
   const sold = await loadServices();
   assert.deepEqual(
-    sold.filter(costsMoney).map(({ path }) => path),
+    sold.filter(({ costsMoney }) => costsMoney).map(({ path }) => path),
     ['ai-inference'],
   );
-  assert.equal(costsMoney({ needs: [['base', 'ai']], uses: [] }), true);
-  assert.equal(costsMoney({ needs: ['base'], uses: ['ai'] }), true);
-  assert.equal(costsMoney({ needs: [['base', 'polygon']], uses: ['coingecko'] }), false);
+  const about = { path: 'it', name: 'It', tag: 'Banking', priceUsd: '0.01', summary: 'It.', example: {} };
+  const fields = { input: z.object({}), output: z.object({}) };
+  const run = () => Promise.reject(new Error('nobody asks it'));
+  const costly = (asks: Pick<Parameters<typeof defineService>[0], 'needs' | 'uses'>) =>
+    defineService({ ...about, ...fields, ...asks, run }).costsMoney;
+  assert.equal(costly({ needs: [['base', 'ai']] }), true);
+  assert.equal(costly({ needs: ['base'], uses: ['ai'] }), true);
+  assert.equal(costly({ needs: [['base', 'polygon']], uses: ['coingecko'] }), false);
 });

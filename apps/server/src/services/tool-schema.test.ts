@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
-import { inputSchemaOf } from './json-schema.ts';
+import { inputSchemaOf } from '../service/json-schema.ts';
+import { eitherOr, toolFormOf, toolSchemaOf } from '../service/tool-schema.ts';
 import { loadServices } from './registry.ts';
-import { eitherOr, toolFormOf, toolSchemaOf } from './tool-schema.ts';
 
 const services = await loadServices();
 

@@ -3,6 +3,7 @@ import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { AnswerSeal } from '../paid-call/sealed-answer.ts';
 import type { House, Part } from '../part.ts';
+import type { KeySales } from '../service/define.ts';
 import { SOLD_KEYS } from './declared.ts';
 import { createSoldKeyMetrics } from './metrics.ts';
 import { SoldKeys } from './sold-keys.ts';
@@ -32,7 +33,8 @@ export function openSoldKeys(
     capability: {
       name: 'keySales',
       configured: true,
-      forPayer: (proof) => {
+      setBy: 'it needs no variable',
+      forPayer: (proof): KeySales => {
         const payerAccount = proof.by === 'account' ? proof.accountId : HOUSE_ACCOUNTS.chain_clearing;
         return { keyFor: (sale) => sold.keyFor({ ...sale, payerAccount }) };
       },

@@ -22,7 +22,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import { microsToUsd } from '../ledger/money.ts';
 import { transferIdFor } from '../ledger/transfer-id.ts';
 import type { AnswerSeal } from '../paid-call/sealed-answer.ts';
-import type { KeySales } from '../services/define.ts';
+import type { KeySales } from '../service/define.ts';
 import { noAnswer } from '../words/failure.ts';
 import type { RailName } from '../words/rail-names.ts';
 

@@ -4,7 +4,7 @@ import { priceInUsd } from '../ledger/money.ts';
 import { type Challenge, lastErrorReason } from '../paid-call/challenge.ts';
 import type { Door } from '../paid-call/door.ts';
 import type { Quote, Rail } from '../paid-call/rail.ts';
-import { inputSchemaOf } from '../services/json-schema.ts';
+import { inputSchemaOf } from '../service/json-schema.ts';
 
 /** The address for buying credit, for any amount. */
 export const TOPUP_PATH = '/api/m2m/credits/topup';

@@ -4,7 +4,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Sales } from '../paid-call/part.ts';
 import type { House, Part } from '../part.ts';
 import type { X402Rail } from '../rails/x402/rail.ts';
-import type { Availability } from '../services/registry.ts';
+import type { Availability } from '../service/availability.ts';
 import { TOPUP } from './declared.ts';
 import { topupDoor } from './door.ts';
 import { createTopupMetrics } from './metrics.ts';

@@ -8,7 +8,7 @@ import { readKeyToCredit } from '../keys/key-to-credit.ts';
 import type { Keys } from '../keys/keys.ts';
 import { answerOverHttp, assertFitsHttp } from '../paid-call/http-door.ts';
 import type { PaidCall } from '../paid-call/paid-call.ts';
-import type { Service } from '../services/define.ts';
+import type { Service } from '../service/define.ts';
 import { TOPUP_PATH } from './door.ts';
 import { type CreditTo, claimSecret, NEW_KEY } from './services.ts';
 

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { newApiKey } from '../keys/api-key.ts';
 import { CREDIT_TIERS, type CreditTier } from '../keys/credit-tiers.ts';
-import { defineService, type Service } from '../services/define.ts';
+import { defineService, type Service } from '../service/define.ts';
 import { answer } from '../words/answer.ts';
 import type { Topups } from './topups.ts';
 

@@ -4,17 +4,13 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
+import type { AskingCall } from '../service/sources.ts';
 import type { Visitor } from './fair-places.ts';
 
-interface CallScope extends Visitor {
-  /** Whether the service has a lasting effect. */
-  isEffect: boolean;
-}
-
-const scopes = new AsyncLocalStorage<CallScope>();
+const scopes = new AsyncLocalStorage<AskingCall>();
 
 /** Runs a service's work as part of a call. */
-export function inCall<Result>(scope: CallScope, work: () => Result): Result {
+export function inCall<Result>(scope: AskingCall, work: () => Result): Result {
   return scopes.run(scope, work);
 }
 

@@ -1,14 +1,10 @@
 import { z } from 'zod';
 import { type Configured, declare, list, url, type Variable } from '../declared.ts';
 import { nearest } from '../words/nearest.ts';
-import { needsAgreement, type SourceTerms, type UpstreamDefinition, variablePrefix } from './define.ts';
+import { upstreamBaseUrlVariable, variablePrefix } from '../words/upstream-variables.ts';
+import { needsAgreement, type SourceTerms, type UpstreamDefinition } from './define.ts';
 import type { UpstreamConfig } from './http.ts';
 import { UPSTREAM_NAMES, UPSTREAMS, type UpstreamName } from './index.ts';
-
-/** The variable that holds an upstream's address. */
-export function upstreamBaseUrlVariable(name: UpstreamName): string {
-  return `${variablePrefix(name)}_BASE_URL`;
-}
 
 const address = z.string().transform((value, context) => {
   if (value === 'none') return null;

@@ -185,11 +185,6 @@ export interface UpstreamDefinition<Api, Name extends string = string> {
   probe(api: Api, nowMs: number): Promise<unknown>;
 }
 
-/** The prefix of an upstream’s variables. `AI` is the established prefix for a language model. */
-export function variablePrefix(name: string): string {
-  return name === 'ai' ? 'AI' : `UPSTREAM_${name.toUpperCase()}`;
-}
-
 /** Declares an upstream: its address, its limits, and the requests that services may make. */
 export function defineUpstream<Api, const Name extends string>(
   definition: UpstreamDefinition<Api, Name>,

@@ -7,18 +7,13 @@ import {
   handleWhen,
 } from 'cockatiel';
 import { LRUCache } from 'lru-cache';
+import type { SourceHealth, SourceState } from '../service/sources.ts';
 import type { Source } from '../words/answer.ts';
 import { sourceUnavailable, type UnavailableReason, UpstreamUnavailable } from '../words/failure.ts';
+import { variablePrefix } from '../words/upstream-variables.ts';
 import { Budget } from './budget.ts';
 import { idempotencyKeyOf, visitorNow } from './call-scope.ts';
-import {
-  type Reply,
-  type UpstreamDefinition,
-  type UpstreamHttp,
-  type UpstreamRequest,
-  type UpstreamSending,
-  variablePrefix,
-} from './define.ts';
+import type { Reply, UpstreamDefinition, UpstreamHttp, UpstreamRequest, UpstreamSending } from './define.ts';
 import type { FairPlaces } from './fair-places.ts';
 import { lowerCased, type Method, type Received, Wire, type WireParts } from './wire.ts';
 import {
@@ -49,21 +44,9 @@ export interface UpstreamConfig {
   isTermsOpen?: boolean;
 }
 
-export type UpstreamState = 'up' | 'down' | 'not_configured';
-
-export interface UpstreamHealth {
-  name: string;
-  state: UpstreamState;
-  /** Why it is not up, in words that may be shown to callers. */
-  reason: string | null;
-  retryAfterMs: number;
-  lastSuccessAtMs: number | null;
-  lastFailureAtMs: number | null;
-}
-
 export interface UpstreamConnection {
   http: UpstreamHttp;
-  health(): UpstreamHealth;
+  health(): SourceHealth;
   close(): Promise<void>;
 }
 
@@ -317,7 +300,7 @@ export function connectUpstream<Api>(
       },
     },
     health() {
-      const state: UpstreamState = notConfigured !== null ? 'not_configured' : isDown() ? 'down' : 'up';
+      const state: SourceState = notConfigured !== null ? 'not_configured' : isDown() ? 'down' : 'up';
       return {
         name: definition.name,
         state,

@@ -1,8 +1,8 @@
-export { inCall } from './call-scope.ts';
-
+import type { Sources } from '../service/sources.ts';
 import { acs } from './acs.ts';
 import { ai } from './ai.ts';
 import { binance } from './binance.ts';
+import { inCall } from './call-scope.ts';
 import { cctp } from './cctp.ts';
 import { censusgeocoder } from './censusgeocoder.ts';
 import { cmr } from './cmr.ts';
@@ -23,7 +23,7 @@ import { gdelt } from './gdelt.ts';
 import { geckoterminal } from './geckoterminal.ts';
 import { gibs } from './gibs.ts';
 import { hackernews } from './hackernews.ts';
-import { connectUpstream, type UpstreamConfig, type UpstreamHealth, type UpstreamParts } from './http.ts';
+import { connectUpstream, type UpstreamConfig, type UpstreamConnection, type UpstreamParts } from './http.ts';
 import { kalshi } from './kalshi.ts';
 import { kraken } from './kraken.ts';
 import { lifi } from './lifi.ts';
@@ -100,9 +100,8 @@ export type UpstreamName = keyof typeof UPSTREAMS;
 export type Upstreams = { [Name in UpstreamName]: ReturnType<(typeof UPSTREAMS)[Name]['open']> };
 export const UPSTREAM_NAMES = Object.keys(UPSTREAMS) as UpstreamName[];
 
-export interface ConnectedUpstreams {
+export interface ConnectedUpstreams extends Sources {
   apis: Upstreams;
-  health(name: UpstreamName): UpstreamHealth;
   close(): Promise<void>;
 }
 
@@ -111,13 +110,13 @@ export function connectUpstreams(
   configs: Readonly<Record<UpstreamName, UpstreamConfig>>,
   parts: UpstreamParts,
 ): ConnectedUpstreams {
-  const connections = new Map(
+  const connections = new Map<string, UpstreamConnection>(
     UPSTREAM_NAMES.map((name) => [
       name,
       connectUpstream(UPSTREAMS[name] as UpstreamDefinition<unknown>, configs[name], parts),
     ]),
   );
-  const connection = (name: UpstreamName) => {
+  const connection = (name: string) => {
     const found = connections.get(name);
     if (found === undefined) throw new Error(`no upstream ${name}`);
     return found;
@@ -127,6 +126,7 @@ export function connectUpstreams(
       UPSTREAM_NAMES.map((name) => [name, UPSTREAMS[name].open(connection(name).http)]),
     ) as Upstreams,
     health: (name) => connection(name).health(),
+    inCall,
     async close() {
       await Promise.all([...connections.values()].map((open) => open.close()));
     },

@@ -13,7 +13,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { z } from 'zod';
-import { defineService, type Service } from '../../src/services/define.ts';
+import { defineService, type Service } from '../../src/service/define.ts';
 import { answer } from '../../src/words/answer.ts';
 import { notFound } from '../../src/words/failure.ts';
 import { type CardsStage, type Replica, startCardsStage } from './cards-stage.fixture.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, afterEach, before, test } from 'node:test';
 import { z } from 'zod';
-import { defineService } from '../../src/services/define.ts';
+import { defineService } from '../../src/service/define.ts';
 import { answer } from '../../src/words/answer.ts';
 import { jsonOf, type TestServer } from '../server.fixture.ts';
 import { type CardsStage, startCardsStage } from './cards-stage.fixture.ts';

@@ -13,7 +13,7 @@ import {
   startCardProvider,
 } from '../../../../packages/sandbox/src/cards/card-provider.ts';
 import { connectPools, type Pools } from '../../src/db/connection.ts';
-import type { Service } from '../../src/services/define.ts';
+import type { Service } from '../../src/service/define.ts';
 import { proveBooks } from '../books.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { startTestServer, type TestServer } from '../server.fixture.ts';

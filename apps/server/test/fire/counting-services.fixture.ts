@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineService, type Service } from '../../src/services/define.ts';
+import { defineService, type Service } from '../../src/service/define.ts';
 import { answer } from '../../src/words/answer.ts';
 
 /** What the services do, and how often they did; a test may make them fail or wait. */

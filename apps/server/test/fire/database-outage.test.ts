@@ -8,7 +8,7 @@ import { after, afterEach, before, test } from 'node:test';
 import { z } from 'zod';
 import { connectPools, type Pools } from '../../src/db/connection.ts';
 import { usdToMicros } from '../../src/ledger/money.ts';
-import { defineService } from '../../src/services/define.ts';
+import { defineService } from '../../src/service/define.ts';
 import { answer } from '../../src/words/answer.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from '../server.fixture.ts';

@@ -7,7 +7,7 @@ import { after, afterEach, before, test } from 'node:test';
 import { z } from 'zod';
 import { HOUSE_ACCOUNTS } from '../../src/ledger/accounts.ts';
 import { usdToMicros } from '../../src/ledger/money.ts';
-import { defineService } from '../../src/services/define.ts';
+import { defineService } from '../../src/service/define.ts';
 import { answer } from '../../src/words/answer.ts';
 import { startTestChain, type TestChain } from '../chain.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';

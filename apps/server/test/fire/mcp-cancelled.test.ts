@@ -13,7 +13,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { z } from 'zod';
 import { connectPools, endPools, type Pools } from '../../src/db/connection.ts';
 import { LOST_ANSWER_MS } from '../../src/paid-call/followed-calls.ts';
-import { defineService } from '../../src/services/define.ts';
+import { defineService } from '../../src/service/define.ts';
 import { answer } from '../../src/words/answer.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { startTestServer, type TestServer } from '../server.fixture.ts';

@@ -14,7 +14,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { z } from 'zod';
 import { usdToMicros } from '../../src/ledger/money.ts';
-import { defineService, type Service } from '../../src/services/define.ts';
+import { defineService, type Service } from '../../src/service/define.ts';
 import { answer } from '../../src/words/answer.ts';
 import { noAnswer, notFound, sourceUnavailable } from '../../src/words/failure.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';

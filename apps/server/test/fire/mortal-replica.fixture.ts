@@ -1,7 +1,7 @@
 /** A replica that can lose the database under a statement, and die between any two steps of a call. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connectPools, type Database, endPools, type Pools } from '../../src/db/connection.ts';
-import type { Service } from '../../src/services/define.ts';
+import type { Service } from '../../src/service/define.ts';
 import { isDatabaseAway } from '../../src/words/database-away.ts';
 import { startTestServer, type TestServer } from '../server.fixture.ts';
 import { Disturbance } from './disturbance.fixture.ts';

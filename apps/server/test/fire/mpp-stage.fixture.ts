@@ -10,7 +10,7 @@ import { Actions } from 'viem/tempo';
 import { z } from 'zod';
 import { PATH_USD, USDC_E } from '../../../../packages/sandbox/src/tempo/addresses.ts';
 import { connectPools, endPools, type Pools } from '../../src/db/connection.ts';
-import { defineService, type Service } from '../../src/services/define.ts';
+import { defineService, type Service } from '../../src/service/define.ts';
 import { answer } from '../../src/words/answer.ts';
 import { proveBooks } from '../books.fixture.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { z } from 'zod';
 import { connectPools, endPools, type Pools } from '../../src/db/connection.ts';
-import { defineService } from '../../src/services/define.ts';
+import { defineService } from '../../src/service/define.ts';
 import { answer } from '../../src/words/answer.ts';
 import { openTestDatabase, type TestDatabase } from '../database.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from '../server.fixture.ts';

@@ -10,7 +10,7 @@ import { SEED } from '../../../../packages/sandbox/src/accounts.fixture.ts';
 import { startSolana } from '../../../../packages/sandbox/src/solana/solana.ts';
 import { connectPools, endPools, type Pools } from '../../src/db/connection.ts';
 import { readSolanaKey } from '../../src/rails/x402/solana-key.ts';
-import { defineService, type Service } from '../../src/services/define.ts';
+import { defineService, type Service } from '../../src/service/define.ts';
 import { answer } from '../../src/words/answer.ts';
 import { proveBooks } from '../books.fixture.ts';
 import { openTestDatabase } from '../database.fixture.ts';

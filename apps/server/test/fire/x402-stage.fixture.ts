@@ -13,7 +13,7 @@ import type { ChainAudit } from '../../src/rails/evm/audit.ts';
 import { createX402Rail } from '../../src/rails/x402/rail.ts';
 import { createGasTanks } from '../../src/relayer/gas-tanks.ts';
 import { secretsOf } from '../../src/secrets/secrets.ts';
-import { defineService, type Service } from '../../src/services/define.ts';
+import { defineService, type Service } from '../../src/service/define.ts';
 import { answer } from '../../src/words/answer.ts';
 import { proveBooks } from '../books.fixture.ts';
 import type { TestChain } from '../chain.fixture.ts';

@@ -4,7 +4,7 @@ import { type Sales, servicesDoor } from '../../paid-call/part.ts';
 import type { Rail } from '../../paid-call/rail.ts';
 import type { House, Part } from '../../part.ts';
 import type { GasTanks } from '../../relayer/gas-tanks.ts';
-import type { Service } from '../../services/define.ts';
+import type { Service } from '../../service/define.ts';
 import type { AuthorizationSettler } from '../evm/settler.ts';
 import { watchRails } from '../on-chain/standing.ts';
 import { MPP } from './declared.ts';

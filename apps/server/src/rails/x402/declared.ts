@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { declare, evmAddress, list, privateKey, type Surroundings, url } from '../../declared.ts';
-import { upstreamBaseUrlVariable } from '../../upstreams/declared.ts';
+import { upstreamBaseUrlVariable } from '../../words/upstream-variables.ts';
 import { NETWORK_NAMES, type NetworkName } from './networks.ts';
 import { readSolanaKey } from './solana-key.ts';
 

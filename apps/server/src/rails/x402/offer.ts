@@ -10,7 +10,7 @@ import {
   outlineOf,
   outputSchemaOf,
   withoutProse,
-} from '../../services/json-schema.ts';
+} from '../../service/json-schema.ts';
 import { ASSET_DECIMALS } from './networks.ts';
 import type { Offered, OfferedNetwork } from './offered.ts';
 import type { SignInChallenge } from './sign-in.ts';

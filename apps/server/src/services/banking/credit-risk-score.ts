@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { creditCard } from '../../quant/credit-card.ts';
+import { chainName } from '../../service/fields.ts';
 import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
 import { answer } from '../../words/answer.ts';
 import { defineService } from '../define.ts';
-import { chainName } from '../fields.ts';
 import { lendingPosition } from '../shared/wallet/lending-position.ts';
 import { walletActivity } from '../shared/wallet/wallet-activity.ts';
 import { evmAddress } from '../shared/wallet/wallet-address.ts';

@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import type { CatalogLine } from '../../service/define.ts';
+import { text } from '../../service/fields.ts';
 import { answer } from '../../words/answer.ts';
-import { type CatalogLine, defineService } from '../define.ts';
-import { text } from '../fields.ts';
+import { defineService } from '../define.ts';
 
 const NEXT_SERVICES = 5;
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { chainsOnSale } from '../../service/availability.ts';
 import { answer } from '../../words/answer.ts';
 import { CHAINS } from '../../words/chain-names.ts';
 import { defineService } from '../define.ts';
-import { chainsOnSale } from '../registry.ts';
 
 export default defineService({
   path: 'ping',

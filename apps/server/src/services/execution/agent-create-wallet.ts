@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import type { ManagedWallet } from '../../service/define.ts';
+import { agentIdText, chainName, nameText, text } from '../../service/fields.ts';
 import { answer } from '../../words/answer.ts';
 import { CHAINS } from '../../words/chain-names.ts';
 import { ServiceFailure } from '../../words/failure.ts';
-import { defineService, type ManagedWallet } from '../define.ts';
-import { agentIdText, chainName, nameText, text } from '../fields.ts';
+import { defineService } from '../define.ts';
 
 /** Clients that do not know `agentId` send some kind of name. */
 function nameAsAgentId(body: Record<string, unknown>): Record<string, unknown> {

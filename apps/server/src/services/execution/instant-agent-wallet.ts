@@ -1,11 +1,11 @@
 import { z } from 'zod';
+import { freshKey, writtenKey } from '../../custody/fresh-key.ts';
+import { chainName } from '../../service/fields.ts';
 import { evmChainFacts } from '../../upstreams/evm-chains.ts';
 import { SOLANA_USDC_MINT } from '../../upstreams/solana.ts';
 import { answer } from '../../words/answer.ts';
 import { CHAINS, type ChainName } from '../../words/chain-names.ts';
 import { defineService } from '../define.ts';
-import { chainName } from '../fields.ts';
-import { freshKey, writtenKey } from '../shared/wallet/fresh-key.ts';
 
 const ANSWER_NOTE =
   'No wallet is kept here. An answer that can be asked for again with the same payment is stored for that, encrypted, and then deleted.';

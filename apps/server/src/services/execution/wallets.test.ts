@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import { createKeyPairFromBytes, getAddressFromPublicKey, getBase58Encoder } from '@solana/kit';
 import { privateKeyToAddress } from 'viem/accounts';
 import { readInput } from '../../paid-call/request-body.ts';
+import { availabilityOf } from '../../service/availability.ts';
+import type { Custody, Service } from '../../service/define.ts';
 import type { ChainName } from '../../words/chain-names.ts';
 import { ServiceFailure } from '../../words/failure.ts';
-import type { Custody, Service } from '../define.ts';
-import { availabilityOf } from '../registry.ts';
 import { NOW_MS, runContext } from '../run-context.fixture.ts';
 import agentCreateWallet from './agent-create-wallet.ts';
 import instantAgentWallet from './instant-agent-wallet.ts';
@@ -51,12 +51,17 @@ test('answers with secrets in them are declared as such, and a managed wallet is
   assert.deepEqual(agentCreateWallet.requires, ['custody']);
 });
 
+const standing = (configured: boolean) => ({ configured, setBy: 'WALLET_ENCRYPTION_KEY', unable: null });
+
 test('without a key-encryption key no managed wallet is sold, and the reason names the variable', () => {
   const health = () => assert.fail('it asks no source');
-  const without = availabilityOf(agentCreateWallet, health, (name) => name === 'identities');
+  const without = availabilityOf(agentCreateWallet, health, (name) => standing(name === 'identities'));
   assert.deepEqual([without.available, without.reason], [false, 'not_configured']);
   assert.match(without.message ?? '', /WALLET_ENCRYPTION_KEY/);
-  assert.equal(availabilityOf(agentCreateWallet, health, (name) => name === 'custody').available, true);
+  assert.equal(
+    availabilityOf(agentCreateWallet, health, (name) => standing(name === 'custody')).available,
+    true,
+  );
   assert.equal(availabilityOf(instantAgentWallet, health).available, true);
 });
 

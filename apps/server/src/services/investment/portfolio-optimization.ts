@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { PortfolioOutcome, PortfolioTask } from '../../quant/optimize.ts';
+import { numberBetween } from '../../service/fields.ts';
 import { openThread } from '../../threads/thread.ts';
 import { answer } from '../../words/answer.ts';
 import { noAnswer } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { numberBetween } from '../fields.ts';
 import { offThread } from '../off-thread.ts';
 import {
   alignReturns,

@@ -8,10 +8,10 @@ import {
   vote,
   WEIGHTS,
 } from '../../quant/trade-signal.ts';
+import { text } from '../../service/fields.ts';
 import { answer } from '../../words/answer.ts';
 import { noAnswer } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { text } from '../fields.ts';
 import { lower, riskWord, shownLevels, signalCandles } from '../shared/market/signal-candles.ts';
 import { TAKER_FEES_PERCENT } from '../shared/market/trading-venues.ts';
 

@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { CHOICES, CHOSEN_THRESHOLD, type Choice, RULES, voteOf } from '../../quant/chosen-indicators.ts';
 import { atr } from '../../quant/indicators.ts';
 import { positionOf, REWARD_TO_RISK, STOP_ATR } from '../../quant/trade-signal.ts';
+import { text } from '../../service/fields.ts';
 import { answer } from '../../words/answer.ts';
 import { noAnswer } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { text } from '../fields.ts';
 import { lower, riskWord, shownLevels, signalCandles } from '../shared/market/signal-candles.ts';
 import { TAKER_FEES_PERCENT } from '../shared/market/trading-venues.ts';
 

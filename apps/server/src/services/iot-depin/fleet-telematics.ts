@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { type Fix, MAX_GAP_MS, MOVING_KMH, STOP_MS, type Travel, travelOf } from '../../quant/trips.ts';
+import { limit, numberBetween } from '../../service/fields.ts';
 import { answer } from '../../words/answer.ts';
 import { ServiceFailure } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { limit, numberBetween } from '../fields.ts';
 import type { DeviceReading, ReportingDevice, ReportingDevices } from '../reported-devices.ts';
 import {
   assertReported,

@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { latitude, longitude, numberBetween } from '../../service/fields.ts';
 import type { Measured, StationObservation, WeatherStation } from '../../upstreams/nws.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { noAnswer, notFound, ServiceFailure } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
-import { latitude, longitude, numberBetween } from '../fields.ts';
 import { distanceKm } from '../shared/earth/great-circle.ts';
 
 /** How many stations are asked, nearest first, until one has an observation. */

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { type Crossing, cross } from '../../quant/arbitrage.ts';
+import { numberBetween } from '../../service/fields.ts';
 import { EVM_CHAIN_NAMES } from '../../upstreams/evm-chains.ts';
 import type { Upstreams } from '../../upstreams/index.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { noAnswer, sourceUnavailable, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { numberBetween } from '../fields.ts';
 import {
   type Dollars,
   dexVenue,

@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { beta, maxDrawdown, sharpeRatio, sortinoRatio, volatility } from '../../quant/performance.ts';
 import { portfolioReturns } from '../../quant/returns.ts';
 import { historicalTailLoss, normalTailLoss } from '../../quant/value-at-risk.ts';
+import { numberBetween } from '../../service/fields.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { numberBetween } from '../fields.ts';
 import type { Asset } from '../shared/market/asset.ts';
 import {
   alignReturns,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { nameText } from '../../service/fields.ts';
 import { answer } from '../../words/answer.ts';
 import { defineService } from '../define.ts';
-import { nameText } from '../fields.ts';
 
 const PRICE_USD = '1.00';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Service } from '../../service/define.ts';
 import type { KalshiMarket } from '../../upstreams/kalshi.ts';
 import { ServiceFailure } from '../../words/failure.ts';
-import type { Service } from '../define.ts';
 import { down, type FakeUpstreams, notConfigured, reply, runContext } from '../run-context.fixture.ts';
 import {
   book,

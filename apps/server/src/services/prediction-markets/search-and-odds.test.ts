@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Service } from '../../service/define.ts';
 import { ServiceFailure } from '../../words/failure.ts';
-import type { Service } from '../define.ts';
 import { down, type FakeUpstreams, reply, runContext } from '../run-context.fixture.ts';
 import { depthOf } from '../shared/questions/book-depth.ts';
 import { consensusOf } from '../shared/questions/consensus.ts';

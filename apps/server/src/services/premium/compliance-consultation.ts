@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { covered, inForceOn, jurisdictionOf, rulesFor, subjectsOf } from '../../compliance/consult.ts';
 import { JURISDICTIONS, type Rule } from '../../compliance/rule.ts';
 import { RULES_AS_OF } from '../../compliance/rules.ts';
+import { text } from '../../service/fields.ts';
 import { answer } from '../../words/answer.ts';
 import { noAnswer } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { text } from '../fields.ts';
 
 const DISCLAIMER =
   'Information by the rules named, as of the date given; no legal advice, and not complete. Read each rule at its address before relying on it.';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { leaseSchedule } from '../../quant/lease-schedule.ts';
+import { numberBetween, text } from '../../service/fields.ts';
 import { answer } from '../../words/answer.ts';
 import { noAnswer } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { numberBetween, text } from '../fields.ts';
 
 const MAX_AMOUNT = 1e9;
 const amount = (description: string) => numberBetween(0, MAX_AMOUNT, description);

@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { isoDate, latitude, longitude } from '../../service/fields.ts';
 import { CHLOROPHYLL } from '../../upstreams/erddap.ts';
 import { answer } from '../../words/answer.ts';
 import { noAnswer } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { isoDate, latitude, longitude } from '../fields.ts';
 import { distanceKm } from '../shared/earth/great-circle.ts';
 import { image, noPicture } from '../shared/earth/map-picture.ts';
 import { assertObserved } from '../shared/earth/observation-day.ts';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { isoDate, latitude, longitude, numberBetween } from '../../service/fields.ts';
 import { POWER_GRID } from '../../upstreams/power.ts';
 import { answer } from '../../words/answer.ts';
 import { noAnswer } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { isoDate, latitude, longitude, numberBetween } from '../fields.ts';
 import { image, noPicture } from '../shared/earth/map-picture.ts';
 import { mayStillCome, observePower } from '../shared/earth/power-cell.ts';
 

@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { isoDate, latitude, longitude } from '../../service/fields.ts';
 import { POWER_GRID, type PowerDay } from '../../upstreams/power.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { noAnswer, UpstreamUnavailable } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
-import { isoDate, latitude, longitude } from '../fields.ts';
 import type { Place } from '../shared/earth/great-circle.ts';
 import { distanceKm } from '../shared/earth/great-circle.ts';
 import { image, noPicture } from '../shared/earth/map-picture.ts';

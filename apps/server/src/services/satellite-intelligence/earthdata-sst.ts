@@ -1,10 +1,10 @@
 import { z } from 'zod';
+import { isoDate, latitude, longitude } from '../../service/fields.ts';
 import { SST_DATASET } from '../../upstreams/erddap.ts';
 import { SEA_TEMPERATURE_MAP } from '../../upstreams/gibs-maps.ts';
 import { answer } from '../../words/answer.ts';
 import { noAnswer, ServiceFailure } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { isoDate, latitude, longitude } from '../fields.ts';
 import { boxAround, image, pictureOf } from '../shared/earth/map-picture.ts';
 
 const FIRST_DAY = '2002-06-01';

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { returnLevels } from '../../quant/return-levels.ts';
+import { isoDate, latitude, longitude } from '../../service/fields.ts';
 import { FLOOD_MAP } from '../../upstreams/gibs-maps.ts';
 import { RIVER_RECORD, type RiverDischarge } from '../../upstreams/openmeteoflood.ts';
 import { answer } from '../../words/answer.ts';
 import { noAnswer } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { isoDate, latitude, longitude } from '../fields.ts';
 import type { MapPictures } from '../map-pictures.ts';
 import { distanceKm, type Place } from '../shared/earth/great-circle.ts';
 import {

@@ -1,10 +1,10 @@
 import { z } from 'zod';
+import { latitude, longitude } from '../../service/fields.ts';
 import { LAND_COVER_MAP } from '../../upstreams/gibs-maps.ts';
 import { LAND_COVER } from '../../upstreams/modis.ts';
 import { answer } from '../../words/answer.ts';
 import { noAnswer } from '../../words/failure.ts';
 import { defineService } from '../define.ts';
-import { latitude, longitude } from '../fields.ts';
 import { distanceKm } from '../shared/earth/great-circle.ts';
 import { boxAround, image, pictureOf, USUAL_REACH_KM } from '../shared/earth/map-picture.ts';
 import { invalid } from '../shared/earth/observation-day.ts';

@@ -1,4 +1,4 @@
-import type { Service } from '../define.ts';
+import type { Service } from '../../service/define.ts';
 import vegetation from './vegetation.ts';
 
 /** `vegetation` under the name that other clients know. */

@@ -1,10 +1,10 @@
 import { z } from 'zod';
+import { isoDate, latitude, longitude } from '../../service/fields.ts';
 import { VEGETATION_MAP } from '../../upstreams/gibs-maps.ts';
 import { MODIS_MAX_COMPOSITES, type ModisSubset, VEGETATION_INDEX } from '../../upstreams/modis.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { noAnswer } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
-import { isoDate, latitude, longitude } from '../fields.ts';
 import { distanceKm, type Place } from '../shared/earth/great-circle.ts';
 import { boxAround, image, pictureOf, USUAL_REACH_KM } from '../shared/earth/map-picture.ts';
 import { assertObserved, dayOf, daysBetween, daysFrom } from '../shared/earth/observation-day.ts';

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { latitude, longitude, text } from '../../service/fields.ts';
 import {
   type Box,
   DEFAULT_LAYER,
@@ -16,7 +17,6 @@ import { findMap } from '../../upstreams/gibs-maps.ts';
 import { answer, type Source } from '../../words/answer.ts';
 import { noAnswer, notFound, ServiceFailure } from '../../words/failure.ts';
 import { defineService, type RunContext } from '../define.ts';
-import { latitude, longitude, text } from '../fields.ts';
 import { image, noPicture, pictureOf, type Shown } from '../shared/earth/map-picture.ts';
 
 type Context = RunContext<'gibs'>;

@@ -1,6 +1,7 @@
 import type { Configured } from '../../declared.ts';
 import { unavailable } from '../../http/problem.ts';
 import type { House, Part } from '../../part.ts';
+import type { FreeReadsByChain } from '../free-reads/part.ts';
 import { readKeeperReport } from '../keeper/report.ts';
 import { keptReading } from '../kept-reading.ts';
 import { EVM_YIELD } from './declared.ts';
@@ -42,9 +43,10 @@ export interface EvmYield extends Part {
 export function openEvmYield(
   house: House,
   { settings }: Configured<typeof EVM_YIELD.variables>,
-  { rpcUrl }: { rpcUrl: string | null },
+  { upstreams, freeReads }: { upstreams: { base: { baseUrl: string | null } }; freeReads: FreeReadsByChain },
 ): EvmYield {
   const { vault, permitDeposit, vaultSinceBlock } = settings;
+  const { baseUrl: rpcUrl } = upstreams.base;
   if (vault === null || rpcUrl === null) return notConfigured();
   const { nowMs, baseUrl, addressOf } = house;
   const { sql } = house.pools;
@@ -58,7 +60,7 @@ export function openEvmYield(
     name: 'evm-yield',
     assets: { '/yield': 'yield.html' },
     operations: [YIELD_OPERATIONS],
-    metrics: house.freeReads.metrics,
+    metrics: freeReads.metrics,
     routes(http) {
       sourceRoutes(http);
       yieldRoutes(http, {
@@ -67,7 +69,7 @@ export function openEvmYield(
         lastLook: () => readKeeperReport(sql, vault),
         entryCost: entryCostFrom(sql, indexer, vault),
         limit: house.limitByAddress(),
-        freeReads: house.freeReads.base,
+        freeReads: freeReads.base,
       });
     },
     jobs: [

@@ -1,5 +1,5 @@
 import { declare, privateKey, whole } from '../../declared.ts';
-import { upstreamBaseUrlVariable } from '../../upstreams/declared.ts';
+import { upstreamBaseUrlVariable } from '../../words/upstream-variables.ts';
 
 const NODE = upstreamBaseUrlVariable('base');
 const VAULT = 'YIELD_VAULT_ADDRESS';

@@ -1,7 +1,7 @@
 import { isAddress, isOffCurveAddress } from '@solana/kit';
 import { z } from 'zod';
 import { declare, list, url, whole } from '../../declared.ts';
-import { upstreamBaseUrlVariable } from '../../upstreams/declared.ts';
+import { upstreamBaseUrlVariable } from '../../words/upstream-variables.ts';
 
 const NODE = upstreamBaseUrlVariable('solana');
 const TREASURY = 'SOLANA_YIELD_TREASURY';

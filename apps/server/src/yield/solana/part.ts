@@ -1,6 +1,7 @@
 import type { Configured } from '../../declared.ts';
 import { Problem, unavailable } from '../../http/problem.ts';
 import type { House, Part } from '../../part.ts';
+import type { FreeReadsByChain } from '../free-reads/part.ts';
 import { createBook } from './book.ts';
 import { sharedTerms } from './bundle.ts';
 import { createClaims } from './claims.ts';
@@ -42,9 +43,11 @@ export function openSolanaYield(
   { settings, secrets }: Configured<typeof SOLANA_YIELD.variables>,
   {
     upstreams,
+    freeReads: { solana: freeReads, metrics },
     baseRate,
   }: {
     upstreams: { solana: { baseUrl: string | null } };
+    freeReads: FreeReadsByChain;
     baseRate: OtherRate | null;
   },
 ): Part {
@@ -53,7 +56,6 @@ export function openSolanaYield(
   const { baseUrl: rpcUrl } = upstreams.solana;
   if (treasury === null || sinceSlot === null || rpcUrl === null) return notConfigured();
   const { nowMs, baseUrl, sandbox, addressOf, logger } = house;
-  const { solana: freeReads, metrics } = house.freeReads;
   const { sql } = house.pools;
   const node = openNode([rpcUrl, ...furtherNodes], nowMs);
   const portal = neverBack(openPortal(node, { treasury, sinceSlot, nowMs }), nowMs);

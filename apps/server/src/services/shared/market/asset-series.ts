@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { alignByPeriod, type Dated, simpleReturns } from '../../../quant/returns.ts';
+import { chainName, numberBetween, text } from '../../../service/fields.ts';
 import { BAR_MS } from '../../../upstreams/candle.ts';
 import type { Source } from '../../../words/answer.ts';
 import { noAnswer } from '../../../words/failure.ts';
-import { chainName, numberBetween, text } from '../../fields.ts';
 import { ASSET_FORMS, type Asset, assetKey, parseAsset } from './asset.ts';
 import { type PriceHistorySources, priceHistory } from './price-history.ts';
 

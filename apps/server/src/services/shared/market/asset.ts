@@ -1,6 +1,6 @@
+import { chainName, tokenAddress } from '../../../service/fields.ts';
 import type { Pair } from '../../../upstreams/candle.ts';
 import type { ChainName } from '../../../words/chain-names.ts';
-import { chainName, tokenAddress } from '../../fields.ts';
 
 /** Something with a price: a pair that exchanges list, or a token by its address. */
 export type Asset =

@@ -1,11 +1,11 @@
 import { z } from 'zod';
+import { chainName } from '../../../service/fields.ts';
 import type { EvmChain } from '../../../upstreams/evm.ts';
 import { EVM_CHAIN_NAMES, type EvmChainName } from '../../../upstreams/evm-chains.ts';
 import type { Upstreams } from '../../../upstreams/index.ts';
 import type { Source } from '../../../words/answer.ts';
 import { CHAINS, type ChainName } from '../../../words/chain-names.ts';
 import { noAnswer, UpstreamUnavailable } from '../../../words/failure.ts';
-import { chainName } from '../../fields.ts';
 
 export type EvmChains = Pick<Upstreams, EvmChainName>;
 

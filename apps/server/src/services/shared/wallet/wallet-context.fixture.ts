@@ -1,6 +1,7 @@
 import type { TestChain } from '../../../../test/chain.fixture.ts';
+import type { Service } from '../../../service/define.ts';
 import type { UpstreamName, Upstreams } from '../../../upstreams/index.ts';
-import type { RunContext, Service } from '../../define.ts';
+import type { RunContext } from '../../define.ts';
 import { type FakeUpstreams, NOW_MS, reply, runContext } from '../../run-context.fixture.ts';
 
 /** For tests: a wallet that nothing else uses. */

@@ -1,5 +1,10 @@
 import { Counter, Registry } from 'prom-client';
+import type { Configured } from '../../declared.ts';
+import type { House } from '../../part.ts';
 import { createFreeReads, type FreeReads } from './budget.ts';
+import { FREE_READS } from './declared.ts';
+
+export { FREE_READS };
 
 /** The bounds on free reads, one for each chain that is read so, and what became of the reads. */
 export interface FreeReadsByChain {
@@ -9,7 +14,10 @@ export interface FreeReadsByChain {
   metrics: Registry;
 }
 
-export function openFreeReads(of: { perMinute: number; nowMs(): number }): FreeReadsByChain {
+export function openFreeReads(
+  { nowMs }: House,
+  { settings: { perMinute } }: Configured<typeof FREE_READS.variables>,
+): FreeReadsByChain {
   const metrics = new Registry();
   const reads = new Counter({
     name: 'farebox_free_chain_reads_total',
@@ -18,6 +26,6 @@ export function openFreeReads(of: { perMinute: number; nowMs(): number }): FreeR
     registers: [metrics],
   });
   const ofChain = (chain: string) =>
-    createFreeReads({ ...of, count: (outcome) => reads.inc({ chain, outcome }) });
+    createFreeReads({ perMinute, nowMs, count: (outcome) => reads.inc({ chain, outcome }) });
   return { base: ofChain('base'), solana: ofChain('solana'), metrics };
 }

@@ -1,0 +1,125 @@
+/** Whether a service can be sold now: what it needs is up, and what it requires is configured. */
+import { CHAINS, type ChainName } from '../words/chain-names.ts';
+import type { Service } from './define.ts';
+import type { SourceHealth } from './sources.ts';
+
+/** Whether a service may be sold now, by the health of what it needs. */
+export interface Availability {
+  available: boolean;
+  /** `not_configured`, `upstream_down` or `out_of_gas`; null when available. */
+  reason: 'not_configured' | 'upstream_down' | 'out_of_gas' | null;
+  message: string | null;
+  retryAfterMs: number;
+  /** Of the chains whose nodes it asks, those that can be asked now. */
+  chains: readonly ChainName[];
+}
+
+const FOR_SALE = { available: true, reason: null, message: null, retryAfterMs: 0 } as const;
+
+/** Whether a capability can be used. */
+export interface CapabilityStanding {
+  configured: boolean;
+  /** What an operator sets to have it. */
+  setBy: string;
+  /** Why it cannot be used now although it is configured; null: it can. */
+  unable: string | null;
+}
+
+/** A capability that no part of the server provides. */
+export const NO_CAPABILITY: CapabilityStanding = {
+  configured: false,
+  setBy: 'no part of this server provides it',
+  unable: null,
+};
+/** What is not configured stays so until the next start. */
+const NOT_CONFIGURED_RETRY_MS = 3_600_000;
+/** Until somebody fills the key. */
+const UNABLE_RETRY_MS = 300_000;
+
+/** It is asked with every request, and a declaration does not change. */
+const chainsKnown = new WeakMap<Pick<Service, 'needs' | 'uses'>, readonly ChainName[]>();
+
+/** The chains whose nodes a service asks, in their order; none for most services. */
+export function chainsAskedBy(service: Pick<Service, 'needs' | 'uses'>): readonly ChainName[] {
+  const known = chainsKnown.get(service);
+  if (known !== undefined) return known;
+  const asked = new Set<string>([...service.needs.flat(), ...service.uses]);
+  const chains = CHAINS.filter((chain) => asked.has(chain));
+  chainsKnown.set(service, chains);
+  return chains;
+}
+
+/** The chains that some service on sale can read now. */
+export function chainsOnSale(
+  services: readonly Pick<Availability, 'available' | 'chains'>[],
+): readonly ChainName[] {
+  const onSale = services.filter(({ available }) => available);
+  return CHAINS.filter((chain) => onSale.some(({ chains }) => chains.includes(chain)));
+}
+
+/**
+ * Decides from health alone, without asking anybody: cheap enough to be asked about every service with every request.
+ *
+ * @param standing whether a capability can be used; a service that requires another one is not for sale
+ */
+export function availabilityOf(
+  service: Service,
+  health: (name: string) => SourceHealth,
+  standing: (capability: string) => CapabilityStanding = () => NO_CAPABILITY,
+): Availability {
+  const asked = chainsAskedBy(service);
+  const chains = asked.length === 0 ? asked : asked.filter((chain) => health(chain).state === 'up');
+  const { available, reason, message, retryAfterMs } = saleOf(service, health, standing);
+  return { available, reason, message, retryAfterMs, chains };
+}
+
+function saleOf(
+  service: Service,
+  health: (name: string) => SourceHealth,
+  standing: (capability: string) => CapabilityStanding,
+): Omit<Availability, 'chains'> {
+  if (service.requires.length > 0) {
+    const refused = refusedFor(service, standing);
+    if (refused !== null) return refused;
+  }
+  for (const need of service.needs) {
+    if (typeof need === 'string' && health(need).state === 'up') continue;
+    const states = (typeof need === 'string' ? [need] : need).map(health);
+    if (states.some(({ state }) => state === 'up')) continue;
+    const soonest = states.reduce((best, state) => (state.retryAfterMs < best.retryAfterMs ? state : best));
+    return {
+      available: false,
+      reason: states.some(({ state }) => state === 'down') ? 'upstream_down' : 'not_configured',
+      message: `${service.name} is not for sale now: ${states.map(({ name, reason }) => `${name} is ${reason}`).join('; ')}.`,
+      retryAfterMs: soonest.retryAfterMs,
+    };
+  }
+  return FOR_SALE;
+}
+
+/** Why a service's capabilities keep it from being sold; null when they do not. */
+function refusedFor(
+  service: Service,
+  standing: (capability: string) => CapabilityStanding,
+): Omit<Availability, 'chains'> | null {
+  const standings = service.requires.map((capability) => ({ capability, ...standing(capability) }));
+  const missing = standings.filter(({ configured }) => !configured);
+  if (missing.length > 0) {
+    return {
+      available: false,
+      reason: 'not_configured',
+      message: `${service.name} is not for sale now: ${missing.map(({ capability, setBy }) => `${capability} is not configured (${setBy})`).join('; ')}.`,
+      retryAfterMs: NOT_CONFIGURED_RETRY_MS,
+    };
+  }
+  const reasons = standings.flatMap(({ unable }) => unable ?? []);
+  if (reasons.length > 0) {
+    return {
+      available: false,
+      reason: 'out_of_gas',
+      message: `${service.name} is not for sale now: ${reasons.join('; ')}.`,
+      retryAfterMs: UNABLE_RETRY_MS,
+    };
+  }
+  return null;
+}
