@@ -22,20 +22,47 @@ export function forgetDeposit(wallet) {
   localStorage.removeItem(keptAt(wallet));
 }
 
-/** Asks for the transactions of a deposit. `stops`: the wallet lacks something, and `warnings` say what. */
-export async function prepareDeposit({ account }, amountUsdc) {
+/**
+ * Asks for the transactions of a deposit. `stops`: the wallet lacks something, and `warnings` say what.
+ *
+ * @param {string} priority what is paid for landing soon
+ */
+export async function prepareDeposit({ account }, amountUsdc, priority) {
   const wallet = account.address;
   const { position } = await askSolana(`position/${wallet}`);
-  const { transactions, warnings } = await askSolana('deposit-tx', {
-    ...{ wallet, amount_usdc: amountUsdc },
+  const { transactions, warnings, priority_fee } = await askSolana('deposit-tx', {
+    ...{ wallet, amount_usdc: amountUsdc, priority },
     // Only a page that came over HTTPS, or from this machine, has it.
     ...(crypto.randomUUID === undefined ? {} : { idempotency_key: crypto.randomUUID() }),
   });
   const deposit = {
     ...{ wallet, amountUsdc, signatures: [], held: position.collateralBalanceRaw },
-    transactions: transactions.map(({ note, base64 }) => ({ note, base64 })),
+    transactions: stepsOf(transactions),
   };
-  return { deposit, warnings, stops: warnings.some(({ code }) => STOPPED_BY.includes(code)) };
+  return { deposit, warnings, stops: isStopped(warnings), priorityFee: priority_fee };
+}
+
+/**
+ * The same deposit at another price. What the wallet lacks stops nothing here: the fee, which is among what is asked for, is paid.
+ *
+ * @param deposit as it was kept
+ */
+export async function rebuildDeposit(deposit, priority) {
+  const { wallet, amountUsdc } = deposit;
+  const { transactions, priority_fee } = await askSolana('deposit-tx', {
+    wallet,
+    amount_usdc: amountUsdc,
+    priority,
+  });
+  return { deposit: { ...deposit, transactions: stepsOf(transactions) }, priorityFee: priority_fee };
+}
+
+function stepsOf(transactions) {
+  return transactions.map(({ note, base64 }) => ({ note, base64 }));
+}
+
+function isStopped(warnings) {
+  return warnings.some(({ code }) => STOPPED_BY.includes(code));
 }
 
 /**
@@ -81,19 +108,24 @@ async function refuseTwice({ wallet, held }) {
   );
 }
 
+/** Asks for the transaction of a withdrawal. `stops` and `warnings` as those of a deposit. */
+export async function prepareExit({ account }, asked) {
+  const { transactions, warnings, net_usdc, priority_fee } = await askSolana('withdraw-tx', {
+    wallet: account.address,
+    ...asked,
+  });
+  return { transactions, warnings, stops: isStopped(warnings), netUsdc: net_usdc, priorityFee: priority_fee };
+}
+
 /** Has a withdrawal signed and sent. @returns {Promise<string>} what the wallet received */
-export async function leave(connected, asked, tell) {
-  const wallet = connected.account.address;
-  const { transactions, warnings, net_usdc } = await askSolana('withdraw-tx', { wallet, ...asked });
-  const stop = warnings.find(({ code }) => STOPPED_BY.includes(code));
-  if (stop !== undefined) throw new Error(stop.message);
+export async function leave(connected, { transactions, netUsdc }, tell) {
   for (const [index, { note, base64 }] of transactions.entries()) {
     const say = (kind, text) => tell(index, note, kind, text);
     say('sign', 'waits for your signature');
     const end = await landed(await sentBy(connected, bytesOf(base64), say), say);
     if (end !== null) throw new Error(end);
   }
-  return `Done: ${net_usdc} USDC or a little more are in your wallet, fees taken off.`;
+  return `Done: ${netUsdc} USDC or a little more are in your wallet, fees taken off.`;
 }
 
 function keep(deposit) {

@@ -1,7 +1,17 @@
 import { formatUsd } from './amount.js';
 import { el, failed, notice } from './dom.js';
 import { whileBusy } from './post.js';
-import { carryOut, forgetDeposit, keptDeposit, leave, prepareDeposit } from './solana-moves.js';
+import {
+  carryOut,
+  forgetDeposit,
+  keptDeposit,
+  leave,
+  prepareDeposit,
+  prepareExit,
+  rebuildDeposit,
+} from './solana-moves.js';
+import { priorityChoice, priorityNotice } from './solana-priority.js';
+import { refundsOf } from './solana-refunds.js';
 import { connectSolanaWallet, watchSolanaWallets } from './solana-wallet.js';
 import { askSolana, isNotOffered } from './yield-api.js';
 
@@ -77,6 +87,7 @@ function portalView() {
     ...{ connect: part('div', { class: 'actions' }), account: part('code') },
     ...{ amount: part('input', { id: 'solana-amount', inputmode: 'decimal', required: true, value: '100' }) },
     ...{ part: part('input', { id: 'solana-part', inputmode: 'decimal', required: true, value: '50' }) },
+    priority: priorityChoice(),
     ...{ all: part('button', { type: 'button', class: 'secondary' }, 'Withdraw all') },
     ...{
       message: part('div', { 'aria-live': 'polite' }),
@@ -96,6 +107,7 @@ function portalView() {
     'div',
     { hidden: true },
     part('p', { class: 'soft' }, 'Connected: ', view.account),
+    view.priority.parts,
     view.unfinished,
     view.deposit,
     view.withdraw,
@@ -148,23 +160,37 @@ function listen(view) {
       view.steps.replaceChildren();
       view.message.replaceChildren();
       try {
-        view.message.replaceChildren(...(await work(stepList(view.steps))));
+        view.message.append(...(await work(stepList(view.steps))));
       } catch (error) {
-        view.message.replaceChildren(notice('bad', error.message));
+        view.message.append(notice('bad', error.message));
       }
       showUnfinished();
       await showPosition(connected.account.address);
     });
 
-  const finish = (deposit) => async (tell) => {
-    const said = await carryOut(connected, deposit, tell);
-    return [notice('good', said)];
+  /** Says what is amiss and what the chain gets, before the wallet asks its owner. @returns whether there is more to do */
+  function introduce({ warnings, stops, priorityFee }) {
+    view.message.append(...warnings.map(({ message }) => notice('warn', message)));
+    if (!stops) view.message.append(priorityNotice(priorityFee));
+    return !stops;
+  }
+
+  const finish = (deposit) => async (tell) => [notice('good', await carryOut(connected, deposit, tell))];
+
+  /** What is still to be sent of a deposit may have been priced too low to land: it gets the price of now. */
+  const finishAnew = (kept) => async (tell) => {
+    if (kept.signatures.length === kept.transactions.length) return finish(kept)(tell);
+    const { deposit, priorityFee } = await rebuildDeposit(kept, view.priority.asked());
+    view.message.append(priorityNotice(priorityFee));
+    return finish(deposit)(tell);
   };
 
   /** A deposit that this browser began and did not end. */
   function showUnfinished() {
     const deposit = keptDeposit(connected.account.address);
-    view.unfinished.replaceChildren(...(deposit === null ? [] : [unfinishedNotice(deposit, act, finish)]));
+    view.unfinished.replaceChildren(
+      ...(deposit === null ? [] : [unfinishedNotice(deposit, act, finishAnew)]),
+    );
   }
 
   async function connect(wallet) {
@@ -190,13 +216,15 @@ function listen(view) {
   view.deposit.addEventListener('submit', (event) => {
     event.preventDefault();
     void act(event.submitter, async (tell) => {
-      const { deposit, warnings, stops } = await prepareDeposit(connected, view.amount.value.trim());
-      if (stops) return warnings.map(({ message }) => notice('warn', message));
-      return [...warnings.map(({ message }) => notice('warn', message)), ...(await finish(deposit)(tell))];
+      const prepared = await prepareDeposit(connected, view.amount.value.trim(), view.priority.asked());
+      return introduce(prepared) ? finish(prepared.deposit)(tell) : [];
     });
   });
   const withdraw = (button, sent) =>
-    act(button, async (tell) => [notice('good', await leave(connected, sent, tell))]);
+    act(button, async (tell) => {
+      const exit = await prepareExit(connected, { ...sent, priority: view.priority.asked() });
+      return introduce(exit) ? [notice('good', await leave(connected, exit, tell))] : [];
+    });
   view.withdraw.addEventListener('submit', (event) => {
     event.preventDefault();
     void withdraw(event.submitter, { amount_usdc: view.part.value.trim() });
@@ -266,9 +294,9 @@ function unfinishedNotice(deposit, act, finish) {
 }
 
 async function positionParts(wallet) {
-  const [{ position, next_action }, { refunds }] = await Promise.all([
+  const [{ position, next_action }, refunds] = await Promise.all([
     askSolana(`position/${encodeURIComponent(wallet)}`),
-    askSolana(`fee-refunds/${encodeURIComponent(wallet)}`),
+    refundsOf(wallet),
   ]);
   const { leavingNow } = position;
   return [
@@ -282,18 +310,6 @@ async function positionParts(wallet) {
     ),
     ...position.notes.map((note) => el('p', { class: 'soft' }, note)),
     ...next_action.map(({ description }) => el('p', { class: 'soft' }, description)),
-    ...refunds.map(refundNotice),
+    ...refunds,
   ];
-}
-
-function refundNotice({ amountUsdc, status, feeTxSignature, refundTxSignature }) {
-  const fee = `A fee of ${formatUsd(amountUsdc)} was paid (${feeTxSignature})`;
-  if (status === 'refunded')
-    return notice('good', `${fee} without a deposit, and sent back: ${refundTxSignature}.`);
-  if (status === 'refund_due')
-    return notice('warn', `${fee} without a deposit. It is due back; the operator sends it.`);
-  return notice(
-    'plain',
-    `${fee}, and its deposit has not been seen yet. If it does not come, the fee is due back.`,
-  );
 }

@@ -2,6 +2,12 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { getBase58Encoder } from '@solana/kit';
+import {
+  ComputeBudgetInstruction,
+  ComputeBudgetProgram,
+  TransactionMessage,
+  VersionedTransaction,
+} from '@solana/web3.js';
 import type { Browser, Page } from 'playwright-core';
 import { launchBrowser } from '../../../packages/sandbox/src/browser.fixture.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
@@ -117,6 +123,20 @@ async function assertHolds(address: string, units: bigint): Promise<void> {
   assert(more >= 0n && more <= 2n, `${more} units beside the ${units}`);
 }
 
+/** What a transaction pays for a unit of work, in micro-lamports, as web3.js reads it. */
+function priceIn(base64: string): number | bigint | undefined {
+  const { message } = VersionedTransaction.deserialize(Buffer.from(base64, 'base64'));
+  const ofBudget = TransactionMessage.decompile(message).instructions.filter(({ programId }) =>
+    programId.equals(ComputeBudgetProgram.programId),
+  );
+  const price = ofBudget.find(
+    (each) => ComputeBudgetInstruction.decodeInstructionType(each) === 'SetComputeUnitPrice',
+  );
+  return price === undefined
+    ? undefined
+    : ComputeBudgetInstruction.decodeSetComputeUnitPrice(price).microLamports;
+}
+
 test('somebody connects a wallet, deposits in two steps, and leaves in one', async () => {
   const wallet = await world.wallet(300 * USDC);
   const { page, asked, troubles } = await openWith(wallet);
@@ -142,6 +162,33 @@ test('somebody connects a wallet, deposits in two steps, and leaves in one', asy
   await page.close();
 });
 
+test('a wallet pays the priority fee that was chosen, and is told what it comes to before it signs', async () => {
+  const wallet = await world.wallet(300 * USDC);
+  const { page, asked, troubles } = await openWith(wallet);
+  assert.equal(await page.getByLabel('Priority fee').inputValue(), 'medium');
+  assert.equal(await page.getByLabel('Micro-lamports for a unit of work').isVisible(), false);
+  await page.getByLabel('Priority fee').selectOption('High');
+  await page.getByLabel('USDC to deposit').fill('100');
+  await page.getByRole('button', { name: 'Deposit on Solana' }).click();
+  await page.getByText('Done: the chain has your deposit.').waitFor();
+  // 240,000 units at 5,000 micro-lamports, and what rounding leaves of each transaction.
+  await page.getByText(/At most 0\.00000120\d SOL goes to the chain .* 5000 .* the level high/).waitFor();
+  assert.deepEqual(asked.map(priceIn).map(Number), [5_000, 5_000]);
+
+  await page.getByLabel('Priority fee').selectOption('A price of my own');
+  await page.getByLabel('Micro-lamports for a unit of work').fill('much');
+  await page.getByRole('button', { name: 'Withdraw all' }).click();
+  await page.getByText(/priority must be low, medium or high, or a whole number/).waitFor();
+  assert.equal(asked.length, 2);
+  await page.getByLabel('Micro-lamports for a unit of work').fill('77777');
+  await page.getByRole('button', { name: 'Withdraw all' }).click();
+  await page.getByText(/^Done: [\d.]+ USDC/).waitFor();
+  await page.getByText(/77777 micro-lamports for a unit of work, as you asked/).waitFor();
+  assert.equal(Number(priceIn(asked[2] ?? '')), 77_777);
+  assert.deepEqual(troubles, []);
+  await page.close();
+});
+
 test('a tab that closes between the fee and the deposit loses nothing: the next one goes on', async () => {
   const wallet = await world.wallet(300 * USDC);
   const context = await browser.newContext();
@@ -158,9 +205,11 @@ test('a tab that closes between the fee and the deposit loses nothing: the next 
   const { asked, troubles } = await equip(second, wallet);
   await connect(second);
   await second.getByText(/A deposit of \$100\.00 is not finished/).waitFor();
+  // The price of then may have been too low to land.
+  await second.getByLabel('Priority fee').selectOption('High');
   await second.getByRole('button', { name: 'Finish the deposit' }).click();
   await second.getByText('Done: the chain has your deposit.').waitFor();
-  assert.equal(asked.length, 1, 'no second fee');
+  assert.deepEqual(asked.map(priceIn).map(Number), [5_000], 'no second fee');
   await assertHolds(wallet.address, 200n * BigInt(USDC));
   assert.equal(await second.getByText(/is not finished/).count(), 0);
   assert.deepEqual(troubles, []);
@@ -189,6 +238,55 @@ test('a refusal, too little money and a wrong amount are told, and nothing more 
   await page.getByRole('button', { name: 'Withdraw all' }).click();
   await page.locator('.notice.bad').waitFor();
   assert.equal(asked.length, 1);
+  await page.close();
+});
+
+test('a withdrawal that would pay something else than the model says is told before the wallet signs', async () => {
+  const wallet = await world.wallet(300 * USDC);
+  const send = world.byWeb3(wallet);
+  const { transactions } = await world.answer('deposit-tx', { wallet: wallet.address, amount_usdc: 100 });
+  for (const { base64 } of transactions) await send(base64);
+  const { page, asked } = await openWith(wallet, { refused: 1 });
+  // The server's answer, with the warning that a reserve with rewards leads to.
+  await page.route('**/api/solana-yield/withdraw-tx', async (route) => {
+    const response = await route.fetch();
+    const answer = await response.json();
+    const warnings = [{ code: 'MODEL_DIFFERS', message: 'It pays another amount <b>than</b> the model.' }];
+    await route.fulfill({ response, json: { ...answer, warnings } });
+  });
+  await page.getByRole('button', { name: 'Withdraw all' }).click();
+  await page.getByText('User rejected the request.').first().waitFor();
+  await page.getByText('It pays another amount <b>than</b> the model.').waitFor();
+  assert.equal(asked.length, 1);
+  await page.close();
+});
+
+test('a wallet with more fees than one page has sees all of them, and what is due in all', async () => {
+  const wallet = await world.wallet(0);
+  await database.sql`
+    INSERT INTO solana_yield_fees (signature, wallet, usdc, slot, at, state, reason, next_at)
+    SELECT rpad('fee' || translate(g::text, '0', 'z') || 'x', 64, '1'), ${wallet.address}, 25000, g, now(), 'unused', 'NO_DEPOSIT', now()
+    FROM generate_series(1, 250) AS g`;
+  const { page, troubles } = await openWith(wallet);
+  const fees = page.getByText(/^A fee of \$0\.025 was paid \(fee/);
+  await page.getByText('In all $6.25 of fees without a deposit is due back to this wallet.').waitFor();
+  assert.equal(await fees.count(), 100);
+  const older = page.getByRole('button', { name: 'Show older fees' });
+  await page.route('**/fee-refunds/*?after=*', (route) => route.abort(), { times: 1 });
+  await older.click();
+  await page.getByText('The server could not be reached.').waitFor();
+  await older.click();
+  await fees.nth(199).waitFor();
+  assert.equal(await page.getByText('The server could not be reached.').count(), 0);
+  await older.click();
+  await fees.nth(249).waitFor();
+  await older.waitFor({ state: 'detached' });
+  const told = await fees.allTextContents();
+  assert.equal(new Set(told).size, 250);
+  assert.match(told[0] ?? '', /\(fee25zx/);
+  assert.match(told[249] ?? '', /\(fee1x1/);
+  assert.deepEqual(troubles, []);
+  await database.sql`DELETE FROM solana_yield_fees WHERE wallet = ${wallet.address}`;
   await page.close();
 });
 
