@@ -7,6 +7,8 @@ const LEVELS = [
   ['high', 'High'],
 ];
 const OWN = 'own';
+const HINT =
+  'Paid to the chain in SOL, to land while others compete. Half of those who pay for it pay less than low, three in four less than medium, nine in ten less than high.';
 const LAMPORTS_IN_SOL = 1_000_000_000n;
 
 /** The choice, and `asked()`: what the portal is asked for. */
@@ -30,19 +32,14 @@ export function priorityChoice() {
   return {
     parts: el(
       'div',
-      { class: 'caps' },
+      { class: 'field' },
       el(
         'div',
-        { class: 'field' },
-        el('label', { for: 'solana-priority' }, 'Priority fee'),
-        level,
-        el(
-          'p',
-          { class: 'hint' },
-          'Paid to the chain in SOL, to land while others compete. Half of those who pay for it pay less than low, three in four less than medium, nine in ten less than high.',
-        ),
+        { class: 'caps' },
+        el('div', { class: 'field' }, el('label', { for: 'solana-priority' }, 'Priority fee'), level),
+        own,
       ),
-      own,
+      el('p', { class: 'hint' }, HINT),
     ),
     asked: () => (level.value === OWN ? price.value.trim() : level.value),
   };

@@ -301,6 +301,7 @@ test('the page is readable on a phone and a desk, by day and by night', async ()
       await equip(page, wallet);
       await connect(page);
       await page.getByText('You would receive now').waitFor();
+      await page.getByLabel('Priority fee').selectOption('A price of my own');
       await assertReadable(page, `${width} px, ${colorScheme}`);
       await page.close();
     }

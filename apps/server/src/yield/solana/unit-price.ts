@@ -64,7 +64,8 @@ export function priceFor(prices: Prices, priority: Priority): UnitPrice {
 async function pricesOf(node: Asked): Promise<Prices> {
   const told = await percentilesOf(node);
   if (told !== null) return { levels: told, source: 'percentiles' };
-  const paid = await recentlyPaid(node);
+  // Who asks for no priority does not compete: a few such transactions must not hide those who do.
+  const paid = (await recentlyPaid(node)).filter((price) => price > 0n);
   return { levels: levelsOf((level) => percentile(paid, PERCENTILES[level])), source: 'recent_blocks' };
 }
 
