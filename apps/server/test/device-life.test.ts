@@ -1,5 +1,6 @@
 /** What becomes of a device over its life: what it cannot report yet, sensors that come later, and its name after it ended. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { connect, openCertificate, post, register, type TestDevice } from './devices.fixture.ts';
@@ -103,6 +104,41 @@ test('a device with a poisoned queue drains it, and its owner sees what was refu
     404,
     'DEVICE_NOT_FOUND',
   ]);
+  client.end(true);
+});
+
+test('whatever a report that cannot be taken holds, it is kept as it came, listed, and stops nothing', async () => {
+  const device = await register(server, owner, { deviceId: 'hostile-1' });
+  const client = await connect(device, certificate.ca, { reconnectPeriod: 100 });
+  const cut = once(client, 'close').then(() => assert.fail('a connection ended'));
+  const sensor = (name: string) => `{"at":"${at()}","values":{"${name}":1}}`;
+  const bodies = [
+    Buffer.alloc(0),
+    Buffer.from([0xff, 0xfe, 0x00, 0xc3]),
+    Buffer.alloc(16_384, 'x'),
+    '['.repeat(16_384),
+    sensor('a\\u0000b'),
+    sensor('\\ud800'),
+    sensor('__proto__'),
+    sensor('<img src=x onerror=alert(1)>'),
+    sensor(Array.from({ length: 3_000 }, (_, index) => index.toString(36)).join('')),
+    // Past the last year that a date is written with four digits.
+    '{"at":"9999-12-31T23:59:59-23:59","values":{"temperature":1}}',
+    '{"at":"0000-01-01T00:00:00Z","values":{"temperature":1}}',
+    `{"at":"${at()}","values":{"temperature":1e999}}`,
+  ].map((each) => Buffer.from(each));
+  const good = JSON.stringify({ at: at(), values: { temperature: 7 } });
+  for (const body of [...bodies, good])
+    await Promise.race([client.publishAsync(device.topic, body, { qos: 1 }), cut]).catch((error: Error) =>
+      assert.fail(`${error.message}: ${String(body).slice(0, 80)}`),
+    );
+  assert.deepEqual(await valuesOf(device), [{ temperature: 7 }]);
+  const listed = await refusalsOf(device);
+  assert.deepEqual(
+    listed.map(({ report }: { report: string }) => report),
+    bodies.map(String).reverse(),
+  );
+  cut.catch(() => {});
   client.end(true);
 });
 

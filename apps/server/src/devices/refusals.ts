@@ -75,8 +75,8 @@ export function createRefusals(sql: Database, parts: RefusalParts): Refusals {
     async keep({ no }, report, { code, message, sensor, dueAtMs }) {
       await sql`
         select ${sql(sqlFunction('device_refusal_keep'))}(
-          ${String(no)}::bigint, ${report}::bytea, ${code}, ${message}, ${sensor}, ${isoOrNull(dueAtMs)}::timestamptz,
-          ${iso(nowMs())}::timestamptz, ${MAX_KEPT}::bigint)`;
+          ${String(no)}::bigint, ${report}::bytea, ${code}, ${message}, ${sensor},
+          ${isoOrNull(whileKept(dueAtMs, nowMs()))}::timestamptz, ${iso(nowMs())}::timestamptz, ${MAX_KEPT}::bigint)`;
     },
 
     async page({ no }, { before, limit }) {
@@ -163,9 +163,14 @@ async function refuseAgain(sql: Database, { device, nth }: DueRow, why: ReportRe
     await transaction`
       update device_refusals
       set code = ${why.code}, reason = ${why.message}, sensor = ${why.sensor},
-          due_at = ${isoOrNull(isThere ? nowMs : why.dueAtMs)}::timestamptz
+          due_at = ${isoOrNull(isThere ? nowMs : whileKept(why.dueAtMs, nowMs))}::timestamptz
       where device = ${String(device)} and nth = ${String(nth)}`;
   });
+}
+
+/** A time that comes once the report is dropped is none; a device may name years that no database knows. */
+function whileKept(dueAtMs: number | null, nowMs: number): number | null {
+  return dueAtMs === null || dueAtMs > nowMs + KEPT_MS ? null : dueAtMs;
 }
 
 const iso = (atMs: number) => new Date(atMs).toISOString();
