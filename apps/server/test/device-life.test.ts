@@ -1,7 +1,11 @@
 /** What becomes of a device over its life: what it cannot report yet, sensors that come later, and its name after it ended. */
 import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
+import { makeCertificate } from '../../../packages/sandbox/src/devices/certificate.ts';
+import { openRaw } from '../src/devices/raw-mqtt.fixture.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { connect, openCertificate, post, register, type TestDevice } from './devices.fixture.ts';
 import { until } from './fire/until.fixture.ts';
@@ -9,7 +13,7 @@ import { jsonOf, startTestServer, type TestServer } from './server.fixture.ts';
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
-const MOST_DEVICES = 12;
+const MOST_DEVICES = 16;
 
 const certificate = openCertificate();
 let database: TestDatabase;
@@ -18,12 +22,13 @@ let owner: string;
 let stranger: string;
 /** How far the server's clock is ahead of the devices'. */
 let aheadMs = 0;
+const nowMs = () => Date.now() + aheadMs;
 before(async () => {
   database = await openTestDatabase();
   server = await startTestServer({
     pools: database,
     environment: { ...certificate.environment, DEVICES_PER_ACCOUNT: String(MOST_DEVICES) },
-    nowMs: () => Date.now() + aheadMs,
+    nowMs,
   });
   owner = await server.key('5');
   stranger = await server.key('5');
@@ -291,6 +296,104 @@ test('an account has so many devices and no more, of many that it registers at o
     409,
     'TOO_MANY_DEVICES',
   ]);
+});
+
+test('on two replicas at once one device has each reading stored once, and each report that cannot be taken kept once', async () => {
+  const environment = { ...certificate.environment, DEVICE_REPORTS_PER_MINUTE: '3000' };
+  const replicas = await Promise.all(
+    [0, 1].map(() => startTestServer({ pools: database, environment, nowMs })),
+  );
+  const devices = await Promise.all(
+    replicas.map(async (replica, index) => register(replica, owner, { deviceId: `twofold-${index}` })),
+  );
+  const [device] = devices as [TestDevice];
+  const clients = await Promise.all(
+    devices.map(({ mqttPort }) => connect({ ...device, mqttPort }, certificate.ca)),
+  );
+  const readings = Array.from({ length: 50 }, (_, temperature) =>
+    JSON.stringify({ at: at(), values: { temperature } }),
+  );
+  const same = Array.from({ length: 500 }, () => 'the same again');
+  await Promise.all(
+    clients.flatMap((client) =>
+      [...readings, ...same].map((body) => client.publishAsync(device.topic, body, { qos: 1 })),
+    ),
+  );
+  const stored = await valuesOf(device);
+  assert.equal(stored.length, 50);
+  assert.equal(new Set(stored.map(({ temperature }) => temperature)).size, 50);
+  const kept = await refusalsOf(device);
+  assert.deepEqual(
+    kept.map(({ report, count }: { report: string; count: number }) => [report, count]),
+    [['the same again', 1_000]],
+  );
+  for (const client of clients) client.end(true);
+  await Promise.all(replicas.map((replica) => replica.close()));
+});
+
+test('a device that is deleted while its backlog waits is cut off at once, and nothing more of it is taken', async () => {
+  // The minute does not end, however slow the machine is.
+  const beganAtMs = nowMs();
+  const replica = await startTestServer({
+    pools: database,
+    environment: { ...certificate.environment, DEVICE_REPORTS_PER_MINUTE: '10' },
+    nowMs: () => beganAtMs,
+  });
+  const device = await register(replica, owner, { deviceId: 'leaving-1' });
+  const client = await connect(device, certificate.ca);
+  const closed = once(client, 'close');
+  let acknowledged = 0;
+  for (let temperature = 0; temperature < 30; temperature += 1)
+    client
+      .publishAsync(device.topic, JSON.stringify({ at: at(), values: { temperature } }), { qos: 1 })
+      .then(() => {
+        acknowledged += 1;
+      })
+      .catch(() => {});
+  await until('its reports of this minute are acknowledged', () => acknowledged === 10);
+  const { status } = await fetch(`${replica.url}/api/devices/leaving-1`, {
+    method: 'DELETE',
+    headers: { 'x-api-key': owner },
+  });
+  assert.equal(status, 200);
+  await closed;
+  assert.equal(acknowledged, 10);
+  await assert.rejects(connect(device, certificate.ca), /Bad username or password/);
+  // What one waited with is not taken by the device that begins again.
+  const again = await register(replica, owner, { deviceId: 'leaving-1' });
+  assert.notEqual(again.secret, device.secret);
+  assert.deepEqual(
+    (await valuesOf(device)).map(({ temperature }) => temperature),
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+  );
+  client.end(true);
+  await replica.close();
+});
+
+test('a certificate that is renewed in its files is taken up without a restart, once both files are there', async () => {
+  const device = await register(server, owner, { deviceId: 'renewing-1' });
+  const { DEVICE_MQTT_CERT_FILE: certFile, DEVICE_MQTT_KEY_FILE: keyFile } = certificate.environment;
+  const shown = async () => {
+    const socket = await openRaw(device.mqttPort);
+    const { fingerprint256 } = socket.getPeerCertificate();
+    socket.destroy();
+    return fingerprint256;
+  };
+  const client = await connect(device, certificate.ca);
+  const old = new X509Certificate(certificate.ca).fingerprint256;
+  const renewed = makeCertificate(new Date(Date.now() - 60_000));
+  writeFileSync(certFile, renewed.cert);
+  await assert.rejects(runJob('take-up-certificate'));
+  assert.equal(await shown(), old);
+  writeFileSync(keyFile, renewed.key);
+  await runJob('take-up-certificate');
+  assert.equal(await shown(), new X509Certificate(renewed.cert).fingerprint256);
+  // Who was connected stays so.
+  await client.publishAsync(device.topic, JSON.stringify({ at: at(), values: { temperature: 1 } }), {
+    qos: 1,
+  });
+  assert.equal((await valuesOf(device)).length, 1);
+  client.end(true);
 });
 
 /** The time of the server, which a signature must name. */
