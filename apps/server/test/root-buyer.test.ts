@@ -1,13 +1,30 @@
 /** Bounds are counted by root buyer: a key that buys the next one with the same money gains no further webhook or device. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { z } from 'zod';
 import { rootBuyerOf } from '../src/keys/root-buyer.ts';
+import { defineService } from '../src/services/define.ts';
 import { loadServices } from '../src/services/registry.ts';
+import { visitorNow } from '../src/upstreams/call-scope.ts';
+import { answer } from '../src/words/answer.ts';
 import { openTestDatabase, type TestDatabase } from './database.fixture.ts';
 import { accountOf } from './fire/money.fixture.ts';
 import { jsonOf, startTestServer, type TestServer } from './server.fixture.ts';
 
-const services = (await loadServices()).filter(({ path }) => ['instant-api-key', 'ping'].includes(path));
+/** Says by whom the places of upstreams are counted for whoever calls it. */
+const mirror = defineService({
+  path: 'mirror',
+  name: 'Mirror',
+  tag: 'AI Services',
+  priceUsd: '0.01',
+  summary: 'Who asks.',
+  input: z.object({}),
+  output: z.object({ caller: z.string() }),
+  example: {},
+  run: async () => answer({ caller: visitorNow().caller }, { method: 'Looked.' }),
+});
+const bought = (await loadServices()).filter(({ path }) => ['instant-api-key', 'ping'].includes(path));
+const services = [...bought, mirror];
 
 const TOKEN = 'an-operators-token-of-the-tests';
 
@@ -76,6 +93,16 @@ test('over any number of hops it is one root buyer with one bound, at two replic
   const other = await here.key('1');
   assert.equal((await webhook(here, other)).status, 201);
   assert.equal((await device(here, other, 'not-a-hop')).status, 201);
+});
+
+test('at upstreams keys that were bought with the credit of one are one caller, and other keys are another', async () => {
+  const keys = await hops(2);
+  const callers = async (of: readonly string[]) =>
+    Promise.all(of.map(async (key) => (await jsonOf(ask(here, '/x402/mirror', key, {}))).caller));
+  const name = `account:${await accountOf(database.sql, keys[0] ?? '')}`;
+  // The key between them has nothing left.
+  assert.deepEqual(await callers([keys[0] ?? '', keys[2] ?? '']), [name, name]);
+  assert.notEqual((await callers([await here.key('1')]))[0], name);
 });
 
 test('where an operator has lifted the bounds each account has its own', async () => {

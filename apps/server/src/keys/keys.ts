@@ -4,6 +4,7 @@ import type { Database, Transaction } from '../db/connection.ts';
 import { digestOf, looksLikeApiKey, type NewApiKey, newApiKey, type StoredApiKey } from './api-key.ts';
 import { createFreezes, type Freezes } from './freezes.ts';
 import { createHeldCaps, type HeldCaps } from './held-caps.ts';
+import { rootBuyerOf } from './root-buyer.ts';
 import { createRotations, type Rotations } from './rotations.ts';
 import { createSpending, type Spending } from './spending.ts';
 
@@ -15,6 +16,12 @@ export interface KnownKey {
   id: bigint;
   accountId: bigint;
   prefix: string;
+}
+
+/** A key that was presented. */
+export interface FoundKey extends KnownKey {
+  /** The root buyer's name, by which its account's shares are counted. */
+  buyer: string;
 }
 
 export interface KeyRecord extends KnownKey {
@@ -47,7 +54,7 @@ export interface Keys extends Freezes, HeldCaps, Rotations, Spending {
     },
   ): Promise<bigint>;
   /** Finds the key that was presented; null when there is no such key, whatever its status. */
-  find(apiKey: string): Promise<KnownKey | null>;
+  find(apiKey: string): Promise<FoundKey | null>;
   record(id: bigint): Promise<KeyRecord | null>;
   /**
    * Changes caps and label. `null` takes a cap away; what is left out stays.
@@ -85,11 +92,15 @@ interface KeyRow {
   cap_fixed_until: Date | null;
 }
 
+/** How long it may take until an operator's lifting of bounds is seen by a process that knows the key. */
+const KNOWN_FOR_MS = 10 * 60_000;
+
 export function createKeys(sql: Database, nowMs: () => number): Keys {
   // By size and not by `max`, which takes the memory of all keys at once.
-  const known = new LRUCache<bigint, { key: KnownKey; digest: Buffer }>({
+  const known = new LRUCache<bigint, { key: FoundKey; digest: Buffer }>({
     maxSize: 50_000,
     sizeCalculation: () => 1,
+    ttl: KNOWN_FOR_MS,
   });
   const now = () => new Date(nowMs()).toISOString();
 
@@ -125,7 +136,9 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
         const [row] = await sql<{ id: bigint; account_id: bigint; prefix: string; digest: Buffer }[]>`
           select id, account_id, prefix, digest from api_keys where lookup = ${String(lookup)}`;
         if (row === undefined) return null;
-        found = { key: { id: row.id, accountId: row.account_id, prefix: row.prefix }, digest: row.digest };
+        const { id, account_id: accountId, prefix, digest } = row;
+        const { name: buyer } = await rootBuyerOf(sql, accountId);
+        found = { key: { id, accountId, prefix, buyer }, digest };
         known.set(lookup, found);
       }
       return timingSafeEqual(found.digest, digest) ? found.key : null;

@@ -88,7 +88,7 @@ function accountNamed(name: string): bigint | null {
   return number === undefined ? null : BigInt(number);
 }
 
-/** Hex is the same in either case; base58 is not. */
-function nameOfWallet(address: string): string {
+/** The name of a wallet as a root buyer. Hex is the same in either case; base58 is not. */
+export function nameOfWallet(address: string): string {
   return `wallet:${address.startsWith('0x') ? address.toLowerCase() : address}`;
 }

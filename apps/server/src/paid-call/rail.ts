@@ -34,6 +34,8 @@ export interface Payment {
   claim: string | null;
   /** A name of the payer that may be printed. */
   payer: string;
+  /** The root buyer's name; absent where the payer is a wallet, which is its own. */
+  buyer?: string;
   /** What the payment proves about who paid. Whatever the call creates belongs to that payer. */
   proof: PayerProof;
   /** The name under which rate and concurrency limits count this payer. */

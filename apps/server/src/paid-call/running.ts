@@ -1,5 +1,6 @@
 /** How many calls may run at once, how long each may take, and how its service is run. */
 import { Problem, unavailable } from '../http/problem.ts';
+import { nameOfWallet } from '../keys/root-buyer.ts';
 import type { AnyRunContext, CatalogLine, Piece, Service, ServiceStream } from '../service/define.ts';
 import type { AskingCall, Sources } from '../service/sources.ts';
 import { type Answer, provenanceOf } from '../words/answer.ts';
@@ -299,9 +300,10 @@ function eventOf({ path }: Service, { event, data }: Piece): Buffer {
 
 /**
  * The scope in which upstreams are asked: they recognize a repeated effect when the same call is tried again, and tell
- * callers apart. A wallet is one caller at every door.
+ * callers apart. A wallet and the keys that it bought are one caller at every door, and so are keys that were bought with
+ * a key's credit.
  */
 function scopeOf({ quote, payment }: Sale, callId: string): AskingCall {
-  const caller = payment.keyId === null ? payment.payer : `account ${payment.accountId}`;
+  const caller = payment.buyer ?? nameOfWallet(payment.payer);
   return { callId, caller, isEffect: quote.service.effect === 'write' };
 }

@@ -23,8 +23,9 @@ function visit(places: FairPlaces, caller: string, callId?: string, signal?: Abo
   return seen;
 }
 
-test('a caller alone gets half of the places, and of the rest nobody more than a quarter', async () => {
+test('nobody gets more than a quarter of the places, and what a caller is lent beyond it is taken from nobody', async () => {
   const places = new FairPlaces(16);
+  assert.equal(places.connections, 20);
   const held = async (caller: string) => {
     const visits = Array.from({ length: 20 }, () => visit(places, caller));
     await settled();
@@ -33,16 +34,54 @@ test('a caller alone gets half of the places, and of the rest nobody more than a
   const one = await held('one');
   const two = await held('two');
   const three = await held('three');
-  assert.deepEqual([one.length, two.length, three.length], [8, 4, 4]);
+  const four = await held('four');
+  assert.deepEqual([one.length, two.length, three.length, four.length], [8, 4, 4, 4]);
   const late = visit(places, 'late');
   one[0]?.leave();
   one[0]?.leave();
   await settled();
-  // Others came before it, and have more than their share.
+  // What was lent is given back first, and is lent to nobody while others wait.
+  assert.equal(late.state, 'waits');
+  two[0]?.leave();
+  await settled();
+  // Others came before it, and have their share.
   assert.equal(late.state, 'in');
   const later = visit(places, 'later');
   await settled();
   assert.equal(later.state, 'waits');
+});
+
+test('a share is rounded up, and is one place at least', async () => {
+  for (const [most, share] of [
+    [1, 1],
+    [5, 2],
+  ] as const) {
+    const places = new FairPlaces(most);
+    const own = Array.from({ length: 5 }, () => visit(places, 'one'));
+    await settled();
+    // Its share, and as much that is lent.
+    assert.equal(own.filter(({ state }) => state === 'in').length, share * 2);
+    own[0]?.leave();
+    own[1]?.leave();
+  }
+});
+
+test('when others begin to wait, what runs goes on, and nothing is lent until none of them waits', async () => {
+  const places = new FairPlaces(4);
+  const [, lent] = [visit(places, 'one', 'a'), visit(places, 'one', 'b')];
+  for (const caller of ['two', 'three', 'four']) visit(places, caller);
+  const leaving = new AbortController();
+  const other = visit(places, 'five', 'five', leaving.signal);
+  const more = visit(places, 'one', 'c');
+  await settled();
+  assert.deepEqual([lent?.state, other.state, more.state], ['in', 'waits', 'waits']);
+  lent?.leave();
+  await settled();
+  assert.deepEqual([other.state, more.state], ['waits', 'waits']);
+  // Who gives up keeps nobody to a share.
+  leaving.abort(new Error('left'));
+  await settled();
+  assert.deepEqual([other.state, more.state], ['refused', 'in']);
 });
 
 test('who gets no place within 2 s is refused; a call that makes progress waits on', async (t) => {
@@ -96,42 +135,73 @@ test('too many of one caller wait no more', async () => {
   assert.deepEqual([count('in'), count('waits'), count('refused')], [2, 500, 98]);
 });
 
-test('whoever comes and goes, nobody above a quarter is let in while somebody below it waits', async () => {
-  const step = fc.record({ caller: fc.integer({ min: 0, max: 5 }), leaves: fc.boolean(), which: fc.nat() });
+test('whoever comes and goes, nobody is let in beyond a quarter while another waits, nor keeps a place from others by it', async () => {
+  const step = fc.record({
+    caller: fc.integer({ min: 0, max: 6 }),
+    does: fc.constantFrom('come', 'come', 'come', 'leave', 'give up'),
+    which: fc.nat(),
+  });
   await fc.assert(
-    fc.asyncProperty(fc.constantFrom(4, 8, 16), fc.array(step, { maxLength: 80 }), async (most, steps) => {
-      const places = new FairPlaces(most);
-      const visits: { caller: number; seen: ReturnType<typeof visit>; left: boolean }[] = [];
-      const inside = () => visits.filter(({ seen, left }) => seen.state === 'in' && !left);
-      const heldBy = (caller: number) => inside().filter((each) => each.caller === caller).length;
-      for (const { caller, leaves, which } of steps) {
-        const before = inside();
-        if (leaves) {
-          const one = before[which % Math.max(before.length, 1)];
-          if (one === undefined) continue;
-          one.left = true;
-          one.seen.leave();
-        } else visits.push({ caller, seen: visit(places, String(caller)), left: false });
-        await settled();
-        const now = inside();
-        assert.ok(now.length <= most);
-        const waiting = visits.filter(({ seen }) => seen.state === 'waits');
-        for (const entered of now.filter((each) => !before.includes(each)))
-          if (waiting.some((each) => heldBy(each.caller) < most / 4))
-            assert.ok(heldBy(entered.caller) <= most / 4, 'somebody below the quarter was passed over');
-        // No place stays empty that somebody waiting may have.
-        for (const each of waiting)
-          assert.ok(now.length === most || (now.length >= most / 2 && heldBy(each.caller) >= most / 4));
-      }
-      // All leave, so that nobody's patience keeps the test.
-      for (let all = inside(); all.length > 0; all = inside()) {
-        for (const one of all) {
-          one.left = true;
-          one.seen.leave();
+    fc.asyncProperty(
+      fc.constantFrom(1, 4, 5, 8, 16),
+      fc.array(step, { maxLength: 100 }),
+      async (most, steps) => {
+        const places = new FairPlaces(most);
+        const share = Math.ceil(most / 4);
+        const visits: {
+          caller: number;
+          seen: ReturnType<typeof visit>;
+          left: boolean;
+          patience: AbortController;
+        }[] = [];
+        const inside = () => visits.filter(({ seen, left }) => seen.state === 'in' && !left);
+        const waiting = () => visits.filter(({ seen }) => seen.state === 'waits');
+        const heldBy = (caller: number) => inside().filter((each) => each.caller === caller).length;
+        const withinShares = () =>
+          [...new Set(visits.map(({ caller }) => caller))].reduce(
+            (sum, caller) => sum + Math.min(heldBy(caller), share),
+            0,
+          );
+        for (const { caller, does, which } of steps) {
+          const before = inside();
+          const pick = <T>(from: readonly T[]) => from[which % Math.max(from.length, 1)];
+          if (does === 'come') {
+            const patience = new AbortController();
+            const seen = visit(places, String(caller), String(caller), patience.signal);
+            visits.push({ caller, seen, left: false, patience });
+          } else if (does === 'leave') {
+            const one = pick(before);
+            if (one === undefined) continue;
+            one.left = true;
+            one.seen.leave();
+          } else pick(waiting())?.patience.abort(new Error('gave up'));
+          await settled();
+          const now = inside();
+          const wait = waiting();
+          assert.ok(withinShares() <= most);
+          assert.ok(now.length <= places.connections, 'more than there are connections');
+          for (const entered of now.filter((each) => !before.includes(each)))
+            if (wait.some((each) => each.caller !== entered.caller))
+              assert.ok(heldBy(entered.caller) <= share, 'somebody was let in beyond a quarter');
+          // No place stays empty that somebody waiting may have: what others have beyond their shares takes none.
+          for (const each of wait)
+            if (heldBy(each.caller) < share) assert.equal(withinShares(), most);
+            else
+              assert.ok(
+                now.length - withinShares() === share || wait.some(({ caller }) => caller !== each.caller),
+                'nothing was lent though nobody else waits',
+              );
         }
-        await settled();
-      }
-    }),
+        // All leave, so that nobody's patience keeps the test.
+        for (let all = inside(); all.length > 0; all = inside()) {
+          for (const one of all) {
+            one.left = true;
+            one.seen.leave();
+          }
+          await settled();
+        }
+      },
+    ),
     { numRuns: 200 },
   );
 });

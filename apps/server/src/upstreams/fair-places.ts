@@ -1,7 +1,10 @@
 /**
- * The connections to one upstream, shared by everybody whose calls need it. The first half of the places is for whoever
- * comes. Beyond that nobody gets more than a quarter, so that one caller with many slow calls does not turn the
- * upstream off for all others.
+ * The connections to one upstream, shared by everybody whose calls need it. A caller's share is a quarter of the places,
+ * rounded up, so that one with many slow calls does not turn the upstream off for all others.
+ *
+ * Beyond its share a caller is lent connections that are no places: there are a quarter as many of them again, and they
+ * are lent only while nobody else waits. However long a call beyond its caller's share takes, it keeps no place from
+ * anybody.
  */
 import { NoPlace } from './wire-errors.ts';
 
@@ -27,13 +30,23 @@ const MAX_WAITING_OF_ONE = MAX_WAITING / 4;
 
 export class FairPlaces {
   readonly #most: number;
+  /** Of one caller, and what all together are lent beyond it. */
+  readonly #share: number;
   readonly #held = new Map<string, number>();
+  /** Within the shares of their callers. */
   #taken = 0;
+  #lent = 0;
   /** In the order in which they came. */
   readonly #waiting: Waiting[] = [];
 
   constructor(most: number) {
     this.#most = most;
+    this.#share = Math.ceil(most / 4);
+  }
+
+  /** How many connections there have to be, so that whoever is let in has one. */
+  get connections(): number {
+    return this.#most + this.#share;
   }
 
   /**
@@ -60,8 +73,13 @@ export class FairPlaces {
     { timeoutMs, signal }: { timeoutMs: number; signal?: AbortSignal | undefined },
   ): Promise<() => void> {
     return new Promise((resolve, reject) => {
-      const refuse = () => end(() => reject(new NoPlace()));
-      const aborted = () => end(() => reject(signal?.reason));
+      // Who gave up no longer keeps others to their share.
+      const giveUp = (reason: unknown) => {
+        end(() => reject(reason));
+        this.#letNext();
+      };
+      const refuse = () => giveUp(new NoPlace());
+      const aborted = () => giveUp(signal?.reason);
       let patience = setTimeout(refuse, PATIENCE_MS);
       const longest = setTimeout(refuse, timeoutMs);
       const waiting: Waiting = {
@@ -85,8 +103,8 @@ export class FairPlaces {
   }
 
   #mayTake({ caller }: Visitor): boolean {
-    if (this.#taken >= this.#most) return false;
-    return this.#taken < this.#most / 2 || this.#heldBy(caller) < this.#most / 4;
+    if (this.#heldBy(caller) < this.#share) return this.#taken < this.#most;
+    return this.#lent < this.#share && this.#waiting.every(({ visitor }) => visitor.caller === caller);
   }
 
   #heldBy(caller: string): number {
@@ -94,18 +112,24 @@ export class FairPlaces {
   }
 
   #take({ caller }: Visitor): () => void {
-    this.#taken += 1;
-    this.#held.set(caller, this.#heldBy(caller) + 1);
+    this.#count(caller, 1);
     let isHeld = true;
     return () => {
       if (!isHeld) return;
       isHeld = false;
-      this.#taken -= 1;
-      const left = this.#heldBy(caller) - 1;
-      if (left === 0) this.#held.delete(caller);
-      else this.#held.set(caller, left);
+      this.#count(caller, -1);
       this.#letNext();
     };
+  }
+
+  /** Notes that a caller has one more, or one fewer. What it has beyond its share is the first to be given back. */
+  #count(caller: string, change: 1 | -1): void {
+    const before = this.#heldBy(caller);
+    const held = before + change;
+    if (held === 0) this.#held.delete(caller);
+    else this.#held.set(caller, held);
+    if (Math.max(before, held) > this.#share) this.#lent += change;
+    else this.#taken += change;
   }
 
   /** Gives free places to those who hold the fewest; among equals to who came first. */

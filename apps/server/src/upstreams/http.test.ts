@@ -332,7 +332,10 @@ test('a stream is bounded: its silence, its time, its size, and how many there a
   const fresh = connect();
   const from = (n: number) => as(String(n % 4), () => fresh.http.stream(streaming));
   const open = await Promise.all(Array.from({ length: 32 }, (_, n) => from(n)));
-  await assert.rejects(from(32), refused('busy'));
+  await assert.rejects(
+    as('another', () => fresh.http.stream(streaming)),
+    refused('busy'),
+  );
   // A stream that was left without being read no longer counts, so nothing of it may be kept.
   await Promise.all(open.map(({ value }) => value.next().then(() => value.return())));
   handle = (_request, response) => begin(response).end('data: end\n\n');
@@ -387,7 +390,7 @@ test('one caller with slow requests does not turn the upstream off: others get t
   const slow = Array.from({ length: 40 }, () => as('greedy', () => ask('/slow', leaving.signal)));
   const ended = Promise.allSettled(slow);
   for (let n = 0; n < 20; n++) assert.equal((await as('victim', () => ask('/quick'))).value.n, 0);
-  // Half of the places at most: all others are free for others.
+  // Its quarter of the places, and a quarter that is lent: all other places are for others.
   assert.equal(held.length, 8);
   const busy = await Promise.all(slow.map((each) => each.catch((error: unknown) => error)).slice(8));
   for (const error of busy) {

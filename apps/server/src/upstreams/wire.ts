@@ -10,9 +10,9 @@ const MAX_BODY_BYTES = 16 * 1024 * 1024;
 /** For the few lists that come in one piece. It stays below the cache, which would not keep anything larger. */
 const MAX_LARGE_BODY_BYTES = 40 * 1024 * 1024;
 const MOST_REDIRECTIONS = 3;
-/** To one upstream at once. */
+/** To one upstream at once, but for what is lent beyond them. */
 const MOST_REQUESTS = 16;
-/** Of one upstream at once. Each holds a connection for as long as it lasts. */
+/** Of one upstream at once, but for what is lent beyond them. Each holds a connection for as long as it lasts. */
 const MOST_STREAMS = 32;
 const TIMEOUT_MS = 8_000;
 const MAX_EVENT_BYTES = 256 * 1024;
@@ -50,18 +50,18 @@ export class Wire {
   readonly #apiKey: string | undefined;
   readonly #parts: WireParts;
   readonly #agent: Agent;
+  /** With a connection for each, so that nothing waits inside of the client, where the wait would count as the upstream's. */
+  readonly requestPlaces = new FairPlaces(MOST_REQUESTS);
+  readonly streamPlaces = new FairPlaces(MOST_STREAMS);
   // Files have bounds of their own, checked while they arrive.
   readonly #downloads = new Agent({ connections: 2, connect: { timeout: 5_000 }, maxResponseSize: -1 });
   // Streams have too, and may not stand in the way of requests.
   readonly #streams = new Agent({
-    connections: MOST_STREAMS,
+    connections: this.streamPlaces.connections,
     connect: { timeout: 2_000 },
     maxResponseSize: -1,
     keepAliveTimeout: 10_000,
   });
-  /** As many as there are connections, so that nothing waits inside of the client, where the wait would count as the upstream's. */
-  readonly requestPlaces = new FairPlaces(MOST_REQUESTS);
-  readonly streamPlaces = new FairPlaces(MOST_STREAMS);
   lastSuccessAtMs: number | null = null;
   lastFailureAtMs: number | null = null;
 
@@ -70,7 +70,7 @@ export class Wire {
     this.#apiKey = apiKey;
     this.#parts = parts;
     this.#agent = new Agent({
-      connections: MOST_REQUESTS,
+      connections: this.requestPlaces.connections,
       connect: { timeout: 2_000 },
       maxResponseSize: Math.min(definition.maxReplyBytes ?? MAX_BODY_BYTES, MAX_LARGE_BODY_BYTES),
       keepAliveTimeout: 10_000,

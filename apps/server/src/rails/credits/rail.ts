@@ -38,6 +38,7 @@ export function creditsRail(
         claim: null,
         identity: idempotencyKey === null ? null : `key:${idempotencyKey}`,
         payer: key.prefix,
+        buyer: key.buyer,
         proof: { by: 'account', accountId: key.accountId },
         limitBy: `key:${key.id}`,
         network: null,
