@@ -102,7 +102,7 @@ function actions({ freezes }, doing) {
       doing(
         {
           title: 'Grant credit?',
-          text: 'The credit is there at once. What the account owes is paid from it first.',
+          text: 'What the account owes is paid from it first. A large sum waits for a second operator where there are several.',
           confirm: 'Grant',
           path: 'grant',
           amount: { label: 'Amount, USD', hint: 'At most 10,000.', value: '' },

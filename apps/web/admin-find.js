@@ -160,7 +160,7 @@ export function outcomeOf({ act: done, proposal }) {
 }
 
 /**
- * Refunds that wait for a second operator.
+ * Refunds and grants that wait for a second operator.
  *
  * @param {object[]} proposals
  * @param {{ actor: string, did: (text: string | null) => void, tell: (tone: string, text: string) => void }} page
@@ -169,7 +169,7 @@ export function proposalsTable(proposals, page) {
   const end = async (proposal, how) => {
     try {
       await ask(`proposals/${proposal.proposalId}/${how}`, { body: {} });
-      page.did(how === 'approve' ? `Refunded ${usd(proposal.amountUsd)}.` : 'Declined.');
+      page.did(how === 'approve' ? `${wordsOf(proposal).done} ${usd(proposal.amountUsd)}.` : 'Declined.');
     } catch (error) {
       page.tell('bad', error.message);
     }
@@ -177,13 +177,16 @@ export function proposalsTable(proposals, page) {
   const button = (proposal, how, label) =>
     el('button', { type: 'button', class: 'secondary small', onclick: () => void end(proposal, how) }, label);
   return recordsTable({
-    caption: 'Refunds that wait for a second operator',
+    caption: 'Refunds and grants that wait for a second operator',
     rows: proposals,
     none: 'None.',
     columns: [
       { label: 'When', of: ({ at }) => moment(at) },
       { label: 'Asked by', of: ({ actor }) => actor },
-      { label: 'About', of: ({ orderId, callId }) => code(orderId ?? callId) },
+      {
+        label: 'About',
+        of: ({ orderId, callId, accountId }) => code(orderId ?? callId ?? `account ${accountId}`),
+      },
       { label: 'Amount', number: true, of: ({ amountUsd }) => usd(amountUsd) },
       { label: 'Reason', of: ({ reason }) => reason },
       {
@@ -192,10 +195,16 @@ export function proposalsTable(proposals, page) {
           el(
             'span',
             { class: 'actions' },
-            proposal.actor === page.actor ? 'another operator agrees' : button(proposal, 'approve', 'Refund'),
+            proposal.actor === page.actor
+              ? 'another operator agrees'
+              : button(proposal, 'approve', wordsOf(proposal).asked),
             button(proposal, 'decline', 'Decline'),
           ),
       },
     ],
   });
+}
+
+function wordsOf({ act: wanted }) {
+  return wanted === 'grant' ? { asked: 'Grant', done: 'Granted' } : { asked: 'Refund', done: 'Refunded' };
 }

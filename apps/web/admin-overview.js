@@ -81,7 +81,7 @@ function state({ books, unfinished, openActs, proposals, upstreams, rails, gas }
     ['card messages waiting', unfinished === null ? '—' : String(unfinished.inbox.waiting)],
     ['disputes to answer', ...(unfinished === null ? ['—'] : count(unfinished.disputes.toAnswer))],
     ['actions unfinished', ...count(openActs.length)],
-    ['refunds to agree to', ...count(proposals.length)],
+    ['refunds and grants to agree to', ...count(proposals.length)],
     ['sources down', ...count(down)],
     ['chains that fail', ...count(rails.filter(({ reason }) => reason !== null).length)],
     ['keys without gas', ...count(gas.filter(({ isAble }) => !isAble).length)],

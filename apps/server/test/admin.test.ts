@@ -854,6 +854,56 @@ describe('a card payment', () => {
     assert.equal(asked.length, 2);
   });
 
+  test('of calls and grants are counted together by operator, and need a second one as soon as the sum would', async () => {
+    // Of nobody else's day: the tests before and after have theirs.
+    nowMs += 2 * 86_400_000;
+    const [one, other] = [await customer('1'), await customer('1')];
+    const grant = (account: string, amountUsd: string, as: object = {}) =>
+      ask(`accounts/${account}/grant`, { reason: 'for the trouble', amountUsd }, { base, ...as });
+    const key = randomUUID();
+    assert.equal((await grant(one.account, '30', { key })).status, 200);
+    // Another customer, and the same operator.
+    const proposed = await grant(other.account, '20.01');
+    const { proposalId, act, amountUsd, orderId, callId } = proposed.body.proposal;
+    assert.deepEqual(
+      [proposed.status, act, amountUsd, orderId, callId],
+      [202, 'grant', '20.010000', null, null],
+    );
+    assert.equal((await grant(one.account, '30', { key })).body.repeated, true, 'what is done is done');
+    assert.equal(
+      (await grant(other.account, '20', { token: OTHER_TOKEN })).status,
+      200,
+      'each has their own',
+    );
+    const approve = (as: object) => ask(`proposals/${proposalId}/approve`, {}, { base, ...as });
+    assert.equal((await approve({})).body.code, 'SECOND_OPERATOR_NEEDED');
+    const agreed = await approve({ token: OTHER_TOKEN });
+    assert.deepEqual([agreed.status, agreed.body.act.actor], [200, 'desk and night-desk']);
+    assert.equal((await approve({ token: OTHER_TOKEN })).body.repeated, true);
+
+    // 20 of the day are left: 19.99 and the price of a call, though not of two at once.
+    assert.equal((await grant(one.account, '19.99')).status, 200);
+    const calls = [];
+    for (const { key: buyer } of [one, other])
+      calls.push((await server.call('ping', buyer)).headers.get('x-call-id') ?? assert.fail());
+    const refund = (account: string, callId: string) =>
+      ask(`accounts/${account}/refund-call`, { reason: 'no good answer', callId }, { base });
+    const refunds = await Promise.all([
+      refund(one.account, calls[0] ?? ''),
+      refund(other.account, calls[1] ?? ''),
+    ]);
+    assert.ok(refunds.every(({ status }) => status !== 200));
+    assert.ok(refunds.every(({ status, body }) => status === 202 || body.code === 'SECOND_OPERATOR_NEEDED'));
+    nowMs += 86_400_000;
+    assert.equal(
+      (await refund(one.account, calls[0] ?? '')).status,
+      200,
+      'the next day it is one operator’s again',
+    );
+    const many = await Promise.all(Array.from({ length: 6 }, () => grant(other.account, '20')));
+    assert.equal(many.filter(({ status }) => status === 200).length, 2, 'also of several at once');
+  });
+
   test('that was proposed is not done alone by the same key, though what counted against it was refused since', async () => {
     const { account, orderId, path } = await order(200_000_000n);
     answers = [() => ({ status: 'unknown_outcome' })];

@@ -97,7 +97,7 @@ const KNOWN_FOR_MS = 10 * 60_000;
 
 export function createKeys(sql: Database, nowMs: () => number): Keys {
   // By size and not by `max`, which takes the memory of all keys at once.
-  const known = new LRUCache<bigint, { key: FoundKey; digest: Buffer }>({
+  const known = new LRUCache<bigint, StoredKey>({
     maxSize: 50_000,
     sizeCalculation: () => 1,
     ttl: KNOWN_FOR_MS,
@@ -131,16 +131,10 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
     async find(apiKey) {
       if (!looksLikeApiKey(apiKey)) return null;
       const { digest, lookup } = digestOf(apiKey);
-      let found = known.get(lookup);
-      if (found === undefined) {
-        const [row] = await sql<{ id: bigint; account_id: bigint; prefix: string; digest: Buffer }[]>`
-          select id, account_id, prefix, digest from api_keys where lookup = ${String(lookup)}`;
-        if (row === undefined) return null;
-        const { id, account_id: accountId, prefix, digest } = row;
-        const { name: buyer } = await rootBuyerOf(sql, accountId);
-        found = { key: { id, accountId, prefix, buyer }, digest };
-        known.set(lookup, found);
-      }
+      const remembered = known.get(lookup);
+      const found = remembered ?? (await storedKey(sql, lookup));
+      if (found === null) return null;
+      if (remembered === undefined) known.set(lookup, found);
       return timingSafeEqual(found.digest, digest) ? found.key : null;
     },
 
@@ -197,6 +191,21 @@ export function createKeys(sql: Database, nowMs: () => number): Keys {
 
 function textOf(micros: bigint | null): string | null {
   return micros === null ? null : String(micros);
+}
+
+interface StoredKey {
+  key: FoundKey;
+  digest: Buffer;
+}
+
+/** What is stored of a key; null when there is none. */
+async function storedKey(sql: Database, lookup: bigint): Promise<StoredKey | null> {
+  const [row] = await sql<{ id: bigint; account_id: bigint; prefix: string; digest: Buffer }[]>`
+    select id, account_id, prefix, digest from api_keys where lookup = ${String(lookup)}`;
+  if (row === undefined) return null;
+  const { id, account_id: accountId, prefix, digest } = row;
+  const { name: buyer } = await rootBuyerOf(sql, accountId);
+  return { key: { id, accountId, prefix, buyer }, digest };
 }
 
 function recordOf(row: KeyRow): KeyRecord {

@@ -13,7 +13,6 @@ import { accountOf, id } from './address-fields.ts';
 
 /** Of an `Idempotency-Key`, in characters. */
 const KEY_LENGTH = { least: 8, most: 200 };
-const MOST_GRANTED_MICROS = usdToMicros('10000');
 
 export const reason = z
   .string()
@@ -37,7 +36,6 @@ export const amountUpTo = (mostMicros: bigint) =>
   });
 export const uuid = z.uuid().transform((value) => value.toLowerCase());
 export const plainAct = z.strictObject({ reason });
-const grantAct = z.strictObject({ reason, amountUsd: amountUpTo(MOST_GRANTED_MICROS) });
 const keyMail = z.strictObject({ reason, orderId: uuid });
 const actsQuery = z.object({ account: id.optional(), after: id.optional() });
 
@@ -69,10 +67,6 @@ export function actRoutes(admin: FastifyInstance, parts: ActRouteParts): void {
   });
   admin.post('/accounts/:account/lift-bounds', async (request) => {
     return did(await acts.liftBounds({ ...orderOf(request), ...readJsonBody(request, plainAct) }));
-  });
-  admin.post('/accounts/:account/grant', async (request) => {
-    const { amountUsd: amountMicros, ...body } = readJsonBody(request, grantAct);
-    return did(await acts.grant({ ...orderOf(request), ...body, amountMicros }));
   });
   admin.post('/accounts/:account/mail-key', async (request) => {
     return did(await acts.mailKey({ ...orderOf(request), ...readJsonBody(request, keyMail) }));

@@ -63,6 +63,12 @@ export interface Order {
   idempotencyKey: string;
 }
 
+/** An order that more than one operator may have to agree to. */
+export type GiftOrder = Order & {
+  /** A second operator has agreed. */
+  agreed: boolean;
+};
+
 export interface Act {
   id: string;
   /** Grows from act to act. */

@@ -13,12 +13,14 @@ import {
   type Act,
   type ActDone,
   type CardRefunds,
+  type GiftOrder,
   type NoPaymentRefund,
   noCards,
   type Order,
   type PaymentRefunds,
 } from './act.ts';
 import { ActLog, type Doing, type Subject } from './act-log.ts';
+import { type Gift, refuseAlone } from './given-alone.ts';
 import { type OrderRefund, OrderRefunds } from './order-refunds.ts';
 
 const MAX_NOTE_CHARACTERS = 500;
@@ -29,11 +31,11 @@ export interface Acts {
   unfreeze(order: Order): Promise<ActDone>;
   /** Lets accounts that were bought with this one's credit be counted by themselves, for bounds per account. */
   liftBounds(order: Order): Promise<ActDone>;
-  grant(order: Order & { amountMicros: bigint }): Promise<ActDone>;
+  grant(order: GiftOrder & { amountMicros: bigint }): Promise<ActDone>;
   /** Gives a captured call's price back to the key's account, once. */
-  refundCall(order: Order & { callId: string }): Promise<ActDone>;
+  refundCall(order: GiftOrder & { callId: string }): Promise<ActDone>;
   /** Owes a captured call's price to the wallet that paid it; a job sends it. */
-  refundPayment(order: Order & { callId: string }): Promise<ActDone>;
+  refundPayment(order: GiftOrder & { callId: string }): Promise<ActDone>;
   /** Sends a card payment back, or a part of it. `amountMicros` null: the rest. */
   refundOrder(order: OrderRefund): Promise<ActDone>;
   /** Mails whoever paid an order a link that gives a new key, and ends the others. */
@@ -54,7 +56,7 @@ interface ActsParts {
   collectDebts(transaction: Transaction, accountId: bigint): Promise<unknown>;
   /** Null: there is no card provider. */
   cards: CardRefunds | null;
-  /** What one operator alone may send back of a card payment, in micro-USD; null: any sum. */
+  /** What one operator alone may give, in micro-USD; null: any sum. */
   aloneUpToMicros: bigint | null;
   payments: PaymentRefunds;
   /** What the names of services begin with that sell credit. */
@@ -110,7 +112,7 @@ class OperatorActs implements Acts {
     });
   }
 
-  grant(order: Order & { amountMicros: bigint }): Promise<ActDone> {
+  grant(order: GiftOrder & { amountMicros: bigint }): Promise<ActDone> {
     const { keys, nowMs } = this.#parts;
     const { accountId, amountMicros } = order;
     return this.#log.once('grant', order, {
@@ -118,7 +120,8 @@ class OperatorActs implements Acts {
       prepare: async (transaction, id) => {
         await this.#holdCustomer(transaction, order);
         await refuseUnspendable(transaction, accountId, new Date(nowMs()).toISOString());
-        return { amountMicros, transferId: id };
+        const gift = { act: 'grant', amountMicros } as const;
+        return this.#counted(transaction, { order, gift }, { amountMicros, transferId: id });
       },
       effect: async (transaction, { transferId = '' }) => {
         const transfer = { id: transferId, accountId, house: 'operator_grants', amountMicros } as const;
@@ -129,13 +132,14 @@ class OperatorActs implements Acts {
     });
   }
 
-  refundCall(order: Order & { callId: string }): Promise<ActDone> {
+  refundCall(order: GiftOrder & { callId: string }): Promise<ActDone> {
     const { accountId, callId } = order;
     return this.#log.once('refund_call', order, {
       details: [callId],
       prepare: async (transaction) => {
         await this.#holdCustomer(transaction, order);
-        return chargedCall(transaction, accountId, callId);
+        const call = await chargedCall(transaction, accountId, callId);
+        return this.#counted(transaction, { order, gift: { act: 'refund_call', callId } }, call);
       },
       effect: (transaction, { transferId = '', amountMicros = 0n }) => {
         const transfer = { id: transferId, accountId, house: 'revenue_credits', amountMicros } as const;
@@ -144,16 +148,18 @@ class OperatorActs implements Acts {
     });
   }
 
-  refundPayment(order: Order & { callId: string }): Promise<ActDone> {
+  refundPayment(order: GiftOrder & { callId: string }): Promise<ActDone> {
     const { payments, creditServices, nowMs } = this.#parts;
     const { callId } = order;
     return this.#log.once('refund_payment', order, {
       details: [callId],
-      async prepare(transaction) {
+      prepare: async (transaction) => {
         const owed = await payments.look(transaction, callId);
         if (typeof owed === 'string') throw noPaymentRefund(owed);
         if (creditServices().some((name) => owed.service.startsWith(name))) throw creditIsOut();
-        return { callId, amountMicros: owed.amountMicros, transferId: owed.transferId };
+        const { amountMicros, transferId } = owed;
+        const gift = { act: 'refund_payment', callId } as const;
+        return this.#counted(transaction, { order, gift }, { callId, amountMicros, transferId });
       },
       effect: (transaction) =>
         payments.owe(transaction, callId, 'sent back by the operator', new Date(nowMs()).toISOString()),
@@ -178,6 +184,16 @@ class OperatorActs implements Acts {
 
   open(): Promise<Act[]> {
     return this.#log.open();
+  }
+
+  /** What a gift is of, if this operator may give that much. @throws Problem 409 SECOND_OPERATOR_NEEDED */
+  async #counted<What extends Subject & { amountMicros: bigint }>(
+    transaction: Transaction,
+    of: { order: GiftOrder; gift: Gift },
+    what: What,
+  ): Promise<What> {
+    await refuseAlone(transaction, { ...of, amountMicros: what.amountMicros }, this.#parts);
+    return what;
   }
 
   /** Locks a customer's account. @throws Problem 404 when there is none, or when it is one of the house's own */
@@ -207,7 +223,11 @@ class OperatorActs implements Acts {
 }
 
 /** What goes back of a call. @throws Problem 404, 409 when nothing can */
-async function chargedCall(transaction: Transaction, accountId: bigint, callId: string): Promise<Subject> {
+async function chargedCall(
+  transaction: Transaction,
+  accountId: bigint,
+  callId: string,
+): Promise<Subject & { amountMicros: bigint }> {
   const [call] = await transaction<
     { state: number; key_id: bigint | null; price_micros: bigint; revenue: bigint }[]
   >`

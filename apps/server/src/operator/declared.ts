@@ -29,7 +29,7 @@ export const OPERATOR = declare({
     secondAboveMicros: {
       name: 'ADMIN_SECOND_ABOVE_USD',
       describe:
-        'A refund above this many USD waits until a second operator agrees, where `ADMIN_TOKENS` names several',
+        'A refund or grant above this many USD waits until a second operator agrees, where `ADMIN_TOKENS` names several',
       shape: z.string().transform((value, context) => {
         try {
           const micros = usdToMicros(value);

@@ -31,7 +31,7 @@ export interface OperatorParts {
   cards: CardRefunds | null;
   /** Sends payments back on chains. */
   payments: PaymentRefunds;
-  /** A refund above it needs two operators where there are several. */
+  /** What one operator alone may give where there are several. */
   secondAboveMicros: bigint;
   /** What the names of services begin with that sell credit: what is paid for them is no sale until it is spent. */
   creditServices(): readonly string[];

@@ -2,9 +2,9 @@
 import type { Transaction } from '../db/connection.ts';
 import { Problem } from '../http/problem.ts';
 import { microsToUsd } from '../ledger/money.ts';
-import { type Act, type ActDone, type CardRefunds, noCards, type Order } from './act.ts';
+import { type Act, type ActDone, type CardRefunds, type GiftOrder, noCards } from './act.ts';
 import type { ActLog, Doing } from './act-log.ts';
-import { refundedAlone } from './refunded-alone.ts';
+import { refuseAlone } from './given-alone.ts';
 
 const REFUSALS: Readonly<Record<string, string>> = {
   not_paid: 'This order was never paid.',
@@ -14,18 +14,16 @@ const REFUSALS: Readonly<Record<string, string>> = {
 };
 
 /** An order to send a card payment back, or a part of it. */
-export type OrderRefund = Order & {
+export type OrderRefund = GiftOrder & {
   orderId: string;
   /** Null: the rest. */
   amountMicros: bigint | null;
-  /** A second operator has agreed. */
-  agreed: boolean;
 };
 
 export class OrderRefunds {
   readonly #log: ActLog;
   readonly #cards: CardRefunds | null;
-  readonly #aloneUpToMicros: bigint | null;
+  readonly #bounds: { aloneUpToMicros: bigint | null; nowMs(): number };
   /** Refunds that this process is waiting for, so that the same one asked for twice is asked of the provider once. */
   readonly #waiting = new Map<string, Promise<Act>>();
 
@@ -33,15 +31,18 @@ export class OrderRefunds {
    * @param parts.cards null: there is no card provider
    * @param parts.aloneUpToMicros what one operator alone may send back of an order; null: any sum
    */
-  constructor(log: ActLog, parts: { cards: CardRefunds | null; aloneUpToMicros: bigint | null }) {
+  constructor(
+    log: ActLog,
+    parts: { cards: CardRefunds | null; aloneUpToMicros: bigint | null; nowMs(): number },
+  ) {
     this.#log = log;
     this.#cards = parts.cards;
-    this.#aloneUpToMicros = parts.aloneUpToMicros;
+    this.#bounds = parts;
   }
 
   async refund(order: OrderRefund): Promise<ActDone> {
     if (this.#cards === null) throw noCards();
-    return this.finish(await this.#log.once('refund_order', order, refunding(order, this.#aloneUpToMicros)));
+    return this.finish(await this.#log.once('refund_order', order, refunding(order, this.#bounds)));
   }
 
   /**
@@ -82,39 +83,25 @@ export class OrderRefunds {
   }
 }
 
-function refunding(
-  { accountId, orderId, amountMicros: asked, agreed }: OrderRefund,
-  aloneUpToMicros: bigint | null,
-): Doing {
+function refunding(order: OrderRefund, bounds: { aloneUpToMicros: bigint | null; nowMs(): number }): Doing {
+  const { accountId, orderId, amountMicros: asked } = order;
   return {
     details: [orderId, asked === null ? 'rest' : String(asked)],
     async prepare(transaction) {
-      const order = await paidOrder(transaction, accountId, orderId);
-      const leftMicros = order.amount_micros - order.reversed_micros;
-      const refused = whyNot(order.state === 1, leftMicros, asked);
+      const paid = await paidOrder(transaction, accountId, orderId);
+      const leftMicros = paid.amount_micros - paid.reversed_micros;
+      const refused = whyNot(paid.state === 1, leftMicros, asked);
       if (refused !== null) {
-        const details = { leftUsd: microsToUsd(order.state === 1 ? leftMicros : 0n) };
+        const details = { leftUsd: microsToUsd(paid.state === 1 ? leftMicros : 0n) };
         throw new Problem(409, 'REFUND_REFUSED', REFUSALS[refused] ?? refused, { details });
       }
       // Told in numbers even when it is the rest, so that to ask again is to ask the same.
       const amountMicros = asked ?? leftMicros;
-      // Acts take turns, so of two parts at once the second finds the first.
-      const needsSecond =
-        !agreed &&
-        aloneUpToMicros !== null &&
-        amountMicros + (await refundedAlone(transaction, accountId, orderId)) > aloneUpToMicros;
-      if (needsSecond) throw secondNeeded();
-      return { orderId, keyId: order.key_id, amountMicros };
+      const gift = { act: 'refund_order', orderId, amountMicros } as const;
+      await refuseAlone(transaction, { order, gift, amountMicros }, bounds);
+      return { orderId, keyId: paid.key_id, amountMicros };
     },
   };
-}
-
-function secondNeeded(): Problem {
-  return new Problem(
-    409,
-    'SECOND_OPERATOR_NEEDED',
-    'With what went back of this order meanwhile, this refund needs a second operator. Ask for it again to put it before one.',
-  );
 }
 
 /** @throws Problem 404 when this account has no such order */

@@ -5,7 +5,7 @@ import { readParameters } from '../http/parameters.ts';
 import { Problem } from '../http/problem.ts';
 import { HOUSE_ACCOUNTS } from '../ledger/accounts.ts';
 import { usdToMicros } from '../ledger/money.ts';
-import type { ActDone, Order } from './act.ts';
+import type { ActDone, GiftOrder, Order } from './act.ts';
 import {
   type ActRouteParts,
   accountOrderOf,
@@ -17,11 +17,14 @@ import {
   uuid,
 } from './act-routes.ts';
 import type { Acts } from './acts.ts';
-import { actKeyOf, type Proposals, proposalAsJson, type Refund } from './proposals.ts';
+import type { Gift } from './given-alone.ts';
+import { actKeyOf, type Proposals, proposalAsJson } from './proposals.ts';
 
 const MOST_REFUNDED_MICROS = usdToMicros('1000000');
+const MOST_GRANTED_MICROS = usdToMicros('10000');
 const CENT_MICROS = 10_000n;
 
+const grantAct = z.strictObject({ reason, amountUsd: amountUpTo(MOST_GRANTED_MICROS) });
 const callRefund = z.strictObject({ reason, callId: uuid });
 const orderRefund = z.strictObject({
   reason,
@@ -31,17 +34,21 @@ const orderRefund = z.strictObject({
     .nullable(),
 });
 
-/** Refunds on every rail, and those that wait for a second operator. */
-export function refundRoutes(admin: FastifyInstance, parts: ActRouteParts & { proposals: Proposals }): void {
+/** What operators give: refunds on every rail, and credit. What is above the bound waits for a second operator. */
+export function giftRoutes(admin: FastifyInstance, parts: ActRouteParts & { proposals: Proposals }): void {
   const { acts, proposals } = parts;
 
+  admin.post('/accounts/:account/grant', async (request, reply) => {
+    const { amountUsd: amountMicros, reason } = readJsonBody(request, grantAct);
+    return given({ ...accountOrderOf(parts, request), reason }, { act: 'grant', amountMicros }, reply);
+  });
   admin.post('/accounts/:account/refund-call', async (request, reply) => {
     const { reason, callId } = readJsonBody(request, callRefund);
-    return refunded({ ...accountOrderOf(parts, request), reason }, { act: 'refund_call', callId }, reply);
+    return given({ ...accountOrderOf(parts, request), reason }, { act: 'refund_call', callId }, reply);
   });
   admin.post('/accounts/:account/refund-order', async (request, reply) => {
     const { amountUsd: amountMicros, orderId, reason } = readJsonBody(request, orderRefund);
-    return refunded(
+    return given(
       { ...accountOrderOf(parts, request), reason },
       { act: 'refund_order', orderId, amountMicros },
       reply,
@@ -51,19 +58,19 @@ export function refundRoutes(admin: FastifyInstance, parts: ActRouteParts & { pr
     const { reason } = readJsonBody(request, plainAct);
     const callId = readParameters(uuid, request.params.call);
     const order = { ...keyedBy(parts, request), accountId: HOUSE_ACCOUNTS.chain_clearing, reason };
-    return refunded(order, { act: 'refund_payment', callId }, reply);
+    return given(order, { act: 'refund_payment', callId }, reply);
   });
 
-  /** Does a refund, or puts it before a second operator. */
-  async function refunded(order: Order, refund: Refund, reply: FastifyReply): Promise<object> {
-    const proposal = await proposals.proposed(order, refund);
-    if (proposal === null) return toldOf(parts, await doRefund(acts, { ...order, agreed: false }, refund));
+  /** Gives it, or puts it before a second operator. */
+  async function given(order: Order, gift: Gift, reply: FastifyReply): Promise<object> {
+    const proposal = await proposals.proposed(order, gift);
+    if (proposal === null) return toldOf(parts, await give(acts, { ...order, agreed: false }, gift));
     reply.code(202);
     return { success: true, proposal: proposalAsJson(proposal) };
   }
 }
 
-/** What a second operator says of a refund. */
+/** What a second operator says of a gift. */
 export function proposalRoutes(
   admin: FastifyInstance,
   parts: ActRouteParts & { proposals: Proposals },
@@ -75,7 +82,7 @@ export function proposalRoutes(
   admin.post<{ Params: { proposal: string } }>('/proposals/:proposal/approve', async (request) => {
     const actor = actorOf(request);
     const proposal = await proposals.approve(readParameters(uuid, request.params.proposal), actor);
-    const { id: proposalId, accountId, reason, refund } = proposal;
+    const { id: proposalId, accountId, reason, gift } = proposal;
     // Both names stand in the act. The key is the proposal's, so that to agree again is to ask for the same act.
     const order = {
       agreed: true,
@@ -85,7 +92,7 @@ export function proposalRoutes(
       idempotencyKey: actKeyOf(proposalId),
     };
     try {
-      return toldOf(parts, await doRefund(acts, order, refund));
+      return toldOf(parts, await give(acts, order, gift));
     } catch (error) {
       // Refused, such as while a payment is not final: it waits again, to be agreed to later or declined.
       if (error instanceof Problem && error.status < 500) await proposals.reopen(proposalId);
@@ -98,13 +105,15 @@ export function proposalRoutes(
   });
 }
 
-function doRefund(acts: Acts, order: Order & { agreed: boolean }, refund: Refund): Promise<ActDone> {
-  switch (refund.act) {
+function give(acts: Acts, order: GiftOrder, gift: Gift): Promise<ActDone> {
+  switch (gift.act) {
+    case 'grant':
+      return acts.grant({ ...order, amountMicros: gift.amountMicros });
     case 'refund_order':
-      return acts.refundOrder({ ...order, orderId: refund.orderId, amountMicros: refund.amountMicros });
+      return acts.refundOrder({ ...order, orderId: gift.orderId, amountMicros: gift.amountMicros });
     case 'refund_call':
-      return acts.refundCall({ ...order, callId: refund.callId });
+      return acts.refundCall({ ...order, callId: gift.callId });
     case 'refund_payment':
-      return acts.refundPayment({ ...order, callId: refund.callId });
+      return acts.refundPayment({ ...order, callId: gift.callId });
   }
 }

@@ -19,7 +19,7 @@ import type { Operators } from './credentials.ts';
 import { gasAsJson, railAsJson } from './gas.ts';
 import { MOST_DAYS, overviewOf } from './overview.ts';
 import { type Proposals, proposalAsJson } from './proposals.ts';
-import { proposalRoutes, refundRoutes } from './refund-routes.ts';
+import { giftRoutes, proposalRoutes } from './refund-routes.ts';
 
 export interface OperatorRouteParts {
   sql: Database;
@@ -107,7 +107,7 @@ export function operatorRoutes(app: FastifyInstance, parts: OperatorRouteParts):
     accountRecordRoutes(admin, { records, acts });
     const acting = { acts, proposals: parts.proposals, logger, actorOf };
     actRoutes(admin, acting);
-    refundRoutes(admin, acting);
+    giftRoutes(admin, acting);
     proposalRoutes(admin, acting);
   }
 }
