@@ -18,7 +18,8 @@ export type Part =
   | 'n'
   | 'o'
   | 'p'
-  | 'q';
+  | 'q'
+  | 'r';
 
 export interface ComparedLine extends Comparison {
   part: Part;
@@ -32,6 +33,7 @@ export interface ComparedLine extends Comparison {
     | 'challenges/s'
     | 'rounds/s'
     | 'readings/s'
+    | 'messages/s'
     | 'ms'
     | 'MB';
   /** The goal for the ratio; null when there is none. */
@@ -71,6 +73,7 @@ const OPPONENTS: Record<Exclude<Part, 'e'>, string> = {
   o: '(o) deposits of the Solana portal, built and confirmed : its node, asked for a simulation and for a transaction',
   p: '(p) devices that report by MQTT, every reading committed before its PUBACK : the same broker alone, which keeps nothing',
   q: '(q) a server with every service : with ping alone',
+  r: '(r) messages of a webhook, each stored and noted : the same signed posts by standardwebhooks and undici, nothing stored',
 };
 const ONLY_RATIOS = 'Only the ratios count: the rest belongs to this machine and this hour.';
 

@@ -27,6 +27,7 @@ import { measureSolanaPortal } from './solana-portal.ts';
 import { measureToolCalls } from './tool-calls.ts';
 import { measureUnpaid } from './unpaid.ts';
 import { measureVerification } from './verification.ts';
+import { measureWebhooks } from './webhooks.ts';
 
 const PARTS: readonly Part[] = [
   'a',
@@ -46,9 +47,10 @@ const PARTS: readonly Part[] = [
   'o',
   'p',
   'q',
+  'r',
 ];
 const USAGE =
-  'usage: npm run bench -- [--only a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q] [--quick] [--deep] [--rounds 5] [--json | --markdown]\n' +
+  'usage: npm run bench -- [--only a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r] [--quick] [--deep] [--rounds 5] [--json | --markdown]\n' +
   '       npm run bench -- --only audit --corpus <folder> [--clean <folder>]… [--solhint <folder>]\n' +
   '       npm run bench -- --only names --list <file of names>…\n';
 
@@ -136,6 +138,7 @@ const BY_THEMSELVES = [
   },
   { part: 'p', title: 'devices that report against the broker alone', measure: measureDevices },
   { part: 'q', title: 'start and memory with every service against one', measure: measureRegistry },
+  { part: 'r', title: 'messages of webhooks against signed posts alone', measure: measureWebhooks },
 ] as const;
 
 async function run(): Promise<Report> {

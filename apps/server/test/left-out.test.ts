@@ -171,7 +171,7 @@ const PARTS: Readonly<Record<string, Optional>> = {
       ['keyUsed: webhooks.keyUsed', 'keyUsed: () => {}'],
     ],
     ...{ routes: ['/api/events', '/api/webhooks'], variables: ['WEBHOOK_PRIVATE_ADDRESSES'] },
-    metrics: ['farebox_webhook_messages_total'],
+    metrics: ['farebox_webhook_messages_total', 'farebox_webhook_events_missed'],
   },
   mpp: {
     ...NONE,

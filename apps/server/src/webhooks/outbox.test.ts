@@ -13,6 +13,7 @@ import { createAnswerSeal } from '../paid-call/sealed-answer.ts';
 import { secretsOf } from '../secrets/secrets.ts';
 import type { CourierReport } from './courier.ts';
 import { createEventLog, type EventLog } from './event-log.ts';
+import { missedToday } from './missed.ts';
 import { createOutbox, type Outbox } from './outbox.ts';
 import { createSender, type Sender } from './send.ts';
 import { createWebhooks, type Webhooks } from './webhooks.ts';
@@ -594,6 +595,8 @@ test('what finds no room in a full queue, or a webhook that is off, is in the lo
   for (let nth = 1; nth <= 3; nth += 1) await tellOfMoney(nth);
   assert.equal(await missed(), 2);
   assert.equal((await webhooks.find(accountId, other.id))?.missed, 0);
+  assert.equal(await missedToday(database.sql, nowMs), 2);
+  assert.equal(await missedToday(database.sql, nowMs + DAY_MS + MINUTE_MS), 0, 'a day later');
   assert.deepEqual(await outbox.recover(id, START_MS), { missed: 0, givenUp: 0, more: true }, 'no room yet');
   await database.sql`delete from webhook_deliveries where webhook_id = ${id} and event_id is null`;
   await webhooks.switchTo(accountId, id, false);

@@ -10,6 +10,7 @@ import { createEventLog, EVENTS_FORGOTTEN_AT_ONCE } from './event-log.ts';
 import { ADDRESSES_FORGOTTEN_AT_ONCE, createKeyUses } from './key-use.ts';
 import { LOW_AT_ONCE, tellOfLowBalances } from './low-balances.ts';
 import { createWebhookMetrics } from './metrics.ts';
+import { missedToday } from './missed.ts';
 import { EVENT_OPERATIONS, WEBHOOK_OPERATIONS } from './operations.ts';
 import { createOutbox, DELIVERIES_FORGOTTEN_AT_ONCE, type Outbox } from './outbox.ts';
 import { WEBHOOK_REQUESTS_PER_MINUTE, webhookRoutes } from './routes.ts';
@@ -32,7 +33,7 @@ export function openWebhooks(
   const { sql } = pools;
   const { keys, mailer, secrets, seal } = needs;
   const { privateAddresses: allowPrivate } = settings;
-  const metrics = createWebhookMetrics();
+  const metrics = createWebhookMetrics(() => missedToday(sql, nowMs()));
   const sender = createSender({ allowPrivate, userAgent: `Farebox/${version} (+${baseUrl})` });
   const webhooks = createWebhooks(sql, { seal, currentId: secrets.current.id, nowMs });
   const outbox = createOutbox(sql, {
