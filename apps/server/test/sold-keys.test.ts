@@ -349,6 +349,33 @@ test('a grant that waits for a refund finds it, and a refund that comes after a 
   await assertBooksClosed(database.patient);
 });
 
+test('a job that is about to pay a sale back, and waits for the account, finds the key that was granted meanwhile', async () => {
+  const { payer, accountId, callId } = await cutOff();
+  const isWaiting = async () => {
+    const [row] = await database.patient<{ waiting: number }[]>`
+      select count(*)::integer as waiting from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like '%ledger_accounts%'`;
+    return (row?.waiting ?? 0) > 0;
+  };
+  const capability = here.app.parts.find(({ name }) => name === 'sold-keys')?.capability;
+  assert(capability?.name === 'keySales' && capability.beforeAnswer !== undefined);
+  const { beforeAnswer } = capability;
+  laterMs = 61_000;
+  const { paying } = await database.patient.begin(async (transaction) => {
+    await transaction`select 1 from ledger_accounts where id = ${String(accountId)} for update`;
+    const paying = round(there);
+    await until('the job waits for the account', isWaiting);
+    await beforeAnswer(callId);
+    return { paying };
+  });
+  await paying;
+  laterMs = 0;
+  await longAgo(callId);
+  const { granted, refunded } = await rowOf(callId);
+  assert.deepEqual([await held(payer), granted, refunded], [PRICE, true, false]);
+  await assertBooksClosed(database.patient);
+});
+
 test('one that cannot be handed over now is handed over later, or costs nothing', async () => {
   await database.patient.unsafe(`
     create function no_new_keys() returns trigger language plpgsql as $$ begin raise 'not now'; end $$;
