@@ -416,6 +416,8 @@ test('a card that is disputed on one account is forgotten on the others too, and
   const other = await buyKey(5, { thresholdUsd: 4.9 });
   const waiting = await buyKey(5, { thresholdUsd: 4.9 });
   const unconcerned = await buyKey(5, { thresholdUsd: 4.9 }, '3782 822463 10005');
+  // Its balance never falls: only the job comes to it.
+  const idle = await buyKey(5, { thresholdUsd: 4.9 });
   // One of the others has a charge under way that the provider has not heard of.
   await spend(waiting.key, 1);
   await world.control('POST', '/faults', {
@@ -438,7 +440,7 @@ test('a card that is disputed on one account is forgotten on the others too, and
   assert.deepEqual(await Promise.all([disputed, other, waiting, unconcerned].map(chargedOf)), [0, 0, 0, 1]);
   // Two replicas at once; one that was put off by a crash in between would do the same.
   await Promise.all([cards.recharges.forgetDisputed(), replica.app.cards.recharges.forgetDisputed()]);
-  for (const { key } of [disputed, other, waiting]) {
+  for (const { key } of [disputed, other, waiting, idle]) {
     const { enabled, disabledReason, card } = await recharge(key);
     assert.deepEqual([enabled, disabledReason, card], [false, 'dispute', null]);
     assert.equal((await patch(key, { enabled: true })).status, 409);
