@@ -91,7 +91,9 @@ export function createFreeTools(
 ): FreeTools {
   return {
     tools: [SEARCH, CATALOG, ...ASKED].map(toolOf),
-    async call(name, input, asker) {
+    async call(name, given, asker) {
+      // Strict function calling writes null for a field that is left out. None of these takes one.
+      const input = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
       if (name === SEARCH.name) return found(input, services, catalog(), baseUrl);
       if (name === CATALOG.name) return linesOf(catalog());
       const tool = ASKED.find((each) => each.name === name);

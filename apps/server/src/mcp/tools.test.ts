@@ -160,6 +160,13 @@ test('what is found has the schema, the price and an example of its input', asyn
   for (const { priceUsd } of JSON.parse(body).services) assert.ok(Number(priceUsd) <= 0.3);
 });
 
+test('a free tool takes null for what is left out, as strict function calling writes it', async () => {
+  const answer = (input: object) =>
+    freeTools.call('search_services', { query: 'price of ETH', ...input }, asker);
+  assert.deepEqual(await answer({ maxPriceUsd: null, limit: null }), await answer({}));
+  assert.equal((await answer({ query: null }))?.status, 400);
+});
+
 test('a toolset lists the free tools and those of its tags, by either name of a tag, once', () => {
   const tagsIn = (toolset: string) => [
     ...new Set(toolsOf(toolset).flatMap(({ _meta }) => _meta['farebox/tag'] ?? [])),

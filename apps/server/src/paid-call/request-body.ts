@@ -2,17 +2,20 @@ import { createHash } from 'node:crypto';
 import { readJson } from '../http/json-text.ts';
 import { type FieldIssue, invalidRequest } from '../http/problem.ts';
 import type { Service } from '../service/define.ts';
+import { inputSchemaOf } from '../service/json-schema.ts';
+import { withoutNulls } from './null-as-absent.ts';
 
 const MAX_ISSUES = 20;
 
 /**
  * Reads the body of a paid request into the service's input. It parses JSON, renames the spellings that existing
- * clients send, then applies the service's own schema. An empty body counts as `{}`. Unknown fields are ignored.
+ * clients send, then applies the service's own schema. An empty body counts as `{}`. Unknown fields are ignored, and so is a
+ * null where a field may be left out.
  *
  * @throws Problem 400 with each field that is wrong and what would be right
  */
 export function readInput(service: Service, rawBody: Buffer | undefined): unknown {
-  const body = withCanonicalNames(service, bodyObject(rawBody));
+  const body = bodyOf(service, rawBody);
   const parsed = service.input.safeParse(service.adapt === undefined ? body : service.adapt(body));
   if (parsed.success) return parsed.data;
   const fields: FieldIssue[] = parsed.error.issues.slice(0, MAX_ISSUES).map((issue) => ({
@@ -24,6 +27,16 @@ export function readInput(service: Service, rawBody: Buffer | undefined): unknow
     `The body does not fit ${service.path}: ${first === undefined ? 'invalid' : `${first.field || 'body'}: ${first.message}`}.`,
     fields,
   );
+}
+
+/** The body by the interface's names, and without what it says is absent. */
+function bodyOf(service: Service, rawBody: Buffer | undefined): Record<string, unknown> {
+  const sent = bodyObject(rawBody);
+  if (rawBody?.includes('null') !== true) return withCanonicalNames(service, sent);
+  const schema = inputSchemaOf(service);
+  // Before the spellings are joined too: an absent field must not stand before the same field by another name.
+  const named = withCanonicalNames(service, withoutNulls(sent, schema, true) as Record<string, unknown>);
+  return withoutNulls(named, schema, true) as Record<string, unknown>;
 }
 
 /** The body as it was sent. @throws Problem 400 unless it is a JSON object or empty */
